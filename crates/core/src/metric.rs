@@ -1,0 +1,118 @@
+//! The one catalogue of metrics: what each number is called, means and is computed from.
+//!
+//! Collectors, tables, tooltips, documentation and tests all read this table.
+
+/// Which way is better.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    /// More is better (throughput).
+    Higher,
+    /// Less is better (latency, CPU per operation).
+    Lower,
+    /// Neither: it explains, it does not judge.
+    Neutral,
+}
+
+/// One catalogue entry.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Metric {
+    /// The column's name.
+    pub name: &'static str,
+    /// The unit of `value`.
+    pub unit: &'static str,
+    /// Which way is better.
+    pub direction: Direction,
+    /// Decimals in tables.
+    pub decimals: usize,
+    /// How it is computed from what was measured.
+    pub formula: &'static str,
+    /// Where the raw numbers come from.
+    pub source: &'static str,
+    /// One line for people.
+    pub meaning: &'static str,
+}
+
+use Direction::{Higher, Lower, Neutral};
+
+macro_rules! metrics {
+    ($($name:literal, $unit:literal, $direction:ident, $decimals:literal, $formula:literal, $source:literal, $meaning:literal;)*) => {
+        &[$(Metric { name: $name, unit: $unit, direction: $direction, decimals: $decimals, formula: $formula, source: $source, meaning: $meaning }),*]
+    };
+}
+
+/// Every metric, in the order of the tables: first the columns of the Insert Benchmark report, then ours.
+///
+/// "op" is the step's operation: an inserted row in `l.i0`, `l.i1`, `l.i2`; an indexed row in `l.x`; a query in `q` steps.
+pub const CATALOGUE: &[Metric] = metrics![
+    "ips", "rows/s", Higher, 0, "sum over clients of rows inserted / that client's active seconds; l.x: rows indexed / seconds of index creation", "load loop", "insert rate (l.x: indexed rows per second, each row counted once)";
+    "qps", "queries/s", Higher, 0, "sum over clients of queries / that client's active seconds", "load loop", "query rate";
+    "rps", "reads/s", Neutral, 0, "reads completed / seconds", "/proc/diskstats of the data directory's device", "storage reads per second, all processes";
+    "rmbps", "MiB/s", Neutral, 1, "bytes read / seconds / 2^20", "/proc/diskstats", "storage read throughput";
+    "wps", "writes/s", Neutral, 1, "writes completed / seconds", "/proc/diskstats", "storage writes per second, all processes";
+    "wmbps", "MiB/s", Neutral, 1, "bytes written / seconds / 2^20", "/proc/diskstats", "storage write throughput";
+    "rpq", "reads/op", Lower, 3, "rps / op rate", "/proc/diskstats", "storage reads per operation";
+    "rkbpq", "KiB/op", Lower, 3, "KiB read per second / op rate", "/proc/diskstats", "KiB read from storage per operation";
+    "wpi", "writes/insert", Lower, 3, "wps / ips, also in q steps", "/proc/diskstats", "storage writes per inserted row";
+    "wkbpi", "KiB/insert", Lower, 3, "KiB written per second / ips, also in q steps", "/proc/diskstats", "KiB written to storage per inserted row: write amplification shows here";
+    "csps", "switches/s", Neutral, 0, "context switches / seconds", "/proc/stat ctxt", "context switches per second, whole host";
+    "cpups", "% of all CPUs", Neutral, 1, "(user + nice + system + irq + softirq) / (seconds x CPUs) x 100", "/proc/stat", "CPU used by the whole host, client included";
+    "cspq", "switches/op", Lower, 3, "csps / op rate", "/proc/stat", "context switches per operation: grows with mutex contention";
+    "cpupq", "us/op", Lower, 0, "cpups / 100 x CPUs x 10^6 / op rate", "/proc/stat", "host CPU per operation; l.i1 and l.i2 include the paired delete";
+    "dbgb1", "GiB", Lower, 1, "bytes of the database / 2^30", "engine", "size of tables and indexes at the end of the step";
+    "dbgb2", "GiB", Lower, 1, "bytes of the data directory / 2^30", "data directory", "size of everything in the data directory at the end of the step";
+    "rss", "GiB", Lower, 1, "largest VmRSS during the step / 2^30", "/proc/PID/status", "resident memory of the engine; an embedded engine shares it with the client";
+    "maxop", "s", Lower, 3, "largest service time of the step's operation", "load loop", "worst operation: an insert in l steps, a query in q steps";
+    "p50_rate", "ops/s", Neutral, 0, "median of the per-second op rates of all clients together", "1-s series", "half of the seconds were at least this fast (a rate, not a latency)";
+    "p99_rate", "ops/s", Neutral, 0, "per-second op rate that 99 % of the seconds reached", "1-s series", "nearly the worst second (a rate, not a latency)";
+    "dps", "rows/s", Neutral, 0, "sum over clients of rows deleted / that client's active seconds", "load loop", "delete rate; equals the insert rate when the delete keeps up";
+    "server_cpu_us_per_op", "us/op", Lower, 2, "CPU of the server's process tree / ops", "process CPU clock", "server CPU per operation";
+    "client_cpu_us_per_op", "us/op", Neutral, 2, "CPU of the trial process / ops", "process CPU clock", "CPU our own client takes per operation";
+    "process_cpu_us_per_op", "us/op", Lower, 2, "CPU of the trial process / ops", "process CPU clock", "embedded engine and client together, per operation";
+    "p50_service_us", "us", Lower, 0, "histogram of done - sent", "load loop", "median service time of the step's operation";
+    "p90_service_us", "us", Lower, 0, "histogram of done - sent", "load loop", "90th percentile of service time";
+    "p99_service_us", "us", Lower, 0, "histogram of done - sent", "load loop", "99th percentile of service time";
+    "p999_service_us", "us", Lower, 0, "histogram of done - sent", "load loop", "99.9th percentile of service time";
+    "max_service_us", "us", Lower, 0, "histogram of done - sent", "load loop", "longest service time";
+    "p50_response_us", "us", Lower, 0, "histogram of done - due; open loop only", "load loop", "median response time from the planned instant: no coordinated omission";
+    "p90_response_us", "us", Lower, 0, "histogram of done - due; open loop only", "load loop", "90th percentile of response time";
+    "p99_response_us", "us", Lower, 0, "histogram of done - due; open loop only", "load loop", "99th percentile of response time";
+    "p999_response_us", "us", Lower, 0, "histogram of done - due; open loop only", "load loop", "99.9th percentile of response time";
+    "max_response_us", "us", Lower, 0, "histogram of done - due; open loop only", "load loop", "longest response time";
+    "p50_lag_us", "us", Lower, 0, "histogram of sent - due; open loop only", "load loop", "median lateness of the client's sends";
+    "p99_lag_us", "us", Lower, 0, "histogram of sent - due; open loop only", "load loop", "99th percentile of lateness: how long operations queued in the client";
+    "rate_share", "share", Higher, 4, "achieved background rate / target, over each client's active window", "load loop", "1.0 is the target; under 0.95 the step has missed its SLA";
+    "seconds_under_rate", "share", Lower, 3, "seconds with less than 95 % of the rows due in them / seconds", "1-s series", "how much of the step the background writers were behind";
+    "backlog", "rows", Lower, 0, "rows due before the schedule's end but not done by then", "load loop", "what was still owed when the schedule ended";
+    "wait_share", "share", Lower, 3, "time in tries that met a lock and their pauses / time of all workers of the role", "load loop", "share of the writers' time spent waiting for the write lock";
+    "steal_share", "share", Neutral, 4, "steal / all CPU time", "/proc/stat", "CPU the hypervisor gave to others: a witness of outside disturbance";
+    "psi_cpu_share", "share", Neutral, 3, "growth of 'some' stall time / seconds", "/proc/pressure/cpu", "share of time in which some task waited for a CPU";
+    "psi_io_share", "share", Neutral, 3, "growth of 'some' stall time / seconds", "/proc/pressure/io", "share of time in which some task waited for storage";
+    "psi_memory_share", "share", Neutral, 3, "growth of 'some' stall time / seconds", "/proc/pressure/memory", "share of time in which some task waited for memory";
+];
+
+/// The 20 columns of the Insert Benchmark's metrics line before its tag, in its order.
+pub const CLASSIC_COLUMNS: [&str; 20] = [
+    "ips", "qps", "rps", "rmbps", "wps", "wmbps", "rpq", "rkbpq", "wpi", "wkbpi", "csps", "cpups", "cspq", "cpupq", "dbgb1", "dbgb2",
+    "rss", "maxop", "p50_rate", "p99_rate",
+];
+
+/// The entry of a metric.
+pub fn find(name: &str) -> Option<&'static Metric> {
+    CATALOGUE.iter().find(|metric| metric.name == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_unique_and_classic_columns_exist() {
+        for (i, metric) in CATALOGUE.iter().enumerate() {
+            assert!(CATALOGUE[..i].iter().all(|other| other.name != metric.name), "{} twice", metric.name);
+            assert!(!metric.meaning.is_empty() && !metric.formula.is_empty() && !metric.source.is_empty());
+        }
+        for name in CLASSIC_COLUMNS {
+            assert!(find(name).is_some(), "{name}");
+        }
+    }
+}

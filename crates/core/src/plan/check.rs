@@ -1,0 +1,553 @@
+//! From the document to the plan: names resolved, presets filled in, sizes checked, every error with its place.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use toml::Spanned;
+
+use super::document::{Config, Document, Sizes, StepOverride, Wait};
+use super::{
+    Cell, ConfigRef, Era, InsertBenchmark, Plan, PlanError, QueryKind, Step, StepEnd, StepKind, TablePlacement, Verify, WaitRule,
+    WriteArrival,
+};
+use crate::name::{BuildName, EngineName, check_label};
+use crate::suggest;
+use crate::units::format_grouped;
+
+const PRESETS: [(&str, Era); 3] =
+    [("insert-benchmark", Era::Current), ("insert-benchmark-2023-05", Era::May2023), ("insert-benchmark-2017", Era::Year2017)];
+
+/// Rows a client may ask for: transaction ids stay far inside 63 bits.
+const MOST_ROWS: u64 = 1_000_000_000_000;
+const MOST_CLIENTS: u32 = 4096;
+const MOST_BLOCKS: u32 = 1000;
+const SECOND_NS: u64 = 1_000_000_000;
+
+struct Source<'a> {
+    file: &'a str,
+    text: &'a str,
+}
+
+impl Source<'_> {
+    fn error(&self, span: Option<Range<usize>>, message: impl Into<String>) -> PlanError {
+        PlanError::at(self.file, self.text, span, message)
+    }
+}
+
+pub(super) fn check(file: &str, text: &str) -> Result<Plan, PlanError> {
+    let source = Source { file, text };
+    let document: Document = toml::from_str(text).map_err(|error| explain_toml_error(&source, &error))?;
+    source.plan(&document)
+}
+
+/// Serde's message plus the nearest known key where a key is unknown.
+fn explain_toml_error(source: &Source<'_>, error: &toml::de::Error) -> PlanError {
+    let message = error.message();
+    let quoted: Vec<&str> = message.split('`').skip(1).step_by(2).collect();
+    let message = match quoted.as_slice() {
+        [unknown, known @ ..] if message.starts_with("unknown field") => {
+            format!("unknown key \"{unknown}\"{}; known here: {}", suggest::hint(unknown, known.iter().copied()), known.join(", "))
+        }
+        [unknown, known @ ..] if message.starts_with("unknown variant") => {
+            format!("unknown value \"{unknown}\"{}; known here: {}", suggest::hint(unknown, known.iter().copied()), known.join(", "))
+        }
+        [missing] if message.starts_with("missing field") => format!("the key \"{missing}\" is missing"),
+        _ => message.to_owned(),
+    };
+    source.error(error.span(), message)
+}
+
+impl Source<'_> {
+    fn plan(&self, document: &Document) -> Result<Plan, PlanError> {
+        let name = document.name.get_ref();
+        check_label(name, "plan name").map_err(|e| self.error(Some(document.name.span()), e.to_string()))?;
+        let preset = document.workload.get_ref();
+        let era = PRESETS.iter().find(|(known, _)| known == preset).map(|(_, era)| *era).ok_or_else(|| {
+            let known = PRESETS.map(|(name, _)| name);
+            let hint = suggest::hint(preset, known);
+            self.error(
+                Some(document.workload.span()),
+                format!("unknown workload \"{preset}\"{hint}; `plimsoll workload list` shows: {}", known.join(", ")),
+            )
+        })?;
+        let blocks = self.ranged(document.blocks.as_ref(), 1, MOST_BLOCKS, "blocks")?;
+        let cells = self.cells(document, era)?;
+        let base = match &document.base {
+            None => 0,
+            Some(base) => cells.iter().position(|cell| &cell.label == base.get_ref()).ok_or_else(|| {
+                let labels: Vec<&str> = cells.iter().map(|cell| cell.label.as_str()).collect();
+                let hint = suggest::hint(base.get_ref(), labels.iter().copied());
+                self.error(Some(base.span()), format!("base \"{}\" is not a cell{hint}; cells: {}", base.get_ref(), labels.join(", ")))
+            })?,
+        };
+        let verify = document.verify.as_ref().map_or(Verify::End, |verify| *verify.get_ref());
+        if verify != Verify::Counters && cells.iter().any(|cell| cell.build.engine == EngineName::Null) {
+            let span = document.verify.as_ref().map(Spanned::span).or(Some(document.name.span()));
+            return Err(self.error(span, "the null engine keeps no rows to count: set verify = \"counters\""));
+        }
+        Ok(Plan {
+            name: name.clone(),
+            description: document.description.clone(),
+            comparable: document.comparable,
+            cells,
+            base,
+            blocks,
+            verify,
+            seed: document.seed,
+        })
+    }
+
+    fn ranged(&self, value: Option<&Spanned<u32>>, default: u32, most: u32, what: &str) -> Result<u32, PlanError> {
+        match value {
+            None => Ok(default),
+            Some(value) if (1..=most).contains(value.get_ref()) => Ok(*value.get_ref()),
+            Some(value) => {
+                Err(self.error(Some(value.span()), format!("{what} must be 1 to {}, not {}", format_grouped(most.into()), value.get_ref())))
+            }
+        }
+    }
+
+    fn cells(&self, document: &Document, era: Era) -> Result<Vec<Cell>, PlanError> {
+        for (label, _) in &document.shapes {
+            check_label(label.get_ref(), "shape name").map_err(|e| self.error(Some(label.span()), e.to_string()))?;
+        }
+        let shapes: Vec<(&str, Option<&Sizes>)> = if document.shapes.is_empty() {
+            vec![("default", None)]
+        } else {
+            document.shapes.iter().map(|(label, sizes)| (label.get_ref().as_str(), Some(sizes))).collect()
+        };
+        let workloads: BTreeMap<&str, InsertBenchmark> =
+            shapes.iter().map(|(label, sizes)| Ok((*label, self.workload(document, era, *sizes)?))).collect::<Result<_, PlanError>>()?;
+
+        let mut cells: Vec<Cell> = Vec::new();
+        let mut add = |build: BuildName, config: &str, shape: &str| {
+            let config = config_ref(config, document);
+            let label = if shapes.len() > 1 { format!("{build}.{}.{shape}", config.label) } else { format!("{build}.{}", config.label) };
+            if !cells.iter().any(|cell| cell.label == label) {
+                cells.push(Cell { label, build, config, shape: shape.to_owned(), workload: workloads[shape].clone() });
+            }
+        };
+        if document.cells.is_empty() {
+            for (key, list) in [("builds", &document.builds), ("configs", &document.configs)] {
+                if list.is_empty() {
+                    return Err(self.error(
+                        Some(document.name.span()),
+                        format!("\"{key}\" is empty: name at least one, or list the cells in \"cells\""),
+                    ));
+                }
+            }
+            for build in &document.builds {
+                let build_name: BuildName = build.get_ref().parse().map_err(|e| self.error(Some(build.span()), format!("{e}")))?;
+                for config in &document.configs {
+                    check_label(config.get_ref(), "config name").map_err(|e| self.error(Some(config.span()), e.to_string()))?;
+                    for (shape, _) in &shapes {
+                        add(build_name.clone(), config.get_ref(), shape);
+                    }
+                }
+            }
+        } else {
+            if let Some(extra) = document.builds.first().or(document.configs.first()) {
+                return Err(self.error(Some(extra.span()), "give either \"cells\" or \"builds\" and \"configs\", not both"));
+            }
+            for cell in &document.cells {
+                let (build, config, shape) = self.split_cell(cell, &shapes)?;
+                add(build, &config, &shape);
+            }
+        }
+        for exclude in &document.exclude {
+            let before = cells.len();
+            cells.retain(|cell| &cell.label != exclude.get_ref());
+            if cells.len() == before {
+                return Err(self.error(Some(exclude.span()), format!("exclude \"{}\" is not a cell of this plan", exclude.get_ref())));
+            }
+        }
+        if cells.is_empty() {
+            return Err(self.error(Some(document.name.span()), "no cell is left after \"exclude\""));
+        }
+        for (label, _) in &document.config {
+            if !cells.iter().any(|cell| &cell.config.label == label.get_ref()) {
+                let hint = suggest::hint(label.get_ref(), cells.iter().map(|cell| cell.config.label.as_str()));
+                return Err(self.error(Some(label.span()), format!("[config.{}] belongs to no cell{hint}", label.get_ref())));
+            }
+        }
+        Ok(cells)
+    }
+
+    /// `build.config` or `build.config.shape`. Config and shape names hold no dot; versions may.
+    fn split_cell(&self, cell: &Spanned<String>, shapes: &[(&str, Option<&Sizes>)]) -> Result<(BuildName, String, String), PlanError> {
+        let text = cell.get_ref();
+        let malformed = |detail: String| self.error(Some(cell.span()), detail);
+        let wanted = if shapes.len() > 1 { "build.config.shape" } else { "build.config" };
+        let mut rest = text.as_str();
+        let mut shape = shapes[0].0;
+        if shapes.len() > 1 {
+            let (front, last) = rest.rsplit_once('.').ok_or_else(|| malformed(format!("write the cell \"{text}\" as {wanted}")))?;
+            shape = shapes.iter().map(|(label, _)| *label).find(|label| *label == last).ok_or_else(|| {
+                malformed(format!("cell \"{text}\" names the shape \"{last}\", which is not in [shapes]; write {wanted}"))
+            })?;
+            rest = front;
+        }
+        let (build, config) = rest.rsplit_once('.').ok_or_else(|| malformed(format!("write the cell \"{text}\" as {wanted}")))?;
+        let build = build.parse().map_err(|e| malformed(format!("{e}")))?;
+        check_label(config, "config name").map_err(|e| malformed(e.to_string()))?;
+        Ok((build, config.to_owned(), shape.to_owned()))
+    }
+
+    fn workload(&self, document: &Document, era: Era, shape: Option<&Sizes>) -> Result<InsertBenchmark, PlanError> {
+        let empty = Sizes::default();
+        let over = shape.unwrap_or(&empty);
+        let base = &document.sizes;
+        macro_rules! size {
+            ($field:ident) => {
+                over.$field.as_ref().or(base.$field.as_ref())
+            };
+        }
+        let clients = self.ranged(size!(clients), 1, MOST_CLIENTS, "clients")?;
+        let tables = size!(tables).map_or(TablePlacement::PerClient, |tables| *tables.get_ref());
+        let count = |value: Option<&Spanned<super::document::Count>>, default: u64, key: &str| match value {
+            None => Ok(default),
+            Some(value) if (1..=MOST_ROWS).contains(&value.get_ref().0) => Ok(value.get_ref().0),
+            Some(value) => Err(self.error(Some(value.span()), format!("{key} must be 1 to {} rows per client", format_grouped(MOST_ROWS)))),
+        };
+        let rows = count(size!(rows), default_rows(era), "rows")?;
+        let write_rows = count(size!(write_rows), 50_000_000, "write_rows")?;
+        let duration = |value: Option<&Spanned<super::document::Duration>>, default: u64| match value {
+            None => Ok(default),
+            Some(value) if value.get_ref().0 >= SECOND_NS => Ok(value.get_ref().0),
+            Some(value) => Err(self.error(Some(value.span()), "a step's duration must be at least 1s")),
+        };
+        let duration_ns = duration(size!(duration), default_duration_ns(era))?;
+        let deletes_key = size!(deletes);
+        let can_delete = era != Era::Year2017;
+        let deletes = deletes_key.map_or(can_delete && tables == TablePlacement::PerClient, |deletes| *deletes.get_ref());
+        let deletes_span = || deletes_key.map(Spanned::span).or_else(|| size!(tables).map(Spanned::span));
+        if deletes && !can_delete {
+            return Err(self.error(deletes_span(), "the 2017 sequence has no deletes: leave out \"deletes\""));
+        }
+        if deletes && tables == TablePlacement::Shared && clients > 1 {
+            return Err(self.error(
+                deletes_span(),
+                "clients that share one table cannot delete per insert (the original refuses it too): use tables = \"per-client\" or deletes = false",
+            ));
+        }
+        let wait = match document.wait.as_ref().map(Spanned::get_ref) {
+            None if era == Era::Current => WaitRule::Classic,
+            None => WaitRule::Fixed { ns: 0 },
+            Some(Wait::Classic) => WaitRule::Classic,
+            Some(Wait::Ns(ns)) => WaitRule::Fixed { ns: *ns },
+        };
+        let end = over.end.or(base.end).unwrap_or(StepEnd::Rows);
+        let preset = Preset { era, clients, rows, write_rows, duration_ns, end, deletes };
+        let mut steps = preset.steps();
+        for (name, change) in &document.step {
+            let known: Vec<String> = steps.iter().map(|step| step.name.clone()).collect();
+            let Some(step) = steps.iter_mut().find(|step| &step.name == name.get_ref()) else {
+                let hint = suggest::hint(name.get_ref(), known.iter().map(String::as_str));
+                return Err(
+                    self.error(Some(name.span()), format!("there is no step \"{}\"{hint}; steps: {}", name.get_ref(), known.join(", ")))
+                );
+            };
+            self.override_step(step, change, clients, tables)?;
+        }
+        if let Some(wanted) = &document.steps {
+            steps = self.select_steps(steps, wanted)?;
+        }
+        let workload = InsertBenchmark {
+            era,
+            clients,
+            tables,
+            rows,
+            arrival: over.arrival.or(base.arrival).unwrap_or(WriteArrival::Even),
+            wait,
+            steps,
+        };
+        let write_span = size!(write_rows).or(size!(rows)).map(Spanned::span);
+        self.check_deletes(&workload, write_span)?;
+        Ok(workload)
+    }
+
+    fn override_step(&self, step: &mut Step, change: &StepOverride, clients: u32, tables: TablePlacement) -> Result<(), PlanError> {
+        if let Some(value) = &change.clients {
+            let most = if tables == TablePlacement::Shared { MOST_CLIENTS } else { clients };
+            step.clients = self.ranged(Some(value), clients, most, &format!("clients of {} (a table each)", step.name))?;
+            if matches!(step.kind, StepKind::Load { .. } | StepKind::CreateIndexes { .. }) && step.clients != clients {
+                return Err(self.error(
+                    Some(value.span()),
+                    format!("{} works on every client's table: its clients cannot differ from the cell's", step.name),
+                ));
+            }
+        }
+        if let Some(value) = &change.duration {
+            match &mut step.kind {
+                StepKind::ReadWrite { duration_ns, .. } if value.get_ref().0 >= SECOND_NS => *duration_ns = value.get_ref().0,
+                StepKind::ReadWrite { .. } => return Err(self.error(Some(value.span()), "a step's duration must be at least 1s")),
+                _ => {
+                    let message = format!("{} ends when its rows are done: it has no duration; set \"rows\" or \"write_rows\"", step.name);
+                    return Err(self.error(Some(value.span()), message));
+                }
+            }
+        }
+        if let Some(value) = &change.wait {
+            let Wait::Ns(ns) = value.get_ref() else {
+                return Err(self.error(Some(value.span()), "the wait of a single step is a duration such as \"2s\""));
+            };
+            step.wait_ns = Some(*ns);
+            step.drain_after = true;
+        }
+        Ok(())
+    }
+
+    /// A prefix of the sequence keeps its meaning; a hole in it does not, because every step needs the state the earlier ones leave.
+    fn select_steps(&self, steps: Vec<Step>, wanted: &[Spanned<String>]) -> Result<Vec<Step>, PlanError> {
+        let known: Vec<&str> = steps.iter().map(|step| step.name.as_str()).collect();
+        let mut last = None;
+        for name in wanted {
+            let Some(position) = known.iter().position(|known| known == name.get_ref()) else {
+                let hint = suggest::hint(name.get_ref(), known.iter().copied());
+                return Err(
+                    self.error(Some(name.span()), format!("there is no step \"{}\"{hint}; steps: {}", name.get_ref(), known.join(", ")))
+                );
+            };
+            let skips_load = last.is_none() && position > 0;
+            if skips_load || last.is_some_and(|last| position <= last) {
+                return Err(self.error(Some(name.span()), format!("steps run in the order {} and begin with the load", known.join(", "))));
+            }
+            let write = |step: &Step| !matches!(step.kind, StepKind::ReadWrite { .. } | StepKind::Scan);
+            if let Some(hole) = steps[last.map_or(0, |last| last + 1)..position].iter().find(|step| write(step)) {
+                return Err(self.error(
+                    Some(name.span()),
+                    format!("\"{}\" needs \"{}\" before it; only read-write steps can be left out", name.get_ref(), hole.name),
+                ));
+            }
+            last = Some(position);
+        }
+        Ok(steps.into_iter().filter(|step| wanted.iter().any(|name| name.get_ref() == &step.name)).collect())
+    }
+
+    /// Deletes remove the oldest rows; there must be that many.
+    fn check_deletes(&self, workload: &InsertBenchmark, span: Option<Range<usize>>) -> Result<(), PlanError> {
+        let held: u64 = workload.steps.first().map_or(0, Step::inserted_rows);
+        for step in &workload.steps {
+            if let StepKind::Write { deletes: true, .. } | StepKind::ReadWrite { deletes: true, .. } = step.kind {
+                // Inserter and deleter may be ten statements apart: the table must outlast that.
+                let least = u64::from(step.batch) * 20;
+                if held < least {
+                    let message = format!(
+                        "{} deletes in transactions of {} rows and would empty a table of {} rows per client: load at least {}",
+                        step.name,
+                        step.batch,
+                        format_grouped(held),
+                        format_grouped(least)
+                    );
+                    return Err(self.error(span, message));
+                }
+                if let StepKind::Write { rows, .. } = step.kind
+                    && rows > held.saturating_mul(1000)
+                {
+                    let message = format!(
+                        "{} would delete {} rows from a table of {} rows per client, more than a thousand times over: lower write_rows or raise rows",
+                        step.name,
+                        format_grouped(rows),
+                        format_grouped(held)
+                    );
+                    return Err(self.error(span, message));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn config_ref(label: &str, document: &Document) -> ConfigRef {
+    let empty = Config::default();
+    let config = document.config.iter().find(|(name, _)| name.get_ref() == label).map_or(&empty, |(_, config)| config);
+    ConfigRef {
+        label: label.to_owned(),
+        file: config.file.clone(),
+        settings: config.settings.iter().map(|(name, value)| (name.clone(), value.0.clone())).collect(),
+        prefix: config.prefix.clone(),
+        env: config.env.clone(),
+    }
+}
+
+fn default_rows(era: Era) -> u64 {
+    match era {
+        Era::Current | Era::May2023 => 20_000_000,
+        Era::Year2017 => 31_250_000, // 500M rows over 16 clients
+    }
+}
+
+fn default_duration_ns(era: Era) -> u64 {
+    match era {
+        Era::Current | Era::May2023 => 1800 * SECOND_NS,
+        Era::Year2017 => 5000 * SECOND_NS,
+    }
+}
+
+struct Preset {
+    era: Era,
+    clients: u32,
+    rows: u64,
+    write_rows: u64,
+    duration_ns: u64,
+    end: StepEnd,
+    deletes: bool,
+}
+
+impl Preset {
+    fn step(&self, name: impl Into<String>, batch: u32, kind: StepKind) -> Step {
+        Step { name: name.into(), kind, clients: self.clients, batch, drain_after: false, wait_ns: None }
+    }
+
+    fn read_write(&self, name: String, batch: u32, rate: u64, query: QueryKind, duration_ns: u64) -> Step {
+        // The original lowers the batch to the rate when the rate is smaller.
+        let batch = batch.min(rate as u32);
+        self.step(name, batch, StepKind::ReadWrite { query, rate, duration_ns, end: self.end, deletes: self.deletes })
+    }
+
+    fn steps(&self) -> Vec<Step> {
+        let write = |rows: u64| StepKind::Write { rows: rows.max(1), deletes: self.deletes };
+        let load = |indexes_first| StepKind::Load { rows: self.rows, indexes_first };
+        let mut steps = Vec::new();
+        match self.era {
+            Era::Current => {
+                steps.push(self.step("l.i0", 100, load(false)));
+                steps.push(self.step("l.x", 100, StepKind::CreateIndexes { rows: 100 }));
+                // Four fifths in large transactions, one fifth in small ones.
+                let fifth = (self.write_rows as f64 / 5.0).round() as u64;
+                steps.push(self.step("l.i1", 50, write((self.write_rows as f64 * 4.0 / 5.0).round() as u64)));
+                steps.push(Step { drain_after: true, ..self.step("l.i2", 5, write(fifth)) });
+                for rate in [100, 500, 1000] {
+                    for (letter, query) in [('r', QueryKind::Range), ('p', QueryKind::Point)] {
+                        steps.push(self.read_write(format!("q{letter}{rate}"), 50, rate, query, self.duration_ns));
+                    }
+                }
+            }
+            Era::May2023 => {
+                steps.push(self.step("l.i0", 100, load(false)));
+                steps.push(self.step("l.x", 100, StepKind::CreateIndexes { rows: 100_000 / u64::from(self.clients) }));
+                steps.push(Step { drain_after: true, ..self.step("l.i1", 50, write(self.write_rows)) });
+                for rate in [100, 500, 1000] {
+                    steps.push(self.read_write(format!("q{rate}"), 50, rate, QueryKind::Range, self.duration_ns));
+                }
+            }
+            Era::Year2017 => {
+                steps.push(Step { drain_after: true, ..self.step("l", 100, load(true)) });
+                steps.push(self.step("scan", 1, StepKind::Scan));
+                for rate in [1000, 100] {
+                    steps.push(self.read_write(format!("q{rate}"), 100, rate, QueryKind::Range, self.duration_ns));
+                }
+            }
+        }
+        steps
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const QUICK: &str = r#"
+name = "t"
+workload = "insert-benchmark"
+builds = ["sqlite"]
+configs = ["wal_full", "wal_off"]
+base = "sqlite.wal_full"
+"#;
+
+    fn error(text: &str) -> String {
+        Plan::parse("t.toml", text).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn the_preset_has_the_published_sizes() {
+        let plan = Plan::parse("t.toml", QUICK).unwrap();
+        assert_eq!(plan.cells.iter().map(|c| c.label.as_str()).collect::<Vec<_>>(), ["sqlite.wal_full", "sqlite.wal_off"]);
+        let workload = &plan.cells[0].workload;
+        let steps: Vec<_> = workload.steps.iter().map(|s| (s.name.as_str(), s.inserted_rows(), s.batch)).collect();
+        assert_eq!(
+            steps,
+            [
+                ("l.i0", 20_000_000, 100),
+                ("l.x", 100, 100),
+                ("l.i1", 40_000_000, 50),
+                ("l.i2", 10_000_000, 5),
+                ("qr100", 180_000, 50),
+                ("qp100", 180_000, 50),
+                ("qr500", 900_000, 50),
+                ("qp500", 900_000, 50),
+                ("qr1000", 1_800_000, 50),
+                ("qp1000", 1_800_000, 50),
+            ]
+        );
+        assert_eq!(workload.wait.ns(480_000_000), 540 * SECOND_NS);
+        assert_eq!(workload.wait.ns(4_000_000_000), 1200 * SECOND_NS);
+        assert_eq!(workload.connections(), 3);
+    }
+
+    #[test]
+    fn older_presets() {
+        let plan = Plan::parse("t.toml", &QUICK.replace("insert-benchmark", "insert-benchmark-2023-05")).unwrap();
+        let names: Vec<_> = plan.cells[0].workload.steps.iter().map(|s| s.name.clone()).collect();
+        assert_eq!(names, ["l.i0", "l.x", "l.i1", "q100", "q500", "q1000"]);
+        let plan = Plan::parse("t.toml", &QUICK.replace("insert-benchmark", "insert-benchmark-2017")).unwrap();
+        let steps: Vec<_> = plan.cells[0].workload.steps.iter().map(|s| (s.name.as_str(), s.inserted_rows())).collect();
+        assert_eq!(steps, [("l", 31_250_000), ("scan", 0), ("q1000", 5_000_000), ("q100", 500_000)]);
+    }
+
+    #[test]
+    fn errors_name_the_place_and_the_way_out() {
+        let cases = [
+            (QUICK.replace("builds", "bulids"), "t.toml:4:1: unknown key \"bulids\"; did you mean \"builds\"?"),
+            (QUICK.replace("\"sqlite\"]", "\"sqlit\"]"), "t.toml:4:11: unknown engine \"sqlit\""),
+            (QUICK.replace("insert-benchmark", "insert-bench"), "t.toml:3:12: unknown workload \"insert-bench\""),
+            (format!("{QUICK}[sizes]\nclients = 0\n"), "t.toml:8:11: clients must be 1 to 4,096, not 0"),
+            (format!("{QUICK}[sizes]\nrows = \"20 X\"\n"), "t.toml:8:8: \"20 X\" is not a number of rows"),
+            (format!("{QUICK}[sizes]\nrows = 100\n"), "t.toml:8:8: l.i1 deletes in transactions of 50 rows"),
+            (
+                format!("{QUICK}[sizes]\nrows = \"10K\"\nwrite_rows = \"50M\"\n"),
+                "l.i1 would delete 40,000,000 rows from a table of 10,000 rows",
+            ),
+            (
+                format!("{QUICK}[sizes]\ntables = \"shared\"\nclients = 2\ndeletes = true\n"),
+                "clients that share one table cannot delete per insert",
+            ),
+            (format!("{QUICK}[sizes]\narrival = \"evn\"\n"), "unknown value \"evn\"; did you mean \"even\"?"),
+            (QUICK.replace("sqlite.wal_full", "sqlite.wal"), "t.toml:6:8: base \"sqlite.wal\" is not a cell; did you mean"),
+            (format!("{QUICK}[step.qr10]\nduration = \"2s\"\n"), "there is no step \"qr10\"; did you mean \"qr100\"?"),
+            (format!("{QUICK}[step.\"l.i0\"]\nduration = \"2s\"\n"), "it has no duration"),
+            (QUICK.replace("base", "blocks = 0\nbase"), "blocks must be 1 to 1,000, not 0"),
+            (QUICK.replace("base", "steps = [\"qr100\"]\nbase"), "steps run in the order"),
+            (QUICK.replace("base", "exclude = [\"x\"]\nbase"), "exclude \"x\" is not a cell"),
+            (QUICK.replace("[\"sqlite\"]", "[\"null\"]").replace("sqlite.", "null."), "set verify = \"counters\""),
+            ("name = 3".to_owned(), "t.toml:1:8: invalid type: integer `3`, expected a string"),
+            ("name = \"x\"\n".to_owned(), "the key \"workload\" is missing"),
+        ];
+        for (text, wanted) in cases {
+            let found = error(&text);
+            assert!(found.contains(wanted), "wanted {wanted:?}\nfound  {found:?}");
+        }
+    }
+
+    #[test]
+    fn partial_matrix_and_shapes() {
+        let text = r#"
+name = "t"
+workload = "insert-benchmark"
+cells = ["sqlite@3.50.4.wal_full.one", "sqlite@3.50.4.wal_full.four"]
+base = "sqlite@3.50.4.wal_full.one"
+[sizes]
+rows = "1M"
+[shapes.one]
+clients = 1
+[shapes.four]
+clients = 4
+tables = "shared"
+"#;
+        let plan = Plan::parse("t.toml", text).unwrap();
+        assert_eq!(plan.cells.len(), 2);
+        assert_eq!(plan.cells[1].label, "sqlite@3.50.4.wal_full.four");
+        assert_eq!((plan.cells[1].workload.clients, plan.cells[1].workload.table_count()), (4, 1));
+        assert_eq!(plan.cells[1].workload.steps[2].connections_per_client(), 1, "a shared table has no deletes");
+    }
+}

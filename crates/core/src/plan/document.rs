@@ -1,0 +1,168 @@
+//! The plan as it is written: TOML tables and keys, nothing checked but their types and names.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::Deserialize;
+use serde::de::{self, Deserializer, Visitor};
+use toml::Spanned;
+
+use super::{StepEnd, TablePlacement, Verify, WriteArrival};
+use crate::units;
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Document {
+    pub name: Spanned<String>,
+    #[serde(default)]
+    pub description: String,
+    pub workload: Spanned<String>,
+    #[serde(default = "yes")]
+    pub comparable: bool,
+    #[serde(default)]
+    pub builds: Vec<Spanned<String>>,
+    #[serde(default)]
+    pub configs: Vec<Spanned<String>>,
+    #[serde(default)]
+    pub cells: Vec<Spanned<String>>,
+    #[serde(default)]
+    pub exclude: Vec<Spanned<String>>,
+    pub base: Option<Spanned<String>>,
+    pub blocks: Option<Spanned<u32>>,
+    pub verify: Option<Spanned<Verify>>,
+    pub seed: Option<u64>,
+    pub wait: Option<Spanned<Wait>>,
+    pub steps: Option<Vec<Spanned<String>>>,
+    #[serde(default)]
+    pub sizes: Sizes,
+    #[serde(default)]
+    pub shapes: BTreeMap<Spanned<String>, Sizes>,
+    #[serde(default)]
+    pub config: BTreeMap<Spanned<String>, Config>,
+    #[serde(default)]
+    pub step: BTreeMap<Spanned<String>, StepOverride>,
+}
+
+fn yes() -> bool {
+    true
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Sizes {
+    pub clients: Option<Spanned<u32>>,
+    pub tables: Option<Spanned<TablePlacement>>,
+    pub rows: Option<Spanned<Count>>,
+    pub write_rows: Option<Spanned<Count>>,
+    pub duration: Option<Spanned<Duration>>,
+    pub arrival: Option<WriteArrival>,
+    pub end: Option<StepEnd>,
+    pub deletes: Option<Spanned<bool>>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Config {
+    pub file: Option<String>,
+    #[serde(default)]
+    pub settings: BTreeMap<String, Scalar>,
+    #[serde(default)]
+    pub prefix: Vec<String>,
+    #[serde(default)]
+    pub env: BTreeMap<String, String>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct StepOverride {
+    pub clients: Option<Spanned<u32>>,
+    pub duration: Option<Spanned<Duration>>,
+    pub wait: Option<Spanned<Wait>>,
+}
+
+/// A number of rows: an integer, or text such as `"20M"`.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Count(pub u64);
+
+/// A duration such as `"30s"`, in nanoseconds.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Duration(pub u64);
+
+/// `"classic"` or a duration in nanoseconds.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Wait {
+    Classic,
+    Ns(u64),
+}
+
+/// A setting's value, kept as text.
+#[derive(Debug, Clone)]
+pub(super) struct Scalar(pub String);
+
+struct Text<T> {
+    expecting: &'static str,
+    text: fn(&str) -> Result<T, String>,
+    integer: Option<fn(i64) -> Result<T, String>>,
+}
+
+impl<T> Visitor<'_> for Text<T> {
+    type Value = T;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.expecting)
+    }
+
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<T, E> {
+        (self.text)(text).map_err(E::custom)
+    }
+
+    fn visit_i64<E: de::Error>(self, value: i64) -> Result<T, E> {
+        match self.integer {
+            Some(integer) => integer(value).map_err(E::custom),
+            None => Err(E::custom(format!("expected {}", self.expecting))),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Count {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(Text {
+            expecting: "a number of rows such as 800, \"50K\" or \"20M\"",
+            text: |text| units::parse_count(text).map(Count).map_err(|e| e.to_string()),
+            integer: Some(|n| u64::try_from(n).map(Count).map_err(|_| format!("{n} rows are impossible"))),
+        })
+    }
+}
+
+impl<'de> Deserialize<'de> for Duration {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(Text {
+            expecting: "a duration such as \"250ms\", \"30s\" or \"2h\"",
+            text: |text| units::parse_duration_ns(text).map(Duration).map_err(|e| e.to_string()),
+            integer: None,
+        })
+    }
+}
+
+impl<'de> Deserialize<'de> for Wait {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(Text {
+            expecting: "\"classic\" or a duration such as \"2s\"",
+            text: |text| match text {
+                "classic" => Ok(Wait::Classic),
+                _ => units::parse_duration_ns(text).map(Wait::Ns).map_err(|e| e.to_string()),
+            },
+            integer: None,
+        })
+    }
+}
+
+impl<'de> Deserialize<'de> for Scalar {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(Text {
+            expecting: "a string or an integer",
+            text: |text| Ok(Scalar(text.to_owned())),
+            integer: Some(|n| Ok(Scalar(n.to_string()))),
+        })
+    }
+}

@@ -1,0 +1,90 @@
+//! Plans: what a campaign is to run, read from TOML and checked before anything starts.
+
+mod check;
+mod document;
+mod error;
+mod insert_benchmark;
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+pub use error::PlanError;
+pub use insert_benchmark::{Era, InsertBenchmark, QueryKind, Step, StepEnd, StepKind, TablePlacement, WaitRule, WriteArrival};
+
+use crate::name::BuildName;
+
+/// A checked plan.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Plan {
+    /// Part of the campaign's id.
+    pub name: String,
+    /// One line for people.
+    pub description: String,
+    /// False for shortened plans: their numbers must not be set beside those of full runs.
+    pub comparable: bool,
+    /// The cells, in the order of the plan. Tables keep this order.
+    pub cells: Vec<Cell>,
+    /// Index into `cells` of the one that relative tables divide by.
+    pub base: usize,
+    /// How often every cell runs.
+    pub blocks: u32,
+    /// How row counts are verified.
+    pub verify: Verify,
+    /// The seed, when the plan fixes one.
+    pub seed: Option<u64>,
+}
+
+/// Build x config x shape.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Cell {
+    /// `build.config`, with `.shape` behind it where the plan has several shapes.
+    pub label: String,
+    /// The binaries.
+    pub build: BuildName,
+    /// The config's label and where its content comes from.
+    pub config: ConfigRef,
+    /// The shape's label.
+    pub shape: String,
+    /// What this cell runs.
+    pub workload: InsertBenchmark,
+}
+
+/// A config as the plan names it. Its content is read when the campaign is made.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ConfigRef {
+    /// The name in the cell's label.
+    pub label: String,
+    /// A file, relative to the plan's folder. Without one the shipped config of that label is meant.
+    pub file: Option<String>,
+    /// Settings that are added to the file's or stand alone, in the plan's order of names.
+    pub settings: BTreeMap<String, String>,
+    /// A command to run the engine's process under, such as `["numactl", "--interleave=all"]`.
+    pub prefix: Vec<String>,
+    /// Environment variables of the engine's process.
+    pub env: BTreeMap<String, String>,
+}
+
+/// How the rows of the tables are verified, always outside the measured window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Verify {
+    /// After every step: count the rows and checksum the tables. Reads every page; the caches see it.
+    Full,
+    /// Count the rows after the last step.
+    End,
+    /// Trust the counts of affected rows that the engine returned.
+    Counters,
+}
+
+impl Plan {
+    /// Reads and checks a plan. `name` stands for the file in errors.
+    pub fn parse(name: &str, text: &str) -> Result<Self, PlanError> {
+        check::check(name, text)
+    }
+
+    /// The cell with this label.
+    pub fn cell(&self, label: &str) -> Option<&Cell> {
+        self.cells.iter().find(|cell| cell.label == label)
+    }
+}

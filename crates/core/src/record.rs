@@ -1,0 +1,111 @@
+//! What a step leaves behind: the raw facts from which every metric is computed later.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// A number a collector read, or why it could not.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Reading {
+    /// The value, in the unit its name says.
+    Ok(f64),
+    /// The reason there is none.
+    Unavailable(String),
+}
+
+impl Reading {
+    /// The value, if there is one.
+    pub fn value(&self) -> Option<f64> {
+        match self {
+            Self::Ok(value) => Some(*value),
+            Self::Unavailable(_) => None,
+        }
+    }
+}
+
+/// Named readings over one step. Names carry their unit: `context_switches`, `cpu_user_s`, `disk_read_bytes`, ...
+pub type Readings = BTreeMap<String, Reading>;
+
+/// An HDR histogram in nanoseconds, V2-deflate encoded as base64: the payload of a `.hlog` line.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct EncodedHistogram(pub String);
+
+/// All operations of one kind in one step, over all clients.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct OperationRecord {
+    /// `insert`, `delete`, `query`, `index`.
+    pub kind: String,
+    /// Tries. Always `ok + retried + failed`.
+    pub attempts: u64,
+    /// Operations done.
+    pub ok: u64,
+    /// Tries that were given up and tried again.
+    pub retried: u64,
+    /// Operations given up for good.
+    pub failed: u64,
+    /// Rows written, deleted or fetched by the operations done.
+    pub rows: u64,
+    /// Retried and failed tries by class.
+    pub errors: BTreeMap<String, u64>,
+    /// Time in retried tries and in the pauses after them, all workers together.
+    pub wait_ns: u64,
+    /// Time of all workers of this kind from their start to their end.
+    pub worker_ns: u64,
+    /// `done - sent` of the operations done; its count is `ok`.
+    pub service: EncodedHistogram,
+    /// `done - due` of the operations done. Open loop only.
+    pub response: Option<EncodedHistogram>,
+    /// `sent - due` of the first try. Open loop only.
+    pub lag: Option<EncodedHistogram>,
+    /// Service time of retried and failed tries; its count is `retried + failed`.
+    pub unsuccessful: Option<EncodedHistogram>,
+    /// How the schedule was kept. Open loop only.
+    pub pacing: Option<Pacing>,
+}
+
+/// How well an open loop kept its schedule, over all clients.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Pacing {
+    /// Operations per second asked for, all clients together.
+    pub target_per_s: f64,
+    /// Operations per second achieved: the sum over clients of operations done / that client's active seconds.
+    pub achieved_per_s: f64,
+    /// Whole seconds of the schedule.
+    pub seconds: u64,
+    /// Those in which less than 95 % of the operations due in them were done.
+    pub seconds_under: u64,
+    /// Operations due before the end of the schedule and not done by then.
+    pub backlog: u64,
+}
+
+/// One client's part in one kind of operation.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ClientRecord {
+    /// The client, from 1.
+    pub client: u32,
+    /// The kind of operation.
+    pub kind: String,
+    /// Operations done.
+    pub ok: u64,
+    /// Rows of those operations.
+    pub rows: u64,
+    /// From the step's start to this worker's first due instant.
+    pub from_ns: u64,
+    /// From the step's start to the end of this worker's last operation.
+    pub to_ns: u64,
+}
+
+/// The result of counting a table's rows outside the measured window.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TableCheck {
+    /// The table.
+    pub table: String,
+    /// Rows it must hold: loaded + inserted - deleted, by the plan.
+    pub expected_rows: u64,
+    /// Rows it holds.
+    pub found_rows: u64,
+    /// A checksum over all rows in primary key order, when the plan asks for `verify = "full"`.
+    pub checksum: Option<String>,
+}

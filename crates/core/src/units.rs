@@ -1,0 +1,152 @@
+//! Numbers as people write them in plans: rows, durations, bytes.
+
+use thiserror::Error;
+
+/// A number that could not be read.
+#[derive(Debug, Error, PartialEq, Eq)]
+#[error("\"{text}\" is not {what}")]
+pub struct UnitError {
+    text: String,
+    what: &'static str,
+}
+
+fn split(text: &str) -> Option<(u64, u64, &str)> {
+    // Mantissa as digits and thousandths, so that "1.5M" is exact.
+    let end = text.find(|c: char| !(c.is_ascii_digit() || c == '.' || c == '_')).unwrap_or(text.len());
+    let (number, unit) = text.split_at(end);
+    let number = number.replace('_', "");
+    let (whole, fraction) = number.split_once('.').unwrap_or((&number, ""));
+    if whole.is_empty() || fraction.len() > 3 || (number.contains('.') && fraction.is_empty()) {
+        return None;
+    }
+    let thousandths = format!("{fraction:0<3}").parse().ok()?;
+    Some((whole.parse().ok()?, thousandths, unit.trim()))
+}
+
+fn scaled(text: &str, what: &'static str, factor: impl Fn(&str) -> Option<u64>) -> Result<u64, UnitError> {
+    let error = || UnitError { text: text.to_owned(), what };
+    let (whole, thousandths, unit) = split(text.trim()).ok_or_else(error)?;
+    let factor = factor(unit).ok_or_else(error)?;
+    let part = thousandths.checked_mul(factor).ok_or_else(error)?;
+    if part % 1000 != 0 {
+        return Err(error());
+    }
+    whole.checked_mul(factor).and_then(|n| n.checked_add(part / 1000)).ok_or_else(error)
+}
+
+/// Rows or operations: `20M` = 20,000,000, `1.5K` = 1,500, `800` = 800. Decimal, as the field writes them.
+pub fn parse_count(text: &str) -> Result<u64, UnitError> {
+    scaled(text, "a number of rows such as 800, 50K, 20M or 1G", |unit| match unit {
+        "" => Some(1),
+        "K" | "k" => Some(1_000),
+        "M" | "m" => Some(1_000_000),
+        "G" | "B" => Some(1_000_000_000),
+        _ => None,
+    })
+}
+
+/// A duration in nanoseconds: `250ms`, `30s`, `5m`, `2h`.
+pub fn parse_duration_ns(text: &str) -> Result<u64, UnitError> {
+    scaled(text, "a duration such as 250ms, 30s, 5m or 2h", |unit| match unit {
+        "us" => Some(1_000),
+        "ms" => Some(1_000_000),
+        "s" => Some(1_000_000_000),
+        "m" | "min" => Some(60_000_000_000),
+        "h" => Some(3_600_000_000_000),
+        _ => None,
+    })
+}
+
+/// Bytes, only in binary units: `512MiB`, `4GiB`.
+pub fn parse_bytes(text: &str) -> Result<u64, UnitError> {
+    scaled(text, "a size such as 512MiB or 4GiB", |unit| match unit {
+        "KiB" => Some(1 << 10),
+        "MiB" => Some(1 << 20),
+        "GiB" => Some(1 << 30),
+        "TiB" => Some(1 << 40),
+        _ => None,
+    })
+}
+
+/// `20M`, `1.5K`, `1234567`: the shortest exact form of a count.
+pub fn format_count(count: u64) -> String {
+    for (factor, unit) in [(1_000_000_000, "G"), (1_000_000, "M"), (1_000, "K")] {
+        if count >= factor && count % (factor / 10) == 0 {
+            let tenths = count / (factor / 10);
+            return if tenths.is_multiple_of(10) {
+                format!("{}{unit}", tenths / 10)
+            } else {
+                format!("{}.{}{unit}", tenths / 10, tenths % 10)
+            };
+        }
+    }
+    count.to_string()
+}
+
+/// `1,234,567`: a count with thousands separated, for people.
+pub fn format_grouped(count: u64) -> String {
+    let digits = count.to_string();
+    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// A duration for people: `850us`, `12.3ms`, `4.2s`, `3m20s`, `2h05m`.
+pub fn format_duration_ns(ns: u64) -> String {
+    let seconds = ns as f64 / 1e9;
+    match ns {
+        0..1_000 => format!("{ns}ns"),
+        1_000..1_000_000 => format!("{:.0}us", ns as f64 / 1e3),
+        1_000_000..1_000_000_000 => format!("{:.1}ms", ns as f64 / 1e6),
+        1_000_000_000..120_000_000_000 => format!("{seconds:.1}s"),
+        _ if seconds < 7200.0 => format!("{}m{:02}s", seconds as u64 / 60, seconds as u64 % 60),
+        _ => format!("{}h{:02}m", seconds as u64 / 3600, seconds as u64 % 3600 / 60),
+    }
+}
+
+/// Bytes for people, in binary units: `312 KiB`, `1.4 GiB`.
+pub fn format_bytes(bytes: u64) -> String {
+    let units = ["B", "KiB", "MiB", "GiB", "TiB"];
+    let mut value = bytes as f64;
+    let mut unit = 0;
+    while value >= 1024.0 && unit + 1 < units.len() {
+        value /= 1024.0;
+        unit += 1;
+    }
+    if unit == 0 || value >= 100.0 { format!("{value:.0} {}", units[unit]) } else { format!("{value:.1} {}", units[unit]) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn reads_what_people_write() {
+        for (text, rows) in [("20M", 20_000_000), ("1.5K", 1500), ("800", 800), ("1_000", 1000), ("0.25M", 250_000)] {
+            assert_eq!(parse_count(text), Ok(rows), "{text}");
+        }
+        for (text, ns) in [("250ms", 250_000_000), ("30s", 30_000_000_000), ("2h", 7_200_000_000_000), ("1.5s", 1_500_000_000)] {
+            assert_eq!(parse_duration_ns(text), Ok(ns), "{text}");
+        }
+        assert_eq!(parse_bytes("512MiB"), Ok(512 << 20));
+        for text in ["", "M", "20 X", "1.2345M", "-3", "1.", "20MB"] {
+            assert!(parse_count(text).is_err(), "{text}");
+        }
+        for text in ["30", "5GB", "1 week"] {
+            assert!(parse_duration_ns(text).is_err() && parse_bytes(text).is_err(), "{text}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn counts_round_trip(count in 0u64..u64::MAX / 1000) {
+            prop_assert_eq!(parse_count(&format_count(count)), Ok(count));
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! Errors of engines and of statements.
+
+use thiserror::Error;
+
+/// An engine could not be found, started, asked or stopped.
+#[derive(Debug, Error)]
+#[error("{message}")]
+pub struct EngineError {
+    /// What happened and what to do next, as a fragment that fits after "failed to ...: ".
+    pub message: String,
+}
+
+impl EngineError {
+    /// An error with this message.
+    pub fn new(message: impl Into<String>) -> Self {
+        Self { message: message.into() }
+    }
+}
+
+impl From<SqlError> for EngineError {
+    fn from(error: SqlError) -> Self {
+        Self::new(error.to_string())
+    }
+}
+
+/// What a failed statement means for its worker, decided by the engine's own code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ErrorClass {
+    /// Another writer holds the lock: try again.
+    Busy,
+    /// The transaction was chosen to break a deadlock: try all of it again.
+    Deadlock,
+    /// The disk or a quota is full.
+    Full,
+    /// The connection is gone.
+    Lost,
+    /// The statement is wrong or the engine refuses it.
+    Statement,
+}
+
+impl ErrorClass {
+    /// The name in events and tables.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Busy => "busy",
+            Self::Deadlock => "deadlock",
+            Self::Full => "full",
+            Self::Lost => "lost",
+            Self::Statement => "statement",
+        }
+    }
+
+    /// Whether the same operation may be tried again.
+    pub fn is_retryable(self) -> bool {
+        matches!(self, Self::Busy | Self::Deadlock)
+    }
+}
+
+/// A statement failed.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[error("{message} (code {code}) in: {statement}")]
+pub struct SqlError {
+    /// What it means.
+    pub class: ErrorClass,
+    /// The engine's own code.
+    pub code: i64,
+    /// The engine's own words.
+    pub message: String,
+    /// The beginning of the statement.
+    pub statement: String,
+}

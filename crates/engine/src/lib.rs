@@ -1,0 +1,161 @@
+//! Database engines behind three traits: an [`Engine`] is what can be started, a [`Server`] is what is running on one
+//! data state, an [`SqlSession`] is what one worker talks to. No engine knows a workload.
+
+mod error;
+pub mod null;
+pub mod sqlite;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+pub use error::{EngineError, ErrorClass, SqlError};
+use plimsoll_core::name::BuildName;
+
+/// Who built the engine, and how.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct BuildInfo {
+    /// `sqlite`, `mysql`, ...
+    pub engine: String,
+    /// The version the binary itself states.
+    pub version: String,
+    /// Where it comes from: `bundled`, a package, a folder.
+    pub origin: String,
+    /// Compiler and compile options, as far as the engine tells.
+    pub options: Vec<String>,
+}
+
+/// Settings by name, as text.
+pub type Settings = BTreeMap<String, String>;
+
+/// What a server is started with.
+#[derive(Clone, Debug)]
+pub struct StartOptions {
+    /// The empty or existing data directory. It belongs to the trial.
+    pub data_dir: PathBuf,
+    /// The config's settings.
+    pub settings: Settings,
+}
+
+/// How an engine's SQL differs from the others'.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Dialect {
+    /// SQLite's.
+    Sqlite,
+}
+
+/// A build that can be started.
+pub trait Engine: Send + Sync {
+    /// What it is.
+    fn build(&self) -> BuildInfo;
+
+    /// Checks a config without starting anything: unknown settings, impossible values.
+    fn check_settings(&self, settings: &Settings) -> Result<(), EngineError>;
+
+    /// Starts a server (or opens an embedded engine) on the data directory.
+    fn start(&self, options: &StartOptions) -> Result<Box<dyn Server>, EngineError>;
+
+    /// True when the engine lives in the process of its client: their CPU and memory cannot be told apart.
+    fn is_embedded(&self) -> bool;
+
+    /// A cautious estimate of the bytes on disk per row of the Insert Benchmark's table, indexes and logs included.
+    fn bytes_per_row(&self) -> u64;
+}
+
+/// What was done to work off an engine's debt.
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+pub struct DrainAction {
+    /// The statement or action.
+    pub action: String,
+    /// How long it took.
+    pub seconds: f64,
+    /// What it answered, or nothing.
+    pub result: String,
+}
+
+/// A running engine on one data state.
+pub trait Server: Send + Sync {
+    /// Its SQL.
+    fn dialect(&self) -> Dialect;
+
+    /// Opens one connection.
+    fn connect(&self) -> Result<Box<dyn SqlSession>, EngineError>;
+
+    /// The settings the engine really runs with, read back from it.
+    fn effective_settings(&self) -> Result<Settings, EngineError>;
+
+    /// The engine's own counters since it started; a step's part is the difference of two calls.
+    fn counters(&self) -> Result<BTreeMap<String, i64>, EngineError>;
+
+    /// Works off debt: writeback, checkpoints, statistics. Ends at `deadline` even when debt is left, and says so.
+    fn drain(&self, tables: &[String], deadline: Instant) -> Result<Vec<DrainAction>, EngineError>;
+
+    /// Bytes of tables and indexes, without logs.
+    fn database_bytes(&self) -> Result<u64, EngineError>;
+
+    /// Process ids of the server; empty for an embedded engine.
+    fn processes(&self) -> Vec<u32>;
+
+    /// Shuts down cleanly within `timeout`.
+    fn stop(self: Box<Self>, timeout: Duration) -> Result<(), EngineError>;
+}
+
+/// A statement that was prepared on a session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Prepared(pub usize);
+
+/// One worker's connection. Not shared between threads.
+///
+/// A write is one transaction of its own (autocommit); where the engine wants it, the session wraps it so.
+/// The per-operation calls allocate nothing and format nothing.
+pub trait SqlSession: Send {
+    /// Runs one writing statement as a transaction and returns the affected rows. `expected_rows` is what the caller counts on;
+    /// only the null engine, which has no rows, answers with it.
+    fn write(&mut self, sql: &str, expected_rows: u64) -> Result<u64, SqlError>;
+
+    /// Runs one statement that defines or maintains something.
+    fn define(&mut self, sql: &str) -> Result<(), SqlError>;
+
+    /// Prepares a statement with `?` placeholders for integers.
+    fn prepare(&mut self, sql: &str) -> Result<Prepared, SqlError>;
+
+    /// Runs a prepared query, fetches all of its rows, and returns their number.
+    fn query_prepared(&mut self, statement: Prepared, arguments: &[i64]) -> Result<u64, SqlError>;
+
+    /// Runs a prepared writing statement as a transaction and returns the affected rows.
+    fn write_prepared(&mut self, statement: Prepared, arguments: &[i64], expected_rows: u64) -> Result<u64, SqlError>;
+
+    /// Runs a query, fetches all of its rows, and returns their number.
+    fn query(&mut self, sql: &str) -> Result<u64, SqlError>;
+
+    /// The single integer a query returns; `None` for NULL or no row.
+    fn query_integer(&mut self, sql: &str) -> Result<Option<i64>, SqlError>;
+
+    /// Runs a query and hands each row's columns, rendered as text in a stable way, to `row`. For checks, not for load.
+    fn for_each_row(&mut self, sql: &str, row: &mut dyn FnMut(&[&str])) -> Result<(), SqlError>;
+}
+
+/// The engine of a build, or why there is none.
+pub fn engine(build: &BuildName) -> Result<Box<dyn Engine>, EngineError> {
+    use plimsoll_core::name::EngineName;
+    match build.engine {
+        EngineName::Sqlite => Ok(Box::new(sqlite::Sqlite::new(build)?)),
+        EngineName::Null => Ok(Box::new(null::Null)),
+    }
+}
+
+/// Bytes of all files below `dir`, as their sizes say.
+pub fn directory_bytes(dir: &Path) -> std::io::Result<u64> {
+    let mut bytes = 0;
+    for entry in std::fs::read_dir(dir)? {
+        let entry = entry?;
+        // A file may vanish between the listing and the look at it: an engine removes its logs when it likes.
+        match entry.metadata() {
+            Ok(metadata) if metadata.is_dir() => bytes += directory_bytes(&entry.path())?,
+            Ok(metadata) => bytes += metadata.len(),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(bytes)
+}

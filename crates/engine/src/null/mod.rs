@@ -1,0 +1,1 @@
+//! An engine that does nothing, at once: it shows the client's own ceiling.

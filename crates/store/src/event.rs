@@ -1,0 +1,176 @@
+//! What happens in a trial, one event a line in `events.jsonl`.
+
+use std::collections::BTreeMap;
+
+use plimsoll_core::record::{ClientRecord, OperationRecord, Readings, TableCheck};
+use serde::{Deserialize, Serialize};
+
+/// One thing that happened. Every event is a fact: metrics are computed from them later.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+pub enum Event {
+    /// The first event: who runs what.
+    TrialStart(TrialStart),
+    /// The engine is up.
+    ServerReady(ServerReady),
+    /// A step's workers are about to connect.
+    StepStart(StepStart),
+    /// A step ended and its rows are verified.
+    StepDone(Box<StepDone>),
+    /// A step did not end as it should; its trial ends here.
+    StepFailed(StepFailed),
+    /// The engine's debt was worked off and the plan's wait is over.
+    DrainDone(DrainDone),
+    /// The trial is complete.
+    TrialDone(TrialDone),
+    /// The trial's process or its server died.
+    ServerCrashed(ServerCrashed),
+    /// The trial ended early for another reason: it could not start, or it was interrupted.
+    TrialFailed(TrialFailed),
+}
+
+/// See [`Event::TrialStart`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TrialStart {
+    /// The trial's number in the schedule.
+    pub trial: u32,
+    /// The attempt, from 1.
+    pub attempt: u32,
+    /// The cell's label.
+    pub cell: String,
+    /// The block.
+    pub block: u32,
+    /// The campaign's seed.
+    pub seed: u64,
+    /// `plimsoll_core::METHODOLOGY_VERSION`.
+    pub methodology_version: u32,
+    /// The trial's process.
+    pub pid: u32,
+    /// Its start time in clock ticks since boot (/proc/PID/stat field 22): with the pid it names one process.
+    pub pid_start_ticks: u64,
+    /// The machine's boot id, without which the ticks mean nothing.
+    pub boot_id: String,
+}
+
+/// See [`Event::ServerReady`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ServerReady {
+    /// The engine's version as it states it.
+    pub version: String,
+    /// Compiler and compile options.
+    pub build_options: Vec<String>,
+    /// Whether it lives in the trial's own process.
+    pub embedded: bool,
+    /// The settings it really runs with.
+    pub effective_settings: BTreeMap<String, String>,
+    /// From the start to readiness.
+    pub seconds: f64,
+}
+
+/// See [`Event::StepStart`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct StepStart {
+    /// The step.
+    pub step: String,
+}
+
+/// See [`Event::StepDone`].
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct StepDone {
+    /// The step.
+    pub step: String,
+    /// The operation whose rate and latency stand for the step.
+    pub primary: String,
+    /// From the common start of all workers to the end of the last.
+    pub elapsed_ns: u64,
+    /// Per kind of operation.
+    pub operations: Vec<OperationRecord>,
+    /// Per client and kind.
+    pub clients: Vec<ClientRecord>,
+    /// What the host did meanwhile. Names and units as `plimsoll_host` documents them.
+    pub host: Readings,
+    /// What the engine counted meanwhile.
+    pub engine_counters: BTreeMap<String, i64>,
+    /// The row counts, where this step verified them.
+    pub tables: Vec<TableCheck>,
+    /// Facts of the workload worth keeping: average rows fetched per query, seconds to find the smallest id, ...
+    pub notes: BTreeMap<String, f64>,
+    /// Set when the step's background writers missed their rate: achieved, as a share of the target.
+    pub sla_missed: Option<f64>,
+}
+
+/// See [`Event::StepFailed`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct StepFailed {
+    /// The step.
+    pub step: String,
+    /// Why, with the statement where there is one.
+    pub reason: String,
+    /// What was counted until then.
+    pub operations: Vec<OperationRecord>,
+}
+
+/// See [`Event::DrainDone`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct DrainDone {
+    /// The step before it.
+    pub step: String,
+    /// What was done.
+    pub actions: Vec<DrainStep>,
+    /// Time in those actions.
+    pub drained_s: f64,
+    /// Time then waited until the plan's wait was over.
+    pub waited_s: f64,
+}
+
+/// One action of a drain.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct DrainStep {
+    /// The statement or action.
+    pub action: String,
+    /// How long it took.
+    pub seconds: f64,
+    /// What it answered.
+    pub result: String,
+}
+
+/// See [`Event::TrialDone`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TrialDone {
+    /// The whole trial.
+    pub seconds: f64,
+}
+
+/// See [`Event::ServerCrashed`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ServerCrashed {
+    /// The step it died in, if one was running.
+    pub step: Option<String>,
+    /// The exit status or signal.
+    pub status: String,
+    /// The end of its log.
+    pub log_tail: String,
+}
+
+/// See [`Event::TrialFailed`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TrialFailed {
+    /// Why.
+    pub reason: String,
+    /// True when the user or a signal ended it: nothing is wrong with the engine.
+    pub interrupted: bool,
+}
+
+impl Event {
+    /// The step an event belongs to.
+    pub fn step(&self) -> Option<&str> {
+        match self {
+            Self::StepStart(event) => Some(&event.step),
+            Self::StepDone(event) => Some(&event.step),
+            Self::StepFailed(event) => Some(&event.step),
+            Self::DrainDone(event) => Some(&event.step),
+            Self::ServerCrashed(event) => event.step.as_deref(),
+            Self::TrialStart(_) | Self::ServerReady(_) | Self::TrialDone(_) | Self::TrialFailed(_) => None,
+        }
+    }
+}

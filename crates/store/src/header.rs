@@ -1,0 +1,52 @@
+//! What a campaign is: written once, before its first trial.
+
+use std::collections::BTreeMap;
+
+use plimsoll_core::plan::Plan;
+use plimsoll_core::schedule::ScheduledTrial;
+use serde::{Deserialize, Serialize};
+
+/// The version of the folder format. A reader refuses a newer one.
+pub const FORMAT: u32 = 1;
+
+/// `campaign.json`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CampaignHeader {
+    /// [`FORMAT`].
+    pub format: u32,
+    /// `<UTC stamp>-<plan name>`, the folder's name.
+    pub id: String,
+    /// When it was made, RFC 3339 in UTC.
+    pub created: String,
+    /// The version of this program.
+    pub plimsoll_version: String,
+    /// `plimsoll_core::METHODOLOGY_VERSION` of the program that made it.
+    pub methodology_version: u32,
+    /// The seed of schedule and data.
+    pub seed: u64,
+    /// The plan's text as it was given.
+    pub plan_text: String,
+    /// The checked plan.
+    pub plan: Plan,
+    /// What each of the plan's cells runs, in the plan's order.
+    pub cells: Vec<CellHeader>,
+    /// The trials, in order.
+    pub schedule: Vec<ScheduledTrial>,
+    /// Where the trials' data directories are.
+    pub data_dir: String,
+}
+
+/// A cell's build and config as found when the campaign was made.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CellHeader {
+    /// `build.config[.shape]`.
+    pub label: String,
+    /// The version the build states.
+    pub version: String,
+    /// Where the build comes from.
+    pub origin: String,
+    /// Where the config comes from: a file's path, or `shipped`.
+    pub config_source: String,
+    /// The config's settings.
+    pub settings: BTreeMap<String, String>,
+}
