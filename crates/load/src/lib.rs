@@ -1,1 +1,31 @@
-//! Skeleton.
+//! How load is made: an [`Arrival`] says when an operation is due, a [`Stop`] when there are no more, a [`Worker`] performs it,
+//! a recorder keeps what happened. One loop composes the four; it knows no engine and no benchmark.
+//!
+//! ```text
+//! due    the instant the schedule wants          lag      = sent - due
+//! sent   just before the worker executes         service  = done - sent
+//! done   just after                              response = done - due
+//! ```
+//!
+//! A slot of an open loop is never skipped: when the worker is late its operations queue, and their response time counts from
+//! the instant they were due. A closed loop has no schedule and therefore no response time.
+
+mod arrival;
+mod clock;
+mod control;
+mod drive;
+mod histogram;
+mod intervals;
+mod pacing;
+mod recorder;
+mod step;
+mod worker;
+
+pub use arrival::{Arrival, Due};
+pub use clock::MonotonicClock;
+pub use control::{Command, Control};
+pub use drive::RetryPolicy;
+pub use histogram::{HistogramError, decode};
+pub use recorder::Second;
+pub use step::{Ended, Progress, SecondRow, StepError, StepOptions, StepOutcome, run_step};
+pub use worker::{Failure, Next, Outcome, Stop, Task, Worker};

@@ -1,0 +1,157 @@
+//! The one load loop.
+
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+
+use plimsoll_core::clock::Clock;
+
+use crate::control::{Command, Control};
+use crate::recorder::Recorder;
+use crate::worker::{Failure, Next, Outcome, Stop, Task};
+
+/// How long a sleeping worker may not look at its commands.
+const LONGEST_SLEEP_NS: u64 = 50_000_000;
+/// The pause before a worker that must wait for another asks again.
+const LATER_NS: u64 = 20_000;
+
+/// What to do when an operation meets a lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RetryPolicy {
+    /// The first pause; each further one is twice as long.
+    pub first_pause_ns: u64,
+    /// The longest pause.
+    pub longest_pause_ns: u64,
+    /// An operation that has been tried for this long has failed.
+    pub deadline_ns: u64,
+}
+
+impl Default for RetryPolicy {
+    fn default() -> Self {
+        Self { first_pause_ns: 50_000, longest_pause_ns: 1_000_000, deadline_ns: 60_000_000_000 }
+    }
+}
+
+/// What all workers of a step share.
+#[derive(Debug)]
+pub(crate) struct Shared<'a> {
+    pub control: &'a Control,
+    pub retry: RetryPolicy,
+    /// Set when a worker failed: the step is lost, the others end.
+    pub is_aborted: &'a AtomicBool,
+    /// Workers by client, from 0, whose end ends the client's followers.
+    pub leaders: &'a [AtomicU32],
+}
+
+impl Shared<'_> {
+    #[inline]
+    fn must_stop(&self) -> bool {
+        self.control.command() == Command::Stop || self.is_aborted.load(Ordering::Relaxed)
+    }
+}
+
+/// Runs a task from `start_ns` until its stop rule, a command or a failure ends it.
+pub(crate) fn drive<C: Clock>(clock: &C, task: &mut Task, start_ns: u64, recorder: &mut Recorder, shared: &Shared<'_>) -> Result<(), Failure> {
+    let client = task.client as usize - 1;
+    let end_ns = match task.stop {
+        Stop::Time(length_ns) => start_ns + length_ns,
+        _ => u64::MAX,
+    };
+    let is_open = task.arrival.is_open();
+    let mut schedule = task.arrival.due();
+    let mut operations = 0;
+    let mut done_ns = start_ns;
+    sleep(clock, start_ns, shared);
+    loop {
+        if shared.control.command() == Command::Park {
+            shared.control.wait_while_parked();
+        }
+        if shared.must_stop() || done_ns >= end_ns {
+            return Ok(());
+        }
+        match task.stop {
+            Stop::Operations(most) if operations >= most => {
+                // The schedule of an open loop ends an interval after its last operation.
+                sleep(clock, start_ns + task.arrival.length_ns(most), shared);
+                return Ok(());
+            }
+            Stop::WithClient if shared.leaders[client].load(Ordering::Acquire) == 0 => return Ok(()),
+            _ => {}
+        }
+        let kind = loop {
+            match task.worker.prepare().map_err(|message| Failure { class: "prepare", message })? {
+                Next::Operation(kind) => break kind,
+                Next::Finished => return Ok(()),
+                Next::Later => {
+                    if shared.must_stop() || clock.now_ns() >= end_ns {
+                        return Ok(());
+                    }
+                    if shared.control.command() == Command::Park {
+                        shared.control.wait_while_parked();
+                    }
+                    clock.sleep_until_ns(clock.now_ns() + LATER_NS);
+                }
+            }
+        };
+        let due_ns = schedule.next_ns().map(|offset_ns| start_ns + offset_ns);
+        if let Some(due_ns) = due_ns {
+            if due_ns >= end_ns {
+                sleep(clock, end_ns, shared);
+                return Ok(());
+            }
+            if !sleep(clock, due_ns, shared) {
+                return Ok(());
+            }
+        }
+        let first_sent_ns = clock.now_ns();
+        let due_ns = due_ns.unwrap_or(first_sent_ns);
+        if is_open {
+            recorder.lag(kind, due_ns, first_sent_ns);
+        }
+        let mut sent_ns = first_sent_ns;
+        let mut pause_ns = shared.retry.first_pause_ns;
+        loop {
+            let outcome = task.worker.execute();
+            done_ns = clock.now_ns();
+            match outcome {
+                Outcome::Done { rows } => {
+                    recorder.done(kind, due_ns, sent_ns, done_ns, rows);
+                    break;
+                }
+                Outcome::Retry { class } => {
+                    let is_final = done_ns - first_sent_ns >= shared.retry.deadline_ns;
+                    recorder.unsuccessful(kind, sent_ns, done_ns, class, is_final);
+                    if is_final {
+                        let seconds = shared.retry.deadline_ns / 1_000_000_000;
+                        return Err(Failure { class, message: format!("the operation was still refused ({class}) after {seconds} s of retries") });
+                    }
+                    if shared.must_stop() {
+                        return Ok(());
+                    }
+                    clock.sleep_until_ns(done_ns + pause_ns);
+                    sent_ns = clock.now_ns();
+                    recorder.paused(kind, sent_ns - done_ns);
+                    pause_ns = (pause_ns * 2).min(shared.retry.longest_pause_ns);
+                }
+                Outcome::Failed(failure) => {
+                    recorder.unsuccessful(kind, sent_ns, done_ns, failure.class, true);
+                    return Err(failure);
+                }
+            }
+        }
+        operations += 1;
+    }
+}
+
+/// Sleeps to an instant; false when a command or a failure came first.
+#[inline]
+fn sleep<C: Clock>(clock: &C, until_ns: u64, shared: &Shared<'_>) -> bool {
+    loop {
+        let now_ns = clock.now_ns();
+        if now_ns >= until_ns {
+            return true;
+        }
+        if shared.must_stop() {
+            return false;
+        }
+        clock.sleep_until_ns(until_ns.min(now_ns + LONGEST_SLEEP_NS));
+    }
+}

@@ -1,0 +1,77 @@
+//! How well an open loop kept its schedule.
+
+use plimsoll_core::record::Pacing;
+
+use crate::arrival::Arrival;
+use crate::recorder::Second;
+
+const SECOND_NS: u64 = 1_000_000_000;
+
+/// A second is under its rate when less than this share of the operations due in it were done in it, the rule of the original report.
+pub(crate) const SLA_SHARE: f64 = 0.95;
+
+/// One worker's schedule and what came of it.
+pub(crate) struct Paced<'a> {
+    pub arrival: &'a Arrival,
+    /// Operations of the schedule.
+    pub planned: u64,
+    /// Operations done in each second.
+    pub seconds: &'a [Second],
+    /// Operations done.
+    pub ok: u64,
+    /// From the start to the end of the last operation or of the schedule, whichever is later.
+    pub active_ns: u64,
+}
+
+/// Adds up the workers of one kind of operation. `None` when none of them is paced.
+pub(crate) fn account(workers: &[Paced<'_>]) -> Option<Pacing> {
+    let length_ns = workers.iter().map(|worker| worker.arrival.length_ns(worker.planned)).max().filter(|&length| length > 0)?;
+    let whole_seconds = (length_ns / SECOND_NS) as usize;
+    let mut due = vec![0u64; whole_seconds + 1];
+    let mut done = vec![0u64; whole_seconds + 1];
+    let mut pacing = Pacing { seconds: whole_seconds as u64, ..Pacing::default() };
+    for worker in workers {
+        let mut schedule = worker.arrival.due();
+        for _ in 0..worker.planned {
+            let due_ns = schedule.next_ns().unwrap_or(0);
+            due[((due_ns / SECOND_NS) as usize).min(whole_seconds)] += 1;
+        }
+        // One second of grace after the schedule's end: the last operations need some time, too.
+        for (second, counts) in worker.seconds.iter().enumerate().take(whole_seconds + 1) {
+            done[second] += counts.ok;
+        }
+        pacing.target_per_s += worker.arrival.rate_per_s().unwrap_or(0.0);
+        pacing.achieved_per_s += worker.ok as f64 * 1e9 / worker.active_ns.max(1) as f64;
+    }
+    pacing.seconds_under = (0..whole_seconds).filter(|&s| (done[s] as f64) < SLA_SHARE * due[s] as f64).count() as u64;
+    pacing.backlog = due.iter().sum::<u64>().saturating_sub(done.iter().sum());
+    Some(pacing)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn seconds(ok: &[u64]) -> Vec<Second> {
+        ok.iter().map(|&ok| Second { ok, ..Second::default() }).collect()
+    }
+
+    #[test]
+    fn shortfall_shows_in_all_three_measures() {
+        let arrival = Arrival::Even { operations: 20, period_ns: SECOND_NS, phase_ns: 0 };
+        let cases: [(&[u64], u64, u64, u64); 4] = [
+            (&[20, 20, 20, 20, 20], 5, 0, 0),
+            (&[20, 5, 35, 20, 20], 5, 1, 0),         // a stall that is made up
+            (&[20, 20, 20, 20, 10, 4, 6], 7, 1, 6),  // behind at the end: six are later than a second after it
+            (&[10, 10, 10, 10, 10, 10, 10, 10, 10, 10], 10, 5, 40),
+        ];
+        for (ok, active_s, under, backlog) in cases {
+            let seconds = seconds(ok);
+            let paced = Paced { arrival: &arrival, planned: 100, seconds: &seconds, ok: 100, active_ns: active_s * SECOND_NS };
+            let pacing = account(&[paced]).unwrap();
+            assert_eq!((pacing.seconds, pacing.seconds_under, pacing.backlog), (5, under, backlog), "{ok:?}");
+            assert!((pacing.achieved_per_s - 100.0 / active_s as f64).abs() < 1e-9);
+        }
+        assert_eq!(account(&[Paced { arrival: &Arrival::Closed, planned: 5, seconds: &[], ok: 5, active_ns: 1 }]), None);
+    }
+}

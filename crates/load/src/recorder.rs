@@ -1,0 +1,219 @@
+//! What one worker did: counters, a series of seconds and a pair of histograms per kind of operation.
+//!
+//! Only the worker's own thread writes here. Once a second it hands its interval histograms over under a lock; the live counters
+//! are plain stores that the progress line reads.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use hdrhistogram::Histogram;
+
+use crate::histogram;
+use crate::intervals::{Intervals, Pair};
+
+const SECOND_NS: u64 = 1_000_000_000;
+
+/// One second of one kind of operation of one worker, by the instant the operations were done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Second {
+    /// Operations done.
+    pub ok: u64,
+    /// Tries that were retried or failed.
+    pub unsuccessful: u64,
+    /// Rows of the operations done.
+    pub rows: u64,
+    /// Sum of service times.
+    pub service_sum_ns: u64,
+    /// Longest service time.
+    pub service_max_ns: u64,
+    /// Longest response time; 0 in a closed loop.
+    pub response_max_ns: u64,
+}
+
+/// What the progress line reads while the worker runs. Padded so that no two workers share a cache line.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+pub(crate) struct Live {
+    pub ok: AtomicU64,
+    pub rows: AtomicU64,
+    pub unsuccessful: AtomicU64,
+    pub has_ended: AtomicU64,
+}
+
+#[derive(Debug)]
+pub(crate) struct KindRecord {
+    pub kind: usize,
+    pub ok: u64,
+    pub retried: u64,
+    pub failed: u64,
+    pub rows: u64,
+    pub errors: BTreeMap<&'static str, u64>,
+    pub wait_ns: u64,
+    pub lag: Option<Histogram<u32>>,
+    pub unsuccessful: Option<Histogram<u32>>,
+    pub seconds: Vec<Second>,
+    /// The end of the last operation done; from the start of the step once the recorder is finished.
+    pub last_done_ns: u64,
+    second: Second,
+    interval: Pair,
+}
+
+/// One worker's recorder.
+#[derive(Debug)]
+pub(crate) struct Recorder {
+    worker: usize,
+    start_ns: u64,
+    /// The first instant that no longer belongs to the current second.
+    second_end_ns: u64,
+    second_index: u64,
+    kinds: Vec<KindRecord>,
+    /// Position in `kinds` by the step's kind index.
+    by_kind: Vec<usize>,
+    intervals: Arc<Intervals>,
+    live: Arc<[Live]>,
+    ok: u64,
+    rows: u64,
+    unsuccessful: u64,
+}
+
+impl Recorder {
+    pub fn new(worker: usize, kinds: &[usize], is_open: bool, intervals: Arc<Intervals>, live: Arc<[Live]>) -> Self {
+        let mut by_kind = vec![usize::MAX; kinds.iter().max().map_or(0, |most| most + 1)];
+        let kinds = kinds
+            .iter()
+            .enumerate()
+            .map(|(position, &kind)| {
+                by_kind[kind] = position;
+                KindRecord {
+                    kind,
+                    ok: 0,
+                    retried: 0,
+                    failed: 0,
+                    rows: 0,
+                    errors: BTreeMap::new(),
+                    wait_ns: 0,
+                    lag: is_open.then(histogram::empty),
+                    unsuccessful: None,
+                    seconds: Vec::new(),
+                    last_done_ns: 0,
+                    second: Second::default(),
+                    interval: Pair::new(is_open),
+                }
+            })
+            .collect();
+        Self {
+            worker,
+            start_ns: 0,
+            second_end_ns: SECOND_NS,
+            second_index: 0,
+            kinds,
+            by_kind,
+            intervals,
+            live,
+            ok: 0,
+            rows: 0,
+            unsuccessful: 0,
+        }
+    }
+
+    /// Sets the instant from which seconds are counted.
+    pub fn start(&mut self, start_ns: u64) {
+        self.start_ns = start_ns;
+        self.second_end_ns = start_ns + SECOND_NS;
+    }
+
+    #[inline]
+    fn kind(&mut self, kind: usize, at_ns: u64) -> &mut KindRecord {
+        if at_ns >= self.second_end_ns {
+            self.roll(at_ns);
+        }
+        &mut self.kinds[self.by_kind[kind]]
+    }
+
+    /// An operation is done. `sent_ns` is its last try's.
+    #[inline]
+    pub fn done(&mut self, kind: usize, due_ns: u64, sent_ns: u64, done_ns: u64, rows: u64) {
+        let record = self.kind(kind, done_ns);
+        let service_ns = done_ns - sent_ns;
+        record.ok += 1;
+        record.rows += rows;
+        record.last_done_ns = done_ns;
+        record.interval.service.saturating_record(service_ns);
+        let second = &mut record.second;
+        second.ok += 1;
+        second.rows += rows;
+        second.service_sum_ns += service_ns;
+        second.service_max_ns = second.service_max_ns.max(service_ns);
+        if let Some(response) = &mut record.interval.response {
+            let response_ns = done_ns.saturating_sub(due_ns);
+            response.saturating_record(response_ns);
+            second.response_max_ns = second.response_max_ns.max(response_ns);
+        }
+        self.ok += 1;
+        self.rows += rows;
+        let live = &self.live[self.worker];
+        live.ok.store(self.ok, Ordering::Relaxed);
+        live.rows.store(self.rows, Ordering::Relaxed);
+    }
+
+    /// How late the first try of an operation of an open loop was sent.
+    #[inline]
+    pub fn lag(&mut self, kind: usize, due_ns: u64, sent_ns: u64) {
+        if let Some(lag) = &mut self.kinds[self.by_kind[kind]].lag {
+            lag.saturating_record(sent_ns.saturating_sub(due_ns));
+        }
+    }
+
+    /// A try did not succeed. `is_final` when there will be no other.
+    pub fn unsuccessful(&mut self, kind: usize, sent_ns: u64, ended_ns: u64, class: &'static str, is_final: bool) {
+        let record = self.kind(kind, ended_ns);
+        if is_final {
+            record.failed += 1;
+        } else {
+            record.retried += 1;
+            record.wait_ns += ended_ns - sent_ns;
+        }
+        *record.errors.entry(class).or_default() += 1;
+        record.second.unsuccessful += 1;
+        record.unsuccessful.get_or_insert_with(histogram::empty).saturating_record(ended_ns - sent_ns);
+        self.unsuccessful += 1;
+        self.live[self.worker].unsuccessful.store(self.unsuccessful, Ordering::Relaxed);
+    }
+
+    /// A pause between two tries.
+    pub fn paused(&mut self, kind: usize, pause_ns: u64) {
+        self.kinds[self.by_kind[kind]].wait_ns += pause_ns;
+    }
+
+    /// Closes the seconds before `at_ns`.
+    #[cold]
+    fn roll(&mut self, at_ns: u64) {
+        let index = (at_ns - self.start_ns) / SECOND_NS;
+        for record in &mut self.kinds {
+            record.seconds.push(std::mem::take(&mut record.second));
+            record.seconds.resize(index as usize, Second::default());
+        }
+        let interval_s = self.intervals.interval_s();
+        if index / interval_s != self.second_index / interval_s {
+            self.hand_over(self.second_index / interval_s, index / interval_s);
+        }
+        self.second_index = index;
+        self.second_end_ns = self.start_ns + (index + 1) * SECOND_NS;
+    }
+
+    fn hand_over(&mut self, interval: u64, next: u64) {
+        let pairs = self.kinds.iter_mut().map(|record| (record.kind, &mut record.interval));
+        self.intervals.add(self.worker, interval, next, pairs);
+    }
+
+    /// Closes the last second and gives up what was recorded, by kind.
+    pub fn finish(mut self) -> Vec<KindRecord> {
+        for record in &mut self.kinds {
+            record.seconds.push(std::mem::take(&mut record.second));
+            record.last_done_ns = record.last_done_ns.saturating_sub(self.start_ns);
+        }
+        self.hand_over(self.second_index / self.intervals.interval_s(), u64::MAX);
+        self.kinds
+    }
+}

@@ -1,0 +1,85 @@
+//! What a connection does in a step, as the loop sees it.
+
+use crate::Arrival;
+
+/// What a worker has next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// An operation of this kind (an index into the step's kinds) is ready to execute.
+    Operation(usize),
+    /// Nothing yet: another worker must get on first. The loop looks at its commands and asks again.
+    Later,
+    /// Nothing more, ever.
+    Finished,
+}
+
+/// How one try of an operation went.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Outcome {
+    /// It is done and touched this many rows.
+    Done {
+        /// Rows written, deleted or fetched.
+        rows: u64,
+    },
+    /// It met a lock or lost a deadlock: try the same operation again.
+    Retry {
+        /// The class of the error.
+        class: &'static str,
+    },
+    /// It cannot be done.
+    Failed(Failure),
+}
+
+/// Why an operation cannot be done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// The class of the error.
+    pub class: &'static str,
+    /// The error with its statement.
+    pub message: String,
+}
+
+/// One connection with its generator. The loop calls `prepare` off the clock and `execute` on it.
+pub trait Worker: Send {
+    /// Connects and prepares statements, before the common start.
+    fn open(&mut self) -> Result<(), String>;
+
+    /// Makes the next operation ready: draws values, writes the statement. Not timed. May block for some milliseconds, not longer.
+    fn prepare(&mut self) -> Result<Next, String>;
+
+    /// Executes the prepared operation, once. Called again after [`Outcome::Retry`].
+    fn execute(&mut self) -> Outcome;
+
+    /// The worker performs no more operations: others that wait for it must not wait any longer.
+    fn close(&mut self) {}
+}
+
+/// When a worker has done enough.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stop {
+    /// After this many operations; an open loop also lasts to the end of its schedule.
+    Operations(u64),
+    /// This many nanoseconds after the start.
+    Time(u64),
+    /// When every worker of its client with one of the other rules has ended.
+    WithClient,
+    /// When the worker says [`Next::Finished`].
+    Worker {
+        /// Operations of its schedule, if it has one: what its pacing is held against.
+        planned: u64,
+    },
+}
+
+/// One worker with its schedule.
+pub struct Task {
+    /// The client it belongs to, from 1.
+    pub client: u32,
+    /// The kinds of operations it performs, as indexes into the step's kinds. Their histograms are made before the start.
+    pub kinds: Vec<usize>,
+    /// When operations are due.
+    pub arrival: Arrival,
+    /// When there are no more.
+    pub stop: Stop,
+    /// Who performs them.
+    pub worker: Box<dyn Worker>,
+}

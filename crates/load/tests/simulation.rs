@@ -1,0 +1,141 @@
+//! The recorder against known truth, on a clock that jumps.
+
+use std::sync::Arc;
+
+use plimsoll_core::record::OperationRecord;
+use plimsoll_load::{
+    Arrival, Control, Ended, Failure, Outcome, Progress, StepOptions, StepOutcome, Stop, Task, Worker, decode, run_step,
+};
+use plimsoll_testkit::{FakeClock, ScriptedWorker};
+
+const MS: u64 = 1_000_000;
+const SECOND: u64 = 1_000_000_000;
+
+fn run(clock: &Arc<FakeClock>, worker: impl Worker + 'static, arrival: Arrival, stop: Stop) -> (StepOutcome, Vec<u8>) {
+    let task = Task { client: 1, kinds: vec![0], arrival, stop, worker: Box::new(worker) };
+    let mut log = Vec::new();
+    let mut progress = |_: &Progress| {};
+    let outcome =
+        run_step(clock, &["op"], vec![task], &Arc::new(Control::default()), &StepOptions::default(), &mut log, &mut progress).unwrap();
+    (outcome, log)
+}
+
+fn done(ns: u64) -> (u64, Outcome) {
+    (ns, Outcome::Done { rows: 1 })
+}
+
+fn assert_conserved(operation: &OperationRecord) {
+    assert_eq!(operation.attempts, operation.ok + operation.retried + operation.failed);
+    assert_eq!(decode(&operation.service).unwrap().len(), operation.ok);
+    let unsuccessful = operation.unsuccessful.as_ref().map_or(0, |histogram| decode(histogram).unwrap().len());
+    assert_eq!(unsuccessful, operation.retried + operation.failed);
+    if let Some(response) = &operation.response {
+        assert_eq!(decode(response).unwrap().len(), operation.ok);
+    }
+    assert_eq!(operation.errors.values().sum::<u64>(), operation.retried + operation.failed);
+}
+
+#[track_caller]
+fn assert_near(found_ns: f64, wanted_ms: f64) {
+    let found_ms = found_ns / 1e6;
+    assert!((found_ms / wanted_ms - 1.0).abs() < 0.02, "{found_ms} ms is not within 2 % of {wanted_ms} ms");
+}
+
+/// 500 operations per second of 1 ms each for 30 s on one connection, and one stall of 2 s: 15,000 operations. By hand: the stall makes
+/// 1,000 operations late, the queue then drains 500 a second, so 2,000 operations have a response time of up to 2 s.
+#[test]
+fn a_stall_shows_in_response_times_and_hides_in_service_times() {
+    let clock = Arc::new(FakeClock::default());
+    let mut stalled = false;
+    let worker = ScriptedWorker::new(clock.clone(), move |_, now| {
+        if !stalled && now >= 10 * SECOND {
+            stalled = true;
+            return done(2 * SECOND + MS);
+        }
+        done(MS)
+    });
+    let arrival = Arrival::Even { operations: 500, period_ns: SECOND, phase_ns: 0 };
+    let (outcome, _) = run(&clock, worker, arrival, Stop::Operations(15_000));
+    assert_eq!(outcome.ended, Ended::Finished);
+    let operation = &outcome.operations[0];
+    assert_conserved(operation);
+    assert_eq!(operation.ok, 15_000, "no slot is skipped");
+    let service = decode(&operation.service).unwrap();
+    assert_near(service.mean(), 1.13);
+    for quantile in [0.5, 0.9, 0.95, 0.99, 0.999] {
+        assert_near(service.value_at_quantile(quantile) as f64, 1.0);
+    }
+    let response = decode(operation.response.as_ref().unwrap()).unwrap();
+    assert_near(response.mean(), 134.0);
+    for (quantile, ms) in [(0.9, 502.0), (0.95, 1252.0), (0.99, 1852.0), (0.999, 1987.0)] {
+        assert_near(response.value_at_quantile(quantile) as f64, ms);
+    }
+    let pacing = operation.pacing.as_ref().unwrap();
+    assert_eq!((pacing.seconds, pacing.seconds_under, pacing.backlog), (30, 2, 0));
+    assert!((pacing.achieved_per_s / pacing.target_per_s - 1.0).abs() < 1e-3, "made up for: {pacing:?}");
+    assert_eq!(outcome.seconds.iter().map(|row| row.counts.ok).sum::<u64>(), 15_000);
+}
+
+#[test]
+fn a_closed_loop_has_no_response_time() {
+    let clock = Arc::new(FakeClock::default());
+    let worker = ScriptedWorker::new(clock.clone(), |_, _| done(3 * MS));
+    let (outcome, _) = run(&clock, worker, Arrival::Closed, Stop::Time(3 * SECOND));
+    let operation = &outcome.operations[0];
+    assert_conserved(operation);
+    assert_eq!((operation.ok, operation.response.is_none(), operation.pacing.is_none()), (1000, true, true));
+    assert_eq!(outcome.elapsed_ns, 3 * SECOND);
+}
+
+#[test]
+fn retries_keep_the_due_instant_and_are_counted() {
+    let clock = Arc::new(FakeClock::default());
+    // Every second operation needs three tries of 1 ms.
+    let worker = ScriptedWorker::new(clock.clone(), |attempt, _| match attempt % 4 {
+        0 | 3 => done(MS),
+        _ => (MS, Outcome::Retry { class: "busy" }),
+    });
+    let arrival = Arrival::Even { operations: 10, period_ns: SECOND, phase_ns: 0 };
+    let (outcome, _) = run(&clock, worker, arrival, Stop::Operations(20));
+    let operation = &outcome.operations[0];
+    assert_conserved(operation);
+    assert_eq!((operation.attempts, operation.ok, operation.retried, operation.failed), (40, 20, 20, 0));
+    assert_eq!(operation.errors["busy"], 20);
+    assert_eq!(operation.wait_ns, 20 * MS + 10 * (50_000 + 100_000), "tries that met the lock and the pauses after them");
+    assert_near(decode(&operation.service).unwrap().max() as f64, 1.0);
+    assert_near(decode(operation.response.as_ref().unwrap()).unwrap().max() as f64, 3.15);
+}
+
+#[test]
+fn an_operation_that_stays_locked_out_fails_at_its_deadline() {
+    let clock = Arc::new(FakeClock::default());
+    let worker = ScriptedWorker::new(clock.clone(), |_, _| (MS, Outcome::Retry { class: "busy" }));
+    let (outcome, _) = run(&clock, worker, Arrival::Closed, Stop::Operations(1));
+    let Ended::Failed(failure) = &outcome.ended else { panic!("{:?}", outcome.ended) };
+    assert_eq!(failure.message, "the operation was still refused (busy) after 60 s of retries");
+    assert_conserved(&outcome.operations[0]);
+    assert_eq!((outcome.operations[0].ok, outcome.operations[0].failed), (0, 1));
+}
+
+#[test]
+fn a_failed_operation_is_counted_as_failed_and_ends_the_step() {
+    let clock = Arc::new(FakeClock::default());
+    let failure = Failure { class: "statement", message: "no such table in: insert into nowhere".into() };
+    let reported = failure.clone();
+    let worker = ScriptedWorker::new(clock.clone(), move |attempt, _| match attempt {
+        0..10 => done(MS),
+        _ => (MS, Outcome::Failed(reported.clone())),
+    });
+    let (outcome, _) = run(&clock, worker, Arrival::Closed, Stop::Operations(100));
+    assert_eq!(outcome.ended, Ended::Failed(failure));
+    assert_conserved(&outcome.operations[0]);
+    assert_eq!((outcome.operations[0].ok, outcome.operations[0].failed), (10, 1));
+}
+
+#[test]
+fn a_panic_in_a_worker_ends_the_step() {
+    let clock = Arc::new(FakeClock::default());
+    let worker = ScriptedWorker::new(clock.clone(), |attempt, _| if attempt < 3 { done(MS) } else { panic!("planted") });
+    let (outcome, _) = run(&clock, worker, Arrival::Closed, Stop::Operations(100));
+    assert!(matches!(&outcome.ended, Ended::Failed(failure) if failure.class == "panic"), "{:?}", outcome.ended);
+}
