@@ -1,1 +1,50 @@
-fn main() {}
+//! `plimsoll`: the argument table, the wiring, the progress line and the exit codes. No logic.
+
+mod arguments;
+mod campaign;
+mod failure;
+mod machine;
+mod plan;
+mod progress;
+mod results;
+mod workload;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+use clap::error::ErrorKind;
+
+use arguments::{Arguments, Verb};
+use failure::Failure;
+
+/// What a verb ends with, by cli.md: 0, or another number that says how it went without being an error.
+type Outcome = Result<u8, Failure>;
+
+fn main() -> ExitCode {
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => {
+            let is_help = matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion);
+            let _ = error.print();
+            return ExitCode::from(if is_help { 0 } else { failure::USAGE });
+        }
+    };
+    let places = &arguments.places;
+    let outcome = match arguments.verb {
+        Verb::Run(run) => campaign::run(places, &run),
+        Verb::Resume { campaign } => campaign::resume(places, campaign.as_deref()),
+        Verb::Show(show) => results::show(places, &show),
+        Verb::Report(report) => results::report(places, &report),
+        Verb::Plan { verb } => plan::plan(places, &verb),
+        Verb::Workload { verb } => workload::workload(&verb),
+        Verb::Machine { verb } => machine::machine(places, &verb),
+        Verb::Trial => campaign::trial(),
+    };
+    match outcome {
+        Ok(code) => ExitCode::from(code),
+        Err(failure) => {
+            anstream::eprintln!("plimsoll: {failure}");
+            ExitCode::from(failure.exit_code())
+        }
+    }
+}

@@ -35,7 +35,7 @@ pub struct EncodedHistogram(pub String);
 /// All operations of one kind in one step, over all clients.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct OperationRecord {
-    /// `insert`, `delete`, `query`, `index`.
+    /// `insert`, `delete`, `query`, `index`, `scan`.
     pub kind: String,
     /// Tries. Always `ok + retried + failed`.
     pub attempts: u64,
@@ -76,7 +76,7 @@ pub struct Pacing {
     pub seconds: u64,
     /// Those in which less than 95 % of the operations due in them were done.
     pub seconds_under: u64,
-    /// Operations due before the end of the schedule and not done by then.
+    /// Operations due before the end of the schedule and not done one second after it.
     pub backlog: u64,
 }
 
@@ -91,9 +91,9 @@ pub struct ClientRecord {
     pub ok: u64,
     /// Rows of those operations.
     pub rows: u64,
-    /// From the step's start to this worker's first due instant.
+    /// From the step's start to the start of this worker's active window; 0 unless workers start apart.
     pub from_ns: u64,
-    /// From the step's start to the end of this worker's last operation.
+    /// From the step's start to the end of this worker's last operation, or of its schedule where that is later.
     pub to_ns: u64,
 }
 

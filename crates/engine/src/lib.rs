@@ -107,7 +107,7 @@ pub struct Prepared(pub usize);
 /// One worker's connection. Not shared between threads.
 ///
 /// A write is one transaction of its own (autocommit); where the engine wants it, the session wraps it so.
-/// The per-operation calls allocate nothing and format nothing.
+/// The per-operation calls format nothing and copy no row; what they allocate does not grow with the rows.
 pub trait SqlSession: Send {
     /// Runs one writing statement as a transaction and returns the affected rows. `expected_rows` is what the caller counts on;
     /// only the null engine, which has no rows, answers with it.
@@ -140,7 +140,7 @@ pub fn engine(build: &BuildName) -> Result<Box<dyn Engine>, EngineError> {
     use plimsoll_core::name::EngineName;
     match build.engine {
         EngineName::Sqlite => Ok(Box::new(sqlite::Sqlite::new(build)?)),
-        EngineName::Null => Ok(Box::new(null::Null)),
+        EngineName::Null => Ok(Box::new(null::Null::new(build)?)),
     }
 }
 

@@ -1,1 +1,22 @@
-//! Skeleton.
+//! The laboratory: makes campaigns of plans, runs their trials in child processes, and resumes what broke.
+//!
+//! The orchestrator ([`run`], [`resume`]) only watches; a [`trial`] does the work in a process of its own, so that a crash of an
+//! embedded engine never takes the campaign down.
+
+mod campaign;
+mod config;
+mod error;
+mod forecast;
+mod message;
+mod orchestrator;
+mod places;
+mod shipped;
+pub mod trial;
+
+pub use campaign::{CampaignRequest, LoadedPlan, create_campaign, load_plan};
+pub use error::LabError;
+pub use forecast::{CellForecast, Forecast, StepForecast, forecast};
+pub use message::{StepProgress, TrialMessage};
+pub use orchestrator::{CampaignEnd, Notice, Observer, run_campaign};
+pub use places::{default_data_dir, prepare_data_root};
+pub use shipped::{SHIPPED_PLANS, shipped_plan};

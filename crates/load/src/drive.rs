@@ -49,7 +49,13 @@ impl Shared<'_> {
 }
 
 /// Runs a task from `start_ns` until its stop rule, a command or a failure ends it.
-pub(crate) fn drive<C: Clock>(clock: &C, task: &mut Task, start_ns: u64, recorder: &mut Recorder, shared: &Shared<'_>) -> Result<(), Failure> {
+pub(crate) fn drive<C: Clock>(
+    clock: &C,
+    task: &mut Task,
+    start_ns: u64,
+    recorder: &mut Recorder,
+    shared: &Shared<'_>,
+) -> Result<(), Failure> {
     let client = task.client as usize - 1;
     let end_ns = match task.stop {
         Stop::Time(length_ns) => start_ns + length_ns,
@@ -121,7 +127,10 @@ pub(crate) fn drive<C: Clock>(clock: &C, task: &mut Task, start_ns: u64, recorde
                     recorder.unsuccessful(kind, sent_ns, done_ns, class, is_final);
                     if is_final {
                         let seconds = shared.retry.deadline_ns / 1_000_000_000;
-                        return Err(Failure { class, message: format!("the operation was still refused ({class}) after {seconds} s of retries") });
+                        return Err(Failure {
+                            class,
+                            message: format!("the operation was still refused ({class}) after {seconds} s of retries"),
+                        });
                     }
                     if shared.must_stop() {
                         return Ok(());

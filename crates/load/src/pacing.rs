@@ -61,8 +61,8 @@ mod tests {
         let arrival = Arrival::Even { operations: 20, period_ns: SECOND_NS, phase_ns: 0 };
         let cases: [(&[u64], u64, u64, u64); 4] = [
             (&[20, 20, 20, 20, 20], 5, 0, 0),
-            (&[20, 5, 35, 20, 20], 5, 1, 0),         // a stall that is made up
-            (&[20, 20, 20, 20, 10, 4, 6], 7, 1, 6),  // behind at the end: six are later than a second after it
+            (&[20, 5, 35, 20, 20], 5, 1, 0),        // a stall that is made up
+            (&[20, 20, 20, 20, 10, 4, 6], 7, 1, 6), // behind at the end: six are later than a second after it
             (&[10, 10, 10, 10, 10, 10, 10, 10, 10, 10], 10, 5, 40),
         ];
         for (ok, active_s, under, backlog) in cases {

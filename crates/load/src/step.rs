@@ -221,14 +221,18 @@ pub fn run_step<C: Clock + 'static>(
             let shared = Shared { control: &control, retry, is_aborted: &is_aborted, leaders: &leaders };
             // A panic in a worker must end the step like any other failure, not leave the others waiting for it.
             let driven = catch_unwind(AssertUnwindSafe(|| drive(&*clock, &mut task, start_ns, &mut recorder, &shared)));
-            let result = driven.unwrap_or_else(|_| Err(Failure { class: "panic", message: "the worker panicked: see the trial's log".into() }));
+            let result =
+                driven.unwrap_or_else(|_| Err(Failure { class: "panic", message: "the worker panicked: see the trial's log".into() }));
             let ended_ns = clock.now_ns().saturating_sub(start_ns);
             if result.is_err() {
                 is_aborted.store(true, Ordering::Relaxed);
             }
             task.worker.close();
-            if task.stop != Stop::WithClient {
-                leaders[task.client as usize - 1].fetch_sub(1, Ordering::Release);
+            let (client, is_leader) = (task.client as usize - 1, task.stop != Stop::WithClient);
+            // The worker is gone before the step ends: whoever waits for the end may take the server down.
+            drop(task);
+            if is_leader {
+                leaders[client].fetch_sub(1, Ordering::Release);
             }
             live[index].has_ended.store(1, Ordering::Relaxed);
             let end = TaskEnd { result, ended_ns, kinds: recorder.finish() };
@@ -243,7 +247,8 @@ pub fn run_step<C: Clock + 'static>(
     await_open(&receiver, infos.len(), options.open_timeout).inspect_err(|_| gate.open(None))?;
     let start_ns = clock.now_ns() + LEAD_NS;
     gate.open(Some(start_ns));
-    let watch = Watch { clock: &**clock, kinds, infos: &infos, control, options, intervals: &intervals, live: &live, is_aborted: &is_aborted };
+    let watch =
+        Watch { clock: &**clock, kinds, infos: &infos, control, options, intervals: &intervals, live: &live, is_aborted: &is_aborted };
     watch.run(&receiver, start_ns, log, progress)
 }
 

@@ -3,9 +3,7 @@
 use std::sync::Arc;
 
 use plimsoll_core::record::OperationRecord;
-use plimsoll_load::{
-    Arrival, Control, Ended, Failure, Outcome, Progress, StepOptions, StepOutcome, Stop, Task, Worker, decode, run_step,
-};
+use plimsoll_load::{Arrival, Control, Ended, Failure, Outcome, Progress, StepOptions, StepOutcome, Stop, Task, Worker, decode, run_step};
 use plimsoll_testkit::{FakeClock, ScriptedWorker};
 
 const MS: u64 = 1_000_000;

@@ -8,14 +8,11 @@ use toml::Spanned;
 use super::document::{Config, Document, Sizes, StepOverride, Wait};
 use super::{
     Cell, ConfigRef, Era, InsertBenchmark, Plan, PlanError, QueryKind, Step, StepEnd, StepKind, TablePlacement, Verify, WaitRule,
-    WriteArrival,
+    WriteArrival, presets,
 };
 use crate::name::{BuildName, EngineName, check_label};
 use crate::suggest;
 use crate::units::format_grouped;
-
-const PRESETS: [(&str, Era); 3] =
-    [("insert-benchmark", Era::Current), ("insert-benchmark-2023-05", Era::May2023), ("insert-benchmark-2017", Era::Year2017)];
 
 /// Rows a client may ask for: transaction ids stay far inside 63 bits.
 const MOST_ROWS: u64 = 1_000_000_000_000;
@@ -62,9 +59,9 @@ impl Source<'_> {
         let name = document.name.get_ref();
         check_label(name, "plan name").map_err(|e| self.error(Some(document.name.span()), e.to_string()))?;
         let preset = document.workload.get_ref();
-        let era = PRESETS.iter().find(|(known, _)| known == preset).map(|(_, era)| *era).ok_or_else(|| {
-            let known = PRESETS.map(|(name, _)| name);
-            let hint = suggest::hint(preset, known);
+        let era = presets().iter().find(|known| known.name == preset.as_str()).map(|known| known.era).ok_or_else(|| {
+            let known: Vec<&str> = presets().iter().map(|preset| preset.name).collect();
+            let hint = suggest::hint(preset, known.iter().copied());
             self.error(
                 Some(document.workload.span()),
                 format!("unknown workload \"{preset}\"{hint}; `plimsoll workload list` shows: {}", known.join(", ")),
@@ -108,7 +105,7 @@ impl Source<'_> {
     }
 
     fn cells(&self, document: &Document, era: Era) -> Result<Vec<Cell>, PlanError> {
-        for (label, _) in &document.shapes {
+        for label in document.shapes.keys() {
             check_label(label.get_ref(), "shape name").map_err(|e| self.error(Some(label.span()), e.to_string()))?;
         }
         let shapes: Vec<(&str, Option<&Sizes>)> = if document.shapes.is_empty() {
@@ -164,7 +161,7 @@ impl Source<'_> {
         if cells.is_empty() {
             return Err(self.error(Some(document.name.span()), "no cell is left after \"exclude\""));
         }
-        for (label, _) in &document.config {
+        for label in document.config.keys() {
             if !cells.iter().any(|cell| &cell.config.label == label.get_ref()) {
                 let hint = suggest::hint(label.get_ref(), cells.iter().map(|cell| cell.config.label.as_str()));
                 return Err(self.error(Some(label.span()), format!("[config.{}] belongs to no cell{hint}", label.get_ref())));

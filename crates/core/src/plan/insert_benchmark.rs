@@ -16,6 +16,38 @@ pub enum Era {
     Year2017,
 }
 
+/// A definition of the benchmark as plans name it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PresetInfo {
+    /// The value of the plan's `workload`.
+    pub name: &'static str,
+    /// The definition.
+    pub era: Era,
+    /// One line for people.
+    pub description: &'static str,
+}
+
+/// All presets.
+pub fn presets() -> &'static [PresetInfo] {
+    &[
+        PresetInfo {
+            name: "insert-benchmark",
+            era: Era::Current,
+            description: "Insert Benchmark as it is since 2024-04: l.i0 l.x l.i1 l.i2, then range and point queries at 100, 500, 1000 writes/s",
+        },
+        PresetInfo {
+            name: "insert-benchmark-2023-05",
+            era: Era::May2023,
+            description: "as from 2023-05 to 2023-12: two-column indexes, float price, deletes by range of ids, q100 q500 q1000",
+        },
+        PresetInfo {
+            name: "insert-benchmark-2017",
+            era: Era::Year2017,
+            description: "as in 2017: load with indexes in place, five scans, no deletes, q1000 q100",
+        },
+    ]
+}
+
 /// Sizes and settings of one cell.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct InsertBenchmark {
@@ -192,12 +224,13 @@ impl Step {
         rows.next_multiple_of(u64::from(self.batch))
     }
 
-    /// The operation whose rate and latency stand for the step: `insert`, `index` or `query`.
+    /// The operation whose rate and latency stand for the step: `insert`, `index`, `query` or `scan`.
     pub fn primary_operation(&self) -> &'static str {
         match self.kind {
             StepKind::Load { .. } | StepKind::Write { .. } => "insert",
             StepKind::CreateIndexes { .. } => "index",
-            StepKind::ReadWrite { .. } | StepKind::Scan => "query",
+            StepKind::ReadWrite { .. } => "query",
+            StepKind::Scan => "scan",
         }
     }
 

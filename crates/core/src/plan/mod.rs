@@ -10,7 +10,9 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 pub use error::PlanError;
-pub use insert_benchmark::{Era, InsertBenchmark, QueryKind, Step, StepEnd, StepKind, TablePlacement, WaitRule, WriteArrival};
+pub use insert_benchmark::{
+    Era, InsertBenchmark, PresetInfo, QueryKind, Step, StepEnd, StepKind, TablePlacement, WaitRule, WriteArrival, presets,
+};
 
 use crate::name::BuildName;
 
@@ -69,7 +71,7 @@ pub struct ConfigRef {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verify {
-    /// After every step: count the rows and checksum the tables. Reads every page; the caches see it.
+    /// Count the rows after every step and checksum all of them after the last. Counting reads an index; the caches see it.
     Full,
     /// Count the rows after the last step.
     End,

@@ -1,1 +1,73 @@
-//! SQLite, embedded.
+//! SQLite, embedded: the library this program was linked with, one database file, one connection per session.
+
+mod drain;
+mod failure;
+mod pragma;
+mod server;
+mod session;
+mod text;
+mod version;
+
+use plimsoll_core::name::BuildName;
+use rusqlite::Connection;
+
+use crate::{BuildInfo, Engine, EngineError, Server, Settings, StartOptions};
+
+/// Where the library comes from: it is compiled into this program.
+const ORIGIN: &str = "bundled";
+
+/// Bytes per row of the Insert Benchmark's table. Loaded in order and indexed once it takes about 125 bytes, 140 and more when
+/// random inserts have split the index pages; and the transaction that builds an index has it in the log a second time.
+const BYTES_PER_ROW: u64 = 320;
+
+/// The SQLite library inside this program.
+#[derive(Clone, Debug)]
+pub struct Sqlite {
+    /// `pragma compile_options`, sorted.
+    compile_options: Vec<String>,
+}
+
+impl Sqlite {
+    /// The linked library, when it is what `build` asks for: no version or a leading part of the library's (`3`, `3.54`), and no
+    /// source or `bundled`.
+    pub fn new(build: &BuildName) -> Result<Self, EngineError> {
+        version::check(build, rusqlite::version())?;
+        let compile_options = compile_options().map_err(|error| failure::engine_error("ask sqlite for its compile options", &error))?;
+        Ok(Self { compile_options })
+    }
+}
+
+fn compile_options() -> rusqlite::Result<Vec<String>> {
+    let connection = Connection::open_in_memory()?;
+    let mut statement = connection.prepare("PRAGMA compile_options")?;
+    let mut options = statement.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<Vec<String>>>()?;
+    options.sort();
+    Ok(options)
+}
+
+impl Engine for Sqlite {
+    fn build(&self) -> BuildInfo {
+        BuildInfo {
+            engine: "sqlite".to_owned(),
+            version: rusqlite::version().to_owned(),
+            origin: ORIGIN.to_owned(),
+            options: self.compile_options.clone(),
+        }
+    }
+
+    fn check_settings(&self, settings: &Settings) -> Result<(), EngineError> {
+        pragma::check(settings)
+    }
+
+    fn start(&self, options: &StartOptions) -> Result<Box<dyn Server>, EngineError> {
+        Ok(Box::new(server::SqliteServer::start(options)?))
+    }
+
+    fn is_embedded(&self) -> bool {
+        true
+    }
+
+    fn bytes_per_row(&self) -> u64 {
+        BYTES_PER_ROW
+    }
+}

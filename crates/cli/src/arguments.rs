@@ -1,0 +1,176 @@
+//! The argument table.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+/// Hunts performance regressions in databases.
+///
+/// Loads engine builds with the benchmarks this field trusts, over builds x configs, and shows what regressed, by how much, and why.
+#[derive(Debug, Parser)]
+#[command(name = "plimsoll", version, max_term_width = 110, subcommand_required = true, arg_required_else_help = true)]
+pub struct Arguments {
+    #[command(flatten)]
+    pub places: Places,
+    #[command(subcommand)]
+    pub verb: Verb,
+}
+
+/// Where things are.
+#[derive(Debug, Args)]
+pub struct Places {
+    /// Folder that holds the campaigns
+    #[arg(long, global = true, value_name = "DIR", default_value = "plimsoll-runs")]
+    pub store: PathBuf,
+    /// Folder for data directories; empty, new or ours [default: plimsoll/data in the user's cache folder]
+    #[arg(long, global = true, value_name = "DIR")]
+    pub data: Option<PathBuf>,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Verb {
+    /// Run every cell of a plan once (or `blocks` times) and write the report
+    Run(Run),
+    /// Finish a broken campaign: what is complete stays, the broken trial runs again
+    Resume {
+        /// Id, beginning of an id, or path [default: the newest]
+        campaign: Option<String>,
+    },
+    /// Print the tables of a campaign
+    Show(Show),
+    /// Write a report
+    Report(Report),
+    /// Check or explain a plan; needs no build
+    Plan {
+        #[command(subcommand)]
+        verb: PlanVerb,
+    },
+    /// The benchmarks this version knows
+    Workload {
+        #[command(subcommand)]
+        verb: WorkloadVerb,
+    },
+    /// Is this machine fit to measure on?
+    Machine {
+        #[command(subcommand)]
+        verb: MachineVerb,
+    },
+    /// Internal: the body of one trial
+    #[command(hide = true)]
+    Trial,
+}
+
+#[derive(Debug, Args)]
+pub struct Run {
+    /// A plan file or the name of a shipped plan [default: quick, about 90 s on the embedded SQLite]
+    pub plan: Option<String>,
+    /// Seed of schedule and data [default: the plan's, else one from the clock, which is recorded]
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+    /// Fetch nothing: use only builds that are here
+    #[arg(long)]
+    pub offline: bool,
+    /// Finish the newest campaign of this plan instead of starting one
+    #[arg(long, conflicts_with = "seed")]
+    pub resume: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct Selection {
+    /// The cell that relative tables divide by [default: the plan's]
+    #[arg(long, value_name = "CELL")]
+    pub base: Option<String>,
+    /// Show only these builds or cells
+    #[arg(long, value_name = "A,B", value_delimiter = ',')]
+    pub builds: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+pub struct Show {
+    /// Id, beginning of an id, or path [default: the newest]
+    pub campaign: Option<String>,
+    #[command(flatten)]
+    pub selection: Selection,
+    /// Print one JSON value instead of tables
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct Report {
+    /// Ids, beginnings of ids, or paths [default: the newest]
+    pub campaigns: Vec<String>,
+    #[command(flatten)]
+    pub selection: Selection,
+    /// What to write
+    #[arg(long, value_enum, default_value_t = Format::Html)]
+    pub format: Format,
+    /// The file to write [default: html: report/index.html in the campaign; else standard output]
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// One offline page with everything
+    Html,
+    /// Markdown, to paste into an issue
+    Md,
+    /// One line for each cell, step and metric
+    Csv,
+    /// The same, separated by tabs
+    Tsv,
+    /// The same as JSON
+    Json,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum PlanVerb {
+    /// Check a plan: names, sizes, configs
+    Check {
+        /// A plan file or the name of a shipped plan
+        plan: String,
+        /// Print one JSON value
+        #[arg(long)]
+        json: bool,
+    },
+    /// What a plan will take: rows, bytes, time, connections
+    Explain {
+        /// A plan file or the name of a shipped plan
+        plan: String,
+        /// Print one JSON value
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub enum WorkloadVerb {
+    /// The workloads, one a line, name first
+    List,
+    /// The steps of a workload
+    Show {
+        /// Its name
+        name: String,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub enum MachineVerb {
+    /// Readiness: ok, warn, fail, unavailable(reason)
+    Check {
+        /// Print one JSON value
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_table_is_consistent() {
+        super::Arguments::command().debug_assert();
+    }
+}

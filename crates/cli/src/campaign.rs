@@ -1,0 +1,76 @@
+//! `run`, `resume` and the internal `trial`.
+
+use std::path::PathBuf;
+
+use plimsoll_lab::{CampaignEnd, CampaignRequest, create_campaign, default_data_dir, load_plan, run_campaign};
+use plimsoll_store::{CampaignDir, Store};
+
+use crate::Outcome;
+use crate::arguments::{Places, Run};
+use crate::failure::{Failure, INCOMPLETE, INTERRUPTED};
+use crate::progress::Console;
+use crate::results;
+
+pub fn data_dir(places: &Places) -> Result<PathBuf, Failure> {
+    Ok(places.data.clone().map_or_else(default_data_dir, Ok)?)
+}
+
+pub fn run(places: &Places, arguments: &Run) -> Outcome {
+    let store = Store::new(&places.store);
+    let plan = load_plan(arguments.plan.as_deref())?;
+    // Embedded engines are all there is to fetch from so far: `--offline` is always satisfied.
+    let _ = arguments.offline;
+    if arguments.resume {
+        return finish(&newest_of_plan(&store, &plan.plan.name)?);
+    }
+    let data_dir = data_dir(places)?;
+    let request = CampaignRequest { plan: &plan, seed: arguments.seed, data_dir: &data_dir, plimsoll_version: env!("CARGO_PKG_VERSION") };
+    finish(&create_campaign(&store, &request)?)
+}
+
+pub fn resume(places: &Places, campaign: Option<&str>) -> Outcome {
+    finish(&Store::new(&places.store).find(campaign)?)
+}
+
+/// The body of one trial, in its own process.
+pub fn trial() -> Outcome {
+    plimsoll_lab::trial::main()?;
+    Ok(0)
+}
+
+fn newest_of_plan(store: &Store, name: &str) -> Result<CampaignDir, Failure> {
+    for path in store.campaigns()?.into_iter().rev() {
+        let campaign = store.find(path.to_str())?;
+        if campaign.header.plan.name == name {
+            return Ok(campaign);
+        }
+    }
+    Err(Failure::usage(format!("there is no campaign of the plan \"{name}\" to resume; run it without --resume")))
+}
+
+fn finish(campaign: &CampaignDir) -> Outcome {
+    let program = std::env::current_exe().map_err(|error| Failure::bug(format!("failed to find this program: {error}")))?;
+    let mut console = Console::new(&campaign.header)?;
+    let end = run_campaign(campaign, &program, &mut console)?;
+    console.finish();
+    let id = &campaign.header.id;
+    if end == CampaignEnd::Interrupted {
+        anstream::eprintln!("interrupted: finished steps are kept in {}", campaign.path.display());
+        anstream::eprintln!("go on with: plimsoll resume {}", campaign.path.display());
+        return Ok(INTERRUPTED);
+    }
+    let page = results::write_page(campaign)?;
+    results::print_tables(campaign)?;
+    anstream::println!("report: {}", page.display());
+    match end {
+        CampaignEnd::Incomplete { broken } => {
+            let trials = if broken == 1 { "1 trial is".to_owned() } else { format!("{broken} trials are") };
+            anstream::eprintln!(
+                "{trials} not complete; the log is in {}/trials; try again with: plimsoll resume {id}",
+                campaign.path.display()
+            );
+            Ok(INCOMPLETE)
+        }
+        _ => Ok(0),
+    }
+}

@@ -1,0 +1,90 @@
+//! `plan check` and `plan explain`.
+
+use plimsoll_core::units::{format_bytes, format_count, format_duration_ns};
+use plimsoll_lab::{Forecast, forecast, load_plan};
+use plimsoll_store::Store;
+
+use crate::Outcome;
+use crate::arguments::{Places, PlanVerb};
+use crate::campaign::data_dir;
+use crate::failure::Failure;
+
+pub fn plan(places: &Places, verb: &PlanVerb) -> Outcome {
+    let (PlanVerb::Check { plan, json } | PlanVerb::Explain { plan, json }) = verb;
+    let loaded = load_plan(Some(plan))?;
+    let forecast = forecast(&loaded, &Store::new(&places.store), &data_dir(places)?)?;
+    match verb {
+        PlanVerb::Check { .. } if *json => print_json(&loaded.plan)?,
+        PlanVerb::Check { .. } => {
+            let cells: Vec<&str> = loaded.plan.cells.iter().map(|cell| cell.label.as_str()).collect();
+            anstream::println!("{plan}: ok");
+            anstream::println!("{} cells x {} blocks: {}", cells.len(), loaded.plan.blocks, cells.join(", "));
+            anstream::println!("base: {}", cells[loaded.plan.base]);
+        }
+        PlanVerb::Explain { .. } if *json => print_json(&forecast)?,
+        PlanVerb::Explain { .. } => explain(&loaded.plan.description, &forecast),
+    }
+    Ok(0)
+}
+
+fn print_json(value: &impl serde::Serialize) -> Result<(), Failure> {
+    let text = serde_json::to_string_pretty(value).map_err(|error| Failure::bug(error.to_string()))?;
+    anstream::println!("{text}");
+    Ok(())
+}
+
+fn seconds(seconds: f64) -> String {
+    format_duration_ns((seconds * 1e9) as u64)
+}
+
+fn explain(description: &str, forecast: &Forecast) {
+    anstream::println!("{}: {description}", forecast.plan);
+    anstream::println!(
+        "{} trials, about {}; {} of disk needed, {}",
+        forecast.trials,
+        seconds(forecast.seconds),
+        format_bytes(forecast.disk_bytes),
+        forecast.free_bytes.map_or("free space unknown".to_owned(), |free| format!("{} free", format_bytes(free)))
+    );
+    for (index, cell) in forecast.cells.iter().enumerate() {
+        let shape = |i: usize| (&forecast.cells[i].steps, forecast.cells[i].peak_rows);
+        let step_text = |i: usize| format!("{:?}", shape(i));
+        anstream::println!(
+            "\n{} ({}): {} connections at most, {} rows, {}, about {}",
+            cell.cell,
+            cell.version,
+            cell.connections,
+            format_count(cell.peak_rows),
+            format_bytes(cell.disk_bytes),
+            seconds(cell.seconds)
+        );
+        if let Some(same) = (0..index).find(|&earlier| step_text(earlier) == step_text(index)) {
+            anstream::println!("  steps as in {}", forecast.cells[same].cell);
+            continue;
+        }
+        anstream::println!(
+            "  {:<8} {:>12} {:>6} {:>6} {:>9} {:>9} {:>7}  basis",
+            "step",
+            "rows",
+            "batch",
+            "conns",
+            "rate/s",
+            "time",
+            "wait"
+        );
+        for step in &cell.steps {
+            anstream::println!(
+                "  {:<8} {:>12} {:>6} {:>6} {:>9} {:>9} {:>7}  {}",
+                step.step,
+                format_count(step.inserted_rows),
+                step.batch,
+                step.connections,
+                step.background_rate.map_or("-".to_owned(), |rate| rate.to_string()),
+                seconds(step.seconds),
+                if step.wait_seconds > 0.0 { seconds(step.wait_seconds) } else { "-".to_owned() },
+                step.basis
+            );
+        }
+    }
+    anstream::println!("\nbasis: plan = fixed by the plan; measured = the newest campaign in this store; assumed = an order of magnitude");
+}

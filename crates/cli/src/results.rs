@@ -1,0 +1,93 @@
+//! `show` and `report`.
+
+use std::io::IsTerminal;
+use std::path::PathBuf;
+
+use plimsoll_report::{Options, View, analyse};
+use plimsoll_store::{CampaignDir, CampaignRecord, Store};
+
+use crate::Outcome;
+use crate::arguments::{Format, Places, Report, Selection, Show};
+use crate::failure::Failure;
+
+pub fn show(places: &Places, arguments: &Show) -> Outcome {
+    let record = Store::new(&places.store).find(arguments.campaign.as_deref())?.load()?;
+    let view = view(&[record], &arguments.selection)?;
+    if arguments.json {
+        print(&format!("{:#}\n", plimsoll_report::show_json(&view)));
+    } else {
+        print(&plimsoll_report::to_terminal(&view, true));
+    }
+    Ok(0)
+}
+
+pub fn report(places: &Places, arguments: &Report) -> Outcome {
+    let store = Store::new(&places.store);
+    let wanted: Vec<Option<&str>> =
+        if arguments.campaigns.is_empty() { vec![None] } else { arguments.campaigns.iter().map(|c| Some(c.as_str())).collect() };
+    let campaigns = wanted.into_iter().map(|campaign| store.find(campaign)).collect::<Result<Vec<_>, _>>()?;
+    let records = campaigns.iter().map(CampaignDir::load).collect::<Result<Vec<_>, _>>()?;
+    let view = view(&records, &arguments.selection)?;
+    let text = match arguments.format {
+        Format::Html => plimsoll_report::to_html(&view),
+        Format::Md => plimsoll_report::to_markdown(&view),
+        Format::Csv => plimsoll_report::to_csv(&view),
+        Format::Tsv => plimsoll_report::to_tsv(&view),
+        Format::Json => plimsoll_report::to_json(&view),
+    };
+    let out = match (&arguments.out, arguments.format, campaigns.as_slice()) {
+        (Some(out), _, _) => Some(out.clone()),
+        (None, Format::Html, [campaign]) => Some(page_path(campaign)),
+        (None, Format::Html, _) => {
+            return Err(Failure::usage("a page over several campaigns belongs to none of them: say where with --out FILE"));
+        }
+        (None, _, _) => None,
+    };
+    match out {
+        Some(out) => {
+            write(&out, &text)?;
+            anstream::println!("report: {}", out.display());
+        }
+        None => print(&text),
+    }
+    Ok(0)
+}
+
+fn view(records: &[CampaignRecord], selection: &Selection) -> Result<View, Failure> {
+    Ok(analyse(records, &Options { base: selection.base.clone(), builds: selection.builds.clone() })?)
+}
+
+fn default_view(campaign: &CampaignDir) -> Result<View, Failure> {
+    view(&[campaign.load()?], &Selection { base: None, builds: Vec::new() })
+}
+
+/// Writes the campaign's own page.
+pub fn write_page(campaign: &CampaignDir) -> Result<PathBuf, Failure> {
+    let path = page_path(campaign);
+    write(&path, &plimsoll_report::to_html(&default_view(campaign)?))?;
+    Ok(path)
+}
+
+/// The tables on standard output.
+pub fn print_tables(campaign: &CampaignDir) -> Result<(), Failure> {
+    print(&plimsoll_report::to_terminal(&default_view(campaign)?, std::io::stdout().is_terminal()));
+    Ok(())
+}
+
+fn page_path(campaign: &CampaignDir) -> PathBuf {
+    campaign.path.join("report").join("index.html")
+}
+
+fn write(path: &PathBuf, text: &str) -> Result<(), Failure> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    folder
+        .map_or(Ok(()), std::fs::create_dir_all)
+        .and_then(|()| std::fs::write(path, text))
+        .map_err(|error| Failure::usage(format!("failed to write {}: {error}; choose another file with --out", path.display())))
+}
+
+/// Standard output that may be closed early (`| head`) is not an error; colours are dropped where nobody sees them.
+fn print(text: &str) {
+    use std::io::Write;
+    let _ = anstream::stdout().write_all(text.as_bytes());
+}

@@ -1,0 +1,138 @@
+//! Keeps the arrows between the crates as they were drawn: downwards only, and none that nobody decided on.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::Value;
+
+/// Every crate by its folder, from the top of the house to its floor, and the crates it may use directly.
+/// A new crate or arrow is a decision: it goes into ARCHITECTURE.md and then here.
+const ALLOWED: &[(&str, &[&str])] = &[
+    ("cli", &["lab", "report", "store", "host", "core"]),
+    ("lab", &["workload", "engine", "host", "load", "store", "core"]),
+    ("report", &["store", "core"]),
+    (TESTKIT, &["core", "load", "engine", "workload", "store"]),
+    ("workload", &["load", "engine", "core"]),
+    ("load", &["core"]),
+    ("engine", &["core"]),
+    ("host", &["core"]),
+    ("store", &["core"]),
+    ("core", &[]),
+];
+
+/// What the tests of every crate may use besides, and nothing else.
+const TESTKIT: &str = "testkit";
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Use {
+    /// By the crate's code or its build script.
+    Shipped,
+    /// By its tests and benches only.
+    Dev,
+}
+
+/// The crates of a workspace, and which others each one uses.
+type Graph = BTreeMap<String, Vec<(String, Use)>>;
+
+/// One sentence per arrow of `graph` that is not allowed and per crate that `ALLOWED` and `graph` do not both know.
+fn violations(graph: &Graph) -> Vec<String> {
+    let mut found = Vec::new();
+    for (crate_name, uses) in graph {
+        let Some((_, allowed)) = ALLOWED.iter().find(|(name, _)| name == crate_name) else {
+            found.push(format!("{crate_name} is not in the table of allowed arrows"));
+            continue;
+        };
+        for (used, kind) in uses {
+            let is_allowed = allowed.contains(&used.as_str()) || (*kind == Use::Dev && used == TESTKIT);
+            if !is_allowed {
+                found.push(format!("{crate_name} -> {used} ({kind:?}) is not allowed"));
+            }
+        }
+    }
+    for (name, _) in ALLOWED {
+        if !graph.contains_key(*name) {
+            found.push(format!("{name} is in the table of allowed arrows and not in the workspace"));
+        }
+    }
+    found
+}
+
+/// The graph in the answer of `cargo metadata --no-deps`. A crate is named by its folder; what has no path is not ours.
+fn graph_of(metadata: &Value) -> Graph {
+    let folder_name = |folder: &Path| folder.file_name().expect("a crate lies in a folder").to_string_lossy().into_owned();
+    let packages = metadata["packages"].as_array().expect("cargo metadata lists packages");
+    packages
+        .iter()
+        .map(|package| {
+            let manifest = Path::new(package["manifest_path"].as_str().expect("a package has a manifest"));
+            let uses = package["dependencies"].as_array().expect("a package lists dependencies").iter().filter_map(|dependency| {
+                let kind = if dependency["kind"] == "dev" { Use::Dev } else { Use::Shipped };
+                Some((folder_name(Path::new(dependency["path"].as_str()?)), kind))
+            });
+            (folder_name(manifest.parent().expect("a manifest lies in a folder")), uses.collect())
+        })
+        .collect()
+}
+
+#[test]
+fn the_workspace_has_only_allowed_arrows() {
+    let output = Command::new(env!("CARGO"))
+        .args(["metadata", "--format-version", "1", "--no-deps", "--offline"])
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .output()
+        .expect("cargo runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let graph = graph_of(&serde_json::from_slice(&output.stdout).expect("cargo metadata prints JSON"));
+
+    assert!(graph["cli"].contains(&("lab".into(), Use::Shipped)), "the graph was not read: {graph:?}");
+    assert_eq!(violations(&graph), Vec::<String>::new());
+}
+
+#[test]
+fn allowed_arrows_run_downwards() {
+    for (row, (name, allowed)) in ALLOWED.iter().enumerate() {
+        for used in *allowed {
+            let is_below = ALLOWED[row + 1..].iter().any(|(below, _)| below == used);
+            assert!(is_below && *used != TESTKIT, "{name} -> {used}");
+        }
+    }
+}
+
+#[test]
+fn a_forbidden_arrow_is_found() {
+    let cases = [
+        ("load", "engine", None, "load -> engine (Shipped) is not allowed"),
+        ("report", "engine", Some("dev"), "report -> engine (Dev) is not allowed"),
+        ("core", "store", Some("build"), "core -> store (Shipped) is not allowed"),
+        ("lab", "testkit", None, "lab -> testkit (Shipped) is not allowed"),
+        ("store", "shed", None, "store -> shed (Shipped) is not allowed"),
+    ];
+    assert_eq!(violations(&graph_of(&made_up_metadata("cli", "lab", None))), Vec::<String>::new());
+    assert_eq!(violations(&graph_of(&made_up_metadata("load", "testkit", Some("dev")))), Vec::<String>::new());
+    for (from, to, kind, expected) in cases {
+        assert_eq!(violations(&graph_of(&made_up_metadata(from, to, kind))), [expected]);
+    }
+}
+
+#[test]
+fn a_crate_that_only_one_side_knows_is_found() {
+    let mut graph = graph_of(&made_up_metadata("cli", "lab", None));
+    graph.insert("shed".into(), Vec::new());
+    graph.remove("host");
+    assert_eq!(
+        violations(&graph),
+        ["shed is not in the table of allowed arrows", "host is in the table of allowed arrows and not in the workspace"]
+    );
+}
+
+/// What `cargo metadata` would say of all our crates with a single arrow between them.
+fn made_up_metadata(from: &str, to: &str, kind: Option<&str>) -> Value {
+    let packages = ALLOWED.iter().map(|(name, _)| {
+        let registry = serde_json::json!({"name": "serde", "kind": null});
+        let ours = serde_json::json!({"name": "ours", "kind": kind, "path": format!("/house/crates/{to}")});
+        let dependencies = if *name == from { vec![registry, ours] } else { vec![registry] };
+        serde_json::json!({"manifest_path": format!("/house/crates/{name}/Cargo.toml"), "dependencies": dependencies})
+    });
+    serde_json::json!({"packages": packages.collect::<Vec<_>>()})
+}

@@ -1,0 +1,148 @@
+//! The database file as a server: opens sessions, answers for the whole, and is closed at the end.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use rusqlite::{Connection, OpenFlags};
+
+use super::pragma::Kept;
+use super::session::SqliteSession;
+use super::{drain, failure, pragma};
+use crate::{Dialect, DrainAction, EngineError, Server, Settings, SqlSession, StartOptions};
+
+/// The database's file in the data directory.
+const FILE_NAME: &str = "ib.db";
+
+/// Marks a database as ours, in the header field that SQLite leaves to applications: "Plim".
+const APPLICATION_ID: i64 = 0x506c_696d;
+
+/// How long opening a connection waits for locks.
+const OPEN_PATIENCE: Duration = Duration::from_secs(10);
+
+/// One database file, opened.
+pub(super) struct SqliteServer {
+    path: PathBuf,
+    settings: Settings,
+    /// Stays open from start to stop: SQLite checkpoints when the last connection closes, and that must not happen at the end of
+    /// whichever step closes its sessions.
+    admin: Mutex<Connection>,
+}
+
+impl SqliteServer {
+    /// Opens the database file, or makes and marks it; refuses one that is not ours.
+    pub(super) fn start(options: &StartOptions) -> Result<Self, EngineError> {
+        pragma::check(&options.settings)?;
+        let path = options.data_dir.join(FILE_NAME);
+        let admin = open(&path, OpenFlags::SQLITE_OPEN_CREATE)?;
+        if is_foreign(&admin).map_err(|error| failure::engine_error(&format!("look into {}", path.display()), &error))? {
+            return Err(EngineError::new(format!(
+                "{} is a database that this program did not make: give it an empty data directory",
+                path.display()
+            )));
+        }
+        pragma::apply(&admin, &options.settings, Kept::File)?;
+        // Writes the first page of a new file, so that no later connection can give it another shape.
+        let mark = format!("PRAGMA application_id = {APPLICATION_ID}");
+        admin.execute_batch(&mark).map_err(|error| failure::engine_error(&mark, &error))?;
+        pragma::apply(&admin, &options.settings, Kept::Connection)?;
+        set_impatient(&admin)?;
+        Ok(Self { path, settings: options.settings.clone(), admin: Mutex::new(admin) })
+    }
+
+    fn session(&self) -> Result<SqliteSession, EngineError> {
+        let connection = open(&self.path, OpenFlags::empty())?;
+        pragma::apply(&connection, &self.settings, Kept::Connection)?;
+        set_impatient(&connection)?;
+        Ok(SqliteSession::new(connection))
+    }
+
+    fn admin(&self) -> MutexGuard<'_, Connection> {
+        self.admin.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What the admin connection answers to a pragma of one number.
+    fn number(&self, pragma: &str) -> Result<i64, EngineError> {
+        let admin = self.admin();
+        let sql = format!("PRAGMA {pragma}");
+        failure::wait_while_busy(Instant::now() + OPEN_PATIENCE, || admin.query_row(&sql, [], |row| row.get(0)))
+            .map_err(|error| failure::engine_error(&sql, &error))
+    }
+}
+
+/// Opens a connection that waits for locks until [`set_impatient`].
+fn open(path: &Path, extra: OpenFlags) -> Result<Connection, EngineError> {
+    // A connection belongs to one thread, so it needs no mutex of its own.
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX | extra;
+    Connection::open_with_flags(path, flags)
+        .and_then(|connection| connection.busy_timeout(OPEN_PATIENCE).map(|()| connection))
+        .map_err(|error| failure::engine_error(&format!("open {}", path.display()), &error))
+}
+
+/// From here on a taken lock is an error at once: the load loop counts it, waits and tries again.
+fn set_impatient(connection: &Connection) -> Result<(), EngineError> {
+    connection.busy_timeout(Duration::ZERO).map_err(|error| failure::engine_error("set the busy timeout", &error))
+}
+
+fn is_foreign(connection: &Connection) -> rusqlite::Result<bool> {
+    let number = |sql| connection.query_row(sql, [], |row| row.get::<_, i64>(0));
+    Ok(number("PRAGMA page_count")? > 0 && number("PRAGMA application_id")? != APPLICATION_ID)
+}
+
+/// Bytes of the write-ahead log, 0 when there is none.
+fn wal_bytes(database: &Path) -> Result<u64, EngineError> {
+    let mut path = database.as_os_str().to_owned();
+    path.push("-wal");
+    match std::fs::metadata(&path) {
+        Ok(metadata) => Ok(metadata.len()),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(0),
+        Err(error) => Err(EngineError::new(format!("look at {}: {error}; check the data directory's permissions", path.display()))),
+    }
+}
+
+impl Server for SqliteServer {
+    fn dialect(&self) -> Dialect {
+        Dialect::Sqlite
+    }
+
+    fn connect(&self) -> Result<Box<dyn SqlSession>, EngineError> {
+        Ok(Box::new(self.session()?))
+    }
+
+    fn effective_settings(&self) -> Result<Settings, EngineError> {
+        pragma::read_all(self.session()?.connection())
+    }
+
+    /// `page_count`, `freelist_count` (pages of the database file, all and unused) and `wal_bytes` (size of the log file). All are
+    /// levels, so the difference over a step is their growth. The library counts nothing else that all connections share.
+    fn counters(&self) -> Result<BTreeMap<String, i64>, EngineError> {
+        let wal_bytes = i64::try_from(wal_bytes(&self.path)?).unwrap_or(i64::MAX);
+        Ok(BTreeMap::from([
+            ("page_count".to_owned(), self.number("page_count")?),
+            ("freelist_count".to_owned(), self.number("freelist_count")?),
+            ("wal_bytes".to_owned(), wal_bytes),
+        ]))
+    }
+
+    fn drain(&self, tables: &[String], deadline: Instant) -> Result<Vec<DrainAction>, EngineError> {
+        // On a connection of its own: ANALYZE may take long, and the questions to the admin connection should not wait for it.
+        drain::drain(self.session()?.connection(), tables, deadline, || wal_bytes(&self.path))
+    }
+
+    fn database_bytes(&self) -> Result<u64, EngineError> {
+        let bytes = self.number("page_count")? * self.number("page_size")?;
+        Ok(bytes.unsigned_abs())
+    }
+
+    fn processes(&self) -> Vec<u32> {
+        Vec::new()
+    }
+
+    /// Closes the server's connection. The last one to close takes the log back into the database, and nothing can hurry that, so
+    /// the timeout has no effect.
+    fn stop(self: Box<Self>, _timeout: Duration) -> Result<(), EngineError> {
+        let admin = self.admin.into_inner().unwrap_or_else(PoisonError::into_inner);
+        admin.close().map_err(|(_, error)| failure::engine_error(&format!("close {}", self.path.display()), &error))
+    }
+}

@@ -1,0 +1,42 @@
+//! Column values as text that stays the same from run to run.
+
+use std::fmt::Write;
+
+use rusqlite::types::ValueRef;
+
+/// Replaces the content of `text`: integers in decimal, reals with the fewest digits that read back equal, text as it is, NULL as
+/// `\N`, blobs in hex.
+pub(super) fn render(value: ValueRef<'_>, text: &mut String) {
+    text.clear();
+    let written = match value {
+        ValueRef::Null => text.write_str("\\N"),
+        ValueRef::Integer(number) => write!(text, "{number}"),
+        ValueRef::Real(number) => write!(text, "{number:?}"),
+        ValueRef::Text(bytes) => text.write_str(&String::from_utf8_lossy(bytes)),
+        ValueRef::Blob(bytes) => bytes.iter().try_for_each(|byte| write!(text, "{byte:02x}")),
+    };
+    written.expect("writing to a String cannot fail");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_render_stably() {
+        let table = [
+            (ValueRef::Null, "\\N"),
+            (ValueRef::Integer(i64::MIN), "-9223372036854775808"),
+            (ValueRef::Real(0.1 + 0.2), "0.30000000000000004"),
+            (ValueRef::Real(250.0), "250.0"),
+            (ValueRef::Real(1e300), "1e300"),
+            (ValueRef::Text("2026-06-17 é".as_bytes()), "2026-06-17 é"),
+            (ValueRef::Blob(&[0, 0xab, 0xff]), "00abff"),
+        ];
+        let mut text = "left over".to_owned();
+        for (value, expected) in table {
+            render(value, &mut text);
+            assert_eq!(text, expected);
+        }
+    }
+}

@@ -1,0 +1,289 @@
+//! Watches the machine while a step runs.
+
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use plimsoll_core::record::Readings;
+
+use crate::process::thread_cpu_ns;
+use crate::readings::{Difference, reading};
+use crate::sampler::{Sample, Sampler};
+use crate::series::SeriesWriter;
+use crate::space::directory_bytes;
+use crate::{Answer, Proc};
+
+/// What belongs to the engine under load.
+#[derive(Clone, Debug)]
+pub struct Watch<'a> {
+    /// Its data directory. Disk counters are those of the device it is on.
+    pub data_dir: &'a Path,
+    /// Its processes; their descendants are found. Empty for an embedded engine.
+    pub server_pids: Vec<u32>,
+    /// True when the engine lives in this process.
+    pub is_embedded: bool,
+}
+
+/// Counts what the machine does from `start` to `stop`, with a thread that looks once a second. The crate's page lists the readings.
+///
+/// Dropped without `stop`, it ends its thread within a sample's time and gives nothing.
+#[derive(Debug)]
+pub struct Collector {
+    watcher: Arc<Mutex<Watcher>>,
+    /// Its end tells the thread to end.
+    stop: Sender<()>,
+    /// CPU nanoseconds of the thread when it is joined.
+    thread: Answer<JoinHandle<u64>>,
+    data_dir: PathBuf,
+}
+
+const INTERVAL: Duration = Duration::from_secs(1);
+
+impl Collector {
+    /// Takes the first sample before it returns. `series` is where to write `host.tsv`: a header, then a line for each second with
+    /// the columns `second`, `cpu_busy_pct`, `cpu_user_pct`, `cpu_system_pct`, `steal_pct` (of all CPUs), `context_switches`, `read_kib`, `write_kib`, `reads`,
+    /// `writes` (per second, of the host and of the data directory's device), `psi_io_pct`, `rss_mib`. An empty cell is unavailable.
+    pub fn start(proc_: Proc, watch: Watch, series: Option<PathBuf>) -> Collector {
+        let server_pids = (!watch.is_embedded).then_some(watch.server_pids);
+        let mut sampler = Sampler::new(&proc_, watch.data_dir, server_pids);
+        // The first look meets every process and every file for the first time; what it costs does not belong to the step.
+        sampler.sample();
+        let first = sampler.sample();
+        let watcher = Watcher {
+            sampler,
+            rss_max_bytes: first.rss_bytes.clone(),
+            last: first.clone(),
+            first,
+            last_second: 0,
+            series: series.map(|path| SeriesWriter::create(&path)),
+        };
+        let watcher = Arc::new(Mutex::new(watcher));
+        let (stop, stopped) = channel();
+        let thread = std::thread::Builder::new()
+            .name(String::from("host-collector"))
+            .spawn({
+                let watcher = Arc::clone(&watcher);
+                move || watch_until(&watcher, &stopped)
+            })
+            .map_err(|error| format!("no thread to sample with: {error}"));
+        Collector { watcher, stop, thread, data_dir: watch.data_dir.to_owned() }
+    }
+
+    /// Takes the last sample at once and gives what was read. Never fails: each reading is a value or says why there is none.
+    pub fn stop(self) -> Readings {
+        let (mut readings, rss_max_bytes) = {
+            let mut watcher = lock(&self.watcher);
+            watcher.look();
+            (Difference::between(&watcher.first, &watcher.last).into_readings(), watcher.rss_max_bytes.clone())
+        };
+        drop(self.stop);
+        let collector_cpu_ns = self.thread.and_then(|thread| thread.join().map_err(|_| String::from("the sampling thread panicked")));
+        let data_dir_bytes = directory_bytes(&self.data_dir).map_err(|error| format!("cannot list the data directory: {error}"));
+        let series = lock(&self.watcher).series.take().map(SeriesWriter::finish);
+        readings.insert(String::from("rss_max_bytes"), reading(rss_max_bytes.map(|bytes| bytes as f64)));
+        readings.insert(String::from("data_dir_bytes"), reading(data_dir_bytes.map(|bytes| bytes as f64)));
+        readings.insert(String::from("collector_cpu_s"), reading(collector_cpu_ns.map(|ns| ns as f64 / 1e9)));
+        if let Some(series) = series {
+            readings.insert(String::from("series"), reading(series));
+        }
+        readings
+    }
+}
+
+/// The state shared by the thread and the caller of `stop`, so that each can look at the instant it must.
+#[derive(Debug)]
+struct Watcher {
+    sampler: Sampler,
+    first: Sample,
+    last: Sample,
+    last_second: u64,
+    rss_max_bytes: Answer<u64>,
+    series: Option<SeriesWriter>,
+}
+
+impl Watcher {
+    fn look(&mut self) {
+        let sample = self.sampler.sample();
+        self.rss_max_bytes = match (&self.rss_max_bytes, &sample.rss_bytes) {
+            (Ok(max), Ok(now)) => Ok(*max.max(now)),
+            (Ok(max), Err(_)) => Ok(*max),
+            (Err(_), now) => now.clone(),
+        };
+        // A last look soon after a whole second has no line of its own; one after half a second has.
+        let second = sample.at.duration_since(self.first.at).as_secs_f64().round() as u64;
+        if second > self.last_second {
+            if let Some(series) = &mut self.series {
+                series.add(second, &Difference::between(&self.last, &sample), &sample.rss_bytes);
+            }
+            self.last_second = second;
+        }
+        self.last = sample;
+    }
+}
+
+fn lock(watcher: &Mutex<Watcher>) -> MutexGuard<'_, Watcher> {
+    watcher.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Looks at each whole second after the start; returns this thread's CPU nanoseconds.
+fn watch_until(watcher: &Mutex<Watcher>, stopped: &Receiver<()>) -> u64 {
+    let start = lock(watcher).first.at;
+    let mut due = start + INTERVAL;
+    while stopped.recv_timeout(due.saturating_duration_since(Instant::now())) == Err(RecvTimeoutError::Timeout) {
+        lock(watcher).look();
+        // A late look skips the seconds it missed instead of looking twice in a row.
+        while due <= Instant::now() {
+            due += INTERVAL;
+        }
+    }
+    thread_cpu_ns()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::MetadataExt;
+
+    use plimsoll_core::record::Reading;
+
+    use super::*;
+    use crate::process::{burn_cpu, tick_ns};
+
+    fn embedded(data_dir: &Path) -> Watch<'_> {
+        Watch { data_dir, server_pids: Vec::new(), is_embedded: true }
+    }
+
+    #[test]
+    fn a_real_machine_gives_what_it_has() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("table"), [0; 5000]).unwrap();
+        let collector = Collector::start(Proc::new(), embedded(dir.path()), None);
+        burn_cpu(50_000_000);
+        std::thread::sleep(Duration::from_millis(1));
+        let readings = collector.stop();
+        let value = |name: &str| readings[name].value().unwrap_or_else(|| panic!("{name}: {:?}", readings[name]));
+        assert!(value("process_cpu_s") >= 0.05);
+        assert!(value("context_switches") > 0.0 && value("voluntary_switches") > 0.0);
+        assert!(value("cpus") >= 1.0 && value("seconds") > 0.0 && value("rss_max_bytes") > 0.0);
+        assert_eq!(value("data_dir_bytes"), 5000.0);
+        assert!(value("collector_cpu_s") < value("seconds"));
+        assert!(!readings.contains_key("series"));
+        for (name, reading) in &readings {
+            match reading {
+                Reading::Ok(value) => assert!(value.is_finite() && *value >= 0.0, "{name} = {value}"),
+                Reading::Unavailable(reason) => {
+                    assert!(!reason.is_empty() && !reason.contains(dir.path().to_str().unwrap()), "{name}: {reason}")
+                }
+            }
+        }
+        let parts = ["cpu_user_s", "cpu_system_s", "cpu_iowait_s", "cpu_steal_s", "cpu_idle_s"].map(value).iter().sum::<f64>();
+        assert!((parts - value("cpu_total_s")).abs() < 1e-6);
+    }
+
+    #[test]
+    fn a_server_is_told_from_its_client() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut server = std::process::Command::new("sleep").arg("60").spawn().unwrap();
+        let watch = Watch { data_dir: dir.path(), server_pids: vec![server.id()], is_embedded: false };
+        let collector = Collector::start(Proc::new(), watch, None);
+        burn_cpu(100_000_000);
+        let readings = collector.stop();
+        server.kill().unwrap();
+        server.wait().unwrap();
+        let (client_s, server_s) = (readings["client_cpu_s"].value().unwrap(), readings["server_cpu_s"].value().unwrap());
+        assert!(client_s >= 0.1 && server_s < 0.1, "client {client_s} s, server {server_s} s");
+        assert!(readings["rss_max_bytes"].value().unwrap() > 0.0);
+        assert_eq!(readings["process_cpu_s"].value(), None);
+    }
+
+    #[test]
+    fn an_empty_proc_makes_reasons_not_errors() {
+        let dir = tempfile::tempdir().unwrap();
+        let watch = Watch { data_dir: &dir.path().join("gone"), server_pids: vec![7], is_embedded: false };
+        let readings = Collector::start(Proc::at(dir.path()), watch, Some(dir.path().join("no/host.tsv"))).stop();
+        for name in [
+            "cpus",
+            "cpu_user_s",
+            "cpu_total_s",
+            "context_switches",
+            "disk_reads",
+            "disk_write_bytes",
+            "psi_cpu_some_s",
+            "psi_io_some_s",
+            "psi_memory_some_s",
+            "server_cpu_s",
+            "process_cpu_s",
+            "rss_max_bytes",
+            "data_dir_bytes",
+            "series",
+        ] {
+            assert!(matches!(&readings[name], Reading::Unavailable(reason) if !reason.is_empty()), "{name}: {:?}", readings[name]);
+        }
+        assert!(readings["client_cpu_s"].value().is_some() && readings["seconds"].value().is_some());
+    }
+
+    /// A machine whose counters all stand at `count`.
+    fn write_proc(root: &Path, data_dir: &Path, count: u64) {
+        let device = data_dir.metadata().unwrap().dev();
+        let (major, minor) = (rustix::fs::major(device), rustix::fs::minor(device));
+        std::fs::create_dir_all(root.join("pressure")).unwrap();
+        std::fs::create_dir_all(root.join("50")).unwrap();
+        for (name, text) in [
+            ("stat", format!("cpu {count} 0 {count} {count} 0 0 0 {count} 0 0\ncpu0 0\ncpu1 0\nctxt {}\n", 7 * count)),
+            ("diskstats", format!("{major} {minor} disk {count} 0 {} 0 {count} 0 {} 0\n", 2 * count, 4 * count)),
+            ("pressure/cpu", format!("some avg10=0.00 avg60=0.00 avg300=0.00 total={}\n", 1000 * count)),
+            ("50/stat", format!("50 (db) S 1 1 1 0 -1 0 0 0 0 0 {count} {count} {count} 0 20 0 1 0 5 0 0\n")),
+            ("50/status", format!("VmRSS: {} kB\n", 2000 - count)),
+        ] {
+            std::fs::write(root.join(name), text).unwrap();
+        }
+    }
+
+    #[test]
+    fn start_and_stop_sample_at_once_and_the_maximum_is_over_all() {
+        let (dir, data) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        write_proc(dir.path(), data.path(), 100);
+        let watch = Watch { data_dir: data.path(), server_pids: vec![50], is_embedded: false };
+        let collector = Collector::start(Proc::at(dir.path()), watch, None);
+        write_proc(dir.path(), data.path(), 130);
+        let readings = collector.stop();
+        write_proc(dir.path(), data.path(), 500);
+        let ticks_s = 30.0 * tick_ns() as f64 / 1e9;
+        for (name, expected) in [
+            ("cpu_user_s", ticks_s),
+            ("cpu_total_s", 4.0 * ticks_s),
+            ("context_switches", 210.0),
+            ("disk_reads", 30.0),
+            ("disk_read_bytes", 60.0 * 512.0),
+            ("disk_write_bytes", 120.0 * 512.0),
+            ("psi_cpu_some_s", 0.03),
+            ("server_cpu_s", 3.0 * ticks_s),
+            ("rss_max_bytes", 1900.0 * 1024.0),
+        ] {
+            let value = readings[name].value().unwrap_or_else(|| panic!("{name}: {:?}", readings[name]));
+            assert!((value - expected).abs() < 1e-9, "{name}: {value} instead of {expected}");
+        }
+        assert!(matches!(&readings["psi_io_some_s"], Reading::Unavailable(reason) if reason.contains("/proc/pressure/io")));
+    }
+
+    #[test]
+    fn the_series_has_a_line_a_second() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("host.tsv");
+        let collector = Collector::start(Proc::new(), embedded(dir.path()), Some(path.clone()));
+        // Until the thread has looked once: however late it is, the next look comes.
+        let deadline = Instant::now() + Duration::from_secs(30);
+        while lock(&collector.watcher).last_second == 0 {
+            assert!(Instant::now() < deadline, "no sample after 30 s");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        let readings = collector.stop();
+        let text = std::fs::read_to_string(path).unwrap();
+        let lines: Vec<Vec<&str>> = text.lines().map(|line| line.split('\t').collect()).collect();
+        assert_eq!(readings["series"], Reading::Ok((lines.len() - 1) as f64));
+        assert_eq!(lines[0][..3], ["second", "cpu_busy_pct", "cpu_user_pct"]);
+        assert!(lines.len() >= 2 && lines.iter().all(|line| line.len() == 12), "{text}");
+        assert!(lines[1][0].parse::<u64>().unwrap() >= 1 && lines[1][5].parse::<u64>().unwrap() > 0, "{text}");
+    }
+}

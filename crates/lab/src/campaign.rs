@@ -1,0 +1,153 @@
+//! From a plan to a campaign: everything is looked up and checked before the first byte is written.
+
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use plimsoll_core::METHODOLOGY_VERSION;
+use plimsoll_core::plan::{Cell, Plan, StepKind};
+use plimsoll_core::schedule::schedule;
+use plimsoll_core::units::format_bytes;
+use plimsoll_engine::engine;
+use plimsoll_store::header::{CampaignHeader, CellHeader, FORMAT};
+use plimsoll_store::{CampaignDir, Store};
+
+use crate::config::resolve;
+use crate::error::LabError;
+use crate::places::{check_data_root, prepare_data_root};
+use crate::shipped::{SHIPPED_PLANS, shipped_plan};
+
+/// Free space must exceed the estimate by this factor.
+const DISK_MARGIN: f64 = 1.2;
+
+/// A plan with its text and the folder that its paths are relative to.
+#[derive(Clone, Debug)]
+pub struct LoadedPlan {
+    /// The checked plan.
+    pub plan: Plan,
+    /// Its text.
+    pub text: String,
+    /// The folder of its file; `None` for a shipped plan.
+    pub dir: Option<PathBuf>,
+}
+
+/// Reads a plan: a file, or the name of a shipped one; without either the quick plan.
+pub fn load_plan(plan: Option<&str>) -> Result<LoadedPlan, LabError> {
+    let name = plan.unwrap_or(SHIPPED_PLANS[0].0);
+    let path = Path::new(name);
+    if path.is_file() {
+        let text = std::fs::read_to_string(path).map_err(|error| LabError::Usage(format!("the plan {name} cannot be read: {error}")))?;
+        let dir = path.parent().map(|dir| if dir.as_os_str().is_empty() { Path::new(".") } else { dir });
+        return Ok(LoadedPlan { plan: Plan::parse(name, &text)?, text, dir: dir.map(Path::to_owned) });
+    }
+    let Some(text) = shipped_plan(name) else {
+        let known = SHIPPED_PLANS.map(|(known, _)| known);
+        let hint = plimsoll_core::suggest::hint(name, known);
+        return Err(LabError::Usage(format!("there is no plan file {name}{hint}; shipped plans: {}", known.join(", "))));
+    };
+    Ok(LoadedPlan { plan: Plan::parse(&format!("{name}.toml"), text)?, text: text.to_owned(), dir: None })
+}
+
+/// What a campaign is made of.
+pub struct CampaignRequest<'a> {
+    /// The plan.
+    pub plan: &'a LoadedPlan,
+    /// The seed; else the plan's; else one from the clock, which is recorded.
+    pub seed: Option<u64>,
+    /// Where data directories go.
+    pub data_dir: &'a Path,
+    /// This program's version.
+    pub plimsoll_version: &'a str,
+}
+
+/// Looks up builds and configs. Fails on the first cell that cannot run; starts and writes nothing.
+pub(crate) fn look_up_cells(plan: &LoadedPlan) -> Result<Vec<CellHeader>, LabError> {
+    let look_up = |cell: &Cell| {
+        let in_cell = |message: String| LabError::Usage(format!("cell {}: {message}", cell.label));
+        let engine = engine(&cell.build).map_err(|error| in_cell(error.to_string()))?;
+        let config = resolve(cell, plan.dir.as_deref())?;
+        engine
+            .check_settings(&config.settings)
+            .map_err(|error| in_cell(format!("config {} ({}): {error}", cell.config.label, config.source)))?;
+        let build = engine.build();
+        Ok(CellHeader {
+            label: cell.label.clone(),
+            version: build.version,
+            origin: build.origin,
+            config_source: config.source,
+            settings: config.settings,
+        })
+    };
+    plan.plan.cells.iter().map(look_up).collect()
+}
+
+/// Rows a cell's tables hold at their largest, and an estimate of the bytes they take on disk, logs included.
+pub(crate) fn peak_size(cell: &Cell) -> Result<(u64, u64), LabError> {
+    let mut rows = 0u64;
+    let mut peak = 0;
+    for step in &cell.workload.steps {
+        let inserted = step.inserted_rows().saturating_mul(u64::from(step.clients));
+        peak = peak.max(rows.saturating_add(inserted));
+        let is_balanced = matches!(step.kind, StepKind::Write { deletes: true, .. } | StepKind::ReadWrite { deletes: true, .. });
+        if !is_balanced {
+            rows = rows.saturating_add(inserted);
+        } else {
+            // Deleted space is reused, with some lag.
+            peak = peak.max(rows.saturating_add(rows / 10));
+        }
+    }
+    // With deletes the table never holds more than what was loaded and a little.
+    let deletes = cell.workload.steps.iter().any(|step| matches!(step.kind, StepKind::Write { deletes: true, .. }));
+    let peak = if deletes { rows.saturating_add(rows / 10) } else { peak };
+    let engine = engine(&cell.build).map_err(|error| LabError::Usage(error.to_string()))?;
+    Ok((peak, peak.saturating_mul(engine.bytes_per_row())))
+}
+
+/// Trials run one after the other and remove their data, so the largest cell decides.
+pub(crate) fn check_disk(plan: &Plan, data_dir: &Path) -> Result<(), LabError> {
+    let mut largest = (0, "");
+    for cell in &plan.cells {
+        largest = largest.max((peak_size(cell)?.1, cell.label.as_str()));
+    }
+    let (bytes, cell) = largest;
+    let free = plimsoll_host::free_bytes(data_dir)
+        .map_err(|error| LabError::io(format!("failed to read the free space of {}", data_dir.display()), error))?;
+    if (free as f64) < bytes as f64 * DISK_MARGIN {
+        return Err(LabError::Machine(format!(
+            "the disk is too small: cell {cell} needs about {} in {} and {} are free; lower rows, or choose a larger disk with --data DIR",
+            format_bytes((bytes as f64 * DISK_MARGIN) as u64),
+            data_dir.display(),
+            format_bytes(free)
+        )));
+    }
+    Ok(())
+}
+
+/// Makes a campaign in the store. Nothing is written before everything is checked.
+pub fn create_campaign(store: &Store, request: &CampaignRequest<'_>) -> Result<CampaignDir, LabError> {
+    let plan = &request.plan.plan;
+    let cells = look_up_cells(request.plan)?;
+    check_data_root(request.data_dir)?;
+    check_disk(plan, request.data_dir)?;
+    let data_dir = prepare_data_root(request.data_dir)?;
+    let seed = request.seed.or(plan.seed).unwrap_or_else(seed_from_clock);
+    let header = CampaignHeader {
+        format: FORMAT,
+        id: store.new_id(&plan.name),
+        created: jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
+        plimsoll_version: request.plimsoll_version.to_owned(),
+        methodology_version: METHODOLOGY_VERSION,
+        seed,
+        plan_text: request.plan.text.clone(),
+        plan: plan.clone(),
+        cells,
+        schedule: schedule(plan.cells.len(), plan.blocks, seed),
+        data_dir: data_dir.display().to_string(),
+    };
+    Ok(store.create(&header)?)
+}
+
+/// Small enough to type again.
+fn seed_from_clock() -> u64 {
+    let nanos = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos() as u64);
+    plimsoll_core::seed::derive(nanos, &["campaign"]) % 1_000_000_000
+}

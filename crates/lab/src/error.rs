@@ -1,0 +1,31 @@
+//! What can stop a campaign, sorted by whose move is next.
+
+use plimsoll_core::plan::PlanError;
+use plimsoll_store::StoreError;
+use thiserror::Error;
+
+/// A campaign could not be made, run or resumed.
+#[derive(Debug, Error)]
+pub enum LabError {
+    /// The plan is wrong.
+    #[error("{0}")]
+    Plan(#[from] PlanError),
+    /// What was asked for is impossible: a missing file, a folder that is not ours, an unknown build.
+    #[error("{0}")]
+    Usage(String),
+    /// The machine cannot run it: the disk is too small.
+    #[error("{0}")]
+    Machine(String),
+    /// The store could not be read or written.
+    #[error("{0}")]
+    Store(#[from] StoreError),
+    /// The orchestrator itself failed.
+    #[error("{0}")]
+    Io(String),
+}
+
+impl LabError {
+    pub(crate) fn io(what: impl std::fmt::Display, error: impl std::fmt::Display) -> Self {
+        Self::Io(format!("{what}: {error}"))
+    }
+}

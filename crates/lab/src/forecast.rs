@@ -1,0 +1,170 @@
+//! What a plan will take: rows, bytes, time, connections. No build is started.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use plimsoll_core::name::EngineName;
+use plimsoll_core::plan::{Plan, Step, StepEnd, StepKind};
+use plimsoll_store::Store;
+use plimsoll_store::event::{Event, StepDone};
+use serde::Serialize;
+
+use crate::campaign::{LoadedPlan, look_up_cells, peak_size};
+use crate::error::LabError;
+
+/// What a campaign will take.
+#[derive(Clone, Debug, Serialize)]
+pub struct Forecast {
+    /// The plan's name.
+    pub plan: String,
+    /// Cells x blocks.
+    pub trials: usize,
+    /// All trials, one after the other.
+    pub seconds: f64,
+    /// Free space needed in the data folder, margin included.
+    pub disk_bytes: u64,
+    /// Free space there now, if it can be read.
+    pub free_bytes: Option<u64>,
+    /// The cells.
+    pub cells: Vec<CellForecast>,
+}
+
+/// What one trial of a cell will take.
+#[derive(Clone, Debug, Serialize)]
+pub struct CellForecast {
+    /// The cell.
+    pub cell: String,
+    /// The build's version.
+    pub version: String,
+    /// Connections of the busiest step.
+    pub connections: u32,
+    /// Rows of all tables at their largest.
+    pub peak_rows: u64,
+    /// Bytes on disk at the largest, logs included.
+    pub disk_bytes: u64,
+    /// One trial.
+    pub seconds: f64,
+    /// The steps.
+    pub steps: Vec<StepForecast>,
+}
+
+/// What one step will take.
+#[derive(Clone, Debug, Serialize)]
+pub struct StepForecast {
+    /// The step.
+    pub step: String,
+    /// Rows inserted over all clients; as many are deleted where the step deletes.
+    pub inserted_rows: u64,
+    /// Rows per transaction.
+    pub batch: u32,
+    /// Connections.
+    pub connections: u32,
+    /// Background rows per second over all clients.
+    pub background_rate: Option<u64>,
+    /// The step.
+    pub seconds: f64,
+    /// The wait after it.
+    pub wait_seconds: f64,
+    /// Where `seconds` comes from: `plan`, `measured` (an earlier campaign in this store) or `assumed`.
+    pub basis: &'static str,
+}
+
+/// Rows per second by engine and step when nothing has been measured yet: orders of magnitude, nothing more.
+fn assumed_rows_per_s(engine: EngineName, step: &Step) -> f64 {
+    match (engine, &step.kind) {
+        (EngineName::Null, _) => 2_000_000.0,
+        (EngineName::Sqlite, StepKind::Load { .. }) => 300_000.0,
+        (EngineName::Sqlite, StepKind::CreateIndexes { .. }) => 300_000.0,
+        (EngineName::Sqlite, StepKind::Write { .. }) if step.batch < 20 => 5_000.0,
+        (EngineName::Sqlite, StepKind::Write { .. }) => 20_000.0,
+        (EngineName::Sqlite, StepKind::Scan | StepKind::ReadWrite { .. }) => 1_000_000.0,
+    }
+}
+
+/// Rows per second per engine and step of the newest campaign in the store that ran it.
+fn measured_rows_per_s(store: &Store) -> BTreeMap<(EngineName, String), f64> {
+    let mut rates = BTreeMap::new();
+    // A store that cannot be read has no say in a forecast.
+    for path in store.campaigns().unwrap_or_default() {
+        let Ok(campaign) = store.find(path.to_str()).and_then(|campaign| campaign.load()) else { continue };
+        for trial in &campaign.trials {
+            let Some(start) = trial.start() else { continue };
+            let Some(cell) = campaign.header.plan.cell(&start.cell) else { continue };
+            for stamped in &trial.events {
+                if let Event::StepDone(done) = &stamped.event
+                    && let Some(rate) = rows_per_s(done)
+                {
+                    rates.insert((cell.build.engine, done.step.clone()), rate);
+                }
+            }
+        }
+    }
+    rates
+}
+
+fn rows_per_s(done: &StepDone) -> Option<f64> {
+    let primary = done.operations.iter().find(|operation| operation.kind == done.primary)?;
+    (done.elapsed_ns > 0 && primary.rows > 0).then(|| primary.rows as f64 * 1e9 / done.elapsed_ns as f64)
+}
+
+/// Works out what a plan will take.
+pub fn forecast(loaded: &LoadedPlan, store: &Store, data_dir: &Path) -> Result<Forecast, LabError> {
+    let plan: &Plan = &loaded.plan;
+    let measured = measured_rows_per_s(store);
+    let headers = look_up_cells(loaded)?;
+    let mut cells = Vec::new();
+    for (cell, header) in plan.cells.iter().zip(headers) {
+        let (peak_rows, disk_bytes) = peak_size(cell)?;
+        let mut held = 0u64;
+        let mut steps = Vec::new();
+        for (index, step) in cell.workload.steps.iter().enumerate() {
+            let inserted_rows = step.inserted_rows() * u64::from(step.clients);
+            let (seconds, basis) = match step.kind {
+                StepKind::ReadWrite { duration_ns, end: StepEnd::Rows | StepEnd::Time, .. } => (duration_ns as f64 / 1e9, "plan"),
+                _ => {
+                    let rows = match step.kind {
+                        StepKind::CreateIndexes { .. } => held + inserted_rows,
+                        StepKind::Scan => held * 5,
+                        _ => inserted_rows,
+                    };
+                    let found = measured.get(&(cell.build.engine, step.name.clone()));
+                    let rate = found.copied().unwrap_or_else(|| assumed_rows_per_s(cell.build.engine, step));
+                    (rows as f64 / rate, if found.is_some() { "measured" } else { "assumed" })
+                }
+            };
+            if matches!(step.kind, StepKind::Load { .. } | StepKind::CreateIndexes { .. }) {
+                held += inserted_rows;
+            }
+            let loaded_rows = cell.workload.rows * u64::from(cell.workload.clients);
+            let is_last = index + 1 == cell.workload.steps.len();
+            let wait_ns = if step.drain_after && !is_last { step.wait_ns.unwrap_or_else(|| cell.workload.wait.ns(loaded_rows)) } else { 0 };
+            steps.push(StepForecast {
+                step: step.name.clone(),
+                inserted_rows,
+                batch: step.batch,
+                connections: step.connections_per_client() * step.clients,
+                background_rate: step.background_rate().map(|rate| rate * u64::from(step.clients)),
+                seconds,
+                wait_seconds: wait_ns as f64 / 1e9,
+                basis,
+            });
+        }
+        cells.push(CellForecast {
+            cell: cell.label.clone(),
+            version: header.version,
+            connections: cell.workload.connections(),
+            peak_rows,
+            disk_bytes,
+            seconds: steps.iter().map(|step| step.seconds + step.wait_seconds).sum(),
+            steps,
+        });
+    }
+    Ok(Forecast {
+        plan: plan.name.clone(),
+        trials: plan.cells.len() * plan.blocks as usize,
+        seconds: cells.iter().map(|cell| cell.seconds).sum::<f64>() * f64::from(plan.blocks),
+        disk_bytes: cells.iter().map(|cell| cell.disk_bytes * 6 / 5).max().unwrap_or(0),
+        free_bytes: plimsoll_host::free_bytes(data_dir).ok(),
+        cells,
+    })
+}

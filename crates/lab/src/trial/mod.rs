@@ -1,0 +1,199 @@
+//! One trial, in a process of its own: one server start on one data state, all steps of a cell.
+//!
+//! It reads its order from standard input, tells its progress on standard output, and is the only writer of its folder while it
+//! lives. When its orchestrator dies, it dies.
+
+mod lifeline;
+mod progress;
+mod step;
+
+use std::fs;
+use std::io::{BufRead, Write, stdin, stdout};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use plimsoll_core::METHODOLOGY_VERSION;
+use plimsoll_core::plan::Step;
+use plimsoll_engine::{StartOptions, engine};
+use plimsoll_host::{Proc, boot_id, capture_environment, process_start_ticks};
+use plimsoll_load::{Command, Control};
+use plimsoll_store::event::{DrainDone, DrainStep, Event, ServerReady, StepFailed, TrialDone, TrialFailed, TrialStart};
+use plimsoll_store::{EventWriter, write_json_atomically};
+use plimsoll_workload::insert_benchmark::{InsertBenchmarkRun, SharedServer};
+
+use crate::error::LabError;
+use crate::message::{TrialMessage, TrialOrder};
+
+/// An engine that is asked to stop has this long.
+const STOP_TIMEOUT: Duration = Duration::from_secs(300);
+/// A drain may take longer than the plan's wait, but not for ever.
+const DRAIN_LIMIT: Duration = Duration::from_secs(3600);
+
+/// Why a trial ends before its last step.
+enum Broken {
+    /// The user or a signal asked for it.
+    Interrupted,
+    /// It cannot go on.
+    Failed(String),
+}
+
+impl From<LabError> for Broken {
+    fn from(error: LabError) -> Self {
+        Self::Failed(error.to_string())
+    }
+}
+
+impl From<plimsoll_engine::EngineError> for Broken {
+    fn from(error: plimsoll_engine::EngineError) -> Self {
+        Self::Failed(error.to_string())
+    }
+}
+
+impl From<plimsoll_store::StoreError> for Broken {
+    fn from(error: plimsoll_store::StoreError) -> Self {
+        Self::Failed(error.to_string())
+    }
+}
+
+/// The body of the internal `trial` verb. Returns when the trial has ended and all it has to say is on disk.
+pub fn main() -> Result<(), LabError> {
+    let mut line = String::new();
+    stdin().lock().read_line(&mut line).map_err(|error| LabError::io("failed to read the trial's order", error))?;
+    let order: TrialOrder =
+        serde_json::from_str(&line).map_err(|_| LabError::Usage("`trial` is internal: `plimsoll run` starts it".into()))?;
+    let control = Arc::new(Control::default());
+    lifeline::tie_to_parent(order.parent_pid, control.clone())?;
+    run(&order, &control)
+}
+
+fn run(order: &TrialOrder, control: &Arc<Control>) -> Result<(), LabError> {
+    let started = Instant::now();
+    let mut events = EventWriter::create(&order.dir.join("events.jsonl"))?;
+    let pid = std::process::id();
+    events.append(&Event::TrialStart(TrialStart {
+        trial: order.trial,
+        attempt: order.attempt,
+        cell: order.cell.label.clone(),
+        block: order.block,
+        seed: order.seed,
+        methodology_version: METHODOLOGY_VERSION,
+        pid,
+        pid_start_ticks: process_start_ticks(pid).unwrap_or(0),
+        boot_id: boot_id().unwrap_or_default(),
+    }))?;
+    events.sync()?;
+    write_json_atomically(&order.dir.join("env.json"), &capture_environment(&Proc::new(), &order.data_dir))?;
+    let mut trial = Trial { order, control, events, next_step: 0 };
+    match trial.run_steps() {
+        Ok(()) => trial.events.append(&Event::TrialDone(TrialDone { seconds: started.elapsed().as_secs_f64() }))?,
+        Err(broken) => {
+            let (reason, interrupted) = match broken {
+                Broken::Interrupted => ("interrupted".to_owned(), true),
+                Broken::Failed(reason) => (reason, false),
+            };
+            say(&TrialMessage::Failed { reason: reason.clone() });
+            trial.events.append(&Event::TrialFailed(TrialFailed { reason, interrupted }))?;
+        }
+    }
+    Ok(trial.events.sync()?)
+}
+
+/// Progress is for people; a reader that is gone must not stop the trial. That the orchestrator is gone shows on standard input.
+fn say(message: &TrialMessage) {
+    if let Ok(line) = serde_json::to_string(message) {
+        let _ = writeln!(stdout(), "{line}");
+    }
+}
+
+struct Trial<'a> {
+    order: &'a TrialOrder,
+    control: &'a Arc<Control>,
+    events: EventWriter,
+    next_step: usize,
+}
+
+impl Trial<'_> {
+    fn run_steps(&mut self) -> Result<(), Broken> {
+        let engine = engine(&self.order.cell.build)?;
+        let started = Instant::now();
+        create_data_dir(&self.order.data_dir)?;
+        let options = StartOptions { data_dir: self.order.data_dir.clone(), settings: self.order.settings.clone() };
+        let server: SharedServer = Arc::new(engine.start(&options)?);
+        let build = engine.build();
+        self.events.append(&Event::ServerReady(ServerReady {
+            version: build.version,
+            build_options: build.options,
+            embedded: engine.is_embedded(),
+            effective_settings: server.effective_settings()?,
+            seconds: started.elapsed().as_secs_f64(),
+        }))?;
+        let mut benchmark = InsertBenchmarkRun::new(self.order.cell.workload.clone(), server.clone(), self.order.seed);
+        let steps = &self.order.cell.workload.steps;
+        for (index, step) in steps.iter().enumerate() {
+            if self.control.command() == Command::Stop {
+                return Err(Broken::Interrupted);
+            }
+            self.next_step = index;
+            let is_last = index + 1 == steps.len();
+            step::run_step(self, step, &mut benchmark, &server, engine.is_embedded(), is_last)?;
+            self.events.sync()?;
+            if step.drain_after && !is_last {
+                self.drain(step, &benchmark, &server)?;
+            }
+        }
+        drop(benchmark);
+        // Every worker has closed its session and dropped its share of the server by now.
+        match Arc::try_unwrap(server) {
+            Ok(server) => Ok(server.stop(STOP_TIMEOUT)?),
+            Err(_) => Err(Broken::Failed("a worker still holds a connection after its step".into())),
+        }
+    }
+
+    /// Works off the engine's debt, then waits until the plan's wait is over.
+    fn drain(&mut self, step: &Step, benchmark: &InsertBenchmarkRun, server: &SharedServer) -> Result<(), Broken> {
+        let wait = Duration::from_nanos(step.wait_ns.unwrap_or_else(|| self.order.cell.workload.wait.ns(benchmark.loaded_rows())));
+        say(&TrialMessage::Draining { step: step.name.clone(), seconds: wait.as_secs_f64() });
+        let started = Instant::now();
+        let actions = server.drain(&benchmark.table_names(), started + wait.max(DRAIN_LIMIT))?;
+        let drained = started.elapsed();
+        while started.elapsed() < wait {
+            if self.control.command() == Command::Stop {
+                return Err(Broken::Interrupted);
+            }
+            std::thread::sleep(Duration::from_millis(50).min(wait.saturating_sub(started.elapsed())));
+        }
+        self.events.append(&Event::DrainDone(DrainDone {
+            step: step.name.clone(),
+            actions: actions.into_iter().map(|a| DrainStep { action: a.action, seconds: a.seconds, result: a.result }).collect(),
+            drained_s: drained.as_secs_f64(),
+            waited_s: (started.elapsed() - drained).as_secs_f64(),
+        }))?;
+        Ok(self.events.sync()?)
+    }
+
+    /// Records that a step did not end as it should.
+    fn fail_step(&mut self, step: &Step, broken: Broken, operations: Vec<plimsoll_core::record::OperationRecord>) -> Broken {
+        let reason = match &broken {
+            Broken::Interrupted => "interrupted".to_owned(),
+            Broken::Failed(reason) => reason.clone(),
+        };
+        let event = Event::StepFailed(StepFailed { step: step.name.clone(), reason, operations });
+        match self.events.append(&event) {
+            Ok(()) => match broken {
+                Broken::Interrupted => Broken::Interrupted,
+                Broken::Failed(reason) => Broken::Failed(format!("{}: {reason}", step.name)),
+            },
+            Err(error) => error.into(),
+        }
+    }
+}
+
+fn create_data_dir(dir: &Path) -> Result<(), Broken> {
+    fs::create_dir_all(dir).map_err(|error| Broken::Failed(format!("failed to make the data directory {}: {error}", dir.display())))?;
+    let mut entries = fs::read_dir(dir).map_err(|error| Broken::Failed(format!("failed to read {}: {error}", dir.display())))?;
+    if entries.next().is_some() {
+        return Err(Broken::Failed(format!("the data directory {} is not empty", dir.display())));
+    }
+    Ok(())
+}

@@ -1,0 +1,156 @@
+//! One step: workers and collectors side by side, then the counts are checked and everything is written down.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::sync::Arc;
+
+use plimsoll_core::plan::{Step, StepKind, Verify};
+use plimsoll_core::record::{Reading, TableCheck};
+use plimsoll_core::units::format_grouped;
+use plimsoll_host::{Collector, Proc, Watch};
+use plimsoll_load::{Ended, MonotonicClock, StepOutcome, run_step as run_workers};
+use plimsoll_store::event::{Event, StepDone, StepStart};
+use plimsoll_store::series::{OperationSecond, write_operations};
+use plimsoll_workload::insert_benchmark::{InsertBenchmarkRun, SharedServer};
+
+use super::progress::Meter;
+use super::{Broken, Trial, say};
+use crate::message::TrialMessage;
+
+/// A background rate below this share of its target misses the SLA, the rule of the original report.
+const SLA_SHARE: f64 = 0.95;
+
+pub(super) fn run_step(
+    trial: &mut Trial<'_>,
+    step: &Step,
+    benchmark: &mut InsertBenchmarkRun,
+    server: &SharedServer,
+    is_embedded: bool,
+    is_last: bool,
+) -> Result<(), Broken> {
+    let order = trial.order;
+    let steps = order.cell.workload.steps.len();
+    say(&TrialMessage::StepStart { step: step.name.clone(), index: trial.next_step + 1, steps });
+    trial.events.append(&Event::StepStart(StepStart { step: step.name.clone() }))?;
+    let tasks = match benchmark.tasks(step) {
+        Ok(tasks) => tasks,
+        Err(error) => return Err(trial.fail_step(step, error.into(), Vec::new())),
+    };
+    let cost = tasks.cost();
+    let path = order.dir.join(format!("{}.hlog", step.name));
+    let io = |what: &str, error: std::io::Error| Broken::Failed(format!("failed to write {what} of {}: {error}", step.name));
+    let mut log = BufWriter::new(File::create(&path).map_err(|error| io("the histogram log", error))?);
+    let series = order.dir.join("series");
+    std::fs::create_dir_all(&series).map_err(|error| io("the series", error))?;
+    let counters = server.counters()?;
+    let mut meter = Meter::new(step, trial.next_step, steps);
+    let watch = Watch { data_dir: &order.data_dir, server_pids: server.processes(), is_embedded };
+    let collector = Collector::start(Proc::new(), watch, Some(series.join(format!("{}.host.tsv", step.name))));
+    let outcome =
+        run_workers(&Arc::new(MonotonicClock), tasks.kinds, tasks.tasks, trial.control, &tasks.options, &mut log, &mut |progress| {
+            if let Some(progress) = meter.update(progress) {
+                say(&TrialMessage::Progress(progress));
+            }
+        });
+    let mut host = collector.stop();
+    let outcome = match outcome {
+        Ok(outcome) => outcome,
+        Err(error) => return Err(trial.fail_step(step, Broken::Failed(error.to_string()), Vec::new())),
+    };
+    log.flush().map_err(|error| io("the histogram log", error))?;
+    write_operations(&series.join(format!("{}.operations.tsv", step.name)), &seconds(&outcome, tasks.kinds))?;
+    match &outcome.ended {
+        Ended::Finished => {}
+        Ended::Stopped => return Err(trial.fail_step(step, Broken::Interrupted, outcome.operations)),
+        Ended::Failed(failure) => {
+            let reason = format!("{} ({})", failure.message, failure.class);
+            return Err(trial.fail_step(step, Broken::Failed(reason), outcome.operations));
+        }
+    }
+    benchmark.book(step, &outcome);
+    let after = server.counters()?;
+    let database_bytes = server.database_bytes().map_or_else(|e| Reading::Unavailable(e.to_string()), |bytes| Reading::Ok(bytes as f64));
+    host.insert("database_bytes".to_owned(), database_bytes);
+    let tables = match order.verify {
+        Verify::Full => benchmark.verify(is_last)?,
+        Verify::End if is_last => benchmark.verify(false)?,
+        Verify::End | Verify::Counters => Vec::new(),
+    };
+    if let Some(problem) = find_problem(step, &outcome, &tables) {
+        return Err(trial.fail_step(step, Broken::Failed(problem), outcome.operations));
+    }
+    let done = StepDone {
+        step: step.name.clone(),
+        primary: step.primary_operation().to_owned(),
+        elapsed_ns: outcome.elapsed_ns,
+        sla_missed: worst_share(&outcome).filter(|&share| share < SLA_SHARE),
+        notes: benchmark.notes(&cost, &outcome),
+        operations: outcome.operations,
+        clients: outcome.clients,
+        host,
+        engine_counters: difference(&counters, &after),
+        tables,
+    };
+    say(&TrialMessage::StepDone { step: step.name.clone(), seconds: done.elapsed_ns as f64 / 1e9, summary: summary(step, &done) });
+    Ok(trial.events.append(&Event::StepDone(Box::new(done)))?)
+}
+
+/// A lost or surplus row, or work that the plan wanted and the counters do not show.
+fn find_problem(step: &Step, outcome: &StepOutcome, tables: &[TableCheck]) -> Option<String> {
+    if let Some(table) = tables.iter().find(|table| table.found_rows != table.expected_rows) {
+        return Some(format!(
+            "{} holds {} rows and should hold {}: rows were lost or came from elsewhere",
+            table.table,
+            format_grouped(table.found_rows),
+            format_grouped(table.expected_rows)
+        ));
+    }
+    let rows = |kind: &str| -> u64 { outcome.clients.iter().filter(|client| client.kind == kind).map(|client| client.rows).sum() };
+    let (inserted, deleted) = (rows("insert"), rows("delete"));
+    let has_deletes = matches!(step.kind, StepKind::Write { deletes: true, .. } | StepKind::ReadWrite { deletes: true, .. });
+    (has_deletes && inserted != deleted)
+        .then(|| format!("{} rows were inserted and {} deleted", format_grouped(inserted), format_grouped(deleted)))
+}
+
+/// Achieved share of the target of the background role that is furthest behind.
+fn worst_share(outcome: &StepOutcome) -> Option<f64> {
+    let pacings = outcome.operations.iter().filter_map(|operation| operation.pacing.as_ref());
+    pacings.filter(|pacing| pacing.target_per_s > 0.0).map(|pacing| pacing.achieved_per_s / pacing.target_per_s).reduce(f64::min)
+}
+
+fn seconds(outcome: &StepOutcome, kinds: &[&str]) -> Vec<OperationSecond> {
+    let row = |row: &plimsoll_load::SecondRow| OperationSecond {
+        second: row.second as u32,
+        client: row.client,
+        kind: kinds[row.kind].to_owned(),
+        ok: row.counts.ok,
+        unsuccessful: row.counts.unsuccessful,
+        rows: row.counts.rows,
+        service_sum_ns: row.counts.service_sum_ns,
+        service_max_ns: row.counts.service_max_ns,
+        response_max_ns: row.counts.response_max_ns,
+    };
+    outcome.seconds.iter().map(row).collect()
+}
+
+fn difference(before: &BTreeMap<String, i64>, after: &BTreeMap<String, i64>) -> BTreeMap<String, i64> {
+    after.iter().map(|(name, value)| (name.clone(), value - before.get(name).copied().unwrap_or(0))).collect()
+}
+
+fn summary(step: &Step, done: &StepDone) -> String {
+    let rate = |kind: &str, of_rows: bool| -> f64 {
+        let clients = done.clients.iter().filter(|client| client.kind == kind && client.to_ns > client.from_ns);
+        clients.map(|c| if of_rows { c.rows } else { c.ok } as f64 * 1e9 / (c.to_ns - c.from_ns) as f64).sum()
+    };
+    let text = |rate: f64| format_grouped(rate.round() as u64);
+    match step.kind {
+        StepKind::ReadWrite { .. } => {
+            let missed = done.sla_missed.map_or(String::new(), |share| format!(", SLA missed: {:.1} % of the rate", share * 100.0));
+            format!("{} queries/s beside {} inserts/s{missed}", text(rate("query", false)), text(rate("insert", true)))
+        }
+        StepKind::CreateIndexes { .. } => format!("{} indexed rows/s", text(rate("index", true))),
+        StepKind::Scan => format!("{} rows/s", text(rate("scan", true))),
+        StepKind::Load { .. } | StepKind::Write { .. } => format!("{} inserts/s", text(rate("insert", true))),
+    }
+}

@@ -1,0 +1,350 @@
+//! From campaigns to the view.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use plimsoll_core::metric;
+use plimsoll_core::plan::{Cell, InsertBenchmark, QueryKind, Step, StepEnd, StepKind, TablePlacement, Verify, WriteArrival};
+use plimsoll_core::units::{format_count, format_duration_ns};
+use plimsoll_store::{CampaignRecord, CampaignState};
+
+use crate::ReportError;
+use crate::attempts::{Run, drain_after, runs_of_cell, server_ready};
+use crate::charts::charts;
+use crate::differences::{compare, flatten};
+use crate::latency::{latency_tables, response_tables};
+use crate::notes::notes;
+use crate::selection::{Candidate, choose};
+use crate::summary::summarise;
+use crate::value::{Measure, median_over_blocks};
+use crate::view::{CampaignInfo, CellInfo, Counter, Drain, OperationCount, Outcome, Status, StepResult, StepView, View};
+
+/// What to show.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Options {
+    /// The cell to divide by instead of the plan's base.
+    pub base: Option<String>,
+    /// Cells to show, each an exact cell, else an exact build, else the text of builds before the first `_`. Empty shows all.
+    pub builds: Vec<String>,
+}
+
+/// One cell with all its runs.
+pub(crate) struct CellRuns<'a> {
+    pub campaign: &'a CampaignRecord,
+    pub cell: &'a Cell,
+    pub runs: Vec<Run<'a>>,
+}
+
+impl<'a> CellRuns<'a> {
+    /// The used runs of a step, by block.
+    pub fn used(&self, step: &str) -> impl Iterator<Item = &Run<'a>> {
+        self.runs.iter().filter(move |run| run.is_used && run.step.name == step)
+    }
+
+    /// The runs whose values stand for the step: the finished ones, without the suspect ones where there are others.
+    pub fn valued(&self, step: &str) -> Vec<&Run<'a>> {
+        let finished: Vec<&Run<'a>> = self.used(step).filter(|run| run.status.is_finished()).collect();
+        let trusted: Vec<&Run<'a>> = finished.iter().copied().filter(|run| run.status != Status::Suspect).collect();
+        if trusted.is_empty() { finished } else { trusted }
+    }
+
+    /// The plan's definition of a step.
+    pub fn step(&self, name: &str) -> Option<&'a Step> {
+        self.cell.workload.steps.iter().find(|step| step.name == name)
+    }
+}
+
+/// Computes everything a report shows. Reads the 1-s series of the campaigns' trials; one that cannot be read is a gap with a reason.
+pub fn analyse(campaigns: &[CampaignRecord], options: &Options) -> Result<View, ReportError> {
+    let first = campaigns.first().ok_or(ReportError::NoCampaign)?;
+    let all: Vec<(usize, usize)> = campaigns
+        .iter()
+        .enumerate()
+        .flat_map(|(campaign, record)| (0..record.header.plan.cells.len()).map(move |cell| (campaign, cell)))
+        .collect();
+    let candidates: Vec<Candidate> = all.iter().map(|place| candidate(campaigns, &all, *place)).collect();
+    let chosen = choose(&candidates, options.base.as_deref(), &options.builds, first.header.plan.base)?;
+
+    let cells: Vec<CellRuns<'_>> = chosen
+        .iter()
+        .map(|index| {
+            let (campaign, cell) = all[*index];
+            let record = &campaigns[campaign];
+            CellRuns { campaign: record, cell: &record.header.plan.cells[cell], runs: runs_of_cell(record, cell) }
+        })
+        .collect();
+    let infos: Vec<CellInfo> = chosen.iter().zip(&cells).map(|(index, cell)| cell_info(cell, &candidates[*index].label, all[*index].0)).collect();
+    let steps: Vec<StepView> = step_names(&cells).into_iter().map(|name| step_view(&name, &cells)).collect();
+
+    let environments: Vec<_> = cells.iter().map(|cell| first_record(cell, |record| record.environment.as_ref()).map(flatten)).collect();
+    let settings: Vec<_> =
+        cells.iter().map(|cell| first_record(cell, |record| server_ready(record)).map(|ready| ready.effective_settings.clone())).collect();
+    let mut view = View {
+        title: title(campaigns),
+        is_comparable: campaigns.iter().all(|campaign| campaign.header.plan.comparable),
+        campaigns: campaigns.iter().map(campaign_info).collect(),
+        results: cells.iter().enumerate().flat_map(|(index, cell)| cell.runs.iter().map(move |run| step_result(index, run))).collect(),
+        summary: summarise(&infos, &steps),
+        steps,
+        environment: compare(&environments),
+        settings: compare(&settings),
+        notes: Vec::new(),
+        cells: infos,
+    };
+    view.notes = notes(&view);
+    Ok(view)
+}
+
+/// A label says its campaign only where another campaign has the same cell.
+fn candidate(campaigns: &[CampaignRecord], all: &[(usize, usize)], (campaign, cell): (usize, usize)) -> Candidate {
+    let plan_cell = |(campaign, cell): (usize, usize)| -> &Cell { &campaigns[campaign].header.plan.cells[cell] };
+    let this = plan_cell((campaign, cell));
+    let is_shared = all.iter().any(|other| other.0 != campaign && plan_cell(*other).label == this.label);
+    let label = if is_shared { format!("{} in {}", this.label, campaigns[campaign].header.id) } else { this.label.clone() };
+    Candidate { label, build: this.build.to_string() }
+}
+
+fn title(campaigns: &[CampaignRecord]) -> String {
+    let plans: BTreeSet<&str> = campaigns.iter().map(|campaign| campaign.header.plan.name.as_str()).collect();
+    format!("Insert Benchmark: {}", plans.into_iter().collect::<Vec<_>>().join(", "))
+}
+
+fn campaign_info(campaign: &CampaignRecord) -> CampaignInfo {
+    let header = &campaign.header;
+    CampaignInfo {
+        id: header.id.clone(),
+        plan: header.plan.name.clone(),
+        description: header.plan.description.clone(),
+        plan_text: header.plan_text.clone(),
+        seed: header.seed,
+        created: header.created.clone(),
+        state: match campaign.state {
+            CampaignState::Running => "running",
+            CampaignState::Complete => "complete",
+            CampaignState::Broken => "broken",
+        },
+        methodology_version: header.methodology_version,
+        plimsoll_version: header.plimsoll_version.clone(),
+        blocks: header.plan.blocks,
+        verify: match header.plan.verify {
+            Verify::Full => "full",
+            Verify::End => "end",
+            Verify::Counters => "counters",
+        },
+    }
+}
+
+/// The first used attempt of a cell that has what is asked for.
+fn first_record<'a, T>(cell: &CellRuns<'a>, pick: impl Fn(&'a plimsoll_store::TrialRecord) -> Option<&'a T>) -> Option<&'a T> {
+    cell.runs.iter().filter(|run| run.is_used).find_map(|run| pick(run.record?))
+}
+
+fn cell_info(cell: &CellRuns<'_>, label: &str, campaign: usize) -> CellInfo {
+    let header = cell.campaign.header.cells.iter().find(|header| header.label == cell.cell.label);
+    let ready = first_record(cell, |record| server_ready(record));
+    let text = |pick: fn(&plimsoll_store::header::CellHeader) -> &String| header.map(pick).cloned().unwrap_or_default();
+    // A path of this machine says nothing to the reader of a report.
+    let config_source = text(|header| &header.config_source);
+    let config_source = config_source.rsplit('/').next().unwrap_or_default().to_owned();
+    CellInfo {
+        label: label.to_owned(),
+        campaign,
+        build: cell.cell.build.to_string(),
+        version: ready.map_or_else(|| text(|header| &header.version), |ready| ready.version.clone()),
+        origin: text(|header| &header.origin),
+        config: cell.cell.config.label.clone(),
+        config_source,
+        config_settings: header.map(|header| header.settings.clone()).unwrap_or_default(),
+        shape: cell.cell.shape.clone(),
+        workload: describe_workload(&cell.cell.workload),
+        is_embedded: ready.map(|ready| ready.embedded),
+        build_options: ready.map(|ready| ready.build_options.clone()).unwrap_or_default(),
+    }
+}
+
+fn describe_workload(workload: &InsertBenchmark) -> String {
+    let clients = match workload.clients {
+        1 => "1 client".to_owned(),
+        clients => format!("{clients} clients"),
+    };
+    let tables = match (workload.tables, workload.clients) {
+        (_, 1) => "1 table",
+        (TablePlacement::PerClient, _) => "a table each",
+        (TablePlacement::Shared, _) => "1 table for all",
+    };
+    let arrival = match workload.arrival {
+        WriteArrival::Even => "evenly spaced",
+        WriteArrival::ClassicBurst => "in one burst a second",
+        WriteArrival::Poisson => "with exponential gaps",
+    };
+    format!("{clients}, {tables}, {} rows loaded per client, background writes {arrival}", format_count(workload.rows))
+}
+
+fn describe_step(step: &Step) -> String {
+    let deletes = |deletes: bool| if deletes { " and as many deleted" } else { "" };
+    let batch = step.batch;
+    match &step.kind {
+        StepKind::Load { rows, indexes_first } => {
+            let first = if *indexes_first { "secondary indexes in place, then " } else { "" };
+            format!("{first}{} rows per client inserted in primary key order, {batch} per transaction", format_count(*rows))
+        }
+        StepKind::CreateIndexes { rows } => format!("{} rows per client inserted, then the secondary indexes created", format_count(*rows)),
+        StepKind::Write { rows, deletes: with } => {
+            format!("{} rows per client inserted{} flat out, {batch} per transaction", format_count(*rows), deletes(*with))
+        }
+        StepKind::ReadWrite { query, rate, duration_ns, end, deletes: with } => {
+            let query = match query {
+                QueryKind::Range => "range queries",
+                QueryKind::Point => "queries of ten primary keys",
+            };
+            let end = match end {
+                StepEnd::Rows => "until the rows of",
+                StepEnd::Time => "for",
+            };
+            format!(
+                "{query} flat out (closed loop) {end} {}, with {rate} rows/s per client inserted{} in the background, {batch} per transaction",
+                format_duration_ns(*duration_ns),
+                deletes(*with)
+            )
+        }
+        StepKind::Scan => "five scans of every table".to_owned(),
+    }
+}
+
+/// Every step of the cells shown, in the order of the plans.
+fn step_names(cells: &[CellRuns<'_>]) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    for step in cells.iter().flat_map(|cell| &cell.cell.workload.steps) {
+        if !names.contains(&step.name) {
+            names.push(step.name.clone());
+        }
+    }
+    names
+}
+
+fn step_view(name: &str, cells: &[CellRuns<'_>]) -> StepView {
+    let valued: Vec<Vec<&Run<'_>>> = cells.iter().map(|cell| cell.valued(name)).collect();
+    let representative: Vec<Option<&Run<'_>>> = valued.iter().map(|runs| runs.first().copied()).collect();
+    let step = cells.iter().find_map(|cell| cell.step(name)).expect("a step's name comes from a cell");
+    let rate = if matches!(step.primary_operation(), "insert" | "index") { "ips" } else { "qps" };
+    StepView {
+        name: name.to_owned(),
+        description: describe_step(step),
+        rate: metric::find(rate).expect("both are in the catalogue"),
+        outcomes: cells.iter().zip(&valued).map(|(cell, valued)| outcome(name, cell, valued)).collect(),
+        responses: response_tables(&valued),
+        latencies: latency_tables(&valued),
+        charts: charts(&representative),
+        counters: counters(&representative),
+    }
+}
+
+fn outcome(name: &str, cell: &CellRuns<'_>, valued: &[&Run<'_>]) -> Outcome {
+    let used: Vec<&Run<'_>> = cell.used(name).collect();
+    let (status, reason) = overall(&used);
+    let measures = match valued {
+        [] => Vec::new(),
+        [one] => one.measures.clone(),
+        [first, ..] => (0..first.measures.len())
+            .map(|i| {
+                let values: Vec<_> = valued.iter().map(|run| &run.measures[i].value).collect();
+                Measure { metric: first.measures[i].metric, value: median_over_blocks(&values) }
+            })
+            .collect(),
+    };
+    let first = valued.first().and_then(|run| run.done);
+    let drain = valued.first().and_then(|run| drain_after(run.record?, name)).map(|drain| Drain {
+        actions: drain.actions.iter().map(|step| (step.action.clone(), step.seconds, step.result.clone())).collect(),
+        drained_s: drain.drained_s,
+        waited_s: drain.waited_s,
+    });
+    let step = cell.step(name);
+    Outcome {
+        status,
+        reason,
+        blocks_used: valued.len() as u32,
+        blocks_planned: used.len() as u32,
+        target_per_s: step.and_then(|step| Some(step.background_rate()? as f64 * f64::from(step.clients))),
+        measures,
+        operations: sum_operations(valued),
+        elapsed_s: first.map(|done| done.elapsed_ns as f64 / 1e9),
+        drain,
+        checks: first.map(|done| done.tables.clone()).unwrap_or_default(),
+        notes: first.map(|done| done.notes.clone()).unwrap_or_default(),
+    }
+}
+
+/// The worst of the blocks that came to something; with several blocks the reason says which.
+fn overall(used: &[&Run<'_>]) -> (Status, Option<String>) {
+    let badness = |status: Status| match status {
+        Status::Missing => 0,
+        Status::Ok => 1,
+        Status::Suspect => 2,
+        Status::SlaMissed => 3,
+        Status::Failed => 4,
+        Status::Crashed => 5,
+    };
+    let Some(worst) = used.iter().max_by_key(|run| (badness(run.status), std::cmp::Reverse(run.block))) else {
+        return (Status::Missing, Some("the step is not in this cell's plan".to_owned()));
+    };
+    let reason = worst.reason.as_ref().map(|reason| if used.len() > 1 { format!("block {}: {reason}", worst.block) } else { reason.clone() });
+    (worst.status, reason)
+}
+
+fn operation_counts(run: &Run<'_>) -> impl Iterator<Item = OperationCount> {
+    run.operations.iter().map(|operation| OperationCount {
+        kind: operation.kind.clone(),
+        attempts: operation.attempts,
+        ok: operation.ok,
+        retried: operation.retried,
+        failed: operation.failed,
+        rows: operation.rows,
+        errors: operation.errors.clone(),
+    })
+}
+
+fn sum_operations(runs: &[&Run<'_>]) -> Vec<OperationCount> {
+    let mut sums: Vec<OperationCount> = Vec::new();
+    for count in runs.iter().flat_map(|run| operation_counts(run)) {
+        let Some(sum) = sums.iter_mut().find(|sum| sum.kind == count.kind) else {
+            sums.push(count);
+            continue;
+        };
+        sum.attempts += count.attempts;
+        sum.ok += count.ok;
+        sum.retried += count.retried;
+        sum.failed += count.failed;
+        sum.rows += count.rows;
+        for (class, errors) in count.errors {
+            *sum.errors.entry(class).or_default() += errors;
+        }
+    }
+    sums
+}
+
+fn counters(runs: &[Option<&Run<'_>>]) -> Vec<Counter> {
+    let of = |run: &Option<&Run<'_>>| -> BTreeMap<String, i64> {
+        run.and_then(|run| run.done).map(|done| done.engine_counters.clone()).unwrap_or_default()
+    };
+    let counted: Vec<BTreeMap<String, i64>> = runs.iter().map(of).collect();
+    let names: BTreeSet<&String> = counted.iter().flat_map(BTreeMap::keys).collect();
+    names
+        .into_iter()
+        .map(|name| Counter { name: name.clone(), values: counted.iter().map(|counters| counters.get(name).copied()).collect() })
+        .filter(|counter| counter.values.iter().flatten().any(|value| *value != 0))
+        .collect()
+}
+
+fn step_result(cell: usize, run: &Run<'_>) -> StepResult {
+    StepResult {
+        cell,
+        step: run.step.name.clone(),
+        block: run.block,
+        trial: run.trial,
+        attempt: run.attempt,
+        is_used: run.is_used,
+        status: run.status,
+        reason: run.reason.clone(),
+        operations: operation_counts(run).collect(),
+        measures: run.measures.clone(),
+    }
+}

@@ -1,0 +1,29 @@
+//! What can go wrong before there is a report.
+
+use thiserror::Error;
+
+/// Why there is no report: fragments that fit after "failed to ". Missing and failed trials are no errors: the report shows them.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum ReportError {
+    /// No campaign was given.
+    #[error("report on a campaign: none was given; start one with `plimsoll run`")]
+    NoCampaign,
+    /// A name stands for no cell.
+    #[error("find \"{name}\": it is no cell and no build of the campaign{hint}; cells: {known}")]
+    UnknownCell {
+        /// What was asked for.
+        name: String,
+        /// A suggestion, or nothing.
+        hint: String,
+        /// The cells there are.
+        known: String,
+    },
+    /// The base's name stands for several cells.
+    #[error("choose the base: \"{name}\" stands for several cells; name one of {cells}")]
+    AmbiguousBase {
+        /// What was asked for.
+        name: String,
+        /// The cells it stands for.
+        cells: String,
+    },
+}

@@ -1,0 +1,142 @@
+//! Histograms as the store keeps them: decoding, merging, and what tables and curves read from them.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use hdrhistogram::Histogram;
+use hdrhistogram::serialization::Deserializer;
+use plimsoll_core::record::EncodedHistogram;
+
+use crate::classic::response::BOUNDS_NS;
+use crate::view::{CurvePoint, Quantiles};
+
+/// Decodes a histogram in nanoseconds.
+pub(crate) fn decode(encoded: &EncodedHistogram) -> Result<Histogram<u64>, String> {
+    let bytes = STANDARD.decode(&encoded.0).map_err(|error| format!("its histogram is not base64: {error}"))?;
+    Deserializer::new().deserialize(&mut bytes.as_slice()).map_err(|error| format!("its histogram cannot be decoded: {error}"))
+}
+
+/// Adds `from` to what is merged so far.
+pub(crate) fn merge(into: &mut Option<Histogram<u64>>, from: Histogram<u64>) {
+    match into {
+        None => {
+            let mut first = from;
+            first.auto(true);
+            *into = Some(first);
+        }
+        // An auto-resizing histogram takes every value of another one.
+        Some(merged) => merged.add(from).expect("the merged histogram resizes itself"),
+    }
+}
+
+/// Counts in the ten classic buckets.
+pub(crate) fn bucket_counts(histogram: &Histogram<u64>) -> [u64; 10] {
+    let mut counts = [0; 10];
+    for step in histogram.iter_recorded() {
+        // The smallest value of a histogram's slot: a bound itself belongs to the bucket it closes.
+        let value_ns = histogram.lowest_equivalent(step.value_iterated_to());
+        counts[BOUNDS_NS.partition_point(|bound| *bound < value_ns)] += step.count_since_last_iteration();
+    }
+    counts
+}
+
+/// The quantiles of the latency tables; `None` when nothing was recorded.
+pub(crate) fn quantiles(histogram: &Histogram<u64>) -> Option<Quantiles> {
+    let at = |quantile: f64| histogram.value_at_quantile(quantile);
+    (!histogram.is_empty()).then(|| Quantiles {
+        count: histogram.len(),
+        mean_ns: histogram.mean(),
+        p50_ns: at(0.5),
+        p90_ns: at(0.9),
+        p99_ns: at(0.99),
+        p999_ns: at(0.999),
+        p9999_ns: at(0.9999),
+        max_ns: histogram.max(),
+    })
+}
+
+/// Points of a percentile curve: eight per decade of 1/(1-p), from p = 0 to the quantile that the count can still tell.
+pub(crate) fn curve(histogram: &Histogram<u64>) -> Vec<CurvePoint> {
+    if histogram.is_empty() {
+        return Vec::new();
+    }
+    let last_nines = (histogram.len() as f64).log10().min(7.0);
+    let steps = (last_nines * 8.0).ceil() as u32;
+    let mut points: Vec<CurvePoint> = (0..steps)
+        .map(|i| {
+            let nines = f64::from(i) / 8.0;
+            CurvePoint { nines, value_ns: histogram.value_at_quantile(1.0 - 10f64.powf(-nines)).max(1) }
+        })
+        .collect();
+    points.push(CurvePoint { nines: last_nines, value_ns: histogram.max().max(1) });
+    points
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hdrhistogram::serialization::{Serializer, V2DeflateSerializer};
+
+    fn filled(values: &[(u64, u64)]) -> Histogram<u64> {
+        let mut histogram = Histogram::new_with_bounds(1, 3_600_000_000_000, 3).unwrap();
+        for (value, count) in values {
+            histogram.record_n(*value, *count).unwrap();
+        }
+        histogram
+    }
+
+    #[test]
+    fn decodes_what_the_recorder_writes() {
+        let histogram = filled(&[(120_000, 9), (40_000_000_000, 1)]);
+        let mut bytes = Vec::new();
+        V2DeflateSerializer::new().serialize(&histogram, &mut bytes).unwrap();
+        assert_eq!(decode(&EncodedHistogram(STANDARD.encode(bytes))).unwrap(), histogram);
+        for broken in ["", "%%", "AAAA", "HISTFAAAAC14nJNpmSzMwMCgyAABzFCaEQBQCQ=="] {
+            assert!(decode(&EncodedHistogram(broken.to_owned())).is_err(), "{broken}");
+        }
+    }
+
+    #[test]
+    fn bounds_belong_to_the_bucket_they_close() {
+        let cases = [
+            (1, 0),
+            (256_000, 0),
+            (257_000, 1),
+            (1_000_000, 1),
+            (4_000_000, 2),
+            (4_100_000, 3),
+            (64_000_000, 4),
+            (256_000_000, 5),
+            (1_000_000_000, 6),
+            (4_000_000_000, 7),
+            (16_000_000_000, 8),
+            (16_100_000_000, 9),
+        ];
+        for (value_ns, bucket) in cases {
+            let counts = bucket_counts(&filled(&[(value_ns, 3)]));
+            assert_eq!((counts[bucket], counts.iter().sum::<u64>()), (3, 3), "{value_ns}");
+        }
+    }
+
+    #[test]
+    fn curves_end_at_the_maximum() {
+        let points = curve(&filled(&[(1_000, 900), (2_000_000, 100)]));
+        let last = points.last().unwrap();
+        assert_eq!(last.nines, 3.0);
+        assert!(last.value_ns >= 2_000_000 && points[0].value_ns < 1_010);
+        assert!(points.windows(2).all(|pair| pair[0].nines < pair[1].nines && pair[0].value_ns <= pair[1].value_ns));
+        assert!(curve(&filled(&[])).is_empty());
+        assert_eq!(curve(&filled(&[(5_000, 1)])).len(), 1);
+    }
+
+    #[test]
+    fn merging_adds_counts_of_any_range() {
+        let mut merged = None;
+        let mut small = Histogram::new_with_bounds(1, 1_000_000, 3).unwrap();
+        small.record(1_000).unwrap();
+        merge(&mut merged, small);
+        merge(&mut merged, filled(&[(3_000_000_000_000, 2)]));
+        let merged = merged.unwrap();
+        assert_eq!(merged.len(), 3);
+        assert_eq!(quantiles(&merged).unwrap().count, 3);
+    }
+}

@@ -1,0 +1,84 @@
+//! Response time tables and percentiles per kind of operation, over the blocks of each cell.
+
+use hdrhistogram::Histogram;
+use plimsoll_core::record::{EncodedHistogram, OperationRecord};
+
+use crate::attempts::Run;
+use crate::classic::Class;
+use crate::classic::response::classify_max;
+use crate::histogram::{bucket_counts, curve, decode, merge, quantiles};
+use crate::view::{Clock, LatencyRow, LatencyTable, ResponseRow, ResponseTable};
+
+/// The order of the tables.
+const KINDS: [&str; 5] = ["query", "scan", "index", "insert", "delete"];
+
+/// Kinds of operation that any of the runs did, in the order of the tables.
+fn kinds(cells: &[Vec<&Run<'_>>]) -> Vec<&'static str> {
+    let has = |kind: &&str| cells.iter().flatten().any(|run| run.operations.iter().any(|operation| operation.kind == *kind));
+    KINDS.into_iter().filter(has).collect()
+}
+
+/// Ten buckets of service time. Index creation has none: it is one operation per table.
+pub(crate) fn response_tables(cells: &[Vec<&Run<'_>>]) -> Vec<ResponseTable> {
+    let kinds = kinds(cells).into_iter().filter(|kind| *kind != "index");
+    kinds
+        .filter_map(|kind| {
+            let mut rows: Vec<ResponseRow> = cells
+                .iter()
+                .enumerate()
+                .filter_map(|(cell, runs)| {
+                    let histogram = merged(runs, kind, Clock::Service)?;
+                    let max_s = histogram.max() as f64 / 1e9;
+                    let counts = bucket_counts(&histogram);
+                    Some(ResponseRow { cell, total: histogram.len(), counts, max_s, max_class: Class::Plain })
+                })
+                .collect();
+            let maxima: Vec<Option<f64>> = rows.iter().map(|row| Some(row.max_s)).collect();
+            for (row, class) in rows.iter_mut().zip(classify_max(&maxima)) {
+                row.max_class = class;
+            }
+            (!rows.is_empty()).then(|| ResponseTable { kind: kind.to_owned(), rows })
+        })
+        .collect()
+}
+
+/// Percentiles of all three times.
+pub(crate) fn latency_tables(cells: &[Vec<&Run<'_>>]) -> Vec<LatencyTable> {
+    kinds(cells)
+        .into_iter()
+        .filter_map(|kind| {
+            let rows: Vec<LatencyRow> = cells
+                .iter()
+                .enumerate()
+                .flat_map(|(cell, runs)| {
+                    [Clock::Service, Clock::Response, Clock::Lag].into_iter().filter_map(move |clock| {
+                        let histogram = merged(runs, kind, clock)?;
+                        let curve = if clock == Clock::Lag { Vec::new() } else { curve(&histogram) };
+                        Some(LatencyRow { cell, clock, quantiles: quantiles(&histogram)?, curve })
+                    })
+                })
+                .collect();
+            let is_open_loop = rows.iter().any(|row| row.clock == Clock::Response);
+            (!rows.is_empty()).then(|| LatencyTable { kind: kind.to_owned(), is_open_loop, rows })
+        })
+        .collect()
+}
+
+fn encoded(operation: &OperationRecord, clock: Clock) -> Option<&EncodedHistogram> {
+    match clock {
+        Clock::Service => Some(&operation.service),
+        Clock::Response => operation.response.as_ref(),
+        Clock::Lag => operation.lag.as_ref(),
+    }
+}
+
+/// All operations of a kind over the blocks. `None` without any; one that cannot be decoded shows as an unavailable metric of its step.
+fn merged(runs: &[&Run<'_>], kind: &str, clock: Clock) -> Option<Histogram<u64>> {
+    let mut sum = None;
+    for operation in runs.iter().flat_map(|run| run.operations).filter(|operation| operation.kind == kind) {
+        if let Some(Ok(histogram)) = encoded(operation, clock).map(decode) {
+            merge(&mut sum, histogram);
+        }
+    }
+    sum.filter(|sum| !sum.is_empty())
+}

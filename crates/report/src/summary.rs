@@ -1,0 +1,98 @@
+//! The three classic tables.
+
+use crate::classic::throughput::{self, Rate};
+use crate::classic::{Class, relative};
+use crate::view::{CellInfo, ClassicCell, ClassicRow, ClassicTable, Outcome, Status, StepView, Summary};
+
+pub(crate) fn summarise(cells: &[CellInfo], steps: &[StepView]) -> Summary {
+    let insert_steps: Vec<&StepView> = steps.iter().filter(|step| step.outcomes.iter().any(|outcome| outcome.target_per_s.is_some())).collect();
+    Summary {
+        absolute: table(
+            "Throughput",
+            "rows/s in l steps (l.x: indexed rows/s), queries/s in q steps",
+            cells,
+            steps.iter().map(|step| (step.name.clone(), absolute_column(step))).collect(),
+        ),
+        relative: table(
+            "Throughput relative to the base",
+            "value / base: above 1 is faster",
+            cells,
+            steps.iter().map(|step| (step.name.clone(), relative_column(step))).collect(),
+        ),
+        insert_rate: with_targets(
+            table(
+                "Background insert rate",
+                "rows/s inserted while the queries ran; a cell under 95 % of its target missed its SLA",
+                cells,
+                insert_steps.iter().map(|step| (step.name.clone(), insert_rate_column(step))).collect(),
+            ),
+            &insert_steps,
+        ),
+    }
+}
+
+fn table(title: &'static str, caption: &'static str, cells: &[CellInfo], columns: Vec<(String, Vec<ClassicCell>)>) -> ClassicTable {
+    let rows = cells.iter().enumerate().map(|(i, cell)| ClassicRow {
+        label: cell.label.clone(),
+        is_base: i == 0,
+        cells: columns.iter().map(|(_, column)| column[i].clone()).collect(),
+    });
+    ClassicTable { title, caption, rows: rows.collect(), columns: columns.into_iter().map(|(name, _)| name).collect() }
+}
+
+fn cell(outcome: &Outcome, number: Option<String>, class: Class) -> ClassicCell {
+    ClassicCell { number, class, status: outcome.status, reason: outcome.reason.clone() }
+}
+
+/// Whole numbers, as the field prints rates; small ones keep three digits.
+fn format_rate(per_s: f64) -> String {
+    if per_s < 9.995 && per_s > 0.0 { format!("{per_s:.2}") } else { format!("{per_s:.0}") }
+}
+
+fn rates(step: &StepView) -> Vec<Option<f64>> {
+    step.outcomes.iter().map(|outcome| outcome.number(step.rate.name)).collect()
+}
+
+fn absolute_column(step: &StepView) -> Vec<ClassicCell> {
+    let rates = rates(step);
+    let rounded: Vec<Option<Rate>> = rates
+        .iter()
+        .zip(&step.outcomes)
+        .map(|(rate, outcome)| Some(Rate { per_s: rate.as_ref()?.round() as u64, is_sla_met: outcome.status != Status::SlaMissed }))
+        .collect();
+    let classes = throughput::classify(&rounded);
+    let cells = step.outcomes.iter().zip(rates).zip(classes);
+    cells.map(|((outcome, rate), class)| cell(outcome, rate.map(format_rate), class)).collect()
+}
+
+fn relative_column(step: &StepView) -> Vec<ClassicCell> {
+    let rates = rates(step);
+    let base = rates[0];
+    let ratio = |(i, outcome): (usize, &Outcome)| match (rates[i], base) {
+        (Some(_), Some(_)) if i == 0 => cell(outcome, Some("1.00".to_owned()), Class::Plain),
+        (Some(rate), Some(base)) => cell(outcome, Some(relative::format(rate, base)), relative::classify(rate, base)),
+        (Some(_), None) => ClassicCell { reason: Some("the base has no value".to_owned()), ..cell(outcome, None, Class::Plain) },
+        (None, _) => cell(outcome, None, Class::Plain),
+    };
+    step.outcomes.iter().enumerate().map(ratio).collect()
+}
+
+fn insert_rate_column(step: &StepView) -> Vec<ClassicCell> {
+    let class = |outcome: &Outcome| if outcome.status == Status::SlaMissed { Class::Worst } else { Class::Plain };
+    step.outcomes.iter().map(|outcome| cell(outcome, outcome.number("ips").map(format_rate), class(outcome))).collect()
+}
+
+/// The last row: what each step asked for. Where cells differ in clients there is no one target.
+fn with_targets(mut table: ClassicTable, steps: &[&StepView]) -> ClassicTable {
+    if steps.is_empty() {
+        return table;
+    }
+    let target = |step: &&StepView| {
+        let targets: Vec<f64> = step.outcomes.iter().filter_map(|outcome| outcome.target_per_s).collect();
+        let is_one = targets.iter().all(|target| *target == targets[0]);
+        let number = if is_one { format_rate(targets[0]) } else { "varies".to_owned() };
+        ClassicCell { number: Some(number), class: Class::Target, status: Status::Ok, reason: None }
+    };
+    table.rows.push(ClassicRow { label: "target".to_owned(), is_base: false, cells: steps.iter().map(target).collect() });
+    table
+}

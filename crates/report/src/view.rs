@@ -1,0 +1,475 @@
+//! The one view model: everything any output shows, computed once.
+
+use std::collections::BTreeMap;
+
+use plimsoll_core::metric::Metric;
+use plimsoll_core::record::TableCheck;
+
+use crate::classic::Class;
+use crate::value::Measure;
+
+/// What a report shows. The base cell comes first in `cells` and in every table.
+#[derive(Clone, Debug, PartialEq)]
+pub struct View {
+    /// One line.
+    pub title: String,
+    /// Whether the numbers may be set beside those of full runs.
+    pub is_comparable: bool,
+    /// The campaigns, in the order they were given.
+    pub campaigns: Vec<CampaignInfo>,
+    /// The cells shown; index 0 is the base.
+    pub cells: Vec<CellInfo>,
+    /// Every cell x step x block x attempt, finished or not, in the order of cells, steps, blocks and attempts.
+    pub results: Vec<StepResult>,
+    /// The three classic tables.
+    pub summary: Summary,
+    /// Per step, in the order of the plan.
+    pub steps: Vec<StepView>,
+    /// Facts of machine and program, by cell.
+    pub environment: Differences,
+    /// Settings the engines really ran with, by cell.
+    pub settings: Differences,
+    /// What a reader must know before the numbers.
+    pub notes: Vec<String>,
+}
+
+/// A campaign.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CampaignInfo {
+    /// Its id.
+    pub id: String,
+    /// The plan's name.
+    pub plan: String,
+    /// The plan's description.
+    pub description: String,
+    /// The plan as it was written.
+    pub plan_text: String,
+    /// Seed of schedule and data.
+    pub seed: u64,
+    /// When it was made, RFC 3339.
+    pub created: String,
+    /// `running`, `complete` or `broken`.
+    pub state: &'static str,
+    /// What the numbers mean: see the changelog.
+    pub methodology_version: u32,
+    /// The program that made it.
+    pub plimsoll_version: String,
+    /// Runs planned per cell.
+    pub blocks: u32,
+    /// How rows were verified: `full`, `end` or `counters`.
+    pub verify: &'static str,
+}
+
+/// A cell.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CellInfo {
+    /// `build.config[.shape]`; with the campaign behind it where several campaigns have the same.
+    pub label: String,
+    /// Index into the campaigns.
+    pub campaign: usize,
+    /// The build's name.
+    pub build: String,
+    /// The version it states.
+    pub version: String,
+    /// Where it comes from.
+    pub origin: String,
+    /// The config's name.
+    pub config: String,
+    /// Where the config comes from.
+    pub config_source: String,
+    /// The settings the config asks for.
+    pub config_settings: BTreeMap<String, String>,
+    /// The shape's name.
+    pub shape: String,
+    /// `4 clients, a table each, 20M rows loaded per client`.
+    pub workload: String,
+    /// Whether the engine lives in the client's process; unknown before its first start.
+    pub is_embedded: Option<bool>,
+    /// Compiler and compile options, as the engine states them.
+    pub build_options: Vec<String>,
+}
+
+/// How a step of a trial ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Status {
+    /// As planned.
+    Ok,
+    /// Finished, but the background writers missed their rate.
+    SlaMissed,
+    /// Finished, but a witness saw the machine disturbed from outside.
+    Suspect,
+    /// It ended with an error.
+    Failed,
+    /// The trial's process or the server died in it.
+    Crashed,
+    /// There is no result.
+    Missing,
+}
+
+impl Status {
+    /// The name in files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::SlaMissed => "sla_missed",
+            Self::Suspect => "suspect",
+            Self::Failed => "failed",
+            Self::Crashed => "crashed",
+            Self::Missing => "missing",
+        }
+    }
+
+    /// What a table puts behind a value, or in its place when there is none.
+    pub fn mark(self) -> &'static str {
+        match self {
+            Self::Ok => "",
+            Self::SlaMissed => "*",
+            Self::Suspect => "?",
+            Self::Failed => "failed",
+            Self::Crashed => "crashed",
+            Self::Missing => "-",
+        }
+    }
+
+    /// What it means.
+    pub fn meaning(self) -> &'static str {
+        match self {
+            Self::Ok => "finished as planned",
+            Self::SlaMissed => "missed its SLA: the background writers stayed under 95 % of their rate",
+            Self::Suspect => "suspect: the machine was disturbed from outside",
+            Self::Failed => "failed: it ended with an error",
+            Self::Crashed => "crashed: the process or the server died",
+            Self::Missing => "no result",
+        }
+    }
+
+    /// Whether the step came to its end, so that it has numbers.
+    pub fn is_finished(self) -> bool {
+        matches!(self, Self::Ok | Self::SlaMissed | Self::Suspect)
+    }
+}
+
+/// One kind of operation in one step of one trial.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OperationCount {
+    /// `insert`, `delete`, `query` or `index`.
+    pub kind: String,
+    /// Tries: `ok + retried + failed`.
+    pub attempts: u64,
+    /// Operations done.
+    pub ok: u64,
+    /// Tries given up and tried again.
+    pub retried: u64,
+    /// Operations given up for good.
+    pub failed: u64,
+    /// Rows of the operations done.
+    pub rows: u64,
+    /// Retried and failed tries by class.
+    pub errors: BTreeMap<String, u64>,
+}
+
+/// One step of one attempt at one scheduled trial.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StepResult {
+    /// Index into the view's cells.
+    pub cell: usize,
+    /// The step.
+    pub step: String,
+    /// The block, from 1.
+    pub block: u32,
+    /// The trial's number in the schedule.
+    pub trial: u32,
+    /// The trial's attempt, from 1; 0 when it never started.
+    pub attempt: u32,
+    /// Whether the tables are made from this attempt.
+    pub is_used: bool,
+    /// How it ended.
+    pub status: Status,
+    /// Why it is not ok.
+    pub reason: Option<String>,
+    /// Per kind of operation; empty when nothing was counted.
+    pub operations: Vec<OperationCount>,
+    /// Every metric of the catalogue, in its order; empty unless the step finished.
+    pub measures: Vec<Measure>,
+}
+
+/// The three classic tables.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Summary {
+    /// Operations per second: rows inserted in `l` steps, rows indexed in `l.x`, queries in `q` steps.
+    pub absolute: ClassicTable,
+    /// The same divided by the base.
+    pub relative: ClassicTable,
+    /// Rows inserted per second in the background of the `q` steps, and the targets.
+    pub insert_rate: ClassicTable,
+}
+
+/// A classic table: a row per cell, a column per step.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ClassicTable {
+    /// Its heading.
+    pub title: &'static str,
+    /// What the numbers are.
+    pub caption: &'static str,
+    /// The steps.
+    pub columns: Vec<String>,
+    /// The base first.
+    pub rows: Vec<ClassicRow>,
+}
+
+/// A row of a classic table.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ClassicRow {
+    /// The cell's label, or `target`.
+    pub label: String,
+    /// Whether this is the base's row.
+    pub is_base: bool,
+    /// One per column.
+    pub cells: Vec<ClassicCell>,
+}
+
+/// A cell of a classic table.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ClassicCell {
+    /// The number as it is printed; `None` where there is none.
+    pub number: Option<String>,
+    /// How it is coloured.
+    pub class: Class,
+    /// How the step ended; ok for targets.
+    pub status: Status,
+    /// Why it is not ok.
+    pub reason: Option<String>,
+}
+
+impl ClassicCell {
+    /// The number with its status mark, or the mark alone.
+    pub fn text(&self) -> String {
+        match &self.number {
+            Some(number) => format!("{number}{}", self.status.mark()),
+            None if self.status.is_finished() => "-".to_owned(),
+            None => self.status.mark().to_owned(),
+        }
+    }
+}
+
+/// One step over all cells.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StepView {
+    /// Its name.
+    pub name: String,
+    /// What it does, one line.
+    pub description: String,
+    /// The metric of the throughput table: `ips` or `qps`.
+    pub rate: &'static Metric,
+    /// One per cell of the view.
+    pub outcomes: Vec<Outcome>,
+    /// Classic response time tables, per kind of operation.
+    pub responses: Vec<ResponseTable>,
+    /// Percentiles, per kind of operation.
+    pub latencies: Vec<LatencyTable>,
+    /// What changed from second to second.
+    pub charts: Vec<Chart>,
+    /// Growth of the engine's counters during the step, one value per cell. Counters that stayed zero everywhere are left out.
+    pub counters: Vec<Counter>,
+}
+
+/// What a step came to in one cell, over its blocks.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Outcome {
+    /// The worst of the blocks that started; missing when none did.
+    pub status: Status,
+    /// Why it is not ok.
+    pub reason: Option<String>,
+    /// Blocks whose values are in `measures`.
+    pub blocks_used: u32,
+    /// Blocks of the schedule.
+    pub blocks_planned: u32,
+    /// Rows per second that the background writers of all clients should insert together.
+    pub target_per_s: Option<f64>,
+    /// Medians over the used blocks, in the catalogue's order; empty without any.
+    pub measures: Vec<Measure>,
+    /// Operations of the used blocks, summed per kind.
+    pub operations: Vec<OperationCount>,
+    /// Seconds of the first used block's measured window.
+    pub elapsed_s: Option<f64>,
+    /// The drain after the step in the first used block.
+    pub drain: Option<Drain>,
+    /// Row counts of the first used block, where the step verified them.
+    pub checks: Vec<TableCheck>,
+    /// Facts the workload noted in the first used block.
+    pub notes: BTreeMap<String, f64>,
+}
+
+impl Outcome {
+    /// A metric's value in full precision.
+    pub fn number(&self, name: &str) -> Option<f64> {
+        self.measure(name).and_then(|measure| measure.value.value)
+    }
+
+    /// A metric.
+    pub fn measure(&self, name: &str) -> Option<&Measure> {
+        self.measures.iter().find(|measure| measure.metric.name == name)
+    }
+}
+
+/// Debt reduction after a step.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Drain {
+    /// Action, seconds, answer.
+    pub actions: Vec<(String, f64, String)>,
+    /// Seconds in those actions.
+    pub drained_s: f64,
+    /// Seconds waited after them.
+    pub waited_s: f64,
+}
+
+/// A classic response time table of one kind of operation: service times in ten buckets.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ResponseTable {
+    /// The kind of operation.
+    pub kind: String,
+    /// The cells that did any.
+    pub rows: Vec<ResponseRow>,
+}
+
+/// A row of a response time table.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ResponseRow {
+    /// Index into the view's cells.
+    pub cell: usize,
+    /// Operations done.
+    pub total: u64,
+    /// Operations per bucket of [`crate::classic::response::BUCKETS`].
+    pub counts: [u64; 10],
+    /// The longest, in seconds.
+    pub max_s: f64,
+    /// The colour of the maximum.
+    pub max_class: Class,
+}
+
+/// Which of the three times of an operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Clock {
+    /// From sending to done.
+    Service,
+    /// From the planned instant to done.
+    Response,
+    /// From the planned instant to sending.
+    Lag,
+}
+
+impl Clock {
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Service => "service",
+            Self::Response => "response",
+            Self::Lag => "lag",
+        }
+    }
+}
+
+/// Percentiles of one kind of operation.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LatencyTable {
+    /// The kind of operation.
+    pub kind: String,
+    /// Whether it had a schedule; a closed loop has no response time.
+    pub is_open_loop: bool,
+    /// Per cell, then per clock.
+    pub rows: Vec<LatencyRow>,
+}
+
+/// A row of percentiles, and the curve through them.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LatencyRow {
+    /// Index into the view's cells.
+    pub cell: usize,
+    /// Which time.
+    pub clock: Clock,
+    /// The percentiles.
+    pub quantiles: Quantiles,
+    /// The curve.
+    pub curve: Vec<CurvePoint>,
+}
+
+/// Percentiles of a histogram, in nanoseconds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Quantiles {
+    /// Operations.
+    pub count: u64,
+    /// Mean.
+    pub mean_ns: f64,
+    /// Median.
+    pub p50_ns: u64,
+    /// 90 % are at most this.
+    pub p90_ns: u64,
+    /// 99 % are at most this.
+    pub p99_ns: u64,
+    /// 99.9 % are at most this.
+    pub p999_ns: u64,
+    /// 99.99 % are at most this.
+    pub p9999_ns: u64,
+    /// The longest.
+    pub max_ns: u64,
+}
+
+/// A point of a percentile curve.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct CurvePoint {
+    /// log10(1 / (1 - p)): 0 is the fastest operation, 1 the 90th percentile, 2 the 99th, ...
+    pub nines: f64,
+    /// Nanoseconds.
+    pub value_ns: u64,
+}
+
+/// One quantity over the seconds of a step, a line per cell.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Chart {
+    /// `query rate`.
+    pub title: String,
+    /// Its unit.
+    pub unit: &'static str,
+    /// How many seconds one point stands for; 1 unless the step was long.
+    pub seconds_per_point: u32,
+    /// The cells with data.
+    pub lines: Vec<Line>,
+}
+
+/// A cell's line: per point the mean, least and greatest of its seconds. `None` where nothing was measured.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Line {
+    /// Index into the view's cells.
+    pub cell: usize,
+    /// Means; for charts of maxima the greatest.
+    pub points: Vec<Option<f64>>,
+    /// Least and greatest, when a point stands for several seconds and the chart is not one of maxima.
+    pub band: Option<Band>,
+}
+
+/// The least and the greatest of the seconds behind each point.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Band {
+    /// The least.
+    pub low: Vec<Option<f64>>,
+    /// The greatest.
+    pub high: Vec<Option<f64>>,
+}
+
+/// A counter of the engine.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Counter {
+    /// The engine's name for it.
+    pub name: String,
+    /// Growth during the step, one per cell of the view.
+    pub values: Vec<Option<i64>>,
+}
+
+/// Named facts that each cell has: those that differ, and those that do not.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Differences {
+    /// Name and one value per cell of the view.
+    pub differing: Vec<(String, Vec<Option<String>>)>,
+    /// Name and the value of every cell.
+    pub equal: Vec<(String, String)>,
+}

@@ -1,0 +1,141 @@
+//! One campaign's folder.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::RESTORE_HEADER;
+use crate::header::{CampaignHeader, FORMAT};
+use crate::lock::{CampaignLock, is_held};
+use crate::trial::{TrialRecord, folder_name, read_folder_name};
+use crate::StoreError;
+
+pub(crate) const HEADER_FILE: &str = "campaign.json";
+pub(crate) const TRIALS_FOLDER: &str = "trials";
+
+/// A campaign's folder and what it is to run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CampaignDir {
+    /// The folder.
+    pub path: PathBuf,
+    /// Its `campaign.json`.
+    pub header: CampaignHeader,
+}
+
+/// A campaign as it is on disk now.
+#[derive(Clone, Debug)]
+pub struct CampaignRecord {
+    /// The folder.
+    pub path: PathBuf,
+    /// Its `campaign.json`.
+    pub header: CampaignHeader,
+    /// Every attempt at every trial, by number and attempt.
+    pub trials: Vec<TrialRecord>,
+    /// How far it is.
+    pub state: CampaignState,
+}
+
+/// How far a campaign is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum CampaignState {
+    /// A process holds its lock.
+    Running,
+    /// Every scheduled trial has an attempt that was finished.
+    Complete,
+    /// Neither: `plimsoll resume` finishes it.
+    Broken,
+}
+
+impl CampaignDir {
+    /// Reads `campaign.json` in this folder.
+    pub fn open(path: impl Into<PathBuf>) -> Result<Self, StoreError> {
+        let path = path.into();
+        let header = read_header(&path.join(HEADER_FILE))?;
+        Ok(Self { path, header })
+    }
+
+    /// Takes the right to run this campaign, or says at once which process has it.
+    pub fn lock(&self) -> Result<CampaignLock, StoreError> {
+        CampaignLock::take(&self.path)
+    }
+
+    /// True while a process, this one included, holds [`CampaignDir::lock`].
+    pub fn is_running(&self) -> bool {
+        is_held(&self.path)
+    }
+
+    /// Every attempt at every trial, by number and attempt. One that cannot be believed is an error, not left out.
+    pub fn trials(&self) -> Result<Vec<TrialRecord>, StoreError> {
+        let folder = self.path.join(TRIALS_FOLDER);
+        let entries = match fs::read_dir(&folder) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+            entries => entries.map_err(StoreError::io("read", &folder))?,
+        };
+        let mut trials = Vec::new();
+        for entry in entries {
+            let entry = entry.map_err(StoreError::io("read", &folder))?;
+            let (name, dir) = (entry.file_name(), entry.path());
+            let name = name.to_string_lossy();
+            if name.starts_with('.') || !dir.is_dir() {
+                continue;
+            }
+            let Some((number, attempt)) = read_folder_name(&name) else {
+                let reason = "the folder is not named like a trial, NUMBER-CELL-aATTEMPT".to_owned();
+                return Err(StoreError::StrangeFolder { path: dir, reason });
+            };
+            trials.push(TrialRecord::read(dir, number, attempt, self.header.seed)?);
+        }
+        trials.sort_by_key(|trial| (trial.number, trial.attempt));
+        for pair in trials.windows(2) {
+            if (pair[0].number, pair[0].attempt) == (pair[1].number, pair[1].attempt) {
+                let reason = format!("{} is the same attempt at the same trial", pair[0].dir.display());
+                return Err(StoreError::StrangeFolder { path: pair[1].dir.clone(), reason });
+            }
+        }
+        Ok(trials)
+    }
+
+    /// The folder of an attempt, from 1, at the trial of this number in the schedule. `cell_label` is `build.config.shape`.
+    pub fn trial_dir(&self, trial: u32, cell_label: &str, attempt: u32) -> PathBuf {
+        self.path.join(TRIALS_FOLDER).join(folder_name(trial, cell_label, attempt))
+    }
+
+    /// Reads everything but series and environment files' checksums; see [`crate::check_seal`] for those.
+    pub fn load(&self) -> Result<CampaignRecord, StoreError> {
+        // Asked first: a campaign that ends while its trials are read is then complete, or still called running, never broken.
+        let is_running = self.is_running();
+        let trials = self.trials()?;
+        let done: BTreeSet<u32> = trials.iter().filter(|trial| trial.is_complete()).map(|trial| trial.number).collect();
+        let state = if self.header.schedule.iter().all(|trial| done.contains(&trial.number)) {
+            CampaignState::Complete
+        } else if is_running {
+            CampaignState::Running
+        } else {
+            CampaignState::Broken
+        };
+        Ok(CampaignRecord { path: self.path.clone(), header: self.header.clone(), trials, state })
+    }
+}
+
+fn read_header(path: &Path) -> Result<CampaignHeader, StoreError> {
+    #[derive(Deserialize)]
+    struct Version {
+        format: u32,
+    }
+    let text = fs::read(path).map_err(StoreError::io("read", path))?;
+    let damaged = |error: serde_json::Error| StoreError::Corrupt {
+        path: path.to_owned(),
+        line: error.line(),
+        reason: error.to_string(),
+        remedy: RESTORE_HEADER,
+    };
+    let Version { format } = serde_json::from_slice(&text).map_err(damaged)?;
+    if format > FORMAT {
+        return Err(StoreError::Newer { path: path.to_owned(), found: format, known: FORMAT });
+    }
+    serde_json::from_slice(&text).map_err(damaged)
+}

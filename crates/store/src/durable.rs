@@ -1,0 +1,125 @@
+//! Writing so that a crash leaves the old file or the new one, never half of either.
+
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use serde::Serialize;
+
+use crate::StoreError;
+
+/// Writes `value` as indented JSON: a reader sees the old file or the whole new one, and after the return the new one survives a
+/// power cut. Missing folders are created.
+pub fn write_json_atomically<T: Serialize + ?Sized>(path: impl AsRef<Path>, value: &T) -> Result<(), StoreError> {
+    let path = path.as_ref();
+    let mut json = serde_json::to_vec_pretty(value)
+        .map_err(|error| StoreError::Unwritable { path: path.to_owned(), reason: error.to_string() })?;
+    json.push(b'\n');
+    let mut file = AtomicFile::create(path)?;
+    file.write_all(&json).map_err(StoreError::io("write", path))?;
+    file.commit()
+}
+
+/// A file that appears under its name, complete, with [`AtomicFile::commit`]. Dropped before that, it leaves nothing.
+#[derive(Debug)]
+pub(crate) struct AtomicFile {
+    path: PathBuf,
+    temporary: PathBuf,
+    writer: BufWriter<File>,
+    is_committed: bool,
+}
+
+impl AtomicFile {
+    /// Starts the file, next to its later place.
+    pub(crate) fn create(path: &Path) -> Result<Self, StoreError> {
+        create_folders(folder_of(path))?;
+        let temporary = folder_of(path).join(temporary_name(path));
+        let file = File::create_new(&temporary).map_err(StoreError::io("create", &temporary))?;
+        Ok(Self { path: path.to_owned(), temporary, writer: BufWriter::new(file), is_committed: false })
+    }
+
+    /// Makes it durable and gives it its name.
+    pub(crate) fn commit(mut self) -> Result<(), StoreError> {
+        let write = StoreError::io("write", &self.path);
+        self.writer.flush().and_then(|()| self.writer.get_ref().sync_all()).map_err(write)?;
+        fs::rename(&self.temporary, &self.path).map_err(StoreError::io("write", &self.path))?;
+        self.is_committed = true;
+        sync_folder(folder_of(&self.path))
+    }
+}
+
+impl Write for AtomicFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.writer.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.writer.flush()
+    }
+}
+
+impl Drop for AtomicFile {
+    fn drop(&mut self) {
+        if !self.is_committed {
+            // What cannot be removed starts with a dot and is read by nobody.
+            let _ = fs::remove_file(&self.temporary);
+        }
+    }
+}
+
+/// `.NAME.PID-N.tmp`: not used by another thread or process, and skipped by every reader.
+pub(crate) fn temporary_name(path: &Path) -> String {
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    format!(".{name}.{}-{}.tmp", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed))
+}
+
+/// The folder a path lies in; `.` for a bare name.
+pub(crate) fn folder_of(path: &Path) -> &Path {
+    match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    }
+}
+
+/// Creates the folder and those above it, and makes their names durable.
+pub(crate) fn create_folders(path: &Path) -> Result<(), StoreError> {
+    let missing: Vec<&Path> = path.ancestors().take_while(|above| !above.as_os_str().is_empty() && !above.exists()).collect();
+    fs::create_dir_all(path).map_err(StoreError::io("create", path))?;
+    missing.into_iter().try_for_each(|made| sync_folder(folder_of(made)))
+}
+
+/// Makes the names in a folder durable: a file's own sync does not.
+pub(crate) fn sync_folder(path: &Path) -> Result<(), StoreError> {
+    File::open(path).and_then(|folder| folder.sync_all()).map_err(StoreError::io("sync", path))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_old_file_stays_until_the_new_one_is_whole() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a/b/x.json");
+        write_json_atomically(&path, &[1, 2]).unwrap();
+        let mut file = AtomicFile::create(&path).unwrap();
+        file.write_all(b"half").unwrap();
+        file.flush().unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "[\n  1,\n  2\n]\n");
+        drop(file);
+        let names: Vec<_> = fs::read_dir(dir.path().join("a/b")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        assert_eq!(names, ["x.json"]);
+        write_json_atomically(&path, "new").unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "\"new\"\n");
+    }
+
+    #[test]
+    fn a_file_in_the_way_of_a_folder_is_an_error_that_names_it() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::write(dir.path().join("a"), "").unwrap();
+        let error = write_json_atomically(dir.path().join("a/x.json"), &1).unwrap_err().to_string();
+        assert!(error.contains("/a") && error.contains("; "), "{error}");
+    }
+}

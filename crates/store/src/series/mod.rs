@@ -1,0 +1,28 @@
+//! One row a second: what was done (`series/<step>.operations.tsv`) and what the host did (`series/<step>.host.tsv`).
+//!
+//! Tab separated, a header line first, every line ended by a newline. A file appears when it is complete.
+
+mod host;
+mod operations;
+mod table;
+
+use std::path::{Path, PathBuf};
+
+pub use host::{HostSeries, read_host, write_host};
+pub use operations::{OperationSecond, read_operations, write_operations};
+
+use crate::trial::as_file_name;
+
+/// Where a trial keeps what was done in each second of a step.
+pub fn operations_path(trial_dir: impl AsRef<Path>, step: &str) -> PathBuf {
+    path(trial_dir.as_ref(), step, "operations")
+}
+
+/// Where a trial keeps what the host did in each second of a step.
+pub fn host_path(trial_dir: impl AsRef<Path>, step: &str) -> PathBuf {
+    path(trial_dir.as_ref(), step, "host")
+}
+
+fn path(trial_dir: &Path, step: &str, what: &str) -> PathBuf {
+    trial_dir.join("series").join(format!("{}.{what}.tsv", as_file_name(step)))
+}

@@ -1,0 +1,161 @@
+//! A folder of campaigns.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use jiff::Timestamp;
+use plimsoll_core::name::natural_cmp;
+
+use crate::campaign::{CampaignDir, HEADER_FILE, TRIALS_FOLDER};
+use crate::durable::{create_folders, sync_folder, temporary_name, write_json_atomically};
+use crate::header::CampaignHeader;
+use crate::StoreError;
+
+/// Ids that an error lists.
+const LISTED_IDS: usize = 5;
+
+/// The folder that `--store` names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Store {
+    dir: PathBuf,
+}
+
+impl Store {
+    /// The store in `dir`, which need not exist before the first campaign.
+    pub fn new(dir: impl Into<PathBuf>) -> Self {
+        Self { dir: dir.into() }
+    }
+
+    /// The folders of all campaigns, oldest first by their id. None when the store does not exist.
+    pub fn campaigns(&self) -> Result<Vec<PathBuf>, StoreError> {
+        Ok(self.ids()?.into_iter().map(|id| self.dir.join(id)).collect())
+    }
+
+    /// The campaign of that id, unique beginning of an id, or path; the newest for `None`.
+    pub fn find(&self, campaign: Option<&str>) -> Result<CampaignDir, StoreError> {
+        let ids = self.ids()?;
+        let newest = |ids: &[String]| ids.iter().rev().take(LISTED_IDS).cloned().collect();
+        let not_found = || StoreError::NoCampaign { store: self.dir.clone(), wanted: campaign.map(str::to_owned), newest: newest(&ids) };
+        let Some(wanted) = campaign else {
+            return CampaignDir::open(self.dir.join(ids.last().ok_or_else(not_found)?));
+        };
+        if wanted.is_empty() {
+            return Err(not_found());
+        }
+        if ids.iter().any(|id| id == wanted) {
+            return CampaignDir::open(self.dir.join(wanted));
+        }
+        if is_campaign(Path::new(wanted)) {
+            return CampaignDir::open(wanted);
+        }
+        let fitting: Vec<String> = ids.iter().filter(|id| id.starts_with(wanted)).cloned().collect();
+        match &fitting[..] {
+            [] => Err(not_found()),
+            [id] => CampaignDir::open(self.dir.join(id)),
+            several => Err(StoreError::Ambiguous { store: self.dir.clone(), wanted: wanted.to_owned(), ids: newest(several) }),
+        }
+    }
+
+    /// Makes the folder of a campaign with its `campaign.json`: all of it appears at once, or nothing does. An id that is taken is refused.
+    pub fn create(&self, header: &CampaignHeader) -> Result<CampaignDir, StoreError> {
+        let id = header.id.as_str();
+        if id.is_empty() || id.starts_with('.') || id.contains(['/', '\0']) {
+            return Err(StoreError::BadId { id: id.to_owned(), store: self.dir.clone() });
+        }
+        let path = self.dir.join(id);
+        create_folders(&self.dir)?;
+        let temporary = self.dir.join(temporary_name(&path));
+        let created = fs::create_dir(&temporary)
+            .map_err(StoreError::io("create", &temporary))
+            .and_then(|()| fs::create_dir(temporary.join(TRIALS_FOLDER)).map_err(StoreError::io("create", &temporary)))
+            .and_then(|()| write_json_atomically(temporary.join(HEADER_FILE), header))
+            .and_then(|()| rename_to_new(&temporary, &path))
+            .and_then(|()| sync_folder(&self.dir));
+        if let Err(error) = created {
+            // What cannot be removed starts with a dot and is no campaign.
+            let _ = fs::remove_dir_all(&temporary);
+            return Err(error);
+        }
+        Ok(CampaignDir { path, header: header.clone() })
+    }
+
+    /// An id that is free now: `<UTC stamp>-<name>`, with `-2`, `-3`, ... behind it where that is taken.
+    pub fn new_id(&self, name: &str) -> String {
+        let id = format!("{}-{name}", Timestamp::now().strftime("%Y%m%dT%H%M%SZ"));
+        self.free_id(id)
+    }
+
+    fn free_id(&self, id: String) -> String {
+        let is_free = |id: &String| !self.dir.join(id).exists();
+        if is_free(&id) {
+            return id;
+        }
+        (2u64..).map(|n| format!("{id}-{n}")).find(is_free).expect("a folder holds fewer than 2^64 campaigns")
+    }
+
+    fn ids(&self) -> Result<Vec<String>, StoreError> {
+        let entries = match fs::read_dir(&self.dir) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+            entries => entries.map_err(StoreError::io("read", &self.dir))?,
+        };
+        let mut ids = Vec::new();
+        for entry in entries {
+            let entry = entry.map_err(StoreError::io("read", &self.dir))?;
+            // A name with a dot in front is a folder in the making, or what a killed process left of one.
+            match entry.file_name().into_string() {
+                Ok(name) if !name.starts_with('.') && is_campaign(&entry.path()) => ids.push(name),
+                _ => {}
+            }
+        }
+        ids.sort_by(|a, b| natural_cmp(a, b));
+        Ok(ids)
+    }
+}
+
+/// The time now, RFC 3339 in UTC to the second, as [`CampaignHeader::created`] has it.
+pub fn utc_now() -> String {
+    Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+}
+
+fn is_campaign(path: &Path) -> bool {
+    path.join(HEADER_FILE).is_file()
+}
+
+/// A campaign's folder is never empty, so that of two processes that rename at once the second fails.
+fn rename_to_new(from: &Path, to: &Path) -> Result<(), StoreError> {
+    let exists = || StoreError::Exists { path: to.to_owned() };
+    if to.symlink_metadata().is_ok() {
+        return Err(exists());
+    }
+    fs::rename(from, to).map_err(|error| match error.kind() {
+        ErrorKind::DirectoryNotEmpty | ErrorKind::AlreadyExists | ErrorKind::NotADirectory => exists(),
+        _ => StoreError::io("create", to)(error),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_carry_the_time_and_never_collide() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Store::new(dir.path());
+        let id = store.new_id("quick");
+        let (stamp, name) = id.split_once('-').unwrap();
+        assert_eq!((stamp.len(), &stamp[8..9], &stamp[15..], name), (16, "T", "Z", "quick"));
+        for expected in ["x", "x-2", "x-3"] {
+            let id = store.free_id("x".to_owned());
+            assert_eq!(id, expected);
+            fs::create_dir(dir.path().join(id)).unwrap();
+        }
+    }
+
+    #[test]
+    fn the_time_is_rfc_3339_in_utc() {
+        let before = Timestamp::now().as_second();
+        let now: Timestamp = utc_now().parse().unwrap();
+        assert!((before..=Timestamp::now().as_second()).contains(&now.as_second()));
+    }
+}

@@ -1,0 +1,128 @@
+//! One attempt at one trial, as its folder tells it.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use crate::StoreError;
+use crate::event::{Event, StepDone, TrialStart};
+use crate::event_log::{EventLog, Stamped, read_events};
+use crate::series::{HostSeries, OperationSecond, host_path, operations_path, read_host, read_operations};
+
+const EVENTS_FILE: &str = "events.jsonl";
+const ENVIRONMENT_FILE: &str = "env.json";
+
+/// An attempt at a trial.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TrialRecord {
+    /// The trial's number in the schedule, from 1.
+    pub number: u32,
+    /// The attempt, from 1.
+    pub attempt: u32,
+    /// Its folder.
+    pub dir: PathBuf,
+    /// What happened, in order. Empty when its process ended before it wrote anything.
+    pub events: Vec<Stamped>,
+    /// True when its events end inside a line: it was killed, or is writing now.
+    pub is_torn: bool,
+    /// `env.json`, where there is one.
+    pub environment: Option<serde_json::Value>,
+}
+
+impl TrialRecord {
+    pub(crate) fn read(dir: PathBuf, number: u32, attempt: u32, seed: u64) -> Result<Self, StoreError> {
+        let EventLog { events, is_torn } = match read_events(dir.join(EVENTS_FILE)) {
+            Err(StoreError::Io { source, .. }) if source.kind() == ErrorKind::NotFound => EventLog::default(),
+            log => log?,
+        };
+        let environment = read_environment(&dir.join(ENVIRONMENT_FILE))?;
+        let trial = Self { number, attempt, dir, events, is_torn, environment };
+        if let Some(start) = trial.start()
+            && (start.trial, start.attempt, start.seed) != (number, attempt, seed)
+        {
+            let TrialStart { trial: of, attempt: at, seed: with, .. } = start;
+            let reason = format!(
+                "its events are those of trial {of}, attempt {at}, seed {with}, but here belongs trial {number}, attempt {attempt}, seed {seed}"
+            );
+            return Err(StoreError::StrangeFolder { path: trial.dir, reason });
+        }
+        Ok(trial)
+    }
+
+    /// Who ran what.
+    pub fn start(&self) -> Option<&TrialStart> {
+        self.events.iter().find_map(|stamped| match &stamped.event {
+            Event::TrialStart(start) => Some(start),
+            _ => None,
+        })
+    }
+
+    /// True when it went through to its end.
+    pub fn is_complete(&self) -> bool {
+        self.events.iter().any(|stamped| matches!(stamped.event, Event::TrialDone(_)))
+    }
+
+    /// The finished steps, in order.
+    pub fn steps_done(&self) -> impl Iterator<Item = &StepDone> {
+        self.events.iter().filter_map(|stamped| match &stamped.event {
+            Event::StepDone(done) => Some(done.as_ref()),
+            _ => None,
+        })
+    }
+
+    /// What was done in each second of a step. A missing file is an error.
+    pub fn series(&self, step: &str) -> Result<Vec<OperationSecond>, StoreError> {
+        read_operations(operations_path(&self.dir, step))
+    }
+
+    /// What the host did in each second of a step. A missing file is an error.
+    pub fn host_series(&self, step: &str) -> Result<HostSeries, StoreError> {
+        read_host(host_path(&self.dir, step))
+    }
+}
+
+fn read_environment(path: &Path) -> Result<Option<serde_json::Value>, StoreError> {
+    let text = match fs::read(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        read => read.map_err(StoreError::io("read", path))?,
+    };
+    serde_json::from_slice(&text).map(Some).map_err(|error| StoreError::corrupt(path, error.line(), error.to_string()))
+}
+
+/// `<number>-<cell>-a<attempt>`, with `_` for what would lead out of the folder.
+pub(crate) fn folder_name(number: u32, cell_label: &str, attempt: u32) -> String {
+    format!("{number}-{}-a{attempt}", as_file_name(cell_label))
+}
+
+/// The text without path separators.
+pub(crate) fn as_file_name(text: &str) -> String {
+    text.replace(['/', '\\', '\0'], "_")
+}
+
+/// Number and attempt of a folder's name.
+pub(crate) fn read_folder_name(name: &str) -> Option<(u32, u32)> {
+    let (number, rest) = name.split_once('-')?;
+    let (_, attempt) = rest.rsplit_once("-a")?;
+    let count = |text: &str| text.parse::<u32>().ok().filter(|count| *count > 0 && count.to_string() == text);
+    Some((count(number)?, count(attempt)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn folder_names_are_read_back() {
+        for (number, cell, attempt, name) in [
+            (1, "sqlite.wal_full.default", 1, "1-sqlite.wal_full.default-a1"),
+            (12, "mysql@8.0.33+x.cz10a-a7.s", 3, "12-mysql@8.0.33+x.cz10a-a7.s-a3"),
+            (3, "../a\\b", 10, "3-.._a_b-a10"),
+        ] {
+            assert_eq!(folder_name(number, cell, attempt), name);
+            assert_eq!(read_folder_name(name), Some((number, attempt)), "{name}");
+        }
+        for name in ["", "x", "1-cell", "1-cell-a", "1-cell-a0", "0-cell-a1", "01-cell-a1", "1-cell-a1 (copy)", "+1-cell-a1", "1-a1", "a-cell-a1"] {
+            assert_eq!(read_folder_name(name), None, "{name}");
+        }
+    }
+}

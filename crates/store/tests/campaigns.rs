@@ -1,0 +1,203 @@
+//! Campaigns are made whole, found by name, and believed only as far as their files hold.
+
+mod common;
+
+use std::fs;
+use std::path::Path;
+use std::sync::Barrier;
+use std::thread;
+
+use common::{header, trial_done, trial_start};
+use plimsoll_store::event::{Event, StepDone};
+use plimsoll_store::series::{operations_path, write_operations};
+use plimsoll_store::{CampaignDir, CampaignState, EventWriter, OperationSecond, Store, StoreError, write_json_atomically};
+
+fn write_trial(campaign: &CampaignDir, trial: u32, attempt: u32, events: &[Event]) -> std::path::PathBuf {
+    let dir = campaign.trial_dir(trial, "sqlite.wal_full.default", attempt);
+    let mut writer = EventWriter::create(dir.join("events.jsonl")).unwrap();
+    events.iter().for_each(|event| writer.append(event).unwrap());
+    writer.sync().unwrap();
+    dir
+}
+
+fn names(folder: &Path) -> Vec<String> {
+    let mut names: Vec<_> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn a_campaign_is_found_by_id_beginning_path_or_as_the_newest() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::new(folder.path().join("runs"));
+    assert_eq!(store.campaigns().unwrap(), Vec::<std::path::PathBuf>::new());
+    let ids = ["20260101T000000Z-a", "20260102T000000Z-a", "20260102T000000Z-a-2", "20260102T000000Z-a-10", "20260103T000000Z-b", "20260104T000000Z-b"];
+    for id in ids.iter().rev() {
+        let made = store.create(&header(id)).unwrap();
+        assert_eq!(made, CampaignDir::open(&made.path).unwrap());
+        assert_eq!(names(&made.path), ["campaign.json", "trials"]);
+    }
+    fs::create_dir(folder.path().join("runs/.20270101T000000Z-x.1.tmp")).unwrap();
+    fs::copy(store.campaigns().unwrap()[0].join("campaign.json"), folder.path().join("runs/.20270101T000000Z-x.1.tmp/campaign.json")).unwrap();
+    fs::create_dir(folder.path().join("runs/notes")).unwrap();
+    fs::write(folder.path().join("runs/README"), "").unwrap();
+    let listed: Vec<_> = store.campaigns().unwrap().iter().map(|path| path.file_name().unwrap().to_str().unwrap().to_owned()).collect();
+    assert_eq!(listed, ids);
+
+    let path = folder.path().join("runs").join(ids[1]);
+    for (wanted, id) in [
+        (None, ids[5]),
+        (Some("20260102T000000Z-a"), ids[1]),
+        (Some("20260102T000000Z-a-2"), ids[2]),
+        (Some("20260101"), ids[0]),
+        (Some(path.to_str().unwrap()), ids[1]),
+    ] {
+        assert_eq!(store.find(wanted).unwrap().header.id, id, "{wanted:?}");
+    }
+    for (wanted, expected) in [
+        ("2027", "the newest are 20260104T000000Z-b, 20260103T000000Z-b, 20260102T000000Z-a-10, 20260102T000000Z-a-2, 20260102T000000Z-a; --store"),
+        ("", "find campaign \"\" in"),
+        ("notes", "it is not there"),
+        ("20260102", "it fits 20260102T000000Z-a-10, 20260102T000000Z-a-2, 20260102T000000Z-a; write more of the id"),
+    ] {
+        let error = store.find(Some(wanted)).unwrap_err().to_string();
+        assert!(error.contains(expected) && error.contains("runs"), "{error}");
+    }
+    let error = Store::new(folder.path().join("nowhere")).find(None).unwrap_err().to_string();
+    assert!(error.contains("nowhere: there are no campaigns; `plimsoll run` makes one"), "{error}");
+}
+
+#[test]
+fn an_id_is_made_once_and_whole_or_not_at_all() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::new(folder.path());
+    let start = Barrier::new(8);
+    let made = thread::scope(|scope| {
+        let makers: Vec<_> = (0..8)
+            .map(|_| {
+                scope.spawn(|| {
+                    start.wait();
+                    store.create(&header("20260101T000000Z-a"))
+                })
+            })
+            .collect();
+        makers.into_iter().map(|maker| maker.join().unwrap()).collect::<Vec<_>>()
+    });
+    assert_eq!(made.iter().filter(|made| made.is_ok()).count(), 1);
+    assert!(made.iter().all(|made| matches!(made, Ok(_) | Err(StoreError::Exists { .. }))), "{made:?}");
+    assert_eq!(names(folder.path()), ["20260101T000000Z-a"]);
+
+    fs::create_dir(folder.path().join("empty")).unwrap();
+    fs::write(folder.path().join("file"), "").unwrap();
+    for taken in ["empty", "file"] {
+        assert!(matches!(store.create(&header(taken)), Err(StoreError::Exists { .. })), "{taken}");
+    }
+    for bad in ["", "a/b", "..", ".hidden"] {
+        assert!(matches!(store.create(&header(bad)), Err(StoreError::BadId { .. })), "{bad}");
+    }
+    assert_eq!(names(folder.path()), ["20260101T000000Z-a", "empty", "file"]);
+}
+
+#[test]
+fn the_state_follows_from_the_trials_and_the_lock() {
+    let folder = tempfile::tempdir().unwrap();
+    let campaign = Store::new(folder.path()).create(&header("20260101T000000Z-a")).unwrap();
+    let state = || campaign.load().unwrap().state;
+    assert_eq!(state(), CampaignState::Broken);
+    write_trial(&campaign, 1, 1, &[trial_start(1, 1), trial_done()]);
+    write_trial(&campaign, 2, 1, &[trial_start(2, 1)]);
+    assert_eq!(state(), CampaignState::Broken);
+    let lock = campaign.lock().unwrap();
+    assert_eq!(state(), CampaignState::Running);
+    write_trial(&campaign, 2, 2, &[trial_start(2, 2), trial_done()]);
+    assert_eq!(state(), CampaignState::Complete);
+    drop(lock);
+    assert_eq!(state(), CampaignState::Complete);
+    assert_eq!(serde_json::to_string(&CampaignState::Complete).unwrap(), "\"complete\"");
+}
+
+#[test]
+fn a_trial_is_read_with_all_its_parts() {
+    let folder = tempfile::tempdir().unwrap();
+    let campaign = Store::new(folder.path()).create(&header("20260101T000000Z-a")).unwrap();
+    let step = StepDone { step: "l.i0".into(), elapsed_ns: 7, ..StepDone::default() };
+    let dir = write_trial(&campaign, 1, 2, &[trial_start(1, 2), Event::StepDone(Box::new(step.clone()))]);
+    assert_eq!(dir, campaign.path.join("trials/1-sqlite.wal_full.default-a2"));
+    let rows = vec![OperationSecond { second: 1, client: 1, kind: "insert".into(), ok: 3, ..OperationSecond::default() }];
+    write_operations(operations_path(&dir, "l.i0"), &rows).unwrap();
+    write_json_atomically(dir.join("env.json"), &serde_json::json!({"cpus": 2})).unwrap();
+    // A child that died before it wrote anything.
+    fs::create_dir(campaign.trial_dir(1, "sqlite.wal_full.default", 1)).unwrap();
+    fs::write(campaign.path.join("trials/.DS_Store"), "").unwrap();
+
+    let trials = campaign.trials().unwrap();
+    let [empty, trial] = &trials[..] else { panic!("{trials:?}") };
+    assert_eq!((empty.number, empty.attempt, empty.events.len(), empty.is_torn), (1, 1, 0, false));
+    assert!(empty.start().is_none() && empty.environment.is_none() && !empty.is_complete());
+    assert_eq!((trial.number, trial.attempt, &trial.dir), (1, 2, &dir));
+    assert_eq!(trial.start().unwrap().attempt, 2);
+    assert_eq!(trial.steps_done().collect::<Vec<_>>(), [&step]);
+    assert_eq!(trial.environment.as_ref().unwrap()["cpus"], 2);
+    assert_eq!(trial.series("l.i0").unwrap(), rows);
+    let error = trial.host_series("l.i0").unwrap_err().to_string();
+    assert!(error.contains("series/l.i0.host.tsv"), "{error}");
+}
+
+#[test]
+fn a_folder_that_cannot_be_believed_is_an_error_that_names_it() {
+    type Damage = fn(&CampaignDir, &Path);
+    let cases: [(Damage, &[&str]); 7] = [
+        (
+            |_, trial| {
+                let path = trial.join("events.jsonl");
+                fs::write(&path, fs::read_to_string(&path).unwrap().replace("wal_full", "wal_off1")).unwrap();
+            },
+            &["events.jsonl, line 1", "checksum", "resume"],
+        ),
+        (|_, trial| fs::write(trial.join("env.json"), "{").unwrap(), &["env.json, line 1", "resume"]),
+        (|campaign, trial| fs::rename(trial, campaign.trial_dir(2, "x", 1)).unwrap(), &["trials/2-x-a1", "trial 1", "trial 2"]),
+        (|campaign, trial| fs::rename(trial, campaign.trial_dir(1, "x", 3)).unwrap(), &["trials/1-x-a3", "attempt 1", "attempt 3"]),
+        (|campaign, _| fs::create_dir(campaign.trial_dir(1, "x", 1)).unwrap(), &["is the same attempt at the same trial"]),
+        (|campaign, _| fs::create_dir(campaign.path.join("trials/old")).unwrap(), &["trials/old", "not named like a trial"]),
+        (
+            |campaign, _| {
+                let other = Store::new(campaign.path.parent().unwrap());
+                let mut header = header("20260102T000000Z-b");
+                header.seed += 1;
+                let other = other.create(&header).unwrap();
+                fs::rename(campaign.path.join("trials"), other.path.join("old")).unwrap();
+                fs::remove_dir(other.path.join("trials")).unwrap();
+                fs::rename(other.path.join("old"), other.path.join("trials")).unwrap();
+            },
+            &["20260102T000000Z-b/trials", "seed 42", "seed 43"],
+        ),
+    ];
+    for (damage, expected) in cases {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::new(folder.path());
+        let campaign = store.create(&header("20260101T000000Z-a")).unwrap();
+        let trial = write_trial(&campaign, 1, 1, &[trial_start(1, 1)]);
+        campaign.trials().unwrap();
+        damage(&campaign, &trial);
+        let error = store.find(None).unwrap().load().unwrap_err().to_string();
+        assert!(expected.iter().all(|part| error.contains(part)), "{error}");
+    }
+}
+
+#[test]
+fn a_header_that_is_damaged_or_newer_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::new(folder.path());
+    let path = store.create(&header("20260101T000000Z-a")).unwrap().path.join("campaign.json");
+    let text = fs::read_to_string(&path).unwrap();
+    for (bad, expected) in [
+        (text.replacen("\"format\": 1", "\"format\": 7", 1), "it is of format 7, and this version knows formats up to 1"),
+        (text.replacen("\"seed\": 42", "\"seed\": 4x", 1), "line 7"),
+        (text.replacen("\"seed\": 42,", "", 1), "missing field `seed`"),
+        (String::new(), "restore it from a copy"),
+    ] {
+        fs::write(&path, bad).unwrap();
+        let error = store.find(None).unwrap_err().to_string();
+        assert!(error.contains("campaign.json") && error.contains(expected), "{error}");
+    }
+}

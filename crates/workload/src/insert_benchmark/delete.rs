@@ -1,0 +1,113 @@
+//! The deleter: as many rows as are inserted, from the tail of the table.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+
+use plimsoll_core::plan::Era;
+use plimsoll_engine::Prepared;
+use plimsoll_load::{Next, Outcome, Worker};
+
+use super::pairing::{Pairing, Turn};
+use super::session::{Session, outcome};
+use super::statements::Statements;
+
+/// The smallest id is looked up in the first round and again after this many, as in the original.
+const RESYNC_ROUNDS: u64 = 1001;
+
+/// What looking up the smallest id cost: slow when purge or vacuum lags behind.
+#[derive(Debug, Default)]
+pub(super) struct MinIdCost {
+    pub lookups: AtomicU64,
+    pub ns: AtomicU64,
+    pub longest_ns: AtomicU64,
+}
+
+/// Deletes the `batch` rows with the smallest ids at or above a running estimate.
+pub(super) struct Deleter {
+    session: Session,
+    statements: Statements,
+    era: Era,
+    batch: u32,
+    kind: usize,
+    pairing: Arc<Pairing>,
+    cost: Arc<MinIdCost>,
+    delete: Prepared,
+    round: u64,
+    next_id: i64,
+    arguments: [i64; 2],
+}
+
+impl Deleter {
+    pub fn new(
+        session: Session,
+        statements: Statements,
+        era: Era,
+        batch: u32,
+        kind: usize,
+        pairing: Arc<Pairing>,
+        cost: Arc<MinIdCost>,
+    ) -> Self {
+        Self { session, statements, era, batch, kind, pairing, cost, delete: Prepared(0), round: 0, next_id: 0, arguments: [0; 2] }
+    }
+
+    fn find_smallest_id(&mut self) -> Result<(), String> {
+        let started = Instant::now();
+        let found = self.session.get().query_integer(&self.statements.min_id()).map_err(|error| error.to_string())?;
+        let ns = started.elapsed().as_nanos() as u64;
+        self.cost.lookups.fetch_add(1, Ordering::Relaxed);
+        self.cost.ns.fetch_add(ns, Ordering::Relaxed);
+        self.cost.longest_ns.fetch_max(ns, Ordering::Relaxed);
+        self.next_id = found.ok_or_else(|| format!("{} is empty: there is nothing to delete", self.statements.table))?;
+        Ok(())
+    }
+
+    fn must_resync(&self) -> bool {
+        match self.era {
+            Era::Current => self.round.is_multiple_of(RESYNC_ROUNDS),
+            Era::May2023 | Era::Year2017 => self.round == 0,
+        }
+    }
+}
+
+impl Worker for Deleter {
+    fn open(&mut self) -> Result<(), String> {
+        let sql = self.statements.delete();
+        self.delete = self.session.open()?.prepare(&sql).map_err(|error| error.to_string())?;
+        Ok(())
+    }
+
+    fn prepare(&mut self) -> Result<Next, String> {
+        match self.pairing.await_deleter() {
+            Turn::Go => {}
+            Turn::Wait => return Ok(Next::Later),
+            Turn::Finished => return Ok(Next::Finished),
+        }
+        if self.must_resync() {
+            self.find_smallest_id()?;
+        }
+        self.arguments = match self.era {
+            Era::Current => [self.next_id, i64::from(self.batch)],
+            Era::May2023 | Era::Year2017 => [self.next_id, self.next_id + i64::from(self.batch)],
+        };
+        self.round += 1;
+        self.next_id += i64::from(self.batch);
+        self.pairing.publish_oldest_id(self.next_id);
+        Ok(Next::Operation(self.kind))
+    }
+
+    fn execute(&mut self) -> Outcome {
+        let rows = u64::from(self.batch);
+        // A range of ids may hold fewer rows where ids have gaps; a limit counts rows that exist.
+        let wanted = (self.era == Era::Current).then_some(rows);
+        let outcome = outcome(self.session.get().write_prepared(self.delete, &self.arguments, rows), wanted);
+        if matches!(outcome, Outcome::Done { .. }) {
+            self.pairing.end_delete();
+        }
+        outcome
+    }
+
+    fn close(&mut self) {
+        self.session.close();
+    }
+}

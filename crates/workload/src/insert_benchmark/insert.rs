@@ -1,0 +1,68 @@
+//! The inserter: one multi-row statement, one transaction.
+
+use std::sync::Arc;
+
+use plimsoll_load::{Next, Outcome, Worker};
+
+use super::data::Rows;
+use super::pairing::{Pairing, Turn};
+use super::session::{Session, outcome};
+use super::statements::Statements;
+
+/// Inserts batches of generated rows at the head of its table.
+pub(super) struct Inserter {
+    session: Session,
+    head: String,
+    rows: Rows,
+    batch: u32,
+    kind: usize,
+    pairing: Option<Arc<Pairing>>,
+    sql: String,
+    /// The statement has been sent before and is tried again.
+    is_begun: bool,
+}
+
+impl Inserter {
+    pub fn new(session: Session, statements: &Statements, rows: Rows, batch: u32, kind: usize, pairing: Option<Arc<Pairing>>) -> Self {
+        // A tuple is at most 83 characters long.
+        let sql = String::with_capacity(128 + batch as usize * 84);
+        Self { session, head: statements.insert_head(), rows, batch, kind, pairing, sql, is_begun: false }
+    }
+}
+
+impl Worker for Inserter {
+    fn open(&mut self) -> Result<(), String> {
+        self.session.open().map(|_| ())
+    }
+
+    fn prepare(&mut self) -> Result<Next, String> {
+        if let Some(pairing) = &self.pairing
+            && pairing.await_inserter() == Turn::Wait
+        {
+            return Ok(Next::Later);
+        }
+        self.sql.clear();
+        self.sql.push_str(&self.head);
+        self.rows.push_tuples(&mut self.sql, self.batch);
+        self.is_begun = false;
+        Ok(Next::Operation(self.kind))
+    }
+
+    fn execute(&mut self) -> Outcome {
+        if !self.is_begun {
+            self.is_begun = true;
+            if let Some(pairing) = &self.pairing {
+                pairing.begin_insert();
+            }
+        }
+        let rows = u64::from(self.batch);
+        outcome(self.session.get().write(&self.sql, rows), Some(rows))
+    }
+
+    fn close(&mut self) {
+        if let Some(pairing) = &self.pairing {
+            pairing.end_inserter();
+        }
+        self.session.close();
+    }
+}

@@ -1,0 +1,128 @@
+//! The reader: one query after the other, all rows fetched.
+
+use std::sync::Arc;
+
+use plimsoll_core::plan::{Era, QueryKind};
+use plimsoll_core::seed::Draw;
+use plimsoll_engine::Prepared;
+use plimsoll_load::{Next, Outcome, Worker};
+
+use super::data::{CASHREGISTERS, CUSTOMERS, MAX_PRICE, PRODUCTS, float_price_cents, push_price};
+use super::pairing::Pairing;
+use super::session::{Session, outcome};
+use super::statements::{RANGES, ROWS_PER_QUERY, Range, Statements};
+
+/// The largest id is looked up at the start and again after this many point queries.
+const MAX_ID_QUERIES: u64 = 100;
+
+enum Request {
+    Prepared(Prepared, usize),
+    Text,
+}
+
+/// Range queries with an index drawn for each, or point queries of ten ids.
+pub(super) struct Reader {
+    session: Session,
+    statements: Statements,
+    era: Era,
+    query: QueryKind,
+    draw: Draw,
+    pairing: Option<Arc<Pairing>>,
+    prepared: Vec<Prepared>,
+    request: Request,
+    arguments: [i64; ROWS_PER_QUERY as usize],
+    sql: String,
+    number: itoa::Buffer,
+    queries: u64,
+    max_id: i64,
+}
+
+impl Reader {
+    pub fn new(session: Session, statements: Statements, era: Era, query: QueryKind, draw: Draw, pairing: Option<Arc<Pairing>>) -> Self {
+        Self {
+            session,
+            statements,
+            era,
+            query,
+            draw,
+            pairing,
+            prepared: Vec::new(),
+            request: Request::Text,
+            arguments: [0; ROWS_PER_QUERY as usize],
+            sql: String::new(),
+            number: itoa::Buffer::new(),
+            queries: 0,
+            max_id: 0,
+        }
+    }
+
+    fn draw_range(&mut self) {
+        let choice = self.draw.below(RANGES.len() as u64) as usize;
+        let range = RANGES[choice];
+        if self.era != Era::Current && range != Range::Register {
+            // Float bounds: text, as the original sent it.
+            let customer = self.draw.below(CUSTOMERS);
+            let cents = float_price_cents(&mut self.draw, customer);
+            let mut bound = String::with_capacity(16);
+            push_price(&mut bound, cents, &mut self.number);
+            self.sql = self.statements.range(range, &bound);
+            self.request = Request::Text;
+            return;
+        }
+        let bound = match range {
+            Range::Market => PRODUCTS,
+            Range::Register => CASHREGISTERS,
+            Range::Pdc => MAX_PRICE,
+        };
+        self.arguments[0] = self.draw.below(bound) as i64;
+        self.request = Request::Prepared(self.prepared[choice], 1);
+    }
+
+    fn draw_point(&mut self) -> Result<(), String> {
+        if self.queries.is_multiple_of(MAX_ID_QUERIES) {
+            let found = self.session.get().query_integer(&self.statements.max_id()).map_err(|error| error.to_string())?;
+            self.max_id = found.unwrap_or(0);
+        }
+        // Ids above the deleter's mark; some may be gone or not yet there, and such a query fetches fewer rows.
+        let oldest = self.pairing.as_ref().map_or(0, |pairing| pairing.oldest_id());
+        let span = (self.max_id - oldest).max(1) as u64;
+        for id in &mut self.arguments {
+            *id = oldest + self.draw.below(span) as i64;
+        }
+        self.request = Request::Prepared(self.prepared[0], self.arguments.len());
+        Ok(())
+    }
+}
+
+impl Worker for Reader {
+    fn open(&mut self) -> Result<(), String> {
+        let session = self.session.open()?;
+        let statements = match self.query {
+            QueryKind::Point => vec![self.statements.point()],
+            QueryKind::Range => RANGES.map(|range| self.statements.range(range, "?")).to_vec(),
+        };
+        self.prepared = statements.iter().map(|sql| session.prepare(sql)).collect::<Result<_, _>>().map_err(|error| error.to_string())?;
+        Ok(())
+    }
+
+    fn prepare(&mut self) -> Result<Next, String> {
+        match self.query {
+            QueryKind::Range => self.draw_range(),
+            QueryKind::Point => self.draw_point()?,
+        }
+        self.queries += 1;
+        Ok(Next::Operation(0))
+    }
+
+    fn execute(&mut self) -> Outcome {
+        let result = match self.request {
+            Request::Prepared(statement, arguments) => self.session.get().query_prepared(statement, &self.arguments[..arguments]),
+            Request::Text => self.session.get().query(&self.sql),
+        };
+        outcome(result, None)
+    }
+
+    fn close(&mut self) {
+        self.session.close();
+    }
+}

@@ -1,0 +1,279 @@
+//! From the plan's steps to workers, and from their results to what the tables must hold.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use plimsoll_core::plan::{InsertBenchmark, QueryKind, Step, StepEnd, StepKind, TablePlacement, WriteArrival};
+use plimsoll_core::record::TableCheck;
+use plimsoll_core::seed::{Draw, derive};
+use plimsoll_engine::{EngineError, Server};
+use plimsoll_load::{Arrival, RetryPolicy, StepOptions, StepOutcome, Stop, Task};
+
+use super::data::{NOMINAL_ROWS_PER_S, RandomText, Rows};
+use super::delete::{Deleter, MinIdCost};
+use super::index::{self, Indexer};
+use super::insert::Inserter;
+use super::pairing::Pairing;
+use super::query::Reader;
+use super::scan::Scanner;
+use super::session::Session;
+use super::statements::Statements;
+use super::verify::check_table;
+
+const SECOND_NS: u64 = 1_000_000_000;
+/// Building an index may take hours, and so may waiting for another client's on an engine with one writer.
+const INDEX_DEADLINE_NS: u64 = 24 * 3600 * SECOND_NS;
+
+/// A server that several workers connect to.
+pub type SharedServer = Arc<Box<dyn Server>>;
+
+/// The workers of one step.
+pub struct StepTasks {
+    /// The kinds of operations; the first is the step's primary one.
+    pub kinds: &'static [&'static str],
+    /// The workers.
+    pub tasks: Vec<Task>,
+    /// Deadlines that suit the step.
+    pub options: StepOptions,
+    cost: Arc<MinIdCost>,
+}
+
+/// The benchmark on one data state.
+pub struct InsertBenchmarkRun {
+    settings: InsertBenchmark,
+    server: SharedServer,
+    seed: u64,
+    text: Arc<RandomText>,
+    tables: Vec<Statements>,
+    /// Rows each table must hold.
+    expected_rows: Vec<u64>,
+    /// Seconds of the data's own clock.
+    clock_s: u64,
+}
+
+impl InsertBenchmarkRun {
+    /// Nothing is created yet: the load step does that.
+    pub fn new(settings: InsertBenchmark, server: SharedServer, seed: u64) -> Self {
+        let tables: Vec<Statements> =
+            (1..=settings.table_count()).map(|number| Statements::new(format!("pi{number}"), settings.era, server.dialect())).collect();
+        let expected_rows = vec![0; tables.len()];
+        Self { settings, server, seed, text: RandomText::new(seed), tables, expected_rows, clock_s: 0 }
+    }
+
+    /// The tables' names.
+    pub fn table_names(&self) -> Vec<String> {
+        self.tables.iter().map(|table| table.table.clone()).collect()
+    }
+
+    /// Rows that were loaded over all clients, for the wait rule.
+    pub fn loaded_rows(&self) -> u64 {
+        self.settings.rows * u64::from(self.settings.clients)
+    }
+
+    fn table_index(&self, client: u32) -> usize {
+        match self.settings.tables {
+            TablePlacement::PerClient => client as usize - 1,
+            TablePlacement::Shared => 0,
+        }
+    }
+
+    fn session(&self) -> Session {
+        Session::new(self.server.clone())
+    }
+
+    fn rows(&self, client: u32, step: &Step) -> Rows {
+        let draw = Draw::new(self.seed, &["rows", &client.to_string(), &step.name]);
+        Rows::new(draw, self.text.clone(), self.settings.era, self.clock_s, rows_per_s(step))
+    }
+
+    fn inserter(&self, client: u32, step: &Step, kind: usize, pairing: Option<Arc<Pairing>>) -> Inserter {
+        Inserter::new(self.session(), &self.tables[self.table_index(client)], self.rows(client, step), step.batch, kind, pairing)
+    }
+
+    /// Creates what the step needs and makes its workers.
+    pub fn tasks(&self, step: &Step) -> Result<StepTasks, EngineError> {
+        let cost = Arc::new(MinIdCost::default());
+        let mut options = StepOptions::default();
+        let mut tasks = Vec::new();
+        let batches = step.inserted_rows() / u64::from(step.batch);
+        let kinds: &'static [&'static str] = match step.kind {
+            StepKind::Load { indexes_first, .. } => {
+                self.create_tables(indexes_first)?;
+                for client in 1..=step.clients {
+                    let worker = Box::new(self.inserter(client, step, 0, None));
+                    tasks.push(Task { client, kinds: vec![0], arrival: Arrival::Closed, stop: Stop::Operations(batches), worker });
+                }
+                &["insert"]
+            }
+            StepKind::CreateIndexes { rows } => {
+                options.watchdog = None;
+                options.retry = RetryPolicy { longest_pause_ns: 20_000_000, deadline_ns: INDEX_DEADLINE_NS, ..options.retry };
+                for (table, statements) in self.tables.iter().enumerate() {
+                    let client = table as u32 + 1;
+                    let inserter = self.inserter(client, step, index::INSERT, None);
+                    let table_rows = self.expected_rows[table] + rows.next_multiple_of(u64::from(step.batch));
+                    let worker = Box::new(Indexer::new(self.session(), inserter, batches, statements, table_rows));
+                    let kinds = vec![index::INSERT, index::INDEX];
+                    tasks.push(Task { client, kinds, arrival: Arrival::Closed, stop: Stop::Worker { planned: 0 }, worker });
+                }
+                &["index", "insert"]
+            }
+            StepKind::Write { deletes, .. } => {
+                for client in 1..=step.clients {
+                    let pairing = deletes.then(|| Arc::new(Pairing::new(Some(batches))));
+                    let worker = Box::new(self.inserter(client, step, 0, pairing.clone()));
+                    tasks.push(Task { client, kinds: vec![0], arrival: Arrival::Closed, stop: Stop::Operations(batches), worker });
+                    if let Some(pairing) = pairing {
+                        tasks.push(self.delete_task(client, step, 1, Arrival::Closed, 0, pairing, &cost));
+                    }
+                }
+                &["insert", "delete"]
+            }
+            StepKind::ReadWrite { query, rate, duration_ns, end, deletes } => {
+                for client in 1..=step.clients {
+                    let planned = (end == StepEnd::Rows).then_some(batches);
+                    let pairing = Arc::new(Pairing::new(planned));
+                    let arrival = self.arrival(step, rate, client);
+                    let stop = match end {
+                        StepEnd::Rows => Stop::Operations(batches),
+                        StepEnd::Time => Stop::Time(duration_ns),
+                    };
+                    tasks.push(self.read_task(client, step, query, &pairing));
+                    let shared = deletes.then(|| pairing.clone());
+                    let worker = Box::new(self.inserter(client, step, 1, shared));
+                    tasks.push(Task { client, kinds: vec![1], arrival: arrival.clone(), stop, worker });
+                    if deletes {
+                        let planned = planned.unwrap_or_else(|| arrival.count_before(duration_ns));
+                        tasks.push(self.delete_task(client, step, 2, arrival, planned, pairing, &cost));
+                    }
+                }
+                &["query", "insert", "delete"]
+            }
+            StepKind::Scan => {
+                options.watchdog = None;
+                for client in 1..=step.clients.min(self.tables.len() as u32) {
+                    let table = self.table_index(client);
+                    let worker = Box::new(Scanner::new(self.session(), &self.tables[table], self.expected_rows[table]));
+                    tasks.push(Task { client, kinds: vec![0], arrival: Arrival::Closed, stop: Stop::Worker { planned: 0 }, worker });
+                }
+                &["scan"]
+            }
+        };
+        Ok(StepTasks { kinds, tasks, options, cost })
+    }
+
+    fn read_task(&self, client: u32, step: &Step, query: QueryKind, pairing: &Arc<Pairing>) -> Task {
+        let draw = Draw::new(self.seed, &["queries", &client.to_string(), &step.name]);
+        let statements = self.tables[self.table_index(client)].clone();
+        let worker = Box::new(Reader::new(self.session(), statements, self.settings.era, query, draw, Some(pairing.clone())));
+        Task { client, kinds: vec![0], arrival: Arrival::Closed, stop: Stop::WithClient, worker }
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "one call site for each of two kinds of steps")]
+    fn delete_task(
+        &self,
+        client: u32,
+        step: &Step,
+        kind: usize,
+        arrival: Arrival,
+        planned: u64,
+        pairing: Arc<Pairing>,
+        cost: &Arc<MinIdCost>,
+    ) -> Task {
+        let statements = self.tables[self.table_index(client)].clone();
+        let worker = Box::new(Deleter::new(self.session(), statements, self.settings.era, step.batch, kind, pairing, cost.clone()));
+        Task { client, kinds: vec![kind], arrival, stop: Stop::Worker { planned }, worker }
+    }
+
+    fn arrival(&self, step: &Step, rate: u64, client: u32) -> Arrival {
+        let period_ns = u64::from(step.batch) * SECOND_NS;
+        match self.settings.arrival {
+            WriteArrival::Even => {
+                // Clients out of phase, spread over one interval.
+                let interval_ns = period_ns / rate;
+                let phase_ns = interval_ns * u64::from(client - 1) / u64::from(step.clients);
+                Arrival::Even { operations: rate, period_ns, phase_ns }
+            }
+            WriteArrival::ClassicBurst => Arrival::ClassicBurst { burst: rate.div_ceil(u64::from(step.batch)) },
+            WriteArrival::Poisson => {
+                let seed = derive(self.seed, &["arrival", &client.to_string(), &step.name]);
+                Arrival::Poisson { operations: rate, period_ns, seed }
+            }
+        }
+    }
+
+    fn create_tables(&self, with_indexes: bool) -> Result<(), EngineError> {
+        let mut session = self.server.connect()?;
+        for table in &self.tables {
+            session.define(&table.create_table())?;
+            if with_indexes {
+                for index in table.create_indexes() {
+                    session.define(&index)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Books a finished step: what the tables must hold now, and the time on the data's clock.
+    pub fn book(&mut self, step: &Step, outcome: &StepOutcome) {
+        for client in &outcome.clients {
+            let table = self.table_index(client.client);
+            match client.kind.as_str() {
+                // A step of fixed rows must have inserted them all; a step of fixed time, what was counted.
+                "insert" if !ends_by_time(step) => self.expected_rows[table] += step.inserted_rows(),
+                "insert" => self.expected_rows[table] += client.rows,
+                "delete" if !ends_by_time(step) => self.expected_rows[table] -= step.inserted_rows(),
+                "delete" => self.expected_rows[table] -= client.rows,
+                _ => {}
+            }
+        }
+        let rows = outcome.clients.iter().filter(|client| client.kind == "insert").map(|client| client.rows).max().unwrap_or(0);
+        let planned = if ends_by_time(step) { rows } else { step.inserted_rows() };
+        self.clock_s += planned.div_ceil(rows_per_s(step));
+    }
+
+    /// Facts of a step that no histogram holds.
+    pub fn notes(&self, tasks_cost: &StepTasksCost, outcome: &StepOutcome) -> BTreeMap<String, f64> {
+        let mut notes = BTreeMap::new();
+        if let Some(query) = outcome.operations.iter().find(|operation| operation.kind == "query" && operation.ok > 0) {
+            notes.insert("rows_fetched_per_query".to_owned(), query.rows as f64 / query.ok as f64);
+        }
+        let lookups = tasks_cost.0.lookups.load(Ordering::Relaxed);
+        if lookups > 0 {
+            let seconds = |ns: u64| Duration::from_nanos(ns).as_secs_f64();
+            notes.insert("min_id_lookups".to_owned(), lookups as f64);
+            notes.insert("min_id_seconds".to_owned(), seconds(tasks_cost.0.ns.load(Ordering::Relaxed)));
+            notes.insert("min_id_longest_seconds".to_owned(), seconds(tasks_cost.0.longest_ns.load(Ordering::Relaxed)));
+        }
+        notes
+    }
+
+    /// Counts the rows of all tables. An error or a difference is for the caller to judge.
+    pub fn verify(&self, with_checksum: bool) -> Result<Vec<TableCheck>, EngineError> {
+        let mut session = self.server.connect()?;
+        let tables = self.tables.iter().zip(&self.expected_rows);
+        tables.map(|(table, &expected)| check_table(&mut *session, table, expected, with_checksum)).collect()
+    }
+}
+
+/// What looking up the smallest ids cost in a step; outlives its tasks.
+#[derive(Clone)]
+pub struct StepTasksCost(Arc<MinIdCost>);
+
+impl StepTasks {
+    /// To be kept while the tasks run.
+    pub fn cost(&self) -> StepTasksCost {
+        StepTasksCost(self.cost.clone())
+    }
+}
+
+fn ends_by_time(step: &Step) -> bool {
+    matches!(step.kind, StepKind::ReadWrite { end: StepEnd::Time, .. })
+}
+
+fn rows_per_s(step: &Step) -> u64 {
+    step.background_rate().unwrap_or(NOMINAL_ROWS_PER_S)
+}

@@ -1,0 +1,32 @@
+//! Counting rows outside the measured window.
+
+use plimsoll_core::record::TableCheck;
+use plimsoll_engine::{EngineError, SqlSession};
+use sha2::{Digest, Sha256};
+
+use super::statements::Statements;
+
+/// Counts a table's rows and, when asked, hashes all of them in the order of their ids.
+pub(super) fn check_table(
+    session: &mut dyn SqlSession,
+    statements: &Statements,
+    expected_rows: u64,
+    with_checksum: bool,
+) -> Result<TableCheck, EngineError> {
+    let found_rows = session.query_integer(&statements.count())?.unwrap_or(0) as u64;
+    let checksum = if with_checksum { Some(checksum(session, &statements.all_rows())?) } else { None };
+    Ok(TableCheck { table: statements.table.clone(), expected_rows, found_rows, checksum })
+}
+
+/// The first 16 hexadecimal digits of the SHA-256 of all rows, columns separated by tabs and rows by newlines.
+fn checksum(session: &mut dyn SqlSession, sql: &str) -> Result<String, EngineError> {
+    let mut hash = Sha256::new();
+    session.for_each_row(sql, &mut |columns| {
+        for column in columns {
+            hash.update(column.as_bytes());
+            hash.update(b"\t");
+        }
+        hash.update(b"\n");
+    })?;
+    Ok(hash.finalize().iter().take(8).map(|byte| format!("{byte:02x}")).collect())
+}

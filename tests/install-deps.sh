@@ -1,0 +1,64 @@
+#!/bin/sh
+# Installs what a bare Debian lacks for building and testing, through apt and rustup. Asks nothing; when nothing is missing it does
+# nothing. Without the right to install, or without apt, it says what is missing and goes on: the tests that need it will say so.
+set -eu
+
+has() { command -v "$1" >/dev/null 2>&1; }
+
+packages=""
+# need COMMAND PACKAGE...
+need() {
+    command=$1
+    shift
+    has "$command" || packages="$packages $*"
+}
+
+need cc gcc libc6-dev             # the bundled SQLite is compiled
+need javac default-jdk-headless   # the reference reader of .hlog files
+need mvn maven
+need unzip unzip                  # builds that come as archives
+need valgrind valgrind            # counts instructions where no hardware counter does
+need chromium chromium            # looks at the report as a reader would
+need sysbench sysbench            # the original that our load is compared with
+if ! has npm; then
+    # Debian's npm would bring its own Node.js in place of one that came from elsewhere.
+    if has node; then
+        echo "npm is missing beside $(command -v node): install the npm that belongs to it" >&2
+    else
+        packages="$packages npm"
+    fi
+fi
+
+# may_use_sudo: is there a sudo that needs no password, or someone to type it?
+may_use_sudo() { has sudo && { sudo -n true 2>/dev/null || [ -t 0 ]; }; }
+
+as_root() {
+    if [ "$(id -u)" -eq 0 ]; then "$@"; else sudo "$@"; fi
+}
+
+apt() {
+    as_root env DEBIAN_FRONTEND=noninteractive apt-get --yes --quiet --option DPkg::Lock::Timeout=300 "$@" </dev/null
+}
+
+if [ -n "$packages" ]; then
+    if has apt-get && { [ "$(id -u)" -eq 0 ] || may_use_sudo; }; then
+        echo "installing$packages"
+        apt update
+        # shellcheck disable=SC2086 # one word per package
+        apt install --no-install-recommends $packages
+    else
+        echo "cannot install packages here; missing:$packages" >&2
+    fi
+fi
+
+components=""
+cargo fmt --version >/dev/null 2>&1 || components="$components rustfmt"
+cargo clippy --version >/dev/null 2>&1 || components="$components clippy"
+if [ -n "$components" ]; then
+    if has rustup; then
+        # shellcheck disable=SC2086 # one word per component
+        rustup component add $components
+    else
+        echo "cannot install Rust components without rustup; missing:$components" >&2
+    fi
+fi
