@@ -113,7 +113,7 @@ pub trait SqlSession: Send {
     /// only the null engine, which has no rows, answers with it.
     fn write(&mut self, sql: &str, expected_rows: u64) -> Result<u64, SqlError>;
 
-    /// Runs one statement that defines or maintains something.
+    /// Runs one statement that defines or maintains something. A lock is reported like any other error: the caller knows how long to wait.
     fn define(&mut self, sql: &str) -> Result<(), SqlError>;
 
     /// Prepares a statement with `?` placeholders for integers.

@@ -196,15 +196,13 @@ fn describe_step(step: &Step) -> String {
                 QueryKind::Range => "range queries",
                 QueryKind::Point => "queries of ten primary keys",
             };
+            let duration = format_duration_ns(*duration_ns).replace(".0s", "s");
             let end = match end {
-                StepEnd::Rows => "until the rows of",
-                StepEnd::Time => "for",
+                StepEnd::Rows => format!("until the rows of {duration} are inserted"),
+                StepEnd::Time => format!("for {duration}"),
             };
-            format!(
-                "{query} flat out (closed loop) {end} {}, with {rate} rows/s per client inserted{} in the background, {batch} per transaction",
-                format_duration_ns(*duration_ns),
-                deletes(*with)
-            )
+            let writes = format!("{rate} rows/s per client inserted{}, {batch} per transaction", deletes(*with));
+            format!("{query} flat out (closed loop) with {writes}, in the background (open loop), {end}")
         }
         StepKind::Scan => "five scans of every table".to_owned(),
     }

@@ -4,7 +4,8 @@ mod common;
 fn temp() {
     let campaign = common::sample(12);
     let view = plimsoll_report::analyse(&[campaign.load()], &Default::default()).unwrap();
-    for step in &view.steps { for o in &step.outcomes { println!("{} {:?} {:?} {:?}", step.name, o.status, o.reason, o.number("ips")); } }
-    println!("{:#?}", view.notes);
-    for m in &view.steps[4].outcomes[1].measures { println!("{} {:?}", m.metric.name, m.value); }
+    println!("{}", plimsoll_report::to_terminal(&view, std::env::var("COL").is_ok()));
+    println!("{}", plimsoll_report::to_markdown(&view));
+    println!("{}", &plimsoll_report::to_csv(&view)[..800]);
+    println!("{}", plimsoll_report::to_json(&view).len());
 }

@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use crate::StoreError;
 use crate::error::RESTORE_HEADER;
 use crate::header::{CampaignHeader, FORMAT};
 use crate::lock::{CampaignLock, is_held};
 use crate::trial::{TrialRecord, folder_name, read_folder_name};
-use crate::StoreError;
 
 pub(crate) const HEADER_FILE: &str = "campaign.json";
 pub(crate) const TRIALS_FOLDER: &str = "trials";

@@ -13,8 +13,8 @@ use crate::StoreError;
 /// power cut. Missing folders are created.
 pub fn write_json_atomically<T: Serialize + ?Sized>(path: impl AsRef<Path>, value: &T) -> Result<(), StoreError> {
     let path = path.as_ref();
-    let mut json = serde_json::to_vec_pretty(value)
-        .map_err(|error| StoreError::Unwritable { path: path.to_owned(), reason: error.to_string() })?;
+    let mut json =
+        serde_json::to_vec_pretty(value).map_err(|error| StoreError::Unwritable { path: path.to_owned(), reason: error.to_string() })?;
     json.push(b'\n');
     let mut file = AtomicFile::create(path)?;
     file.write_all(&json).map_err(StoreError::io("write", path))?;

@@ -10,7 +10,8 @@ pub(crate) const RUN_TRIAL_AGAIN: &str =
     "the file was edited or damaged: remove that trial's folder, and `plimsoll resume` runs the trial again";
 
 /// The way out when `campaign.json` cannot be trusted.
-pub(crate) const RESTORE_HEADER: &str = "the file was edited or damaged: restore it from a copy, or start the campaign anew with `plimsoll run`";
+pub(crate) const RESTORE_HEADER: &str =
+    "the file was edited or damaged: restore it from a copy, or start the campaign anew with `plimsoll run`";
 
 /// A campaign or trial folder could not be found, written or believed. Messages are fragments that fit after "failed to ".
 #[derive(Debug, Error)]
@@ -147,7 +148,9 @@ impl StoreError {
 fn advice(error: &io::Error) -> &'static str {
     match error.kind() {
         ErrorKind::NotFound => "check the path, or restore the file from a copy",
-        ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => "check the owner and mode of the folder, or name another with --store",
+        ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => {
+            "check the owner and mode of the folder, or name another with --store"
+        }
         ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge => "make room, then `plimsoll resume` goes on",
         _ => "check the disk and the folder, then try again",
     }

@@ -76,12 +76,8 @@ fn text() -> impl Strategy<Value = String> {
 
 fn operation() -> impl Strategy<Value = OperationRecord> {
     let histogram = || "[A-Za-z0-9+/=]{0,40}".prop_map(EncodedHistogram);
-    let pacing = (number(), number(), any::<[u64; 3]>()).prop_map(|(target_per_s, achieved_per_s, [seconds, seconds_under, backlog])| Pacing {
-        target_per_s,
-        achieved_per_s,
-        seconds,
-        seconds_under,
-        backlog,
+    let pacing = (number(), number(), any::<[u64; 3]>()).prop_map(|(target_per_s, achieved_per_s, [seconds, seconds_under, backlog])| {
+        Pacing { target_per_s, achieved_per_s, seconds, seconds_under, backlog }
     });
     let histograms = (histogram(), option::of(histogram()), option::of(histogram()), option::of(histogram()));
     (text(), any::<[u64; 7]>(), btree_map(text(), any::<u64>(), 0..3), histograms, option::of(pacing)).prop_map(
@@ -160,13 +156,23 @@ pub(crate) fn any_event() -> impl Strategy<Value = Event> {
         ready,
         text().prop_map(|step| Event::StepStart(StepStart { step })),
         step_done(),
-        (text(), text(), vec(operation(), 0..2))
-            .prop_map(|(step, reason, operations)| Event::StepFailed(StepFailed { step, reason, operations })),
-        (text(), vec(drain_step, 0..3), number(), number())
-            .prop_map(|(step, actions, drained_s, waited_s)| Event::DrainDone(DrainDone { step, actions, drained_s, waited_s })),
+        (text(), text(), vec(operation(), 0..2)).prop_map(|(step, reason, operations)| Event::StepFailed(StepFailed {
+            step,
+            reason,
+            operations
+        })),
+        (text(), vec(drain_step, 0..3), number(), number()).prop_map(|(step, actions, drained_s, waited_s)| Event::DrainDone(DrainDone {
+            step,
+            actions,
+            drained_s,
+            waited_s
+        })),
         number().prop_map(|seconds| Event::TrialDone(TrialDone { seconds })),
-        (option::of(text()), text(), text())
-            .prop_map(|(step, status, log_tail)| Event::ServerCrashed(ServerCrashed { step, status, log_tail })),
+        (option::of(text()), text(), text()).prop_map(|(step, status, log_tail)| Event::ServerCrashed(ServerCrashed {
+            step,
+            status,
+            log_tail
+        })),
         (text(), any::<bool>()).prop_map(|(reason, interrupted)| Event::TrialFailed(TrialFailed { reason, interrupted })),
     ]
 }

@@ -5,12 +5,12 @@ use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use crate::StoreError;
 use crate::durable::{create_folders, folder_of, sync_folder};
 use crate::event::Event;
 use crate::event_line::{decode, encode};
 use crate::event_log::{Stamped, parse, whole_lines};
 use crate::lock::{kernel_holder, try_lock};
-use crate::StoreError;
 
 /// The only writer of an events file, until it is dropped.
 ///

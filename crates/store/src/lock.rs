@@ -35,13 +35,8 @@ impl CampaignLock {
     /// Takes the lock file of `campaign`, or says at once who has it.
     pub(crate) fn take(campaign: &Path) -> Result<Self, StoreError> {
         let path = campaign.join("lock");
-        let mut file = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .open(&path)
-            .map_err(StoreError::io("open", &path))?;
+        let mut file =
+            OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path).map_err(StoreError::io("open", &path))?;
         if !try_lock(&file, &path)? {
             return Err(StoreError::Running { path: campaign.to_owned(), pid: stated_holder(&path) });
         }

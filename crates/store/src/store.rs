@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use jiff::Timestamp;
 use plimsoll_core::name::natural_cmp;
 
+use crate::StoreError;
 use crate::campaign::{CampaignDir, HEADER_FILE, TRIALS_FOLDER};
 use crate::durable::{create_folders, sync_folder, temporary_name, write_json_atomically};
 use crate::header::CampaignHeader;
-use crate::StoreError;
 
 /// Ids that an error lists.
 const LISTED_IDS: usize = 5;

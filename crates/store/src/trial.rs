@@ -121,7 +121,9 @@ mod tests {
             assert_eq!(folder_name(number, cell, attempt), name);
             assert_eq!(read_folder_name(name), Some((number, attempt)), "{name}");
         }
-        for name in ["", "x", "1-cell", "1-cell-a", "1-cell-a0", "0-cell-a1", "01-cell-a1", "1-cell-a1 (copy)", "+1-cell-a1", "1-a1", "a-cell-a1"] {
+        for name in
+            ["", "x", "1-cell", "1-cell-a", "1-cell-a0", "0-cell-a1", "01-cell-a1", "1-cell-a1 (copy)", "+1-cell-a1", "1-a1", "a-cell-a1"]
+        {
             assert_eq!(read_folder_name(name), None, "{name}");
         }
     }

@@ -31,14 +31,22 @@ fn a_campaign_is_found_by_id_beginning_path_or_as_the_newest() {
     let folder = tempfile::tempdir().unwrap();
     let store = Store::new(folder.path().join("runs"));
     assert_eq!(store.campaigns().unwrap(), Vec::<std::path::PathBuf>::new());
-    let ids = ["20260101T000000Z-a", "20260102T000000Z-a", "20260102T000000Z-a-2", "20260102T000000Z-a-10", "20260103T000000Z-b", "20260104T000000Z-b"];
+    let ids = [
+        "20260101T000000Z-a",
+        "20260102T000000Z-a",
+        "20260102T000000Z-a-2",
+        "20260102T000000Z-a-10",
+        "20260103T000000Z-b",
+        "20260104T000000Z-b",
+    ];
     for id in ids.iter().rev() {
         let made = store.create(&header(id)).unwrap();
         assert_eq!(made, CampaignDir::open(&made.path).unwrap());
         assert_eq!(names(&made.path), ["campaign.json", "trials"]);
     }
     fs::create_dir(folder.path().join("runs/.20270101T000000Z-x.1.tmp")).unwrap();
-    fs::copy(store.campaigns().unwrap()[0].join("campaign.json"), folder.path().join("runs/.20270101T000000Z-x.1.tmp/campaign.json")).unwrap();
+    fs::copy(store.campaigns().unwrap()[0].join("campaign.json"), folder.path().join("runs/.20270101T000000Z-x.1.tmp/campaign.json"))
+        .unwrap();
     fs::create_dir(folder.path().join("runs/notes")).unwrap();
     fs::write(folder.path().join("runs/README"), "").unwrap();
     let listed: Vec<_> = store.campaigns().unwrap().iter().map(|path| path.file_name().unwrap().to_str().unwrap().to_owned()).collect();
@@ -55,7 +63,10 @@ fn a_campaign_is_found_by_id_beginning_path_or_as_the_newest() {
         assert_eq!(store.find(wanted).unwrap().header.id, id, "{wanted:?}");
     }
     for (wanted, expected) in [
-        ("2027", "the newest are 20260104T000000Z-b, 20260103T000000Z-b, 20260102T000000Z-a-10, 20260102T000000Z-a-2, 20260102T000000Z-a; --store"),
+        (
+            "2027",
+            "the newest are 20260104T000000Z-b, 20260103T000000Z-b, 20260102T000000Z-a-10, 20260102T000000Z-a-2, 20260102T000000Z-a; --store",
+        ),
         ("", "find campaign \"\" in"),
         ("notes", "it is not there"),
         ("20260102", "it fits 20260102T000000Z-a-10, 20260102T000000Z-a-2, 20260102T000000Z-a; write more of the id"),

@@ -1,15 +1,11 @@
 //! One worker's connection.
 
 use std::hint::black_box;
-use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, Statement, params_from_iter};
 
 use super::{failure, text};
 use crate::{ErrorClass, Prepared, SqlError, SqlSession};
-
-/// How long a statement that defines something waits for the write lock.
-const DEFINE_PATIENCE: Duration = Duration::from_secs(60);
 
 /// BEGIN, COMMIT and ROLLBACK.
 const OWN_STATEMENTS: usize = 3;
@@ -48,11 +44,8 @@ impl SqlSession for SqliteSession {
     }
 
     fn define(&mut self, sql: &str) -> Result<(), SqlError> {
-        // Nothing is measured here, so the lock of a worker that is just ending is waited for instead of reported.
-        let deadline = Instant::now() + DEFINE_PATIENCE;
-        failure::wait_while_busy(deadline, || fetch_all(&mut self.connection.prepare(sql)?, &[]))
-            .map(drop)
-            .map_err(|error| failure::sql_error(&error, sql))
+        let result = self.connection.prepare(sql).and_then(|mut statement| fetch_all(&mut statement, &[]));
+        result.map(drop).map_err(|error| failure::sql_error(&error, sql))
     }
 
     fn prepare(&mut self, sql: &str) -> Result<Prepared, SqlError> {

@@ -68,10 +68,8 @@ impl Campaign {
             settings: BTreeMap::from([("journal_mode".to_owned(), "wal".to_owned())]),
         });
         // The plan's order, so that trial n is cell n: real schedules are shuffled.
-        let mut schedule = Vec::new();
-        for block in 1..=plan.blocks {
-            schedule.extend((0..plan.cells.len()).map(|cell| ScheduledTrial { number: schedule.len() as u32 + cell as u32 + 1, block, cell }));
-        }
+        let places = (1..=plan.blocks).flat_map(|block| (0..plan.cells.len()).map(move |cell| (block, cell)));
+        let schedule = (1..).zip(places).map(|(number, (block, cell))| ScheduledTrial { number, block, cell }).collect();
         let header = CampaignHeader {
             format: FORMAT,
             id: id.to_owned(),
@@ -226,6 +224,8 @@ struct Kind {
 /// A finished step of a cell that is this fast.
 pub fn step(plan: &Step, speed: Speed) -> Made {
     let batch = u64::from(plan.batch);
+    // Only the busiest range queries keep the background writers from their rate.
+    let speed = Speed { paced: if plan.name == "qr1000" { speed.paced } else { 1.0 }, ..speed };
     let writer = |name: &'static str, rows_per_s: f64| Kind {
         name,
         per_s: rows_per_s / batch as f64,
@@ -236,7 +236,7 @@ pub fn step(plan: &Step, speed: Speed) -> Made {
     let (kinds, seconds) = match &plan.kind {
         StepKind::Load { rows, .. } => (vec![writer("insert", 90_000.0 * speed.writes)], *rows as f64 / (90_000.0 * speed.writes)),
         StepKind::CreateIndexes { .. } => {
-            let index = Kind { name: "index", per_s: 1.0, rows_per_operation: 400_100, typical_ns: 9e8, target_per_s: None };
+            let index = Kind { name: "index", per_s: 1.0, rows_per_operation: 400_100, typical_ns: 2e7 / speed.writes, target_per_s: None };
             (vec![index], 1.0 / speed.writes)
         }
         StepKind::Write { rows, .. } => {
@@ -297,7 +297,7 @@ pub fn step(plan: &Step, speed: Speed) -> Made {
     ]);
     if plan.name.starts_with('q') {
         done.notes.insert("fetched_per_query".to_owned(), 9.997);
-        if speed.paced < 0.95 && plan.name == "qr1000" {
+        if speed.paced < 0.95 {
             done.sla_missed = Some(speed.paced);
         }
     }

@@ -139,13 +139,19 @@ fn what_a_newer_version_wrote_is_refused_as_such() {
     let known = framed(r#""v":1,"seq":1,"t_ns":5,"event":"step_start","step":"l.i0""#);
     assert_eq!(read(&known).unwrap().events[0].t_ns, 5);
     for (line, expected) in [
-        (framed(r#""v":2,"seq":1,"t_ns":5,"event":"step_start","step":"l.i0""#), "it is of format 2, and this version knows formats up to 1"),
+        (
+            framed(r#""v":2,"seq":1,"t_ns":5,"event":"step_start","step":"l.i0""#),
+            "it is of format 2, and this version knows formats up to 1",
+        ),
         (framed(r#""v":1,"seq":1,"t_ns":5,"event":"levitated","height":3"#), "line 1: unknown variant `levitated`"),
         (framed(r#""v":1,"seq":1,"t_ns":5,"event":"step_start""#), "line 1: missing field `step`"),
         (framed(r#""seq":1"#), "line 1: missing field `v`"),
     ] {
         let error = read(&line).unwrap_err().to_string();
-        assert!(error.contains(PLACE) && error.contains(expected) && error.ends_with("use the plimsoll that wrote it, or a newer one"), "{error}");
+        assert!(
+            error.contains(PLACE) && error.contains(expected) && error.ends_with("use the plimsoll that wrote it, or a newer one"),
+            "{error}"
+        );
     }
 }
 

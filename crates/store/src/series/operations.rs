@@ -33,13 +33,11 @@ pub struct OperationSecond {
 }
 
 /// Writes the seconds of a step, see [`super::operations_path`]. The rows are taken one by one, so that they need not all be in memory.
-pub fn write_operations(
-    path: impl AsRef<Path>,
-    rows: impl IntoIterator<Item = impl Borrow<OperationSecond>>,
-) -> Result<(), StoreError> {
+pub fn write_operations(path: impl AsRef<Path>, rows: impl IntoIterator<Item = impl Borrow<OperationSecond>>) -> Result<(), StoreError> {
     let mut table = TableWriter::create(path.as_ref(), &COLUMNS)?;
     for row in rows {
-        let OperationSecond { second, client, kind, ok, unsuccessful, rows, service_sum_ns, service_max_ns, response_max_ns } = row.borrow();
+        let OperationSecond { second, client, kind, ok, unsuccessful, rows, service_sum_ns, service_max_ns, response_max_ns } =
+            row.borrow();
         let numbers = [ok, unsuccessful, rows, service_sum_ns, service_max_ns, response_max_ns];
         table.append([second.to_string(), client.to_string(), kind.clone()].into_iter().chain(numbers.map(u64::to_string)))?;
     }
@@ -57,9 +55,11 @@ pub fn read_operations(path: impl AsRef<Path>) -> Result<Vec<OperationSecond>, S
         .map(|row| {
             let (line, cells) = row?;
             let number = |column: usize| {
-                cells[column].parse::<u64>().ok().filter(|number| number.to_string() == cells[column]).ok_or_else(|| {
-                    table.corrupt(line, &format!("the {} {:?} is not a whole number", COLUMNS[column], cells[column]))
-                })
+                cells[column]
+                    .parse::<u64>()
+                    .ok()
+                    .filter(|number| number.to_string() == cells[column])
+                    .ok_or_else(|| table.corrupt(line, &format!("the {} {:?} is not a whole number", COLUMNS[column], cells[column])))
             };
             let small = |column: usize| {
                 u32::try_from(number(column)?)
@@ -110,7 +110,8 @@ mod tests {
     fn the_text_is_as_documented() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("x.tsv");
-        let row = OperationSecond { second: 3, client: 1, kind: "insert".into(), ok: 2, rows: 200, service_sum_ns: 7, ..Default::default() };
+        let row =
+            OperationSecond { second: 3, client: 1, kind: "insert".into(), ok: 2, rows: 200, service_sum_ns: 7, ..Default::default() };
         write_operations(&path, [row]).unwrap();
         let expected = "second\tclient\tkind\tok\tunsuccessful\trows\tservice_sum_ns\tservice_max_ns\tresponse_max_ns\n3\t1\tinsert\t2\t0\t200\t7\t0\t0\n";
         assert_eq!(fs::read_to_string(&path).unwrap(), expected);

@@ -6,13 +6,13 @@ use std::ffi::OsStr;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-use plimsoll_core::METHODOLOGY_VERSION;
 use plimsoll_core::plan::Plan;
 use plimsoll_core::schedule::schedule;
 use plimsoll_store::event::{Event, TrialDone, TrialStart};
 use plimsoll_store::header::{CampaignHeader, CellHeader, FORMAT};
 
 pub const SEED: u64 = 42;
+pub const METHODOLOGY_VERSION: u32 = 1;
 
 const PLAN: &str = r#"
 name = "tiny"
@@ -53,11 +53,13 @@ pub fn header(id: &str) -> CampaignHeader {
 
 /// The first event of a trial of [`header`]'s campaign.
 pub fn trial_start(trial: u32, attempt: u32) -> Event {
+    let header = header("any");
+    let scheduled = &header.schedule[trial as usize - 1];
     Event::TrialStart(TrialStart {
         trial,
         attempt,
-        cell: "sqlite.wal_full".into(),
-        block: 1,
+        cell: header.cells[scheduled.cell].label.clone(),
+        block: scheduled.block,
         seed: SEED,
         methodology_version: METHODOLOGY_VERSION,
         pid: std::process::id(),

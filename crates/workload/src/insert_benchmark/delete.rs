@@ -9,7 +9,7 @@ use plimsoll_engine::Prepared;
 use plimsoll_load::{Next, Outcome, Worker};
 
 use super::pairing::{Pairing, Turn};
-use super::session::{Session, outcome};
+use super::session::{Session, look_up, outcome};
 use super::statements::Statements;
 
 /// The smallest id is looked up in the first round and again after this many, as in the original.
@@ -51,15 +51,17 @@ impl Deleter {
         Self { session, statements, era, batch, kind, pairing, cost, delete: Prepared(0), round: 0, next_id: 0, arguments: [0; 2] }
     }
 
-    fn find_smallest_id(&mut self) -> Result<(), String> {
+    /// False when the look-up met a lock.
+    fn find_smallest_id(&mut self) -> Result<bool, String> {
         let started = Instant::now();
-        let found = self.session.get().query_integer(&self.statements.min_id()).map_err(|error| error.to_string())?;
+        let found = look_up(self.session.get(), &self.statements.min_id())?;
         let ns = started.elapsed().as_nanos() as u64;
         self.cost.lookups.fetch_add(1, Ordering::Relaxed);
         self.cost.ns.fetch_add(ns, Ordering::Relaxed);
         self.cost.longest_ns.fetch_max(ns, Ordering::Relaxed);
+        let Some(found) = found else { return Ok(false) };
         self.next_id = found.ok_or_else(|| format!("{} is empty: there is nothing to delete", self.statements.table))?;
-        Ok(())
+        Ok(true)
     }
 
     fn must_resync(&self) -> bool {
@@ -83,8 +85,8 @@ impl Worker for Deleter {
             Turn::Wait => return Ok(Next::Later),
             Turn::Finished => return Ok(Next::Finished),
         }
-        if self.must_resync() {
-            self.find_smallest_id()?;
+        if self.must_resync() && !self.find_smallest_id()? {
+            return Ok(Next::Later);
         }
         self.arguments = match self.era {
             Era::Current => [self.next_id, i64::from(self.batch)],

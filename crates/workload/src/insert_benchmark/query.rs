@@ -9,7 +9,7 @@ use plimsoll_load::{Next, Outcome, Worker};
 
 use super::data::{CASHREGISTERS, CUSTOMERS, MAX_PRICE, PRODUCTS, float_price_cents, push_price};
 use super::pairing::Pairing;
-use super::session::{Session, outcome};
+use super::session::{Session, look_up, outcome};
 use super::statements::{RANGES, ROWS_PER_QUERY, Range, Statements};
 
 /// The largest id is looked up at the start and again after this many point queries.
@@ -78,9 +78,10 @@ impl Reader {
         self.request = Request::Prepared(self.prepared[choice], 1);
     }
 
-    fn draw_point(&mut self) -> Result<(), String> {
+    /// False when looking up the largest id met a lock.
+    fn draw_point(&mut self) -> Result<bool, String> {
         if self.queries.is_multiple_of(MAX_ID_QUERIES) {
-            let found = self.session.get().query_integer(&self.statements.max_id()).map_err(|error| error.to_string())?;
+            let Some(found) = look_up(self.session.get(), &self.statements.max_id())? else { return Ok(false) };
             self.max_id = found.unwrap_or(0);
         }
         // Ids above the deleter's mark; some may be gone or not yet there, and such a query fetches fewer rows.
@@ -90,7 +91,7 @@ impl Reader {
             *id = oldest + self.draw.below(span) as i64;
         }
         self.request = Request::Prepared(self.prepared[0], self.arguments.len());
-        Ok(())
+        Ok(true)
     }
 }
 
@@ -108,7 +109,11 @@ impl Worker for Reader {
     fn prepare(&mut self) -> Result<Next, String> {
         match self.query {
             QueryKind::Range => self.draw_range(),
-            QueryKind::Point => self.draw_point()?,
+            QueryKind::Point => {
+                if !self.draw_point()? {
+                    return Ok(Next::Later);
+                }
+            }
         }
         self.queries += 1;
         Ok(Next::Operation(0))

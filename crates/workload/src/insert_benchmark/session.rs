@@ -45,3 +45,12 @@ pub(super) fn outcome(result: Result<u64, SqlError>, wanted: Option<u64>) -> Out
         Err(error) => Outcome::Failed(Failure { class: error.class.as_str(), message: error.to_string() }),
     }
 }
+
+/// The integer a look-up between operations finds; `None` when it met a lock and must be tried again.
+pub(super) fn look_up(session: &mut dyn SqlSession, sql: &str) -> Result<Option<Option<i64>>, String> {
+    match session.query_integer(sql) {
+        Ok(found) => Ok(Some(found)),
+        Err(error) if error.class.is_retryable() => Ok(None),
+        Err(error) => Err(error.to_string()),
+    }
+}

@@ -1,0 +1,46 @@
+//! CSV and TSV in long form: a line per cell, step, block, attempt and metric.
+
+use crate::view::View;
+
+const COLUMNS: [&str; 9] = ["cell", "step", "block", "attempt", "status", "metric", "value", "unit", "unavailable"];
+
+/// Comma separated, quoted by RFC 4180, lines ended by a newline. Values in full precision. A step without numbers has one line without a
+/// metric and its reason in the last column.
+pub fn to_csv(view: &View) -> String {
+    write(view, ',', |cell| {
+        if cell.contains(['"', ',', '\n', '\r']) { format!("\"{}\"", cell.replace('"', "\"\"")) } else { cell.to_owned() }
+    })
+}
+
+/// The same separated by tabs. Tabs and line breaks inside a cell become spaces.
+pub fn to_tsv(view: &View) -> String {
+    write(view, '\t', |cell| cell.replace(['\t', '\n', '\r'], " "))
+}
+
+fn write(view: &View, separator: char, escape: fn(&str) -> String) -> String {
+    let mut text = String::new();
+    let mut add = |cells: &[&str; 9]| {
+        for (i, cell) in cells.iter().enumerate() {
+            if i > 0 {
+                text.push(separator);
+            }
+            text.push_str(&escape(cell));
+        }
+        text.push('\n');
+    };
+    add(&COLUMNS);
+    for result in &view.results {
+        let cell = view.cells[result.cell].label.as_str();
+        let (block, attempt) = (result.block.to_string(), result.attempt.to_string());
+        let status = result.status.name();
+        for measure in &result.measures {
+            let value = measure.value.value.map(|value| value.to_string()).unwrap_or_default();
+            let unavailable = measure.value.unavailable.as_deref().unwrap_or_default();
+            add(&[cell, &result.step, &block, &attempt, status, measure.metric.name, &value, measure.metric.unit, unavailable]);
+        }
+        if result.measures.is_empty() {
+            add(&[cell, &result.step, &block, &attempt, status, "", "", "", result.reason.as_deref().unwrap_or_default()]);
+        }
+    }
+    text
+}

@@ -1,0 +1,185 @@
+//! JSON: what `show --json` prints, and the whole report.
+
+use plimsoll_core::metric::{CATALOGUE, Direction};
+use serde_json::{Map, Value, json};
+
+use crate::classic::response;
+use crate::value::Measure;
+use crate::view::{Differences, LatencyTable, Outcome, ResponseTable, StepResult, StepView, View};
+
+/// The version of the JSON forms.
+const FORMAT: u32 = 1;
+
+/// What `plimsoll show --json` prints: one result per cell, step, block and attempt, every metric with its unit, and a reason where there is no
+/// value. `is_used` says whether the tables are made from that attempt.
+pub fn show_json(view: &View) -> Value {
+    let campaigns: Vec<Value> = view.campaigns.iter().map(|campaign| campaign_json(view, campaign)).collect();
+    let mut value = json!({
+        "format": FORMAT,
+        "campaign": campaigns[0],
+        "cells": view.cells.iter().map(|cell| json!({
+            "cell": cell.label,
+            "build": cell.build,
+            "config": cell.config,
+            "shape": cell.shape,
+            "origin": cell.origin,
+            "version": cell.version,
+            "campaign": view.campaigns[cell.campaign].id,
+        })).collect::<Vec<_>>(),
+        "results": view.results.iter().map(|result| result_json(view, result)).collect::<Vec<_>>(),
+    });
+    if campaigns.len() > 1 {
+        value["campaigns"] = Value::Array(campaigns);
+    }
+    value
+}
+
+/// The whole report as one JSON value: `show --json` and everything else the other outputs show.
+pub fn to_json(view: &View) -> String {
+    let mut report = show_json(view);
+    report["title"] = json!(view.title);
+    report["comparable"] = json!(view.is_comparable);
+    report["notes"] = json!(view.notes);
+    report["steps"] = view.steps.iter().map(|step| step_json(view, step)).collect();
+    report["environment"] = differences_json(view, &view.environment);
+    report["settings"] = differences_json(view, &view.settings);
+    report["metrics"] = CATALOGUE
+        .iter()
+        .map(|metric| {
+            let better = match metric.direction {
+                Direction::Higher => "higher",
+                Direction::Lower => "lower",
+                Direction::Neutral => "neither",
+            };
+            json!({
+                "name": metric.name, "unit": metric.unit, "better": better, "formula": metric.formula, "source": metric.source,
+                "meaning": metric.meaning,
+            })
+        })
+        .collect();
+    format!("{report:#}\n")
+}
+
+fn campaign_json(view: &View, campaign: &crate::view::CampaignInfo) -> Value {
+    json!({
+        "id": campaign.id,
+        "plan": campaign.plan,
+        "seed": campaign.seed,
+        "methodology_version": campaign.methodology_version,
+        "state": campaign.state,
+        "base": view.cells[0].label,
+        "comparable": view.is_comparable,
+        "created": campaign.created,
+        "plimsoll_version": campaign.plimsoll_version,
+    })
+}
+
+fn result_json(view: &View, result: &StepResult) -> Value {
+    let sum = |count: fn(&crate::view::OperationCount) -> u64| result.operations.iter().map(count).sum::<u64>();
+    json!({
+        "cell": view.cells[result.cell].label,
+        "step": result.step,
+        "block": result.block,
+        "trial": result.trial,
+        "attempt": result.attempt,
+        "is_used": result.is_used,
+        "status": result.status.name(),
+        "reason": result.reason,
+        "attempts": sum(|operation| operation.attempts),
+        "ok": sum(|operation| operation.ok),
+        "retried": sum(|operation| operation.retried),
+        "failed": sum(|operation| operation.failed),
+        "operations": result.operations.iter().map(|operation| (operation.kind.clone(), json!({
+            "attempts": operation.attempts,
+            "ok": operation.ok,
+            "retried": operation.retried,
+            "failed": operation.failed,
+            "rows": operation.rows,
+            "errors": operation.errors,
+        }))).collect::<Map<String, Value>>(),
+        "metrics": metrics_json(&result.measures),
+    })
+}
+
+/// `low`, `high` and `classic` stay null: one run has no interval, and a native run has one set of values.
+fn metrics_json(measures: &[Measure]) -> Map<String, Value> {
+    let metric = |measure: &Measure| {
+        json!({
+            "value": measure.value.value,
+            "unit": measure.metric.unit,
+            "low": null,
+            "high": null,
+            "classic": null,
+            "unavailable": measure.value.unavailable,
+        })
+    };
+    measures.iter().map(|measure| (measure.metric.name.to_owned(), metric(measure))).collect()
+}
+
+fn step_json(view: &View, step: &StepView) -> Value {
+    json!({
+        "step": step.name,
+        "description": step.description,
+        "cells": step.outcomes.iter().zip(&view.cells).map(|(outcome, cell)| outcome_json(&cell.label, outcome)).collect::<Vec<_>>(),
+        "response_times": step.responses.iter().map(|table| response_json(view, table)).collect::<Vec<_>>(),
+        "percentiles": step.latencies.iter().map(|table| latency_json(view, table)).collect::<Vec<_>>(),
+        "counters": step.counters.iter().map(|counter| (counter.name.clone(), json!(counter.values))).collect::<Map<String, Value>>(),
+    })
+}
+
+fn outcome_json(label: &str, outcome: &Outcome) -> Value {
+    json!({
+        "cell": label,
+        "status": outcome.status.name(),
+        "reason": outcome.reason,
+        "blocks_used": outcome.blocks_used,
+        "blocks_planned": outcome.blocks_planned,
+        "elapsed_s": outcome.elapsed_s,
+        "target_rows_per_s": outcome.target_per_s,
+        "metrics": metrics_json(&outcome.measures),
+        "drain": outcome.drain.as_ref().map(|drain| json!({
+            "drained_s": drain.drained_s,
+            "waited_s": drain.waited_s,
+            "actions": drain.actions.iter().map(|(action, seconds, result)| json!({"action": action, "seconds": seconds, "result": result})).collect::<Vec<_>>(),
+        })),
+        "tables": outcome.checks.iter().map(|check| json!({
+            "table": check.table,
+            "expected_rows": check.expected_rows,
+            "found_rows": check.found_rows,
+            "checksum": check.checksum,
+        })).collect::<Vec<_>>(),
+        "notes": outcome.notes,
+    })
+}
+
+fn response_json(view: &View, table: &ResponseTable) -> Value {
+    let buckets = |counts: &[u64; 10]| response::BUCKETS.iter().zip(counts).map(|(name, count)| ((*name).to_owned(), json!(count))).collect::<Map<_, _>>();
+    json!({
+        "operation": table.kind,
+        "cells": table.rows.iter().map(|row| json!({
+            "cell": view.cells[row.cell].label, "operations": row.total, "buckets": buckets(&row.counts), "max_s": row.max_s,
+        })).collect::<Vec<_>>(),
+    })
+}
+
+fn latency_json(view: &View, table: &LatencyTable) -> Value {
+    json!({
+        "operation": table.kind,
+        "open_loop": table.is_open_loop,
+        "rows": table.rows.iter().map(|row| {
+            let q = row.quantiles;
+            json!({
+                "cell": view.cells[row.cell].label, "clock": row.clock.name(), "operations": q.count, "mean_ns": q.mean_ns, "p50_ns": q.p50_ns,
+                "p90_ns": q.p90_ns, "p99_ns": q.p99_ns, "p999_ns": q.p999_ns, "p9999_ns": q.p9999_ns, "max_ns": q.max_ns,
+            })
+        }).collect::<Vec<_>>(),
+    })
+}
+
+fn differences_json(view: &View, differences: &Differences) -> Value {
+    let by_cell = |values: &[Option<String>]| view.cells.iter().zip(values).map(|(cell, value)| (cell.label.clone(), json!(value))).collect::<Map<_, _>>();
+    json!({
+        "differing": differences.differing.iter().map(|(name, values)| (name.clone(), Value::Object(by_cell(values)))).collect::<Map<_, _>>(),
+        "equal": differences.equal.iter().map(|(name, value)| (name.clone(), json!(value))).collect::<Map<_, _>>(),
+    })
+}

@@ -1,0 +1,159 @@
+//! The three classic tables for a terminal.
+
+use std::fmt::Write as _;
+
+use anstyle::{AnsiColor, Effects, Style};
+
+use crate::classic::Class;
+use crate::view::{ClassicRow, ClassicTable, Status, View};
+
+/// Spaces between columns.
+const GAP: usize = 2;
+
+/// A header line, the three tables, a legend of the marks they use, reasons and notes. Escape sequences only with `is_coloured`.
+pub fn to_terminal(view: &View, is_coloured: bool) -> String {
+    let paint = Paint { is_coloured };
+    let mut text = String::new();
+    for campaign in &view.campaigns {
+        let state = if campaign.state == "complete" { String::new() } else { format!("  [{}]", campaign.state) };
+        let line = format!("{}  plan {}  seed {}{state}", campaign.id, campaign.plan, campaign.seed);
+        text.push_str(&paint.with(Style::new().bold(), &line));
+        text.push('\n');
+        if !campaign.description.is_empty() {
+            writeln!(text, "{}", printable(&campaign.description)).expect("writing to a string cannot fail");
+        }
+    }
+    let summary = &view.summary;
+    for table in [&summary.absolute, &summary.relative, &summary.insert_rate] {
+        if !table.columns.is_empty() {
+            text.push('\n');
+            add_table(&mut text, table, paint);
+        }
+    }
+    add_legend(&mut text, view);
+    add_reasons(&mut text, view);
+    if !view.notes.is_empty() {
+        text.push('\n');
+        for note in &view.notes {
+            add_wrapped(&mut text, "note: ", note);
+        }
+    }
+    text
+}
+
+#[derive(Clone, Copy)]
+struct Paint {
+    is_coloured: bool,
+}
+
+impl Paint {
+    fn with(self, style: Style, text: &str) -> String {
+        if self.is_coloured && style != Style::new() { format!("{style}{text}{style:#}") } else { text.to_owned() }
+    }
+}
+
+fn style(class: Class, status: Status) -> Style {
+    let colour = |colour: AnsiColor| Style::new().fg_color(Some(colour.into()));
+    match (class, status) {
+        (_, Status::Failed | Status::Crashed) => colour(AnsiColor::Red).effects(Effects::BOLD),
+        (Class::Worst, _) => colour(AnsiColor::Red),
+        (Class::Best, _) => colour(AnsiColor::Green),
+        (Class::Missed | Class::Target, _) => Style::new().dimmed(),
+        (Class::AboveBase, _) => colour(AnsiColor::Cyan),
+        (Class::BelowBase, _) => colour(AnsiColor::Yellow),
+        (Class::Plain, Status::Missing) => Style::new().dimmed(),
+        (Class::Plain, _) => Style::new(),
+    }
+}
+
+fn row_label(row: &ClassicRow) -> String {
+    if row.is_base { format!("{} (base)", printable(&row.label)) } else { printable(&row.label) }
+}
+
+fn add_table(text: &mut String, table: &ClassicTable, paint: Paint) {
+    let label_width = table.rows.iter().map(|row| row_label(row).chars().count()).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..table.columns.len())
+        .map(|i| {
+            let cells = table.rows.iter().map(|row| row.cells[i].text().chars().count());
+            cells.chain([table.columns[i].chars().count()]).max().unwrap_or(0)
+        })
+        .collect();
+    let mut add = |line: String| writeln!(text, "{}", line.trim_end()).expect("writing to a string cannot fail");
+    add(format!("{}: {}", paint.with(Style::new().bold(), table.title), table.caption));
+    let mut header = " ".repeat(label_width);
+    for (column, width) in table.columns.iter().zip(&widths) {
+        write!(header, "{:GAP$}{:>width$}", "", printable(column)).expect("writing to a string cannot fail");
+    }
+    add(paint.with(Style::new().underline(), &header));
+    for row in &table.rows {
+        let mut line = format!("{:<label_width$}", row_label(row));
+        for (cell, width) in row.cells.iter().zip(&widths) {
+            // Padded before it is painted: escape sequences have no width.
+            let padded = format!("{:GAP$}{:>width$}", "", cell.text());
+            line.push_str(&paint.with(style(cell.class, cell.status), &padded));
+        }
+        add(line);
+    }
+}
+
+/// One line for the marks that the tables use.
+fn add_legend(text: &mut String, view: &View) {
+    let marks: Vec<String> = [Status::SlaMissed, Status::Suspect, Status::Missing, Status::Failed, Status::Crashed]
+        .into_iter()
+        .filter(|status| has_status(view, *status))
+        .map(|status| match status {
+            Status::SlaMissed => "* SLA missed (background rate < 95 %)".to_owned(),
+            Status::Suspect => "? machine disturbed".to_owned(),
+            Status::Missing => "- no result".to_owned(),
+            _ => format!("{}: see below", status.name()),
+        })
+        .collect();
+    if !marks.is_empty() {
+        writeln!(text, "\n{}", marks.join("   ")).expect("writing to a string cannot fail");
+    }
+}
+
+fn has_status(view: &View, status: Status) -> bool {
+    view.steps.iter().flat_map(|step| &step.outcomes).any(|outcome| outcome.status == status)
+}
+
+/// Why cells are not ok: consecutive steps of a cell with one reason share a line.
+fn add_reasons(text: &mut String, view: &View) {
+    let mut lines: Vec<(String, Vec<&str>, &str)> = Vec::new();
+    for (i, cell) in view.cells.iter().enumerate() {
+        for step in &view.steps {
+            let outcome = &step.outcomes[i];
+            let Some(reason) = outcome.reason.as_deref().filter(|_| outcome.status != Status::Ok) else { continue };
+            match lines.last_mut() {
+                Some((label, steps, last)) if *label == cell.label && *last == reason => steps.push(&step.name),
+                _ => lines.push((cell.label.clone(), vec![&step.name], reason)),
+            }
+        }
+    }
+    if !lines.is_empty() {
+        text.push('\n');
+    }
+    for (label, steps, reason) in lines {
+        add_wrapped(text, &format!("{} {}: ", printable(&label), steps.join(" ")), reason);
+    }
+}
+
+/// Wraps at 110 columns, with later lines indented by two.
+fn add_wrapped(text: &mut String, lead: &str, words: &str) {
+    let mut line = lead.trim_end().to_owned();
+    for word in printable(words).split_whitespace() {
+        if line.chars().count() + 1 + word.chars().count() > 110 {
+            writeln!(text, "{line}").expect("writing to a string cannot fail");
+            line = format!("  {word}");
+        } else {
+            line.push(' ');
+            line.push_str(word);
+        }
+    }
+    writeln!(text, "{line}").expect("writing to a string cannot fail");
+}
+
+/// Text from outside without control characters: an engine's message must not move the cursor.
+fn printable(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+}
