@@ -196,7 +196,7 @@ fn describe_step(step: &Step) -> String {
                 QueryKind::Range => "range queries",
                 QueryKind::Point => "queries of ten primary keys",
             };
-            let duration = format_duration_ns(*duration_ns).replace(".0s", "s");
+            let duration = format_duration_ns(*duration_ns).replace(".0s", "s").replace("m00s", "m").replace("h00m", "h");
             let end = match end {
                 StepEnd::Rows => format!("until the rows of {duration} are inserted"),
                 StepEnd::Time => format!("for {duration}"),

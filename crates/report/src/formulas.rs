@@ -251,3 +251,240 @@ impl Facts<'_> {
         ratio(wait_ns as f64, worker_ns as f64, "the step has no writers")
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::value::Value;
+    use hdrhistogram::serialization::{Serializer, V2DeflateSerializer};
+    use std::collections::BTreeMap;
+
+    fn encoded(values_ns: &[(u64, u64)]) -> EncodedHistogram {
+        use base64::Engine as _;
+        let mut histogram = Histogram::<u64>::new_with_bounds(1, 3_600_000_000_000, 3).unwrap();
+        for (value, count) in values_ns {
+            histogram.record_n(*value, *count).unwrap();
+        }
+        let mut bytes = Vec::new();
+        V2DeflateSerializer::new().serialize(&histogram, &mut bytes).unwrap();
+        EncodedHistogram(base64::engine::general_purpose::STANDARD.encode(bytes))
+    }
+
+    fn client(client: u32, kind: &str, ok: u64, rows: u64, from_s: f64, to_s: f64) -> ClientRecord {
+        let ns = |seconds: f64| (seconds * 1e9) as u64;
+        ClientRecord { client, kind: kind.to_owned(), ok, rows, from_ns: ns(from_s), to_ns: ns(to_s) }
+    }
+
+    fn readings(values: &[(&str, f64)]) -> BTreeMap<String, Reading> {
+        values.iter().map(|(name, value)| ((*name).to_owned(), Reading::Ok(*value))).collect()
+    }
+
+    /// Two clients, 20 s, queries over a background of 100 rows/s that one client falls short of.
+    fn read_write_step() -> StepDone {
+        let pacing = |achieved_per_s, seconds_under, backlog| Pacing { target_per_s: 4.0, achieved_per_s, seconds: 20, seconds_under, backlog };
+        let writer = |kind: &str, pacing| OperationRecord {
+            kind: kind.to_owned(),
+            attempts: 82,
+            ok: 80,
+            retried: 2,
+            rows: 4000,
+            wait_ns: 1_000_000_000,
+            worker_ns: 40_000_000_000,
+            service: encoded(&[(2_000_000, 80)]),
+            response: Some(encoded(&[(3_000_000, 80)])),
+            pacing: Some(pacing),
+            ..Default::default()
+        };
+        let query = OperationRecord {
+            kind: "query".to_owned(),
+            attempts: 60_000,
+            ok: 60_000,
+            rows: 600_000,
+            worker_ns: 40_000_000_000,
+            service: encoded(&[(100_000, 54_000), (200_000, 5_400), (5_000_000, 599), (400_000_000, 1)]),
+            ..Default::default()
+        };
+        StepDone {
+            step: "qr100".to_owned(),
+            primary: "query".to_owned(),
+            elapsed_ns: 20_500_000_000,
+            operations: vec![query, writer("insert", pacing(3.9, 1, 1)), writer("delete", pacing(3.6, 3, 4))],
+            clients: vec![
+                client(1, "query", 20_000, 200_000, 0.0, 20.0),
+                client(2, "query", 40_000, 400_000, 0.5, 20.5),
+                client(1, "insert", 40, 2000, 0.0, 20.0),
+                client(2, "insert", 40, 2000, 0.0, 25.0),
+                client(1, "delete", 40, 2000, 0.0, 20.0),
+                client(2, "delete", 40, 1500, 0.0, 20.0),
+            ],
+            host: readings(&[
+                ("seconds", 20.0),
+                ("cpus", 8.0),
+                ("cpu_user_s", 60.0),
+                ("cpu_system_s", 20.0),
+                ("cpu_steal_s", 1.6),
+                ("cpu_total_s", 160.0),
+                ("context_switches", 1_200_000.0),
+                ("disk_reads", 6000.0),
+                ("disk_read_bytes", 6000.0 * 4096.0),
+                ("disk_writes", 900.0),
+                ("disk_write_bytes", 20.0 * 1024.0 * 1024.0),
+                ("server_cpu_s", 30.0),
+                ("client_cpu_s", 6.0),
+                ("process_cpu_s", 36.0),
+                ("rss_max_bytes", 3.0 * 1_073_741_824.0),
+                ("data_dir_bytes", 1.5 * 1_073_741_824.0),
+                ("database_bytes", 1_073_741_824.0),
+                ("psi_cpu_some_s", 2.0),
+                ("psi_io_some_s", 5.0),
+                ("psi_memory_some_s", 0.0),
+            ]),
+            ..Default::default()
+        }
+    }
+
+    /// 100, 101, ... queries in the seconds 0 to 19 from one client and 1000 from the other, and half a second after them.
+    fn series() -> Vec<OperationSecond> {
+        let row = |second, client, ok| OperationSecond { second, client, kind: "query".to_owned(), ok, rows: ok * 10, ..Default::default() };
+        (0..20).map(|second| row(second, 1, 100 + u64::from(second))).chain((0..=20).map(|second| row(second, 2, 1000))).collect()
+    }
+
+    fn values(done: &StepDone, series: Result<&[OperationSecond], &str>) -> BTreeMap<&'static str, Value> {
+        measure(&Facts { done, series }).into_iter().map(|measure| (measure.metric.name, measure.value)).collect()
+    }
+
+    #[test]
+    fn every_metric_of_a_read_write_step_by_hand() {
+        let (done, series) = (read_write_step(), series());
+        let values = values(&done, Ok(&series));
+        let expected = [
+            ("ips", 2000.0 / 20.0 + 2000.0 / 25.0),
+            ("qps", 3000.0),
+            ("dps", 175.0),
+            ("rps", 300.0),
+            ("rmbps", 300.0 * 4096.0 / 1_048_576.0),
+            ("wps", 45.0),
+            ("wmbps", 1.0),
+            ("rpq", 0.1),
+            ("rkbpq", 0.4),
+            ("wpi", 0.25),
+            ("wkbpi", 1024.0 / 180.0),
+            ("csps", 60_000.0),
+            ("cpups", 50.0),
+            ("cspq", 20.0),
+            ("cpupq", 4.0 * 1e6 / 3000.0),
+            ("dbgb1", 1.0),
+            ("dbgb2", 1.5),
+            ("rss", 3.0),
+            // Twenty rates from 1119 down to 1100: the 10th and the 20th.
+            ("p50_rate", 1110.0),
+            ("p99_rate", 1100.0),
+            ("server_cpu_us_per_op", 500.0),
+            ("client_cpu_us_per_op", 100.0),
+            ("process_cpu_us_per_op", 600.0),
+            // The worst writer.
+            ("rate_share", 0.9),
+            ("seconds_under_rate", 0.15),
+            ("backlog", 5.0),
+            ("wait_share", 0.025),
+            ("steal_share", 0.01),
+            ("psi_cpu_share", 0.1),
+            ("psi_io_share", 0.25),
+            ("psi_memory_share", 0.0),
+        ];
+        for (name, number) in expected {
+            let value = values[name].value.unwrap_or_else(|| panic!("{name}: {:?}", values[name].unavailable));
+            assert!((value - number).abs() <= number.abs() * 1e-9, "{name}: {value}, not {number}");
+        }
+        // Histograms keep three digits.
+        let quantiles = [
+            ("p50_service_us", 100.0),
+            ("p90_service_us", 100.0),
+            ("p99_service_us", 200.0),
+            ("p999_service_us", 5000.0),
+            ("max_service_us", 400_000.0),
+            ("maxop", 0.4),
+        ];
+        for (name, number) in quantiles {
+            let value = values[name].value.unwrap();
+            assert!((value - number).abs() <= number * 1e-3, "{name}: {value}, not {number}");
+        }
+        let without: Vec<_> = values.iter().filter(|(_, value)| value.value.is_none()).map(|(name, _)| *name).collect();
+        assert_eq!(without.len() + expected.len() + quantiles.len(), CATALOGUE.len(), "{without:?}");
+        for name in without {
+            assert_eq!(values[name].unavailable.as_deref(), Some("closed loop: no response time"), "{name}");
+        }
+    }
+
+    #[test]
+    fn load_steps_count_rows_and_index_creation_counts_each_once() {
+        let insert = OperationRecord { kind: "insert".to_owned(), ok: 20, rows: 2000, service: encoded(&[(1_000_000, 20)]), ..Default::default() };
+        let load = StepDone {
+            primary: "insert".to_owned(),
+            elapsed_ns: 4_000_000_000,
+            operations: vec![insert.clone()],
+            clients: vec![client(1, "insert", 10, 1000, 0.0, 4.0), client(2, "insert", 10, 1000, 1.0, 3.0)],
+            host: readings(&[("seconds", 4.0), ("cpus", 2.0), ("cpu_user_s", 3.0), ("cpu_system_s", 1.0), ("server_cpu_s", 0.5)]),
+            ..Default::default()
+        };
+        let loaded = values(&load, Ok(&[]));
+        assert_eq!(loaded["ips"].value, Some(750.0));
+        assert_eq!((loaded["qps"].value, loaded["dps"].value), (Some(0.0), Some(0.0)));
+        assert_eq!(loaded["cpupq"].value, Some(1e6 / 750.0));
+        assert_eq!(loaded["server_cpu_us_per_op"].value, Some(250.0));
+        assert_eq!(loaded["p50_rate"].unavailable.as_deref(), Some("4 whole seconds are too few: it takes 10"));
+        assert_eq!(loaded["rate_share"].unavailable.as_deref(), Some("closed loop: there is no rate to keep"));
+
+        let index = OperationRecord { kind: "index".to_owned(), ok: 2, rows: 90_000, service: encoded(&[(900_000_000, 2)]), ..Default::default() };
+        let indexed = StepDone {
+            primary: "index".to_owned(),
+            operations: vec![insert, index],
+            clients: vec![
+                client(1, "insert", 1, 100, 0.0, 0.1),
+                client(1, "index", 1, 45_000, 0.1, 2.1),
+                client(2, "index", 1, 45_000, 0.6, 3.1),
+            ],
+            ..load
+        };
+        let indexed = values(&indexed, Ok(&[]));
+        // From the first start to the last end: 3 s.
+        assert!((indexed["ips"].value.unwrap() - 30_000.0).abs() < 1e-6);
+        assert!((indexed["maxop"].value.unwrap() - 0.9).abs() < 1e-3);
+        assert!(indexed["p50_rate"].unavailable.as_deref().unwrap().contains("no per-second rate"));
+    }
+
+    #[test]
+    fn a_stalled_second_counts_as_zero() {
+        let (done, series) = (read_write_step(), series());
+        let stalled: Vec<OperationSecond> = series.into_iter().filter(|row| row.second != 7).collect();
+        assert_eq!(values(&done, Ok(&stalled))["p99_rate"].value, Some(0.0));
+    }
+
+    #[test]
+    fn a_step_without_any_operation_has_reasons_everywhere() {
+        let empty = StepDone { primary: "query".to_owned(), ..Default::default() };
+        for (name, value) in values(&empty, Err("no series")) {
+            assert!(value.value.is_some() != value.unavailable.is_some(), "{name}");
+            assert!(value.value.is_none_or(|value| value == 0.0), "{name}: {value:?}");
+        }
+    }
+
+    #[test]
+    fn every_metric_of_the_catalogue_has_its_formula() {
+        let done = read_write_step();
+        for (name, value) in values(&done, Ok(&[])) {
+            assert!(!value.unavailable.unwrap_or_default().contains("does not compute"), "{name}");
+        }
+    }
+
+    #[test]
+    fn reasons_travel_through_what_is_computed_from_them() {
+        let mut done = read_write_step();
+        done.host.insert("context_switches".to_owned(), Reading::Unavailable("no /proc/stat".to_owned()));
+        let values = values(&done, Err("it has no 1-s series"));
+        for name in ["csps", "cspq"] {
+            assert_eq!(values[name].unavailable.as_deref(), Some("no /proc/stat"));
+        }
+        assert_eq!(values["p50_rate"].unavailable.as_deref(), Some("it has no 1-s series"));
+    }
+}

@@ -71,7 +71,8 @@ fn add_legend(text: &mut String, view: &View) {
     );
     for status in [Status::SlaMissed, Status::Suspect, Status::Failed, Status::Crashed, Status::Missing] {
         if view.steps.iter().flat_map(|step| &step.outcomes).any(|outcome| outcome.status == status) {
-            line(text, &format!("`{}` {}.  ", status.mark(), escape(status.meaning())));
+            let mark = if status.mark().is_empty() { status.in_place() } else { status.mark() };
+            line(text, &format!("`{mark}` {}.  ", escape(status.meaning())));
         }
     }
 }

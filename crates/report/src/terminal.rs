@@ -5,9 +5,9 @@ use std::fmt::Write as _;
 use anstyle::{AnsiColor, Effects, Style};
 
 use crate::classic::Class;
-use crate::view::{ClassicRow, ClassicTable, Status, View};
+use crate::view::{ClassicCell, ClassicRow, ClassicTable, Status, View};
 
-/// Spaces between columns.
+/// Spaces between columns; the last of them holds the mark of the cell before it, so that digits stay aligned.
 const GAP: usize = 2;
 
 /// A header line, the three tables, a legend of the marks they use, reasons and notes. Escape sequences only with `is_coloured`.
@@ -15,8 +15,7 @@ pub fn to_terminal(view: &View, is_coloured: bool) -> String {
     let paint = Paint { is_coloured };
     let mut text = String::new();
     for campaign in &view.campaigns {
-        let state = if campaign.state == "complete" { String::new() } else { format!("  [{}]", campaign.state) };
-        let line = format!("{}  plan {}  seed {}{state}", campaign.id, campaign.plan, campaign.seed);
+        let line = format!("{}  plan {}  seed {}  {}", campaign.id, campaign.plan, campaign.seed, campaign.state);
         text.push_str(&paint.with(Style::new().bold(), &line));
         text.push('\n');
         if !campaign.description.is_empty() {
@@ -74,7 +73,7 @@ fn add_table(text: &mut String, table: &ClassicTable, paint: Paint) {
     let label_width = table.rows.iter().map(|row| row_label(row).chars().count()).max().unwrap_or(0);
     let widths: Vec<usize> = (0..table.columns.len())
         .map(|i| {
-            let cells = table.rows.iter().map(|row| row.cells[i].text().chars().count());
+            let cells = table.rows.iter().map(|row| split_mark(&row.cells[i]).0.chars().count());
             cells.chain([table.columns[i].chars().count()]).max().unwrap_or(0)
         })
         .collect();
@@ -84,37 +83,43 @@ fn add_table(text: &mut String, table: &ClassicTable, paint: Paint) {
     for (column, width) in table.columns.iter().zip(&widths) {
         write!(header, "{:GAP$}{:>width$}", "", printable(column)).expect("writing to a string cannot fail");
     }
-    add(paint.with(Style::new().underline(), &header));
+    add(paint.with(Style::new().bold(), &header));
     for row in &table.rows {
-        let mut line = format!("{:<label_width$}", row_label(row));
+        let mut line = format!("{:<label_width$} ", row_label(row));
         for (cell, width) in row.cells.iter().zip(&widths) {
+            let (text, mark) = split_mark(cell);
             // Padded before it is painted: escape sequences have no width.
-            let padded = format!("{:GAP$}{:>width$}", "", cell.text());
-            line.push_str(&paint.with(style(cell.class, cell.status), &padded));
+            let padding = GAP - 1 + width - text.chars().count();
+            write!(line, "{:padding$}{}{}", "", paint.with(style(cell.class, cell.status), &text), if mark.is_empty() { " " } else { mark })
+                .expect("writing to a string cannot fail");
         }
         add(line);
     }
 }
 
-/// One line for the marks that the tables use.
-fn add_legend(text: &mut String, view: &View) {
-    let marks: Vec<String> = [Status::SlaMissed, Status::Suspect, Status::Missing, Status::Failed, Status::Crashed]
-        .into_iter()
-        .filter(|status| has_status(view, *status))
-        .map(|status| match status {
-            Status::SlaMissed => "* SLA missed (background rate < 95 %)".to_owned(),
-            Status::Suspect => "? machine disturbed".to_owned(),
-            Status::Missing => "- no result".to_owned(),
-            _ => format!("{}: see below", status.name()),
-        })
-        .collect();
-    if !marks.is_empty() {
-        writeln!(text, "\n{}", marks.join("   ")).expect("writing to a string cannot fail");
+/// What stands in the column, and the mark that stands behind it.
+fn split_mark(cell: &ClassicCell) -> (String, &'static str) {
+    match &cell.number {
+        Some(number) => (number.clone(), cell.status.mark()),
+        None => (cell.text(), ""),
     }
 }
 
-fn has_status(view: &View, status: Status) -> bool {
-    view.steps.iter().flat_map(|step| &step.outcomes).any(|outcome| outcome.status == status)
+/// One line for the marks that the tables use.
+fn add_legend(text: &mut String, view: &View) {
+    let has = |status: Status| view.steps.iter().flat_map(|step| &step.outcomes).any(|outcome| outcome.status == status);
+    let marks: Vec<&str> = [
+        (has(Status::SlaMissed), "* SLA missed (background rate < 95 %)"),
+        (has(Status::Suspect), "? machine disturbed"),
+        (has(Status::Failed) || has(Status::Crashed), "! failed or crashed: see below"),
+        (has(Status::Missing), "- no result"),
+    ]
+    .into_iter()
+    .filter_map(|(is_used, mark)| is_used.then_some(mark))
+    .collect();
+    if !marks.is_empty() {
+        writeln!(text, "\n{}", marks.join("   ")).expect("writing to a string cannot fail");
+    }
 }
 
 /// Why cells are not ok: consecutive steps of a cell with one reason share a line.

@@ -119,15 +119,21 @@ impl Status {
         }
     }
 
-    /// What a table puts behind a value, or in its place when there is none.
+    /// What a table puts behind a number. With several blocks there can be a number although one of them failed.
     pub fn mark(self) -> &'static str {
         match self {
-            Self::Ok => "",
+            Self::Ok | Self::Missing => "",
             Self::SlaMissed => "*",
             Self::Suspect => "?",
-            Self::Failed => "failed",
-            Self::Crashed => "crashed",
-            Self::Missing => "-",
+            Self::Failed | Self::Crashed => "!",
+        }
+    }
+
+    /// What a table puts in place of a number.
+    pub fn in_place(self) -> &'static str {
+        match self {
+            Self::Failed | Self::Crashed => self.name(),
+            _ => "-",
         }
     }
 
@@ -242,13 +248,9 @@ pub struct ClassicCell {
 }
 
 impl ClassicCell {
-    /// The number with its status mark, or the mark alone.
+    /// The number with its status mark, or what stands in its place.
     pub fn text(&self) -> String {
-        match &self.number {
-            Some(number) => format!("{number}{}", self.status.mark()),
-            None if self.status.is_finished() => "-".to_owned(),
-            None => self.status.mark().to_owned(),
-        }
+        self.number.as_ref().map_or_else(|| self.status.in_place().to_owned(), |number| format!("{number}{}", self.status.mark()))
     }
 }
 

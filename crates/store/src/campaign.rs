@@ -104,7 +104,7 @@ impl CampaignDir {
         self.path.join(TRIALS_FOLDER).join(folder_name(trial, cell_label, attempt))
     }
 
-    /// Reads everything but series and environment files' checksums; see [`crate::check_seal`] for those.
+    /// Reads header, trials and state. Series are read when they are asked for; whether sealed files are as they were, [`crate::check_seal`] tells.
     pub fn load(&self) -> Result<CampaignRecord, StoreError> {
         // Asked first: a campaign that ends while its trials are read is then complete, or still called running, never broken.
         let is_running = self.is_running();

@@ -2,7 +2,7 @@
 
 mod common;
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, Read};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::process::Stdio;
@@ -16,7 +16,7 @@ fn hold(store: &Path) {
     let _lock = campaign.lock().unwrap();
     let mut writer = EventWriter::create(campaign.trial_dir(1, "cell", 1).join("events.jsonl")).unwrap();
     writer.append(&trial_start(1, 1)).unwrap();
-    writeln!(std::io::stderr(), "holding").unwrap();
+    eprintln!("holding");
     std::io::stdin().read_to_end(&mut Vec::new()).unwrap();
 }
 

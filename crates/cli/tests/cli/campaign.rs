@@ -1,0 +1,110 @@
+//! A campaign from the command line to its outputs.
+
+use crate::support::{Place, text};
+use serde_json::Value;
+
+fn checksums(place: &Place) -> Vec<String> {
+    let mut checksums: Vec<String> = Vec::new();
+    for file in place.event_files() {
+        for line in std::fs::read_to_string(file).unwrap().lines() {
+            let event: Value = serde_json::from_str(line).unwrap();
+            let tables = event["tables"].as_array().cloned().unwrap_or_default();
+            checksums.extend(tables.iter().filter_map(|table| table["checksum"].as_str().map(str::to_owned)));
+        }
+    }
+    checksums
+}
+
+fn decoded_count(histogram: &Value) -> u64 {
+    histogram.as_str().map_or(0, plimsoll_testkit::histogram_count)
+}
+
+#[test]
+fn a_run_ends_with_tables_a_page_and_numbers_that_add_up() {
+    let place = Place::new();
+    let output = place.run(&["run", "small.toml", "--seed", "7"]);
+    let (stdout, stderr) = (text(&output.stdout), text(&output.stderr));
+    assert_eq!(output.status.code(), Some(0), "{stderr}");
+    for wanted in ["sqlite.wal_full", "sqlite.wal_off", "l.i0", "qr100", "index.html"] {
+        assert!(stdout.contains(wanted), "{wanted} is not in\n{stdout}");
+    }
+    assert!(!stdout.contains('\x1b') && !stderr.contains('\x1b'), "no colours into a pipe");
+    assert!(stderr.contains("l.i1") && stderr.contains("inserts/s"), "{stderr}");
+    let page = place.campaign().join("report/index.html");
+    assert!(std::fs::metadata(&page).unwrap().len() > 10_000);
+
+    // Every try is in exactly one histogram, in every step of every trial.
+    let mut steps = 0;
+    for file in place.event_files() {
+        for line in std::fs::read_to_string(file).unwrap().lines().filter(|line| line.contains("\"event\":\"step_done\"")) {
+            let event: Value = serde_json::from_str(line).unwrap();
+            for operation in event["operations"].as_array().unwrap() {
+                let count = |name: &str| operation[name].as_u64().unwrap();
+                assert_eq!(count("attempts"), count("ok") + count("retried") + count("failed"));
+                assert_eq!(decoded_count(&operation["service"]) + decoded_count(&operation["unsuccessful"]), count("attempts"));
+            }
+            steps += 1;
+        }
+    }
+    assert_eq!(steps, 10);
+
+    let shown = place.run(&["show", "--json"]);
+    let shown: Value = serde_json::from_slice(&shown.stdout).unwrap();
+    assert_eq!(shown["campaign"]["seed"], 7);
+    assert_eq!(shown["campaign"]["base"], "sqlite.wal_full");
+    assert_eq!(shown["cells"].as_array().unwrap().len(), 2);
+    let results = shown["results"].as_array().unwrap();
+    assert_eq!(results.len(), 10);
+    for result in results {
+        assert_eq!(result["attempt"], 1);
+        assert!(result["metrics"]["ips"]["value"].as_f64().unwrap() > 0.0, "{result}");
+    }
+    assert!(
+        place.path("data").read_dir().unwrap().all(|entry| entry.unwrap().file_name() == ".plimsoll-data"),
+        "data directories are removed"
+    );
+}
+
+#[test]
+fn the_same_seed_gives_the_same_schedule_and_data_and_another_seed_does_not() {
+    let [first, again, other] = [5u64, 5, 6].map(|seed| {
+        let place = Place::new();
+        let output = place.run(&["run", "small.toml", "--seed", &seed.to_string()]);
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+        let header: Value = serde_json::from_slice(&std::fs::read(place.campaign().join("campaign.json")).unwrap()).unwrap();
+        (header["schedule"].clone(), checksums(&place))
+    });
+    assert_eq!(first, again);
+    assert_eq!(first.1.len(), 2, "one table in each of two trials");
+    assert_eq!(first.1[0], first.1[1], "every cell gets the same rows");
+    assert_ne!(first.1, other.1);
+}
+
+#[test]
+fn every_format_comes_from_the_same_campaign() {
+    let place = Place::new();
+    assert_eq!(place.run(&["run", "small.toml"]).status.code(), Some(0));
+    for (format, wanted) in [("md", "| "), ("csv", "cell,step"), ("tsv", "cell\tstep"), ("json", "{")] {
+        let output = place.run(&["report", "--format", format]);
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+        assert!(text(&output.stdout).contains(wanted), "{format}");
+    }
+    let output = place.run(&["report", "--out", "elsewhere/page.html"]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    assert!(place.path("elsewhere/page.html").exists());
+    let output = place.run(&["show", "--base", "sqlite.wal_off", "--builds", "sqlite.wal_off"]);
+    assert!(!text(&output.stdout).contains("wal_full"), "{}", text(&output.stdout));
+}
+
+#[test]
+fn the_null_engine_shows_the_clients_ceiling() {
+    let place = Place::new();
+    let plan = "name = \"ceiling\"\nworkload = \"insert-benchmark\"\nbuilds = [\"null\"]\nconfigs = [\"none\"]\nverify = \"counters\"\nwait = \"0s\"\n[sizes]\nrows = \"100K\"\nwrite_rows = \"10K\"\nduration = \"1s\"\nclients = 4\n";
+    std::fs::write(place.path("ceiling.toml"), plan).unwrap();
+    let output = place.run(&["run", "ceiling.toml"]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let shown: Value = serde_json::from_slice(&place.run(&["show", "--json"]).stdout).unwrap();
+    let qr1000 = shown["results"].as_array().unwrap().iter().find(|result| result["step"] == "qr1000").unwrap();
+    let share = qr1000["metrics"]["rate_share"]["value"].as_f64().unwrap();
+    assert!(share > 0.95, "{share}");
+}

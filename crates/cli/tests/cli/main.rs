@@ -1,0 +1,6 @@
+//! The program as its users run it: the real binary, real files, real signals.
+
+mod bad_input;
+mod campaign;
+mod resume;
+mod support;

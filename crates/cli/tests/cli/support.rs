@@ -1,0 +1,120 @@
+//! Runs the real binary in a folder of its own.
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use tempfile::TempDir;
+
+/// Nothing in these tests may take longer.
+pub const DEADLINE: Duration = Duration::from_secs(120);
+
+/// Five steps in about three seconds.
+pub const SMALL_PLAN: &str = r#"
+name = "small"
+workload = "insert-benchmark"
+builds = ["sqlite"]
+configs = ["wal_full", "wal_off"]
+base = "sqlite.wal_full"
+verify = "full"
+wait = "100ms"
+comparable = false
+steps = ["l.i0", "l.x", "l.i1", "l.i2", "qr100"]
+[sizes]
+rows = "20K"
+write_rows = "2K"
+duration = "1s"
+"#;
+
+/// A folder with a plan, a store and a data folder.
+pub struct Place {
+    pub dir: TempDir,
+}
+
+impl Place {
+    pub fn new() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("small.toml"), SMALL_PLAN).unwrap();
+        Self { dir }
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
+    pub fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_plimsoll"));
+        command.current_dir(self.dir.path()).args(["--data", "data"]).args(arguments).stdin(Stdio::null());
+        command
+    }
+
+    pub fn run(&self, arguments: &[&str]) -> Output {
+        self.command(arguments).output().unwrap()
+    }
+
+    pub fn spawn(&self, arguments: &[&str]) -> Child {
+        self.command(arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+    }
+
+    /// The only campaign's folder.
+    pub fn campaign(&self) -> PathBuf {
+        let mut campaigns: Vec<_> = std::fs::read_dir(self.path("plimsoll-runs")).unwrap().map(|entry| entry.unwrap().path()).collect();
+        assert_eq!(campaigns.len(), 1, "{campaigns:?}");
+        campaigns.remove(0)
+    }
+
+    /// All event files, in the order of their trials and attempts.
+    pub fn event_files(&self) -> Vec<PathBuf> {
+        let Ok(trials) = std::fs::read_dir(self.campaign().join("trials")) else { return Vec::new() };
+        let mut files: Vec<_> = trials.map(|entry| entry.unwrap().path().join("events.jsonl")).filter(|path| path.exists()).collect();
+        files.sort();
+        files
+    }
+
+    /// `(trial folder, step)` of every `step_done` that is on disk in full.
+    pub fn steps_done(&self) -> Vec<(String, String)> {
+        let mut steps = Vec::new();
+        for file in self.event_files() {
+            let folder = file.parent().unwrap().file_name().unwrap().to_string_lossy().into_owned();
+            let text = std::fs::read_to_string(&file).unwrap();
+            for line in text.split_inclusive('\n').filter(|line| line.ends_with('\n') && line.contains(r#""event":"step_done""#)) {
+                let event: serde_json::Value = serde_json::from_str(line).unwrap();
+                steps.push((folder.clone(), event["step"].as_str().unwrap().to_owned()));
+            }
+        }
+        steps
+    }
+}
+
+pub fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// Waits for a child with a deadline.
+pub fn wait(mut child: Child) -> Output {
+    let deadline = Instant::now() + DEADLINE;
+    while child.try_wait().unwrap().is_none() {
+        if Instant::now() > deadline {
+            child.kill().unwrap();
+            panic!("still running after {DEADLINE:?}");
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    child.wait_with_output().unwrap()
+}
+
+/// Waits until something is true.
+pub fn wait_until(what: &str, mut is_true: impl FnMut() -> bool) {
+    let deadline = Instant::now() + DEADLINE;
+    while !is_true() {
+        assert!(Instant::now() < deadline, "still not after {DEADLINE:?}: {what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// Pids of the processes whose working directory is this folder: the program and the trials it started.
+pub fn processes_in(dir: &Path) -> Vec<u32> {
+    let dir = dir.canonicalize().unwrap();
+    let pids = std::fs::read_dir("/proc").unwrap().filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<u32>().ok());
+    pids.filter(|pid| std::fs::read_link(format!("/proc/{pid}/cwd")).is_ok_and(|cwd| cwd == dir)).collect()
+}

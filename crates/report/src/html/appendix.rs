@@ -1,0 +1,105 @@
+//! The end of the page: what differed besides the build, the plan, the method, the glossary, licences.
+
+use maud::{Markup, html};
+use plimsoll_core::metric::{CATALOGUE, Direction};
+
+use super::page::UPLOT_LICENSE;
+use super::tables::{cell_name, scrolling};
+use crate::view::{Differences, View};
+
+pub(super) fn sections(view: &View) -> Markup {
+    html! {
+        section {
+            h2 id="environment" { a.anchor href="#environment" { "Environment" } }
+            (differences(view, &view.environment, "fact", "The cells ran in the same environment.", "No environment was recorded."))
+        }
+        section {
+            h2 id="settings" { a.anchor href="#settings" { "Effective settings" } }
+            p.caption { "As the engines state them after their start." }
+            (differences(view, &view.settings, "setting", "The engines ran with the same settings.", "No settings were recorded."))
+        }
+        section {
+            h2 id="plan" { a.anchor href="#plan" { "Plan" } }
+            @for campaign in &view.campaigns {
+                details { summary { "Plan " (campaign.plan) " of " code { (campaign.id) } } pre { (campaign.plan_text) } }
+            }
+        }
+        (methods())
+    }
+}
+
+fn differences(view: &View, differences: &Differences, what: &str, none_differ: &str, nothing: &str) -> Markup {
+    html! {
+        @if differences.differing.is_empty() && differences.equal.is_empty() {
+            p { (nothing) }
+        } @else if differences.differing.is_empty() {
+            p { (none_differ) }
+        } @else {
+            (scrolling(html! {
+                table.text {
+                    thead { tr { th { (what) } @for (i, cell) in view.cells.iter().enumerate() { th { (cell_name(i, cell)) } } } }
+                    tbody {
+                        @for (name, values) in &differences.differing {
+                            tr { th { (name) } @for value in values { td { @match value { Some(value) => (value), None => span.none { "–" } } } } }
+                        }
+                    }
+                }
+            }))
+        }
+        @if !differences.equal.is_empty() {
+            details {
+                summary { (differences.equal.len()) " that are equal in all cells" }
+                (scrolling(html! {
+                    table.text { tbody { @for (name, value) in &differences.equal { tr { th { (name) } td { (value) } } } } }
+                }))
+            }
+        }
+    }
+}
+
+fn methods() -> Markup {
+    html! {
+        section {
+            h2 id="methods" { a.anchor href="#methods" { "Methods and glossary" } }
+            dl {
+                dt { "Rates" }
+                dd { "The sum over clients of what each did, divided by the time that client was active. Connecting, and clients that start later, are not in it." }
+                dt { "Service, response, lag" }
+                dd {
+                    "An operation is due by its schedule, sent, and done. Service is done − sent, lag is sent − due, response is done − due. Background writers never skip a due "
+                    "instant: what is late queues, and its response time shows it. A closed loop sends the next operation when the last one is done, so it has no due instants: "
+                    "when the engine stalls, it just sends less, and its percentiles look better than what independent callers would have seen."
+                }
+                dt { "SLA" }
+                dd { "A read-write step passes when its background writers reach 95 % of their rate over the step." }
+                dt { "Colours of the classic tables" }
+                dd {
+                    "Per column: the worst quarter of the span between the smallest value and the largest that met its SLA is red, the best quarter green; no red when the smallest "
+                    "reaches 80 % of the largest. Relative values: above 1.05 blue, below 0.95 yellow."
+                }
+                dt { "Verdicts" }
+                dd { "One run per cell cannot tell a regression from noise. It says where to look; interleaved repetitions decide." }
+                dt { "p50_rate, p99_rate" }
+                dd { "Percentiles of the rates of whole seconds, sorted from fast to slow. They are rates, not latencies." }
+            }
+            details {
+                summary { "Every metric" }
+                (scrolling(html! {
+                    table.text {
+                        thead { tr { th { "metric" } th { "unit" } th { "better" } th { "meaning" } th { "formula" } th { "source" } } }
+                        tbody {
+                            @for metric in CATALOGUE {
+                                tr {
+                                    th { (metric.name) } td { (metric.unit) }
+                                    td { (match metric.direction { Direction::Higher => "higher", Direction::Lower => "lower", Direction::Neutral => "" }) }
+                                    td { (metric.meaning) } td { (metric.formula) } td { (metric.source) }
+                                }
+                            }
+                        }
+                    }
+                }))
+            }
+            details { summary { "Licence of uPlot, which draws the per-second charts" } pre { (UPLOT_LICENSE) } }
+        }
+    }
+}

@@ -1,0 +1,217 @@
+//! Figures as inline SVG: they need no script and print well.
+
+use maud::{Markup, html};
+
+use super::numbers::{compact, decimal, time_ns};
+use crate::view::{Clock, LatencyTable, Status, StepView, View};
+
+const WIDTH: f64 = 620.0;
+
+/// The pattern that marks what missed its SLA, for every figure of the page.
+pub(super) fn patterns() -> Markup {
+    html! {
+        svg.patterns width="0" height="0" aria-hidden="true" {
+            defs {
+                pattern id="hatch" width="7" height="7" patternUnits="userSpaceOnUse" patternTransform="rotate(45)" {
+                    rect width="3" height="7" class="hatch" {}
+                }
+            }
+        }
+    }
+}
+
+/// A label that fits its column; the whole of it on hover.
+fn short(label: &str, most: usize) -> String {
+    if label.chars().count() <= most { label.to_owned() } else { format!("{}…", label.chars().take(most - 1).collect::<String>()) }
+}
+
+/// Throughput bars of a step; in read-write steps also the background rate with its target.
+pub(super) fn bars(view: &View, step: &StepView) -> Markup {
+    html! {
+        (bar_panel(view, step, step.rate.name, step.rate.unit))
+        @if step.rate.name == "qps" && step.outcomes.iter().any(|outcome| outcome.target_per_s.is_some()) {
+            (bar_panel(view, step, "ips", "rows/s inserted in the background"))
+        }
+    }
+}
+
+fn bar_panel(view: &View, step: &StepView, metric: &str, unit: &str) -> Markup {
+    const ROW: f64 = 24.0;
+    const LABEL: f64 = 168.0;
+    const VALUE: f64 = 128.0;
+    let is_background = metric == "ips" && step.rate.name == "qps";
+    let targets = step.outcomes.iter().filter_map(|outcome| outcome.target_per_s.filter(|_| is_background));
+    let values = step.outcomes.iter().filter_map(|outcome| outcome.number(metric));
+    let most = values.chain(targets).fold(0.0, f64::max).max(f64::MIN_POSITIVE);
+    let length = |value: f64| (value / most * (WIDTH - LABEL - VALUE)).max(1.0);
+    let height = ROW * view.cells.len() as f64 + 4.0;
+    html! {
+        figure {
+            figcaption { (unit) @if is_background { " (the line is the target)" } }
+            svg viewBox={ "0 0 " (WIDTH) " " (height) } role="img" aria-label={ (step.name) " " (unit) } {
+                @for (i, (cell, outcome)) in view.cells.iter().zip(&step.outcomes).enumerate() {
+                    @let y = ROW * i as f64 + 4.0;
+                    text x=(LABEL - 8.0) y=(y + 13.0) text-anchor="end" { title { (cell.label) } (short(&cell.label, 24)) }
+                    @match outcome.number(metric) {
+                        Some(value) => {
+                            @let is_missed = outcome.status == Status::SlaMissed;
+                            rect x=(LABEL) y=(y) width=(format!("{:.1}", length(value))) height=(ROW - 7.0) class={ "fill k" (i % 8) } {
+                                title { (cell.label) ": " (decimal(value, 1)) " " (unit) }
+                            }
+                            @if is_missed {
+                                rect x=(LABEL) y=(y) width=(format!("{:.1}", length(value))) height=(ROW - 7.0) fill="url(#hatch)" {}
+                            }
+                            @let end = outcome.target_per_s.filter(|_| is_background).map_or(0.0, length).max(length(value));
+                            text x=(format!("{:.1}", LABEL + end + 6.0)) y=(y + 13.0) {
+                                (decimal(value, 0)) @if is_missed { " SLA missed" } @if outcome.status == Status::Suspect { " suspect" }
+                            }
+                        }
+                        None => { text.quiet x=(LABEL) y=(y + 13.0) { (outcome.status.name().replace('_', " ")) } }
+                    }
+                    @if let Some(target) = outcome.target_per_s.filter(|_| is_background) {
+                        @let x = format!("{:.1}", LABEL + length(target));
+                        line.mark x1=(x) x2=(x) y1=(y - 2.0) y2=(y + ROW - 5.0) {}
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Percentile curves of one kind of operation: service drawn through, response dashed.
+pub(super) fn curves(view: &View, table: &LatencyTable) -> Markup {
+    const HEIGHT: f64 = 250.0;
+    const LEFT: f64 = 58.0;
+    const RIGHT: f64 = 14.0;
+    const TOP: f64 = 8.0;
+    const BOTTOM: f64 = 26.0;
+    let points = || table.rows.iter().flat_map(|row| &row.curve);
+    let nines = points().map(|point| point.nines).fold(1.0, f64::max);
+    let low = (points().map(|point| point.value_ns).min().unwrap_or(1) as f64 * 0.8).log10();
+    let high = (points().map(|point| point.value_ns).max().unwrap_or(10) as f64 * 1.25).log10();
+    let x = |at: f64| LEFT + at / nines * (WIDTH - LEFT - RIGHT);
+    let y = |ns: f64| TOP + (high - ns.log10()) / (high - low) * (HEIGHT - TOP - BOTTOM);
+    let path = |row: &crate::view::LatencyRow| {
+        let points = row.curve.iter().map(|point| format!("{:.1},{:.1}", x(point.nines), y(point.value_ns as f64)));
+        points.collect::<Vec<_>>().join(" ")
+    };
+    let percents = [(0.301, "50 %"), (1.0, "90 %"), (2.0, "99 %"), (3.0, "99.9 %"), (4.0, "99.99 %"), (5.0, "99.999 %"), (6.0, "99.9999 %")];
+    html! {
+        figure {
+            figcaption {
+                (table.kind) " percentiles: "
+                span.line {} " service time"
+                @if table.is_open_loop { ", " span.line.dashed {} " response time from the planned instant" } @else { " (closed loop: no response time)" }
+            }
+            svg viewBox={ "0 0 " (WIDTH) " " (HEIGHT) } role="img" aria-label={ (table.kind) " percentiles" } {
+                @for ns in time_ticks(low, high) {
+                    @let at = format!("{:.1}", y(ns));
+                    line.grid x1=(LEFT) x2=(WIDTH - RIGHT) y1=(at) y2=(at) {}
+                    text x=(LEFT - 6.0) y=(format!("{:.1}", y(ns) + 4.0)) text-anchor="end" { (time_tick(ns)) }
+                }
+                // With many nines the median comes too near to the 90th percentile.
+                @for (at, name) in percents.iter().filter(|(at, _)| *at <= nines && (*at >= 1.0 || nines < 5.5)) {
+                    @let at = format!("{:.1}", x(*at));
+                    line.grid x1=(at) x2=(at) y1=(TOP) y2=(HEIGHT - BOTTOM) {}
+                    text x=(at) y=(HEIGHT - 8.0) text-anchor="middle" { (name) }
+                }
+                @for row in table.rows.iter().filter(|row| !row.curve.is_empty()) {
+                    polyline class={ "curve k" (row.cell % 8) @if row.clock == Clock::Response { " dashed" } } points=(path(row)) {
+                        title { (view.cells[row.cell].label) " " (row.clock.name()) }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Powers of ten between the two logarithms; where there are few, also their doubles and fives.
+fn time_ticks(low: f64, high: f64) -> Vec<f64> {
+    let steps: &[f64] = if high - low > 2.5 { &[1.0] } else { &[1.0, 2.0, 5.0] };
+    let decades = (low.floor() as i32)..=(high.ceil() as i32);
+    let ticks = decades.flat_map(|decade| steps.iter().map(move |step| step * 10f64.powi(decade)));
+    ticks.filter(|ns| (low..=high).contains(&ns.log10())).collect()
+}
+
+/// `200 us` without needless decimals.
+fn time_tick(ns: f64) -> String {
+    let text = time_ns(ns * 1.000_001);
+    let (number, unit) = text.split_once(' ').unwrap_or((&text, ""));
+    let number = if number.contains('.') { number.trim_end_matches('0').trim_end_matches('.') } else { number };
+    format!("{number} {unit}")
+}
+
+/// Every step's throughput against the base, a mark per cell, on a logarithmic axis. The band is within 5 % of the base.
+pub(super) fn ratios(view: &View) -> Markup {
+    const ROW: f64 = 22.0;
+    const LABEL: f64 = 70.0;
+    const RIGHT: f64 = 24.0;
+    const AXIS: f64 = 22.0;
+    let ratio = |step: &StepView, cell: usize| {
+        let base = step.outcomes[0].number(step.rate.name)?;
+        let value = step.outcomes[cell].number(step.rate.name)?;
+        (base > 0.0 && value > 0.0).then(|| (value / base).log2())
+    };
+    let all = view.steps.iter().flat_map(|step| (1..view.cells.len()).filter_map(move |cell| ratio(step, cell)));
+    let reach = all.fold(0.25, |most: f64, log| most.max(log.abs())) * 1.1;
+    let wide = WIDTH * 1.6;
+    let x = |log: f64| LABEL + (log + reach) / (2.0 * reach) * (wide - LABEL - RIGHT);
+    let height = ROW * view.steps.len() as f64 + AXIS + 6.0;
+    let bottom = height - AXIS;
+    let ticks = [0.1, 0.2, 0.25, 0.5, 0.67, 0.8, 0.9, 1.0, 1.1, 1.25, 1.5, 2.0, 4.0, 5.0, 10.0, 100.0, 0.01];
+    let least = reach / 7.0;
+    let mut shown: Vec<f64> = Vec::new();
+    for tick in [1.0].into_iter().chain(ticks) {
+        let log = f64::log2(tick);
+        if log.abs() < reach && shown.iter().all(|other| (f64::log2(*other) - log).abs() >= least) {
+            shown.push(tick);
+        }
+    }
+    html! {
+        figure.wide {
+            figcaption { "Relative to the base, per step (logarithmic; the band is within 5 %; hollow: SLA missed or suspect)" }
+            svg viewBox={ "0 0 " (wide) " " (height) } role="img" aria-label="throughput relative to the base" {
+                @let (from, to) = (x(f64::log2(0.95)), x(f64::log2(1.05)));
+                rect.band x=(format!("{from:.1}")) y="2" width=(format!("{:.1}", to - from)) height=(bottom - 2.0) {}
+                @for tick in shown {
+                    @let at = format!("{:.1}", x(f64::log2(tick)));
+                    line.grid x1=(at) x2=(at) y1="2" y2=(bottom) {}
+                    text x=(at) y=(height - 6.0) text-anchor="middle" { (compact(tick)) }
+                }
+                @let one = format!("{:.1}", x(0.0));
+                line.mark x1=(one) x2=(one) y1="2" y2=(bottom) {}
+                @for (i, step) in view.steps.iter().enumerate() {
+                    @let y = ROW * i as f64 + ROW / 2.0 + 3.0;
+                    line.grid x1=(LABEL) x2=(wide - RIGHT) y1=(y) y2=(y) {}
+                    text x=(LABEL - 10.0) y=(y + 4.0) text-anchor="end" { (step.name) }
+                    @for cell in 1..view.cells.len() {
+                        @if let Some(log) = ratio(step, cell) {
+                            (dot(cell, x(log), y, step.outcomes[cell].status, &format!("{} {}: {:.2}", view.cells[cell].label, step.name, log.exp2())))
+                        }
+                    }
+                }
+            }
+        }
+        p.keys { @for (i, cell) in view.cells.iter().enumerate().skip(1) { span { (dot_key(i)) " " (cell.label) } } }
+    }
+}
+
+/// Circle, square, diamond, triangle: cells differ by shape as well as by colour.
+fn dot(cell: usize, x: f64, y: f64, status: Status, about: &str) -> Markup {
+    let class = format!("dot k{}{}", cell % 8, if status == Status::Ok { "" } else { " hollow" });
+    let points = |corners: &[(f64, f64)]| {
+        corners.iter().map(|(dx, dy)| format!("{:.1},{:.1}", x + dx, y + dy)).collect::<Vec<_>>().join(" ")
+    };
+    html! {
+        @match cell % 4 {
+            1 => { circle class=(class) cx=(format!("{x:.1}")) cy=(y) r="5" { title { (about) } } }
+            2 => { polygon class=(class) points=(points(&[(-4.5, -4.5), (4.5, -4.5), (4.5, 4.5), (-4.5, 4.5)])) { title { (about) } } }
+            3 => { polygon class=(class) points=(points(&[(0.0, -6.0), (6.0, 0.0), (0.0, 6.0), (-6.0, 0.0)])) { title { (about) } } }
+            _ => { polygon class=(class) points=(points(&[(0.0, -6.0), (5.5, 4.5), (-5.5, 4.5)])) { title { (about) } } }
+        }
+    }
+}
+
+fn dot_key(cell: usize) -> Markup {
+    html! { svg.dotkey viewBox="0 0 14 14" aria-hidden="true" { (dot(cell, 7.0, 7.0, Status::Ok, "")) } }
+}

@@ -1,0 +1,330 @@
+//! A step's section: figures, charts and tables.
+
+use maud::{Markup, html};
+use plimsoll_core::metric::{CATALOGUE, CLASSIC_COLUMNS};
+
+use super::data::chart_id;
+use super::figures::{bars, curves};
+use super::numbers::{decimal, group, time_ns};
+use super::tables::{cell_name, measure, metric_heading, scrolling};
+use crate::classic::response::{BUCKETS, format_share, shade};
+use crate::classic::{Class, metrics_line, relative};
+use crate::view::{LatencyTable, ResponseTable, StepView, View};
+
+/// The id of a step's heading: letters and digits only, whatever the name holds.
+pub(super) fn anchor(step: &str) -> String {
+    let name: String = step.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
+    format!("step-{name}")
+}
+
+pub(super) fn section(view: &View, index: usize, step: &StepView) -> Markup {
+    let anchor = anchor(&step.name);
+    html! {
+        section.step {
+            h2 id=(anchor) { a.anchor href={ "#" (anchor) } { (step.name) } }
+            p.caption { (step.description) "." }
+            div.figures {
+                div { (bars(view, step)) }
+                @for table in &step.latencies {
+                    @if table.kind != "index" { (curves(view, table)) }
+                }
+            }
+            (charts(view, index, step))
+            h3 { "Metrics" }
+            (classic_metrics(view, step))
+            (own_metrics(view, step))
+            @if !step.responses.is_empty() {
+                h3 { "Response time in the classic buckets" }
+                p.caption { "Percent of the operations with a service time up to the bucket's bound; max in seconds." }
+                @for table in &step.responses { (response_table(view, table)) }
+            }
+            @if !step.latencies.is_empty() {
+                h3 { "Percentiles" }
+                p.caption {
+                    "Service: from sending to done. Response: from the planned instant to done. Lag: from the planned instant to sending. A closed loop has service "
+                    "times only."
+                }
+                @for table in &step.latencies { (percentile_table(view, table)) }
+            }
+            (operations(view, step))
+            (drains(view, step))
+            (checks(view, step))
+            (counters(view, step))
+        }
+    }
+}
+
+fn charts(view: &View, index: usize, step: &StepView) -> Markup {
+    let thinned = step.charts.iter().map(|chart| chart.seconds_per_point).max().filter(|seconds| *seconds > 1);
+    html! {
+        @if !step.charts.is_empty() {
+            h3 { "Second by second" }
+            p.caption {
+                "All clients together. Drag to zoom, double-click to zoom out."
+                @if let Some(seconds) = thinned {
+                    " Thinned: a point stands for up to " (seconds) " seconds; lines are means with a band from least to greatest, longest times are maxima."
+                }
+            }
+            p.keys { @for (i, cell) in view.cells.iter().enumerate() { span { (cell_name(i, cell)) } } }
+            div.charts {
+                @for (i, chart) in step.charts.iter().enumerate() {
+                    div.chart {
+                        div.charthead { strong { (chart.title) } " " span { (chart.unit) } span.readout {} }
+                        div.plot id=(chart_id(index, i)) { noscript { "This chart needs JavaScript; the series are in the campaign's folder." } }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The field's own columns, a row per cell, and below them the ratios to the base.
+fn classic_metrics(view: &View, step: &StepView) -> Markup {
+    let columns = metrics_line::columns();
+    let ratio = |cell: usize, name: &str| {
+        let (value, base) = (step.outcomes[cell].number(name)?, step.outcomes[0].number(name)?);
+        Some(relative::format(value, base))
+    };
+    html! {
+        (scrolling(html! {
+            table {
+                thead { tr { th {} @for metric in columns { th { (metric_heading(metric)) } } } }
+                tbody {
+                    @for (i, (cell, outcome)) in view.cells.iter().zip(&step.outcomes).enumerate() {
+                        tr { th { (cell_name(i, cell)) } @for metric in columns { td { (measure(outcome.measure(metric.name))) } } }
+                    }
+                }
+                @if view.cells.len() > 1 && step.outcomes[1..].iter().any(|outcome| !outcome.measures.is_empty()) {
+                    tbody.ratios {
+                        @for (i, (cell, outcome)) in view.cells.iter().zip(&step.outcomes).enumerate().skip(1) {
+                            @if !outcome.measures.is_empty() {
+                                tr {
+                                    th { span class={ "key k" (i % 8) } {} (cell.label) " / base" }
+                                    @for metric in columns { td { (ratio(i, metric.name).unwrap_or_else(|| "–".to_owned())) } }
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+        }))
+    }
+}
+
+/// The catalogue's other metrics, a row each, with the ratio to the base beside each cell's value.
+fn own_metrics(view: &View, step: &StepView) -> Markup {
+    let own = CATALOGUE.iter().filter(|metric| !CLASSIC_COLUMNS.contains(&metric.name));
+    let has_value = |name: &str| step.outcomes.iter().any(|outcome| outcome.number(name).is_some());
+    let (with, without): (Vec<_>, Vec<_>) = own.partition(|metric| has_value(metric.name));
+    let reason = |name: &str| step.outcomes.iter().find_map(|outcome| outcome.measure(name)?.value.unavailable.as_deref());
+    let mut missing: Vec<(&str, Vec<&str>)> = Vec::new();
+    for metric in without {
+        let reason = reason(metric.name).unwrap_or("no cell finished the step");
+        match missing.iter_mut().find(|(known, _)| *known == reason) {
+            Some((_, names)) => names.push(metric.name),
+            None => missing.push((reason, vec![metric.name])),
+        }
+    }
+    html! {
+        details {
+            summary { "More metrics: CPU per operation, latency, background rate, witnesses" }
+            (scrolling(html! {
+                table {
+                    thead { tr { th { "metric" } th { "unit" } @for (i, cell) in view.cells.iter().enumerate() { th colspan=(if i == 0 { 1 } else { 2 }) { (cell_name(i, cell)) } } } }
+                    tbody {
+                        @for metric in with {
+                            tr {
+                                th { (metric_heading(metric)) }
+                                td.unit { (metric.unit) }
+                                @for (i, outcome) in step.outcomes.iter().enumerate() {
+                                    td { (measure(outcome.measure(metric.name))) }
+                                    @if i > 0 {
+                                        td.ratio {
+                                            @match (outcome.number(metric.name), step.outcomes[0].number(metric.name)) {
+                                                (Some(value), Some(base)) if base != 0.0 => { "×" (relative::format(value, base)) }
+                                                _ => {}
+                                            }
+                                        }
+                                    }
+                                }
+                            }
+                        }
+                    }
+                }
+            }))
+            @for (reason, names) in missing { p.caption { "Unavailable, " (reason) ": " (names.join(", ")) "." } }
+        }
+    }
+}
+
+fn response_table(view: &View, table: &ResponseTable) -> Markup {
+    html! {
+        (scrolling(html! {
+            table.buckets {
+                thead { tr { th { (table.kind) } @for bucket in BUCKETS { th { (bucket) } } th { "max" } th { "operations" } } }
+                tbody {
+                    @for row in &table.rows {
+                        tr {
+                            th { (cell_name(row.cell, &view.cells[row.cell])) }
+                            @for count in row.counts {
+                                @let text = format_share(count, row.total);
+                                @let percent = 100.0 * count as f64 / row.total as f64;
+                                td class=[(count > 0).then(|| format!("share s{}", shade(percent)))] title={ (group(&count.to_string())) " operations" } { (text) }
+                            }
+                            td class=(match row.max_class { Class::Worst => "worst", Class::Best => "best", _ => "" }) {
+                                @match row.max_class { Class::Worst => { span.sign { "▼" } } Class::Best => { span.sign { "▲" } } _ => {} }
+                                (format!("{:.3}", row.max_s))
+                            }
+                            td { (group(&row.total.to_string())) }
+                        }
+                    }
+                }
+            }
+        }))
+    }
+}
+
+fn percentile_table(view: &View, table: &LatencyTable) -> Markup {
+    html! {
+        (scrolling(html! {
+            table {
+                thead {
+                    tr { th { (table.kind) } th { "time" } @for name in ["mean", "p50", "p90", "p99", "p99.9", "p99.99", "max", "operations"] { th { (name) } } }
+                }
+                tbody {
+                    @for row in &table.rows {
+                        @let q = row.quantiles;
+                        tr {
+                            th { (cell_name(row.cell, &view.cells[row.cell])) }
+                            td.unit { (row.clock.name()) }
+                            td { (time_ns(q.mean_ns)) }
+                            @for ns in [q.p50_ns, q.p90_ns, q.p99_ns, q.p999_ns, q.p9999_ns, q.max_ns] { td title={ (group(&ns.to_string())) " ns" } { (time_ns(ns as f64)) } }
+                            td { (group(&q.count.to_string())) }
+                        }
+                    }
+                }
+            }
+        }))
+    }
+}
+
+/// Tries, errors and what the workload noted.
+fn operations(view: &View, step: &StepView) -> Markup {
+    let count = |count: u64| group(&count.to_string());
+    html! {
+        @if step.outcomes.iter().any(|outcome| !outcome.operations.is_empty()) {
+            details {
+                summary { "Operations: tries, retries, failures, notes" }
+                (scrolling(html! {
+                    table.text {
+                        thead { tr { th { "cell" } th { "operation" } th { "tries" } th { "done" } th { "retried" } th { "failed" } th { "rows" } th { "errors" } } }
+                        tbody {
+                            @for (i, (cell, outcome)) in view.cells.iter().zip(&step.outcomes).enumerate() {
+                                @for operation in &outcome.operations {
+                                    tr {
+                                        th { (cell_name(i, cell)) }
+                                        td { (operation.kind) }
+                                        @for number in [operation.attempts, operation.ok, operation.retried, operation.failed, operation.rows] { td.number { (count(number)) } }
+                                        td { (operation.errors.iter().map(|(class, errors)| format!("{class} {}", count(*errors))).collect::<Vec<_>>().join(", ")) }
+                                    }
+                                }
+                            }
+                        }
+                    }
+                }))
+                @for (i, (cell, outcome)) in view.cells.iter().zip(&step.outcomes).enumerate() {
+                    @if outcome.elapsed_s.is_some() || !outcome.notes.is_empty() {
+                        p.caption {
+                            (cell_name(i, cell))
+                            @if let Some(seconds) = outcome.elapsed_s { ": " (decimal(seconds, 1)) " s" }
+                            @for (name, value) in &outcome.notes { ", " (name.replace('_', " ")) " " (decimal(*value, 3)) }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn drains(view: &View, step: &StepView) -> Markup {
+    html! {
+        @if step.outcomes.iter().any(|outcome| outcome.drain.is_some()) {
+            h3 { "Drain after the step" }
+            p.caption { "The engine works off its debt, then the plan's wait runs out." }
+            (scrolling(html! {
+                table.text {
+                    thead { tr { th { "cell" } th { "working" } th { "waiting" } th { "actions" } } }
+                    tbody {
+                        @for (i, (cell, outcome)) in view.cells.iter().zip(&step.outcomes).enumerate() {
+                            @if let Some(drain) = &outcome.drain {
+                                tr {
+                                    th { (cell_name(i, cell)) }
+                                    td.number { (format!("{:.2} s", drain.drained_s)) }
+                                    td.number { (format!("{:.2} s", drain.waited_s)) }
+                                    td { @for (action, seconds, result) in &drain.actions { div { code { (action) } " " (format!("{seconds:.2} s")) @if !result.is_empty() { ": " (result) } } } }
+                                }
+                            }
+                        }
+                    }
+                }
+            }))
+        }
+    }
+}
+
+fn checks(view: &View, step: &StepView) -> Markup {
+    let checks = || step.outcomes.iter().flat_map(|outcome| &outcome.checks);
+    let total = checks().count();
+    let wrong = checks().filter(|check| check.expected_rows != check.found_rows).count();
+    html! {
+        @if total > 0 {
+            details open[wrong > 0] {
+                summary {
+                    "Row counts: "
+                    @if wrong == 0 { (total) " tables hold what they should" } @else { strong { (wrong) " of " (total) " tables do not hold what they should" } }
+                }
+                (scrolling(html! {
+                    table.text {
+                        thead { tr { th { "cell" } th { "table" } th { "rows expected" } th { "rows found" } th { "checksum" } } }
+                        tbody {
+                            @for (i, (cell, outcome)) in view.cells.iter().zip(&step.outcomes).enumerate() {
+                                @for check in &outcome.checks {
+                                    tr {
+                                        th { (cell_name(i, cell)) }
+                                        td { (check.table) }
+                                        td.number { (group(&check.expected_rows.to_string())) }
+                                        td class={ "number" @if check.expected_rows != check.found_rows { " worst" } } { (group(&check.found_rows.to_string())) }
+                                        td { code { (check.checksum.as_deref().unwrap_or("not taken")) } }
+                                    }
+                                }
+                            }
+                        }
+                    }
+                }))
+            }
+        }
+    }
+}
+
+fn counters(view: &View, step: &StepView) -> Markup {
+    html! {
+        @if !step.counters.is_empty() {
+            details {
+                summary { "Engine counters: growth during the step (" (step.counters.len()) ")" }
+                (scrolling(html! {
+                    table {
+                        thead { tr { th { "counter" } @for (i, cell) in view.cells.iter().enumerate() { th { (cell_name(i, cell)) } } } }
+                        tbody {
+                            @for counter in &step.counters {
+                                tr {
+                                    th { (counter.name) }
+                                    @for value in &counter.values { td { @match value { Some(value) => (group(&value.to_string())), None => span.none { "–" } } } }
+                                }
+                            }
+                        }
+                    }
+                }))
+            }
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! Pieces that every table of the page uses.
+
+use maud::{Markup, html};
+use plimsoll_core::metric::{Direction, Metric};
+
+use super::numbers::{decimal, group};
+use crate::classic::Class;
+use crate::value::Measure;
+use crate::view::{CellInfo, ClassicCell, Status};
+
+/// A table that scrolls sideways on its own when the window is narrow.
+pub(super) fn scrolling(table: Markup) -> Markup {
+    html! { div.scroll tabindex="0" { (table) } }
+}
+
+/// A cell's name with the colour that figures give it.
+pub(super) fn cell_name(index: usize, cell: &CellInfo) -> Markup {
+    html! {
+        span class={ "key k" (index % 8) } {}
+        (cell.label)
+        @if index == 0 { " " span.base { "base" } }
+    }
+}
+
+/// A column's heading with all the catalogue knows about the metric.
+pub(super) fn metric_heading(metric: &Metric) -> Markup {
+    html! { abbr title=(about(metric)) { (metric.name) } }
+}
+
+/// Meaning, unit, direction, formula and source of a metric.
+fn about(metric: &Metric) -> String {
+    let better = match metric.direction {
+        Direction::Higher => "; higher is better",
+        Direction::Lower => "; lower is better",
+        Direction::Neutral => "",
+    };
+    format!("{}\nUnit: {}{better}\nFormula: {}\nSource: {}", metric.meaning, metric.unit, metric.formula, metric.source)
+}
+
+/// A measured number, its full precision on hover; where there is none, the reason on hover.
+pub(super) fn measure(measure: Option<&Measure>) -> Markup {
+    let Some(measure) = measure else { return html! { span.none title="no result" { "–" } } };
+    match (measure.value.value, &measure.value.unavailable) {
+        (Some(value), _) => html! { span title={ (value) " " (measure.metric.unit) } { (decimal(value, measure.metric.decimals)) } },
+        (None, reason) => html! { span.none title=(reason.as_deref().unwrap_or("unavailable")) { "–" } },
+    }
+}
+
+/// A cell of a classic table. What a colour says is also said by a sign or a word.
+pub(super) fn classic_cell(cell: &ClassicCell) -> Markup {
+    let class = match cell.class {
+        Class::Plain => "",
+        Class::Worst => "worst",
+        Class::Best => "best",
+        Class::Missed => "missed",
+        Class::AboveBase => "above",
+        Class::BelowBase => "below",
+        Class::Target => "target",
+    };
+    let sign = match cell.class {
+        Class::Worst | Class::BelowBase => "▼",
+        Class::Best | Class::AboveBase => "▲",
+        _ => "",
+    };
+    html! {
+        td class={ (class) " " (cell.status.name()) } title=[cell.reason.as_deref()] {
+            @match &cell.number {
+                Some(number) => {
+                    @if !sign.is_empty() { span.sign { (sign) } }
+                    (group(number))
+                    @if let Some(word) = status_word(cell.status) { " " span.mark { (word) } }
+                }
+                None => { span.none { (cell.status.in_place().replace('-', "–")) } }
+            }
+        }
+    }
+}
+
+/// What stands beside a number that is not simply ok.
+fn status_word(status: Status) -> Option<&'static str> {
+    match status {
+        Status::Ok | Status::Missing => None,
+        Status::SlaMissed => Some("SLA"),
+        Status::Suspect => Some("?"),
+        Status::Failed => Some("failed"),
+        Status::Crashed => Some("crashed"),
+    }
+}
