@@ -72,7 +72,8 @@ pub fn analyse(campaigns: &[CampaignRecord], options: &Options) -> Result<View, 
             CellRuns { campaign: record, cell: &record.header.plan.cells[cell], runs: runs_of_cell(record, cell) }
         })
         .collect();
-    let infos: Vec<CellInfo> = chosen.iter().zip(&cells).map(|(index, cell)| cell_info(cell, &candidates[*index].label, all[*index].0)).collect();
+    let infos: Vec<CellInfo> =
+        chosen.iter().zip(&cells).map(|(index, cell)| cell_info(cell, &candidates[*index].label, all[*index].0)).collect();
     let steps: Vec<StepView> = step_names(&cells).into_iter().map(|name| step_view(&name, &cells)).collect();
 
     let environments: Vec<_> = cells.iter().map(|cell| first_record(cell, |record| record.environment.as_ref()).map(flatten)).collect();
@@ -284,7 +285,8 @@ fn overall(used: &[&Run<'_>]) -> (Status, Option<String>) {
     let Some(worst) = used.iter().max_by_key(|run| (badness(run.status), std::cmp::Reverse(run.block))) else {
         return (Status::Missing, Some("the step is not in this cell's plan".to_owned()));
     };
-    let reason = worst.reason.as_ref().map(|reason| if used.len() > 1 { format!("block {}: {reason}", worst.block) } else { reason.clone() });
+    let reason =
+        worst.reason.as_ref().map(|reason| if used.len() > 1 { format!("block {}: {reason}", worst.block) } else { reason.clone() });
     (worst.status, reason)
 }
 

@@ -116,9 +116,9 @@ fn unreadable(error: &StoreError) -> String {
 /// A finished step is judged by its background rate and by what witnesses saw, never by its own numbers.
 fn judge(done: &StepDone, measures: &[Measure]) -> (Status, Option<String>) {
     let steal = measures.iter().find(|measure| measure.metric.name == "steal_share").and_then(|measure| measure.value.value);
-    let disturbed = steal.filter(|share| *share > STEAL_LIMIT).map(|share| {
-        format!("other guests took {:.1} % of all CPU time (steal), more than {:.0} %", share * 100.0, STEAL_LIMIT * 100.0)
-    });
+    let disturbed = steal
+        .filter(|share| *share > STEAL_LIMIT)
+        .map(|share| format!("other guests took {:.1} % of all CPU time (steal), more than {:.0} %", share * 100.0, STEAL_LIMIT * 100.0));
     match done.sla_missed {
         Some(share) => {
             let missed = format!("the background writers reached {:.1} % of their rate, less than 95 %", share * 100.0);
@@ -162,7 +162,10 @@ impl<'a> Ending<'a> {
     fn of_first_open_step(&self, step: &str, is_running: bool) -> (Status, String) {
         if let Some(crashed) = self.crashed {
             let log = crashed.log_tail.lines().rev().find(|line| !line.trim().is_empty());
-            return (Status::Crashed, log.map_or(crashed.status.clone(), |line| format!("{}; its log ends: {}", crashed.status, line.trim())));
+            return (
+                Status::Crashed,
+                log.map_or(crashed.status.clone(), |line| format!("{}; its log ends: {}", crashed.status, line.trim())),
+            );
         }
         if let Some((reason, is_interrupted)) = self.ended {
             let status = if is_interrupted { Status::Missing } else { Status::Failed };

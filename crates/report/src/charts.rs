@@ -125,7 +125,10 @@ mod tests {
         let values = [Some(1.0), Some(3.0), None, Some(8.0), None, None, Some(5.0)];
         let line = thin(0, &values, 2, Reduce::Mean);
         assert_eq!(line.points, [Some(2.0), Some(8.0), None, Some(5.0)]);
-        assert_eq!(line.band, Some(Band { low: vec![Some(1.0), Some(8.0), None, Some(5.0)], high: vec![Some(3.0), Some(8.0), None, Some(5.0)] }));
+        assert_eq!(
+            line.band,
+            Some(Band { low: vec![Some(1.0), Some(8.0), None, Some(5.0)], high: vec![Some(3.0), Some(8.0), None, Some(5.0)] })
+        );
         assert_eq!(thin(0, &values, 2, Reduce::Max).points, [Some(3.0), Some(8.0), None, Some(5.0)]);
         assert_eq!(thin(0, &values, 1, Reduce::Mean).band, None);
     }

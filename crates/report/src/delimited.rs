@@ -7,9 +7,13 @@ const COLUMNS: [&str; 9] = ["cell", "step", "block", "attempt", "status", "metri
 /// Comma separated, quoted by RFC 4180, lines ended by a newline. Values in full precision. A step without numbers has one line without a
 /// metric and its reason in the last column.
 pub fn to_csv(view: &View) -> String {
-    write(view, ',', |cell| {
-        if cell.contains(['"', ',', '\n', '\r']) { format!("\"{}\"", cell.replace('"', "\"\"")) } else { cell.to_owned() }
-    })
+    write(
+        view,
+        ',',
+        |cell| {
+            if cell.contains(['"', ',', '\n', '\r']) { format!("\"{}\"", cell.replace('"', "\"\"")) } else { cell.to_owned() }
+        },
+    )
 }
 
 /// The same separated by tabs. Tabs and line breaks inside a cell become spaces.

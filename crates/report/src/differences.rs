@@ -79,8 +79,7 @@ mod tests {
         let governors = vec![Some("performance".to_owned()), None, Some("powersave".to_owned())];
         assert_eq!(differences.differing, [("cpu_governor".to_owned(), governors)]);
         let equal: Vec<(&str, &str)> = differences.equal.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
-        let expected =
-            [("cpu_model", "X"), ("program.flags", "a, b"), ("program.threads", "2"), ("smt", "unavailable (no such file)")];
+        let expected = [("cpu_model", "X"), ("program.flags", "a, b"), ("program.threads", "2"), ("smt", "unavailable (no such file)")];
         assert_eq!(equal, expected);
     }
 

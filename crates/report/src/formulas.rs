@@ -234,9 +234,10 @@ impl Facts<'_> {
     }
 
     fn seconds_under_rate(&self) -> Answer {
-        let shares = self.pacings()?.into_iter().map(|pacing| {
-            ratio(pacing.seconds_under as f64, pacing.seconds as f64, "the schedule was shorter than a second")
-        });
+        let shares = self
+            .pacings()?
+            .into_iter()
+            .map(|pacing| ratio(pacing.seconds_under as f64, pacing.seconds as f64, "the schedule was shorter than a second"));
         shares.reduce(|a, b| Ok(a?.max(b?))).unwrap_or_else(|| Err("there is no rate to keep".to_owned()))
     }
 
@@ -281,7 +282,8 @@ mod tests {
 
     /// Two clients, 20 s, queries over a background of 100 rows/s that one client falls short of.
     fn read_write_step() -> StepDone {
-        let pacing = |achieved_per_s, seconds_under, backlog| Pacing { target_per_s: 4.0, achieved_per_s, seconds: 20, seconds_under, backlog };
+        let pacing =
+            |achieved_per_s, seconds_under, backlog| Pacing { target_per_s: 4.0, achieved_per_s, seconds: 20, seconds_under, backlog };
         let writer = |kind: &str, pacing| OperationRecord {
             kind: kind.to_owned(),
             attempts: 82,
@@ -345,7 +347,8 @@ mod tests {
 
     /// 100, 101, ... queries in the seconds 0 to 19 from one client and 1000 from the other, and half a second after them.
     fn series() -> Vec<OperationSecond> {
-        let row = |second, client, ok| OperationSecond { second, client, kind: "query".to_owned(), ok, rows: ok * 10, ..Default::default() };
+        let row =
+            |second, client, ok| OperationSecond { second, client, kind: "query".to_owned(), ok, rows: ok * 10, ..Default::default() };
         (0..20).map(|second| row(second, 1, 100 + u64::from(second))).chain((0..=20).map(|second| row(second, 2, 1000))).collect()
     }
 
@@ -418,7 +421,8 @@ mod tests {
 
     #[test]
     fn load_steps_count_rows_and_index_creation_counts_each_once() {
-        let insert = OperationRecord { kind: "insert".to_owned(), ok: 20, rows: 2000, service: encoded(&[(1_000_000, 20)]), ..Default::default() };
+        let insert =
+            OperationRecord { kind: "insert".to_owned(), ok: 20, rows: 2000, service: encoded(&[(1_000_000, 20)]), ..Default::default() };
         let load = StepDone {
             primary: "insert".to_owned(),
             elapsed_ns: 4_000_000_000,
@@ -435,7 +439,8 @@ mod tests {
         assert_eq!(loaded["p50_rate"].unavailable.as_deref(), Some("4 whole seconds are too few: it takes 10"));
         assert_eq!(loaded["rate_share"].unavailable.as_deref(), Some("closed loop: there is no rate to keep"));
 
-        let index = OperationRecord { kind: "index".to_owned(), ok: 2, rows: 90_000, service: encoded(&[(900_000_000, 2)]), ..Default::default() };
+        let index =
+            OperationRecord { kind: "index".to_owned(), ok: 2, rows: 90_000, service: encoded(&[(900_000_000, 2)]), ..Default::default() };
         let indexed = StepDone {
             primary: "index".to_owned(),
             operations: vec![insert, index],

@@ -153,7 +153,9 @@ fn outcome_json(label: &str, outcome: &Outcome) -> Value {
 }
 
 fn response_json(view: &View, table: &ResponseTable) -> Value {
-    let buckets = |counts: &[u64; 10]| response::BUCKETS.iter().zip(counts).map(|(name, count)| ((*name).to_owned(), json!(count))).collect::<Map<_, _>>();
+    let buckets = |counts: &[u64; 10]| {
+        response::BUCKETS.iter().zip(counts).map(|(name, count)| ((*name).to_owned(), json!(count))).collect::<Map<_, _>>()
+    };
     json!({
         "operation": table.kind,
         "cells": table.rows.iter().map(|row| json!({
@@ -177,7 +179,9 @@ fn latency_json(view: &View, table: &LatencyTable) -> Value {
 }
 
 fn differences_json(view: &View, differences: &Differences) -> Value {
-    let by_cell = |values: &[Option<String>]| view.cells.iter().zip(values).map(|(cell, value)| (cell.label.clone(), json!(value))).collect::<Map<_, _>>();
+    let by_cell = |values: &[Option<String>]| {
+        view.cells.iter().zip(values).map(|(cell, value)| (cell.label.clone(), json!(value))).collect::<Map<_, _>>()
+    };
     json!({
         "differing": differences.differing.iter().map(|(name, values)| (name.clone(), Value::Object(by_cell(values)))).collect::<Map<_, _>>(),
         "equal": differences.equal.iter().map(|(name, value)| (name.clone(), json!(value))).collect::<Map<_, _>>(),

@@ -10,7 +10,10 @@ use crate::view::{ClassicTable, Outcome, Status, StepView, View};
 pub fn to_markdown(view: &View) -> String {
     let mut text = format!("# {}\n\n", escape(&view.title));
     for campaign in &view.campaigns {
-        line(&mut text, &format!("Campaign `{}`, plan {}, seed {}, {}.", campaign.id, escape(&campaign.plan), campaign.seed, campaign.state));
+        line(
+            &mut text,
+            &format!("Campaign `{}`, plan {}, seed {}, {}.", campaign.id, escape(&campaign.plan), campaign.seed, campaign.state),
+        );
         if !campaign.description.is_empty() {
             line(&mut text, &format!("\n{}.", escape(campaign.description.trim_end_matches('.'))));
         }
@@ -58,17 +61,18 @@ fn add_classic(text: &mut String, table: &ClassicTable) {
         let cells = of.cells.iter().map(|cell| {
             let number = escape(&cell.text());
             // Colours do not survive in Markdown: what stands out is bold.
-            if matches!(cell.class, Class::Worst | Class::Best | Class::AboveBase | Class::BelowBase) { format!("**{number}**") } else { number }
+            if matches!(cell.class, Class::Worst | Class::Best | Class::AboveBase | Class::BelowBase) {
+                format!("**{number}**")
+            } else {
+                number
+            }
         });
         row(text, std::iter::once(label).chain(cells));
     }
 }
 
 fn add_legend(text: &mut String, view: &View) {
-    line(
-        text,
-        "\nBold: in the best or worst quarter of its column; more than 5 % from the base; a rate that missed its target.",
-    );
+    line(text, "\nBold: in the best or worst quarter of its column; more than 5 % from the base; a rate that missed its target.");
     for status in [Status::SlaMissed, Status::Suspect, Status::Failed, Status::Crashed, Status::Missing] {
         if view.steps.iter().flat_map(|step| &step.outcomes).any(|outcome| outcome.status == status) {
             let mark = if status.mark().is_empty() { status.in_place() } else { status.mark() };

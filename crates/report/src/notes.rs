@@ -10,10 +10,9 @@ pub(crate) fn notes(view: &View) -> Vec<String> {
     for campaign in &view.campaigns {
         match campaign.state {
             "running" => notes.push(format!("Campaign {} is still running: cells without a number have not run yet.", campaign.id)),
-            "broken" => notes.push(format!(
-                "Campaign {} is not finished: `plimsoll resume {}` runs what is missing.",
-                campaign.id, campaign.id
-            )),
+            "broken" => {
+                notes.push(format!("Campaign {} is not finished: `plimsoll resume {}` runs what is missing.", campaign.id, campaign.id))
+            }
             _ => {}
         }
     }

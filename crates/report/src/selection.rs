@@ -28,12 +28,7 @@ pub(crate) fn find(name: &str, candidates: &[Candidate]) -> Result<Vec<usize>, R
 
 /// The cells to show, base first. Without `builds` all are shown in their order; a base that `builds` leaves out is shown all the same when
 /// it was asked for by name, else the first cell shown stands in for it.
-pub(crate) fn choose(
-    candidates: &[Candidate],
-    base: Option<&str>,
-    builds: &[String],
-    plan_base: usize,
-) -> Result<Vec<usize>, ReportError> {
+pub(crate) fn choose(candidates: &[Candidate], base: Option<&str>, builds: &[String], plan_base: usize) -> Result<Vec<usize>, ReportError> {
     let mut chosen: Vec<usize> = Vec::new();
     for name in builds {
         for cell in find(name, candidates)? {
@@ -72,8 +67,7 @@ mod tests {
 
     #[test]
     fn names_match_cells_then_builds_then_stems() {
-        let cases: [(&str, &[usize]); 4] =
-            [("my8406_rel.z11a", &[2]), ("my8406_rel", &[0, 2]), ("my8406", &[0, 2]), ("my8406v2", &[1])];
+        let cases: [(&str, &[usize]); 4] = [("my8406_rel.z11a", &[2]), ("my8406_rel", &[0, 2]), ("my8406", &[0, 2]), ("my8406v2", &[1])];
         for (name, found) in cases {
             assert_eq!(find(name, &candidates()).unwrap(), found, "{name}");
         }

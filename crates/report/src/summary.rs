@@ -5,7 +5,8 @@ use crate::classic::{Class, relative};
 use crate::view::{CellInfo, ClassicCell, ClassicRow, ClassicTable, Outcome, Status, StepView, Summary};
 
 pub(crate) fn summarise(cells: &[CellInfo], steps: &[StepView]) -> Summary {
-    let insert_steps: Vec<&StepView> = steps.iter().filter(|step| step.outcomes.iter().any(|outcome| outcome.target_per_s.is_some())).collect();
+    let insert_steps: Vec<&StepView> =
+        steps.iter().filter(|step| step.outcomes.iter().any(|outcome| outcome.target_per_s.is_some())).collect();
     Summary {
         absolute: table(
             "Throughput",

@@ -90,8 +90,14 @@ fn add_table(text: &mut String, table: &ClassicTable, paint: Paint) {
             let (text, mark) = split_mark(cell);
             // Padded before it is painted: escape sequences have no width.
             let padding = GAP - 1 + width - text.chars().count();
-            write!(line, "{:padding$}{}{}", "", paint.with(style(cell.class, cell.status), &text), if mark.is_empty() { " " } else { mark })
-                .expect("writing to a string cannot fail");
+            write!(
+                line,
+                "{:padding$}{}{}",
+                "",
+                paint.with(style(cell.class, cell.status), &text),
+                if mark.is_empty() { " " } else { mark }
+            )
+            .expect("writing to a string cannot fail");
         }
         add(line);
     }

@@ -226,14 +226,20 @@ fn what_cannot_be_read_is_a_gap_with_its_reason() {
     let view = analyse(&[record], &Options::default()).unwrap();
     let why = |step: &str, metric: &str| outcome(&view, 0, step).measure(metric).unwrap().value.unavailable.clone().unwrap_or_default();
     assert_eq!(why("qr100", "p50_rate"), "it has no 1-s series");
-    assert!(why("qp100", "p50_rate").starts_with("its 1-s series cannot be read, line 1: the columns are not"), "{}", why("qp100", "p50_rate"));
+    assert!(
+        why("qp100", "p50_rate").starts_with("its 1-s series cannot be read, line 1: the columns are not"),
+        "{}",
+        why("qp100", "p50_rate")
+    );
     assert!(why("qr500", "p99_service_us").contains("not base64"), "{}", why("qr500", "p99_service_us"));
     assert_eq!(why("qr500", "csps"), "context_switches was not recorded");
     assert_eq!(why("qr500", "cspq"), "context_switches was not recorded");
     // The rest of those steps is there.
     assert_eq!(outcome(&view, 0, "qr100").status, Status::Ok);
     assert!(outcome(&view, 0, "qr500").number("qps").is_some());
-    let charts = |step: &str| view.steps.iter().find(|of| of.name == step).unwrap().charts.iter().map(|chart| chart.title.clone()).collect::<Vec<_>>();
+    let charts = |step: &str| {
+        view.steps.iter().find(|of| of.name == step).unwrap().charts.iter().map(|chart| chart.title.clone()).collect::<Vec<_>>()
+    };
     assert!(!charts("qr100").contains(&"query rate".to_owned()) && charts("qr100").contains(&"host CPU busy".to_owned()));
 }
 

@@ -95,7 +95,8 @@ pub(super) fn curves(view: &View, table: &LatencyTable) -> Markup {
         let points = row.curve.iter().map(|point| format!("{:.1},{:.1}", x(point.nines), y(point.value_ns as f64)));
         points.collect::<Vec<_>>().join(" ")
     };
-    let percents = [(0.301, "50 %"), (1.0, "90 %"), (2.0, "99 %"), (3.0, "99.9 %"), (4.0, "99.99 %"), (5.0, "99.999 %"), (6.0, "99.9999 %")];
+    let percents =
+        [(0.301, "50 %"), (1.0, "90 %"), (2.0, "99 %"), (3.0, "99.9 %"), (4.0, "99.99 %"), (5.0, "99.999 %"), (6.0, "99.9999 %")];
     html! {
         figure {
             figcaption {
@@ -199,9 +200,8 @@ pub(super) fn ratios(view: &View) -> Markup {
 /// Circle, square, diamond, triangle: cells differ by shape as well as by colour.
 fn dot(cell: usize, x: f64, y: f64, status: Status, about: &str) -> Markup {
     let class = format!("dot k{}{}", cell % 8, if status == Status::Ok { "" } else { " hollow" });
-    let points = |corners: &[(f64, f64)]| {
-        corners.iter().map(|(dx, dy)| format!("{:.1},{:.1}", x + dx, y + dy)).collect::<Vec<_>>().join(" ")
-    };
+    let points =
+        |corners: &[(f64, f64)]| corners.iter().map(|(dx, dy)| format!("{:.1},{:.1}", x + dx, y + dy)).collect::<Vec<_>>().join(" ");
     html! {
         @match cell % 4 {
             1 => { circle class=(class) cx=(format!("{x:.1}")) cy=(y) r="5" { title { (about) } } }

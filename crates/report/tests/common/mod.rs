@@ -255,7 +255,8 @@ pub fn step(plan: &Step, speed: Speed) -> Made {
     };
     let mut noise = Noise(plan.name.len() as u64 * 7919 + (speed.writes * 1000.0) as u64);
     let to_ns = (seconds * 1e9) as u64;
-    let mut done = StepDone { step: plan.name.clone(), primary: plan.primary_operation().to_owned(), elapsed_ns: to_ns, ..Default::default() };
+    let mut done =
+        StepDone { step: plan.name.clone(), primary: plan.primary_operation().to_owned(), elapsed_ns: to_ns, ..Default::default() };
     let mut series = Vec::new();
     for kind in &kinds {
         let ok_per_client = (kind.per_s * seconds).round().max(1.0) as u64;
@@ -318,7 +319,8 @@ pub fn step(plan: &Step, speed: Speed) -> Made {
 fn operation(kind: &Kind, ok: u64, seconds: f64, speed: Speed) -> OperationRecord {
     let quantile = |share: f64, times: f64| ((kind.typical_ns * times) as u64, (ok as f64 * share) as u64);
     let tail = speed.tail;
-    let mut service = vec![quantile(0.5, 0.8), quantile(0.3, 1.1), quantile(0.15, 1.6), quantile(0.04, 4.0 * tail), quantile(0.005, 20.0 * tail)];
+    let mut service =
+        vec![quantile(0.5, 0.8), quantile(0.3, 1.1), quantile(0.15, 1.6), quantile(0.04, 4.0 * tail), quantile(0.005, 20.0 * tail)];
     let counted: u64 = service.iter().map(|(_, count)| count).sum();
     service.push(((kind.typical_ns * 45.0 * tail) as u64, ok - counted));
     let later = |by: u64| service.iter().map(|(value, count)| (value + by, *count)).collect::<Vec<_>>();
@@ -413,7 +415,11 @@ pub fn fill<const N: usize>(campaign: &Campaign, roles: [&str; N]) {
                 steps[..5].iter().for_each(|plan| trial.step(step(plan, speed)));
                 trial.event(Event::StepStart(StepStart { step: "qp100".to_owned() }));
                 let log_tail = "opened\nassertion failed: page <7>\n".to_owned();
-                trial.event(Event::ServerCrashed(ServerCrashed { step: Some("qp100".to_owned()), status: "signal 6".to_owned(), log_tail }));
+                trial.event(Event::ServerCrashed(ServerCrashed {
+                    step: Some("qp100".to_owned()),
+                    status: "signal 6".to_owned(),
+                    log_tail,
+                }));
             }
             "fail" => {
                 let mut trial = campaign.attempt(number, 1, &[("synchronous", "FULL"), ("journal_mode", "delete")]);
