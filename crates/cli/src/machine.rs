@@ -11,7 +11,7 @@ use crate::failure::{Failure, MACHINE};
 
 pub fn machine(places: &Places, verb: &MachineVerb) -> Outcome {
     let MachineVerb::Check { json } = verb;
-    let checks = check_machine(&Proc::new(), Path::new("/sys"), &data_dir(places)?, None);
+    let checks = check_machine(Proc::new(), Path::new("/sys"), &data_dir(places)?, None);
     if *json {
         let text = serde_json::to_string_pretty(&checks).map_err(|error| Failure::bug(error.to_string()))?;
         anstream::println!("{text}");

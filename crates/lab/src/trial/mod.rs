@@ -69,7 +69,7 @@ pub fn main() -> Result<(), LabError> {
 
 fn run(order: &TrialOrder, control: &Arc<Control>) -> Result<(), LabError> {
     let started = Instant::now();
-    let mut events = EventWriter::create(&order.dir.join("events.jsonl"))?;
+    let mut events = EventWriter::create(order.dir.join("events.jsonl"))?;
     let pid = std::process::id();
     events.append(&Event::TrialStart(TrialStart {
         trial: order.trial,
@@ -83,7 +83,7 @@ fn run(order: &TrialOrder, control: &Arc<Control>) -> Result<(), LabError> {
         boot_id: boot_id().unwrap_or_default(),
     }))?;
     events.sync()?;
-    write_json_atomically(&order.dir.join("env.json"), &capture_environment(&Proc::new(), &order.data_dir))?;
+    write_json_atomically(order.dir.join("env.json"), &capture_environment(Proc::new(), &order.data_dir))?;
     let mut trial = Trial { order, control, events, next_step: 0 };
     match trial.run_steps() {
         Ok(()) => trial.events.append(&Event::TrialDone(TrialDone { seconds: started.elapsed().as_secs_f64() }))?,

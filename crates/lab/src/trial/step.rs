@@ -59,7 +59,7 @@ pub(super) fn run_step(
         Err(error) => return Err(trial.fail_step(step, Broken::Failed(error.to_string()), Vec::new())),
     };
     log.flush().map_err(|error| io("the histogram log", error))?;
-    write_operations(&series.join(format!("{}.operations.tsv", step.name)), &seconds(&outcome, tasks.kinds))?;
+    write_operations(series.join(format!("{}.operations.tsv", step.name)), seconds(&outcome, tasks.kinds))?;
     match &outcome.ended {
         Ended::Finished => {}
         Ended::Stopped => return Err(trial.fail_step(step, Broken::Interrupted, outcome.operations)),
