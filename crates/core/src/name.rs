@@ -15,18 +15,27 @@ use crate::suggest;
 pub enum EngineName {
     /// SQLite, embedded.
     Sqlite,
+    /// MySQL, and FB MySQL with MyRocks.
+    Mysql,
+    /// MariaDB, with or without its RocksDB plugin.
+    Mariadb,
+    /// PostgreSQL.
+    Postgres,
     /// No database: every statement succeeds at once. Shows what the client itself can do.
     Null,
 }
 
 impl EngineName {
     /// Every engine, in the order they are listed to people.
-    pub const ALL: [Self; 2] = [Self::Sqlite, Self::Null];
+    pub const ALL: [Self; 5] = [Self::Sqlite, Self::Mysql, Self::Mariadb, Self::Postgres, Self::Null];
 
     /// The name used in plans and files.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Sqlite => "sqlite",
+            Self::Mysql => "mysql",
+            Self::Mariadb => "mariadb",
+            Self::Postgres => "postgres",
             Self::Null => "null",
         }
     }
@@ -171,7 +180,7 @@ mod tests {
             assert_eq!(text.parse::<BuildName>().unwrap().to_string(), text);
         }
         let error = "sqlit".parse::<BuildName>().unwrap_err().to_string();
-        assert_eq!(error, "unknown engine \"sqlit\": this version knows sqlite, null; did you mean \"sqlite\"?");
+        assert_eq!(error, "unknown engine \"sqlit\": this version knows sqlite, mysql, mariadb, postgres, null; did you mean \"sqlite\"?");
         assert!("sqlite@".parse::<BuildName>().is_err());
         assert!("sqlite@3/4".parse::<BuildName>().is_err());
     }

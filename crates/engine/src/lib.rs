@@ -1,14 +1,18 @@
 //! Database engines behind three traits: an [`Engine`] is what can be started, a [`Server`] is what is running on one
 //! data state, an [`SqlSession`] is what one worker talks to. No engine knows a workload.
 
+mod build;
 mod error;
+pub mod mysql;
 pub mod null;
+pub mod postgres;
 pub mod sqlite;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+pub use build::{DataInit, InstalledBuild};
 pub use error::{EngineError, ErrorClass, SqlError};
 use plimsoll_core::name::BuildName;
 
@@ -35,6 +39,25 @@ pub struct StartOptions {
     pub data_dir: PathBuf,
     /// The config's settings.
     pub settings: Settings,
+    /// A folder for what the server leaves behind and people read: its log, statistics. Kept in the trial's folder.
+    pub log_dir: PathBuf,
+    /// A command to run the server under. An embedded engine has its whole process run under it instead.
+    pub prefix: Vec<String>,
+    /// Environment variables of the server's process.
+    pub env: BTreeMap<String, String>,
+    /// How sessions reach the server.
+    pub transport: Transport,
+}
+
+/// How sessions reach a server.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Transport {
+    /// A unix socket in the data directory.
+    #[default]
+    Socket,
+    /// TCP on loopback, on a port that was free a moment ago.
+    Tcp,
 }
 
 /// How an engine's SQL differs from the others'.
@@ -42,6 +65,16 @@ pub struct StartOptions {
 pub enum Dialect {
     /// SQLite's.
     Sqlite,
+    /// MySQL's and MariaDB's, on this storage engine.
+    Mysql {
+        /// Whether the tables are RocksDB's: three ALTERs instead of one, and another drain.
+        is_rocksdb: bool,
+    },
+    /// PostgreSQL's.
+    Postgres {
+        /// `server_version_num`, e.g. 160004.
+        version_num: u32,
+    },
 }
 
 /// A build that can be started.
@@ -87,6 +120,21 @@ pub trait Server: Send + Sync {
     /// The engine's own counters since it started; a step's part is the difference of two calls.
     fn counters(&self) -> Result<BTreeMap<String, i64>, EngineError>;
 
+    /// What a step needs done before it starts and after it ends, outside the measured window: binary logs dropped. Says what was done.
+    fn reset_between_steps(&self) -> Result<Vec<DrainAction>, EngineError> {
+        Ok(Vec::new())
+    }
+
+    /// Writes what the server tells of itself (status texts, statistics views) to files in `dir` named after `moment`.
+    fn save_state(&self, _dir: &Path, _moment: &str) -> Result<(), EngineError> {
+        Ok(())
+    }
+
+    /// Whether the server still runs. Cheap: called ten times a second.
+    fn health(&self) -> Health {
+        Health::Running
+    }
+
     /// Works off debt: writeback, checkpoints, statistics. Ends at `deadline` even when debt is left, and says so.
     fn drain(&self, tables: &[String], deadline: Instant) -> Result<Vec<DrainAction>, EngineError>;
 
@@ -98,6 +146,20 @@ pub trait Server: Send + Sync {
 
     /// Shuts down cleanly within `timeout`.
     fn stop(self: Box<Self>, timeout: Duration) -> Result<(), EngineError>;
+}
+
+/// Whether a server runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Health {
+    /// Its process is there.
+    Running,
+    /// Its process has ended.
+    Crashed {
+        /// The exit status or signal; an out-of-memory kill where the kernel tells.
+        status: String,
+        /// The end of its log.
+        log_tail: String,
+    },
 }
 
 /// A statement that was prepared on a session.
@@ -135,10 +197,13 @@ pub trait SqlSession: Send {
     fn for_each_row(&mut self, sql: &str, row: &mut dyn FnMut(&[&str])) -> Result<(), SqlError>;
 }
 
-/// The engine of a build, or why there is none.
-pub fn engine(build: &BuildName) -> Result<Box<dyn Engine>, EngineError> {
+/// The engine of a build. Engines that are servers need `installed`, the build's unpacked files.
+pub fn engine(build: &BuildName, installed: Option<&InstalledBuild>) -> Result<Box<dyn Engine>, EngineError> {
     use plimsoll_core::name::EngineName;
+    let needed = || installed.cloned().ok_or_else(|| EngineError::new(format!("{build} is not here; fetch it with `plimsoll build add {build}`")));
     match build.engine {
+        EngineName::Mysql | EngineName::Mariadb => Ok(Box::new(mysql::Mysql::new(needed()?))),
+        EngineName::Postgres => Ok(Box::new(postgres::Postgres::new(needed()?))),
         EngineName::Sqlite => Ok(Box::new(sqlite::Sqlite::new(build)?)),
         EngineName::Null => Ok(Box::new(null::Null::new(build)?)),
     }

@@ -1,0 +1,70 @@
+//! A build's unpacked files: what a recipe or a user's own basedir leaves, and what an engine needs to start it.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use plimsoll_core::name::EngineName;
+use serde::{Deserialize, Serialize};
+
+/// How a build makes a new data directory.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DataInit {
+    /// `mysqld --initialize-insecure` (MySQL 5.7 and newer).
+    Initialize,
+    /// The system tables' scripts piped into `mysqld --bootstrap` (MySQL 5.5 and 5.6), in this order.
+    Bootstrap {
+        /// SQL files.
+        scripts: Vec<PathBuf>,
+    },
+    /// A ready-made data directory is copied.
+    Copy {
+        /// The directory.
+        dir: PathBuf,
+    },
+    /// MariaDB's install script.
+    InstallDb {
+        /// `mariadb-install-db` or `mysql_install_db`.
+        script: PathBuf,
+        /// Whether it knows `--auth-root-authentication-method=normal`.
+        has_auth_method: bool,
+    },
+    /// PostgreSQL's `initdb`.
+    Initdb {
+        /// The program.
+        program: PathBuf,
+    },
+}
+
+/// A build on this machine. Stored as `build.json` beside its files.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InstalledBuild {
+    /// The name plans use: `mysql@8.0.33`, or a user's label.
+    pub name: String,
+    /// The engine.
+    pub engine: EngineName,
+    /// The version the binary itself states, e.g. `8.0.33`, `10.11.19-MariaDB`, `16.4`.
+    pub version: String,
+    /// The package or folder it comes from.
+    pub origin: String,
+    /// What must be equal for builds to be strictly comparable: packager, compiler major, optimisation flags; `unknown` parts say so.
+    pub toolchain: BTreeMap<String, String>,
+    /// sha256 of the server binary (the real one behind a wrapper).
+    pub server_sha256: String,
+    /// The server program, or the wrapper that starts it with its own loader.
+    pub server: PathBuf,
+    /// `--basedir` of MySQL and MariaDB; the installation folder of PostgreSQL.
+    pub basedir: PathBuf,
+    /// `--lc-messages-dir` of MySQL and MariaDB.
+    pub share_dir: Option<PathBuf>,
+    /// `--plugin-dir`, where it differs from the compiled-in one.
+    pub plugin_dir: Option<PathBuf>,
+    /// How a data directory is made.
+    pub init: DataInit,
+    /// Environment variables its programs need (`LD_LIBRARY_PATH`).
+    pub env: BTreeMap<String, String>,
+    /// Server options this build cannot start without (`--secure-file-priv=NULL`, `--mysqlx=OFF`, `--skip-ssl`).
+    pub server_options: Vec<String>,
+    /// Storage engines that need a plugin, by the option that loads it (`rocksdb` -> `--plugin-load-add=ha_rocksdb.so`).
+    pub storage_plugins: BTreeMap<String, String>,
+}
