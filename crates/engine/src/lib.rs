@@ -6,6 +6,7 @@ mod error;
 pub mod mysql;
 pub mod null;
 pub mod postgres;
+pub mod process;
 pub mod sqlite;
 
 use std::collections::BTreeMap;
@@ -47,6 +48,15 @@ pub struct StartOptions {
     pub env: BTreeMap<String, String>,
     /// How sessions reach the server.
     pub transport: Transport,
+}
+
+impl StartOptions {
+    /// A start without a prefix, an environment or a choice of transport; the server's log goes to the data directory.
+    pub fn new(data_dir: impl Into<PathBuf>, settings: Settings) -> Self {
+        let data_dir = data_dir.into();
+        let (prefix, env, transport) = (Vec::new(), BTreeMap::new(), Transport::default());
+        Self { log_dir: data_dir.clone(), data_dir, settings, prefix, env, transport }
+    }
 }
 
 /// How sessions reach a server.
@@ -111,6 +121,11 @@ pub trait Server: Send + Sync {
     /// Its SQL.
     fn dialect(&self) -> Dialect;
 
+    /// What follows the closing bracket of a `create table`, with a leading blank: ` engine=innodb`. Empty for most.
+    fn table_suffix(&self) -> String {
+        String::new()
+    }
+
     /// Opens one connection.
     fn connect(&self) -> Result<Box<dyn SqlSession>, EngineError>;
 
@@ -135,8 +150,16 @@ pub trait Server: Send + Sync {
         Health::Running
     }
 
-    /// Works off debt: writeback, checkpoints, statistics. Ends at `deadline` even when debt is left, and says so.
-    fn drain(&self, tables: &[String], deadline: Instant) -> Result<Vec<DrainAction>, EngineError>;
+    /// Works off debt: writeback, checkpoints, statistics. An engine that writes faster only while settings are changed keeps them so until
+    /// `wait_until`, when the plan's wait is over, and restores them; the others return when their work is done. Ends at `limit` even when
+    /// debt is left, and soon after `is_stopped` says so, and says that it did.
+    fn drain(
+        &self,
+        tables: &[String],
+        wait_until: Instant,
+        limit: Instant,
+        is_stopped: &dyn Fn() -> bool,
+    ) -> Result<Vec<DrainAction>, EngineError>;
 
     /// Bytes of tables and indexes, without logs.
     fn database_bytes(&self) -> Result<u64, EngineError>;

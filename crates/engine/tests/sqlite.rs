@@ -18,7 +18,7 @@ fn settings(pairs: &[(&str, &str)]) -> Settings {
 }
 
 fn start(dir: &Path, pairs: &[(&str, &str)]) -> Result<Box<dyn Server>, String> {
-    let options = StartOptions { data_dir: dir.to_owned(), settings: settings(pairs) };
+    let options = StartOptions::new(dir, settings(pairs));
     engine(&"sqlite".parse().unwrap()).unwrap().start(&options).map_err(|error| error.message)
 }
 
@@ -373,7 +373,7 @@ fn drain_analyzes_and_takes_the_log_back() {
     session.define("create table \"a\"\"b\" (id integer primary key, n integer)").unwrap();
     session.define("create index i on \"a\"\"b\" (n)").unwrap();
     session.write("insert into \"a\"\"b\" (n) values (1), (2), (2)", 3).unwrap();
-    let actions = server.drain(&["a\"b".to_owned()], Instant::now() + DEADLINE).unwrap();
+    let actions = server.drain(&["a\"b".to_owned()], Instant::now(), Instant::now() + DEADLINE, &|| false).unwrap();
     let names: Vec<_> = actions.iter().map(|action| action.action.as_str()).collect();
     assert_eq!(names, ["ANALYZE \"a\"\"b\"", "PRAGMA wal_checkpoint(TRUNCATE)"]);
     assert!(actions[1].result.starts_with("busy 0, log 0, checkpointed 0; wal bytes "), "{actions:?}");
@@ -385,13 +385,13 @@ fn drain_analyzes_and_takes_the_log_back() {
     let reader = foreign(&dir);
     reader.execute_batch("begin; select * from \"a\"\"b\"").unwrap();
     session.write("insert into \"a\"\"b\" (n) values (9)", 1).unwrap();
-    let actions = server.drain(&[], Instant::now() + Duration::from_millis(80)).unwrap();
+    let actions = server.drain(&[], Instant::now(), Instant::now() + Duration::from_millis(80), &|| false).unwrap();
     assert!(actions[0].result.starts_with("busy 1, ") && actions[0].result.contains("stayed busy until the deadline"), "{actions:?}");
     reader.execute_batch("commit").unwrap();
 
-    let actions = server.drain(&["nothing".to_owned()], Instant::now()).unwrap();
+    let actions = server.drain(&["nothing".to_owned()], Instant::now(), Instant::now(), &|| false).unwrap();
     assert!(actions.iter().all(|action| action.result == "left out: the deadline had passed"), "{actions:?}");
-    let message = server.drain(&["nothing".to_owned()], Instant::now() + DEADLINE).unwrap_err().message;
+    let message = server.drain(&["nothing".to_owned()], Instant::now(), Instant::now() + DEADLINE, &|| false).unwrap_err().message;
     assert!(message.contains("no such table: nothing"), "{message}");
 }
 
@@ -401,14 +401,14 @@ fn drain_leaves_out_what_a_lock_keeps_it_from() {
     server.connect().unwrap().define("create table t (a)").unwrap();
     let holder = foreign(&dir);
     holder.execute_batch("begin immediate").unwrap();
-    let actions = server.drain(&["t".to_owned()], Instant::now() + Duration::from_millis(50)).unwrap();
+    let actions = server.drain(&["t".to_owned()], Instant::now(), Instant::now() + Duration::from_millis(50), &|| false).unwrap();
     assert!(actions[0].result.contains("another writer held the lock"), "{actions:?}");
 }
 
 #[test]
 fn drain_without_a_wal_says_so() {
     let (_dir, server) = server(DELETE);
-    let actions = server.drain(&[], Instant::now() + DEADLINE).unwrap();
+    let actions = server.drain(&[], Instant::now(), Instant::now() + DEADLINE, &|| false).unwrap();
     assert!(actions[0].result.contains("journal_mode is delete"), "{actions:?}");
 }
 

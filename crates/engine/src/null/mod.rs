@@ -78,7 +78,13 @@ impl Server for NullServer {
         Ok(BTreeMap::new())
     }
 
-    fn drain(&self, _tables: &[String], _deadline: Instant) -> Result<Vec<DrainAction>, EngineError> {
+    fn drain(
+        &self,
+        _tables: &[String],
+        _wait_until: Instant,
+        _limit: Instant,
+        _is_stopped: &dyn Fn() -> bool,
+    ) -> Result<Vec<DrainAction>, EngineError> {
         Ok(vec![DrainAction { action: "nothing".to_owned(), seconds: 0.0, result: "the null engine has no debt".to_owned() }])
     }
 
@@ -138,7 +144,7 @@ mod tests {
 
     #[test]
     fn every_statement_succeeds_and_nothing_is_kept() {
-        let server = Null.start(&StartOptions { data_dir: "does/not/exist".into(), settings: Settings::new() }).unwrap();
+        let server = Null.start(&StartOptions::new("does/not/exist", Settings::new())).unwrap();
         let mut session = server.connect().unwrap();
         let statement = session.prepare("select 1").unwrap();
         assert_eq!(session.write("insert into t values (1)", 50).unwrap(), 50);
@@ -146,7 +152,7 @@ mod tests {
         assert_eq!(session.query_prepared(statement, &[1]).unwrap(), 10);
         assert_eq!(session.query_integer("select min(id) from t").unwrap(), Some(1));
         session.for_each_row("select 1", &mut |_| panic!("the null engine has no rows")).unwrap();
-        assert_eq!(server.drain(&["t".to_owned()], Instant::now()).unwrap().len(), 1);
+        assert_eq!(server.drain(&["t".to_owned()], Instant::now(), Instant::now(), &|| false).unwrap().len(), 1);
         assert_eq!((server.database_bytes().unwrap(), server.counters().unwrap().len()), (0, 0));
         server.stop(Duration::ZERO).unwrap();
     }
@@ -155,7 +161,7 @@ mod tests {
     fn settings_versions_and_sources_are_refused_by_name() {
         let settings = Settings::from([("journal_mode".to_owned(), "wal".to_owned())]);
         assert!(Null.check_settings(&settings).unwrap_err().message.contains("\"journal_mode\""));
-        assert!(Null.start(&StartOptions { data_dir: ".".into(), settings }).is_err());
+        assert!(Null.start(&StartOptions::new(".", settings)).is_err());
         for (name, is_there) in [("null", true), ("null@1", false), ("null+bundled", false)] {
             assert_eq!(Null::new(&name.parse().unwrap()).is_ok(), is_there, "{name}");
         }

@@ -12,24 +12,25 @@ const PAUSE: Duration = Duration::from_millis(10);
 
 const CHECKPOINT: &str = "PRAGMA wal_checkpoint(TRUNCATE)";
 
-/// ANALYZE for each table, then a checkpoint. An action that the deadline leaves no time for is listed as left out; one that runs
-/// is not cut short.
+/// ANALYZE for each table, then a checkpoint. An action that the deadline or a stop leaves no time for is listed as left out; one that
+/// runs is not cut short.
 pub(super) fn drain(
     connection: &Connection,
     tables: &[String],
     deadline: Instant,
+    is_stopped: &dyn Fn() -> bool,
     wal_bytes: impl Fn() -> Result<u64, EngineError>,
 ) -> Result<Vec<DrainAction>, EngineError> {
     let mut actions = Vec::new();
     for table in tables {
         let sql = format!("ANALYZE \"{}\"", table.replace('"', "\"\""));
-        actions.push(timed(&sql, deadline, || analyze(connection, &sql, deadline))?);
+        actions.push(timed(&sql, deadline, is_stopped, || analyze(connection, &sql, deadline))?);
     }
     let mode: String = connection
         .query_row("PRAGMA journal_mode", [], |row| row.get(0))
         .map_err(|error| failure::engine_error("PRAGMA journal_mode", &error))?;
     actions.push(if mode == "wal" {
-        timed(CHECKPOINT, deadline, || checkpoint(connection, deadline, wal_bytes))?
+        timed(CHECKPOINT, deadline, is_stopped, || checkpoint(connection, deadline, wal_bytes))?
     } else {
         let result = format!("nothing to do: journal_mode is {mode}, which has no log to take back");
         DrainAction { action: CHECKPOINT.to_owned(), seconds: 0.0, result }
@@ -37,9 +38,20 @@ pub(super) fn drain(
     Ok(actions)
 }
 
-fn timed(action: &str, deadline: Instant, work: impl FnOnce() -> Result<String, EngineError>) -> Result<DrainAction, EngineError> {
+fn timed(
+    action: &str,
+    deadline: Instant,
+    is_stopped: &dyn Fn() -> bool,
+    work: impl FnOnce() -> Result<String, EngineError>,
+) -> Result<DrainAction, EngineError> {
     let start = Instant::now();
-    let result = if start < deadline { work()? } else { "left out: the deadline had passed".to_owned() };
+    let result = if is_stopped() {
+        "left out: the trial is to stop".to_owned()
+    } else if start < deadline {
+        work()?
+    } else {
+        "left out: the deadline had passed".to_owned()
+    };
     Ok(DrainAction { action: action.to_owned(), seconds: start.elapsed().as_secs_f64(), result })
 }
 

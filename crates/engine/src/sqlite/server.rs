@@ -125,9 +125,16 @@ impl Server for SqliteServer {
         ]))
     }
 
-    fn drain(&self, tables: &[String], deadline: Instant) -> Result<Vec<DrainAction>, EngineError> {
+    /// Returns when the log is taken back; nothing it does lasts until `wait_until`. A statement that runs is not cut short.
+    fn drain(
+        &self,
+        tables: &[String],
+        _wait_until: Instant,
+        limit: Instant,
+        is_stopped: &dyn Fn() -> bool,
+    ) -> Result<Vec<DrainAction>, EngineError> {
         // On a connection of its own: ANALYZE may take long, and the questions to the admin connection should not wait for it.
-        drain::drain(self.session()?.connection(), tables, deadline, || wal_bytes(&self.path))
+        drain::drain(self.session()?.connection(), tables, limit, is_stopped, || wal_bytes(&self.path))
     }
 
     fn database_bytes(&self) -> Result<u64, EngineError> {

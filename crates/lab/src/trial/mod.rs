@@ -155,10 +155,12 @@ impl Trial<'_> {
         let wait = Duration::from_nanos(step.wait_ns.unwrap_or_else(|| self.order.cell.workload.wait.ns(benchmark.loaded_rows())));
         say(&TrialMessage::Draining { step: step.name.clone(), seconds: wait.as_secs_f64() });
         let started = Instant::now();
-        let actions = server.drain(&benchmark.table_names(), started + wait.max(DRAIN_LIMIT))?;
+        let is_stopped = || self.control.command() == Command::Stop;
+        let limit = started + wait.max(DRAIN_LIMIT);
+        let actions = server.drain(&benchmark.table_names(), started + wait, limit, &is_stopped)?;
         let drained = started.elapsed();
         while started.elapsed() < wait {
-            if self.control.command() == Command::Stop {
+            if is_stopped() {
                 return Err(Broken::Interrupted);
             }
             std::thread::sleep(Duration::from_millis(50).min(wait.saturating_sub(started.elapsed())));

@@ -1,0 +1,170 @@
+//! What the server's error codes mean for a worker, and errors in our words. By code, never by SQLSTATE: 1205 comes as HY000.
+
+use mysql::DriverError;
+use mysql_common::proto::codec::error::PacketCodecError;
+
+use crate::{EngineError, ErrorClass, SqlError};
+
+/// Characters of a statement that an error quotes: a batch of inserts is thousands long, its beginning says what it is.
+const QUOTED_CHARS: usize = 200;
+
+/// The client library's codes, used for what goes wrong on this side of the wire.
+const CR_UNKNOWN: i64 = 2000;
+const CR_CONNECTION: i64 = 2002;
+const CR_SERVER_LOST: i64 = 2013;
+const CR_PACKET_TOO_LARGE: i64 = 2020;
+const CR_MALFORMED_PACKET: i64 = 2027;
+/// A prepared statement that is not there.
+pub(super) const CR_NO_PREPARE: i64 = 2030;
+
+/// Codes by meaning. One that is not here is [`ErrorClass::Statement`].
+const CLASSES: &[(i64, ErrorClass)] = &[
+    (1213, ErrorClass::Deadlock),
+    // MariaDB with innodb_snapshot_isolation: the row has changed since the snapshot was taken. Only a new transaction helps.
+    (1020, ErrorClass::Deadlock),
+    // XA: the branch was rolled back to break a deadlock.
+    (1614, ErrorClass::Deadlock),
+    (1205, ErrorClass::Busy),
+    // EE_DISK_FULL, the disk, the table (also InnoDB's word for a full file system).
+    (20, ErrorClass::Full),
+    (1021, ErrorClass::Full),
+    (1114, ErrorClass::Full),
+    // Too many connections; a shutdown in progress, an aborted connection, errors on the wire, as the server tells them.
+    (1040, ErrorClass::Lost),
+    (1053, ErrorClass::Lost),
+    (1077, ErrorClass::Lost),
+    (1079, ErrorClass::Lost),
+    (1152, ErrorClass::Lost),
+    (1153, ErrorClass::Statement),
+    (1158, ErrorClass::Lost),
+    (1159, ErrorClass::Lost),
+    (1160, ErrorClass::Lost),
+    (1161, ErrorClass::Lost),
+    (1184, ErrorClass::Lost),
+    // Killed: MariaDB's code, and MySQL's for one that was idle too long.
+    (1927, ErrorClass::Lost),
+    (4031, ErrorClass::Lost),
+    // The client library's own.
+    (CR_CONNECTION, ErrorClass::Lost),
+    (2003, ErrorClass::Lost),
+    (2006, ErrorClass::Lost),
+    (CR_SERVER_LOST, ErrorClass::Lost),
+    (CR_MALFORMED_PACKET, ErrorClass::Lost),
+    (2055, ErrorClass::Lost),
+];
+
+/// Codes that wrap an error of the operating system, whose number is in their text: could not write, could not create, could not
+/// extend, the storage engine's error.
+const WRAPPERS: &[i64] = &[1, 3, 1004, 1006, 1026, 1030, 1598];
+
+/// ENOSPC and EDQUOT, as these texts have them.
+const FULL_DISK: &[&str] = &["rrcode: 28", "rror 28", "rrcode: 122", "rror 122", "errno: 28", "errno: 122", "No space left on device"];
+
+/// What a server's error means.
+pub(super) fn class_of(code: i64, message: &str) -> ErrorClass {
+    if WRAPPERS.contains(&code) && FULL_DISK.iter().any(|text| message.contains(text)) {
+        return ErrorClass::Full;
+    }
+    CLASSES.iter().find(|(known, _)| *known == code).map_or(ErrorClass::Statement, |(_, class)| *class)
+}
+
+/// The error of a statement.
+pub(super) fn sql_error(error: &mysql::Error, statement: &str) -> SqlError {
+    let (code, message) = match error {
+        mysql::Error::MySqlError(error) => (i64::from(error.code), error.message.clone()),
+        mysql::Error::IoError(error) => (CR_SERVER_LOST, format!("lost connection: {error}")),
+        mysql::Error::CodecError(PacketCodecError::PacketTooLarge) | mysql::Error::DriverError(DriverError::PacketTooLarge) => {
+            (CR_PACKET_TOO_LARGE, "the statement is longer than max_allowed_packet".to_owned())
+        }
+        mysql::Error::CodecError(error) => (CR_MALFORMED_PACKET, error.to_string()),
+        mysql::Error::DriverError(error) => (driver_code(error), error.to_string()),
+        other => (CR_UNKNOWN, other.to_string()),
+    };
+    SqlError { class: class_of(code, &message), code, message, statement: statement.chars().take(QUOTED_CHARS).collect() }
+}
+
+/// The client library's code for what the client crate found wrong.
+fn driver_code(error: &DriverError) -> i64 {
+    match error {
+        DriverError::ConnectTimeout | DriverError::CouldNotConnect(_) => CR_CONNECTION,
+        DriverError::PacketOutOfSync | DriverError::UnexpectedPacket => CR_MALFORMED_PACKET,
+        DriverError::Timeout | DriverError::SetupError => CR_SERVER_LOST,
+        _ => CR_UNKNOWN,
+    }
+}
+
+/// The error of something done for the server itself, with what to do about it.
+pub(super) fn engine_error(statement: &str, error: &mysql::Error) -> EngineError {
+    let error = sql_error(error, statement);
+    let next = match error.class {
+        ErrorClass::Busy | ErrorClass::Deadlock => "end what holds the lock, or wait for it",
+        ErrorClass::Full => "free space on the disk of the data directory, or take a smaller plan",
+        ErrorClass::Lost => "look into the server's log, and check that max_connections is large enough",
+        ErrorClass::Statement => "check the config's settings and the tables' names",
+    };
+    EngineError::new(format!("{error}; {next}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+
+    use super::*;
+
+    #[test]
+    fn codes_have_their_class() {
+        use ErrorClass::{Busy, Deadlock, Full, Lost, Statement};
+        let table = [
+            (1213, "Deadlock found when trying to get lock; try restarting transaction", Deadlock),
+            (1020, "Record has changed since last read in table 'pi1'", Deadlock),
+            (1205, "Lock wait timeout exceeded; try restarting transaction", Busy),
+            (1040, "Too many connections", Lost),
+            (2006, "MySQL server has gone away", Lost),
+            (2013, "Lost connection to MySQL server during query", Lost),
+            (2002, "Can't connect to local MySQL server through socket", Lost),
+            (2003, "Can't connect to MySQL server on '127.0.0.1'", Lost),
+            (1053, "Server shutdown in progress", Lost),
+            (1927, "Connection was killed", Lost),
+            (1114, "The table 'pi1' is full", Full),
+            (1021, "Disk full (/tmp); waiting for someone to free some space", Full),
+            (3, "Error writing file './ib/pi1.frm' (Errcode: 28 - No space left on device)", Full),
+            (3, "Error writing file './ib/pi1.frm' (Errcode: 28)", Full),
+            (3, "Error writing file './ib/pi1.frm' (errno: 122)", Full),
+            (3, "Error writing file './ib/pi1.frm' (Errcode: 5 - Input/output error)", Statement),
+            (1026, "Error writing file 'binlog.000001' (errno: 28 \"No space left on device\")", Full),
+            (1030, "Got error 28 from storage engine", Full),
+            (1030, "Got error 168 from storage engine", Statement),
+            (1064, "You have an error in your SQL syntax near 'Errcode: 28'", Statement),
+            (1146, "Table 'ib.pi1' doesn't exist", Statement),
+            (1317, "Query execution was interrupted", Statement),
+            (1153, "Got a packet bigger than 'max_allowed_packet' bytes", Statement),
+        ];
+        for (code, message, class) in table {
+            assert_eq!(class_of(code, message), class, "{code}: {message}");
+        }
+    }
+
+    #[test]
+    fn what_the_client_finds_has_the_client_librarys_codes() {
+        let gone = mysql::Error::IoError(io::Error::from(io::ErrorKind::UnexpectedEof));
+        let refused = mysql::Error::DriverError(DriverError::CouldNotConnect(None));
+        let too_long = mysql::Error::DriverError(DriverError::PacketTooLarge);
+        let arguments = mysql::Error::DriverError(DriverError::MismatchedStmtParams(2, 1));
+        let table = [
+            (gone, CR_SERVER_LOST, ErrorClass::Lost),
+            (refused, CR_CONNECTION, ErrorClass::Lost),
+            (too_long, CR_PACKET_TOO_LARGE, ErrorClass::Statement),
+            (arguments, CR_UNKNOWN, ErrorClass::Statement),
+        ];
+        for (error, code, class) in table {
+            let error = sql_error(&error, "select 1");
+            assert_eq!((error.code, error.class), (code, class), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_statement_is_quoted_by_whole_characters() {
+        let error = sql_error(&mysql::Error::DriverError(DriverError::Timeout), &"é".repeat(QUOTED_CHARS + 1));
+        assert_eq!(error.statement, "é".repeat(QUOTED_CHARS));
+    }
+}

@@ -1,0 +1,168 @@
+//! One worker's connection.
+
+use std::hint::black_box;
+use std::time::{Duration, Instant};
+
+use mysql::prelude::{Protocol, Queryable};
+use mysql::{Conn, Opts, Params, QueryResult, Statement, Value};
+
+use super::failure::{self, CR_NO_PREPARE};
+use super::text;
+use crate::{ErrorClass, Prepared, SqlError, SqlSession};
+
+/// How long one call tries to connect again: a server that takes no connection for that long has more than a hiccup. The server's
+/// health and a hang are watched by others, so a running statement has no deadline of its own.
+const RECONNECT_LIMIT: Duration = Duration::from_secs(2);
+const RECONNECT_PAUSE: Duration = Duration::from_millis(20);
+
+/// A connection and its prepared statements. A lost connection is told as such for the operation that met it, which may or may not
+/// have taken place; the next call connects again.
+pub(super) struct MysqlSession {
+    opts: Opts,
+    connection: Option<Conn>,
+    statements: Vec<Known>,
+}
+
+/// A statement's text, and its handle on the present connection.
+struct Known {
+    sql: Box<str>,
+    handle: Option<Statement>,
+}
+
+impl MysqlSession {
+    pub(super) fn connect(opts: Opts) -> mysql::Result<Self> {
+        let connection = Conn::new(opts.clone())?;
+        Ok(Self { opts, connection: Some(connection), statements: Vec::new() })
+    }
+
+    /// Runs on the connection, which is made anew when it was lost. What this call loses is forgotten here.
+    fn on_connection<T>(&mut self, sql: &str, run: impl FnOnce(&mut Conn) -> mysql::Result<T>) -> Result<T, SqlError> {
+        let connection = live(&mut self.connection, &self.opts).map_err(|error| failure::sql_error(&error, sql))?;
+        run(connection).map_err(|error| {
+            let error = failure::sql_error(&error, sql);
+            if error.class == ErrorClass::Lost {
+                self.forget();
+            }
+            error
+        })
+    }
+
+    fn on_prepared<T>(
+        &mut self,
+        prepared: Prepared,
+        arguments: &[i64],
+        run: impl FnOnce(QueryResult<'_, '_, '_, mysql::Binary>) -> mysql::Result<T>,
+    ) -> Result<T, SqlError> {
+        let Some(known) = self.statements.get_mut(prepared.0) else {
+            return Err(SqlError {
+                class: ErrorClass::Statement,
+                code: CR_NO_PREPARE,
+                message: "this session did not prepare the statement; prepare it here first".to_owned(),
+                statement: format!("prepared statement {}", prepared.0),
+            });
+        };
+        let outcome = live(&mut self.connection, &self.opts).and_then(|connection| {
+            let handle = match &known.handle {
+                Some(handle) => handle,
+                None => known.handle.insert(connection.prep(&*known.sql)?),
+            };
+            let arguments = Params::Positional(arguments.iter().map(|&number| Value::Int(number)).collect());
+            run(connection.exec_iter(handle, arguments)?)
+        });
+        outcome.map_err(|error| {
+            let error = failure::sql_error(&error, &known.sql);
+            if error.class == ErrorClass::Lost {
+                self.forget();
+            }
+            error
+        })
+    }
+
+    fn forget(&mut self) {
+        self.connection = None;
+        for known in &mut self.statements {
+            known.handle = None;
+        }
+    }
+}
+
+/// The connection, or a new one.
+fn live<'a>(connection: &'a mut Option<Conn>, opts: &Opts) -> mysql::Result<&'a mut Conn> {
+    match connection {
+        Some(connection) => Ok(connection),
+        None => Ok(connection.insert(reconnect(opts)?)),
+    }
+}
+
+fn reconnect(opts: &Opts) -> mysql::Result<Conn> {
+    let deadline = Instant::now() + RECONNECT_LIMIT;
+    loop {
+        match Conn::new(opts.clone()) {
+            // The server may not have noticed yet that the old connection is gone, and have no room for another.
+            Err(mysql::Error::MySqlError(error)) if error.code == 1040 && Instant::now() < deadline => std::thread::sleep(RECONNECT_PAUSE),
+            answer => return answer,
+        }
+    }
+}
+
+impl SqlSession for MysqlSession {
+    fn write(&mut self, sql: &str, _expected_rows: u64) -> Result<u64, SqlError> {
+        self.on_connection(sql, |connection| connection.query_iter(sql).map(|result| result.affected_rows()))
+    }
+
+    fn define(&mut self, sql: &str) -> Result<(), SqlError> {
+        self.on_connection(sql, |connection| connection.query_drop(sql))
+    }
+
+    fn prepare(&mut self, sql: &str) -> Result<Prepared, SqlError> {
+        let handle = self.on_connection(sql, |connection| connection.prep(sql))?;
+        self.statements.push(Known { sql: sql.into(), handle: Some(handle) });
+        Ok(Prepared(self.statements.len() - 1))
+    }
+
+    fn query_prepared(&mut self, statement: Prepared, arguments: &[i64]) -> Result<u64, SqlError> {
+        self.on_prepared(statement, arguments, count_rows)
+    }
+
+    fn write_prepared(&mut self, statement: Prepared, arguments: &[i64], _expected_rows: u64) -> Result<u64, SqlError> {
+        self.on_prepared(statement, arguments, |result| Ok(result.affected_rows()))
+    }
+
+    fn query(&mut self, sql: &str) -> Result<u64, SqlError> {
+        self.on_connection(sql, |connection| count_rows(connection.query_iter(sql)?))
+    }
+
+    fn query_integer(&mut self, sql: &str) -> Result<Option<i64>, SqlError> {
+        self.on_connection(sql, |connection| Ok(connection.query_first::<Option<i64>, _>(sql)?.flatten()))
+    }
+
+    fn for_each_row(&mut self, sql: &str, row: &mut dyn FnMut(&[&str])) -> Result<(), SqlError> {
+        self.on_connection(sql, |connection| {
+            let mut result = connection.query_iter(sql)?;
+            let Some(rows) = result.iter() else { return Ok(()) };
+            let mut texts = Vec::new();
+            for found in rows {
+                let values = found?.unwrap();
+                texts.resize_with(values.len(), String::new);
+                for (value, text) in values.iter().zip(&mut texts) {
+                    text.clear();
+                    text::render(value, text);
+                }
+                row(&texts.iter().map(String::as_str).collect::<Vec<_>>());
+            }
+            Ok(())
+        })
+    }
+}
+
+/// Fetches all rows; the optimiser must not find out that nobody uses them.
+fn count_rows<T: Protocol>(mut result: QueryResult<'_, '_, '_, T>) -> mysql::Result<u64> {
+    let mut count = 0;
+    if let Some(rows) = result.iter() {
+        for row in rows {
+            black_box(row?);
+            count += 1;
+        }
+    }
+    Ok(count)
+}

@@ -1,0 +1,156 @@
+//! Connections with deadlines. The client library blocks, so what must not block for good runs in a thread of its own.
+
+use std::path::Path;
+use std::sync::{Weak, mpsc};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use postgres::{Client, Config, NoTls, SimpleQueryMessage, SimpleQueryRow};
+
+use super::failure;
+use crate::process::ServerProcess;
+use crate::{EngineError, Health};
+
+/// The superuser that `initdb` makes.
+pub(super) const SUPERUSER: &str = "postgres";
+
+/// How long opening a connection may take. A server that is writing a checkpoint answers late, a hung one never.
+pub(super) const CONNECT_LIMIT: Duration = Duration::from_secs(30);
+
+/// Between two tries to reach a server.
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// Runs `work` in a thread and waits for its answer until `deadline`. A thread that is late is left alone: it ends with the server.
+pub(super) fn within<T: Send + 'static>(deadline: Instant, work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
+    let (sender, receiver) = mpsc::channel();
+    thread::spawn(move || {
+        // Fails when nobody waits any more.
+        let _ = sender.send(work());
+    });
+    receiver.recv_timeout(deadline.saturating_duration_since(Instant::now())).ok()
+}
+
+/// Where a server's sockets are.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Address<'a> {
+    /// The folder of the unix socket.
+    Socket(&'a Path),
+    /// A port of 127.0.0.1.
+    Tcp(u16),
+}
+
+/// The port that names the socket's file; with a folder of its own for each server it need not be free.
+pub(super) const SOCKET_PORT: u16 = 5432;
+
+/// How to reach one database of a server.
+#[derive(Clone)]
+pub(super) struct Link {
+    config: Config,
+    process: Weak<ServerProcess>,
+}
+
+/// No connection was made.
+pub(super) enum ConnectError {
+    /// The server said so, or nobody listens.
+    Refused(postgres::Error),
+    /// It did not answer in time.
+    Late,
+}
+
+impl Link {
+    /// A link to `database`, as the superuser.
+    pub fn new(address: Address<'_>, database: &str, process: Weak<ServerProcess>) -> Self {
+        let mut config = Config::new();
+        config.user(SUPERUSER).dbname(database).application_name("plimsoll").ssl_mode(postgres::config::SslMode::Disable);
+        match address {
+            Address::Socket(folder) => config.host_path(folder).port(SOCKET_PORT),
+            Address::Tcp(port) => config.host("127.0.0.1").port(port),
+        };
+        Self { config, process }
+    }
+
+    /// The same server's other database.
+    pub fn to(&self, database: &str) -> Self {
+        let mut link = self.clone();
+        link.config.dbname(database);
+        link
+    }
+
+    /// One try.
+    pub fn try_connect(&self, deadline: Instant) -> Result<Client, ConnectError> {
+        let config = self.config.clone();
+        match within(deadline, move || config.connect(NoTls)) {
+            Some(answer) => answer.map_err(ConnectError::Refused),
+            None => Err(ConnectError::Late),
+        }
+    }
+
+    /// A connection for something other than load.
+    pub fn connect(&self) -> Result<Client, EngineError> {
+        self.try_connect(Instant::now() + CONNECT_LIMIT).map_err(|error| match error {
+            ConnectError::Refused(error) => failure::engine_error("connect to postgres", &error),
+            ConnectError::Late => {
+                EngineError::new(format!("connect to postgres: no answer within {CONNECT_LIMIT:?}; see the server's log for what it does"))
+            }
+        })
+    }
+
+    /// Tries until there is a connection, `deadline` has passed or the server's process has ended. `Err` says why there is none.
+    pub fn reconnect(&self, deadline: Instant) -> Result<Client, String> {
+        loop {
+            let reason = match self.try_connect(deadline) {
+                Ok(client) => return Ok(client),
+                Err(ConnectError::Refused(error)) => format!("{error}, SQLSTATE {}", failure::sqlstate(&error)),
+                Err(ConnectError::Late) => "no answer".to_owned(),
+            };
+            match self.process.upgrade().map(|process| process.health()) {
+                Some(Health::Running) => {}
+                Some(Health::Crashed { status, .. }) => return Err(format!("the server has ended with {status}")),
+                None => return Err("the server was stopped".to_owned()),
+            }
+            if Instant::now() >= deadline {
+                return Err(format!("no connection until the deadline: {reason}"));
+            }
+            thread::sleep(PAUSE.min(deadline.saturating_duration_since(Instant::now())));
+        }
+    }
+
+    /// Asks on a connection of its own, so that a long statement elsewhere is not in the way. `doing` begins an error.
+    pub fn ask<T: Send + 'static>(
+        &self,
+        doing: &str,
+        limit: Duration,
+        question: impl FnOnce(&mut Client) -> Result<T, postgres::Error> + Send + 'static,
+    ) -> Result<T, EngineError> {
+        let mut client = self.connect()?;
+        match within(Instant::now() + limit, move || question(&mut client)) {
+            Some(answer) => answer.map_err(|error| failure::engine_error(doing, &error)),
+            None => Err(EngineError::new(format!("{doing}: no answer within {limit:?}; see the server's log for what it does"))),
+        }
+    }
+}
+
+/// The rows of a query, as text.
+pub(super) fn rows(client: &mut Client, sql: &str) -> Result<Vec<SimpleQueryRow>, postgres::Error> {
+    let messages = client.simple_query(sql)?;
+    Ok(messages
+        .into_iter()
+        .filter_map(|message| match message {
+            SimpleQueryMessage::Row(row) => Some(row),
+            _ => None,
+        })
+        .collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_late_answer_is_not_waited_for() {
+        let (go, wait) = mpsc::channel::<()>();
+        assert_eq!(within(Instant::now() + Duration::from_millis(5), move || wait.recv()), None);
+        drop(go);
+        assert_eq!(within(Instant::now() + Duration::from_secs(60), || 7), Some(7));
+    }
+}

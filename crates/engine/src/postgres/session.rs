@@ -1,0 +1,177 @@
+//! One worker's connection.
+
+use std::hint::black_box;
+use std::time::{Duration, Instant};
+
+use bytes::BytesMut;
+use postgres::fallible_iterator::FallibleIterator;
+use postgres::types::{IsNull, ToSql, Type, to_sql_checked};
+use postgres::{Client, SimpleQueryMessage, Statement};
+
+use super::link::Link;
+use super::{failure, placeholder};
+use crate::{ErrorClass, Prepared, SqlError, SqlSession};
+
+/// How long the statement after a lost connection tries to get a new one.
+const RECONNECT_LIMIT: Duration = Duration::from_secs(10);
+
+/// A connection, and what it takes to make it again.
+pub(super) struct PostgresSession {
+    link: Link,
+    /// `None` after it was lost.
+    client: Option<Client>,
+    statements: Vec<PreparedText>,
+}
+
+/// A prepared statement and its text, from which it is prepared again on a new connection.
+struct PreparedText {
+    sql: String,
+    statement: Statement,
+}
+
+impl PostgresSession {
+    /// A session on a fresh connection of `link`.
+    pub fn new(link: Link, client: Client) -> Self {
+        Self { link, client: Some(client), statements: Vec::new() }
+    }
+
+    /// Makes the connection again when it was lost; `sql` says what it is wanted for.
+    fn ensure_connected(&mut self, sql: impl Fn(&Self) -> String) -> Result<(), SqlError> {
+        if self.client.as_ref().is_some_and(|client| !client.is_closed()) {
+            return Ok(());
+        }
+        self.client = None;
+        let mut client =
+            self.link.reconnect(Instant::now() + RECONNECT_LIMIT).map_err(|reason| failure::lost(&sql(self), reason))?;
+        for prepared in &mut self.statements {
+            prepared.statement = prepare(&mut client, &prepared.sql).map_err(|error| failure::sql_error(&error, &prepared.sql))?;
+        }
+        self.client = Some(client);
+        Ok(())
+    }
+
+    /// Runs `work` on the connection and says what its failure means. After a loss the next call connects again.
+    fn run<T>(&mut self, sql: &str, work: impl FnOnce(&mut Client) -> Result<T, postgres::Error>) -> Result<T, SqlError> {
+        self.ensure_connected(|_| sql.to_owned())?;
+        attempt(&mut self.client, sql, work)
+    }
+
+    /// Runs a prepared statement to its end: the rows it fetched and the rows it affected.
+    fn run_prepared(&mut self, prepared: Prepared, arguments: &[i64]) -> Result<(u64, u64), SqlError> {
+        if self.statements.len() <= prepared.0 {
+            let name = format!("prepared statement {}", prepared.0);
+            return Err(failure::refused(&name, "this session did not prepare the statement; prepare it here first"));
+        }
+        self.ensure_connected(|session| session.statements[prepared.0].sql.clone())?;
+        let PreparedText { sql, statement } = &self.statements[prepared.0];
+        attempt(&mut self.client, sql, |client| fetch_all(client, statement, arguments))
+    }
+}
+
+/// Runs `work` on a connection that is there, and gives the connection up when it was lost.
+fn attempt<T>(
+    connection: &mut Option<Client>,
+    sql: &str,
+    work: impl FnOnce(&mut Client) -> Result<T, postgres::Error>,
+) -> Result<T, SqlError> {
+    let client = connection.as_mut().expect("the connection has just been ensured");
+    work(client).map_err(|error| {
+        let error = failure::sql_error(&error, sql);
+        if error.class == ErrorClass::Lost {
+            *connection = None;
+        }
+        error
+    })
+}
+
+/// Prepares a text with `?` placeholders. The server infers the type of each from what it is compared with, as it did for the
+/// original's `PREPARE name (int)`, so that an `int` column meets an `int` and the plan is the same. Where it infers something else
+/// (a `float` column, nothing to compare with), it is told that a `bigint` comes.
+fn prepare(client: &mut Client, sql: &str) -> Result<Statement, postgres::Error> {
+    let sql = placeholder::numbered(sql);
+    let inferred = client.prepare(&sql)?;
+    if inferred.params().iter().all(Integer::accepts) {
+        return Ok(inferred);
+    }
+    let types: Vec<Type> = inferred.params().iter().map(|kind| if Integer::accepts(kind) { kind.clone() } else { Type::INT8 }).collect();
+    client.prepare_typed(&sql, &types)
+}
+
+fn fetch_all(client: &mut Client, statement: &Statement, arguments: &[i64]) -> Result<(u64, u64), postgres::Error> {
+    let mut rows = client.query_raw(statement, arguments.iter().map(|argument| Integer(*argument)))?;
+    let mut count = 0;
+    while let Some(row) = rows.next()? {
+        black_box(&row);
+        count += 1;
+    }
+    Ok((count, rows.rows_affected().unwrap_or(0)))
+}
+
+/// An argument, sent as the integer type that the statement has in its place. One that does not fit is an error.
+#[derive(Debug)]
+struct Integer(i64);
+
+impl ToSql for Integer {
+    fn to_sql(&self, kind: &Type, out: &mut BytesMut) -> Result<IsNull, Box<dyn std::error::Error + Sync + Send>> {
+        match *kind {
+            Type::INT2 => i16::try_from(self.0)?.to_sql(kind, out),
+            Type::INT4 => i32::try_from(self.0)?.to_sql(kind, out),
+            _ => self.0.to_sql(kind, out),
+        }
+    }
+
+    fn accepts(kind: &Type) -> bool {
+        matches!(*kind, Type::INT2 | Type::INT4 | Type::INT8)
+    }
+
+    to_sql_checked!();
+}
+
+impl SqlSession for PostgresSession {
+    fn write(&mut self, sql: &str, _expected_rows: u64) -> Result<u64, SqlError> {
+        let messages = self.run(sql, |client| client.simple_query(sql))?;
+        let affected = |message: &SimpleQueryMessage| if let SimpleQueryMessage::CommandComplete(rows) = message { *rows } else { 0 };
+        Ok(messages.iter().map(affected).sum())
+    }
+
+    fn define(&mut self, sql: &str) -> Result<(), SqlError> {
+        self.run(sql, |client| client.batch_execute(sql))
+    }
+
+    fn prepare(&mut self, sql: &str) -> Result<Prepared, SqlError> {
+        let statement = self.run(sql, |client| prepare(client, sql))?;
+        self.statements.push(PreparedText { sql: sql.to_owned(), statement });
+        Ok(Prepared(self.statements.len() - 1))
+    }
+
+    fn query_prepared(&mut self, statement: Prepared, arguments: &[i64]) -> Result<u64, SqlError> {
+        self.run_prepared(statement, arguments).map(|(fetched, _)| fetched)
+    }
+
+    fn write_prepared(&mut self, statement: Prepared, arguments: &[i64], _expected_rows: u64) -> Result<u64, SqlError> {
+        self.run_prepared(statement, arguments).map(|(_, affected)| affected)
+    }
+
+    fn query(&mut self, sql: &str) -> Result<u64, SqlError> {
+        let messages = self.run(sql, |client| client.simple_query(sql))?;
+        Ok(messages.iter().filter(|message| matches!(message, SimpleQueryMessage::Row(_))).count() as u64)
+    }
+
+    fn query_integer(&mut self, sql: &str) -> Result<Option<i64>, SqlError> {
+        let messages = self.run(sql, |client| client.simple_query(sql))?;
+        let row = messages.iter().find_map(|message| if let SimpleQueryMessage::Row(row) = message { Some(row) } else { None });
+        let Some(text) = row.filter(|row| !row.is_empty()).and_then(|row| row.get(0)) else { return Ok(None) };
+        text.parse().map(Some).map_err(|_| failure::refused(sql, format!("\"{text}\" is not a whole number; ask for one")))
+    }
+
+    /// Columns are the server's own text, NULL is `\N`.
+    fn for_each_row(&mut self, sql: &str, row: &mut dyn FnMut(&[&str])) -> Result<(), SqlError> {
+        let messages = self.run(sql, |client| client.simple_query(sql))?;
+        for message in &messages {
+            if let SimpleQueryMessage::Row(found) = message {
+                row(&(0..found.len()).map(|column| found.get(column).unwrap_or("\\N")).collect::<Vec<_>>());
+            }
+        }
+        Ok(())
+    }
+}

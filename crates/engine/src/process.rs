@@ -1,0 +1,518 @@
+//! Server processes: started with their log, watched, and ended by pid. Shared by the engines that are servers.
+//!
+//! A [`ServerProcess`] dies with its value: whoever drops one kills what still runs. What a killed owner leaves behind is found
+//! by the identity that was written to a file at the start.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File, OpenOptions};
+use std::io::{Read, Seek, SeekFrom, Write};
+use std::net::TcpListener;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde::{Deserialize, Serialize};
+
+use crate::{EngineError, Health};
+
+/// Between two looks at a process.
+const PAUSE: Duration = Duration::from_millis(5);
+/// A killed process has this long to be gone; one that sleeps in the kernel needs some of it.
+const KILL_LIMIT: Duration = Duration::from_secs(30);
+/// What is shown of a log: its last lines, from its last bytes.
+const TAIL_LINES: usize = 20;
+const TAIL_BYTES: u64 = 16 << 10;
+
+/// Which process a number meant: numbers are used again, start times are not within one boot.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProcessIdentity {
+    /// The process id.
+    pub pid: u32,
+    /// When it started, in clock ticks since boot (`starttime` of `/proc/PID/stat`).
+    pub start_ticks: u64,
+    /// The kernel's id of this boot; empty where it tells none.
+    pub boot_id: String,
+}
+
+impl ProcessIdentity {
+    /// The identity of a process that is there, be it a zombie.
+    pub fn of(pid: u32) -> Option<Self> {
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        let start_ticks = start_ticks(&stat)?;
+        let boot_id = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+        Some(Self { pid, start_ticks, boot_id: boot_id.trim().to_owned() })
+    }
+
+    /// Whether this very process is still there.
+    pub fn is_there(&self) -> bool {
+        Self::of(self.pid).as_ref() == Some(self)
+    }
+}
+
+/// Field 22 of a `/proc/PID/stat` line. The name before it may hold blanks and brackets.
+fn start_ticks(stat: &str) -> Option<u64> {
+    stat.rsplit_once(')')?.1.split_ascii_whitespace().nth(19)?.parse().ok()
+}
+
+/// Whom a program runs as, when not as ourselves. Needs root; other groups are given up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct UserIds {
+    pub uid: u32,
+    pub gid: u32,
+}
+
+/// A program and all that decides how it starts.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Program {
+    pub path: PathBuf,
+    pub arguments: Vec<String>,
+    /// A command to run it under; empty for none.
+    pub prefix: Vec<String>,
+    /// Added to our own environment.
+    pub env: BTreeMap<String, String>,
+    pub user: Option<UserIds>,
+    /// Where it starts; our own directory for `None`.
+    pub working_dir: Option<PathBuf>,
+}
+
+impl Program {
+    fn command(&self) -> Command {
+        let mut command = match self.prefix.split_first() {
+            Some((first, rest)) => {
+                let mut command = Command::new(first);
+                command.args(rest).arg(&self.path);
+                command
+            }
+            None => Command::new(&self.path),
+        };
+        command.args(&self.arguments).envs(&self.env);
+        if let Some(dir) = &self.working_dir {
+            command.current_dir(dir);
+        }
+        if let Some(UserIds { uid, gid }) = self.user {
+            command.uid(uid).gid(gid);
+        }
+        // A group of its own: Ctrl-C on the terminal is for us, and we stop the server in our own time.
+        command.process_group(0);
+        command
+    }
+
+    /// Starts with both outputs appended to `log`.
+    fn start(&self, log: &Path, stdin: Stdio) -> Result<Child, EngineError> {
+        let unwritable = |error| EngineError::new(format!("write {}: {error}; check the folder's permissions", log.display()));
+        let out = OpenOptions::new().create(true).append(true).open(log).map_err(unwritable)?;
+        let err = out.try_clone().map_err(unwritable)?;
+        self.command().stdin(stdin).stdout(out).stderr(err).spawn().map_err(|error| {
+            let name = self.prefix.first().map_or_else(|| self.path.display().to_string(), |first| format!("{first} (the config's prefix)"));
+            EngineError::new(format!("start {name}: {error}; check that it is there and can be run"))
+        })
+    }
+
+    /// Runs to the end and asks for status 0. Both outputs are appended to `log`, and `input` is what it reads. It is killed when
+    /// `limit` is over.
+    pub(crate) fn run(&self, log: &Path, input: &[u8], limit: Duration) -> Result<(), EngineError> {
+        let deadline = Instant::now() + limit;
+        let mut child = self.start(log, if input.is_empty() { Stdio::null() } else { Stdio::piped() })?;
+        let pipe = child.stdin.take();
+        let status = std::thread::scope(|scope| {
+            // In a thread, as a program that does not read its input must not outlast the limit. It ends with the program: the
+            // other end of the pipe is closed then.
+            scope.spawn(move || {
+                if let Some(mut pipe) = pipe {
+                    // A program that ends early says why in its log.
+                    let _ = pipe.write_all(input);
+                }
+            });
+            wait_for(&mut child, deadline).inspect_err(|_| kill(&mut child))
+        });
+        let problem = match status {
+            Ok(Some(status)) if status.success() => return Ok(()),
+            Ok(Some(status)) => format!("{} ended with {}", self.path.display(), describe(status)),
+            Ok(None) => {
+                kill(&mut child);
+                format!("{} was not done within {limit:?} and was killed", self.path.display())
+            }
+            Err(error) => format!("wait for {}: {error}", self.path.display()),
+        };
+        Err(EngineError::new(format!("{problem}; see {}, which ends with:\n{}", log.display(), log_tail(log))))
+    }
+}
+
+/// Waits for the end of a child; `None` when the deadline came first.
+fn wait_for(child: &mut Child, deadline: Instant) -> std::io::Result<Option<ExitStatus>> {
+    loop {
+        let status = child.try_wait()?;
+        if status.is_some() || Instant::now() >= deadline {
+            return Ok(status);
+        }
+        std::thread::sleep(PAUSE);
+    }
+}
+
+/// Kills a child and waits for its end, within reason.
+fn kill(child: &mut Child) {
+    // Both fail only for a process that is gone.
+    let _ = child.kill();
+    let _ = wait_for(child, Instant::now() + KILL_LIMIT);
+}
+
+/// A server's process.
+pub(crate) struct ServerProcess {
+    watched: Mutex<Watched>,
+    identity: ProcessIdentity,
+    log: PathBuf,
+    /// `oom_kill` of `/proc/vmstat` when it started.
+    oom_kills: Option<u64>,
+}
+
+struct Watched {
+    child: Child,
+    /// The server, when the child is a wrapper that stays above it.
+    main: Option<ProcessIdentity>,
+    ended: Option<ExitStatus>,
+}
+
+impl Watched {
+    fn status(&mut self) -> Option<ExitStatus> {
+        if self.ended.is_none() {
+            self.ended = self.child.try_wait().ok().flatten();
+        }
+        self.ended
+    }
+
+    /// Signals the server. The number of a child that was not waited for cannot mean another process.
+    fn signal(&mut self, signal: Signal) {
+        if self.status().is_some() {
+            return;
+        }
+        let pid = self.main.as_ref().filter(|main| main.is_there()).map_or(self.child.id(), |main| main.pid);
+        if let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) {
+            // Fails only when it has just ended.
+            let _ = kill_process(pid, signal);
+        }
+    }
+
+    fn wait(&mut self, deadline: Instant) -> Option<ExitStatus> {
+        while self.status().is_none() && Instant::now() < deadline {
+            std::thread::sleep(PAUSE);
+        }
+        self.ended
+    }
+}
+
+impl ServerProcess {
+    /// Starts a server. `log` gets its standard outputs and is where its last words are looked for; `identity_file` gets its
+    /// [`ProcessIdentity`] as JSON, so that whoever finds the file after our sudden end can end the server.
+    pub(crate) fn spawn(program: &Program, log: &Path, identity_file: &Path) -> Result<Self, EngineError> {
+        let oom_kills = oom_kills();
+        let mut child = program.start(log, Stdio::null())?;
+        let written = ProcessIdentity::of(child.id())
+            .ok_or_else(|| EngineError::new(format!("read /proc/{}/stat; this needs Linux's /proc", child.id())))
+            .and_then(|identity| {
+                let text = serde_json::to_string(&identity).expect("an identity is numbers and text");
+                fs::write(identity_file, text + "\n").map(|()| identity).map_err(|error| {
+                    EngineError::new(format!("write {}: {error}; check the folder's permissions", identity_file.display()))
+                })
+            });
+        match written {
+            Ok(identity) => {
+                let watched = Mutex::new(Watched { child, main: None, ended: None });
+                Ok(Self { watched, identity, log: log.to_owned(), oom_kills })
+            }
+            Err(error) => {
+                kill(&mut child);
+                Err(error)
+            }
+        }
+    }
+
+    /// The process that was started: the server, or the outermost wrapper above it.
+    pub(crate) fn identity(&self) -> &ProcessIdentity {
+        &self.identity
+    }
+
+    /// Says which process is the server, when a wrapper may have started it as its child. Signals go to it from now on.
+    pub(crate) fn set_main(&self, pid: u32) {
+        self.watched().main = if pid == self.identity.pid { None } else { ProcessIdentity::of(pid) };
+    }
+
+    /// The server's process id.
+    pub(crate) fn main_pid(&self) -> u32 {
+        self.watched().main.as_ref().map_or(self.identity.pid, |main| main.pid)
+    }
+
+    /// Whether it runs. One system call.
+    pub(crate) fn health(&self) -> Health {
+        match self.watched().status() {
+            None => Health::Running,
+            Some(status) => Health::Crashed { status: self.describe_end(status), log_tail: log_tail(&self.log) },
+        }
+    }
+
+    fn describe_end(&self, status: ExitStatus) -> String {
+        let text = describe(status);
+        let has_oom_kill = oom_kills() > self.oom_kills;
+        if status.signal() == Some(Signal::KILL.as_raw()) && has_oom_kill {
+            format!("{text}, perhaps for want of memory: the kernel has killed a process for that since the server started")
+        } else {
+            text
+        }
+    }
+
+    /// Asks `is_ready` until it says yes. An early end of the process and the end of `limit` are errors with the log's tail.
+    pub(crate) fn wait_until_ready(
+        &self,
+        limit: Duration,
+        mut is_ready: impl FnMut() -> Result<bool, EngineError>,
+    ) -> Result<(), EngineError> {
+        let deadline = Instant::now() + limit;
+        loop {
+            if let Health::Crashed { status, log_tail } = self.health() {
+                return Err(EngineError::new(format!(
+                    "the server ended before it was ready ({status}); see {}, which ends with:\n{log_tail}",
+                    self.log.display()
+                )));
+            }
+            if is_ready()? {
+                return Ok(());
+            }
+            if Instant::now() >= deadline {
+                return Err(EngineError::new(format!(
+                    "the server was not ready within {limit:?}; see {}, which ends with:\n{}",
+                    self.log.display(),
+                    log_tail(&self.log)
+                )));
+            }
+            std::thread::sleep(PAUSE);
+        }
+    }
+
+    /// Signals the server, waits for its end, and kills it when `timeout` is over. An end that is not clean is an error.
+    pub(crate) fn stop(&self, signal: Signal, timeout: Duration) -> Result<(), EngineError> {
+        let mut watched = self.watched();
+        let was_running = watched.status().is_none();
+        watched.signal(signal);
+        let status = watched.wait(Instant::now() + timeout);
+        let problem = match status {
+            Some(status) if status.success() => return Ok(()),
+            Some(status) if was_running => format!("it ended with {}", self.describe_end(status)),
+            Some(status) => format!("it had ended before with {}", self.describe_end(status)),
+            None => {
+                watched.signal(Signal::KILL);
+                kill(&mut watched.child);
+                format!("it did not end within {timeout:?} and was killed")
+            }
+        };
+        Err(EngineError::new(format!("stop the server: {problem}; see {}, which ends with:\n{}", self.log.display(), log_tail(&self.log))))
+    }
+
+    fn watched(&self) -> MutexGuard<'_, Watched> {
+        self.watched.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for ServerProcess {
+    fn drop(&mut self) {
+        let mut watched = self.watched();
+        if watched.status().is_none() {
+            watched.signal(Signal::KILL);
+            kill(&mut watched.child);
+        }
+    }
+}
+
+/// An exit status in words.
+fn describe(status: ExitStatus) -> String {
+    match (status.code(), status.signal()) {
+        (Some(code), _) => format!("exit status {code}"),
+        (None, Some(signal)) => match signal_name(signal) {
+            Some(name) => format!("signal {signal}, {name}"),
+            None => format!("signal {signal}"),
+        },
+        (None, None) => status.to_string(),
+    }
+}
+
+fn signal_name(signal: i32) -> Option<&'static str> {
+    const NAMES: [(Signal, &str); 9] = [
+        (Signal::HUP, "SIGHUP"),
+        (Signal::INT, "SIGINT"),
+        (Signal::ILL, "SIGILL"),
+        (Signal::ABORT, "SIGABRT"),
+        (Signal::BUS, "SIGBUS"),
+        (Signal::FPE, "SIGFPE"),
+        (Signal::KILL, "SIGKILL"),
+        (Signal::SEGV, "SIGSEGV"),
+        (Signal::TERM, "SIGTERM"),
+    ];
+    NAMES.iter().find(|(known, _)| known.as_raw() == signal).map(|(_, name)| *name)
+}
+
+/// How often the kernel has killed a process for want of memory; `None` where it does not say.
+fn oom_kills() -> Option<u64> {
+    let text = fs::read_to_string("/proc/vmstat").ok()?;
+    text.lines().find_map(|line| line.strip_prefix("oom_kill "))?.trim().parse().ok()
+}
+
+/// The last lines of a log; what is wrong with it when it cannot be read.
+pub(crate) fn log_tail(log: &Path) -> String {
+    let read = || -> std::io::Result<Vec<u8>> {
+        let mut file = File::open(log)?;
+        let length = file.metadata()?.len();
+        file.seek(SeekFrom::Start(length.saturating_sub(TAIL_BYTES)))?;
+        let mut bytes = Vec::new();
+        file.take(TAIL_BYTES).read_to_end(&mut bytes)?;
+        Ok(bytes)
+    };
+    match read() {
+        Ok(bytes) => {
+            let text = String::from_utf8_lossy(&bytes);
+            let lines: Vec<&str> = text.lines().collect();
+            lines[lines.len().saturating_sub(TAIL_LINES)..].join("\n")
+        }
+        Err(error) => format!("({} cannot be read: {error})", log.display()),
+    }
+}
+
+/// A port of the loopback interface that was free a moment ago.
+pub(crate) fn free_loopback_port() -> Result<u16, EngineError> {
+    TcpListener::bind(("127.0.0.1", 0))
+        .and_then(|listener| listener.local_addr())
+        .map(|address| address.port())
+        .map_err(|error| EngineError::new(format!("find a free port on 127.0.0.1: {error}; check that the loopback interface is up")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shell(script: &str) -> Program {
+        Program { path: "/bin/sh".into(), arguments: vec!["-c".into(), script.into()], ..Program::default() }
+    }
+
+    fn spawn(script: &str, dir: &Path) -> ServerProcess {
+        ServerProcess::spawn(&shell(script), &dir.join("log"), &dir.join("identity.json")).unwrap()
+    }
+
+    const SOON: Duration = Duration::from_secs(30);
+
+    /// Waits until the script has said so: only then are its traps set.
+    fn wait_for_word(process: &ServerProcess, dir: &Path, word: &str) {
+        let log = dir.join("log");
+        process.wait_until_ready(SOON, || Ok(fs::read_to_string(&log).unwrap_or_default().contains(word))).unwrap();
+    }
+
+    #[test]
+    fn start_ticks_come_after_any_name() {
+        let rest = "S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 4242 20";
+        assert_eq!(start_ticks(&format!("7 (a b) c) {rest}")), Some(4242));
+        assert_eq!(start_ticks("7 (sh) S 1"), None);
+        assert!(ProcessIdentity::of(std::process::id()).unwrap().is_there());
+    }
+
+    #[test]
+    fn a_program_runs_to_its_end_with_input_environment_and_log() {
+        let dir = tempfile::tempdir().unwrap();
+        let log = dir.path().join("log");
+        let mut program = shell("cat; echo $WORD >&2; pwd");
+        program.env.insert("WORD".into(), "from the environment".into());
+        program.working_dir = Some("/".into());
+        let input = "x".repeat(1 << 20);
+        program.run(&log, input.as_bytes(), SOON).unwrap();
+        let text = fs::read_to_string(&log).unwrap();
+        assert!(text.starts_with(&input) && text.ends_with("from the environment\n/\n"), "{} bytes", text.len());
+
+        let message = shell("echo last words; exit 3").run(&log, b"", SOON).unwrap_err().message;
+        assert!(message.contains("exit status 3") && message.ends_with("last words"), "{message}");
+        let message = shell("sleep 60").run(&log, input.as_bytes(), Duration::from_millis(50)).unwrap_err().message;
+        assert!(message.contains("was not done within 50ms and was killed"), "{message}");
+        let missing = Program { path: "/does/not/exist".into(), ..Program::default() };
+        assert!(missing.run(&log, b"", SOON).unwrap_err().message.starts_with("start /does/not/exist: "));
+    }
+
+    #[test]
+    fn an_early_end_and_a_deadline_show_the_log() {
+        let dir = tempfile::tempdir().unwrap();
+        let process = spawn("echo no disk; exit 7", dir.path());
+        let message = process.wait_until_ready(SOON, || Ok(false)).unwrap_err().message;
+        assert!(message.contains("before it was ready (exit status 7)") && message.contains("no disk"), "{message}");
+
+        let dir = tempfile::tempdir().unwrap();
+        let process = spawn("sleep 60", dir.path());
+        let message = process.wait_until_ready(Duration::from_millis(30), || Ok(false)).unwrap_err().message;
+        assert!(message.contains("was not ready within 30ms"), "{message}");
+    }
+
+    #[test]
+    fn a_killed_server_is_a_crash_and_its_signal_is_named() {
+        let dir = tempfile::tempdir().unwrap();
+        let process = spawn("echo up; exec sleep 60", dir.path());
+        assert_eq!(process.health(), Health::Running);
+        let written: ProcessIdentity = serde_json::from_str(&fs::read_to_string(dir.path().join("identity.json")).unwrap()).unwrap();
+        assert_eq!(&written, process.identity());
+        kill_process(Pid::from_raw(written.pid as i32).unwrap(), Signal::SEGV).unwrap();
+        let deadline = Instant::now() + SOON;
+        while process.health() == Health::Running {
+            assert!(Instant::now() < deadline);
+            std::thread::sleep(PAUSE);
+        }
+        let Health::Crashed { status, .. } = process.health() else { panic!() };
+        assert_eq!(status, "signal 11, SIGSEGV");
+        assert!(!written.is_there());
+        assert!(process.stop(Signal::TERM, SOON).unwrap_err().message.contains("it had ended before with signal 11"));
+    }
+
+    #[test]
+    fn stopping_is_clean_or_says_what_it_was() {
+        let dir = tempfile::tempdir().unwrap();
+        let process = spawn("trap 'exit 0' TERM; echo up; while :; do sleep 0.01; done", dir.path());
+        wait_for_word(&process, dir.path(), "up");
+        process.stop(Signal::TERM, SOON).unwrap();
+
+        let dir = tempfile::tempdir().unwrap();
+        let process = spawn("trap '' TERM; echo up; while :; do sleep 0.01; done", dir.path());
+        wait_for_word(&process, dir.path(), "up");
+        let message = process.stop(Signal::TERM, Duration::from_millis(50)).unwrap_err().message;
+        assert!(message.contains("did not end within 50ms and was killed"), "{message}");
+        assert!(!process.identity().is_there());
+    }
+
+    #[test]
+    fn under_a_wrapper_the_server_itself_is_signalled() {
+        let dir = tempfile::tempdir().unwrap();
+        // The wrapper ignores the signal and ends with its child's status.
+        let mut program = shell("trap 'exit 0' TERM; echo pid $$ up; while :; do sleep 0.01; done");
+        program.prefix = ["/bin/sh", "-c", "trap '' TERM; (trap - TERM; exec \"$@\"); exit $?", "wrapper"].map(str::to_owned).to_vec();
+        let process = ServerProcess::spawn(&program, &dir.path().join("log"), &dir.path().join("identity.json")).unwrap();
+        wait_for_word(&process, dir.path(), "up");
+        let log = fs::read_to_string(dir.path().join("log")).unwrap();
+        let pid: u32 = log.split_whitespace().nth(1).unwrap().parse().unwrap();
+        assert_ne!(pid, process.identity().pid);
+        process.set_main(pid);
+        assert_eq!(process.main_pid(), pid);
+        process.stop(Signal::TERM, SOON).unwrap();
+        assert_eq!(ProcessIdentity::of(pid), None);
+    }
+
+    #[test]
+    fn a_dropped_server_is_gone() {
+        let dir = tempfile::tempdir().unwrap();
+        let process = spawn("exec sleep 60", dir.path());
+        let identity = process.identity().clone();
+        drop(process);
+        assert!(!identity.is_there());
+    }
+
+    #[test]
+    fn a_tail_is_short_and_whole_lines_of_the_end() {
+        let dir = tempfile::tempdir().unwrap();
+        let log = dir.path().join("log");
+        fs::write(&log, (0..10_000).map(|n| format!("line {n}\n")).collect::<String>()).unwrap();
+        let tail = log_tail(&log);
+        assert_eq!((tail.lines().next(), tail.lines().count()), (Some("line 9980"), TAIL_LINES));
+        assert!(log_tail(Path::new("/does/not/exist")).contains("cannot be read"));
+    }
+}

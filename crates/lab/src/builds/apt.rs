@@ -1,0 +1,231 @@
+//! Debian packages: resolved by apt against a private, empty record of what is installed, so that the C library comes along.
+//! Nothing is installed, and any suite can be fetched on any Debian.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use super::child::{Client, Refusal};
+use super::client::{Fetched, refused};
+use super::debian_sources::{Archive, archives};
+use super::error::BuildError;
+use super::progress::Watch;
+
+/// What to fetch.
+pub(crate) struct Request<'a> {
+    pub suite: &'a str,
+    /// With all they depend on.
+    pub packages: &'a [String],
+    /// Alone.
+    pub also: &'a [String],
+    pub has_security: bool,
+    /// The package whose version is the build's.
+    pub main: Option<&'a str>,
+    /// The upstream version it must have.
+    pub wanted: Option<&'a str>,
+}
+
+/// apt with private folders.
+struct Apt<'a> {
+    root: PathBuf,
+    suite: &'a str,
+    /// Whether the suite itself is preferred: it is not the default, and its packages would lose against another's.
+    has_target: bool,
+}
+
+/// Downloads the packages and says which version the main one has.
+pub(crate) fn fetch(request: &Request<'_>, folder: &Path, watch: &mut Watch<'_>) -> Result<Fetched, BuildError> {
+    let apt = Apt { root: folder.join("apt"), suite: request.suite, has_target: has_target(request.suite) };
+    apt.prepare(&sources(request)?)?;
+    let what = format!("{} of Debian {}", request.packages.iter().chain(request.also).cloned().collect::<Vec<_>>().join(" "), request.suite);
+    let fail = |refusal: Refusal| refused(&what, refusal.text.contains("Unable to locate package"), &refusal.summary);
+    apt.run("apt-get", false, &["update"], &apt.root, watch)?.map_err(|refusal| {
+        let is_gone = refusal.text.contains("does not have a Release file");
+        refused(&format!("the suite {}", request.suite), is_gone, &refusal.summary)
+    })?;
+    let mut package_version = None;
+    if let Some(main) = request.main {
+        let version = apt.candidate(main, watch)?.ok_or_else(|| gone(main, request.suite, "has it no longer"))?;
+        if request.wanted.is_some_and(|wanted| upstream_version(&version) != wanted) {
+            return Err(gone(main, request.suite, &format!("has {} by now", upstream_version(&version))));
+        }
+        package_version = Some(version);
+    }
+    let archives = apt.archives();
+    if !request.packages.is_empty() {
+        let mut arguments = vec!["-y", "-d", "install"];
+        arguments.extend(request.packages.iter().map(String::as_str));
+        apt.run("apt-get", apt.has_target, &arguments, &archives, watch)?.map_err(fail)?;
+    }
+    for package in request.also {
+        for other in debs(&archives)?.iter().filter(|deb| package_name(deb) == Some(package)) {
+            fs::remove_file(other).map_err(BuildError::io("remove", other))?;
+        }
+        let exactly = format!("{package}/{}", request.suite);
+        apt.run("apt-get", false, &["download", &exactly], &archives, watch)?.map_err(fail)?;
+    }
+    Ok(Fetched { files: debs(&archives)?, package_version })
+}
+
+fn gone(package: &str, suite: &str, what: &str) -> BuildError {
+    BuildError::Gone(format!(
+        "Debian {suite} {what} ({package}); a moving suite keeps no old versions: ask for the series, or for what `plimsoll build list` shows"
+    ))
+}
+
+/// Stable suites are preferred through their security updates; naming them as the target would prefer the older package.
+fn has_target(suite: &str) -> bool {
+    !matches!(suite, "bookworm" | "trixie" | "experimental")
+}
+
+/// The private sources list.
+fn sources(request: &Request<'_>) -> Result<String, BuildError> {
+    let archives = archives(Path::new("/etc/apt"))?;
+    let line = |archive: &Archive, suite: &str| format!("deb [signed-by={}] {} {suite} main\n", archive.keyring, archive.uri);
+    let mut text = line(&archives.main, request.suite);
+    if request.has_security {
+        let security = archives.security.as_ref().ok_or_else(|| {
+            BuildError::Usage("apt's sources on this machine name no Debian security archive; add one, as Debian's installer does".into())
+        })?;
+        text += &line(security, &format!("{}-security", request.suite));
+    }
+    // experimental only has what differs from sid.
+    if request.suite == "experimental" {
+        text += &line(&archives.main, "sid");
+    }
+    Ok(text)
+}
+
+impl Apt<'_> {
+    fn archives(&self) -> PathBuf {
+        self.root.join("cache/archives")
+    }
+
+    fn prepare(&self, sources: &str) -> Result<(), BuildError> {
+        for folder in ["lists/partial", "cache/archives/partial"] {
+            let folder = self.root.join(folder);
+            fs::create_dir_all(&folder).map_err(BuildError::io("make", &folder))?;
+        }
+        for (name, text) in [("sources.list", sources), ("status", "")] {
+            let path = self.root.join(name);
+            fs::write(&path, text).map_err(BuildError::io("write", &path))?;
+        }
+        Ok(())
+    }
+
+    fn run(
+        &self,
+        program: &str,
+        has_target: bool,
+        arguments: &[&str],
+        grows: &Path,
+        watch: &mut Watch<'_>,
+    ) -> Result<Result<(), Refusal>, BuildError> {
+        let log = self.root.join("apt.log");
+        let client = Client { command: self.command(program, has_target, arguments), needs: "apt (on Debian)", grows, log };
+        client.run(watch)
+    }
+
+    fn command(&self, program: &str, has_target: bool, arguments: &[&str]) -> Command {
+        let root = self.root.display();
+        let mut command = Command::new(program);
+        command.current_dir(self.archives()).env("DEBIAN_FRONTEND", "noninteractive").arg("-qq");
+        for option in [
+            format!("Dir::Etc::sourcelist={root}/sources.list"),
+            "Dir::Etc::sourceparts=/dev/null".to_owned(),
+            "Dir::Etc::preferences=/dev/null".to_owned(),
+            "Dir::Etc::preferencesparts=/dev/null".to_owned(),
+            format!("Dir::State::Lists={root}/lists"),
+            format!("Dir::State::status={root}/status"),
+            format!("Dir::State::extended_states={root}/extended_states"),
+            format!("Dir::Cache={root}/cache"),
+            "APT::Install-Recommends=false".to_owned(),
+            // As root, apt would download as a user that cannot enter our folder.
+            "APT::Sandbox::User=root".to_owned(),
+            "Acquire::Languages=none".to_owned(),
+            "Acquire::Retries=3".to_owned(),
+            "Acquire::IndexTargets::deb::DEP-11::DefaultEnabled=false".to_owned(),
+        ] {
+            command.args(["-o", &option]);
+        }
+        if has_target {
+            command.args(["-t", self.suite]);
+        }
+        command.args(arguments);
+        command
+    }
+
+    /// The version that would be fetched.
+    fn candidate(&self, package: &str, watch: &mut Watch<'_>) -> Result<Option<String>, BuildError> {
+        let log = self.root.join("apt.log");
+        let command = self.command("apt-cache", self.has_target, &["policy", package]);
+        let client = Client { command, needs: "apt (on Debian)", grows: &self.root, log: log.clone() };
+        if let Err(refusal) = client.run(watch)? {
+            return Err(refused(package, false, &refusal.summary));
+        }
+        let text = fs::read_to_string(&log).map_err(BuildError::io("read", &log))?;
+        Ok(parse_candidate(&text).map(str::to_owned))
+    }
+}
+
+fn parse_candidate(policy: &str) -> Option<&str> {
+    let version = policy.lines().find_map(|line| line.trim().strip_prefix("Candidate:"))?.trim();
+    (version != "(none)").then_some(version)
+}
+
+/// The upstream part of a Debian version, as servers state it: no epoch, no revision, `rc1` without its tilde.
+pub(crate) fn upstream_version(debian: &str) -> String {
+    let version = debian.split_once(':').map_or(debian, |(_, version)| version);
+    let version = version.rsplit_once('-').map_or(version, |(version, _)| version);
+    version.split('+').next().unwrap_or(version).replace('~', "")
+}
+
+/// The downloaded packages, in the order of their names.
+fn debs(archives: &Path) -> Result<Vec<PathBuf>, BuildError> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(archives).map_err(BuildError::io("read", archives))? {
+        let path = entry.map_err(BuildError::io("read", archives))?.path();
+        if path.extension().is_some_and(|extension| extension == "deb") {
+            found.push(path);
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+/// `libaio1` of `.../libaio1_0.3.113-4_amd64.deb`.
+pub(crate) fn package_name(deb: &Path) -> Option<&str> {
+    deb.file_name()?.to_str()?.split('_').next()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn upstream_versions() {
+        for (debian, upstream) in [
+            ("1:10.11.19-0+deb12u1", "10.11.19"),
+            ("15.20-0+deb12u1", "15.20"),
+            ("9.7.4-2", "9.7.4"),
+            ("19~rc1-1", "19rc1"),
+            ("1:11.8.6+dfsg-1", "11.8.6"),
+            ("2:1.2", "1.2"),
+        ] {
+            assert_eq!(upstream_version(debian), upstream);
+        }
+    }
+
+    #[test]
+    fn candidates_are_read() {
+        let policy = "mariadb-server-core:\n  Installed: (none)\n  Candidate: 1:10.11.19-0+deb12u1\n  Version table:\n";
+        assert_eq!(parse_candidate(policy), Some("1:10.11.19-0+deb12u1"));
+        assert_eq!(parse_candidate("x:\n  Candidate: (none)\n"), None);
+        assert_eq!(parse_candidate(""), None);
+    }
+
+    #[test]
+    fn names_of_packages() {
+        assert_eq!(package_name(Path::new("/a/libaio1_0.3.113-4_amd64.deb")), Some("libaio1"));
+    }
+}

@@ -1,0 +1,83 @@
+//! What can go wrong with builds, sorted by whose move is next.
+
+use std::path::Path;
+
+use thiserror::Error;
+
+use crate::error::LabError;
+
+/// A build could not be found, fetched, unpacked, recognised or checked.
+#[derive(Debug, Error)]
+pub enum BuildError {
+    /// No recipe and no label has this name; the message lists what exists.
+    #[error("{0}")]
+    Unknown(String),
+    /// What was asked for cannot be: a label that is taken, a folder without a server.
+    #[error("{0}")]
+    Usage(String),
+    /// The build is not here, and nothing may be fetched.
+    #[error("{name} is not here and may not be fetched; fetch it once with `plimsoll build add {name}`, without --offline")]
+    NotHere {
+        /// The build.
+        name: String,
+    },
+    /// The registry has this version no longer.
+    #[error("{0}")]
+    Gone(String),
+    /// A package client is missing, failed, or took too long.
+    #[error("{0}")]
+    Client(String),
+    /// What was fetched is not what the recipe says.
+    #[error("{0}")]
+    Unfit(String),
+    /// The user asked to stop.
+    #[error("fetching {name} was interrupted; nothing of it is kept")]
+    Cancelled {
+        /// The build.
+        name: String,
+    },
+    /// A file could not be read or written.
+    #[error("{what}: {source}{advice}")]
+    Io {
+        /// What was tried, with the path.
+        what: String,
+        /// Why it failed.
+        source: std::io::Error,
+        /// What to do next.
+        advice: &'static str,
+    },
+}
+
+impl BuildError {
+    /// Turns an I/O error into one that says what was tried on which path.
+    pub(crate) fn io<'a>(doing: &'a str, path: &'a Path) -> impl FnOnce(std::io::Error) -> Self + 'a {
+        move |source| {
+            let advice = match source.kind() {
+                std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => {
+                    "; make room, or choose another disk with --cache DIR"
+                }
+                std::io::ErrorKind::PermissionDenied | std::io::ErrorKind::ReadOnlyFilesystem => {
+                    "; check the folder's rights, or choose another with --cache DIR"
+                }
+                _ => "",
+            };
+            Self::Io { what: format!("failed to {doing} {}", path.display()), source, advice }
+        }
+    }
+
+    /// Whether a disk or a quota is full.
+    pub fn is_disk_full(&self) -> bool {
+        matches!(self, Self::Io { source, .. } if matches!(source.kind(), std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded))
+    }
+}
+
+impl From<BuildError> for LabError {
+    fn from(error: BuildError) -> Self {
+        let message = error.to_string();
+        match error {
+            _ if error.is_disk_full() => Self::Machine(message),
+            BuildError::Unknown(_) | BuildError::Usage(_) | BuildError::NotHere { .. } | BuildError::Gone(_) => Self::Usage(message),
+            BuildError::Client(_) | BuildError::Unfit(_) | BuildError::Cancelled { .. } | BuildError::Io { .. } => Self::Io(message),
+        }
+    }
+}

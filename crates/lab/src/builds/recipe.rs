@@ -1,0 +1,317 @@
+//! Recipes: which package holds a build, which client fetches it, and how it is laid out. Data, read from the files in `builds/`.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Component, Path, PathBuf};
+
+use plimsoll_core::name::EngineName;
+use plimsoll_engine::DataInit;
+use serde::Deserialize;
+
+use super::error::BuildError;
+
+/// Where a package comes from: the ordinary client that fetches it and what that client calls it. Never a host.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(tag = "client", rename_all = "lowercase", deny_unknown_fields)]
+pub enum Package {
+    /// An artifact of a Maven repository.
+    Mvn {
+        /// `group:artifact:version[:type[:classifier]]`.
+        artifact: String,
+    },
+    /// A package of the npm registry.
+    Npm {
+        /// `name@version`.
+        package: String,
+    },
+    /// Packages of a Debian suite.
+    Apt {
+        /// `bookworm`, `sid`, ...
+        suite: String,
+        /// Fetched with all they depend on, the C library included. The first one's version is the build's, unless there is an `also`.
+        #[serde(default)]
+        packages: Vec<String>,
+        /// Fetched alone, in exactly this suite: for suites that cannot resolve what they need by themselves.
+        #[serde(default)]
+        also: Vec<String>,
+        /// Whether the suite's security updates count. Without them one more patch level can be had.
+        #[serde(default)]
+        has_security: bool,
+    },
+}
+
+impl Package {
+    /// The package as its client names it, for people.
+    pub fn describe(&self) -> String {
+        match self {
+            Self::Mvn { artifact } => format!("mvn {artifact}"),
+            Self::Npm { package } => format!("npm {package}"),
+            Self::Apt { suite, has_security, .. } => {
+                let security = if *has_security { " with security updates" } else { "" };
+                format!("apt {} of Debian {suite}{security}", self.main_package().unwrap_or_default())
+            }
+        }
+    }
+
+    /// The Debian package whose version is the build's.
+    pub(crate) fn main_package(&self) -> Option<&str> {
+        match self {
+            Self::Apt { packages, also, .. } => also.first().or(packages.first()).map(String::as_str),
+            _ => None,
+        }
+    }
+
+    /// This package with `{release}` filled in.
+    fn at_release(&self, release: &str) -> Self {
+        let fill = |text: &String| text.replace("{release}", release);
+        match self {
+            Self::Mvn { artifact } => Self::Mvn { artifact: fill(artifact) },
+            Self::Npm { package } => Self::Npm { package: fill(package) },
+            Self::Apt { suite, packages, also, has_security } => Self::Apt {
+                suite: fill(suite),
+                packages: packages.iter().map(fill).collect(),
+                also: also.iter().map(fill).collect(),
+                has_security: *has_security,
+            },
+        }
+    }
+}
+
+/// Which entries of an archive go where. Patterns: `*` stands for any text, slashes included.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct UnpackRule {
+    /// The archive inside the package, when the package only wraps it.
+    pub inside: Option<String>,
+    /// Entries to take.
+    #[serde(default = "everything")]
+    pub include: Vec<String>,
+    /// Entries to leave out all the same.
+    #[serde(default)]
+    pub exclude: Vec<String>,
+    /// Leading folders to drop from their names.
+    #[serde(default)]
+    pub strip: usize,
+    /// The folder they go to, below the build's.
+    #[serde(default)]
+    pub into: PathBuf,
+}
+
+fn everything() -> Vec<String> {
+    vec!["*".to_owned()]
+}
+
+/// Where things are in an unpacked build. Paths are relative to its folder.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Layout {
+    /// What to take from the archive. Debian packages are unpacked whole and need none.
+    #[serde(default)]
+    pub unpack: Vec<UnpackRule>,
+    /// The server program.
+    pub server: PathBuf,
+    /// `--basedir`, or PostgreSQL's installation folder.
+    #[serde(default)]
+    pub basedir: PathBuf,
+    /// `--lc-messages-dir`.
+    pub share: Option<PathBuf>,
+    /// `--plugin-dir`, where it differs from the compiled-in one.
+    pub plugin: Option<PathBuf>,
+    /// How a data directory is made.
+    pub init: DataInit,
+    /// Options the server cannot start without.
+    #[serde(default)]
+    pub server_options: Vec<String>,
+    /// Storage engines by the option that loads their plugin.
+    #[serde(default)]
+    pub storage_plugins: BTreeMap<String, String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RecipeFile {
+    engine: EngineName,
+    source: String,
+    rank: u32,
+    packager: String,
+    package: Option<Package>,
+    layouts: BTreeMap<String, Layout>,
+    builds: Vec<Entry>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Entry {
+    version: String,
+    seen: Option<String>,
+    release: Option<String>,
+    layout: Option<String>,
+    package: Option<Package>,
+    packager: Option<String>,
+}
+
+/// One build that can be had.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Recipe {
+    /// The engine.
+    pub engine: EngineName,
+    /// The name after `+` in a build's name.
+    pub source: String,
+    /// Of several sources that match a name, the lowest rank is taken. Rank 1 is not written in names.
+    pub rank: u32,
+    /// The exact version; or, with `seen`, a series such as `10.11` whose newest patch level the source has.
+    pub version: String,
+    /// The patch level a moving series had when the recipe was written.
+    pub seen: Option<String>,
+    /// Who compiled it.
+    pub packager: String,
+    /// The package.
+    pub package: Package,
+    pub(crate) layout: Layout,
+}
+
+impl Recipe {
+    /// Whether the exact version is known only after fetching.
+    pub fn is_series(&self) -> bool {
+        self.seen.is_some()
+    }
+
+    /// The version that orders it among others.
+    pub(crate) fn newest_version(&self) -> &str {
+        self.seen.as_deref().unwrap_or(&self.version)
+    }
+
+    /// The name of a build of this recipe at this version.
+    pub(crate) fn name_at(&self, version: &str) -> String {
+        if self.rank == 1 { format!("{}@{version}", self.engine) } else { format!("{}@{version}+{}", self.engine, self.source) }
+    }
+
+    /// The name of what this recipe offers.
+    pub fn name(&self) -> String {
+        self.name_at(&self.version)
+    }
+}
+
+/// Reads one recipe file and checks that it is complete. `file` names it in errors.
+pub(crate) fn parse(file: &str, text: &str) -> Result<Vec<Recipe>, BuildError> {
+    let wrong = |problem: String| BuildError::Usage(format!("the recipe {file} is wrong: {problem}; mend the file"));
+    let recipe_file: RecipeFile = toml::from_str(text).map_err(|error| wrong(error.to_string()))?;
+    let mut used_layouts = BTreeSet::new();
+    let mut recipes = Vec::new();
+    for entry in &recipe_file.builds {
+        let wrong = |problem: &str| wrong(format!("version {}: {problem}", entry.version));
+        let layout_name = entry.layout.as_deref().unwrap_or("default");
+        let layout = recipe_file.layouts.get(layout_name).ok_or_else(|| wrong(&format!("there is no layout \"{layout_name}\"")))?;
+        used_layouts.insert(layout_name);
+        let package = entry.package.as_ref().or(recipe_file.package.as_ref()).ok_or_else(|| wrong("it names no package"))?;
+        let package = package.at_release(entry.release.as_deref().unwrap_or(&entry.version));
+        check(recipe_file.engine, layout, &package).map_err(|problem| wrong(&problem))?;
+        recipes.push(Recipe {
+            engine: recipe_file.engine,
+            source: recipe_file.source.clone(),
+            rank: recipe_file.rank,
+            version: entry.version.clone(),
+            seen: entry.seen.clone(),
+            packager: entry.packager.clone().unwrap_or_else(|| recipe_file.packager.clone()),
+            package,
+            layout: layout.clone(),
+        });
+    }
+    if recipes.is_empty() {
+        return Err(wrong("it offers no build".to_owned()));
+    }
+    if let Some(unused) = recipe_file.layouts.keys().find(|name| !used_layouts.contains(name.as_str())) {
+        return Err(wrong(format!("no build uses the layout \"{unused}\"")));
+    }
+    Ok(recipes)
+}
+
+fn check(engine: EngineName, layout: &Layout, package: &Package) -> Result<(), String> {
+    let is_postgres = match engine {
+        EngineName::Postgres => true,
+        EngineName::Mysql | EngineName::Mariadb => false,
+        EngineName::Sqlite | EngineName::Null => return Err(format!("{engine} is part of the program and has no recipe")),
+    };
+    let has_right_init = match layout.init {
+        DataInit::Initdb { .. } => is_postgres,
+        DataInit::InstallDb { .. } => engine == EngineName::Mariadb,
+        DataInit::Initialize | DataInit::Bootstrap { .. } | DataInit::Copy { .. } => engine == EngineName::Mysql,
+    };
+    if !has_right_init {
+        return Err(format!("{:?} does not make a data directory of {engine}", layout.init));
+    }
+    if is_postgres == layout.share.is_some() {
+        return Err("`share` is for MySQL and MariaDB, which need it".to_owned());
+    }
+    let paths = [&layout.server, &layout.basedir].into_iter().chain(&layout.share).chain(&layout.plugin);
+    for path in paths.chain(layout.unpack.iter().map(|rule| &rule.into)) {
+        if !is_inside(path) {
+            return Err(format!("the path {} leaves the build's folder", path.display()));
+        }
+    }
+    match package {
+        Package::Apt { packages, also, .. } if packages.is_empty() && also.is_empty() => Err("it names no Debian package".to_owned()),
+        Package::Apt { .. } if !layout.unpack.is_empty() => Err("Debian packages are unpacked whole: leave out `unpack`".to_owned()),
+        Package::Mvn { .. } | Package::Npm { .. } if layout.unpack.is_empty() => Err("it unpacks nothing".to_owned()),
+        Package::Mvn { artifact } if !(3..=5).contains(&artifact.split(':').count()) => {
+            Err(format!("{artifact} is not group:artifact:version[:type[:classifier]]"))
+        }
+        Package::Npm { package } if !package.contains('@') => Err(format!("{package} is not name@version")),
+        _ => Ok(()),
+    }
+}
+
+/// Whether a relative path stays below the folder it is joined to.
+pub(crate) fn is_inside(path: &Path) -> bool {
+    path.components().all(|component| matches!(component, Component::Normal(_) | Component::CurDir))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GOOD: &str = r#"
+engine = "mysql"
+source = "attic"
+rank = 1
+packager = "nobody"
+package = { client = "npm", package = "mysql@{release}" }
+builds = [{ version = "5.6.1", release = "5.6.1002" }]
+
+[layouts.default]
+unpack = [{ strip = 1 }]
+server = "bin/mysqld"
+share = "share"
+init = { copy = { dir = "data" } }
+"#;
+
+    #[test]
+    fn a_release_is_filled_in() {
+        let recipes = parse("x.toml", GOOD).unwrap();
+        assert_eq!(recipes.len(), 1);
+        assert_eq!(recipes[0].package, Package::Npm { package: "mysql@5.6.1002".into() });
+        assert_eq!(recipes[0].name(), "mysql@5.6.1");
+    }
+
+    #[test]
+    fn mistakes_are_named() {
+        let cases = [
+            ("source = \"attic\"", "", "missing field `source`"),
+            ("rank = 1", "rank = 1\ncolour = 2", "unknown field `colour`"),
+            ("client = \"npm\"", "client = \"ftp\"", "unknown variant `ftp`"),
+            ("mysql@{release}", "mysql", "mysql is not name@version"),
+            ("unpack = [{ strip = 1 }]", "", "version 5.6.1: it unpacks nothing"),
+            ("server = \"bin/mysqld\"", "server = \"../mysqld\"", "../mysqld leaves the build's folder"),
+            ("share = \"share\"", "", "`share` is for MySQL and MariaDB"),
+            ("{ copy = { dir = \"data\" } }", "{ initdb = { program = \"x\" } }", "does not make a data directory of mysql"),
+            ("release = \"5.6.1002\"", "layout = \"other\"", "there is no layout \"other\""),
+            ("[{ version = \"5.6.1\", release = \"5.6.1002\" }]", "[]", "it offers no build"),
+            ("engine = \"mysql\"", "engine = \"sqlite\"", "has no recipe"),
+        ];
+        for (old, new, wanted) in cases {
+            let text = GOOD.replacen(old, new, 1);
+            assert_ne!(text, GOOD, "{old}");
+            let error = parse("x.toml", &text).unwrap_err().to_string();
+            assert!(error.contains(wanted) && error.starts_with("the recipe x.toml is wrong: "), "{error}");
+        }
+    }
+}
