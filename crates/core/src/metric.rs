@@ -61,7 +61,7 @@ pub const CATALOGUE: &[Metric] = metrics![
     "dbgb1", "GiB", Lower, 1, "bytes of the database / 2^30", "engine", "size of tables and indexes at the end of the step";
     "dbgb2", "GiB", Lower, 1, "bytes of the data directory / 2^30", "data directory", "size of everything in the data directory at the end of the step";
     "rss", "GiB", Lower, 1, "largest VmRSS during the step / 2^30", "/proc/PID/status", "resident memory of the engine; an embedded engine shares it with the client";
-    "maxop", "s", Lower, 3, "largest service time of the step's operation", "load loop", "worst operation: an insert in l steps, a query in q steps";
+    "maxop", "s", Lower, 3, "largest service time of an insert in l steps, of a query in q steps", "load loop", "worst operation; index creation is not one";
     "p50_rate", "ops/s", Neutral, 0, "median of the per-second op rates of all clients together", "1-s series", "half of the seconds were at least this fast (a rate, not a latency)";
     "p99_rate", "ops/s", Neutral, 0, "per-second op rate that 99 % of the seconds reached", "1-s series", "nearly the worst second (a rate, not a latency)";
     "dps", "rows/s", Neutral, 0, "sum over clients of rows deleted / that client's active seconds", "load loop", "delete rate; equals the insert rate when the delete keeps up";

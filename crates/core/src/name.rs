@@ -171,7 +171,7 @@ mod tests {
             assert_eq!(text.parse::<BuildName>().unwrap().to_string(), text);
         }
         let error = "sqlit".parse::<BuildName>().unwrap_err().to_string();
-        assert_eq!(error, "unknown engine \"sqlit\": this version knows sqlite, null; did you mean \"sqlite\"?");
+        assert_eq!(error, "unknown engine \"sqlit\": this version knows sqlite, null (did you mean \"sqlite\"?)");
         assert!("sqlite@".parse::<BuildName>().is_err());
         assert!("sqlite@3/4".parse::<BuildName>().is_err());
     }

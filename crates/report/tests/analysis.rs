@@ -146,7 +146,7 @@ fn blocks_give_medians_and_the_worst_status() {
     let mut third = campaign.attempt(3, 1, &[]);
     third.step(step(&campaign.steps()[0], Speed { writes: 2.0, ..Default::default() }));
     let reason = "disk full".to_owned();
-    third.event(Event::StepFailed(plimsoll_store::event::StepFailed { step: "l.x".to_owned(), reason, operations: Vec::new() }));
+    third.event(Event::StepFailed(StepFailed { step: "l.x".to_owned(), reason, operations: Vec::new() }));
     let view = view(&campaign);
     let ips = |step: &str| outcome(&view, 0, step).number("ips").unwrap().round();
     // Three finished: the middle one.
