@@ -82,7 +82,7 @@ pub const CATALOGUE: &[Metric] = metrics![
     "p99_lag_us", "us", Lower, 0, "histogram of sent - due; open loop only", "load loop", "99th percentile of lateness: how long operations queued in the client";
     "rate_share", "share", Higher, 4, "achieved background rate / target, over each client's active window", "load loop", "1.0 is the target; under 0.95 the step has missed its SLA";
     "seconds_under_rate", "share", Lower, 3, "seconds with less than 95 % of the rows due in them / seconds", "1-s series", "how much of the step the background writers were behind";
-    "backlog", "ops", Lower, 0, "operations due before the schedule's end and not done one second after it", "load loop", "what was still owed when the schedule ended";
+    "backlog", "ops", Lower, 0, "operations due before the schedule's end and not done within a second after it", "load loop", "what was still owed when the schedule ended";
     "wait_share", "share", Lower, 3, "time in tries that met a lock and their pauses / time of all workers of the role", "load loop", "share of the writers' time spent waiting for the write lock";
     "steal_share", "share", Neutral, 4, "steal / all CPU time", "/proc/stat", "CPU the hypervisor gave to others: a witness of outside disturbance";
     "psi_cpu_share", "share", Neutral, 3, "growth of 'some' stall time / seconds", "/proc/pressure/cpu", "share of time in which some task waited for a CPU";
