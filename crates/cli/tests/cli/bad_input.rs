@@ -89,6 +89,19 @@ fn what_is_not_there_is_named() {
 }
 
 #[test]
+fn a_file_changed_after_its_trial_is_pointed_out() {
+    let place = Place::new();
+    assert_eq!(place.run(&["run", "small.toml"]).status.code(), Some(0));
+    let clean = place.run(&["report", "--format", "tsv"]);
+    assert!(clean.stderr.is_empty(), "{}", text(&clean.stderr));
+    let log = place.event_files()[0].parent().unwrap().join("l.i0.hlog");
+    std::fs::write(&log, "#[StartTime: 0]\n").unwrap();
+    let warned = place.run(&["report", "--format", "tsv"]);
+    assert_eq!(warned.status.code(), Some(0));
+    assert!(text(&warned.stderr).contains("l.i0.hlog was changed after its trial ended"), "{}", text(&warned.stderr));
+}
+
+#[test]
 fn an_edited_events_file_is_refused_with_its_line() {
     let place = Place::new();
     assert_eq!(place.run(&["run", "small.toml"]).status.code(), Some(0));
