@@ -21,7 +21,7 @@ pub fn run(places: &Places, arguments: &Run) -> Outcome {
     // Embedded engines are all there is to fetch from so far: `--offline` is always satisfied.
     let _ = arguments.offline;
     if arguments.resume {
-        return finish(&newest_of_plan(&store, &plan.plan.name)?);
+        return finish(&same_data_dir(places, newest_of_plan(&store, &plan.plan.name)?)?);
     }
     let data_dir = data_dir(places)?;
     let request = CampaignRequest { plan: &plan, seed: arguments.seed, data_dir: &data_dir, plimsoll_version: env!("CARGO_PKG_VERSION") };
@@ -29,7 +29,19 @@ pub fn run(places: &Places, arguments: &Run) -> Outcome {
 }
 
 pub fn resume(places: &Places, campaign: Option<&str>) -> Outcome {
-    finish(&Store::new(&places.store).find(campaign)?)
+    finish(&same_data_dir(places, Store::new(&places.store).find(campaign)?)?)
+}
+
+/// A campaign stays in the data folder it began in.
+fn same_data_dir(places: &Places, campaign: CampaignDir) -> Result<CampaignDir, Failure> {
+    let began_in = std::path::Path::new(&campaign.header.data_dir);
+    match &places.data {
+        Some(data) if data.canonicalize().ok().as_deref() != Some(began_in) => Err(Failure::usage(format!(
+            "campaign {} has its data in {}: resume it without --data",
+            campaign.header.id, campaign.header.data_dir
+        ))),
+        _ => Ok(campaign),
+    }
 }
 
 /// The body of one trial, in its own process.
@@ -53,10 +65,10 @@ fn finish(campaign: &CampaignDir) -> Outcome {
     let mut console = Console::new(&campaign.header)?;
     let end = run_campaign(campaign, &program, &mut console)?;
     console.finish();
-    let id = &campaign.header.id;
+    let path = campaign.path.display();
     if end == CampaignEnd::Interrupted {
-        anstream::eprintln!("interrupted: finished steps are kept in {}", campaign.path.display());
-        anstream::eprintln!("go on with: plimsoll resume {}", campaign.path.display());
+        anstream::eprintln!("interrupted: finished steps are kept in {path}");
+        anstream::eprintln!("go on with: plimsoll resume {path}");
         return Ok(INTERRUPTED);
     }
     let page = results::write_page(campaign)?;
@@ -65,10 +77,7 @@ fn finish(campaign: &CampaignDir) -> Outcome {
     match end {
         CampaignEnd::Incomplete { broken } => {
             let trials = if broken == 1 { "1 trial is".to_owned() } else { format!("{broken} trials are") };
-            anstream::eprintln!(
-                "{trials} not complete; the log is in {}/trials; try again with: plimsoll resume {id}",
-                campaign.path.display()
-            );
+            anstream::eprintln!("{trials} not complete; logs are in {path}/trials; try again with: plimsoll resume {path}");
             Ok(INCOMPLETE)
         }
         _ => Ok(0),

@@ -18,7 +18,7 @@ pub fn plan(places: &Places, verb: &PlanVerb) -> Outcome {
         PlanVerb::Check { .. } => {
             let cells: Vec<&str> = loaded.plan.cells.iter().map(|cell| cell.label.as_str()).collect();
             anstream::println!("{plan}: ok");
-            anstream::println!("{} cells x {} blocks: {}", cells.len(), loaded.plan.blocks, cells.join(", "));
+            anstream::println!("{} cells, {} trials: {}", cells.len(), cells.len() * loaded.plan.blocks as usize, cells.join(", "));
             anstream::println!("base: {}", cells[loaded.plan.base]);
         }
         PlanVerb::Explain { .. } if *json => print_json(&forecast)?,

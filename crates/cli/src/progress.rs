@@ -87,10 +87,14 @@ impl Observer for Console {
                 }
                 TrialMessage::Progress(progress) => self.live(&progress_line(progress)),
                 TrialMessage::StepDone { step, seconds, summary } => {
-                    self.line(&format!("  {step:<7} {:>7}  {summary}", format_duration_ns((seconds * 1e9) as u64)));
+                    self.line(&format!("  {step:<7} {:>7}  {summary}", duration(*seconds)));
                 }
-                TrialMessage::Draining { seconds, .. } => {
-                    self.line(&format!("  drain   {:>7}  the engine works off its debt", format_duration_ns((seconds * 1e9) as u64)));
+                TrialMessage::Draining { seconds } => {
+                    self.live(&format!("  drain   the engine works off its debt; at least {}", duration(*seconds)));
+                }
+                TrialMessage::Drained { drained_s, waited_s } => {
+                    let total = duration(drained_s + waited_s);
+                    self.line(&format!("  drain   {total:>7}  the engine worked off its debt in {}", duration(*drained_s)));
                 }
                 // Told by `TrialBroken`, when the trial's process has ended.
                 TrialMessage::Failed { .. } => {}
@@ -103,6 +107,10 @@ impl Observer for Console {
     }
 }
 
+fn duration(seconds: f64) -> String {
+    format_duration_ns((seconds * 1e9) as u64)
+}
+
 fn progress_line(progress: &StepProgress) -> String {
     let amount = if progress.measure == "s" {
         format!("{:.0}/{:.0} s", progress.done, progress.total)
@@ -112,7 +120,7 @@ fn progress_line(progress: &StepProgress) -> String {
         format!("{:.0} s", progress.elapsed_s)
     };
     let p99 = progress.p99_ns.map_or(String::new(), |ns| format!("  p99 {}", format_duration_ns(ns)));
-    let eta = progress.eta_s.map_or(String::new(), |s| format!("  ETA {}", format_duration_ns((s * 1e9) as u64)));
+    let eta = progress.eta_s.map_or(String::new(), |s| format!("  ETA {}", duration(s)));
     let trouble = if progress.unsuccessful > 0 { format!("  {} retries", format_grouped(progress.unsuccessful)) } else { String::new() };
     format!(
         "  {:<7} {}/{}  {amount}  now {} {unit}  mean {} {unit}{p99}{trouble}{eta}",

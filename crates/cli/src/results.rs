@@ -4,7 +4,7 @@ use std::io::IsTerminal;
 use std::path::PathBuf;
 
 use plimsoll_report::{Options, View, analyse};
-use plimsoll_store::{CampaignDir, CampaignRecord, Store};
+use plimsoll_store::{CampaignDir, CampaignRecord, Change, Store, check_seal};
 
 use crate::Outcome;
 use crate::arguments::{Format, Places, Report, Selection, Show};
@@ -27,6 +27,7 @@ pub fn report(places: &Places, arguments: &Report) -> Outcome {
         if arguments.campaigns.is_empty() { vec![None] } else { arguments.campaigns.iter().map(|c| Some(c.as_str())).collect() };
     let campaigns = wanted.into_iter().map(|campaign| store.find(campaign)).collect::<Result<Vec<_>, _>>()?;
     let records = campaigns.iter().map(CampaignDir::load).collect::<Result<Vec<_>, _>>()?;
+    records.iter().try_for_each(warn_of_changes)?;
     let view = view(&records, &arguments.selection)?;
     let text = match arguments.format {
         Format::Html => plimsoll_report::to_html(&view),
@@ -51,6 +52,21 @@ pub fn report(places: &Places, arguments: &Report) -> Outcome {
         None => print(&text),
     }
     Ok(0)
+}
+
+/// Says which files of finished trials are no longer what they were when the trial was sealed.
+fn warn_of_changes(record: &CampaignRecord) -> Result<(), Failure> {
+    for trial in &record.trials {
+        for mismatch in check_seal(&trial.dir)?.unwrap_or_default() {
+            let change = match mismatch.change {
+                Change::Changed => "was changed",
+                Change::Missing => "is missing",
+                Change::Added => "was added",
+            };
+            anstream::eprintln!("warning: {} {change} after its trial ended", trial.dir.join(mismatch.path).display());
+        }
+    }
+    Ok(())
 }
 
 fn view(records: &[CampaignRecord], selection: &Selection) -> Result<View, Failure> {

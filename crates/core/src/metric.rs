@@ -61,7 +61,7 @@ pub const CATALOGUE: &[Metric] = metrics![
     "dbgb1", "GiB", Lower, 1, "bytes of the database / 2^30", "engine", "size of tables and indexes at the end of the step";
     "dbgb2", "GiB", Lower, 1, "bytes of the data directory / 2^30", "data directory", "size of everything in the data directory at the end of the step";
     "rss", "GiB", Lower, 1, "largest VmRSS during the step / 2^30", "/proc/PID/status", "resident memory of the engine; an embedded engine shares it with the client";
-    "maxop", "s", Lower, 3, "largest service time of the step's operation", "load loop", "worst operation: an insert in l steps, a query in q steps";
+    "maxop", "s", Lower, 3, "largest service time of an insert in l steps, of a query in q steps", "load loop", "worst operation; index creation is not one";
     "p50_rate", "ops/s", Neutral, 0, "median of the per-second op rates of all clients together", "1-s series", "half of the seconds were at least this fast (a rate, not a latency)";
     "p99_rate", "ops/s", Neutral, 0, "per-second op rate that 99 % of the seconds reached", "1-s series", "nearly the worst second (a rate, not a latency)";
     "dps", "rows/s", Neutral, 0, "sum over clients of rows deleted / that client's active seconds", "load loop", "delete rate; equals the insert rate when the delete keeps up";
@@ -82,7 +82,7 @@ pub const CATALOGUE: &[Metric] = metrics![
     "p99_lag_us", "us", Lower, 0, "histogram of sent - due; open loop only", "load loop", "99th percentile of lateness: how long operations queued in the client";
     "rate_share", "share", Higher, 4, "achieved background rate / target, over each client's active window", "load loop", "1.0 is the target; under 0.95 the step has missed its SLA";
     "seconds_under_rate", "share", Lower, 3, "seconds with less than 95 % of the rows due in them / seconds", "1-s series", "how much of the step the background writers were behind";
-    "backlog", "ops", Lower, 0, "operations due before the schedule's end and not done one second after it", "load loop", "what was still owed when the schedule ended";
+    "backlog", "ops", Lower, 0, "operations due before the schedule's end and not done within a second after it", "load loop", "what was still owed when the schedule ended";
     "wait_share", "share", Lower, 3, "time in tries that met a lock and their pauses / time of all workers of the role", "load loop", "share of the writers' time spent waiting for the write lock";
     "steal_share", "share", Neutral, 4, "steal / all CPU time", "/proc/stat", "CPU the hypervisor gave to others: a witness of outside disturbance";
     "psi_cpu_share", "share", Neutral, 3, "growth of 'some' stall time / seconds", "/proc/pressure/cpu", "share of time in which some task waited for a CPU";

@@ -180,7 +180,7 @@ mod tests {
             assert_eq!(text.parse::<BuildName>().unwrap().to_string(), text);
         }
         let error = "sqlit".parse::<BuildName>().unwrap_err().to_string();
-        assert_eq!(error, "unknown engine \"sqlit\": this version knows sqlite, mysql, mariadb, postgres, null; did you mean \"sqlite\"?");
+        assert_eq!(error, "unknown engine \"sqlit\": this version knows sqlite, mysql, mariadb, postgres, null (did you mean \"sqlite\"?)");
         assert!("sqlite@".parse::<BuildName>().is_err());
         assert!("sqlite@3/4".parse::<BuildName>().is_err());
     }

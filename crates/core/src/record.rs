@@ -91,7 +91,7 @@ pub struct ClientRecord {
     pub ok: u64,
     /// Rows of those operations.
     pub rows: u64,
-    /// From the step's start to the start of this worker's active window; 0 unless workers start apart.
+    /// From the step's start to the start of this worker's active window; 0 unless the worker came to this kind after others.
     pub from_ns: u64,
     /// From the step's start to the end of this worker's last operation, or of its schedule where that is later.
     pub to_ns: u64,

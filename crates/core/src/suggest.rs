@@ -12,7 +12,7 @@ pub fn nearest<'a>(typed: &str, candidates: impl IntoIterator<Item = &'a str>) -
 
 /// ` (did you mean "x"?)` or nothing, to end an error sentence with.
 pub fn hint<'a>(typed: &str, candidates: impl IntoIterator<Item = &'a str>) -> String {
-    nearest(typed, candidates).map(|name| format!("; did you mean \"{name}\"?")).unwrap_or_default()
+    nearest(typed, candidates).map(|name| format!(" (did you mean \"{name}\"?)")).unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -71,12 +71,11 @@ pub fn parse_bytes(text: &str) -> Result<u64, UnitError> {
 /// `20M`, `1.5K`, `1234567`: the shortest exact form of a count.
 pub fn format_count(count: u64) -> String {
     for (factor, unit) in [(1_000_000_000, "G"), (1_000_000, "M"), (1_000, "K")] {
-        if count >= factor && count.is_multiple_of(factor / 10) {
-            let tenths = count / (factor / 10);
-            return if tenths.is_multiple_of(10) {
-                format!("{}{unit}", tenths / 10)
-            } else {
-                format!("{}.{}{unit}", tenths / 10, tenths % 10)
+        if count >= factor && count.is_multiple_of(factor / 100) {
+            let (whole, hundredths) = (count / factor, count % factor / (factor / 100));
+            return match hundredths {
+                0 => format!("{whole}{unit}"),
+                _ => format!("{whole}.{}{unit}", format!("{hundredths:02}").trim_end_matches('0')),
             };
         }
     }

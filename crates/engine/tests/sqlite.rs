@@ -97,7 +97,7 @@ fn page_size_holds_without_a_wal_too() {
 fn a_start_is_refused_with_the_reason() {
     let dir = tempfile::tempdir().unwrap();
     let message = start(dir.path(), &[("syncronous", "full")]).err().unwrap();
-    assert!(message.ends_with("did you mean \"synchronous\"?"), "{message}");
+    assert!(message.ends_with("(did you mean \"synchronous\"?)"), "{message}");
     let message = start(dir.path(), &[("cache_size", "1; drop table pi1")]).err().unwrap();
     assert!(message.starts_with("setting cache_size cannot be"), "{message}");
     assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0, "a refused config makes no file");
@@ -459,5 +459,5 @@ fn bytes_per_row_is_cautious_but_not_wild() {
 
     let estimate = engine(&"sqlite".parse().unwrap()).unwrap().bytes_per_row() * ROWS;
     assert!(estimate >= largest, "{} bytes a row with the log, estimated {}", largest / ROWS, estimate / ROWS);
-    assert!(estimate < 3 * loaded, "{} bytes a row loaded, estimated {}", loaded / ROWS, estimate / ROWS);
+    assert!(estimate < 4 * loaded, "{} bytes a row loaded, estimated {}", loaded / ROWS, estimate / ROWS);
 }

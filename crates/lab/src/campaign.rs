@@ -65,6 +65,9 @@ pub(crate) fn look_up_cells(plan: &LoadedPlan) -> Result<Vec<CellHeader>, LabErr
         let in_cell = |message: String| LabError::Usage(format!("cell {}: {message}", cell.label));
         let engine = engine(&cell.build).map_err(|error| in_cell(error.to_string()))?;
         let config = resolve(cell, plan.dir.as_deref())?;
+        if let Some(program) = cell.config.prefix.first().filter(|program| !is_program(program)) {
+            return Err(in_cell(format!("[config.{}] prefix: there is no program {program} in PATH", cell.config.label)));
+        }
         engine
             .check_settings(&config.settings)
             .map_err(|error| in_cell(format!("config {} ({}): {error}", cell.config.label, config.source)))?;
@@ -78,6 +81,11 @@ pub(crate) fn look_up_cells(plan: &LoadedPlan) -> Result<Vec<CellHeader>, LabErr
         })
     };
     plan.plan.cells.iter().map(look_up).collect()
+}
+
+fn is_program(name: &str) -> bool {
+    let folders = std::env::var_os("PATH").unwrap_or_default();
+    name.contains('/') && Path::new(name).is_file() || std::env::split_paths(&folders).any(|folder| folder.join(name).is_file())
 }
 
 /// Rows a cell's tables hold at their largest, and an estimate of the bytes they take on disk, logs included.

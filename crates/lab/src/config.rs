@@ -24,11 +24,11 @@ pub(crate) fn resolve(cell: &Cell, plan_dir: Option<&Path>) -> Result<ResolvedCo
     let beside = plan_dir.unwrap_or(Path::new("."));
     let (source, text) = if let Some(file) = &config.file {
         let path = beside.join(file);
-        (path.display().to_string(), read(&path, &cell.label)?)
+        (file.clone(), read(&path, &cell.label)?)
     } else {
         let path: PathBuf = beside.join(format!("{}.conf", config.label));
         if plan_dir.is_some() && path.is_file() {
-            (path.display().to_string(), read(&path, &cell.label)?)
+            (format!("{}.conf", config.label), read(&path, &cell.label)?)
         } else if let Some(text) = shipped_config(engine, &config.label) {
             ("shipped".to_owned(), text.to_owned())
         } else if !config.settings.is_empty() {

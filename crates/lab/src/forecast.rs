@@ -81,8 +81,8 @@ fn assumed_rows_per_s(engine: EngineName, step: &Step) -> f64 {
     }
 }
 
-/// Rows per second per engine and step of the newest campaign in the store that ran it.
-fn measured_rows_per_s(store: &Store) -> BTreeMap<(EngineName, String), f64> {
+/// Rows per second per engine, config and step of the newest campaign in the store that ran it.
+fn measured_rows_per_s(store: &Store) -> BTreeMap<(EngineName, String, String), f64> {
     let mut rates = BTreeMap::new();
     // A store that cannot be read has no say in a forecast.
     for path in store.campaigns().unwrap_or_default() {
@@ -94,7 +94,7 @@ fn measured_rows_per_s(store: &Store) -> BTreeMap<(EngineName, String), f64> {
                 if let Event::StepDone(done) = &stamped.event
                     && let Some(rate) = rows_per_s(done)
                 {
-                    rates.insert((cell.build.engine, done.step.clone()), rate);
+                    rates.insert((cell.build.engine, cell.config.label.clone(), done.step.clone()), rate);
                 }
             }
         }
@@ -127,7 +127,7 @@ pub fn forecast(loaded: &LoadedPlan, store: &Store, data_dir: &Path) -> Result<F
                         StepKind::Scan => held * 5,
                         _ => inserted_rows,
                     };
-                    let found = measured.get(&(cell.build.engine, step.name.clone()));
+                    let found = measured.get(&(cell.build.engine, cell.config.label.clone(), step.name.clone()));
                     let rate = found.copied().unwrap_or_else(|| assumed_rows_per_s(cell.build.engine, step));
                     (rows as f64 / rate, if found.is_some() { "measured" } else { "assumed" })
                 }

@@ -53,10 +53,15 @@ pub enum TrialMessage {
     },
     /// The engine works off its debt, and the plan waits.
     Draining {
-        /// The step before.
-        step: String,
         /// At least this long.
         seconds: f64,
+    },
+    /// That is over.
+    Drained {
+        /// Time the engine worked.
+        drained_s: f64,
+        /// Time waited after that.
+        waited_s: f64,
     },
     /// The trial ends early.
     Failed {

@@ -252,7 +252,11 @@ fn conclude(dir: &Path, status: ExitStatus, log: &Path, is_stopped: bool) -> Res
     let log_tail = tail(log);
     let last_words = || log_tail.lines().last().map_or(String::new(), |line| format!(": {line}"));
     if !path.exists() {
-        return Ok(Err(format!("the trial did not start ({}){}", describe(status), last_words())));
+        let reason = format!("the trial did not start ({}){}", describe(status), last_words());
+        let mut writer = EventWriter::create(&path)?;
+        writer.append(&Event::TrialFailed(TrialFailed { reason: reason.clone(), interrupted: is_stopped }))?;
+        writer.sync()?;
+        return Ok(Err(reason));
     }
     let events = read_events(&path)?.events;
     match events.last().map(|stamped| &stamped.event) {

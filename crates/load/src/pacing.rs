@@ -27,17 +27,18 @@ pub(crate) struct Paced<'a> {
 pub(crate) fn account(workers: &[Paced<'_>]) -> Option<Pacing> {
     let length_ns = workers.iter().map(|worker| worker.arrival.length_ns(worker.planned)).max().filter(|&length| length > 0)?;
     let whole_seconds = (length_ns / SECOND_NS) as usize;
-    let mut due = vec![0u64; whole_seconds + 1];
-    let mut done = vec![0u64; whole_seconds + 1];
+    // Up to a second of grace after the end of the schedule: the last operations need some time, too.
+    let counted_seconds = length_ns.div_ceil(SECOND_NS) as usize + 1;
+    let mut due = vec![0u64; counted_seconds];
+    let mut done = vec![0u64; counted_seconds];
     let mut pacing = Pacing { seconds: whole_seconds as u64, ..Pacing::default() };
     for worker in workers {
         let mut schedule = worker.arrival.due();
         for _ in 0..worker.planned {
             let due_ns = schedule.next_ns().unwrap_or(0);
-            due[((due_ns / SECOND_NS) as usize).min(whole_seconds)] += 1;
+            due[((due_ns / SECOND_NS) as usize).min(counted_seconds - 1)] += 1;
         }
-        // One second of grace after the schedule's end: the last operations need some time, too.
-        for (second, counts) in worker.seconds.iter().enumerate().take(whole_seconds + 1) {
+        for (second, counts) in worker.seconds.iter().enumerate().take(counted_seconds) {
             done[second] += counts.ok;
         }
         pacing.target_per_s += worker.arrival.rate_per_s().unwrap_or(0.0);

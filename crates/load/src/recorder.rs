@@ -53,6 +53,8 @@ pub(crate) struct KindRecord {
     pub lag: Option<Histogram<u32>>,
     pub unsuccessful: Option<Histogram<u32>>,
     pub seconds: Vec<Second>,
+    /// When the first operation done was sent; from the start of the step once the recorder is finished.
+    pub first_sent_ns: u64,
     /// The end of the last operation done; from the start of the step once the recorder is finished.
     pub last_done_ns: u64,
     second: Second,
@@ -96,6 +98,7 @@ impl Recorder {
                     lag: is_open.then(histogram::empty),
                     unsuccessful: None,
                     seconds: Vec::new(),
+                    first_sent_ns: 0,
                     last_done_ns: 0,
                     second: Second::default(),
                     interval: Pair::new(is_open),
@@ -136,6 +139,9 @@ impl Recorder {
     pub fn done(&mut self, kind: usize, due_ns: u64, sent_ns: u64, done_ns: u64, rows: u64) {
         let record = self.kind(kind, done_ns);
         let service_ns = done_ns - sent_ns;
+        if record.ok == 0 {
+            record.first_sent_ns = sent_ns;
+        }
         record.ok += 1;
         record.rows += rows;
         record.last_done_ns = done_ns;
@@ -211,6 +217,7 @@ impl Recorder {
     pub fn finish(mut self) -> Vec<KindRecord> {
         for record in &mut self.kinds {
             record.seconds.push(std::mem::take(&mut record.second));
+            record.first_sent_ns = record.first_sent_ns.saturating_sub(self.start_ns);
             record.last_done_ns = record.last_done_ns.saturating_sub(self.start_ns);
         }
         self.hand_over(self.second_index / self.intervals.interval_s(), u64::MAX);

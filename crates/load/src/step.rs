@@ -432,15 +432,18 @@ impl<C: Clock> Watch<'_, C> {
                     }
                 }
                 let planned = info.planned();
-                let active_ns = record.last_done_ns.max(info.arrival.length_ns(planned));
+                // A kind that its worker comes to after others, such as index creation after the inserts, starts then.
+                let from_ns = if info.kinds.len() > 1 { record.first_sent_ns } else { 0 };
+                let to_ns = record.last_done_ns.max(info.arrival.length_ns(planned));
+                let active_ns = to_ns - from_ns;
                 paced.push(Paced { arrival: &info.arrival, planned, seconds: &record.seconds, ok: record.ok, active_ns });
                 clients.push(ClientRecord {
                     client: info.client,
                     kind: (*name).to_owned(),
                     ok: record.ok,
                     rows: record.rows,
-                    from_ns: 0,
-                    to_ns: active_ns,
+                    from_ns,
+                    to_ns,
                 });
                 seconds.extend(record.seconds.iter().enumerate().map(|(second, counts)| SecondRow {
                     second: second as u64,

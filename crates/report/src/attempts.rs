@@ -158,6 +158,10 @@ impl<'a> Ending<'a> {
         ending
     }
 
+    fn is_interrupted(&self) -> bool {
+        self.ended.is_some_and(|(_, is_interrupted)| is_interrupted)
+    }
+
     /// Status and reason of the first step that is neither done nor failed.
     fn of_first_open_step(&self, step: &str, is_running: bool) -> (Status, String) {
         if let Some(crashed) = self.crashed {
@@ -169,7 +173,7 @@ impl<'a> Ending<'a> {
         }
         if let Some((reason, is_interrupted)) = self.ended {
             let status = if is_interrupted { Status::Missing } else { Status::Failed };
-            return (status, if is_interrupted { format!("interrupted: {reason}") } else { reason.to_owned() });
+            return (status, reason.to_owned());
         }
         let reason = match (is_running, self.started.contains(&step)) {
             (true, true) => "it is running now",
@@ -191,9 +195,11 @@ fn runs_of_attempt<'a>(record: &'a TrialRecord, steps: &'a [Step], block: u32, i
         let mut run = if let Some(done) = ending.done.get(name) {
             Run::finished(record, step, done)
         } else if let Some(failed) = ending.failed.get(name) {
-            cause.get_or_insert_with(|| format!("not reached: {name} failed before it"));
+            // A step that the user ended says nothing about the engine.
+            let (status, what) = if ending.is_interrupted() { (Status::Missing, "was interrupted") } else { (Status::Failed, "failed") };
+            cause.get_or_insert_with(|| format!("not reached: {name} {what} before it"));
             let run = Run::missing(step, block, record.number, failed.reason.clone());
-            Run { status: Status::Failed, operations: &failed.operations, ..run }
+            Run { status, operations: &failed.operations, ..run }
         } else if let Some(cause) = &cause {
             Run::missing(step, block, record.number, cause.clone())
         } else if record.is_complete() {

@@ -6,7 +6,7 @@ use common::{Campaign, Speed, plan_text, step};
 use plimsoll_core::metric::CATALOGUE;
 use plimsoll_report::view::{Outcome, Status};
 use plimsoll_report::{Options, ReportError, View, analyse, to_terminal};
-use plimsoll_store::event::{Event, ServerCrashed, StepStart, TrialFailed};
+use plimsoll_store::event::{Event, ServerCrashed, StepFailed, StepStart, TrialFailed};
 
 fn view(campaign: &Campaign) -> View {
     analyse(&[campaign.load()], &Options::default()).unwrap()
@@ -77,10 +77,11 @@ fn a_trial_that_broke_off_shows_what_it_finished() {
     killed.step(step(&campaign.steps()[0], Speed::default()));
     killed.event(Event::StepStart(StepStart { step: "l.x".to_owned() }));
     killed.tear();
-    // Ctrl-C between two steps.
+    // Ctrl-C in l.x.
     let mut interrupted = campaign.attempt(2, 1, &[]);
     interrupted.step(step(&campaign.steps()[0], Speed::default()));
-    interrupted.event(Event::TrialFailed(TrialFailed { reason: "SIGINT".to_owned(), interrupted: true }));
+    interrupted.event(Event::StepFailed(StepFailed { step: "l.x".to_owned(), reason: "interrupted".to_owned(), operations: Vec::new() }));
+    interrupted.event(Event::TrialFailed(TrialFailed { reason: "interrupted".to_owned(), interrupted: true }));
     // The server died before the first step.
     let mut crashed = campaign.attempt(3, 1, &[]);
     crashed.event(Event::ServerCrashed(ServerCrashed { step: None, status: "exit status 1".to_owned(), log_tail: String::new() }));
@@ -90,8 +91,8 @@ fn a_trial_that_broke_off_shows_what_it_finished() {
         (0, "l.i0", Status::Ok, ""),
         (0, "l.x", Status::Missing, "the trial broke off in this step"),
         (0, "l.i1", Status::Missing, "the trial broke off before this step"),
-        (1, "l.x", Status::Missing, "interrupted: SIGINT"),
-        (1, "qp1000", Status::Missing, "interrupted: SIGINT"),
+        (1, "l.x", Status::Missing, "interrupted"),
+        (1, "qp1000", Status::Missing, "not reached: l.x was interrupted before it"),
         (2, "l.i0", Status::Crashed, "exit status 1"),
         (2, "l.x", Status::Missing, "not reached: the trial crashed in or before l.i0"),
         (3, "l.i0", Status::Missing, "the campaign broke off before it; `plimsoll resume c` finishes it"),
@@ -145,7 +146,7 @@ fn blocks_give_medians_and_the_worst_status() {
     let mut third = campaign.attempt(3, 1, &[]);
     third.step(step(&campaign.steps()[0], Speed { writes: 2.0, ..Default::default() }));
     let reason = "disk full".to_owned();
-    third.event(Event::StepFailed(plimsoll_store::event::StepFailed { step: "l.x".to_owned(), reason, operations: Vec::new() }));
+    third.event(Event::StepFailed(StepFailed { step: "l.x".to_owned(), reason, operations: Vec::new() }));
     let view = view(&campaign);
     let ips = |step: &str| outcome(&view, 0, step).number("ips").unwrap().round();
     // Three finished: the middle one.

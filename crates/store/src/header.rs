@@ -45,7 +45,7 @@ pub struct CellHeader {
     pub version: String,
     /// Where the build comes from.
     pub origin: String,
-    /// Where the config comes from: a file's path, or `shipped`.
+    /// Where the config comes from: a file as the plan names it, `shipped`, or `plan`.
     pub config_source: String,
     /// The config's settings.
     pub settings: BTreeMap<String, String>,

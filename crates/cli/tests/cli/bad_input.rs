@@ -27,7 +27,7 @@ fn bad_plans_are_refused_with_their_place() {
         ),
         (
             SMALL_PLAN.replace("\"wal_off\"]", "\"wal_of\"]"),
-            "there is no config \"wal_of\" for sqlite; did you mean \"wal_off\"?",
+            "there is no config \"wal_of\" for sqlite (did you mean \"wal_off\"?",
             "[config.wal_of]",
         ),
         (
@@ -89,6 +89,19 @@ fn what_is_not_there_is_named() {
 }
 
 #[test]
+fn a_file_changed_after_its_trial_is_pointed_out() {
+    let place = Place::new();
+    assert_eq!(place.run(&["run", "small.toml"]).status.code(), Some(0));
+    let clean = place.run(&["report", "--format", "tsv"]);
+    assert!(clean.stderr.is_empty(), "{}", text(&clean.stderr));
+    let log = place.event_files()[0].parent().unwrap().join("l.i0.hlog");
+    std::fs::write(&log, "#[StartTime: 0]\n").unwrap();
+    let warned = place.run(&["report", "--format", "tsv"]);
+    assert_eq!(warned.status.code(), Some(0));
+    assert!(text(&warned.stderr).contains("l.i0.hlog was changed after its trial ended"), "{}", text(&warned.stderr));
+}
+
+#[test]
 fn an_edited_events_file_is_refused_with_its_line() {
     let place = Place::new();
     assert_eq!(place.run(&["run", "small.toml"]).status.code(), Some(0));
@@ -104,4 +117,28 @@ fn an_edited_events_file_is_refused_with_its_line() {
     // A torn last line is what a power cut leaves: it is forgiven.
     std::fs::write(&file, &original[..original.len() - 10]).unwrap();
     assert_eq!(place.run(&["show"]).status.code(), Some(0));
+}
+
+#[test]
+fn a_command_prefix_is_checked_before_anything_runs_and_recorded_when_it_fails() {
+    let place = Place::new();
+    let plan = |prefix: &str| format!("{SMALL_PLAN}[config.wal_off]\nprefix = [{prefix}]\n");
+    std::fs::write(place.path("plan.toml"), plan("\"numactll\"")).unwrap();
+    let error = refused(&place, &["run", "plan.toml"], 2);
+    assert!(error.contains("[config.wal_off] prefix: there is no program numactll in PATH"), "{error}");
+
+    std::fs::write(place.path("plan.toml"), plan("\"sh\", \"-c\", \"echo no such node >&2; exit 3\"")).unwrap();
+    let output = place.run(&["run", "plan.toml"]);
+    assert_eq!(output.status.code(), Some(3), "{}", text(&output.stderr));
+    let shown = text(&place.run(&["show"]).stdout);
+    assert!(shown.contains("the trial did not start (exit status 3): no such node"), "{shown}");
+}
+
+#[test]
+fn a_campaign_stays_in_its_data_folder() {
+    let place = Place::new();
+    assert_eq!(place.run(&["run", "small.toml"]).status.code(), Some(0));
+    std::fs::create_dir(place.path("other")).unwrap();
+    let output = place.run(&["--data", "other", "resume"]);
+    assert_eq!(output.status.code(), Some(2), "{}", text(&output.stderr));
 }

@@ -1,6 +1,6 @@
 //! A campaign from the command line to its outputs.
 
-use crate::support::{Place, text};
+use crate::support::{DEADLINE, Place, text, wait, wait_until};
 use serde_json::Value;
 
 fn checksums(place: &Place) -> Vec<String> {
@@ -107,4 +107,42 @@ fn the_null_engine_shows_the_clients_ceiling() {
     let qr1000 = shown["results"].as_array().unwrap().iter().find(|result| result["step"] == "qr1000").unwrap();
     let share = qr1000["metrics"]["rate_share"]["value"].as_f64().unwrap();
     assert!(share > 0.95, "{share}");
+}
+
+/// A row that vanishes behind the benchmark's back fails the step that notices, not the campaign.
+#[test]
+fn a_planted_loss_fails_the_step() {
+    let place = Place::new();
+    let child = place.spawn(&["run", "small.toml", "--seed", "3"]);
+    wait_until("the first table is loaded", || {
+        place.path("plimsoll-runs").is_dir()
+            && place.path("plimsoll-runs").read_dir().unwrap().next().is_some()
+            && place.steps_done().iter().any(|(folder, step)| folder.starts_with("1-") && step == "l.x")
+    });
+    let campaign = place.campaign().file_name().unwrap().to_owned();
+    let database = place.path("data").join(campaign).join("1-a1").join("ib.db");
+    let connection = rusqlite::Connection::open(database).unwrap();
+    connection.busy_timeout(DEADLINE).unwrap();
+    assert_eq!(connection.execute("delete from pi1 where transactionid = 19999", []).unwrap(), 1);
+    drop(connection);
+    let output = wait(child);
+    let stderr = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(3), "{stderr}");
+    assert!(stderr.contains("rows and should hold") && stderr.contains("rows were lost or came from elsewhere"), "{stderr}");
+    let shown: Value = serde_json::from_slice(&place.run(&["show", "--json"]).stdout).unwrap();
+    let status = |cell: &str, step: &str| {
+        let results = shown["results"].as_array().unwrap();
+        results.iter().find(|result| result["cell"] == cell && result["step"] == step).unwrap()["status"].as_str().unwrap().to_owned()
+    };
+    let header: Value = serde_json::from_slice(&std::fs::read(place.campaign().join("campaign.json")).unwrap()).unwrap();
+    let cells: Vec<&str> = header["schedule"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|trial| header["cells"][trial["cell"].as_u64().unwrap() as usize]["label"].as_str().unwrap())
+        .collect();
+    assert_eq!(status(cells[0], "l.x"), "ok");
+    let failed = ["l.i1", "l.i2", "qr100"].iter().filter(|step| status(cells[0], step) == "failed").count();
+    assert_eq!(failed, 1, "{shown:#}");
+    assert_eq!(status(cells[1], "qr100"), "ok", "the other cell is not touched");
 }

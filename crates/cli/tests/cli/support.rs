@@ -44,7 +44,10 @@ impl Place {
 
     pub fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_plimsoll"));
-        command.current_dir(self.dir.path()).args(["--data", "data"]).args(arguments).stdin(Stdio::null());
+        command.current_dir(self.dir.path()).args(arguments).stdin(Stdio::null());
+        if !arguments.contains(&"--data") {
+            command.args(["--data", "data"]);
+        }
         command
     }
 

@@ -495,7 +495,7 @@ base = "sqlite.wal_full"
     #[test]
     fn errors_name_the_place_and_the_way_out() {
         let cases = [
-            (QUICK.replace("builds", "bulids"), "t.toml:4:1: unknown key \"bulids\"; did you mean \"builds\"?"),
+            (QUICK.replace("builds", "bulids"), "t.toml:4:1: unknown key \"bulids\" (did you mean \"builds\"?"),
             (QUICK.replace("\"sqlite\"]", "\"sqlit\"]"), "t.toml:4:11: unknown engine \"sqlit\""),
             (QUICK.replace("insert-benchmark", "insert-bench"), "t.toml:3:12: unknown workload \"insert-bench\""),
             (format!("{QUICK}[sizes]\nclients = 0\n"), "t.toml:8:11: clients must be 1 to 4,096, not 0"),
@@ -509,9 +509,9 @@ base = "sqlite.wal_full"
                 format!("{QUICK}[sizes]\ntables = \"shared\"\nclients = 2\ndeletes = true\n"),
                 "clients that share one table cannot delete per insert",
             ),
-            (format!("{QUICK}[sizes]\narrival = \"evn\"\n"), "unknown value \"evn\"; did you mean \"even\"?"),
-            (QUICK.replace("sqlite.wal_full", "sqlite.wal"), "t.toml:6:8: base \"sqlite.wal\" is not a cell; did you mean"),
-            (format!("{QUICK}[step.qr10]\nduration = \"2s\"\n"), "there is no step \"qr10\"; did you mean \"qr100\"?"),
+            (format!("{QUICK}[sizes]\narrival = \"evn\"\n"), "unknown value \"evn\" (did you mean \"even\"?"),
+            (QUICK.replace("sqlite.wal_full", "sqlite.wal"), "t.toml:6:8: base \"sqlite.wal\" is not a cell (did you mean"),
+            (format!("{QUICK}[step.qr10]\nduration = \"2s\"\n"), "there is no step \"qr10\" (did you mean \"qr100\"?"),
             (format!("{QUICK}[step.\"l.i0\"]\nduration = \"2s\"\n"), "it has no duration"),
             (QUICK.replace("base", "blocks = 0\nbase"), "blocks must be 1 to 1,000, not 0"),
             (QUICK.replace("base", "steps = [\"qr100\"]\nbase"), "steps run in the order"),

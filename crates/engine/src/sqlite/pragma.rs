@@ -218,7 +218,7 @@ mod tests {
             message.starts_with("unknown setting \"jurnal_mode\" for sqlite: the pragmas that can be set are page_size, "),
             "{message}"
         );
-        assert!(message.ends_with("did you mean \"journal_mode\"?"), "{message}");
+        assert!(message.ends_with("(did you mean \"journal_mode\"?)"), "{message}");
     }
 
     #[test]

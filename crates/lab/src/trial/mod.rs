@@ -153,7 +153,7 @@ impl Trial<'_> {
     /// Works off the engine's debt, then waits until the plan's wait is over.
     fn drain(&mut self, step: &Step, benchmark: &InsertBenchmarkRun, server: &SharedServer) -> Result<(), Broken> {
         let wait = Duration::from_nanos(step.wait_ns.unwrap_or_else(|| self.order.cell.workload.wait.ns(benchmark.loaded_rows())));
-        say(&TrialMessage::Draining { step: step.name.clone(), seconds: wait.as_secs_f64() });
+        say(&TrialMessage::Draining { seconds: wait.as_secs_f64() });
         let started = Instant::now();
         let is_stopped = || self.control.command() == Command::Stop;
         let limit = started + wait.max(DRAIN_LIMIT);
@@ -165,11 +165,13 @@ impl Trial<'_> {
             }
             std::thread::sleep(Duration::from_millis(50).min(wait.saturating_sub(started.elapsed())));
         }
+        let waited = started.elapsed() - drained;
+        say(&TrialMessage::Drained { drained_s: drained.as_secs_f64(), waited_s: waited.as_secs_f64() });
         self.events.append(&Event::DrainDone(DrainDone {
             step: step.name.clone(),
             actions: actions.into_iter().map(|a| DrainStep { action: a.action, seconds: a.seconds, result: a.result }).collect(),
             drained_s: drained.as_secs_f64(),
-            waited_s: (started.elapsed() - drained).as_secs_f64(),
+            waited_s: waited.as_secs_f64(),
         }))?;
         Ok(self.events.sync()?)
     }

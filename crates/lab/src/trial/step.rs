@@ -149,7 +149,12 @@ fn summary(step: &Step, done: &StepDone) -> String {
             let missed = done.sla_missed.map_or(String::new(), |share| format!(", SLA missed: {:.1} % of the rate", share * 100.0));
             format!("{} queries/s beside {} inserts/s{missed}", text(rate("query", false)), text(rate("insert", true)))
         }
-        StepKind::CreateIndexes { .. } => format!("{} indexed rows/s", text(rate("index", true))),
+        StepKind::CreateIndexes { .. } => {
+            let clients = || done.clients.iter().filter(|client| client.kind == "index");
+            let from_ns = clients().map(|client| client.from_ns).min().unwrap_or(0);
+            let seconds = clients().map(|client| client.to_ns - from_ns).max().unwrap_or(0) as f64 / 1e9;
+            format!("{} indexed rows/s", text(clients().map(|client| client.rows).sum::<u64>() as f64 / seconds.max(1e-9)))
+        }
         StepKind::Scan => format!("{} rows/s", text(rate("scan", true))),
         StepKind::Load { .. } | StepKind::Write { .. } => format!("{} inserts/s", text(rate("insert", true))),
     }

@@ -1,0 +1,21 @@
+//! The manual says what the catalogue says.
+
+use std::path::Path;
+
+use plimsoll_core::metric::{CATALOGUE, Direction};
+
+#[test]
+fn every_metric_is_documented_as_the_catalogue_defines_it() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/methods.md");
+    let text = std::fs::read_to_string(path).unwrap();
+    for metric in CATALOGUE {
+        let better = match metric.direction {
+            Direction::Higher => "higher",
+            Direction::Lower => "lower",
+            Direction::Neutral => "",
+        };
+        let cells = [&format!("`{}`", metric.name), metric.unit, better, metric.formula, metric.source, metric.meaning];
+        let row = format!("| {} |", cells.join(" | "));
+        assert!(text.contains(&row), "docs/methods.md lacks this row:\n{row}");
+    }
+}

@@ -1,0 +1,161 @@
+//! Commands, deadlines and the common start, on the real clock. No timing decides: every wait is for a state.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use plimsoll_load::{
+    Arrival, Command, Control, Ended, MonotonicClock, Next, Outcome, Progress, StepError, StepOptions, StepOutcome, Stop, Task, Worker,
+    run_step,
+};
+
+/// Counts its operations; optionally fails to open, or never comes back from an operation.
+#[derive(Default)]
+struct Probe {
+    count: Arc<AtomicU64>,
+    closed: Arc<AtomicU64>,
+    fails_to_open: bool,
+    hangs_at: Option<u64>,
+}
+
+impl Worker for Probe {
+    fn open(&mut self) -> Result<(), String> {
+        if self.fails_to_open { Err("max_connections is reached".into()) } else { Ok(()) }
+    }
+
+    fn prepare(&mut self) -> Result<Next, String> {
+        Ok(Next::Operation(0))
+    }
+
+    fn execute(&mut self) -> Outcome {
+        let count = self.count.fetch_add(1, Ordering::SeqCst);
+        if self.hangs_at == Some(count) {
+            loop {
+                std::thread::park();
+            }
+        }
+        std::thread::sleep(Duration::from_micros(100));
+        Outcome::Done { rows: 1 }
+    }
+
+    fn close(&mut self) {
+        self.closed.fetch_add(1, Ordering::SeqCst);
+    }
+}
+
+fn task(worker: Probe, client: u32, stop: Stop) -> Task {
+    Task { client, kinds: vec![0], arrival: Arrival::Closed, stop, worker: Box::new(worker) }
+}
+
+fn run(
+    tasks: Vec<Task>,
+    control: &Arc<Control>,
+    options: &StepOptions,
+    progress: &mut dyn FnMut(&Progress),
+) -> Result<StepOutcome, StepError> {
+    run_step(&Arc::new(MonotonicClock), &["op"], tasks, control, options, &mut std::io::sink(), progress)
+}
+
+#[test]
+fn parked_workers_hold_still_and_go_on() {
+    let control = Arc::new(Control::default());
+    let count = Arc::new(AtomicU64::new(0));
+    let tasks = (1..=3).map(|client| task(Probe { count: count.clone(), ..Probe::default() }, client, Stop::Operations(2000))).collect();
+    let observed = Arc::new(Mutex::new(None));
+    let (watching, commands, seen) = (count.clone(), control.clone(), observed.clone());
+    let director = std::thread::spawn(move || {
+        while watching.load(Ordering::SeqCst) < 100 {
+            std::thread::yield_now();
+        }
+        commands.give(Command::Park);
+        // Operations in flight end; then nothing moves.
+        std::thread::sleep(Duration::from_millis(100));
+        let before = watching.load(Ordering::SeqCst);
+        std::thread::sleep(Duration::from_millis(200));
+        *seen.lock().unwrap() = Some((before, watching.load(Ordering::SeqCst)));
+        commands.give(Command::Run);
+    });
+    let outcome = run(tasks, &control, &StepOptions::default(), &mut |_| {}).unwrap();
+    director.join().unwrap();
+    let (before, after) = observed.lock().unwrap().unwrap();
+    assert_eq!(before, after, "nothing is done while parked");
+    assert!(before < 6000, "it was parked before the end");
+    assert_eq!((outcome.ended, outcome.operations[0].ok), (Ended::Finished, 6000));
+}
+
+#[test]
+fn stop_ends_the_step_and_every_worker_is_closed() {
+    let control = Arc::new(Control::default());
+    let closed = Arc::new(AtomicU64::new(0));
+    let tasks =
+        (1..=4).map(|client| task(Probe { closed: closed.clone(), ..Probe::default() }, client, Stop::Operations(u64::MAX))).collect();
+    let mut progress = |progress: &Progress| {
+        if progress.kinds[0].0 > 50 {
+            control.give(Command::Stop);
+        }
+    };
+    let outcome = run(tasks, &control.clone(), &StepOptions::default(), &mut progress).unwrap();
+    assert_eq!(outcome.ended, Ended::Stopped);
+    assert_eq!(closed.load(Ordering::SeqCst), 4);
+    assert_eq!(outcome.operations[0].ok, outcome.clients.iter().map(|client| client.ok).sum::<u64>());
+    control.give(Command::Run);
+    assert_eq!(control.command(), Command::Stop, "stop is final");
+}
+
+#[test]
+fn followers_end_with_their_own_client() {
+    let count = Arc::new(AtomicU64::new(0));
+    let tasks = vec![
+        task(Probe::default(), 1, Stop::Operations(10)),
+        task(Probe { count: count.clone(), ..Probe::default() }, 1, Stop::WithClient),
+        task(Probe::default(), 2, Stop::Operations(1000)),
+    ];
+    let outcome = run(tasks, &Arc::new(Control::default()), &StepOptions::default(), &mut |_| {}).unwrap();
+    assert_eq!(outcome.ended, Ended::Finished);
+    assert!(count.load(Ordering::SeqCst) < 1000, "client 1's follower did not wait for client 2");
+}
+
+#[test]
+fn a_worker_that_cannot_connect_fails_the_step_before_it_starts() {
+    let count = Arc::new(AtomicU64::new(0));
+    let tasks = vec![
+        task(Probe { count: count.clone(), ..Probe::default() }, 1, Stop::Operations(5)),
+        task(Probe { fails_to_open: true, ..Probe::default() }, 2, Stop::Operations(5)),
+    ];
+    let error = run(tasks, &Arc::new(Control::default()), &StepOptions::default(), &mut |_| {}).unwrap_err();
+    assert_eq!(error.to_string(), "client 2 could not start: max_connections is reached");
+    assert_eq!(count.load(Ordering::SeqCst), 0, "nobody starts without the others");
+}
+
+#[test]
+fn a_hanging_operation_is_called_hung() {
+    let options = StepOptions { watchdog: Some(Duration::from_millis(300)), ..StepOptions::default() };
+    let tasks = vec![task(Probe { hangs_at: Some(20), ..Probe::default() }, 1, Stop::Operations(100))];
+    let error = run(tasks, &Arc::new(Control::default()), &options, &mut |_| {}).unwrap_err();
+    assert!(error.to_string().starts_with("1 of 1 workers are still in an operation"), "{error}");
+}
+
+#[test]
+fn a_log_that_cannot_be_written_fails_the_step() {
+    struct Full;
+    impl std::io::Write for Full {
+        fn write(&mut self, _: &[u8]) -> std::io::Result<usize> {
+            Err(std::io::Error::from(std::io::ErrorKind::StorageFull))
+        }
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+    let ended = Arc::new(AtomicBool::new(false));
+    let tasks = vec![task(Probe::default(), 1, Stop::Operations(5))];
+    let result = run_step(
+        &Arc::new(MonotonicClock),
+        &["op"],
+        tasks,
+        &Arc::new(Control::default()),
+        &StepOptions::default(),
+        &mut Full,
+        &mut |_: &Progress| ended.store(true, Ordering::SeqCst),
+    );
+    assert!(matches!(result, Err(StepError::Log(_))), "{result:?}");
+}
