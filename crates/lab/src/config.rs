@@ -8,6 +8,7 @@ use plimsoll_core::suggest;
 
 use crate::error::LabError;
 use crate::shipped::{shipped_config, shipped_config_labels};
+use crate::template::{Machine, fill};
 
 /// A config's settings and where they come from.
 #[derive(Debug, PartialEq, Eq)]
@@ -48,6 +49,12 @@ pub(crate) fn resolve(cell: &Cell, plan_dir: Option<&Path>) -> Result<ResolvedCo
     };
     let mut settings = parse(&source, &text)?;
     settings.extend(config.settings.iter().map(|(name, value)| (name.clone(), value.clone())));
+    if settings.values().any(|value| value.contains('{')) {
+        let machine = Machine::read().map_err(LabError::Io)?;
+        for (name, value) in &mut settings {
+            *value = fill(value, engine, machine).map_err(|error| LabError::Usage(format!("cell {}: {source}: {name}: {error}", cell.label)))?;
+        }
+    }
     Ok(ResolvedConfig { source, settings })
 }
 

@@ -11,6 +11,7 @@ mod message;
 mod orchestrator;
 mod places;
 mod shipped;
+mod template;
 pub mod trial;
 
 pub use campaign::{CampaignRequest, LoadedPlan, create_campaign, load_plan};

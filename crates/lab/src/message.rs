@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use plimsoll_core::plan::{Cell, Verify};
+use plimsoll_engine::InstalledBuild;
 use serde::{Deserialize, Serialize};
 
 /// What a trial is to do: the first line of its standard input. The only other line is `stop`.
@@ -13,6 +14,8 @@ pub(crate) struct TrialOrder {
     pub attempt: u32,
     pub block: u32,
     pub cell: Cell,
+    /// The unpacked build; none for engines inside this program.
+    pub build: Option<InstalledBuild>,
     pub settings: BTreeMap<String, String>,
     pub seed: u64,
     pub verify: Verify,

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use plimsoll_core::plan::Cell;
 use plimsoll_core::schedule::ScheduledTrial;
+use plimsoll_engine::{IDENTITY_FILE, ProcessIdentity};
 use plimsoll_host::is_same_process;
 use plimsoll_store::event::{Event, ServerCrashed, TrialFailed};
 use plimsoll_store::{CampaignDir, EventWriter, TrialRecord, read_events, seal};
@@ -19,10 +20,13 @@ use rustix::process::{Pid, Signal, kill_process};
 use crate::error::LabError;
 use crate::message::{STOP, TrialMessage, TrialOrder};
 use crate::places::{check_data_root, remove_data_dir};
+use crate::trial::SERVER_FOLDER;
 
 /// A trial that was asked to stop has this long before it is ended.
 const STOP_PATIENCE: Duration = Duration::from_secs(60);
 const POLL: Duration = Duration::from_millis(50);
+/// A killed process has this long to be gone.
+const KILL_PATIENCE: Duration = Duration::from_secs(30);
 const LOG_TAIL_BYTES: usize = 4000;
 
 /// What the campaign tells whoever watches it.
@@ -108,15 +112,26 @@ pub fn run_campaign(campaign: &CampaignDir, program: &Path, observer: &mut dyn O
 fn end_leftovers(trials: &[TrialRecord]) {
     for trial in trials.iter().filter(|trial| !trial.is_complete()) {
         let Some(start) = trial.start() else { continue };
-        if is_same_process(start.pid, start.pid_start_ticks, &start.boot_id)
-            && let Some(pid) = Pid::from_raw(start.pid as i32)
-        {
-            let _ = kill_process(pid, Signal::KILL);
-            let deadline = Instant::now() + Duration::from_secs(10);
-            while is_same_process(start.pid, start.pid_start_ticks, &start.boot_id) && Instant::now() < deadline {
-                std::thread::sleep(POLL);
-            }
-        }
+        end_process(start.pid, || is_same_process(start.pid, start.pid_start_ticks, &start.boot_id));
+        end_server(&trial.dir);
+    }
+}
+
+/// Ends the server of a trial whose process is gone. A trial that went through has stopped its server itself; the data of any other
+/// is thrown away, so nothing needs a clean end.
+fn end_server(trial_dir: &Path) {
+    let text = fs::read_to_string(trial_dir.join(SERVER_FOLDER).join(IDENTITY_FILE)).unwrap_or_default();
+    let Ok(server) = serde_json::from_str::<ProcessIdentity>(&text) else { return };
+    end_process(server.pid, || server.is_there());
+}
+
+/// Kills a process and waits until it is gone. `is_there` says whether the number still means the process that is meant.
+fn end_process(pid: u32, is_there: impl Fn() -> bool) {
+    let Some(pid) = Pid::from_raw(pid as i32).filter(|_| is_there()) else { return };
+    let _ = kill_process(pid, Signal::KILL);
+    let deadline = Instant::now() + KILL_PATIENCE;
+    while is_there() && Instant::now() < deadline {
+        std::thread::sleep(POLL);
     }
 }
 
@@ -163,6 +178,7 @@ impl TrialRunner<'_> {
             let _ = child.kill();
         }
         let status = child.wait().map_err(|error| LabError::io("failed to wait for the trial", error))?;
+        end_server(&dir);
         ended?;
         let end = conclude(&dir, status, &log, observer.stop_requests().load(Ordering::SeqCst) > 0)?;
         if let Err(reason) = &end {

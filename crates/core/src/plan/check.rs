@@ -364,6 +364,7 @@ fn config_ref(label: &str, document: &Document) -> ConfigRef {
         settings: config.settings.iter().map(|(name, value)| (name.clone(), value.0.clone())).collect(),
         prefix: config.prefix.clone(),
         env: config.env.clone(),
+        transport: config.transport,
     }
 }
 

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde::de::{self, Deserializer, Visitor};
 use toml::Spanned;
 
-use super::{StepEnd, TablePlacement, Verify, WriteArrival};
+use super::{StepEnd, TablePlacement, Transport, Verify, WriteArrival};
 use crate::units;
 
 #[derive(Debug, Deserialize)]
@@ -70,6 +70,8 @@ pub(super) struct Config {
     pub prefix: Vec<String>,
     #[serde(default)]
     pub env: BTreeMap<String, String>,
+    #[serde(default)]
+    pub transport: Transport,
 }
 
 #[derive(Debug, Default, Deserialize)]

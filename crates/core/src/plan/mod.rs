@@ -65,6 +65,20 @@ pub struct ConfigRef {
     pub prefix: Vec<String>,
     /// Environment variables of the engine's process.
     pub env: BTreeMap<String, String>,
+    /// How sessions reach a server.
+    #[serde(default)]
+    pub transport: Transport,
+}
+
+/// How sessions reach a server.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Transport {
+    /// A unix socket in the data directory.
+    #[default]
+    Socket,
+    /// TCP on loopback, on a port that was free a moment ago.
+    Tcp,
 }
 
 /// How the rows of the tables are verified, always outside the measured window.

@@ -1,5 +1,7 @@
 //! The settings of a config: checked without a server, and written as the file that the server reads.
 
+use std::path::Path;
+
 use crate::{EngineError, Settings};
 
 /// Our own setting: what tables are made with. The server never sees it.
@@ -41,6 +43,7 @@ const OWNED: &[(&str, &str)] = &[
     ("networking", "the transport decides it"),
     ("socket", "it is in the data directory"),
     ("standalone", "the server's process is watched"),
+    ("tmpdir", "each trial has its own"),
     ("user", "it is the user who runs this"),
 ];
 
@@ -172,8 +175,9 @@ impl ServerConfig {
 
     /// The file a data directory is made with: only what it keeps. Everything else would make the making slow, and plugins, which are
     /// not loaded then, would not be known.
-    pub fn init_cnf(&self) -> String {
-        let mut text = "[mysqld]\n".to_owned();
+    pub fn init_cnf(&self, tmp: &Path) -> String {
+        // In the file, as it must reach the server that MariaDB's script starts.
+        let mut text = format!("[mysqld]\ntmpdir = {}\n", quoted(&tmp.display().to_string()));
         for option in self.options.iter().filter(|option| SHAPE.contains(&option.name.as_str())) {
             text += &option.line();
         }
@@ -279,7 +283,7 @@ mod tests {
     fn without_settings_charset_and_binlog_are_said_all_the_same() {
         let config = parse(&[]).unwrap();
         assert_eq!(config.cnf(), "[mysqld]\ncharacter_set_server = latin1\ncollation_server = latin1_swedish_ci\nskip_log_bin\n");
-        assert_eq!(config.init_cnf(), "[mysqld]\n");
+        assert_eq!(config.init_cnf(Path::new("/t")), "[mysqld]\ntmpdir = /t\n");
         assert_eq!((config.storage_engine.as_str(), config.is_rocksdb(), config.has_binlog), ("innodb", false, false));
     }
 
@@ -301,7 +305,7 @@ mod tests {
              init_connect = \"set @a = '#'\"\ninnodb_buffer_pool_size = 4G\nloose_innodb_page_size = 16k\n\
              rocksdb_default_cf_options = write_buffer_size=32m;block_based_table_factory={format_version=3}\nskip_name_resolve\n"
         );
-        assert_eq!(config.init_cnf(), "[mysqld]\nloose_innodb_page_size = 16k\n");
+        assert_eq!(config.init_cnf(Path::new("/a b")), "[mysqld]\ntmpdir = \"/a b\"\nloose_innodb_page_size = 16k\n");
         assert!(config.is_rocksdb());
         let other = parse(&[("character_set_server", "utf8mb4"), ("log_bin", "1"), ("server_id", "7")]).unwrap();
         assert_eq!(other.cnf(), "[mysqld]\nlog_bin = binlog\ncharacter_set_server = utf8mb4\nserver_id = 7\n");
@@ -337,7 +341,7 @@ mod tests {
             ("innodb page size", "16k", "is no option's name"),
             ("_x", "1", "is no option's name"),
             ("slow_query_log_file", "/var/log/slow.log", "leads out of the trial's data directory"),
-            ("tmpdir", "a/../../b", "leads out of the trial's data directory"),
+            ("innodb_tmpdir", "a/../../b", "leads out of the trial's data directory"),
             ("sql_mode", "a\nskip_grant_tables", "a line break"),
             ("init_connect", "'\"", "both kinds of quotes"),
             ("storage_engine", "innodb; drop", "write one word"),

@@ -69,13 +69,14 @@ impl MysqlSession {
             let arguments = Params::Positional(arguments.iter().map(|&number| Value::Int(number)).collect());
             run(connection.exec_iter(handle, arguments)?)
         });
-        outcome.map_err(|error| {
-            let error = failure::sql_error(&error, &known.sql);
-            if error.class == ErrorClass::Lost {
-                self.forget();
-            }
-            error
-        })
+        let error = match outcome {
+            Ok(answer) => return Ok(answer),
+            Err(error) => failure::sql_error(&error, &known.sql),
+        };
+        if error.class == ErrorClass::Lost {
+            self.forget();
+        }
+        Err(error)
     }
 
     fn forget(&mut self) {

@@ -1,4 +1,4 @@
-//! The settings of a config: which of them this version gets, and the file that the server reads.
+//! The settings of a config: which of them a version gets, and the lines of the file that the server reads.
 
 use std::fmt::Write;
 
@@ -124,7 +124,7 @@ impl Config {
                 };
                 std::mem::replace(&mut has_checksums_line, true)
             } else {
-                config.parameters.insert(name.clone(), value).is_some()
+                config.parameters.insert(name.clone(), in_server_units(value)).is_some()
             };
             if is_twice {
                 return Err(EngineError::new(format!(
@@ -187,6 +187,24 @@ fn unquoted(key: &str, value: &str) -> Result<String, EngineError> {
     Ok(inner.map_or_else(|| value.to_owned(), |inner| inner.replace("''", "'")))
 }
 
+/// An amount of memory in a unit that every version reads: plans write `MiB` where the server writes `MB` for the same, and before 11 it
+/// did not know bytes. Anything else stays as it is.
+fn in_server_units(value: String) -> String {
+    let digits = value.len() - value.trim_start_matches(|character: char| character.is_ascii_digit()).len();
+    let (number, unit) = value.split_at(digits);
+    let unit = match unit.trim_start() {
+        "KiB" => "kB",
+        "MiB" => "MB",
+        "GiB" => "GB",
+        "TiB" => "TB",
+        "B" => {
+            return number.parse().ok().filter(|bytes: &u64| *bytes >= 1024).map_or(value.clone(), |bytes| format!("{}kB", bytes / 1024));
+        }
+        _ => return value,
+    };
+    format!("{number}{unit}")
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -234,6 +252,25 @@ mod tests {
         assert_eq!(names(&old), ["mid", "old", "shared_buffers"]);
         assert_eq!(old.not_applied["io_method@18"], "needs >= 18, this is 9.6 (value sync)");
         assert_eq!(old.not_applied.len(), 2);
+    }
+
+    #[test]
+    fn memory_has_units_that_every_version_reads() {
+        for (value, expected) in [
+            ("64MiB", "64MB"),
+            ("1 GiB", "1GB"),
+            ("8KiB", "8kB"),
+            ("6442450944B", "6291456kB"),
+            ("1000B", "1000B"),
+            ("64MB", "64MB"),
+            ("16384", "16384"),
+            ("B", "B"),
+            ("MiB of text", "MiB of text"),
+            ("1.5GB", "1.5GB"),
+            ("pg_stat_statements", "pg_stat_statements"),
+        ] {
+            assert_eq!(in_server_units(value.to_owned()), expected);
+        }
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Connections with deadlines. The client library blocks, so what must not block for good runs in a thread of its own.
 
 use std::path::Path;
-use std::sync::{Weak, mpsc};
+use std::sync::{Arc, Mutex, PoisonError, Weak, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -113,6 +113,22 @@ impl Link {
             }
             thread::sleep(PAUSE.min(deadline.saturating_duration_since(Instant::now())));
         }
+    }
+
+    /// A connection whose messages of the server are appended to `notices`, a line each.
+    pub fn connect_with_notices(&self, notices: &Arc<Mutex<String>>) -> Result<Client, EngineError> {
+        let mut link = self.clone();
+        let notices = Arc::clone(notices);
+        link.config.notice_callback(move |notice| {
+            let mut notices = notices.lock().unwrap_or_else(PoisonError::into_inner);
+            notices.push_str(notice.message());
+            notices.push('\n');
+            if let Some(detail) = notice.detail() {
+                notices.push_str(detail);
+                notices.push('\n');
+            }
+        });
+        link.connect()
     }
 
     /// Asks on a connection of its own, so that a long statement elsewhere is not in the way. `doing` begins an error.

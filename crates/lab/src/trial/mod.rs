@@ -7,6 +7,7 @@ mod lifeline;
 mod progress;
 mod step;
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::{BufRead, Write, stdin, stdout};
 use std::path::Path;
@@ -15,10 +16,10 @@ use std::time::{Duration, Instant};
 
 use plimsoll_core::METHODOLOGY_VERSION;
 use plimsoll_core::plan::Step;
-use plimsoll_engine::{StartOptions, engine};
+use plimsoll_engine::{Health, StartOptions, engine};
 use plimsoll_host::{Proc, boot_id, capture_environment, process_start_ticks};
 use plimsoll_load::{Command, Control};
-use plimsoll_store::event::{DrainDone, DrainStep, Event, ServerReady, StepFailed, TrialDone, TrialFailed, TrialStart};
+use plimsoll_store::event::{DrainDone, DrainStep, Event, ServerCrashed, ServerReady, StepFailed, TrialDone, TrialFailed, TrialStart};
 use plimsoll_store::{EventWriter, write_json_atomically};
 use plimsoll_workload::insert_benchmark::{InsertBenchmarkRun, SharedServer};
 
@@ -29,6 +30,9 @@ use crate::message::{TrialMessage, TrialOrder};
 const STOP_TIMEOUT: Duration = Duration::from_secs(300);
 /// A drain may take longer than the plan's wait, but not for ever.
 const DRAIN_LIMIT: Duration = Duration::from_secs(3600);
+
+/// The folder in a trial's with what its server leaves behind.
+pub(crate) const SERVER_FOLDER: &str = "server";
 
 /// Why a trial ends before its last step.
 enum Broken {
@@ -115,10 +119,20 @@ struct Trial<'a> {
 
 impl Trial<'_> {
     fn run_steps(&mut self) -> Result<(), Broken> {
-        let engine = engine(&self.order.cell.build)?;
+        let engine = engine(&self.order.cell.build, self.order.build.as_ref())?;
         let started = Instant::now();
         create_data_dir(&self.order.data_dir)?;
-        let options = StartOptions { data_dir: self.order.data_dir.clone(), settings: self.order.settings.clone() };
+        let log_dir = self.order.dir.join(SERVER_FOLDER);
+        fs::create_dir_all(&log_dir).map_err(|error| Broken::Failed(format!("failed to make {}: {error}", log_dir.display())))?;
+        let config = &self.order.cell.config;
+        let options = StartOptions {
+            log_dir: log_dir.clone(),
+            // An embedded engine's process, this one, already runs under them.
+            prefix: if engine.is_embedded() { Vec::new() } else { config.prefix.clone() },
+            env: if engine.is_embedded() { BTreeMap::new() } else { config.env.clone() },
+            transport: config.transport,
+            ..StartOptions::new(&self.order.data_dir, self.order.settings.clone())
+        };
         let server: SharedServer = Arc::new(engine.start(&options)?);
         let build = engine.build();
         self.events.append(&Event::ServerReady(ServerReady {
@@ -135,9 +149,12 @@ impl Trial<'_> {
                 return Err(Broken::Interrupted);
             }
             self.next_step = index;
+            server.reset_between_steps()?;
             let is_last = index + 1 == steps.len();
             step::run_step(self, step, &mut benchmark, &server, engine.is_embedded(), is_last)?;
             self.events.sync()?;
+            server.save_state(&log_dir, &step.name)?;
+            server.reset_between_steps()?;
             if step.drain_after && !is_last {
                 self.drain(step, &benchmark, &server)?;
             }
@@ -174,6 +191,15 @@ impl Trial<'_> {
             waited_s: waited.as_secs_f64(),
         }))?;
         Ok(self.events.sync()?)
+    }
+
+    /// Records that a server is gone, if it is: then everything else that went wrong follows from that.
+    fn crashed(&mut self, server: &SharedServer, step: Option<&str>) -> Option<Broken> {
+        let Health::Crashed { status, log_tail } = server.health() else { return None };
+        let during = step.map_or(String::new(), |step| format!(" during {step}"));
+        let reason = format!("the server crashed{during} ({status})");
+        let event = Event::ServerCrashed(ServerCrashed { step: step.map(str::to_owned), status, log_tail });
+        Some(self.events.append(&event).map_or_else(Broken::from, |()| Broken::Failed(reason)))
     }
 
     /// Records that a step did not end as it should.

@@ -9,7 +9,8 @@ use plimsoll_core::plan::{Step, StepKind, Verify};
 use plimsoll_core::record::{Reading, TableCheck};
 use plimsoll_core::units::format_grouped;
 use plimsoll_host::{Collector, Proc, Watch};
-use plimsoll_load::{Ended, MonotonicClock, StepOutcome, run_step as run_workers};
+use plimsoll_engine::Health;
+use plimsoll_load::{Command, Ended, MonotonicClock, StepOutcome, run_step as run_workers};
 use plimsoll_store::event::{Event, StepDone, StepStart};
 use plimsoll_store::series::{OperationSecond, write_operations};
 use plimsoll_workload::insert_benchmark::{InsertBenchmarkRun, SharedServer};
@@ -52,8 +53,15 @@ pub(super) fn run_step(
             if let Some(progress) = meter.update(progress) {
                 say(&TrialMessage::Progress(progress));
             }
+            // Workers of a server that is gone only fail one by one.
+            if server.health() != Health::Running {
+                trial.control.give(Command::Stop);
+            }
         });
     let mut host = collector.stop();
+    if let Some(crashed) = trial.crashed(server, Some(&step.name)) {
+        return Err(crashed);
+    }
     let outcome = match outcome {
         Ok(outcome) => outcome,
         Err(error) => return Err(trial.fail_step(step, Broken::Failed(error.to_string()), Vec::new())),

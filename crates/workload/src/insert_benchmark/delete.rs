@@ -5,9 +5,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use plimsoll_core::plan::Era;
-use plimsoll_engine::Prepared;
 use plimsoll_load::{Next, Outcome, Worker};
 
+use super::bound::BoundStatement;
 use super::pairing::{Pairing, Turn};
 use super::session::{Session, look_up, outcome};
 use super::statements::Statements;
@@ -32,10 +32,9 @@ pub(super) struct Deleter {
     kind: usize,
     pairing: Arc<Pairing>,
     cost: Arc<MinIdCost>,
-    delete: Prepared,
+    delete: BoundStatement,
     round: u64,
     next_id: i64,
-    arguments: [i64; 2],
 }
 
 impl Deleter {
@@ -48,7 +47,7 @@ impl Deleter {
         pairing: Arc<Pairing>,
         cost: Arc<MinIdCost>,
     ) -> Self {
-        Self { session, statements, era, batch, kind, pairing, cost, delete: Prepared(0), round: 0, next_id: 0, arguments: [0; 2] }
+        Self { session, statements, era, batch, kind, pairing, cost, delete: BoundStatement::default(), round: 0, next_id: 0 }
     }
 
     /// False when the look-up met a lock.
@@ -74,8 +73,8 @@ impl Deleter {
 
 impl Worker for Deleter {
     fn open(&mut self) -> Result<(), String> {
-        let sql = self.statements.delete();
-        self.delete = self.session.open()?.prepare(&sql).map_err(|error| error.to_string())?;
+        let (sql, is_text) = (self.statements.delete(), self.statements.sends_text());
+        self.delete = BoundStatement::open(self.session.open()?, &sql, is_text).map_err(|error| error.to_string())?;
         Ok(())
     }
 
@@ -88,10 +87,11 @@ impl Worker for Deleter {
         if self.must_resync() && !self.find_smallest_id()? {
             return Ok(Next::Later);
         }
-        self.arguments = match self.era {
-            Era::Current => [self.next_id, i64::from(self.batch)],
-            Era::May2023 | Era::Year2017 => [self.next_id, self.next_id + i64::from(self.batch)],
+        let second = match self.era {
+            Era::Current => i64::from(self.batch),
+            Era::May2023 | Era::Year2017 => self.next_id + i64::from(self.batch),
         };
+        self.delete.bind(&[self.next_id, second]);
         self.round += 1;
         self.next_id += i64::from(self.batch);
         self.pairing.publish_oldest_id(self.next_id);
@@ -102,7 +102,7 @@ impl Worker for Deleter {
         let rows = u64::from(self.batch);
         // A range of ids may hold fewer rows where ids have gaps; a limit counts rows that exist.
         let wanted = (self.era == Era::Current).then_some(rows);
-        let outcome = outcome(self.session.get().write_prepared(self.delete, &self.arguments, rows), wanted);
+        let outcome = outcome(self.delete.write(self.session.get(), rows), wanted);
         if matches!(outcome, Outcome::Done { .. }) {
             self.pairing.end_delete();
         }

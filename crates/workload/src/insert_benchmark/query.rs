@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use plimsoll_core::plan::{Era, QueryKind};
 use plimsoll_core::seed::Draw;
-use plimsoll_engine::Prepared;
 use plimsoll_load::{Next, Outcome, Worker};
 
+use super::bound::BoundStatement;
 use super::data::{CASHREGISTERS, CUSTOMERS, MAX_PRICE, PRODUCTS, float_price_cents, push_price};
 use super::pairing::Pairing;
 use super::session::{Session, look_up, outcome};
@@ -14,11 +14,6 @@ use super::statements::{RANGES, ROWS_PER_QUERY, Range, Statements};
 
 /// The largest id is looked up at the start and again after this many point queries.
 const MAX_ID_QUERIES: u64 = 100;
-
-enum Request {
-    Prepared(Prepared, usize),
-    Text,
-}
 
 /// Range queries with an index drawn for each, or point queries of ten ids.
 pub(super) struct Reader {
@@ -28,10 +23,10 @@ pub(super) struct Reader {
     query: QueryKind,
     draw: Draw,
     pairing: Option<Arc<Pairing>>,
-    prepared: Vec<Prepared>,
-    request: Request,
-    arguments: [i64; ROWS_PER_QUERY as usize],
-    sql: String,
+    /// One for each range, or the one of point queries.
+    requests: Vec<BoundStatement>,
+    /// The one that is bound.
+    current: usize,
     number: itoa::Buffer,
     queries: u64,
     max_id: i64,
@@ -46,10 +41,8 @@ impl Reader {
             query,
             draw,
             pairing,
-            prepared: Vec::new(),
-            request: Request::Text,
-            arguments: [0; ROWS_PER_QUERY as usize],
-            sql: String::new(),
+            requests: Vec::new(),
+            current: 0,
             number: itoa::Buffer::new(),
             queries: 0,
             max_id: 0,
@@ -59,14 +52,14 @@ impl Reader {
     fn draw_range(&mut self) {
         let choice = self.draw.below(RANGES.len() as u64) as usize;
         let range = RANGES[choice];
+        self.current = choice;
         if self.era != Era::Current && range != Range::Register {
             // Float bounds: text, as the original sent it.
             let customer = self.draw.below(CUSTOMERS);
             let cents = float_price_cents(&mut self.draw, customer);
             let mut bound = String::with_capacity(16);
             push_price(&mut bound, cents, &mut self.number);
-            self.sql = self.statements.range(range, &bound);
-            self.request = Request::Text;
+            self.requests[choice].bind_text(self.statements.range(range, &bound));
             return;
         }
         let bound = match range {
@@ -74,8 +67,8 @@ impl Reader {
             Range::Register => CASHREGISTERS,
             Range::Pdc => MAX_PRICE,
         };
-        self.arguments[0] = self.draw.below(bound) as i64;
-        self.request = Request::Prepared(self.prepared[choice], 1);
+        let start = self.draw.below(bound) as i64;
+        self.requests[choice].bind(&[start]);
     }
 
     /// False when looking up the largest id met a lock.
@@ -87,10 +80,11 @@ impl Reader {
         // Ids above the deleter's mark; some may be gone or not yet there, and such a query fetches fewer rows.
         let oldest = self.pairing.as_ref().map_or(0, |pairing| pairing.oldest_id());
         let span = (self.max_id - oldest).max(1) as u64;
-        for id in &mut self.arguments {
+        let mut ids = [0; ROWS_PER_QUERY as usize];
+        for id in &mut ids {
             *id = oldest + self.draw.below(span) as i64;
         }
-        self.request = Request::Prepared(self.prepared[0], self.arguments.len());
+        self.requests[0].bind(&ids);
         Ok(true)
     }
 }
@@ -102,7 +96,9 @@ impl Worker for Reader {
             QueryKind::Point => vec![self.statements.point()],
             QueryKind::Range => RANGES.map(|range| self.statements.range(range, "?")).to_vec(),
         };
-        self.prepared = statements.iter().map(|sql| session.prepare(sql)).collect::<Result<_, _>>().map_err(|error| error.to_string())?;
+        let is_text = self.statements.sends_text();
+        let requests = statements.iter().map(|sql| BoundStatement::open(session, sql, is_text));
+        self.requests = requests.collect::<Result<_, _>>().map_err(|error| error.to_string())?;
         Ok(())
     }
 
@@ -120,11 +116,7 @@ impl Worker for Reader {
     }
 
     fn execute(&mut self) -> Outcome {
-        let result = match self.request {
-            Request::Prepared(statement, arguments) => self.session.get().query_prepared(statement, &self.arguments[..arguments]),
-            Request::Text => self.session.get().query(&self.sql),
-        };
-        outcome(result, None)
+        outcome(self.requests[self.current].query(self.session.get()), None)
     }
 
     fn close(&mut self) {

@@ -29,23 +29,36 @@ pub(super) struct Statements {
     pub table: String,
     era: Era,
     dialect: Dialect,
+    /// What follows the closing bracket of `create table`.
+    suffix: String,
 }
 
 impl Statements {
-    pub fn new(table: String, era: Era, dialect: Dialect) -> Self {
-        Self { table, era, dialect }
+    pub fn new(table: String, era: Era, dialect: Dialect, suffix: String) -> Self {
+        Self { table, era, dialect, suffix }
     }
 
-    pub fn create_table(&self) -> String {
-        let id = match self.dialect {
-            Dialect::Sqlite => "transactionid integer primary key",
+    /// Whether deletes and queries go as text, as the original sends them to MySQL; elsewhere they are prepared.
+    pub fn sends_text(&self) -> bool {
+        matches!(self.dialect, Dialect::Mysql { .. })
+    }
+
+    pub fn create_table(&self) -> Vec<String> {
+        let (id, time, key) = match self.dialect {
+            Dialect::Sqlite => ("integer primary key", "datetime", ""),
+            Dialect::Mysql { .. } => ("bigint not null auto_increment", "datetime", ", primary key (transactionid)"),
+            Dialect::Postgres { .. } => ("bigserial primary key", "timestamp without time zone", ""),
         };
         let price = if self.era == Era::Current { "int" } else { "float" };
-        format!(
-            "create table {} ( {id}, dateandtime datetime, cashregisterid int not null, customerid int not null, \
-             productid int not null, price {price} not null, data varchar(4000) )",
-            self.table
-        )
+        let (table, suffix) = (&self.table, &self.suffix);
+        let mut statements = vec![format!(
+            "create table {table} ( transactionid {id}, dateandtime {time}, cashregisterid int not null, customerid int not null, \
+             productid int not null, price {price} not null, data varchar(4000){key} ){suffix}"
+        )];
+        if let Dialect::Postgres { .. } = self.dialect {
+            statements.push(format!("alter sequence {table}_transactionid_seq cache 1000"));
+        }
+        statements
     }
 
     fn indexes(&self) -> [Index; 3] {
@@ -62,12 +75,15 @@ impl Statements {
 
     /// In the order they are created.
     pub fn create_indexes(&self) -> Vec<String> {
+        let table = &self.table;
+        let added = self.indexes().map(|index| format!("add index {table}_{} ({})", index.name, index.columns));
         match self.dialect {
-            Dialect::Sqlite => self
-                .indexes()
-                .iter()
-                .map(|index| format!("create index {0}_{1} on {0} ({2})", self.table, index.name, index.columns))
-                .collect(),
+            Dialect::Sqlite | Dialect::Postgres { .. } => {
+                self.indexes().map(|index| format!("create index {table}_{} on {table} ({})", index.name, index.columns)).to_vec()
+            }
+            // One at a time, for the sake of its memory.
+            Dialect::Mysql { is_rocksdb: true } => added.map(|index| format!("alter table {table} {index}")).to_vec(),
+            Dialect::Mysql { is_rocksdb: false } => vec![format!("alter table {table} {}", added.join(", "))],
         }
     }
 
@@ -80,11 +96,14 @@ impl Statements {
     pub fn delete(&self) -> String {
         let table = &self.table;
         match (self.era, self.dialect) {
-            (Era::Current, Dialect::Sqlite) => format!(
+            (Era::Current, Dialect::Mysql { .. }) => {
+                format!("delete from {table} where transactionid >= ? order by transactionid asc limit ?")
+            }
+            (Era::Current, Dialect::Sqlite | Dialect::Postgres { .. }) => format!(
                 "delete from {table} where transactionid in \
                  (select transactionid from {table} where transactionid >= ? order by transactionid asc limit ?)"
             ),
-            (Era::May2023 | Era::Year2017, Dialect::Sqlite) => {
+            (Era::May2023 | Era::Year2017, _) => {
                 format!("delete from {table} where (transactionid >= ? and transactionid < ?)")
             }
         }
@@ -125,9 +144,11 @@ impl Statements {
         };
         let table = &self.table;
         let hint = match self.dialect {
-            Dialect::Sqlite => format!("INDEXED BY {table}_{index}"),
+            Dialect::Sqlite => format!(" INDEXED BY {table}_{index}"),
+            Dialect::Mysql { .. } => format!(" FORCE INDEX ({table}_{index})"),
+            Dialect::Postgres { .. } => String::new(),
         };
-        format!("SELECT {columns} FROM {table} {hint} WHERE ({condition} {start}) ORDER BY {order} LIMIT {ROWS_PER_QUERY}")
+        format!("SELECT {columns} FROM {table}{hint} WHERE ({condition} {start}) ORDER BY {order} LIMIT {ROWS_PER_QUERY}")
     }
 
     /// Ten rows by primary key.
@@ -160,7 +181,7 @@ mod tests {
 
     #[test]
     fn statements_are_those_of_the_definition() {
-        let statements = Statements::new("pi2".into(), Era::Current, Dialect::Sqlite);
+        let statements = Statements::new("pi2".into(), Era::Current, Dialect::Sqlite, String::new());
         assert_eq!(
             statements.create_indexes(),
             [
@@ -185,12 +206,32 @@ mod tests {
              ORDER BY price, dateandtime, customerid LIMIT 10"
         );
         assert_eq!(statements.point(), "SELECT transactionid, productid, data FROM pi2 WHERE transactionid in (?,?,?,?,?,?,?,?,?,?)");
-        let old = Statements::new("pi1".into(), Era::May2023, Dialect::Sqlite);
+        let old = Statements::new("pi1".into(), Era::May2023, Dialect::Sqlite, String::new());
         assert_eq!(
             old.range(Range::Market, "12.50"),
             "SELECT price,customerid FROM pi1 INDEXED BY pi1_marketsegment WHERE (price >= 12.50) ORDER BY price,customerid LIMIT 10"
         );
         assert_eq!(old.delete(), "delete from pi1 where (transactionid >= ? and transactionid < ?)");
-        assert!(old.create_table().contains("price float not null"));
+        let mysql = Statements::new("pi1".into(), Era::Current, Dialect::Mysql { is_rocksdb: false }, " engine=innodb".into());
+        assert_eq!(
+            mysql.create_table(),
+            ["create table pi1 ( transactionid bigint not null auto_increment, dateandtime datetime, cashregisterid int not null, \
+              customerid int not null, productid int not null, price int not null, data varchar(4000), primary key (transactionid) ) \
+              engine=innodb"]
+        );
+        assert_eq!(
+            mysql.create_indexes(),
+            ["alter table pi1 add index pi1_marketsegment (productid, customerid, price), \
+              add index pi1_registersegment (cashregisterid, customerid, price), add index pi1_pdc (price, dateandtime, customerid)"]
+        );
+        assert_eq!(mysql.delete(), "delete from pi1 where transactionid >= ? order by transactionid asc limit ?");
+        assert!(mysql.range(Range::Pdc, "7").contains("FROM pi1 FORCE INDEX (pi1_pdc) WHERE (price >= 7)"));
+        let rocksdb = Statements::new("pi1".into(), Era::Current, Dialect::Mysql { is_rocksdb: true }, " engine=rocksdb".into());
+        assert_eq!(rocksdb.create_indexes().len(), 3);
+        let postgres = Statements::new("pi1".into(), Era::Current, Dialect::Postgres { version_num: 160_004 }, String::new());
+        assert_eq!(postgres.create_table()[1], "alter sequence pi1_transactionid_seq cache 1000");
+        assert!(postgres.range(Range::Pdc, "?").contains("FROM pi1 WHERE (price >= ?)"));
+        assert!(postgres.delete().starts_with("delete from pi1 where transactionid in (select"));
+        assert!(old.create_table()[0].contains("price float not null"));
     }
 }

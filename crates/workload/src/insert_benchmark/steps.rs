@@ -56,8 +56,9 @@ pub struct InsertBenchmarkRun {
 impl InsertBenchmarkRun {
     /// Nothing is created yet: the load step does that.
     pub fn new(settings: InsertBenchmark, server: SharedServer, seed: u64) -> Self {
-        let tables: Vec<Statements> =
-            (1..=settings.table_count()).map(|number| Statements::new(format!("pi{number}"), settings.era, server.dialect())).collect();
+        let tables: Vec<Statements> = (1..=settings.table_count())
+            .map(|number| Statements::new(format!("pi{number}"), settings.era, server.dialect(), server.table_suffix()))
+            .collect();
         let expected_rows = vec![0; tables.len()];
         Self { settings, server, seed, text: RandomText::new(seed), tables, expected_rows, clock_s: 0 }
     }
@@ -207,7 +208,9 @@ impl InsertBenchmarkRun {
     fn create_tables(&self, with_indexes: bool) -> Result<(), EngineError> {
         let mut session = self.server.connect()?;
         for table in &self.tables {
-            session.define(&table.create_table())?;
+            for statement in table.create_table() {
+                session.define(&statement)?;
+            }
             if with_indexes {
                 for index in table.create_indexes() {
                     session.define(&index)?;

@@ -1,0 +1,227 @@
+//! `build add`, `list`, `show`, `remove` and `check`.
+
+use std::io::{IsTerminal, Write, stderr};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use plimsoll_core::name::BuildName;
+use plimsoll_core::units::{format_bytes, format_duration_ns};
+use plimsoll_lab::LabError;
+use plimsoll_lab::builds::{
+    BuildCache, BuildError, BuildState, CheckState, FetchProgress, InstalledBuild, Stage, default_cache_dir,
+};
+use serde_json::json;
+use signal_hook::consts::{SIGINT, SIGTERM};
+
+use crate::Outcome;
+use crate::arguments::{AddBuild, BuildVerb, Places};
+use crate::failure::{Failure, INCOMPLETE, INTERRUPTED};
+
+/// Without a terminal a long fetch says this often how it goes.
+const PLAIN_INTERVAL: Duration = Duration::from_secs(10);
+
+pub fn cache_dir(places: &Places) -> Result<PathBuf, Failure> {
+    Ok(places.cache.clone().map_or_else(default_cache_dir, Ok)?)
+}
+
+pub fn build(places: &Places, verb: &BuildVerb) -> Outcome {
+    let cache = BuildCache::new(cache_dir(places)?);
+    match verb {
+        BuildVerb::Add(AddBuild { basedir: Some(basedir), label: Some(label), .. }) => {
+            print_added(&cache.add_basedir(basedir, label).map_err(failure)?);
+            Ok(0)
+        }
+        BuildVerb::Add(AddBuild { names, .. }) => add(&cache, names),
+        BuildVerb::List { json } => list(&cache, *json),
+        BuildVerb::Show { name, json } => show(&cache, name, *json),
+        BuildVerb::Remove { names } => remove(&cache, names),
+        BuildVerb::Check { name, json } => check(&cache, name.as_ref(), *json),
+    }
+}
+
+fn failure(error: BuildError) -> Failure {
+    LabError::from(error).into()
+}
+
+/// Fetches one build after the other. What cannot be fetched does not keep the others from being tried.
+fn add(cache: &BuildCache, names: &[BuildName]) -> Outcome {
+    // Typing mistakes are told before the first download.
+    for name in names {
+        cache.resolve(name).map_err(failure)?;
+    }
+    let stop = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM] {
+        signal_hook::flag::register(signal, stop.clone())
+            .map_err(|error| Failure::bug(format!("failed to listen for signals: {error}")))?;
+    }
+    let mut exit_code = 0;
+    for name in names {
+        let mut line = ProgressLine::new();
+        let added = cache.add(name, false, &mut |progress| line.show(progress), &|| stop.load(Ordering::SeqCst));
+        line.clear();
+        match added {
+            Ok(build) => print_added(&build),
+            Err(error) => {
+                let is_cancelled = matches!(error, BuildError::Cancelled { .. });
+                let failure = failure(error);
+                anstream::eprintln!("plimsoll: {name}: {failure}");
+                if is_cancelled {
+                    return Ok(INTERRUPTED);
+                }
+                exit_code = exit_code.max(failure.exit_code());
+            }
+        }
+    }
+    Ok(exit_code)
+}
+
+fn print_added(build: &InstalledBuild) {
+    print(&format!("{}  {}  {}\n", build.name, build.version, build.server.display()));
+}
+
+/// How a fetch goes, on standard error: one moving line on a terminal, plain lines elsewhere.
+struct ProgressLine {
+    is_terminal: bool,
+    has_line: bool,
+    told: Option<(Stage, Instant)>,
+}
+
+impl ProgressLine {
+    fn new() -> Self {
+        Self { is_terminal: stderr().is_terminal(), has_line: false, told: None }
+    }
+
+    fn show(&mut self, progress: &FetchProgress) {
+        let what = match progress.stage {
+            Stage::Waiting => "waiting for another process that fetches",
+            Stage::Fetching => "fetching",
+            Stage::Unpacking => "unpacking",
+            Stage::Checking => "checking",
+        };
+        let bytes = if progress.bytes > 0 { format!("  {}", format_bytes(progress.bytes)) } else { String::new() };
+        let elapsed = format_duration_ns(Duration::from_secs(progress.elapsed.as_secs()).as_nanos() as u64);
+        let text = format!("{}  {what}{bytes}  {elapsed}", progress.name);
+        if self.is_terminal {
+            let _ = write!(stderr(), "\r\x1b[K{text}");
+            let _ = stderr().flush();
+            self.has_line = true;
+        } else if self.told.is_none_or(|(stage, at)| stage != progress.stage || at.elapsed() >= PLAIN_INTERVAL) {
+            anstream::eprintln!("{text}");
+            self.told = Some((progress.stage, Instant::now()));
+        }
+    }
+
+    fn clear(&mut self) {
+        if self.has_line {
+            let _ = write!(stderr(), "\r\x1b[K");
+            self.has_line = false;
+        }
+    }
+}
+
+fn list(cache: &BuildCache, is_json: bool) -> Outcome {
+    let builds = cache.list().map_err(failure)?;
+    if is_json {
+        return print_json(&builds);
+    }
+    let rows = builds.iter().map(|build| {
+        let state = match build.state {
+            BuildState::Here => "here",
+            BuildState::Available => "available",
+            BuildState::Damaged => "damaged",
+        };
+        let size = build.bytes.filter(|bytes| *bytes > 0).map_or("-".to_owned(), format_bytes);
+        [build.name.clone(), build.version.clone(), build.source.clone(), state.to_owned(), size]
+    });
+    print(&table(["name", "version", "source", "state", "size"], rows.collect()));
+    Ok(0)
+}
+
+fn show(cache: &BuildCache, name: &BuildName, is_json: bool) -> Outcome {
+    let resolved = cache.resolve(name).map_err(failure)?;
+    let build = cache.get(name).map_err(failure)?;
+    let state = if build.is_some() { "here" } else { "available" };
+    if is_json {
+        return print_json(&json!({
+            "name": resolved.name,
+            "version": resolved.version,
+            "is_exact": resolved.is_exact,
+            "source": resolved.source,
+            "origin": resolved.origin,
+            "state": state,
+            "build": build,
+        }));
+    }
+    let mut rows = vec![("name", resolved.name), ("state", state.to_owned()), ("source", resolved.source)];
+    match build {
+        None => {
+            rows.push(("version", if resolved.is_exact { resolved.version } else { format!("{}.* (its newest)", resolved.version) }));
+            rows.push(("origin", resolved.origin));
+        }
+        Some(build) => {
+            rows.push(("version", build.version));
+            rows.push(("origin", build.origin));
+            rows.push(("server", build.server.display().to_string()));
+            rows.push(("sha256", build.server_sha256));
+            rows.extend(["packager", "compiler", "optimisation", "flags"].iter().filter_map(|key| Some((*key, build.toolchain.get(*key)?.clone()))));
+            rows.push(("basedir", build.basedir.display().to_string()));
+            rows.extend(build.share_dir.map(|path| ("share", path.display().to_string())));
+            rows.extend(build.plugin_dir.map(|path| ("plugins", path.display().to_string())));
+            rows.extend(build.env.iter().map(|(key, value)| ("environment", format!("{key}={value}"))));
+            rows.extend(build.server_options.into_iter().map(|option| ("option", option)));
+            rows.extend(build.storage_plugins.iter().map(|(engine, option)| ("storage", format!("{engine}: {option}"))));
+        }
+    }
+    print(&rows.iter().map(|(key, value)| format!("{key:<12}  {value}\n")).collect::<String>());
+    Ok(0)
+}
+
+fn remove(cache: &BuildCache, names: &[BuildName]) -> Outcome {
+    for name in names {
+        let removed = cache.remove(name).map_err(failure)?;
+        print(&format!("{removed}  removed\n"));
+    }
+    Ok(0)
+}
+
+fn check(cache: &BuildCache, name: Option<&BuildName>, is_json: bool) -> Outcome {
+    let checks = cache.check(name).map_err(failure)?;
+    if is_json {
+        print_json(&checks)?;
+    } else {
+        let rows = checks.iter().map(|check| {
+            let state = match check.state {
+                CheckState::Ok => "ok",
+                CheckState::Changed => "changed",
+                CheckState::Missing => "missing",
+            };
+            [check.name.clone(), state.to_owned(), check.finding.clone()]
+        });
+        print(&table(["name", "state", "finding"], rows.collect()));
+    }
+    Ok(if checks.iter().all(|check| check.state == CheckState::Ok) { 0 } else { INCOMPLETE })
+}
+
+/// Columns as wide as their widest cell.
+fn table<const N: usize>(header: [&str; N], rows: Vec<[String; N]>) -> String {
+    let rows: Vec<[String; N]> = std::iter::once(header.map(str::to_owned)).chain(rows).collect();
+    let widths: Vec<usize> = (0..N).map(|column| rows.iter().map(|row| row[column].len()).max().unwrap_or(0)).collect();
+    let line = |row: &[String; N]| {
+        let cells: Vec<String> = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:<width$}")).collect();
+        format!("{}\n", cells.join("  ").trim_end())
+    };
+    rows.iter().map(line).collect()
+}
+
+fn print_json(value: &impl serde::Serialize) -> Outcome {
+    let text = serde_json::to_string_pretty(value).map_err(|error| Failure::bug(error.to_string()))?;
+    print(&format!("{text}\n"));
+    Ok(0)
+}
+
+/// A reader that has seen enough (`| head`) is no error.
+fn print(text: &str) {
+    let _ = anstream::stdout().write_all(text.as_bytes());
+}

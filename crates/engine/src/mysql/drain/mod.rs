@@ -1,0 +1,228 @@
+//! Working off debt between the writing and the reading steps, as the Insert Benchmark does it.
+
+mod changed;
+mod innodb;
+mod rocksdb;
+
+use std::path::Path;
+use std::thread::ScopedJoinHandle;
+use std::time::{Duration, Instant};
+
+use mysql::prelude::Queryable;
+use mysql::{Conn, Opts, Row};
+
+use super::failure;
+use super::options::ServerConfig;
+use super::text;
+use crate::{DrainAction, EngineError};
+
+/// Between two looks at the clock, the server and the user.
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// When a drain ends.
+pub(super) struct Time<'a> {
+    /// Settings that speed up the writing stay until then.
+    pub wait_until: Instant,
+    /// Nothing goes on after that.
+    pub limit: Instant,
+    /// Whether the user has had enough.
+    pub is_stopped: &'a dyn Fn() -> bool,
+    /// Whether the server's process has ended.
+    pub is_gone: &'a dyn Fn() -> bool,
+}
+
+/// Why a wait ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Waited {
+    /// The time was over.
+    ToTheEnd,
+    /// What was waited for is there.
+    Done,
+    /// The user, the limit or the server's end cut it short.
+    CutShort,
+}
+
+impl Time<'_> {
+    fn is_over(&self) -> bool {
+        (self.is_stopped)() || (self.is_gone)() || Instant::now() >= self.limit
+    }
+
+    /// Waits until `until`, or until `is_done` says so, which is asked each `interval`.
+    fn wait(
+        &self,
+        until: Instant,
+        interval: Duration,
+        mut is_done: impl FnMut() -> Result<bool, EngineError>,
+    ) -> Result<Waited, EngineError> {
+        let mut asked: Option<Instant> = None;
+        loop {
+            if self.is_over() {
+                return Ok(Waited::CutShort);
+            }
+            if asked.is_none_or(|asked| asked.elapsed() >= interval) {
+                if is_done()? {
+                    return Ok(Waited::Done);
+                }
+                asked = Some(Instant::now());
+            }
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Ok(Waited::ToTheEnd);
+            }
+            std::thread::sleep(PAUSE.min(left));
+        }
+    }
+
+    /// Waits until `until`.
+    fn sleep(&self, until: Instant) -> Waited {
+        while !self.is_over() {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Waited::ToTheEnd;
+            }
+            std::thread::sleep(PAUSE.min(left));
+        }
+        Waited::CutShort
+    }
+}
+
+/// ANALYZE of all tables at once, the storage engine's part meanwhile, then what ANALYZE answered. The order of the actions is that of
+/// their ends.
+pub(super) fn drain(
+    opts: &Opts,
+    tables: &[String],
+    config: &ServerConfig,
+    log_dir: &Path,
+    time: &Time<'_>,
+) -> Result<Vec<DrainAction>, EngineError> {
+    let connections = tables.iter().map(|_| connect(opts)).collect::<Result<Vec<_>, _>>()?;
+    std::thread::scope(|scope| {
+        let analyses: Vec<Analysis<'_>> = tables
+            .iter()
+            .zip(connections)
+            .map(|(table, mut connection)| {
+                let sql = format!("analyze table `{}`", table.replace('`', "``"));
+                let connection_id = connection.connection_id();
+                Analysis { connection_id, thread: scope.spawn(move || analyze(&mut connection, sql)) }
+            })
+            .collect();
+        let own = match config.storage_engine.to_ascii_lowercase().as_str() {
+            "innodb" => innodb::drain(opts, log_dir, time),
+            "rocksdb" => rocksdb::drain(opts, log_dir, time),
+            _ => Ok(Vec::new()),
+        };
+        // The threads end before any error of the other part does, so that none outlives the drain.
+        let analyzed: Result<Vec<DrainAction>, EngineError> = analyses.into_iter().map(|analysis| analysis.finish(opts, time)).collect();
+        let mut actions = own?;
+        actions.extend(analyzed?);
+        Ok(actions)
+    })
+}
+
+/// An ANALYZE that runs.
+struct Analysis<'scope> {
+    connection_id: u32,
+    thread: ScopedJoinHandle<'scope, Result<DrainAction, EngineError>>,
+}
+
+impl Analysis<'_> {
+    /// Waits for its end; when the time is over, ends it. Not all versions can give a statement a limit of its own.
+    fn finish(self, opts: &Opts, time: &Time<'_>) -> Result<DrainAction, EngineError> {
+        let mut is_told = false;
+        while !self.thread.is_finished() {
+            if !is_told && time.is_over() {
+                is_told = true;
+                kill_connection(opts, self.connection_id);
+            }
+            std::thread::sleep(PAUSE);
+        }
+        self.thread.join().unwrap_or_else(|_| Err(EngineError::new("analyze: its thread panicked; this is a bug")))
+    }
+}
+
+/// Ends a connection, and with it the statement that runs on it. One that has ended by itself, or a server that is gone, is as good.
+fn kill_connection(opts: &Opts, connection_id: u32) {
+    if let Ok(mut connection) = connect(opts) {
+        let _ = connection.query_drop(format!("kill {connection_id}"));
+    }
+}
+
+fn connect(opts: &Opts) -> Result<Conn, EngineError> {
+    Conn::new(opts.clone()).map_err(|error| failure::engine_error("connect for the drain", &error))
+}
+
+/// A statement that answers with rows about its success, which become the result: `status: OK`.
+fn analyze(connection: &mut Conn, sql: String) -> Result<DrainAction, EngineError> {
+    let started = Instant::now();
+    let result = match connection.query::<Row, _>(&sql) {
+        Ok(rows) => rows.into_iter().map(|row| message(&row.unwrap())).collect::<Vec<_>>().join("; "),
+        Err(mysql::Error::MySqlError(error)) if error.code == KILLED => "cut short: the time was over".to_owned(),
+        Err(mysql::Error::IoError(_)) => "cut short: the connection ended".to_owned(),
+        Err(error) => return Err(failure::engine_error(&sql, &error)),
+    };
+    Ok(DrainAction { action: sql, seconds: started.elapsed().as_secs_f64(), result })
+}
+
+/// MariaDB's words for a connection that was killed; MySQL says nothing and closes it.
+const KILLED: u16 = 1927;
+
+/// `Msg_type: Msg_text`, the last two of the four columns.
+fn message(values: &[mysql::Value]) -> String {
+    let last_two = &values[values.len().saturating_sub(2)..];
+    let render = |value| {
+        let mut all = String::new();
+        text::render(value, &mut all);
+        all
+    };
+    last_two.iter().map(render).collect::<Vec<_>>().join(": ")
+}
+
+/// Runs a statement and says how long it took.
+fn run(connection: &mut Conn, sql: &str) -> Result<DrainAction, EngineError> {
+    let started = Instant::now();
+    connection.query_drop(sql).map_err(|error| failure::engine_error(sql, &error))?;
+    Ok(DrainAction { action: sql.to_owned(), seconds: started.elapsed().as_secs_f64(), result: String::new() })
+}
+
+/// A wait as an action.
+fn waited(action: String, started: Instant, waited: Waited, found: &str) -> DrainAction {
+    let end = match waited {
+        Waited::Done => "done",
+        Waited::ToTheEnd => "the time was over",
+        Waited::CutShort => "cut short",
+    };
+    let result = if found.is_empty() { end.to_owned() } else { format!("{end}; {found}") };
+    DrainAction { action, seconds: started.elapsed().as_secs_f64(), result }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+
+    #[test]
+    fn a_wait_ends_with_its_time_its_goal_and_all_that_is_over() {
+        let now = Instant::now();
+        let far = now + Duration::from_secs(3600);
+        let (no, yes): (&dyn Fn() -> bool, &dyn Fn() -> bool) = (&|| false, &|| true);
+        let time = |limit, is_stopped, is_gone| Time { wait_until: far, limit, is_stopped, is_gone };
+        let table = [
+            (time(far, no, no), now, Waited::ToTheEnd),
+            (time(now, no, no), far, Waited::CutShort),
+            (time(far, yes, no), far, Waited::CutShort),
+            (time(far, no, yes), far, Waited::CutShort),
+        ];
+        for (time, until, expected) in table {
+            assert_eq!(time.sleep(until), expected);
+            assert_eq!(time.wait(until, Duration::ZERO, || Ok(false)).unwrap(), expected);
+        }
+        let asked = Cell::new(0);
+        let third = || {
+            asked.set(asked.get() + 1);
+            Ok(asked.get() == 3)
+        };
+        assert_eq!(time(far, no, no).wait(far, Duration::ZERO, third).unwrap(), Waited::Done);
+        assert!(time(far, no, no).wait(far, Duration::ZERO, || Err(EngineError::new("no"))).is_err());
+    }
+}

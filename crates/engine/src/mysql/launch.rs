@@ -1,0 +1,123 @@
+//! Starting a server and waiting until it answers.
+
+use std::fs;
+use std::time::Duration;
+
+use mysql::{Conn, Opts, OptsBuilder};
+
+use super::files::{Files, make_dir, write};
+use super::init;
+use super::options::ServerConfig;
+use super::version::Version;
+use super::failure;
+use crate::process::{Program, ServerProcess, free_loopback_port};
+use crate::{EngineError, InstalledBuild, StartOptions, Transport};
+
+/// A start on new data takes seconds; one that makes gigabytes of redo log first, minutes.
+const READY_LIMIT: Duration = Duration::from_secs(900);
+/// A server that takes a connection answers its greeting within this.
+const GREETING_LIMIT: Duration = Duration::from_secs(30);
+/// A port that was free a moment ago may be taken now.
+const PORT_TRIES: usize = 3;
+
+/// A server that answers.
+pub(super) struct Launched {
+    pub process: ServerProcess,
+    /// How to reach it, without a database.
+    pub opts: Opts,
+}
+
+/// The options by which a build's server finds its own files.
+pub(super) fn build_options(build: &InstalledBuild) -> Vec<String> {
+    let mut options = vec![format!("--basedir={}", build.basedir.display())];
+    options.extend(init::as_root());
+    if let Some(share) = &build.share_dir {
+        options.push(format!("--lc-messages-dir={}", share.display()));
+        let charsets = share.join("charsets");
+        if charsets.is_dir() {
+            options.push(format!("--character-sets-dir={}", charsets.display()));
+        }
+    }
+    if let Some(plugins) = &build.plugin_dir {
+        options.push(format!("--plugin-dir={}", plugins.display()));
+    }
+    options
+}
+
+/// Starts a server on a data directory that is made.
+pub(super) fn launch(
+    build: &InstalledBuild,
+    version: Version,
+    config: &ServerConfig,
+    files: &Files,
+    options: &StartOptions,
+) -> Result<Launched, EngineError> {
+    make_dir(&files.tmp)?;
+    write(&files.cnf, &config.cnf())?;
+    let mut tries = 0;
+    loop {
+        tries += 1;
+        let log_start = fs::metadata(&files.log).map_or(0, |log| log.len());
+        match launch_once(build, config, files, options) {
+            Ok(launched) => return Ok(launched),
+            Err(error) => {
+                let log = fs::read(&files.log).unwrap_or_default();
+                let log = String::from_utf8_lossy(&log[usize::try_from(log_start).unwrap_or(0).min(log.len())..]);
+                let is_port_taken = options.transport == Transport::Tcp && log.contains("Address already in use");
+                if !is_port_taken || tries >= PORT_TRIES {
+                    return Err(init::explain_text(build, version, &log, &error));
+                }
+            }
+        }
+    }
+}
+
+fn launch_once(build: &InstalledBuild, config: &ServerConfig, files: &Files, options: &StartOptions) -> Result<Launched, EngineError> {
+    let socket = OptsBuilder::new().user(Some("root")).prefer_socket(false).stmt_cache_size(0);
+    let socket = socket.init(vec![format!("set names {}", config.charset)]);
+    let (listen, opts) = match options.transport {
+        Transport::Socket => (vec!["--skip-networking".to_owned()], socket.socket(Some(files.socket.display().to_string()))),
+        Transport::Tcp => {
+            let port = free_loopback_port()?;
+            (vec!["--bind-address=127.0.0.1".to_owned(), format!("--port={port}")], socket.ip_or_hostname(Some("127.0.0.1")).tcp_port(port))
+        }
+    };
+    let mut arguments = vec![
+        format!("--defaults-file={}", files.cnf.display()),
+        format!("--datadir={}", files.data.display()),
+        format!("--tmpdir={}", files.tmp.display()),
+        format!("--socket={}", files.socket.display()),
+        format!("--pid-file={}", files.pid.display()),
+    ];
+    arguments.extend(build_options(build));
+    arguments.extend(listen);
+    arguments.extend(build.server_options.iter().cloned());
+    arguments.extend(storage_plugin(build, config));
+    let mut env = build.env.clone();
+    env.extend(options.env.clone());
+    let program = Program { path: build.server.clone(), arguments, prefix: options.prefix.clone(), env, ..Program::default() };
+    // A server that ended suddenly left it; who waits for the new one must not read the old number.
+    let _ = fs::remove_file(&files.pid);
+    let process = ServerProcess::spawn(&program, &files.log, &files.identity)?;
+    process.wait_until_ready(READY_LIMIT, || answers(&opts))?;
+    // Under a wrapper that stays above the server, the process that was started is not the server's.
+    let pid = fs::read_to_string(&files.pid).unwrap_or_default();
+    let pid = pid.trim().parse().map_err(|_| EngineError::new(format!("find the server's process id in {}", files.pid.display())))?;
+    process.set_main(pid);
+    Ok(Launched { process, opts: opts.into() })
+}
+
+fn storage_plugin(build: &InstalledBuild, config: &ServerConfig) -> Option<String> {
+    let plugins = &build.storage_plugins;
+    plugins.iter().find(|(engine, _)| engine.eq_ignore_ascii_case(&config.storage_engine)).map(|(_, option)| option.clone())
+}
+
+/// Whether the server takes a connection. That it is not there yet is no error, that it refuses us is.
+fn answers(opts: &OptsBuilder) -> Result<bool, EngineError> {
+    let hasty = opts.clone().read_timeout(Some(GREETING_LIMIT)).tcp_connect_timeout(Some(GREETING_LIMIT));
+    match Conn::new(hasty) {
+        Ok(_) => Ok(true),
+        Err(error @ mysql::Error::MySqlError(_)) => Err(failure::engine_error("connect to the new server", &error)),
+        Err(_) => Ok(false),
+    }
+}

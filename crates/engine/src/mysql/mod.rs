@@ -1,0 +1,81 @@
+//! MySQL 5.5 to 9.x, MariaDB 10.1 to 11.x and FB MySQL with MyRocks: the same server in many versions, on any of its storage engines.
+//!
+//! A start makes a data directory when there is none, writes the config as the server's option file, waits until the server answers,
+//! and compares what it runs with to what the config wanted. A server is owned: it ends with its [`crate::Server`] value.
+
+mod drain;
+mod failure;
+mod files;
+mod init;
+mod launch;
+mod log;
+mod options;
+mod readback;
+mod server;
+mod session;
+mod state;
+mod text;
+mod version;
+
+use plimsoll_core::name::EngineName;
+
+use self::options::ServerConfig;
+use self::version::Version;
+use crate::{BuildInfo, Engine, EngineError, InstalledBuild, Server, Settings, StartOptions};
+
+/// Bytes per row of the Insert Benchmark's table. InnoDB takes about 165 when it is loaded in order and indexed, up to half more when
+/// random inserts have split the pages; redo, undo and binary logs, and the sort files of the index build, come on top.
+const BYTES_PER_ROW: u64 = 480;
+
+/// A build of MySQL or MariaDB.
+#[derive(Clone, Debug)]
+pub struct Mysql {
+    build: InstalledBuild,
+}
+
+impl Mysql {
+    /// The engine of an unpacked build. Nothing is looked at before the start.
+    pub fn new(build: InstalledBuild) -> Self {
+        Self { build }
+    }
+}
+
+impl Engine for Mysql {
+    fn build(&self) -> BuildInfo {
+        BuildInfo {
+            engine: self.build.engine.as_str().to_owned(),
+            version: self.build.version.clone(),
+            origin: self.build.origin.clone(),
+            options: self.build.toolchain.iter().map(|(name, value)| format!("{name}: {value}")).collect(),
+        }
+    }
+
+    /// Checks names and values as far as that goes without a server. An option that the version does not know fails the start, with the
+    /// option and the version in the error.
+    ///
+    /// The settings are a my.cnf's, with `-` or `_`, and `storage_engine`, the engine that tables are made with (default `innodb`).
+    /// A name with `loose_` in front may be unknown. Without `log_bin` there is no binary log, and the character set is latin1 unless
+    /// `character_set_server` is set: both are the same for all versions.
+    fn check_settings(&self, settings: &Settings) -> Result<(), EngineError> {
+        ServerConfig::parse(settings).map(drop)
+    }
+
+    fn start(&self, options: &StartOptions) -> Result<Box<dyn Server>, EngineError> {
+        let is_mariadb = self.build.engine == EngineName::Mariadb;
+        let version = Version::parse(&self.build.version, is_mariadb).ok_or_else(|| {
+            EngineError::new(format!(
+                "{} states \"{}\" as its version, which has no numbers; check its build.json",
+                self.build.name, self.build.version
+            ))
+        })?;
+        Ok(Box::new(server::MysqlServer::start(&self.build, version, options)?))
+    }
+
+    fn is_embedded(&self) -> bool {
+        false
+    }
+
+    fn bytes_per_row(&self) -> u64 {
+        BYTES_PER_ROW
+    }
+}

@@ -1,0 +1,309 @@
+//! A running server of the family.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use mysql::prelude::Queryable;
+use mysql::{Conn, Opts, OptsBuilder};
+use rustix::process::Signal;
+
+use super::files::Files;
+use super::options::{ServerConfig, ServerOption};
+use super::readback::{self, Standing};
+use super::session::MysqlSession;
+use super::version::Version;
+use super::{drain, failure, init, launch, state};
+use crate::process::ServerProcess;
+use crate::{Dialect, DrainAction, EngineError, Health, InstalledBuild, Server, Settings, SqlSession, StartOptions, directory_bytes};
+
+/// The database with the tables of a workload.
+const DATABASE: &str = "ib";
+
+/// The table that says the database is ours.
+const MARKER: &str = "plimsoll_marker";
+
+/// Variables that differ from start to start and say nothing about how a server runs.
+const VOLATILE: &[&str] =
+    &["gtid_binlog_pos", "gtid_binlog_state", "gtid_current_pos", "gtid_executed", "gtid_purged", "hostname", "port", "server_uid", "server_uuid"];
+
+/// One server and its data directory.
+pub(super) struct MysqlServer {
+    process: ServerProcess,
+    opts: Opts,
+    files: Files,
+    version: Version,
+    config: ServerConfig,
+    /// For questions about the whole; made anew when it was lost.
+    admin: Mutex<Option<Conn>>,
+}
+
+impl MysqlServer {
+    /// Makes the data directory when there is none, starts the server, and checks that it is what build and config say.
+    pub(super) fn start(build: &InstalledBuild, version: Version, options: &StartOptions) -> Result<Self, EngineError> {
+        let config = ServerConfig::parse(&options.settings)?;
+        let files = Files::new(options)?;
+        init::make_data(build, version, &config, &files)?;
+        let launched = launch::launch(build, version, &config, &files, options)?;
+        let mut admin = Conn::new(launched.opts.clone()).map_err(|error| failure::engine_error("connect to the new server", &error))?;
+        check_version(&mut admin, build, version)?;
+        check_storage_engine(&mut admin, build, &config)?;
+        claim_database(&mut admin)?;
+        let opts = OptsBuilder::from_opts(launched.opts).db_name(Some(DATABASE)).into();
+        let server = Self { process: launched.process, opts, files, version, config, admin: Mutex::new(None) };
+        server.check_options(build)?;
+        Ok(server)
+    }
+
+    /// Compares every option of the config with what the server says.
+    fn check_options(&self, build: &InstalledBuild) -> Result<(), EngineError> {
+        let variables = self.variables()?;
+        let problem = |option: &ServerOption| match readback::standing(option, &variables) {
+            Standing::Taken => None,
+            Standing::Unknown if option.is_loose => None,
+            Standing::Unknown => Some(format!(
+                "{0}: accepted, and without effect, as there is no such variable; take it out, or write loose_{0} when only some versions \
+                 have it",
+                option.name
+            )),
+            Standing::Differs { found } => {
+                Some(format!("{}: wanted {}, found {found}", option.name, option.value.as_deref().unwrap_or("on")))
+            }
+        };
+        let problems: Vec<String> = self.config.options.iter().filter_map(problem).collect();
+        if problems.is_empty() {
+            return Ok(());
+        }
+        Err(EngineError::new(format!(
+            "{} ({}) does not run with the config's settings: {}; set what it can do, its reasons are in {}",
+            build.name,
+            self.version,
+            problems.join("; "),
+            self.files.log.display()
+        )))
+    }
+
+    /// All global variables, by names in small letters.
+    fn variables(&self) -> Result<BTreeMap<String, String>, EngineError> {
+        self.name_value_pairs("show global variables")
+    }
+
+    /// What a statement with two columns answers.
+    fn name_value_pairs(&self, sql: &str) -> Result<BTreeMap<String, String>, EngineError> {
+        self.ask(sql, |connection| state::pairs(connection, sql))
+    }
+
+    /// Asks on the admin connection; once more on a new one when it was lost, which is harmless for a question.
+    fn ask<T>(&self, what: &str, question: impl Fn(&mut Conn) -> mysql::Result<T>) -> Result<T, EngineError> {
+        let mut admin = self.admin();
+        for may_retry in [true, false] {
+            let connection = match admin.as_mut() {
+                Some(connection) => connection,
+                None => admin.insert(self.connection()?),
+            };
+            match question(connection) {
+                Ok(answer) => return Ok(answer),
+                Err(mysql::Error::MySqlError(error)) => {
+                    let error = mysql::Error::MySqlError(error);
+                    return Err(failure::engine_error(what, &error));
+                }
+                Err(error) => {
+                    *admin = None;
+                    if !may_retry {
+                        return Err(failure::engine_error(what, &error));
+                    }
+                }
+            }
+        }
+        unreachable!("the second try returns")
+    }
+
+    fn connection(&self) -> Result<Conn, EngineError> {
+        Conn::new(self.opts.clone()).map_err(|error| failure::engine_error("connect", &error))
+    }
+
+    fn admin(&self) -> MutexGuard<'_, Option<Conn>> {
+        self.admin.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The folder of RocksDB's files: MariaDB's name, FB MySQL's name.
+    fn rocksdb_dir(&self) -> Option<std::path::PathBuf> {
+        ["#rocksdb", ".rocksdb"].iter().map(|name| self.files.data.join(name)).find(|dir| dir.is_dir())
+    }
+}
+
+/// The server must be the one that its build describes.
+fn check_version(connection: &mut Conn, build: &InstalledBuild, version: Version) -> Result<(), EngineError> {
+    let sql = "select version()";
+    let stated: Option<String> = connection.query_first(sql).map_err(|error| failure::engine_error(sql, &error))?;
+    let stated = stated.unwrap_or_default();
+    if Version::parse(&stated, false) == Some(version) {
+        return Ok(());
+    }
+    Err(EngineError::new(format!(
+        "{} should be {version}, but the server says \"{stated}\"; its files were changed: remove the build and add it again",
+        build.name
+    )))
+}
+
+fn check_storage_engine(connection: &mut Conn, build: &InstalledBuild, config: &ServerConfig) -> Result<(), EngineError> {
+    let sql = "show engines";
+    let rows: Vec<mysql::Row> = connection.query(sql).map_err(|error| failure::engine_error(sql, &error))?;
+    let there: Vec<String> = rows
+        .iter()
+        .filter_map(|row| Some((row.get::<String, _>(0)?, row.get::<String, _>(1)?)))
+        .filter(|(_, support)| support == "YES" || support == "DEFAULT")
+        .map(|(name, _)| name)
+        .collect();
+    if there.iter().any(|name| name.eq_ignore_ascii_case(&config.storage_engine)) {
+        return Ok(());
+    }
+    Err(EngineError::new(format!(
+        "{} has no storage engine \"{}\"; it has {}: set another storage_engine, or take a build that has it",
+        build.name,
+        config.storage_engine,
+        there.join(", ")
+    )))
+}
+
+/// Makes and marks the database; refuses one that is not ours and holds tables.
+fn claim_database(connection: &mut Conn) -> Result<(), EngineError> {
+    let find_tables = format!("select table_name from information_schema.tables where table_schema = '{DATABASE}'");
+    let tables: Vec<String> = connection.query(&find_tables).map_err(|error| failure::engine_error(&find_tables, &error))?;
+    if tables.iter().any(|table| table == MARKER) {
+        return Ok(());
+    }
+    if let Some(table) = tables.first() {
+        return Err(EngineError::new(format!(
+            "the database {DATABASE} holds {table} and does not carry our mark: give the trial an empty data directory"
+        )));
+    }
+    let statements = [
+        format!("create database if not exists {DATABASE}"),
+        // MyISAM is in all versions; on any transactional engine the marker would be part of what is measured.
+        format!("create table {DATABASE}.{MARKER} (made_by varchar(100) not null) engine=myisam"),
+        format!("insert into {DATABASE}.{MARKER} values ('plimsoll')"),
+    ];
+    for sql in &statements {
+        connection.query_drop(sql).map_err(|error| failure::engine_error(sql, &error))?;
+    }
+    Ok(())
+}
+
+impl Server for MysqlServer {
+    fn dialect(&self) -> Dialect {
+        Dialect::Mysql { is_rocksdb: self.config.is_rocksdb() }
+    }
+
+    fn table_suffix(&self) -> String {
+        format!(" engine={}", self.config.storage_engine)
+    }
+
+    fn connect(&self) -> Result<Box<dyn SqlSession>, EngineError> {
+        let session = MysqlSession::connect(self.opts.clone()).map_err(|error| failure::engine_error("connect", &error))?;
+        Ok(Box::new(session))
+    }
+
+    /// All global variables but those that say nothing about how the server runs. The data directory's path is shortened to `DATA`, the
+    /// build's stays. An option marked as loose that this version lacks is there as `loose_NAME`.
+    fn effective_settings(&self) -> Result<Settings, EngineError> {
+        let data = self.files.dir.display().to_string();
+        let mut settings = self.variables()?;
+        let missing: Vec<String> = self
+            .config
+            .options
+            .iter()
+            .filter(|option| readback::standing(option, &settings) == Standing::Unknown)
+            .map(|option| format!("loose_{}", option.name))
+            .collect();
+        settings.retain(|name, _| !VOLATILE.contains(&name.as_str()));
+        for value in settings.values_mut() {
+            *value = value.replace(&data, "DATA");
+        }
+        settings.extend(missing.into_iter().map(|name| (name, format!("not known to {}", self.version))));
+        Ok(settings)
+    }
+
+    /// All whole numbers of SHOW GLOBAL STATUS under their names in small letters, counters and levels alike. With RocksDB also
+    /// `rocksdb_compaction_cpu_us`, `rocksdb_compaction_us` and `rocksdb_compactions` of its compaction statistics.
+    fn counters(&self) -> Result<BTreeMap<String, i64>, EngineError> {
+        let pairs = self.name_value_pairs("show global status")?;
+        let mut counters: BTreeMap<String, i64> =
+            pairs.into_iter().filter_map(|(name, value)| Some((name, state::whole_number(&value)?))).collect();
+        if self.config.is_rocksdb() {
+            let sql = "show engine rocksdb status";
+            let text = self.ask(sql, |connection| state::status_text(connection, sql))?;
+            counters.extend(state::compaction_counters(&text));
+        }
+        Ok(counters)
+    }
+
+    fn reset_between_steps(&self) -> Result<Vec<DrainAction>, EngineError> {
+        if !self.config.has_binlog {
+            return Ok(Vec::new());
+        }
+        let sql = self.version.reset_binlogs();
+        let started = Instant::now();
+        self.ask(sql, |connection| connection.query_drop(sql))?;
+        Ok(vec![DrainAction { action: sql.to_owned(), seconds: started.elapsed().as_secs_f64(), result: String::new() }])
+    }
+
+    fn save_state(&self, dir: &Path, moment: &str) -> Result<(), EngineError> {
+        state::save(&mut self.connection()?, dir, moment, &self.config)
+    }
+
+    fn health(&self) -> Health {
+        self.process.health()
+    }
+
+    /// The drain of the Insert Benchmark: binary logs reset, ANALYZE for all tables at once, and meanwhile the storage engine's own part.
+    /// InnoDB writes pages back under changed settings until `wait_until`; the settings are restored whatever happens, unless the server
+    /// is gone, and with it the settings.
+    fn drain(
+        &self,
+        tables: &[String],
+        wait_until: Instant,
+        limit: Instant,
+        is_stopped: &dyn Fn() -> bool,
+    ) -> Result<Vec<DrainAction>, EngineError> {
+        let mut actions = self.reset_between_steps()?;
+        let is_gone = || self.process.health() != Health::Running;
+        let time = drain::Time { wait_until, limit, is_stopped, is_gone: &is_gone };
+        let drained = drain::drain(&self.opts, tables, &self.config, &self.files.log_dir, &time);
+        if let Health::Crashed { status, log_tail } = self.process.health() {
+            return Err(EngineError::new(format!(
+                "the server ended during the drain ({status}); see {}, which ends with:\n{log_tail}",
+                self.files.log.display()
+            )));
+        }
+        actions.extend(drained?);
+        Ok(actions)
+    }
+
+    /// InnoDB's files of the database, and the shared tablespace when tables are in it (innodb_file_per_table off); RocksDB's files but
+    /// its logs; for any other engine the files of the database.
+    fn database_bytes(&self) -> Result<u64, EngineError> {
+        let unreadable = |error| EngineError::new(format!("measure the tables in {}: {error}", self.files.data.display()));
+        if self.config.is_rocksdb()
+            && let Some(dir) = self.rocksdb_dir()
+        {
+            return state::rocksdb_bytes(&dir).map_err(unreadable);
+        }
+        let mut bytes = directory_bytes(&self.files.data.join(DATABASE)).map_err(unreadable)?;
+        let is_shared = self.variables()?.get("innodb_file_per_table").is_some_and(|value| value == "OFF");
+        if is_shared {
+            bytes += std::fs::metadata(self.files.data.join("ibdata1")).map_or(0, |file| file.len());
+        }
+        Ok(bytes)
+    }
+
+    fn processes(&self) -> Vec<u32> {
+        vec![self.process.main_pid()]
+    }
+
+    fn stop(self: Box<Self>, timeout: Duration) -> Result<(), EngineError> {
+        drop(self.admin().take());
+        self.process.stop(Signal::TERM, timeout)
+    }
+}

@@ -1,0 +1,87 @@
+//! PostgreSQL 9.6 to 19: a server of our own on a data directory of the trial.
+//!
+//! The server is our child (`postgres` itself, no `pg_ctl`), so its pid, exit status and process tree are known. It trusts whoever
+//! reaches its socket, and the folder of the socket is closed to everybody but its user and root.
+
+mod account;
+mod check;
+mod cluster;
+mod config;
+mod drain;
+mod failure;
+mod link;
+mod placeholder;
+mod postmaster;
+mod readback;
+mod server;
+mod session;
+mod statistics;
+
+use config::{Config, Major};
+
+use crate::{BuildInfo, Engine, EngineError, InstalledBuild, Server, Settings, StartOptions};
+
+/// Bytes per row of the Insert Benchmark's table. Loaded in order and indexed it takes 206; random inserts and rows that vacuum has
+/// not yet removed make it grow, and the log holds each change and many whole pages once more until the next checkpoint.
+const BYTES_PER_ROW: u64 = 600;
+
+/// A build of PostgreSQL.
+///
+/// Settings are the server's parameters, and `data_checksums` (`on`, the default, or `off`) for `initdb`. A name may end in the
+/// versions it is for: `io_method@18` for 18 and newer, `foo@-12` for 12 and older, `foo@9.6-15` for these and between.
+#[derive(Clone, Debug)]
+pub struct Postgres {
+    build: InstalledBuild,
+}
+
+impl Postgres {
+    /// The engine of an unpacked build.
+    pub fn new(build: InstalledBuild) -> Self {
+        Self { build }
+    }
+
+    fn major(&self) -> Result<Major, EngineError> {
+        Major::of_version(&self.build.version).ok_or_else(|| {
+            EngineError::new(format!(
+                "build {} has version \"{}\", which is none of postgres; fetch it again with `plimsoll build add`",
+                self.build.name, self.build.version
+            ))
+        })
+    }
+
+    fn config(&self, settings: &Settings) -> Result<(Config, Major), EngineError> {
+        let major = self.major()?;
+        let config = Config::new(settings, major)?;
+        check::check(&self.build, &config)?;
+        Ok((config, major))
+    }
+}
+
+impl Engine for Postgres {
+    fn build(&self) -> BuildInfo {
+        BuildInfo {
+            engine: self.build.engine.to_string(),
+            version: self.build.version.clone(),
+            origin: self.build.origin.clone(),
+            options: self.build.toolchain.iter().map(|(name, value)| format!("{name}: {value}")).collect(),
+        }
+    }
+
+    /// Has the server itself read the settings, without a data directory: names and values it does not know are found here.
+    fn check_settings(&self, settings: &Settings) -> Result<(), EngineError> {
+        self.config(settings).map(drop)
+    }
+
+    fn start(&self, options: &StartOptions) -> Result<Box<dyn Server>, EngineError> {
+        let (config, major) = self.config(&options.settings)?;
+        Ok(Box::new(server::PostgresServer::start(&self.build, config, major, options)?))
+    }
+
+    fn is_embedded(&self) -> bool {
+        false
+    }
+
+    fn bytes_per_row(&self) -> u64 {
+        BYTES_PER_ROW
+    }
+}

@@ -1,0 +1,194 @@
+//! A running server: started as our child, asked on connections of their own, and stopped by signal.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use super::account::Account;
+use super::cluster::{Cluster, text};
+use super::config::{Config, Major};
+use super::drain::{self, Patience};
+use super::link::{Address, ConnectError, Link, rows};
+use super::postmaster::Postmaster;
+use super::session::PostgresSession;
+use super::{failure, readback, statistics};
+use crate::process::{IDENTITY_FILE, Program, ServerProcess, free_loopback_port};
+use crate::{Dialect, DrainAction, EngineError, Health, InstalledBuild, Server, Settings, SqlSession, StartOptions, Transport};
+
+/// The database of the workload's tables.
+const DATABASE: &str = "ib";
+
+/// A table that says that the database is ours.
+const MARKER: &str = "plimsoll_marker";
+
+/// Recovery after a crash may take minutes.
+const READY_LIMIT: Duration = Duration::from_secs(600);
+
+/// How long one try of a starting server may take.
+const TRY_LIMIT: Duration = Duration::from_secs(10);
+
+/// How long a question to the server may take where nothing is measured.
+const ASK_LIMIT: Duration = Duration::from_secs(60);
+
+/// A PostgreSQL server.
+pub(super) struct PostgresServer {
+    postmaster: Postmaster,
+    /// To the workload's database.
+    link: Link,
+    version_num: u32,
+    not_applied: Settings,
+}
+
+impl PostgresServer {
+    /// Makes the data directory where there is none, starts the server on it and waits until it answers.
+    pub fn start(build: &InstalledBuild, config: Config, major: Major, options: &StartOptions) -> Result<Self, EngineError> {
+        fs::create_dir_all(&options.log_dir)
+            .map_err(|error| EngineError::new(format!("make {}: {error}; check its parent's permissions", options.log_dir.display())))?;
+        let account = Account::of_servers();
+        let cluster = Cluster::prepare(options, build, account)?;
+        cluster.init(options, build, &config, major)?;
+        let address = match options.transport {
+            Transport::Socket => Address::Socket(cluster.folder()),
+            Transport::Tcp => Address::Tcp(free_loopback_port()?),
+        };
+        cluster.write_config(&config, address)?;
+
+        let mut arguments = vec!["-D".to_owned(), text(&cluster.data_dir())?];
+        arguments.extend(build.server_options.iter().cloned());
+        let mut env = build.env.clone();
+        env.extend(options.env.clone());
+        let program = Program {
+            path: build.server.clone(),
+            arguments,
+            prefix: options.prefix.clone(),
+            env,
+            user: account.user(),
+            working_dir: Some(cluster.folder().to_owned()),
+        };
+        let log = options.log_dir.join("server.log");
+        let process = ServerProcess::spawn(&program, &log, &options.log_dir.join(IDENTITY_FILE))?;
+        let postmaster = Postmaster::new(process, &cluster.data_dir());
+        let admin = Link::new(address, "postgres", postmaster.watch());
+        wait_until_ready(postmaster.process(), &admin, &cluster, options.transport)?;
+        postmaster.find_main();
+        let link = admin.to(DATABASE);
+        let version_num = make_database(&admin, &link)?;
+        let found = link.ask("read pg_settings", ASK_LIMIT, readback::read)?;
+        readback::check(&config, &found, &build.version)?;
+        Ok(Self { postmaster, link, version_num, not_applied: config.not_applied })
+    }
+}
+
+/// Waits until a connection answers, and checks that it is this server that does.
+fn wait_until_ready(process: &ServerProcess, admin: &Link, cluster: &Cluster, transport: Transport) -> Result<(), EngineError> {
+    let data_dir = text(&cluster.data_dir())?;
+    process.wait_until_ready(READY_LIMIT, || {
+        if transport == Transport::Socket && !cluster.socket().exists() {
+            return Ok(false);
+        }
+        let mut client = match admin.try_connect(Instant::now() + TRY_LIMIT) {
+            Ok(client) => client,
+            // It says so while it starts; nobody listens before that.
+            Err(ConnectError::Refused(error)) if failure::class_of(failure::sqlstate(&error)) == crate::ErrorClass::Lost => {
+                return Ok(false);
+            }
+            Err(ConnectError::Refused(error)) => return Err(failure::engine_error("connect to postgres", &error)),
+            Err(ConnectError::Late) => return Ok(false),
+        };
+        // The port was free a moment ago: somebody else may have taken it.
+        let found = rows(&mut client, "show data_directory").map_err(|error| failure::engine_error("ask postgres where it is", &error))?;
+        match found.first().and_then(|row| row.get(0)) {
+            Some(found) if found == data_dir => Ok(true),
+            found => Err(EngineError::new(format!(
+                "another server, on {}, answers in place of the one on {data_dir}; its port was taken, try again",
+                found.unwrap_or("an unknown data directory")
+            ))),
+        }
+    })
+}
+
+/// Makes and marks the workload's database, or checks that the one that is there is ours or empty. Returns `server_version_num`.
+fn make_database(admin: &Link, link: &Link) -> Result<u32, EngineError> {
+    let doing = format!("make database {DATABASE}");
+    let version = admin.ask(&doing, ASK_LIMIT, |client| {
+        if rows(client, &format!("select 1 from pg_database where datname = '{DATABASE}'"))?.is_empty() {
+            client.batch_execute(&format!("create database {DATABASE}"))?;
+        }
+        Ok(rows(client, "show server_version_num")?.first().and_then(|row| row.get(0)?.parse().ok()))
+    })?;
+    let is_foreign = link.ask(&doing, ASK_LIMIT, |client| {
+        let tables = "select relname from pg_stat_user_tables";
+        let found = rows(client, tables)?;
+        let is_foreign = !found.is_empty() && !found.iter().any(|row| row.get(0) == Some(MARKER));
+        if !is_foreign {
+            client.batch_execute(&format!("create table if not exists {MARKER} (made_by text)"))?;
+        }
+        Ok(is_foreign)
+    })?;
+    if is_foreign {
+        return Err(EngineError::new(format!(
+            "database {DATABASE} holds tables that this program did not make (there is no {MARKER}); give it an empty data directory"
+        )));
+    }
+    version.ok_or_else(|| EngineError::new("read server_version_num: it is not a number; use a build of PostgreSQL itself"))
+}
+
+impl Server for PostgresServer {
+    fn dialect(&self) -> Dialect {
+        Dialect::Postgres { version_num: self.version_num }
+    }
+
+    fn connect(&self) -> Result<Box<dyn SqlSession>, EngineError> {
+        let client = self.link.connect()?;
+        Ok(Box::new(PostgresSession::new(self.link.clone(), client)))
+    }
+
+    fn effective_settings(&self) -> Result<Settings, EngineError> {
+        let not_applied = self.not_applied.clone();
+        self.link.ask("read pg_settings", ASK_LIMIT, move |client| readback::effective(client, &not_applied))
+    }
+
+    fn counters(&self) -> Result<BTreeMap<String, i64>, EngineError> {
+        let version_num = self.version_num;
+        self.link.ask("read the statistics views", ASK_LIMIT, move |client| statistics::counters(client, version_num))
+    }
+
+    fn save_state(&self, dir: &Path, moment: &str) -> Result<(), EngineError> {
+        let (moment, version_num) = (moment.to_owned(), self.version_num);
+        let has_build = dir.join(statistics::build_file()).exists();
+        let question = move |client: &mut postgres::Client| statistics::state(client, &moment, version_num, has_build);
+        let files = self.link.ask("read the statistics views", ASK_LIMIT, question)?;
+        statistics::write(dir, &files)
+    }
+
+    fn health(&self) -> Health {
+        self.postmaster.process().health()
+    }
+
+    fn drain(
+        &self,
+        tables: &[String],
+        _wait_until: Instant,
+        limit: Instant,
+        is_stopped: &dyn Fn() -> bool,
+    ) -> Result<Vec<DrainAction>, EngineError> {
+        drain::drain(&self.link, self.version_num, tables, &Patience { limit, is_stopped })
+    }
+
+    fn database_bytes(&self) -> Result<u64, EngineError> {
+        let sql = format!("select pg_database_size('{DATABASE}')");
+        let bytes = self
+            .link
+            .ask(&sql.clone(), ASK_LIMIT, move |client| Ok(rows(client, &sql)?.first().and_then(|row| row.get(0)?.parse().ok())))?;
+        bytes.ok_or_else(|| EngineError::new("read the database's size: it is not a number; see the server's log"))
+    }
+
+    fn processes(&self) -> Vec<u32> {
+        vec![self.postmaster.process().main_pid()]
+    }
+
+    fn stop(self: Box<Self>, timeout: Duration) -> Result<(), EngineError> {
+        self.postmaster.stop(timeout)
+    }
+}

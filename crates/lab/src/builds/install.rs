@@ -1,0 +1,145 @@
+//! From a recipe to files: fetch, unpack, recognise. All of it happens in a private folder; the caller moves what is whole.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use glob::Pattern;
+use plimsoll_engine::{DataInit, InstalledBuild};
+
+use super::client::Fetcher;
+use super::error::BuildError;
+use super::libraries::bring_missing;
+use super::own_loader::wrap_programs;
+use super::progress::{Stage, Watch};
+use super::recipe::{Layout, Package, Recipe};
+use super::record::{self, Record};
+use super::resolve::is_patch_of;
+use super::server_file::{ask_version, real_program, sha256, short_version};
+use super::shipped::debian;
+use super::toolchain::toolchain;
+use super::unpack::{open_rights, unpack, unpack_debs};
+
+/// What an installation works with.
+pub(crate) struct Install<'a, 'w> {
+    pub recipe: &'a Recipe,
+    /// The exact version the source must still have.
+    pub wanted: Option<&'a str>,
+    pub fetcher: &'a dyn Fetcher,
+    /// Private; removed by the caller.
+    pub partial: &'a Path,
+    pub watch: &'a mut Watch<'w>,
+}
+
+impl Install<'_, '_> {
+    /// Returns the folder with the whole build, its record written, and the record.
+    pub fn run(self) -> Result<(PathBuf, Record), BuildError> {
+        let Self { recipe, wanted, fetcher, partial, watch } = self;
+        let root = partial.join("build");
+        let download = partial.join("download");
+        for folder in [&root, &download] {
+            fs::create_dir_all(folder).map_err(BuildError::io("make", folder))?;
+        }
+        watch.begin(Stage::Fetching)?;
+        let fetched = fetcher.fetch(&recipe.package, wanted, &download, watch)?;
+
+        watch.begin(Stage::Unpacking)?;
+        let mut packages = Vec::new();
+        let is_debian = matches!(recipe.package, Package::Apt { .. });
+        if is_debian {
+            let skip: Vec<Pattern> = debian().skip.iter().filter_map(|pattern| Pattern::new(pattern).ok()).collect();
+            packages = unpack_debs(&fetched.files, &skip, &root, watch)?;
+        } else {
+            for archive in &fetched.files {
+                unpack(archive, &recipe.layout.unpack, &root, watch)?;
+            }
+        }
+        open_rights(&root)?;
+        check_layout(&recipe.layout, &root)?;
+        let mut env = BTreeMap::new();
+        if is_debian {
+            wrap_programs(&root)?;
+        } else {
+            let server = root.join(&recipe.layout.server);
+            watch.begin(Stage::Fetching)?;
+            env = bring_missing(&server, &root, debian(), fetcher, &partial.join("libraries"), watch)?;
+        }
+
+        watch.begin(Stage::Checking)?;
+        let build = recognise(recipe, &root, env, fetched.package_version.as_deref())?;
+        let record = Record { source: recipe.source.clone(), packages, build };
+        record::write(&root, &record)?;
+        Ok((root, record))
+    }
+}
+
+/// Everything the recipe promises must be there.
+fn check_layout(layout: &Layout, root: &Path) -> Result<(), BuildError> {
+    let mut wanted = vec![layout.server.clone(), layout.basedir.clone()];
+    wanted.extend(layout.share.clone());
+    wanted.extend(layout.plugin.clone());
+    wanted.extend(match &layout.init {
+        DataInit::Initialize => Vec::new(),
+        DataInit::Bootstrap { scripts } => scripts.clone(),
+        DataInit::Copy { dir } => vec![dir.clone()],
+        DataInit::InstallDb { script, .. } => vec![script.clone()],
+        DataInit::Initdb { program } => vec![program.clone()],
+    });
+    let plugins = layout.storage_plugins.values().filter_map(|option| option.strip_prefix("--plugin-load-add="));
+    wanted.extend(plugins.filter_map(|file| layout.plugin.as_ref().map(|folder| folder.join(file))));
+    match wanted.iter().find(|path| !root.join(path).exists()) {
+        Some(missing) => Err(BuildError::Unfit(format!("the package lacks {}; it has changed, mend the recipe", missing.display()))),
+        None => Ok(()),
+    }
+}
+
+/// Asks the unpacked server what it is, and holds it against the recipe.
+fn recognise(
+    recipe: &Recipe,
+    root: &Path,
+    env: BTreeMap<String, String>,
+    package_version: Option<&str>,
+) -> Result<InstalledBuild, BuildError> {
+    let layout = &recipe.layout;
+    let in_root = |path: &PathBuf| if path.as_os_str().is_empty() { root.to_owned() } else { root.join(path) };
+    let server = in_root(&layout.server);
+    let basedir = in_root(&layout.basedir);
+    let version = ask_version(recipe.engine, &server, &env)?;
+    let short = short_version(&version);
+    let is_right = if recipe.is_series() { is_patch_of(short, &recipe.version) } else { short == recipe.version };
+    if !is_right {
+        return Err(BuildError::Unfit(format!(
+            "{} should be {} {}, and its server says {version}; the package has changed, mend the recipe",
+            recipe.package.describe(),
+            recipe.engine,
+            recipe.version
+        )));
+    }
+    let real = real_program(&server);
+    let init = match &layout.init {
+        DataInit::Initialize => DataInit::Initialize,
+        DataInit::Bootstrap { scripts } => DataInit::Bootstrap { scripts: scripts.iter().map(in_root).collect() },
+        DataInit::Copy { dir } => DataInit::Copy { dir: in_root(dir) },
+        DataInit::InstallDb { script, has_auth_method } => {
+            DataInit::InstallDb { script: in_root(script), has_auth_method: *has_auth_method }
+        }
+        DataInit::Initdb { program } => DataInit::Initdb { program: in_root(program) },
+    };
+    let origin = recipe.package.describe();
+    Ok(InstalledBuild {
+        name: recipe.name_at(short),
+        engine: recipe.engine,
+        origin: package_version.map_or(origin.clone(), |version| format!("{origin}, package version {version}")),
+        toolchain: toolchain(&real, &basedir, &recipe.packager),
+        server_sha256: sha256(&real)?,
+        version,
+        share_dir: layout.share.as_ref().map(in_root),
+        plugin_dir: layout.plugin.as_ref().map(in_root),
+        server,
+        basedir,
+        init,
+        env,
+        server_options: layout.server_options.clone(),
+        storage_plugins: layout.storage_plugins.clone(),
+    })
+}

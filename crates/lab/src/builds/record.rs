@@ -1,0 +1,121 @@
+//! `build.json`: what is known of an installed build, beside its files. Written last, so that a folder without it is no build.
+//!
+//! Paths below the build's folder are written as `{build}/...`: a cache can be moved or restored elsewhere.
+
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::Path;
+
+use plimsoll_engine::InstalledBuild;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::error::BuildError;
+
+/// The file's name.
+pub(crate) const FILE: &str = "build.json";
+const PLACEHOLDER: &str = "{build}";
+
+/// A build and how it came here.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Record {
+    /// The source's name in recipes, or `own`.
+    pub source: String,
+    /// The Debian packages that were unpacked, with their versions.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub packages: Vec<String>,
+    /// The build.
+    #[serde(flatten)]
+    pub build: InstalledBuild,
+}
+
+/// Writes the record of the build in `root` and makes it durable.
+pub(crate) fn write(root: &Path, record: &Record) -> Result<(), BuildError> {
+    let path = root.join(FILE);
+    let io = || BuildError::io("write", &path);
+    let mut value = serde_json::to_value(record).map_err(|error| io()(error.into()))?;
+    let here = root.display().to_string();
+    for_each_text(&mut value, &mut |text| {
+        if let Some(rest) = text.strip_prefix(&here)
+            && (rest.is_empty() || rest.starts_with('/'))
+        {
+            *text = format!("{PLACEHOLDER}{rest}");
+        }
+    });
+    let text = serde_json::to_string_pretty(&value).map_err(|error| io()(error.into()))?;
+    let mut file = File::create(&path).map_err(io())?;
+    file.write_all(text.as_bytes()).and_then(|()| file.write_all(b"\n")).and_then(|()| file.sync_all()).map_err(io())
+}
+
+/// Reads the record of the build in `root`; `None` where there is none.
+pub(crate) fn read(root: &Path) -> Result<Option<Record>, BuildError> {
+    let path = root.join(FILE);
+    let text = match fs::read_to_string(&path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(BuildError::io("read", &path)(error)),
+    };
+    let damaged = |error: serde_json::Error| {
+        BuildError::Unfit(format!("{} is damaged ({error}); remove the folder {} and add the build again", path.display(), root.display()))
+    };
+    let mut value: Value = serde_json::from_str(&text).map_err(damaged)?;
+    let here = root.display().to_string();
+    for_each_text(&mut value, &mut |text| {
+        if let Some(rest) = text.strip_prefix(PLACEHOLDER) {
+            *text = format!("{here}{rest}");
+        }
+    });
+    serde_json::from_value(value).map(Some).map_err(damaged)
+}
+
+fn for_each_text(value: &mut Value, change: &mut dyn FnMut(&mut String)) {
+    match value {
+        Value::String(text) => change(text),
+        Value::Array(values) => values.iter_mut().for_each(|value| for_each_text(value, change)),
+        Value::Object(members) => members.values_mut().for_each(|value| for_each_text(value, change)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use plimsoll_core::name::EngineName;
+    use plimsoll_engine::DataInit;
+
+    use super::*;
+
+    #[test]
+    fn a_build_can_be_moved() {
+        let dir = tempfile::tempdir().unwrap();
+        let (before, after) = (dir.path().join("before"), dir.path().join("after"));
+        fs::create_dir(&before).unwrap();
+        let at = |root: &Path| Record {
+            source: "jcabi".into(),
+            packages: Vec::new(),
+            build: InstalledBuild {
+                name: "mysql@5.6.14".into(),
+                engine: EngineName::Mysql,
+                version: "5.6.14".into(),
+                origin: "/elsewhere".into(),
+                toolchain: BTreeMap::new(),
+                server_sha256: "00".into(),
+                server: root.join("bin/mysqld"),
+                basedir: root.to_owned(),
+                share_dir: Some(root.join("share")),
+                plugin_dir: None,
+                init: DataInit::Bootstrap { scripts: vec![root.join("share/a.sql"), root.join("share/b.sql")] },
+                env: BTreeMap::from([("LD_LIBRARY_PATH".into(), root.join("syslib").display().to_string())]),
+                server_options: vec!["--mysqlx=OFF".into()],
+                storage_plugins: BTreeMap::new(),
+            },
+        };
+        assert_eq!(read(&before).unwrap(), None);
+        write(&before, &at(&before)).unwrap();
+        fs::rename(&before, &after).unwrap();
+        assert_eq!(read(&after).unwrap(), Some(at(&after)));
+        fs::write(after.join(FILE), "{\"source\":").unwrap();
+        assert!(read(&after).unwrap_err().to_string().contains("is damaged"));
+    }
+}

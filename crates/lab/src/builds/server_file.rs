@@ -1,0 +1,125 @@
+//! The server program itself: its hash, and the version it states.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use plimsoll_core::name::EngineName;
+use sha2::{Digest, Sha256};
+
+use super::error::BuildError;
+
+/// A server states its version at once; a cold disk needs some of this.
+const DEADLINE: Duration = Duration::from_secs(60);
+const POLL: Duration = Duration::from_millis(10);
+
+/// The program behind a wrapper of ours, or the program.
+pub(crate) fn real_program(server: &Path) -> PathBuf {
+    let mut real = server.as_os_str().to_owned();
+    real.push(".real");
+    let real = PathBuf::from(real);
+    if real.is_file() { real } else { server.to_owned() }
+}
+
+/// sha256 of a file, in hexadecimal digits.
+pub(crate) fn sha256(path: &Path) -> Result<String, BuildError> {
+    let mut file = File::open(path).map_err(BuildError::io("open", path))?;
+    let mut hash = Sha256::new();
+    let mut buffer = vec![0; 1 << 20];
+    loop {
+        match file.read(&mut buffer).map_err(BuildError::io("read", path))? {
+            0 => break,
+            read => hash.update(&buffer[..read]),
+        }
+    }
+    Ok(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+/// Asks a server program for its version.
+pub(crate) fn ask_version(engine: EngineName, server: &Path, env: &BTreeMap<String, String>) -> Result<String, BuildError> {
+    let arguments: &[&str] = if engine == EngineName::Postgres { &["--version"] } else { &["--no-defaults", "--version"] };
+    let text = ask(server, arguments, env)?;
+    parse_version(&text).ok_or_else(|| {
+        BuildError::Unfit(format!("{} {} states no version: \"{}\"", server.display(), arguments.join(" "), text.trim()))
+    })
+}
+
+/// What a program prints, within a deadline.
+pub(crate) fn ask(program: &Path, arguments: &[&str], env: &BTreeMap<String, String>) -> Result<String, BuildError> {
+    let cannot = |problem: String| {
+        BuildError::Unfit(format!("{} does not run here: {problem}; try `{} {}`", program.display(), program.display(), arguments.join(" ")))
+    };
+    let mut command = Command::new(program);
+    command.args(arguments).envs(env).env("LC_ALL", "C").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().map_err(|error| cannot(error.to_string()))?;
+    // Read beside waiting: a full pipe would keep the program from ending.
+    let read_all = |pipe: Option<Box<dyn Read + Send>>| {
+        std::thread::spawn(move || {
+            let mut bytes = Vec::new();
+            if let Some(mut pipe) = pipe {
+                let _ = pipe.read_to_end(&mut bytes);
+            }
+            String::from_utf8_lossy(&bytes).into_owned()
+        })
+    };
+    let output = read_all(child.stdout.take().map(|pipe| Box::new(pipe) as Box<dyn Read + Send>));
+    let errors = read_all(child.stderr.take().map(|pipe| Box::new(pipe) as Box<dyn Read + Send>));
+    let started = Instant::now();
+    let status = loop {
+        match child.try_wait() {
+            Ok(Some(status)) => break status,
+            Ok(None) if started.elapsed() < DEADLINE => std::thread::sleep(POLL),
+            Ok(None) => {
+                let _ = child.kill();
+                let _ = child.wait();
+                return Err(cannot(format!("no answer within {} s", DEADLINE.as_secs())));
+            }
+            Err(error) => return Err(cannot(error.to_string())),
+        }
+    };
+    let (output, errors) = (output.join().unwrap_or_default(), errors.join().unwrap_or_default());
+    if status.success() { Ok(output) } else { Err(cannot(format!("{status}: {}", errors.trim()))) }
+}
+
+/// `8.0.33` of `mysqld  Ver 8.0.33 for Linux on x86_64 (...)`, `10.11.19-MariaDB` of `mariadbd  Ver 10.11.19-MariaDB-0+deb12u1 for ...`,
+/// `16.4` of `postgres (PostgreSQL) 16.4`.
+fn parse_version(text: &str) -> Option<String> {
+    let rest = text.split_once(" Ver ").or_else(|| text.split_once("(PostgreSQL) "))?.1;
+    let stated = rest.split_whitespace().next()?.trim_end_matches(',');
+    let version = match stated.split_once("-MariaDB") {
+        Some((version, _)) => format!("{version}-MariaDB"),
+        None => stated.to_owned(),
+    };
+    version.starts_with(|c: char| c.is_ascii_digit()).then_some(version)
+}
+
+/// The part that names and recipes use: `10.11.19` of `10.11.19-MariaDB`, `9.7.4` of `9.7.4-2`, `19rc1` of itself.
+pub(crate) fn short_version(stated: &str) -> &str {
+    stated.split('-').next().unwrap_or(stated)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_read_from_what_servers_print() {
+        for (text, stated, short) in [
+            ("mysqld  Ver 5.7.22 for linux-glibc2.12 on x86_64 (MySQL Community Server (GPL))", "5.7.22", "5.7.22"),
+            ("/a b/bin/mysqld  Ver 8.0.33 for Linux on x86_64 (MySQL Community Server - GPL)", "8.0.33", "8.0.33"),
+            ("mariadbd  Ver 10.11.19-MariaDB-0+deb12u1 for debian-linux-gnu on x86_64 (Debian 12)", "10.11.19-MariaDB", "10.11.19"),
+            ("postgres (PostgreSQL) 15.20 (Debian 15.20-0+deb12u1)\n", "15.20", "15.20"),
+            ("postgres (PostgreSQL) 19rc1 (Debian 19~rc1-1)\n", "19rc1", "19rc1"),
+            ("mysqld  Ver 8.0.32-24.fb for Linux on x86_64", "8.0.32-24.fb", "8.0.32"),
+        ] {
+            let version = parse_version(text).unwrap();
+            assert_eq!((version.as_str(), short_version(&version)), (stated, short));
+        }
+        for text in ["", "mysqld", "mysqld  Ver ", "bash, version 5.2"] {
+            assert_eq!(parse_version(text), None);
+        }
+    }
+}

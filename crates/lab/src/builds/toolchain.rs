@@ -1,0 +1,176 @@
+//! Who compiled a server, with what, and how: what must be alike before two builds' numbers are compared strictly.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use plimsoll_core::name::natural_cmp;
+
+use super::elf::{Marks, marks};
+
+/// Who put the build together.
+pub(crate) const PACKAGER: &str = "packager";
+/// Compiler and its full version.
+pub(crate) const COMPILER: &str = "compiler";
+/// Options that change the speed of what is compiled.
+pub(crate) const OPTIMISATION: &str = "optimisation";
+/// All options, where the build tells them.
+pub(crate) const FLAGS: &str = "flags";
+/// Said where a build does not tell.
+pub(crate) const UNKNOWN: &str = "unknown";
+
+/// Beginnings of compiler options that move numbers.
+const SPEED_OPTIONS: [&str; 11] = [
+    "-O", "-march=", "-mtune=", "-mcpu=", "-flto", "-fprofile-use", "-fomit-frame-pointer", "-fno-omit-frame-pointer", "-ffast-math",
+    "-fsanitize", "-fcf-protection",
+];
+
+/// Reads the facts from a server program and, for MySQL, from the build information beside it.
+pub(crate) fn toolchain(server: &Path, basedir: &Path, packager: &str) -> BTreeMap<String, String> {
+    let marks = marks(server);
+    let flags = compiled_in_flags(&marks).or_else(|| info_bin_flags(basedir));
+    let optimisation = flags.as_deref().map(speed_options).filter(|options| !options.is_empty());
+    let known = |value: Option<String>| value.unwrap_or_else(|| UNKNOWN.to_owned());
+    let mut facts = BTreeMap::from([
+        (PACKAGER.to_owned(), packager.to_owned()),
+        (COMPILER.to_owned(), known(compiler(&marks))),
+        (OPTIMISATION.to_owned(), known(optimisation)),
+    ]);
+    facts.extend(flags.map(|flags| (FLAGS.to_owned(), flags)));
+    facts
+}
+
+/// The compiler a program names: PostgreSQL in its version text, others in the section that compilers write.
+/// Start-up code may come from an older compiler than the program: the newest is the program's.
+fn compiler(marks: &Marks) -> Option<String> {
+    let stated = marks.texts.iter().filter_map(|text| text.split_once("compiled by ").map(|(_, rest)| rest));
+    if let Some(text) = stated.into_iter().next() {
+        let end = text.rfind(", ").unwrap_or(text.len());
+        return parse_compiler(&text[..end]);
+    }
+    let found: Vec<String> = marks.compilers.iter().filter_map(|text| parse_compiler(text)).collect();
+    let clang = found.iter().filter(|compiler| compiler.starts_with("clang"));
+    clang.max_by(|a, b| natural_cmp(a, b)).or_else(|| found.iter().max_by(|a, b| natural_cmp(a, b))).cloned()
+}
+
+/// `gcc 12.2.0` of `GCC: (Debian 12.2.0-14) 12.2.0`, `gcc (Debian 12.2.0-14) 12.2.0`, `clang version 15.0.7 (...)`.
+fn parse_compiler(text: &str) -> Option<String> {
+    let lower = text.to_ascii_lowercase();
+    let name = if lower.contains("clang") {
+        "clang"
+    } else if ["gcc", "g++"].iter().any(|name| lower.contains(name)) {
+        "gcc"
+    } else {
+        return None;
+    };
+    // Versions in brackets are the packager's.
+    let mut depth = 0;
+    let outside: String = text
+        .chars()
+        .filter(|c| {
+            depth += i32::from(*c == '(');
+            let is_outside = depth == 0;
+            depth -= i32::from(*c == ')');
+            is_outside
+        })
+        .collect();
+    let version = outside.split_whitespace().find(|word| word.starts_with(|c: char| c.is_ascii_digit()) && word.contains('.'))?;
+    let version: String = version.chars().take_while(|c| c.is_ascii_digit() || *c == '.').collect();
+    Some(format!("{name} {version}"))
+}
+
+/// The part of a compiler's version that counts as its generation: before gcc 5 the second number did.
+pub(crate) fn compiler_major(compiler: &str) -> String {
+    let Some((name, version)) = compiler.split_once(' ') else { return compiler.to_owned() };
+    let mut numbers = version.split('.');
+    let major = numbers.next().unwrap_or_default();
+    match (name, major, numbers.next()) {
+        ("gcc", "2" | "3" | "4", Some(minor)) => format!("{name} {major}.{minor}"),
+        _ => format!("{name} {major}"),
+    }
+}
+
+/// PostgreSQL keeps the text that `pg_config --cflags` prints in every program.
+fn compiled_in_flags(marks: &Marks) -> Option<String> {
+    marks.texts.iter().find(|text| text.starts_with('-') && !text.contains("compiled by ")).cloned()
+}
+
+/// MySQL's packages carry the options of its `sql` folder.
+fn info_bin_flags(basedir: &Path) -> Option<String> {
+    let text = ["docs/INFO_BIN", "INFO_BIN"].iter().find_map(|name| fs::read_to_string(basedir.join(name)).ok())?;
+    parse_info_bin(&text)
+}
+
+fn parse_info_bin(text: &str) -> Option<String> {
+    let flags = |key: &str| {
+        let line = text.lines().map(str::trim).find_map(|line| line.strip_prefix(key))?;
+        let flags = line.trim_start().strip_prefix('=')?;
+        // Header folders of the packager's machine say nothing.
+        Some(flags.split_whitespace().filter(|flag| !flag.starts_with("-I")).collect::<Vec<_>>().join(" "))
+    };
+    flags("CXX_FLAGS").or_else(|| flags("C_FLAGS"))
+}
+
+/// The options that change speed, in their order, each once. Of several levels the last counts, as for compilers.
+fn speed_options(flags: &str) -> String {
+    let mut kept: Vec<&str> = Vec::new();
+    for option in flags.split_whitespace().filter(|option| SPEED_OPTIONS.iter().any(|known| option.starts_with(known))) {
+        let is_level = |option: &str| option.starts_with("-O");
+        kept.retain(|known| *known != option && !(is_level(known) && is_level(option)));
+        kept.push(option);
+    }
+    kept.join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn compilers_are_recognised() {
+        for (text, wanted) in [
+            ("GCC: (Debian 12.2.0-14) 12.2.0", Some("gcc 12.2.0")),
+            ("GCC: (GNU) 4.8.5 20150623 (Red Hat 4.8.5-44)", Some("gcc 4.8.5")),
+            ("gcc (Ubuntu 7.5.0-3ubuntu1~18.04) 7.5.0", Some("gcc 7.5.0")),
+            ("x86_64-linux-gnu-gcc (Debian 15.2.0-9) 15.2.0", Some("gcc 15.2.0")),
+            ("Ubuntu clang version 15.0.7", Some("clang 15.0.7")),
+            ("clang version 17.0.6 (https://example.org/llvm 6009708b)", Some("clang 17.0.6")),
+            ("Linker: LLD 15.0.7", None),
+            ("", None),
+        ] {
+            assert_eq!(parse_compiler(text).as_deref(), wanted, "{text}");
+        }
+    }
+
+    #[test]
+    fn the_programs_compiler_is_not_that_of_its_start_up_code() {
+        let comment = |texts: &[&str]| Marks { compilers: texts.iter().map(|text| text.to_string()).collect(), texts: Vec::new() };
+        assert_eq!(compiler(&comment(&["GCC: (GNU) 4.8.5", "GCC: (GNU) 12.2.1 20221121"])).as_deref(), Some("gcc 12.2.1"));
+        assert_eq!(compiler(&comment(&["GCC: (GNU) 13.1.0", "clang version 9.0.1"])).as_deref(), Some("clang 9.0.1"));
+        assert_eq!(compiler(&comment(&[])), None);
+        let stated = "PostgreSQL 15.20 (Debian 15.20-0+deb12u1) on x86_64-pc-linux-gnu, compiled by gcc (Debian 12.2.0-14+deb12u1) 12.2.0, 64-bit";
+        let marks = Marks { compilers: Vec::new(), texts: vec![stated.to_owned()] };
+        assert_eq!(compiler(&marks).as_deref(), Some("gcc 12.2.0"));
+        assert_eq!(compiled_in_flags(&marks), None);
+    }
+
+    #[test]
+    fn generations_of_compilers() {
+        for (compiler, major) in [("gcc 4.4.7", "gcc 4.4"), ("gcc 12.2.0", "gcc 12"), ("clang 4.0.1", "clang 4"), ("unknown", "unknown")] {
+            assert_eq!(compiler_major(compiler), major);
+        }
+    }
+
+    #[test]
+    fn only_options_that_change_speed_are_kept() {
+        assert_eq!(speed_options("-Wall -O3 -g -fno-strict-aliasing -march=native -Wextra -O2 -flto=auto"), "-march=native -O2 -flto=auto");
+        assert_eq!(speed_options("-Wall -g"), "");
+    }
+
+    #[test]
+    fn build_information_of_mysql_is_read() {
+        let text = "===== Compiler flags used (from the 'sql/' subdirectory): =====\n# flags\nC_FLAGS =  -Wall -O2 -g\n\nCXX_FLAGS =   -O3 -I/pb2/include  -DNDEBUG\n";
+        assert_eq!(parse_info_bin(text).as_deref(), Some("-O3 -DNDEBUG"));
+        assert_eq!(parse_info_bin("nothing"), None);
+    }
+}

@@ -1,0 +1,266 @@
+//! Unpacking archives into a build's folder.
+//!
+//! With crates rather than the `unzip`, `tar` and `xz` programs: a bare machine lacks two of the three, archives inside archives
+//! are read without a copy on the disk, and no entry can leave the folder.
+
+use std::fs::{self, File};
+use std::io::{self, BufReader, Cursor, Read, Seek};
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Component, Path, PathBuf};
+use std::process::Command;
+
+use glob::Pattern;
+
+use super::apt::package_name;
+use super::child::Client;
+use super::error::BuildError;
+use super::progress::Watch;
+use super::recipe::{UnpackRule, is_inside};
+
+/// Unpacks what the rules take of an archive into `root`.
+pub(crate) fn unpack(archive: &Path, rules: &[UnpackRule], root: &Path, watch: &mut Watch<'_>) -> Result<(), BuildError> {
+    let name = archive.display().to_string();
+    for rule in rules {
+        let file = File::open(archive).map_err(BuildError::io("open", archive))?;
+        let mut taker = Taker::new(rule, root, watch)?;
+        match &rule.inside {
+            None => unpack_stream(&name, BufReader::new(file), &mut taker)?,
+            Some(inside) => unpack_nested(&name, BufReader::new(file), inside, &mut taker)?,
+        }
+        if taker.count == 0 {
+            return Err(BuildError::Unfit(format!("{name} holds nothing of {}; the package has changed", rule.include.join(", "))));
+        }
+    }
+    Ok(())
+}
+
+/// Unpacks whole Debian packages, but for those whose name matches `skip`. Returns name and version of those it took.
+pub(crate) fn unpack_debs(debs: &[PathBuf], skip: &[Pattern], root: &Path, watch: &mut Watch<'_>) -> Result<Vec<String>, BuildError> {
+    fs::create_dir_all(root).map_err(BuildError::io("make", root))?;
+    let mut taken = Vec::new();
+    for deb in debs {
+        let (Some(name), Some(stem)) = (package_name(deb), deb.file_stem()) else { continue };
+        if skip.iter().any(|pattern| pattern.matches(name)) {
+            continue;
+        }
+        let mut command = Command::new("dpkg");
+        command.arg("-x").arg(deb).arg(root);
+        let client = Client { command, needs: "dpkg (on Debian)", grows: deb, log: deb.with_extension("log") };
+        client.run(watch)?.map_err(|refusal| BuildError::Unfit(format!("failed to unpack {name}: {}", refusal.summary)))?;
+        taken.push(stem.to_string_lossy().replace("%3a", ":"));
+    }
+    Ok(taken)
+}
+
+/// Makes everything readable and every program and script executable: zip archives and servers under another user need it.
+pub(crate) fn open_rights(root: &Path) -> Result<(), BuildError> {
+    for entry in fs::read_dir(root).map_err(BuildError::io("read", root))? {
+        let path = entry.map_err(BuildError::io("read", root))?.path();
+        let metadata = path.symlink_metadata().map_err(BuildError::io("read", &path))?;
+        let wanted = if metadata.is_symlink() {
+            continue;
+        } else if metadata.is_dir() {
+            0o755
+        } else {
+            let mode = metadata.permissions().mode();
+            // Never set-user-id: nothing here is installed.
+            (mode & 0o755) | if mode & 0o111 != 0 || is_program(&path) { 0o755 } else { 0o644 }
+        };
+        fs::set_permissions(&path, fs::Permissions::from_mode(wanted)).map_err(BuildError::io("change the rights of", &path))?;
+        if metadata.is_dir() {
+            open_rights(&path)?;
+        }
+    }
+    Ok(())
+}
+
+fn is_program(path: &Path) -> bool {
+    let mut start = [0; 4];
+    let Ok(mut file) = File::open(path) else { return false };
+    file.read_exact(&mut start).is_ok() && (start == *b"\x7fELF" || start.starts_with(b"#!"))
+}
+
+/// What a name says about how a file is packed.
+enum Packing {
+    Zip,
+    TarGz,
+    TarXz,
+}
+
+fn packing(name: &str) -> Result<Packing, BuildError> {
+    let ends = |endings: &[&str]| endings.iter().any(|ending| name.ends_with(ending));
+    if ends(&[".zip", ".jar"]) {
+        Ok(Packing::Zip)
+    } else if ends(&[".tgz", ".tar.gz"]) {
+        Ok(Packing::TarGz)
+    } else if ends(&[".txz", ".tar.xz"]) {
+        Ok(Packing::TarXz)
+    } else {
+        Err(BuildError::Unfit(format!("{name} is no archive of a known kind (zip, jar, tgz, txz); the package has changed")))
+    }
+}
+
+fn unfit(name: &str) -> impl FnOnce(zip::result::ZipError) -> BuildError + '_ {
+    move |error| BuildError::Unfit(format!("{name} cannot be read: {error}; remove the build and add it again"))
+}
+
+fn unpack_stream(name: &str, archive: impl Read + Seek, taker: &mut Taker<'_, '_>) -> Result<(), BuildError> {
+    match packing(name)? {
+        Packing::Zip => unpack_zip(name, archive, taker),
+        Packing::TarGz => unpack_tar(name, flate2::read::GzDecoder::new(archive), taker),
+        Packing::TarXz => unpack_tar(name, lzma_rust2::XzReader::new(archive, true), taker),
+    }
+}
+
+/// The archive that matches `inside` in a zip archive.
+fn unpack_nested(name: &str, archive: impl Read + Seek, inside: &str, taker: &mut Taker<'_, '_>) -> Result<(), BuildError> {
+    let mut zip = zip::ZipArchive::new(archive).map_err(unfit(name))?;
+    let pattern = pattern(inside)?;
+    let inner = zip.file_names().flatten().find(|entry| pattern.matches(entry)).map(|entry| entry.into_owned());
+    let inner = inner.ok_or_else(|| BuildError::Unfit(format!("{name} has no {inside}; the package has changed")))?;
+    let entry = zip.by_name(&inner).map_err(unfit(name))?;
+    match packing(&inner)? {
+        Packing::TarGz => unpack_tar(&inner, flate2::read::GzDecoder::new(entry), taker),
+        Packing::TarXz => unpack_tar(&inner, lzma_rust2::XzReader::new(entry, true), taker),
+        Packing::Zip => {
+            // A zip archive is read from its end; those inside others are small.
+            let mut bytes = Vec::new();
+            let mut entry = entry;
+            entry.read_to_end(&mut bytes).map_err(|error| unfit(name)(error.into()))?;
+            unpack_zip(&inner, Cursor::new(bytes), taker)
+        }
+    }
+}
+
+fn unpack_zip(name: &str, archive: impl Read + Seek, taker: &mut Taker<'_, '_>) -> Result<(), BuildError> {
+    let mut zip = zip::ZipArchive::new(archive).map_err(unfit(name))?;
+    for index in 0..zip.len() {
+        let mut entry = zip.by_index(index).map_err(unfit(name))?;
+        let entry_name = entry.name().map_err(unfit(name))?.into_owned();
+        let Some(target) = taker.target(&entry_name)? else { continue };
+        if entry.is_dir() {
+            fs::create_dir_all(&target).map_err(BuildError::io("make", &target))?;
+        } else if entry.is_symlink() {
+            let mut link = String::new();
+            entry.read_to_string(&mut link).map_err(|error| unfit(name)(error.into()))?;
+            taker.link(Path::new(&link), &target)?;
+        } else {
+            taker.write(&mut entry, &target)?;
+            if let Some(mode) = entry.unix_mode() {
+                set_mode(&target, mode)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn unpack_tar(name: &str, archive: impl Read, taker: &mut Taker<'_, '_>) -> Result<(), BuildError> {
+    let unreadable = |error: io::Error| BuildError::Unfit(format!("{name} cannot be read: {error}; add the build again"));
+    let mut tar = tar::Archive::new(archive);
+    for entry in tar.entries().map_err(unreadable)? {
+        let mut entry = entry.map_err(unreadable)?;
+        let path = entry.path().map_err(unreadable)?.to_string_lossy().into_owned();
+        let Some(target) = taker.target(&path)? else { continue };
+        let link = entry.link_name().map_err(unreadable)?.map(|link| link.into_owned());
+        match (entry.header().entry_type(), link) {
+            (tar::EntryType::Directory, _) => fs::create_dir_all(&target).map_err(BuildError::io("make", &target))?,
+            (tar::EntryType::Symlink, Some(link)) => taker.link(&link, &target)?,
+            (tar::EntryType::Link, Some(link)) => {
+                // A second name of an entry before it: as good as a copy.
+                let first = taker.place(&link.to_string_lossy())?;
+                fs::copy(&first, &target).map_err(BuildError::io("copy", &first))?;
+            }
+            (kind, _) if kind.is_file() => {
+                let mode = entry.header().mode().map_err(unreadable)?;
+                taker.write(&mut entry, &target)?;
+                set_mode(&target, mode)?;
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+fn set_mode(target: &Path, mode: u32) -> Result<(), BuildError> {
+    // Ours to write, whatever the archive says.
+    fs::set_permissions(target, fs::Permissions::from_mode((mode & 0o777) | 0o600)).map_err(BuildError::io("change the rights of", target))
+}
+
+fn pattern(text: &str) -> Result<Pattern, BuildError> {
+    Pattern::new(text).map_err(|error| BuildError::Usage(format!("the pattern {text} of a recipe is wrong: {error}; mend the recipe")))
+}
+
+/// Takes the entries that a rule wants, and puts them where it says.
+struct Taker<'a, 'w> {
+    root: &'a Path,
+    rule: &'a UnpackRule,
+    include: Vec<Pattern>,
+    exclude: Vec<Pattern>,
+    watch: &'a mut Watch<'w>,
+    count: u64,
+    bytes: u64,
+}
+
+impl<'a, 'w> Taker<'a, 'w> {
+    fn new(rule: &'a UnpackRule, root: &'a Path, watch: &'a mut Watch<'w>) -> Result<Self, BuildError> {
+        fs::create_dir_all(root).map_err(BuildError::io("make", root))?;
+        let patterns = |texts: &[String]| texts.iter().map(|text| pattern(text)).collect::<Result<Vec<_>, _>>();
+        Ok(Self { root, rule, include: patterns(&rule.include)?, exclude: patterns(&rule.exclude)?, watch, count: 0, bytes: 0 })
+    }
+
+    /// Where an entry goes; `None` for one that is not wanted. Its folder is made.
+    fn target(&mut self, entry: &str) -> Result<Option<PathBuf>, BuildError> {
+        self.watch.check_cancelled()?;
+        let entry = entry.trim_start_matches("./");
+        let has = |patterns: &[Pattern]| patterns.iter().any(|pattern| pattern.matches(entry));
+        if !has(&self.include) || has(&self.exclude) || Path::new(entry).components().count() <= self.rule.strip {
+            return Ok(None);
+        }
+        let target = self.place(entry)?;
+        let folder = target.parent().unwrap_or(self.root);
+        fs::create_dir_all(folder).map_err(BuildError::io("make", folder))?;
+        // A link that an earlier entry made must not lead this one out.
+        let real = folder.canonicalize().map_err(BuildError::io("read", folder))?;
+        let root = self.root.canonicalize().map_err(BuildError::io("read", self.root))?;
+        if !real.starts_with(root) {
+            return Err(leaves(entry));
+        }
+        self.count += 1;
+        Ok(Some(target))
+    }
+
+    /// The path of an entry, checked by its name alone.
+    fn place(&self, entry: &str) -> Result<PathBuf, BuildError> {
+        let entry_path = Path::new(entry.trim_start_matches("./"));
+        if !is_inside(entry_path) {
+            return Err(leaves(entry));
+        }
+        Ok(self.root.join(&self.rule.into).join(entry_path.components().skip(self.rule.strip).collect::<PathBuf>()))
+    }
+
+    fn write(&mut self, from: &mut impl Read, target: &Path) -> Result<(), BuildError> {
+        let mut file = File::create(target).map_err(BuildError::io("write", target))?;
+        self.bytes += io::copy(from, &mut file).map_err(BuildError::io("write", target))?;
+        self.watch.report(self.bytes);
+        Ok(())
+    }
+
+    /// A link that stays inside; others are errors.
+    fn link(&self, to: &Path, at: &Path) -> Result<(), BuildError> {
+        let mut depth = at.strip_prefix(self.root).map_or(0, |below| below.components().count()).saturating_sub(1);
+        for component in to.components() {
+            match component {
+                Component::Normal(_) => depth += 1,
+                Component::CurDir => {}
+                Component::ParentDir if depth > 0 => depth -= 1,
+                _ => return Err(leaves(&to.display().to_string())),
+            }
+        }
+        let _ = fs::remove_file(at);
+        symlink(to, at).map_err(BuildError::io("make the link", at))
+    }
+}
+
+fn leaves(entry: &str) -> BuildError {
+    BuildError::Unfit(format!("the archive's entry {entry} would leave the build's folder; do not use this package"))
+}
