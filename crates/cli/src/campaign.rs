@@ -1,7 +1,8 @@
 //! `run`, `resume` and the internal `trial`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use plimsoll_host::{Proc, Status, check_machine};
 use plimsoll_lab::{CampaignEnd, CampaignRequest, create_campaign, default_data_dir, load_plan, run_campaign};
 use plimsoll_store::{CampaignDir, Store};
 
@@ -10,6 +11,9 @@ use crate::arguments::{Places, Run};
 use crate::failure::{Failure, INCOMPLETE, INTERRUPTED};
 use crate::progress::Console;
 use crate::results;
+
+/// The checks of `machine check` that a run repeats: what goes on right now, not what the machine is.
+const DISTURBANCES: [&str; 3] = ["foreign_cpu", "steal", "pressure"];
 
 pub fn data_dir(places: &Places) -> Result<PathBuf, Failure> {
     Ok(places.data.clone().map_or_else(default_data_dir, Ok)?)
@@ -34,7 +38,7 @@ pub fn resume(places: &Places, campaign: Option<&str>) -> Outcome {
 
 /// A campaign stays in the data folder it began in.
 fn same_data_dir(places: &Places, campaign: CampaignDir) -> Result<CampaignDir, Failure> {
-    let began_in = std::path::Path::new(&campaign.header.data_dir);
+    let began_in = Path::new(&campaign.header.data_dir);
     match &places.data {
         Some(data) if data.canonicalize().ok().as_deref() != Some(began_in) => Err(Failure::usage(format!(
             "campaign {} has its data in {}: resume it without --data",
@@ -60,12 +64,29 @@ fn newest_of_plan(store: &Store, name: &str) -> Result<CampaignDir, Failure> {
     Err(Failure::usage(format!("there is no campaign of the plan \"{name}\" to resume; run it without --resume")))
 }
 
+/// What will spoil the numbers is said before they are made.
+fn warn_of_disturbance(campaign: &CampaignDir) {
+    let checks = check_machine(&Proc::new(), Path::new("/sys"), Path::new(&campaign.header.data_dir), None);
+    for check in checks.iter().filter(|check| DISTURBANCES.contains(&check.name) && check.status == Status::Warn) {
+        anstream::eprintln!("machine: {}: {}", check.name, check.finding);
+    }
+}
+
+/// A path as a shell takes it.
+fn shell_word(path: &str) -> String {
+    if path.chars().all(|c| c.is_ascii_alphanumeric() || "/._-+".contains(c)) {
+        return path.to_owned();
+    }
+    format!("'{}'", path.replace('\'', "'\\''"))
+}
+
 fn finish(campaign: &CampaignDir) -> Outcome {
     let program = std::env::current_exe().map_err(|error| Failure::bug(format!("failed to find this program: {error}")))?;
     let mut console = Console::new(&campaign.header)?;
+    warn_of_disturbance(campaign);
     let end = run_campaign(campaign, &program, &mut console)?;
     console.finish();
-    let path = campaign.path.display();
+    let path = shell_word(&campaign.path.display().to_string());
     if end == CampaignEnd::Interrupted {
         anstream::eprintln!("interrupted: finished steps are kept in {path}");
         anstream::eprintln!("go on with: plimsoll resume {path}");

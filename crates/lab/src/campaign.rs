@@ -9,15 +9,16 @@ use plimsoll_core::schedule::schedule;
 use plimsoll_core::units::format_bytes;
 use plimsoll_engine::engine;
 use plimsoll_store::header::{CampaignHeader, CellHeader, FORMAT};
-use plimsoll_store::{CampaignDir, Store};
+use plimsoll_store::{CampaignDir, Store, StoreError};
 
 use crate::config::resolve;
 use crate::error::LabError;
-use crate::places::{check_data_root, prepare_data_root};
+use crate::places::{check_data_root, prepare_data_root, take_data_root};
 use crate::shipped::{SHIPPED_PLANS, shipped_plan};
 
 /// Free space must exceed the estimate by this factor.
 const DISK_MARGIN: f64 = 1.2;
+const ID_TRIES: u32 = 20;
 
 /// A plan with its text and the folder that its paths are relative to.
 #[derive(Clone, Debug)]
@@ -136,11 +137,13 @@ pub fn create_campaign(store: &Store, request: &CampaignRequest<'_>) -> Result<C
     let cells = look_up_cells(request.plan)?;
     check_data_root(request.data_dir)?;
     check_disk(plan, request.data_dir)?;
+    // A campaign that could not run at once is not made.
+    drop(take_data_root(request.data_dir)?);
     let data_dir = prepare_data_root(request.data_dir)?;
     let seed = request.seed.or(plan.seed).unwrap_or_else(seed_from_clock);
-    let header = CampaignHeader {
+    let mut header = CampaignHeader {
         format: FORMAT,
-        id: store.new_id(&plan.name),
+        id: String::new(),
         created: jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
         plimsoll_version: request.plimsoll_version.to_owned(),
         methodology_version: METHODOLOGY_VERSION,
@@ -151,7 +154,15 @@ pub fn create_campaign(store: &Store, request: &CampaignRequest<'_>) -> Result<C
         schedule: schedule(plan.cells.len(), plan.blocks, seed),
         data_dir: data_dir.display().to_string(),
     };
-    Ok(store.create(&header)?)
+    // Two runs of one plan may begin in the same second and find the same id free.
+    for _ in 0..ID_TRIES {
+        header.id = store.new_id(&plan.name);
+        match store.create(&header) {
+            Err(StoreError::Exists { .. }) => {}
+            created => return Ok(created?),
+        }
+    }
+    Err(LabError::Usage(format!("the store takes no new campaign: the id {} is always taken by somebody else first", header.id)))
 }
 
 /// Small enough to type again.

@@ -73,10 +73,9 @@ pub struct StepForecast {
 fn assumed_rows_per_s(engine: EngineName, step: &Step) -> f64 {
     match (engine, &step.kind) {
         (EngineName::Null, _) => 2_000_000.0,
-        (EngineName::Sqlite, StepKind::Load { .. }) => 300_000.0,
-        (EngineName::Sqlite, StepKind::CreateIndexes { .. }) => 300_000.0,
-        (EngineName::Sqlite, StepKind::Write { .. }) if step.batch < 20 => 5_000.0,
-        (EngineName::Sqlite, StepKind::Write { .. }) => 20_000.0,
+        (EngineName::Sqlite, StepKind::Load { .. } | StepKind::CreateIndexes { .. }) => 200_000.0,
+        (EngineName::Sqlite, StepKind::Write { .. }) if step.batch < 20 => 4_000.0,
+        (EngineName::Sqlite, StepKind::Write { .. }) => 8_000.0,
         (EngineName::Sqlite, StepKind::Scan | StepKind::ReadWrite { .. }) => 1_000_000.0,
     }
 }

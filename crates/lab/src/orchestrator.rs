@@ -18,7 +18,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::error::LabError;
 use crate::message::{STOP, TrialMessage, TrialOrder};
-use crate::places::{check_data_root, remove_data_dir};
+use crate::places::{remove_data_dir, take_data_root};
 
 /// A trial that was asked to stop has this long before it is ended.
 const STOP_PATIENCE: Duration = Duration::from_secs(60);
@@ -81,7 +81,7 @@ pub fn run_campaign(campaign: &CampaignDir, program: &Path, observer: &mut dyn O
     let done = campaign.trials()?;
     end_leftovers(&done);
     let data_root = PathBuf::from(&campaign.header.data_dir);
-    check_data_root(&data_root)?;
+    let _turn = take_data_root(&data_root)?;
     let campaign_data = data_root.join(&campaign.header.id);
     // Data of broken attempts: ours, by the marked folder and the campaign's id.
     remove_data_dir(&campaign_data)?;
