@@ -7,7 +7,8 @@ use plimsoll_core::name::BuildName;
 
 /// Hunts performance regressions in databases.
 ///
-/// Loads engine builds with the benchmarks this field trusts, over builds x configs, and shows what regressed, by how much, and why.
+/// Loads engine builds with the Insert Benchmark, over builds x configs, and shows throughput, latency, CPU and I/O of each step beside a
+/// base.
 #[derive(Debug, Parser)]
 #[command(name = "plimsoll", version, max_term_width = 110, subcommand_required = true, arg_required_else_help = true)]
 pub struct Arguments {

@@ -9,9 +9,7 @@ use std::time::{Duration, Instant};
 use plimsoll_core::name::BuildName;
 use plimsoll_core::units::{format_bytes, format_duration_ns};
 use plimsoll_lab::LabError;
-use plimsoll_lab::builds::{
-    BuildCache, BuildError, BuildState, CheckState, FetchProgress, InstalledBuild, Stage, default_cache_dir,
-};
+use plimsoll_lab::builds::{BuildCache, BuildError, BuildState, CheckState, FetchProgress, InstalledBuild, Stage, default_cache_dir};
 use serde_json::json;
 use signal_hook::consts::{SIGINT, SIGTERM};
 
@@ -47,6 +45,21 @@ fn failure(error: BuildError) -> Failure {
 
 /// Fetches one build after the other. What cannot be fetched does not keep the others from being tried.
 fn add(cache: &BuildCache, names: &[BuildName]) -> Outcome {
+    bring(cache, names, false, &mut print_added)
+}
+
+/// Fetches what a plan needs and is not here. Results have standard output to themselves: this says on standard error what it brought.
+pub fn fetch(cache: &BuildCache, names: &[BuildName], is_offline: bool) -> Outcome {
+    let mut missing = Vec::new();
+    for name in names {
+        if !missing.contains(name) && cache.get(name).map_err(failure)?.is_none() {
+            missing.push(name.clone());
+        }
+    }
+    bring(cache, &missing, is_offline, &mut |build| anstream::eprintln!("fetched {} from {}", build.name, build.origin))
+}
+
+fn bring(cache: &BuildCache, names: &[BuildName], is_offline: bool, tell: &mut dyn FnMut(&InstalledBuild)) -> Outcome {
     // Typing mistakes are told before the first download.
     for name in names {
         cache.resolve(name).map_err(failure)?;
@@ -59,10 +72,10 @@ fn add(cache: &BuildCache, names: &[BuildName]) -> Outcome {
     let mut exit_code = 0;
     for name in names {
         let mut line = ProgressLine::new();
-        let added = cache.add(name, false, &mut |progress| line.show(progress), &|| stop.load(Ordering::SeqCst));
+        let added = cache.add(name, is_offline, &mut |progress| line.show(progress), &|| stop.load(Ordering::SeqCst));
         line.clear();
         match added {
-            Ok(build) => print_added(&build),
+            Ok(build) => tell(&build),
             Err(error) => {
                 let is_cancelled = matches!(error, BuildError::Cancelled { .. });
                 let failure = failure(error);
@@ -165,7 +178,9 @@ fn show(cache: &BuildCache, name: &BuildName, is_json: bool) -> Outcome {
             rows.push(("origin", build.origin));
             rows.push(("server", build.server.display().to_string()));
             rows.push(("sha256", build.server_sha256));
-            rows.extend(["packager", "compiler", "optimisation", "flags"].iter().filter_map(|key| Some((*key, build.toolchain.get(*key)?.clone()))));
+            rows.extend(
+                ["packager", "compiler", "optimisation", "flags"].iter().filter_map(|key| Some((*key, build.toolchain.get(*key)?.clone()))),
+            );
             rows.push(("basedir", build.basedir.display().to_string()));
             rows.extend(build.share_dir.map(|path| ("share", path.display().to_string())));
             rows.extend(build.plugin_dir.map(|path| ("plugins", path.display().to_string())));

@@ -1,15 +1,22 @@
 //! `run`, `resume` and the internal `trial`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use plimsoll_core::name::BuildName;
+use plimsoll_host::{Proc, Status, check_machine};
+use plimsoll_lab::builds::BuildCache;
 use plimsoll_lab::{CampaignEnd, CampaignRequest, create_campaign, default_data_dir, load_plan, run_campaign};
 use plimsoll_store::{CampaignDir, Store};
 
 use crate::Outcome;
 use crate::arguments::{Places, Run};
+use crate::build;
 use crate::failure::{Failure, INCOMPLETE, INTERRUPTED};
 use crate::progress::Console;
 use crate::results;
+
+/// The checks of `machine check` that a run repeats: what goes on right now, not what the machine is.
+const DISTURBANCES: [&str; 3] = ["foreign_cpu", "steal", "pressure"];
 
 pub fn data_dir(places: &Places) -> Result<PathBuf, Failure> {
     Ok(places.data.clone().map_or_else(default_data_dir, Ok)?)
@@ -18,23 +25,34 @@ pub fn data_dir(places: &Places) -> Result<PathBuf, Failure> {
 pub fn run(places: &Places, arguments: &Run) -> Outcome {
     let store = Store::new(&places.store);
     let plan = load_plan(arguments.plan.as_deref())?;
-    // Embedded engines are all there is to fetch from so far: `--offline` is always satisfied.
-    let _ = arguments.offline;
+    let builds = BuildCache::new(build::cache_dir(places)?);
     if arguments.resume {
-        return finish(&same_data_dir(places, newest_of_plan(&store, &plan.plan.name)?)?);
+        return finish(&builds, &same_data_dir(places, newest_of_plan(&store, &plan.plan.name)?)?);
+    }
+    let names: Vec<BuildName> = plan.plan.cells.iter().map(|cell| cell.build.clone()).filter(|name| !name.engine.is_embedded()).collect();
+    let code = build::fetch(&builds, &names, arguments.offline)?;
+    if code != 0 {
+        return Ok(code);
     }
     let data_dir = data_dir(places)?;
-    let request = CampaignRequest { plan: &plan, seed: arguments.seed, data_dir: &data_dir, plimsoll_version: env!("CARGO_PKG_VERSION") };
-    finish(&create_campaign(&store, &request)?)
+    let request = CampaignRequest {
+        plan: &plan,
+        seed: arguments.seed,
+        builds: &builds,
+        data_dir: &data_dir,
+        plimsoll_version: env!("CARGO_PKG_VERSION"),
+    };
+    finish(&builds, &create_campaign(&store, &request)?)
 }
 
 pub fn resume(places: &Places, campaign: Option<&str>) -> Outcome {
-    finish(&same_data_dir(places, Store::new(&places.store).find(campaign)?)?)
+    let builds = BuildCache::new(build::cache_dir(places)?);
+    finish(&builds, &same_data_dir(places, Store::new(&places.store).find(campaign)?)?)
 }
 
 /// A campaign stays in the data folder it began in.
 fn same_data_dir(places: &Places, campaign: CampaignDir) -> Result<CampaignDir, Failure> {
-    let began_in = std::path::Path::new(&campaign.header.data_dir);
+    let began_in = Path::new(&campaign.header.data_dir);
     match &places.data {
         Some(data) if data.canonicalize().ok().as_deref() != Some(began_in) => Err(Failure::usage(format!(
             "campaign {} has its data in {}: resume it without --data",
@@ -60,12 +78,29 @@ fn newest_of_plan(store: &Store, name: &str) -> Result<CampaignDir, Failure> {
     Err(Failure::usage(format!("there is no campaign of the plan \"{name}\" to resume; run it without --resume")))
 }
 
-fn finish(campaign: &CampaignDir) -> Outcome {
+/// What will spoil the numbers is said before they are made.
+fn warn_of_disturbance(campaign: &CampaignDir) {
+    let checks = check_machine(&Proc::new(), Path::new("/sys"), Path::new(&campaign.header.data_dir), None);
+    for check in checks.iter().filter(|check| DISTURBANCES.contains(&check.name) && check.status == Status::Warn) {
+        anstream::eprintln!("machine: {}: {}", check.name, check.finding);
+    }
+}
+
+/// A path as a shell takes it.
+fn shell_word(path: &str) -> String {
+    if path.chars().all(|c| c.is_ascii_alphanumeric() || "/._-+".contains(c)) {
+        return path.to_owned();
+    }
+    format!("'{}'", path.replace('\'', "'\\''"))
+}
+
+fn finish(builds: &BuildCache, campaign: &CampaignDir) -> Outcome {
     let program = std::env::current_exe().map_err(|error| Failure::bug(format!("failed to find this program: {error}")))?;
     let mut console = Console::new(&campaign.header)?;
-    let end = run_campaign(campaign, &program, &mut console)?;
+    warn_of_disturbance(campaign);
+    let end = run_campaign(campaign, builds, &program, &mut console)?;
     console.finish();
-    let path = campaign.path.display();
+    let path = shell_word(&campaign.path.display().to_string());
     if end == CampaignEnd::Interrupted {
         anstream::eprintln!("interrupted: finished steps are kept in {path}");
         anstream::eprintln!("go on with: plimsoll resume {path}");

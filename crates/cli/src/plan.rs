@@ -1,18 +1,20 @@
 //! `plan check` and `plan explain`.
 
 use plimsoll_core::units::{format_bytes, format_count, format_duration_ns};
+use plimsoll_lab::builds::BuildCache;
 use plimsoll_lab::{Forecast, forecast, load_plan};
 use plimsoll_store::Store;
 
 use crate::Outcome;
 use crate::arguments::{Places, PlanVerb};
+use crate::build::cache_dir;
 use crate::campaign::data_dir;
 use crate::failure::Failure;
 
 pub fn plan(places: &Places, verb: &PlanVerb) -> Outcome {
     let (PlanVerb::Check { plan, json } | PlanVerb::Explain { plan, json }) = verb;
     let loaded = load_plan(Some(plan))?;
-    let forecast = forecast(&loaded, &Store::new(&places.store), &data_dir(places)?)?;
+    let forecast = forecast(&loaded, &Store::new(&places.store), &BuildCache::new(cache_dir(places)?), &data_dir(places)?)?;
     match verb {
         PlanVerb::Check { .. } if *json => print_json(&loaded.plan)?,
         PlanVerb::Check { .. } => {
@@ -37,11 +39,18 @@ fn seconds(seconds: f64) -> String {
     format_duration_ns((seconds * 1e9) as u64)
 }
 
+/// Three digits of an estimate.
+fn about(count: u64) -> String {
+    let step = 10u64.pow(count.max(1).ilog10().saturating_sub(2));
+    format_count(count / step * step)
+}
+
 fn explain(description: &str, forecast: &Forecast) {
-    anstream::println!("{}: {description}", forecast.plan);
+    anstream::println!("{}", if description.is_empty() { forecast.plan.clone() } else { format!("{}: {description}", forecast.plan) });
     anstream::println!(
-        "{} trials, about {}; {} of disk needed, {}",
+        "{} {}, about {}; {} of disk needed, {}",
         forecast.trials,
+        if forecast.trials == 1 { "trial" } else { "trials" },
         seconds(forecast.seconds),
         format_bytes(forecast.disk_bytes),
         forecast.free_bytes.map_or("free space unknown".to_owned(), |free| format!("{} free", format_bytes(free)))
@@ -50,11 +59,11 @@ fn explain(description: &str, forecast: &Forecast) {
         let shape = |i: usize| (&forecast.cells[i].steps, forecast.cells[i].peak_rows);
         let step_text = |i: usize| format!("{:?}", shape(i));
         anstream::println!(
-            "\n{} ({}): {} connections at most, {} rows, {}, about {}",
+            "\n{} ({}): {} connections, {} rows and {} of disk at the most, about {}",
             cell.cell,
             cell.version,
             cell.connections,
-            format_count(cell.peak_rows),
+            about(cell.peak_rows),
             format_bytes(cell.disk_bytes),
             seconds(cell.seconds)
         );

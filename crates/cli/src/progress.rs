@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use plimsoll_core::units::{format_count, format_duration_ns, format_grouped};
 use plimsoll_lab::{Notice, Observer, StepProgress, TrialMessage};
 use plimsoll_store::header::CampaignHeader;
+use rustix::termios::tcgetwinsize;
 use signal_hook::consts::{SIGINT, SIGTERM};
 
 use crate::failure::Failure;
@@ -62,7 +63,7 @@ impl Console {
 
     fn live(&mut self, text: &str) {
         if self.is_terminal {
-            let _ = write!(stderr(), "\r\x1b[K{text}");
+            let _ = write!(stderr(), "\r\x1b[K{}", fit(text));
             let _ = stderr().flush();
             self.has_live_line = true;
         } else if self.last_plain.elapsed() >= PLAIN_INTERVAL {
@@ -107,6 +108,12 @@ impl Observer for Console {
     }
 }
 
+/// The beginning of a line that fits the terminal: a line that wraps cannot be taken back.
+fn fit(text: &str) -> &str {
+    let columns = tcgetwinsize(stderr()).map_or(80, |size| usize::from(size.ws_col).max(20));
+    text.char_indices().nth(columns - 1).map_or(text, |(end, _)| &text[..end])
+}
+
 fn duration(seconds: f64) -> String {
     format_duration_ns((seconds * 1e9) as u64)
 }
@@ -120,7 +127,7 @@ fn progress_line(progress: &StepProgress) -> String {
         format!("{:.0} s", progress.elapsed_s)
     };
     let p99 = progress.p99_ns.map_or(String::new(), |ns| format!("  p99 {}", format_duration_ns(ns)));
-    let eta = progress.eta_s.map_or(String::new(), |s| format!("  ETA {}", duration(s)));
+    let eta = progress.eta_s.map_or(String::new(), |s| format!("  ETA {}", duration(s.ceil())));
     let trouble = if progress.unsuccessful > 0 { format!("  {} retries", format_grouped(progress.unsuccessful)) } else { String::new() };
     format!(
         "  {:<7} {}/{}  {amount}  now {} {unit}  mean {} {unit}{p99}{trouble}{eta}",

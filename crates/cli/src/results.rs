@@ -1,7 +1,7 @@
 //! `show` and `report`.
 
-use std::io::IsTerminal;
-use std::path::PathBuf;
+use std::io::{ErrorKind, IsTerminal, Write};
+use std::path::{Path, PathBuf};
 
 use plimsoll_report::{Options, View, analyse};
 use plimsoll_store::{CampaignDir, CampaignRecord, Change, Store, check_seal};
@@ -14,9 +14,9 @@ pub fn show(places: &Places, arguments: &Show) -> Outcome {
     let record = Store::new(&places.store).find(arguments.campaign.as_deref())?.load()?;
     let view = view(&[record], &arguments.selection)?;
     if arguments.json {
-        print(&format!("{:#}\n", plimsoll_report::show_json(&view)));
+        print(&format!("{:#}\n", plimsoll_report::show_json(&view)))?;
     } else {
-        print(&plimsoll_report::to_terminal(&view, true));
+        print(&plimsoll_report::to_terminal(&view, true))?;
     }
     Ok(0)
 }
@@ -38,7 +38,11 @@ pub fn report(places: &Places, arguments: &Report) -> Outcome {
     };
     let out = match (&arguments.out, arguments.format, campaigns.as_slice()) {
         (Some(out), _, _) => Some(out.clone()),
-        (None, Format::Html, [campaign]) => Some(page_path(campaign)),
+        (None, Format::Html, [campaign]) => {
+            let path = page_path(campaign);
+            make_folder(&path)?;
+            Some(path)
+        }
         (None, Format::Html, _) => {
             return Err(Failure::usage("a page over several campaigns belongs to none of them: say where with --out FILE"));
         }
@@ -49,7 +53,7 @@ pub fn report(places: &Places, arguments: &Report) -> Outcome {
             write(&out, &text)?;
             anstream::println!("report: {}", out.display());
         }
-        None => print(&text),
+        None => print(&text)?,
     }
     Ok(0)
 }
@@ -80,30 +84,36 @@ fn default_view(campaign: &CampaignDir) -> Result<View, Failure> {
 /// Writes the campaign's own page.
 pub fn write_page(campaign: &CampaignDir) -> Result<PathBuf, Failure> {
     let path = page_path(campaign);
+    make_folder(&path)?;
     write(&path, &plimsoll_report::to_html(&default_view(campaign)?))?;
     Ok(path)
 }
 
 /// The tables on standard output.
 pub fn print_tables(campaign: &CampaignDir) -> Result<(), Failure> {
-    print(&plimsoll_report::to_terminal(&default_view(campaign)?, std::io::stdout().is_terminal()));
-    Ok(())
+    print(&plimsoll_report::to_terminal(&default_view(campaign)?, std::io::stdout().is_terminal()))
 }
 
 fn page_path(campaign: &CampaignDir) -> PathBuf {
     campaign.path.join("report").join("index.html")
 }
 
-fn write(path: &PathBuf, text: &str) -> Result<(), Failure> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-    folder
-        .map_or(Ok(()), std::fs::create_dir_all)
-        .and_then(|()| std::fs::write(path, text))
+/// The campaign's own report folder; a folder that `--out` names must be there already.
+fn make_folder(page: &Path) -> Result<(), Failure> {
+    let folder = page.parent().unwrap_or(Path::new("."));
+    std::fs::create_dir_all(folder).map_err(|error| Failure::usage(format!("failed to make {}: {error}", folder.display())))
+}
+
+fn write(path: &Path, text: &str) -> Result<(), Failure> {
+    std::fs::write(path, text)
         .map_err(|error| Failure::usage(format!("failed to write {}: {error}; choose another file with --out", path.display())))
 }
 
-/// Standard output that may be closed early (`| head`) is not an error; colours are dropped where nobody sees them.
-fn print(text: &str) {
-    use std::io::Write;
-    let _ = anstream::stdout().write_all(text.as_bytes());
+/// Standard output that is closed early (`| head`) is not an error, a full disk is. Colours are dropped where nobody sees them.
+fn print(text: &str) -> Result<(), Failure> {
+    let mut out = anstream::stdout();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(Failure::usage(format!("failed to write to standard output: {error}"))),
+        _ => Ok(()),
+    }
 }

@@ -85,6 +85,7 @@ pub const CATALOGUE: &[Metric] = metrics![
     "backlog", "ops", Lower, 0, "operations due before the schedule's end and not done within a second after it", "load loop", "what was still owed when the schedule ended";
     "wait_share", "share", Lower, 3, "time in tries that met a lock and their pauses / time of all workers of the role", "load loop", "share of the writers' time spent waiting for the write lock";
     "steal_share", "share", Neutral, 4, "steal / all CPU time", "/proc/stat", "CPU the hypervisor gave to others: a witness of outside disturbance";
+    "foreign_cpu_cores", "cores", Neutral, 2, "(CPU of the whole host - CPU of client and server) / seconds", "/proc/stat, process CPU clocks", "CPU that other processes and the kernel's own threads used: a witness of outside disturbance";
     "psi_cpu_share", "share", Neutral, 3, "growth of 'some' stall time / seconds", "/proc/pressure/cpu", "share of time in which some task waited for a CPU";
     "psi_io_share", "share", Neutral, 3, "growth of 'some' stall time / seconds", "/proc/pressure/io", "share of time in which some task waited for storage";
     "psi_memory_share", "share", Neutral, 3, "growth of 'some' stall time / seconds", "/proc/pressure/memory", "share of time in which some task waited for memory";

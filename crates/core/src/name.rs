@@ -29,6 +29,11 @@ impl EngineName {
     /// Every engine, in the order they are listed to people.
     pub const ALL: [Self; 5] = [Self::Sqlite, Self::Mysql, Self::Mariadb, Self::Postgres, Self::Null];
 
+    /// True when the engine is inside this program: nothing is fetched for it, and it shares its client's process.
+    pub fn is_embedded(self) -> bool {
+        matches!(self, Self::Sqlite | Self::Null)
+    }
+
     /// The name used in plans and files.
     pub fn as_str(self) -> &'static str {
         match self {

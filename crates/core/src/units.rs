@@ -104,7 +104,8 @@ pub fn format_duration_ns(ns: u64) -> String {
         1_000_000..1_000_000_000 => format!("{:.1}ms", ns as f64 / 1e6),
         1_000_000_000..120_000_000_000 => format!("{seconds:.1}s"),
         _ if seconds < 7200.0 => format!("{}m{:02}s", seconds as u64 / 60, seconds as u64 % 60),
-        _ => format!("{}h{:02}m", seconds as u64 / 3600, seconds as u64 % 3600 / 60),
+        _ if seconds < 48.0 * 3600.0 => format!("{}h{:02}m", seconds as u64 / 3600, seconds as u64 % 3600 / 60),
+        _ => format!("{} days", format_grouped((seconds / 86_400.0).round() as u64)),
     }
 }
 

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 pub use build::{DataInit, InstalledBuild};
 pub use error::{EngineError, ErrorClass, SqlError};
-use plimsoll_core::name::BuildName;
+use plimsoll_core::name::{BuildName, EngineName};
 pub use plimsoll_core::plan::Transport;
 
 /// Who built the engine, and how.
@@ -90,9 +90,6 @@ pub trait Engine: Send + Sync {
 
     /// True when the engine lives in the process of its client: their CPU and memory cannot be told apart.
     fn is_embedded(&self) -> bool;
-
-    /// A cautious estimate of the bytes on disk per row of the Insert Benchmark's table, indexes and logs included.
-    fn bytes_per_row(&self) -> u64;
 }
 
 /// What was done to work off an engine's debt.
@@ -212,13 +209,23 @@ pub trait SqlSession: Send {
 
 /// The engine of a build. Engines that are servers need `installed`, the build's unpacked files.
 pub fn engine(build: &BuildName, installed: Option<&InstalledBuild>) -> Result<Box<dyn Engine>, EngineError> {
-    use plimsoll_core::name::EngineName;
-    let needed = || installed.cloned().ok_or_else(|| EngineError::new(format!("{build} is not here; fetch it with `plimsoll build add {build}`")));
+    let needed =
+        || installed.cloned().ok_or_else(|| EngineError::new(format!("{build} is not here; fetch it with `plimsoll build add {build}`")));
     match build.engine {
         EngineName::Mysql | EngineName::Mariadb => Ok(Box::new(mysql::Mysql::new(needed()?))),
         EngineName::Postgres => Ok(Box::new(postgres::Postgres::new(needed()?))),
         EngineName::Sqlite => Ok(Box::new(sqlite::Sqlite::new(build)?)),
         EngineName::Null => Ok(Box::new(null::Null::new(build)?)),
+    }
+}
+
+/// A cautious estimate of the bytes on disk per row of the Insert Benchmark's table, indexes and logs included.
+pub fn bytes_per_row(engine: EngineName) -> u64 {
+    match engine {
+        EngineName::Sqlite => sqlite::BYTES_PER_ROW,
+        EngineName::Mysql | EngineName::Mariadb => mysql::BYTES_PER_ROW,
+        EngineName::Postgres => postgres::BYTES_PER_ROW,
+        EngineName::Null => 0,
     }
 }
 

@@ -109,7 +109,8 @@ impl Program {
         let out = OpenOptions::new().create(true).append(true).open(log).map_err(unwritable)?;
         let err = out.try_clone().map_err(unwritable)?;
         self.command().stdin(stdin).stdout(out).stderr(err).spawn().map_err(|error| {
-            let name = self.prefix.first().map_or_else(|| self.path.display().to_string(), |first| format!("{first} (the config's prefix)"));
+            let name =
+                self.prefix.first().map_or_else(|| self.path.display().to_string(), |first| format!("{first} (the config's prefix)"));
             EngineError::new(format!("start {name}: {error}; check that it is there and can be run"))
         })
     }
@@ -146,7 +147,8 @@ fn stdin(input: &[u8]) -> Result<Stdio, EngineError> {
         file.rewind()?;
         Ok(file)
     });
-    file.map(Stdio::from).map_err(|error| EngineError::new(format!("write a file in {}: {error}; check the disk", std::env::temp_dir().display())))
+    file.map(Stdio::from)
+        .map_err(|error| EngineError::new(format!("write a file in {}: {error}; check the disk", std::env::temp_dir().display())))
 }
 
 /// Waits for the end of a child; `None` when the deadline came first.

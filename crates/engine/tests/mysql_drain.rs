@@ -27,7 +27,12 @@ fn pages_are_written_back_under_changed_settings_that_are_restored() {
         let Some(build) = build("pages_are_written_back_under_changed_settings_that_are_restored", wanted) else { continue };
         let (folders, server) = server(
             &build,
-            &[("innodb_max_dirty_pages_pct", "77"), ("innodb_max_dirty_pages_pct_lwm", "33"), ("log_bin", "on"), ("innodb_io_capacity", "2000")],
+            &[
+                ("innodb_max_dirty_pages_pct", "77"),
+                ("innodb_max_dirty_pages_pct_lwm", "33"),
+                ("log_bin", "on"),
+                ("innodb_io_capacity", "2000"),
+            ],
         );
         let mut session = server.connect().unwrap();
         let tables = ["pi1".to_owned(), "pi2".to_owned()];
@@ -75,7 +80,8 @@ fn pages_are_written_back_under_changed_settings_that_are_restored() {
         let position = |action: &str| actions.iter().position(|found| found.action == action).unwrap();
         assert!(position("set global innodb_max_dirty_pages_pct_lwm = 1") < position("set global innodb_max_dirty_pages_pct = 1"));
         assert!(
-            position("set global innodb_max_dirty_pages_pct = 77.000000") < position("set global innodb_max_dirty_pages_pct_lwm = 33.000000")
+            position("set global innodb_max_dirty_pages_pct = 77.000000")
+                < position("set global innodb_max_dirty_pages_pct_lwm = 33.000000")
         );
         let has_idle = wanted == MYSQL_NEW;
         assert_eq!(actions.iter().any(|found| found.action == "set global innodb_idle_flush_pct = 100"), has_idle, "{}", build.name);

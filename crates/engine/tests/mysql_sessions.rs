@@ -46,7 +46,12 @@ fn statements_of_all_kinds_do_what_they_say() {
             (session.write("insert into nowhere values (1)", 1).unwrap_err(), 1146),
             (session.query("select from").unwrap_err(), 1064),
             (session.prepare("select * from nowhere where a = ?").unwrap_err(), 1146),
-            (session.write("insert into pi1 (transactionid,cashregisterid,customerid,productid,price) values (30,1,1,1,1)", 1).unwrap_err(), 1062),
+            (
+                session
+                    .write("insert into pi1 (transactionid,cashregisterid,customerid,productid,price) values (30,1,1,1,1)", 1)
+                    .unwrap_err(),
+                1062,
+            ),
         ];
         for (error, code) in table {
             assert_eq!((error.class, error.code), (ErrorClass::Statement, code), "{error}");
@@ -156,7 +161,8 @@ fn too_many_connections_are_an_error_that_says_so() {
 #[test]
 fn rocksdb_tables_load_read_and_count() {
     let Some(build) = build("rocksdb_tables_load_read_and_count", MARIADB) else { return };
-    let (folders, server) = server(&build, &[("storage_engine", "rocksdb"), ("rocksdb_block_cache_size", "32M"), ("log_bin", "on"), ("binlog_format", "row")]);
+    let (folders, server) =
+        server(&build, &[("storage_engine", "rocksdb"), ("rocksdb_block_cache_size", "32M"), ("log_bin", "on"), ("binlog_format", "row")]);
     assert_eq!(server.table_suffix(), " engine=rocksdb");
     assert_eq!(server.dialect(), plimsoll_engine::Dialect::Mysql { is_rocksdb: true });
     let mut session = server.connect().unwrap();

@@ -54,19 +54,6 @@ fn starts_with_the_configs_settings_and_stops_cleanly() {
 }
 
 #[test]
-fn every_build_in_the_cache_starts_and_answers() {
-    for build in builds() {
-        let (_folders, server) = server(&build, &[]);
-        let mut session = server.connect().unwrap();
-        create_table(&*server, &mut *session, "pi1");
-        assert_eq!(session.write(&insert_text("pi1", 1000), 1000).unwrap(), 1000, "{}", build.name);
-        assert_eq!(session.query_integer("select count(*) from pi1").unwrap(), Some(1000), "{}", build.name);
-        assert_eq!(server.effective_settings().unwrap()["log_bin"], "OFF", "{}", build.name);
-        server.stop(DEADLINE).unwrap_or_else(|error| panic!("{}: {error}", build.name));
-    }
-}
-
-#[test]
 fn what_a_version_does_not_take_is_named() {
     for wanted in ALL {
         let Some(build) = build("what_a_version_does_not_take_is_named", wanted) else { continue };

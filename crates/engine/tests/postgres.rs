@@ -36,7 +36,8 @@ fn live(build: &InstalledBuild) {
     let options = folders.options(&[QUICK, &more]);
     let server = start(build, &options).unwrap();
     let version = version_num(&*server);
-    assert_eq!(version / 10_000, build.version.split('.').next().unwrap().parse::<u32>().unwrap());
+    let digits = build.version.split(|character: char| !character.is_ascii_digit()).next().unwrap();
+    assert_eq!(version / 10_000, digits.parse::<u32>().unwrap());
 
     // Never as root, in no group of root's, and with no way in for others.
     let pid = pid(&*server);
@@ -207,8 +208,8 @@ fn every_version_takes_the_shipped_configs() {
                 })
                 .collect();
             Postgres::new(build.clone()).check_settings(&config).unwrap();
-            // In between they are only read, which finds what a version does not know.
-            if !["9.6", "18"].contains(&major) {
+            // Reading them finds what a version does not know; running with them is seen once.
+            if major != "18" {
                 continue;
             }
             let folders = Folders::new();

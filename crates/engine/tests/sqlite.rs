@@ -457,7 +457,7 @@ fn bytes_per_row_is_cautious_but_not_wild() {
     assert_eq!(count(&mut *session, "pi1"), ROWS as i64);
     println!("bytes per row: loaded {}, replaced {}, directory at most {}", loaded / ROWS, replaced / ROWS, largest / ROWS);
 
-    let estimate = engine(&"sqlite".parse().unwrap()).unwrap().bytes_per_row() * ROWS;
+    let estimate = plimsoll_engine::bytes_per_row(plimsoll_core::name::EngineName::Sqlite) * ROWS;
     assert!(estimate >= largest, "{} bytes a row with the log, estimated {}", largest / ROWS, estimate / ROWS);
     assert!(estimate < 4 * loaded, "{} bytes a row loaded, estimated {}", loaded / ROWS, estimate / ROWS);
 }

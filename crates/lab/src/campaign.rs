@@ -7,17 +7,19 @@ use plimsoll_core::METHODOLOGY_VERSION;
 use plimsoll_core::plan::{Cell, Plan, StepKind};
 use plimsoll_core::schedule::schedule;
 use plimsoll_core::units::format_bytes;
-use plimsoll_engine::engine;
-use plimsoll_store::header::{CampaignHeader, CellHeader, FORMAT};
-use plimsoll_store::{CampaignDir, Store};
+use plimsoll_engine::{bytes_per_row, engine};
+use plimsoll_store::header::{BuildHeader, CampaignHeader, CellHeader, FORMAT};
+use plimsoll_store::{CampaignDir, Store, StoreError};
 
+use crate::builds::BuildCache;
 use crate::config::resolve;
 use crate::error::LabError;
-use crate::places::{check_data_root, prepare_data_root};
+use crate::places::{check_data_root, prepare_data_root, take_data_root};
 use crate::shipped::{SHIPPED_PLANS, shipped_plan};
 
 /// Free space must exceed the estimate by this factor.
 const DISK_MARGIN: f64 = 1.2;
+const ID_TRIES: u32 = 20;
 
 /// A plan with its text and the folder that its paths are relative to.
 #[derive(Clone, Debug)]
@@ -53,32 +55,50 @@ pub struct CampaignRequest<'a> {
     pub plan: &'a LoadedPlan,
     /// The seed; else the plan's; else one from the clock, which is recorded.
     pub seed: Option<u64>,
+    /// The builds on this machine.
+    pub builds: &'a BuildCache,
     /// Where data directories go.
     pub data_dir: &'a Path,
     /// This program's version.
     pub plimsoll_version: &'a str,
 }
 
-/// Looks up builds and configs. Fails on the first cell that cannot run; starts and writes nothing.
-pub(crate) fn look_up_cells(plan: &LoadedPlan) -> Result<Vec<CellHeader>, LabError> {
+/// Whether a look-up is content with builds that could be fetched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Need {
+    /// Every build must be here.
+    Builds,
+    /// A build that recipes know is enough: its config is checked when it is here.
+    Names,
+}
+
+/// Looks up builds and configs. Fails on the first cell that cannot run; starts, fetches and writes nothing.
+pub(crate) fn look_up_cells(plan: &LoadedPlan, builds: &BuildCache, need: Need) -> Result<Vec<CellHeader>, LabError> {
     let look_up = |cell: &Cell| {
         let in_cell = |message: String| LabError::Usage(format!("cell {}: {message}", cell.label));
-        let engine = engine(&cell.build).map_err(|error| in_cell(error.to_string()))?;
+        let (installed, known) = if cell.build.engine.is_embedded() {
+            (None, None)
+        } else {
+            let known = builds.resolve(&cell.build).map_err(|error| in_cell(error.to_string()))?;
+            (builds.get(&cell.build).map_err(|error| in_cell(error.to_string()))?, Some(known))
+        };
         let config = resolve(cell, plan.dir.as_deref())?;
         if let Some(program) = cell.config.prefix.first().filter(|program| !is_program(program)) {
             return Err(in_cell(format!("[config.{}] prefix: there is no program {program} in PATH", cell.config.label)));
         }
-        engine
-            .check_settings(&config.settings)
-            .map_err(|error| in_cell(format!("config {} ({}): {error}", cell.config.label, config.source)))?;
-        let build = engine.build();
-        Ok(CellHeader {
-            label: cell.label.clone(),
-            version: build.version,
-            origin: build.origin,
-            config_source: config.source,
-            settings: config.settings,
-        })
+        let (version, origin) = match known {
+            Some(known) if installed.is_none() && need == Need::Names => (known.version, known.origin),
+            _ => {
+                let engine = engine(&cell.build, installed.as_ref()).map_err(|error| in_cell(error.to_string()))?;
+                engine
+                    .check_settings(&config.settings)
+                    .map_err(|error| in_cell(format!("config {} ({}): {error}", cell.config.label, config.source)))?;
+                let build = engine.build();
+                (build.version, build.origin)
+            }
+        };
+        let build = installed.map(|build| BuildHeader { name: build.name, server_sha256: build.server_sha256, toolchain: build.toolchain });
+        Ok(CellHeader { label: cell.label.clone(), version, origin, build, config_source: config.source, settings: config.settings })
     };
     plan.plan.cells.iter().map(look_up).collect()
 }
@@ -106,8 +126,7 @@ pub(crate) fn peak_size(cell: &Cell) -> Result<(u64, u64), LabError> {
     // With deletes the table never holds more than what was loaded and a little.
     let deletes = cell.workload.steps.iter().any(|step| matches!(step.kind, StepKind::Write { deletes: true, .. }));
     let peak = if deletes { rows.saturating_add(rows / 10) } else { peak };
-    let engine = engine(&cell.build).map_err(|error| LabError::Usage(error.to_string()))?;
-    Ok((peak, peak.saturating_mul(engine.bytes_per_row())))
+    Ok((peak, peak.saturating_mul(bytes_per_row(cell.build.engine))))
 }
 
 /// Trials run one after the other and remove their data, so the largest cell decides.
@@ -133,14 +152,16 @@ pub(crate) fn check_disk(plan: &Plan, data_dir: &Path) -> Result<(), LabError> {
 /// Makes a campaign in the store. Nothing is written before everything is checked.
 pub fn create_campaign(store: &Store, request: &CampaignRequest<'_>) -> Result<CampaignDir, LabError> {
     let plan = &request.plan.plan;
-    let cells = look_up_cells(request.plan)?;
+    let cells = look_up_cells(request.plan, request.builds, Need::Builds)?;
     check_data_root(request.data_dir)?;
     check_disk(plan, request.data_dir)?;
+    // A campaign that could not run at once is not made.
+    drop(take_data_root(request.data_dir)?);
     let data_dir = prepare_data_root(request.data_dir)?;
     let seed = request.seed.or(plan.seed).unwrap_or_else(seed_from_clock);
-    let header = CampaignHeader {
+    let mut header = CampaignHeader {
         format: FORMAT,
-        id: store.new_id(&plan.name),
+        id: String::new(),
         created: jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
         plimsoll_version: request.plimsoll_version.to_owned(),
         methodology_version: METHODOLOGY_VERSION,
@@ -151,7 +172,15 @@ pub fn create_campaign(store: &Store, request: &CampaignRequest<'_>) -> Result<C
         schedule: schedule(plan.cells.len(), plan.blocks, seed),
         data_dir: data_dir.display().to_string(),
     };
-    Ok(store.create(&header)?)
+    // Two runs of one plan may begin in the same second and find the same id free.
+    for _ in 0..ID_TRIES {
+        header.id = store.new_id(&plan.name);
+        match store.create(&header) {
+            Err(StoreError::Exists { .. }) => {}
+            created => return Ok(created?),
+        }
+    }
+    Err(LabError::Usage(format!("the store takes no new campaign: the id {} is always taken by somebody else first", header.id)))
 }
 
 /// Small enough to type again.

@@ -52,7 +52,8 @@ pub(crate) fn resolve(cell: &Cell, plan_dir: Option<&Path>) -> Result<ResolvedCo
     if settings.values().any(|value| value.contains('{')) {
         let machine = Machine::read().map_err(LabError::Io)?;
         for (name, value) in &mut settings {
-            *value = fill(value, engine, machine).map_err(|error| LabError::Usage(format!("cell {}: {source}: {name}: {error}", cell.label)))?;
+            *value =
+                fill(value, engine, machine).map_err(|error| LabError::Usage(format!("cell {}: {source}: {name}: {error}", cell.label)))?;
         }
     }
     Ok(ResolvedConfig { source, settings })

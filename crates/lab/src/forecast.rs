@@ -9,7 +9,8 @@ use plimsoll_store::Store;
 use plimsoll_store::event::{Event, StepDone};
 use serde::Serialize;
 
-use crate::campaign::{LoadedPlan, look_up_cells, peak_size};
+use crate::builds::BuildCache;
+use crate::campaign::{LoadedPlan, Need, look_up_cells, peak_size};
 use crate::error::LabError;
 
 /// What a campaign will take.
@@ -73,11 +74,14 @@ pub struct StepForecast {
 fn assumed_rows_per_s(engine: EngineName, step: &Step) -> f64 {
     match (engine, &step.kind) {
         (EngineName::Null, _) => 2_000_000.0,
-        (EngineName::Sqlite, StepKind::Load { .. }) => 300_000.0,
-        (EngineName::Sqlite, StepKind::CreateIndexes { .. }) => 300_000.0,
-        (EngineName::Sqlite, StepKind::Write { .. }) if step.batch < 20 => 5_000.0,
-        (EngineName::Sqlite, StepKind::Write { .. }) => 20_000.0,
-        (EngineName::Sqlite, StepKind::Scan | StepKind::ReadWrite { .. }) => 1_000_000.0,
+        (EngineName::Sqlite, StepKind::Load { .. } | StepKind::CreateIndexes { .. }) => 200_000.0,
+        (EngineName::Sqlite, StepKind::Write { .. }) if step.batch < 20 => 4_000.0,
+        (EngineName::Sqlite, StepKind::Write { .. }) => 8_000.0,
+        (_, StepKind::Load { .. }) => 80_000.0,
+        (_, StepKind::CreateIndexes { .. }) => 150_000.0,
+        (_, StepKind::Write { .. }) if step.batch < 20 => 3_000.0,
+        (_, StepKind::Write { .. }) => 10_000.0,
+        (_, StepKind::Scan | StepKind::ReadWrite { .. }) => 1_000_000.0,
     }
 }
 
@@ -108,10 +112,10 @@ fn rows_per_s(done: &StepDone) -> Option<f64> {
 }
 
 /// Works out what a plan will take.
-pub fn forecast(loaded: &LoadedPlan, store: &Store, data_dir: &Path) -> Result<Forecast, LabError> {
+pub fn forecast(loaded: &LoadedPlan, store: &Store, builds: &BuildCache, data_dir: &Path) -> Result<Forecast, LabError> {
     let plan: &Plan = &loaded.plan;
     let measured = measured_rows_per_s(store);
-    let headers = look_up_cells(loaded)?;
+    let headers = look_up_cells(loaded, builds, Need::Names)?;
     let mut cells = Vec::new();
     for (cell, header) in plan.cells.iter().zip(headers) {
         let (peak_rows, disk_bytes) = peak_size(cell)?;

@@ -3,6 +3,7 @@
 //! The orchestrator ([`run`], [`resume`]) only watches; a [`trial`] does the work in a process of its own, so that a crash of an
 //! embedded engine never takes the campaign down.
 
+pub mod builds;
 mod campaign;
 mod config;
 mod error;

@@ -9,17 +9,21 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
+use plimsoll_core::name::BuildName;
 use plimsoll_core::plan::Cell;
 use plimsoll_core::schedule::ScheduledTrial;
-use plimsoll_engine::{IDENTITY_FILE, ProcessIdentity};
+use plimsoll_engine::InstalledBuild;
+use plimsoll_engine::process::{IDENTITY_FILE, ProcessIdentity};
 use plimsoll_host::is_same_process;
 use plimsoll_store::event::{Event, ServerCrashed, TrialFailed};
+use plimsoll_store::header::CellHeader;
 use plimsoll_store::{CampaignDir, EventWriter, TrialRecord, read_events, seal};
 use rustix::process::{Pid, Signal, kill_process};
 
+use crate::builds::BuildCache;
 use crate::error::LabError;
 use crate::message::{STOP, TrialMessage, TrialOrder};
-use crate::places::{check_data_root, remove_data_dir};
+use crate::places::{remove_data_dir, take_data_root};
 use crate::trial::SERVER_FOLDER;
 
 /// A trial that was asked to stop has this long before it is ended.
@@ -80,12 +84,18 @@ pub enum CampaignEnd {
 /// Runs what is not complete yet: the whole schedule of a new campaign, or the broken trials of an old one.
 ///
 /// `program` is this program's binary: trials run as `program trial`.
-pub fn run_campaign(campaign: &CampaignDir, program: &Path, observer: &mut dyn Observer) -> Result<CampaignEnd, LabError> {
+pub fn run_campaign(
+    campaign: &CampaignDir,
+    builds: &BuildCache,
+    program: &Path,
+    observer: &mut dyn Observer,
+) -> Result<CampaignEnd, LabError> {
+    let installed = campaign.header.cells.iter().map(|cell| installed_build(builds, cell)).collect::<Result<Vec<_>, _>>()?;
     let _lock = campaign.lock()?;
     let done = campaign.trials()?;
     end_leftovers(&done);
     let data_root = PathBuf::from(&campaign.header.data_dir);
-    check_data_root(&data_root)?;
+    let _turn = take_data_root(&data_root)?;
     let campaign_data = data_root.join(&campaign.header.id);
     // Data of broken attempts: ours, by the marked folder and the campaign's id.
     remove_data_dir(&campaign_data)?;
@@ -96,8 +106,15 @@ pub fn run_campaign(campaign: &CampaignDir, program: &Path, observer: &mut dyn O
             continue;
         }
         let attempt = attempts.iter().map(|attempt| attempt.attempt).max().unwrap_or(0) + 1;
-        let runner =
-            TrialRunner { campaign, program, scheduled, attempt, data_dir: campaign_data.join(format!("{}-a{attempt}", scheduled.number)) };
+        let build = installed[scheduled.cell].as_ref();
+        let runner = TrialRunner {
+            campaign,
+            build,
+            program,
+            scheduled,
+            attempt,
+            data_dir: campaign_data.join(format!("{}-a{attempt}", scheduled.number)),
+        };
         match runner.run(observer)? {
             TrialEnd::Complete => {}
             TrialEnd::Broken => broken += 1,
@@ -106,6 +123,22 @@ pub fn run_campaign(campaign: &CampaignDir, program: &Path, observer: &mut dyn O
     }
     remove_data_dir(&campaign_data)?;
     Ok(if broken == 0 { CampaignEnd::Complete } else { CampaignEnd::Incomplete { broken } })
+}
+
+/// The build of a cell, unchanged since the campaign was made; none for engines inside this program.
+fn installed_build(builds: &BuildCache, cell: &CellHeader) -> Result<Option<InstalledBuild>, LabError> {
+    let Some(build) = &cell.build else { return Ok(None) };
+    let name: BuildName = build.name.parse().map_err(|error| LabError::Usage(format!("cell {}: {error}", cell.label)))?;
+    let installed = builds.get(&name)?.ok_or_else(|| {
+        LabError::Usage(format!("cell {}: the build {name} is no longer here; fetch it again with `plimsoll build add {name}`", cell.label))
+    })?;
+    if installed.server_sha256 != build.server_sha256 {
+        return Err(LabError::Usage(format!(
+            "cell {}: the build {name} is not the one the campaign began with (its server has another checksum); run the plan anew",
+            cell.label
+        )));
+    }
+    Ok(Some(installed))
 }
 
 /// Ends trial processes of an earlier run that are still there. Only what the store proves to be ours: pid, start time and boot.
@@ -143,6 +176,7 @@ enum TrialEnd {
 
 struct TrialRunner<'a> {
     campaign: &'a CampaignDir,
+    build: Option<&'a InstalledBuild>,
     program: &'a Path,
     scheduled: &'a ScheduledTrial,
     attempt: u32,
@@ -163,6 +197,7 @@ impl TrialRunner<'_> {
             attempt: self.attempt,
             block: self.scheduled.block,
             cell: cell.clone(),
+            build: self.build.cloned(),
             settings: header.cells[self.scheduled.cell].settings.clone(),
             seed: header.seed,
             verify: header.plan.verify,
@@ -194,7 +229,12 @@ impl TrialRunner<'_> {
     }
 
     fn spawn(&self, cell: &Cell, log: &Path) -> Result<Child, LabError> {
-        let mut command = match cell.config.prefix.split_first() {
+        // A server runs under the config's prefix and environment itself; an embedded engine only with all of its process.
+        let (prefix, env) = match self.build {
+            Some(_) => (&[][..], None),
+            None => (&cell.config.prefix[..], Some(&cell.config.env)),
+        };
+        let mut command = match prefix.split_first() {
             Some((prefix, arguments)) => {
                 let mut command = Command::new(prefix);
                 command.args(arguments).arg(self.program);
@@ -203,7 +243,7 @@ impl TrialRunner<'_> {
             None => Command::new(self.program),
         };
         let stderr = File::create(log).map_err(|error| LabError::io(format!("failed to write {}", log.display()), error))?;
-        command.arg("trial").envs(&cell.config.env).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(stderr);
+        command.arg("trial").envs(env.into_iter().flatten()).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(stderr);
         // Ctrl-C reaches the orchestrator alone; it tells the trial.
         command.process_group(0);
         command.spawn().map_err(|error| {

@@ -1,6 +1,6 @@
 //! Where data directories are, and the mark that says a folder is ours.
 
-use std::fs;
+use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
 
 use crate::error::LabError;
@@ -33,6 +33,21 @@ pub fn prepare_data_root(dir: &Path) -> Result<PathBuf, LabError> {
         })?;
     }
     dir.canonicalize().map_err(|error| LabError::io(dir.display(), error))
+}
+
+/// Takes a data folder for one campaign: two at a time on one machine would measure each other.
+pub(crate) fn take_data_root(dir: &Path) -> Result<File, LabError> {
+    prepare_data_root(dir)?;
+    let marker = dir.join(MARKER);
+    let file = File::open(&marker).map_err(|error| LabError::io(marker.display(), error))?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => Err(LabError::Machine(format!(
+            "another campaign is running with its data in {}; two at a time would disturb each other: wait until it is done",
+            dir.display()
+        ))),
+        Err(TryLockError::Error(error)) => Err(LabError::io(marker.display(), error)),
+    }
 }
 
 /// Refuses a folder that holds somebody else's files; changes nothing.

@@ -40,23 +40,16 @@ impl Arrival {
         !matches!(self, Self::Closed)
     }
 
-    /// Mean operations per second of an open loop.
-    pub fn rate_per_s(&self) -> Option<f64> {
-        match self {
-            Self::Closed => None,
-            Self::Even { operations, period_ns, .. } | Self::Poisson { operations, period_ns, .. } => {
-                Some(*operations as f64 * SECOND_NS as f64 / *period_ns as f64)
-            }
-            Self::ClassicBurst { burst } => Some(*burst as f64),
-        }
-    }
-
-    /// Length in nanoseconds of the schedule of `count` operations: the time at the planned rate, not the instant of the last one.
+    /// Length in nanoseconds of the schedule of `count` operations: to the instant at which one more would be due, clients in phase.
     pub fn length_ns(&self, count: u64) -> u64 {
         match self {
             Self::Closed => 0,
-            Self::Even { operations, period_ns, .. } | Self::Poisson { operations, period_ns, .. } => {
+            Self::Even { operations, period_ns, .. } => {
                 (u128::from(count) * u128::from(*period_ns)).div_ceil(u128::from(*operations)) as u64
+            }
+            Self::Poisson { .. } => {
+                let mut due = self.due();
+                (0..=count).fold(0, |_, _| due.next_ns().unwrap_or(0))
             }
             Self::ClassicBurst { burst } => count.div_ceil(*burst) * SECOND_NS,
         }

@@ -15,6 +15,8 @@ pub(crate) struct Paced<'a> {
     pub arrival: &'a Arrival,
     /// Operations of the schedule.
     pub planned: u64,
+    /// Length of the schedule.
+    pub length_ns: u64,
     /// Operations done in each second.
     pub seconds: &'a [Second],
     /// Operations done.
@@ -25,7 +27,7 @@ pub(crate) struct Paced<'a> {
 
 /// Adds up the workers of one kind of operation. `None` when none of them is paced.
 pub(crate) fn account(workers: &[Paced<'_>]) -> Option<Pacing> {
-    let length_ns = workers.iter().map(|worker| worker.arrival.length_ns(worker.planned)).max().filter(|&length| length > 0)?;
+    let length_ns = workers.iter().map(|worker| worker.length_ns).max().filter(|&length| length > 0)?;
     let whole_seconds = (length_ns / SECOND_NS) as usize;
     // Up to a second of grace after the end of the schedule: the last operations need some time, too.
     let counted_seconds = length_ns.div_ceil(SECOND_NS) as usize + 1;
@@ -41,7 +43,8 @@ pub(crate) fn account(workers: &[Paced<'_>]) -> Option<Pacing> {
         for (second, counts) in worker.seconds.iter().enumerate().take(counted_seconds) {
             done[second] += counts.ok;
         }
-        pacing.target_per_s += worker.arrival.rate_per_s().unwrap_or(0.0);
+        // What was due, not the mean of the process: a Poisson schedule of a few operations may well be a tenth off its mean.
+        pacing.target_per_s += worker.planned as f64 * 1e9 / worker.length_ns.max(1) as f64;
         pacing.achieved_per_s += worker.ok as f64 * 1e9 / worker.active_ns.max(1) as f64;
     }
     pacing.seconds_under = (0..whole_seconds).filter(|&s| (done[s] as f64) < SLA_SHARE * due[s] as f64).count() as u64;
@@ -68,11 +71,26 @@ mod tests {
         ];
         for (ok, active_s, under, backlog) in cases {
             let seconds = seconds(ok);
-            let paced = Paced { arrival: &arrival, planned: 100, seconds: &seconds, ok: 100, active_ns: active_s * SECOND_NS };
+            let paced = Paced {
+                arrival: &arrival,
+                planned: 100,
+                length_ns: 5 * SECOND_NS,
+                seconds: &seconds,
+                ok: 100,
+                active_ns: active_s * SECOND_NS,
+            };
             let pacing = account(&[paced]).unwrap();
             assert_eq!((pacing.seconds, pacing.seconds_under, pacing.backlog), (5, under, backlog), "{ok:?}");
             assert!((pacing.achieved_per_s - 100.0 / active_s as f64).abs() < 1e-9);
         }
-        assert_eq!(account(&[Paced { arrival: &Arrival::Closed, planned: 5, seconds: &[], ok: 5, active_ns: 1 }]), None);
+        // A Poisson schedule is held against what was due, however far its draw is from the mean.
+        let poisson = Arrival::Poisson { operations: 2, period_ns: SECOND_NS, seed: 3 };
+        let length_ns = 4 * SECOND_NS;
+        let planned = poisson.count_before(length_ns);
+        let seconds = seconds(&[planned]);
+        let pacing =
+            account(&[Paced { arrival: &poisson, planned, length_ns, seconds: &seconds, ok: planned, active_ns: length_ns }]).unwrap();
+        assert!((pacing.achieved_per_s / pacing.target_per_s - 1.0).abs() < 1e-9, "{pacing:?}");
+        assert_eq!(account(&[Paced { arrival: &Arrival::Closed, planned: 5, length_ns: 0, seconds: &[], ok: 5, active_ns: 1 }]), None);
     }
 }

@@ -265,13 +265,14 @@ fn await_open(receiver: &Receiver<Message>, tasks: usize, timeout: Duration) -> 
 }
 
 impl TaskInfo {
-    /// Operations of the schedule; 0 in a closed loop.
-    fn planned(&self) -> u64 {
+    /// Operations of the schedule and its length in nanoseconds; nothing in a closed loop.
+    fn schedule(&self) -> (u64, u64) {
         match self.stop {
-            _ if !self.arrival.is_open() => 0,
-            Stop::Operations(count) | Stop::Worker { planned: count } => count,
-            Stop::Time(length_ns) => self.arrival.count_before(length_ns),
-            Stop::WithClient => 0,
+            _ if !self.arrival.is_open() => (0, 0),
+            Stop::Operations(count) => (count, self.arrival.length_ns(count)),
+            Stop::Worker { planned, length_ns } => (planned, length_ns),
+            Stop::Time(length_ns) => (self.arrival.count_before(length_ns), length_ns),
+            Stop::WithClient => (0, 0),
         }
     }
 }
@@ -431,12 +432,12 @@ impl<C: Clock> Watch<'_, C> {
                         histogram::add(to, from);
                     }
                 }
-                let planned = info.planned();
+                let (planned, length_ns) = info.schedule();
                 // A kind that its worker comes to after others, such as index creation after the inserts, starts then.
                 let from_ns = if info.kinds.len() > 1 { record.first_sent_ns } else { 0 };
-                let to_ns = record.last_done_ns.max(info.arrival.length_ns(planned));
+                let to_ns = record.last_done_ns.max(length_ns);
                 let active_ns = to_ns - from_ns;
-                paced.push(Paced { arrival: &info.arrival, planned, seconds: &record.seconds, ok: record.ok, active_ns });
+                paced.push(Paced { arrival: &info.arrival, planned, length_ns, seconds: &record.seconds, ok: record.ok, active_ns });
                 clients.push(ClientRecord {
                     client: info.client,
                     kind: (*name).to_owned(),

@@ -67,6 +67,8 @@ pub enum Stop {
     Worker {
         /// Operations of its schedule, if it has one: what its pacing is held against.
         planned: u64,
+        /// The length of that schedule in nanoseconds.
+        length_ns: u64,
     },
 }
 

@@ -161,6 +161,9 @@ fn process(pid: Option<u32>) -> String {
 }
 
 fn no_campaign(store: &Path, wanted: Option<&str>, newest: &[String]) -> String {
+    if let Some(path) = wanted.map(Path::new).filter(|path| path.exists()) {
+        return format!("{} is not a campaign: it has no campaign.json", path.display());
+    }
     let what = wanted.map_or_else(|| "the newest campaign".to_owned(), |wanted| format!("campaign \"{wanted}\""));
     let store = store.display();
     if newest.is_empty() {

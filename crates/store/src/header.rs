@@ -36,6 +36,17 @@ pub struct CampaignHeader {
     pub data_dir: String,
 }
 
+/// A build as found when the campaign was made.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BuildHeader {
+    /// Its exact name.
+    pub name: String,
+    /// sha256 of the server binary.
+    pub server_sha256: String,
+    /// What must be equal for builds to be strictly comparable: packager, compiler, flags.
+    pub toolchain: BTreeMap<String, String>,
+}
+
 /// A cell's build and config as found when the campaign was made.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CellHeader {
@@ -45,6 +56,9 @@ pub struct CellHeader {
     pub version: String,
     /// Where the build comes from.
     pub origin: String,
+    /// The build's files, for engines that are not inside this program.
+    #[serde(default)]
+    pub build: Option<BuildHeader>,
     /// Where the config comes from: a file as the plan names it, `shipped`, or `plan`.
     pub config_source: String,
     /// The config's settings.

@@ -90,10 +90,38 @@ fn every_format_comes_from_the_same_campaign() {
         assert!(text(&output.stdout).contains(wanted), "{format}");
     }
     let output = place.run(&["report", "--out", "elsewhere/page.html"]);
+    assert_eq!(output.status.code(), Some(2), "a mistyped folder is not made");
+    std::fs::create_dir(place.path("elsewhere")).unwrap();
+    let output = place.run(&["report", "--out", "elsewhere/page.html"]);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     assert!(place.path("elsewhere/page.html").exists());
     let output = place.run(&["show", "--base", "sqlite.wal_off", "--builds", "sqlite.wal_off"]);
     assert!(!text(&output.stdout).contains("wal_full"), "{}", text(&output.stdout));
+}
+
+#[test]
+fn a_full_disk_is_not_silent() {
+    let place = Place::new();
+    assert_eq!(place.run(&["run", "small.toml"]).status.code(), Some(0));
+    for arguments in [&["show"][..], &["show", "--json"], &["report", "--format", "csv"]] {
+        let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let output = place.command(arguments).stdout(full).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+        assert!(text(&output.stderr).contains("failed to write to standard output"), "{}", text(&output.stderr));
+    }
+}
+
+#[test]
+fn two_campaigns_do_not_disturb_each_other() {
+    let place = Place::new();
+    let first = place.spawn(&["run", "small.toml"]);
+    wait_until("the first is running", || {
+        place.path("plimsoll-runs").read_dir().is_ok_and(|mut entries| entries.any(|entry| entry.unwrap().path().join("trials").exists()))
+    });
+    let second = place.run(&["--store", "other", "run", "small.toml"]);
+    assert_eq!(second.status.code(), Some(5), "{}", text(&second.stderr));
+    assert!(text(&second.stderr).contains("another campaign is running"), "{}", text(&second.stderr));
+    assert_eq!(wait(first).status.code(), Some(0));
 }
 
 #[test]

@@ -72,5 +72,6 @@ pub(super) fn make_dir(dir: &Path) -> Result<(), EngineError> {
 
 /// Writes a small file, and names it when that fails.
 pub(super) fn write(path: &Path, text: &str) -> Result<(), EngineError> {
-    std::fs::write(path, text).map_err(|error| EngineError::new(format!("write {}: {error}; check the disk and the folder", path.display())))
+    std::fs::write(path, text)
+        .map_err(|error| EngineError::new(format!("write {}: {error}; check the disk and the folder", path.display())))
 }

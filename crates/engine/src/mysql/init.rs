@@ -67,7 +67,10 @@ pub(super) fn make_data(build: &InstalledBuild, version: Version, config: &Serve
             run(Program { path: script.clone(), arguments, env: build.env.clone(), ..Program::default() }, b"")?;
         }
         DataInit::Initdb { .. } => {
-            return Err(EngineError::new(format!("{} makes its data directory with initdb, which is PostgreSQL's; check its build.json", build.name)));
+            return Err(EngineError::new(format!(
+                "{} makes its data directory with initdb, which is PostgreSQL's; check its build.json",
+                build.name
+            )));
         }
     }
     if version.has_fixed_redo_size() {

@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use mysql::{Conn, Opts, OptsBuilder};
 
+use super::failure;
 use super::files::{Files, make_dir, write};
 use super::init;
 use super::options::ServerConfig;
 use super::version::Version;
-use super::failure;
 use crate::process::{Program, ServerProcess, free_loopback_port};
 use crate::{EngineError, InstalledBuild, StartOptions, Transport};
 

@@ -48,7 +48,8 @@ fn bare_name(text: &str) -> String {
 /// The first errors of a log, without time, level and code.
 pub(super) fn errors(log: &str, limit: usize) -> Vec<&str> {
     let texts = log.lines().filter_map(|line| line.split_once("[ERROR] ")).map(|(_, text)| text);
-    let texts = texts.map(|text| text.strip_prefix("[MY-").and_then(|rest| rest.split_once("] [")?.1.split_once("] ")).map_or(text, |(_, text)| text));
+    let texts = texts
+        .map(|text| text.strip_prefix("[MY-").and_then(|rest| rest.split_once("] [")?.1.split_once("] ")).map_or(text, |(_, text)| text));
     texts.map(str::trim).filter(|text| !text.is_empty() && *text != "Aborting").take(limit).collect()
 }
 
@@ -62,7 +63,10 @@ mod tests {
         let table = [
             ("2026-11-21 10:14:25 21559 [ERROR] /opt/mysqld: unknown variable 'nonsense_option=1'", unknown("nonsense_option")),
             ("261121 10:14:25 [ERROR] /opt/mysqld: unknown option '--nonsense-option'", unknown("nonsense_option")),
-            ("2026-11-21T10:14:22.3Z 0 [ERROR] [MY-000067] [Server] unknown variable 'innodb_log_file_size=1G'.", unknown("innodb_log_file_size")),
+            (
+                "2026-11-21T10:14:22.3Z 0 [ERROR] [MY-000067] [Server] unknown variable 'innodb_log_file_size=1G'.",
+                unknown("innodb_log_file_size"),
+            ),
             ("2026-11-21T10:14:22.3Z 0 [Warning] [MY-000067] [Server] unknown variable 'loose_x=1'.", None),
             (
                 "mysqld: [ERROR] ambiguous option '--innodb_buffer=1' (innodb_buffer_pool_instances, innodb_buffer_pool_size)",

@@ -25,7 +25,7 @@ use crate::{BuildInfo, Engine, EngineError, InstalledBuild, Server, Settings, St
 
 /// Bytes per row of the Insert Benchmark's table. InnoDB takes about 165 when it is loaded in order and indexed, up to half more when
 /// random inserts have split the pages; redo, undo and binary logs, and the sort files of the index build, come on top.
-const BYTES_PER_ROW: u64 = 480;
+pub(crate) const BYTES_PER_ROW: u64 = 480;
 
 /// A build of MySQL or MariaDB.
 #[derive(Clone, Debug)]
@@ -73,9 +73,5 @@ impl Engine for Mysql {
 
     fn is_embedded(&self) -> bool {
         false
-    }
-
-    fn bytes_per_row(&self) -> u64 {
-        BYTES_PER_ROW
     }
 }

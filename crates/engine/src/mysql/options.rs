@@ -208,10 +208,7 @@ fn checked_name(written: &str) -> Result<(String, bool), EngineError> {
 /// A value without the quotes around it. Files stay in the data directory, so that they go away with it.
 fn checked_value<'a>(written: &str, value: &'a str) -> Result<&'a str, EngineError> {
     let value = value.trim();
-    let value = ['"', '\'']
-        .iter()
-        .find_map(|&quote| value.strip_prefix(quote).and_then(|rest| rest.strip_suffix(quote)))
-        .unwrap_or(value);
+    let value = ['"', '\''].iter().find_map(|&quote| value.strip_prefix(quote).and_then(|rest| rest.strip_suffix(quote))).unwrap_or(value);
     if value.chars().any(char::is_control) {
         return Err(EngineError::new(format!("setting {written} has a line break or another control character in its value: take it out")));
     }
@@ -244,7 +241,9 @@ fn binlog_switch(written: &str, name: &str, value: &str) -> Result<Option<bool>,
         Some(on) => on,
         None if value.is_empty() => true,
         None => {
-            return Err(EngineError::new(format!("setting {written} cannot be \"{value}\": write on or off, its files have a name already")));
+            return Err(EngineError::new(format!(
+                "setting {written} cannot be \"{value}\": write on or off, its files have a name already"
+            )));
         }
     };
     Ok(Some(is_on == has_yes))
@@ -331,7 +330,9 @@ mod tests {
 
     #[test]
     fn what_is_ours_or_dangerous_is_refused_by_name() {
-        for name in ["datadir", "socket", "port", "user", "pid-file", "log_error", "plugin-load", "loose-plugin_load_add", "skip-networking"] {
+        for name in
+            ["datadir", "socket", "port", "user", "pid-file", "log_error", "plugin-load", "loose-plugin_load_add", "skip-networking"]
+        {
             let message = parse(&[(name, "x")]).unwrap_err();
             assert!(message.starts_with(&format!("setting {name} cannot be in a config: ")), "{message}");
         }

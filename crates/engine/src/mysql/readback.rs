@@ -77,7 +77,13 @@ pub(super) fn standing(option: &ServerOption, variables: &BTreeMap<String, Strin
     };
     let wanted = option.value.as_deref().unwrap_or("on");
     let wanted = match (is_negated, switch(wanted)) {
-        (true, Some(on)) => if on { "off" } else { "on" },
+        (true, Some(on)) => {
+            if on {
+                "off"
+            } else {
+                "on"
+            }
+        }
         _ => wanted,
     };
     if is_same(wanted, found) || is_adjusted(name, wanted, found) { Standing::Taken } else { Standing::Differs { found: found.to_owned() } }

@@ -25,8 +25,17 @@ const DATABASE: &str = "ib";
 const MARKER: &str = "plimsoll_marker";
 
 /// Variables that differ from start to start and say nothing about how a server runs.
-const VOLATILE: &[&str] =
-    &["gtid_binlog_pos", "gtid_binlog_state", "gtid_current_pos", "gtid_executed", "gtid_purged", "hostname", "port", "server_uid", "server_uuid"];
+const VOLATILE: &[&str] = &[
+    "gtid_binlog_pos",
+    "gtid_binlog_state",
+    "gtid_current_pos",
+    "gtid_executed",
+    "gtid_purged",
+    "hostname",
+    "port",
+    "server_uid",
+    "server_uuid",
+];
 
 /// One server and its data directory.
 pub(super) struct MysqlServer {

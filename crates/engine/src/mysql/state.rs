@@ -192,8 +192,7 @@ Level    Files   Size     Score Read(GB)  Comp(sec) CompMergeCPU(sec) Comp(cnt)
  Sum      3/0    0.00 B    0.0      0.0        2.00              1.50        40
 ";
         let counters = compaction_counters(status);
-        let expected =
-            [("rocksdb_compaction_cpu_us", 1_620_000), ("rocksdb_compaction_us", 2_250_000), ("rocksdb_compactions", 41)];
+        let expected = [("rocksdb_compaction_cpu_us", 1_620_000), ("rocksdb_compaction_us", 2_250_000), ("rocksdb_compactions", 41)];
         assert_eq!(counters, expected.map(|(name, value)| (name.to_owned(), value)).into());
         assert!(compaction_counters("no statistics").is_empty());
     }

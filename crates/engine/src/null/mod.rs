@@ -51,10 +51,6 @@ impl Engine for Null {
     fn is_embedded(&self) -> bool {
         true
     }
-
-    fn bytes_per_row(&self) -> u64 {
-        0
-    }
 }
 
 struct NullServer {

@@ -23,7 +23,7 @@ use crate::{BuildInfo, Engine, EngineError, InstalledBuild, Server, Settings, St
 
 /// Bytes per row of the Insert Benchmark's table. Loaded in order and indexed it takes 206; random inserts and rows that vacuum has
 /// not yet removed make it grow, and the log holds each change and many whole pages once more until the next checkpoint.
-const BYTES_PER_ROW: u64 = 600;
+pub(crate) const BYTES_PER_ROW: u64 = 600;
 
 /// A build of PostgreSQL.
 ///
@@ -79,9 +79,5 @@ impl Engine for Postgres {
 
     fn is_embedded(&self) -> bool {
         false
-    }
-
-    fn bytes_per_row(&self) -> u64 {
-        BYTES_PER_ROW
     }
 }

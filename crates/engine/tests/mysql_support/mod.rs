@@ -20,10 +20,12 @@ pub const MYSQL_NEW: &str = "mysql@9";
 pub const MARIADB: &str = "mariadb@10.11";
 pub const ALL: [&str; 3] = [MYSQL_OLD, MYSQL_NEW, MARIADB];
 
-/// The installed build whose name begins so. Without one the test is skipped. `PLIMSOLL_CACHE` names the folder of the builds' folder,
+/// The installed build whose name begins so; of MariaDB one with RocksDB. Without one the test is skipped. `PLIMSOLL_CACHE` names the folder of the builds' folder,
 /// else it is where `plimsoll build add` puts them.
 pub fn build(test: &str, wanted: &str) -> Option<InstalledBuild> {
-    let found = builds().into_iter().filter(|build| build.name.starts_with(wanted)).max_by(|one, other| one.name.cmp(&other.name));
+    let is_fit =
+        |build: &InstalledBuild| build.name.starts_with(wanted) && (wanted != MARIADB || build.storage_plugins.contains_key("rocksdb"));
+    let found = builds().into_iter().filter(is_fit).max_by(|one, other| one.name.cmp(&other.name));
     if found.is_none() {
         skip(&format!("engine::{test}"), &format!("no build of {wanted} in the cache; fetch it with `plimsoll build add {wanted}`"));
     }
@@ -77,10 +79,17 @@ pub fn start(build: &InstalledBuild, options: &StartOptions) -> Result<Box<dyn S
     Mysql::new(build.clone()).start(options).map_err(|error| error.message)
 }
 
-/// A server in folders of its own.
+/// A small server in folders of its own.
 pub fn server(build: &InstalledBuild, pairs: &[(&str, &str)]) -> (Folders, Box<dyn Server>) {
+    let all: Vec<_> = QUICK.iter().chain(pairs).copied().collect();
+    server_with(build, &all)
+}
+
+/// A server with these settings and no others.
+pub fn server_with(build: &InstalledBuild, pairs: &[(&str, &str)]) -> (Folders, Box<dyn Server>) {
     let folders = Folders::new();
-    let server = start(build, &folders.options(pairs)).unwrap_or_else(|error| panic!("{}: {error}", build.name));
+    let options = StartOptions { settings: settings(pairs), ..folders.options(&[]) };
+    let server = start(build, &options).unwrap_or_else(|error| panic!("{}: {error}", build.name));
     (folders, server)
 }
 
@@ -104,7 +113,9 @@ pub fn create_table(server: &dyn Server, session: &mut dyn SqlSession, table: &s
 /// One batch of `rows` rows.
 pub fn insert_text(table: &str, rows: u64) -> String {
     let tuples: Vec<String> = (0..rows)
-        .map(|n| format!("('2026-06-17 01:23:08',{},{},{},{}.00,'{}')", n % 1000, n * 7 % 100_000, n * 13 % 10_000, n % 500, "a".repeat(15)))
+        .map(|n| {
+            format!("('2026-06-17 01:23:08',{},{},{},{}.00,'{}')", n % 1000, n * 7 % 100_000, n * 13 % 10_000, n % 500, "a".repeat(15))
+        })
         .collect();
     format!("insert into {table} (dateandtime,cashregisterid,customerid,productid,price,data) values\n{}", tuples.join(",\n"))
 }

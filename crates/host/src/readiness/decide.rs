@@ -147,7 +147,7 @@ pub(super) fn foreign_cpu(foreign: Answer<Foreign>) -> Check {
     judge("foreign_cpu", foreign, |foreign| {
         let most = foreign.first.map_or(String::new(), |(command, cores)| format!(", most by {command} ({:.1} %)", 100.0 * cores));
         let finding = format!("other processes use {:.1} % of a core{most}", 100.0 * foreign.cores);
-        (warn_if(foreign.cores > 0.02), finding, "end them or wait: steps with more than 2 % of a core are suspect")
+        (warn_if(foreign.cores > 0.02), finding, "end them or wait: steps with more than a quarter of a core are suspect")
     })
 }
 

@@ -37,7 +37,8 @@ struct Apt<'a> {
 pub(crate) fn fetch(request: &Request<'_>, folder: &Path, watch: &mut Watch<'_>) -> Result<Fetched, BuildError> {
     let apt = Apt { root: folder.join("apt"), suite: request.suite, has_target: has_target(request.suite) };
     apt.prepare(&sources(request)?)?;
-    let what = format!("{} of Debian {}", request.packages.iter().chain(request.also).cloned().collect::<Vec<_>>().join(" "), request.suite);
+    let what =
+        format!("{} of Debian {}", request.packages.iter().chain(request.also).cloned().collect::<Vec<_>>().join(" "), request.suite);
     let fail = |refusal: Refusal| refused(&what, refusal.text.contains("Unable to locate package"), &refusal.summary);
     apt.run("apt-get", false, &["update"], &apt.root, watch)?.map_err(|refusal| {
         let is_gone = refusal.text.contains("does not have a Release file");

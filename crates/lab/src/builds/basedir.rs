@@ -24,7 +24,8 @@ pub(crate) fn recognise(basedir: &Path, label: &str) -> Result<InstalledBuild, B
     if basedir.join("bin/postgres").is_file() {
         return postgres(&basedir, label);
     }
-    let server = SERVER_FOLDERS.iter().flat_map(|folder| MYSQL_SERVERS.map(|name| basedir.join(folder).join(name))).find(|path| path.is_file());
+    let server =
+        SERVER_FOLDERS.iter().flat_map(|folder| MYSQL_SERVERS.map(|name| basedir.join(folder).join(name))).find(|path| path.is_file());
     match server {
         Some(server) => mysql(&basedir, server, label),
         None => Err(BuildError::Usage(format!(
@@ -69,7 +70,8 @@ fn mysql(basedir: &Path, server: PathBuf, label: &str) -> Result<InstalledBuild,
             build.server_options.push("--mysqlx=OFF".to_owned());
         }
         let has_plugin = PLUGIN_FOLDERS.iter().any(|folder| basedir.join(folder).join("ha_rocksdb.so").is_file());
-        let rocksdb = if has_plugin { Some("--plugin-load-add=ha_rocksdb.so") } else { has_option("--rocksdb[=").then_some("--rocksdb=ON") };
+        let rocksdb =
+            if has_plugin { Some("--plugin-load-add=ha_rocksdb.so") } else { has_option("--rocksdb[=").then_some("--rocksdb=ON") };
         build.storage_plugins.extend(rocksdb.map(|option| ("rocksdb".to_owned(), option.to_owned())));
         build.share_dir = Some(share);
         Ok(())

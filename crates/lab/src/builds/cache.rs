@@ -27,9 +27,9 @@ const MAVEN: &str = "maven";
 
 /// The folder of builds when none is given: `plimsoll/builds` in the user's cache folder.
 pub fn default_cache_dir() -> Result<PathBuf, LabError> {
-    default_data_dir().map(|data| data.with_file_name("builds")).map_err(|_| {
-        LabError::Usage("neither XDG_CACHE_HOME nor HOME is set: say where builds go with --cache DIR".into())
-    })
+    default_data_dir()
+        .map(|data| data.with_file_name("builds"))
+        .map_err(|_| LabError::Usage("neither XDG_CACHE_HOME nor HOME is set: say where builds go with --cache DIR".into()))
 }
 
 /// The folder of builds.
@@ -270,9 +270,8 @@ impl BuildCache {
             }
         }
         let engine = |build: &ListedBuild| build.name.split(['@', '+']).next().unwrap_or_default().to_owned();
-        listed.sort_by(|a, b| {
-            engine(a).cmp(&engine(b)).then_with(|| natural_cmp(&a.version, &b.version)).then_with(|| a.name.cmp(&b.name))
-        });
+        listed
+            .sort_by(|a, b| engine(a).cmp(&engine(b)).then_with(|| natural_cmp(&a.version, &b.version)).then_with(|| a.name.cmp(&b.name)));
         Ok(listed)
     }
 

@@ -69,7 +69,9 @@ impl Client<'_> {
         let started = Instant::now();
         let mut told: Option<Instant> = None;
         loop {
-            if let Some(status) = child.try_wait().map_err(|error| BuildError::Client(format!("failed to wait for a package client: {error}")))? {
+            if let Some(status) =
+                child.try_wait().map_err(|error| BuildError::Client(format!("failed to wait for a package client: {error}")))?
+            {
                 return Ok(status);
             }
             watch.check_cancelled()?;
@@ -98,4 +100,73 @@ fn end_group(child: &mut Child) {
     }
     let _ = kill_process_group(group, Signal::KILL);
     let _ = child.wait();
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+    use crate::builds::progress::Stage;
+
+    fn run(
+        dir: &Path,
+        command: &[&str],
+        is_cancelled: &dyn Fn() -> bool,
+        progress: &mut dyn FnMut(u64),
+    ) -> Result<Result<(), Refusal>, BuildError> {
+        let mut program = Command::new(command[0]);
+        program.args(&command[1..]).current_dir(dir);
+        let mut tell = |now: &crate::builds::FetchProgress| progress(now.bytes);
+        let mut watch = Watch { progress: &mut tell, is_cancelled, name: "x".into(), stage: Stage::Fetching, started: Instant::now() };
+        Client { command: program, needs: "the missing thing", grows: dir, log: dir.join("log") }.run(&mut watch)
+    }
+
+    #[test]
+    fn the_end_of_a_client_is_told() {
+        let dir = tempfile::tempdir().unwrap();
+        let quiet = |command: &[&str]| run(dir.path(), command, &|| false, &mut |_| {});
+        assert!(matches!(quiet(&["true"]), Ok(Ok(()))));
+        let refusal = quiet(&["sh", "-c", "echo first; echo; echo E404 >&2; exit 3"]).unwrap().unwrap_err();
+        assert_eq!((refusal.text.as_str(), refusal.summary.as_str()), ("first\n\nE404\n", "sh failed:\n  first\n  E404"));
+        let error = quiet(&["plimsoll-no-such-client"]).err().unwrap().to_string();
+        assert_eq!(error, "plimsoll-no-such-client is not here; install the missing thing and try again");
+    }
+
+    #[test]
+    fn what_it_downloads_is_counted() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut most = 0;
+        // Ends when a second report has been made, which sees the file.
+        let reports = Cell::new(0);
+        let done = dir.path().join("done");
+        let script = "head -c 5000 /dev/zero > part; while [ ! -e done ]; do sleep 0.05; done";
+        let outcome = run(dir.path(), &["sh", "-c", script], &|| false, &mut |bytes| {
+            most = bytes.max(most);
+            reports.set(reports.get() + 1);
+            if bytes >= 5000 || reports.get() > 50 {
+                std::fs::write(&done, "").unwrap();
+            }
+        });
+        assert!(matches!(outcome, Ok(Ok(()))));
+        assert!(most >= 5000, "{most}");
+    }
+
+    #[test]
+    fn stopping_ends_what_the_client_started_too() {
+        let dir = tempfile::tempdir().unwrap();
+        let pid_file = dir.path().join("pid");
+        let script = "sleep 300 & echo $! > pid.new; mv pid.new pid; wait";
+        let stopped = run(dir.path(), &["sh", "-c", script], &|| pid_file.exists(), &mut |_| {});
+        assert!(matches!(stopped, Err(BuildError::Cancelled { .. })));
+        let pid = std::fs::read_to_string(&pid_file).unwrap();
+        let stat = PathBuf::from(format!("/proc/{}/stat", pid.trim()));
+        // Gone, or waiting for its new parent to look.
+        let is_running = || std::fs::read_to_string(&stat).is_ok_and(|stat| !stat.contains(") Z "));
+        let deadline = Instant::now() + Duration::from_secs(20);
+        while is_running() && Instant::now() < deadline {
+            std::thread::sleep(POLL);
+        }
+        assert!(!is_running());
+    }
 }

@@ -8,7 +8,18 @@ use super::error::BuildError;
 const KEYRING: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
 /// Suites of Debian itself: other archives (of tools, of vendors) have other names for theirs.
 const SUITES: [&str; 13] = [
-    "bullseye", "bookworm", "trixie", "forky", "duke", "sid", "experimental", "oldoldstable", "oldstable", "stable", "testing", "unstable",
+    "bullseye",
+    "bookworm",
+    "trixie",
+    "forky",
+    "duke",
+    "sid",
+    "experimental",
+    "oldoldstable",
+    "oldstable",
+    "stable",
+    "testing",
+    "unstable",
     "rc-buggy",
 ];
 

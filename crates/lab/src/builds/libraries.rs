@@ -119,7 +119,8 @@ mod tests {
 
     #[test]
     fn missing_libraries_are_read_from_ldd() {
-        let text = "\tlinux-vdso.so.1 (0x1)\n\tlibaio.so.1 => not found\n\tlibc.so.6 => /lib/libc.so.6 (0x2)\n\tlibnuma.so.1 => not found\n";
+        let text =
+            "\tlinux-vdso.so.1 (0x1)\n\tlibaio.so.1 => not found\n\tlibc.so.6 => /lib/libc.so.6 (0x2)\n\tlibnuma.so.1 => not found\n";
         assert_eq!(parse_missing(text), ["libaio.so.1", "libnuma.so.1"]);
     }
 }

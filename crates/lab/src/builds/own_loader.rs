@@ -1,10 +1,10 @@
 //! Programs of Debian packages start through the C library they were unpacked with, by wrappers that find it from their own place:
 //! a build runs on an older host, and it runs with the same libraries on every host.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::collections::BTreeMap;
 
 use super::elf::is_dynamic_program;
 use super::error::BuildError;
@@ -70,7 +70,8 @@ mod tests {
     /// The machine's own loader and C library stand in for a package's.
     #[test]
     fn a_wrapped_program_runs_from_any_place() {
-        let Some(host) = LIBRARY_FOLDERS.iter().map(|folder| Path::new("/").join(folder)).find(|folder| folder.join(LOADER).exists()) else {
+        let Some(host) = LIBRARY_FOLDERS.iter().map(|folder| Path::new("/").join(folder)).find(|folder| folder.join(LOADER).exists())
+        else {
             return plimsoll_testkit::skip("lab::a_wrapped_program_runs_from_any_place", "no loader of x86-64");
         };
         let dir = tempfile::tempdir().unwrap();

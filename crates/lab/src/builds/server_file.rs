@@ -42,15 +42,19 @@ pub(crate) fn sha256(path: &Path) -> Result<String, BuildError> {
 pub(crate) fn ask_version(engine: EngineName, server: &Path, env: &BTreeMap<String, String>) -> Result<String, BuildError> {
     let arguments: &[&str] = if engine == EngineName::Postgres { &["--version"] } else { &["--no-defaults", "--version"] };
     let text = ask(server, arguments, env)?;
-    parse_version(&text).ok_or_else(|| {
-        BuildError::Unfit(format!("{} {} states no version: \"{}\"", server.display(), arguments.join(" "), text.trim()))
-    })
+    parse_version(&text)
+        .ok_or_else(|| BuildError::Unfit(format!("{} {} states no version: \"{}\"", server.display(), arguments.join(" "), text.trim())))
 }
 
 /// What a program prints, within a deadline.
 pub(crate) fn ask(program: &Path, arguments: &[&str], env: &BTreeMap<String, String>) -> Result<String, BuildError> {
     let cannot = |problem: String| {
-        BuildError::Unfit(format!("{} does not run here: {problem}; try `{} {}`", program.display(), program.display(), arguments.join(" ")))
+        BuildError::Unfit(format!(
+            "{} does not run here: {problem}; try `{} {}`",
+            program.display(),
+            program.display(),
+            arguments.join(" ")
+        ))
     };
     let mut command = Command::new(program);
     command.args(arguments).envs(env).env("LC_ALL", "C").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());

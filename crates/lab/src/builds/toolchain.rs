@@ -21,8 +21,17 @@ pub(crate) const UNKNOWN: &str = "unknown";
 
 /// Beginnings of compiler options that move numbers.
 const SPEED_OPTIONS: [&str; 11] = [
-    "-O", "-march=", "-mtune=", "-mcpu=", "-flto", "-fprofile-use", "-fomit-frame-pointer", "-fno-omit-frame-pointer", "-ffast-math",
-    "-fsanitize", "-fcf-protection",
+    "-O",
+    "-march=",
+    "-mtune=",
+    "-mcpu=",
+    "-flto",
+    "-fprofile-use",
+    "-fomit-frame-pointer",
+    "-fno-omit-frame-pointer",
+    "-ffast-math",
+    "-fsanitize",
+    "-fcf-protection",
 ];
 
 /// Reads the facts from a server program and, for MySQL, from the build information beside it.
@@ -148,7 +157,8 @@ mod tests {
         assert_eq!(compiler(&comment(&["GCC: (GNU) 4.8.5", "GCC: (GNU) 12.2.1 20221121"])).as_deref(), Some("gcc 12.2.1"));
         assert_eq!(compiler(&comment(&["GCC: (GNU) 13.1.0", "clang version 9.0.1"])).as_deref(), Some("clang 9.0.1"));
         assert_eq!(compiler(&comment(&[])), None);
-        let stated = "PostgreSQL 15.20 (Debian 15.20-0+deb12u1) on x86_64-pc-linux-gnu, compiled by gcc (Debian 12.2.0-14+deb12u1) 12.2.0, 64-bit";
+        let stated =
+            "PostgreSQL 15.20 (Debian 15.20-0+deb12u1) on x86_64-pc-linux-gnu, compiled by gcc (Debian 12.2.0-14+deb12u1) 12.2.0, 64-bit";
         let marks = Marks { compilers: Vec::new(), texts: vec![stated.to_owned()] };
         assert_eq!(compiler(&marks).as_deref(), Some("gcc 12.2.0"));
         assert_eq!(compiled_in_flags(&marks), None);

@@ -264,3 +264,183 @@ impl<'a, 'w> Taker<'a, 'w> {
 fn leaves(entry: &str) -> BuildError {
     BuildError::Unfit(format!("the archive's entry {entry} would leave the build's folder; do not use this package"))
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+    use std::time::Instant;
+
+    use zip::write::SimpleFileOptions;
+
+    use super::*;
+    use crate::builds::progress::Stage;
+
+    enum Entry {
+        File(&'static str, &'static [u8]),
+        Link(&'static str, &'static str),
+        HardLink(&'static str, &'static str),
+    }
+    use Entry::{File as F, HardLink, Link};
+
+    fn zip(entries: &[Entry]) -> Vec<u8> {
+        let options = SimpleFileOptions::default().compression_method(zip::CompressionMethod::Stored);
+        let mut writer = zip::ZipWriter::new(Cursor::new(Vec::new()));
+        for entry in entries {
+            match entry {
+                F(name, bytes) => {
+                    writer.start_file(*name, options).unwrap();
+                    writer.write_all(bytes).unwrap();
+                }
+                Link(name, to) | HardLink(name, to) => writer.add_symlink(*name, *to, options).unwrap(),
+            }
+        }
+        writer.finish().unwrap().into_inner()
+    }
+
+    fn tar(entries: &[Entry]) -> Vec<u8> {
+        let mut builder = tar::Builder::new(Vec::new());
+        for entry in entries {
+            let (name, kind, to, bytes): (_, _, _, &[u8]) = match entry {
+                F(name, bytes) => (*name, tar::EntryType::Regular, None, bytes),
+                Link(name, to) => (*name, tar::EntryType::Symlink, Some(*to), b""),
+                HardLink(name, to) => (*name, tar::EntryType::Link, Some(*to), b""),
+            };
+            let mut header = tar::Header::new_gnu();
+            // The library refuses to write names that leave; those who attack do not use it.
+            header.as_gnu_mut().unwrap().name[..name.len()].copy_from_slice(name.as_bytes());
+            header.set_entry_type(kind);
+            header.set_size(bytes.len() as u64);
+            header.set_mode(0o4755);
+            if let Some(to) = to {
+                header.as_gnu_mut().unwrap().linkname[..to.len()].copy_from_slice(to.as_bytes());
+            }
+            header.set_cksum();
+            builder.append(&header, bytes).unwrap();
+        }
+        builder.into_inner().unwrap()
+    }
+
+    fn gz(bytes: &[u8]) -> Vec<u8> {
+        let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        encoder.write_all(bytes).unwrap();
+        encoder.finish().unwrap()
+    }
+
+    fn xz(bytes: &[u8]) -> Vec<u8> {
+        let mut writer = lzma_rust2::XzWriter::new(Vec::new(), lzma_rust2::XzOptions::with_preset(1)).unwrap();
+        writer.write_all(bytes).unwrap();
+        writer.finish().unwrap()
+    }
+
+    fn rule(text: &str) -> UnpackRule {
+        toml::from_str(text).unwrap()
+    }
+
+    /// Unpacks an archive of this name and returns the files and links below the build's folder.
+    fn run(name: &str, bytes: &[u8], rules: &[UnpackRule]) -> (tempfile::TempDir, Result<Vec<String>, BuildError>) {
+        let dir = tempfile::tempdir().unwrap();
+        let archive = dir.path().join(name);
+        fs::write(&archive, bytes).unwrap();
+        let root = dir.path().join("build");
+        let mut tell = |_: &crate::builds::FetchProgress| {};
+        let mut watch =
+            Watch { progress: &mut tell, is_cancelled: &|| false, name: "x".into(), stage: Stage::Unpacking, started: Instant::now() };
+        let outcome = unpack(&archive, rules, &root, &mut watch).and_then(|()| open_rights(&root)).map(|()| {
+            let mut found = Vec::new();
+            list(&root, &root, &mut found);
+            found.sort();
+            found
+        });
+        (dir, outcome)
+    }
+
+    fn list(root: &Path, folder: &Path, found: &mut Vec<String>) {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            let name = path.strip_prefix(root).unwrap().display().to_string();
+            if path.is_symlink() {
+                found.push(format!("{name} -> {}", fs::read_link(&path).unwrap().display()));
+            } else if path.is_dir() {
+                list(root, &path, found);
+            } else {
+                let mode = path.metadata().unwrap().permissions().mode() & 0o7777;
+                found.push(format!("{name} {mode:o} {}", fs::read_to_string(&path).unwrap()));
+            }
+        }
+    }
+
+    #[test]
+    fn rules_say_what_goes_where() {
+        let entries = || {
+            [
+                F("top/bin/mysqld", b"\x7fELF"),
+                F("top/bin/mysqld-debug", b"no"),
+                F("top/scripts/x", b"#!/bin/sh"),
+                F("top/share/a.sql", b"sql"),
+                Link("top/bin/server", "mysqld"),
+                F("other/file", b"no"),
+            ]
+        };
+        let rules = [
+            rule("include = [\"top/*\"]\nexclude = [\"*-debug\", \"*/scripts/*\"]\nstrip = 1"),
+            rule("include = [\"*/x\"]\nstrip = 2\ninto = \"s\""),
+        ];
+        let plain = ["bin/mysqld 755 \x7fELF", "bin/server -> mysqld", "s/x 755 #!/bin/sh"];
+        let (_dir, found) = run("a.jar", &zip(&entries()), &rules);
+        assert_eq!(found.unwrap(), [plain.as_slice(), &["share/a.sql 644 sql"]].concat());
+        // In a tar archive every file has the rights that it states, but for set-user-id.
+        for (name, bytes) in [("a.tgz", gz(&tar(&entries()))), ("a.txz", xz(&tar(&entries())))] {
+            let (_dir, found) = run(name, &bytes, &rules);
+            assert_eq!(found.unwrap(), [plain.as_slice(), &["share/a.sql 755 sql"]].concat());
+        }
+    }
+
+    #[test]
+    fn archives_inside_archives_are_unpacked() {
+        let inner = || [F("./share/x", b"1"), HardLink("share/y", "share/x")];
+        let wrapped = |name: &'static str, bytes: Vec<u8>| (zip(&[F("README", b"no"), F(name, bytes.leak())]), name);
+        for (bytes, name) in [wrapped("in.txz", xz(&tar(&inner()))), wrapped("in.tar.gz", gz(&tar(&inner())))] {
+            let (_dir, found) = run("a.jar", &bytes, &[rule(&format!("inside = \"*{}\"", &name[2..]))]);
+            assert_eq!(found.unwrap(), ["share/x 755 1", "share/y 755 1"]);
+        }
+        let (bytes, _) = wrapped("d/in.jar", zip(&[F("META-INF/x", b"no"), F("data/y", b"1")]));
+        let (_dir, found) = run("a.jar", &bytes, &[rule("inside = \"d/in.jar\"\nexclude = [\"META-INF*\"]\ninto = \"to\"")]);
+        assert_eq!(found.unwrap(), ["to/data/y 644 1"]);
+    }
+
+    #[test]
+    fn nothing_leaves_the_folder() {
+        let everything = [rule("")];
+        for (name, bytes) in [
+            ("a.zip", zip(&[F("../evil", b"x")])),
+            ("a.zip", zip(&[F("/evil", b"x")])),
+            ("a.zip", zip(&[Link("a/link", "../../evil")])),
+            ("a.zip", zip(&[Link("link", "/etc")])),
+            ("a.tgz", gz(&tar(&[F("a/../../evil", b"x")]))),
+            ("a.tgz", gz(&tar(&[Link("link", "/tmp"), F("link/evil", b"x")]))),
+            ("a.tgz", gz(&tar(&[F("a", b"x"), HardLink("b", "../../evil")]))),
+        ] {
+            let (dir, outcome) = run(name, &bytes, &everything);
+            let error = outcome.unwrap_err().to_string();
+            assert!(error.contains("would leave the build's folder"), "{error}");
+            assert!(!dir.path().join("evil").exists() && !Path::new("/evil").exists());
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_unpacked_says_why() {
+        let good = zip(&[F("a", b"x")]);
+        for (name, bytes, text, wanted) in [
+            ("a.zip", &b"no archive"[..], "", "cannot be read"),
+            ("a.zip", &good[..good.len() / 2], "", "cannot be read"),
+            ("a.tgz", &gz(&tar(&[F("a", b"xxxx")]))[..30], "", "cannot be read"),
+            ("a.rar", b"", "", "no archive of a known kind"),
+            ("a.zip", &good, "inside = \"*.txz\"", "has no *.txz"),
+            ("a.zip", &good, "include = [\"bin/*\"]", "holds nothing of bin/*"),
+        ] {
+            let (_dir, outcome) = run(name, bytes, &[rule(text)]);
+            let error = outcome.unwrap_err().to_string();
+            assert!(error.contains(wanted), "{error}");
+        }
+    }
+}

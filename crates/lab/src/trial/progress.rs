@@ -28,6 +28,11 @@ impl Meter {
                 progress.measure = "s".into();
                 progress.rate_unit = "queries/s".into();
             }
+            // One long operation: nothing to count while it runs.
+            StepKind::CreateIndexes { .. } | StepKind::Scan => {
+                progress.measure = "rows".into();
+                progress.rate_unit = "rows/s".into();
+            }
             _ => {
                 progress.total = step.inserted_rows() as f64 * f64::from(step.clients);
                 progress.measure = "rows".into();

@@ -237,7 +237,8 @@ pub fn step(plan: &Step, speed: Speed) -> Made {
         StepKind::Load { rows, .. } => (vec![writer("insert", 90_000.0 * speed.writes)], *rows as f64 / (90_000.0 * speed.writes)),
         StepKind::CreateIndexes { .. } => {
             let index = Kind { name: "index", per_s: 1.0, rows_per_operation: 400_100, typical_ns: 2e7 / speed.writes, target_per_s: None };
-            (vec![index], 1.0 / speed.writes)
+            // One batch before it.
+            (vec![index, writer("insert", 100.0 * speed.writes)], 1.0 / speed.writes)
         }
         StepKind::Write { rows, .. } => {
             let rate = if batch > 10 { 11_000.0 } else { 2_500.0 } * speed.writes;

@@ -117,7 +117,7 @@ impl InsertBenchmarkRun {
                     let table_rows = self.expected_rows[table] + rows.next_multiple_of(u64::from(step.batch));
                     let worker = Box::new(Indexer::new(self.session(), inserter, batches, statements, table_rows));
                     let kinds = vec![index::INSERT, index::INDEX];
-                    tasks.push(Task { client, kinds, arrival: Arrival::Closed, stop: Stop::Worker { planned: 0 }, worker });
+                    tasks.push(Task { client, kinds, arrival: Arrival::Closed, stop: Stop::Worker { planned: 0, length_ns: 0 }, worker });
                 }
                 &["index", "insert"]
             }
@@ -127,7 +127,7 @@ impl InsertBenchmarkRun {
                     let worker = Box::new(self.inserter(client, step, 0, pairing.clone()));
                     tasks.push(Task { client, kinds: vec![0], arrival: Arrival::Closed, stop: Stop::Operations(batches), worker });
                     if let Some(pairing) = pairing {
-                        tasks.push(self.delete_task(client, step, 1, Arrival::Closed, 0, pairing, &cost));
+                        tasks.push(self.delete_task(client, step, 1, Arrival::Closed, (0, 0), pairing, &cost));
                     }
                 }
                 &["insert", "delete"]
@@ -146,8 +146,11 @@ impl InsertBenchmarkRun {
                     let worker = Box::new(self.inserter(client, step, 1, shared));
                     tasks.push(Task { client, kinds: vec![1], arrival: arrival.clone(), stop, worker });
                     if deletes {
-                        let planned = planned.unwrap_or_else(|| arrival.count_before(duration_ns));
-                        tasks.push(self.delete_task(client, step, 2, arrival, planned, pairing, &cost));
+                        let schedule = match end {
+                            StepEnd::Rows => (batches, arrival.length_ns(batches)),
+                            StepEnd::Time => (arrival.count_before(duration_ns), duration_ns),
+                        };
+                        tasks.push(self.delete_task(client, step, 2, arrival, schedule, pairing, &cost));
                     }
                 }
                 &["query", "insert", "delete"]
@@ -157,7 +160,13 @@ impl InsertBenchmarkRun {
                 for client in 1..=step.clients.min(self.tables.len() as u32) {
                     let table = self.table_index(client);
                     let worker = Box::new(Scanner::new(self.session(), &self.tables[table], self.expected_rows[table]));
-                    tasks.push(Task { client, kinds: vec![0], arrival: Arrival::Closed, stop: Stop::Worker { planned: 0 }, worker });
+                    tasks.push(Task {
+                        client,
+                        kinds: vec![0],
+                        arrival: Arrival::Closed,
+                        stop: Stop::Worker { planned: 0, length_ns: 0 },
+                        worker,
+                    });
                 }
                 &["scan"]
             }
@@ -179,13 +188,13 @@ impl InsertBenchmarkRun {
         step: &Step,
         kind: usize,
         arrival: Arrival,
-        planned: u64,
+        (planned, length_ns): (u64, u64),
         pairing: Arc<Pairing>,
         cost: &Arc<MinIdCost>,
     ) -> Task {
         let statements = self.tables[self.table_index(client)].clone();
         let worker = Box::new(Deleter::new(self.session(), statements, self.settings.era, step.batch, kind, pairing, cost.clone()));
-        Task { client, kinds: vec![kind], arrival, stop: Stop::Worker { planned }, worker }
+        Task { client, kinds: vec![kind], arrival, stop: Stop::Worker { planned, length_ns }, worker }
     }
 
     fn arrival(&self, step: &Step, rate: u64, client: u32) -> Arrival {

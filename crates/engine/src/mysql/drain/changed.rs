@@ -75,8 +75,7 @@ pub(super) fn set(name: &str, value: &str) -> String {
 pub(super) fn change(opts: &Opts, name: &str, value: &str) -> Result<DrainAction, EngineError> {
     let mut connection = connect(opts)?;
     let action = run(&mut connection, &set(name, value))?;
-    let found: Option<String> = connection
-        .query_first(format!("select @@global.{name}"))
-        .map_err(|error| crate::mysql::failure::engine_error(name, &error))?;
+    let found: Option<String> =
+        connection.query_first(format!("select @@global.{name}")).map_err(|error| crate::mysql::failure::engine_error(name, &error))?;
     Ok(DrainAction { result: format!("now {}", found.unwrap_or_default()), ..action })
 }
