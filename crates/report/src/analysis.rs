@@ -188,7 +188,9 @@ fn describe_step(step: &Step) -> String {
             let first = if *indexes_first { "secondary indexes in place, then " } else { "" };
             format!("{first}{} rows per client inserted in primary key order, {batch} per transaction", format_count(*rows))
         }
-        StepKind::CreateIndexes { rows } => format!("{} rows per client inserted, then the secondary indexes created", format_count(*rows)),
+        StepKind::CreateIndexes { rows } => {
+            format!("the secondary indexes created, after {} rows per client inserted", format_count(*rows))
+        }
         StepKind::Write { rows, deletes: with } => {
             format!("{} rows per client inserted{} flat out, {batch} per transaction", format_count(*rows), deletes(*with))
         }
@@ -257,6 +259,8 @@ fn outcome(name: &str, cell: &CellRuns<'_>, valued: &[&Run<'_>]) -> Outcome {
         waited_s: drain.waited_s,
     });
     let step = cell.step(name);
+    let mut operations = sum_operations(valued);
+    operations.sort_by_key(|operation| step.is_none_or(|step| step.primary_operation() != operation.kind));
     Outcome {
         status,
         reason,
@@ -264,7 +268,7 @@ fn outcome(name: &str, cell: &CellRuns<'_>, valued: &[&Run<'_>]) -> Outcome {
         blocks_planned: used.len() as u32,
         target_per_s: step.and_then(|step| Some(step.background_rate()? as f64 * f64::from(step.clients))),
         measures,
-        operations: sum_operations(valued),
+        operations,
         elapsed_s: first.map(|done| done.elapsed_ns as f64 / 1e9),
         drain,
         checks: first.map(|done| done.tables.clone()).unwrap_or_default(),

@@ -14,6 +14,10 @@ use crate::view::Status;
 /// More of all CPU time than this given to other guests, and the step's machine was disturbed.
 const STEAL_LIMIT: f64 = 0.01;
 
+/// More CPU than this, in cores, used by others than the client and the engine, and the step's machine was disturbed. The kernel's own
+/// threads count as others, and some of them do the engine's I/O: a limit of 0.02 cores, say, would flag every step bound by fsync.
+const FOREIGN_CPU_LIMIT_CORES: f64 = 0.25;
+
 /// A step of one attempt at one trial.
 pub(crate) struct Run<'a> {
     pub step: &'a Step,
@@ -115,10 +119,15 @@ fn unreadable(error: &StoreError) -> String {
 
 /// A finished step is judged by its background rate and by what witnesses saw, never by its own numbers.
 fn judge(done: &StepDone, measures: &[Measure]) -> (Status, Option<String>) {
-    let steal = measures.iter().find(|measure| measure.metric.name == "steal_share").and_then(|measure| measure.value.value);
-    let disturbed = steal
-        .filter(|share| *share > STEAL_LIMIT)
+    let above = |name: &str, limit: f64| {
+        let measure = measures.iter().find(|measure| measure.metric.name == name);
+        measure.and_then(|measure| measure.value.value).filter(|value| *value > limit)
+    };
+    let steal = above("steal_share", STEAL_LIMIT)
         .map(|share| format!("other guests took {:.1} % of all CPU time (steal), more than {:.0} %", share * 100.0, STEAL_LIMIT * 100.0));
+    let foreign = above("foreign_cpu_cores", FOREIGN_CPU_LIMIT_CORES)
+        .map(|cores| format!("other processes used {cores:.2} cores, more than {FOREIGN_CPU_LIMIT_CORES}"));
+    let disturbed = steal.into_iter().chain(foreign).reduce(|steal, foreign| format!("{steal}; {foreign}"));
     match done.sla_missed {
         Some(share) => {
             let missed = format!("the background writers reached {:.1} % of their rate, less than 95 %", share * 100.0);

@@ -20,6 +20,11 @@ enum Reduce {
 pub(crate) fn charts(runs: &[Option<&Run<'_>>]) -> Vec<Chart> {
     let mut charts = Vec::new();
     for kind in ["query", "insert", "delete"] {
+        let has_many = |run: &&Run<'_>| run.operations.iter().any(|operation| operation.kind == kind && operation.ok > 1);
+        // A single operation has neither a rate nor a course.
+        if !runs.iter().flatten().any(has_many) {
+            continue;
+        }
         let unit = if counts_rows(kind) { "rows/s" } else { "queries/s" };
         charts.extend(chart(format!("{kind} rate"), unit, Reduce::Mean, runs, |run| {
             let whole_s = run.done.map_or(0, |done| (done.elapsed_ns / 1_000_000_000) as usize);

@@ -113,6 +113,7 @@ impl Facts<'_> {
             "backlog" => self.backlog(),
             "wait_share" => self.wait_share(),
             "steal_share" => ratio(self.reading("cpu_steal_s")?, self.reading("cpu_total_s")?, "no CPU time was counted"),
+            "foreign_cpu_cores" => self.foreign_cpu_cores(),
             "psi_cpu_share" => self.per_second("psi_cpu_some_s"),
             "psi_io_share" => self.per_second("psi_io_some_s"),
             "psi_memory_share" => self.per_second("psi_memory_some_s"),
@@ -152,6 +153,20 @@ impl Facts<'_> {
     /// CPUs kept busy by the whole host, on average.
     fn busy_cpus(&self) -> Answer {
         Ok(self.per_second("cpu_user_s")? + self.per_second("cpu_system_s")?)
+    }
+
+    /// CPUs kept busy by others than the client and the engine. Ticks and process clocks differ by a little, so the difference can fall below 0.
+    fn foreign_cpu_cores(&self) -> Answer {
+        Ok((self.busy_cpus()? - ratio(self.own_cpu_s()?, self.reading("seconds")?, "the step took no time")?).max(0.0))
+    }
+
+    /// CPU of client and engine: one process, or both sides.
+    fn own_cpu_s(&self) -> Answer {
+        self.reading("process_cpu_s").or_else(|reason| match (self.reading("client_cpu_s"), self.reading("server_cpu_s")) {
+            // Nothing at all was read: an embedded engine, whose one clock failed.
+            (Err(_), Err(_)) => Err(reason),
+            (client_s, server_s) => Ok(client_s? + server_s?),
+        })
     }
 
     fn clients(&self, kind: &str) -> impl Iterator<Item = &ClientRecord> {
@@ -400,6 +415,7 @@ mod tests {
             ("backlog", 5.0),
             ("wait_share", 0.025),
             ("steal_share", 0.01),
+            ("foreign_cpu_cores", 2.2),
             ("psi_cpu_share", 0.1),
             ("psi_io_share", 0.25),
             ("psi_memory_share", 0.0),
@@ -465,6 +481,31 @@ mod tests {
         assert!((indexed["ips"].value.unwrap() - 30_000.0).abs() < 1e-6);
         assert!((indexed["maxop"].value.unwrap() - 0.001).abs() < 1e-6, "the longest insert, not the index creation");
         assert!(indexed["p50_rate"].unavailable.as_deref().unwrap().contains("no per-second rate"));
+    }
+
+    #[test]
+    fn cpu_of_others_is_what_client_and_engine_did_not_use() {
+        let answer = |readings: &[(&str, Result<f64, &str>)]| {
+            let mut done = read_write_step();
+            for (name, reading) in readings {
+                let reading = match reading {
+                    Ok(value) => Reading::Ok(*value),
+                    Err(reason) => Reading::Unavailable((*reason).to_owned()),
+                };
+                done.host.insert((*name).to_owned(), reading);
+            }
+            let value = values(&done, Ok(&[])).remove("foreign_cpu_cores").unwrap();
+            value.value.ok_or_else(|| value.unavailable.unwrap())
+        };
+        // 80 CPU seconds of the host in 20 s.
+        let server = ("process_cpu_s", Err("processes of its own"));
+        assert_eq!(answer(&[("process_cpu_s", Ok(70.0))]), Ok(0.5));
+        assert_eq!(answer(&[server, ("client_cpu_s", Ok(10.0)), ("server_cpu_s", Ok(40.0))]), Ok(1.5));
+        assert_eq!(answer(&[server, ("server_cpu_s", Err("it was restarted"))]), Err("it was restarted".to_owned()));
+        assert_eq!(answer(&[("process_cpu_s", Ok(80.1))]), Ok(0.0), "clocks differ by a little");
+        let embedded = [("process_cpu_s", Err("no clock")), ("client_cpu_s", Err("shared")), ("server_cpu_s", Err("shared"))];
+        assert_eq!(answer(&embedded), Err("no clock".to_owned()));
+        assert_eq!(answer(&[("cpu_system_s", Err("no /proc/stat"))]), Err("no /proc/stat".to_owned()));
     }
 
     #[test]

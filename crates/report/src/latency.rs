@@ -53,7 +53,8 @@ pub(crate) fn latency_tables(cells: &[Vec<&Run<'_>>]) -> Vec<LatencyTable> {
                 .flat_map(|(cell, runs)| {
                     [Clock::Service, Clock::Response, Clock::Lag].into_iter().filter_map(move |clock| {
                         let histogram = merged(runs, kind, clock)?;
-                        let curve = if clock == Clock::Lag { Vec::new() } else { curve(&histogram) };
+                        // One operation has no percentiles.
+                        let curve = if clock == Clock::Lag || histogram.len() < 2 { Vec::new() } else { curve(&histogram) };
                         Some(LatencyRow { cell, clock, quantiles: quantiles(&histogram)?, curve })
                     })
                 })

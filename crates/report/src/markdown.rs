@@ -2,8 +2,12 @@
 
 use std::fmt::Write as _;
 
+use plimsoll_core::metric::Metric;
+
 use crate::classic::Class;
-use crate::classic::metrics_line::{self, relative_cells};
+use crate::columns::step_columns;
+use crate::ratio::{BASE_IS_ZERO, divide};
+use crate::value::Measure;
 use crate::view::{ClassicTable, Outcome, Status, StepView, View};
 
 /// The three classic tables, the metrics of every step absolute and relative to the base, and the notes.
@@ -15,7 +19,9 @@ pub fn to_markdown(view: &View) -> String {
             &format!("Campaign `{}`, plan {}, seed {}, {}.", campaign.id, escape(&campaign.plan), campaign.seed, campaign.state),
         );
         if !campaign.description.is_empty() {
-            line(&mut text, &format!("\n{}.", escape(campaign.description.trim_end_matches('.'))));
+            let description = campaign.description.trim_end();
+            let stop = if description.ends_with(|last: char| last.is_ascii_punctuation() || last == '…') { "" } else { "." };
+            line(&mut text, &format!("\n{}{stop}", escape(description)));
         }
     }
     text.push('\n');
@@ -23,10 +29,10 @@ pub fn to_markdown(view: &View) -> String {
         line(&mut text, &format!("> {}  ", escape(note)));
     }
     let summary = &view.summary;
-    for table in [&summary.absolute, &summary.relative, &summary.insert_rate] {
-        if !table.columns.is_empty() {
-            add_classic(&mut text, table);
-        }
+    // Of two cells one is always the best and the other the worst.
+    add_classic(&mut text, &summary.absolute, view.cells.len() > 2);
+    for table in [&summary.relative, &summary.insert_rate] {
+        add_classic(&mut text, table, true);
     }
     add_legend(&mut text, view);
     for step in &view.steps {
@@ -53,15 +59,18 @@ fn header<'a>(text: &mut String, columns: impl Iterator<Item = &'a str> + Clone)
     row(text, std::iter::once(":--".to_owned()).chain(columns.map(|_| "--:".to_owned())));
 }
 
-fn add_classic(text: &mut String, table: &ClassicTable) {
+/// Colours do not survive in Markdown: what stands out is bold.
+fn add_classic(text: &mut String, table: &ClassicTable, has_bold: bool) {
+    if table.columns.is_empty() {
+        return;
+    }
     line(text, &format!("\n## {}\n\n{}\n", table.title, escape(table.caption)));
     header(text, table.columns.iter().map(String::as_str));
     for of in &table.rows {
         let label = if of.is_base { format!("**{}** (base)", escape(&of.label)) } else { escape(&of.label) };
         let cells = of.cells.iter().map(|cell| {
             let number = escape(&cell.text());
-            // Colours do not survive in Markdown: what stands out is bold.
-            if matches!(cell.class, Class::Worst | Class::Best | Class::AboveBase | Class::BelowBase) {
+            if has_bold && matches!(cell.class, Class::Worst | Class::Best | Class::AboveBase | Class::BelowBase) {
                 format!("**{number}**")
             } else {
                 number
@@ -72,7 +81,11 @@ fn add_classic(text: &mut String, table: &ClassicTable) {
 }
 
 fn add_legend(text: &mut String, view: &View) {
-    line(text, "\nBold: in the best or worst quarter of its column; more than 5 % from the base; a rate that missed its target.");
+    let quarters = if view.cells.len() > 2 { "in the best or worst quarter of its column; " } else { "" };
+    line(text, &format!("\nBold: {quarters}more than 5 % from the base; a background rate that missed its SLA.  "));
+    if view.cells.len() > 1 {
+        line(text, &format!("`-` in a line of ratios: {BASE_IS_ZERO}.  "));
+    }
     for status in [Status::SlaMissed, Status::Suspect, Status::Failed, Status::Crashed, Status::Missing] {
         if view.steps.iter().flat_map(|step| &step.outcomes).any(|outcome| outcome.status == status) {
             let mark = if status.mark().is_empty() { status.in_place() } else { status.mark() };
@@ -83,18 +96,19 @@ fn add_legend(text: &mut String, view: &View) {
 
 fn add_step(text: &mut String, view: &View, step: &StepView) {
     line(text, &format!("\n## {}\n\n{}\n", escape(&step.name), escape(&step.description)));
-    let lines: Vec<Option<[String; 20]>> = step.outcomes.iter().map(classic_line).collect();
-    if lines.iter().any(Option::is_some) {
-        header(text, metrics_line::columns().iter().map(|metric| metric.name));
-        for (cell, of) in view.cells.iter().zip(&lines) {
-            if let Some(cells) = of {
-                row(text, std::iter::once(escape(&cell.label)).chain(cells.iter().cloned()));
-            }
+    let columns = step_columns(step);
+    let rows = || view.cells.iter().zip(&step.outcomes).filter(|(_, outcome)| !outcome.measures.is_empty());
+    if rows().next().is_some() {
+        header(text, columns.iter().map(|metric| metric.name));
+        for (cell, outcome) in rows() {
+            row(text, std::iter::once(escape(&cell.label)).chain(columns.iter().map(|metric| value(outcome, metric))));
         }
-        for (cell, of) in view.cells.iter().zip(&lines).skip(1) {
-            if let (Some(cells), Some(base)) = (of, &lines[0]) {
-                row(text, std::iter::once(format!("{} / base", escape(&cell.label))).chain(relative_cells(cells, base)));
-            }
+    }
+    let base = &step.outcomes[0];
+    if !base.measures.is_empty() {
+        for (cell, outcome) in rows().skip(1) {
+            let label = format!("{} / base", escape(&cell.label));
+            row(text, std::iter::once(label).chain(columns.iter().map(|metric| ratio(outcome, base, metric))));
         }
     }
     for (cell, outcome) in view.cells.iter().zip(&step.outcomes) {
@@ -104,10 +118,17 @@ fn add_step(text: &mut String, view: &View, step: &StepView) {
     }
 }
 
-/// The classic columns of an outcome; nothing without numbers.
-fn classic_line(outcome: &Outcome) -> Option<[String; 20]> {
-    let values = metrics_line::columns().map(|metric| outcome.number(metric.name));
-    (!outcome.measures.is_empty()).then(|| metrics_line::cells(&values))
+/// A metric with the catalogue's decimals; `NA` where there is no value.
+fn value(outcome: &Outcome, metric: &Metric) -> String {
+    outcome.measure(metric.name).and_then(Measure::text).unwrap_or_else(|| "NA".to_owned())
+}
+
+fn ratio(outcome: &Outcome, base: &Outcome, metric: &Metric) -> String {
+    match divide(outcome.number(metric.name), base.number(metric.name)) {
+        Ok(ratio) => escape(&ratio),
+        Err(BASE_IS_ZERO) => "-".to_owned(),
+        Err(_) => "NA".to_owned(),
+    }
 }
 
 /// Text from outside that no renderer takes for a cell's end, markup or HTML.

@@ -2,6 +2,7 @@
 
 use crate::classic::throughput::{self, Rate};
 use crate::classic::{Class, relative};
+use crate::ratio::divide;
 use crate::view::{CellInfo, ClassicCell, ClassicRow, ClassicTable, Outcome, Status, StepView, Summary};
 
 pub(crate) fn summarise(cells: &[CellInfo], steps: &[StepView]) -> Summary {
@@ -16,14 +17,14 @@ pub(crate) fn summarise(cells: &[CellInfo], steps: &[StepView]) -> Summary {
         ),
         relative: table(
             "Throughput relative to the base",
-            "value / base: above 1 is faster",
+            "value / base: above 1 is faster; a ratio with a missed SLA proves nothing",
             cells,
             steps.iter().map(|step| (step.name.clone(), relative_column(step))).collect(),
         ),
         insert_rate: with_targets(
             table(
                 "Background insert rate",
-                "rows/s inserted while the queries ran; a cell under 95 % of its target missed its SLA",
+                "rows/s inserted while the queries ran; marked where the writers missed their SLA",
                 cells,
                 insert_steps.iter().map(|step| (step.name.clone(), insert_rate_column(step))).collect(),
             ),
@@ -69,15 +70,32 @@ fn absolute_column(step: &StepView) -> Vec<ClassicCell> {
 fn relative_column(step: &StepView) -> Vec<ClassicCell> {
     let rates = rates(step);
     let base = rates[0];
-    let ratio = |(i, outcome): (usize, &Outcome)| match (rates[i], base) {
-        (Some(_), Some(_)) if i == 0 => cell(outcome, Some("1.00".to_owned()), Class::Plain),
-        (Some(rate), Some(base)) => cell(outcome, Some(relative::format(rate, base)), relative::classify(rate, base)),
-        (Some(_), None) => ClassicCell { reason: Some("the base has no value".to_owned()), ..cell(outcome, None, Class::Plain) },
-        (None, _) => cell(outcome, None, Class::Plain),
+    let is_base_missed = step.outcomes[0].status == Status::SlaMissed;
+    let ratio = |(i, outcome): (usize, &Outcome)| match (divide(rates[i], base), rates[i], base) {
+        (Ok(text), Some(rate), Some(base)) => {
+            // Who spared the background work has an advantage: such a ratio neither wins nor loses.
+            let is_missed = is_base_missed || outcome.status == Status::SlaMissed;
+            let class = if is_missed || i == 0 { Class::Plain } else { relative::classify(rate, base) };
+            let ratio = cell(outcome, Some(text), class);
+            if is_base_missed && outcome.status.is_finished() { with_missed_base(ratio) } else { ratio }
+        }
+        (Err(reason), Some(_), _) => ClassicCell { reason: Some(reason.to_owned()), ..cell(outcome, None, Class::Plain) },
+        _ => cell(outcome, None, Class::Plain),
     };
     step.outcomes.iter().enumerate().map(ratio).collect()
 }
 
+/// A ratio to a base that missed its SLA, marked as if its own step had.
+fn with_missed_base(ratio: ClassicCell) -> ClassicCell {
+    if ratio.status == Status::SlaMissed {
+        return ratio;
+    }
+    let why = "the base missed its SLA";
+    let reason = ratio.reason.map_or_else(|| why.to_owned(), |own| format!("{why}; {own}"));
+    ClassicCell { status: Status::SlaMissed, reason: Some(reason), ..ratio }
+}
+
+/// Marked by the verdict that the load recorded, not by rate and target: where arrivals are random, so is the number of rows that were due.
 fn insert_rate_column(step: &StepView) -> Vec<ClassicCell> {
     let class = |outcome: &Outcome| if outcome.status == Status::SlaMissed { Class::Worst } else { Class::Plain };
     step.outcomes.iter().map(|outcome| cell(outcome, outcome.number("ips").map(format_rate), class(outcome))).collect()

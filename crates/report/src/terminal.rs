@@ -115,7 +115,7 @@ fn split_mark(cell: &ClassicCell) -> (String, &'static str) {
 fn add_legend(text: &mut String, view: &View) {
     let has = |status: Status| view.steps.iter().flat_map(|step| &step.outcomes).any(|outcome| outcome.status == status);
     let marks: Vec<&str> = [
-        (has(Status::SlaMissed), "* SLA missed (background rate < 95 %)"),
+        (has(Status::SlaMissed), "* SLA missed: such a ratio proves nothing"),
         (has(Status::Suspect), "? machine disturbed"),
         (has(Status::Failed) || has(Status::Crashed), "! failed or crashed: see below"),
         (has(Status::Missing), "- no result"),

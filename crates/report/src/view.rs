@@ -141,7 +141,7 @@ impl Status {
     pub fn meaning(self) -> &'static str {
         match self {
             Self::Ok => "finished as planned",
-            Self::SlaMissed => "missed its SLA: the background writers stayed under 95 % of their rate",
+            Self::SlaMissed => "missed its SLA: the background writers stayed under 95 % of their rate, and a ratio with it proves nothing",
             Self::Suspect => "suspect: the machine was disturbed from outside",
             Self::Failed => "failed: it ended with an error",
             Self::Crashed => "crashed: the process or the server died",
@@ -290,7 +290,7 @@ pub struct Outcome {
     pub target_per_s: Option<f64>,
     /// Medians over the used blocks, in the catalogue's order; empty without any.
     pub measures: Vec<Measure>,
-    /// Operations of the used blocks, summed per kind.
+    /// Operations of the used blocks, summed per kind; the step's own first.
     pub operations: Vec<OperationCount>,
     /// Seconds of the first used block's measured window.
     pub elapsed_s: Option<f64>,

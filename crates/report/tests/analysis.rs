@@ -4,9 +4,12 @@ mod common;
 
 use common::{Campaign, Speed, plan_text, step};
 use plimsoll_core::metric::CATALOGUE;
+use plimsoll_core::record::Reading;
+use plimsoll_report::classic::Class;
 use plimsoll_report::view::{Outcome, Status};
 use plimsoll_report::{Options, ReportError, View, analyse, to_terminal};
-use plimsoll_store::event::{Event, ServerCrashed, StepFailed, StepStart, TrialFailed};
+use plimsoll_store::CampaignRecord;
+use plimsoll_store::event::{Event, ServerCrashed, StepDone, StepFailed, StepStart, TrialFailed};
 
 fn view(campaign: &Campaign) -> View {
     analyse(&[campaign.load()], &Options::default()).unwrap()
@@ -39,6 +42,123 @@ fn every_end_of_a_step_has_its_status_and_reason() {
         assert_eq!(said(&view, cell, step), (status, reason.to_owned()), "{step} of cell {cell}");
         assert_eq!(outcome(&view, cell, step).measures.is_empty(), !status.is_finished());
     }
+}
+
+/// Changes a step of every attempt at one trial.
+fn change(record: &mut CampaignRecord, trial: u32, step: &str, change: impl Fn(&mut StepDone)) {
+    for stamped in record.trials.iter_mut().filter(|record| record.number == trial).flat_map(|record| &mut record.events) {
+        match &mut stamped.event {
+            Event::StepDone(done) if done.step == step => change(done),
+            _ => {}
+        }
+    }
+}
+
+#[test]
+fn cpu_of_other_processes_makes_a_step_suspect() {
+    let mut record = common::sample(12).load();
+    let busy_for_others = |cores: f64| {
+        move |done: &mut StepDone| {
+            let seconds = done.host["seconds"].value().unwrap();
+            let own_s = seconds * (2.0 - cores);
+            done.host.insert("process_cpu_s".to_owned(), Reading::Ok(own_s));
+        }
+    };
+    change(&mut record, 1, "qr100", busy_for_others(1.24));
+    change(&mut record, 1, "qp100", busy_for_others(0.24));
+    change(&mut record, 2, "qr1000", busy_for_others(0.5));
+    change(&mut record, 4, "l.i1", busy_for_others(0.5));
+    change(&mut record, 1, "qr500", |done| {
+        done.host.insert("process_cpu_s".to_owned(), Reading::Unavailable("no clock".to_owned()));
+    });
+    let view = analyse(&[record], &Options::default()).unwrap();
+    let cases = [
+        (0, "qr100", Status::Suspect, "other processes used 1.24 cores, more than 0.25"),
+        (0, "qp100", Status::Ok, ""),
+        (0, "qr500", Status::Ok, ""),
+        (
+            1,
+            "qr1000",
+            Status::SlaMissed,
+            "the background writers reached 93.0 % of their rate, less than 95 %; other processes used 0.50 cores, more than 0.25",
+        ),
+        (
+            3,
+            "l.i1",
+            Status::Suspect,
+            "other guests took 5.0 % of all CPU time (steal), more than 1 %; other processes used 0.50 cores, more than 0.25",
+        ),
+    ];
+    for (cell, step, status, reason) in cases {
+        assert_eq!(said(&view, cell, step), (status, reason.to_owned()), "{step} of cell {cell}");
+    }
+    assert_eq!(outcome(&view, 0, "qr500").measure("foreign_cpu_cores").unwrap().value.unavailable.as_deref(), Some("no clock"));
+    assert!(view.notes.iter().any(|note| note.contains("other guests or other processes")), "{:?}", view.notes);
+}
+
+#[test]
+fn a_ratio_with_a_missed_sla_has_no_colour() {
+    let mut record = common::sample(12).load();
+    // Without the SLA they would be above and below the base: in l.i0 they are.
+    for (trial, step) in [(1, "l.i1"), (2, "l.i2")] {
+        change(&mut record, trial, step, |done| done.sla_missed = Some(0.5));
+    }
+    let view = analyse(&[record], &Options::default()).unwrap();
+    let relative = |cell: usize, column: usize| {
+        let cell = &view.summary.relative.rows[cell].cells[column];
+        (cell.text(), cell.class, cell.reason.clone().unwrap_or_default())
+    };
+    let own = "the background writers reached 50.0 % of their rate, less than 95 %";
+    let cases = [
+        (1, 0, ("2.40", Class::AboveBase, "")),
+        (3, 0, ("0.60", Class::BelowBase, "")),
+        // The cell missed it.
+        (1, 3, ("2.40*", Class::Plain, own)),
+        (2, 3, ("1.30", Class::AboveBase, "")),
+        // The base missed it.
+        (0, 2, ("1.00*", Class::Plain, own)),
+        (1, 2, ("2.40*", Class::Plain, "the base missed its SLA")),
+    ];
+    for (cell, column, (text, class, reason)) in cases {
+        assert_eq!(relative(cell, column), (text.to_owned(), class, reason.to_owned()), "column {column} of cell {cell}");
+    }
+    let disturbed = relative(3, 2);
+    assert!(disturbed.0 == "0.60*" && disturbed.1 == Class::Plain, "{disturbed:?}");
+    assert!(disturbed.2.starts_with("the base missed its SLA; other guests took"), "{disturbed:?}");
+}
+
+#[test]
+fn the_insert_rate_is_marked_by_the_recorded_verdict() {
+    let mut record = common::sample(12).load();
+    // Few arrivals by chance, all of them served; and many, late.
+    change(&mut record, 2, "qr1000", |done| done.sla_missed = None);
+    change(&mut record, 1, "qr100", |done| done.sla_missed = Some(0.94));
+    let view = analyse(&[record], &Options::default()).unwrap();
+    let cell = |cell: usize, column: usize| &view.summary.insert_rate.rows[cell].cells[column];
+    assert_eq!((cell(1, 4).text().as_str(), cell(1, 4).class), ("1858", Class::Plain), "93 % of the target");
+    assert_eq!((cell(0, 0).text().as_str(), cell(0, 0).class), ("200*", Class::Worst), "100 % of the target");
+}
+
+#[test]
+fn a_base_of_zero_gives_no_ratio() {
+    let mut record = common::sample(12).load();
+    change(&mut record, 1, "l.i0", |done| {
+        done.clients.iter_mut().for_each(|client| (client.ok, client.rows) = (0, 0));
+    });
+    let view = analyse(&[record], &Options::default()).unwrap();
+    for row in &view.summary.relative.rows {
+        assert_eq!((row.cells[0].text().as_str(), row.cells[0].class), ("-", Class::Plain), "{}", row.label);
+        assert_eq!(row.cells[0].reason.as_deref(), Some("the base is 0"));
+    }
+}
+
+#[test]
+fn index_creation_leads_its_step() {
+    let view = view(&common::sample(12));
+    let step = view.steps.iter().find(|step| step.name == "l.x").unwrap();
+    assert!(step.description.starts_with("the secondary indexes created"), "{}", step.description);
+    assert_eq!(step.latencies[0].kind, "index");
+    assert!(step.outcomes.iter().all(|outcome| outcome.operations[0].kind == "index"));
 }
 
 #[test]

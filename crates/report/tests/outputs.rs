@@ -5,7 +5,8 @@ mod common;
 use std::fs;
 use std::path::Path;
 
-use plimsoll_report::{Options, View, analyse, show_json, to_csv, to_json, to_markdown, to_terminal, to_tsv};
+use plimsoll_core::record::Reading;
+use plimsoll_report::{Options, View, analyse, show_json, to_csv, to_html, to_json, to_markdown, to_terminal, to_tsv};
 use plimsoll_store::event::Event;
 
 fn compare(name: &str, text: &str) {
@@ -84,6 +85,89 @@ fn markdown_cells_stay_cells() {
     record.header.plan.cells[1].label = "a|b <i>*c*".to_owned();
     let text = to_markdown(&analyse(&[record], &Options::default()).unwrap());
     assert!(text.contains("| a\\|b &lt;i>\\*c\\* |"), "{text}");
+}
+
+#[test]
+fn a_description_ends_once() {
+    let mut record = common::sample(12).load();
+    for (description, ends) in [("does it help?", "\ndoes it help?\n"), ("it helps.", "\nit helps.\n"), ("it helps", "\nit helps.\n")] {
+        record.header.plan.description = description.to_owned();
+        let text = to_markdown(&analyse(&[record.clone()], &Options::default()).unwrap());
+        assert!(text.contains(ends), "{description}: {}", &text[..300]);
+    }
+}
+
+#[test]
+fn two_cells_have_no_best_and_no_worst() {
+    let two = Options { builds: vec!["sqlite.wal_full".to_owned(), "sqlite.wal_off".to_owned()], ..Default::default() };
+    let text = to_markdown(&analyse(&[common::sample(12).load()], &two).unwrap());
+    let throughput = text.split("\n## ").nth(1).unwrap();
+    assert!(throughput.contains("| 432000 |") && !throughput.contains("**432000**"), "{throughput}");
+    assert!(text.contains("**2.40**") && !text.contains("best or worst"), "what differs from the base stays bold");
+}
+
+#[test]
+fn ratios_come_from_values_in_full_precision() {
+    let gib = 1_073_741_824.0;
+    let mut record = common::sample(12).load();
+    for (trial, rss) in [(1, 0.0757), (2, 0.0352)] {
+        for stamped in record.trials.iter_mut().filter(|record| record.number == trial).flat_map(|record| &mut record.events) {
+            if let Event::StepDone(done) = &mut stamped.event {
+                done.host.insert("rss_max_bytes".to_owned(), Reading::Ok(rss * gib));
+            }
+        }
+    }
+    let view = analyse(&[record], &Options::default()).unwrap();
+    let text = to_markdown(&view);
+    let step = text.split("\n## ").find(|part| part.starts_with("l.i0\n")).unwrap();
+    let line = |start: &str| step.lines().find(|line| line.starts_with(start)).unwrap().split(" | ").collect::<Vec<_>>();
+    let column = |name: &str| line("|  | ips").iter().position(|cell| *cell == name).unwrap_or_else(|| panic!("no {name}"));
+    assert_eq!(line("| sqlite.wal_off |")[column("rss")], "0.0");
+    assert_eq!(line("| sqlite.wal_off / base")[column("rss")], "0.46");
+    assert_eq!(line("| sqlite.wal_off / base")[column("qps")], "-", "0 / 0");
+    // An embedded engine has no CPU of its own: only the process has.
+    assert_eq!(column("process_cpu_us_per_op"), column("cpupq") + 1);
+    assert!(!step.contains("server_cpu_us_per_op"));
+    let page = to_html(&view);
+    assert!(page.contains("<td>0.46</td>") && page.contains("<span class=\"none\" title=\"the base is 0\">–</span>"));
+}
+
+#[test]
+fn the_page_groups_thousands_and_tells_where_cpu_comes_from() {
+    let page = to_html(&full());
+    assert!(page.contains(">5,000</span>") && !page.contains(">5000</span>"), "context switches per second");
+    assert!(page.contains("whole host: includes everything else that ran"));
+    let table = page.split("<details>").next().unwrap();
+    assert!(table.contains(">process_cpu_us_per_op</abbr>"), "not in the fold");
+    for id in ["id=\"qr100\"", "id=\"step-qr100\"", "id=\"l.x\""] {
+        assert_eq!(page.matches(id).count(), 1, "{id}");
+    }
+    assert!(page.contains("SLA missed by the cell or the base: the ratio proves nothing"));
+}
+
+#[test]
+fn one_operation_is_a_time_and_not_a_distribution() {
+    let mut record = common::sample(12).load();
+    for stamped in record.trials.iter_mut().flat_map(|trial| &mut trial.events) {
+        if let Event::StepDone(done) = &mut stamped.event
+            && done.step == "l.x"
+        {
+            for operation in &mut done.operations {
+                operation.ok = 1;
+                operation.service = common::histogram([(if operation.kind == "index" { 1_690_000_000 } else { 2_000_000 }, 1)]);
+            }
+        }
+    }
+    let view = analyse(&[record], &Options::default()).unwrap();
+    let step = view.steps.iter().find(|step| step.name == "l.x").unwrap();
+    assert!(step.latencies.iter().flat_map(|table| &table.rows).all(|row| row.curve.is_empty()));
+    assert!(step.charts.iter().all(|chart| !chart.title.contains("insert")), "one insert has no rate");
+    let page = to_html(&view);
+    let section = page.split("<section").find(|part| part.contains("id=\"step-l-x\"")).unwrap();
+    assert!(!section.contains("insert percentiles"), "no plot");
+    assert_eq!(section.matches("1 operation: 1.69 s").count(), 4);
+    assert_eq!(section.matches("1 operation: 2.00 ms").count(), 4);
+    assert!(section.find("1.69 s") < section.find("2.00 ms"));
 }
 
 #[test]

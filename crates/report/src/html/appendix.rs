@@ -75,7 +75,7 @@ fn methods() -> Markup {
                 dt { "Colours of the classic tables" }
                 dd {
                     "Per column: the worst quarter of the span between the smallest value and the largest that met its SLA is red, the best quarter green; no red when the smallest "
-                    "reaches 80 % of the largest. Relative values: above 1.05 blue, below 0.95 yellow."
+                    "reaches 80 % of the largest. Relative values: above 1.05 blue, below 0.95 yellow, none where the cell or the base missed its SLA."
                 }
                 dt { "Verdicts" }
                 dd { "One run per cell cannot tell a regression from noise. It says where to look; interleaved repetitions decide." }

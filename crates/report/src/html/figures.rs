@@ -187,7 +187,8 @@ pub(super) fn ratios(view: &View) -> Markup {
                     text x=(LABEL - 10.0) y=(y + 4.0) text-anchor="end" { (step.name) }
                     @for cell in 1..view.cells.len() {
                         @if let Some(log) = ratio(step, cell) {
-                            (dot(cell, x(log), y, step.outcomes[cell].status, &format!("{} {}: {:.2}", view.cells[cell].label, step.name, log.exp2())))
+                            @let status = if step.outcomes[0].status == Status::SlaMissed { Status::SlaMissed } else { step.outcomes[cell].status };
+                            (dot(cell, x(log), y, status, &format!("{} {}: {:.2}", view.cells[cell].label, step.name, log.exp2())))
                         }
                     }
                 }

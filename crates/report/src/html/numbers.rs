@@ -4,8 +4,8 @@
 pub(super) fn group(text: &str) -> String {
     let (sign, text) = text.strip_prefix('-').map_or(("", text), |rest| ("-", rest));
     let (whole, fraction) = text.find('.').map_or((text, ""), |point| text.split_at(point));
-    // Four digits read well without; words are left alone.
-    if whole.len() < 5 || !whole.bytes().all(|byte| byte.is_ascii_digit()) {
+    // Words are left alone.
+    if whole.len() < 4 || !whole.bytes().all(|byte| byte.is_ascii_digit()) {
         return format!("{sign}{text}");
     }
     let mut grouped = String::new();
@@ -41,7 +41,7 @@ pub(super) fn time_ns(ns: f64) -> String {
         value if value < 99.95 && unit != "ns" => 1,
         _ => 0,
     };
-    format!("{value:.decimals$} {unit}")
+    format!("{} {unit}", group(&format!("{value:.decimals$}")))
 }
 
 /// `4 GiB`-style axis numbers: `0`, `250`, `15k`, `1.2M`.
@@ -72,7 +72,9 @@ mod tests {
 
     #[test]
     fn numbers_for_people() {
-        for (text, grouped) in [("1234567.5", "1,234,567.5"), ("9999", "9999"), ("-12345", "-12,345"), ("failed", "failed"), ("", "")] {
+        for (text, grouped) in
+            [("1234567.5", "1,234,567.5"), ("9999", "9,999"), ("999.5", "999.5"), ("-12345", "-12,345"), ("failed", "failed"), ("", "")]
+        {
             assert_eq!(group(text), grouped);
         }
         for (value, decimals, text) in
@@ -80,9 +82,14 @@ mod tests {
         {
             assert_eq!(decimal(value, decimals), text);
         }
-        for (ns, text) in
-            [(850.0, "850 ns"), (1_500.0, "1.50 us"), (12_345_678.0, "12.3 ms"), (999_600_000.0, "1.00 s"), (4.21e9, "4.21 s")]
-        {
+        for (ns, text) in [
+            (850.0, "850 ns"),
+            (1_500.0, "1.50 us"),
+            (12_345_678.0, "12.3 ms"),
+            (999_600_000.0, "1.00 s"),
+            (4.21e9, "4.21 s"),
+            (1.2345e12, "1,234 s"),
+        ] {
             assert_eq!(time_ns(ns), text);
         }
         for (value, text) in [(0.0, "0"), (250.0, "250"), (15_000.0, "15k"), (1_200_000.0, "1.2M"), (0.5, "0.5"), (2e9, "2G")] {

@@ -1,14 +1,15 @@
 //! A step's section: figures, charts and tables.
 
 use maud::{Markup, html};
-use plimsoll_core::metric::{CATALOGUE, CLASSIC_COLUMNS};
+use plimsoll_core::metric::CATALOGUE;
 
 use super::data::chart_id;
 use super::figures::{bars, curves};
 use super::numbers::{decimal, group, time_ns};
-use super::tables::{cell_name, measure, metric_heading, scrolling};
+use super::tables::{cell_name, measure, metric_heading, ratio, scrolling};
+use crate::classic::Class;
 use crate::classic::response::{BUCKETS, format_share, shade};
-use crate::classic::{Class, metrics_line, relative};
+use crate::columns::step_columns;
 use crate::view::{LatencyTable, ResponseTable, StepView, View};
 
 /// The id of a step's heading: letters and digits only, whatever the name holds.
@@ -17,39 +18,62 @@ pub(super) fn anchor(step: &str) -> String {
     format!("step-{name}")
 }
 
+/// The step's name as far as an address may hold it, so that `#qr100` and `#l.i0` lead to their sections.
+fn plain_anchor(step: &str) -> String {
+    step.chars().map(|c| if c.is_ascii_alphanumeric() || matches!(c, '.' | '_') { c } else { '-' }).collect()
+}
+
 pub(super) fn section(view: &View, index: usize, step: &StepView) -> Markup {
     let anchor = anchor(&step.name);
     html! {
-        section.step {
+        section.step id=(plain_anchor(&step.name)) {
             h2 id=(anchor) { a.anchor href={ "#" (anchor) } { (step.name) } }
             p.caption { (step.description) "." }
             div.figures {
                 div { (bars(view, step)) }
                 @for table in &step.latencies {
-                    @if table.kind != "index" { (curves(view, table)) }
+                    @if table.kind != "index" && table.rows.iter().any(|row| !row.curve.is_empty()) { (curves(view, table)) }
                 }
             }
             (charts(view, index, step))
             h3 { "Metrics" }
-            (classic_metrics(view, step))
+            (main_metrics(view, step))
             (own_metrics(view, step))
-            @if !step.responses.is_empty() {
-                h3 { "Response time in the classic buckets" }
-                p.caption { "Percent of the operations with a service time up to the bucket's bound; max in seconds." }
-                @for table in &step.responses { (response_table(view, table)) }
-            }
-            @if !step.latencies.is_empty() {
-                h3 { "Percentiles" }
-                p.caption {
-                    "Service: from sending to done. Response: from the planned instant to done. Lag: from the planned instant to sending. A closed loop has service "
-                    "times only."
-                }
-                @for table in &step.latencies { (percentile_table(view, table)) }
+            // Index creation is only among the percentiles, and goes before the few inserts of its step.
+            @if step.latencies.iter().any(|table| table.kind == "index") {
+                (percentiles(view, step))
+                (responses(view, step))
+            } @else {
+                (responses(view, step))
+                (percentiles(view, step))
             }
             (operations(view, step))
             (drains(view, step))
             (checks(view, step))
             (counters(view, step))
+        }
+    }
+}
+
+fn responses(view: &View, step: &StepView) -> Markup {
+    html! {
+        @if !step.responses.is_empty() {
+            h3 { "Response time in the classic buckets" }
+            p.caption { "Percent of the operations with a service time up to the bucket's bound; max in seconds." }
+            @for table in &step.responses { (response_table(view, table)) }
+        }
+    }
+}
+
+fn percentiles(view: &View, step: &StepView) -> Markup {
+    html! {
+        @if !step.latencies.is_empty() {
+            h3 { "Percentiles" }
+            p.caption {
+                "Service: from sending to done. Response: from the planned instant to done. Lag: from the planned instant to sending. A closed loop has service "
+                "times only."
+            }
+            @for table in &step.latencies { (percentile_table(view, table)) }
         }
     }
 }
@@ -78,20 +102,16 @@ fn charts(view: &View, index: usize, step: &StepView) -> Markup {
     }
 }
 
-/// The field's own columns, a row per cell, and below them the ratios to the base.
-fn classic_metrics(view: &View, step: &StepView) -> Markup {
-    let columns = metrics_line::columns();
-    let ratio = |cell: usize, name: &str| {
-        let (value, base) = (step.outcomes[cell].number(name)?, step.outcomes[0].number(name)?);
-        Some(relative::format(value, base))
-    };
+/// The field's own columns and CPU per operation, a row per cell, and below them the ratios to the base.
+fn main_metrics(view: &View, step: &StepView) -> Markup {
+    let columns = step_columns(step);
     html! {
         (scrolling(html! {
             table {
-                thead { tr { th {} @for metric in columns { th { (metric_heading(metric)) } } } }
+                thead { tr { th {} @for metric in &columns { th { (metric_heading(metric)) } } } }
                 tbody {
                     @for (i, (cell, outcome)) in view.cells.iter().zip(&step.outcomes).enumerate() {
-                        tr { th { (cell_name(i, cell)) } @for metric in columns { td { (measure(outcome.measure(metric.name))) } } }
+                        tr { th { (cell_name(i, cell)) } @for metric in &columns { td { (measure(outcome.measure(metric.name))) } } }
                     }
                 }
                 @if view.cells.len() > 1 && step.outcomes[1..].iter().any(|outcome| !outcome.measures.is_empty()) {
@@ -100,7 +120,7 @@ fn classic_metrics(view: &View, step: &StepView) -> Markup {
                             @if !outcome.measures.is_empty() {
                                 tr {
                                     th { span class={ "key k" (i % 8) } {} (cell.label) " / base" }
-                                    @for metric in columns { td { (ratio(i, metric.name).unwrap_or_else(|| "–".to_owned())) } }
+                                    @for metric in &columns { td { (ratio(outcome.number(metric.name), step.outcomes[0].number(metric.name))) } }
                                 }
                             }
                         }
@@ -113,7 +133,8 @@ fn classic_metrics(view: &View, step: &StepView) -> Markup {
 
 /// The catalogue's other metrics, a row each, with the ratio to the base beside each cell's value.
 fn own_metrics(view: &View, step: &StepView) -> Markup {
-    let own = CATALOGUE.iter().filter(|metric| !CLASSIC_COLUMNS.contains(&metric.name));
+    let shown = step_columns(step);
+    let own = CATALOGUE.iter().filter(|metric| !shown.contains(metric));
     let has_value = |name: &str| step.outcomes.iter().any(|outcome| outcome.number(name).is_some());
     let (with, without): (Vec<_>, Vec<_>) = own.partition(|metric| has_value(metric.name));
     let reason = |name: &str| step.outcomes.iter().find_map(|outcome| outcome.measure(name)?.value.unavailable.as_deref());
@@ -127,7 +148,7 @@ fn own_metrics(view: &View, step: &StepView) -> Markup {
     }
     html! {
         details {
-            summary { "More metrics: CPU per operation, latency, background rate, witnesses" }
+            summary { "More metrics: latency, background rate, witnesses" }
             (scrolling(html! {
                 table {
                     thead { tr { th { "metric" } th { "unit" } @for (i, cell) in view.cells.iter().enumerate() { th colspan=(if i == 0 { 1 } else { 2 }) { (cell_name(i, cell)) } } } }
@@ -139,12 +160,8 @@ fn own_metrics(view: &View, step: &StepView) -> Markup {
                                 @for (i, outcome) in step.outcomes.iter().enumerate() {
                                     td { (measure(outcome.measure(metric.name))) }
                                     @if i > 0 {
-                                        td.ratio {
-                                            @match (outcome.number(metric.name), step.outcomes[0].number(metric.name)) {
-                                                (Some(value), Some(base)) if base != 0.0 => { "×" (relative::format(value, base)) }
-                                                _ => {}
-                                            }
-                                        }
+                                        @let (value, base) = (outcome.number(metric.name), step.outcomes[0].number(metric.name));
+                                        td.ratio { @if value.is_some() && base.is_some_and(|base| base != 0.0) { "×" } (ratio(value, base)) }
                                     }
                                 }
                             }
@@ -173,7 +190,7 @@ fn response_table(view: &View, table: &ResponseTable) -> Markup {
                             }
                             td class=(match row.max_class { Class::Worst => "worst", Class::Best => "best", _ => "" }) {
                                 @match row.max_class { Class::Worst => { span.sign { "▼" } } Class::Best => { span.sign { "▲" } } _ => {} }
-                                (format!("{:.3}", row.max_s))
+                                (group(&format!("{:.3}", row.max_s)))
                             }
                             td { (group(&row.total.to_string())) }
                         }
@@ -197,9 +214,13 @@ fn percentile_table(view: &View, table: &LatencyTable) -> Markup {
                         tr {
                             th { (cell_name(row.cell, &view.cells[row.cell])) }
                             td.unit { (row.clock.name()) }
-                            td { (time_ns(q.mean_ns)) }
-                            @for ns in [q.p50_ns, q.p90_ns, q.p99_ns, q.p999_ns, q.p9999_ns, q.max_ns] { td title={ (group(&ns.to_string())) " ns" } { (time_ns(ns as f64)) } }
-                            td { (group(&q.count.to_string())) }
+                            @if q.count < 2 {
+                                td.single colspan="8" { "1 operation: " (time_ns(q.max_ns as f64)) }
+                            } @else {
+                                td { (time_ns(q.mean_ns)) }
+                                @for ns in [q.p50_ns, q.p90_ns, q.p99_ns, q.p999_ns, q.p9999_ns, q.max_ns] { td title={ (group(&ns.to_string())) " ns" } { (time_ns(ns as f64)) } }
+                                td { (group(&q.count.to_string())) }
+                            }
                         }
                     }
                 }
@@ -259,9 +280,9 @@ fn drains(view: &View, step: &StepView) -> Markup {
                             @if let Some(drain) = &outcome.drain {
                                 tr {
                                     th { (cell_name(i, cell)) }
-                                    td.number { (format!("{:.2} s", drain.drained_s)) }
-                                    td.number { (format!("{:.2} s", drain.waited_s)) }
-                                    td { @for (action, seconds, result) in &drain.actions { div { code { (action) } " " (format!("{seconds:.2} s")) @if !result.is_empty() { ": " (result) } } } }
+                                    td.number { (decimal(drain.drained_s, 2)) " s" }
+                                    td.number { (decimal(drain.waited_s, 2)) " s" }
+                                    td { @for (action, seconds, result) in &drain.actions { div { code { (action) } " " (decimal(*seconds, 2)) " s" @if !result.is_empty() { ": " (result) } } } }
                                 }
                             }
                         }

@@ -69,11 +69,12 @@ pub(super) fn summary(view: &View) -> Markup {
                 span.swatch.missed.sla_missed { "SLA missed" }
             }))
             (classic_table(view, &summary.relative, html! {
-                span.swatch.above { "▲ above 1.05" } " " span.swatch.below { "▼ below 0.95" }
+                span.swatch.above { "▲ above 1.05" } " " span.swatch.below { "▼ below 0.95" } " "
+                span.swatch.plain.sla_missed { "SLA missed by the cell or the base: the ratio proves nothing" }
             }))
             @if view.cells.len() > 1 { (ratios(view)) }
             @if !summary.insert_rate.columns.is_empty() {
-                (classic_table(view, &summary.insert_rate, html! { span.swatch.worst { "▼ under 95 % of the target" } }))
+                (classic_table(view, &summary.insert_rate, html! { span.swatch.worst { "▼ missed its SLA" } }))
             }
             (reasons(view))
         }

@@ -5,6 +5,7 @@ use plimsoll_core::metric::{Direction, Metric};
 
 use super::numbers::{decimal, group};
 use crate::classic::Class;
+use crate::ratio::divide;
 use crate::value::Measure;
 use crate::view::{CellInfo, ClassicCell, Status};
 
@@ -34,7 +35,9 @@ fn about(metric: &Metric) -> String {
         Direction::Lower => "; lower is better",
         Direction::Neutral => "",
     };
-    format!("{}\nUnit: {}{better}\nFormula: {}\nSource: {}", metric.meaning, metric.unit, metric.formula, metric.source)
+    // Other columns beside it count only the processes that took part.
+    let scope = if metric.name == "cpupq" { "; whole host: includes everything else that ran" } else { "" };
+    format!("{}{scope}\nUnit: {}{better}\nFormula: {}\nSource: {}", metric.meaning, metric.unit, metric.formula, metric.source)
 }
 
 /// A measured number, its full precision on hover; where there is none, the reason on hover.
@@ -43,6 +46,14 @@ pub(super) fn measure(measure: Option<&Measure>) -> Markup {
     match (measure.value.value, &measure.value.unavailable) {
         (Some(value), _) => html! { span title={ (value) " " (measure.metric.unit) } { (decimal(value, measure.metric.decimals)) } },
         (None, reason) => html! { span.none title=(reason.as_deref().unwrap_or("unavailable")) { "–" } },
+    }
+}
+
+/// A ratio to the base, or why there is none on hover.
+pub(super) fn ratio(value: Option<f64>, base: Option<f64>) -> Markup {
+    match divide(value, base) {
+        Ok(ratio) => html! { (group(&ratio)) },
+        Err(reason) => html! { span.none title=(reason) { "–" } },
     }
 }
 

@@ -1,0 +1,40 @@
+//! A value divided by the base's, as tables for people show it. The original's own rule is in [`crate::classic::relative`].
+
+/// Why there is no ratio although both values are known.
+pub(crate) const BASE_IS_ZERO: &str = "the base is 0";
+
+/// `value / base` with two decimals, from values in full precision; why there is none.
+pub(crate) fn divide(value: Option<f64>, base: Option<f64>) -> Result<String, &'static str> {
+    match (value, base) {
+        (None, _) => Err("there is no value"),
+        (_, None) => Err("the base has no value"),
+        (_, Some(0.0)) => Err(BASE_IS_ZERO),
+        (Some(value), Some(base)) => {
+            let ratio = value / base;
+            // Two decimals would call it nothing.
+            Ok(if ratio > 0.0 && ratio < 0.005 { "<0.01".to_owned() } else { format!("{ratio:.2}") })
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ratios_of_values_that_round_to_nothing() {
+        let cases = [
+            (Some(0.0352), Some(0.0757), Ok("0.46")),
+            (Some(0.0), Some(0.0), Err(BASE_IS_ZERO)),
+            (Some(3.0), Some(0.0), Err(BASE_IS_ZERO)),
+            (Some(0.0), Some(3.0), Ok("0.00")),
+            (Some(1.0), Some(1000.0), Ok("<0.01")),
+            (Some(5.0), Some(1000.0), Ok("0.01")),
+            (Some(2.0), None, Err("the base has no value")),
+            (None, Some(2.0), Err("there is no value")),
+        ];
+        for (value, base, expected) in cases {
+            assert_eq!(divide(value, base).as_deref().map_err(|reason| *reason), expected, "{value:?} / {base:?}");
+        }
+    }
+}
