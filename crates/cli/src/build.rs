@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use plimsoll_core::name::BuildName;
-use plimsoll_core::units::{format_bytes, format_duration_ns};
+use plimsoll_core::units::format_bytes;
 use plimsoll_lab::LabError;
 use plimsoll_lab::builds::{BuildCache, BuildError, BuildState, CheckState, FetchProgress, InstalledBuild, Stage, default_cache_dir};
 use serde_json::json;
@@ -114,8 +114,7 @@ impl ProgressLine {
             Stage::Checking => "checking",
         };
         let bytes = if progress.bytes > 0 { format!("  {}", format_bytes(progress.bytes)) } else { String::new() };
-        let elapsed = format_duration_ns(Duration::from_secs(progress.elapsed.as_secs()).as_nanos() as u64);
-        let text = format!("{}  {what}{bytes}  {elapsed}", progress.name);
+        let text = format!("{}  {what}{bytes}  {} s", progress.name, progress.elapsed.as_secs());
         if self.is_terminal {
             let _ = write!(stderr(), "\r\x1b[K{text}");
             let _ = stderr().flush();

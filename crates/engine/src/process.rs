@@ -53,6 +53,13 @@ impl ProcessIdentity {
     pub fn is_there(&self) -> bool {
         Self::of(self.pid).as_ref() == Some(self)
     }
+
+    /// Writes it down as JSON.
+    fn write(&self, path: &Path) -> Result<(), EngineError> {
+        let text = serde_json::to_string(self).expect("an identity is numbers and text");
+        fs::write(path, text + "\n")
+            .map_err(|error| EngineError::new(format!("write {}: {error}; check the folder's permissions", path.display())))
+    }
 }
 
 /// Field 22 of a `/proc/PID/stat` line. The name before it may hold blanks and brackets.
@@ -176,6 +183,7 @@ pub(crate) struct ServerProcess {
     watched: Mutex<Watched>,
     /// The process that was started: the server, or the outermost wrapper above it.
     identity: ProcessIdentity,
+    identity_file: PathBuf,
     log: PathBuf,
     /// `oom_kill` of `/proc/vmstat` when it started.
     oom_kills: Option<u64>,
@@ -224,16 +232,11 @@ impl ServerProcess {
         let mut child = program.start(log, Stdio::null())?;
         let written = ProcessIdentity::of(child.id())
             .ok_or_else(|| EngineError::new(format!("read /proc/{}/stat; this needs Linux's /proc", child.id())))
-            .and_then(|identity| {
-                let text = serde_json::to_string(&identity).expect("an identity is numbers and text");
-                fs::write(identity_file, text + "\n").map(|()| identity).map_err(|error| {
-                    EngineError::new(format!("write {}: {error}; check the folder's permissions", identity_file.display()))
-                })
-            });
+            .and_then(|identity| identity.write(identity_file).map(|()| identity));
         match written {
             Ok(identity) => {
                 let watched = Mutex::new(Watched { child, main: None, ended: None });
-                Ok(Self { watched, identity, log: log.to_owned(), oom_kills })
+                Ok(Self { watched, identity, identity_file: identity_file.to_owned(), log: log.to_owned(), oom_kills })
             }
             Err(error) => {
                 kill(&mut child);
@@ -242,9 +245,15 @@ impl ServerProcess {
         }
     }
 
-    /// Says which process is the server, when a wrapper may have started it as its child. Signals go to it from now on.
+    /// Says which process is the server, when a wrapper may have started it as its child. Signals go to it from now on, and the
+    /// identity file names it: a wrapper ends with its server, and not the other way round.
     pub(crate) fn set_main(&self, pid: u32) {
-        self.watched().main = if pid == self.identity.pid { None } else { ProcessIdentity::of(pid) };
+        let main = if pid == self.identity.pid { None } else { ProcessIdentity::of(pid) };
+        if let Some(main) = &main {
+            // The file was written a moment ago; should that fail now, it names the wrapper still.
+            let _ = main.write(&self.identity_file);
+        }
+        self.watched().main = main;
     }
 
     /// The server's process id.
@@ -501,6 +510,8 @@ mod tests {
         assert_ne!(pid, process.identity.pid);
         process.set_main(pid);
         assert_eq!(process.main_pid(), pid);
+        let written: ProcessIdentity = serde_json::from_str(&fs::read_to_string(dir.path().join("identity.json")).unwrap()).unwrap();
+        assert_eq!(Some(written), ProcessIdentity::of(pid));
         process.stop(Signal::TERM, SOON).unwrap();
         assert_eq!(ProcessIdentity::of(pid), None);
     }

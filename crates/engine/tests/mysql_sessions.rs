@@ -159,6 +159,14 @@ fn too_many_connections_are_an_error_that_says_so() {
 }
 
 #[test]
+fn a_storage_engine_that_failed_says_why() {
+    let Some(build) = build("a_storage_engine_that_failed_says_why", MARIADB) else { return };
+    let settings = [("storage_engine", "rocksdb"), ("rocksdb_default_cf_options", "nonsense=1")];
+    let message = start(&build, &Folders::new().options(&settings)).map(|_| ()).unwrap_err();
+    assert!(message.contains("has no storage engine \"rocksdb\"") && message.contains("Failed to initialize CF options"), "{message}");
+}
+
+#[test]
 fn rocksdb_tables_load_read_and_count() {
     let Some(build) = build("rocksdb_tables_load_read_and_count", MARIADB) else { return };
     let (folders, server) =

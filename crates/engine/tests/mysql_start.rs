@@ -29,6 +29,8 @@ fn starts_with_the_configs_settings_and_stops_cleanly() {
             ("innodb_buffer_pool_size", "67108864"),
             ("datadir", "DATA/data/"),
             ("skip_networking", "ON"),
+            ("basedir", "BUILD/"),
+            ("tmpdir", "DATA/tmp"),
         ];
         for (name, value) in table {
             assert_eq!(effective[name], value, "{} of {}", name, build.name);

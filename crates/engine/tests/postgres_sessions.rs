@@ -334,9 +334,13 @@ fn a_drain_that_is_stopped_or_too_late_says_so() {
         assert_eq!(results, ["cancelled: stopped; debt is left", "left out: stopped; debt is left"]);
 
         let actions = server.drain(&tables, later, Instant::now() + Duration::from_millis(200), &never).unwrap();
-        assert_eq!(actions[0].result, "cancelled: the limit was over; debt is left");
-        assert_eq!(actions[1].result, "left out: the limit was over; debt is left");
-        assert_eq!(session.query("select 1 from pg_stat_activity where state = 'active' and query like 'vacuum%'").unwrap(), 0);
+        // A busy machine may use up the limit before the vacuum begins.
+        let results = [&actions[0].result, &actions[1].result];
+        assert!(results.iter().all(|result| result.ends_with(": the limit was over; debt is left")), "{results:?}");
+        assert_eq!(*results[1], "left out: the limit was over; debt is left");
+        wait_until("the end of the vacuum", || {
+            session.query("select 1 from pg_stat_activity where state = 'active' and query like 'vacuum%'").unwrap() == 0
+        });
 
         let error = server.drain(&["no_such_table".to_owned()], later, later, &never).unwrap_err();
         assert!(error.message.contains("relation \"no_such_table\" does not exist"), "{}", error.message);

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use plimsoll_core::name::EngineName;
 use plimsoll_core::plan::Cell;
 use plimsoll_core::suggest;
 
@@ -27,9 +28,10 @@ pub(crate) fn resolve(cell: &Cell, plan_dir: Option<&Path>) -> Result<ResolvedCo
         let path = beside.join(file);
         (file.clone(), read(&path, &cell.label)?)
     } else {
-        let path: PathBuf = beside.join(format!("{}.conf", config.label));
+        let name = format!("{}.{}", config.label, extension(engine));
+        let path: PathBuf = beside.join(&name);
         if plan_dir.is_some() && path.is_file() {
-            (format!("{}.conf", config.label), read(&path, &cell.label)?)
+            (name, read(&path, &cell.label)?)
         } else if let Some(text) = shipped_config(engine, &config.label) {
             ("shipped".to_owned(), text.to_owned())
         } else if !config.settings.is_empty() {
@@ -52,11 +54,18 @@ pub(crate) fn resolve(cell: &Cell, plan_dir: Option<&Path>) -> Result<ResolvedCo
     if settings.values().any(|value| value.contains('{')) {
         let machine = Machine::read().map_err(LabError::Io)?;
         for (name, value) in &mut settings {
-            *value =
-                fill(value, engine, machine).map_err(|error| LabError::Usage(format!("cell {}: {source}: {name}: {error}", cell.label)))?;
+            *value = fill(value, machine).map_err(|error| LabError::Usage(format!("cell {}: {source}: {name}: {error}", cell.label)))?;
         }
     }
     Ok(ResolvedConfig { source, settings })
+}
+
+/// Option files are named as the field names them.
+fn extension(engine: EngineName) -> &'static str {
+    match engine {
+        EngineName::Mysql | EngineName::Mariadb => "cnf",
+        EngineName::Sqlite | EngineName::Postgres | EngineName::Null => "conf",
+    }
 }
 
 fn read(path: &Path, cell: &str) -> Result<String, LabError> {

@@ -9,11 +9,25 @@ pub const SHIPPED_PLANS: [(&str, &str); 3] = [
     ("client-ceiling", include_str!("../../../plans/client-ceiling.toml")),
 ];
 
-const SHIPPED_CONFIGS: [(EngineName, &str, &str); 5] = [
+const SHIPPED_CONFIGS: [(EngineName, &str, &str); 19] = [
+    (EngineName::Sqlite, "delete_full", include_str!("../../../configs/sqlite/delete_full.conf")),
     (EngineName::Sqlite, "wal_full", include_str!("../../../configs/sqlite/wal_full.conf")),
     (EngineName::Sqlite, "wal_normal", include_str!("../../../configs/sqlite/wal_normal.conf")),
     (EngineName::Sqlite, "wal_off", include_str!("../../../configs/sqlite/wal_off.conf")),
-    (EngineName::Sqlite, "delete_full", include_str!("../../../configs/sqlite/delete_full.conf")),
+    (EngineName::Mysql, "cz12a", include_str!("../../../configs/mysql/cz12a.cnf")),
+    (EngineName::Mysql, "cz12a55", include_str!("../../../configs/mysql/cz12a55.cnf")),
+    (EngineName::Mysql, "cz12adur", include_str!("../../../configs/mysql/cz12adur.cnf")),
+    (EngineName::Mysql, "cz12aio", include_str!("../../../configs/mysql/cz12aio.cnf")),
+    (EngineName::Mysql, "cz12aps0", include_str!("../../../configs/mysql/cz12aps0.cnf")),
+    (EngineName::Mariadb, "cz12a", include_str!("../../../configs/mariadb/cz12a.cnf")),
+    (EngineName::Mariadb, "cz12adur", include_str!("../../../configs/mariadb/cz12adur.cnf")),
+    (EngineName::Mariadb, "cz12aio", include_str!("../../../configs/mariadb/cz12aio.cnf")),
+    (EngineName::Mariadb, "cz12aps0", include_str!("../../../configs/mariadb/cz12aps0.cnf")),
+    (EngineName::Mariadb, "cza1", include_str!("../../../configs/mariadb/cza1.cnf")),
+    (EngineName::Postgres, "cx10b", include_str!("../../../configs/postgres/cx10b.conf")),
+    (EngineName::Postgres, "cx10bdur", include_str!("../../../configs/postgres/cx10bdur.conf")),
+    (EngineName::Postgres, "cx10bio", include_str!("../../../configs/postgres/cx10bio.conf")),
+    (EngineName::Postgres, "cx10blog", include_str!("../../../configs/postgres/cx10blog.conf")),
     (EngineName::Null, "none", include_str!("../../../configs/null/none.conf")),
 ];
 

@@ -14,7 +14,7 @@ use super::options::{ServerConfig, ServerOption};
 use super::readback::{self, Standing};
 use super::session::MysqlSession;
 use super::version::Version;
-use super::{drain, failure, init, launch, state};
+use super::{drain, failure, init, launch, log, state};
 use crate::process::ServerProcess;
 use crate::{Dialect, DrainAction, EngineError, Health, InstalledBuild, Server, Settings, SqlSession, StartOptions, directory_bytes};
 
@@ -44,6 +44,8 @@ pub(super) struct MysqlServer {
     files: Files,
     version: Version,
     config: ServerConfig,
+    /// The build's folder, as its server names it.
+    basedir: String,
     /// For questions about the whole; made anew when it was lost.
     admin: Mutex<Option<Conn>>,
 }
@@ -57,10 +59,11 @@ impl MysqlServer {
         let launched = launch::launch(build, version, &config, &files, options)?;
         let mut admin = Conn::new(launched.opts.clone()).map_err(|error| failure::engine_error("connect to the new server", &error))?;
         check_version(&mut admin, build, version)?;
-        check_storage_engine(&mut admin, build, &config)?;
-        claim_database(&mut admin)?;
+        check_storage_engine(&mut admin, build, &config, &files)?;
+        claim_database(&mut admin, &config)?;
         let opts = OptsBuilder::from_opts(launched.opts).db_name(Some(DATABASE)).into();
-        let server = Self { process: launched.process, opts, files, version, config, admin: Mutex::new(None) };
+        let basedir = build.basedir.display().to_string();
+        let server = Self { process: launched.process, opts, files, version, config, basedir, admin: Mutex::new(None) };
         server.check_options(build)?;
         Ok(server)
     }
@@ -156,7 +159,7 @@ fn check_version(connection: &mut Conn, build: &InstalledBuild, version: Version
     )))
 }
 
-fn check_storage_engine(connection: &mut Conn, build: &InstalledBuild, config: &ServerConfig) -> Result<(), EngineError> {
+fn check_storage_engine(connection: &mut Conn, build: &InstalledBuild, config: &ServerConfig, files: &Files) -> Result<(), EngineError> {
     let sql = "show engines";
     let rows: Vec<mysql::Row> = connection.query(sql).map_err(|error| failure::engine_error(sql, &error))?;
     let there: Vec<String> = rows
@@ -168,8 +171,14 @@ fn check_storage_engine(connection: &mut Conn, build: &InstalledBuild, config: &
     if there.iter().any(|name| name.eq_ignore_ascii_case(&config.storage_engine)) {
         return Ok(());
     }
+    // A plugin that fails over one of its settings is no reason for the server not to start.
+    let log = std::fs::read_to_string(&files.log).unwrap_or_default();
+    let reasons = match log::errors(&log, 3).as_slice() {
+        [] => String::new(),
+        errors => format!("; its log says: {}", errors.join("; ")),
+    };
     Err(EngineError::new(format!(
-        "{} has no storage engine \"{}\"; it has {}: set another storage_engine, or take a build that has it",
+        "{} has no storage engine \"{}\"; it has {}: set another storage_engine, or take a build that has it{reasons}",
         build.name,
         config.storage_engine,
         there.join(", ")
@@ -177,7 +186,7 @@ fn check_storage_engine(connection: &mut Conn, build: &InstalledBuild, config: &
 }
 
 /// Makes and marks the database; refuses one that is not ours and holds tables.
-fn claim_database(connection: &mut Conn) -> Result<(), EngineError> {
+fn claim_database(connection: &mut Conn, config: &ServerConfig) -> Result<(), EngineError> {
     let find_tables = format!("select table_name from information_schema.tables where table_schema = '{DATABASE}'");
     let tables: Vec<String> = connection.query(&find_tables).map_err(|error| failure::engine_error(&find_tables, &error))?;
     if tables.iter().any(|table| table == MARKER) {
@@ -190,8 +199,7 @@ fn claim_database(connection: &mut Conn) -> Result<(), EngineError> {
     }
     let statements = [
         format!("create database if not exists {DATABASE}"),
-        // MyISAM is in all versions; on any transactional engine the marker would be part of what is measured.
-        format!("create table {DATABASE}.{MARKER} (made_by varchar(100) not null) engine=myisam"),
+        format!("create table {DATABASE}.{MARKER} (made_by varchar(100) not null) engine={}", config.storage_engine),
         format!("insert into {DATABASE}.{MARKER} values ('plimsoll')"),
     ];
     for sql in &statements {
@@ -214,8 +222,8 @@ impl Server for MysqlServer {
         Ok(Box::new(session))
     }
 
-    /// All global variables but those that say nothing about how the server runs. The data directory's path is shortened to `DATA`, the
-    /// build's stays. An option marked as loose that this version lacks is there as `loose_NAME`.
+    /// All global variables but those that say nothing about how the server runs. The path of the trial's data is shortened to `DATA`,
+    /// that of the build to `BUILD`. An option marked as loose that this version lacks is there as `loose_NAME`.
     fn effective_settings(&self) -> Result<Settings, EngineError> {
         let data = self.files.dir.display().to_string();
         let mut settings = self.variables()?;
@@ -228,7 +236,7 @@ impl Server for MysqlServer {
             .collect();
         settings.retain(|name, _| !VOLATILE.contains(&name.as_str()));
         for value in settings.values_mut() {
-            *value = value.replace(&data, "DATA");
+            *value = value.replace(&data, "DATA").replace(&self.basedir, "BUILD");
         }
         settings.extend(missing.into_iter().map(|name| (name, format!("not known to {}", self.version))));
         Ok(settings)

@@ -16,7 +16,7 @@ use tempfile::TempDir;
 pub const DEADLINE: Duration = Duration::from_secs(120);
 
 /// The oldest, one in the middle, a common one and a new one: what changed between them is in the tests.
-pub const MAJORS: [&str; 4] = ["19", "13", "15", "18"];
+pub const MAJORS: [&str; 4] = ["9.6", "13", "16", "18"];
 
 /// The installed build of this major version. Without one that the server's user can reach the test is skipped. `PLIMSOLL_CACHE` names
 /// the folder of the builds' folder, else it is where `plimsoll build add` puts them.

@@ -46,9 +46,11 @@ pub(crate) fn fetch(request: &Request<'_>, folder: &Path, watch: &mut Watch<'_>)
     })?;
     let mut package_version = None;
     if let Some(main) = request.main {
-        let version = apt.candidate(main, watch)?.ok_or_else(|| gone(main, request.suite, "has it no longer"))?;
-        if request.wanted.is_some_and(|wanted| upstream_version(&version) != wanted) {
-            return Err(gone(main, request.suite, &format!("has {} by now", upstream_version(&version))));
+        let security = if request.has_security { " with security updates" } else { "" };
+        let gone = |what: String| BuildError::Gone(format!("Debian {}{security} has {what}", request.suite));
+        let version = apt.candidate(main, watch)?.ok_or_else(|| gone(format!("no {main} any more")))?;
+        if let Some(wanted) = request.wanted.filter(|wanted| upstream_version(&version) != *wanted) {
+            return Err(gone(format!("{main} {} now, not {wanted}", upstream_version(&version))));
         }
         package_version = Some(version);
     }
@@ -66,12 +68,6 @@ pub(crate) fn fetch(request: &Request<'_>, folder: &Path, watch: &mut Watch<'_>)
         apt.run("apt-get", false, &["download", &exactly], &archives, watch)?.map_err(fail)?;
     }
     Ok(Fetched { files: debs(&archives)?, package_version })
-}
-
-fn gone(package: &str, suite: &str, what: &str) -> BuildError {
-    BuildError::Gone(format!(
-        "Debian {suite} {what} ({package}); a moving suite keeps no old versions: ask for the series, or for what `plimsoll build list` shows"
-    ))
 }
 
 /// Stable suites are preferred through their security updates; naming them as the target would prefer the older package.

@@ -262,7 +262,8 @@ mod tests {
     #[test]
     fn what_is_no_installation_is_refused_with_what_is_missing() {
         let version = "x  Ver 5.6.51 for Linux";
-        let cases: [(&[(&str, &str)], &[&str], &str); 5] = [
+        type Case<'a> = (&'a [(&'a str, &'a str)], &'a [&'a str], &'a str);
+        let cases: [Case<'_>; 5] = [
             (&[], &["README"], "holds no server"),
             (&[("bin/postgres", "postgres (PostgreSQL) 16.4")], &[], "lacks bin/initdb"),
             (&[("bin/mysqld", version)], &[], "lacks share/english/errmsg.sys"),

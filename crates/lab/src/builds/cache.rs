@@ -155,7 +155,7 @@ impl BuildCache {
         }
         self.remove_partials(&series)?;
         let partial = Partial(self.dir.join(format!("{series}.partial-{}", std::process::id())));
-        let mut refusal = None;
+        let mut refusals = Vec::new();
         for recipe in &resolved.recipes {
             let install = Install {
                 recipe,
@@ -167,12 +167,13 @@ impl BuildCache {
             match install.run() {
                 Ok((root, record)) => return self.keep(&root, &record),
                 // Another suite may still have it.
-                Err(error @ BuildError::Gone(_)) => refusal = Some(error),
+                Err(BuildError::Gone(reason)) => refusals.push(reason),
                 Err(error) => return Err(error),
             }
             partial.remove()?;
         }
-        Err(refusal.unwrap_or_else(|| BuildError::Usage(format!("{} has no recipe; add it again with --basedir", resolved.name))))
+        let reasons = refusals.join("; ");
+        Err(BuildError::Gone(format!("{} is gone: {reasons}; `plimsoll build list` shows what else there is", resolved.name)))
     }
 
     /// Moves a whole build to its place.
@@ -314,7 +315,7 @@ impl BuildCache {
     }
 
     /// Every folder with a record, readable or not, by name.
-    fn records(&self) -> Result<Vec<(String, Result<Record, BuildError>)>, BuildError> {
+    fn records(&self) -> Result<Vec<Found>, BuildError> {
         let entries = match fs::read_dir(&self.dir) {
             Ok(entries) => entries,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -352,6 +353,9 @@ impl BuildCache {
             .collect())
     }
 }
+
+/// A folder's name and what its record says.
+type Found = (String, Result<Record, BuildError>);
 
 /// A private folder that does not outlive its value.
 struct Partial(PathBuf);

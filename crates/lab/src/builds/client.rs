@@ -122,7 +122,7 @@ fn fetch_from_npm(package: &str, folder: &Path, watch: &mut Watch<'_>) -> Result
 /// A client said no: the package is gone, or something else is wrong.
 pub(crate) fn refused(package: &str, is_gone: bool, summary: &str) -> BuildError {
     if is_gone {
-        BuildError::Gone(format!("the registry has {package} no longer; see `plimsoll build list` for others\n  {summary}"))
+        BuildError::Gone(format!("the registry has no {package} any more: {summary}"))
     } else {
         BuildError::Client(format!("failed to fetch {package}: {summary}\n  check the network and the client's own configuration"))
     }

@@ -317,7 +317,7 @@ mod tests {
             ("postgres@8", "postgres@9.6.10, postgres@9.6.13, "),
             (
                 "mysql@5.7+debain",
-                "mysql has no source and no label \"debain\"; did you mean \"debian\"?; sources: mxj, jcabi, npm, airlift, debian; labels: none",
+                "mysql has no source and no label \"debain\" (did you mean \"debian\"?); sources: mxj, jcabi, npm, airlift, debian; labels: none",
             ),
             ("postgres@8.4", " more, see `plimsoll build list`"),
             ("sqlite", "sqlite is part of this program"),

@@ -110,14 +110,23 @@ fn info_bin_flags(basedir: &Path) -> Option<String> {
     parse_info_bin(&text)
 }
 
+/// `CXX_FLAGS = ...` up to 5.7; from 8.0 on `CMAKE_CXX_FLAGS: ...` and, after it on the command line, `CMAKE_CXX_FLAGS_<build type>: ...`.
 fn parse_info_bin(text: &str) -> Option<String> {
-    let flags = |key: &str| {
-        let line = text.lines().map(str::trim).find_map(|line| line.strip_prefix(key))?;
-        let flags = line.trim_start().strip_prefix('=')?;
-        // Header folders of the packager's machine say nothing.
-        Some(flags.split_whitespace().filter(|flag| !flag.starts_with("-I")).collect::<Vec<_>>().join(" "))
+    let value = |key: &str, separator: &str| {
+        text.lines().find_map(|line| line.trim_start().strip_prefix(key)?.trim_start().strip_prefix(separator)).map(str::trim)
     };
-    flags("CXX_FLAGS").or_else(|| flags("C_FLAGS"))
+    let language = |name: &str| {
+        if let Some(flags) = value(name, "=") {
+            return Some(flags.to_owned());
+        }
+        let build_type = value("CMAKE_BUILD_TYPE", ": ")?.to_ascii_uppercase();
+        let of_type = value(&format!("CMAKE_{name}_{build_type}"), ": ")?;
+        Some(format!("{} {of_type}", value(&format!("CMAKE_{name}"), ": ").unwrap_or_default()))
+    };
+    let flags = language("CXX_FLAGS").or_else(|| language("C_FLAGS"))?;
+    // Folders of the packager's machine say nothing.
+    let is_told = |flag: &&str| !["-I", "-B", "-fdebug-prefix-map="].iter().any(|beginning| flag.starts_with(beginning));
+    Some(flags.split_whitespace().filter(is_told).collect::<Vec<_>>().join(" "))
 }
 
 /// The options that change speed, in their order, each once. Of several levels the last counts, as for compilers.
@@ -179,8 +188,12 @@ mod tests {
 
     #[test]
     fn build_information_of_mysql_is_read() {
-        let text = "===== Compiler flags used (from the 'sql/' subdirectory): =====\n# flags\nC_FLAGS =  -Wall -O2 -g\n\nCXX_FLAGS =   -O3 -I/pb2/include  -DNDEBUG\n";
-        assert_eq!(parse_info_bin(text).as_deref(), Some("-O3 -DNDEBUG"));
-        assert_eq!(parse_info_bin("nothing"), None);
+        let old = "===== Compiler flags used (from the 'sql/' subdirectory): =====\n# flags\nC_FLAGS =  -Wall -O2 -g\n\n\
+            CXX_FLAGS =   -O3 -I/pb2/include  -DNDEBUG\n";
+        let new = "CMAKE_BUILD_TYPE:STRING=RelWithDebInfo\nCMAKE_BUILD_TYPE: RelWithDebInfo\nCompiler: GNU 12.1.1\nCMAKE_C_FLAGS: -O1\n\
+            CMAKE_CXX_FLAGS: -std=c++17 -B/opt/bin  -O3 -g\nCMAKE_CXX_FLAGS_RELWITHDEBINFO: -O2 -fdebug-prefix-map=/a/=./ -g1\n";
+        for (text, flags) in [(old, Some("-O3 -DNDEBUG")), (new, Some("-std=c++17 -O3 -g -O2 -g1")), ("nothing", None)] {
+            assert_eq!(parse_info_bin(text).as_deref(), flags);
+        }
     }
 }
