@@ -19,7 +19,7 @@ fn settings(pairs: &[(&str, &str)]) -> Settings {
 
 fn start(dir: &Path, pairs: &[(&str, &str)]) -> Result<Box<dyn Server>, String> {
     let options = StartOptions::new(dir, settings(pairs));
-    engine(&"sqlite".parse().unwrap()).unwrap().start(&options).map_err(|error| error.message)
+    engine(&"sqlite".parse().unwrap(), None).unwrap().start(&options).map_err(|error| error.message)
 }
 
 fn server(pairs: &[(&str, &str)]) -> (TempDir, Box<dyn Server>) {
@@ -44,7 +44,7 @@ const DELETE: &[(&str, &str)] = &[("journal_mode", "delete"), ("synchronous", "o
 
 #[test]
 fn the_build_tells_version_origin_and_options() {
-    let build = engine(&"sqlite".parse().unwrap()).unwrap().build();
+    let build = engine(&"sqlite".parse().unwrap(), None).unwrap().build();
     assert_eq!((build.engine.as_str(), build.version.as_str(), build.origin.as_str()), ("sqlite", rusqlite::version(), "bundled"));
     assert!(build.options.iter().any(|option| option.starts_with("COMPILER=")), "{:?}", build.options);
     assert!(build.options.is_sorted());

@@ -1,6 +1,7 @@
 //! The program as its users run it: the real binary, real files, real signals.
 
 mod bad_input;
+mod build;
 mod campaign;
 mod resume;
 mod support;

@@ -173,7 +173,7 @@ impl BuildCache {
             partial.remove()?;
         }
         let reasons = refusals.join("; ");
-        Err(BuildError::Gone(format!("{} is gone: {reasons}; `plimsoll build list` shows what else there is", resolved.name)))
+        Err(BuildError::Gone(format!("this version is gone: {reasons}; `plimsoll build list` shows what there is")))
     }
 
     /// Moves a whole build to its place.

@@ -61,7 +61,6 @@ impl Install<'_, '_> {
             wrap_programs(&root)?;
         } else {
             let server = root.join(&recipe.layout.server);
-            watch.begin(Stage::Fetching)?;
             env = bring_missing(&server, &root, debian(), fetcher, &partial.join("libraries"), watch)?;
         }
 

@@ -10,7 +10,7 @@ use serde::Deserialize;
 
 use super::client::Fetcher;
 use super::error::BuildError;
-use super::progress::Watch;
+use super::progress::{Stage, Watch};
 use super::recipe::Package;
 use super::unpack::unpack_debs;
 
@@ -74,6 +74,7 @@ pub(crate) fn bring_missing(
     also.sort();
     also.dedup();
     let package = Package::Apt { suite: facts.library_suite.clone(), packages: Vec::new(), also, has_security: false };
+    watch.begin(Stage::Fetching)?;
     fs::create_dir_all(download).map_err(BuildError::io("make", download))?;
     let fetched = fetcher.fetch(&package, None, download, watch)?;
     let unpacked = download.join("unpacked");

@@ -129,7 +129,7 @@ fn parse_info_bin(text: &str) -> Option<String> {
     Some(flags.split_whitespace().filter(is_told).collect::<Vec<_>>().join(" "))
 }
 
-/// The options that change speed, in their order, each once. Of several levels the last counts, as for compilers.
+/// The options that change speed, sorted, each once. Of several levels the last counts, as for compilers.
 fn speed_options(flags: &str) -> String {
     let mut kept: Vec<&str> = Vec::new();
     for option in flags.split_whitespace().filter(|option| SPEED_OPTIONS.iter().any(|known| option.starts_with(known))) {
@@ -137,6 +137,7 @@ fn speed_options(flags: &str) -> String {
         kept.retain(|known| *known != option && !(is_level(known) && is_level(option)));
         kept.push(option);
     }
+    kept.sort_unstable();
     kept.join(" ")
 }
 
@@ -182,7 +183,7 @@ mod tests {
 
     #[test]
     fn only_options_that_change_speed_are_kept() {
-        assert_eq!(speed_options("-Wall -O3 -g -fno-strict-aliasing -march=native -Wextra -O2 -flto=auto"), "-march=native -O2 -flto=auto");
+        assert_eq!(speed_options("-Wall -O3 -g -fno-strict-aliasing -march=native -Wextra -O2 -flto=auto"), "-O2 -flto=auto -march=native");
         assert_eq!(speed_options("-Wall -g"), "");
     }
 

