@@ -121,7 +121,8 @@ fn two_campaigns_do_not_disturb_each_other() {
     let second = place.run(&["--store", "other", "run", "small.toml"]);
     assert_eq!(second.status.code(), Some(5), "{}", text(&second.stderr));
     assert!(text(&second.stderr).contains("another campaign is running"), "{}", text(&second.stderr));
-    assert_eq!(wait(first).status.code(), Some(0));
+    let first = wait(first);
+    assert_eq!(first.status.code(), Some(0), "{}", text(&first.stderr));
 }
 
 #[test]
