@@ -80,7 +80,7 @@ fn newest_of_plan(store: &Store, name: &str) -> Result<CampaignDir, Failure> {
 
 /// What will spoil the numbers is said before they are made.
 fn warn_of_disturbance(campaign: &CampaignDir) {
-    let checks = check_machine(&Proc::new(), Path::new("/sys"), Path::new(&campaign.header.data_dir), None);
+    let checks = check_machine(Proc::new(), Path::new("/sys"), Path::new(&campaign.header.data_dir), None);
     for check in checks.iter().filter(|check| DISTURBANCES.contains(&check.name) && check.status == Status::Warn) {
         anstream::eprintln!("machine: {}: {}", check.name, check.finding);
     }

@@ -68,17 +68,15 @@ fn parked_workers_hold_still_and_go_on() {
             std::thread::yield_now();
         }
         commands.give(Command::Park);
-        // Operations in flight end; then nothing moves.
-        std::thread::sleep(Duration::from_millis(100));
         let before = watching.load(Ordering::SeqCst);
-        std::thread::sleep(Duration::from_millis(200));
+        std::thread::sleep(Duration::from_millis(300));
         *seen.lock().unwrap() = Some((before, watching.load(Ordering::SeqCst)));
         commands.give(Command::Run);
     });
     let outcome = run(tasks, &control, &StepOptions::default(), &mut |_| {}).unwrap();
     director.join().unwrap();
     let (before, after) = observed.lock().unwrap().unwrap();
-    assert_eq!(before, after, "nothing is done while parked");
+    assert!(after <= before + 3, "each worker ends the operation in flight and no more: {before}, {after}");
     assert!(before < 6000, "it was parked before the end");
     assert_eq!((outcome.ended, outcome.operations[0].ok), (Ended::Finished, 6000));
 }
