@@ -20,8 +20,8 @@ fn settings(workload: &str, sizes: &str) -> InsertBenchmark {
 
 fn start(dir: &Path, journal_mode: &str) -> SharedServer {
     let settings = BTreeMap::from([("journal_mode".to_owned(), journal_mode.to_owned()), ("synchronous".to_owned(), "off".to_owned())]);
-    let engine = engine(&"sqlite".parse().unwrap()).unwrap();
-    Arc::new(engine.start(&StartOptions { data_dir: dir.to_owned(), settings }).unwrap())
+    let engine = engine(&"sqlite".parse().unwrap(), None).unwrap();
+    Arc::new(engine.start(&StartOptions::new(dir, settings)).unwrap())
 }
 
 fn run_one(run: &mut InsertBenchmarkRun, step: &Step) -> StepOutcome {

@@ -69,7 +69,8 @@ fn mysql(basedir: &Path, server: PathBuf, label: &str) -> Result<InstalledBuild,
         if has_option("--mysqlx[=") {
             build.server_options.push("--mysqlx=OFF".to_owned());
         }
-        let has_plugin = PLUGIN_FOLDERS.iter().any(|folder| basedir.join(folder).join("ha_rocksdb.so").is_file());
+        build.plugin_dir = PLUGIN_FOLDERS.iter().map(|name| basedir.join(name)).find(|path| path.join("ha_rocksdb.so").is_file());
+        let has_plugin = build.plugin_dir.is_some();
         let rocksdb =
             if has_plugin { Some("--plugin-load-add=ha_rocksdb.so") } else { has_option("--rocksdb[=").then_some("--rocksdb=ON") };
         build.storage_plugins.extend(rocksdb.map(|option| ("rocksdb".to_owned(), option.to_owned())));
@@ -253,6 +254,8 @@ mod tests {
             assert!(format!("{:?}", build.init).contains(case.init), "{:?}", build.init);
             assert_eq!(build.server_options, case.options);
             assert_eq!(build.storage_plugins.get("rocksdb").map(String::as_str), case.rocksdb);
+            let has_plugin_file = case.files.contains(&"lib/plugin/ha_rocksdb.so");
+            assert_eq!(build.plugin_dir, has_plugin_file.then(|| root.join("lib/plugin")));
             assert_eq!(build.server_sha256, sha256(&root.join(case.server)).unwrap());
             assert_eq!(build.toolchain["compiler"], "unknown");
             assert_eq!(build.share_dir.is_some(), case.engine != EngineName::Postgres);

@@ -64,6 +64,7 @@ impl Campaign {
             label: cell.label.clone(),
             version: "3.50.4".to_owned(),
             origin: "built in".to_owned(),
+            build: None,
             config_source: "shipped".to_owned(),
             settings: BTreeMap::from([("journal_mode".to_owned(), "wal".to_owned())]),
         });

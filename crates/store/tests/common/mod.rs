@@ -33,6 +33,7 @@ pub fn header(id: &str) -> CampaignHeader {
         label: cell.label.clone(),
         version: "3.50.4".into(),
         origin: "bundled".into(),
+        build: None,
         config_source: "shipped".into(),
         settings: [("synchronous".to_owned(), "full".to_owned())].into(),
     });
