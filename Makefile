@@ -1,7 +1,13 @@
-# deps: what a bare Debian lacks.  test: everything, as CI runs it.  lint: format and clippy.  bench: the load loop's own cost.
+# deps: what a bare Debian lacks.  servers: the database servers that the tests use.  test: everything, as CI runs it.
+# lint: format and clippy.  bench: the load loop's own cost.
 .DEFAULT_GOAL := test
-.PHONY: deps lint test bench
+.PHONY: deps servers lint test bench
 .NOTPARALLEL:
+
+# Where the tests find real servers. Under root PostgreSQL runs as nobody, who may not enter root's home.
+root_cache = $(shell [ "$$(id -u)" -eq 0 ] && echo /var/cache)
+override PLIMSOLL_CACHE := $(abspath $(or $(PLIMSOLL_CACHE),$(or $(root_cache),$(XDG_CACHE_HOME),$(HOME)/.cache)/plimsoll))
+export PLIMSOLL_CACHE
 
 deps:
 	sh tests/install-deps.sh
@@ -10,9 +16,15 @@ lint:
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 
+# Compiles the tests first: the program comes with them. Without a network nothing is fetched, and the tests say what they miss.
+servers:
+	cargo test --workspace --locked --tests --no-run
+	sh tests/fetch-builds.sh "$${CARGO_TARGET_DIR:-target}/debug/plimsoll" tests/builds.txt
+
 # Documentation examples first, so that the run closes on the summaries of the tests proper.
-test: deps lint
+test: deps lint servers
 	sh tests/check-skips-test.sh
+	sh tests/fetch-builds-test.sh
 	cargo test --workspace --locked --doc
 	sh tests/check-skips.sh tests/allowed-skips.txt cargo test --workspace --locked --tests --no-fail-fast
 

@@ -16,7 +16,6 @@ need() {
 need cc gcc libc6-dev             # the bundled SQLite is compiled
 need javac default-jdk-headless   # the reference reader of .hlog files
 need mvn maven
-need unzip unzip                  # builds that come as archives
 need valgrind valgrind            # counts instructions where no hardware counter does
 need chromium chromium            # looks at the report as a reader would
 need sysbench sysbench            # the original that our load is compared with

@@ -24,10 +24,10 @@ pub struct Places {
     /// Folder that holds the campaigns
     #[arg(long, global = true, value_name = "DIR", default_value = "plimsoll-runs")]
     pub store: PathBuf,
-    /// Folder for data directories; empty, new or ours [default: plimsoll/data in the user's cache folder]
+    /// Folder for data directories; empty, new or ours [default: plimsoll/data in the user's cache folder, for root in /var/cache]
     #[arg(long, global = true, value_name = "DIR")]
     pub data: Option<PathBuf>,
-    /// Folder for builds of engines [default: plimsoll/builds in the user's cache folder]
+    /// Folder for builds of engines [default: plimsoll/builds in the user's cache folder, for root in /var/cache]
     #[arg(long, global = true, value_name = "DIR")]
     pub cache: Option<PathBuf>,
 }

@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 
 use plimsoll_core::name::BuildName;
 use plimsoll_core::units::format_bytes;
-use plimsoll_lab::LabError;
-use plimsoll_lab::builds::{BuildCache, BuildError, BuildState, CheckState, FetchProgress, InstalledBuild, Stage, default_cache_dir};
+use plimsoll_lab::builds::{BuildCache, BuildError, BuildState, CheckState, FetchProgress, InstalledBuild, Stage};
+use plimsoll_lab::{LabError, default_cache_dir};
 use serde_json::json;
 use signal_hook::consts::{SIGINT, SIGTERM};
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use plimsoll_core::name::BuildName;
 use plimsoll_host::{Proc, Status, check_machine};
 use plimsoll_lab::builds::BuildCache;
-use plimsoll_lab::{CampaignEnd, CampaignRequest, create_campaign, default_data_dir, load_plan, run_campaign};
+use plimsoll_lab::{CampaignEnd, CampaignRequest, DataTurn, create_campaign, default_data_dir, load_plan, run_campaign};
 use plimsoll_store::{CampaignDir, Store};
 
 use crate::Outcome;
@@ -27,9 +27,10 @@ pub fn run(places: &Places, arguments: &Run) -> Outcome {
     let plan = load_plan(arguments.plan.as_deref())?;
     let builds = BuildCache::new(build::cache_dir(places)?);
     if arguments.resume {
-        return finish(&builds, &same_data_dir(places, newest_of_plan(&store, &plan.plan.name)?)?);
+        return finish(&builds, &same_data_dir(places, newest_of_plan(&store, &plan.plan.name)?)?, None);
     }
-    let names: Vec<BuildName> = plan.plan.cells.iter().map(|cell| cell.build.clone()).filter(|name| !name.engine.is_embedded()).collect();
+    let fetched = plan.plan.cells.iter().filter(|cell| cell.server.is_none() && !cell.build.engine.is_embedded());
+    let names: Vec<BuildName> = fetched.map(|cell| cell.build.clone()).collect();
     let code = build::fetch(&builds, &names, arguments.offline)?;
     if code != 0 {
         return Ok(code);
@@ -42,12 +43,13 @@ pub fn run(places: &Places, arguments: &Run) -> Outcome {
         data_dir: &data_dir,
         plimsoll_version: env!("CARGO_PKG_VERSION"),
     };
-    finish(&builds, &create_campaign(&store, &request)?)
+    let (campaign, turn) = create_campaign(&store, &request)?;
+    finish(&builds, &campaign, Some(turn))
 }
 
 pub fn resume(places: &Places, campaign: Option<&str>) -> Outcome {
     let builds = BuildCache::new(build::cache_dir(places)?);
-    finish(&builds, &same_data_dir(places, Store::new(&places.store).find(campaign)?)?)
+    finish(&builds, &same_data_dir(places, Store::new(&places.store).find(campaign)?)?, None)
 }
 
 /// A campaign stays in the data folder it began in.
@@ -94,11 +96,11 @@ fn shell_word(path: &str) -> String {
     format!("'{}'", path.replace('\'', "'\\''"))
 }
 
-fn finish(builds: &BuildCache, campaign: &CampaignDir) -> Outcome {
+fn finish(builds: &BuildCache, campaign: &CampaignDir, turn: Option<DataTurn>) -> Outcome {
     let program = std::env::current_exe().map_err(|error| Failure::bug(format!("failed to find this program: {error}")))?;
     let mut console = Console::new(&campaign.header)?;
     warn_of_disturbance(campaign);
-    let end = run_campaign(campaign, builds, &program, &mut console)?;
+    let end = run_campaign(campaign, turn, builds, &program, &mut console)?;
     console.finish();
     let path = shell_word(&campaign.path.display().to_string());
     if end == CampaignEnd::Interrupted {

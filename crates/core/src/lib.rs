@@ -11,6 +11,7 @@ pub mod record;
 pub mod schedule;
 pub mod seed;
 pub mod suggest;
+pub mod toolchain;
 pub mod units;
 
 /// Stamped on every result. It grows whenever a change can move a number (see CHANGELOG, `Results`).

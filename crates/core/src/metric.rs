@@ -64,6 +64,7 @@ pub const CATALOGUE: &[Metric] = metrics![
     "maxop", "s", Lower, 3, "largest service time of an insert in l steps, of a query in q steps", "load loop", "worst operation; index creation is not one";
     "p50_rate", "ops/s", Neutral, 0, "median of the per-second op rates of all clients together", "1-s series", "half of the seconds were at least this fast (a rate, not a latency)";
     "p99_rate", "ops/s", Neutral, 0, "per-second op rate that 99 % of the seconds reached", "1-s series", "nearly the worst second (a rate, not a latency)";
+    "index_s", "s", Lower, 2, "end of the last index creation - start of the first one", "load loop", "time to create the indexes of all tables";
     "dps", "rows/s", Neutral, 0, "sum over clients of rows deleted / that client's active seconds", "load loop", "delete rate; equals the insert rate when the delete keeps up";
     "server_cpu_us_per_op", "us/op", Lower, 2, "CPU of the server's process tree / ops", "process CPU clock", "server CPU per operation";
     "client_cpu_us_per_op", "us/op", Neutral, 2, "CPU of the trial process / ops", "process CPU clock", "CPU our own client takes per operation";

@@ -32,8 +32,13 @@ pub enum ErrorClass {
     Deadlock,
     /// The disk or a quota is full.
     Full,
-    /// The connection is gone.
+    /// The connection was lost with the statement in flight: whether it took place is unknown.
     Lost,
+    /// There is no connection, and the statement surely did not take place: it was not sent, or the server itself said, before it ended the
+    /// connection, that the statement failed (a transaction of one statement is then rolled back).
+    Unsent,
+    /// The engine's files cannot be read or written as they should: no other try will do better.
+    Io,
     /// The statement is wrong or the engine refuses it.
     Statement,
 }
@@ -45,14 +50,20 @@ impl ErrorClass {
             Self::Busy => "busy",
             Self::Deadlock => "deadlock",
             Self::Full => "full",
-            Self::Lost => "lost",
+            Self::Lost | Self::Unsent => "lost",
+            Self::Io => "io",
             Self::Statement => "statement",
         }
     }
 
-    /// Whether the same operation may be tried again.
+    /// Whether the same operation may be tried again on the same connection.
     pub fn is_retryable(self) -> bool {
         matches!(self, Self::Busy | Self::Deadlock)
+    }
+
+    /// Whether the connection is gone; the session's next call makes a new one.
+    pub fn is_disconnected(self) -> bool {
+        matches!(self, Self::Lost | Self::Unsent)
     }
 }
 
@@ -68,4 +79,12 @@ pub struct SqlError {
     pub message: String,
     /// The beginning of the statement.
     pub statement: String,
+}
+
+impl SqlError {
+    /// The same error of something that came before the statement was sent: connecting, preparing.
+    pub(crate) fn before_sending(self) -> Self {
+        let class = if self.class == ErrorClass::Lost { ErrorClass::Unsent } else { self.class };
+        Self { class, ..self }
+    }
 }

@@ -3,11 +3,14 @@
 
 mod build;
 mod error;
+mod given;
 pub mod mysql;
 pub mod null;
+mod password;
 pub mod postgres;
 pub mod process;
 pub mod sqlite;
+mod tls;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -15,6 +18,8 @@ use std::time::{Duration, Instant};
 
 pub use build::{DataInit, InstalledBuild};
 pub use error::{EngineError, ErrorClass, SqlError};
+pub use given::{Given, given_engine};
+pub use password::Password;
 use plimsoll_core::name::{BuildName, EngineName};
 pub use plimsoll_core::plan::Transport;
 
@@ -115,6 +120,16 @@ pub trait Server: Send + Sync {
 
     /// Opens one connection.
     fn connect(&self) -> Result<Box<dyn SqlSession>, EngineError>;
+
+    /// Says which tables are about to be made, before they are: on a given server nothing else is dropped later.
+    fn claim_tables(&self, _tables: &[String]) -> Result<(), EngineError> {
+        Ok(())
+    }
+
+    /// Checks that these tables, which are there, are what the config asked for.
+    fn check_tables(&self, _tables: &[String]) -> Result<(), EngineError> {
+        Ok(())
+    }
 
     /// The settings the engine really runs with, read back from it.
     fn effective_settings(&self) -> Result<Settings, EngineError>;

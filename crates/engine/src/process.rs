@@ -1,6 +1,6 @@
 //! Server processes: started with their log, watched, and ended by pid. Shared by the engines that are servers.
 //!
-//! A [`ServerProcess`] dies with its value: whoever drops one kills what still runs. What a killed owner leaves behind is found
+//! A `ServerProcess` dies with its value: whoever drops one kills what still runs. What a killed owner leaves behind is found
 //! by the identity that was written to a file at the start.
 
 use std::collections::BTreeMap;
@@ -52,6 +52,13 @@ impl ProcessIdentity {
     /// Whether this very process is still there.
     pub fn is_there(&self) -> bool {
         Self::of(self.pid).as_ref() == Some(self)
+    }
+
+    /// Whether this very process is still there and is more than a zombie, which only its parent can take away.
+    fn is_running(&self) -> bool {
+        let stat = fs::read_to_string(format!("/proc/{}/stat", self.pid)).unwrap_or_default();
+        let state = stat.rsplit_once(')').and_then(|(_, rest)| rest.trim_start().chars().next());
+        self.is_there() && !matches!(state, None | Some('Z' | 'X'))
     }
 
     /// Writes it down as JSON.
@@ -204,15 +211,30 @@ impl Watched {
         self.ended
     }
 
-    /// Signals the server. The number of a child that was not waited for cannot mean another process.
+    /// Signals the server. The number of a child that was not waited for cannot mean another process; that of the server below a
+    /// wrapper is looked at first.
     fn signal(&mut self, signal: Signal) {
-        if self.status().is_some() {
-            return;
-        }
-        let pid = self.main.as_ref().filter(|main| main.is_there()).map_or(self.child.id(), |main| main.pid);
+        let is_waited_for = self.status().is_some();
+        let pid = match self.main.as_ref().filter(|main| main.is_there()) {
+            Some(main) => main.pid,
+            None if is_waited_for => return,
+            None => self.child.id(),
+        };
         if let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) {
             // Fails only when it has just ended.
             let _ = kill_process(pid, signal);
+        }
+    }
+
+    /// Kills what still runs: the group, while its leader was not waited for, and a server whose wrapper has ended before it.
+    fn kill(&mut self) {
+        self.signal(Signal::KILL);
+        if self.status().is_none() {
+            kill(&mut self.child);
+        }
+        let deadline = Instant::now() + KILL_LIMIT;
+        while self.main.as_ref().is_some_and(ProcessIdentity::is_running) && Instant::now() < deadline {
+            std::thread::sleep(PAUSE);
         }
     }
 
@@ -256,6 +278,11 @@ impl ServerProcess {
         self.watched().main = main;
     }
 
+    /// Signals the server, if it is there.
+    pub(crate) fn signal(&self, signal: Signal) {
+        self.watched().signal(signal);
+    }
+
     /// The server's process id.
     pub(crate) fn main_pid(&self) -> u32 {
         self.watched().main.as_ref().map_or(self.identity.pid, |main| main.pid)
@@ -269,10 +296,15 @@ impl ServerProcess {
         }
     }
 
+    /// The end in words. The kernel kills for want of memory with SIGKILL: the server itself, below a wrapper that ends with 128 + 9, or
+    /// one of its processes, which its log tells.
     fn describe_end(&self, status: ExitStatus) -> String {
         let text = describe(status);
-        let has_oom_kill = oom_kills() > self.oom_kills;
-        if status.signal() == Some(Signal::KILL.as_raw()) && has_oom_kill {
+        let killed = Signal::KILL.as_raw();
+        let is_killed = status.signal() == Some(killed)
+            || status.code() == Some(128 + killed)
+            || log_tail(&self.log).contains("terminated by signal 9");
+        if is_killed && oom_kills() > self.oom_kills {
             format!("{text}, perhaps for want of memory: the kernel has killed a process for that since the server started")
         } else {
             text
@@ -317,12 +349,9 @@ impl ServerProcess {
             Some(status) if status.success() => return Ok(()),
             Some(status) if was_running => format!("it ended with {}", self.describe_end(status)),
             Some(status) => format!("it had ended before with {}", self.describe_end(status)),
-            None => {
-                watched.signal(Signal::KILL);
-                kill(&mut watched.child);
-                format!("it did not end within {timeout:?} and was killed")
-            }
+            None => format!("it did not end within {timeout:?} and was killed"),
         };
+        watched.kill();
         Err(EngineError::new(format!("stop the server: {problem}; see {}, which ends with:\n{}", self.log.display(), log_tail(&self.log))))
     }
 
@@ -333,11 +362,7 @@ impl ServerProcess {
 
 impl Drop for ServerProcess {
     fn drop(&mut self) {
-        let mut watched = self.watched();
-        if watched.status().is_none() {
-            watched.signal(Signal::KILL);
-            kill(&mut watched.child);
-        }
+        self.watched().kill();
     }
 }
 
@@ -483,6 +508,33 @@ mod tests {
     }
 
     #[test]
+    fn an_end_for_want_of_memory_is_told_where_the_kernel_counts() {
+        if oom_kills().is_none() {
+            return plimsoll_testkit::skip("engine::process", "this kernel does not count oom_kill in /proc/vmstat");
+        }
+        for (script, is_killed) in [
+            ("kill -9 $$", true),
+            // A wrapper's word for it, and PostgreSQL's for one of its sessions.
+            ("exit 137", true),
+            ("echo 'LOG:  server process (PID 7) was terminated by signal 9: Killed'; exit 1", true),
+            ("echo 'LOG:  server process (PID 7) was terminated by signal 11: Segmentation fault'; exit 1", false),
+            ("kill -11 $$", false),
+        ] {
+            let dir = tempfile::tempdir().unwrap();
+            let mut process = spawn(script, dir.path());
+            // As if one had been counted since.
+            process.oom_kills = None;
+            let deadline = Instant::now() + SOON;
+            while process.health() == Health::Running {
+                assert!(Instant::now() < deadline);
+                std::thread::sleep(PAUSE);
+            }
+            let Health::Crashed { status, .. } = process.health() else { panic!() };
+            assert_eq!(status.contains("perhaps for want of memory"), is_killed, "{script}: {status}");
+        }
+    }
+
+    #[test]
     fn stopping_is_clean_or_says_what_it_was() {
         let dir = tempfile::tempdir().unwrap();
         let process = spawn("trap 'exit 0' TERM; echo up; while :; do sleep 0.01; done", dir.path());
@@ -514,6 +566,47 @@ mod tests {
         assert_eq!(Some(written), ProcessIdentity::of(pid));
         process.stop(Signal::TERM, SOON).unwrap();
         assert_eq!(ProcessIdentity::of(pid), None);
+    }
+
+    #[test]
+    fn a_server_that_outlives_its_wrapper_is_gone_with_its_value() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut program = shell("echo pid $$ up; exec sleep 60");
+        // The wrapper starts the server, and ends as soon as it is told to.
+        program.prefix =
+            ["/bin/sh", "-c", "trap 'exit 3' TERM; \"$@\" & while :; do sleep 0.01; done", "wrapper"].map(str::to_owned).to_vec();
+        let process = ServerProcess::spawn(&program, &dir.path().join("log"), &dir.path().join("identity.json")).unwrap();
+        wait_for_word(&process, dir.path(), "up");
+        let log = fs::read_to_string(dir.path().join("log")).unwrap();
+        let server = ProcessIdentity::of(log.split_whitespace().nth(1).unwrap().parse().unwrap()).unwrap();
+        process.set_main(server.pid);
+        kill_process(Pid::from_raw(process.identity.pid as i32).unwrap(), Signal::TERM).unwrap();
+        let deadline = Instant::now() + SOON;
+        while process.health() == Health::Running {
+            assert!(Instant::now() < deadline);
+            std::thread::sleep(PAUSE);
+        }
+        let Health::Crashed { status, .. } = process.health() else { panic!() };
+        assert_eq!(status, "exit status 3");
+        assert!(server.is_running());
+        drop(process);
+        assert!(!server.is_running());
+    }
+
+    #[test]
+    fn a_dropped_server_takes_its_group_with_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let process = spawn("sleep 60 & echo pid $! up; wait", dir.path());
+        wait_for_word(&process, dir.path(), "up");
+        let log = fs::read_to_string(dir.path().join("log")).unwrap();
+        let helper = ProcessIdentity::of(log.split_whitespace().nth(1).unwrap().parse().unwrap()).unwrap();
+        assert!(helper.is_running());
+        drop(process);
+        let deadline = Instant::now() + SOON;
+        while helper.is_running() {
+            assert!(Instant::now() < deadline, "the group was left behind");
+            std::thread::sleep(PAUSE);
+        }
     }
 
     #[test]

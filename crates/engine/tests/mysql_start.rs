@@ -4,6 +4,7 @@ mod mysql_support;
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::net::TcpListener;
 use std::time::{Duration, Instant};
 
 use mysql_support::*;
@@ -92,6 +93,46 @@ fn what_a_version_does_not_take_is_named() {
         // None of them has left a server behind.
         assert!(!folders.data.path().join("server.pid").exists() || start(&build, &folders.options(&[])).is_ok());
     }
+}
+
+#[test]
+fn an_old_version_names_what_it_does_not_know() {
+    for (wanted, option) in [("mysql@5.5", "innodb_buffer_pool_dump_at_shutdown"), ("mysql@5.6", "innodb_dedicated_server")] {
+        let Some(build) = build("an_old_version_names_what_it_does_not_know", wanted) else { continue };
+        let message = start(&build, &Folders::new().options(&[(option, "on")])).map(|_| ()).unwrap_err();
+        let version = build.version.split('-').next().unwrap();
+        assert!(message.contains(&format!("(MySQL {version}) does not know the option {option};")), "{message}");
+    }
+}
+
+#[test]
+fn no_version_puts_innodb_in_place_of_another_engine() {
+    for wanted in ["mysql@5.5", "mysql@5.6", MYSQL_OLD] {
+        let Some(build) = build("no_version_puts_innodb_in_place_of_another_engine", wanted) else { continue };
+        let (_folders, server) = server(&build, &[]);
+        let mut session = server.connect().unwrap();
+        let error = session.define("create table t (n int) engine=tokudb").unwrap_err();
+        assert!(error.message.contains("Unknown storage engine"), "{}: {error}", build.name);
+        assert_eq!(session.query("show tables like 't'").unwrap(), 0);
+        session.define("create table t (n int) engine=myisam").unwrap();
+        let message = server.check_tables(&["t".to_owned()]).unwrap_err().message;
+        assert!(message.contains("the table t should be innodb's and is MyISAM's"), "{message}");
+        drop(session);
+        server.stop(DEADLINE).unwrap();
+    }
+}
+
+#[test]
+fn a_taken_port_is_named() {
+    let Some(build) = build("a_taken_port_is_named", MYSQL_OLD) else { return };
+    let taken = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+    let port = taken.local_addr().unwrap().port();
+    let mut options = Folders::new().options(&[]);
+    options.transport = Transport::Tcp;
+    // Somebody is always faster than we are.
+    options.prefix = ["/bin/sh", "-c", &format!("exec \"$@\" --port={port}"), "thief"].map(str::to_owned).to_vec();
+    let message = start(&build, &options).map(|_| ()).unwrap_err();
+    assert!(message.contains("Address already in use") && message.contains(&port.to_string()), "{message}");
 }
 
 #[test]

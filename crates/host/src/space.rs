@@ -9,8 +9,26 @@ use std::path::{Path, PathBuf};
 /// # Errors
 /// When the filesystem does not answer.
 pub fn free_bytes(path: &Path) -> io::Result<u64> {
+    disk_space(path).map(|space| space.free_bytes)
+}
+
+/// A filesystem's space.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DiskSpace {
+    /// What an ordinary user may still write.
+    pub free_bytes: u64,
+    /// All of it.
+    pub total_bytes: u64,
+}
+
+/// The space of the filesystem of `path`, or of its nearest ancestor that exists.
+///
+/// # Errors
+/// When the filesystem does not answer.
+pub fn disk_space(path: &Path) -> io::Result<DiskSpace> {
     let statistics = rustix::fs::statvfs(&nearest_existing(path)?.0)?;
-    Ok(statistics.f_bavail.saturating_mul(statistics.f_frsize))
+    let bytes = |blocks: u64| blocks.saturating_mul(statistics.f_frsize);
+    Ok(DiskSpace { free_bytes: bytes(statistics.f_bavail), total_bytes: bytes(statistics.f_blocks) })
 }
 
 /// The path, made absolute, or its nearest ancestor that exists.

@@ -14,7 +14,8 @@ use plimsoll_store::{CampaignDir, Store, StoreError};
 use crate::builds::BuildCache;
 use crate::config::resolve;
 use crate::error::LabError;
-use crate::places::{check_data_root, prepare_data_root, take_data_root};
+use crate::passwords::Passwords;
+use crate::places::{DataTurn, check_data_root, prepare_data_root, take_data_root};
 use crate::shipped::{SHIPPED_PLANS, shipped_plan};
 
 /// Free space must exceed the estimate by this factor.
@@ -76,6 +77,18 @@ pub(crate) enum Need {
 pub(crate) fn look_up_cells(plan: &LoadedPlan, builds: &BuildCache, need: Need) -> Result<Vec<CellHeader>, LabError> {
     let look_up = |cell: &Cell| {
         let in_cell = |message: String| LabError::Usage(format!("cell {}: {message}", cell.label));
+        if let Some(server) = &cell.server {
+            // Looked up when a trial starts: now nobody is asked for a password.
+            let config = resolve(cell, plan.dir.as_deref())?;
+            return Ok(CellHeader {
+                label: cell.label.clone(),
+                version: "known after the start".to_owned(),
+                origin: format!("given server {}", server.label),
+                build: None,
+                config_source: config.source,
+                settings: config.settings,
+            });
+        }
         let (installed, known) = if cell.build.engine.is_embedded() {
             (None, None)
         } else {
@@ -126,7 +139,9 @@ pub(crate) fn peak_size(cell: &Cell) -> Result<(u64, u64), LabError> {
     // With deletes the table never holds more than what was loaded and a little.
     let deletes = cell.workload.steps.iter().any(|step| matches!(step.kind, StepKind::Write { deletes: true, .. }));
     let peak = if deletes { rows.saturating_add(rows / 10) } else { peak };
-    Ok((peak, peak.saturating_mul(bytes_per_row(cell.build.engine))))
+    // A given server has its own disk, which we know nothing of.
+    let bytes = if cell.server.is_some() { 0 } else { peak.saturating_mul(bytes_per_row(cell.build.engine)) };
+    Ok((peak, bytes))
 }
 
 /// Trials run one after the other and remove their data, so the largest cell decides.
@@ -149,14 +164,15 @@ pub(crate) fn check_disk(plan: &Plan, data_dir: &Path) -> Result<(), LabError> {
     Ok(())
 }
 
-/// Makes a campaign in the store. Nothing is written before everything is checked.
-pub fn create_campaign(store: &Store, request: &CampaignRequest<'_>) -> Result<CampaignDir, LabError> {
+/// Makes a campaign in the store, and takes its data folder for it: a campaign that could not run at once is not made. Nothing is
+/// written before everything is checked.
+pub fn create_campaign(store: &Store, request: &CampaignRequest<'_>) -> Result<(CampaignDir, DataTurn), LabError> {
     let plan = &request.plan.plan;
     let cells = look_up_cells(request.plan, request.builds, Need::Builds)?;
+    Passwords::check(plan)?;
     check_data_root(request.data_dir)?;
     check_disk(plan, request.data_dir)?;
-    // A campaign that could not run at once is not made.
-    drop(take_data_root(request.data_dir)?);
+    let turn = take_data_root(request.data_dir)?;
     let data_dir = prepare_data_root(request.data_dir)?;
     let seed = request.seed.or(plan.seed).unwrap_or_else(seed_from_clock);
     let mut header = CampaignHeader {
@@ -177,7 +193,7 @@ pub fn create_campaign(store: &Store, request: &CampaignRequest<'_>) -> Result<C
         header.id = store.new_id(&plan.name);
         match store.create(&header) {
             Err(StoreError::Exists { .. }) => {}
-            created => return Ok(created?),
+            created => return Ok((created?, turn)),
         }
     }
     Err(LabError::Usage(format!("the store takes no new campaign: the id {} is always taken by somebody else first", header.id)))
@@ -187,4 +203,31 @@ pub fn create_campaign(store: &Store, request: &CampaignRequest<'_>) -> Result<C
 fn seed_from_clock() -> u64 {
     let nanos = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos() as u64);
     plimsoll_core::seed::derive(nanos, &["campaign"]) % 1_000_000_000
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_two_at_once_one_makes_a_campaign() {
+        let dir = tempfile::tempdir().unwrap();
+        let plan = load_plan(Some("quick")).unwrap();
+        let builds = BuildCache::new(dir.path().join("builds"));
+        let store = Store::new(dir.path().join("store"));
+        let data_dir = dir.path().join("data");
+        let request = CampaignRequest { plan: &plan, seed: Some(1), builds: &builds, data_dir: &data_dir, plimsoll_version: "1" };
+        let both: Vec<_> = std::thread::scope(|scope| {
+            let threads = [(), ()].map(|()| scope.spawn(|| create_campaign(&store, &request)));
+            threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+        });
+        let (made, refused): (Vec<_>, Vec<_>) = both.into_iter().partition(Result::is_ok);
+        assert_eq!((made.len(), refused.len()), (1, 1));
+        let error = refused.into_iter().find_map(Result::err).unwrap().to_string();
+        assert!(error.contains("another campaign is running"), "{error}");
+        assert_eq!(store.campaigns().unwrap().len(), 1);
+
+        drop(made);
+        create_campaign(&store, &request).unwrap();
+    }
 }

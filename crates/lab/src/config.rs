@@ -19,14 +19,30 @@ pub(crate) struct ResolvedConfig {
 }
 
 /// Reads the config of a cell. A `file` of the plan is relative to the plan's folder; without one, `LABEL.conf` next to the plan
-/// comes before the shipped config of that label.
+/// comes before the shipped config of that label. With `from` of the plan it is the shipped config of that name.
 pub(crate) fn resolve(cell: &Cell, plan_dir: Option<&Path>) -> Result<ResolvedConfig, LabError> {
     let config = &cell.config;
+    if let Some(server) = &cell.server {
+        // Its settings are its own; the plan may name the storage engine of our tables.
+        return Ok(ResolvedConfig { source: format!("as the server {} is", server.label), settings: config.settings.clone() });
+    }
     let engine = cell.build.engine;
     let beside = plan_dir.unwrap_or(Path::new("."));
     let (source, text) = if let Some(file) = &config.file {
         let path = beside.join(file);
         (file.clone(), read(&path, &cell.label)?)
+    } else if let Some(from) = &config.from {
+        let text = shipped_config(engine, from).ok_or_else(|| {
+            let known = shipped_config_labels(engine);
+            LabError::Usage(format!(
+                "cell {}: [config.{}] from: there is no shipped config \"{from}\" for {engine}{}; shipped: {}",
+                cell.label,
+                config.label,
+                suggest::hint(from, known.iter().copied()),
+                known.join(", "),
+            ))
+        })?;
+        (format!("shipped {from}"), text.to_owned())
     } else {
         let name = format!("{}.{}", config.label, extension(engine));
         let path: PathBuf = beside.join(&name);

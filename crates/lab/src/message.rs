@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use plimsoll_core::plan::{Cell, Verify};
-use plimsoll_engine::InstalledBuild;
+use plimsoll_engine::{InstalledBuild, Password};
 use serde::{Deserialize, Serialize};
 
 /// What a trial is to do: the first line of its standard input. The only other line is `stop`.
@@ -17,8 +17,14 @@ pub(crate) struct TrialOrder {
     /// The unpacked build; none for engines inside this program.
     pub build: Option<InstalledBuild>,
     pub settings: BTreeMap<String, String>,
+    /// The campaign's id, which marks tables on a server that is not ours.
+    pub campaign: String,
+    /// Of the given server, if the cell has one that needs it. It is on the pipe alone.
+    pub password: Option<Password>,
     pub seed: u64,
     pub verify: Verify,
+    /// A server that does not answer for this long hangs.
+    pub watchdog_ns: u64,
     /// The trial's folder in the store.
     pub dir: PathBuf,
     /// The data directory, new and empty.
@@ -26,6 +32,9 @@ pub(crate) struct TrialOrder {
     /// The orchestrator.
     pub parent_pid: u32,
 }
+
+/// The exit code of a trial that could not even write down that it hangs. The last line of its log says what hangs.
+pub(crate) const HUNG_EXIT: i32 = 70;
 
 /// The orchestrator's only command.
 pub(crate) const STOP: &str = "stop";

@@ -13,24 +13,21 @@ use plimsoll_core::name::BuildName;
 use plimsoll_core::plan::Cell;
 use plimsoll_core::schedule::ScheduledTrial;
 use plimsoll_engine::InstalledBuild;
-use plimsoll_engine::process::{IDENTITY_FILE, ProcessIdentity};
-use plimsoll_host::is_same_process;
-use plimsoll_store::event::{Event, ServerCrashed, TrialFailed};
+use plimsoll_store::event::{Event, ServerCrashed, StepFailed, TrialFailed};
 use plimsoll_store::header::CellHeader;
 use plimsoll_store::{CampaignDir, EventWriter, TrialRecord, read_events, seal};
-use rustix::process::{Pid, Signal, kill_process};
+use zeroize::Zeroizing;
 
 use crate::builds::BuildCache;
 use crate::error::LabError;
-use crate::message::{STOP, TrialMessage, TrialOrder};
-use crate::places::{remove_data_dir, take_data_root};
-use crate::trial::SERVER_FOLDER;
+use crate::leftovers::{end_leftovers, end_server};
+use crate::message::{HUNG_EXIT, STOP, TrialMessage, TrialOrder};
+use crate::passwords::Passwords;
+use crate::places::{DataTurn, remove_data_dir, take_data_root};
 
 /// A trial that was asked to stop has this long before it is ended.
 const STOP_PATIENCE: Duration = Duration::from_secs(60);
 const POLL: Duration = Duration::from_millis(50);
-/// A killed process has this long to be gone.
-const KILL_PATIENCE: Duration = Duration::from_secs(30);
 const LOG_TAIL_BYTES: usize = 4000;
 
 /// What the campaign tells whoever watches it.
@@ -83,19 +80,22 @@ pub enum CampaignEnd {
 
 /// Runs what is not complete yet: the whole schedule of a new campaign, or the broken trials of an old one.
 ///
-/// `program` is this program's binary: trials run as `program trial`.
+/// `turn` is that of a campaign just made; without it the data folder is taken here. `program` is this program's binary: trials run
+/// as `program trial`.
 pub fn run_campaign(
     campaign: &CampaignDir,
+    turn: Option<DataTurn>,
     builds: &BuildCache,
     program: &Path,
     observer: &mut dyn Observer,
 ) -> Result<CampaignEnd, LabError> {
     let installed = campaign.header.cells.iter().map(|cell| installed_build(builds, cell)).collect::<Result<Vec<_>, _>>()?;
+    let passwords = Passwords::of_plan(&campaign.header.plan)?;
     let _lock = campaign.lock()?;
     let done = campaign.trials()?;
     end_leftovers(&done);
     let data_root = PathBuf::from(&campaign.header.data_dir);
-    let _turn = take_data_root(&data_root)?;
+    let _turn = turn.map_or_else(|| take_data_root(&data_root), Ok)?;
     let campaign_data = data_root.join(&campaign.header.id);
     // Data of broken attempts: ours, by the marked folder and the campaign's id.
     remove_data_dir(&campaign_data)?;
@@ -110,6 +110,7 @@ pub fn run_campaign(
         let runner = TrialRunner {
             campaign,
             build,
+            passwords: &passwords,
             program,
             scheduled,
             attempt,
@@ -141,33 +142,6 @@ fn installed_build(builds: &BuildCache, cell: &CellHeader) -> Result<Option<Inst
     Ok(Some(installed))
 }
 
-/// Ends trial processes of an earlier run that are still there. Only what the store proves to be ours: pid, start time and boot.
-fn end_leftovers(trials: &[TrialRecord]) {
-    for trial in trials.iter().filter(|trial| !trial.is_complete()) {
-        let Some(start) = trial.start() else { continue };
-        end_process(start.pid, || is_same_process(start.pid, start.pid_start_ticks, &start.boot_id));
-        end_server(&trial.dir);
-    }
-}
-
-/// Ends the server of a trial whose process is gone. A trial that went through has stopped its server itself; the data of any other
-/// is thrown away, so nothing needs a clean end.
-fn end_server(trial_dir: &Path) {
-    let text = fs::read_to_string(trial_dir.join(SERVER_FOLDER).join(IDENTITY_FILE)).unwrap_or_default();
-    let Ok(server) = serde_json::from_str::<ProcessIdentity>(&text) else { return };
-    end_process(server.pid, || server.is_there());
-}
-
-/// Kills a process and waits until it is gone. `is_there` says whether the number still means the process that is meant.
-fn end_process(pid: u32, is_there: impl Fn() -> bool) {
-    let Some(pid) = Pid::from_raw(pid as i32).filter(|_| is_there()) else { return };
-    let _ = kill_process(pid, Signal::KILL);
-    let deadline = Instant::now() + KILL_PATIENCE;
-    while is_there() && Instant::now() < deadline {
-        std::thread::sleep(POLL);
-    }
-}
-
 enum TrialEnd {
     Complete,
     Broken,
@@ -177,6 +151,7 @@ enum TrialEnd {
 struct TrialRunner<'a> {
     campaign: &'a CampaignDir,
     build: Option<&'a InstalledBuild>,
+    passwords: &'a Passwords,
     program: &'a Path,
     scheduled: &'a ScheduledTrial,
     attempt: u32,
@@ -199,8 +174,11 @@ impl TrialRunner<'_> {
             cell: cell.clone(),
             build: self.build.cloned(),
             settings: header.cells[self.scheduled.cell].settings.clone(),
+            campaign: header.id.clone(),
+            password: cell.server.as_ref().and_then(|server| self.passwords.get(server)),
             seed: header.seed,
             verify: header.plan.verify,
+            watchdog_ns: header.plan.watchdog_ns,
             dir: dir.clone(),
             data_dir: self.data_dir.clone(),
             parent_pid: std::process::id(),
@@ -244,6 +222,9 @@ impl TrialRunner<'_> {
         };
         let stderr = File::create(log).map_err(|error| LabError::io(format!("failed to write {}", log.display()), error))?;
         command.arg("trial").envs(env.into_iter().flatten()).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(stderr);
+        for name in self.passwords.variables() {
+            command.env_remove(name);
+        }
         // Ctrl-C reaches the orchestrator alone; it tells the trial.
         command.process_group(0);
         command.spawn().map_err(|error| {
@@ -262,8 +243,10 @@ impl TrialRunner<'_> {
             return Err(LabError::Io("the trial has no pipes".into()));
         };
         let order = serde_json::to_string(order).map_err(|error| LabError::io("failed to write the trial's order", error))?;
+        // It may hold a password.
+        let order = Zeroizing::new(order);
         // A trial that died already is noticed below by the end of its output.
-        let _ = writeln!(input, "{order}");
+        let _ = writeln!(input, "{}", *order);
         let messages = read_lines(output);
         let mut asked_at: Option<Instant> = None;
         let mut handled = 0;
@@ -326,10 +309,18 @@ fn conclude(dir: &Path, status: ExitStatus, log: &Path, is_stopped: bool) -> Res
         _ => None,
     });
     let step = step.flatten();
+    let is_hung = status.code() == Some(HUNG_EXIT);
     let status = describe(status);
     let (event, reason) = if is_stopped {
         let reason = "interrupted before the step could end".to_owned();
         (Event::TrialFailed(TrialFailed { reason: reason.clone(), interrupted: true }), reason)
+    } else if is_hung {
+        let reason = log_tail.lines().last().unwrap_or_default().to_owned();
+        let event = match step {
+            Some(step) => Event::StepFailed(StepFailed { step, reason: reason.clone(), operations: Vec::new() }),
+            None => Event::TrialFailed(TrialFailed { reason: reason.clone(), interrupted: false }),
+        };
+        (event, reason)
     } else {
         let during = step.as_ref().map_or(String::new(), |step| format!(" during {step}"));
         let reason = format!("the trial's process died{during} ({status}){}", last_words());

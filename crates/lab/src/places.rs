@@ -2,6 +2,9 @@
 
 use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use rustix::process::geteuid;
 
 use crate::error::LabError;
 
@@ -10,14 +13,36 @@ const MARKER: &str = ".plimsoll-data";
 const MARKER_TEXT: &str =
     "This folder belongs to Plimsoll. It makes and removes data directories here; do not keep anything of your own in it.\n";
 
-/// The data folder when none is given: in the user's cache folder.
+/// root's home keeps everybody else out, and PostgreSQL's servers do not run as root: its caches are where the system's are.
+const ROOT_CACHE: &str = "/var/cache";
+
+/// A campaign that has just ended, or one that could not begin, holds a data folder for an instant; this outlasts it.
+const TURN_PATIENCE: Duration = Duration::from_secs(1);
+const POLL: Duration = Duration::from_millis(20);
+
+/// The data folder when none is given: `plimsoll/data` in the cache folder.
 pub fn default_data_dir() -> Result<PathBuf, LabError> {
-    let cache = std::env::var_os("XDG_CACHE_HOME")
-        .filter(|value| !value.is_empty())
-        .map(PathBuf::from)
-        .or_else(|| std::env::home_dir().map(|home| home.join(".cache")))
-        .ok_or_else(|| LabError::Usage("neither XDG_CACHE_HOME nor HOME is set: say where data directories go with --data DIR".into()))?;
-    Ok(cache.join("plimsoll").join("data"))
+    cache_dir("data")
+        .ok_or_else(|| LabError::Usage("neither XDG_CACHE_HOME nor HOME is set: say where data directories go with --data DIR".into()))
+}
+
+/// The folder of builds when none is given: `plimsoll/builds` in the cache folder.
+pub fn default_cache_dir() -> Result<PathBuf, LabError> {
+    cache_dir("builds")
+        .ok_or_else(|| LabError::Usage("neither XDG_CACHE_HOME nor HOME is set: say where builds go with --cache DIR".into()))
+}
+
+fn cache_dir(name: &str) -> Option<PathBuf> {
+    let xdg = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
+    Some(cache_home(xdg, geteuid().is_root(), std::env::home_dir())?.join("plimsoll").join(name))
+}
+
+/// Where caches are: as the user says, else at the system's place for root and below the home of everybody else. Paths that are not
+/// absolute do not count, as the XDG base directory specification wants it.
+fn cache_home(xdg: Option<PathBuf>, is_root: bool, home: Option<PathBuf>) -> Option<PathBuf> {
+    let is_usable = |path: &PathBuf| path.is_absolute();
+    let default = || if is_root { Some(PathBuf::from(ROOT_CACHE)) } else { home.filter(is_usable).map(|home| home.join(".cache")) };
+    xdg.filter(is_usable).or_else(default)
 }
 
 /// Makes a folder ours, or refuses one that holds somebody else's files.
@@ -35,18 +60,30 @@ pub fn prepare_data_root(dir: &Path) -> Result<PathBuf, LabError> {
     dir.canonicalize().map_err(|error| LabError::io(dir.display(), error))
 }
 
+/// The right to use a data folder, for one campaign; given back when dropped, or when the process ends.
+#[derive(Debug)]
+pub struct DataTurn {
+    _lock: File,
+}
+
 /// Takes a data folder for one campaign: two at a time on one machine would measure each other.
-pub(crate) fn take_data_root(dir: &Path) -> Result<File, LabError> {
+pub(crate) fn take_data_root(dir: &Path) -> Result<DataTurn, LabError> {
     prepare_data_root(dir)?;
     let marker = dir.join(MARKER);
     let file = File::open(&marker).map_err(|error| LabError::io(marker.display(), error))?;
-    match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(TryLockError::WouldBlock) => Err(LabError::Machine(format!(
-            "another campaign is running with its data in {}; two at a time would disturb each other: wait until it is done",
-            dir.display()
-        ))),
-        Err(TryLockError::Error(error)) => Err(LabError::io(marker.display(), error)),
+    let deadline = Instant::now() + TURN_PATIENCE;
+    loop {
+        match file.try_lock() {
+            Ok(()) => return Ok(DataTurn { _lock: file }),
+            Err(TryLockError::WouldBlock) if Instant::now() < deadline => std::thread::sleep(POLL),
+            Err(TryLockError::WouldBlock) => {
+                return Err(LabError::Machine(format!(
+                    "another campaign is running with its data in {}; two at a time would disturb each other: wait until it is done",
+                    dir.display()
+                )));
+            }
+            Err(TryLockError::Error(error)) => return Err(LabError::io(marker.display(), error)),
+        }
     }
 }
 
@@ -84,6 +121,41 @@ mod tests {
         let error = prepare_data_root(dir.path()).unwrap_err().to_string();
         assert!(error.contains("is not empty and is not ours"), "{error}");
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn caches_are_where_the_user_says_or_where_servers_may_go() {
+        let path = |text: &str| (!text.is_empty()).then(|| PathBuf::from(text));
+        for (xdg, is_root, home, wanted) in [
+            ("", false, "/home/ada", "/home/ada/.cache"),
+            ("", true, "/root", "/var/cache"),
+            ("", true, "", "/var/cache"),
+            ("/fast", false, "/home/ada", "/fast"),
+            ("/fast", true, "/root", "/fast"),
+            ("fast", false, "/home/ada", "/home/ada/.cache"),
+            ("", false, "", ""),
+            ("", false, "ada", ""),
+        ] {
+            assert_eq!(cache_home(path(xdg), is_root, path(home)), path(wanted), "{xdg} {is_root} {home}");
+        }
+        assert!(default_data_dir().unwrap().ends_with("plimsoll/data"));
+        assert_eq!(default_cache_dir().unwrap(), default_data_dir().unwrap().with_file_name("builds"));
+    }
+
+    #[test]
+    fn a_folder_is_used_by_one_at_a_time() {
+        let dir = tempfile::tempdir().unwrap();
+        let data = dir.path().join("data");
+        let turn = take_data_root(&data).unwrap();
+        let error = take_data_root(&data).unwrap_err().to_string();
+        assert!(error.contains("another campaign is running"), "{error}");
+        // Whoever holds it for an instant only is waited for.
+        std::thread::scope(|scope| {
+            let waiting = scope.spawn(|| take_data_root(&data).map(drop));
+            std::thread::sleep(POLL);
+            drop(turn);
+            waiting.join().unwrap().unwrap();
+        });
     }
 
     #[test]

@@ -3,10 +3,18 @@
 use plimsoll_core::name::EngineName;
 
 /// Name and text of every shipped plan. The first is the default.
-pub const SHIPPED_PLANS: [(&str, &str); 3] = [
+pub const SHIPPED_PLANS: [(&str, &str); 11] = [
     ("quick", include_str!("../../../plans/quick.toml")),
     ("insert-benchmark", include_str!("../../../plans/insert-benchmark.toml")),
     ("client-ceiling", include_str!("../../../plans/client-ceiling.toml")),
+    ("innodb-5.6-to-9.7", include_str!("../../../plans/innodb-5.6-to-9.7.toml")),
+    ("postgres-9.6-to-18", include_str!("../../../plans/postgres-9.6-to-18.toml")),
+    ("mariadb-10.1-to-11.8", include_str!("../../../plans/mariadb-10.1-to-11.8.toml")),
+    ("myrocks-vs-innodb", include_str!("../../../plans/myrocks-vs-innodb.toml")),
+    ("perf-schema-cost", include_str!("../../../plans/perf-schema-cost.toml")),
+    ("create-index", include_str!("../../../plans/create-index.toml")),
+    ("one-table-16-clients", include_str!("../../../plans/one-table-16-clients.toml")),
+    ("checksum-cost", include_str!("../../../plans/checksum-cost.toml")),
 ];
 
 const SHIPPED_CONFIGS: [(EngineName, &str, &str); 19] = [
@@ -48,16 +56,41 @@ pub(crate) fn shipped_config_labels(engine: EngineName) -> Vec<&'static str> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+    use std::fs;
+    use std::path::Path;
+
     use super::*;
     use plimsoll_core::plan::Plan;
+
+    /// Names of files in a folder of the project, without their endings.
+    fn stems(folder: &str) -> Vec<String> {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(folder);
+        let entries = fs::read_dir(&folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
+        entries.map(|entry| entry.unwrap().path().file_stem().unwrap().to_str().unwrap().to_owned()).collect()
+    }
+
+    #[test]
+    fn every_file_in_the_folders_is_shipped() {
+        let plans: BTreeSet<String> = SHIPPED_PLANS.iter().map(|(name, _)| (*name).to_owned()).collect();
+        assert_eq!(stems("plans").into_iter().collect::<BTreeSet<_>>(), plans);
+        let mut configs = BTreeSet::new();
+        for engine in stems("configs") {
+            configs.extend(stems(&format!("configs/{engine}")).into_iter().map(|label| format!("{engine}/{label}")));
+        }
+        let shipped: BTreeSet<String> = SHIPPED_CONFIGS.iter().map(|(engine, label, _)| format!("{engine}/{label}")).collect();
+        assert_eq!(configs, shipped);
+    }
 
     #[test]
     fn every_shipped_plan_is_valid_and_finds_its_configs() {
         for (name, text) in SHIPPED_PLANS {
             let plan = Plan::parse(name, text).unwrap();
-            assert_eq!(plan.name, name);
+            // Names of plans have no dots: they are a part of a campaign's id.
+            assert_eq!(plan.name, name.replace('.', "-"));
             for cell in &plan.cells {
-                assert!(shipped_config(cell.build.engine, &cell.config.label).is_some(), "{}", cell.label);
+                let config = cell.config.from.as_ref().unwrap_or(&cell.config.label);
+                assert!(shipped_config(cell.build.engine, config).is_some(), "{}", cell.label);
             }
         }
     }

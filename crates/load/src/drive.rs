@@ -13,7 +13,10 @@ const LONGEST_SLEEP_NS: u64 = 50_000_000;
 /// The pause before a worker that must wait for another asks again.
 const LATER_NS: u64 = 20_000;
 
-/// What to do when an operation meets a lock.
+/// The class of operations that had no connection.
+const LOST: &str = "lost";
+
+/// What to do when an operation meets a lock or loses its connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RetryPolicy {
     /// The first pause; each further one is twice as long.
@@ -22,11 +25,47 @@ pub struct RetryPolicy {
     pub longest_pause_ns: u64,
     /// An operation that has been tried for this long has failed.
     pub deadline_ns: u64,
+    /// The longest pause between two tries to get a new connection.
+    pub longest_reconnect_pause_ns: u64,
+    /// A worker that has been without a connection for this long has failed.
+    pub reconnect_deadline_ns: u64,
 }
 
 impl Default for RetryPolicy {
     fn default() -> Self {
-        Self { first_pause_ns: 50_000, longest_pause_ns: 1_000_000, deadline_ns: 60_000_000_000 }
+        Self {
+            first_pause_ns: 50_000,
+            longest_pause_ns: 1_000_000,
+            deadline_ns: 60_000_000_000,
+            longest_reconnect_pause_ns: 250_000_000,
+            reconnect_deadline_ns: 30_000_000_000,
+        }
+    }
+}
+
+/// The time for which a worker has had no connection.
+struct Outage {
+    since_ns: Option<u64>,
+    pause_ns: u64,
+}
+
+impl Outage {
+    fn none(policy: &RetryPolicy) -> Self {
+        Self { since_ns: None, pause_ns: policy.first_pause_ns }
+    }
+
+    /// The instant of the next try after one that ended at `now_ns`; a failure when there have been enough.
+    fn next_try_ns(&mut self, now_ns: u64, message: &str, policy: &RetryPolicy) -> Result<u64, Failure> {
+        if now_ns - *self.since_ns.get_or_insert(now_ns) >= policy.reconnect_deadline_ns {
+            let seconds = policy.reconnect_deadline_ns / 1_000_000_000;
+            return Err(Failure {
+                class: LOST,
+                message: format!("the connection was lost and did not come back in {seconds} s: {message}"),
+            });
+        }
+        let pause_ns = self.pause_ns;
+        self.pause_ns = (pause_ns * 2).min(policy.longest_reconnect_pause_ns);
+        Ok(now_ns + pause_ns)
     }
 }
 
@@ -82,6 +121,7 @@ pub(crate) fn drive<C: Clock>(
             Stop::WithClient if shared.leaders[client].load(Ordering::Acquire) == 0 => return Ok(()),
             _ => {}
         }
+        let mut outage = Outage::none(&shared.retry);
         let kind = loop {
             match task.worker.prepare().map_err(|message| Failure { class: "prepare", message })? {
                 Next::Operation(kind) => break kind,
@@ -94,6 +134,12 @@ pub(crate) fn drive<C: Clock>(
                         shared.control.wait_while_parked();
                     }
                     clock.sleep_until_ns(clock.now_ns() + LATER_NS);
+                }
+                Next::Lost { message } => {
+                    let next_ns = outage.next_try_ns(clock.now_ns(), &message, &shared.retry)?;
+                    if !sleep(clock, next_ns, shared) {
+                        return Ok(());
+                    }
                 }
             }
         };
@@ -114,6 +160,7 @@ pub(crate) fn drive<C: Clock>(
         }
         let mut sent_ns = first_sent_ns;
         let mut pause_ns = shared.retry.first_pause_ns;
+        let mut outage = Outage::none(&shared.retry);
         loop {
             let outcome = task.worker.execute();
             done_ns = clock.now_ns();
@@ -123,6 +170,7 @@ pub(crate) fn drive<C: Clock>(
                     break;
                 }
                 Outcome::Retry { class } => {
+                    outage = Outage::none(&shared.retry);
                     let is_final = done_ns - first_sent_ns >= shared.retry.deadline_ns;
                     recorder.unsuccessful(kind, sent_ns, done_ns, class, is_final);
                     if is_final {
@@ -139,6 +187,15 @@ pub(crate) fn drive<C: Clock>(
                     sent_ns = clock.now_ns();
                     recorder.paused(kind, sent_ns - done_ns);
                     pause_ns = (pause_ns * 2).min(shared.retry.longest_pause_ns);
+                }
+                Outcome::Lost { message } => {
+                    let next_ns = outage.next_try_ns(done_ns, &message, &shared.retry);
+                    recorder.unsuccessful(kind, sent_ns, done_ns, LOST, next_ns.is_err());
+                    if !sleep(clock, next_ns?, shared) {
+                        return Ok(());
+                    }
+                    sent_ns = clock.now_ns();
+                    recorder.paused(kind, sent_ns - done_ns);
                 }
                 Outcome::Failed(failure) => {
                     recorder.unsuccessful(kind, sent_ns, done_ns, failure.class, true);

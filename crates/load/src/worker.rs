@@ -3,12 +3,19 @@
 use crate::Arrival;
 
 /// What a worker has next.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Next {
     /// An operation of this kind (an index into the step's kinds) is ready to execute.
     Operation(usize),
     /// Nothing yet: another worker must get on first. The loop looks at its commands and asks again.
     Later,
+    /// There is no connection: the loop pauses and asks again, until [`RetryPolicy::reconnect_deadline_ns`] is over.
+    ///
+    /// [`RetryPolicy::reconnect_deadline_ns`]: crate::RetryPolicy::reconnect_deadline_ns
+    Lost {
+        /// The error with its statement.
+        message: String,
+    },
     /// Nothing more, ever.
     Finished,
 }
@@ -25,6 +32,12 @@ pub enum Outcome {
     Retry {
         /// The class of the error.
         class: &'static str,
+    },
+    /// The connection is gone, and the operation surely has not taken place or does no harm when it does so twice: try it again on a new
+    /// connection. A write of which nobody knows whether it took place is [`Outcome::Failed`] instead.
+    Lost {
+        /// The error with its statement.
+        message: String,
     },
     /// It cannot be done.
     Failed(Failure),
@@ -47,7 +60,7 @@ pub trait Worker: Send {
     /// Makes the next operation ready: draws values, writes the statement. Not timed. May block for some milliseconds, not longer.
     fn prepare(&mut self) -> Result<Next, String>;
 
-    /// Executes the prepared operation, once. Called again after [`Outcome::Retry`].
+    /// Executes the prepared operation, once. Called again after [`Outcome::Retry`] and [`Outcome::Lost`], when it connects again.
     fn execute(&mut self) -> Outcome;
 
     /// The worker performs no more operations: others that wait for it must not wait any longer.

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use plimsoll_core::record::OperationRecord;
-use plimsoll_load::{Arrival, Control, Ended, Failure, Outcome, Progress, StepOptions, StepOutcome, Stop, Task, Worker, decode, run_step};
+use plimsoll_load::{
+    Arrival, Control, Ended, Failure, Next, Outcome, Progress, StepOptions, StepOutcome, Stop, Task, Worker, decode, run_step,
+};
 use plimsoll_testkit::{FakeClock, ScriptedWorker};
 
 const MS: u64 = 1_000_000;
@@ -113,6 +115,90 @@ fn an_operation_that_stays_locked_out_fails_at_its_deadline() {
     assert_eq!(failure.message, "the operation was still refused (busy) after 60 s of retries");
     assert_conserved(&outcome.operations[0]);
     assert_eq!((outcome.operations[0].ok, outcome.operations[0].failed), (0, 1));
+}
+
+fn lost(ns: u64) -> (u64, Outcome) {
+    (ns, Outcome::Lost { message: "the server is away in: select 1".into() })
+}
+
+/// 10 operations per second; from the 11th on there is no connection for two seconds, then there is one again.
+#[test]
+fn an_outage_is_response_time_of_the_operations_that_were_due() {
+    let clock = Arc::new(FakeClock::default());
+    let back_at = Arc::new(std::sync::atomic::AtomicU64::new(0));
+    let worker = ScriptedWorker::new(clock.clone(), {
+        let back_at = back_at.clone();
+        move |attempt, now| {
+            if attempt == 10 {
+                back_at.store(now + 2 * SECOND, std::sync::atomic::Ordering::Relaxed);
+            }
+            if now < back_at.load(std::sync::atomic::Ordering::Relaxed) { lost(MS) } else { done(MS) }
+        }
+    });
+    let arrival = Arrival::Even { operations: 10, period_ns: SECOND, phase_ns: 0 };
+    let (outcome, _) = run(&clock, worker, arrival, Stop::Operations(50));
+    assert_eq!(outcome.ended, Ended::Finished);
+    let operation = &outcome.operations[0];
+    assert_conserved(operation);
+    assert_eq!((operation.ok, operation.failed), (50, 0), "no slot is skipped");
+    assert_eq!(operation.errors.keys().collect::<Vec<_>>(), ["lost"]);
+    // Pauses double up to a quarter of a second: about a dozen and the rest of two seconds by four.
+    assert!((10..30).contains(&operation.retried), "{}", operation.retried);
+    let response = decode(operation.response.as_ref().unwrap()).unwrap();
+    let longest = response.max();
+    assert!((2 * SECOND..=2 * SECOND + 260 * MS).contains(&longest), "{longest}");
+    let late = (response.len() as f64 * (1.0 - response.percentile_below(100 * MS) / 100.0)).round();
+    assert!((18.0..=23.0).contains(&late), "two seconds of ten operations were late, not {late}");
+    assert_near(decode(&operation.service).unwrap().max() as f64, 1.0);
+}
+
+#[test]
+fn an_outage_without_end_fails_the_operation_at_its_deadline() {
+    let clock = Arc::new(FakeClock::default());
+    let worker = ScriptedWorker::new(clock.clone(), |_, _| lost(MS));
+    let (outcome, _) = run(&clock, worker, Arrival::Closed, Stop::Operations(1));
+    let Ended::Failed(failure) = &outcome.ended else { panic!("{:?}", outcome.ended) };
+    assert_eq!(failure.class, "lost");
+    assert_eq!(failure.message, "the connection was lost and did not come back in 30 s: the server is away in: select 1");
+    assert_conserved(&outcome.operations[0]);
+    assert_eq!((outcome.operations[0].ok, outcome.operations[0].failed), (0, 1));
+    assert!((30 * SECOND..31 * SECOND).contains(&outcome.elapsed_ns), "{}", outcome.elapsed_ns);
+}
+
+/// The connection is lost by what a worker asks between its operations.
+#[test]
+fn an_outage_between_operations_is_waited_for_too() {
+    struct LookUp(u32);
+    impl Worker for LookUp {
+        fn open(&mut self) -> Result<(), String> {
+            Ok(())
+        }
+        fn prepare(&mut self) -> Result<Next, String> {
+            self.0 += 1;
+            Ok(if self.0.is_multiple_of(5) { Next::Operation(0) } else { Next::Lost { message: "away".into() } })
+        }
+        fn execute(&mut self) -> Outcome {
+            Outcome::Done { rows: 1 }
+        }
+    }
+    let clock = Arc::new(FakeClock::default());
+    let (outcome, _) = run(&clock, LookUp(0), Arrival::Closed, Stop::Operations(3));
+    assert_eq!((outcome.ended, outcome.operations[0].ok, outcome.operations[0].attempts), (Ended::Finished, 3, 3));
+    assert_eq!(outcome.elapsed_ns, 3 * (50 + 100 + 200 + 400) * 1000);
+    struct Never;
+    impl Worker for Never {
+        fn open(&mut self) -> Result<(), String> {
+            Ok(())
+        }
+        fn prepare(&mut self) -> Result<Next, String> {
+            Ok(Next::Lost { message: "away".into() })
+        }
+        fn execute(&mut self) -> Outcome {
+            unreachable!()
+        }
+    }
+    let (outcome, _) = run(&clock, Never, Arrival::Closed, Stop::Operations(3));
+    assert!(matches!(&outcome.ended, Ended::Failed(failure) if failure.message.ends_with("did not come back in 30 s: away")));
 }
 
 #[test]

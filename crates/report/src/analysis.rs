@@ -1,22 +1,26 @@
 //! From campaigns to the view.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use plimsoll_core::metric;
 use plimsoll_core::plan::{Cell, InsertBenchmark, QueryKind, Step, StepEnd, StepKind, TablePlacement, Verify, WriteArrival};
+use plimsoll_core::toolchain;
 use plimsoll_core::units::{format_count, format_duration_ns};
 use plimsoll_store::{CampaignRecord, CampaignState};
 
 use crate::ReportError;
 use crate::attempts::{Run, drain_after, runs_of_cell, server_ready};
 use crate::charts::charts;
+use crate::counters::counters;
 use crate::differences::{compare, flatten};
 use crate::latency::{latency_tables, response_tables};
 use crate::notes::notes;
+use crate::reasons::reasons;
 use crate::selection::{Candidate, choose};
+use crate::settings::{self, CellSettings};
 use crate::summary::summarise;
 use crate::value::{Measure, median_over_blocks};
-use crate::view::{CampaignInfo, CellInfo, Counter, Drain, OperationCount, Outcome, Status, StepResult, StepView, View};
+use crate::view::{CampaignInfo, CellInfo, Crash, Drain, OperationCount, Outcome, Status, StepResult, StepView, View};
 
 /// What to show.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -72,22 +76,30 @@ pub fn analyse(campaigns: &[CampaignRecord], options: &Options) -> Result<View, 
             CellRuns { campaign: record, cell: &record.header.plan.cells[cell], runs: runs_of_cell(record, cell) }
         })
         .collect();
-    let infos: Vec<CellInfo> =
+    let mut infos: Vec<CellInfo> =
         chosen.iter().zip(&cells).map(|(index, cell)| cell_info(cell, &candidates[*index].label, all[*index].0)).collect();
+    mark_incomparable(&mut infos);
     let steps: Vec<StepView> = step_names(&cells).into_iter().map(|name| step_view(&name, &cells)).collect();
 
     let environments: Vec<_> = cells.iter().map(|cell| first_record(cell, |record| record.environment.as_ref()).map(flatten)).collect();
-    let settings: Vec<_> =
-        cells.iter().map(|cell| first_record(cell, |record| server_ready(record)).map(|ready| ready.effective_settings.clone())).collect();
+    let effective = |cell: &CellRuns<'_>| first_record(cell, |record| server_ready(record)).map(|ready| ready.effective_settings.clone());
+    let effective: Vec<_> = cells.iter().map(effective).collect();
+    let settings: Vec<CellSettings<'_>> = infos
+        .iter()
+        .zip(&effective)
+        .map(|(info, effective)| CellSettings { asked: &info.config_settings, effective: effective.as_ref() })
+        .collect();
+    let settings = settings::compare(&settings);
     let mut view = View {
         title: title(campaigns),
         is_comparable: campaigns.iter().all(|campaign| campaign.header.plan.comparable),
         campaigns: campaigns.iter().map(campaign_info).collect(),
         results: cells.iter().enumerate().flat_map(|(index, cell)| cell.runs.iter().map(move |run| step_result(index, run))).collect(),
         summary: summarise(&infos, &steps),
+        reasons: reasons(&infos, &steps),
         steps,
         environment: compare(&environments),
-        settings: compare(&settings),
+        settings,
         notes: Vec::new(),
         cells: infos,
     };
@@ -143,6 +155,7 @@ fn cell_info(cell: &CellRuns<'_>, label: &str, campaign: usize) -> CellInfo {
     let header = cell.campaign.header.cells.iter().find(|header| header.label == cell.cell.label);
     let ready = first_record(cell, |record| server_ready(record));
     let text = |pick: fn(&plimsoll_store::header::CellHeader) -> &String| header.map(pick).cloned().unwrap_or_default();
+    let build = header.and_then(|header| header.build.as_ref());
     // A path of this machine says nothing to the reader of a report.
     let config_source = text(|header| &header.config_source);
     let config_source = config_source.rsplit('/').next().unwrap_or_default().to_owned();
@@ -159,6 +172,21 @@ fn cell_info(cell: &CellRuns<'_>, label: &str, campaign: usize) -> CellInfo {
         workload: describe_workload(&cell.cell.workload),
         is_embedded: ready.map(|ready| ready.embedded),
         build_options: ready.map(|ready| ready.build_options.clone()).unwrap_or_default(),
+        server_sha256: build.map(|build| build.server_sha256.clone()),
+        toolchain: build.map(|build| build.toolchain.clone()).unwrap_or_default(),
+        caveat: None,
+    }
+}
+
+/// Builds are compared with the base's. Cells of one build differ in nothing; an engine inside this program was compiled with it.
+fn mark_incomparable(infos: &mut [CellInfo]) {
+    let Some((base, others)) = infos.split_first_mut() else { return };
+    for info in others {
+        let is_same = match (&info.server_sha256, &base.server_sha256) {
+            (None, None) => info.build == base.build || [&*info, &*base].iter().all(|info| info.is_embedded != Some(false)),
+            (own, of_base) => own == of_base,
+        };
+        info.caveat = if is_same { None } else { toolchain::caveat(&base.toolchain, &info.toolchain) };
     }
 }
 
@@ -231,6 +259,11 @@ fn step_view(name: &str, cells: &[CellRuns<'_>]) -> StepView {
         name: name.to_owned(),
         description: describe_step(step),
         rate: metric::find(rate).expect("both are in the catalogue"),
+        operation: match step.primary_operation() {
+            "insert" => "inserted row",
+            "index" => "indexed row",
+            other => other,
+        },
         outcomes: cells.iter().zip(&valued).map(|(cell, valued)| outcome(name, cell, valued)).collect(),
         responses: response_tables(&valued),
         latencies: latency_tables(&valued),
@@ -252,6 +285,7 @@ fn outcome(name: &str, cell: &CellRuns<'_>, valued: &[&Run<'_>]) -> Outcome {
             })
             .collect(),
     };
+    let crash = used.iter().find_map(|run| run.crash);
     let first = valued.first().and_then(|run| run.done);
     let drain = valued.first().and_then(|run| drain_after(run.record?, name)).map(|drain| Drain {
         actions: drain.actions.iter().map(|step| (step.action.clone(), step.seconds, step.result.clone())).collect(),
@@ -270,6 +304,7 @@ fn outcome(name: &str, cell: &CellRuns<'_>, valued: &[&Run<'_>]) -> Outcome {
         measures,
         operations,
         elapsed_s: first.map(|done| done.elapsed_ns as f64 / 1e9),
+        crash: crash.map(|crash| Crash { status: crash.status.clone(), log_tail: crash.log_tail.clone() }),
         drain,
         checks: first.map(|done| done.tables.clone()).unwrap_or_default(),
         notes: first.map(|done| done.notes.clone()).unwrap_or_default(),
@@ -284,7 +319,8 @@ fn overall(used: &[&Run<'_>]) -> (Status, Option<String>) {
         Status::Suspect => 2,
         Status::SlaMissed => 3,
         Status::Failed => 4,
-        Status::Crashed => 5,
+        Status::Hung => 5,
+        Status::Crashed => 6,
     };
     let Some(worst) = used.iter().max_by_key(|run| (badness(run.status), std::cmp::Reverse(run.block))) else {
         return (Status::Missing, Some("the step is not in this cell's plan".to_owned()));
@@ -323,19 +359,6 @@ fn sum_operations(runs: &[&Run<'_>]) -> Vec<OperationCount> {
         }
     }
     sums
-}
-
-fn counters(runs: &[Option<&Run<'_>>]) -> Vec<Counter> {
-    let of = |run: &Option<&Run<'_>>| -> BTreeMap<String, i64> {
-        run.and_then(|run| run.done).map(|done| done.engine_counters.clone()).unwrap_or_default()
-    };
-    let counted: Vec<BTreeMap<String, i64>> = runs.iter().map(of).collect();
-    let names: BTreeSet<&String> = counted.iter().flat_map(BTreeMap::keys).collect();
-    names
-        .into_iter()
-        .map(|name| Counter { name: name.clone(), values: counted.iter().map(|counters| counters.get(name).copied()).collect() })
-        .filter(|counter| counter.values.iter().flatten().any(|value| *value != 0))
-        .collect()
 }
 
 fn step_result(cell: usize, run: &Run<'_>) -> StepResult {

@@ -12,11 +12,11 @@ use crate::value::Measure;
 use crate::view::Status;
 
 /// More of all CPU time than this given to other guests, and the step's machine was disturbed.
-const STEAL_LIMIT: f64 = 0.01;
+pub(crate) const STEAL_LIMIT: f64 = 0.01;
 
 /// More CPU than this, in cores, used by others than the client and the engine, and the step's machine was disturbed. The kernel's own
 /// threads count as others, and some of them do the engine's I/O: a limit of 0.02 cores, say, would flag every step bound by fsync.
-const FOREIGN_CPU_LIMIT_CORES: f64 = 0.25;
+pub(crate) const FOREIGN_CPU_LIMIT_CORES: f64 = 0.25;
 
 /// A step of one attempt at one trial.
 pub(crate) struct Run<'a> {
@@ -29,6 +29,8 @@ pub(crate) struct Run<'a> {
     pub is_used: bool,
     pub status: Status,
     pub reason: Option<String>,
+    /// What the server left, in the step it crashed in.
+    pub crash: Option<&'a ServerCrashed>,
     pub record: Option<&'a TrialRecord>,
     pub done: Option<&'a StepDone>,
     pub operations: &'a [OperationRecord],
@@ -88,6 +90,7 @@ impl<'a> Run<'a> {
             is_used: true,
             status: Status::Missing,
             reason: Some(reason),
+            crash: None,
             record: None,
             done: None,
             operations: &[],
@@ -138,6 +141,19 @@ fn judge(done: &StepDone, measures: &[Measure]) -> (Status, Option<String>) {
     }
 }
 
+/// What a watchdog says begins so: see `StepFailed::reason`.
+fn is_hang(reason: &str) -> bool {
+    reason.starts_with("hung")
+}
+
+/// The line of a log's end that tells most: the last one with an error, else the last one.
+pub(crate) fn telling_line(log: &str) -> Option<&str> {
+    const TELLING: [&str; 9] =
+        ["[ERROR]", "PANIC:", "FATAL:", "Assertion", "assertion", "got signal", "Out of memory", "out of memory", "No space left"];
+    let mut lines = log.lines().rev().map(str::trim).filter(|line| !line.is_empty());
+    lines.clone().find(|line| TELLING.iter().any(|word| line.contains(word))).or_else(|| lines.next())
+}
+
 /// How an attempt ended that did not go through.
 struct Ending<'a> {
     done: BTreeMap<&'a str, &'a StepDone>,
@@ -174,14 +190,18 @@ impl<'a> Ending<'a> {
     /// Status and reason of the first step that is neither done nor failed.
     fn of_first_open_step(&self, step: &str, is_running: bool) -> (Status, String) {
         if let Some(crashed) = self.crashed {
-            let log = crashed.log_tail.lines().rev().find(|line| !line.trim().is_empty());
-            return (
-                Status::Crashed,
-                log.map_or(crashed.status.clone(), |line| format!("{}; its log ends: {}", crashed.status, line.trim())),
-            );
+            let reason = match telling_line(&crashed.log_tail) {
+                Some(line) => format!("{}; its log says: {line}", crashed.status),
+                None => crashed.status.clone(),
+            };
+            return (if is_hang(&crashed.status) { Status::Hung } else { Status::Crashed }, reason);
         }
         if let Some((reason, is_interrupted)) = self.ended {
-            let status = if is_interrupted { Status::Missing } else { Status::Failed };
+            let status = match () {
+                () if is_interrupted => Status::Missing,
+                () if is_hang(reason) => Status::Hung,
+                () => Status::Failed,
+            };
             return (status, reason.to_owned());
         }
         let reason = match (is_running, self.started.contains(&step)) {
@@ -205,7 +225,11 @@ fn runs_of_attempt<'a>(record: &'a TrialRecord, steps: &'a [Step], block: u32, i
             Run::finished(record, step, done)
         } else if let Some(failed) = ending.failed.get(name) {
             // A step that the user ended says nothing about the engine.
-            let (status, what) = if ending.is_interrupted() { (Status::Missing, "was interrupted") } else { (Status::Failed, "failed") };
+            let (status, what) = match () {
+                () if ending.is_interrupted() => (Status::Missing, "was interrupted"),
+                () if is_hang(&failed.reason) => (Status::Hung, "hung"),
+                () => (Status::Failed, "failed"),
+            };
             cause.get_or_insert_with(|| format!("not reached: {name} {what} before it"));
             let run = Run::missing(step, block, record.number, failed.reason.clone());
             Run { status, operations: &failed.operations, ..run }
@@ -217,11 +241,13 @@ fn runs_of_attempt<'a>(record: &'a TrialRecord, steps: &'a [Step], block: u32, i
             let (status, reason) = ending.of_first_open_step(name, is_running);
             cause = Some(match status {
                 Status::Crashed => format!("not reached: the trial crashed in or before {name}"),
+                Status::Hung => format!("not reached: the trial hung in or before {name}"),
                 Status::Failed => format!("not reached: the trial failed in or before {name}"),
                 _ if is_running => "it has not run yet".to_owned(),
                 _ => reason.replace("in this step", "before this step"),
             });
-            Run { status, ..Run::missing(step, block, record.number, reason) }
+            let crash = ending.crashed.filter(|_| matches!(status, Status::Crashed | Status::Hung));
+            Run { status, crash, ..Run::missing(step, block, record.number, reason) }
         };
         run.record = Some(record);
         run.block = block;

@@ -8,12 +8,16 @@ use crate::view::StepView;
 /// CPU per operation of the processes that took part. They stand beside `cpupq`, which counts whatever else ran on the host.
 const CPU_PER_OPERATION: [&str; 3] = ["server_cpu_us_per_op", "client_cpu_us_per_op", "process_cpu_us_per_op"];
 
-/// The field's own columns in their order, with the CPU per operation that any cell has behind `cpupq`.
+/// The seconds of index creation where there is one, then the field's own columns in their order, with the CPU per operation that any cell has behind `cpupq`.
 pub(crate) fn step_columns(step: &StepView) -> Vec<&'static Metric> {
     let has_value = |name: &&str| step.outcomes.iter().any(|outcome| outcome.number(name).is_some());
     let mut columns = Vec::from(metrics_line::columns());
     let own = CPU_PER_OPERATION.into_iter().filter(has_value).map(|name| metric::find(name).expect("the catalogue holds its own CPU"));
     let behind = columns.iter().position(|metric| metric.name == "cpupq").map_or(columns.len(), |at| at + 1);
     columns.splice(behind..behind, own.collect::<Vec<_>>());
+    // In the step that creates indexes this is the number that matters.
+    if has_value(&"index_s") {
+        columns.insert(0, metric::find("index_s").expect("the catalogue holds it"));
+    }
     columns
 }

@@ -2,10 +2,10 @@
 
 use crate::view::View;
 
-const COLUMNS: [&str; 9] = ["cell", "step", "block", "attempt", "status", "metric", "value", "unit", "unavailable"];
+const COLUMNS: [&str; 10] = ["cell", "step", "block", "attempt", "status", "metric", "value", "unit", "unavailable", "not_comparable"];
 
 /// Comma separated, quoted by RFC 4180, lines ended by a newline. Values in full precision. A step without numbers has one line without a
-/// metric and its reason in the last column.
+/// metric and its reason in the column `unavailable`. The last column says why a cell and the base are not strictly comparable.
 pub fn to_csv(view: &View) -> String {
     write(
         view,
@@ -23,7 +23,7 @@ pub fn to_tsv(view: &View) -> String {
 
 fn write(view: &View, separator: char, escape: fn(&str) -> String) -> String {
     let mut text = String::new();
-    let mut add = |cells: &[&str; 9]| {
+    let mut add = |cells: &[&str; 10]| {
         for (i, cell) in cells.iter().enumerate() {
             if i > 0 {
                 text.push(separator);
@@ -35,15 +35,16 @@ fn write(view: &View, separator: char, escape: fn(&str) -> String) -> String {
     add(&COLUMNS);
     for result in &view.results {
         let cell = view.cells[result.cell].label.as_str();
+        let caveat = view.cells[result.cell].caveat.as_ref().map(ToString::to_string).unwrap_or_default();
         let (block, attempt) = (result.block.to_string(), result.attempt.to_string());
         let status = result.status.name();
         for measure in &result.measures {
             let value = measure.value.value.map(|value| value.to_string()).unwrap_or_default();
             let unavailable = measure.value.unavailable.as_deref().unwrap_or_default();
-            add(&[cell, &result.step, &block, &attempt, status, measure.metric.name, &value, measure.metric.unit, unavailable]);
+            add(&[cell, &result.step, &block, &attempt, status, measure.metric.name, &value, measure.metric.unit, unavailable, &caveat]);
         }
         if result.measures.is_empty() {
-            add(&[cell, &result.step, &block, &attempt, status, "", "", "", result.reason.as_deref().unwrap_or_default()]);
+            add(&[cell, &result.step, &block, &attempt, status, "", "", "", result.reason.as_deref().unwrap_or_default(), &caveat]);
         }
     }
     text

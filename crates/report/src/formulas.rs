@@ -91,6 +91,7 @@ impl Facts<'_> {
             "dbgb2" => Ok(self.reading("data_dir_bytes")? / GIB),
             "rss" => Ok(self.reading("rss_max_bytes")? / GIB),
             "maxop" => self.longest_operation_s(latencies),
+            "index_s" => self.index_creation_s(),
             "p50_rate" => self.rate_percentile(50),
             "p99_rate" => self.rate_percentile(99),
             "server_cpu_us_per_op" => self.cpu_us_per_operation("server_cpu_s"),
@@ -190,14 +191,20 @@ impl Facts<'_> {
             return self.rate("insert", |client| client.rows);
         }
         // Index creation is one statement per table: rows by the time from the first one's start to the last one's end.
-        let rows = self.primary()?.rows as f64;
+        ratio(self.primary()?.rows as f64, self.index_creation_s()?, "index creation took no measurable time")
+    }
+
+    fn index_creation_s(&self) -> Answer {
+        if self.done.primary != "index" {
+            return Err("the step creates no index".to_owned());
+        }
         let from_ns = self.clients("index").map(|client| client.from_ns).min();
         let to_ns = self.clients("index").map(|client| client.to_ns).max();
         let creation_ns = match (from_ns, to_ns) {
             (Some(from_ns), Some(to_ns)) => to_ns.saturating_sub(from_ns),
             _ => self.done.elapsed_ns,
         };
-        ratio(rows, creation_ns as f64 / NS_PER_S, "index creation took no measurable time")
+        Ok(creation_ns as f64 / NS_PER_S)
     }
 
     /// The rate of the step's operation.
@@ -440,7 +447,8 @@ mod tests {
         let without: Vec<_> = values.iter().filter(|(_, value)| value.value.is_none()).map(|(name, _)| *name).collect();
         assert_eq!(without.len() + expected.len() + quantiles.len(), CATALOGUE.len(), "{without:?}");
         for name in without {
-            assert_eq!(values[name].unavailable.as_deref(), Some("closed loop: no response time"), "{name}");
+            let reason = if name == "index_s" { "the step creates no index" } else { "closed loop: no response time" };
+            assert_eq!(values[name].unavailable.as_deref(), Some(reason), "{name}");
         }
     }
 
@@ -479,6 +487,7 @@ mod tests {
         let indexed = values(&indexed, Ok(&[]));
         // From the first start to the last end: 3 s.
         assert!((indexed["ips"].value.unwrap() - 30_000.0).abs() < 1e-6);
+        assert!((indexed["index_s"].value.unwrap() - 3.0).abs() < 1e-9);
         assert!((indexed["maxop"].value.unwrap() - 0.001).abs() < 1e-6, "the longest insert, not the index creation");
         assert!(indexed["p50_rate"].unavailable.as_deref().unwrap().contains("no per-second rate"));
     }

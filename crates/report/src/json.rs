@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 
 use crate::classic::response;
 use crate::value::Measure;
-use crate::view::{Differences, LatencyTable, Outcome, ResponseTable, StepResult, StepView, View};
+use crate::view::{CounterKind, Differences, LatencyTable, Outcome, ResponseTable, Setting, Settings, StepResult, StepView, View};
 
 /// The version of the JSON forms.
 const FORMAT: u32 = 1;
@@ -25,6 +25,9 @@ pub fn show_json(view: &View) -> Value {
             "origin": cell.origin,
             "version": cell.version,
             "campaign": view.campaigns[cell.campaign].id,
+            "server_sha256": cell.server_sha256,
+            "toolchain": cell.toolchain,
+            "not_comparable": cell.caveat.as_ref().map(ToString::to_string),
         })).collect::<Vec<_>>(),
         "results": view.results.iter().map(|result| result_json(view, result)).collect::<Vec<_>>(),
     });
@@ -42,7 +45,7 @@ pub fn to_json(view: &View) -> String {
     report["notes"] = json!(view.notes);
     report["steps"] = view.steps.iter().map(|step| step_json(view, step)).collect();
     report["environment"] = differences_json(view, &view.environment);
-    report["settings"] = differences_json(view, &view.settings);
+    report["settings"] = settings_json(view, &view.settings);
     report["metrics"] = CATALOGUE
         .iter()
         .map(|metric| {
@@ -117,13 +120,17 @@ fn metrics_json(measures: &[Measure]) -> Map<String, Value> {
 }
 
 fn step_json(view: &View, step: &StepView) -> Value {
+    let counted = || step.counters.iter().filter(|counter| counter.kind != CounterKind::Level);
     json!({
         "step": step.name,
         "description": step.description,
         "cells": step.outcomes.iter().zip(&view.cells).map(|(outcome, cell)| outcome_json(&cell.label, outcome)).collect::<Vec<_>>(),
         "response_times": step.responses.iter().map(|table| response_json(view, table)).collect::<Vec<_>>(),
         "percentiles": step.latencies.iter().map(|table| latency_json(view, table)).collect::<Vec<_>>(),
+        "operation": step.operation,
         "counters": step.counters.iter().map(|counter| (counter.name.clone(), json!(counter.values))).collect::<Map<String, Value>>(),
+        "counters_per_operation": counted().map(|counter| (counter.name.clone(), json!(counter.per_operation))).collect::<Map<String, Value>>(),
+        "levels": step.counters.iter().filter(|counter| counter.kind == CounterKind::Level).map(|counter| &counter.name).collect::<Vec<_>>(),
     })
 }
 
@@ -137,6 +144,7 @@ fn outcome_json(label: &str, outcome: &Outcome) -> Value {
         "elapsed_s": outcome.elapsed_s,
         "target_rows_per_s": outcome.target_per_s,
         "metrics": metrics_json(&outcome.measures),
+        "crash": outcome.crash.as_ref().map(|crash| json!({"status": crash.status, "log_tail": crash.log_tail})),
         "drain": outcome.drain.as_ref().map(|drain| json!({
             "drained_s": drain.drained_s,
             "waited_s": drain.waited_s,
@@ -175,6 +183,34 @@ fn latency_json(view: &View, table: &LatencyTable) -> Value {
                 "p90_ns": q.p90_ns, "p99_ns": q.p99_ns, "p999_ns": q.p999_ns, "p9999_ns": q.p9999_ns, "max_ns": q.max_ns,
             })
         }).collect::<Vec<_>>(),
+    })
+}
+
+/// By setting and cell. `differing` and `equal` leave out what only some cells have and what names places.
+fn settings_json(view: &View, settings: &Settings) -> Value {
+    let labels = |cells: &[usize]| cells.iter().map(|cell| view.cells[*cell].label.as_str()).collect::<Vec<_>>();
+    let by_cell = |values: &[Option<String>]| {
+        view.cells.iter().zip(values).map(|(cell, value)| (cell.label.clone(), json!(value))).collect::<Map<_, _>>()
+    };
+    let all = |settings: &[Setting]| {
+        settings.iter().map(|setting| (setting.name.clone(), Value::Object(by_cell(&setting.values)))).collect::<Map<_, _>>()
+    };
+    json!({
+        "not_as_asked": settings.not_as_asked.iter().map(|setting| json!({
+            "setting": setting.name,
+            "asked": setting.asked,
+            "found": setting.found.as_ref().ok(),
+            "reason": setting.found.as_ref().err(),
+            "cells": labels(&setting.cells),
+        })).collect::<Vec<_>>(),
+        "untold": settings.untold,
+        "differing": all(&settings.differing),
+        "only_in": settings.only_in.iter().map(|only| json!({
+            "cells": labels(&only.cells),
+            "settings": only.settings.iter().map(|(name, value)| (name.clone(), json!(value))).collect::<Map<_, _>>(),
+        })).collect::<Vec<_>>(),
+        "places": all(&settings.places),
+        "equal": settings.equal.iter().map(|(name, value)| (name.clone(), json!(value))).collect::<Map<_, _>>(),
     })
 }
 

@@ -9,6 +9,9 @@ use crate::classic::response::classify_max;
 use crate::histogram::{bucket_counts, curve, decode, merge, quantiles};
 use crate::view::{Clock, LatencyRow, LatencyTable, ResponseRow, ResponseTable};
 
+/// Fewer operations make steps, not a curve.
+const LEAST_FOR_CURVE: u64 = 20;
+
 /// The order of the tables.
 const KINDS: [&str; 5] = ["query", "scan", "index", "insert", "delete"];
 
@@ -53,8 +56,7 @@ pub(crate) fn latency_tables(cells: &[Vec<&Run<'_>>]) -> Vec<LatencyTable> {
                 .flat_map(|(cell, runs)| {
                     [Clock::Service, Clock::Response, Clock::Lag].into_iter().filter_map(move |clock| {
                         let histogram = merged(runs, kind, clock)?;
-                        // One operation has no percentiles.
-                        let curve = if clock == Clock::Lag || histogram.len() < 2 { Vec::new() } else { curve(&histogram) };
+                        let curve = if clock == Clock::Lag || histogram.len() < LEAST_FOR_CURVE { Vec::new() } else { curve(&histogram) };
                         Some(LatencyRow { cell, clock, quantiles: quantiles(&histogram)?, curve })
                     })
                 })

@@ -3,10 +3,12 @@
 use std::fmt::Write as _;
 
 use plimsoll_core::metric::Metric;
+use plimsoll_core::toolchain::{COMPILER, OPTIMISATION, PACKAGER, UNKNOWN};
 
 use crate::classic::Class;
 use crate::columns::step_columns;
 use crate::ratio::{BASE_IS_ZERO, divide};
+use crate::reasons::brief;
 use crate::value::Measure;
 use crate::view::{ClassicTable, Outcome, Status, StepView, View};
 
@@ -31,13 +33,15 @@ pub fn to_markdown(view: &View) -> String {
     let summary = &view.summary;
     // Of two cells one is always the best and the other the worst.
     add_classic(&mut text, &summary.absolute, view.cells.len() > 2);
-    for table in [&summary.relative, &summary.insert_rate] {
+    for table in [&summary.relative, &summary.index_seconds, &summary.insert_rate] {
         add_classic(&mut text, table, true);
     }
     add_legend(&mut text, view);
     for step in &view.steps {
         add_step(&mut text, view, step);
     }
+    add_logs(&mut text, view);
+    add_what_ran(&mut text, view);
     text
 }
 
@@ -67,7 +71,7 @@ fn add_classic(text: &mut String, table: &ClassicTable, has_bold: bool) {
     line(text, &format!("\n## {}\n\n{}\n", table.title, escape(table.caption)));
     header(text, table.columns.iter().map(String::as_str));
     for of in &table.rows {
-        let label = if of.is_base { format!("**{}** (base)", escape(&of.label)) } else { escape(&of.label) };
+        let label = if of.is_base { format!("**{}** (base)", escape(&of.label)) } else { format!("{}{}", escape(&of.label), of.mark) };
         let cells = of.cells.iter().map(|cell| {
             let number = escape(&cell.text());
             if has_bold && matches!(cell.class, Class::Worst | Class::Best | Class::AboveBase | Class::BelowBase) {
@@ -86,7 +90,10 @@ fn add_legend(text: &mut String, view: &View) {
     if view.cells.len() > 1 {
         line(text, &format!("`-` in a line of ratios: {BASE_IS_ZERO}.  "));
     }
-    for status in [Status::SlaMissed, Status::Suspect, Status::Failed, Status::Crashed, Status::Missing] {
+    if view.cells.iter().any(|cell| cell.caveat.is_some()) {
+        line(text, "† build and base are not strictly comparable: see the notes above.  ");
+    }
+    for status in [Status::SlaMissed, Status::Suspect, Status::Failed, Status::Crashed, Status::Hung, Status::Missing] {
         if view.steps.iter().flat_map(|step| &step.outcomes).any(|outcome| outcome.status == status) {
             let mark = if status.mark().is_empty() { status.in_place() } else { status.mark() };
             line(text, &format!("`{mark}` {}.  ", escape(status.meaning())));
@@ -107,14 +114,42 @@ fn add_step(text: &mut String, view: &View, step: &StepView) {
     let base = &step.outcomes[0];
     if !base.measures.is_empty() {
         for (cell, outcome) in rows().skip(1) {
-            let label = format!("{} / base", escape(&cell.label));
+            let label = format!("{} / base{}", escape(&cell.label), cell.mark());
             row(text, std::iter::once(label).chain(columns.iter().map(|metric| ratio(outcome, base, metric))));
         }
     }
     for (cell, outcome) in view.cells.iter().zip(&step.outcomes) {
         if let Some(reason) = outcome.reason.as_deref().filter(|_| outcome.status != Status::Ok) {
-            line(text, &format!("\n{} {}: {}", escape(&cell.label), outcome.status.name(), escape(reason)));
+            line(text, &format!("\n{} {}: {}", escape(&cell.label), outcome.status.name(), escape(&brief(reason).0)));
         }
+    }
+}
+
+/// The end of the log of every server that crashed.
+fn add_logs(text: &mut String, view: &View) {
+    for step in &view.steps {
+        for (cell, outcome) in view.cells.iter().zip(&step.outcomes) {
+            let Some(crash) = &outcome.crash else { continue };
+            line(text, &format!("\n## Log of {} in {}\n\n{}\n", escape(&cell.label), escape(&step.name), escape(&crash.status)));
+            for of_log in crash.log_tail.lines() {
+                // Indented, so that no fence can end it.
+                line(text, &format!("    {}", of_log.replace(char::is_control, " ")));
+            }
+        }
+    }
+}
+
+fn add_what_ran(text: &mut String, view: &View) {
+    line(text, "\n## What ran\n");
+    let columns = ["cell", "version", "origin", "packager", "compiler", "flags", "server sha256"];
+    row(text, columns.map(str::to_owned));
+    row(text, columns.map(|_| ":--".to_owned()));
+    for cell in &view.cells {
+        let nothing = if cell.server_sha256.is_some() || cell.is_embedded == Some(false) { UNKNOWN } else { "built in" };
+        let tool = |key: &str| cell.toolchain.get(key).map_or(nothing, String::as_str);
+        let sha256 = cell.server_sha256.as_deref().unwrap_or(nothing);
+        let cells = [&cell.label, &cell.version, &cell.origin, tool(PACKAGER), tool(COMPILER), tool(OPTIMISATION), sha256];
+        row(text, cells.map(escape));
     }
 }
 

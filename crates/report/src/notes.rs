@@ -1,6 +1,9 @@
 //! What a reader must know before the numbers.
 
-use crate::view::{Status, View};
+use plimsoll_core::toolchain::Caveat;
+
+use crate::summary::without_base;
+use crate::view::{Outcome, Status, View};
 
 pub(crate) fn notes(view: &View) -> Vec<String> {
     let mut notes = Vec::new();
@@ -46,6 +49,10 @@ pub(crate) fn notes(view: &View) -> Vec<String> {
                 .to_owned(),
         );
     }
+    notes.extend(incomparable_builds(view));
+    notes.extend(other_shapes(view));
+    notes.extend(without_ratios(view));
+    notes.extend(settings_not_as_asked(view));
     if view.cells.iter().any(|cell| cell.is_embedded == Some(true)) {
         notes.push("An embedded engine shares its process with the client: server and client CPU cannot be told apart.".to_owned());
     }
@@ -55,6 +62,7 @@ pub(crate) fn notes(view: &View) -> Vec<String> {
         (Status::Suspect, "ran while other guests or other processes took CPU: treat their numbers as suspect"),
         (Status::Failed, "failed"),
         (Status::Crashed, "crashed"),
+        (Status::Hung, "hung"),
     ] {
         let cells = count(status);
         if cells > 0 {
@@ -68,4 +76,89 @@ pub(crate) fn notes(view: &View) -> Vec<String> {
         }
     }
     notes
+}
+
+fn labels(view: &View, cells: &[usize]) -> String {
+    cells.iter().map(|cell| view.cells[*cell].label.as_str()).collect::<Vec<_>>().join(", ")
+}
+
+/// `a, b and c`.
+fn and(parts: &[&str]) -> String {
+    match parts.split_last() {
+        Some((last, rest)) if !rest.is_empty() => format!("{} and {last}", rest.join(", ")),
+        _ => parts.concat(),
+    }
+}
+
+/// A sentence for each way in which builds differ from the base's.
+fn incomparable_builds(view: &View) -> Vec<String> {
+    let mut groups: Vec<(&Caveat, Vec<usize>)> = Vec::new();
+    for (i, cell) in view.cells.iter().enumerate() {
+        let Some(caveat) = &cell.caveat else { continue };
+        match groups.iter_mut().find(|(known, _)| *known == caveat) {
+            Some((_, cells)) => cells.push(i),
+            None => groups.push((caveat, vec![i])),
+        }
+    }
+    let sentence = |(caveat, cells): (&Caveat, Vec<usize>)| {
+        let verb = match (caveat.is_known, caveat.to_string().contains("unknown")) {
+            (true, false) => "differ",
+            (true, true) => "differ or are not told",
+            (false, _) => "are not told",
+        };
+        format!(
+            "† The base {} against {}: {caveat}. Their {} {verb}, so a ratio may show that and not the engine.",
+            view.cells[0].label,
+            labels(view, &cells),
+            and(&caveat.parts)
+        )
+    };
+    groups.into_iter().map(sentence).collect()
+}
+
+/// Ratios between shapes compare more than builds.
+fn other_shapes(view: &View) -> Option<String> {
+    let base = &view.cells[0];
+    let mut shapes: Vec<String> = Vec::new();
+    for cell in &view.cells {
+        let shape = format!("{} ({})", cell.shape, cell.workload);
+        if cell.workload != base.workload && !shapes.contains(&shape) {
+            shapes.push(shape);
+        }
+    }
+    let base = format!("{} ({})", base.shape, base.workload);
+    (!shapes.is_empty()).then(|| {
+        format!("Shapes differ: the base is {base}, others are {}. Ratios between shapes compare the shapes too.", shapes.join("; "))
+    })
+}
+
+/// Steps without ratios, because the base has no number there and another cell has one.
+fn without_ratios(view: &View) -> Vec<String> {
+    let mut groups: Vec<(String, Vec<&str>)> = Vec::new();
+    for step in &view.steps {
+        let has = |outcome: &Outcome| outcome.number(step.rate.name).is_some();
+        let (base, others) = step.outcomes.split_first().expect("a view has a base");
+        if has(base) || !others.iter().any(has) {
+            continue;
+        }
+        let reason = without_base(base);
+        match groups.iter_mut().find(|(known, _)| *known == reason) {
+            Some((_, steps)) => steps.push(&step.name),
+            None => groups.push((reason, vec![&step.name])),
+        }
+    }
+    let sentence = |(reason, steps): (String, Vec<&str>)| {
+        format!("There are no ratios in {}: {reason}. `--base CELL` divides by another cell.", steps.join(", "))
+    };
+    groups.into_iter().map(sentence).collect()
+}
+
+fn settings_not_as_asked(view: &View) -> Option<String> {
+    let others: Vec<String> = view
+        .settings
+        .not_as_asked
+        .iter()
+        .filter_map(|setting| Some(format!("{} asked {}, runs with {}", setting.name, setting.asked, setting.found.as_ref().ok()?)))
+        .collect();
+    (!others.is_empty()).then(|| format!("Settings that engines adjusted: {}.", others.join("; ")))
 }

@@ -3,6 +3,7 @@
 use crate::classic::throughput::{self, Rate};
 use crate::classic::{Class, relative};
 use crate::ratio::divide;
+use crate::reasons::brief;
 use crate::view::{CellInfo, ClassicCell, ClassicRow, ClassicTable, Outcome, Status, StepView, Summary};
 
 pub(crate) fn summarise(cells: &[CellInfo], steps: &[StepView]) -> Summary {
@@ -15,11 +16,14 @@ pub(crate) fn summarise(cells: &[CellInfo], steps: &[StepView]) -> Summary {
             cells,
             steps.iter().map(|step| (step.name.clone(), absolute_column(step))).collect(),
         ),
-        relative: table(
-            "Throughput relative to the base",
-            "value / base: above 1 is faster; a ratio with a missed SLA proves nothing",
+        relative: with_marks(
+            table(
+                "Throughput relative to the base",
+                "value / base: above 1 is faster; a ratio with a missed SLA proves nothing",
+                cells,
+                steps.iter().map(|step| (step.name.clone(), relative_column(step))).collect(),
+            ),
             cells,
-            steps.iter().map(|step| (step.name.clone(), relative_column(step))).collect(),
         ),
         insert_rate: with_targets(
             table(
@@ -30,13 +34,38 @@ pub(crate) fn summarise(cells: &[CellInfo], steps: &[StepView]) -> Summary {
             ),
             &insert_steps,
         ),
+        index_seconds: index_seconds(cells, steps),
     }
+}
+
+/// A plan that ends with index creation is about its time.
+fn index_seconds(cells: &[CellInfo], steps: &[StepView]) -> ClassicTable {
+    let index = steps.last().filter(|step| step.operation == "indexed row");
+    let columns = index.map_or_else(Vec::new, |step| {
+        let seconds: Vec<Option<f64>> = step.outcomes.iter().map(|outcome| outcome.number("index_s")).collect();
+        let absolute = step.outcomes.iter().zip(&seconds).map(|(outcome, s)| cell(outcome, s.map(|s| format!("{s:.2}")), Class::Plain));
+        let share = |(outcome, s): (&Outcome, &Option<f64>)| match divide(*s, seconds[0]) {
+            Ok(ratio) => cell(outcome, Some(ratio), Class::Plain),
+            Err(reason) => ClassicCell { reason: outcome.reason.clone().or(Some(reason.to_owned())), ..cell(outcome, None, Class::Plain) },
+        };
+        let relative = step.outcomes.iter().zip(&seconds).map(share);
+        vec![("seconds".to_owned(), absolute.collect()), ("/ base".to_owned(), relative.collect())]
+    });
+    with_marks(table("Index creation", "seconds for the indexes of all tables: less is better", cells, columns), cells)
+}
+
+fn with_marks(mut table: ClassicTable, cells: &[CellInfo]) -> ClassicTable {
+    for (row, cell) in table.rows.iter_mut().zip(cells) {
+        row.mark = cell.mark();
+    }
+    table
 }
 
 fn table(title: &'static str, caption: &'static str, cells: &[CellInfo], columns: Vec<(String, Vec<ClassicCell>)>) -> ClassicTable {
     let rows = cells.iter().enumerate().map(|(i, cell)| ClassicRow {
         label: cell.label.clone(),
         is_base: i == 0,
+        mark: "",
         cells: columns.iter().map(|(_, column)| column[i].clone()).collect(),
     });
     ClassicTable { title, caption, rows: rows.collect(), columns: columns.into_iter().map(|(name, _)| name).collect() }
@@ -79,10 +108,22 @@ fn relative_column(step: &StepView) -> Vec<ClassicCell> {
             let ratio = cell(outcome, Some(text), class);
             if is_base_missed && outcome.status.is_finished() { with_missed_base(ratio) } else { ratio }
         }
+        (Err(_), Some(_), None) => {
+            ClassicCell { reason: Some(format!("no ratio: {}", without_base(&step.outcomes[0]))), ..cell(outcome, None, Class::Plain) }
+        }
         (Err(reason), Some(_), _) => ClassicCell { reason: Some(reason.to_owned()), ..cell(outcome, None, Class::Plain) },
         _ => cell(outcome, None, Class::Plain),
     };
     step.outcomes.iter().enumerate().map(ratio).collect()
+}
+
+/// Why the base has no number.
+pub(crate) fn without_base(base: &Outcome) -> String {
+    let what = match base.status {
+        Status::Failed | Status::Crashed | Status::Hung => format!("the base {}", base.status.name()),
+        _ => "the base has no result".to_owned(),
+    };
+    base.reason.as_ref().map_or(what.clone(), |reason| format!("{what}: {}", brief(reason).0))
 }
 
 /// A ratio to a base that missed its SLA, marked as if its own step had.
@@ -112,6 +153,6 @@ fn with_targets(mut table: ClassicTable, steps: &[&StepView]) -> ClassicTable {
         let number = if is_one { format_rate(targets[0]) } else { "varies".to_owned() };
         ClassicCell { number: Some(number), class: Class::Target, status: Status::Ok, reason: None }
     };
-    table.rows.push(ClassicRow { label: "target".to_owned(), is_base: false, cells: steps.iter().map(target).collect() });
+    table.rows.push(ClassicRow { label: "target".to_owned(), is_base: false, mark: "", cells: steps.iter().map(target).collect() });
     table
 }

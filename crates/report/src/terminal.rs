@@ -23,7 +23,7 @@ pub fn to_terminal(view: &View, is_coloured: bool) -> String {
         }
     }
     let summary = &view.summary;
-    for table in [&summary.absolute, &summary.relative, &summary.insert_rate] {
+    for table in [&summary.absolute, &summary.relative, &summary.index_seconds, &summary.insert_rate] {
         if !table.columns.is_empty() {
             text.push('\n');
             add_table(&mut text, table, paint);
@@ -54,7 +54,7 @@ impl Paint {
 fn style(class: Class, status: Status) -> Style {
     let colour = |colour: AnsiColor| Style::new().fg_color(Some(colour.into()));
     match (class, status) {
-        (_, Status::Failed | Status::Crashed) => colour(AnsiColor::Red).effects(Effects::BOLD),
+        (_, Status::Failed | Status::Crashed | Status::Hung) => colour(AnsiColor::Red).effects(Effects::BOLD),
         (Class::Worst, _) => colour(AnsiColor::Red),
         (Class::Best, _) => colour(AnsiColor::Green),
         (Class::Missed | Class::Target, _) => Style::new().dimmed(),
@@ -66,7 +66,7 @@ fn style(class: Class, status: Status) -> Style {
 }
 
 fn row_label(row: &ClassicRow) -> String {
-    if row.is_base { format!("{} (base)", printable(&row.label)) } else { printable(&row.label) }
+    format!("{}{}{}", printable(&row.label), if row.is_base { " (base)" } else { "" }, row.mark)
 }
 
 fn add_table(text: &mut String, table: &ClassicTable, paint: Paint) {
@@ -117,8 +117,9 @@ fn add_legend(text: &mut String, view: &View) {
     let marks: Vec<&str> = [
         (has(Status::SlaMissed), "* SLA missed: such a ratio proves nothing"),
         (has(Status::Suspect), "? machine disturbed"),
-        (has(Status::Failed) || has(Status::Crashed), "! failed or crashed: see below"),
+        (has(Status::Failed) || has(Status::Crashed) || has(Status::Hung), "! failed, crashed or hung: see below"),
         (has(Status::Missing), "- no result"),
+        (view.cells.iter().any(|cell| cell.caveat.is_some()), "† builds not strictly comparable: see the notes"),
     ]
     .into_iter()
     .filter_map(|(is_used, mark)| is_used.then_some(mark))
@@ -128,24 +129,14 @@ fn add_legend(text: &mut String, view: &View) {
     }
 }
 
-/// Why cells are not ok: consecutive steps of a cell with one reason share a line.
+/// Why cells are not ok.
 fn add_reasons(text: &mut String, view: &View) {
-    let mut lines: Vec<(String, Vec<&str>, &str)> = Vec::new();
-    for (i, cell) in view.cells.iter().enumerate() {
-        for step in &view.steps {
-            let outcome = &step.outcomes[i];
-            let Some(reason) = outcome.reason.as_deref().filter(|_| outcome.status != Status::Ok) else { continue };
-            match lines.last_mut() {
-                Some((label, steps, last)) if *label == cell.label && *last == reason => steps.push(&step.name),
-                _ => lines.push((cell.label.clone(), vec![&step.name], reason)),
-            }
-        }
-    }
-    if !lines.is_empty() {
+    if !view.reasons.is_empty() {
         text.push('\n');
     }
-    for (label, steps, reason) in lines {
-        add_wrapped(text, &format!("{} {}: ", printable(&label), steps.join(" ")), reason);
+    for reason in &view.reasons {
+        let label = &view.cells[reason.cell].label;
+        add_wrapped(text, &format!("{} {}: ", printable(label), printable(&reason.steps.join(" "))), &reason.text);
     }
 }
 

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use plimsoll_core::metric::Metric;
 use plimsoll_core::record::TableCheck;
+use plimsoll_core::toolchain::Caveat;
 
 use crate::classic::Class;
 use crate::value::Measure;
@@ -28,7 +29,9 @@ pub struct View {
     /// Facts of machine and program, by cell.
     pub environment: Differences,
     /// Settings the engines really ran with, by cell.
-    pub settings: Differences,
+    pub settings: Settings,
+    /// Why cells are not ok.
+    pub reasons: Vec<Reason>,
     /// What a reader must know before the numbers.
     pub notes: Vec<String>,
 }
@@ -87,6 +90,19 @@ pub struct CellInfo {
     pub is_embedded: Option<bool>,
     /// Compiler and compile options, as the engine states them.
     pub build_options: Vec<String>,
+    /// sha256 of the server binary; `None` for an engine inside this program.
+    pub server_sha256: Option<String>,
+    /// Packager, compiler and flags, under the names of [`plimsoll_core::toolchain`]. Empty for an engine inside this program.
+    pub toolchain: BTreeMap<String, String>,
+    /// Why its build and the base's are not strictly comparable.
+    pub caveat: Option<Caveat>,
+}
+
+impl CellInfo {
+    /// What stands behind a cell's name wherever its numbers are divided by the base's.
+    pub fn mark(&self) -> &'static str {
+        if self.caveat.is_some() { " †" } else { "" }
+    }
 }
 
 /// How a step of a trial ended.
@@ -102,6 +118,8 @@ pub enum Status {
     Failed,
     /// The trial's process or the server died in it.
     Crashed,
+    /// The engine stopped answering, and the watchdog ended the step.
+    Hung,
     /// There is no result.
     Missing,
 }
@@ -115,6 +133,7 @@ impl Status {
             Self::Suspect => "suspect",
             Self::Failed => "failed",
             Self::Crashed => "crashed",
+            Self::Hung => "hung",
             Self::Missing => "missing",
         }
     }
@@ -125,14 +144,14 @@ impl Status {
             Self::Ok | Self::Missing => "",
             Self::SlaMissed => "*",
             Self::Suspect => "?",
-            Self::Failed | Self::Crashed => "!",
+            Self::Failed | Self::Crashed | Self::Hung => "!",
         }
     }
 
     /// What a table puts in place of a number.
     pub fn in_place(self) -> &'static str {
         match self {
-            Self::Failed | Self::Crashed => self.name(),
+            Self::Failed | Self::Crashed | Self::Hung => self.name(),
             _ => "-",
         }
     }
@@ -145,6 +164,7 @@ impl Status {
             Self::Suspect => "suspect: the machine was disturbed from outside",
             Self::Failed => "failed: it ended with an error",
             Self::Crashed => "crashed: the process or the server died",
+            Self::Hung => "hung: the engine did nothing for so long that the watchdog ended the step",
             Self::Missing => "no result",
         }
     }
@@ -199,6 +219,21 @@ pub struct StepResult {
     pub measures: Vec<Measure>,
 }
 
+/// Why steps of a cell are not ok.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reason {
+    /// Index into the view's cells.
+    pub cell: usize,
+    /// The steps.
+    pub steps: Vec<String>,
+    /// How they ended.
+    pub status: Status,
+    /// Why, in one line.
+    pub text: String,
+    /// What else was said: the rest of a long message, the end of the server's log.
+    pub more: Option<String>,
+}
+
 /// The three classic tables.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Summary {
@@ -208,6 +243,8 @@ pub struct Summary {
     pub relative: ClassicTable,
     /// Rows inserted per second in the background of the `q` steps, and the targets.
     pub insert_rate: ClassicTable,
+    /// Seconds of index creation, and below them the ratios to the base. Without columns unless the plan is about that step.
+    pub index_seconds: ClassicTable,
 }
 
 /// A classic table: a row per cell, a column per step.
@@ -230,6 +267,8 @@ pub struct ClassicRow {
     pub label: String,
     /// Whether this is the base's row.
     pub is_base: bool,
+    /// Of ratios: what [`CellInfo::mark`] says; empty elsewhere.
+    pub mark: &'static str,
     /// One per column.
     pub cells: Vec<ClassicCell>,
 }
@@ -263,6 +302,8 @@ pub struct StepView {
     pub description: String,
     /// The metric of the throughput table: `ips` or `qps`.
     pub rate: &'static Metric,
+    /// What one operation is, for what is told per operation: `inserted row`, `indexed row`, `query`.
+    pub operation: &'static str,
     /// One per cell of the view.
     pub outcomes: Vec<Outcome>,
     /// Classic response time tables, per kind of operation.
@@ -271,7 +312,8 @@ pub struct StepView {
     pub latencies: Vec<LatencyTable>,
     /// What changed from second to second.
     pub charts: Vec<Chart>,
-    /// Growth of the engine's counters during the step, one value per cell. Counters that stayed zero everywhere are left out.
+    /// Growth of the engine's counters during the step, one value per cell, those of [`CounterKind::Front`] first. Counters that stayed
+    /// zero everywhere are left out.
     pub counters: Vec<Counter>,
 }
 
@@ -294,6 +336,8 @@ pub struct Outcome {
     pub operations: Vec<OperationCount>,
     /// Seconds of the first used block's measured window.
     pub elapsed_s: Option<f64>,
+    /// What the server left when it crashed.
+    pub crash: Option<Crash>,
     /// The drain after the step in the first used block.
     pub drain: Option<Drain>,
     /// Row counts of the first used block, where the step verified them.
@@ -312,6 +356,15 @@ impl Outcome {
     pub fn measure(&self, name: &str) -> Option<&Measure> {
         self.measures.iter().find(|measure| measure.metric.name == name)
     }
+}
+
+/// How a server ended that was not asked to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Crash {
+    /// The exit status or signal.
+    pub status: String,
+    /// The end of its log.
+    pub log_tail: String,
 }
 
 /// Debt reduction after a step.
@@ -458,13 +511,87 @@ pub struct Band {
     pub high: Vec<Option<f64>>,
 }
 
+/// Where a counter belongs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum CounterKind {
+    /// The field looks at it, or it changes most between the cells.
+    Front,
+    /// Any other.
+    Other,
+    /// It goes up and down: what was recorded is how much it changed, and that is no cost of an operation.
+    Level,
+}
+
 /// A counter of the engine.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Counter {
     /// The engine's name for it.
     pub name: String,
+    /// Where it belongs.
+    pub kind: CounterKind,
+    /// Its unit, where it is known: `B`, `us`.
+    pub unit: &'static str,
+    /// What it tells, where that is known.
+    pub meaning: &'static str,
     /// Growth during the step, one per cell of the view.
     pub values: Vec<Option<i64>>,
+    /// The same by the operations of the step; `None` for levels.
+    pub per_operation: Vec<Option<f64>>,
+}
+
+/// The settings engines run with, set beside what was asked for and beside each other. Values mean the same when they do after units,
+/// switches and lists are read: `1G` and `1073741824`, `on` and `1`.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Settings {
+    /// What a config asks for and an engine does not run with.
+    pub not_as_asked: Vec<NotAsAsked>,
+    /// What a config asks for and no engine tells about.
+    pub untold: Vec<String>,
+    /// Settings with different values in the cells that have them; those that a config asks for first.
+    pub differing: Vec<Setting>,
+    /// Settings that some cells have with one value and others do not have.
+    pub only_in: Vec<OnlyIn>,
+    /// Settings that name places, ports, identities and versions: they differ between any two servers.
+    pub places: Vec<Setting>,
+    /// Name and value of what is the same in every cell.
+    pub equal: Vec<(String, String)>,
+}
+
+/// A setting of a config that did not become what it asks for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NotAsAsked {
+    /// The setting.
+    pub name: String,
+    /// The config's value.
+    pub asked: String,
+    /// The value the engine runs with, or why it has none.
+    pub found: Result<String, String>,
+    /// Indices of the cells in which it is so.
+    pub cells: Vec<usize>,
+}
+
+/// One setting in all cells.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Setting {
+    /// Its name.
+    pub name: String,
+    /// Whether a config asks for it.
+    pub is_asked: bool,
+    /// One value per cell of the view.
+    pub values: Vec<Option<String>>,
+    /// Which of them do not mean the same as the base's.
+    pub is_other: Vec<bool>,
+    /// The same for people: round sizes with a unit, of long lists what differs.
+    pub shown: Vec<Option<String>>,
+}
+
+/// Settings that only some cells have.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OnlyIn {
+    /// Indices of those cells.
+    pub cells: Vec<usize>,
+    /// Names and values.
+    pub settings: Vec<(String, String)>,
 }
 
 /// Named facts that each cell has: those that differ, and those that do not.

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use plimsoll_report::{Options, analyse, to_html};
 use plimsoll_store::CampaignRecord;
 use plimsoll_store::event::Event;
+use plimsoll_store::header::BuildHeader;
 use serde_json::{Value, json};
 
 const DEADLINE: Duration = Duration::from_secs(90);
@@ -168,6 +169,12 @@ fn attack(record: &mut CampaignRecord) {
             *text = next();
         }
         info.settings.insert(next(), next());
+        let text = ["server_sha256", "packager", "compiler", "optimisation", "flags"].map(|_| next());
+        let [server_sha256, packager, compiler, optimisation, flags] = text;
+        let toolchain = [("packager", packager), ("compiler", compiler), ("optimisation", optimisation), ("flags", flags)];
+        let toolchain = toolchain.map(|(key, value)| (key.to_owned(), format!("{value}{i}"))).into();
+        info.settings.insert("asked".to_owned(), next());
+        info.build = Some(BuildHeader { name: next(), server_sha256: format!("{server_sha256}{i}"), toolchain });
     }
     for trial in &mut record.trials {
         trial.environment.as_mut().unwrap()[next()] = json!(format!("{}{}", next(), trial.number));
@@ -177,9 +184,11 @@ fn attack(record: &mut CampaignRecord) {
                     ready.version = next();
                     ready.build_options.push(next());
                     ready.effective_settings.insert(next(), format!("{}{}", next(), trial.number));
+                    ready.effective_settings.insert("loose_asked".to_owned(), next());
                 }
                 Event::StepDone(done) => {
                     done.engine_counters.insert(next(), 1);
+                    done.engine_counters.insert(next(), -1);
                     done.notes.insert(next(), 1.0);
                     done.tables[0].table = next();
                     done.tables[0].checksum = Some(next());
@@ -187,12 +196,12 @@ fn attack(record: &mut CampaignRecord) {
                 }
                 Event::DrainDone(drain) => {
                     drain.actions[0].action = next();
-                    drain.actions[0].result = next();
+                    drain.actions[0].result = format!("{}\n{}", next(), next());
                 }
                 Event::StepFailed(failed) => failed.reason = next(),
                 Event::ServerCrashed(crashed) => {
                     crashed.status = next();
-                    crashed.log_tail = next();
+                    crashed.log_tail = format!("{}\n{}", next(), next());
                 }
                 _ => {}
             }

@@ -104,7 +104,7 @@ pub struct StepDone {
 pub struct StepFailed {
     /// The step.
     pub step: String,
-    /// Why, with the statement where there is one.
+    /// Why, with the statement where there is one. Begins with `hung` when the engine stopped answering: that is no failure of a statement.
     pub reason: String,
     /// What was counted until then.
     pub operations: Vec<OperationRecord>,
@@ -155,7 +155,7 @@ pub struct ServerCrashed {
 /// See [`Event::TrialFailed`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TrialFailed {
-    /// Why.
+    /// Why. Begins with `hung` when the engine stopped answering.
     pub reason: String,
     /// True when the user or a signal ended it: nothing is wrong with the engine.
     pub interrupted: bool,

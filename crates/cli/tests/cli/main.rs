@@ -3,5 +3,7 @@
 mod bad_input;
 mod build;
 mod campaign;
+mod given;
 mod resume;
+mod servers;
 mod support;

@@ -6,11 +6,12 @@ use std::ops::Range;
 use toml::Spanned;
 
 use super::document::{Config, Document, Sizes, StepOverride, Wait};
+use super::server::given_server;
 use super::{
-    Cell, ConfigRef, Era, InsertBenchmark, Plan, PlanError, QueryKind, Step, StepEnd, StepKind, TablePlacement, Verify, WaitRule,
-    WriteArrival, presets,
+    Cell, ConfigRef, Era, InsertBenchmark, Partitions, Plan, PlanError, QueryKind, Step, StepEnd, StepKind, TablePlacement, Transport,
+    Verify, WaitRule, WriteArrival, presets,
 };
-use crate::name::{BuildName, EngineName, check_label};
+use crate::name::{BuildName, EngineName, check_label, natural_cmp};
 use crate::suggest;
 use crate::units::format_grouped;
 
@@ -18,6 +19,10 @@ use crate::units::format_grouped;
 const MOST_ROWS: u64 = 1_000_000_000_000;
 const MOST_CLIENTS: u32 = 4096;
 const MOST_BLOCKS: u32 = 1000;
+/// What MySQL allows.
+const MOST_PARTITIONS: u32 = 8192;
+/// The setting that `engine` of a config stands for.
+const STORAGE_ENGINE: &str = "storage_engine";
 const SECOND_NS: u64 = 1_000_000_000;
 
 struct Source<'a> {
@@ -31,6 +36,16 @@ impl Source<'_> {
     }
 }
 
+impl Source<'_> {
+    /// An error whose line is shown without the dsn: that may hold a password.
+    fn secret_error(&self, span: Range<usize>, dsn: &Spanned<String>, message: String) -> PlanError {
+        let mut error = self.error(Some(span), message);
+        let written = &self.text[dsn.span()];
+        error.line = if written.contains('\n') { String::new() } else { error.line.replace(written, "\"...\"") };
+        error
+    }
+}
+
 pub(super) fn check(file: &str, text: &str) -> Result<Plan, PlanError> {
     let source = Source { file, text };
     let document: Document = toml::from_str(text).map_err(|error| explain_toml_error(&source, &error))?;
@@ -40,6 +55,13 @@ pub(super) fn check(file: &str, text: &str) -> Result<Plan, PlanError> {
 /// Serde's message plus the nearest known key where a key is unknown.
 fn explain_toml_error(source: &Source<'_>, error: &toml::de::Error) -> PlanError {
     let message = error.message();
+    if message.starts_with("unknown field `password`") {
+        // Its line is not shown.
+        let mut error =
+            source.error(error.span(), "a password in a plan would be kept with its results: name a password_file or a password_env");
+        error.line.clear();
+        return error;
+    }
     let quoted: Vec<&str> = message.split('`').skip(1).step_by(2).collect();
     let message = match quoted.as_slice() {
         [unknown, known @ ..] if message.starts_with("unknown field") => {
@@ -82,6 +104,8 @@ impl Source<'_> {
             let span = document.verify.as_ref().map(Spanned::span).or(Some(document.name.span()));
             return Err(self.error(span, "the null engine keeps no rows to count: set verify = \"counters\""));
         }
+        self.check_partitions(document, &cells)?;
+        let report = self.reported_steps(document, &cells[base].workload)?;
         Ok(Plan {
             name: name.clone(),
             description: document.description.clone(),
@@ -91,7 +115,17 @@ impl Source<'_> {
             blocks,
             verify,
             seed: document.seed,
+            watchdog_ns: self.watchdog_ns(document)?,
+            report,
         })
+    }
+
+    fn watchdog_ns(&self, document: &Document) -> Result<u64, PlanError> {
+        match &document.watchdog {
+            None => Ok(super::default_watchdog_ns()),
+            Some(limit) if limit.get_ref().0 >= SECOND_NS => Ok(limit.get_ref().0),
+            Some(limit) => Err(self.error(Some(limit.span()), "watchdog must be at least 1s: a server that is only busy answers later")),
+        }
     }
 
     fn ranged(&self, value: Option<&Spanned<u32>>, default: u32, most: u32, what: &str) -> Result<u32, PlanError> {
@@ -121,7 +155,7 @@ impl Source<'_> {
             let config = config_ref(config, document);
             let label = if shapes.len() > 1 { format!("{build}.{}.{shape}", config.label) } else { format!("{build}.{}", config.label) };
             if !cells.iter().any(|cell| cell.label == label) {
-                cells.push(Cell { label, build, config, shape: shape.to_owned(), workload: workloads[shape].clone() });
+                cells.push(Cell { label, build, server: None, config, shape: shape.to_owned(), workload: workloads[shape].clone() });
             }
         };
         if document.cells.is_empty() {
@@ -161,13 +195,79 @@ impl Source<'_> {
         if cells.is_empty() {
             return Err(self.error(Some(document.name.span()), "no cell is left after \"exclude\""));
         }
-        for label in document.config.keys() {
+        self.find_servers(document, &mut cells)?;
+        for (label, config) in &document.config {
+            self.check_config_engine(label, config, &cells)?;
+            if let (Some(_), Some(from)) = (&config.file, &config.from) {
+                let message = format!("[config.{}] has \"file\" and \"from\": name one place where it comes from", label.get_ref());
+                return Err(self.error(Some(from.span()), message));
+            }
             if !cells.iter().any(|cell| &cell.config.label == label.get_ref()) {
                 let hint = suggest::hint(label.get_ref(), cells.iter().map(|cell| cell.config.label.as_str()));
                 return Err(self.error(Some(label.span()), format!("[config.{}] belongs to no cell{hint}", label.get_ref())));
             }
         }
         Ok(cells)
+    }
+
+    /// Gives the cells whose build names a server of the plan that server.
+    fn find_servers(&self, document: &Document, cells: &mut [Cell]) -> Result<(), PlanError> {
+        for (label, server) in &document.server {
+            let given = given_server(label, server).map_err(|(span, message)| self.secret_error(span, &server.dsn, message))?;
+            let mut is_used = false;
+            for cell in cells.iter_mut().filter(|cell| cell.build.version.as_ref() == Some(&given.label) && cell.build.source.is_none()) {
+                if cell.build.engine != given.engine {
+                    let message = format!("builds say {}, and its dsn is one of {}: make them agree", cell.build, given.engine);
+                    return Err(self.error(Some(server.dsn.span()), message));
+                }
+                is_used = true;
+                cell.server = Some(given.clone());
+            }
+            if !is_used {
+                let (span, label) = (label.span(), label.get_ref());
+                let message = format!("[server.{label}] belongs to no cell: name it in builds, as {}@{label}", given.engine);
+                return Err(self.error(Some(span), message));
+            }
+        }
+        Ok(())
+    }
+
+    /// A storage engine is for servers that have more than one, and a config sets up only servers that are ours.
+    fn check_config_engine(&self, label: &Spanned<String>, config: &Config, cells: &[Cell]) -> Result<(), PlanError> {
+        let name = label.get_ref();
+        if let Some(engine) = &config.engine {
+            let word = engine.get_ref();
+            let is_word = !word.is_empty() && word.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+            if !is_word {
+                return Err(self.error(Some(engine.span()), format!("engine = \"{word}\" is no storage engine: write one word")));
+            }
+            if config.settings.contains_key(STORAGE_ENGINE) {
+                let message = format!("[config.{name}] names the storage engine twice: keep \"engine\" or settings.{STORAGE_ENGINE}");
+                return Err(self.error(Some(engine.span()), message));
+            }
+        }
+        for cell in cells.iter().filter(|cell| &cell.config.label == name) {
+            if let Some(engine) = config.engine.as_ref().filter(|_| !matches!(cell.build.engine, EngineName::Mysql | EngineName::Mariadb)) {
+                let message =
+                    format!("cell {}: {} has no storage engines to choose from: leave out \"engine\"", cell.label, cell.build.engine);
+                return Err(self.error(Some(engine.span()), message));
+            }
+            let is_bare = config.settings.keys().all(|key| key == STORAGE_ENGINE)
+                && config.file.is_none()
+                && config.from.is_none()
+                && config.prefix.is_empty()
+                && config.env.is_empty()
+                && config.transport == Transport::default();
+            if cell.server.is_some() && !is_bare {
+                let message = format!(
+                    "[config.{name}] would set up a server, and {} runs on a given one, whose settings stay as they are: leave it empty, or with \
+                     \"engine\" alone",
+                    cell.label
+                );
+                return Err(self.error(Some(label.span()), message));
+            }
+        }
+        Ok(())
     }
 
     /// `build.config` or `build.config.shape`. Config and shape names hold no dot; versions may.
@@ -231,6 +331,7 @@ impl Source<'_> {
             None if era == Era::Current => WaitRule::Classic,
             None => WaitRule::Fixed { ns: 0 },
             Some(Wait::Classic) => WaitRule::Classic,
+            Some(Wait::ClassicMax) => WaitRule::ClassicMax,
             Some(Wait::Ns(ns)) => WaitRule::Fixed { ns: *ns },
         };
         let end = over.end.or(base.end).unwrap_or(StepEnd::Rows);
@@ -249,6 +350,13 @@ impl Source<'_> {
         if let Some(wanted) = &document.steps {
             steps = self.select_steps(steps, wanted)?;
         }
+        let partitions = match size!(partitions) {
+            None => None,
+            count => {
+                let count = self.ranged(count, 1, MOST_PARTITIONS, "partitions")?;
+                Some(Partitions { count, rows: rows_per_partition(&steps, count, tables) })
+            }
+        };
         let workload = InsertBenchmark {
             era,
             clients,
@@ -256,6 +364,7 @@ impl Source<'_> {
             rows,
             arrival: over.arrival.or(base.arrival).unwrap_or(WriteArrival::Even),
             wait,
+            partitions,
             steps,
         };
         let write_span = size!(write_rows).or(size!(rows)).map(Spanned::span);
@@ -321,6 +430,40 @@ impl Source<'_> {
         Ok(steps.into_iter().filter(|step| wanted.iter().any(|name| name.get_ref() == &step.name)).collect())
     }
 
+    /// The steps a plan is about, in the order they run.
+    fn reported_steps(&self, document: &Document, workload: &InsertBenchmark) -> Result<Vec<String>, PlanError> {
+        let known: Vec<&str> = workload.steps.iter().map(|step| step.name.as_str()).collect();
+        for name in &document.report {
+            if !known.contains(&name.get_ref().as_str()) {
+                let hint = suggest::hint(name.get_ref(), known.iter().copied());
+                let message = format!("report: this plan runs no step \"{}\"{hint}; steps: {}", name.get_ref(), known.join(", "));
+                return Err(self.error(Some(name.span()), message));
+            }
+        }
+        let is_wanted = |name: &&&str| document.report.iter().any(|wanted| wanted.get_ref() == **name);
+        Ok(known.iter().filter(is_wanted).map(|name| (*name).to_owned()).collect())
+    }
+
+    /// Not every engine can partition a table that has a primary key.
+    fn check_partitions(&self, document: &Document, cells: &[Cell]) -> Result<(), PlanError> {
+        let keys = document.sizes.partitions.iter().chain(document.shapes.values().flat_map(|sizes| &sizes.partitions));
+        let span = keys.map(Spanned::span).next();
+        for cell in cells.iter().filter(|cell| cell.workload.partitions.is_some()) {
+            let engine = cell.build.engine;
+            let is_old = |version: &String| natural_cmp(version, "11").is_lt();
+            let problem = match engine {
+                EngineName::Mysql | EngineName::Mariadb => continue,
+                EngineName::Postgres if cell.build.version.as_ref().is_some_and(is_old) => {
+                    "PostgreSQL partitions tables with a primary key since version 11".to_owned()
+                }
+                EngineName::Postgres => continue,
+                EngineName::Sqlite | EngineName::Null => format!("{engine} has no partitioned tables"),
+            };
+            return Err(self.error(span, format!("cell {}: {problem}; leave out \"partitions\" or the cell", cell.label)));
+        }
+        Ok(())
+    }
+
     /// Deletes remove the oldest rows; there must be that many.
     fn check_deletes(&self, workload: &InsertBenchmark, span: Option<Range<usize>>) -> Result<(), PlanError> {
         let held: u64 = workload.steps.first().map_or(0, Step::inserted_rows);
@@ -355,13 +498,34 @@ impl Source<'_> {
     }
 }
 
+/// As the original's scripts do: all rows that a table will ever have been given, over the partitions. The batch of the index step counts
+/// once for all clients.
+fn rows_per_partition(steps: &[Step], count: u32, tables: TablePlacement) -> u64 {
+    let rows = |step: &Step| match step.kind {
+        StepKind::Load { rows, .. } | StepKind::Write { rows, .. } => rows * u64::from(step.clients),
+        StepKind::CreateIndexes { rows } => rows,
+        StepKind::ReadWrite { rate, duration_ns, .. } => rate * (duration_ns / SECOND_NS) * u64::from(step.clients),
+        StepKind::Scan => 0,
+    };
+    let all: u64 = steps.iter().map(rows).sum();
+    let tables = match tables {
+        TablePlacement::PerClient => steps.first().map_or(1, |step| step.clients),
+        TablePlacement::Shared => 1,
+    };
+    (all / u64::from(count) / u64::from(tables)).max(1)
+}
+
 fn config_ref(label: &str, document: &Document) -> ConfigRef {
     let empty = Config::default();
     let config = document.config.iter().find(|(name, _)| name.get_ref() == label).map_or(&empty, |(_, config)| config);
     ConfigRef {
         label: label.to_owned(),
         file: config.file.clone(),
-        settings: config.settings.iter().map(|(name, value)| (name.clone(), value.0.clone())).collect(),
+        from: config.from.as_ref().map(|from| from.get_ref().clone()),
+        settings: {
+            let engine = config.engine.iter().map(|engine| (STORAGE_ENGINE.to_owned(), engine.get_ref().clone()));
+            config.settings.iter().map(|(name, value)| (name.clone(), value.0.clone())).chain(engine).collect()
+        },
         prefix: config.prefix.clone(),
         env: config.env.clone(),
         transport: config.transport,
@@ -514,16 +678,54 @@ base = "sqlite.wal_full"
             (QUICK.replace("sqlite.wal_full", "sqlite.wal"), "t.toml:6:8: base \"sqlite.wal\" is not a cell (did you mean"),
             (format!("{QUICK}[step.qr10]\nduration = \"2s\"\n"), "there is no step \"qr10\" (did you mean \"qr100\"?"),
             (format!("{QUICK}[step.\"l.i0\"]\nduration = \"2s\"\n"), "it has no duration"),
+            (QUICK.replace("base", "watchdog = \"900ms\"\nbase"), "t.toml:6:12: watchdog must be at least 1s"),
             (QUICK.replace("base", "blocks = 0\nbase"), "blocks must be 1 to 1,000, not 0"),
             (QUICK.replace("base", "steps = [\"qr100\"]\nbase"), "steps run in the order"),
             (QUICK.replace("base", "exclude = [\"x\"]\nbase"), "exclude \"x\" is not a cell"),
             (QUICK.replace("[\"sqlite\"]", "[\"null\"]").replace("sqlite.", "null."), "set verify = \"counters\""),
+            (format!("{QUICK}[sizes]\npartitions = 4\n"), "t.toml:8:14: cell sqlite.wal_full: sqlite has no partitioned tables; leave out"),
+            (
+                format!(
+                    "{}[sizes]\npartitions = 4\n",
+                    QUICK.replace("[\"sqlite\"]", "[\"postgres@10\"]").replace("sqlite.", "postgres@10.")
+                ),
+                "cell postgres@10.wal_full: PostgreSQL partitions tables with a primary key since version 11",
+            ),
+            (QUICK.replace("base", "report = [\"l.y\"]\nbase"), "report: this plan runs no step \"l.y\" (did you mean \"l.x\"?"),
+            (format!("{QUICK}[config.wal_off]\nfile = \"a\"\nfrom = \"wal_full\"\n"), "[config.wal_off] has \"file\" and \"from\""),
             ("name = 3".to_owned(), "t.toml:1:8: invalid type: integer `3`, expected a string"),
             ("name = \"x\"\n".to_owned(), "the key \"workload\" is missing"),
         ];
         for (text, wanted) in cases {
             let found = error(&text);
             assert!(found.contains(wanted), "wanted {wanted:?}\nfound  {found:?}");
+        }
+    }
+
+    #[test]
+    fn partitions_share_all_rows_a_table_is_ever_given() {
+        let mysql = QUICK.replace("[\"sqlite\"]", "[\"mysql\"]").replace("sqlite.", "mysql.");
+        let rows = |sizes: &str| Plan::parse("t.toml", &format!("{mysql}[sizes]\n{sizes}")).unwrap().cells[0].workload.partitions;
+        // 20M + 50M + 100 + (100 + 100 + 500 + 500 + 1000 + 1000) x 1800
+        assert_eq!(rows("partitions = 8\n"), Some(Partitions { count: 8, rows: 75_760_100 / 8 }));
+        assert_eq!(rows("partitions = 8\nclients = 4\n"), Some(Partitions { count: 8, rows: (75_760_000 * 4 + 100) / 8 / 4 }));
+        assert_eq!(rows("clients = 4\n"), None);
+    }
+
+    #[test]
+    fn a_plan_may_be_about_some_of_its_steps() {
+        let text = QUICK.replace("base", "report = [\"qp100\", \"l.x\"]\nbase");
+        assert_eq!(Plan::parse("t.toml", &text).unwrap().report, ["l.x", "qp100"]);
+        assert!(Plan::parse("t.toml", QUICK).unwrap().report.is_empty());
+    }
+
+    #[test]
+    fn the_wait_is_a_minimum_unless_the_plan_wants_the_other_reading() {
+        let wait =
+            |text: &str| Plan::parse("t.toml", &QUICK.replace("base", &format!("wait = \"{text}\"\nbase"))).unwrap().cells[0].workload.wait;
+        let seconds = |rule: WaitRule, rows: u64| rule.ns(rows) / SECOND_NS;
+        for (rows, least, most) in [(0, 60, 1200), (20_000_000, 80, 1200), (4_800_000_000, 1200, 4860)] {
+            assert_eq!((seconds(wait("classic"), rows), seconds(wait("classic-max"), rows), seconds(wait("7s"), rows)), (least, most, 7));
         }
     }
 

@@ -7,6 +7,7 @@ use serde::Deserialize;
 use serde::de::{self, Deserializer, Visitor};
 use toml::Spanned;
 
+use super::server::TlsMode;
 use super::{StepEnd, TablePlacement, Transport, Verify, WriteArrival};
 use crate::units;
 
@@ -32,11 +33,16 @@ pub(super) struct Document {
     pub verify: Option<Spanned<Verify>>,
     pub seed: Option<u64>,
     pub wait: Option<Spanned<Wait>>,
+    pub watchdog: Option<Spanned<Duration>>,
     pub steps: Option<Vec<Spanned<String>>>,
+    #[serde(default)]
+    pub report: Vec<Spanned<String>>,
     #[serde(default)]
     pub sizes: Sizes,
     #[serde(default)]
     pub shapes: BTreeMap<Spanned<String>, Sizes>,
+    #[serde(default)]
+    pub server: BTreeMap<Spanned<String>, Server>,
     #[serde(default)]
     pub config: BTreeMap<Spanned<String>, Config>,
     #[serde(default)]
@@ -58,12 +64,15 @@ pub(super) struct Sizes {
     pub arrival: Option<WriteArrival>,
     pub end: Option<StepEnd>,
     pub deletes: Option<Spanned<bool>>,
+    pub partitions: Option<Spanned<u32>>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Config {
     pub file: Option<String>,
+    pub from: Option<Spanned<String>>,
+    pub engine: Option<Spanned<String>>,
     #[serde(default)]
     pub settings: BTreeMap<String, Scalar>,
     #[serde(default)]
@@ -72,6 +81,17 @@ pub(super) struct Config {
     pub env: BTreeMap<String, String>,
     #[serde(default)]
     pub transport: Transport,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Server {
+    pub dsn: Spanned<String>,
+    pub password_file: Option<Spanned<String>>,
+    pub password_env: Option<Spanned<String>>,
+    pub password_prompt: Option<Spanned<bool>>,
+    pub tls: Option<Spanned<TlsMode>>,
+    pub tls_ca: Option<Spanned<String>>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -90,10 +110,11 @@ pub(super) struct Count(pub u64);
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Duration(pub u64);
 
-/// `"classic"` or a duration in nanoseconds.
+/// `"classic"`, `"classic-max"` or a duration in nanoseconds.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Wait {
     Classic,
+    ClassicMax,
     Ns(u64),
 }
 
@@ -149,9 +170,10 @@ impl<'de> Deserialize<'de> for Duration {
 impl<'de> Deserialize<'de> for Wait {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_any(Text {
-            expecting: "\"classic\" or a duration such as \"2s\"",
+            expecting: "\"classic\", \"classic-max\" or a duration such as \"2s\"",
             text: |text| match text {
                 "classic" => Ok(Wait::Classic),
+                "classic-max" => Ok(Wait::ClassicMax),
                 _ => units::parse_duration_ns(text).map(Wait::Ns).map_err(|e| e.to_string()),
             },
             integer: None,

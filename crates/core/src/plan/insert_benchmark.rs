@@ -63,6 +63,9 @@ pub struct InsertBenchmark {
     pub arrival: WriteArrival,
     /// The pause after the last pure write step, while the engine works off its debt.
     pub wait: WaitRule,
+    /// How the tables are partitioned, when they are.
+    #[serde(default)]
+    pub partitions: Option<Partitions>,
     /// The steps, in order.
     pub steps: Vec<Step>,
 }
@@ -80,6 +83,15 @@ impl InsertBenchmark {
     pub fn connections(&self) -> u32 {
         self.steps.iter().map(|step| step.connections_per_client() * step.clients).max().unwrap_or(0)
     }
+}
+
+/// Range partitions of a table by `transactionid`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Partitions {
+    /// How many.
+    pub count: u32,
+    /// Ids in each; the last one takes all that are above.
+    pub rows: u64,
 }
 
 /// Where a client's rows go.
@@ -110,6 +122,8 @@ pub enum WriteArrival {
 pub enum WaitRule {
     /// min(1200, 60 + loaded rows / 1,000,000) seconds, as the original's code does.
     Classic,
+    /// max(1200, 60 + loaded rows / 1,000,000) seconds, as prose about the original says.
+    ClassicMax,
     /// This long.
     Fixed {
         /// Nanoseconds.
@@ -122,6 +136,7 @@ impl WaitRule {
     pub fn ns(self, loaded_rows: u64) -> u64 {
         match self {
             Self::Classic => (60 + loaded_rows / 1_000_000).min(1200) * 1_000_000_000,
+            Self::ClassicMax => (60 + loaded_rows / 1_000_000).max(1200) * 1_000_000_000,
             Self::Fixed { ns } => ns,
         }
     }

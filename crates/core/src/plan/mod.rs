@@ -4,6 +4,7 @@ mod check;
 mod document;
 mod error;
 mod insert_benchmark;
+mod server;
 
 use std::collections::BTreeMap;
 
@@ -11,8 +12,9 @@ use serde::{Deserialize, Serialize};
 
 pub use error::PlanError;
 pub use insert_benchmark::{
-    Era, InsertBenchmark, PresetInfo, QueryKind, Step, StepEnd, StepKind, TablePlacement, WaitRule, WriteArrival, presets,
+    Era, InsertBenchmark, Partitions, PresetInfo, QueryKind, Step, StepEnd, StepKind, TablePlacement, WaitRule, WriteArrival, presets,
 };
+pub use server::{GivenServer, PasswordSource, ServerPlace, TlsMode};
 
 use crate::name::BuildName;
 
@@ -35,6 +37,17 @@ pub struct Plan {
     pub verify: Verify,
     /// The seed, when the plan fixes one.
     pub seed: Option<u64>,
+    /// A server that has not answered for this long while no operation was done hangs. In nanoseconds.
+    #[serde(default = "default_watchdog_ns")]
+    pub watchdog_ns: u64,
+    /// The steps that the plan is about, in their order; nothing means all of them. The others only make the state that these need.
+    #[serde(default)]
+    pub report: Vec<String>,
+}
+
+/// One minute.
+pub(crate) fn default_watchdog_ns() -> u64 {
+    60_000_000_000
 }
 
 /// Build x config x shape.
@@ -44,6 +57,9 @@ pub struct Cell {
     pub label: String,
     /// The binaries.
     pub build: BuildName,
+    /// The server that the plan gives in place of a build.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server: Option<GivenServer>,
     /// The config's label and where its content comes from.
     pub config: ConfigRef,
     /// The shape's label.
@@ -59,6 +75,9 @@ pub struct ConfigRef {
     pub label: String,
     /// A file, relative to the plan's folder. Without one the shipped config of that label is meant.
     pub file: Option<String>,
+    /// The shipped config that this one differs from by its settings.
+    #[serde(default)]
+    pub from: Option<String>,
     /// Settings that are added to the file's or stand alone, in the plan's order of names.
     pub settings: BTreeMap<String, String>,
     /// A command to run the engine's process under, such as `["numactl", "--interleave=all"]`.

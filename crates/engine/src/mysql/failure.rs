@@ -1,5 +1,7 @@
 //! What the server's error codes mean for a worker, and errors in our words. By code, never by SQLSTATE: 1205 comes as HY000.
 
+use std::io;
+
 use mysql::DriverError;
 use mysql_common::proto::codec::error::PacketCodecError;
 
@@ -11,6 +13,7 @@ const QUOTED_CHARS: usize = 200;
 /// The client library's codes, used for what goes wrong on this side of the wire.
 const CR_UNKNOWN: i64 = 2000;
 const CR_CONNECTION: i64 = 2002;
+const CR_SERVER_GONE: i64 = 2006;
 const CR_SERVER_LOST: i64 = 2013;
 const CR_PACKET_TOO_LARGE: i64 = 2020;
 const CR_MALFORMED_PACKET: i64 = 2027;
@@ -18,6 +21,11 @@ const CR_MALFORMED_PACKET: i64 = 2027;
 pub(super) const CR_NO_PREPARE: i64 = 2030;
 
 /// Codes by meaning. One that is not here is [`ErrorClass::Statement`].
+///
+/// An error of the server that answers a statement says that the statement failed, and with autocommit its transaction is rolled back: the
+/// operation may be tried again ([`ErrorClass::Unsent`]). A connection that ends without such an answer leaves open whether the
+/// statement took place ([`ErrorClass::Lost`]), and so do errors about the connection itself that the server may have met while it
+/// answered. A storage engine without transactions keeps what a killed statement had done; counting the rows finds that.
 const CLASSES: &[(i64, ErrorClass)] = &[
     (1213, ErrorClass::Deadlock),
     // MariaDB with innodb_snapshot_isolation: the row has changed since the snapshot was taken. Only a new transaction helps.
@@ -29,11 +37,16 @@ const CLASSES: &[(i64, ErrorClass)] = &[
     (20, ErrorClass::Full),
     (1021, ErrorClass::Full),
     (1114, ErrorClass::Full),
-    // Too many connections; a shutdown in progress, an aborted connection, errors on the wire, as the server tells them.
-    (1040, ErrorClass::Lost),
-    (1053, ErrorClass::Lost),
-    (1077, ErrorClass::Lost),
-    (1079, ErrorClass::Lost),
+    // Too many connections; a shutdown, which the server tells in place of an answer, or before it reads the statement.
+    (1040, ErrorClass::Unsent),
+    (1053, ErrorClass::Unsent),
+    (1077, ErrorClass::Unsent),
+    (1079, ErrorClass::Unsent),
+    // Killed, as a statement and as a connection (MariaDB); a connection that was idle too long.
+    (1317, ErrorClass::Unsent),
+    (1927, ErrorClass::Unsent),
+    (4031, ErrorClass::Unsent),
+    // Aborted connections and errors on the wire, as the server tells them.
     (1152, ErrorClass::Lost),
     (1153, ErrorClass::Statement),
     (1158, ErrorClass::Lost),
@@ -41,13 +54,10 @@ const CLASSES: &[(i64, ErrorClass)] = &[
     (1160, ErrorClass::Lost),
     (1161, ErrorClass::Lost),
     (1184, ErrorClass::Lost),
-    // Killed: MariaDB's code, and MySQL's for one that was idle too long.
-    (1927, ErrorClass::Lost),
-    (4031, ErrorClass::Lost),
-    // The client library's own.
-    (CR_CONNECTION, ErrorClass::Lost),
-    (2003, ErrorClass::Lost),
-    (2006, ErrorClass::Lost),
+    // The client library's own: no connection, a connection that took no statement, one that gave no answer.
+    (CR_CONNECTION, ErrorClass::Unsent),
+    (2003, ErrorClass::Unsent),
+    (CR_SERVER_GONE, ErrorClass::Unsent),
     (CR_SERVER_LOST, ErrorClass::Lost),
     (CR_MALFORMED_PACKET, ErrorClass::Lost),
     (2055, ErrorClass::Lost),
@@ -72,7 +82,9 @@ pub(super) fn class_of(code: i64, message: &str) -> ErrorClass {
 pub(super) fn sql_error(error: &mysql::Error, statement: &str) -> SqlError {
     let (code, message) = match error {
         mysql::Error::MySqlError(error) => (i64::from(error.code), error.message.clone()),
-        mysql::Error::IoError(error) => (CR_SERVER_LOST, format!("lost connection: {error}")),
+        mysql::Error::IoError(error) | mysql::Error::CodecError(PacketCodecError::Io(error)) => {
+            (if is_unsent(error) { CR_SERVER_GONE } else { CR_SERVER_LOST }, format!("lost connection: {error}"))
+        }
         mysql::Error::CodecError(PacketCodecError::PacketTooLarge) | mysql::Error::DriverError(DriverError::PacketTooLarge) => {
             (CR_PACKET_TOO_LARGE, "the statement is longer than max_allowed_packet".to_owned())
         }
@@ -81,6 +93,12 @@ pub(super) fn sql_error(error: &mysql::Error, statement: &str) -> SqlError {
         other => (CR_UNKNOWN, other.to_string()),
     };
     SqlError { class: class_of(code, &message), code, message, statement: statement.chars().take(QUOTED_CHARS).collect() }
+}
+
+/// Whether the kernel refused to send because the other side is closed: the server cannot have read a whole statement. The client crate
+/// makes errors of the same kind for an answer that did not come; those have no number of the kernel's.
+fn is_unsent(error: &io::Error) -> bool {
+    error.raw_os_error() == Some(rustix::io::Errno::PIPE.raw_os_error())
 }
 
 /// The client library's code for what the client crate found wrong.
@@ -99,7 +117,7 @@ pub(super) fn engine_error(statement: &str, error: &mysql::Error) -> EngineError
     let next = match error.class {
         ErrorClass::Busy | ErrorClass::Deadlock => "end what holds the lock, or wait for it",
         ErrorClass::Full => "free space on the disk of the data directory, or take a smaller plan",
-        ErrorClass::Lost => "look into the server's log, and check that max_connections is large enough",
+        ErrorClass::Lost | ErrorClass::Unsent | ErrorClass::Io => "look into the server's log, and check that max_connections is large enough",
         ErrorClass::Statement => "check the config's settings and the tables' names",
     };
     EngineError::new(format!("{error}; {next}"))
@@ -107,24 +125,22 @@ pub(super) fn engine_error(statement: &str, error: &mysql::Error) -> EngineError
 
 #[cfg(test)]
 mod tests {
-    use std::io;
-
     use super::*;
 
     #[test]
     fn codes_have_their_class() {
-        use ErrorClass::{Busy, Deadlock, Full, Lost, Statement};
+        use ErrorClass::{Busy, Deadlock, Full, Lost, Statement, Unsent};
         let table = [
             (1213, "Deadlock found when trying to get lock; try restarting transaction", Deadlock),
             (1020, "Record has changed since last read in table 'pi1'", Deadlock),
             (1205, "Lock wait timeout exceeded; try restarting transaction", Busy),
-            (1040, "Too many connections", Lost),
-            (2006, "MySQL server has gone away", Lost),
+            (1040, "Too many connections", Unsent),
+            (2006, "MySQL server has gone away", Unsent),
             (2013, "Lost connection to MySQL server during query", Lost),
-            (2002, "Can't connect to local MySQL server through socket", Lost),
-            (2003, "Can't connect to MySQL server on '127.0.0.1'", Lost),
-            (1053, "Server shutdown in progress", Lost),
-            (1927, "Connection was killed", Lost),
+            (2002, "Can't connect to local MySQL server through socket", Unsent),
+            (2003, "Can't connect to MySQL server on '127.0.0.1'", Unsent),
+            (1053, "Server shutdown in progress", Unsent),
+            (1927, "Connection was killed", Unsent),
             (1114, "The table 'pi1' is full", Full),
             (1021, "Disk full (/tmp); waiting for someone to free some space", Full),
             (3, "Error writing file './ib/pi1.frm' (Errcode: 28 - No space left on device)", Full),
@@ -136,7 +152,9 @@ mod tests {
             (1030, "Got error 168 from storage engine", Statement),
             (1064, "You have an error in your SQL syntax near 'Errcode: 28'", Statement),
             (1146, "Table 'ib.pi1' doesn't exist", Statement),
-            (1317, "Query execution was interrupted", Statement),
+            (1317, "Query execution was interrupted", Unsent),
+            (3024, "Query execution was interrupted, maximum statement execution time exceeded", Statement),
+            (1160, "Got an error writing communication packets", Lost),
             (1153, "Got a packet bigger than 'max_allowed_packet' bytes", Statement),
         ];
         for (code, message, class) in table {
@@ -148,11 +166,15 @@ mod tests {
     fn what_the_client_finds_has_the_client_librarys_codes() {
         let gone = mysql::Error::IoError(io::Error::from(io::ErrorKind::UnexpectedEof));
         let refused = mysql::Error::DriverError(DriverError::CouldNotConnect(None));
+        let closed = mysql::Error::IoError(rustix::io::Errno::PIPE.into());
+        let no_answer = mysql::Error::IoError(io::Error::new(io::ErrorKind::BrokenPipe, "server disconnected"));
         let too_long = mysql::Error::DriverError(DriverError::PacketTooLarge);
         let arguments = mysql::Error::DriverError(DriverError::MismatchedStmtParams(2, 1));
         let table = [
             (gone, CR_SERVER_LOST, ErrorClass::Lost),
-            (refused, CR_CONNECTION, ErrorClass::Lost),
+            (refused, CR_CONNECTION, ErrorClass::Unsent),
+            (closed, CR_SERVER_GONE, ErrorClass::Unsent),
+            (no_answer, CR_SERVER_LOST, ErrorClass::Lost),
             (too_long, CR_PACKET_TOO_LARGE, ErrorClass::Statement),
             (arguments, CR_UNKNOWN, ErrorClass::Statement),
         ];

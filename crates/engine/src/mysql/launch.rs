@@ -74,7 +74,7 @@ pub(super) fn launch(
 
 fn launch_once(build: &InstalledBuild, config: &ServerConfig, files: &Files, options: &StartOptions) -> Result<Launched, EngineError> {
     let socket = OptsBuilder::new().user(Some("root")).prefer_socket(false).stmt_cache_size(0);
-    let socket = socket.init(vec![format!("set names {}", config.charset)]);
+    let socket = socket.init(session_init(&config.charset));
     let (listen, opts) = match options.transport {
         Transport::Socket => (vec!["--skip-networking".to_owned()], socket.socket(Some(files.socket.display().to_string()))),
         Transport::Tcp => {
@@ -105,6 +105,11 @@ fn launch_once(build: &InstalledBuild, config: &ServerConfig, files: &Files, opt
     let pid = pid.trim().parse().map_err(|_| EngineError::new(format!("find the server's process id in {}", files.pid.display())))?;
     process.set_main(pid);
     Ok(Launched { process, opts: opts.into() })
+}
+
+/// What every session begins with. Without the mode, 5.5 and 5.6 make an InnoDB table where they lack the engine that was asked for.
+pub(super) fn session_init(charset: &str) -> Vec<String> {
+    vec![format!("set names {charset}"), "set session sql_mode = concat(@@session.sql_mode, ',NO_ENGINE_SUBSTITUTION')".to_owned()]
 }
 
 fn storage_plugin(build: &InstalledBuild, config: &ServerConfig) -> Option<String> {

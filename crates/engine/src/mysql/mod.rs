@@ -3,9 +3,11 @@
 //! A start makes a data directory when there is none, writes the config as the server's option file, waits until the server answers,
 //! and compares what it runs with to what the config wanted. A server is owned: it ends with its [`crate::Server`] value.
 
+mod admin;
 mod drain;
 mod failure;
 mod files;
+mod given;
 mod init;
 mod launch;
 mod log;
@@ -19,6 +21,7 @@ mod version;
 
 use plimsoll_core::name::EngineName;
 
+pub use self::given::GivenMysql;
 use self::options::ServerConfig;
 use self::version::Version;
 use crate::{BuildInfo, Engine, EngineError, InstalledBuild, Server, Settings, StartOptions};

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use mysql::prelude::Queryable;
 use mysql::{Conn, Opts, OptsBuilder};
 use rustix::process::Signal;
 
+use super::admin::{self, Admin};
 use super::files::Files;
 use super::options::{ServerConfig, ServerOption};
 use super::readback::{self, Standing};
@@ -25,7 +25,7 @@ const DATABASE: &str = "ib";
 const MARKER: &str = "plimsoll_marker";
 
 /// Variables that differ from start to start and say nothing about how a server runs.
-const VOLATILE: &[&str] = &[
+pub(super) const VOLATILE: &[&str] = &[
     "gtid_binlog_pos",
     "gtid_binlog_state",
     "gtid_current_pos",
@@ -40,14 +40,12 @@ const VOLATILE: &[&str] = &[
 /// One server and its data directory.
 pub(super) struct MysqlServer {
     process: ServerProcess,
-    opts: Opts,
     files: Files,
     version: Version,
     config: ServerConfig,
     /// The build's folder, as its server names it.
     basedir: String,
-    /// For questions about the whole; made anew when it was lost.
-    admin: Mutex<Option<Conn>>,
+    admin: Admin,
 }
 
 impl MysqlServer {
@@ -61,16 +59,17 @@ impl MysqlServer {
         check_version(&mut admin, build, version)?;
         check_storage_engine(&mut admin, build, &config, &files)?;
         claim_database(&mut admin, &config)?;
-        let opts = OptsBuilder::from_opts(launched.opts).db_name(Some(DATABASE)).into();
+        let opts: Opts = OptsBuilder::from_opts(launched.opts).db_name(Some(DATABASE)).into();
         let basedir = build.basedir.display().to_string();
-        let server = Self { process: launched.process, opts, files, version, config, basedir, admin: Mutex::new(None) };
+        let admin = Admin::new(opts);
+        let server = Self { process: launched.process, files, version, config, basedir, admin };
         server.check_options(build)?;
         Ok(server)
     }
 
     /// Compares every option of the config with what the server says.
     fn check_options(&self, build: &InstalledBuild) -> Result<(), EngineError> {
-        let variables = self.variables()?;
+        let variables = self.admin.variables()?;
         let problem = |option: &ServerOption| match readback::standing(option, &variables) {
             Standing::Taken => None,
             Standing::Unknown if option.is_loose => None,
@@ -96,49 +95,6 @@ impl MysqlServer {
         )))
     }
 
-    /// All global variables, by names in small letters.
-    fn variables(&self) -> Result<BTreeMap<String, String>, EngineError> {
-        self.name_value_pairs("show global variables")
-    }
-
-    /// What a statement with two columns answers.
-    fn name_value_pairs(&self, sql: &str) -> Result<BTreeMap<String, String>, EngineError> {
-        self.ask(sql, |connection| state::pairs(connection, sql))
-    }
-
-    /// Asks on the admin connection; once more on a new one when it was lost, which is harmless for a question.
-    fn ask<T>(&self, what: &str, question: impl Fn(&mut Conn) -> mysql::Result<T>) -> Result<T, EngineError> {
-        let mut admin = self.admin();
-        for may_retry in [true, false] {
-            let connection = match admin.as_mut() {
-                Some(connection) => connection,
-                None => admin.insert(self.connection()?),
-            };
-            match question(connection) {
-                Ok(answer) => return Ok(answer),
-                Err(mysql::Error::MySqlError(error)) => {
-                    let error = mysql::Error::MySqlError(error);
-                    return Err(failure::engine_error(what, &error));
-                }
-                Err(error) => {
-                    *admin = None;
-                    if !may_retry {
-                        return Err(failure::engine_error(what, &error));
-                    }
-                }
-            }
-        }
-        unreachable!("the second try returns")
-    }
-
-    fn connection(&self) -> Result<Conn, EngineError> {
-        Conn::new(self.opts.clone()).map_err(|error| failure::engine_error("connect", &error))
-    }
-
-    fn admin(&self) -> MutexGuard<'_, Option<Conn>> {
-        self.admin.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// The folder of RocksDB's files: MariaDB's name, FB MySQL's name.
     fn rocksdb_dir(&self) -> Option<std::path::PathBuf> {
         ["#rocksdb", ".rocksdb"].iter().map(|name| self.files.data.join(name)).find(|dir| dir.is_dir())
@@ -159,30 +115,16 @@ fn check_version(connection: &mut Conn, build: &InstalledBuild, version: Version
     )))
 }
 
+/// The server must have the storage engine before anything is made with it: some put InnoDB in place of one they lack.
 fn check_storage_engine(connection: &mut Conn, build: &InstalledBuild, config: &ServerConfig, files: &Files) -> Result<(), EngineError> {
-    let sql = "show engines";
-    let rows: Vec<mysql::Row> = connection.query(sql).map_err(|error| failure::engine_error(sql, &error))?;
-    let there: Vec<String> = rows
-        .iter()
-        .filter_map(|row| Some((row.get::<String, _>(0)?, row.get::<String, _>(1)?)))
-        .filter(|(_, support)| support == "YES" || support == "DEFAULT")
-        .map(|(name, _)| name)
-        .collect();
-    if there.iter().any(|name| name.eq_ignore_ascii_case(&config.storage_engine)) {
-        return Ok(());
-    }
-    // A plugin that fails over one of its settings is no reason for the server not to start.
-    let log = std::fs::read_to_string(&files.log).unwrap_or_default();
-    let reasons = match log::errors(&log, 3).as_slice() {
-        [] => String::new(),
-        errors => format!("; its log says: {}", errors.join("; ")),
-    };
-    Err(EngineError::new(format!(
-        "{} has no storage engine \"{}\"; it has {}: set another storage_engine, or take a build that has it{reasons}",
-        build.name,
-        config.storage_engine,
-        there.join(", ")
-    )))
+    admin::check_storage_engine(connection, &build.name, &config.storage_engine).map_err(|error| {
+        // A plugin that fails over one of its settings is no reason for the server not to start.
+        let log = std::fs::read_to_string(&files.log).unwrap_or_default();
+        match log::errors(&log, 3).as_slice() {
+            [] => error,
+            errors => EngineError::new(format!("{error}; its log says: {}", errors.join("; "))),
+        }
+    })
 }
 
 /// Makes and marks the database; refuses one that is not ours and holds tables.
@@ -218,7 +160,7 @@ impl Server for MysqlServer {
     }
 
     fn connect(&self) -> Result<Box<dyn SqlSession>, EngineError> {
-        let session = MysqlSession::connect(self.opts.clone()).map_err(|error| failure::engine_error("connect", &error))?;
+        let session = MysqlSession::connect(self.admin.opts().clone()).map_err(|error| failure::engine_error("connect", &error))?;
         Ok(Box::new(session))
     }
 
@@ -226,7 +168,7 @@ impl Server for MysqlServer {
     /// that of the build to `BUILD`. An option marked as loose that this version lacks is there as `loose_NAME`.
     fn effective_settings(&self) -> Result<Settings, EngineError> {
         let data = self.files.dir.display().to_string();
-        let mut settings = self.variables()?;
+        let mut settings = self.admin.variables()?;
         let missing: Vec<String> = self
             .config
             .options
@@ -245,15 +187,7 @@ impl Server for MysqlServer {
     /// All whole numbers of SHOW GLOBAL STATUS under their names in small letters, counters and levels alike. With RocksDB also
     /// `rocksdb_compaction_cpu_us`, `rocksdb_compaction_us` and `rocksdb_compactions` of its compaction statistics.
     fn counters(&self) -> Result<BTreeMap<String, i64>, EngineError> {
-        let pairs = self.name_value_pairs("show global status")?;
-        let mut counters: BTreeMap<String, i64> =
-            pairs.into_iter().filter_map(|(name, value)| Some((name, state::whole_number(&value)?))).collect();
-        if self.config.is_rocksdb() {
-            let sql = "show engine rocksdb status";
-            let text = self.ask(sql, |connection| state::status_text(connection, sql))?;
-            counters.extend(state::compaction_counters(&text));
-        }
-        Ok(counters)
+        self.admin.counters(self.config.is_rocksdb())
     }
 
     fn reset_between_steps(&self) -> Result<Vec<DrainAction>, EngineError> {
@@ -262,12 +196,16 @@ impl Server for MysqlServer {
         }
         let sql = self.version.reset_binlogs();
         let started = Instant::now();
-        self.ask(sql, |connection| connection.query_drop(sql))?;
+        self.admin.ask(sql, |connection| connection.query_drop(sql))?;
         Ok(vec![DrainAction { action: sql.to_owned(), seconds: started.elapsed().as_secs_f64(), result: String::new() }])
     }
 
+    fn check_tables(&self, tables: &[String]) -> Result<(), EngineError> {
+        self.admin.check_tables(tables, &self.config.storage_engine)
+    }
+
     fn save_state(&self, dir: &Path, moment: &str) -> Result<(), EngineError> {
-        state::save(&mut self.connection()?, dir, moment, &self.config)
+        state::save(&mut self.admin.connection()?, dir, moment, self.config.is_rocksdb(), true)
     }
 
     fn health(&self) -> Health {
@@ -287,7 +225,7 @@ impl Server for MysqlServer {
         let mut actions = self.reset_between_steps()?;
         let is_gone = || self.process.health() != Health::Running;
         let time = drain::Time { wait_until, limit, is_stopped, is_gone: &is_gone };
-        let drained = drain::drain(&self.opts, tables, &self.config, &self.files.log_dir, &time);
+        let drained = drain::drain(self.admin.opts(), tables, &self.config, &self.files.log_dir, &time);
         if let Health::Crashed { status, log_tail } = self.process.health() {
             return Err(EngineError::new(format!(
                 "the server ended during the drain ({status}); see {}, which ends with:\n{log_tail}",
@@ -308,7 +246,7 @@ impl Server for MysqlServer {
             return state::rocksdb_bytes(&dir).map_err(unreadable);
         }
         let mut bytes = directory_bytes(&self.files.data.join(DATABASE)).map_err(unreadable)?;
-        let is_shared = self.variables()?.get("innodb_file_per_table").is_some_and(|value| value == "OFF");
+        let is_shared = self.admin.variables()?.get("innodb_file_per_table").is_some_and(|value| value == "OFF");
         if is_shared {
             bytes += std::fs::metadata(self.files.data.join("ibdata1")).map_or(0, |file| file.len());
         }
@@ -320,7 +258,7 @@ impl Server for MysqlServer {
     }
 
     fn stop(self: Box<Self>, timeout: Duration) -> Result<(), EngineError> {
-        drop(self.admin().take());
+        self.admin.close();
         self.process.stop(Signal::TERM, timeout)
     }
 }

@@ -15,7 +15,7 @@ use crate::{ErrorClass, Prepared, SqlError, SqlSession};
 const RECONNECT_LIMIT: Duration = Duration::from_secs(2);
 const RECONNECT_PAUSE: Duration = Duration::from_millis(20);
 
-/// A connection and its prepared statements. A lost connection is told as such for the operation that met it, which may or may not
+/// A connection and its prepared statements. A lost connection is told as such for the operation that met it, whether or not that may
 /// have taken place; the next call connects again.
 pub(super) struct MysqlSession {
     opts: Opts,
@@ -37,10 +37,10 @@ impl MysqlSession {
 
     /// Runs on the connection, which is made anew when it was lost. What this call loses is forgotten here.
     fn on_connection<T>(&mut self, sql: &str, run: impl FnOnce(&mut Conn) -> mysql::Result<T>) -> Result<T, SqlError> {
-        let connection = live(&mut self.connection, &self.opts).map_err(|error| failure::sql_error(&error, sql))?;
+        let connection = live(&mut self.connection, &self.opts).map_err(|error| failure::sql_error(&error, sql).before_sending())?;
         run(connection).map_err(|error| {
             let error = failure::sql_error(&error, sql);
-            if error.class == ErrorClass::Lost {
+            if error.class.is_disconnected() {
                 self.forget();
             }
             error
@@ -61,19 +61,22 @@ impl MysqlSession {
                 statement: format!("prepared statement {}", prepared.0),
             });
         };
+        let mut is_sent = false;
         let outcome = live(&mut self.connection, &self.opts).and_then(|connection| {
             let handle = match &known.handle {
                 Some(handle) => handle,
                 None => known.handle.insert(connection.prep(&*known.sql)?),
             };
             let arguments = Params::Positional(arguments.iter().map(|&number| Value::Int(number)).collect());
+            is_sent = true;
             run(connection.exec_iter(handle, arguments)?)
         });
         let error = match outcome {
             Ok(answer) => return Ok(answer),
-            Err(error) => failure::sql_error(&error, &known.sql),
+            Err(error) if is_sent => failure::sql_error(&error, &known.sql),
+            Err(error) => failure::sql_error(&error, &known.sql).before_sending(),
         };
-        if error.class == ErrorClass::Lost {
+        if error.class.is_disconnected() {
             self.forget();
         }
         Err(error)

@@ -7,7 +7,6 @@ use mysql::prelude::Queryable;
 use mysql::{Conn, Row};
 
 use super::files;
-use super::options::ServerConfig;
 use super::text;
 use crate::EngineError;
 
@@ -25,6 +24,15 @@ pub(super) fn pairs(connection: &mut Conn, sql: &str) -> mysql::Result<BTreeMap<
         }
     }
     Ok(pairs)
+}
+
+/// Variables with something in them that is nobody's business but the server's owner's.
+const SECRET_VARIABLES: &[&str] =
+    &["init_connect", "init_file", "report_host", "report_password", "report_user", "wsrep_provider_options", "wsrep_sst_auth"];
+
+/// Takes out what a given server's owner would not want in a report.
+pub(super) fn hide_secrets(variables: &mut BTreeMap<String, String>) {
+    variables.retain(|name, _| !SECRET_VARIABLES.contains(&name.as_str()));
 }
 
 /// The third column of `show engine ... status`, of all rows.
@@ -91,10 +99,15 @@ pub(super) fn rocksdb_bytes(dir: &Path) -> std::io::Result<u64> {
     Ok(bytes)
 }
 
+const GLOBAL_VARIABLES: &str = "global-variables.tsv";
+
+/// Answers that show other people's statements, or all variables: for servers of our own alone.
+const OF_OWNED: &[&str] = &[GLOBAL_VARIABLES, "innodb-status.txt", "rocksdb-status.txt"];
+
 /// What is asked: the file's name, the statement, and whether the answer is one long text.
 const QUESTIONS: &[(&str, &str, bool)] = &[
     ("global-status.tsv", "show global status", false),
-    ("global-variables.tsv", "show global variables", false),
+    (GLOBAL_VARIABLES, "show global variables", false),
     ("table-status.tsv", "show table status", false),
     ("innodb-status.txt", "show engine innodb status", true),
     ("rocksdb-status.txt", "show engine rocksdb status", true),
@@ -106,10 +119,10 @@ const QUESTIONS: &[(&str, &str, bool)] = &[
 
 /// Asks everything and writes one file for each answer, `MOMENT.NAME`. What a version or storage engine cannot answer is left out;
 /// when nothing can be asked at all, that is an error.
-pub(super) fn save(connection: &mut Conn, dir: &Path, moment: &str, config: &ServerConfig) -> Result<(), EngineError> {
+pub(super) fn save(connection: &mut Conn, dir: &Path, moment: &str, is_rocksdb: bool, is_owned: bool) -> Result<(), EngineError> {
     std::fs::create_dir_all(dir).map_err(|error| EngineError::new(format!("make the folder {}: {error}", dir.display())))?;
     for (name, sql, is_text) in QUESTIONS {
-        if name.starts_with("rocksdb") && !config.is_rocksdb() {
+        if (name.starts_with("rocksdb") && !is_rocksdb) || (OF_OWNED.contains(name) && !is_owned) {
             continue;
         }
         let answer = if *is_text { status_text(connection, sql) } else { table(connection, sql) };

@@ -4,10 +4,11 @@ use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use postgres::{CancelToken, NoTls};
+use postgres::CancelToken;
 
 use super::failure;
-use super::link::{Link, within};
+use super::link::Link;
+use crate::given::left_out;
 use crate::{DrainAction, EngineError};
 
 /// Between two looks at the clock and at whether somebody wants to stop.
@@ -47,6 +48,14 @@ pub(super) fn drain(link: &Link, version_num: u32, tables: &[String], patience: 
     let vacuums: Vec<String> = tables.iter().map(|table| vacuum(table, version_num)).collect();
     let mut actions = run_all(link, &vacuums, patience)?;
     actions.extend(run_all(link, &["checkpoint".to_owned()], patience)?);
+    Ok(actions)
+}
+
+/// The drain of a server that is not ours: our tables are vacuumed, and a checkpoint is everybody's.
+pub(super) fn watch(link: &Link, version_num: u32, tables: &[String], patience: &Patience<'_>) -> Result<Vec<DrainAction>, EngineError> {
+    let vacuums: Vec<String> = tables.iter().map(|table| vacuum(table, version_num)).collect();
+    let mut actions = run_all(link, &vacuums, patience)?;
+    actions.push(left_out("checkpoint"));
     Ok(actions)
 }
 
@@ -91,7 +100,7 @@ fn run_all(link: &Link, statements: &[String], patience: &Patience<'_>) -> Resul
                 None => {
                     if let Some(reason) = patience.is_over() {
                         given_up = Some((reason, Instant::now()));
-                        cancel(&running);
+                        running.iter().for_each(|token| link.cancel(token, CANCEL_LIMIT));
                     }
                 }
                 Some((reason, since)) if since.elapsed() >= CANCEL_LIMIT => {
@@ -110,14 +119,6 @@ fn run_all(link: &Link, statements: &[String], patience: &Patience<'_>) -> Resul
         actions[index] = Some(DrainAction { action: statements[index].clone(), seconds: elapsed.as_secs_f64(), result });
     }
     Ok(actions.into_iter().flatten().collect())
-}
-
-/// Asks the server to cancel what runs. It fails for what has just ended, or when the server is gone, which the statement itself tells.
-fn cancel(running: &[CancelToken]) {
-    for token in running {
-        let token = token.clone();
-        within(Instant::now() + CANCEL_LIMIT, move || token.cancel_query(NoTls).is_ok());
-    }
 }
 
 #[cfg(test)]

@@ -13,7 +13,13 @@ const CONNECTION_FAILURE: &str = "08006";
 /// What the client library refused to send: `invalid_parameter_value`.
 const REFUSED_BY_CLIENT: &str = "22023";
 
-/// SQLSTATEs by meaning; an entry of two characters stands for its whole class. What is not here is [`ErrorClass::Statement`].
+/// SQLSTATEs by meaning; the first entry that fits counts, and one of two characters stands for its whole class. What is not here is
+/// [`ErrorClass::Statement`].
+///
+/// A server that ends a session on purpose says so in place of a statement's answer, or while it waits for one, and rolls back what was
+/// not committed: the operation may be tried again ([`ErrorClass::Unsent`]). A session that ends without that word leaves open whether
+/// the statement took place ([`ErrorClass::Lost`]), and so does the server's crash (57P02), which may come between commit and answer. A
+/// statement that was cancelled (57014) is no loss of the connection, and may have been the config's own timeout.
 const CLASSES: &[(&str, ErrorClass)] = &[
     // serialization_failure and deadlock_detected: the whole transaction is to be tried again.
     ("40001", ErrorClass::Deadlock),
@@ -21,12 +27,16 @@ const CLASSES: &[(&str, ErrorClass)] = &[
     // lock_not_available: NOWAIT, or lock_timeout was over.
     ("55P03", ErrorClass::Busy),
     ("53100", ErrorClass::Full),
-    // The server shuts down, crashed, or is not up yet; the session or its database was taken away.
-    ("57P01", ErrorClass::Lost),
+    // The session was ended by an operator or a shutdown, no session is taken yet, the session was idle too long.
+    ("57P01", ErrorClass::Unsent),
+    ("57P03", ErrorClass::Unsent),
+    ("57P05", ErrorClass::Unsent),
+    // Another session crashed, and the server with it; the database was taken away.
     ("57P02", ErrorClass::Lost),
-    ("57P03", ErrorClass::Lost),
     ("57P04", ErrorClass::Lost),
-    ("57P05", ErrorClass::Lost),
+    // The server could not be reached or refused the connection.
+    ("08001", ErrorClass::Unsent),
+    ("08004", ErrorClass::Unsent),
     // Connection exceptions.
     ("08", ErrorClass::Lost),
 ];
@@ -66,8 +76,8 @@ pub(super) fn refused(statement: &str, message: impl Into<String>) -> SqlError {
 }
 
 /// The connection is gone and did not come back.
-pub(super) fn lost(statement: &str, message: impl Into<String>) -> SqlError {
-    SqlError { class: ErrorClass::Lost, code: packed(CONNECTION_FAILURE), message: message.into(), statement: quoted(statement) }
+pub(super) fn unreachable(statement: &str, message: impl Into<String>) -> SqlError {
+    SqlError { class: ErrorClass::Unsent, code: packed(CONNECTION_FAILURE), message: message.into(), statement: quoted(statement) }
 }
 
 fn quoted(statement: &str) -> String {
@@ -75,7 +85,12 @@ fn quoted(statement: &str) -> String {
 }
 
 fn message(error: &postgres::Error, code: &str) -> String {
-    let words = match error.as_db_error() {
+    format!("{}, SQLSTATE {code}", words(error))
+}
+
+/// What the server or the client library says.
+pub(super) fn words(error: &postgres::Error) -> String {
+    match error.as_db_error() {
         Some(error) => match error.detail() {
             Some(detail) => format!("{}: {detail}", error.message()),
             None => error.message().to_owned(),
@@ -84,8 +99,7 @@ fn message(error: &postgres::Error, code: &str) -> String {
             Some(cause) => format!("{error}: {cause}"),
             None => error.to_string(),
         },
-    };
-    format!("{words}, SQLSTATE {code}")
+    }
 }
 
 /// The error of something done for the server itself, with what to do about it.
@@ -95,7 +109,7 @@ pub(super) fn engine_error(doing: &str, error: &postgres::Error) -> EngineError 
         (_, "53300") => "raise max_connections in the config, or take a plan with fewer clients",
         (ErrorClass::Busy | ErrorClass::Deadlock, _) => "end the program that holds the lock, or wait for it",
         (ErrorClass::Full, _) => "free space on the disk of the data directory, or take a smaller plan",
-        (ErrorClass::Lost, _) => "see the server's log for why it ended the connection",
+        (ErrorClass::Lost | ErrorClass::Unsent | ErrorClass::Io, _) => "see the server's log for why it ended the connection",
         (ErrorClass::Statement, _) => "check the config's settings and the tables' names, and see the server's log",
     };
     EngineError::new(format!("{doing}: {}; {next}", message(error, code)))
@@ -107,7 +121,7 @@ mod tests {
 
     #[test]
     fn sqlstates_have_their_class() {
-        use ErrorClass::{Busy, Deadlock, Full, Lost, Statement};
+        use ErrorClass::{Busy, Deadlock, Full, Lost, Statement, Unsent};
         let table = [
             ("40001", Deadlock),
             ("40P01", Deadlock),
@@ -117,13 +131,14 @@ mod tests {
             ("53100", Full),
             ("53200", Statement),
             ("53300", Statement),
-            ("57P01", Lost),
+            ("57P01", Unsent),
             ("57P02", Lost),
-            ("57P03", Lost),
+            ("57P03", Unsent),
             ("57P04", Lost),
-            ("57P05", Lost),
+            ("57P05", Unsent),
             ("57014", Statement),
             ("08000", Lost),
+            ("08001", Unsent),
             ("08006", Lost),
             ("08P01", Lost),
             ("42P01", Statement),
@@ -152,6 +167,6 @@ mod tests {
         let error = refused(&"é".repeat(QUOTED_CHARS + 1), "no");
         assert_eq!(error.statement, "é".repeat(QUOTED_CHARS));
         assert_eq!(error.class, ErrorClass::Statement);
-        assert_eq!(lost("select 1", "gone").class, class_of(CONNECTION_FAILURE));
+        assert_eq!(unreachable("select 1", "gone").class, ErrorClass::Unsent);
     }
 }

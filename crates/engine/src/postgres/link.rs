@@ -5,11 +5,15 @@ use std::sync::{Arc, Mutex, PoisonError, Weak, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use postgres::{Client, Config, NoTls, SimpleQueryMessage, SimpleQueryRow};
+use plimsoll_core::plan::{GivenServer, ServerPlace, TlsMode};
+use postgres::config::SslMode;
+use postgres::{CancelToken, Client, Config, NoTls, SimpleQueryMessage, SimpleQueryRow};
+use tokio_postgres_rustls::MakeRustlsConnect;
 
 use super::failure;
+use crate::given::PROGRAM;
 use crate::process::ServerProcess;
-use crate::{EngineError, Health};
+use crate::{EngineError, Health, Password, tls};
 
 /// The superuser that `initdb` makes.
 pub(super) const SUPERUSER: &str = "postgres";
@@ -46,7 +50,10 @@ pub(super) const SOCKET_PORT: u16 = 5432;
 #[derive(Clone)]
 pub(super) struct Link {
     config: Config,
-    process: Weak<ServerProcess>,
+    /// How connections are protected, when they are.
+    tls: Option<MakeRustlsConnect>,
+    /// The server's process, when it is ours.
+    process: Option<Weak<ServerProcess>>,
 }
 
 /// No connection was made.
@@ -61,12 +68,46 @@ impl Link {
     /// A link to `database`, as the superuser.
     pub fn new(address: Address<'_>, database: &str, process: Weak<ServerProcess>) -> Self {
         let mut config = Config::new();
-        config.user(SUPERUSER).dbname(database).application_name("plimsoll").ssl_mode(postgres::config::SslMode::Disable);
+        config.user(SUPERUSER).dbname(database).application_name(PROGRAM).ssl_mode(SslMode::Disable);
         match address {
             Address::Socket(folder) => config.host_path(folder).port(SOCKET_PORT),
             Address::Tcp(port) => config.host("127.0.0.1").port(port),
         };
-        Self { config, process }
+        Self { config, tls: None, process: Some(process) }
+    }
+
+    /// A link to a server that is not ours. Nothing weaker than what its table says is ever tried.
+    pub fn given(server: &GivenServer, password: Option<&Password>) -> Result<Self, EngineError> {
+        let mut config = Config::new();
+        config.user(&server.user).dbname(&server.database).application_name(PROGRAM).connect_timeout(CONNECT_LIMIT);
+        if let Some(password) = password {
+            config.password(password.reveal());
+        }
+        match &server.place {
+            ServerPlace::Socket { path, port } => config.host_path(path).port(*port),
+            ServerPlace::Tcp { host, port } => config.host(host).port(*port),
+        };
+        let tls = match server.tls {
+            TlsMode::Off => {
+                config.ssl_mode(SslMode::Disable);
+                None
+            }
+            TlsMode::VerifyFull => {
+                config.ssl_mode(SslMode::Require);
+                Some(MakeRustlsConnect::new(tls::client_config(server)?))
+            }
+        };
+        Ok(Self { config, tls, process: None })
+    }
+
+    /// Asks the server to cancel what the session of `token` runs, within `limit`. It fails for what has just ended, or when the server
+    /// is gone, which the statement itself tells.
+    pub fn cancel(&self, token: &CancelToken, limit: Duration) {
+        let (token, tls) = (token.clone(), self.tls.clone());
+        within(Instant::now() + limit, move || match tls {
+            Some(tls) => token.cancel_query(tls).is_ok(),
+            None => token.cancel_query(NoTls).is_ok(),
+        });
     }
 
     /// The same server's other database.
@@ -78,8 +119,12 @@ impl Link {
 
     /// One try.
     pub fn try_connect(&self, deadline: Instant) -> Result<Client, ConnectError> {
-        let config = self.config.clone();
-        match within(deadline, move || config.connect(NoTls)) {
+        let (config, tls) = (self.config.clone(), self.tls.clone());
+        let connect = move || match tls {
+            Some(tls) => config.connect(tls),
+            None => config.connect(NoTls),
+        };
+        match within(deadline, connect) {
             Some(answer) => answer.map_err(ConnectError::Refused),
             None => Err(ConnectError::Late),
         }
@@ -103,10 +148,12 @@ impl Link {
                 Err(ConnectError::Refused(error)) => format!("{error}, SQLSTATE {}", failure::sqlstate(&error)),
                 Err(ConnectError::Late) => "no answer".to_owned(),
             };
-            match self.process.upgrade().map(|process| process.health()) {
-                Some(Health::Running) => {}
-                Some(Health::Crashed { status, .. }) => return Err(format!("the server has ended with {status}")),
-                None => return Err("the server was stopped".to_owned()),
+            match self.process.as_ref().map(|process| process.upgrade().map(|process| process.health())) {
+                // Not ours to know.
+                None => {}
+                Some(Some(Health::Running)) => {}
+                Some(Some(Health::Crashed { status, .. })) => return Err(format!("the server has ended with {status}")),
+                Some(None) => return Err("the server was stopped".to_owned()),
             }
             if Instant::now() >= deadline {
                 return Err(format!("no connection until the deadline: {reason}"));

@@ -9,6 +9,7 @@ mod cluster;
 mod config;
 mod drain;
 mod failure;
+mod given;
 mod link;
 mod placeholder;
 mod postmaster;
@@ -18,6 +19,7 @@ mod session;
 mod statistics;
 
 use config::{Config, Major};
+pub use given::GivenPostgres;
 
 use crate::{BuildInfo, Engine, EngineError, InstalledBuild, Server, Settings, StartOptions};
 

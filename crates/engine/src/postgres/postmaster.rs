@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::Signal;
 
 use crate::process::ServerProcess;
 use crate::{EngineError, Health};
@@ -51,9 +51,8 @@ impl Postmaster {
     /// Ends sessions and writes a checkpoint (SIGINT). What is not done by then ends at once (SIGQUIT) and is an error.
     pub fn stop(&self, timeout: Duration) -> Result<(), EngineError> {
         let is_running = || self.process.health() == Health::Running;
-        if let (true, Some(pid)) = (is_running(), i32::try_from(self.process.main_pid()).ok().and_then(Pid::from_raw)) {
-            // Fails only when it has just ended.
-            let _ = kill_process(pid, Signal::INT);
+        if is_running() {
+            self.process.signal(Signal::INT);
         }
         let deadline = Instant::now() + timeout;
         while is_running() && Instant::now() < deadline {

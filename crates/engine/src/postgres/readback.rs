@@ -13,6 +13,22 @@ pub(super) const FILE_NAME: &str = "plimsoll.conf";
 const PLACES: &str = "'application_name','config_file','data_directory','external_pid_file','hba_file','ident_file','port',\
                       'unix_socket_directories'";
 
+/// Parameters with something in them that is nobody's business but the server's owner's.
+const SECRETS: &[&str] = &[
+    "archive_cleanup_command",
+    "archive_command",
+    "krb_server_keyfile",
+    "primary_conninfo",
+    "recovery_end_command",
+    "restore_command",
+    "ssl_passphrase_command",
+];
+
+/// Takes out what a given server's owner would not want in a report.
+pub(super) fn hide_secrets(settings: &mut Settings) {
+    settings.retain(|name, _| !SECRETS.contains(&name.as_str()));
+}
+
 /// A parameter as `pg_settings` has it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Found {

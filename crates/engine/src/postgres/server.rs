@@ -29,7 +29,7 @@ const READY_LIMIT: Duration = Duration::from_secs(600);
 const TRY_LIMIT: Duration = Duration::from_secs(10);
 
 /// How long a question to the server may take where nothing is measured.
-const ASK_LIMIT: Duration = Duration::from_secs(60);
+pub(super) const ASK_LIMIT: Duration = Duration::from_secs(60);
 
 /// A PostgreSQL server.
 pub(super) struct PostgresServer {
@@ -90,7 +90,7 @@ fn wait_until_ready(process: &ServerProcess, admin: &Link, cluster: &Cluster, tr
         let mut client = match admin.try_connect(Instant::now() + TRY_LIMIT) {
             Ok(client) => client,
             // It says so while it starts; nobody listens before that.
-            Err(ConnectError::Refused(error)) if failure::class_of(failure::sqlstate(&error)) == crate::ErrorClass::Lost => {
+            Err(ConnectError::Refused(error)) if failure::class_of(failure::sqlstate(&error)).is_disconnected() => {
                 return Ok(false);
             }
             Err(ConnectError::Refused(error)) => return Err(failure::engine_error("connect to postgres", &error)),
@@ -157,7 +157,7 @@ impl Server for PostgresServer {
     fn save_state(&self, dir: &Path, moment: &str) -> Result<(), EngineError> {
         let (moment, version_num) = (moment.to_owned(), self.version_num);
         let has_build = dir.join(statistics::build_file()).exists();
-        let question = move |client: &mut postgres::Client| statistics::state(client, &moment, version_num, has_build);
+        let question = move |client: &mut postgres::Client| statistics::state(client, &moment, version_num, has_build, true);
         let files = self.link.ask("read the statistics views", ASK_LIMIT, question)?;
         statistics::write(dir, &files)
     }

@@ -10,7 +10,7 @@ use postgres::{Client, SimpleQueryMessage, Statement};
 
 use super::link::Link;
 use super::{failure, placeholder};
-use crate::{ErrorClass, Prepared, SqlError, SqlSession};
+use crate::{Prepared, SqlError, SqlSession};
 
 /// How long the statement after a lost connection tries to get a new one.
 const RECONNECT_LIMIT: Duration = Duration::from_secs(10);
@@ -41,9 +41,10 @@ impl PostgresSession {
             return Ok(());
         }
         self.client = None;
-        let mut client = self.link.reconnect(Instant::now() + RECONNECT_LIMIT).map_err(|reason| failure::lost(&sql(self), reason))?;
+        let mut client = self.link.reconnect(Instant::now() + RECONNECT_LIMIT).map_err(|reason| failure::unreachable(&sql(self), reason))?;
         for prepared in &mut self.statements {
-            prepared.statement = prepare(&mut client, &prepared.sql).map_err(|error| failure::sql_error(&error, &prepared.sql))?;
+            prepared.statement = prepare(&mut client, &prepared.sql)
+                .map_err(|error| failure::sql_error(&error, &prepared.sql).before_sending())?;
         }
         self.client = Some(client);
         Ok(())
@@ -76,7 +77,7 @@ fn attempt<T>(
     let client = connection.as_mut().expect("the connection has just been ensured");
     work(client).map_err(|error| {
         let error = failure::sql_error(&error, sql);
-        if error.class == ErrorClass::Lost {
+        if error.class.is_disconnected() {
             *connection = None;
         }
         error

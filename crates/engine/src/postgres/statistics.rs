@@ -103,6 +103,9 @@ const SAVED: &[(&str, u32)] = &[
     ("pg_statio_all_sequences", 0),
 ];
 
+/// Views that show other people's statements, secrets of the server, or what only a superuser may see: for servers of our own alone.
+const OF_OWNED: &[&str] = &["pg_settings", "pg_stat_activity", BUILD];
+
 /// Sizes in bytes of the tables, their indexes and sequences.
 const RELATION_SIZES: &str = "select c.relname, c.relkind, c.reltuples, c.relpages, pg_relation_size(c.oid) as main_bytes, \
      pg_table_size(c.oid) as table_bytes, pg_indexes_size(c.oid) as indexes_bytes, pg_total_relation_size(c.oid) as total_bytes \
@@ -116,16 +119,23 @@ const BUILD: &str = "pg_config";
 pub(super) type Files = Vec<(String, String)>;
 
 /// Reads the views of a moment into tab-separated tables with a head line. Names are `MOMENT.VIEW.tsv`; `pg_config.tsv` has no moment
-/// and is left out when `has_build` says that it is there.
-pub(super) fn state(client: &mut Client, moment: &str, version_num: u32, has_build: bool) -> Result<Files, postgres::Error> {
+/// and is left out when `has_build` says that it is there. What is not for a given server is left out unless `is_owned`.
+pub(super) fn state(
+    client: &mut Client,
+    moment: &str,
+    version_num: u32,
+    has_build: bool,
+    is_owned: bool,
+) -> Result<Files, postgres::Error> {
+    let may_save = |view: &str| is_owned || !OF_OWNED.contains(&view);
     let mut files = Files::new();
     for (view, since) in SAVED {
-        if *since <= version_num {
+        if *since <= version_num && may_save(view) {
             files.push((format!("{moment}.{view}.tsv"), table(&rows(client, &format!("select * from {view}"))?)));
         }
     }
     files.push((format!("{moment}.relation_sizes.tsv"), table(&rows(client, RELATION_SIZES)?)));
-    if !has_build {
+    if !has_build && may_save(BUILD) {
         files.push((build_file(), table(&rows(client, &format!("select * from {BUILD}"))?)));
     }
     Ok(files)

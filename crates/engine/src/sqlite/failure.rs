@@ -24,11 +24,11 @@ const CLASSES: &[(i32, ErrorClass)] = &[
     // The WAL's index could not be made larger; the library has no better word for a disk that filled up there.
     (ffi::SQLITE_IOERR_SHMSIZE, ErrorClass::Full),
     // The file cannot be read or written as it should: no statement of this connection will do better.
-    (ffi::SQLITE_IOERR, ErrorClass::Lost),
-    (ffi::SQLITE_CORRUPT, ErrorClass::Lost),
-    (ffi::SQLITE_CANTOPEN, ErrorClass::Lost),
-    (ffi::SQLITE_NOTADB, ErrorClass::Lost),
-    (ffi::SQLITE_READONLY_DBMOVED, ErrorClass::Lost),
+    (ffi::SQLITE_IOERR, ErrorClass::Io),
+    (ffi::SQLITE_CORRUPT, ErrorClass::Io),
+    (ffi::SQLITE_CANTOPEN, ErrorClass::Io),
+    (ffi::SQLITE_NOTADB, ErrorClass::Io),
+    (ffi::SQLITE_READONLY_DBMOVED, ErrorClass::Io),
 ];
 
 /// What an extended result code means.
@@ -64,7 +64,7 @@ pub(super) fn engine_error(statement: &str, error: &rusqlite::Error) -> EngineEr
     let next = match error.class {
         ErrorClass::Busy | ErrorClass::Deadlock => "end the program that holds the database's lock, or wait for it",
         ErrorClass::Full => "free space on the disk of the data directory, or take a smaller plan",
-        ErrorClass::Lost => "check that the data directory exists, can be written and holds no foreign or damaged file",
+        ErrorClass::Io | ErrorClass::Lost | ErrorClass::Unsent => "check that the data directory exists, can be written and holds no foreign or damaged file",
         ErrorClass::Statement => "check the config's settings and the tables' names",
     };
     EngineError::new(format!("{error}; {next}"))
@@ -92,7 +92,7 @@ mod tests {
 
     #[test]
     fn codes_have_their_class() {
-        use ErrorClass::{Busy, Full, Lost, Statement};
+        use ErrorClass::{Busy, Full, Io, Statement};
         let table = [
             (ffi::SQLITE_BUSY, Busy),
             (ffi::SQLITE_BUSY_RECOVERY, Busy),
@@ -103,15 +103,15 @@ mod tests {
             (ffi::SQLITE_PROTOCOL, Busy),
             (ffi::SQLITE_FULL, Full),
             (ffi::SQLITE_IOERR_SHMSIZE, Full),
-            (ffi::SQLITE_IOERR, Lost),
-            (ffi::SQLITE_IOERR_WRITE, Lost),
-            (ffi::SQLITE_IOERR_FSYNC, Lost),
-            (ffi::SQLITE_CORRUPT, Lost),
-            (ffi::SQLITE_CORRUPT_INDEX, Lost),
-            (ffi::SQLITE_NOTADB, Lost),
-            (ffi::SQLITE_CANTOPEN, Lost),
-            (ffi::SQLITE_CANTOPEN_ISDIR, Lost),
-            (ffi::SQLITE_READONLY_DBMOVED, Lost),
+            (ffi::SQLITE_IOERR, Io),
+            (ffi::SQLITE_IOERR_WRITE, Io),
+            (ffi::SQLITE_IOERR_FSYNC, Io),
+            (ffi::SQLITE_CORRUPT, Io),
+            (ffi::SQLITE_CORRUPT_INDEX, Io),
+            (ffi::SQLITE_NOTADB, Io),
+            (ffi::SQLITE_CANTOPEN, Io),
+            (ffi::SQLITE_CANTOPEN_ISDIR, Io),
+            (ffi::SQLITE_READONLY_DBMOVED, Io),
             (ffi::SQLITE_READONLY, Statement),
             (ffi::SQLITE_ERROR, Statement),
             (ffi::SQLITE_CONSTRAINT_PRIMARYKEY, Statement),

@@ -3,12 +3,13 @@
 // Each test binary uses a part of this.
 #![allow(dead_code)]
 
-use std::path::{Path, PathBuf};
+#[path = "../builds_support/mod.rs"]
+mod builds_support;
+
 use std::time::{Duration, Instant};
 
 use plimsoll_engine::mysql::Mysql;
 use plimsoll_engine::{Engine, InstalledBuild, Server, Settings, SqlSession, StartOptions};
-use plimsoll_testkit::skip;
 use tempfile::TempDir;
 
 /// Generous: no test waits this long unless it fails.
@@ -20,34 +21,20 @@ pub const MYSQL_NEW: &str = "mysql@9";
 pub const MARIADB: &str = "mariadb@10.11";
 pub const ALL: [&str; 3] = [MYSQL_OLD, MYSQL_NEW, MARIADB];
 
-/// The installed build whose name begins so; of MariaDB one with RocksDB. Without one the test is skipped. `PLIMSOLL_CACHE` names the folder of the builds' folder,
-/// else it is where `plimsoll build add` puts them.
+/// The newest build in the cache whose name begins so; of MariaDB one with RocksDB. Without one the test is skipped.
 pub fn build(test: &str, wanted: &str) -> Option<InstalledBuild> {
     let is_fit =
         |build: &InstalledBuild| build.name.starts_with(wanted) && (wanted != MARIADB || build.storage_plugins.contains_key("rocksdb"));
-    let found = builds().into_iter().filter(is_fit).max_by(|one, other| one.name.cmp(&other.name));
+    let found = builds_support::in_cache().into_iter().rfind(is_fit);
     if found.is_none() {
-        skip(&format!("engine::{test}"), &format!("no build of {wanted} in the cache; fetch it with `plimsoll build add {wanted}`"));
+        builds_support::skip(test, wanted);
     }
     found
 }
 
-/// All builds of the family in the cache.
-pub fn builds() -> Vec<InstalledBuild> {
-    let cache = std::env::var_os("PLIMSOLL_CACHE").map(PathBuf::from).or_else(|| {
-        let home = std::env::var_os("HOME").map(PathBuf::from);
-        let cache = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from).or_else(|| home.map(|home| home.join(".cache")));
-        cache.map(|cache| cache.join("plimsoll"))
-    });
-    let folders = cache.and_then(|cache| std::fs::read_dir(cache.join("builds")).ok());
-    let builds = folders.into_iter().flatten().flatten().filter_map(|folder| installed(&folder.path()));
-    builds.filter(|build| ["mysql", "mariadb"].contains(&build.engine.as_str())).collect()
-}
-
-/// Paths below a build's folder are kept as `{build}/...`.
-fn installed(folder: &Path) -> Option<InstalledBuild> {
-    let text = std::fs::read_to_string(folder.join("build.json")).ok()?;
-    serde_json::from_str(&text.replace("{build}", &folder.display().to_string())).ok()
+/// The builds of the family that a test goes through: the listed ones, or all in the cache with `PLIMSOLL_ALL_BUILDS` set.
+pub fn builds(test: &str) -> Vec<InstalledBuild> {
+    builds_support::to_go_through(test, &["mysql", "mariadb"])
 }
 
 pub fn settings(pairs: &[(&str, &str)]) -> Settings {

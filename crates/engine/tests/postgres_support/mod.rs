@@ -3,6 +3,9 @@
 // Each test binary uses a part of this.
 #![allow(dead_code)]
 
+#[path = "../builds_support/mod.rs"]
+mod builds_support;
+
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -15,48 +18,27 @@ use tempfile::TempDir;
 /// Generous: no test waits this long unless it fails.
 pub const DEADLINE: Duration = Duration::from_secs(120);
 
-/// The oldest, one in the middle, a common one and a new one: what changed between them is in the tests.
-pub const MAJORS: [&str; 4] = ["9.6", "13", "16", "18"];
+/// The oldest and the newest: what changed between them is in the tests.
+pub const MAJORS: [&str; 2] = ["9.6", "18"];
 
-/// The installed build of this major version. Without one that the server's user can reach the test is skipped. `PLIMSOLL_CACHE` names
-/// the folder of the builds' folder, else it is where `plimsoll build add` puts them.
+/// The installed build of this major version. Without one that the server's user can reach the test is skipped.
 pub fn build(test: &str, major: &str) -> Option<InstalledBuild> {
-    let cache = std::env::var_os("PLIMSOLL_CACHE").map(PathBuf::from).or_else(|| {
-        let home = std::env::var_os("HOME").map(PathBuf::from);
-        let cache = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from).or_else(|| home.map(|home| home.join(".cache")));
-        cache.map(|cache| cache.join("plimsoll"))
-    });
-    let folders = cache.and_then(|cache| std::fs::read_dir(cache.join("builds")).ok());
-    let builds = folders.into_iter().flatten().flatten().filter_map(|folder| installed(&folder.path()));
-    // The folders come in any order; the same build is taken each time.
-    let found = builds.filter(|build| is_postgres(build, major)).min_by(|one, other| one.name.cmp(&other.name));
-    let reason = match &found {
-        Some(build) => closed_folder(&build.server).map(|folder| {
-            format!(
-                "root's servers run as nobody, who may not enter {}; set PLIMSOLL_CACHE to a cache that everybody may enter",
-                folder.display()
-            )
-        }),
-        None => Some(format!("no build of postgres {major} in the cache; fetch it with `plimsoll build add postgres@{major}`")),
+    // The same build is taken each time: of several sources the one with the short name.
+    let Some(found) = builds_support::in_cache().into_iter().find(|build| is_postgres(build, major)) else {
+        builds_support::skip(test, &format!("postgres@{major}"));
+        return None;
     };
-    match reason {
-        Some(reason) => {
-            skip(&format!("engine::{test}"), &reason);
-            None
-        }
-        None => found,
+    if let Some(folder) = closed_folder(&found.server) {
+        let advice = "set PLIMSOLL_CACHE to a cache that everybody may enter";
+        skip(&format!("engine::{test}"), &format!("root's servers run as nobody, who may not enter {}; {advice}", folder.display()));
+        return None;
     }
+    Some(found)
 }
 
 fn is_postgres(build: &InstalledBuild, major: &str) -> bool {
     let rest = build.version.strip_prefix(major);
     build.engine.as_str() == "postgres" && rest.is_some_and(|rest| !rest.starts_with(|next: char| next.is_ascii_digit()))
-}
-
-/// Paths below a build's folder are kept as `{build}/...`.
-fn installed(folder: &Path) -> Option<InstalledBuild> {
-    let text = std::fs::read_to_string(folder.join("build.json")).ok()?;
-    serde_json::from_str(&text.replace("{build}", &folder.display().to_string())).ok()
 }
 
 /// A folder on the way to `path` that keeps out everybody but root, when we are root.

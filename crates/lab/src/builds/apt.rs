@@ -10,6 +10,7 @@ use super::client::{Fetched, refused};
 use super::debian_sources::{Archive, archives};
 use super::error::BuildError;
 use super::progress::Watch;
+use super::resolve::is_patch_of;
 
 /// What to fetch.
 pub(crate) struct Request<'a> {
@@ -21,7 +22,7 @@ pub(crate) struct Request<'a> {
     pub has_security: bool,
     /// The package whose version is the build's.
     pub main: Option<&'a str>,
-    /// The upstream version it must have.
+    /// The upstream version or series that it must have.
     pub wanted: Option<&'a str>,
 }
 
@@ -49,7 +50,7 @@ pub(crate) fn fetch(request: &Request<'_>, folder: &Path, watch: &mut Watch<'_>)
         let security = if request.has_security { " with security updates" } else { "" };
         let gone = |what: String| BuildError::Gone(format!("Debian {}{security} has {what}", request.suite));
         let version = apt.candidate(main, watch)?.ok_or_else(|| gone(format!("no {main} any more")))?;
-        if let Some(wanted) = request.wanted.filter(|wanted| upstream_version(&version) != *wanted) {
+        if let Some(wanted) = request.wanted.filter(|wanted| !is_patch_of(&upstream_version(&version), wanted)) {
             return Err(gone(format!("{main} {} now, not {wanted}", upstream_version(&version))));
         }
         package_version = Some(version);

@@ -15,22 +15,13 @@ use super::lock::Lock;
 use super::progress::{FetchProgress, Stage, Watch};
 use super::recipe::Recipe;
 use super::record::{self, Record};
-use super::resolve::{Here, OWN, ResolvedBuild, is_patch_of, resolve};
+use super::resolve::{Here, OWN, ResolvedBuild, is_patch_of, nearest, resolve};
 use super::server_file::{ask_version, real_program, sha256, short_version};
 use super::shipped::recipes;
-use crate::error::LabError;
-use crate::places::default_data_dir;
 
 /// In the cache's folder, but no build: locks, and what Maven keeps for itself.
 const LOCKS: &str = "locks";
 const MAVEN: &str = "maven";
-
-/// The folder of builds when none is given: `plimsoll/builds` in the user's cache folder.
-pub fn default_cache_dir() -> Result<PathBuf, LabError> {
-    default_data_dir()
-        .map(|data| data.with_file_name("builds"))
-        .map_err(|_| LabError::Usage("neither XDG_CACHE_HOME nor HOME is set: say where builds go with --cache DIR".into()))
-}
 
 /// The folder of builds.
 pub struct BuildCache {
@@ -111,16 +102,14 @@ impl BuildCache {
         resolve(name, &self.recipes, &self.here()?)
     }
 
-    /// The build, if it is here. A user's own build must not have changed since it was added.
+    /// The build, if it is here. Its server must be the one that was added.
     pub fn get(&self, name: &BuildName) -> Result<Option<InstalledBuild>, BuildError> {
         let resolved = self.resolve(name)?;
         if !resolved.is_here {
             return Ok(None);
         }
         let Some(record) = record::read(&self.dir.join(&resolved.name))? else { return Ok(None) };
-        if record.source == OWN {
-            check_unchanged(&record.build)?;
-        }
+        check_unchanged(&record)?;
         Ok(Some(record.build))
     }
 
@@ -172,8 +161,8 @@ impl BuildCache {
             }
             partial.remove()?;
         }
-        let reasons = refusals.join("; ");
-        Err(BuildError::Gone(format!("this version is gone: {reasons}; `plimsoll build list` shows what there is")))
+        let others = nearest(name, &self.recipes, &resolved.name);
+        Err(BuildError::Gone(format!("{} is gone; {others}\n  {}", resolved.name, refusals.join("\n  "))))
     }
 
     /// Moves a whole build to its place.
@@ -385,16 +374,24 @@ fn sync(folder: &Path) {
     let _ = File::open(folder).and_then(|folder| folder.sync_all());
 }
 
-fn check_unchanged(build: &InstalledBuild) -> Result<(), BuildError> {
+fn check_unchanged(record: &Record) -> Result<(), BuildError> {
+    let build = &record.build;
     let real = real_program(&build.server);
-    let again = format!("add it again with `plimsoll build add --basedir {} --label ...`", build.basedir.display());
-    if !real.is_file() {
-        return Err(BuildError::Unfit(format!("{}: {} is not there any more; {again}", build.name, real.display())));
-    }
-    if sha256(&real)? != build.server_sha256 {
-        return Err(BuildError::Unfit(format!("{}: {} is another program than when it was added; {again}", build.name, real.display())));
-    }
-    Ok(())
+    let problem = if !real.is_file() {
+        "is not there any more"
+    } else if sha256(&real)? != build.server_sha256 {
+        "is another program than when it was added"
+    } else {
+        return Ok(());
+    };
+    let name = &build.name;
+    let next = if record.source == OWN {
+        let label = name.split_once('+').map_or("...", |(_, label)| label);
+        format!("add it again with `plimsoll build add --basedir {} --label {label}`", build.basedir.display())
+    } else {
+        format!("fetch it anew with `plimsoll build remove {name}` and `plimsoll build add {name}`")
+    };
+    Err(BuildError::Unfit(format!("{name}: {} {problem}; {next}", real.display())))
 }
 
 fn check(name: String, record: Result<Record, BuildError>) -> BuildCheck {

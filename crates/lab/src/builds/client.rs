@@ -25,7 +25,8 @@ pub(crate) struct Fetched {
 
 /// Fetches packages. Tests have their own.
 pub(crate) trait Fetcher: Send + Sync {
-    /// Downloads into `folder`, which is empty. `wanted` is the exact version that a moving suite must still have.
+    /// Downloads into `folder`, which is empty. `wanted` is the exact version or the series that a moving suite must
+    /// still have.
     fn fetch(&self, package: &Package, wanted: Option<&str>, folder: &Path, watch: &mut Watch<'_>) -> Result<Fetched, BuildError>;
 }
 

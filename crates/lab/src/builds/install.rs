@@ -23,7 +23,7 @@ use super::unpack::{open_rights, unpack, unpack_debs};
 /// What an installation works with.
 pub(crate) struct Install<'a, 'w> {
     pub recipe: &'a Recipe,
-    /// The exact version the source must still have.
+    /// The exact version or the series the source must still have.
     pub wanted: Option<&'a str>,
     pub fetcher: &'a dyn Fetcher,
     /// Private; removed by the caller.

@@ -8,7 +8,6 @@ mod basedir;
 mod cache;
 mod child;
 mod client;
-mod comparability;
 mod debian_sources;
 mod elf;
 mod error;
@@ -25,8 +24,7 @@ mod shipped;
 mod toolchain;
 mod unpack;
 
-pub use cache::{BuildCache, BuildCheck, BuildState, CheckState, ListedBuild, default_cache_dir};
-pub use comparability::comparability;
+pub use cache::{BuildCache, BuildCheck, BuildState, CheckState, ListedBuild};
 pub use error::BuildError;
 pub use plimsoll_engine::{DataInit, InstalledBuild};
 pub use progress::{FetchProgress, Stage};

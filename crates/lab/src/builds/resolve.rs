@@ -25,7 +25,7 @@ pub struct ResolvedBuild {
     pub origin: String,
     /// Whether it is in the cache.
     pub is_here: bool,
-    /// The recipes to try, in order, and the exact version they must bring; nothing for a user's own build.
+    /// The recipes to try, in order, and the exact version or the series that a moving suite must still have.
     pub(crate) recipes: Vec<Recipe>,
     pub(crate) wanted: Option<String>,
 }
@@ -77,7 +77,7 @@ pub(crate) fn resolve(name: &BuildName, recipes: &[Recipe], here: &[Here]) -> Re
         a.rank.cmp(&b.rank).then(is_candidate(a).cmp(&is_candidate(b))).then(natural_cmp(b.newest_version(), a.newest_version()))
     });
     if let Some(recipe) = newest {
-        return Ok(if recipe.is_series() { newest_of_series(recipe, &here) } else { fixed(recipe, &here) });
+        return Ok(if recipe.is_series() { newest_of_series(recipe, &offered, &here) } else { fixed(recipe, &here) });
     }
     // One patch level of a moving series: only trying tells whether the suite still has it.
     if let Some(wanted) = wanted {
@@ -133,7 +133,7 @@ fn fixed(recipe: &Recipe, here: &[&Here]) -> ResolvedBuild {
     }
 }
 
-fn newest_of_series(recipe: &Recipe, here: &[&Here]) -> ResolvedBuild {
+fn newest_of_series(recipe: &Recipe, offered: &[&Recipe], here: &[&Here]) -> ResolvedBuild {
     let of_series = here.iter().filter(|build| build.source == recipe.source && is_patch_of(&build.version, &recipe.version));
     match of_series.max_by(|a, b| natural_cmp(&a.version, &b.version)) {
         Some(build) => from_cache(build, &[recipe], &build.version),
@@ -145,10 +145,18 @@ fn newest_of_series(recipe: &Recipe, here: &[&Here]) -> ResolvedBuild {
             source: recipe.source.clone(),
             origin: recipe.package.describe(),
             is_here: false,
-            recipes: vec![recipe.clone()],
-            wanted: None,
+            recipes: of_series_newest_first(recipe, offered),
+            wanted: Some(recipe.version.clone()),
         },
     }
+}
+
+/// Suites move on: when the one with the newest patch level has left the series, another may still hold it.
+fn of_series_newest_first(recipe: &Recipe, offered: &[&Recipe]) -> Vec<Recipe> {
+    let of_series = offered.iter().filter(|other| other.name() == recipe.name());
+    let mut recipes: Vec<Recipe> = of_series.map(|recipe| (*recipe).clone()).collect();
+    recipes.sort_by(|a, b| natural_cmp(b.newest_version(), a.newest_version()));
+    recipes
 }
 
 fn from_cache(build: &Here, offered: &[&Recipe], version: &str) -> ResolvedBuild {
@@ -201,8 +209,19 @@ fn own(name: &BuildName, label: &str, of_engine: &[&Recipe], here: &[Here]) -> R
     )))
 }
 
-/// The error that lists what exists, nearest first.
+/// The error that lists what exists.
 fn unknown(name: &BuildName, offered: &[&Recipe]) -> BuildError {
+    BuildError::Unknown(format!("there is no build {name}; {}", list_nearest(name, offered)))
+}
+
+/// Says what else there is where a build is gone. `name` is what was asked for and `gone` what that meant.
+pub(crate) fn nearest(name: &BuildName, recipes: &[Recipe], gone: &str) -> String {
+    let others: Vec<&Recipe> = recipes.iter().filter(|recipe| recipe.engine == name.engine && recipe.name() != gone).collect();
+    list_nearest(name, &others)
+}
+
+/// Names of what there is, by their distance in the order of versions.
+fn list_nearest(name: &BuildName, offered: &[&Recipe]) -> String {
     let mut known: Vec<&Recipe> = offered.to_vec();
     known.sort_by(|a, b| natural_cmp(a.newest_version(), b.newest_version()));
     let mut names: Vec<(usize, String)> = Vec::new();
@@ -222,7 +241,7 @@ fn unknown(name: &BuildName, offered: &[&Recipe]) -> BuildError {
     let more = listed.len().saturating_sub(LISTED);
     listed.truncate(LISTED);
     let more = if more > 0 { format!(" and {more} more, see `plimsoll build list`") } else { String::new() };
-    BuildError::Unknown(format!("there is no build {name}; the nearest are: {}{more}", listed.join(", ")))
+    format!("the nearest are: {}{more}", listed.join(", "))
 }
 
 #[cfg(test)]

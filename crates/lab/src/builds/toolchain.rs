@@ -5,19 +5,9 @@ use std::fs;
 use std::path::Path;
 
 use plimsoll_core::name::natural_cmp;
+use plimsoll_core::toolchain::{COMPILER, FLAGS, OPTIMISATION, PACKAGER, UNKNOWN};
 
 use super::elf::{Marks, marks};
-
-/// Who put the build together.
-pub(crate) const PACKAGER: &str = "packager";
-/// Compiler and its full version.
-pub(crate) const COMPILER: &str = "compiler";
-/// Options that change the speed of what is compiled.
-pub(crate) const OPTIMISATION: &str = "optimisation";
-/// All options, where the build tells them.
-pub(crate) const FLAGS: &str = "flags";
-/// Said where a build does not tell.
-pub(crate) const UNKNOWN: &str = "unknown";
 
 /// Beginnings of compiler options that move numbers.
 const SPEED_OPTIONS: [&str; 11] = [
@@ -86,17 +76,6 @@ fn parse_compiler(text: &str) -> Option<String> {
     let version = outside.split_whitespace().find(|word| word.starts_with(|c: char| c.is_ascii_digit()) && word.contains('.'))?;
     let version: String = version.chars().take_while(|c| c.is_ascii_digit() || *c == '.').collect();
     Some(format!("{name} {version}"))
-}
-
-/// The part of a compiler's version that counts as its generation: before gcc 5 the second number did.
-pub(crate) fn compiler_major(compiler: &str) -> String {
-    let Some((name, version)) = compiler.split_once(' ') else { return compiler.to_owned() };
-    let mut numbers = version.split('.');
-    let major = numbers.next().unwrap_or_default();
-    match (name, major, numbers.next()) {
-        ("gcc", "2" | "3" | "4", Some(minor)) => format!("{name} {major}.{minor}"),
-        _ => format!("{name} {major}"),
-    }
 }
 
 /// PostgreSQL keeps the text that `pg_config --cflags` prints in every program.
@@ -172,13 +151,6 @@ mod tests {
         let marks = Marks { compilers: Vec::new(), texts: vec![stated.to_owned()] };
         assert_eq!(compiler(&marks).as_deref(), Some("gcc 12.2.0"));
         assert_eq!(compiled_in_flags(&marks), None);
-    }
-
-    #[test]
-    fn generations_of_compilers() {
-        for (compiler, major) in [("gcc 4.4.7", "gcc 4.4"), ("gcc 12.2.0", "gcc 12"), ("clang 4.0.1", "clang 4"), ("unknown", "unknown")] {
-            assert_eq!(compiler_major(compiler), major);
-        }
     }
 
     #[test]

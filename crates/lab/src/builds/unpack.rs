@@ -52,23 +52,23 @@ pub(crate) fn unpack_debs(debs: &[PathBuf], skip: &[Pattern], root: &Path, watch
     Ok(taken)
 }
 
-/// Makes everything readable and every program and script executable: zip archives and servers under another user need it.
-pub(crate) fn open_rights(root: &Path) -> Result<(), BuildError> {
-    for entry in fs::read_dir(root).map_err(BuildError::io("read", root))? {
-        let path = entry.map_err(BuildError::io("read", root))?.path();
-        let metadata = path.symlink_metadata().map_err(BuildError::io("read", &path))?;
-        let wanted = if metadata.is_symlink() {
-            continue;
-        } else if metadata.is_dir() {
-            0o755
-        } else {
-            let mode = metadata.permissions().mode();
-            // Never set-user-id: nothing here is installed.
-            (mode & 0o755) | if mode & 0o111 != 0 || is_program(&path) { 0o755 } else { 0o644 }
-        };
-        fs::set_permissions(&path, fs::Permissions::from_mode(wanted)).map_err(BuildError::io("change the rights of", &path))?;
-        if metadata.is_dir() {
-            open_rights(&path)?;
+/// Makes everything readable and every program and script executable, whatever the archive and our own mask say: servers under
+/// another user need it.
+pub(crate) fn open_rights(path: &Path) -> Result<(), BuildError> {
+    let metadata = path.symlink_metadata().map_err(BuildError::io("read", path))?;
+    let wanted = if metadata.is_symlink() {
+        return Ok(());
+    } else if metadata.is_dir() {
+        0o755
+    } else {
+        let mode = metadata.permissions().mode();
+        // Never set-user-id: nothing here is installed.
+        (mode & 0o755) | if mode & 0o111 != 0 || is_program(path) { 0o755 } else { 0o644 }
+    };
+    fs::set_permissions(path, fs::Permissions::from_mode(wanted)).map_err(BuildError::io("change the rights of", path))?;
+    if metadata.is_dir() {
+        for entry in fs::read_dir(path).map_err(BuildError::io("read", path))? {
+            open_rights(&entry.map_err(BuildError::io("read", path))?.path())?;
         }
     }
     Ok(())

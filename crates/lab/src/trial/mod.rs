@@ -6,6 +6,7 @@
 mod lifeline;
 mod progress;
 mod step;
+mod watchdog;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -16,20 +17,28 @@ use std::time::{Duration, Instant};
 
 use plimsoll_core::METHODOLOGY_VERSION;
 use plimsoll_core::plan::Step;
-use plimsoll_engine::{Health, StartOptions, engine};
+use plimsoll_engine::{Engine, EngineError, Given, Health, StartOptions, engine, given_engine};
 use plimsoll_host::{Proc, boot_id, capture_environment, process_start_ticks};
 use plimsoll_load::{Command, Control};
 use plimsoll_store::event::{DrainDone, DrainStep, Event, ServerCrashed, ServerReady, StepFailed, TrialDone, TrialFailed, TrialStart};
 use plimsoll_store::{EventWriter, write_json_atomically};
 use plimsoll_workload::insert_benchmark::{InsertBenchmarkRun, SharedServer};
+use zeroize::Zeroizing;
 
 use crate::error::LabError;
+use crate::leftovers::end_server;
 use crate::message::{TrialMessage, TrialOrder};
+use crate::trial::watchdog::Watchdog;
 
 /// An engine that is asked to stop has this long.
 const STOP_TIMEOUT: Duration = Duration::from_secs(300);
 /// A drain may take longer than the plan's wait, but not for ever.
 const DRAIN_LIMIT: Duration = Duration::from_secs(3600);
+
+/// A server that dies closes its connections before the kernel says that it is dead: an error waits this long for the reason.
+const CRASH_PATIENCE: Duration = Duration::from_millis(500);
+/// Connections beside the workers': one asks whether the server lives, one asks for its counters.
+const OWN_CONNECTIONS: u32 = 2;
 
 /// The folder in a trial's with what its server leaves behind.
 pub(crate) const SERVER_FOLDER: &str = "server";
@@ -40,6 +49,8 @@ enum Broken {
     Interrupted,
     /// It cannot go on.
     Failed(String),
+    /// It cannot go on, and an event says why.
+    Told(String),
 }
 
 impl From<LabError> for Broken {
@@ -48,8 +59,8 @@ impl From<LabError> for Broken {
     }
 }
 
-impl From<plimsoll_engine::EngineError> for Broken {
-    fn from(error: plimsoll_engine::EngineError) -> Self {
+impl From<EngineError> for Broken {
+    fn from(error: EngineError) -> Self {
         Self::Failed(error.to_string())
     }
 }
@@ -62,7 +73,8 @@ impl From<plimsoll_store::StoreError> for Broken {
 
 /// The body of the internal `trial` verb. Returns when the trial has ended and all it has to say is on disk.
 pub fn main() -> Result<(), LabError> {
-    let mut line = String::new();
+    // It may hold a password.
+    let mut line = Zeroizing::new(String::new());
     stdin().lock().read_line(&mut line).map_err(|error| LabError::io("failed to read the trial's order", error))?;
     let order: TrialOrder =
         serde_json::from_str(&line).map_err(|_| LabError::Usage("`trial` is internal: `plimsoll run` starts it".into()))?;
@@ -88,13 +100,16 @@ fn run(order: &TrialOrder, control: &Arc<Control>) -> Result<(), LabError> {
     }))?;
     events.sync()?;
     write_json_atomically(order.dir.join("env.json"), &capture_environment(Proc::new(), &order.data_dir))?;
-    let mut trial = Trial { order, control, events, next_step: 0 };
-    match trial.run_steps() {
+    let limit = Duration::from_nanos(order.watchdog_ns);
+    let watchdog = Watchdog::start(limit, &order.dir, &order.data_dir, control.clone())
+        .map_err(|error| LabError::io("failed to start a thread", error))?;
+    let mut trial = Trial { order, control, events, watchdog, next_step: 0 };
+    match trial.run() {
         Ok(()) => trial.events.append(&Event::TrialDone(TrialDone { seconds: started.elapsed().as_secs_f64() }))?,
         Err(broken) => {
             let (reason, interrupted) = match broken {
                 Broken::Interrupted => ("interrupted".to_owned(), true),
-                Broken::Failed(reason) => (reason, false),
+                Broken::Failed(reason) | Broken::Told(reason) => (reason, false),
             };
             say(&TrialMessage::Failed { reason: reason.clone() });
             trial.events.append(&Event::TrialFailed(TrialFailed { reason, interrupted }))?;
@@ -114,12 +129,13 @@ struct Trial<'a> {
     order: &'a TrialOrder,
     control: &'a Arc<Control>,
     events: EventWriter,
+    watchdog: Watchdog,
     next_step: usize,
 }
 
 impl Trial<'_> {
-    fn run_steps(&mut self) -> Result<(), Broken> {
-        let engine = engine(&self.order.cell.build, self.order.build.as_ref())?;
+    fn run(&mut self) -> Result<(), Broken> {
+        let engine = self.engine()?;
         let started = Instant::now();
         create_data_dir(&self.order.data_dir)?;
         let log_dir = self.order.dir.join(SERVER_FOLDER);
@@ -134,14 +150,57 @@ impl Trial<'_> {
             ..StartOptions::new(&self.order.data_dir, self.order.settings.clone())
         };
         let server: SharedServer = Arc::new(engine.start(&options)?);
+        let settings = server.effective_settings()?;
         let build = engine.build();
         self.events.append(&Event::ServerReady(ServerReady {
             version: build.version,
             build_options: build.options,
             embedded: engine.is_embedded(),
-            effective_settings: server.effective_settings()?,
+            effective_settings: settings.clone(),
             seconds: started.elapsed().as_secs_f64(),
         }))?;
+        if !engine.is_embedded() {
+            self.check_connections(&settings)?;
+            self.watchdog.ask(server.connect()?).map_err(|error| LabError::io("failed to start a thread", error))?;
+        }
+        self.run_steps(&server, engine.is_embedded(), &log_dir).map_err(|broken| self.explain(&server, None, broken))?;
+        self.watchdog.stop_asking();
+        // Every worker has closed its session and dropped its share of the server by now.
+        match Arc::try_unwrap(server) {
+            Ok(server) => Ok(server.stop(STOP_TIMEOUT)?),
+            Err(_) => Err(Broken::Failed("a worker still holds a connection after its step".into())),
+        }
+    }
+
+    /// The engine of the cell's build, or of the server that the plan gives in its place.
+    fn engine(&self) -> Result<Box<dyn Engine>, EngineError> {
+        let order = self.order;
+        match &order.cell.server {
+            None => engine(&order.cell.build, order.build.as_ref()),
+            Some(server) => given_engine(Given {
+                server: server.clone(),
+                password: order.password.clone(),
+                campaign: order.campaign.clone(),
+                settings: order.settings.clone(),
+            }),
+        }
+    }
+
+    /// A server with too few connections would refuse a step after hours of loading.
+    fn check_connections(&self, settings: &BTreeMap<String, String>) -> Result<(), Broken> {
+        let clients = self.order.cell.workload.connections();
+        let needed = clients + OWN_CONNECTIONS;
+        match settings.get("max_connections").and_then(|value| value.parse::<u32>().ok()) {
+            Some(limit) if limit < needed => Err(Broken::Failed(format!(
+                "the server takes {limit} connections (max_connections), and the plan needs {needed}: {clients} for its workers and \
+                 {OWN_CONNECTIONS} to watch the server; raise max_connections in [config.{}] or lower clients",
+                self.order.cell.config.label
+            ))),
+            _ => Ok(()),
+        }
+    }
+
+    fn run_steps(&mut self, server: &SharedServer, is_embedded: bool, log_dir: &Path) -> Result<(), Broken> {
         let mut benchmark = InsertBenchmarkRun::new(self.order.cell.workload.clone(), server.clone(), self.order.seed);
         let steps = &self.order.cell.workload.steps;
         for (index, step) in steps.iter().enumerate() {
@@ -151,20 +210,15 @@ impl Trial<'_> {
             self.next_step = index;
             server.reset_between_steps()?;
             let is_last = index + 1 == steps.len();
-            step::run_step(self, step, &mut benchmark, &server, engine.is_embedded(), is_last)?;
+            step::run_step(self, step, &mut benchmark, server, is_embedded, is_last)?;
             self.events.sync()?;
-            server.save_state(&log_dir, &step.name)?;
+            server.save_state(log_dir, &step.name)?;
             server.reset_between_steps()?;
             if step.drain_after && !is_last {
-                self.drain(step, &benchmark, &server)?;
+                self.drain(step, &benchmark, server)?;
             }
         }
-        drop(benchmark);
-        // Every worker has closed its session and dropped its share of the server by now.
-        match Arc::try_unwrap(server) {
-            Ok(server) => Ok(server.stop(STOP_TIMEOUT)?),
-            Err(_) => Err(Broken::Failed("a worker still holds a connection after its step".into())),
-        }
+        Ok(())
     }
 
     /// Works off the engine's debt, then waits until the plan's wait is over.
@@ -172,7 +226,8 @@ impl Trial<'_> {
         let wait = Duration::from_nanos(step.wait_ns.unwrap_or_else(|| self.order.cell.workload.wait.ns(benchmark.loaded_rows())));
         say(&TrialMessage::Draining { seconds: wait.as_secs_f64() });
         let started = Instant::now();
-        let is_stopped = || self.control.command() == Command::Stop;
+        // Looked at often: a crash is noticed within a second, here as in a step.
+        let is_stopped = || self.control.command() == Command::Stop || server.health() != Health::Running;
         let limit = started + wait.max(DRAIN_LIMIT);
         let actions = server.drain(&benchmark.table_names(), started + wait, limit, &is_stopped)?;
         let drained = started.elapsed();
@@ -193,30 +248,61 @@ impl Trial<'_> {
         Ok(self.events.sync()?)
     }
 
-    /// Records that a server is gone, if it is: then everything else that went wrong follows from that.
-    fn crashed(&mut self, server: &SharedServer, step: Option<&str>) -> Option<Broken> {
-        let Health::Crashed { status, log_tail } = server.health() else { return None };
-        let during = step.map_or(String::new(), |step| format!(" during {step}"));
-        let reason = format!("the server crashed{during} ({status})");
-        let event = Event::ServerCrashed(ServerCrashed { step: step.map(str::to_owned), status, log_tail });
-        Some(self.events.append(&event).map_or_else(Broken::from, |()| Broken::Failed(reason)))
+    /// The cause behind what went wrong: a server that hangs or a disk that is nearly full, a server that is gone, or what it seemed to be.
+    fn explain(&mut self, server: &SharedServer, step: Option<&str>, broken: Broken) -> Broken {
+        if let Broken::Told(_) = broken {
+            return broken;
+        }
+        if let Some(reason) = self.watchdog.verdict() {
+            return Broken::Failed(reason.to_owned());
+        }
+        let is_owned = !server.processes().is_empty();
+        let deadline = Instant::now() + CRASH_PATIENCE;
+        while is_owned && matches!(broken, Broken::Failed(_)) && server.health() == Health::Running && Instant::now() < deadline {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        record_crash(&mut self.events, server, step).unwrap_or(broken)
     }
 
     /// Records that a step did not end as it should.
-    fn fail_step(&mut self, step: &Step, broken: Broken, operations: Vec<plimsoll_core::record::OperationRecord>) -> Broken {
+    fn fail_step(
+        &mut self,
+        step: &Step,
+        server: &SharedServer,
+        broken: Broken,
+        operations: Vec<plimsoll_core::record::OperationRecord>,
+    ) -> Broken {
+        let broken = self.explain(server, Some(&step.name), broken);
         let reason = match &broken {
             Broken::Interrupted => "interrupted".to_owned(),
             Broken::Failed(reason) => reason.clone(),
+            Broken::Told(_) => return broken,
         };
         let event = Event::StepFailed(StepFailed { step: step.name.clone(), reason, operations });
         match self.events.append(&event) {
             Ok(()) => match broken {
-                Broken::Interrupted => Broken::Interrupted,
-                Broken::Failed(reason) => Broken::Failed(format!("{}: {reason}", step.name)),
+                Broken::Failed(reason) => Broken::Told(format!("{}: {reason}", step.name)),
+                other => other,
             },
             Err(error) => error.into(),
         }
     }
+
+    /// Records that operations hang although the server may still answer, and ends it: nothing waits for it any longer.
+    fn fail_hung_step(&mut self, step: &Step, server: &SharedServer, what: &str) -> Broken {
+        let broken = self.fail_step(step, server, Broken::Failed(format!("hung: {what}")), Vec::new());
+        end_server(&self.order.dir);
+        broken
+    }
+}
+
+/// Records that a server is gone, if it is: then everything else that went wrong follows from that.
+fn record_crash(events: &mut EventWriter, server: &SharedServer, step: Option<&str>) -> Option<Broken> {
+    let Health::Crashed { status, log_tail } = server.health() else { return None };
+    let during = step.map_or(String::new(), |step| format!(" during {step}"));
+    let reason = format!("the server crashed{during} ({status})");
+    let event = Event::ServerCrashed(ServerCrashed { step: step.map(str::to_owned), status, log_tail });
+    Some(events.append(&event).and_then(|()| events.sync()).map_or_else(Broken::from, |()| Broken::Told(reason)))
 }
 
 fn create_data_dir(dir: &Path) -> Result<(), Broken> {

@@ -4,19 +4,19 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::sync::Arc;
+use std::time::Duration;
 
 use plimsoll_core::plan::{Step, StepKind, Verify};
 use plimsoll_core::record::{Reading, TableCheck};
 use plimsoll_core::units::format_grouped;
-use plimsoll_engine::Health;
 use plimsoll_host::{Collector, Proc, Watch};
-use plimsoll_load::{Command, Ended, MonotonicClock, StepOutcome, run_step as run_workers};
+use plimsoll_load::{Command, Ended, MonotonicClock, Progress, StepError, StepOptions, StepOutcome, run_step as run_workers};
 use plimsoll_store::event::{Event, StepDone, StepStart};
 use plimsoll_store::series::{OperationSecond, write_operations};
 use plimsoll_workload::insert_benchmark::{InsertBenchmarkRun, SharedServer};
 
 use super::progress::Meter;
-use super::{Broken, Trial, say};
+use super::{Broken, Trial, record_crash, say};
 use crate::message::TrialMessage;
 
 /// A background rate below this share of its target misses the SLA, the rule of the original report.
@@ -36,8 +36,11 @@ pub(super) fn run_step(
     trial.events.append(&Event::StepStart(StepStart { step: step.name.clone() }))?;
     let tasks = match benchmark.tasks(step) {
         Ok(tasks) => tasks,
-        Err(error) => return Err(trial.fail_step(step, error.into(), Vec::new())),
+        Err(error) => return Err(trial.fail_step(step, server, error.into(), Vec::new())),
     };
+    // Steps of few long operations have none: there the server's answer decides.
+    let watchdog = tasks.options.watchdog.map(|_| Duration::from_nanos(order.watchdog_ns));
+    let options = StepOptions { watchdog, ..tasks.options.clone() };
     let cost = tasks.cost();
     let path = order.dir.join(format!("{}.hlog", step.name));
     let io = |what: &str, error: std::io::Error| Broken::Failed(format!("failed to write {what} of {}: {error}", step.name));
@@ -48,32 +51,42 @@ pub(super) fn run_step(
     let mut meter = Meter::new(step, trial.next_step, steps);
     let watch = Watch { data_dir: &order.data_dir, server_pids: server.processes(), is_embedded };
     let collector = Collector::start(Proc::new(), watch, Some(series.join(format!("{}.host.tsv", step.name))));
-    let outcome =
-        run_workers(&Arc::new(MonotonicClock), tasks.kinds, tasks.tasks, trial.control, &tasks.options, &mut log, &mut |progress| {
-            if let Some(progress) = meter.update(progress) {
-                say(&TrialMessage::Progress(progress));
-            }
-            // Workers of a server that is gone only fail one by one.
-            if server.health() != Health::Running {
+    let mut crashed = None;
+    let mut done = 0;
+    let mut watch = |progress: &Progress| {
+        let now = progress.kinds.iter().map(|(operations, _)| operations).sum();
+        if now != std::mem::replace(&mut done, now) {
+            trial.watchdog.note_life();
+        }
+        if let Some(progress) = meter.update(progress) {
+            say(&TrialMessage::Progress(progress));
+        }
+        // Recorded at once: the workers of a server that is gone may take a while to notice. One that hung was killed, and did not crash.
+        if crashed.is_none() && trial.watchdog.verdict().is_none() {
+            crashed = record_crash(&mut trial.events, server, Some(&step.name));
+            if crashed.is_some() {
                 trial.control.give(Command::Stop);
             }
-        });
+        }
+    };
+    let outcome = run_workers(&Arc::new(MonotonicClock), tasks.kinds, tasks.tasks, trial.control, &options, &mut log, &mut watch);
     let mut host = collector.stop();
-    if let Some(crashed) = trial.crashed(server, Some(&step.name)) {
+    if let Some(crashed) = crashed {
         return Err(crashed);
     }
     let outcome = match outcome {
         Ok(outcome) => outcome,
-        Err(error) => return Err(trial.fail_step(step, Broken::Failed(error.to_string()), Vec::new())),
+        Err(StepError::Hung(what)) => return Err(trial.fail_hung_step(step, server, &what)),
+        Err(error) => return Err(trial.fail_step(step, server, Broken::Failed(error.to_string()), Vec::new())),
     };
     log.flush().map_err(|error| io("the histogram log", error))?;
     write_operations(series.join(format!("{}.operations.tsv", step.name)), seconds(&outcome, tasks.kinds))?;
     match &outcome.ended {
         Ended::Finished => {}
-        Ended::Stopped => return Err(trial.fail_step(step, Broken::Interrupted, outcome.operations)),
+        Ended::Stopped => return Err(trial.fail_step(step, server, Broken::Interrupted, outcome.operations)),
         Ended::Failed(failure) => {
             let reason = format!("{} ({})", failure.message, failure.class);
-            return Err(trial.fail_step(step, Broken::Failed(reason), outcome.operations));
+            return Err(trial.fail_step(step, server, Broken::Failed(reason), outcome.operations));
         }
     }
     benchmark.book(step, &outcome);
@@ -86,7 +99,7 @@ pub(super) fn run_step(
         Verify::End | Verify::Counters => Vec::new(),
     };
     if let Some(problem) = find_problem(step, &outcome, &tables) {
-        return Err(trial.fail_step(step, Broken::Failed(problem), outcome.operations));
+        return Err(trial.fail_step(step, server, Broken::Failed(problem), outcome.operations));
     }
     let done = StepDone {
         step: step.name.clone(),

@@ -5,19 +5,17 @@ use plimsoll_core::metric::{CATALOGUE, Direction};
 
 use super::page::UPLOT_LICENSE;
 use super::tables::{cell_name, scrolling};
-use crate::view::{Differences, View};
+use super::{ran, settings};
+use crate::view::View;
 
 pub(super) fn sections(view: &View) -> Markup {
     html! {
+        (ran::section(view))
         section {
             h2 id="environment" { a.anchor href="#environment" { "Environment" } }
-            (differences(view, &view.environment, "fact", "The cells ran in the same environment.", "No environment was recorded."))
+            (environment(view))
         }
-        section {
-            h2 id="settings" { a.anchor href="#settings" { "Effective settings" } }
-            p.caption { "As the engines state them after their start." }
-            (differences(view, &view.settings, "setting", "The engines ran with the same settings.", "No settings were recorded."))
-        }
+        (settings::section(view))
         section {
             h2 id="plan" { a.anchor href="#plan" { "Plan" } }
             @for campaign in &view.campaigns {
@@ -28,16 +26,17 @@ pub(super) fn sections(view: &View) -> Markup {
     }
 }
 
-fn differences(view: &View, differences: &Differences, what: &str, none_differ: &str, nothing: &str) -> Markup {
+fn environment(view: &View) -> Markup {
+    let differences = &view.environment;
     html! {
         @if differences.differing.is_empty() && differences.equal.is_empty() {
-            p { (nothing) }
+            p { "No environment was recorded." }
         } @else if differences.differing.is_empty() {
-            p { (none_differ) }
+            p { "The cells ran in the same environment." }
         } @else {
             (scrolling(html! {
                 table.text {
-                    thead { tr { th { (what) } @for (i, cell) in view.cells.iter().enumerate() { th { (cell_name(i, cell)) } } } }
+                    thead { tr { th { "fact" } @for (i, cell) in view.cells.iter().enumerate() { th { (cell_name(i, cell)) } } } }
                     tbody {
                         @for (name, values) in &differences.differing {
                             tr { th { (name) } @for value in values { td { @match value { Some(value) => (value), None => span.none { "–" } } } } }

@@ -1,8 +1,10 @@
 //! Figures as inline SVG: they need no script and print well.
 
 use maud::{Markup, html};
+use plimsoll_core::metric::{self, Direction, Metric};
 
 use super::numbers::{compact, decimal, time_ns};
+use super::tables::dagger;
 use crate::view::{Clock, LatencyTable, Status, StepView, View};
 
 const WIDTH: f64 = 620.0;
@@ -28,6 +30,7 @@ fn short(label: &str, most: usize) -> String {
 /// Throughput bars of a step; in read-write steps also the background rate with its target.
 pub(super) fn bars(view: &View, step: &StepView) -> Markup {
     html! {
+        @if step.operation == "indexed row" { (bar_panel(view, step, "index_s", "seconds of index creation")) }
         (bar_panel(view, step, step.rate.name, step.rate.unit))
         @if step.rate.name == "qps" && step.outcomes.iter().any(|outcome| outcome.target_per_s.is_some()) {
             (bar_panel(view, step, "ips", "rows/s inserted in the background"))
@@ -45,9 +48,13 @@ fn bar_panel(view: &View, step: &StepView, metric: &str, unit: &str) -> Markup {
     let most = values.chain(targets).fold(0.0, f64::max).max(f64::MIN_POSITIVE);
     let length = |value: f64| (value / most * (WIDTH - LABEL - VALUE)).max(1.0);
     let height = ROW * view.cells.len() as f64 + 4.0;
+    let (decimals, better) = match metric::find(metric) {
+        Some(Metric { direction: Direction::Lower, decimals, .. }) => (*decimals, "shorter is better"),
+        _ => (0, "longer is better"),
+    };
     html! {
         figure {
-            figcaption { (unit) @if is_background { " (the line is the target)" } }
+            figcaption { (unit) @if is_background { " (the line is the target)" } @else { " – " strong { (better) } } }
             svg viewBox={ "0 0 " (WIDTH) " " (height) } role="img" aria-label={ (step.name) " " (unit) } {
                 @for (i, (cell, outcome)) in view.cells.iter().zip(&step.outcomes).enumerate() {
                     @let y = ROW * i as f64 + 4.0;
@@ -63,7 +70,7 @@ fn bar_panel(view: &View, step: &StepView, metric: &str, unit: &str) -> Markup {
                             }
                             @let end = outcome.target_per_s.filter(|_| is_background).map_or(0.0, length).max(length(value));
                             text x=(format!("{:.1}", LABEL + end + 6.0)) y=(y + 13.0) {
-                                (decimal(value, 0)) @if is_missed { " SLA missed" } @if outcome.status == Status::Suspect { " suspect" }
+                                (decimal(value, decimals)) @if is_missed { " SLA missed" } @if outcome.status == Status::Suspect { " suspect" }
                             }
                         }
                         None => { text.quiet x=(LABEL) y=(y + 13.0) { (outcome.status.name().replace('_', " ")) } }
@@ -194,7 +201,7 @@ pub(super) fn ratios(view: &View) -> Markup {
                 }
             }
         }
-        p.keys { @for (i, cell) in view.cells.iter().enumerate().skip(1) { span { (dot_key(i)) " " (cell.label) } } }
+        p.keys { @for (i, cell) in view.cells.iter().enumerate().skip(1) { span { (dot_key(i)) " " (cell.label) (dagger(cell)) } } }
     }
 }
 

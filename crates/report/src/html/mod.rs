@@ -1,10 +1,14 @@
 //! The page: one file, no request leaves it.
 
 mod appendix;
+mod counters;
 mod data;
+mod drain;
 mod figures;
 mod numbers;
 mod page;
+mod ran;
+mod settings;
 mod step;
 mod summary;
 mod tables;

@@ -57,6 +57,7 @@ fn contents(view: &View) -> Markup {
             span.group { "Steps" }
             @for of in &view.steps { a.sub href={ "#" (step::anchor(&of.name)) } { (of.name) } }
             span.group { "More" }
+            a href="#ran" { "What ran" }
             a href="#environment" { "Environment" }
             a href="#settings" { "Settings" }
             a href="#plan" { "Plan" }

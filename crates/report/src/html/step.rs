@@ -3,10 +3,12 @@
 use maud::{Markup, html};
 use plimsoll_core::metric::CATALOGUE;
 
+use super::counters::counters;
 use super::data::chart_id;
+use super::drain::drains;
 use super::figures::{bars, curves};
 use super::numbers::{decimal, group, time_ns};
-use super::tables::{cell_name, measure, metric_heading, ratio, scrolling};
+use super::tables::{cell_name, dagger, measure, metric_heading, ratio, scrolling};
 use crate::classic::Class;
 use crate::classic::response::{BUCKETS, format_share, shade};
 use crate::columns::step_columns;
@@ -114,12 +116,12 @@ fn main_metrics(view: &View, step: &StepView) -> Markup {
                         tr { th { (cell_name(i, cell)) } @for metric in &columns { td { (measure(outcome.measure(metric.name))) } } }
                     }
                 }
-                @if view.cells.len() > 1 && step.outcomes[1..].iter().any(|outcome| !outcome.measures.is_empty()) {
+                @if !step.outcomes[0].measures.is_empty() && step.outcomes[1..].iter().any(|outcome| !outcome.measures.is_empty()) {
                     tbody.ratios {
                         @for (i, (cell, outcome)) in view.cells.iter().zip(&step.outcomes).enumerate().skip(1) {
                             @if !outcome.measures.is_empty() {
                                 tr {
-                                    th { span class={ "key k" (i % 8) } {} (cell.label) " / base" }
+                                    th { span class={ "key k" (i % 8) } {} (cell.label) " / base" (dagger(cell)) }
                                     @for metric in &columns { td { (ratio(outcome.number(metric.name), step.outcomes[0].number(metric.name))) } }
                                 }
                             }
@@ -134,7 +136,8 @@ fn main_metrics(view: &View, step: &StepView) -> Markup {
 /// The catalogue's other metrics, a row each, with the ratio to the base beside each cell's value.
 fn own_metrics(view: &View, step: &StepView) -> Markup {
     let shown = step_columns(step);
-    let own = CATALOGUE.iter().filter(|metric| !shown.contains(metric));
+    // Only one step creates indexes: the others need not say that they do not.
+    let own = CATALOGUE.iter().filter(|metric| !shown.contains(metric) && metric.name != "index_s");
     let has_value = |name: &str| step.outcomes.iter().any(|outcome| outcome.number(name).is_some());
     let (with, without): (Vec<_>, Vec<_>) = own.partition(|metric| has_value(metric.name));
     let reason = |name: &str| step.outcomes.iter().find_map(|outcome| outcome.measure(name)?.value.unavailable.as_deref());
@@ -151,7 +154,7 @@ fn own_metrics(view: &View, step: &StepView) -> Markup {
             summary { "More metrics: latency, background rate, witnesses" }
             (scrolling(html! {
                 table {
-                    thead { tr { th { "metric" } th { "unit" } @for (i, cell) in view.cells.iter().enumerate() { th colspan=(if i == 0 { 1 } else { 2 }) { (cell_name(i, cell)) } } } }
+                    thead { tr { th { "metric" } th { "unit" } @for (i, cell) in view.cells.iter().enumerate() { th colspan=(if i == 0 { 1 } else { 2 }) { (cell_name(i, cell)) (dagger(cell)) } } } }
                     tbody {
                         @for metric in with {
                             tr {
@@ -267,32 +270,6 @@ fn operations(view: &View, step: &StepView) -> Markup {
     }
 }
 
-fn drains(view: &View, step: &StepView) -> Markup {
-    html! {
-        @if step.outcomes.iter().any(|outcome| outcome.drain.is_some()) {
-            h3 { "Drain after the step" }
-            p.caption { "The engine works off its debt, then the plan's wait runs out." }
-            (scrolling(html! {
-                table.text {
-                    thead { tr { th { "cell" } th { "working" } th { "waiting" } th { "actions" } } }
-                    tbody {
-                        @for (i, (cell, outcome)) in view.cells.iter().zip(&step.outcomes).enumerate() {
-                            @if let Some(drain) = &outcome.drain {
-                                tr {
-                                    th { (cell_name(i, cell)) }
-                                    td.number { (decimal(drain.drained_s, 2)) " s" }
-                                    td.number { (decimal(drain.waited_s, 2)) " s" }
-                                    td { @for (action, seconds, result) in &drain.actions { div { code { (action) } " " (decimal(*seconds, 2)) " s" @if !result.is_empty() { ": " (result) } } } }
-                                }
-                            }
-                        }
-                    }
-                }
-            }))
-        }
-    }
-}
-
 fn checks(view: &View, step: &StepView) -> Markup {
     let checks = || step.outcomes.iter().flat_map(|outcome| &outcome.checks);
     let total = checks().count();
@@ -317,29 +294,6 @@ fn checks(view: &View, step: &StepView) -> Markup {
                                         td class={ "number" @if check.expected_rows != check.found_rows { " worst" } } { (group(&check.found_rows.to_string())) }
                                         td { code { (check.checksum.as_deref().unwrap_or("not taken")) } }
                                     }
-                                }
-                            }
-                        }
-                    }
-                }))
-            }
-        }
-    }
-}
-
-fn counters(view: &View, step: &StepView) -> Markup {
-    html! {
-        @if !step.counters.is_empty() {
-            details {
-                summary { "Engine counters: growth during the step (" (step.counters.len()) ")" }
-                (scrolling(html! {
-                    table {
-                        thead { tr { th { "counter" } @for (i, cell) in view.cells.iter().enumerate() { th { (cell_name(i, cell)) } } } }
-                        tbody {
-                            @for counter in &step.counters {
-                                tr {
-                                    th { (counter.name) }
-                                    @for value in &counter.values { td { @match value { Some(value) => (group(&value.to_string())), None => span.none { "–" } } } }
                                 }
                             }
                         }

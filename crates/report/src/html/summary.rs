@@ -3,8 +3,8 @@
 use maud::{Markup, html};
 
 use super::figures::ratios;
-use super::tables::{cell_name, classic_cell, scrolling};
-use crate::view::{ClassicTable, Status, View};
+use super::tables::{cell_name, classic_cell, dagger, scrolling};
+use crate::view::{ClassicTable, View};
 
 pub(super) fn head(view: &View) -> Markup {
     html! {
@@ -36,15 +36,14 @@ fn cells(view: &View) -> Markup {
         h2 id="cells" { a.anchor href="#cells" { "Cells" } }
         (scrolling(html! {
             table.text {
-                thead { tr { th { "cell" } th { "build" } th { "version" } th { "origin" } th { "config" } th { "workload" } th { "engine" } } }
+                thead { tr { th { "cell" } th { "version" } th { "config" } th { "shape" } th { "workload" } th { "engine" } } }
                 tbody {
                     @for (i, cell) in view.cells.iter().enumerate() {
                         tr {
-                            th { (cell_name(i, cell)) }
-                            td { (cell.build) }
+                            th { (cell_name(i, cell)) (dagger(cell)) }
                             td title=(cell.build_options.join("\n")) { (cell.version) }
-                            td { (cell.origin) }
                             td title=(settings(&cell.config_settings)) { (cell.config) " (" (cell.config_source) ")" }
+                            td { (cell.shape) }
                             td { (cell.workload) }
                             td { (match cell.is_embedded { Some(true) => "embedded: shares the client's process", Some(false) => "server", None => "not started" }) }
                         }
@@ -72,6 +71,10 @@ pub(super) fn summary(view: &View) -> Markup {
                 span.swatch.above { "▲ above 1.05" } " " span.swatch.below { "▼ below 0.95" } " "
                 span.swatch.plain.sla_missed { "SLA missed by the cell or the base: the ratio proves nothing" }
             }))
+            @if view.cells.iter().any(|cell| cell.caveat.is_some()) {
+                p.caption { "† not strictly comparable: compiler, flags or packager differ from the base's, or are not known; " a href="#ran" { "what ran" } "." }
+            }
+            @if !summary.index_seconds.columns.is_empty() { (classic_table(view, &summary.index_seconds, html! {})) }
             @if view.cells.len() > 1 { (ratios(view)) }
             @if !summary.insert_rate.columns.is_empty() {
                 (classic_table(view, &summary.insert_rate, html! { span.swatch.worst { "▼ missed its SLA" } }))
@@ -87,11 +90,11 @@ fn classic_table(view: &View, table: &ClassicTable, legend: Markup) -> Markup {
         p.caption { (table.caption) ". " span.legend { (legend) } }
         (scrolling(html! {
             table.classic {
-                thead { tr { th {} @for column in &table.columns { th { a href={ "#" (super::step::anchor(column)) } { (column) } } } } }
+                thead { tr { th {} @for column in &table.columns { th { (heading(view, column)) } } } }
                 tbody {
                     @for (i, row) in table.rows.iter().enumerate() {
                         tr {
-                            th { @match view.cells.get(i) { Some(cell) => (cell_name(i, cell)), None => (row.label) } }
+                            th { @match view.cells.get(i) { Some(cell) => { (cell_name(i, cell)) @if !row.mark.is_empty() { (dagger(cell)) } } None => (row.label) } }
                             @for cell in &row.cells { (classic_cell(cell)) }
                         }
                     }
@@ -101,32 +104,31 @@ fn classic_table(view: &View, table: &ClassicTable, legend: Markup) -> Markup {
     }
 }
 
+/// A step leads to its section.
+fn heading(view: &View, column: &str) -> Markup {
+    html! {
+        @if view.steps.iter().any(|step| step.name == column) { a href={ "#" (super::step::anchor(column)) } { (column) } } @else { (column) }
+    }
+}
+
 /// Why cells are not ok, in words.
 fn reasons(view: &View) -> Markup {
-    let mut lines: Vec<(usize, Vec<&str>, Status, &str)> = Vec::new();
-    for i in 0..view.cells.len() {
-        for step in &view.steps {
-            let outcome = &step.outcomes[i];
-            let Some(reason) = outcome.reason.as_deref().filter(|_| outcome.status != Status::Ok) else { continue };
-            match lines.last_mut() {
-                Some((cell, steps, status, last)) if (*cell, *status, *last) == (i, outcome.status, reason) => steps.push(&step.name),
-                _ => lines.push((i, vec![&step.name], outcome.status, reason)),
-            }
-        }
-    }
     html! {
-        @if !lines.is_empty() {
+        @if !view.reasons.is_empty() {
             h3 { "What is not ok" }
             (scrolling(html! {
                 table.text {
                     thead { tr { th { "cell" } th { "steps" } th { "status" } th { "reason" } } }
                     tbody {
-                        @for (cell, steps, status, reason) in lines {
+                        @for reason in &view.reasons {
                             tr {
-                                th { (cell_name(cell, &view.cells[cell])) }
-                                td { (steps.join(" ")) }
-                                td title=(status.meaning()) { (status.name().replace('_', " ")) }
-                                td { (reason) }
+                                th { (cell_name(reason.cell, &view.cells[reason.cell])) }
+                                td { (reason.steps.join(" ")) }
+                                td title=(reason.status.meaning()) { (reason.status.name().replace('_', " ")) }
+                                td.log {
+                                    (reason.text)
+                                    @if let Some(more) = &reason.more { details { summary { "more: the end of its log" } pre { (more) } } }
+                                }
                             }
                         }
                     }

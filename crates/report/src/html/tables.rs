@@ -23,6 +23,11 @@ pub(super) fn cell_name(index: usize, cell: &CellInfo) -> Markup {
     }
 }
 
+/// Behind the name of a cell whose build and the base's are not strictly comparable, with the reason on hover.
+pub(super) fn dagger(cell: &CellInfo) -> Markup {
+    html! { @if let Some(caveat) = &cell.caveat { abbr.dagger title=(caveat.to_string()) { "†" } } }
+}
+
 /// A column's heading with all the catalogue knows about the metric.
 pub(super) fn metric_heading(metric: &Metric) -> Markup {
     html! { abbr title=(about(metric)) { (metric.name) } }
@@ -95,5 +100,6 @@ fn status_word(status: Status) -> Option<&'static str> {
         Status::Suspect => Some("?"),
         Status::Failed => Some("failed"),
         Status::Crashed => Some("crashed"),
+        Status::Hung => Some("hung"),
     }
 }

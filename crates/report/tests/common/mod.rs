@@ -2,6 +2,8 @@
 
 #![allow(dead_code, reason = "each test file uses a part of this")]
 
+pub mod servers;
+
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -66,7 +68,10 @@ impl Campaign {
             origin: "built in".to_owned(),
             build: None,
             config_source: "shipped".to_owned(),
-            settings: BTreeMap::from([("journal_mode".to_owned(), "wal".to_owned())]),
+            settings: BTreeMap::from([(
+                "journal_mode".to_owned(),
+                if cell.label.contains("delete") { "delete" } else { "wal" }.to_owned(),
+            )]),
         });
         // The plan's order, so that trial n is cell n: real schedules are shuffled.
         let places = (1..=plan.blocks).flat_map(|block| (0..plan.cells.len()).map(move |cell| (block, cell)));

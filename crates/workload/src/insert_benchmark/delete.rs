@@ -9,7 +9,7 @@ use plimsoll_load::{Next, Outcome, Worker};
 
 use super::bound::BoundStatement;
 use super::pairing::{Pairing, Turn};
-use super::session::{Session, look_up, outcome};
+use super::session::{Session, look_up, write_outcome};
 use super::statements::Statements;
 
 /// The smallest id is looked up in the first round and again after this many, as in the original.
@@ -50,17 +50,20 @@ impl Deleter {
         Self { session, statements, era, batch, kind, pairing, cost, delete: BoundStatement::default(), round: 0, next_id: 0 }
     }
 
-    /// False when the look-up met a lock.
-    fn find_smallest_id(&mut self) -> Result<bool, String> {
+    /// What comes before the delete when the look-up must be asked again.
+    fn find_smallest_id(&mut self) -> Result<Option<Next>, String> {
         let started = Instant::now();
         let found = look_up(self.session.get(), &self.statements.min_id())?;
         let ns = started.elapsed().as_nanos() as u64;
         self.cost.lookups.fetch_add(1, Ordering::Relaxed);
         self.cost.ns.fetch_add(ns, Ordering::Relaxed);
         self.cost.longest_ns.fetch_max(ns, Ordering::Relaxed);
-        let Some(found) = found else { return Ok(false) };
+        let found = match found {
+            Ok(found) => found,
+            Err(next) => return Ok(Some(next)),
+        };
         self.next_id = found.ok_or_else(|| format!("{} is empty: there is nothing to delete", self.statements.table))?;
-        Ok(true)
+        Ok(None)
     }
 
     fn must_resync(&self) -> bool {
@@ -73,7 +76,7 @@ impl Deleter {
 
 impl Worker for Deleter {
     fn open(&mut self) -> Result<(), String> {
-        let (sql, is_text) = (self.statements.delete(), self.statements.sends_text());
+        let (sql, is_text) = (self.statements.delete(), self.statements.has_text_deletes());
         self.delete = BoundStatement::open(self.session.open()?, &sql, is_text).map_err(|error| error.to_string())?;
         Ok(())
     }
@@ -84,8 +87,10 @@ impl Worker for Deleter {
             Turn::Wait => return Ok(Next::Later),
             Turn::Finished => return Ok(Next::Finished),
         }
-        if self.must_resync() && !self.find_smallest_id()? {
-            return Ok(Next::Later);
+        if self.must_resync()
+            && let Some(next) = self.find_smallest_id()?
+        {
+            return Ok(next);
         }
         let second = match self.era {
             Era::Current => i64::from(self.batch),
@@ -102,7 +107,7 @@ impl Worker for Deleter {
         let rows = u64::from(self.batch);
         // A range of ids may hold fewer rows where ids have gaps; a limit counts rows that exist.
         let wanted = (self.era == Era::Current).then_some(rows);
-        let outcome = outcome(self.delete.write(self.session.get(), rows), wanted);
+        let outcome = write_outcome(self.delete.write(self.session.get(), rows), "a delete", wanted);
         if matches!(outcome, Outcome::Done { .. }) {
             self.pairing.end_delete();
         }

@@ -3,7 +3,7 @@
 use plimsoll_load::{Next, Outcome, Worker};
 
 use super::insert::Inserter;
-use super::session::{Session, outcome};
+use super::session::write_outcome;
 use super::statements::Statements;
 
 /// The kinds of this step.
@@ -12,7 +12,6 @@ pub(super) const INSERT: usize = 1;
 
 /// Inserts `batches` batches, then creates the indexes.
 pub(super) struct Indexer {
-    session: Session,
     inserter: Inserter,
     batches: u64,
     statements: Vec<String>,
@@ -25,15 +24,14 @@ pub(super) struct Indexer {
 }
 
 impl Indexer {
-    pub fn new(session: Session, inserter: Inserter, batches: u64, statements: &Statements, table_rows: u64) -> Self {
+    pub fn new(inserter: Inserter, batches: u64, statements: &Statements, table_rows: u64) -> Self {
         let statements = statements.create_indexes();
-        Self { session, inserter, batches, statements, table_rows, inserted: 0, created: 0, is_indexing: false }
+        Self { inserter, batches, statements, table_rows, inserted: 0, created: 0, is_indexing: false }
     }
 }
 
 impl Worker for Indexer {
     fn open(&mut self) -> Result<(), String> {
-        self.session.open()?;
         self.inserter.open()
     }
 
@@ -54,9 +52,9 @@ impl Worker for Indexer {
             return self.inserter.execute();
         }
         while let Some(statement) = self.statements.get(self.created) {
-            let result = self.session.get().define(statement);
+            let result = self.inserter.session().define(statement);
             if result.is_err() {
-                return outcome(result.map(|()| 0), None);
+                return write_outcome(result.map(|()| 0), "the creation of an index", None);
             }
             self.created += 1;
         }
@@ -65,6 +63,5 @@ impl Worker for Indexer {
 
     fn close(&mut self) {
         self.inserter.close();
-        self.session.close();
     }
 }

@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
+use plimsoll_engine::SqlSession;
 use plimsoll_load::{Next, Outcome, Worker};
 
 use super::data::Rows;
 use super::pairing::{Pairing, Turn};
-use super::session::{Session, outcome};
+use super::session::{Session, write_outcome};
 use super::statements::Statements;
 
 /// Inserts batches of generated rows at the head of its table.
@@ -27,6 +28,11 @@ impl Inserter {
         // A tuple is at most 83 characters long.
         let sql = String::with_capacity(128 + batch as usize * 84);
         Self { session, head: statements.insert_head(), rows, batch, kind, pairing, sql, is_begun: false }
+    }
+
+    /// For what else the connection is used for.
+    pub fn session(&mut self) -> &mut dyn SqlSession {
+        self.session.get()
     }
 }
 
@@ -56,7 +62,7 @@ impl Worker for Inserter {
             }
         }
         let rows = u64::from(self.batch);
-        outcome(self.session.get().write(&self.sql, rows), Some(rows))
+        write_outcome(self.session.get().write(&self.sql, rows), "an insert", Some(rows))
     }
 
     fn close(&mut self) {

@@ -9,7 +9,7 @@ use plimsoll_load::{Next, Outcome, Worker};
 use super::bound::BoundStatement;
 use super::data::{CASHREGISTERS, CUSTOMERS, MAX_PRICE, PRODUCTS, float_price_cents, push_price};
 use super::pairing::Pairing;
-use super::session::{Session, look_up, outcome};
+use super::session::{Session, look_up, query_outcome};
 use super::statements::{RANGES, ROWS_PER_QUERY, Range, Statements};
 
 /// The largest id is looked up at the start and again after this many point queries.
@@ -71,11 +71,13 @@ impl Reader {
         self.requests[choice].bind(&[start]);
     }
 
-    /// False when looking up the largest id met a lock.
-    fn draw_point(&mut self) -> Result<bool, String> {
+    /// What comes before the query when looking up the largest id must be asked again.
+    fn draw_point(&mut self) -> Result<Option<Next>, String> {
         if self.queries.is_multiple_of(MAX_ID_QUERIES) {
-            let Some(found) = look_up(self.session.get(), &self.statements.max_id())? else { return Ok(false) };
-            self.max_id = found.unwrap_or(0);
+            match look_up(self.session.get(), &self.statements.max_id())? {
+                Ok(found) => self.max_id = found.unwrap_or(0),
+                Err(next) => return Ok(Some(next)),
+            }
         }
         // Ids above the deleter's mark; some may be gone or not yet there, and such a query fetches fewer rows.
         let oldest = self.pairing.as_ref().map_or(0, |pairing| pairing.oldest_id());
@@ -85,7 +87,7 @@ impl Reader {
             *id = oldest + self.draw.below(span) as i64;
         }
         self.requests[0].bind(&ids);
-        Ok(true)
+        Ok(None)
     }
 }
 
@@ -96,7 +98,7 @@ impl Worker for Reader {
             QueryKind::Point => vec![self.statements.point()],
             QueryKind::Range => RANGES.map(|range| self.statements.range(range, "?")).to_vec(),
         };
-        let is_text = self.statements.sends_text();
+        let is_text = self.statements.has_text_queries();
         let requests = statements.iter().map(|sql| BoundStatement::open(session, sql, is_text));
         self.requests = requests.collect::<Result<_, _>>().map_err(|error| error.to_string())?;
         Ok(())
@@ -106,8 +108,8 @@ impl Worker for Reader {
         match self.query {
             QueryKind::Range => self.draw_range(),
             QueryKind::Point => {
-                if !self.draw_point()? {
-                    return Ok(Next::Later);
+                if let Some(next) = self.draw_point()? {
+                    return Ok(next);
                 }
             }
         }
@@ -116,7 +118,7 @@ impl Worker for Reader {
     }
 
     fn execute(&mut self) -> Outcome {
-        outcome(self.requests[self.current].query(self.session.get()), None)
+        query_outcome(self.requests[self.current].query(self.session.get()))
     }
 
     fn close(&mut self) {

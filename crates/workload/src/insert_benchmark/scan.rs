@@ -2,7 +2,7 @@
 
 use plimsoll_load::{Next, Outcome, Worker};
 
-use super::session::{Session, outcome};
+use super::session::{Session, query_outcome};
 use super::statements::Statements;
 
 /// Scans its table five times.
@@ -31,11 +31,8 @@ impl Worker for Scanner {
     }
 
     fn execute(&mut self) -> Outcome {
-        match self.session.get().query(&self.scans[self.next - 1]) {
-            // No row is fetched; what counts is the rows looked at.
-            Ok(_) => Outcome::Done { rows: self.table_rows },
-            Err(error) => outcome(Err(error), None),
-        }
+        // No row is fetched; what counts is the rows looked at.
+        query_outcome(self.session.get().query(&self.scans[self.next - 1]).map(|_| self.table_rows))
     }
 
     fn close(&mut self) {

@@ -1,6 +1,6 @@
 //! The statements, by era and dialect.
 
-use plimsoll_core::plan::Era;
+use plimsoll_core::plan::{Era, Partitions};
 use plimsoll_engine::Dialect;
 
 /// Rows a query asks for.
@@ -31,16 +31,35 @@ pub(super) struct Statements {
     dialect: Dialect,
     /// What follows the closing bracket of `create table`.
     suffix: String,
+    partitions: Option<Partitions>,
 }
 
 impl Statements {
-    pub fn new(table: String, era: Era, dialect: Dialect, suffix: String) -> Self {
-        Self { table, era, dialect, suffix }
+    pub fn new(table: String, era: Era, dialect: Dialect, suffix: String, partitions: Option<Partitions>) -> Self {
+        Self { table, era, dialect, suffix, partitions }
     }
 
-    /// Whether deletes and queries go as text, as the original sends them to MySQL; elsewhere they are prepared.
-    pub fn sends_text(&self) -> bool {
+    /// Whether queries go as text, as the original sends them to MySQL; elsewhere they are prepared.
+    pub fn has_text_queries(&self) -> bool {
         matches!(self.dialect, Dialect::Mysql { .. })
+    }
+
+    /// Whether deletes go as text, as the original sends them to both of its SQL servers. A server that plans each of them anew looks up
+    /// the smallest id for that, among the remains of deleted rows: that is part of the benchmark.
+    pub fn has_text_deletes(&self) -> bool {
+        matches!(self.dialect, Dialect::Mysql { .. } | Dialect::Postgres { .. })
+    }
+
+    /// The tables that hold rows: the table, or on PostgreSQL its partitions.
+    pub fn storage_tables(&self) -> Vec<String> {
+        match (self.dialect, self.partitions) {
+            (Dialect::Postgres { .. }, Some(partitions)) => (0..partitions.count).map(|number| self.partition(number)).collect(),
+            _ => vec![self.table.clone()],
+        }
+    }
+
+    fn partition(&self, number: u32) -> String {
+        format!("{}_p{number}", self.table)
     }
 
     pub fn create_table(&self) -> Vec<String> {
@@ -50,15 +69,40 @@ impl Statements {
             Dialect::Postgres { .. } => ("bigserial primary key", "timestamp without time zone", ""),
         };
         let price = if self.era == Era::Current { "int" } else { "float" };
-        let (table, suffix) = (&self.table, &self.suffix);
+        let (table, suffix, clause) = (&self.table, &self.suffix, self.partition_clause());
         let mut statements = vec![format!(
             "create table {table} ( transactionid {id}, dateandtime {time}, cashregisterid int not null, customerid int not null, \
-             productid int not null, price {price} not null, data varchar(4000){key} ){suffix}"
+             productid int not null, price {price} not null, data varchar(4000){key} ){suffix}{clause}"
         )];
+        statements.extend(self.create_partitions());
         if let Dialect::Postgres { .. } = self.dialect {
             statements.push(format!("alter sequence {table}_transactionid_seq cache 1000"));
         }
         statements
+    }
+
+    /// What follows the engine in `create table`.
+    fn partition_clause(&self) -> String {
+        match (self.dialect, self.partitions) {
+            (_, None) | (Dialect::Sqlite, _) => String::new(),
+            (Dialect::Postgres { .. }, Some(_)) => " partition by range( transactionid )".to_owned(),
+            (Dialect::Mysql { .. }, Some(Partitions { count, rows })) => {
+                let bounded = (1..count).map(|number| format!("partition p{} values less than ({})", number - 1, u64::from(number) * rows));
+                let last = format!("partition p{} values less than (MAXVALUE)", count - 1);
+                format!(" partition by range( transactionid ) ( {} )", bounded.chain([last]).collect::<Vec<_>>().join(", "))
+            }
+        }
+    }
+
+    /// PostgreSQL's partitions are tables of their own.
+    fn create_partitions(&self) -> Vec<String> {
+        let (Dialect::Postgres { .. }, Some(Partitions { count, rows })) = (self.dialect, self.partitions) else { return Vec::new() };
+        let create = |number: u32| {
+            let low = u64::from(number) * rows;
+            let high = if number + 1 == count { "MAXVALUE".to_owned() } else { (low + rows).to_string() };
+            format!("create table {} partition of {} for values from ({low}) to ({high})", self.partition(number), self.table)
+        };
+        (0..count).map(create).collect()
     }
 
     fn indexes(&self) -> [Index; 3] {
@@ -73,13 +117,21 @@ impl Statements {
         ]
     }
 
+    /// With the table's name in front, but for MySQL in 2017.
+    fn index_name(&self, name: &str) -> String {
+        match (self.era, self.dialect) {
+            (Era::Year2017, Dialect::Mysql { .. }) => name.to_owned(),
+            _ => format!("{}_{name}", self.table),
+        }
+    }
+
     /// In the order they are created.
     pub fn create_indexes(&self) -> Vec<String> {
         let table = &self.table;
-        let added = self.indexes().map(|index| format!("add index {table}_{} ({})", index.name, index.columns));
+        let added = self.indexes().map(|index| format!("add index {} ({})", self.index_name(index.name), index.columns));
         match self.dialect {
             Dialect::Sqlite | Dialect::Postgres { .. } => {
-                self.indexes().map(|index| format!("create index {table}_{} on {table} ({})", index.name, index.columns)).to_vec()
+                self.indexes().map(|index| format!("create index {} on {table} ({})", self.index_name(index.name), index.columns)).to_vec()
             }
             // One at a time, for the sake of its memory.
             Dialect::Mysql { is_rocksdb: true } => added.map(|index| format!("alter table {table} {index}")).to_vec(),
@@ -104,7 +156,7 @@ impl Statements {
                  (select transactionid from {table} where transactionid >= ? order by transactionid asc limit ?)"
             ),
             (Era::May2023 | Era::Year2017, _) => {
-                format!("delete from {table} where (transactionid >= ? and transactionid < ?)")
+                format!("delete from {table} where(transactionid>=? and transactionid<?)")
             }
         }
     }
@@ -131,24 +183,27 @@ impl Statements {
     /// A range query; `start` is a placeholder or a value.
     pub fn range(&self, range: Range, start: &str) -> String {
         let (columns, condition, order) = match (self.era, range) {
-            (Era::Current, Range::Market) => ("productid, customerid, price", "productid >=", "productid, customerid, price"),
-            (Era::Current, Range::Register) => ("cashregisterid,customerid,price", "cashregisterid >", "cashregisterid, customerid, price"),
-            (_, Range::Market) => ("price,customerid", "price >=", "price,customerid"),
-            (_, Range::Register) => ("cashregisterid,price,customerid", "cashregisterid >", "cashregisterid,price,customerid"),
-            (_, Range::Pdc) => ("price,dateandtime,customerid", "price >=", "price, dateandtime, customerid"),
+            (Era::Current, Range::Market) => ("productid, customerid, price", "productid >= ", "productid, customerid, price"),
+            (Era::Current, Range::Register) => {
+                ("cashregisterid,customerid,price", "cashregisterid > ", "cashregisterid, customerid, price")
+            }
+            (Era::Current, Range::Pdc) => ("price,dateandtime,customerid", "price >= ", "price, dateandtime, customerid"),
+            (_, Range::Market) => ("price,customerid", "price>=", "price,customerid"),
+            (_, Range::Register) => ("cashregisterid,price,customerid", "cashregisterid>", "cashregisterid,price,customerid"),
+            (_, Range::Pdc) => ("price,dateandtime,customerid", "price>=", "price,dateandtime,customerid"),
         };
-        let index = match range {
+        let index = self.index_name(match range {
             Range::Market => "marketsegment",
             Range::Register => "registersegment",
             Range::Pdc => "pdc",
-        };
+        });
         let table = &self.table;
         let hint = match self.dialect {
-            Dialect::Sqlite => format!(" INDEXED BY {table}_{index}"),
-            Dialect::Mysql { .. } => format!(" FORCE INDEX ({table}_{index})"),
+            Dialect::Sqlite => format!(" INDEXED BY {index}"),
+            Dialect::Mysql { .. } => format!(" FORCE INDEX ({index})"),
             Dialect::Postgres { .. } => String::new(),
         };
-        format!("SELECT {columns} FROM {table}{hint} WHERE ({condition} {start}) ORDER BY {order} LIMIT {ROWS_PER_QUERY}")
+        format!("SELECT {columns} FROM {table}{hint} WHERE ({condition}{start}) ORDER BY {order} LIMIT {ROWS_PER_QUERY}")
     }
 
     /// Ten rows by primary key.
@@ -181,7 +236,7 @@ mod tests {
 
     #[test]
     fn statements_are_those_of_the_definition() {
-        let statements = Statements::new("pi2".into(), Era::Current, Dialect::Sqlite, String::new());
+        let statements = Statements::new("pi2".into(), Era::Current, Dialect::Sqlite, String::new(), None);
         assert_eq!(
             statements.create_indexes(),
             [
@@ -206,13 +261,13 @@ mod tests {
              ORDER BY price, dateandtime, customerid LIMIT 10"
         );
         assert_eq!(statements.point(), "SELECT transactionid, productid, data FROM pi2 WHERE transactionid in (?,?,?,?,?,?,?,?,?,?)");
-        let old = Statements::new("pi1".into(), Era::May2023, Dialect::Sqlite, String::new());
+        let old = Statements::new("pi1".into(), Era::May2023, Dialect::Sqlite, String::new(), None);
         assert_eq!(
             old.range(Range::Market, "12.50"),
-            "SELECT price,customerid FROM pi1 INDEXED BY pi1_marketsegment WHERE (price >= 12.50) ORDER BY price,customerid LIMIT 10"
+            "SELECT price,customerid FROM pi1 INDEXED BY pi1_marketsegment WHERE (price>=12.50) ORDER BY price,customerid LIMIT 10"
         );
-        assert_eq!(old.delete(), "delete from pi1 where (transactionid >= ? and transactionid < ?)");
-        let mysql = Statements::new("pi1".into(), Era::Current, Dialect::Mysql { is_rocksdb: false }, " engine=innodb".into());
+        assert_eq!(old.delete(), "delete from pi1 where(transactionid>=? and transactionid<?)");
+        let mysql = Statements::new("pi1".into(), Era::Current, Dialect::Mysql { is_rocksdb: false }, " engine=innodb".into(), None);
         assert_eq!(
             mysql.create_table(),
             ["create table pi1 ( transactionid bigint not null auto_increment, dateandtime datetime, cashregisterid int not null, \
@@ -226,12 +281,50 @@ mod tests {
         );
         assert_eq!(mysql.delete(), "delete from pi1 where transactionid >= ? order by transactionid asc limit ?");
         assert!(mysql.range(Range::Pdc, "7").contains("FROM pi1 FORCE INDEX (pi1_pdc) WHERE (price >= 7)"));
-        let rocksdb = Statements::new("pi1".into(), Era::Current, Dialect::Mysql { is_rocksdb: true }, " engine=rocksdb".into());
+        let rocksdb = Statements::new("pi1".into(), Era::Current, Dialect::Mysql { is_rocksdb: true }, " engine=rocksdb".into(), None);
         assert_eq!(rocksdb.create_indexes().len(), 3);
-        let postgres = Statements::new("pi1".into(), Era::Current, Dialect::Postgres { version_num: 160_004 }, String::new());
+        let postgres = Statements::new("pi1".into(), Era::Current, Dialect::Postgres { version_num: 160_004 }, String::new(), None);
         assert_eq!(postgres.create_table()[1], "alter sequence pi1_transactionid_seq cache 1000");
         assert!(postgres.range(Range::Pdc, "?").contains("FROM pi1 WHERE (price >= ?)"));
         assert!(postgres.delete().starts_with("delete from pi1 where transactionid in (select"));
         assert!(old.create_table()[0].contains("price float not null"));
+        let year_2017 = Statements::new("pi1".into(), Era::Year2017, Dialect::Mysql { is_rocksdb: false }, " engine=innodb".into(), None);
+        assert!(year_2017.range(Range::Register, "7").contains(" FORCE INDEX (registersegment) WHERE (cashregisterid>7) "));
+        assert!(year_2017.create_indexes()[0].contains("add index pdc ("));
+    }
+
+    #[test]
+    fn partitions_are_ranges_of_ids() {
+        let partitioned = |dialect, suffix: &str, count| {
+            let partitions = Some(Partitions { count, rows: 1000 });
+            Statements::new("pi3".into(), Era::Current, dialect, suffix.to_owned(), partitions)
+        };
+        let mysql = partitioned(Dialect::Mysql { is_rocksdb: false }, " engine=innodb", 3);
+        let created = mysql.create_table();
+        assert_eq!(created.len(), 1);
+        assert!(
+            created[0].ends_with(
+                ") engine=innodb partition by range( transactionid ) ( partition p0 values less than (1000), \
+                 partition p1 values less than (2000), partition p2 values less than (MAXVALUE) )"
+            ),
+            "{}",
+            created[0]
+        );
+        assert_eq!(mysql.storage_tables(), ["pi3"]);
+        let postgres = partitioned(Dialect::Postgres { version_num: 160_004 }, "", 3);
+        let created = postgres.create_table();
+        assert!(created[0].ends_with("data varchar(4000) ) partition by range( transactionid )"), "{}", created[0]);
+        assert_eq!(
+            created[1..],
+            [
+                "create table pi3_p0 partition of pi3 for values from (0) to (1000)",
+                "create table pi3_p1 partition of pi3 for values from (1000) to (2000)",
+                "create table pi3_p2 partition of pi3 for values from (2000) to (MAXVALUE)",
+                "alter sequence pi3_transactionid_seq cache 1000",
+            ]
+        );
+        assert_eq!(postgres.storage_tables(), ["pi3_p0", "pi3_p1", "pi3_p2"]);
+        let one = partitioned(Dialect::Mysql { is_rocksdb: false }, " engine=innodb", 1);
+        assert!(one.create_table()[0].ends_with("( partition p0 values less than (MAXVALUE) )"));
     }
 }

@@ -57,15 +57,15 @@ impl InsertBenchmarkRun {
     /// Nothing is created yet: the load step does that.
     pub fn new(settings: InsertBenchmark, server: SharedServer, seed: u64) -> Self {
         let tables: Vec<Statements> = (1..=settings.table_count())
-            .map(|number| Statements::new(format!("pi{number}"), settings.era, server.dialect(), server.table_suffix()))
+            .map(|number| Statements::new(format!("pi{number}"), settings.era, server.dialect(), server.table_suffix(), settings.partitions))
             .collect();
         let expected_rows = vec![0; tables.len()];
         Self { settings, server, seed, text: RandomText::new(seed), tables, expected_rows, clock_s: 0 }
     }
 
-    /// The tables' names.
+    /// The names of the tables that hold rows: of partitioned ones, where partitions are tables of their own, theirs.
     pub fn table_names(&self) -> Vec<String> {
-        self.tables.iter().map(|table| table.table.clone()).collect()
+        self.tables.iter().flat_map(Statements::storage_tables).collect()
     }
 
     /// Rows that were loaded over all clients, for the wait rule.
@@ -115,7 +115,7 @@ impl InsertBenchmarkRun {
                     let client = table as u32 + 1;
                     let inserter = self.inserter(client, step, index::INSERT, None);
                     let table_rows = self.expected_rows[table] + rows.next_multiple_of(u64::from(step.batch));
-                    let worker = Box::new(Indexer::new(self.session(), inserter, batches, statements, table_rows));
+                    let worker = Box::new(Indexer::new(inserter, batches, statements, table_rows));
                     let kinds = vec![index::INSERT, index::INDEX];
                     tasks.push(Task { client, kinds, arrival: Arrival::Closed, stop: Stop::Worker { planned: 0, length_ns: 0 }, worker });
                 }
@@ -216,6 +216,9 @@ impl InsertBenchmarkRun {
 
     fn create_tables(&self, with_indexes: bool) -> Result<(), EngineError> {
         let mut session = self.server.connect()?;
+        let storage_tables = self.table_names();
+        let all: Vec<String> = self.tables.iter().map(|table| table.table.clone()).chain(storage_tables.clone()).collect();
+        self.server.claim_tables(&all)?;
         for table in &self.tables {
             for statement in table.create_table() {
                 session.define(&statement)?;
@@ -226,7 +229,7 @@ impl InsertBenchmarkRun {
                 }
             }
         }
-        Ok(())
+        self.server.check_tables(&storage_tables)
     }
 
     /// Books a finished step: what the tables must hold now, and the time on the data's clock.

@@ -1,12 +1,13 @@
 //! InnoDB: pages are written back while it is told to keep next to none dirty.
 
 use std::path::Path;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use mysql::{Conn, Opts};
 
-use super::changed::{Changed, change};
+use super::changed::{Changed, change, set};
 use super::{Time, connect, waited};
+use crate::given::left_out;
 use crate::mysql::failure;
 use crate::mysql::{files, state};
 use crate::{DrainAction, EngineError};
@@ -19,6 +20,9 @@ const IDLE: &str = "innodb_idle_flush_pct";
 const SAVED: [&str; 3] = [PCT, LWM, IDLE];
 /// In the order they are changed, for the same reason.
 const WANTED: [(&str, &str); 3] = [(LWM, "1"), (PCT, "1"), (IDLE, "100")];
+
+/// Between two looks at a counter.
+const INTERVAL: Duration = Duration::from_secs(1);
 
 /// Changes the settings, waits until the plan's wait is over, and restores them. A version without one of the settings (5.5 has no low
 /// mark, before 8.0.18 there is no idle rate) goes without it.
@@ -42,6 +46,22 @@ pub(super) fn drain(opts: &Opts, log_dir: &Path, time: &Time<'_>) -> Result<Vec<
     actions.push(waited("wait for writeback".to_owned(), started, end, &format!("dirty pages {dirty_before} -> {dirty_after}")));
     actions.extend(changed.restore()?);
     save_status(&mut connection, log_dir, "after")?;
+    Ok(actions)
+}
+
+/// Waits until no page is dirty or the plan's wait is over, and changes nothing. Other people's pages count too.
+pub(super) fn watch(opts: &Opts, time: &Time<'_>) -> Result<Vec<DrainAction>, EngineError> {
+    let mut connection = connect(opts)?;
+    let wanted: Vec<String> = WANTED.iter().map(|(name, value)| set(name, value)).collect();
+    let mut actions = vec![left_out(&wanted.join("; "))];
+    let before = dirty_pages(&mut connection)?;
+    let mut now = before.clone();
+    let started = Instant::now();
+    let end = time.wait(time.wait_until, INTERVAL, || {
+        now = dirty_pages(&mut connection)?;
+        Ok(now == "0")
+    })?;
+    actions.push(waited("wait for writeback".to_owned(), started, end, &format!("dirty pages {before} -> {now}")));
     Ok(actions)
 }
 

@@ -86,14 +86,37 @@ impl Time<'_> {
     }
 }
 
-/// ANALYZE of all tables at once, the storage engine's part meanwhile, then what ANALYZE answered. The order of the actions is that of
-/// their ends.
+/// The drain of a server of ours.
 pub(super) fn drain(
     opts: &Opts,
     tables: &[String],
     config: &ServerConfig,
     log_dir: &Path,
     time: &Time<'_>,
+) -> Result<Vec<DrainAction>, EngineError> {
+    analyze_beside(opts, tables, time, || match config.storage_engine.to_ascii_lowercase().as_str() {
+        "innodb" => innodb::drain(opts, log_dir, time),
+        "rocksdb" => rocksdb::drain(opts, log_dir, time),
+        _ => Ok(Vec::new()),
+    })
+}
+
+/// The drain of a server that is not ours: our tables are analysed, and its own work is watched but not hurried.
+pub(super) fn watch(opts: &Opts, tables: &[String], config: &ServerConfig, time: &Time<'_>) -> Result<Vec<DrainAction>, EngineError> {
+    analyze_beside(opts, tables, time, || match config.storage_engine.to_ascii_lowercase().as_str() {
+        "innodb" => innodb::watch(opts, time),
+        "rocksdb" => rocksdb::watch(opts, time),
+        _ => Ok(Vec::new()),
+    })
+}
+
+/// ANALYZE of all tables at once, the storage engine's part meanwhile, then what ANALYZE answered. The order of the actions is that of
+/// their ends.
+fn analyze_beside(
+    opts: &Opts,
+    tables: &[String],
+    time: &Time<'_>,
+    engines_part: impl FnOnce() -> Result<Vec<DrainAction>, EngineError>,
 ) -> Result<Vec<DrainAction>, EngineError> {
     let connections = tables.iter().map(|_| connect(opts)).collect::<Result<Vec<_>, _>>()?;
     std::thread::scope(|scope| {
@@ -106,11 +129,7 @@ pub(super) fn drain(
                 Analysis { connection_id, thread: scope.spawn(move || analyze(&mut connection, sql)) }
             })
             .collect();
-        let own = match config.storage_engine.to_ascii_lowercase().as_str() {
-            "innodb" => innodb::drain(opts, log_dir, time),
-            "rocksdb" => rocksdb::drain(opts, log_dir, time),
-            _ => Ok(Vec::new()),
-        };
+        let own = engines_part();
         // The threads end before any error of the other part does, so that none outlives the drain.
         let analyzed: Result<Vec<DrainAction>, EngineError> = analyses.into_iter().map(|analysis| analysis.finish(opts, time)).collect();
         let mut actions = own?;

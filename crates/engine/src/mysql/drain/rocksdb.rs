@@ -8,6 +8,7 @@ use mysql::prelude::Queryable;
 use mysql::{Conn, Opts};
 
 use super::{Time, connect, run, waited};
+use crate::given::left_out;
 use crate::mysql::failure;
 use crate::mysql::{files, state};
 use crate::{DrainAction, EngineError};
@@ -95,6 +96,13 @@ pub(super) fn drain(opts: &Opts, log_dir: &Path, time: &Time<'_>) -> Result<Vec<
     }
     save_status(&mut connection, log_dir, "after")?;
     Ok(actions)
+}
+
+/// Waits until the server's compactions have ended by themselves, and asks for none.
+pub(super) fn watch(opts: &Opts, time: &Time<'_>) -> Result<Vec<DrainAction>, EngineError> {
+    let mut connection = connect(opts)?;
+    let wait = if lists_compactions(&mut connection)? { wait_for_compactions } else { wait_for_quiet };
+    Ok(vec![left_out(&format!("set global {FLUSH} = 1; set global {COMPACT_LZERO} = 1")), wait(&mut connection, time)?])
 }
 
 fn lists_compactions(connection: &mut Conn) -> Result<bool, EngineError> {

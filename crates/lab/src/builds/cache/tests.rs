@@ -186,11 +186,15 @@ fn every_suite_of_a_series_is_asked_before_a_patch_level_is_gone() {
     let calls = Calls::default();
     let cache = cache(dir.path(), attic(&calls, "9.7.3"));
     let error = add(&cache, "mysql@9.7.3").unwrap_err();
-    assert!(
-        matches!(&error, BuildError::Gone(message) if message.starts_with("this version is gone: old has it no longer; new has it no longer;")),
-        "{error}"
-    );
+    assert!(matches!(error, BuildError::Gone(_)), "{error:?}");
+    let wanted =
+        "mysql@9.7.3 is gone; the nearest are: mysql@9.7, mysql@5.7.2, mysql@5.7.1\n  old has it no longer\n  new has it no longer";
+    assert_eq!(error.to_string(), wanted);
     assert_eq!(calls.seen(), ["apt p of Debian old 9.7.3", "apt p of Debian new 9.7.3"]);
+    // The series itself: the suite with the newest comes first, and what is gone is not offered.
+    let error = add(&cache, "mysql@9.7").unwrap_err().to_string();
+    assert_eq!(error, "mysql@9.7 is gone; the nearest are: mysql@5.7.2, mysql@5.7.1\n  new has it no longer\n  old has it no longer");
+    assert_eq!(calls.seen()[2..], ["apt p of Debian new 9.7", "apt p of Debian old 9.7"]);
     assert_eq!(names(dir.path()), Vec::<String>::new());
 }
 
@@ -257,11 +261,18 @@ fn a_check_tells_what_has_changed() {
     fs::write(&build.server, format!("{server}# one line more\n")).unwrap();
     let (state, finding) = check();
     assert!(state == CheckState::Changed && finding.contains("recorded is"), "{finding}");
+    // It is not used, be it asked for by a run or to be added again.
+    for error in [cache.get(&name).unwrap_err(), add(&cache, "mysql@5.7").unwrap_err()] {
+        let wanted = "is another program than when it was added; fetch it anew with `plimsoll build remove mysql@5.7.2`";
+        assert!(error.to_string().contains(wanted), "{error}");
+    }
 
     fs::write(&build.server, &server).unwrap();
     assert_eq!(check().0, CheckState::Ok);
+    assert_eq!(cache.get(&name).unwrap().unwrap(), build);
     fs::remove_file(&build.server).unwrap();
     assert_eq!(check().0, CheckState::Missing);
+    assert!(cache.get(&name).unwrap_err().to_string().contains("is not there any more; fetch it anew"));
 
     fs::write(dir.path().join("mysql@5.7.2").join(record::FILE), "{").unwrap();
     let checks = cache.check(None).unwrap();
@@ -338,9 +349,4 @@ fn a_build_of_ones_own_is_known_by_its_label() {
     assert_eq!(cache.remove(&name).unwrap(), "mysql+rel_native");
     assert!(matches!(cache.get(&name), Err(BuildError::Unknown(_))));
     assert!(server.is_file());
-}
-
-#[test]
-fn the_cache_is_beside_the_data() {
-    assert!(default_cache_dir().unwrap().ends_with("plimsoll/builds"));
 }

@@ -1,0 +1,139 @@
+//! Servers that a plan gives by their address. They are not ours: nothing is set, reset, started or stopped there, and in their
+//! database only tables that our marker lists are ever dropped.
+
+use std::collections::BTreeSet;
+
+use plimsoll_core::name::EngineName;
+use plimsoll_core::plan::GivenServer;
+
+use crate::{DrainAction, Engine, EngineError, Password, Settings, mysql, postgres};
+
+/// The table that says that a database is ours, and which of its tables are.
+pub(crate) const MARKER: &str = "plimsoll_marker";
+
+/// Whom the connections of a campaign say they are.
+pub(crate) const PROGRAM: &str = "plimsoll";
+
+/// The version of a given server before it was asked.
+pub(crate) const UNASKED: &str = "known after the start";
+
+/// The name among the effective settings of how our connections are protected.
+pub(crate) const SESSION_TLS: &str = "session_tls";
+
+/// A given server and what it takes to use it.
+#[derive(Clone, Debug)]
+pub struct Given {
+    /// Where it is.
+    pub server: GivenServer,
+    /// Of its user; `None` where there is none.
+    pub password: Option<Password>,
+    /// The campaign's id, for the marker.
+    pub campaign: String,
+    /// Nothing but the storage engine of the tables.
+    pub settings: Settings,
+}
+
+/// The engine of a given server. Its build is known after the start.
+pub fn given_engine(given: Given) -> Result<Box<dyn Engine>, EngineError> {
+    match given.server.engine {
+        EngineName::Mysql | EngineName::Mariadb => Ok(Box::new(mysql::GivenMysql::new(given))),
+        EngineName::Postgres => Ok(Box::new(postgres::GivenPostgres::new(given)?)),
+        EngineName::Sqlite | EngineName::Null => Err(EngineError::new(format!(
+            "{} has no servers; write a build in place of [server.{}]",
+            given.server.engine, given.server.label
+        ))),
+    }
+}
+
+/// Which tables of a database are to be dropped before its first use: those that the marker of an earlier campaign lists and that are
+/// there. Anything else in it is somebody's, and an error. `marked` is what the marker lists, and `None` when there is no marker.
+pub(crate) fn leftovers(database: &str, found: &[String], marked: Option<&[String]>) -> Result<Vec<String>, EngineError> {
+    let ours: BTreeSet<&str> = marked.unwrap_or_default().iter().map(String::as_str).chain(marked.map(|_| MARKER)).collect();
+    let foreign: Vec<&str> = found.iter().map(String::as_str).filter(|name| !ours.contains(name)).collect();
+    if foreign.is_empty() {
+        return Ok(found.iter().filter(|name| *name != MARKER).cloned().collect());
+    }
+    let first = foreign[..foreign.len().min(3)].join(", ");
+    let more = if foreign.len() > 3 { format!(" and {} more", foreign.len() - 3) } else { String::new() };
+    let mark = if marked.is_some() { "are not in its marker" } else { "there is no marker of ours" };
+    Err(EngineError::new(format!(
+        "the database {database} holds what is not ours ({first}{more}; {mark}), and nothing was touched; give the plan an empty database"
+    )))
+}
+
+/// The marker cannot be read as ours.
+pub(crate) fn unreadable_marker(database: &str, error: &str) -> EngineError {
+    EngineError::new(format!(
+        "the database {database} has a table {MARKER} that is not as ours are ({error}), and nothing was touched; give the plan an empty \
+         database"
+    ))
+}
+
+/// Somebody else uses the database now.
+pub(crate) fn in_use(database: &str) -> EngineError {
+    EngineError::new(format!(
+        "another campaign uses the database {database} now (it holds our lock); wait until it is done, or give the plan another database"
+    ))
+}
+
+/// Where the build of a given server comes from.
+pub(crate) fn origin(server: &GivenServer) -> String {
+    format!("given server {}", server.label)
+}
+
+/// A config tries to set something up.
+pub(crate) fn setting_refused(name: &str) -> EngineError {
+    EngineError::new(format!("setting {name} is for servers of our own; a given server runs as it is: take it out of the config"))
+}
+
+/// The server knows the user or the password otherwise.
+pub(crate) fn access_denied(server: &GivenServer, says: &str, has_password: bool) -> String {
+    let next = if has_password {
+        "check the user in the dsn, and the password"
+    } else {
+        "check the user in the dsn, and name a password_file or a password_env if it needs a password"
+    };
+    format!("{} refuses us: {says}; {next} ([server.{}])", server.place, server.label)
+}
+
+/// How a connection is protected, in a word; without a protocol it is not.
+pub(crate) fn session_tls(protocol: &str, cipher: &str) -> String {
+    if protocol.is_empty() { "off".to_owned() } else { format!("{protocol} {cipher}").trim_end().to_owned() }
+}
+
+/// What a drain does not do on a given server, for the log of the drain.
+pub(crate) fn left_out(action: &str) -> DrainAction {
+    DrainAction { action: action.to_owned(), seconds: 0.0, result: "left out: the server is not ours".to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_the_marker_lists_is_dropped() {
+        let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+        type Row<'a> = (&'a [&'a str], Option<&'a [&'a str]>, Result<&'a [&'a str], &'a str>);
+        let table: [Row<'_>; 8] = [
+            (&[], None, Ok(&[])),
+            (&[MARKER], Some(&[]), Ok(&[])),
+            (&[MARKER, "pi1", "pi2"], Some(&["pi1", "pi2", "pi3"]), Ok(&["pi1", "pi2"])),
+            (&["pi1"], None, Err("(pi1; there is no marker of ours)")),
+            (&[MARKER, "pi1", "payroll"], Some(&["pi1"]), Err("(payroll; are not in its marker)")),
+            (&[MARKER, "pi1"], Some(&[]), Err("(pi1; are not in its marker)")),
+            (&["a", "b", "c", "d", "e"], None, Err("(a, b, c and 2 more; there is no marker of ours)")),
+            // A marker that we did not read as one is as foreign as anything.
+            (&[MARKER], None, Err("(plimsoll_marker; there is no marker of ours)")),
+        ];
+        for (found, marked, expected) in table {
+            let marked = marked.map(names);
+            match (leftovers("ib", &names(found), marked.as_deref()), expected) {
+                (Ok(dropped), Ok(expected)) => assert_eq!(dropped, names(expected), "{found:?}"),
+                (Err(error), Err(expected)) => {
+                    assert!(error.message.contains(expected) && error.message.contains("nothing was touched"), "{}", error.message);
+                }
+                (found, expected) => panic!("{found:?} {expected:?}"),
+            }
+        }
+    }
+}

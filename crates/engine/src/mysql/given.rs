@@ -1,0 +1,362 @@
+//! A server of the family that the plan gives by its address, and that is not ours.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
+
+use mysql::prelude::Queryable;
+use mysql::{Conn, DriverError, Opts, OptsBuilder, SslOpts};
+use mysql_common::proto::codec::error::PacketCodecError;
+use plimsoll_core::name::EngineName;
+use plimsoll_core::plan::{GivenServer, ServerPlace, TlsMode};
+
+use super::admin::{self, Admin};
+use super::drain::{self, Time};
+use super::options::ServerConfig;
+use super::server::VOLATILE;
+use super::session::MysqlSession;
+use super::version::{Flavor, Version};
+use super::{failure, launch, state};
+use crate::given::{self, Given, MARKER};
+use crate::{BuildInfo, Dialect, DrainAction, Engine, EngineError, Password, Server, Settings, SqlSession, StartOptions, tls};
+
+/// A host that does not answer for so long does not answer.
+const CONNECT_LIMIT: Duration = Duration::from_secs(20);
+/// The first connection's questions are small.
+const ANSWER_LIMIT: Duration = Duration::from_secs(60);
+/// In which texts travel: every server since 5.5.3 knows it, and no character is lost on the way.
+const CHARSET: &str = "utf8mb4";
+/// A table that a forgotten session holds is not waited for longer.
+const DROP_LOCK_S: u32 = 30;
+
+/// The engine of a given MySQL or MariaDB.
+pub struct GivenMysql {
+    given: Given,
+    version: OnceLock<String>,
+}
+
+impl GivenMysql {
+    /// Nothing is looked at before the start.
+    pub fn new(given: Given) -> Self {
+        Self { given, version: OnceLock::new() }
+    }
+}
+
+impl Engine for GivenMysql {
+    /// The version is known after the start.
+    fn build(&self) -> BuildInfo {
+        BuildInfo {
+            engine: self.given.server.engine.as_str().to_owned(),
+            version: self.version.get().cloned().unwrap_or_else(|| given::UNASKED.to_owned()),
+            origin: given::origin(&self.given.server),
+            options: Vec::new(),
+        }
+    }
+
+    /// Nothing but the tables' storage engine.
+    fn check_settings(&self, settings: &Settings) -> Result<(), EngineError> {
+        config(settings).map(drop)
+    }
+
+    fn start(&self, _options: &StartOptions) -> Result<Box<dyn Server>, EngineError> {
+        let (server, version) = ForeignServer::enter(&self.given)?;
+        // It was asked before when a start is tried again.
+        let _ = self.version.set(version);
+        Ok(Box::new(server))
+    }
+
+    fn is_embedded(&self) -> bool {
+        false
+    }
+}
+
+fn config(settings: &Settings) -> Result<ServerConfig, EngineError> {
+    let config = ServerConfig::parse(settings)?;
+    match config.options.first() {
+        None if !config.has_binlog => Ok(config),
+        option => Err(given::setting_refused(option.map_or("log_bin", |option| &option.name))),
+    }
+}
+
+/// Somebody's server, with a database that is ours for a while.
+struct ForeignServer {
+    server: GivenServer,
+    config: ServerConfig,
+    campaign: String,
+    admin: Admin,
+    /// Holds the lock on the database; `None` after the end.
+    locked: Mutex<Option<Conn>>,
+}
+
+impl ForeignServer {
+    /// Connects, looks at everything, and only then makes the database ours. Returns the version too.
+    fn enter(given: &Given) -> Result<(Self, String), EngineError> {
+        let config = config(&given.settings)?;
+        let server = given.server.clone();
+        // An unusable file is told before anybody is asked.
+        tls::roots(&server)?;
+        let opts = opts(&server, given.password.as_ref());
+        let hasty: Opts = opts.clone().read_timeout(Some(ANSWER_LIMIT)).write_timeout(Some(ANSWER_LIMIT)).into();
+        let mut first = Conn::new(hasty).map_err(|error| refusal(&error, &server, given.password.is_some()))?;
+        let version = check_version(&mut first, &server)?;
+        admin::check_storage_engine(&mut first, &format!("the server {}", server.label), &config.storage_engine)?;
+        drop(first);
+        let opts: Opts = opts.into();
+        let locked = Conn::new(opts.clone()).map_err(|error| refusal(&error, &server, given.password.is_some()))?;
+        let entered = Self { config, campaign: given.campaign.clone(), admin: Admin::new(opts), locked: Mutex::new(None), server };
+        entered.claim(locked)?;
+        Ok((entered, version))
+    }
+
+    /// Takes the lock, drops what an earlier campaign left, and marks the database.
+    fn claim(&self, mut connection: Conn) -> Result<(), EngineError> {
+        lock(&mut connection, &self.server.database)?;
+        let found = tables(&mut connection)?;
+        let marked = if found.iter().any(|name| name == MARKER) { Some(self.marked(&mut connection)?) } else { None };
+        let leftovers = given::leftovers(&self.server.database, &found, marked.as_deref())?;
+        drop_tables(&mut connection, &leftovers)?;
+        let sql = format!(
+            "create table if not exists {MARKER} (table_name varchar(64) not null primary key, campaign varchar(100) not null, made_by \
+             varchar(20) not null)"
+        );
+        run(&mut connection, &sql)?;
+        *self.locked() = Some(connection);
+        self.claim_tables(&[MARKER.to_owned()])?;
+        Ok(())
+    }
+
+    /// The tables that the marker lists.
+    fn marked(&self, connection: &mut Conn) -> Result<Vec<String>, EngineError> {
+        let sql = format!("select table_name from {MARKER} where made_by = '{}' and campaign <> ''", given::PROGRAM);
+        connection.query(sql).map_err(|error| given::unreadable_marker(&self.server.database, &error.to_string()))
+    }
+
+    /// Drops our tables and the marker. Nothing is done when it is done already.
+    fn leave(&self) -> Result<(), EngineError> {
+        let Some(mut connection) = self.locked().take() else { return Ok(()) };
+        self.admin.close();
+        if connection.ping().is_err() {
+            // With the connection the lock is gone: somebody else may have come.
+            connection = self.admin.connection()?;
+            lock(&mut connection, &self.server.database)?;
+        }
+        let found = tables(&mut connection)?;
+        let marked = self.marked(&mut connection)?;
+        let ours: Vec<String> = found.into_iter().filter(|name| name != MARKER && marked.contains(name)).collect();
+        drop_tables(&mut connection, &ours)?;
+        run(&mut connection, &format!("drop table {MARKER}"))
+    }
+
+    fn locked(&self) -> MutexGuard<'_, Option<Conn>> {
+        self.locked.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// How to reach the server. Nothing weaker is ever tried: no plain text password, and no connection without TLS where it is asked for.
+fn opts(server: &GivenServer, password: Option<&Password>) -> OptsBuilder {
+    let opts = OptsBuilder::new()
+        .user(Some(&server.user))
+        .pass(password.map(Password::reveal))
+        .db_name(Some(&server.database))
+        .prefer_socket(false)
+        .stmt_cache_size(0)
+        .tcp_connect_timeout(Some(CONNECT_LIMIT))
+        .init(launch::session_init(CHARSET));
+    let opts = match &server.place {
+        ServerPlace::Tcp { host, port } => opts.ip_or_hostname(Some(host)).tcp_port(*port),
+        ServerPlace::Socket { path, .. } => opts.socket(Some(path)),
+    };
+    match server.tls {
+        TlsMode::Off => opts,
+        TlsMode::VerifyFull => {
+            opts.ssl_opts(Some(SslOpts::default().with_root_cert_path(server.tls_ca.clone().map(std::path::PathBuf::from))))
+        }
+    }
+}
+
+/// Why there is no connection, and what to do.
+fn refusal(error: &mysql::Error, server: &GivenServer, has_password: bool) -> EngineError {
+    const ACCESS_DENIED: [u16; 3] = [1045, 1698, 1130];
+    const NO_DATABASE: u16 = 1049;
+    const DATABASE_DENIED: u16 = 1044;
+    const TLS_REQUIRED: u16 = 3159;
+    let (place, label, database) = (&server.place, &server.label, &server.database);
+    let reason = match error {
+        mysql::Error::MySqlError(error) if ACCESS_DENIED.contains(&error.code) => {
+            given::access_denied(server, &error.message, has_password)
+        }
+        mysql::Error::MySqlError(error) if error.code == NO_DATABASE => {
+            format!("{place} has no database {database}; make an empty one for this")
+        }
+        mysql::Error::MySqlError(error) if error.code == DATABASE_DENIED => {
+            format!("{place} does not let {} into {database}; grant it all rights on that database, and no others", server.user)
+        }
+        mysql::Error::MySqlError(error) if error.code == TLS_REQUIRED => {
+            format!("{place} takes no connection without TLS; set tls = \"verify-full\" in [server.{label}]")
+        }
+        mysql::Error::MySqlError(error) => format!("{place} says: {} (code {})", error.message, error.code),
+        mysql::Error::DriverError(DriverError::TlsNotSupported) => {
+            format!("{place} offers no TLS; give it a certificate, or set tls = \"off\" in [server.{label}] where the network is safe")
+        }
+        error => match io_error(error).map_or_else(|| tls::explain(error, server), |error| tls::explain(error, server)) {
+            Some(reason) => reason,
+            None if server.tls == TlsMode::VerifyFull && io_error(error).is_some_and(is_hangup) => {
+                format!("{place} ended the TLS handshake ({error}); {}", tls::too_old(label))
+            }
+            None => format!(
+                "nobody answers at {place} ({error}); check that the server runs and that the dsn of [server.{label}] is its address"
+            ),
+        },
+    };
+    EngineError::new(format!("connect to the server {label}: {reason}"))
+}
+
+/// The error of the system, or of TLS, that the client library holds without naming it as the cause.
+fn io_error(error: &mysql::Error) -> Option<&std::io::Error> {
+    match error {
+        mysql::Error::IoError(error) | mysql::Error::CodecError(PacketCodecError::Io(error)) => Some(error),
+        _ => None,
+    }
+}
+
+/// Whether the other side ended the connection, rather than never took it.
+fn is_hangup(error: &std::io::Error) -> bool {
+    use std::io::ErrorKind::{BrokenPipe, ConnectionReset, UnexpectedEof};
+    matches!(error.kind(), BrokenPipe | ConnectionReset | UnexpectedEof)
+}
+
+/// The server must be of the engine that the plan says.
+fn check_version(connection: &mut Conn, server: &GivenServer) -> Result<String, EngineError> {
+    let sql = "select version()";
+    let stated: Option<String> = connection.query_first(sql).map_err(|error| failure::engine_error(sql, &error))?;
+    let stated = stated.unwrap_or_default();
+    let wanted = if server.engine == EngineName::Mariadb { Flavor::Mariadb } else { Flavor::Mysql };
+    match Version::parse(&stated, false) {
+        Some(version) if version.flavor == wanted => Ok(stated),
+        _ => Err(EngineError::new(format!(
+            "the server {} should be {}, and says it is \"{stated}\"; write what it is in its dsn and in builds",
+            server.label, server.engine
+        ))),
+    }
+}
+
+/// One campaign at a time: the lock is the server's, and ends with the connection.
+fn lock(connection: &mut Conn, database: &str) -> Result<(), EngineError> {
+    // It is held for a whole trial, and nothing is said on it meanwhile.
+    run(connection, "set session wait_timeout = 2147483")?;
+    run(connection, &format!("set session lock_wait_timeout = {DROP_LOCK_S}"))?;
+    let sql = format!("select get_lock(left(concat('{}:', database()), 64), 0)", given::PROGRAM);
+    let got: Option<Option<i64>> = connection.query_first(&sql).map_err(|error| failure::engine_error(&sql, &error))?;
+    if got.flatten() == Some(1) { Ok(()) } else { Err(given::in_use(database)) }
+}
+
+/// All that is in the database: tables, views, sequences, routines and events.
+fn tables(connection: &mut Conn) -> Result<Vec<String>, EngineError> {
+    let questions = [
+        "select table_name from information_schema.tables where table_schema = database()",
+        "select concat('routine ', routine_name) from information_schema.routines where routine_schema = database()",
+        "select concat('event ', event_name) from information_schema.events where event_schema = database()",
+    ];
+    let mut all = Vec::new();
+    for sql in questions {
+        let found: Vec<String> = connection.query(sql).map_err(|error| failure::engine_error(sql, &error))?;
+        all.extend(found);
+    }
+    Ok(all)
+}
+
+fn drop_tables(connection: &mut Conn, tables: &[String]) -> Result<(), EngineError> {
+    tables.iter().try_for_each(|table| run(connection, &format!("drop table `{}`", table.replace('`', "``"))))
+}
+
+fn run(connection: &mut Conn, sql: &str) -> Result<(), EngineError> {
+    connection.query_drop(sql).map_err(|error| failure::engine_error(sql, &error))
+}
+
+impl Server for ForeignServer {
+    fn dialect(&self) -> Dialect {
+        Dialect::Mysql { is_rocksdb: self.config.is_rocksdb() }
+    }
+
+    fn table_suffix(&self) -> String {
+        format!(" engine={}", self.config.storage_engine)
+    }
+
+    fn connect(&self) -> Result<Box<dyn SqlSession>, EngineError> {
+        let session = MysqlSession::connect(self.admin.opts().clone()).map_err(|error| failure::engine_error("connect", &error))?;
+        Ok(Box::new(session))
+    }
+
+    fn claim_tables(&self, tables: &[String]) -> Result<(), EngineError> {
+        let sql = format!("replace into {MARKER} (table_name, campaign, made_by) values (?, ?, '{}')", given::PROGRAM);
+        // One by one: with TLS, MariaDB does not take the batches that the client library makes for it.
+        tables.iter().try_for_each(|table| self.admin.ask(&sql, |connection| connection.exec_drop(&sql, (table, &self.campaign))))
+    }
+
+    fn check_tables(&self, tables: &[String]) -> Result<(), EngineError> {
+        self.admin.check_tables(tables, &self.config.storage_engine)
+    }
+
+    /// All global variables but secrets, and `session_tls`: the protocol and cipher of our connections, or `off`.
+    fn effective_settings(&self) -> Result<Settings, EngineError> {
+        let mut settings = self.admin.variables()?;
+        settings.retain(|name, _| !VOLATILE.contains(&name.as_str()));
+        state::hide_secrets(&mut settings);
+        let session = self.admin.pairs("show session status like 'Ssl%'")?;
+        let tls = |name: &str| session.get(name).cloned().unwrap_or_default();
+        settings.insert(given::SESSION_TLS.to_owned(), given::session_tls(&tls("ssl_version"), &tls("ssl_cipher")));
+        Ok(settings)
+    }
+
+    /// Of the whole server, whoever uses it.
+    fn counters(&self) -> Result<BTreeMap<String, i64>, EngineError> {
+        self.admin.counters(self.config.is_rocksdb())
+    }
+
+    fn save_state(&self, dir: &Path, moment: &str) -> Result<(), EngineError> {
+        state::save(&mut self.admin.connection()?, dir, moment, self.config.is_rocksdb(), false)
+    }
+
+    /// Our tables are analysed. The server's own work is watched; its settings and its binary logs stay as they are.
+    fn drain(
+        &self,
+        tables: &[String],
+        wait_until: Instant,
+        limit: Instant,
+        is_stopped: &dyn Fn() -> bool,
+    ) -> Result<Vec<DrainAction>, EngineError> {
+        let mut actions = vec![given::left_out("reset of the binary logs")];
+        let time = Time { wait_until, limit, is_stopped, is_gone: &|| false };
+        actions.extend(drain::watch(self.admin.opts(), tables, &self.config, &time)?);
+        Ok(actions)
+    }
+
+    /// What the server says of our tables and their indexes.
+    fn database_bytes(&self) -> Result<u64, EngineError> {
+        let sql = "select cast(coalesce(sum(data_length + index_length), 0) as unsigned) from information_schema.tables where table_schema = \
+                   database()";
+        let bytes: Option<u64> = self.admin.ask(sql, |connection| {
+            // Since 8.0 the answer is otherwise up to a day old. Older servers do not know the variable.
+            let _ = connection.query_drop("set session information_schema_stats_expiry = 0");
+            connection.query_first(sql)
+        })?;
+        Ok(bytes.unwrap_or(0))
+    }
+
+    fn processes(&self) -> Vec<u32> {
+        Vec::new()
+    }
+
+    /// The server goes on; our tables and the marker are dropped.
+    fn stop(self: Box<Self>, _timeout: Duration) -> Result<(), EngineError> {
+        self.leave()
+    }
+}
+
+impl Drop for ForeignServer {
+    fn drop(&mut self) {
+        // After an error that is told. What cannot be dropped now the next campaign on this database drops.
+        let _ = self.leave();
+    }
+}

@@ -1,0 +1,288 @@
+//! A PostgreSQL that the plan gives by its address, and that is not ours.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
+
+use plimsoll_core::plan::{GivenServer, TlsMode};
+use postgres::Client;
+
+use super::drain::{self, Patience};
+use super::link::{CONNECT_LIMIT, ConnectError, Link, rows};
+use super::server::ASK_LIMIT;
+use super::session::PostgresSession;
+use super::{failure, readback, statistics};
+use crate::given::{self, Given, MARKER, PROGRAM};
+use crate::{BuildInfo, Dialect, DrainAction, Engine, EngineError, Password, Server, Settings, SqlSession, StartOptions, tls};
+
+/// The number of our lock in the database: our name.
+const LOCK: i64 = i64::from_be_bytes(*b"plimsoll");
+
+/// For the connection that holds the lock: nothing is said on it for a whole trial, and a table that a forgotten session holds is not
+/// waited for long.
+const LONG_IDLE: &str = "select set_config('lock_timeout', '30s', false), \
+     (select set_config(name, '0', false) from pg_settings where name = 'idle_session_timeout')";
+
+/// All that is in the database and not of the system or an extension: tables, views, sequences that no table owns, and functions. Those
+/// of other schemas than ours with their schema.
+const FIND_ALL: &str = "\
+    select case when n.nspname = current_schema() then c.relname else n.nspname || '.' || c.relname end \
+    from pg_class c join pg_namespace n on n.oid = c.relnamespace \
+    where c.relkind in ('r', 'p', 'v', 'm', 'f', 'S') and n.nspname !~ '^pg_' and n.nspname <> 'information_schema' \
+    and not exists (select 1 from pg_depend d where d.classid = 'pg_class'::regclass and d.objid = c.oid \
+    and (d.deptype = 'e' or (c.relkind = 'S' and d.deptype in ('a', 'i')))) \
+    union all \
+    select 'function ' || n.nspname || '.' || p.proname from pg_proc p join pg_namespace n on n.oid = p.pronamespace \
+    where n.nspname !~ '^pg_' and n.nspname <> 'information_schema' \
+    and not exists (select 1 from pg_depend d where d.classid = 'pg_proc'::regclass and d.objid = p.oid and d.deptype = 'e')";
+
+/// The engine of a given PostgreSQL.
+pub struct GivenPostgres {
+    given: Given,
+    link: Link,
+    version: OnceLock<String>,
+}
+
+impl GivenPostgres {
+    /// Reads the certificate's file; nobody is asked before the start.
+    pub fn new(given: Given) -> Result<Self, EngineError> {
+        let link = Link::given(&given.server, given.password.as_ref())?;
+        Ok(Self { given, link, version: OnceLock::new() })
+    }
+}
+
+impl Engine for GivenPostgres {
+    /// The version is known after the start.
+    fn build(&self) -> BuildInfo {
+        BuildInfo {
+            engine: self.given.server.engine.to_string(),
+            version: self.version.get().cloned().unwrap_or_else(|| given::UNASKED.to_owned()),
+            origin: given::origin(&self.given.server),
+            options: Vec::new(),
+        }
+    }
+
+    /// There are none.
+    fn check_settings(&self, settings: &Settings) -> Result<(), EngineError> {
+        settings.keys().next().map_or(Ok(()), |name| Err(given::setting_refused(name)))
+    }
+
+    fn start(&self, _options: &StartOptions) -> Result<Box<dyn Server>, EngineError> {
+        self.check_settings(&self.given.settings)?;
+        let (server, version) = ForeignServer::enter(&self.given, &self.link)?;
+        // It was asked before when a start is tried again.
+        let _ = self.version.set(version);
+        Ok(Box::new(server))
+    }
+
+    fn is_embedded(&self) -> bool {
+        false
+    }
+}
+
+/// Somebody's server, with a database that is ours for a while.
+struct ForeignServer {
+    server: GivenServer,
+    link: Link,
+    version_num: u32,
+    campaign: String,
+    /// Holds the lock on the database; `None` after the end.
+    locked: Mutex<Option<Client>>,
+}
+
+impl ForeignServer {
+    /// Connects, looks at everything, and only then makes the database ours. Returns the version too.
+    fn enter(given: &Given, link: &Link) -> Result<(Self, String), EngineError> {
+        let server = given.server.clone();
+        let mut client =
+            link.try_connect(Instant::now() + CONNECT_LIMIT).map_err(|error| refusal(&error, &server, given.password.as_ref()))?;
+        let versions = answers(&mut client, "select current_setting('server_version_num'), current_setting('server_version')")?;
+        let (version_num, version) = versions
+            .first()
+            .and_then(|row| Some((row.first()?.parse().ok()?, row.get(1)?.clone())))
+            .ok_or_else(|| EngineError::new(format!("the server {} states no version_num; it must be PostgreSQL itself", server.label)))?;
+        let entered = Self { link: link.clone(), version_num, campaign: given.campaign.clone(), locked: Mutex::new(None), server };
+        entered.claim(client)?;
+        Ok((entered, version))
+    }
+
+    /// Takes the lock, drops what an earlier campaign left, and marks the database.
+    fn claim(&self, mut client: Client) -> Result<(), EngineError> {
+        lock(&mut client, &self.server.database)?;
+        let found = names(&mut client, FIND_ALL)?;
+        let marked = if found.iter().any(|name| name == MARKER) { Some(self.marked(&mut client)?) } else { None };
+        let leftovers = given::leftovers(&self.server.database, &found, marked.as_deref())?;
+        drop_tables(&mut client, &leftovers)?;
+        let sql =
+            format!("create table if not exists {MARKER} (table_name text primary key, campaign text not null, made_by text not null)");
+        run(&mut client, &sql)?;
+        *self.locked() = Some(client);
+        self.claim_tables(&[MARKER.to_owned()])
+    }
+
+    /// The tables that the marker lists.
+    fn marked(&self, client: &mut Client) -> Result<Vec<String>, EngineError> {
+        let sql = format!("select table_name from {MARKER} where made_by = '{PROGRAM}' and campaign <> ''");
+        names(client, &sql).map_err(|error| given::unreadable_marker(&self.server.database, &error.message))
+    }
+
+    /// Drops our tables and the marker. Nothing is done when it is done already.
+    fn leave(&self) -> Result<(), EngineError> {
+        let Some(mut client) = self.locked().take() else { return Ok(()) };
+        if client.simple_query("").is_err() {
+            // With the connection the lock is gone: somebody else may have come.
+            client = self.link.connect()?;
+            lock(&mut client, &self.server.database)?;
+        }
+        let marked = self.marked(&mut client)?;
+        let found = names(&mut client, FIND_ALL)?;
+        let mut ours: Vec<String> = found.into_iter().filter(|name| name != MARKER && marked.contains(name)).collect();
+        ours.push(MARKER.to_owned());
+        drop_tables(&mut client, &ours)
+    }
+
+    fn locked(&self) -> MutexGuard<'_, Option<Client>> {
+        self.locked.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// One campaign at a time: the lock is the database's, and ends with the connection.
+fn lock(client: &mut Client, database: &str) -> Result<(), EngineError> {
+    run(client, LONG_IDLE)?;
+    let got = names(client, &format!("select pg_try_advisory_lock({LOCK})"))?;
+    if got.first().is_some_and(|got| got == "t") { Ok(()) } else { Err(given::in_use(database)) }
+}
+
+/// In one statement, for partitions go with their table.
+fn drop_tables(client: &mut Client, tables: &[String]) -> Result<(), EngineError> {
+    if tables.is_empty() {
+        return Ok(());
+    }
+    let quoted: Vec<String> = tables.iter().map(|table| format!("\"{}\"", table.replace('"', "\"\""))).collect();
+    run(client, &format!("drop table {}", quoted.join(", ")))
+}
+
+fn run(client: &mut Client, sql: &str) -> Result<(), EngineError> {
+    client.batch_execute(sql).map_err(|error| failure::engine_error(sql, &error))
+}
+
+fn answers(client: &mut Client, sql: &str) -> Result<Vec<Vec<String>>, EngineError> {
+    let found = rows(client, sql).map_err(|error| failure::engine_error(sql, &error))?;
+    Ok(found.iter().map(|row| (0..row.len()).map(|column| row.get(column).unwrap_or_default().to_owned()).collect()).collect())
+}
+
+fn names(client: &mut Client, sql: &str) -> Result<Vec<String>, EngineError> {
+    Ok(answers(client, sql)?.into_iter().filter_map(|row| row.into_iter().next()).collect())
+}
+
+/// Why there is no connection, and what to do.
+fn refusal(error: &ConnectError, server: &GivenServer, password: Option<&Password>) -> EngineError {
+    let (place, label) = (&server.place, &server.label);
+    let reason = match error {
+        ConnectError::Late => format!("{place} did not answer within {CONNECT_LIMIT:?}; check the address in the dsn, and the network"),
+        ConnectError::Refused(error) => match (error.as_db_error(), tls::explain(error, server)) {
+            (Some(said), _) => match said.code().code() {
+                "28P01" | "28000" => given::access_denied(server, said.message(), password.is_some()),
+                "3D000" => format!("{place} has no database {}; make an empty one for this", server.database),
+                "42501" => format!("{place} does not let {} into {}; grant connect and create on it", server.user, server.database),
+                code => format!("{place} says: {}, SQLSTATE {code}", said.message()),
+            },
+            (None, Some(reason)) => reason,
+            (None, None) => {
+                let words = failure::words(error);
+                if password.is_none() && words.contains("password") {
+                    given::access_denied(server, "it asks for a password", false)
+                } else if server.tls == TlsMode::VerifyFull && words.contains("does not support TLS") {
+                    format!(
+                        "{place} offers no TLS; switch it on there (ssl = on), or set tls = \"off\" in [server.{label}] where the network is safe"
+                    )
+                } else {
+                    format!(
+                        "nobody answers at {place} ({words}); check that the server runs and that the dsn of [server.{label}] is its address"
+                    )
+                }
+            }
+        },
+    };
+    EngineError::new(format!("connect to the server {label}: {reason}"))
+}
+
+impl Server for ForeignServer {
+    fn dialect(&self) -> Dialect {
+        Dialect::Postgres { version_num: self.version_num }
+    }
+
+    fn connect(&self) -> Result<Box<dyn SqlSession>, EngineError> {
+        let client = self.link.connect()?;
+        Ok(Box::new(PostgresSession::new(self.link.clone(), client)))
+    }
+
+    fn claim_tables(&self, tables: &[String]) -> Result<(), EngineError> {
+        let (tables, campaign) = (tables.to_vec(), self.campaign.clone());
+        let sql = format!(
+            "insert into {MARKER} (table_name, campaign, made_by) values ($1, $2, '{PROGRAM}') on conflict (table_name) do update set campaign = $2"
+        );
+        self.link.ask("mark our tables", ASK_LIMIT, move |client| {
+            tables.iter().try_for_each(|table| client.execute(&sql, &[table, &campaign]).map(drop))
+        })
+    }
+
+    /// All parameters but secrets, and `session_tls`: the protocol and cipher of our connections, or `off`.
+    fn effective_settings(&self) -> Result<Settings, EngineError> {
+        let mut settings = self.link.ask("read pg_settings", ASK_LIMIT, |client| {
+            let mut settings = readback::effective(client, &Settings::new())?;
+            let session = rows(client, "select version, cipher from pg_stat_ssl where pid = pg_backend_pid()")?;
+            let text = |column| session.first().and_then(|row| row.get(column)).unwrap_or_default();
+            settings.insert(given::SESSION_TLS.to_owned(), given::session_tls(text(0), text(1)));
+            Ok(settings)
+        })?;
+        readback::hide_secrets(&mut settings);
+        Ok(settings)
+    }
+
+    /// Of the whole server or the whole database, whoever uses it.
+    fn counters(&self) -> Result<BTreeMap<String, i64>, EngineError> {
+        let version_num = self.version_num;
+        self.link.ask("read the statistics views", ASK_LIMIT, move |client| statistics::counters(client, version_num))
+    }
+
+    fn save_state(&self, dir: &Path, moment: &str) -> Result<(), EngineError> {
+        let (moment, version_num) = (moment.to_owned(), self.version_num);
+        let question = move |client: &mut Client| statistics::state(client, &moment, version_num, false, false);
+        statistics::write(dir, &self.link.ask("read the statistics views", ASK_LIMIT, question)?)
+    }
+
+    /// Our tables are vacuumed and analysed; a checkpoint is the whole server's, and left to it.
+    fn drain(
+        &self,
+        tables: &[String],
+        _wait_until: Instant,
+        limit: Instant,
+        is_stopped: &dyn Fn() -> bool,
+    ) -> Result<Vec<DrainAction>, EngineError> {
+        drain::watch(&self.link, self.version_num, tables, &Patience { limit, is_stopped })
+    }
+
+    fn database_bytes(&self) -> Result<u64, EngineError> {
+        let sql = "select pg_database_size(current_database())";
+        let bytes = self.link.ask(sql, ASK_LIMIT, |client| Ok(rows(client, sql)?.first().and_then(|row| row.get(0)?.parse().ok())))?;
+        bytes.ok_or_else(|| EngineError::new("read the database's size: it is not a number; see the server's log"))
+    }
+
+    fn processes(&self) -> Vec<u32> {
+        Vec::new()
+    }
+
+    /// The server goes on; our tables and the marker are dropped.
+    fn stop(self: Box<Self>, _timeout: Duration) -> Result<(), EngineError> {
+        self.leave()
+    }
+}
+
+impl Drop for ForeignServer {
+    fn drop(&mut self) {
+        // After an error that is told. What cannot be dropped now the next campaign on this database drops.
+        let _ = self.leave();
+    }
+}

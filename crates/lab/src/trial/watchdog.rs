@@ -1,0 +1,211 @@
+//! What a trial cannot notice itself while it waits: that its server no longer answers, and that its disk fills up.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use plimsoll_core::units::format_bytes;
+use plimsoll_engine::SqlSession;
+use plimsoll_host::{DiskSpace, disk_space};
+use plimsoll_load::{Command, Control};
+
+use crate::leftovers::end_server;
+use crate::message::HUNG_EXIT;
+
+const LOOK: Duration = Duration::from_millis(100);
+/// Between two looks at the disk.
+const DISK_LOOK: Duration = Duration::from_secs(1);
+/// Questions to the server within the limit: `select 1` every ten seconds by default, on a connection of its own.
+const QUESTIONS: u32 = 6;
+/// Once its server is killed, a trial has this long to end. One that is still stuck is ended too.
+const LAST_PATIENCE: Duration = Duration::from_secs(30);
+/// The question in flight has this long to come back when the server is about to be stopped.
+const ANSWER_PATIENCE: Duration = Duration::from_secs(2);
+
+/// A step is stopped when less than this share of the disk, or less than this many bytes, is free.
+const LEAST_SHARE: f64 = 0.05;
+const LEAST_BYTES: u64 = 2 << 30;
+
+/// Why a trial must end.
+enum Verdict {
+    /// Its server hangs.
+    Hung(String),
+    /// Its disk is nearly full.
+    DiskFull(String),
+}
+
+#[derive(Default)]
+struct Shared {
+    verdict: OnceLock<Verdict>,
+    /// Milliseconds since the start at which the server last answered or an operation was done.
+    life_ms: AtomicU64,
+    is_asking: AtomicBool,
+    is_over: AtomicBool,
+}
+
+/// A thread that looks, and one that asks the server: its question may never come back.
+pub(super) struct Watchdog {
+    shared: Arc<Shared>,
+    started: Instant,
+    limit: Duration,
+    looking: Option<JoinHandle<()>>,
+    asking: Option<JoinHandle<()>>,
+}
+
+impl Watchdog {
+    /// Watches the disk of `data_dir` from now on. `control` is stopped when it is nearly full.
+    pub fn start(limit: Duration, trial_dir: &Path, data_dir: &Path, control: Arc<Control>) -> std::io::Result<Self> {
+        let (shared, started) = (Arc::new(Shared::default()), Instant::now());
+        let look = Look { shared: shared.clone(), started, limit, trial_dir: trial_dir.to_owned(), data_dir: data_dir.to_owned(), control };
+        let looking = thread::Builder::new().name("watchdog".into()).spawn(move || look.run())?;
+        Ok(Self { shared, started, limit, looking: Some(looking), asking: None })
+    }
+
+    /// Asks on this connection whether the server lives, and calls it hung when there is no answer and no operation within the limit.
+    pub fn ask(&mut self, mut session: Box<dyn SqlSession>) -> std::io::Result<()> {
+        self.note_life();
+        self.shared.is_asking.store(true, Ordering::SeqCst);
+        let (shared, started, pause) = (self.shared.clone(), self.started, self.limit / QUESTIONS);
+        let ask = move || {
+            while shared.is_asking.load(Ordering::SeqCst) {
+                // An error is not an answer: a server that takes no connection any more does not live.
+                if session.query_integer("select 1").is_ok() {
+                    shared.note_life(started);
+                }
+                let next = Instant::now() + pause;
+                while shared.is_asking.load(Ordering::SeqCst) && Instant::now() < next {
+                    thread::sleep(LOOK.min(pause));
+                }
+            }
+        };
+        self.asking = Some(thread::Builder::new().name("question".into()).spawn(ask)?);
+        Ok(())
+    }
+
+    /// Asks no more, and closes the connection: the server is about to be stopped.
+    pub fn stop_asking(&mut self) {
+        self.shared.is_asking.store(false, Ordering::SeqCst);
+        let deadline = Instant::now() + ANSWER_PATIENCE;
+        if let Some(asking) = self.asking.take() {
+            while !asking.is_finished() && Instant::now() < deadline {
+                thread::sleep(Duration::from_millis(5));
+            }
+        }
+    }
+
+    /// An operation was done: the server lives.
+    pub fn note_life(&self) {
+        self.shared.note_life(self.started);
+    }
+
+    /// Why the trial must end, if it must.
+    pub fn verdict(&self) -> Option<&str> {
+        self.shared.verdict.get().map(|verdict| match verdict {
+            Verdict::Hung(reason) | Verdict::DiskFull(reason) => reason.as_str(),
+        })
+    }
+}
+
+impl Drop for Watchdog {
+    fn drop(&mut self) {
+        self.stop_asking();
+        self.shared.is_over.store(true, Ordering::SeqCst);
+        if let Some(looking) = self.looking.take() {
+            let _ = looking.join();
+        }
+    }
+}
+
+impl Shared {
+    fn note_life(&self, started: Instant) {
+        self.life_ms.store(started.elapsed().as_millis() as u64, Ordering::Relaxed);
+    }
+
+    fn is_over(&self) -> bool {
+        self.is_over.load(Ordering::SeqCst)
+    }
+}
+
+/// The thread that looks.
+struct Look {
+    shared: Arc<Shared>,
+    started: Instant,
+    limit: Duration,
+    trial_dir: PathBuf,
+    data_dir: PathBuf,
+    control: Arc<Control>,
+}
+
+impl Look {
+    fn run(self) {
+        // A filesystem that does not tell its space is not watched.
+        let least = disk_space(&self.data_dir).map_or(0, least_free_bytes);
+        let mut next_disk_look = Instant::now();
+        while !self.shared.is_over() {
+            if Instant::now() >= next_disk_look {
+                next_disk_look = Instant::now() + DISK_LOOK;
+                self.look_at_disk(least);
+            }
+            let silent = self.started.elapsed().saturating_sub(Duration::from_millis(self.shared.life_ms.load(Ordering::Relaxed)));
+            if self.shared.is_asking.load(Ordering::SeqCst) && silent > self.limit {
+                return self.end_hung_trial();
+            }
+            thread::sleep(LOOK);
+        }
+    }
+
+    fn look_at_disk(&self, least: u64) {
+        let Ok(DiskSpace { free_bytes, .. }) = disk_space(&self.data_dir) else { return };
+        if free_bytes < least && self.shared.verdict.get().is_none() {
+            let reason = format!(
+                "the disk of {} is nearly full: {} are free, and the step ends below {}; free space there, choose another disk with --data DIR \
+                 or lower rows",
+                self.data_dir.display(),
+                format_bytes(free_bytes),
+                format_bytes(least)
+            );
+            let _ = self.shared.verdict.set(Verdict::DiskFull(reason));
+            self.control.give(Command::Stop);
+        }
+    }
+
+    /// The trial's other threads may all wait for the server: they come back once it is dead.
+    fn end_hung_trial(&self) {
+        let reason = format!("hung: the server has not answered for {} s, and no operation was done", self.limit.as_secs());
+        let _ = self.shared.verdict.set(Verdict::Hung(reason.clone()));
+        end_server(&self.trial_dir);
+        let deadline = Instant::now() + LAST_PATIENCE;
+        while !self.shared.is_over() {
+            if Instant::now() >= deadline {
+                eprintln!("{reason}");
+                std::process::exit(HUNG_EXIT);
+            }
+            thread::sleep(LOOK);
+        }
+    }
+}
+
+/// Below this a step is stopped. On a disk that had less than twice as much at the start, half of what was free then: a small or rather
+/// full disk is good enough for a small plan.
+fn least_free_bytes(at_start: DiskSpace) -> u64 {
+    LEAST_BYTES.max((at_start.total_bytes as f64 * LEAST_SHARE) as u64).min(at_start.free_bytes / 2)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GIB: u64 = 1 << 30;
+
+    #[test]
+    fn the_bound_suits_the_disk() {
+        for (total_gib, free_gib, least_bytes) in
+            [(1000, 900, 50 * GIB), (20, 15, 2 * GIB), (1000, 60, 30 * GIB), (1, 1, GIB / 2), (100, 0, 0)]
+        {
+            let space = DiskSpace { free_bytes: free_gib * GIB, total_bytes: total_gib * GIB };
+            assert_eq!(least_free_bytes(space), least_bytes, "{space:?}");
+        }
+    }
+}

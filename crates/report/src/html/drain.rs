@@ -1,0 +1,42 @@
+//! How the engines worked off their debt after a step.
+
+use maud::{Markup, html};
+
+use super::numbers::time_ns;
+use super::tables::{cell_name, scrolling};
+use crate::view::{StepView, View};
+
+pub(super) fn drains(view: &View, step: &StepView) -> Markup {
+    html! {
+        @if step.outcomes.iter().any(|outcome| outcome.drain.is_some()) {
+            h3 { "Drain after the step" }
+            p.caption { "The engine works off its debt, then the plan's wait runs out." }
+            (scrolling(html! {
+                table.text {
+                    thead { tr { th { "cell" } th { "working" } th { "waiting" } th { "actions" } } }
+                    tbody {
+                        @for (i, (cell, outcome)) in view.cells.iter().zip(&step.outcomes).enumerate() {
+                            @if let Some(drain) = &outcome.drain {
+                                tr {
+                                    th { (cell_name(i, cell)) }
+                                    td.number { (time_ns(drain.drained_s * 1e9)) }
+                                    td.number { (time_ns(drain.waited_s * 1e9)) }
+                                    td.log {
+                                        details {
+                                            summary { (drain.actions.len()) " actions" }
+                                            @for (action, seconds, result) in &drain.actions {
+                                                @let is_long = result.contains('\n');
+                                                div { code { (action) } " " (time_ns(seconds * 1e9)) @if !result.is_empty() && !is_long { ": " (result) } }
+                                                @if is_long { pre { (result) } }
+                                            }
+                                        }
+                                    }
+                                }
+                            }
+                        }
+                    }
+                }
+            }))
+        }
+    }
+}
