@@ -15,10 +15,7 @@ umask 022
 missing=""
 while read -r name; do
     case $name in '' | '#'*) continue ;; esac
-    # Registries have bad moments.
-    "$1" --cache "$PLIMSOLL_CACHE/builds" build add "$name" </dev/null ||
-        "$1" --cache "$PLIMSOLL_CACHE/builds" build add "$name" </dev/null ||
-        missing="$missing $name"
+    "$1" --cache "$PLIMSOLL_CACHE/builds" build add "$name" </dev/null || missing="$missing $name"
 done <"$2"
 
 if [ -n "$missing" ]; then

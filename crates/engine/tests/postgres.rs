@@ -251,7 +251,7 @@ fn a_server_that_cannot_start_shows_its_log() {
 
 #[test]
 fn a_taken_port_is_named() {
-    let Some(build) = build("postgres::a_taken_port_is_named", "16") else { return };
+    let Some(build) = build("postgres::a_taken_port_is_named", "18") else { return };
     let taken = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap();
     let port = taken.local_addr().unwrap().port();
     let folders = Folders::new();
@@ -265,7 +265,9 @@ fn a_taken_port_is_named() {
 
 #[test]
 fn a_parameter_that_was_renamed_is_named_with_the_version() {
-    for (major, old_name) in [("13", "wal_keep_segments"), ("16", "vacuum_defer_cleanup_age"), ("18", "promote_trigger_file")] {
+    for (major, old_name) in
+        [("9.6", "wal_keep_size"), ("18", "wal_keep_segments"), ("18", "vacuum_defer_cleanup_age"), ("18", "promote_trigger_file")]
+    {
         let Some(build) = build("postgres::a_parameter_that_was_renamed_is_named_with_the_version", major) else { continue };
         let message = Postgres::new(build.clone()).check_settings(&settings(&[(old_name, "1")])).unwrap_err().message;
         assert!(message.starts_with(&format!("postgres {} does not know the parameter {old_name}", build.version)), "{message}");
@@ -383,7 +385,8 @@ fn a_killed_server_is_a_crash() {
                 break error;
             }
         };
-        assert_eq!(error.class, plimsoll_engine::ErrorClass::Lost, "{error}");
+        // Its last word may be that the server is gone, or nothing.
+        assert!(error.class.is_disconnected(), "{error}");
         let error = session.query_integer("select 1").unwrap_err();
         assert_eq!(error.class, plimsoll_engine::ErrorClass::Unsent);
         assert!(error.message.contains("the server has ended with signal 9"), "{error}");

@@ -4,7 +4,7 @@ use crate::attempts::{FOREIGN_CPU_LIMIT_CORES, STEAL_LIMIT, telling_line};
 use crate::view::{CellInfo, Reason, Status, StepView};
 
 /// From so many disturbed steps of a cell on, they are told together.
-const MANY: usize = 3;
+const MANY: usize = 2;
 
 /// By cell, then in the order of the steps; consecutive steps with one reason are told together.
 pub(crate) fn reasons(cells: &[CellInfo], steps: &[StepView]) -> Vec<Reason> {

@@ -105,13 +105,13 @@ fn what_ran_is_told() {
 fn settings_are_compared_by_what_they_mean() {
     let view = view_of(all_good());
     let settings = &view.settings;
-    let not: Vec<(&str, &str, Result<&str, &str>, &[usize])> = settings
+    let found: Vec<_> = settings
         .not_as_asked
         .iter()
         .map(|it| (it.name.as_str(), it.asked.as_str(), it.found.as_deref().map_err(String::as_str), it.cells.as_slice()))
         .collect();
     assert_eq!(
-        not,
+        found,
         [
             ("innodb_buffer_pool_size", "1G", Ok("536870912"), &[1, 2][..]),
             ("innodb_redo_log_capacity", "2G", Err("not known to MySQL 5.7.22"), &[0]),

@@ -1,5 +1,7 @@
 //! Locks, deadlocks and lost connections on real servers: every try is counted once, and every row is where the counts say.
 
+#![allow(clippy::duplicate_mod, reason = "the helpers of both families bring the same third file")]
+
 #[path = "../../engine/tests/mysql_support/mod.rs"]
 mod mysql_support;
 #[path = "../../engine/tests/postgres_support/mod.rs"]
@@ -184,7 +186,11 @@ fn kill_sessions(server: &SharedServer) -> u32 {
     killer.for_each_row(sql, &mut |row| ids.push(row[0].to_owned())).unwrap();
     for id in &ids {
         // Fails when it has just ended.
-        let _ = if is_postgres(server) { killer.query(&format!("select pg_terminate_backend({id})")).map(|_| ()) } else { killer.define(&format!("kill {id}")) };
+        let _ = if is_postgres(server) {
+            killer.query(&format!("select pg_terminate_backend({id})")).map(|_| ())
+        } else {
+            killer.define(&format!("kill {id}"))
+        };
     }
     ids.len() as u32
 }

@@ -570,6 +570,7 @@ fn the_sequence_of_2017_logs_the_specified_statements() {
 
 #[test]
 fn the_deletes_of_2023_are_by_range() {
+    let range = Regex::new(r"transactionid>=(\d+) and transactionid<(\d+)").unwrap();
     for (test, is_mysql) in [("statement_log_2023_mysql", true), ("statement_log_2023_postgres", false)] {
         let (_folders, server, family): (Box<dyn std::any::Any>, _, _) = if is_mysql {
             let Some((folders, server, log)) = mysql(test, mysql_support::MYSQL_OLD, "innodb") else { continue };
@@ -589,7 +590,6 @@ fn the_deletes_of_2023_are_by_range() {
             Shape::new("min", MIN, Times::Exactly(1)),
         ];
         let log = proof.run("l.i1", &shapes);
-        let range = Regex::new(r"transactionid>=(\d+) and transactionid<(\d+)").unwrap();
         let bounds = log.statements.iter().filter_map(|(_, logged)| range.captures(&logged.text));
         let bounds: Vec<(u64, u64)> = bounds.map(|found| (found[1].parse().unwrap(), found[2].parse().unwrap())).collect();
         assert!(bounds.iter().all(|(low, high)| high - low == 50) && bounds.windows(2).all(|pair| pair[0].1 == pair[1].0), "{bounds:?}");

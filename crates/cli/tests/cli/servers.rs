@@ -131,7 +131,7 @@ fn server_pid(trial: &Path) -> u32 {
 fn is_running(identity: &Value) -> bool {
     let stat = fs::read_to_string(format!("/proc/{}/stat", identity["pid"])).unwrap_or_default();
     let fields: Vec<&str> = stat.rsplit_once(')').map_or(Vec::new(), |(_, rest)| rest.split_whitespace().collect());
-    fields.get(19).is_some_and(|ticks| *ticks == identity["start_ticks"].to_string()) && fields[0] != "Z"
+    fields.get(19).is_some_and(|ticks| ticks.parse().ok() == identity["start_ticks"].as_u64()) && fields[0] != "Z"
 }
 
 fn signal(pid: u32, signal: Signal) {
@@ -365,7 +365,8 @@ fn a_disk_that_fills_up_stops_the_step_before_it_is_full() {
         return skip(test, "only root may mount a small file system");
     };
     let data = mount.0.join("data").display().to_string();
-    let child = servers.command(&["--data", &data, "run", "plan.toml", "--seed", "3"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+    let child =
+        servers.command(&["--data", &data, "run", "plan.toml", "--seed", "3"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
     let trial = servers.first_trial_with("step_start", "l.i0");
     fs::write(mount.0.join("ballast"), vec![1; 800 << 20]).unwrap();
     wait_until("the end of the step", || events(&trial).iter().any(|event| event["event"] == "trial_failed"));

@@ -117,7 +117,9 @@ pub(super) fn engine_error(statement: &str, error: &mysql::Error) -> EngineError
     let next = match error.class {
         ErrorClass::Busy | ErrorClass::Deadlock => "end what holds the lock, or wait for it",
         ErrorClass::Full => "free space on the disk of the data directory, or take a smaller plan",
-        ErrorClass::Lost | ErrorClass::Unsent | ErrorClass::Io => "look into the server's log, and check that max_connections is large enough",
+        ErrorClass::Lost | ErrorClass::Unsent | ErrorClass::Io => {
+            "look into the server's log, and check that max_connections is large enough"
+        }
         ErrorClass::Statement => "check the config's settings and the tables' names",
     };
     EngineError::new(format!("{error}; {next}"))

@@ -41,10 +41,11 @@ impl PostgresSession {
             return Ok(());
         }
         self.client = None;
-        let mut client = self.link.reconnect(Instant::now() + RECONNECT_LIMIT).map_err(|reason| failure::unreachable(&sql(self), reason))?;
+        let mut client =
+            self.link.reconnect(Instant::now() + RECONNECT_LIMIT).map_err(|reason| failure::unreachable(&sql(self), reason))?;
         for prepared in &mut self.statements {
-            prepared.statement = prepare(&mut client, &prepared.sql)
-                .map_err(|error| failure::sql_error(&error, &prepared.sql).before_sending())?;
+            prepared.statement =
+                prepare(&mut client, &prepared.sql).map_err(|error| failure::sql_error(&error, &prepared.sql).before_sending())?;
         }
         self.client = Some(client);
         Ok(())

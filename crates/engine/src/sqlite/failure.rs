@@ -64,7 +64,9 @@ pub(super) fn engine_error(statement: &str, error: &rusqlite::Error) -> EngineEr
     let next = match error.class {
         ErrorClass::Busy | ErrorClass::Deadlock => "end the program that holds the database's lock, or wait for it",
         ErrorClass::Full => "free space on the disk of the data directory, or take a smaller plan",
-        ErrorClass::Io | ErrorClass::Lost | ErrorClass::Unsent => "check that the data directory exists, can be written and holds no foreign or damaged file",
+        ErrorClass::Io | ErrorClass::Lost | ErrorClass::Unsent => {
+            "check that the data directory exists, can be written and holds no foreign or damaged file"
+        }
         ErrorClass::Statement => "check the config's settings and the tables' names",
     };
     EngineError::new(format!("{error}; {next}"))

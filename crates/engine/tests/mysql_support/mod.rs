@@ -3,6 +3,8 @@
 // Each test binary uses a part of this.
 #![allow(dead_code)]
 
+// Twice in a test of both families.
+#[allow(clippy::duplicate_mod)]
 #[path = "../builds_support/mod.rs"]
 mod builds_support;
 

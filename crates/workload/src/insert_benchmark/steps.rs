@@ -57,7 +57,9 @@ impl InsertBenchmarkRun {
     /// Nothing is created yet: the load step does that.
     pub fn new(settings: InsertBenchmark, server: SharedServer, seed: u64) -> Self {
         let tables: Vec<Statements> = (1..=settings.table_count())
-            .map(|number| Statements::new(format!("pi{number}"), settings.era, server.dialect(), server.table_suffix(), settings.partitions))
+            .map(|number| {
+                Statements::new(format!("pi{number}"), settings.era, server.dialect(), server.table_suffix(), settings.partitions)
+            })
             .collect();
         let expected_rows = vec![0; tables.len()];
         Self { settings, server, seed, text: RandomText::new(seed), tables, expected_rows, clock_s: 0 }
