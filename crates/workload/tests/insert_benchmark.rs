@@ -171,7 +171,7 @@ fn a_statement_that_loses_a_row_fails_its_operation() {
     )
     .unwrap();
     let Ended::Failed(failure) = outcome.ended else { panic!("{:?}", outcome.ended) };
-    assert!(failure.message.starts_with("a statement for 50 rows affected "), "{}", failure.message);
+    assert!(failure.message.starts_with("an insert of 50 rows affected "), "{}", failure.message);
     let insert = outcome.operations.iter().find(|operation| operation.kind == "insert").unwrap();
     assert_eq!((insert.failed, insert.attempts), (1, insert.ok + insert.retried + 1));
 }
