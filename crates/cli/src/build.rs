@@ -40,16 +40,21 @@ pub fn build(places: &Places, verb: &BuildVerb) -> Outcome {
 }
 
 fn failure(error: BuildError) -> Failure {
-    LabError::from(error).into()
+    match error {
+        BuildError::Cancelled { .. } => Failure::interrupted(error.to_string()),
+        error => LabError::from(error).into(),
+    }
 }
 
 /// Fetches one build after the other. What cannot be fetched does not keep the others from being tried.
 fn add(cache: &BuildCache, names: &[BuildName]) -> Outcome {
-    bring(cache, names, false, &mut print_added)
+    let failed = bring(cache, names, false, &mut print_added)?;
+    Ok(failed.iter().map(|(_, failure)| failure.exit_code()).max().unwrap_or(0))
 }
 
-/// Fetches what a plan needs and is not here. Results have standard output to themselves: this says on standard error what it brought.
-pub fn fetch(cache: &BuildCache, names: &[BuildName], is_offline: bool) -> Outcome {
+/// Fetches what a plan needs and is not here; returns what could not be fetched. Results have standard output to themselves: this says
+/// on standard error what it brought.
+pub fn fetch(cache: &BuildCache, names: &[BuildName], is_offline: bool) -> Result<Vec<(BuildName, Failure)>, Failure> {
     let mut missing = Vec::new();
     for name in names {
         if !missing.contains(name) && cache.get(name).map_err(failure)?.is_none() {
@@ -59,7 +64,13 @@ pub fn fetch(cache: &BuildCache, names: &[BuildName], is_offline: bool) -> Outco
     bring(cache, &missing, is_offline, &mut |build| anstream::eprintln!("fetched {} from {}", build.name, build.origin))
 }
 
-fn bring(cache: &BuildCache, names: &[BuildName], is_offline: bool, tell: &mut dyn FnMut(&InstalledBuild)) -> Outcome {
+/// Fails as a whole only when it is stopped, or when a name means nothing.
+fn bring(
+    cache: &BuildCache,
+    names: &[BuildName],
+    is_offline: bool,
+    tell: &mut dyn FnMut(&InstalledBuild),
+) -> Result<Vec<(BuildName, Failure)>, Failure> {
     // Typing mistakes are told before the first download.
     for name in names {
         cache.resolve(name).map_err(failure)?;
@@ -69,7 +80,7 @@ fn bring(cache: &BuildCache, names: &[BuildName], is_offline: bool, tell: &mut d
         signal_hook::flag::register(signal, stop.clone())
             .map_err(|error| Failure::bug(format!("failed to listen for signals: {error}")))?;
     }
-    let mut exit_code = 0;
+    let mut failed = Vec::new();
     for name in names {
         let mut line = ProgressLine::new();
         let added = cache.add(name, is_offline, &mut |progress| line.show(progress), &|| stop.load(Ordering::SeqCst));
@@ -77,17 +88,16 @@ fn bring(cache: &BuildCache, names: &[BuildName], is_offline: bool, tell: &mut d
         match added {
             Ok(build) => tell(&build),
             Err(error) => {
-                let is_cancelled = matches!(error, BuildError::Cancelled { .. });
                 let failure = failure(error);
-                anstream::eprintln!("plimsoll: {name}: {failure}");
-                if is_cancelled {
-                    return Ok(INTERRUPTED);
+                if failure.exit_code() == INTERRUPTED {
+                    return Err(failure);
                 }
-                exit_code = exit_code.max(failure.exit_code());
+                anstream::eprintln!("plimsoll: {name}: {failure}");
+                failed.push((name.clone(), failure));
             }
         }
     }
-    Ok(exit_code)
+    Ok(failed)
 }
 
 fn print_added(build: &InstalledBuild) {

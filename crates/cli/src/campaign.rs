@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use plimsoll_core::name::BuildName;
+use plimsoll_core::plan::Cell;
 use plimsoll_host::{Proc, Status, check_machine};
 use plimsoll_lab::builds::BuildCache;
 use plimsoll_lab::{CampaignEnd, CampaignRequest, DataTurn, create_campaign, default_data_dir, load_plan, run_campaign};
@@ -27,29 +28,44 @@ pub fn run(places: &Places, arguments: &Run) -> Outcome {
     let plan = load_plan(arguments.plan.as_deref())?;
     let builds = BuildCache::new(build::cache_dir(places)?);
     if arguments.resume {
-        return finish(&builds, &same_data_dir(places, newest_of_plan(&store, &plan.plan.name)?)?, None);
+        return go_on(places, &builds, newest_of_plan(&store, &plan.plan.name)?, arguments.offline);
     }
-    let fetched = plan.plan.cells.iter().filter(|cell| cell.server.is_none() && !cell.build.engine.is_embedded());
-    let names: Vec<BuildName> = fetched.map(|cell| cell.build.clone()).collect();
-    let code = build::fetch(&builds, &names, arguments.offline)?;
-    if code != 0 {
-        return Ok(code);
+    let failed = build::fetch(&builds, &builds_of(plan.plan.cells.iter()), arguments.offline)?;
+    let is_missing = |cell: &Cell| failed.iter().any(|(name, _)| *name == cell.build);
+    if plan.plan.cells.iter().all(is_missing) {
+        return Ok(failed.iter().map(|(_, failure)| failure.exit_code()).max().unwrap_or(INCOMPLETE));
     }
+    let missing = failed.iter().map(|(name, failure)| (name.to_string(), failure.to_string())).collect();
     let data_dir = data_dir(places)?;
     let request = CampaignRequest {
         plan: &plan,
         seed: arguments.seed,
         builds: &builds,
+        missing: &missing,
         data_dir: &data_dir,
         plimsoll_version: env!("CARGO_PKG_VERSION"),
     };
     let (campaign, turn) = create_campaign(&store, &request)?;
-    finish(&builds, &campaign, Some(turn))
+    finish(&builds, campaign, Some(turn))
+}
+
+/// Builds of cells that run on servers of ours.
+fn builds_of<'a>(cells: impl Iterator<Item = &'a Cell>) -> Vec<BuildName> {
+    cells.filter(|cell| cell.server.is_none() && !cell.build.engine.is_embedded()).map(|cell| cell.build.clone()).collect()
 }
 
 pub fn resume(places: &Places, campaign: Option<&str>) -> Outcome {
     let builds = BuildCache::new(build::cache_dir(places)?);
-    finish(&builds, &same_data_dir(places, Store::new(&places.store).find(campaign)?)?, None)
+    go_on(places, &builds, Store::new(&places.store).find(campaign)?, false)
+}
+
+/// Builds that could not be fetched when the campaign was made are tried again; what fails is said, and its cells stay left out.
+fn go_on(places: &Places, builds: &BuildCache, campaign: CampaignDir, is_offline: bool) -> Outcome {
+    let campaign = same_data_dir(places, campaign)?;
+    let cells = campaign.header.plan.cells.iter().zip(&campaign.header.cells);
+    let missing = builds_of(cells.filter(|(_, found)| found.missing_build.is_some()).map(|(cell, _)| cell));
+    build::fetch(builds, &missing, is_offline)?;
+    finish(builds, campaign, None)
 }
 
 /// A campaign stays in the data folder it began in.
@@ -96,11 +112,11 @@ fn shell_word(path: &str) -> String {
     format!("'{}'", path.replace('\'', "'\\''"))
 }
 
-fn finish(builds: &BuildCache, campaign: &CampaignDir, turn: Option<DataTurn>) -> Outcome {
+fn finish(builds: &BuildCache, mut campaign: CampaignDir, turn: Option<DataTurn>) -> Outcome {
     let program = std::env::current_exe().map_err(|error| Failure::bug(format!("failed to find this program: {error}")))?;
     let mut console = Console::new(&campaign.header)?;
-    warn_of_disturbance(campaign);
-    let end = run_campaign(campaign, turn, builds, &program, &mut console)?;
+    warn_of_disturbance(&campaign);
+    let end = run_campaign(&mut campaign, turn, builds, &program, &mut console)?;
     console.finish();
     let path = shell_word(&campaign.path.display().to_string());
     if end == CampaignEnd::Interrupted {
@@ -108,8 +124,8 @@ fn finish(builds: &BuildCache, campaign: &CampaignDir, turn: Option<DataTurn>) -
         anstream::eprintln!("go on with: plimsoll resume {path}");
         return Ok(INTERRUPTED);
     }
-    let page = results::write_page(campaign)?;
-    results::print_tables(campaign)?;
+    let page = results::write_page(&campaign)?;
+    results::print_tables(&campaign)?;
     anstream::println!("report: {}", page.display());
     match end {
         CampaignEnd::Incomplete { broken } => {

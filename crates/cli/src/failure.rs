@@ -33,6 +33,10 @@ impl Failure {
         Self { message: message.into(), exit_code: BUG }
     }
 
+    pub fn interrupted(message: impl Into<String>) -> Self {
+        Self { message: message.into(), exit_code: INTERRUPTED }
+    }
+
     pub fn exit_code(&self) -> u8 {
         self.exit_code
     }

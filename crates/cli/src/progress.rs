@@ -80,6 +80,7 @@ impl Observer for Console {
                 self.line(&format!("\x1b[1m{}\x1b[0m (trial {} of {trials}{attempt})", cell.label, trial.number));
             }
             Notice::TrialBroken { cell, reason } => self.line(&format!("\x1b[31m{}: not complete: {reason}\x1b[0m", cell.label)),
+            Notice::Warning(text) => self.line(&format!("\x1b[33m{text}\x1b[0m")),
             Notice::Trial(message) => match message {
                 TrialMessage::StepStart { step, index, steps } => {
                     if self.is_terminal {
@@ -124,7 +125,8 @@ fn progress_line(progress: &StepProgress) -> String {
     } else if progress.total > 0.0 {
         format!("{}/{} rows", short(progress.done), short(progress.total))
     } else {
-        format!("{:.0} s", progress.elapsed_s)
+        // One long operation: the server tells nothing of how far it is.
+        return format!("  {:<7} {}/{}  running for {:.0} s", progress.step, progress.index, progress.steps, progress.elapsed_s);
     };
     let p99 = progress.p99_ns.map_or(String::new(), |ns| format!("  p99 {}", format_duration_ns(ns)));
     let eta = progress.eta_s.map_or(String::new(), |s| format!("  ETA {}", duration(s.ceil())));

@@ -1,5 +1,6 @@
 //! From a plan to a campaign: everything is looked up and checked before the first byte is written.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -7,9 +8,9 @@ use plimsoll_core::METHODOLOGY_VERSION;
 use plimsoll_core::plan::{Cell, Plan, StepKind};
 use plimsoll_core::schedule::schedule;
 use plimsoll_core::units::format_bytes;
-use plimsoll_engine::{bytes_per_row, engine};
+use plimsoll_engine::{InstalledBuild, bytes_per_row, engine};
 use plimsoll_store::header::{BuildHeader, CampaignHeader, CellHeader, FORMAT};
-use plimsoll_store::{CampaignDir, Store, StoreError};
+use plimsoll_store::{CampaignDir, CampaignLock, Store, StoreError};
 
 use crate::builds::BuildCache;
 use crate::config::resolve;
@@ -58,23 +59,25 @@ pub struct CampaignRequest<'a> {
     pub seed: Option<u64>,
     /// The builds on this machine.
     pub builds: &'a BuildCache,
+    /// Builds that could not be fetched, with the reason: their cells are left out.
+    pub missing: &'a BTreeMap<String, String>,
     /// Where data directories go.
     pub data_dir: &'a Path,
     /// This program's version.
     pub plimsoll_version: &'a str,
 }
 
-/// Whether a look-up is content with builds that could be fetched.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Need {
-    /// Every build must be here.
-    Builds,
+/// Whether a look-up is content with builds that are not here.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Need<'a> {
+    /// Every build must be here, but those that could not be fetched for the reasons given.
+    Builds(&'a BTreeMap<String, String>),
     /// A build that recipes know is enough: its config is checked when it is here.
     Names,
 }
 
 /// Looks up builds and configs. Fails on the first cell that cannot run; starts, fetches and writes nothing.
-pub(crate) fn look_up_cells(plan: &LoadedPlan, builds: &BuildCache, need: Need) -> Result<Vec<CellHeader>, LabError> {
+pub(crate) fn look_up_cells(plan: &LoadedPlan, builds: &BuildCache, need: Need<'_>) -> Result<Vec<CellHeader>, LabError> {
     let look_up = |cell: &Cell| {
         let in_cell = |message: String| LabError::Usage(format!("cell {}: {message}", cell.label));
         if let Some(server) = &cell.server {
@@ -85,6 +88,7 @@ pub(crate) fn look_up_cells(plan: &LoadedPlan, builds: &BuildCache, need: Need) 
                 version: "known after the start".to_owned(),
                 origin: format!("given server {}", server.label),
                 build: None,
+                missing_build: None,
                 config_source: config.source,
                 settings: config.settings,
             });
@@ -99,21 +103,54 @@ pub(crate) fn look_up_cells(plan: &LoadedPlan, builds: &BuildCache, need: Need) 
         if let Some(program) = cell.config.prefix.first().filter(|program| !is_program(program)) {
             return Err(in_cell(format!("[config.{}] prefix: there is no program {program} in PATH", cell.config.label)));
         }
-        let (version, origin) = match known {
-            Some(known) if installed.is_none() && need == Need::Names => (known.version, known.origin),
-            _ => {
-                let engine = engine(&cell.build, installed.as_ref()).map_err(|error| in_cell(error.to_string()))?;
-                engine
-                    .check_settings(&config.settings)
-                    .map_err(|error| in_cell(format!("config {} ({}): {error}", cell.config.label, config.source)))?;
-                let build = engine.build();
-                (build.version, build.origin)
-            }
+        let missing_build = match need {
+            Need::Builds(missing) => missing.get(&cell.build.to_string()).cloned(),
+            Need::Names => None,
         };
-        let build = installed.map(|build| BuildHeader { name: build.name, server_sha256: build.server_sha256, toolchain: build.toolchain });
-        Ok(CellHeader { label: cell.label.clone(), version, origin, build, config_source: config.source, settings: config.settings })
+        let header = CellHeader {
+            label: cell.label.clone(),
+            version: String::new(),
+            origin: String::new(),
+            build: None,
+            missing_build,
+            config_source: config.source,
+            settings: config.settings,
+        };
+        match known {
+            Some(known) if installed.is_none() && (header.missing_build.is_some() || matches!(need, Need::Names)) => {
+                Ok(CellHeader { version: known.version, origin: known.origin, ..header })
+            }
+            _ => with_build(cell, header, installed),
+        }
     };
     plan.plan.cells.iter().map(look_up).collect()
+}
+
+/// The header of a cell whose build is here. Its config must suit the build.
+fn with_build(cell: &Cell, header: CellHeader, installed: Option<InstalledBuild>) -> Result<CellHeader, LabError> {
+    let in_cell = |message: String| LabError::Usage(format!("cell {}: {message}", cell.label));
+    let engine = engine(&cell.build, installed.as_ref()).map_err(|error| in_cell(error.to_string()))?;
+    engine
+        .check_settings(&header.settings)
+        .map_err(|error| in_cell(format!("config {} ({}): {error}", cell.config.label, header.config_source)))?;
+    let about = engine.build();
+    let build = installed.map(|build| BuildHeader { name: build.name, server_sha256: build.server_sha256, toolchain: build.toolchain });
+    Ok(CellHeader { version: about.version, origin: about.origin, build, missing_build: None, ..header })
+}
+
+/// Cells of a campaign whose builds could not be fetched take the builds that are here now.
+pub(crate) fn take_builds_that_came(campaign: &mut CampaignDir, lock: &CampaignLock, builds: &BuildCache) -> Result<(), LabError> {
+    for index in 0..campaign.header.cells.len() {
+        let (cell, header) = (&campaign.header.plan.cells[index], &campaign.header.cells[index]);
+        if header.missing_build.is_none() {
+            continue;
+        }
+        if let Some(installed) = builds.get(&cell.build)? {
+            let found = with_build(cell, header.clone(), Some(installed))?;
+            campaign.replace_cell(lock, index, found)?;
+        }
+    }
+    Ok(())
 }
 
 fn is_program(name: &str) -> bool {
@@ -168,7 +205,7 @@ pub(crate) fn check_disk(plan: &Plan, data_dir: &Path) -> Result<(), LabError> {
 /// written before everything is checked.
 pub fn create_campaign(store: &Store, request: &CampaignRequest<'_>) -> Result<(CampaignDir, DataTurn), LabError> {
     let plan = &request.plan.plan;
-    let cells = look_up_cells(request.plan, request.builds, Need::Builds)?;
+    let cells = look_up_cells(request.plan, request.builds, Need::Builds(request.missing))?;
     Passwords::check(plan)?;
     check_data_root(request.data_dir)?;
     check_disk(plan, request.data_dir)?;
@@ -216,7 +253,14 @@ mod tests {
         let builds = BuildCache::new(dir.path().join("builds"));
         let store = Store::new(dir.path().join("store"));
         let data_dir = dir.path().join("data");
-        let request = CampaignRequest { plan: &plan, seed: Some(1), builds: &builds, data_dir: &data_dir, plimsoll_version: "1" };
+        let request = CampaignRequest {
+            plan: &plan,
+            seed: Some(1),
+            builds: &builds,
+            missing: &BTreeMap::new(),
+            data_dir: &data_dir,
+            plimsoll_version: "1",
+        };
         let both: Vec<_> = std::thread::scope(|scope| {
             let threads = [(), ()].map(|()| scope.spawn(|| create_campaign(&store, &request)));
             threads.into_iter().map(|thread| thread.join().unwrap()).collect()

@@ -65,7 +65,7 @@ pub(crate) fn resolve(cell: &Cell, plan_dir: Option<&Path>) -> Result<ResolvedCo
             )));
         }
     };
-    let mut settings = parse(&source, &text)?;
+    let mut settings = parse(&source, &text, engine)?;
     settings.extend(config.settings.iter().map(|(name, value)| (name.clone(), value.clone())));
     if settings.values().any(|value| value.contains('{')) {
         let machine = Machine::read().map_err(LabError::Io)?;
@@ -93,18 +93,42 @@ fn read(path: &Path, cell: &str) -> Result<String, LabError> {
     })
 }
 
-/// `name = value` lines; `#` begins a comment.
-fn parse(source: &str, text: &str) -> Result<BTreeMap<String, String>, LabError> {
+/// Sections of an option file that MySQL's and MariaDB's servers read.
+const SERVER_SECTIONS: [&str; 4] = ["mysqld", "server", "mariadb", "mariadbd"];
+
+/// `name = value` lines; `#` begins a comment outside quotes. As in the servers' own option files a MySQL option may stand alone, `;`
+/// begins a comment too, and the sections of client programs are not the server's.
+fn parse(source: &str, text: &str, engine: EngineName) -> Result<BTreeMap<String, String>, LabError> {
+    let is_option_file = matches!(engine, EngineName::Mysql | EngineName::Mariadb);
     let mut settings = BTreeMap::new();
+    let mut is_server_section = true;
     for (number, line) in text.lines().enumerate() {
-        let line = line.split('#').next().unwrap_or_default().trim();
-        if line.is_empty() {
+        let line = without_comment(line).trim();
+        let wrong = |problem: &str| LabError::Usage(format!("{source}:{}: {problem}: \"{line}\"; write NAME = VALUE", number + 1));
+        if line.is_empty() || (is_option_file && line.starts_with(';')) {
             continue;
         }
-        let wrong = |problem: &str| LabError::Usage(format!("{source}:{}: {problem}: \"{line}\"; write NAME = VALUE", number + 1));
-        let (name, value) = line.split_once('=').ok_or_else(|| wrong("no \"=\" in this line"))?;
-        let (name, value) = (name.trim(), value.trim());
-        if name.is_empty() || value.is_empty() {
+        if let Some(section) = line.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).filter(|_| is_option_file) {
+            let is_versioned = section.strip_prefix("mysqld-").or(section.strip_prefix("mariadb-")).is_some();
+            if is_versioned {
+                return Err(wrong("sections of one version are not known here: write NAME@VERSION"));
+            }
+            is_server_section = SERVER_SECTIONS.contains(&section);
+            continue;
+        }
+        if !is_server_section {
+            continue;
+        }
+        if is_option_file && line.starts_with('!') {
+            return Err(wrong("other files are not included: put their lines here"));
+        }
+        let (name, value) = match line.split_once('=') {
+            Some((name, value)) if !value.trim().is_empty() => (name.trim(), value.trim()),
+            None if is_option_file => (line, ""),
+            None => return Err(wrong("no \"=\" in this line")),
+            Some(_) => return Err(wrong("a name or a value is missing")),
+        };
+        if name.is_empty() {
             return Err(wrong("a name or a value is missing"));
         }
         if settings.insert(name.to_owned(), value.to_owned()).is_some() {
@@ -114,13 +138,27 @@ fn parse(source: &str, text: &str) -> Result<BTreeMap<String, String>, LabError>
     Ok(settings)
 }
 
+/// The line up to a `#` that is not between quotes.
+fn without_comment(line: &str) -> &str {
+    let mut quote = None;
+    for (index, character) in line.char_indices() {
+        match (quote, character) {
+            (None, '#') => return &line[..index],
+            (None, '"' | '\'') => quote = Some(character),
+            (Some(open), _) if open == character => quote = None,
+            _ => {}
+        }
+    }
+    line
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn reads_lines_and_names_bad_ones() {
-        let settings = parse("x.conf", "# comment\njournal_mode = wal # trailing\n\nsynchronous=full\n").unwrap();
+        let settings = parse("x.conf", "# comment\njournal_mode = wal # trailing\n\nsynchronous=full\n", EngineName::Sqlite).unwrap();
         assert_eq!(
             settings.into_iter().collect::<Vec<_>>(),
             [("journal_mode".into(), "wal".into()), ("synchronous".into(), "full".into())]
@@ -130,7 +168,23 @@ mod tests {
             ("a =", "x.conf:1: a name or a value is missing"),
             ("a = 1\na = 2", "x.conf:2: this setting is there twice"),
         ] {
-            assert!(parse("x.conf", text).unwrap_err().to_string().contains(wanted));
+            assert!(parse("x.conf", text, EngineName::Sqlite).unwrap_err().to_string().contains(wanted));
+        }
+    }
+
+    #[test]
+    fn an_option_file_is_read_as_its_server_reads_it() {
+        let text = "[client]\nsocket = /tmp/x\n[mysqld]\n; comment\nskip-name-resolve\ninit_connect = 'set @a = \"#\"' # why\n[mysqldump]\nquick\n";
+        let settings = parse("my.cnf", text, EngineName::Mysql).unwrap();
+        assert_eq!(
+            settings.into_iter().collect::<Vec<_>>(),
+            [("init_connect".into(), "'set @a = \"#\"'".into()), ("skip-name-resolve".into(), String::new())]
+        );
+        for (text, wanted) in [
+            ("[mysqld-8.0]\na = 1", "my.cnf:1: sections of one version are not known here"),
+            ("!includedir /etc/mysql", "my.cnf:1: other files are not included"),
+        ] {
+            assert!(parse("my.cnf", text, EngineName::Mariadb).unwrap_err().to_string().contains(wanted));
         }
     }
 }

@@ -19,6 +19,7 @@ use plimsoll_store::{CampaignDir, EventWriter, TrialRecord, read_events, seal};
 use zeroize::Zeroizing;
 
 use crate::builds::BuildCache;
+use crate::campaign::take_builds_that_came;
 use crate::error::LabError;
 use crate::leftovers::{end_leftovers, end_server};
 use crate::message::{HUNG_EXIT, STOP, TrialMessage, TrialOrder};
@@ -53,6 +54,8 @@ pub enum Notice<'a> {
         /// Why.
         reason: &'a str,
     },
+    /// Something went wrong that ends nothing.
+    Warning(&'a str),
 }
 
 /// Hears how the campaign goes, and may end it.
@@ -83,15 +86,18 @@ pub enum CampaignEnd {
 /// `turn` is that of a campaign just made; without it the data folder is taken here. `program` is this program's binary: trials run
 /// as `program trial`.
 pub fn run_campaign(
-    campaign: &CampaignDir,
+    campaign: &mut CampaignDir,
     turn: Option<DataTurn>,
     builds: &BuildCache,
     program: &Path,
     observer: &mut dyn Observer,
 ) -> Result<CampaignEnd, LabError> {
-    let installed = campaign.header.cells.iter().map(|cell| installed_build(builds, cell)).collect::<Result<Vec<_>, _>>()?;
     let passwords = Passwords::of_plan(&campaign.header.plan)?;
-    let _lock = campaign.lock()?;
+    let lock = campaign.lock()?;
+    take_builds_that_came(campaign, &lock, builds)?;
+    let campaign = &*campaign;
+    let installed: Vec<Result<Option<InstalledBuild>, String>> =
+        campaign.header.cells.iter().map(|cell| installed_build(builds, cell).map_err(|error| error.to_string())).collect();
     let done = campaign.trials()?;
     end_leftovers(&done);
     let data_root = PathBuf::from(&campaign.header.data_dir);
@@ -106,40 +112,41 @@ pub fn run_campaign(
             continue;
         }
         let attempt = attempts.iter().map(|attempt| attempt.attempt).max().unwrap_or(0) + 1;
-        let build = installed[scheduled.cell].as_ref();
-        let runner = TrialRunner {
-            campaign,
-            build,
-            passwords: &passwords,
-            program,
-            scheduled,
-            attempt,
-            data_dir: campaign_data.join(format!("{}-a{attempt}", scheduled.number)),
-        };
-        match runner.run(observer)? {
+        let data_dir = campaign_data.join(format!("{}-a{attempt}", scheduled.number));
+        let runner = TrialRunner { campaign, passwords: &passwords, program, scheduled, attempt, data_dir };
+        match runner.run(installed[scheduled.cell].as_ref(), observer)? {
             TrialEnd::Complete => {}
             TrialEnd::Broken => broken += 1,
             TrialEnd::Interrupted => return Ok(CampaignEnd::Interrupted),
         }
     }
-    remove_data_dir(&campaign_data)?;
+    remove_data(&campaign_data, observer);
     Ok(if broken == 0 { CampaignEnd::Complete } else { CampaignEnd::Incomplete { broken } })
 }
 
 /// The build of a cell, unchanged since the campaign was made; none for engines inside this program.
 fn installed_build(builds: &BuildCache, cell: &CellHeader) -> Result<Option<InstalledBuild>, LabError> {
+    if let Some(reason) = &cell.missing_build {
+        return Err(LabError::Usage(format!("the build could not be fetched: {reason}")));
+    }
     let Some(build) = &cell.build else { return Ok(None) };
-    let name: BuildName = build.name.parse().map_err(|error| LabError::Usage(format!("cell {}: {error}", cell.label)))?;
-    let installed = builds.get(&name)?.ok_or_else(|| {
-        LabError::Usage(format!("cell {}: the build {name} is no longer here; fetch it again with `plimsoll build add {name}`", cell.label))
-    })?;
+    let name: BuildName = build.name.parse().map_err(|error| LabError::Usage(format!("{error}")))?;
+    let installed = builds
+        .get(&name)?
+        .ok_or_else(|| LabError::Usage(format!("the build {name} is no longer here; fetch it again with `plimsoll build add {name}`")))?;
     if installed.server_sha256 != build.server_sha256 {
         return Err(LabError::Usage(format!(
-            "cell {}: the build {name} is not the one the campaign began with (its server has another checksum); run the plan anew",
-            cell.label
+            "the build {name} is not the one the campaign began with (its server has another checksum); run the plan anew"
         )));
     }
     Ok(Some(installed))
+}
+
+/// Data that stays behind takes space and spoils nothing.
+fn remove_data(dir: &Path, observer: &mut dyn Observer) {
+    if let Err(error) = remove_data_dir(dir) {
+        observer.notice(Notice::Warning(&format!("{error}; remove it by hand")));
+    }
 }
 
 enum TrialEnd {
@@ -150,7 +157,6 @@ enum TrialEnd {
 
 struct TrialRunner<'a> {
     campaign: &'a CampaignDir,
-    build: Option<&'a InstalledBuild>,
     passwords: &'a Passwords,
     program: &'a Path,
     scheduled: &'a ScheduledTrial,
@@ -159,7 +165,8 @@ struct TrialRunner<'a> {
 }
 
 impl TrialRunner<'_> {
-    fn run(&self, observer: &mut dyn Observer) -> Result<TrialEnd, LabError> {
+    /// Runs the trial with its build, or records why the build cannot be had.
+    fn run(&self, build: Result<&Option<InstalledBuild>, &String>, observer: &mut dyn Observer) -> Result<TrialEnd, LabError> {
         let header = &self.campaign.header;
         let cell = &header.plan.cells[self.scheduled.cell];
         let trials = header.schedule.len();
@@ -167,12 +174,22 @@ impl TrialRunner<'_> {
         let folder = format!("{}.{}.{}", cell.build, cell.config.label, cell.shape);
         let dir = self.campaign.trial_dir(self.scheduled.number, &folder, self.attempt);
         fs::create_dir_all(&dir).map_err(|error| LabError::io(format!("failed to make {}", dir.display()), error))?;
+        let build = match build {
+            Ok(build) => build.clone(),
+            Err(reason) => {
+                write_trial_failed(&dir, reason, false)?;
+                observer.notice(Notice::TrialBroken { cell, reason });
+                seal(&dir)?;
+                return Ok(TrialEnd::Broken);
+            }
+        };
+        let is_server = build.is_some();
         let order = TrialOrder {
             trial: self.scheduled.number,
             attempt: self.attempt,
             block: self.scheduled.block,
             cell: cell.clone(),
-            build: self.build.cloned(),
+            build,
             settings: header.cells[self.scheduled.cell].settings.clone(),
             campaign: header.id.clone(),
             password: cell.server.as_ref().and_then(|server| self.passwords.get(server)),
@@ -184,7 +201,7 @@ impl TrialRunner<'_> {
             parent_pid: std::process::id(),
         };
         let log = dir.join("trial.log");
-        let mut child = self.spawn(cell, &log)?;
+        let mut child = self.spawn(cell, is_server, &log)?;
         let ended = self.watch(&mut child, &order, observer);
         // Whatever went wrong here, the child must not outlive this function.
         if ended.is_err() {
@@ -198,7 +215,7 @@ impl TrialRunner<'_> {
             observer.notice(Notice::TrialBroken { cell, reason });
         }
         seal(&dir)?;
-        remove_data_dir(&self.data_dir)?;
+        remove_data(&self.data_dir, observer);
         Ok(match end {
             Ok(()) => TrialEnd::Complete,
             Err(_) if observer.stop_requests().load(Ordering::SeqCst) > 0 => TrialEnd::Interrupted,
@@ -206,12 +223,9 @@ impl TrialRunner<'_> {
         })
     }
 
-    fn spawn(&self, cell: &Cell, log: &Path) -> Result<Child, LabError> {
+    fn spawn(&self, cell: &Cell, is_server: bool, log: &Path) -> Result<Child, LabError> {
         // A server runs under the config's prefix and environment itself; an embedded engine only with all of its process.
-        let (prefix, env) = match self.build {
-            Some(_) => (&[][..], None),
-            None => (&cell.config.prefix[..], Some(&cell.config.env)),
-        };
+        let (prefix, env) = if is_server { (&[][..], None) } else { (&cell.config.prefix[..], Some(&cell.config.env)) };
         let mut command = match prefix.split_first() {
             Some((prefix, arguments)) => {
                 let mut command = Command::new(prefix);
@@ -292,9 +306,7 @@ fn conclude(dir: &Path, status: ExitStatus, log: &Path, is_stopped: bool) -> Res
     let last_words = || log_tail.lines().last().map_or(String::new(), |line| format!(": {line}"));
     if !path.exists() {
         let reason = format!("the trial did not start ({}){}", describe(status), last_words());
-        let mut writer = EventWriter::create(&path)?;
-        writer.append(&Event::TrialFailed(TrialFailed { reason: reason.clone(), interrupted: is_stopped }))?;
-        writer.sync()?;
+        write_trial_failed(dir, &reason, is_stopped)?;
         return Ok(Err(reason));
     }
     let events = read_events(&path)?.events;
@@ -330,6 +342,13 @@ fn conclude(dir: &Path, status: ExitStatus, log: &Path, is_stopped: bool) -> Res
     writer.append(&event)?;
     writer.sync()?;
     Ok(Err(reason))
+}
+
+/// The only event of a trial that did not start.
+fn write_trial_failed(dir: &Path, reason: &str, interrupted: bool) -> Result<(), LabError> {
+    let mut writer = EventWriter::create(dir.join("events.jsonl"))?;
+    writer.append(&Event::TrialFailed(TrialFailed { reason: reason.to_owned(), interrupted }))?;
+    Ok(writer.sync()?)
 }
 
 fn describe(status: ExitStatus) -> String {

@@ -18,6 +18,8 @@ const ROOT_CACHE: &str = "/var/cache";
 
 /// A campaign that has just ended, or one that could not begin, holds a data folder for an instant; this outlasts it.
 const TURN_PATIENCE: Duration = Duration::from_secs(1);
+/// Processes of a server that was killed have this long to be gone.
+const REMOVE_PATIENCE: Duration = Duration::from_secs(10);
 const POLL: Duration = Duration::from_millis(20);
 
 /// The data folder when none is given: `plimsoll/data` in the cache folder.
@@ -100,13 +102,17 @@ pub(crate) fn check_data_root(dir: &Path) -> Result<(), LabError> {
     }
 }
 
-/// Removes a data directory below a data folder of ours.
+/// Removes a data directory below a data folder of ours. A killed server's processes may still write into it for a moment.
 pub(crate) fn remove_data_dir(dir: &Path) -> Result<(), LabError> {
-    match fs::remove_dir_all(dir) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-            Err(LabError::io(format!("failed to remove {}", dir.display()), error))
+    let deadline = Instant::now() + REMOVE_PATIENCE;
+    loop {
+        match fs::remove_dir_all(dir) {
+            Err(error) if error.kind() == std::io::ErrorKind::DirectoryNotEmpty && Instant::now() < deadline => std::thread::sleep(POLL),
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                return Err(LabError::io(format!("failed to remove {}", dir.display()), error));
+            }
+            _ => return Ok(()),
         }
-        _ => Ok(()),
     }
 }
 

@@ -6,6 +6,7 @@ use plimsoll_core::metric;
 use plimsoll_core::plan::{Cell, InsertBenchmark, QueryKind, Step, StepEnd, StepKind, TablePlacement, Verify, WriteArrival};
 use plimsoll_core::toolchain;
 use plimsoll_core::units::{format_count, format_duration_ns};
+use plimsoll_store::event::Event;
 use plimsoll_store::{CampaignRecord, CampaignState};
 
 use crate::ReportError;
@@ -104,7 +105,17 @@ pub fn analyse(campaigns: &[CampaignRecord], options: &Options) -> Result<View, 
         cells: infos,
     };
     view.notes = notes(&view);
+    view.notes.extend(view.cells.iter().zip(&cells).filter_map(|(info, cell)| stop_problem(&info.label, cell)));
     Ok(view)
+}
+
+/// A server that did not stop as it should is news of its build, although every step was done and verified before.
+fn stop_problem(label: &str, cell: &CellRuns<'_>) -> Option<String> {
+    let problem = first_record(cell, |record| match record.events.last().map(|stamped| &stamped.event) {
+        Some(Event::TrialDone(done)) => done.stop_problem.as_ref(),
+        _ => None,
+    })?;
+    Some(format!("{label}: after the last step the server did not stop as it should: {problem}. No number depends on it."))
 }
 
 /// A label says its campaign only where another campaign has the same cell.

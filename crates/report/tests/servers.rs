@@ -81,6 +81,21 @@ fn cells_of_one_build_are_comparable_and_servers_of_unknown_making_are_not() {
 }
 
 #[test]
+fn a_server_that_does_not_stop_is_told_and_changes_no_number() {
+    let mut record = all_good();
+    for stamped in record.trials.iter_mut().flat_map(|trial| &mut trial.events) {
+        if let Event::TrialDone(done) = &mut stamped.event {
+            done.stop_problem = Some("failed to stop: it did not end within 300 s".to_owned());
+        }
+    }
+    let (view, before) = (view_of(record), view_of(all_good()));
+    assert_eq!(view.steps, before.steps);
+    let told: Vec<&String> = view.notes.iter().filter(|note| !before.notes.contains(note)).collect();
+    assert_eq!(told.len(), CELLS.len(), "{told:?}");
+    assert!(CELLS.iter().all(|cell| told.iter().any(|note| note.starts_with(cell) && note.contains("within 300 s"))), "{told:?}");
+}
+
+#[test]
 fn what_ran_is_told() {
     let view = view_of(all_good());
     let page = to_html(&view);

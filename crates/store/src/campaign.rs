@@ -8,8 +8,9 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use crate::StoreError;
+use crate::durable::write_json_atomically;
 use crate::error::RESTORE_HEADER;
-use crate::header::{CampaignHeader, FORMAT};
+use crate::header::{CampaignHeader, CellHeader, FORMAT};
 use crate::lock::{CampaignLock, is_held};
 use crate::trial::{TrialRecord, folder_name, read_folder_name};
 
@@ -66,6 +67,15 @@ impl CampaignDir {
     /// True while a process, this one included, holds [`CampaignDir::lock`].
     pub fn is_running(&self) -> bool {
         is_held(&self.path)
+    }
+
+    /// Replaces what is known of a cell whose build could not be fetched before: all of `campaign.json` is written anew, or nothing.
+    pub fn replace_cell(&mut self, _lock: &CampaignLock, cell: usize, found: CellHeader) -> Result<(), StoreError> {
+        let mut header = self.header.clone();
+        header.cells[cell] = found;
+        write_json_atomically(self.path.join(HEADER_FILE), &header)?;
+        self.header = header;
+        Ok(())
     }
 
     /// Every attempt at every trial, by number and attempt. One that cannot be believed is an error, not left out.

@@ -139,6 +139,9 @@ pub struct DrainStep {
 pub struct TrialDone {
     /// The whole trial.
     pub seconds: f64,
+    /// What went wrong when the server was stopped after its last step, if anything did. No result depends on it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stop_problem: Option<String>,
 }
 
 /// See [`Event::ServerCrashed`].

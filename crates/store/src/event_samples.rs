@@ -61,7 +61,7 @@ pub(crate) fn one_of_each() -> Vec<Event> {
         Event::StepFailed(StepFailed { step: "l.x".into(), reason: "line\nbreak".into(), operations: Vec::new() }),
         Event::ServerCrashed(ServerCrashed { step: None, status: "signal 9".into(), log_tail: "\u{1F6A2}\u{0}".into() }),
         Event::TrialFailed(TrialFailed { reason: "Ctrl-C".into(), interrupted: true }),
-        Event::TrialDone(TrialDone { seconds: 1e-9 }),
+        Event::TrialDone(TrialDone { seconds: 1e-9, stop_problem: Some("it did not stop within 300 s".to_owned()) }),
     ]
 }
 
@@ -167,7 +167,7 @@ pub(crate) fn any_event() -> impl Strategy<Value = Event> {
             drained_s,
             waited_s
         })),
-        number().prop_map(|seconds| Event::TrialDone(TrialDone { seconds })),
+        number().prop_map(|seconds| Event::TrialDone(TrialDone { seconds, stop_problem: None })),
         (option::of(text()), text(), text()).prop_map(|(step, status, log_tail)| Event::ServerCrashed(ServerCrashed {
             step,
             status,

@@ -59,6 +59,9 @@ pub struct CellHeader {
     /// The build's files, for engines that are not inside this program.
     #[serde(default)]
     pub build: Option<BuildHeader>,
+    /// Why the build could not be fetched; until it can, the cell's trials do not run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub missing_build: Option<String>,
     /// Where the config comes from: a file as the plan names it, `shipped`, or `plan`.
     pub config_source: String,
     /// The config's settings.

@@ -14,6 +14,7 @@ use serde_json::Value;
 use crate::support::{Place, processes_in, text, wait, wait_until};
 
 const MYSQL: &str = "mysql@5.7";
+const MYSQL_EXACT: &str = "mysql@5.7.22";
 const POSTGRES: &str = "postgres@18";
 const BOTH: [&str; 2] = [MYSQL, POSTGRES];
 
@@ -337,6 +338,45 @@ fn a_version_that_nobody_has_is_refused_with_those_that_exist() {
     let stderr = text(&output.stderr);
     assert_eq!(output.status.code(), Some(2), "{stderr}");
     assert!(stderr.contains("mysql@5.6.99") && stderr.contains("5.6.24") && stderr.contains("5.7.22"), "{stderr}");
+}
+
+#[test]
+fn a_build_that_cannot_be_fetched_leaves_its_cells_out_until_it_can() {
+    let test = "cli::servers::a_build_that_cannot_be_fetched_leaves_its_cells_out_until_it_can";
+    let Some(build) = cached_build(test, MYSQL) else { return };
+    let (mut servers, name) = (Servers::new(build, "1K", "steps = [\"l.i0\"]", ""), MYSQL_EXACT);
+    let plan = fs::read_to_string(servers.place.path("plan.toml")).unwrap();
+    let plan = plan[..plan.find("[config.second]").unwrap()]
+        .replace(&format!("builds = [\"{}\"]\n", servers.build.name), "")
+        .replace("configs = [\"first\", \"second\"]", &format!("cells = [\"sqlite.wal_off\", \"{name}.first\"]"));
+    fs::write(servers.place.path("plan.toml"), plan).unwrap();
+    let cache = servers.build.cache.clone();
+    servers.build.cache = servers.place.path("cache");
+    let statuses = || -> Vec<(String, String)> {
+        let word = |result: &Value, name: &str| result[name].as_str().unwrap_or_default().to_owned();
+        let used = servers.shown().into_iter().filter(|result| result["is_used"] == true);
+        used.map(|result| (word(&result, "status"), word(&result, "reason"))).collect()
+    };
+
+    for arguments in [&["run", "plan.toml", "--offline"][..], &["run", "plan.toml", "--offline", "--resume"]] {
+        let output = servers.run(arguments);
+        let stderr = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(3), "{stderr}");
+        assert!(stderr.contains(&format!("the build could not be fetched: {name} is not here")), "{stderr}");
+        let found = statuses();
+        assert!(["ok", "suspect"].contains(&found[0].0.as_str()), "{found:?}");
+        assert!(found[1].1.contains(&format!("plimsoll build add {name}")), "{found:?}");
+    }
+
+    // As if it had been fetched.
+    fs::create_dir_all(&servers.build.cache).unwrap();
+    std::os::unix::fs::symlink(cache.join(name), servers.build.cache.join(name)).unwrap();
+    let output = servers.run(&["run", "plan.toml", "--offline", "--resume"]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    assert!(statuses().iter().all(|(status, _)| ["ok", "suspect"].contains(&status.as_str())), "{:?}", statuses());
+    let header: Value = serde_json::from_slice(&fs::read(servers.place.campaign().join("campaign.json")).unwrap()).unwrap();
+    assert_eq!(header["cells"][1]["build"]["name"], name);
+    servers.assert_all_gone();
 }
 
 /// A file system of its own, unmounted at the end.

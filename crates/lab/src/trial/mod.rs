@@ -39,6 +39,13 @@ const DRAIN_LIMIT: Duration = Duration::from_secs(3600);
 const CRASH_PATIENCE: Duration = Duration::from_millis(500);
 /// Connections beside the workers': one asks whether the server lives, one asks for its counters.
 const OWN_CONNECTIONS: u32 = 2;
+/// On a given server one more holds the lock on our tables.
+const LOCK_CONNECTIONS: u32 = 1;
+/// Connections that PostgreSQL keeps for others than the ordinary users that given servers are used as.
+const RESERVED_CONNECTIONS: [&str; 2] = ["superuser_reserved_connections", "reserved_connections"];
+
+/// The server's state before the first step has this in its files' names, where that after a step has the step's name.
+const START: &str = "start";
 
 /// The folder in a trial's with what its server leaves behind.
 pub(crate) const SERVER_FOLDER: &str = "server";
@@ -105,7 +112,9 @@ fn run(order: &TrialOrder, control: &Arc<Control>) -> Result<(), LabError> {
         .map_err(|error| LabError::io("failed to start a thread", error))?;
     let mut trial = Trial { order, control, events, watchdog, next_step: 0 };
     match trial.run() {
-        Ok(()) => trial.events.append(&Event::TrialDone(TrialDone { seconds: started.elapsed().as_secs_f64() }))?,
+        Ok(stop_problem) => {
+            trial.events.append(&Event::TrialDone(TrialDone { seconds: started.elapsed().as_secs_f64(), stop_problem }))?;
+        }
         Err(broken) => {
             let (reason, interrupted) = match broken {
                 Broken::Interrupted => ("interrupted".to_owned(), true),
@@ -134,7 +143,8 @@ struct Trial<'a> {
 }
 
 impl Trial<'_> {
-    fn run(&mut self) -> Result<(), Broken> {
+    /// Runs all steps. What goes wrong after them, when the server is stopped, is returned.
+    fn run(&mut self) -> Result<Option<String>, Broken> {
         let engine = self.engine()?;
         let started = Instant::now();
         create_data_dir(&self.order.data_dir)?;
@@ -167,7 +177,8 @@ impl Trial<'_> {
         self.watchdog.stop_asking();
         // Every worker has closed its session and dropped its share of the server by now.
         match Arc::try_unwrap(server) {
-            Ok(server) => Ok(server.stop(STOP_TIMEOUT)?),
+            // All steps are done and verified, and the data is thrown away: whatever comes now is told and changes no result.
+            Ok(server) => Ok(server.stop(STOP_TIMEOUT).err().map(|error| error.to_string())),
             Err(_) => Err(Broken::Failed("a worker still holds a connection after its step".into())),
         }
     }
@@ -188,14 +199,24 @@ impl Trial<'_> {
 
     /// A server with too few connections would refuse a step after hours of loading.
     fn check_connections(&self, settings: &BTreeMap<String, String>) -> Result<(), Broken> {
+        let number = |name: &str| settings.get(name).and_then(|value| value.parse::<u32>().ok());
         let clients = self.order.cell.workload.connections();
-        let needed = clients + OWN_CONNECTIONS;
-        match settings.get("max_connections").and_then(|value| value.parse::<u32>().ok()) {
-            Some(limit) if limit < needed => Err(Broken::Failed(format!(
-                "the server takes {limit} connections (max_connections), and the plan needs {needed}: {clients} for its workers and \
-                 {OWN_CONNECTIONS} to watch the server; raise max_connections in [config.{}] or lower clients",
-                self.order.cell.config.label
-            ))),
+        let (own, reserved, place) = match &self.order.cell.server {
+            None => (OWN_CONNECTIONS, 0, format!("in [config.{}]", self.order.cell.config.label)),
+            Some(_) => {
+                let reserved = RESERVED_CONNECTIONS.into_iter().filter_map(number).sum();
+                (OWN_CONNECTIONS + LOCK_CONNECTIONS, reserved, "of the server".to_owned())
+            }
+        };
+        let needed = clients + own + reserved;
+        match number("max_connections") {
+            Some(limit) if limit < needed => {
+                let reserved = if reserved > 0 { format!(", and {reserved} are reserved") } else { String::new() };
+                Err(Broken::Failed(format!(
+                    "the server takes {limit} connections (max_connections), and the plan needs {needed}: {clients} for its workers and \
+                     {own} to watch the server{reserved}; raise max_connections {place} or lower clients"
+                )))
+            }
             _ => Ok(()),
         }
     }
@@ -203,6 +224,7 @@ impl Trial<'_> {
     fn run_steps(&mut self, server: &SharedServer, is_embedded: bool, log_dir: &Path) -> Result<(), Broken> {
         let mut benchmark = InsertBenchmarkRun::new(self.order.cell.workload.clone(), server.clone(), self.order.seed);
         let steps = &self.order.cell.workload.steps;
+        server.save_state(log_dir, START)?;
         for (index, step) in steps.iter().enumerate() {
             if self.control.command() == Command::Stop {
                 return Err(Broken::Interrupted);
@@ -288,9 +310,10 @@ impl Trial<'_> {
         }
     }
 
-    /// Records that operations hang although the server may still answer, and ends it: nothing waits for it any longer.
-    fn fail_hung_step(&mut self, step: &Step, server: &SharedServer, what: &str) -> Broken {
-        let broken = self.fail_step(step, server, Broken::Failed(format!("hung: {what}")), Vec::new());
+    /// Records that a step ended with operations under way although the server may still answer, and ends it: nothing waits for it any
+    /// longer.
+    fn fail_abandoned_step(&mut self, step: &Step, server: &SharedServer, broken: Broken) -> Broken {
+        let broken = self.fail_step(step, server, broken, Vec::new());
         end_server(&self.order.dir);
         broken
     }

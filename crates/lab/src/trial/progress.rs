@@ -28,11 +28,8 @@ impl Meter {
                 progress.measure = "s".into();
                 progress.rate_unit = "queries/s".into();
             }
-            // One long operation: nothing to count while it runs.
-            StepKind::CreateIndexes { .. } | StepKind::Scan => {
-                progress.measure = "rows".into();
-                progress.rate_unit = "rows/s".into();
-            }
+            // One long operation: nothing to count while it runs, so nothing in all.
+            StepKind::CreateIndexes { .. } | StepKind::Scan => {}
             _ => {
                 progress.total = step.inserted_rows() as f64 * f64::from(step.clients);
                 progress.measure = "rows".into();

@@ -76,7 +76,11 @@ pub(super) fn run_step(
     }
     let outcome = match outcome {
         Ok(outcome) => outcome,
-        Err(StepError::Hung(what)) => return Err(trial.fail_hung_step(step, server, &what)),
+        // Asked to stop, and an operation goes on and on: the server is ours to end, and nothing hung.
+        Err(StepError::Hung(_)) if trial.control.command() == Command::Stop => {
+            return Err(trial.fail_abandoned_step(step, server, Broken::Interrupted));
+        }
+        Err(StepError::Hung(what)) => return Err(trial.fail_abandoned_step(step, server, Broken::Failed(format!("hung: {what}")))),
         Err(error) => return Err(trial.fail_step(step, server, Broken::Failed(error.to_string()), Vec::new())),
     };
     log.flush().map_err(|error| io("the histogram log", error))?;

@@ -176,6 +176,8 @@ impl Look {
         let reason = format!("hung: the server has not answered for {} s, and no operation was done", self.limit.as_secs());
         let _ = self.shared.verdict.set(Verdict::Hung(reason.clone()));
         end_server(&self.trial_dir);
+        // Nobody is to wait for the server to come back.
+        self.control.give(Command::Stop);
         let deadline = Instant::now() + LAST_PATIENCE;
         while !self.shared.is_over() {
             if Instant::now() >= deadline {

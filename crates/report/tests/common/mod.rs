@@ -67,6 +67,7 @@ impl Campaign {
             version: "3.50.4".to_owned(),
             origin: "built in".to_owned(),
             build: None,
+            missing_build: None,
             config_source: "shipped".to_owned(),
             settings: BTreeMap::from([(
                 "journal_mode".to_owned(),
@@ -163,7 +164,7 @@ impl Trial {
     }
 
     pub fn complete(mut self) {
-        self.event(Event::TrialDone(TrialDone { seconds: 60.0 }));
+        self.event(Event::TrialDone(TrialDone { seconds: 60.0, stop_problem: None }));
     }
 
     /// What a kill leaves: half a line.

@@ -170,10 +170,10 @@ fn a_number_that_json_cannot_hold_is_refused() {
     let path = dir.path().join("events.jsonl");
     let mut writer = EventWriter::create(&path).unwrap();
     for seconds in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
-        let error = writer.append(&Event::TrialDone(TrialDone { seconds })).unwrap_err();
+        let error = writer.append(&Event::TrialDone(TrialDone { seconds, stop_problem: None })).unwrap_err();
         assert!(matches!(error, StoreError::Unwritable { .. }), "{error}");
     }
-    writer.append(&Event::TrialDone(TrialDone { seconds: 1.0 })).unwrap();
+    writer.append(&Event::TrialDone(TrialDone { seconds: 1.0, stop_problem: None })).unwrap();
     assert_eq!(read_events(&path).unwrap().events.len(), 1);
 }
 

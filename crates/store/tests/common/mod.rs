@@ -34,6 +34,7 @@ pub fn header(id: &str) -> CampaignHeader {
         version: "3.50.4".into(),
         origin: "bundled".into(),
         build: None,
+        missing_build: None,
         config_source: "shipped".into(),
         settings: [("synchronous".to_owned(), "full".to_owned())].into(),
     });
@@ -71,7 +72,7 @@ pub fn trial_start(trial: u32, attempt: u32) -> Event {
 
 /// The last event of a trial.
 pub fn trial_done() -> Event {
-    Event::TrialDone(TrialDone { seconds: 1.5 })
+    Event::TrialDone(TrialDone { seconds: 1.5, stop_problem: None })
 }
 
 const ROLE: &str = "PLIMSOLL_STORE_TEST_FOLDER";
