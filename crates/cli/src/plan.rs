@@ -20,13 +20,19 @@ pub fn plan(places: &Places, verb: &PlanVerb) -> Outcome {
         PlanVerb::Check { .. } => {
             let cells: Vec<&str> = loaded.plan.cells.iter().map(|cell| cell.label.as_str()).collect();
             anstream::println!("{plan}: ok");
-            anstream::println!("{} cells, {} trials: {}", cells.len(), cells.len() * loaded.plan.blocks as usize, cells.join(", "));
+            let trials = cells.len() * loaded.plan.blocks as usize;
+            anstream::println!("{}, {}: {}", count(cells.len(), "cell"), count(trials, "trial"), cells.join(", "));
             anstream::println!("base: {}", cells[loaded.plan.base]);
         }
         PlanVerb::Explain { .. } if *json => print_json(&forecast)?,
         PlanVerb::Explain { .. } => explain(&loaded.plan.description, &forecast),
     }
     Ok(0)
+}
+
+/// A number with its noun.
+fn count(number: usize, noun: &str) -> String {
+    format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
 }
 
 fn print_json(value: &impl serde::Serialize) -> Result<(), Failure> {
@@ -59,10 +65,10 @@ fn explain(description: &str, forecast: &Forecast) {
         let shape = |i: usize| (&forecast.cells[i].steps, forecast.cells[i].peak_rows);
         let step_text = |i: usize| format!("{:?}", shape(i));
         anstream::println!(
-            "\n{} ({}): {} connections, {} rows and {} of disk at the most, about {}",
+            "\n{} ({}): {}, {} rows and {} of disk at the most, about {}",
             cell.cell,
             cell.version,
-            cell.connections,
+            count(cell.connections as usize, "connection"),
             about(cell.peak_rows),
             format_bytes(cell.disk_bytes),
             seconds(cell.seconds)

@@ -149,6 +149,15 @@ pub fn check_label(text: &str, what: &'static str) -> Result<(), NameError> {
     Err(NameError::Malformed { text: text.to_owned(), what, rule: "use letters, digits, '_' and '-'" })
 }
 
+/// A plan's name, which campaigns carry too: versions may be in it.
+pub fn check_plan_name(text: &str) -> Result<(), NameError> {
+    if text.starts_with(|c: char| c.is_ascii_alphanumeric()) && text.chars().all(|c| c.is_ascii_alphanumeric() || "._-".contains(c)) {
+        return Ok(());
+    }
+    let rule = "begin with a letter or digit; use letters, digits, '.', '_' and '-'";
+    Err(NameError::Malformed { text: text.to_owned(), what: "plan name", rule })
+}
+
 /// Orders versions as people do: digits by value, the rest as text (`9.6` < `10`, `8.0.9` < `8.0.33`).
 pub fn natural_cmp(a: &str, b: &str) -> Ordering {
     let (mut a, mut b) = (a, b);

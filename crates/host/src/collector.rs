@@ -234,7 +234,7 @@ mod tests {
             ("diskstats", format!("{major} {minor} disk {count} 0 {} 0 {count} 0 {} 0\n", 2 * count, 4 * count)),
             ("pressure/cpu", format!("some avg10=0.00 avg60=0.00 avg300=0.00 total={}\n", 1000 * count)),
             ("50/stat", format!("50 (db) S 1 1 1 0 -1 0 0 0 0 0 {count} {count} {count} 0 20 0 1 0 5 0 0\n")),
-            ("50/status", format!("VmRSS: {} kB\n", 2000 - count)),
+            ("50/status", format!("RssAnon: {} kB\nRssFile: 300 kB\nRssShmem: 700 kB\n", 1000 - count)),
         ] {
             std::fs::write(root.join(name), text).unwrap();
         }

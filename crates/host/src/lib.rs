@@ -18,7 +18,7 @@
 //! | `client_cpu_s` | CPU of this process, the collector included; unavailable with an embedded engine | process clock |
 //! | `server_cpu_s` | CPU of the server's process trees; unavailable with an embedded engine | process clocks, `/proc/PID/stat` |
 //! | `process_cpu_s` | CPU of this process with the embedded engine in it; unavailable otherwise | process clock |
-//! | `rss_max_bytes` | largest sampled VmRSS: of this process with an embedded engine, else the sum over the server's processes named in [`Watch`] | `/proc/PID/status` |
+//! | `rss_max_bytes` | largest sample: VmRSS of this process with an embedded engine, else of the server's process trees: every process's own memory, shared memory and files once | `/proc/PID/status` |
 //! | `data_dir_bytes` | sizes of the files in the data directory at the stop | directory walk |
 //! | `voluntary_switches` `involuntary_switches` `client_major_faults` | of this process, all threads | `getrusage` |
 //! | `collector_cpu_s` | CPU of the sampling thread | thread clock |

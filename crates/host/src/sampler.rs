@@ -50,7 +50,6 @@ impl OwnUsage {
 /// Takes samples; keeps the files open that stay the same.
 #[derive(Debug)]
 pub(crate) struct Sampler {
-    proc: Proc,
     stat: KeptFile,
     disk: Disk,
     psi_cpu: KeptFile,
@@ -58,38 +57,26 @@ pub(crate) struct Sampler {
     psi_memory: KeptFile,
     own_status: KeptFile,
     /// `None` for an embedded engine.
-    server: Option<Server>,
-}
-
-#[derive(Debug)]
-struct Server {
-    pids: Vec<u32>,
-    trees: ProcessTrees,
+    server: Option<ProcessTrees>,
 }
 
 impl Sampler {
     /// For the device under `data_dir` and the server's processes; `None` for an embedded engine.
     pub(crate) fn new(proc: &Proc, data_dir: &Path, server_pids: Option<Vec<u32>>) -> Self {
         Self {
-            proc: proc.clone(),
             stat: proc.keep("stat"),
             disk: Disk::under(proc, data_dir),
             psi_cpu: proc.keep("pressure/cpu"),
             psi_io: proc.keep("pressure/io"),
             psi_memory: proc.keep("pressure/memory"),
             own_status: proc.keep("self/status"),
-            server: server_pids.map(|pids| Server { trees: ProcessTrees::of(proc, &pids), pids }),
+            server: server_pids.map(|pids| ProcessTrees::of(proc, &pids)),
         }
     }
 
     /// Looks at everything, the clocks first.
     pub(crate) fn sample(&mut self) -> Sample {
-        let rss_bytes = match &self.server {
-            None => self.own_status.read().and_then(|status| kib_field(&status, "VmRSS")),
-            Some(server) if server.pids.is_empty() => Err(String::from("no server process is known")),
-            Some(server) => server.pids.iter().map(|pid| kib_field(&self.proc.read(&format!("{pid}/status"))?, "VmRSS")).sum(),
-        };
-        Sample {
+        let mut sample = Sample {
             at: Instant::now(),
             own_cpu_ns: process_cpu_ns(std::process::id()).map_err(|error| format!("no clock for this process: {error}")),
             own_usage: own_usage(),
@@ -98,9 +85,15 @@ impl Sampler {
             psi_cpu_us: total_us(&mut self.psi_cpu),
             psi_io_us: total_us(&mut self.psi_io),
             psi_memory_us: total_us(&mut self.psi_memory),
-            server_cpu_ns: self.server.as_mut().map(|server| server.trees.cpu_ns()),
-            rss_bytes,
-        }
+            server_cpu_ns: self.server.as_mut().map(ProcessTrees::cpu_ns),
+            rss_bytes: Ok(0),
+        };
+        // The look at the server's clocks has found its processes.
+        sample.rss_bytes = match &self.server {
+            None => self.own_status.read().and_then(|status| kib_field(&status, "VmRSS")),
+            Some(server) => server.rss_bytes(),
+        };
+        sample
     }
 }
 

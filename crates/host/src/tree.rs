@@ -13,7 +13,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use crate::parse::{ProcessStat, parse_process_stat};
+use crate::parse::{ProcessStat, kib_field, parse_process_stat};
 use crate::process::{process_cpu_ns, tick_ns};
 use crate::{Answer, Proc};
 
@@ -49,6 +49,22 @@ impl ProcessTrees {
             Some(root) => Err(format!("server process {root} has ended, or its /proc files cannot be read")),
             None => Ok(total_ns),
         }
+    }
+
+    /// Resident memory of all members seen last: what is each one's own (`RssAnon`), and of what they share (`RssShmem`, such as shared
+    /// buffers, and `RssFile`, the program) as much as the one has that maps the most.
+    pub(crate) fn rss_bytes(&self) -> Answer<u64> {
+        let (mut own, mut shared, mut files) = (0, 0, 0);
+        let mut is_known = false;
+        // One that has just ended has no memory any more.
+        for status in self.members.keys().filter_map(|pid| self.proc.read(&format!("{pid}/status")).ok()) {
+            let Ok(anonymous) = kib_field(&status, "RssAnon") else { continue };
+            is_known = true;
+            own += anonymous;
+            shared = shared.max(kib_field(&status, "RssShmem")?);
+            files = files.max(kib_field(&status, "RssFile")?);
+        }
+        if is_known { Ok(own + shared + files) } else { Err(String::from("no server process shows its memory")) }
     }
 
     fn stat(&self, pid: u32) -> Option<ProcessStat> {
@@ -233,6 +249,25 @@ mod tests {
         assert!(trees.cpu_ns().unwrap_err().contains("server process 100 has ended"));
         assert!(ProcessTrees::of(&Proc::at(dir.path()), &[]).cpu_ns().unwrap_err().contains("no server process"));
         assert!(ProcessTrees::of(&Proc::at(dir.path().join("none")), &[100]).cpu_ns().is_err());
+    }
+
+    #[test]
+    fn memory_of_a_tree_counts_what_is_shared_once() {
+        let dir = tempfile::tempdir().unwrap();
+        let write_memory = |pid: u32, anonymous: u64, file: u64, shared: u64| {
+            let text = format!("RssAnon: {anonymous} kB\nRssFile: {file} kB\nRssShmem: {shared} kB\n");
+            std::fs::write(dir.path().join(format!("{pid}/status")), text).unwrap();
+        };
+        write_stat(dir.path(), 100, 1, 10, 0, 50);
+        write_stat(dir.path(), 101, 100, 10, 0, 60);
+        write_stat(dir.path(), 200, 1, 10, 0, 60);
+        write_memory(100, 10, 500, 1000);
+        write_memory(101, 20, 400, 3000);
+        write_memory(200, 9000, 9000, 9000);
+        let mut trees = ProcessTrees::of(&Proc::at(dir.path()), &[100]);
+        assert!(trees.rss_bytes().is_err());
+        trees.cpu_ns().unwrap();
+        assert_eq!(trees.rss_bytes().unwrap(), (10 + 20 + 500 + 3000) * 1024);
     }
 
     /// A shell that runs `script` and then waits for its standard input to close.

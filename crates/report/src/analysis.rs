@@ -91,12 +91,17 @@ pub fn analyse(campaigns: &[CampaignRecord], options: &Options) -> Result<View, 
         .map(|(info, effective)| CellSettings { asked: &info.config_settings, effective: effective.as_ref() })
         .collect();
     let settings = settings::compare(&settings);
+    let reported = reported(&cells, &steps);
+    let of_plan = (reported.len() < steps.len()).then(|| {
+        let names: Vec<&str> = reported.iter().map(|step| step.name.as_str()).collect();
+        format!("The plan is about {}: the tables show no other step. All of them are in the details.", names.join(", "))
+    });
     let mut view = View {
         title: title(campaigns),
         is_comparable: campaigns.iter().all(|campaign| campaign.header.plan.comparable),
         campaigns: campaigns.iter().map(campaign_info).collect(),
         results: cells.iter().enumerate().flat_map(|(index, cell)| cell.runs.iter().map(move |run| step_result(index, run))).collect(),
-        summary: summarise(&infos, &steps),
+        summary: summarise(&infos, &reported),
         reasons: reasons(&infos, &steps),
         steps,
         environment: compare(&environments),
@@ -105,6 +110,7 @@ pub fn analyse(campaigns: &[CampaignRecord], options: &Options) -> Result<View, 
         cells: infos,
     };
     view.notes = notes(&view);
+    view.notes.extend(of_plan);
     view.notes.extend(view.cells.iter().zip(&cells).filter_map(|(info, cell)| stop_problem(&info.label, cell)));
     Ok(view)
 }
@@ -248,6 +254,17 @@ fn describe_step(step: &Step) -> String {
         }
         StepKind::Scan => "five scans of every table".to_owned(),
     }
+}
+
+/// The steps that the plans are about: what `report` names, and where nothing is named, every step.
+fn reported<'a>(cells: &[CellRuns<'_>], steps: &'a [StepView]) -> Vec<&'a StepView> {
+    let is_wanted = |step: &&StepView| {
+        cells.iter().any(|cell| {
+            let report = &cell.campaign.header.plan.report;
+            report.is_empty() || report.contains(&step.name)
+        })
+    };
+    steps.iter().filter(is_wanted).collect()
 }
 
 /// Every step of the cells shown, in the order of the plans.

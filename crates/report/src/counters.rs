@@ -93,10 +93,6 @@ const FRONT: &[(&str, &str, &str)] = &[
     ("pg_stat_user_tables.n_tup_hot_upd", "", "updates that touched no index"),
     ("pg_statio_user_tables.heap_blks_read", "", "table blocks that were not in shared buffers"),
     ("pg_statio_user_tables.idx_blks_read", "", "index blocks that were not in shared buffers"),
-    // SQLite.
-    ("page_cache_hits", "", "pages found in the cache"),
-    ("page_cache_misses", "", "pages that were not in the cache"),
-    ("page_cache_spills", "", "dirty pages written in the middle of a transaction"),
 ];
 
 /// Parts of the names of what engines report beside their counters and that goes up and down.

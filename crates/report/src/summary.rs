@@ -6,9 +6,9 @@ use crate::ratio::divide;
 use crate::reasons::brief;
 use crate::view::{CellInfo, ClassicCell, ClassicRow, ClassicTable, Outcome, Status, StepView, Summary};
 
-pub(crate) fn summarise(cells: &[CellInfo], steps: &[StepView]) -> Summary {
+pub(crate) fn summarise(cells: &[CellInfo], steps: &[&StepView]) -> Summary {
     let insert_steps: Vec<&StepView> =
-        steps.iter().filter(|step| step.outcomes.iter().any(|outcome| outcome.target_per_s.is_some())).collect();
+        steps.iter().copied().filter(|step| step.outcomes.iter().any(|outcome| outcome.target_per_s.is_some())).collect();
     Summary {
         absolute: table(
             "Throughput",
@@ -39,7 +39,7 @@ pub(crate) fn summarise(cells: &[CellInfo], steps: &[StepView]) -> Summary {
 }
 
 /// A plan that ends with index creation is about its time.
-fn index_seconds(cells: &[CellInfo], steps: &[StepView]) -> ClassicTable {
+fn index_seconds(cells: &[CellInfo], steps: &[&StepView]) -> ClassicTable {
     let index = steps.last().filter(|step| step.operation == "indexed row");
     let columns = index.map_or_else(Vec::new, |step| {
         let seconds: Vec<Option<f64>> = step.outcomes.iter().map(|outcome| outcome.number("index_s")).collect();

@@ -326,6 +326,19 @@ fn a_plan_that_ends_with_index_creation_is_about_its_seconds() {
 }
 
 #[test]
+fn the_tables_show_the_steps_that_the_plan_is_about() {
+    let mut record = all_good();
+    let all: Vec<String> = view_of(record.clone()).summary.absolute.columns;
+    let wanted = all.last().unwrap().clone();
+    record.header.plan.report = vec![wanted.clone()];
+    let view = view_of(record);
+    assert_eq!((&view.summary.absolute.columns, &view.summary.relative.columns), (&vec![wanted.clone()], &vec![wanted.clone()]));
+    assert_eq!(view.steps.len(), all.len());
+    let note = format!("The plan is about {wanted}: the tables show no other step. All of them are in the details.");
+    assert!(view.notes.contains(&note), "{:?}", view.notes);
+}
+
+#[test]
 fn cells_that_differ_in_shape_say_so() {
     let plan = "name = \"shapes\"\nworkload = \"insert-benchmark\"\nbuilds = [\"mysql@8.0.33\"]\nconfigs = [\"cz12a\"]\nwait = \"0s\"\n\
                 steps = [\"l.i0\", \"l.x\"]\nbase = \"mysql@8.0.33.cz12a.each\"\n[sizes]\nclients = 2\nrows = \"400K\"\nwrite_rows = \"100K\"\n\

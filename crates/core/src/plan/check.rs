@@ -11,7 +11,7 @@ use super::{
     Cell, ConfigRef, Era, InsertBenchmark, Partitions, Plan, PlanError, QueryKind, Step, StepEnd, StepKind, TablePlacement, Transport,
     Verify, WaitRule, WriteArrival, presets,
 };
-use crate::name::{BuildName, EngineName, check_label, natural_cmp};
+use crate::name::{BuildName, EngineName, check_label, check_plan_name, natural_cmp};
 use crate::suggest;
 use crate::units::format_grouped;
 
@@ -79,7 +79,7 @@ fn explain_toml_error(source: &Source<'_>, error: &toml::de::Error) -> PlanError
 impl Source<'_> {
     fn plan(&self, document: &Document) -> Result<Plan, PlanError> {
         let name = document.name.get_ref();
-        check_label(name, "plan name").map_err(|e| self.error(Some(document.name.span()), e.to_string()))?;
+        check_plan_name(name).map_err(|e| self.error(Some(document.name.span()), e.to_string()))?;
         let preset = document.workload.get_ref();
         let era = presets().iter().find(|known| known.name == preset.as_str()).map(|known| known.era).ok_or_else(|| {
             let known: Vec<&str> = presets().iter().map(|preset| preset.name).collect();

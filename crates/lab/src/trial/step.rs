@@ -71,6 +71,9 @@ pub(super) fn run_step(
     };
     let outcome = run_workers(&Arc::new(MonotonicClock), tasks.kinds, tasks.tasks, trial.control, &options, &mut log, &mut watch);
     let mut host = collector.stop();
+    if order.cell.server.is_some() {
+        hide_own_disk(&mut host);
+    }
     if let Some(crashed) = crashed {
         return Err(crashed);
     }
@@ -119,6 +122,13 @@ pub(super) fn run_step(
     };
     say(&TrialMessage::StepDone { step: step.name.clone(), seconds: done.elapsed_ns as f64 / 1e9, summary: summary(step, &done) });
     Ok(trial.events.append(&Event::StepDone(Box::new(done)))?)
+}
+
+/// A given server has its data elsewhere: what happened on the disk under our empty folder says nothing of it.
+fn hide_own_disk(host: &mut BTreeMap<String, Reading>) {
+    for (name, reading) in host.iter_mut().filter(|(name, _)| name.starts_with("disk_") || *name == "data_dir_bytes") {
+        *reading = Reading::Unavailable(format!("{name} of a given server is not known here: its data is elsewhere"));
+    }
 }
 
 /// A lost or surplus row, or work that the plan wanted and the counters do not show.
