@@ -2,10 +2,12 @@
 //! database only tables that our marker lists are ever dropped.
 
 use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
 
 use plimsoll_core::name::EngineName;
 use plimsoll_core::plan::GivenServer;
 
+use crate::deadline::within;
 use crate::{DrainAction, Engine, EngineError, Password, Settings, mysql, postgres};
 
 /// The table that says that a database is ours, and which of its tables are.
@@ -20,6 +22,19 @@ pub(crate) const UNASKED: &str = "known after the start";
 /// The name among the effective settings of how our connections are protected.
 pub(crate) const SESSION_TLS: &str = "session_tls";
 
+/// The first use of a server and all that it takes may last so long: what an earlier campaign left is dropped then.
+pub(crate) const ENTER_LIMIT: Duration = Duration::from_secs(300);
+
+/// How long the end may take when nobody has said so: after an error that is told.
+pub(crate) const LEAVE_LIMIT: Duration = Duration::from_secs(60);
+
+/// A network that carries nothing is noticed, however long a statement may take: after so long without traffic it is probed, ...
+pub(crate) const PROBE_AFTER: Duration = Duration::from_secs(60);
+/// ... so often, ...
+pub(crate) const PROBE_INTERVAL: Duration = Duration::from_secs(15);
+/// ... and given up when nothing was acknowledged for so long.
+pub(crate) const NETWORK_LIMIT: Duration = Duration::from_secs(120);
+
 /// A given server and what it takes to use it.
 #[derive(Clone, Debug)]
 pub struct Given {
@@ -31,6 +46,22 @@ pub struct Given {
     pub campaign: String,
     /// Nothing but the storage engine of the tables.
     pub settings: Settings,
+}
+
+/// Waits for what is done with a server, at most for `limit`. `doing` begins the error.
+pub(crate) fn limited<T: Send + 'static>(
+    doing: &str,
+    server: &GivenServer,
+    limit: Duration,
+    work: impl FnOnce() -> Result<T, EngineError> + Send + 'static,
+) -> Result<T, EngineError> {
+    within(Instant::now() + limit, work).unwrap_or_else(|| {
+        Err(EngineError::new(format!(
+            "{doing} the server {}: {} did not answer within {limit:?}; check the server, and the network. What is left of our tables the \
+             next campaign on {} drops",
+            server.label, server.place, server.database
+        )))
+    })
 }
 
 /// The engine of a given server. Its build is known after the start.

@@ -2,6 +2,7 @@
 //! data state, an [`SqlSession`] is what one worker talks to. No engine knows a workload.
 
 mod build;
+mod deadline;
 mod error;
 mod given;
 pub mod mysql;
@@ -191,7 +192,13 @@ pub enum Health {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Prepared(pub usize);
 
+/// How long one call of a session tries to replace a lost connection. A server that takes none for that long has more than a hiccup.
+const RECONNECT_LIMIT: Duration = Duration::from_secs(2);
+
 /// One worker's connection. Not shared between threads.
+///
+/// A call that meets the end of the connection says so ([`ErrorClass::is_disconnected`]); the next one, whichever it is, first makes a
+/// new connection, and gives up after 2 s. A running statement has no deadline: a hang is for others to notice.
 ///
 /// A write is one transaction of its own (autocommit); where the engine wants it, the session wraps it so.
 /// The per-operation calls format nothing and copy no row; what they allocate does not grow with the rows.

@@ -3,6 +3,8 @@
 //! A `ServerProcess` dies with its value: whoever drops one kills what still runs. What a killed owner leaves behind is found
 //! by the identity that was written to a file at the start.
 
+mod identity;
+
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
 use std::io::{Read, Seek, SeekFrom, Write};
@@ -13,12 +15,13 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, kill_process, kill_process_group};
-use serde::{Deserialize, Serialize};
+use rustix::process::{Pid, Signal, kill_process};
+
+pub use identity::{ProcessGroup, ProcessIdentity};
 
 use crate::{EngineError, Health};
 
-/// The file in a log folder with the [`ProcessIdentity`] of the server that was started last.
+/// The file in a log folder with the [`ProcessIdentity`] of what was started last: a program that makes the data, then the server.
 pub const IDENTITY_FILE: &str = "server-process.json";
 
 /// Between two looks at a process.
@@ -28,51 +31,6 @@ const KILL_LIMIT: Duration = Duration::from_secs(30);
 /// What is shown of a log: its last lines, from its last bytes.
 const TAIL_LINES: usize = 20;
 const TAIL_BYTES: u64 = 16 << 10;
-
-/// Which process a number meant: numbers are used again, start times are not within one boot.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ProcessIdentity {
-    /// The process id.
-    pub pid: u32,
-    /// When it started, in clock ticks since boot (`starttime` of `/proc/PID/stat`).
-    pub start_ticks: u64,
-    /// The kernel's id of this boot; empty where it tells none.
-    pub boot_id: String,
-}
-
-impl ProcessIdentity {
-    /// The identity of a process that is there, be it a zombie.
-    pub fn of(pid: u32) -> Option<Self> {
-        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-        let start_ticks = start_ticks(&stat)?;
-        let boot_id = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
-        Some(Self { pid, start_ticks, boot_id: boot_id.trim().to_owned() })
-    }
-
-    /// Whether this very process is still there.
-    pub fn is_there(&self) -> bool {
-        Self::of(self.pid).as_ref() == Some(self)
-    }
-
-    /// Whether this very process is still there and is more than a zombie, which only its parent can take away.
-    fn is_running(&self) -> bool {
-        let stat = fs::read_to_string(format!("/proc/{}/stat", self.pid)).unwrap_or_default();
-        let state = stat.rsplit_once(')').and_then(|(_, rest)| rest.trim_start().chars().next());
-        self.is_there() && !matches!(state, None | Some('Z' | 'X'))
-    }
-
-    /// Writes it down as JSON.
-    fn write(&self, path: &Path) -> Result<(), EngineError> {
-        let text = serde_json::to_string(self).expect("an identity is numbers and text");
-        fs::write(path, text + "\n")
-            .map_err(|error| EngineError::new(format!("write {}: {error}; check the folder's permissions", path.display())))
-    }
-}
-
-/// Field 22 of a `/proc/PID/stat` line. The name before it may hold blanks and brackets.
-fn start_ticks(stat: &str) -> Option<u64> {
-    stat.rsplit_once(')')?.1.split_ascii_whitespace().nth(19)?.parse().ok()
-}
 
 /// Whom a program runs as, when not as ourselves. Needs root; other groups are given up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -117,33 +75,46 @@ impl Program {
         command
     }
 
-    /// Starts with both outputs appended to `log`.
-    fn start(&self, log: &Path, stdin: Stdio) -> Result<Child, EngineError> {
+    /// Starts with both outputs appended to `log`, and writes its identity into the log's folder, so that whoever finds the file after
+    /// our sudden end can end it.
+    fn start(&self, log: &Path, stdin: Stdio) -> Result<(Child, ProcessIdentity), EngineError> {
         let unwritable = |error| EngineError::new(format!("write {}: {error}; check the folder's permissions", log.display()));
         let out = OpenOptions::new().create(true).append(true).open(log).map_err(unwritable)?;
         let err = out.try_clone().map_err(unwritable)?;
-        self.command().stdin(stdin).stdout(out).stderr(err).spawn().map_err(|error| {
+        let mut child = self.command().stdin(stdin).stdout(out).stderr(err).spawn().map_err(|error| {
             let name =
                 self.prefix.first().map_or_else(|| self.path.display().to_string(), |first| format!("{first} (the config's prefix)"));
             EngineError::new(format!("start {name}: {error}; check that it is there and can be run"))
-        })
+        })?;
+        let written = ProcessIdentity::of(child.id())
+            .ok_or_else(|| EngineError::new(format!("read /proc/{}/stat; this needs Linux's /proc", child.id())))
+            .and_then(|identity| identity.write(&identity_file(log)).map(|()| identity));
+        match written {
+            Ok(identity) => Ok((child, identity)),
+            Err(error) => {
+                // Nothing is known of what it has started by now, but the child itself is ours as long as it was not waited for.
+                let _ = child.kill();
+                let _ = wait_for(&mut child, Instant::now() + KILL_LIMIT);
+                Err(error)
+            }
+        }
     }
 
     /// Runs to the end and asks for status 0. Both outputs are appended to `log`, and `input` is what it reads. It is killed when
     /// `limit` is over.
     pub(crate) fn run(&self, log: &Path, input: &[u8], limit: Duration) -> Result<(), EngineError> {
         let deadline = Instant::now() + limit;
-        let mut child = self.start(log, stdin(input)?)?;
+        let (mut child, identity) = self.start(log, stdin(input)?)?;
         let status = wait_for(&mut child, deadline);
         let problem = match status {
             Ok(Some(status)) if status.success() => return Ok(()),
             Ok(Some(status)) => format!("{} ended with {}", self.path.display(), describe(status)),
             Ok(None) => {
-                kill(&mut child);
+                kill(&mut child, &identity);
                 format!("{} was not done within {limit:?} and was killed", self.path.display())
             }
             Err(error) => {
-                kill(&mut child);
+                kill(&mut child, &identity);
                 format!("wait for {}: {error}", self.path.display())
             }
         };
@@ -176,30 +147,30 @@ fn wait_for(child: &mut Child, deadline: Instant) -> std::io::Result<Option<Exit
     }
 }
 
-/// Kills a child that was not waited for, and all it has started in its group, and waits for its end, within reason.
-fn kill(child: &mut Child) {
-    if let Some(group) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
-        // Fails only when all of them are gone.
-        let _ = kill_process_group(group, Signal::KILL);
-    }
+/// Where the identity of what writes `log` is.
+fn identity_file(log: &Path) -> PathBuf {
+    log.with_file_name(IDENTITY_FILE)
+}
+
+/// Kills a child and all it has started, and waits for its end, within reason.
+fn kill(child: &mut Child, identity: &ProcessIdentity) {
+    identity.kill_group();
     let _ = wait_for(child, Instant::now() + KILL_LIMIT);
 }
 
 /// A server's process.
 pub(crate) struct ServerProcess {
     watched: Mutex<Watched>,
-    /// The process that was started: the server, or the outermost wrapper above it.
-    identity: ProcessIdentity,
-    identity_file: PathBuf,
     log: PathBuf,
     /// `oom_kill` of `/proc/vmstat` when it started.
     oom_kills: Option<u64>,
 }
 
 struct Watched {
+    /// What was started: the server, or the outermost wrapper above it.
     child: Child,
-    /// The server, when the child is a wrapper that stays above it.
-    main: Option<ProcessIdentity>,
+    /// The server's; the child's as long as nothing else is known.
+    identity: ProcessIdentity,
     ended: Option<ExitStatus>,
 }
 
@@ -211,14 +182,14 @@ impl Watched {
         self.ended
     }
 
-    /// Signals the server. The number of a child that was not waited for cannot mean another process; that of the server below a
-    /// wrapper is looked at first.
+    /// Signals the server, and in its absence a wrapper that is still there. The number of a child that was not waited for cannot mean
+    /// another process.
     fn signal(&mut self, signal: Signal) {
         let is_waited_for = self.status().is_some();
-        let pid = match self.main.as_ref().filter(|main| main.is_there()) {
-            Some(main) => main.pid,
-            None if is_waited_for => return,
-            None => self.child.id(),
+        let pid = match self.identity.is_there() {
+            true => self.identity.pid,
+            false if is_waited_for => return,
+            false => self.child.id(),
         };
         if let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) {
             // Fails only when it has just ended.
@@ -226,16 +197,10 @@ impl Watched {
         }
     }
 
-    /// Kills what still runs: the group, while its leader was not waited for, and a server whose wrapper has ended before it.
+    /// Kills what still runs, a server whose wrapper has ended before it included.
     fn kill(&mut self) {
-        self.signal(Signal::KILL);
-        if self.status().is_none() {
-            kill(&mut self.child);
-        }
-        let deadline = Instant::now() + KILL_LIMIT;
-        while self.main.as_ref().is_some_and(ProcessIdentity::is_running) && Instant::now() < deadline {
-            std::thread::sleep(PAUSE);
-        }
+        self.identity.kill_group();
+        self.wait(Instant::now() + KILL_LIMIT);
     }
 
     fn wait(&mut self, deadline: Instant) -> Option<ExitStatus> {
@@ -247,35 +212,23 @@ impl Watched {
 }
 
 impl ServerProcess {
-    /// Starts a server. `log` gets its standard outputs and is where its last words are looked for; `identity_file` gets its
-    /// [`ProcessIdentity`] as JSON, so that whoever finds the file after our sudden end can end the server.
-    pub(crate) fn spawn(program: &Program, log: &Path, identity_file: &Path) -> Result<Self, EngineError> {
+    /// Starts a server. `log` gets its standard outputs and is where its last words are looked for; beside it is [`IDENTITY_FILE`].
+    pub(crate) fn spawn(program: &Program, log: &Path) -> Result<Self, EngineError> {
         let oom_kills = oom_kills();
-        let mut child = program.start(log, Stdio::null())?;
-        let written = ProcessIdentity::of(child.id())
-            .ok_or_else(|| EngineError::new(format!("read /proc/{}/stat; this needs Linux's /proc", child.id())))
-            .and_then(|identity| identity.write(identity_file).map(|()| identity));
-        match written {
-            Ok(identity) => {
-                let watched = Mutex::new(Watched { child, main: None, ended: None });
-                Ok(Self { watched, identity, identity_file: identity_file.to_owned(), log: log.to_owned(), oom_kills })
-            }
-            Err(error) => {
-                kill(&mut child);
-                Err(error)
-            }
-        }
+        let (child, identity) = program.start(log, Stdio::null())?;
+        Ok(Self { watched: Mutex::new(Watched { child, identity, ended: None }), log: log.to_owned(), oom_kills })
     }
 
-    /// Says which process is the server, when a wrapper may have started it as its child. Signals go to it from now on, and the
-    /// identity file names it: a wrapper ends with its server, and not the other way round.
-    pub(crate) fn set_main(&self, pid: u32) {
-        let main = if pid == self.identity.pid { None } else { ProcessIdentity::of(pid) };
-        if let Some(main) = &main {
+    /// Finds the server below a wrapper by the process id that it wrote down, which is its own word: in a namespace of process ids it
+    /// means somebody else here. Signals go to it from now on, and the identity file names it: a wrapper ends with its server, and not the
+    /// other way round. When it is not below what was started, that stays the one.
+    pub(crate) fn set_main(&self, number: u32) {
+        let mut watched = self.watched();
+        if let Some(main) = watched.identity.find(number) {
             // The file was written a moment ago; should that fail now, it names the wrapper still.
-            let _ = main.write(&self.identity_file);
+            let _ = main.write(&identity_file(&self.log));
+            watched.identity = main;
         }
-        self.watched().main = main;
     }
 
     /// Signals the server, if it is there.
@@ -285,7 +238,7 @@ impl ServerProcess {
 
     /// The server's process id.
     pub(crate) fn main_pid(&self) -> u32 {
-        self.watched().main.as_ref().map_or(self.identity.pid, |main| main.pid)
+        self.watched().identity.pid
     }
 
     /// Whether it runs. One system call.
@@ -436,7 +389,16 @@ mod tests {
     }
 
     fn spawn(script: &str, dir: &Path) -> ServerProcess {
-        ServerProcess::spawn(&shell(script), &dir.join("log"), &dir.join("identity.json")).unwrap()
+        ServerProcess::spawn(&shell(script), &dir.join("log")).unwrap()
+    }
+
+    fn identity(process: &ServerProcess) -> ProcessIdentity {
+        process.watched().identity.clone()
+    }
+
+    /// What the identity file says.
+    fn written(dir: &Path) -> ProcessIdentity {
+        serde_json::from_str(&fs::read_to_string(dir.join(IDENTITY_FILE)).unwrap()).unwrap()
     }
 
     const SOON: Duration = Duration::from_secs(30);
@@ -445,14 +407,6 @@ mod tests {
     fn wait_for_word(process: &ServerProcess, dir: &Path, word: &str) {
         let log = dir.join("log");
         process.wait_until_ready(SOON, || Ok(fs::read_to_string(&log).unwrap_or_default().contains(word))).unwrap();
-    }
-
-    #[test]
-    fn start_ticks_come_after_any_name() {
-        let rest = "S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 4242 20";
-        assert_eq!(start_ticks(&format!("7 (a b) c) {rest}")), Some(4242));
-        assert_eq!(start_ticks("7 (sh) S 1"), None);
-        assert!(ProcessIdentity::of(std::process::id()).unwrap().is_there());
     }
 
     #[test]
@@ -493,8 +447,8 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let process = spawn("echo up; exec sleep 60", dir.path());
         assert_eq!(process.health(), Health::Running);
-        let written: ProcessIdentity = serde_json::from_str(&fs::read_to_string(dir.path().join("identity.json")).unwrap()).unwrap();
-        assert_eq!(written, process.identity);
+        let written = written(dir.path());
+        assert_eq!(written, identity(&process));
         kill_process(Pid::from_raw(written.pid as i32).unwrap(), Signal::SEGV).unwrap();
         let deadline = Instant::now() + SOON;
         while process.health() == Health::Running {
@@ -546,7 +500,7 @@ mod tests {
         wait_for_word(&process, dir.path(), "up");
         let message = process.stop(Signal::TERM, Duration::from_millis(50)).unwrap_err().message;
         assert!(message.contains("did not end within 50ms and was killed"), "{message}");
-        assert!(!process.identity.is_there());
+        assert!(!identity(&process).is_there());
     }
 
     #[test]
@@ -555,17 +509,82 @@ mod tests {
         // The wrapper ignores the signal and ends with its child's status.
         let mut program = shell("trap 'exit 0' TERM; echo pid $$ up; while :; do sleep 0.01; done");
         program.prefix = ["/bin/sh", "-c", "trap '' TERM; (trap - TERM; exec \"$@\"); exit $?", "wrapper"].map(str::to_owned).to_vec();
-        let process = ServerProcess::spawn(&program, &dir.path().join("log"), &dir.path().join("identity.json")).unwrap();
+        let process = ServerProcess::spawn(&program, &dir.path().join("log")).unwrap();
         wait_for_word(&process, dir.path(), "up");
         let log = fs::read_to_string(dir.path().join("log")).unwrap();
         let pid: u32 = log.split_whitespace().nth(1).unwrap().parse().unwrap();
-        assert_ne!(pid, process.identity.pid);
+        let wrapper = identity(&process);
+        assert_ne!(pid, wrapper.pid);
         process.set_main(pid);
         assert_eq!(process.main_pid(), pid);
-        let written: ProcessIdentity = serde_json::from_str(&fs::read_to_string(dir.path().join("identity.json")).unwrap()).unwrap();
-        assert_eq!(Some(written), ProcessIdentity::of(pid));
+        let written = written(dir.path());
+        assert!(written.pid == pid && written.is_there(), "{written:?}");
+        assert_eq!(written.group.unwrap().id, wrapper.pid);
         process.stop(Signal::TERM, SOON).unwrap();
         assert_eq!(ProcessIdentity::of(pid), None);
+    }
+
+    #[test]
+    fn a_number_of_somebody_elses_is_not_believed() {
+        let dir = tempfile::tempdir().unwrap();
+        let process = spawn("echo up; exec sleep 60", dir.path());
+        wait_for_word(&process, dir.path(), "up");
+        let ours = identity(&process);
+        let mut stranger = Command::new("sleep").arg("60").spawn().unwrap();
+        for number in [1, stranger.id()] {
+            process.set_main(number);
+            assert_eq!((process.main_pid(), identity(&process), written(dir.path())), (ours.pid, ours.clone(), ours.clone()), "{number}");
+        }
+        drop(process);
+        assert!(!ours.is_there());
+        assert_eq!(stranger.try_wait().unwrap(), None, "a stranger was killed");
+        stranger.kill().unwrap();
+        stranger.wait().unwrap();
+    }
+
+    #[test]
+    fn a_server_in_a_namespace_of_process_ids_is_found_by_its_own_number() {
+        const WAYS: [&[&str]; 2] = [&["unshare", "--pid", "--fork"], &["unshare", "--user", "--map-root-user", "--pid", "--fork"]];
+        let works = |way: &&&[&str]| {
+            let tried = Command::new(way[0]).args(&way[1..]).arg("true").stderr(Stdio::null()).status();
+            tried.is_ok_and(|status| status.success())
+        };
+        let Some(way) = WAYS.iter().find(works) else {
+            return plimsoll_testkit::skip("engine::process", "unshare may make no namespace of process ids here");
+        };
+        let dir = tempfile::tempdir().unwrap();
+        let mut program = shell("trap 'exit 0' TERM; echo pid $$ up; while :; do sleep 0.01; done");
+        program.prefix = way.iter().map(|word| (*word).to_owned()).collect();
+        let process = ServerProcess::spawn(&program, &dir.path().join("log")).unwrap();
+        wait_for_word(&process, dir.path(), "up");
+        assert!(fs::read_to_string(dir.path().join("log")).unwrap().contains("pid 1 up"));
+        let wrapper = identity(&process);
+        process.set_main(1);
+        let server = identity(&process);
+        assert!(server.pid != 1 && server.pid != wrapper.pid && server.is_running(), "{server:?}");
+        assert_eq!(written(dir.path()), server);
+        process.stop(Signal::TERM, SOON).unwrap();
+        assert!(!server.is_there());
+    }
+
+    #[test]
+    fn what_makes_the_data_can_be_ended_after_our_sudden_end() {
+        let dir = tempfile::tempdir().unwrap();
+        let log = dir.path().join("log");
+        let (program, path) = (shell("echo up; sleep 60"), log.clone());
+        let running = std::thread::spawn(move || program.run(&path, b"", SOON * 4));
+        let deadline = Instant::now() + SOON;
+        while !fs::read_to_string(&log).unwrap_or_default().contains("up") || !dir.path().join(IDENTITY_FILE).exists() {
+            assert!(Instant::now() < deadline);
+            std::thread::sleep(PAUSE);
+        }
+        // Its file may be there and not yet written.
+        while fs::read_to_string(dir.path().join(IDENTITY_FILE)).unwrap().is_empty() {
+            assert!(Instant::now() < deadline);
+        }
+        assert!(written(dir.path()).kill_group());
+        let message = running.join().unwrap().unwrap_err().message;
+        assert!(message.contains("ended with signal 9, SIGKILL"), "{message}");
     }
 
     #[test]
@@ -575,12 +594,12 @@ mod tests {
         // The wrapper starts the server, and ends as soon as it is told to.
         program.prefix =
             ["/bin/sh", "-c", "trap 'exit 3' TERM; \"$@\" & while :; do sleep 0.01; done", "wrapper"].map(str::to_owned).to_vec();
-        let process = ServerProcess::spawn(&program, &dir.path().join("log"), &dir.path().join("identity.json")).unwrap();
+        let process = ServerProcess::spawn(&program, &dir.path().join("log")).unwrap();
         wait_for_word(&process, dir.path(), "up");
         let log = fs::read_to_string(dir.path().join("log")).unwrap();
         let server = ProcessIdentity::of(log.split_whitespace().nth(1).unwrap().parse().unwrap()).unwrap();
         process.set_main(server.pid);
-        kill_process(Pid::from_raw(process.identity.pid as i32).unwrap(), Signal::TERM).unwrap();
+        kill_process(Pid::from_raw(process.watched().child.id() as i32).unwrap(), Signal::TERM).unwrap();
         let deadline = Instant::now() + SOON;
         while process.health() == Health::Running {
             assert!(Instant::now() < deadline);
@@ -613,7 +632,7 @@ mod tests {
     fn a_dropped_server_is_gone() {
         let dir = tempfile::tempdir().unwrap();
         let process = spawn("exec sleep 60", dir.path());
-        let identity = process.identity.clone();
+        let identity = identity(&process);
         drop(process);
         assert!(!identity.is_there());
     }

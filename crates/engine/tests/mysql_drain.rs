@@ -132,3 +132,29 @@ fn a_stop_an_error_and_a_limit_end_a_drain_and_restore() {
     assert_eq!(settings_now(&*server), before);
     std::fs::remove_file(&logs).unwrap();
 }
+
+#[test]
+fn an_analyze_that_somebody_else_ends_is_an_error_and_not_cut_short() {
+    for wanted in ALL {
+        let Some(build) = build("an_analyze_that_somebody_else_ends_is_an_error_and_not_cut_short", wanted) else { continue };
+        let (_folders, server) = server(&build, &[]);
+        let mut holder = server.connect().unwrap();
+        holder.define("create table t (n int) engine=innodb").unwrap();
+        holder.define("lock tables t write").unwrap();
+        let mut killer = server.connect().unwrap();
+        let later = Instant::now() + DEADLINE;
+        let drained = thread::scope(|scope| {
+            let drain = scope.spawn(|| server.drain(&["t".to_owned()], Instant::now(), later, &|| false));
+            let find = "select max(id) from information_schema.processlist where info like 'analyze%'";
+            let mut found = None;
+            wait_until("the analyze", || {
+                found = killer.query_integer(find).unwrap();
+                found.is_some()
+            });
+            killer.define(&format!("kill {}", found.unwrap())).unwrap();
+            drain.join().unwrap()
+        });
+        let message = drained.expect_err("a lost ANALYZE was told as done").message;
+        assert!(message.contains("analyze table `t`"), "{}: {message}", build.name);
+    }
+}

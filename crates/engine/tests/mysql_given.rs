@@ -166,6 +166,21 @@ fn what_is_foreign_is_left_alone_and_what_is_ours_goes() {
 }
 
 #[test]
+fn a_server_that_goes_silent_is_not_waited_for() {
+    for wanted in [MYSQL_NEW, MARIADB] {
+        let Some(build) = build("mysql_given::a_server_that_goes_silent_is_not_waited_for", wanted) else { continue };
+        let mut somebody = Somebody::new(&build);
+        let given = somebody.given(&build);
+        let server = enter(&given).unwrap();
+        let message = stop_in_silence(server, somebody.server.processes()[0]).expect("the stop waited for the server");
+        assert!(message.contains("leave the server prod: 127.0.0.1:") && message.contains("did not answer within 100ms"), "{message}");
+        // What was left undone is done late, or by the next.
+        wait_until("the database for another use", || enter(&given).is_ok());
+        assert_eq!(somebody.tables(), [""; 0]);
+    }
+}
+
+#[test]
 fn a_server_that_cannot_be_used_says_why() {
     for wanted in [MYSQL_NEW, MARIADB] {
         let Some(build) = build("mysql_given::a_server_that_cannot_be_used_says_why", wanted) else { continue };

@@ -3,8 +3,10 @@
 mod mysql_support;
 
 use std::collections::BTreeMap;
-use std::fs;
+use std::fs::{self, Permissions};
 use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt;
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use mysql_support::*;
@@ -54,6 +56,31 @@ fn starts_with_the_configs_settings_and_stops_cleanly() {
         assert_eq!(again.reset_between_steps().unwrap(), []);
         again.stop(DEADLINE).unwrap();
     }
+}
+
+#[test]
+fn nobody_else_reaches_the_socket_of_a_server_without_passwords() {
+    for wanted in ALL {
+        let Some(build) = build("nobody_else_reaches_the_socket_of_a_server_without_passwords", wanted) else { continue };
+        let folders = Folders::new();
+        // As it is made with the usual umask.
+        fs::set_permissions(folders.data.path(), Permissions::from_mode(0o755)).unwrap();
+        let server = start(&build, &folders.options(&[])).unwrap_or_else(|error| panic!("{}: {error}", build.name));
+        assert!(folders.data.path().join("s.sock").exists());
+        let mode = fs::metadata(folders.data.path()).unwrap().permissions().mode();
+        assert_eq!(mode & 0o7777, 0o700, "{}: {mode:o}", build.name);
+        server.stop(DEADLINE).unwrap();
+    }
+}
+
+#[test]
+fn the_options_are_kept_beside_the_log() {
+    let Some(build) = build("the_options_are_kept_beside_the_log", MYSQL_NEW) else { return };
+    let (folders, server) = server(&build, &[("innodb_io_capacity", "1234"), ("log_bin", "on")]);
+    let kept = fs::read_to_string(folders.logs.path().join("my.cnf")).unwrap();
+    assert_eq!(kept, fs::read_to_string(folders.data.path().join("my.cnf")).unwrap());
+    assert!(kept.starts_with("[mysqld]\n") && kept.contains("innodb_io_capacity = 1234\n"), "{kept}");
+    server.stop(DEADLINE).unwrap();
 }
 
 #[test]
@@ -185,6 +212,25 @@ fn tcp_prefix_and_environment_reach_the_server() {
         server.stop(DEADLINE).unwrap();
         assert!(!fs::exists(format!("/proc/{pid}")).unwrap());
     }
+}
+
+#[test]
+fn a_server_in_a_namespace_of_process_ids_is_signalled_and_no_stranger() {
+    let test = "a_server_in_a_namespace_of_process_ids_is_signalled_and_no_stranger";
+    let Some(build) = build(test, MYSQL_NEW) else { return };
+    let prefix = ["unshare", "--pid", "--fork"];
+    if !Command::new(prefix[0]).args(&prefix[1..]).arg("true").output().is_ok_and(|done| done.status.success()) {
+        return plimsoll_testkit::skip(&format!("engine::{test}"), "unshare may make no namespace of process ids here");
+    }
+    let folders = Folders::new();
+    let options = StartOptions { prefix: prefix.map(str::to_owned).to_vec(), ..folders.options(&[]) };
+    let server = start(&build, &options).unwrap();
+    assert_eq!(fs::read_to_string(folders.data.path().join("server.pid")).unwrap().trim(), "1");
+    let pid = server.processes()[0];
+    let command = fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap();
+    assert!(pid != 1 && command.contains("--pid-file=") && !command.starts_with("unshare"), "{pid}: {command}");
+    // The wrapper would not pass the signal on.
+    server.stop(DEADLINE).unwrap();
 }
 
 #[test]

@@ -6,6 +6,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
 use plimsoll_engine::postgres::Postgres;
+use plimsoll_engine::process::{IDENTITY_FILE, ProcessIdentity};
 use plimsoll_engine::{Dialect, Engine, Health, InstalledBuild, Server, StartOptions, Transport};
 use postgres_support::{DEADLINE, Folders, MAJORS, QUICK, build, quick, settings, start, status, wait_until};
 use rustix::process::{Pid, Signal, geteuid, kill_process};
@@ -35,6 +36,8 @@ fn live(build: &InstalledBuild) {
         [("checkpoint_timeout", "30min"), ("wal_buffers", "-1"), ("work_mem", "'8MB'"), ("io_method@18", "sync"), ("jit@11-99", "off")];
     let options = folders.options(&[QUICK, &more]);
     let server = start(build, &options).unwrap();
+    let kept = fs::read_to_string(folders.logs.path().join("plimsoll.conf")).unwrap();
+    assert_eq!(kept, fs::read_to_string(folders.data.path().join("pgdata/plimsoll.conf")).unwrap());
     let version = version_num(&*server);
     let digits = build.version.split(|character: char| !character.is_ascii_digit()).next().unwrap();
     assert_eq!(version / 10_000, digits.parse::<u32>().unwrap());
@@ -394,6 +397,34 @@ fn a_killed_server_is_a_crash() {
         assert!(server.connect().err().unwrap().message.starts_with("connect to postgres: "));
         let message = server.stop(DEADLINE).unwrap_err().message;
         assert!(message.contains("had ended before with signal 9"), "{message}");
+        folders.data.close().unwrap();
+    }
+}
+
+/// A session that works notices only at its end that the server is gone, and writes until then.
+#[test]
+fn sessions_that_work_end_with_the_server_that_a_sudden_end_left_behind() {
+    for major in ["9.6", "18"] {
+        let Some(build) = build("postgres::sessions_that_work_end_with_the_server_that_a_sudden_end_left_behind", major) else { continue };
+        let (folders, server) = quick(&build, &[]);
+        let mut session = server.connect().unwrap();
+        let backend = session.query_integer("select pg_backend_pid()").unwrap().unwrap() as u32;
+        let is_running = || status(backend, "State").first().is_some_and(|state| state != "Z");
+        std::thread::scope(|scope| {
+            let working = scope.spawn(move || session.query_integer("select count(*) from generate_series(1, 1000000000)"));
+            let mut other = server.connect().unwrap();
+            wait_until("the work", || {
+                other.query(&format!("select 1 from pg_stat_activity where state = 'active' and pid = {backend}")).unwrap() == 1
+            });
+            assert!(is_running());
+            let written = fs::read_to_string(folders.logs.path().join(IDENTITY_FILE)).unwrap();
+            let identity: ProcessIdentity = serde_json::from_str(&written).unwrap();
+            assert_eq!(identity.pid, pid(&*server));
+            assert!(identity.kill_group());
+            assert!(!is_running(), "the session's process was left behind");
+            assert!(working.join().unwrap().unwrap_err().class.is_disconnected());
+        });
+        assert!(server.stop(DEADLINE).unwrap_err().message.contains("signal 9"));
         folders.data.close().unwrap();
     }
 }

@@ -142,6 +142,20 @@ fn what_is_foreign_is_left_alone_and_what_is_ours_goes() {
 }
 
 #[test]
+fn a_server_that_goes_silent_is_not_waited_for() {
+    let Some(build) = build("postgres_given::a_server_that_goes_silent_is_not_waited_for", "18") else { return };
+    let mut somebody = Somebody::new(&build);
+    let given = somebody.given();
+    let server = enter(&given).unwrap();
+    let holder = somebody.root.query_integer("select pid from pg_locks where locktype = 'advisory'").unwrap().unwrap();
+    let message = stop_in_silence(server, holder as u32).expect("the stop waited for the server");
+    assert!(message.contains("leave the server prod: 127.0.0.1:") && message.contains("did not answer within 100ms"), "{message}");
+    wait_until("the database for another use", || enter(&given).is_ok());
+    drop(somebody.root);
+    somebody.server.stop(DEADLINE).unwrap();
+}
+
+#[test]
 fn a_server_that_cannot_be_used_says_why() {
     let Some(build) = build("postgres_given::a_server_that_cannot_be_used_says_why", "18") else { return };
     let mut somebody = Somebody::new(&build);

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use plimsoll_engine::{ErrorClass, InstalledBuild, Server, SqlError, SqlSession};
-use postgres_support::{DEADLINE, MAJORS, build, quick, wait_until};
+use postgres_support::{DEADLINE, MAJORS, build, quick, status, wait_until};
 
 const CREATE_TABLE: &str = "create table pi1 ( transactionid bigserial primary key, dateandtime timestamp without time zone, \
      cashregisterid int not null, customerid int not null, productid int not null, price int not null, data varchar(4000) )";
@@ -82,6 +82,57 @@ fn rows_are_written_found_and_counted() {
         session.for_each_row("select null, 1.50::numeric, true, 0.1::float8", &mut |row| rows.push(row.join("|"))).unwrap();
         assert_eq!(rows, ["60|2026-06-17 01:23:08|aaaaaaaaaaaaaaa", "61|2026-06-17 01:23:08|aaaaaaaaaaaaaaa", "\\N|1.50|t|0.1"]);
     }
+}
+
+#[test]
+fn rows_that_are_streamed_have_the_servers_own_text() {
+    for major in MAJORS {
+        let Some(build) = build("postgres_sessions::rows_that_are_streamed_have_the_servers_own_text", major) else { continue };
+        let (_folders, server) = quick(&build, &[]);
+        let mut session = server.connect().unwrap();
+        session.define(CREATE_TABLE).unwrap();
+        let values =
+            ["plain", "", "a\tb", "two\nlines\n", "\r\u{8}\u{b}\u{c}", "back\\slash", "\\", "\\N", "\\n\\t", "\\.", "é ☃", "'\"quoted\""];
+        for value in values {
+            let text = value.replace('\'', "''");
+            let sql = format!(
+                "insert into pi1 (dateandtime,cashregisterid,customerid,productid,price,data) values ('2026-06-17 01:23:08.5',-1,2,3,4,'{text}')"
+            );
+            session.write(&sql, 1).unwrap();
+        }
+        session.write("insert into pi1 (cashregisterid,customerid,productid,price) values (2147483647,0,0,0)", 1).unwrap();
+        let mut rows: Vec<Vec<String>> = Vec::new();
+        let all = "select transactionid, dateandtime, cashregisterid, price, data from pi1 order by transactionid";
+        session.for_each_row(all, &mut |row| rows.push(row.iter().map(|&column| column.to_owned()).collect())).unwrap();
+        let mut expected: Vec<Vec<String>> = (1..)
+            .zip(values)
+            .map(|(id, value): (i32, _)| [&id.to_string(), "2026-06-17 01:23:08.5", "-1", "4", value].map(str::to_owned).to_vec())
+            .collect();
+        expected.push([&(values.len() + 1).to_string(), "\\N", "2147483647", "0", "\\N"].map(str::to_owned).to_vec());
+        assert_eq!(rows, expected, "{}", build.name);
+
+        // An error after many rows is told with its statement, and the session goes on.
+        let mut count = 0;
+        let late = "select 1 / (50000 - n) from generate_series(1, 100000) n";
+        let error = session.for_each_row(late, &mut |_| count += 1).unwrap_err();
+        assert_eq!((error.class, error.statement.as_str(), count), (ErrorClass::Statement, late, 49_999), "{error}");
+        assert!(error.message.contains("division by zero"), "{error}");
+        assert_eq!(session.query_integer("select 7").unwrap(), Some(7));
+    }
+}
+
+/// `VmHWM` is the largest that this process ever was.
+#[test]
+fn a_table_is_read_without_holding_all_of_it() {
+    let Some(build) = build("postgres_sessions::a_table_is_read_without_holding_all_of_it", "18") else { return };
+    let (_folders, server) = quick(&build, &[]);
+    let mut session = server.connect().unwrap();
+    let largest = || status(std::process::id(), "VmHWM")[0].parse::<u64>().unwrap();
+    let before = largest();
+    let mut bytes = 0;
+    session.for_each_row("select repeat('x', 4000) from generate_series(1, 25000)", &mut |row| bytes += row[0].len()).unwrap();
+    assert_eq!(bytes, 100_000_000);
+    assert!(largest() < before + 60_000, "{before} kB, then {} kB", largest());
 }
 
 #[test]

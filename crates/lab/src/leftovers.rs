@@ -29,7 +29,7 @@ pub(crate) fn end_leftovers(trials: &[TrialRecord]) {
 pub(crate) fn end_server(trial_dir: &Path) {
     let text = fs::read_to_string(trial_dir.join(SERVER_FOLDER).join(IDENTITY_FILE)).unwrap_or_default();
     let Ok(server) = serde_json::from_str::<ProcessIdentity>(&text) else { return };
-    end_process(server.pid, || server.is_there());
+    server.kill_group();
 }
 
 /// Kills a process and waits until it has ended. `is_there` says whether the number still means the process that is meant.

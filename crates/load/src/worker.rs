@@ -57,7 +57,8 @@ pub trait Worker: Send {
     /// Connects and prepares statements, before the common start.
     fn open(&mut self) -> Result<(), String>;
 
-    /// Makes the next operation ready: draws values, writes the statement. Not timed. May block for some milliseconds, not longer.
+    /// Makes the next operation ready: draws values, writes the statement. Not timed. May block for some milliseconds; for up
+    /// to 2 s while the session makes a lost connection again.
     fn prepare(&mut self) -> Result<Next, String>;
 
     /// Executes the prepared operation, once. Called again after [`Outcome::Retry`] and [`Outcome::Lost`], when it connects again.

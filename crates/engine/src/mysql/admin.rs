@@ -2,33 +2,44 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use mysql::prelude::Queryable;
-use mysql::{Conn, Opts};
+use mysql::{Conn, Opts, OptsBuilder};
 
 use super::{failure, state};
 use crate::EngineError;
 
+/// A server that has not answered a small question for so long does not answer.
+pub(super) const ANSWER_LIMIT: Duration = Duration::from_secs(60);
+
+/// The same way to a server, on which no answer is waited for longer. For questions: a statement that works for longer is cut.
+pub(super) fn with_limit(opts: &Opts, limit: Duration) -> Opts {
+    OptsBuilder::from_opts(opts.clone()).read_timeout(Some(limit)).write_timeout(Some(limit)).into()
+}
+
 /// How to reach a server, and a connection for questions, which is made anew when it was lost.
 pub(super) struct Admin {
     opts: Opts,
+    /// The same for questions.
+    hasty: Opts,
     connection: Mutex<Option<Conn>>,
 }
 
 impl Admin {
     /// Connects with the first question.
     pub fn new(opts: Opts) -> Self {
-        Self { opts, connection: Mutex::new(None) }
+        Self { hasty: with_limit(&opts, ANSWER_LIMIT), opts, connection: Mutex::new(None) }
     }
 
-    /// How to reach the server, with the workload's database.
+    /// How to reach the server, with the workload's database and for statements that may take long.
     pub fn opts(&self) -> &Opts {
         &self.opts
     }
 
-    /// A new connection.
+    /// A new connection for questions.
     pub fn connection(&self) -> Result<Conn, EngineError> {
-        Conn::new(self.opts.clone()).map_err(|error| failure::engine_error("connect", &error))
+        Conn::new(self.hasty.clone()).map_err(|error| failure::engine_error("connect", &error))
     }
 
     /// Asks; once more on a new connection when the first was lost, which is harmless for a question.
@@ -122,4 +133,25 @@ pub(super) fn check_storage_engine(connection: &mut Conn, server: &str, wanted: 
         "{server} has no storage engine \"{wanted}\"; it has {}: set another storage_engine, or take a build that has it",
         there.join(", ")
     )))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+    use std::time::Instant;
+
+    use super::*;
+
+    #[test]
+    fn a_server_that_takes_connections_and_says_nothing_is_an_error() {
+        let silent = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+        let port = silent.local_addr().unwrap().port();
+        let opts: Opts = OptsBuilder::new().ip_or_hostname(Some("127.0.0.1")).tcp_port(port).prefer_socket(false).into();
+        let mut admin = Admin::new(opts);
+        assert_eq!((admin.hasty.get_read_timeout(), admin.opts.get_read_timeout()), (Some(&ANSWER_LIMIT), None));
+        admin.hasty = with_limit(&admin.opts, Duration::from_millis(20));
+        let started = Instant::now();
+        let message = admin.variables().unwrap_err().message;
+        assert!(started.elapsed() < ANSWER_LIMIT && message.contains("no answer in time"), "{message}");
+    }
 }

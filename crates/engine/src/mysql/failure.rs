@@ -83,7 +83,8 @@ pub(super) fn sql_error(error: &mysql::Error, statement: &str) -> SqlError {
     let (code, message) = match error {
         mysql::Error::MySqlError(error) => (i64::from(error.code), error.message.clone()),
         mysql::Error::IoError(error) | mysql::Error::CodecError(PacketCodecError::Io(error)) => {
-            (if is_unsent(error) { CR_SERVER_GONE } else { CR_SERVER_LOST }, format!("lost connection: {error}"))
+            let code = if is_unsent(error) { CR_SERVER_GONE } else { CR_SERVER_LOST };
+            (code, if is_late(error) { "no answer in time".to_owned() } else { format!("lost connection: {error}") })
         }
         mysql::Error::CodecError(PacketCodecError::PacketTooLarge) | mysql::Error::DriverError(DriverError::PacketTooLarge) => {
             (CR_PACKET_TOO_LARGE, "the statement is longer than max_allowed_packet".to_owned())
@@ -99,6 +100,11 @@ pub(super) fn sql_error(error: &mysql::Error, statement: &str) -> SqlError {
 /// makes errors of the same kind for an answer that did not come; those have no number of the kernel's.
 fn is_unsent(error: &io::Error) -> bool {
     error.raw_os_error() == Some(rustix::io::Errno::PIPE.raw_os_error())
+}
+
+/// Whether the limit of a connection's answers was over.
+fn is_late(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut)
 }
 
 /// The client library's code for what the client crate found wrong.

@@ -11,7 +11,7 @@ use mysql_common::proto::codec::error::PacketCodecError;
 use plimsoll_core::name::EngineName;
 use plimsoll_core::plan::{GivenServer, ServerPlace, TlsMode};
 
-use super::admin::{self, Admin};
+use super::admin::{self, ANSWER_LIMIT, Admin};
 use super::drain::{self, Time};
 use super::options::ServerConfig;
 use super::server::VOLATILE;
@@ -23,8 +23,6 @@ use crate::{BuildInfo, Dialect, DrainAction, Engine, EngineError, Password, Serv
 
 /// A host that does not answer for so long does not answer.
 const CONNECT_LIMIT: Duration = Duration::from_secs(20);
-/// The first connection's questions are small.
-const ANSWER_LIMIT: Duration = Duration::from_secs(60);
 /// In which texts travel: every server since 5.5.3 knows it, and no character is lost on the way.
 const CHARSET: &str = "utf8mb4";
 /// A table that a forgotten session holds is not waited for longer.
@@ -60,7 +58,8 @@ impl Engine for GivenMysql {
     }
 
     fn start(&self, _options: &StartOptions) -> Result<Box<dyn Server>, EngineError> {
-        let (server, version) = ForeignServer::enter(&self.given)?;
+        let given = self.given.clone();
+        let (server, version) = given::limited("enter", &self.given.server, given::ENTER_LIMIT, move || ForeignServer::enter(&given))?;
         // It was asked before when a start is tried again.
         let _ = self.version.set(version);
         Ok(Box::new(server))
@@ -96,13 +95,12 @@ impl ForeignServer {
         let server = given.server.clone();
         // An unusable file is told before anybody is asked.
         tls::roots(&server)?;
-        let opts = opts(&server, given.password.as_ref());
-        let hasty: Opts = opts.clone().read_timeout(Some(ANSWER_LIMIT)).write_timeout(Some(ANSWER_LIMIT)).into();
-        let mut first = Conn::new(hasty).map_err(|error| refusal(&error, &server, given.password.is_some()))?;
+        let opts: Opts = opts(&server, given.password.as_ref()).into();
+        let mut first =
+            Conn::new(admin::with_limit(&opts, ANSWER_LIMIT)).map_err(|error| refusal(&error, &server, given.password.is_some()))?;
         let version = check_version(&mut first, &server)?;
         admin::check_storage_engine(&mut first, &format!("the server {}", server.label), &config.storage_engine)?;
         drop(first);
-        let opts: Opts = opts.into();
         let locked = Conn::new(opts.clone()).map_err(|error| refusal(&error, &server, given.password.is_some()))?;
         let entered = Self { config, campaign: given.campaign.clone(), admin: Admin::new(opts), locked: Mutex::new(None), server };
         entered.claim(locked)?;
@@ -113,7 +111,7 @@ impl ForeignServer {
     fn claim(&self, mut connection: Conn) -> Result<(), EngineError> {
         lock(&mut connection, &self.server.database)?;
         let found = tables(&mut connection)?;
-        let marked = if found.iter().any(|name| name == MARKER) { Some(self.marked(&mut connection)?) } else { None };
+        let marked = if found.iter().any(|name| name == MARKER) { Some(marked(&mut connection, &self.server.database)?) } else { None };
         let leftovers = given::leftovers(&self.server.database, &found, marked.as_deref())?;
         drop_tables(&mut connection, &leftovers)?;
         let sql = format!(
@@ -126,26 +124,12 @@ impl ForeignServer {
         Ok(())
     }
 
-    /// The tables that the marker lists.
-    fn marked(&self, connection: &mut Conn) -> Result<Vec<String>, EngineError> {
-        let sql = format!("select table_name from {MARKER} where made_by = '{}' and campaign <> ''", given::PROGRAM);
-        connection.query(sql).map_err(|error| given::unreadable_marker(&self.server.database, &error.to_string()))
-    }
-
-    /// Drops our tables and the marker. Nothing is done when it is done already.
-    fn leave(&self) -> Result<(), EngineError> {
-        let Some(mut connection) = self.locked().take() else { return Ok(()) };
+    /// Drops our tables and the marker, within `limit`. Nothing is done when it is done already.
+    fn leave(&self, limit: Duration) -> Result<(), EngineError> {
+        let Some(connection) = self.locked().take() else { return Ok(()) };
         self.admin.close();
-        if connection.ping().is_err() {
-            // With the connection the lock is gone: somebody else may have come.
-            connection = self.admin.connection()?;
-            lock(&mut connection, &self.server.database)?;
-        }
-        let found = tables(&mut connection)?;
-        let marked = self.marked(&mut connection)?;
-        let ours: Vec<String> = found.into_iter().filter(|name| name != MARKER && marked.contains(name)).collect();
-        drop_tables(&mut connection, &ours)?;
-        run(&mut connection, &format!("drop table {MARKER}"))
+        let (opts, database) = (self.admin.opts().clone(), self.server.database.clone());
+        given::limited("leave", &self.server, limit, move || leave(connection, opts, &database))
     }
 
     fn locked(&self) -> MutexGuard<'_, Option<Conn>> {
@@ -162,6 +146,9 @@ fn opts(server: &GivenServer, password: Option<&Password>) -> OptsBuilder {
         .prefer_socket(false)
         .stmt_cache_size(0)
         .tcp_connect_timeout(Some(CONNECT_LIMIT))
+        .tcp_keepalive_time_ms(Some(given::PROBE_AFTER.as_millis() as u32))
+        .tcp_keepalive_probe_interval_secs(Some(given::PROBE_INTERVAL.as_secs() as u32))
+        .tcp_user_timeout_ms(Some(given::NETWORK_LIMIT.as_millis() as u32))
         .init(launch::session_init(CHARSET));
     let opts = match &server.place {
         ServerPlace::Tcp { host, port } => opts.ip_or_hostname(Some(host)).tcp_port(*port),
@@ -241,6 +228,26 @@ fn check_version(connection: &mut Conn, server: &GivenServer) -> Result<String, 
     }
 }
 
+/// Drops our tables and the marker.
+fn leave(mut connection: Conn, opts: Opts, database: &str) -> Result<(), EngineError> {
+    if connection.ping().is_err() {
+        // With the connection the lock is gone: somebody else may have come.
+        connection = Conn::new(opts).map_err(|error| failure::engine_error("connect", &error))?;
+        lock(&mut connection, database)?;
+    }
+    let found = tables(&mut connection)?;
+    let marked = marked(&mut connection, database)?;
+    let ours: Vec<String> = found.into_iter().filter(|name| name != MARKER && marked.contains(name)).collect();
+    drop_tables(&mut connection, &ours)?;
+    run(&mut connection, &format!("drop table {MARKER}"))
+}
+
+/// The tables that the marker lists.
+fn marked(connection: &mut Conn, database: &str) -> Result<Vec<String>, EngineError> {
+    let sql = format!("select table_name from {MARKER} where made_by = '{}' and campaign <> ''", given::PROGRAM);
+    connection.query(sql).map_err(|error| given::unreadable_marker(database, &error.to_string()))
+}
+
 /// One campaign at a time: the lock is the server's, and ends with the connection.
 fn lock(connection: &mut Conn, database: &str) -> Result<(), EngineError> {
     // It is held for a whole trial, and nothing is said on it meanwhile.
@@ -284,7 +291,10 @@ impl Server for ForeignServer {
     }
 
     fn connect(&self) -> Result<Box<dyn SqlSession>, EngineError> {
-        let session = MysqlSession::connect(self.admin.opts().clone()).map_err(|error| failure::engine_error("connect", &error))?;
+        let opts = self.admin.opts().clone();
+        let session = given::limited("connect to", &self.server, ANSWER_LIMIT, || {
+            MysqlSession::connect(opts).map_err(|error| failure::engine_error("connect", &error))
+        })?;
         Ok(Box::new(session))
     }
 
@@ -349,14 +359,14 @@ impl Server for ForeignServer {
     }
 
     /// The server goes on; our tables and the marker are dropped.
-    fn stop(self: Box<Self>, _timeout: Duration) -> Result<(), EngineError> {
-        self.leave()
+    fn stop(self: Box<Self>, timeout: Duration) -> Result<(), EngineError> {
+        self.leave(timeout)
     }
 }
 
 impl Drop for ForeignServer {
     fn drop(&mut self) {
         // After an error that is told. What cannot be dropped now the next campaign on this database drops.
-        let _ = self.leave();
+        let _ = self.leave(given::LEAVE_LIMIT);
     }
 }

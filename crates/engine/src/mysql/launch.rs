@@ -53,7 +53,9 @@ pub(super) fn launch(
     options: &StartOptions,
 ) -> Result<Launched, EngineError> {
     make_dir(&files.tmp)?;
-    write(&files.cnf, &config.cnf())?;
+    let cnf = config.cnf();
+    write(&files.cnf, &cnf)?;
+    write(&files.kept_cnf, &cnf)?;
     let mut tries = 0;
     loop {
         tries += 1;
@@ -98,7 +100,7 @@ fn launch_once(build: &InstalledBuild, config: &ServerConfig, files: &Files, opt
     let program = Program { path: build.server.clone(), arguments, prefix: options.prefix.clone(), env, ..Program::default() };
     // A server that ended suddenly left it; who waits for the new one must not read the old number.
     let _ = fs::remove_file(&files.pid);
-    let process = ServerProcess::spawn(&program, &files.log, &files.identity)?;
+    let process = ServerProcess::spawn(&program, &files.log)?;
     process.wait_until_ready(READY_LIMIT, || answers(&opts))?;
     // Under a wrapper that stays above the server, the process that was started is not the server's.
     let pid = fs::read_to_string(&files.pid).unwrap_or_default();

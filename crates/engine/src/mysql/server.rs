@@ -55,7 +55,8 @@ impl MysqlServer {
         let files = Files::new(options)?;
         init::make_data(build, version, &config, &files)?;
         let launched = launch::launch(build, version, &config, &files, options)?;
-        let mut admin = Conn::new(launched.opts.clone()).map_err(|error| failure::engine_error("connect to the new server", &error))?;
+        let hasty = admin::with_limit(&launched.opts, admin::ANSWER_LIMIT);
+        let mut admin = Conn::new(hasty).map_err(|error| failure::engine_error("connect to the new server", &error))?;
         check_version(&mut admin, build, version)?;
         check_storage_engine(&mut admin, build, &config, &files)?;
         claim_database(&mut admin, &config)?;
@@ -195,9 +196,9 @@ impl Server for MysqlServer {
             return Ok(Vec::new());
         }
         let sql = self.version.reset_binlogs();
-        let started = Instant::now();
-        self.admin.ask(sql, |connection| connection.query_drop(sql))?;
-        Ok(vec![DrainAction { action: sql.to_owned(), seconds: started.elapsed().as_secs_f64(), result: String::new() }])
+        // The logs of a long step take their time to be removed.
+        let mut connection = drain::connect(self.admin.opts())?;
+        Ok(vec![drain::run(&mut connection, sql)?])
     }
 
     fn check_tables(&self, tables: &[String]) -> Result<(), EngineError> {

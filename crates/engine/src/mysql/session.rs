@@ -4,15 +4,14 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use mysql::prelude::{Protocol, Queryable};
-use mysql::{Conn, Opts, Params, QueryResult, Statement, Value};
+use mysql::{Conn, DriverError, Opts, Params, QueryResult, Statement, Value};
 
 use super::failure::{self, CR_NO_PREPARE};
 use super::text;
-use crate::{ErrorClass, Prepared, SqlError, SqlSession};
+use crate::deadline::within;
+use crate::{ErrorClass, Prepared, RECONNECT_LIMIT, SqlError, SqlSession};
 
-/// How long one call tries to connect again: a server that takes no connection for that long has more than a hiccup. The server's
-/// health and a hang are watched by others, so a running statement has no deadline of its own.
-const RECONNECT_LIMIT: Duration = Duration::from_secs(2);
+/// Between two tries to connect again.
 const RECONNECT_PAUSE: Duration = Duration::from_millis(20);
 
 /// A connection and its prepared statements. A lost connection is told as such for the operation that met it, whether or not that may
@@ -101,10 +100,14 @@ fn live<'a>(connection: &'a mut Option<Conn>, opts: &Opts) -> mysql::Result<&'a 
 fn reconnect(opts: &Opts) -> mysql::Result<Conn> {
     let deadline = Instant::now() + RECONNECT_LIMIT;
     loop {
-        match Conn::new(opts.clone()) {
+        let opts = opts.clone();
+        match within(deadline, || Conn::new(opts)) {
             // The server may not have noticed yet that the old connection is gone, and have no room for another.
-            Err(mysql::Error::MySqlError(error)) if error.code == 1040 && Instant::now() < deadline => std::thread::sleep(RECONNECT_PAUSE),
-            answer => return answer,
+            Some(Err(mysql::Error::MySqlError(error))) if error.code == 1040 && Instant::now() < deadline => {
+                std::thread::sleep(RECONNECT_PAUSE);
+            }
+            Some(answer) => return answer,
+            None => return Err(DriverError::ConnectTimeout.into()),
         }
     }
 }

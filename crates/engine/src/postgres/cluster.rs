@@ -127,8 +127,8 @@ impl Cluster {
         Ok(arguments)
     }
 
-    /// Writes the parameters into their file, and makes the server read it last.
-    pub fn write_config(&self, config: &Config, address: Address<'_>) -> Result<(), EngineError> {
+    /// Writes the parameters into their file, and makes the server read it last. A copy is kept in `log_dir`.
+    pub fn write_config(&self, config: &Config, address: Address<'_>, log_dir: &Path) -> Result<(), EngineError> {
         let port = match address {
             Address::Socket(_) => SOCKET_PORT,
             Address::Tcp(port) => port,
@@ -150,15 +150,19 @@ impl Cluster {
         let path = self.data_dir().join(FILE_NAME);
         let main = self.data_dir().join("postgresql.conf");
         let include = format!("include '{FILE_NAME}'\n");
+        let parameters = owned + &config.file_text();
         let write = || -> std::io::Result<()> {
-            fs::write(&path, owned + &config.file_text())?;
+            fs::write(&path, &parameters)?;
             let text = fs::read_to_string(&main)?;
             if text.ends_with(&include) { Ok(()) } else { fs::write(&main, text + "\n" + &include) }
         };
         write().map_err(|error| {
             EngineError::new(format!("write {}: {error}; check the data folder's permissions and space", path.display()))
         })?;
-        self.account.give(&path, 0o600)
+        self.account.give(&path, 0o600)?;
+        let kept = log_dir.join(FILE_NAME);
+        fs::write(&kept, &parameters)
+            .map_err(|error| EngineError::new(format!("write {}: {error}; check the folder's permissions", kept.display())))
     }
 }
 

@@ -70,6 +70,14 @@ pub(super) fn sql_error(error: &postgres::Error, statement: &str) -> SqlError {
     SqlError { class: class_of(code), code: packed(code), message: message(error, code), statement: quoted(statement) }
 }
 
+/// The error of rows that come as a stream, in which the client library hides its own.
+pub(super) fn stream_error(error: &std::io::Error, statement: &str) -> SqlError {
+    match error.get_ref().and_then(|cause| cause.downcast_ref::<postgres::Error>()) {
+        Some(error) => sql_error(error, statement),
+        None => refused(statement, error.to_string()),
+    }
+}
+
 /// An error that this side of the connection found.
 pub(super) fn refused(statement: &str, message: impl Into<String>) -> SqlError {
     SqlError { class: ErrorClass::Statement, code: packed(REFUSED_BY_CLIENT), message: message.into(), statement: quoted(statement) }

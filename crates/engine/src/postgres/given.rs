@@ -70,7 +70,9 @@ impl Engine for GivenPostgres {
 
     fn start(&self, _options: &StartOptions) -> Result<Box<dyn Server>, EngineError> {
         self.check_settings(&self.given.settings)?;
-        let (server, version) = ForeignServer::enter(&self.given, &self.link)?;
+        let (given, link) = (self.given.clone(), self.link.clone());
+        let (server, version) =
+            given::limited("enter", &self.given.server, given::ENTER_LIMIT, move || ForeignServer::enter(&given, &link))?;
         // It was asked before when a start is tried again.
         let _ = self.version.set(version);
         Ok(Box::new(server))
@@ -111,7 +113,7 @@ impl ForeignServer {
     fn claim(&self, mut client: Client) -> Result<(), EngineError> {
         lock(&mut client, &self.server.database)?;
         let found = names(&mut client, FIND_ALL)?;
-        let marked = if found.iter().any(|name| name == MARKER) { Some(self.marked(&mut client)?) } else { None };
+        let marked = if found.iter().any(|name| name == MARKER) { Some(marked(&mut client, &self.server.database)?) } else { None };
         let leftovers = given::leftovers(&self.server.database, &found, marked.as_deref())?;
         drop_tables(&mut client, &leftovers)?;
         let sql =
@@ -121,30 +123,36 @@ impl ForeignServer {
         self.claim_tables(&[MARKER.to_owned()])
     }
 
-    /// The tables that the marker lists.
-    fn marked(&self, client: &mut Client) -> Result<Vec<String>, EngineError> {
-        let sql = format!("select table_name from {MARKER} where made_by = '{PROGRAM}' and campaign <> ''");
-        names(client, &sql).map_err(|error| given::unreadable_marker(&self.server.database, &error.message))
-    }
-
-    /// Drops our tables and the marker. Nothing is done when it is done already.
-    fn leave(&self) -> Result<(), EngineError> {
-        let Some(mut client) = self.locked().take() else { return Ok(()) };
-        if client.simple_query("").is_err() {
-            // With the connection the lock is gone: somebody else may have come.
-            client = self.link.connect()?;
-            lock(&mut client, &self.server.database)?;
-        }
-        let marked = self.marked(&mut client)?;
-        let found = names(&mut client, FIND_ALL)?;
-        let mut ours: Vec<String> = found.into_iter().filter(|name| name != MARKER && marked.contains(name)).collect();
-        ours.push(MARKER.to_owned());
-        drop_tables(&mut client, &ours)
+    /// Drops our tables and the marker, within `limit`. Nothing is done when it is done already.
+    fn leave(&self, limit: Duration) -> Result<(), EngineError> {
+        let Some(client) = self.locked().take() else { return Ok(()) };
+        let (link, database) = (self.link.clone(), self.server.database.clone());
+        given::limited("leave", &self.server, limit, move || leave(client, &link, &database))
     }
 
     fn locked(&self) -> MutexGuard<'_, Option<Client>> {
         self.locked.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Drops our tables and the marker.
+fn leave(mut client: Client, link: &Link, database: &str) -> Result<(), EngineError> {
+    if client.simple_query("").is_err() {
+        // With the connection the lock is gone: somebody else may have come.
+        client = link.connect()?;
+        lock(&mut client, database)?;
+    }
+    let marked = marked(&mut client, database)?;
+    let found = names(&mut client, FIND_ALL)?;
+    let mut ours: Vec<String> = found.into_iter().filter(|name| name != MARKER && marked.contains(name)).collect();
+    ours.push(MARKER.to_owned());
+    drop_tables(&mut client, &ours)
+}
+
+/// The tables that the marker lists.
+fn marked(client: &mut Client, database: &str) -> Result<Vec<String>, EngineError> {
+    let sql = format!("select table_name from {MARKER} where made_by = '{PROGRAM}' and campaign <> ''");
+    names(client, &sql).map_err(|error| given::unreadable_marker(database, &error.message))
 }
 
 /// One campaign at a time: the lock is the database's, and ends with the connection.
@@ -275,14 +283,14 @@ impl Server for ForeignServer {
     }
 
     /// The server goes on; our tables and the marker are dropped.
-    fn stop(self: Box<Self>, _timeout: Duration) -> Result<(), EngineError> {
-        self.leave()
+    fn stop(self: Box<Self>, timeout: Duration) -> Result<(), EngineError> {
+        self.leave(timeout)
     }
 }
 
 impl Drop for ForeignServer {
     fn drop(&mut self) {
         // After an error that is told. What cannot be dropped now the next campaign on this database drops.
-        let _ = self.leave();
+        let _ = self.leave(given::LEAVE_LIMIT);
     }
 }

@@ -1,7 +1,7 @@
-//! Connections with deadlines. The client library blocks, so what must not block for good runs in a thread of its own.
+//! Connections with deadlines.
 
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError, Weak, mpsc};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -11,7 +11,8 @@ use postgres::{CancelToken, Client, Config, NoTls, SimpleQueryMessage, SimpleQue
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 use super::failure;
-use crate::given::PROGRAM;
+use crate::deadline::within;
+use crate::given::{NETWORK_LIMIT, PROBE_AFTER, PROBE_INTERVAL, PROGRAM};
 use crate::process::ServerProcess;
 use crate::{EngineError, Health, Password, tls};
 
@@ -23,16 +24,6 @@ pub(super) const CONNECT_LIMIT: Duration = Duration::from_secs(30);
 
 /// Between two tries to reach a server.
 const PAUSE: Duration = Duration::from_millis(20);
-
-/// Runs `work` in a thread and waits for its answer until `deadline`. A thread that is late is left alone: it ends with the server.
-pub(super) fn within<T: Send + 'static>(deadline: Instant, work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
-    let (sender, receiver) = mpsc::channel();
-    thread::spawn(move || {
-        // Fails when nobody waits any more.
-        let _ = sender.send(work());
-    });
-    receiver.recv_timeout(deadline.saturating_duration_since(Instant::now())).ok()
-}
 
 /// Where a server's sockets are.
 #[derive(Clone, Copy, Debug)]
@@ -80,6 +71,7 @@ impl Link {
     pub fn given(server: &GivenServer, password: Option<&Password>) -> Result<Self, EngineError> {
         let mut config = Config::new();
         config.user(&server.user).dbname(&server.database).application_name(PROGRAM).connect_timeout(CONNECT_LIMIT);
+        config.keepalives_idle(PROBE_AFTER).keepalives_interval(PROBE_INTERVAL).tcp_user_timeout(NETWORK_LIMIT);
         if let Some(password) = password {
             config.password(password.reveal());
         }
@@ -203,17 +195,4 @@ pub(super) fn rows(client: &mut Client, sql: &str) -> Result<Vec<SimpleQueryRow>
             _ => None,
         })
         .collect())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_late_answer_is_not_waited_for() {
-        let (go, wait) = mpsc::channel::<()>();
-        assert_eq!(within(Instant::now() + Duration::from_millis(5), move || wait.recv()), None);
-        drop(go);
-        assert_eq!(within(Instant::now() + Duration::from_secs(60), || 7), Some(7));
-    }
 }

@@ -7,6 +7,7 @@ mod account;
 mod check;
 mod cluster;
 mod config;
+mod copied;
 mod drain;
 mod failure;
 mod given;

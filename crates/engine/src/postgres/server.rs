@@ -13,7 +13,7 @@ use super::link::{Address, ConnectError, Link, rows};
 use super::postmaster::Postmaster;
 use super::session::PostgresSession;
 use super::{failure, readback, statistics};
-use crate::process::{IDENTITY_FILE, Program, ServerProcess, free_loopback_port};
+use crate::process::{Program, ServerProcess, free_loopback_port};
 use crate::{Dialect, DrainAction, EngineError, Health, InstalledBuild, Server, Settings, SqlSession, StartOptions, Transport};
 
 /// The database of the workload's tables.
@@ -52,7 +52,7 @@ impl PostgresServer {
             Transport::Socket => Address::Socket(cluster.folder()),
             Transport::Tcp => Address::Tcp(free_loopback_port()?),
         };
-        cluster.write_config(&config, address)?;
+        cluster.write_config(&config, address, &options.log_dir)?;
 
         let mut arguments = vec!["-D".to_owned(), text(&cluster.data_dir())?];
         arguments.extend(build.server_options.iter().cloned());
@@ -67,7 +67,7 @@ impl PostgresServer {
             working_dir: Some(cluster.folder().to_owned()),
         };
         let log = options.log_dir.join("server.log");
-        let process = ServerProcess::spawn(&program, &log, &options.log_dir.join(IDENTITY_FILE))?;
+        let process = ServerProcess::spawn(&program, &log)?;
         let postmaster = Postmaster::new(process, &cluster.data_dir());
         let admin = Link::new(address, "postgres", postmaster.watch());
         wait_until_ready(postmaster.process(), &admin, &cluster, options.transport)?;

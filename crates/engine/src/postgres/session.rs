@@ -1,7 +1,8 @@
 //! One worker's connection.
 
 use std::hint::black_box;
-use std::time::{Duration, Instant};
+use std::io::BufRead;
+use std::time::Instant;
 
 use bytes::BytesMut;
 use postgres::fallible_iterator::FallibleIterator;
@@ -9,11 +10,8 @@ use postgres::types::{IsNull, ToSql, Type, to_sql_checked};
 use postgres::{Client, SimpleQueryMessage, Statement};
 
 use super::link::Link;
-use super::{failure, placeholder};
-use crate::{Prepared, SqlError, SqlSession};
-
-/// How long the statement after a lost connection tries to get a new one.
-const RECONNECT_LIMIT: Duration = Duration::from_secs(10);
+use super::{copied, failure, placeholder};
+use crate::{Prepared, RECONNECT_LIMIT, SqlError, SqlSession};
 
 /// A connection, and what it takes to make it again.
 pub(super) struct PostgresSession {
@@ -54,7 +52,7 @@ impl PostgresSession {
     /// Runs `work` on the connection and says what its failure means. After a loss the next call connects again.
     fn run<T>(&mut self, sql: &str, work: impl FnOnce(&mut Client) -> Result<T, postgres::Error>) -> Result<T, SqlError> {
         self.ensure_connected(|_| sql.to_owned())?;
-        attempt(&mut self.client, sql, work)
+        attempt(&mut self.client, |client| work(client).map_err(|error| failure::sql_error(&error, sql)))
     }
 
     /// Runs a prepared statement to its end: the rows it fetched and the rows it affected.
@@ -65,23 +63,17 @@ impl PostgresSession {
         }
         self.ensure_connected(|session| session.statements[prepared.0].sql.clone())?;
         let PreparedText { sql, statement } = &self.statements[prepared.0];
-        attempt(&mut self.client, sql, |client| fetch_all(client, statement, arguments))
+        attempt(&mut self.client, |client| fetch_all(client, statement, arguments).map_err(|error| failure::sql_error(&error, sql)))
     }
 }
 
 /// Runs `work` on a connection that is there, and gives the connection up when it was lost.
-fn attempt<T>(
-    connection: &mut Option<Client>,
-    sql: &str,
-    work: impl FnOnce(&mut Client) -> Result<T, postgres::Error>,
-) -> Result<T, SqlError> {
+fn attempt<T>(connection: &mut Option<Client>, work: impl FnOnce(&mut Client) -> Result<T, SqlError>) -> Result<T, SqlError> {
     let client = connection.as_mut().expect("the connection has just been ensured");
-    work(client).map_err(|error| {
-        let error = failure::sql_error(&error, sql);
+    work(client).inspect_err(|error| {
         if error.class.is_disconnected() {
             *connection = None;
         }
-        error
     })
 }
 
@@ -165,14 +157,22 @@ impl SqlSession for PostgresSession {
         text.parse().map(Some).map_err(|_| failure::refused(sql, format!("\"{text}\" is not a whole number; ask for one")))
     }
 
-    /// Columns are the server's own text, NULL is `\N`.
+    /// Columns are the server's own text, NULL is `\N`. Rows come one by one, as a whole table need not fit into memory; so `sql` must be
+    /// something that `copy` takes: `select` or `values`.
     fn for_each_row(&mut self, sql: &str, row: &mut dyn FnMut(&[&str])) -> Result<(), SqlError> {
-        let messages = self.run(sql, |client| client.simple_query(sql))?;
-        for message in &messages {
-            if let SimpleQueryMessage::Row(found) = message {
-                row(&(0..found.len()).map(|column| found.get(column).unwrap_or("\\N")).collect::<Vec<_>>());
+        self.ensure_connected(|_| sql.to_owned())?;
+        attempt(&mut self.client, |client| {
+            let copy = format!("copy ({sql}) to stdout");
+            let mut lines = client.copy_out(&copy).map_err(|error| failure::sql_error(&error, sql))?;
+            let (mut line, mut columns) = (Vec::new(), Vec::new());
+            while lines.read_until(b'\n', &mut line).map_err(|error| failure::stream_error(&error, sql))? > 0 {
+                let text = std::str::from_utf8(&line)
+                    .map_err(|_| failure::refused(sql, "a row is not UTF-8; give the plan a database whose encoding is UTF8"))?;
+                copied::split(text.strip_suffix('\n').unwrap_or(text), &mut columns);
+                row(&columns.iter().map(String::as_str).collect::<Vec<_>>());
+                line.clear();
             }
-        }
-        Ok(())
+            Ok(())
+        })
     }
 }

@@ -6,10 +6,14 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
 
 use plimsoll_core::name::EngineName;
 use plimsoll_core::plan::{GivenServer, PasswordSource, ServerPlace, TlsMode};
 use plimsoll_engine::{Given, Password, Server, Settings, StartOptions, given_engine};
+use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
 /// In nothing that a campaign keeps.
@@ -44,6 +48,22 @@ pub fn enter(given: &Given) -> Result<Box<dyn Server>, String> {
 /// Why it cannot be used.
 pub fn refused(given: &Given) -> String {
     enter(given).map(|_| ()).unwrap_err()
+}
+
+/// Ends the use of a server while the process `pid` of it is stopped: it takes what it is sent, and answers nothing. Returns the error.
+/// A use that waits for the answer nevertheless gets it in the end, and is no error.
+pub fn stop_in_silence(server: Box<dyn Server>, pid: u32) -> Option<String> {
+    let pid = Pid::from_raw(pid as i32).unwrap();
+    kill_process(pid, Signal::STOP).unwrap();
+    let (done, wait) = mpsc::channel::<()>();
+    let waker = thread::spawn(move || {
+        let _ = wait.recv_timeout(Duration::from_secs(30));
+        kill_process(pid, Signal::CONT).unwrap();
+    });
+    let error = server.stop(Duration::from_millis(100)).err();
+    drop(done);
+    waker.join().unwrap();
+    error.map(|error| error.message)
 }
 
 /// A certificate for `localhost` and 127.0.0.1, and of who signed it; keys in the form that old servers read too.

@@ -5,12 +5,15 @@ mod innodb;
 mod rocksdb;
 
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::ScopedJoinHandle;
 use std::time::{Duration, Instant};
 
 use mysql::prelude::Queryable;
 use mysql::{Conn, Opts, Row};
 
+use super::admin::{self, ANSWER_LIMIT};
 use super::failure;
 use super::options::ServerConfig;
 use super::text;
@@ -103,9 +106,10 @@ pub(super) fn drain(
 
 /// The drain of a server that is not ours: our tables are analysed, and its own work is watched but not hurried.
 pub(super) fn watch(opts: &Opts, tables: &[String], config: &ServerConfig, time: &Time<'_>) -> Result<Vec<DrainAction>, EngineError> {
+    let hasty = admin::with_limit(opts, ANSWER_LIMIT);
     analyze_beside(opts, tables, time, || match config.storage_engine.to_ascii_lowercase().as_str() {
-        "innodb" => innodb::watch(opts, time),
-        "rocksdb" => rocksdb::watch(opts, time),
+        "innodb" => innodb::watch(&hasty, time),
+        "rocksdb" => rocksdb::watch(&hasty, time),
         _ => Ok(Vec::new()),
     })
 }
@@ -118,15 +122,17 @@ fn analyze_beside(
     time: &Time<'_>,
     engines_part: impl FnOnce() -> Result<Vec<DrainAction>, EngineError>,
 ) -> Result<Vec<DrainAction>, EngineError> {
-    let connections = tables.iter().map(|_| connect(opts)).collect::<Result<Vec<_>, _>>()?;
+    let patient = admin::with_limit(opts, time.limit.saturating_duration_since(Instant::now()) + ANSWER_LIMIT);
+    let connections = tables.iter().map(|_| connect(&patient)).collect::<Result<Vec<_>, _>>()?;
     std::thread::scope(|scope| {
         let analyses: Vec<Analysis<'_>> = tables
             .iter()
             .zip(connections)
             .map(|(table, mut connection)| {
                 let sql = format!("analyze table `{}`", table.replace('`', "``"));
-                let connection_id = connection.connection_id();
-                Analysis { connection_id, thread: scope.spawn(move || analyze(&mut connection, sql)) }
+                let (connection_id, is_cut) = (connection.connection_id(), Arc::new(AtomicBool::new(false)));
+                let seen = Arc::clone(&is_cut);
+                Analysis { connection_id, is_cut, thread: scope.spawn(move || analyze(&mut connection, sql, &seen)) }
             })
             .collect();
         let own = engines_part();
@@ -141,16 +147,16 @@ fn analyze_beside(
 /// An ANALYZE that runs.
 struct Analysis<'scope> {
     connection_id: u32,
+    /// Whether it is we who end its connection.
+    is_cut: Arc<AtomicBool>,
     thread: ScopedJoinHandle<'scope, Result<DrainAction, EngineError>>,
 }
 
 impl Analysis<'_> {
     /// Waits for its end; when the time is over, ends it. Not all versions can give a statement a limit of its own.
     fn finish(self, opts: &Opts, time: &Time<'_>) -> Result<DrainAction, EngineError> {
-        let mut is_told = false;
         while !self.thread.is_finished() {
-            if !is_told && time.is_over() {
-                is_told = true;
+            if time.is_over() && !self.is_cut.swap(true, Ordering::Relaxed) {
                 kill_connection(opts, self.connection_id);
             }
             std::thread::sleep(PAUSE);
@@ -161,29 +167,29 @@ impl Analysis<'_> {
 
 /// Ends a connection, and with it the statement that runs on it. One that has ended by itself, or a server that is gone, is as good.
 fn kill_connection(opts: &Opts, connection_id: u32) {
-    if let Ok(mut connection) = connect(opts) {
+    if let Ok(mut connection) = connect(&admin::with_limit(opts, ANSWER_LIMIT)) {
         let _ = connection.query_drop(format!("kill {connection_id}"));
     }
 }
 
-fn connect(opts: &Opts) -> Result<Conn, EngineError> {
-    Conn::new(opts.clone()).map_err(|error| failure::engine_error("connect for the drain", &error))
+/// A connection with the limits of `opts`.
+pub(super) fn connect(opts: &Opts) -> Result<Conn, EngineError> {
+    Conn::new(opts.clone()).map_err(|error| failure::engine_error("connect", &error))
 }
 
-/// A statement that answers with rows about its success, which become the result: `status: OK`.
-fn analyze(connection: &mut Conn, sql: String) -> Result<DrainAction, EngineError> {
+/// A statement that answers with rows about its success, which become the result: `status: OK`. `is_cut` says whether we have ended the
+/// connection; nobody else may.
+fn analyze(connection: &mut Conn, sql: String, is_cut: &AtomicBool) -> Result<DrainAction, EngineError> {
     let started = Instant::now();
     let result = match connection.query::<Row, _>(&sql) {
         Ok(rows) => rows.into_iter().map(|row| message(&row.unwrap())).collect::<Vec<_>>().join("; "),
-        Err(mysql::Error::MySqlError(error)) if error.code == KILLED => "cut short: the time was over".to_owned(),
-        Err(mysql::Error::IoError(_)) => "cut short: the connection ended".to_owned(),
+        Err(error) if is_cut.load(Ordering::Relaxed) && failure::sql_error(&error, &sql).class.is_disconnected() => {
+            "cut short: the time was over".to_owned()
+        }
         Err(error) => return Err(failure::engine_error(&sql, &error)),
     };
     Ok(DrainAction { action: sql, seconds: started.elapsed().as_secs_f64(), result })
 }
-
-/// MariaDB's words for a connection that was killed; MySQL says nothing and closes it.
-const KILLED: u16 = 1927;
 
 /// `Msg_type: Msg_text`, the last two of the four columns.
 fn message(values: &[mysql::Value]) -> String {
@@ -197,7 +203,7 @@ fn message(values: &[mysql::Value]) -> String {
 }
 
 /// Runs a statement and says how long it took.
-fn run(connection: &mut Conn, sql: &str) -> Result<DrainAction, EngineError> {
+pub(super) fn run(connection: &mut Conn, sql: &str) -> Result<DrainAction, EngineError> {
     let started = Instant::now();
     connection.query_drop(sql).map_err(|error| failure::engine_error(sql, &error))?;
     Ok(DrainAction { action: sql.to_owned(), seconds: started.elapsed().as_secs_f64(), result: String::new() })

@@ -1,0 +1,280 @@
+//! Which process a number meant, and what belongs to it.
+
+use std::fs;
+use std::path::Path;
+use std::time::Instant;
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde::{Deserialize, Serialize};
+
+use super::{KILL_LIMIT, PAUSE};
+use crate::EngineError;
+
+/// Which process a number meant: numbers are used again, start times are not within one boot.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProcessIdentity {
+    /// The process id.
+    pub pid: u32,
+    /// When it started, in clock ticks since boot (`starttime` of `/proc/PID/stat`).
+    pub start_ticks: u64,
+    /// The kernel's id of this boot; empty where it tells none.
+    pub boot_id: String,
+    /// The group that was made for it; `None` in files of older versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub group: Option<ProcessGroup>,
+}
+
+/// A process group that was made for one program and all that it starts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProcessGroup {
+    /// Its number: the process id of its leader, which is the program that was started or a wrapper above it.
+    pub id: u32,
+    /// When the leader started, in clock ticks since boot.
+    pub start_ticks: u64,
+    /// The session that the group is in.
+    pub session: u32,
+}
+
+impl ProcessIdentity {
+    /// The identity of a process that is there, be it a zombie. A group that it leads is its own.
+    pub fn of(pid: u32) -> Option<Self> {
+        Stat::of(pid).map(|stat| {
+            let group = ProcessGroup { id: pid, start_ticks: stat.start_ticks, session: stat.session };
+            stat.identity(&boot_id(), Some(group).filter(|group| group.id == stat.group))
+        })
+    }
+
+    /// Whether this very process is still there.
+    pub fn is_there(&self) -> bool {
+        Stat::of(self.pid).is_some_and(|stat| self.is(&stat)) && boot_id() == self.boot_id
+    }
+
+    /// Kills this process, what is left of its group, and all that these have started, groups and sessions of their own included: a
+    /// PostgreSQL's sessions write on when only the server is killed. Waits for their end, within reason, and returns whether none runs
+    /// any more.
+    ///
+    /// Only what is provably meant is killed: this process by pid, start and boot; members of the group as long as its number cannot
+    /// have been given to another, by number, session and a start not before the leader's; children by their parent.
+    pub fn kill_group(&self) -> bool {
+        let deadline = Instant::now() + KILL_LIMIT;
+        let mut all: Vec<Self> = Vec::new();
+        loop {
+            let mut new = self.members();
+            new.retain(|member| !all.contains(member));
+            if new.is_empty() || Instant::now() >= deadline {
+                break;
+            }
+            // Who is stopped starts no other, and children of one who is killed could not be told from strangers.
+            new.iter().for_each(|member| member.signal(Signal::STOP));
+            all.append(&mut new);
+        }
+        all.iter().for_each(|member| member.signal(Signal::KILL));
+        while all.iter().any(Self::is_running) {
+            if Instant::now() >= deadline {
+                return false;
+            }
+            std::thread::sleep(PAUSE);
+        }
+        true
+    }
+
+    /// The process among these that calls itself `number`, be it in a namespace of process ids of its own. Of two the one that started
+    /// last: wrappers are there before what they wrap.
+    pub(super) fn find(&self, number: u32) -> Option<Self> {
+        self.members().into_iter().filter(|member| own_number(member.pid) == Some(number)).max_by_key(|member| member.start_ticks)
+    }
+
+    /// Whether this very process is still there and is more than a zombie, which only its parent can take away.
+    pub(super) fn is_running(&self) -> bool {
+        Stat::of(self.pid).is_some_and(|stat| self.is(&stat) && stat.is_running()) && boot_id() == self.boot_id
+    }
+
+    /// Writes it down as JSON.
+    pub(super) fn write(&self, path: &Path) -> Result<(), EngineError> {
+        let text = serde_json::to_string(self).expect("an identity is numbers and text");
+        fs::write(path, text + "\n")
+            .map_err(|error| EngineError::new(format!("write {}: {error}; check the folder's permissions", path.display())))
+    }
+
+    fn is(&self, stat: &Stat) -> bool {
+        (stat.pid, stat.start_ticks) == (self.pid, self.start_ticks)
+    }
+
+    fn signal(&self, signal: Signal) {
+        if let Some(pid) = i32::try_from(self.pid).ok().and_then(Pid::from_raw).filter(|_| self.is_running()) {
+            // Fails only when it has just ended.
+            let _ = kill_process(pid, signal);
+        }
+    }
+
+    /// All running processes that [`Self::kill_group`] means.
+    fn members(&self) -> Vec<Self> {
+        let boot_id = boot_id();
+        if boot_id != self.boot_id {
+            return Vec::new();
+        }
+        let mut rest = Stat::all();
+        // No process gets a number that a group still has.
+        let is_replaced = |group: &ProcessGroup| rest.iter().any(|stat| stat.pid == group.id && stat.start_ticks != group.start_ticks);
+        let group = self.group.filter(|group| !is_replaced(group));
+        let in_group = |stat: &Stat| {
+            group.is_some_and(|group| (stat.group, stat.session) == (group.id, group.session) && stat.start_ticks >= group.start_ticks)
+        };
+        let mut members: Vec<Stat> = Vec::new();
+        let mut new: Vec<Stat> = rest.extract_if(.., |stat| self.is(stat) || in_group(stat)).collect();
+        while !new.is_empty() {
+            let is_child = |stat: &Stat| new.iter().any(|parent| stat.parent == parent.pid && stat.start_ticks >= parent.start_ticks);
+            let children = rest.extract_if(.., |stat| is_child(stat)).collect();
+            members.append(&mut std::mem::replace(&mut new, children));
+        }
+        members.into_iter().filter(Stat::is_running).map(|stat| stat.identity(&boot_id, self.group)).collect()
+    }
+}
+
+/// What of a `/proc/PID/stat` line matters here.
+#[derive(Debug, PartialEq, Eq)]
+struct Stat {
+    pid: u32,
+    state: char,
+    parent: u32,
+    group: u32,
+    session: u32,
+    start_ticks: u64,
+}
+
+impl Stat {
+    fn of(pid: u32) -> Option<Self> {
+        Self::parse(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
+    }
+
+    /// Of all processes that are there, zombies included.
+    fn all() -> Vec<Self> {
+        let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+        entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).filter_map(Self::of).collect()
+    }
+
+    /// Fields 1, 3 to 6 and 22. The name in field 2 may hold blanks and brackets.
+    fn parse(line: &str) -> Option<Self> {
+        let (pid, rest) = line.split_once(' ')?;
+        let fields: Vec<&str> = rest.rsplit_once(')')?.1.split_ascii_whitespace().collect();
+        Some(Self {
+            pid: pid.parse().ok()?,
+            state: fields.first()?.chars().next()?,
+            parent: fields.get(1)?.parse().ok()?,
+            group: fields.get(2)?.parse().ok()?,
+            session: fields.get(3)?.parse().ok()?,
+            start_ticks: fields.get(19)?.parse().ok()?,
+        })
+    }
+
+    fn is_running(&self) -> bool {
+        !matches!(self.state, 'Z' | 'X')
+    }
+
+    fn identity(&self, boot_id: &str, group: Option<ProcessGroup>) -> ProcessIdentity {
+        ProcessIdentity { pid: self.pid, start_ticks: self.start_ticks, boot_id: boot_id.to_owned(), group }
+    }
+}
+
+fn boot_id() -> String {
+    fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().to_owned()
+}
+
+/// The number by which a process knows itself: the last of `NSpid`, which kernels before 4.1 do not have.
+fn own_number(pid: u32) -> Option<u32> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    match status.lines().find_map(|line| line.strip_prefix("NSpid:")) {
+        Some(numbers) => numbers.split_ascii_whitespace().next_back()?.parse().ok(),
+        None => Some(pid),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{BufRead, BufReader};
+    use std::os::unix::process::CommandExt;
+    use std::process::{Child, Command, Stdio};
+
+    use super::*;
+
+    /// A script in a group of its own, and the process ids that it says in its first line.
+    fn group(script: &str) -> (Child, Vec<u32>) {
+        let mut child = Command::new("/bin/sh").args(["-c", script]).stdout(Stdio::piped()).process_group(0).spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        (child, line.split_whitespace().map(|pid| pid.parse().unwrap()).collect())
+    }
+
+    #[test]
+    fn a_stat_line_is_read_after_any_name() {
+        let rest = "S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 4242 20";
+        let expected = Stat { pid: 7, state: 'S', parent: 1, group: 2, session: 3, start_ticks: 4242 };
+        assert_eq!(Stat::parse(&format!("7 (a b) c) {rest}")), Some(expected));
+        assert_eq!(Stat::parse("7 (sh) S 1"), None);
+        assert!(ProcessIdentity::of(std::process::id()).unwrap().is_there());
+        assert_eq!(own_number(std::process::id()), Some(std::process::id()));
+    }
+
+    #[test]
+    fn sessions_of_their_own_end_with_what_started_them() {
+        // As a PostgreSQL's sessions do it.
+        let (mut child, pids) = group("setsid sh -c 'sleep 60 & wait' & echo $!; wait");
+        let deadline = Instant::now() + KILL_LIMIT;
+        let identity = ProcessIdentity::of(child.id()).unwrap();
+        let mut started = Vec::new();
+        while started.len() < 3 || Stat::of(pids[0]).unwrap().session != pids[0] {
+            assert!(Instant::now() < deadline, "{started:?}");
+            started = identity.members();
+        }
+        assert!(identity.kill_group());
+        assert!(!started.iter().any(ProcessIdentity::is_running), "{started:?}");
+        child.wait().unwrap();
+    }
+
+    #[test]
+    fn a_group_ends_when_its_leader_has_ended_before() {
+        let (mut child, pids) = group("sleep 60 & echo $!");
+        let leader = ProcessIdentity::of(child.id()).unwrap();
+        assert!(leader.group.is_some());
+        child.wait().unwrap();
+        let member = ProcessIdentity::of(pids[0]).unwrap();
+        assert!(!leader.is_there() && member.is_running());
+
+        // Somebody's who has the number by chance, and of an older file, which knows of no group.
+        let later = ProcessGroup { start_ticks: member.start_ticks + 1, ..leader.group.unwrap() };
+        let elsewhere = ProcessGroup { session: 0, ..leader.group.unwrap() };
+        for group in [Some(later), Some(elsewhere), None] {
+            assert!(ProcessIdentity { group, ..leader.clone() }.kill_group());
+            assert!(member.is_running(), "{group:?}");
+        }
+        assert!(leader.kill_group());
+        assert!(!member.is_running());
+    }
+
+    #[test]
+    fn a_number_that_was_given_to_another_process_kills_nobody() {
+        let (mut child, pids) = group("sleep 60 & echo $!; wait");
+        let now = ProcessIdentity::of(child.id()).unwrap();
+        let before = now.start_ticks - 1;
+        let old = ProcessIdentity {
+            start_ticks: before,
+            group: now.group.map(|group| ProcessGroup { start_ticks: before, ..group }),
+            ..now.clone()
+        };
+        assert!(old.kill_group());
+        let other_boot = ProcessIdentity { boot_id: "another".to_owned(), ..now.clone() };
+        assert!(other_boot.kill_group());
+        assert!(now.is_running() && ProcessIdentity::of(pids[0]).unwrap().is_running());
+        assert!(now.kill_group());
+        child.wait().unwrap();
+    }
+
+    #[test]
+    fn files_of_older_versions_are_read() {
+        let identity: ProcessIdentity = serde_json::from_str(r#"{"pid":7,"start_ticks":42,"boot_id":"b"}"#).unwrap();
+        assert_eq!(identity, ProcessIdentity { pid: 7, start_ticks: 42, boot_id: "b".into(), group: None });
+        let group = Some(ProcessGroup { id: 6, start_ticks: 41, session: 1 });
+        let written = serde_json::to_string(&ProcessIdentity { group, ..identity.clone() }).unwrap();
+        assert_eq!(serde_json::from_str::<ProcessIdentity>(&written).unwrap().group, group);
+    }
+}
