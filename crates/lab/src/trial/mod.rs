@@ -26,7 +26,6 @@ use plimsoll_workload::insert_benchmark::{InsertBenchmarkRun, SharedServer};
 use zeroize::Zeroizing;
 
 use crate::error::LabError;
-use crate::leftovers::end_server;
 use crate::message::{TrialMessage, TrialOrder};
 use crate::trial::watchdog::Watchdog;
 
@@ -308,14 +307,6 @@ impl Trial<'_> {
             },
             Err(error) => error.into(),
         }
-    }
-
-    /// Records that a step ended with operations under way although the server may still answer, and ends it: nothing waits for it any
-    /// longer.
-    fn fail_abandoned_step(&mut self, step: &Step, server: &SharedServer, broken: Broken) -> Broken {
-        let broken = self.fail_step(step, server, broken, Vec::new());
-        end_server(&self.order.dir);
-        broken
     }
 }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use plimsoll_core::plan::{Step, StepKind, Verify};
-use plimsoll_core::record::{Reading, TableCheck};
+use plimsoll_core::record::{OperationRecord, Reading, TableCheck};
 use plimsoll_core::units::format_grouped;
 use plimsoll_host::{Collector, Proc, Watch};
 use plimsoll_load::{Command, Ended, MonotonicClock, Progress, StepError, StepOptions, StepOutcome, run_step as run_workers};
@@ -17,6 +17,7 @@ use plimsoll_workload::insert_benchmark::{InsertBenchmarkRun, SharedServer};
 
 use super::progress::Meter;
 use super::{Broken, Trial, record_crash, say};
+use crate::leftovers::end_server;
 use crate::message::TrialMessage;
 
 /// A background rate below this share of its target misses the SLA, the rule of the original report.
@@ -30,14 +31,41 @@ pub(super) fn run_step(
     is_embedded: bool,
     is_last: bool,
 ) -> Result<(), Broken> {
-    let order = trial.order;
-    let steps = order.cell.workload.steps.len();
+    let steps = trial.order.cell.workload.steps.len();
     say(&TrialMessage::StepStart { step: step.name.clone(), index: trial.next_step + 1, steps });
     trial.events.append(&Event::StepStart(StepStart { step: step.name.clone() }))?;
-    let tasks = match benchmark.tasks(step) {
-        Ok(tasks) => tasks,
-        Err(error) => return Err(trial.fail_step(step, server, error.into(), Vec::new())),
-    };
+    let mut left = Left::default();
+    attempt_step(trial, step, benchmark, server, is_embedded, is_last, &mut left).map_err(|broken| {
+        let broken = trial.fail_step(step, server, broken, left.operations);
+        if left.has_operations_under_way {
+            // Nothing waits for the server any longer, although it may still answer.
+            end_server(&trial.order.dir);
+        }
+        broken
+    })
+}
+
+/// What a step that fails leaves.
+#[derive(Default)]
+struct Left {
+    /// What was counted.
+    operations: Vec<OperationRecord>,
+    /// Workers are still in the server.
+    has_operations_under_way: bool,
+}
+
+fn attempt_step(
+    trial: &mut Trial<'_>,
+    step: &Step,
+    benchmark: &mut InsertBenchmarkRun,
+    server: &SharedServer,
+    is_embedded: bool,
+    is_last: bool,
+    left: &mut Left,
+) -> Result<(), Broken> {
+    let order = trial.order;
+    let steps = order.cell.workload.steps.len();
+    let tasks = benchmark.tasks(step)?;
     // Steps of few long operations have none: there the server's answer decides.
     let watchdog = tasks.options.watchdog.map(|_| Duration::from_nanos(order.watchdog_ns));
     let options = StepOptions { watchdog, ..tasks.options.clone() };
@@ -79,21 +107,26 @@ pub(super) fn run_step(
     }
     let outcome = match outcome {
         Ok(outcome) => outcome,
-        // Asked to stop, and an operation goes on and on: the server is ours to end, and nothing hung.
-        Err(StepError::Hung(_)) if trial.control.command() == Command::Stop => {
-            return Err(trial.fail_abandoned_step(step, server, Broken::Interrupted));
+        Err(StepError::Hung(what)) => {
+            left.has_operations_under_way = true;
+            // Where it was asked to stop, an operation goes on and on, and nothing hung.
+            let is_stopped = trial.control.command() == Command::Stop;
+            return Err(if is_stopped { Broken::Interrupted } else { Broken::Failed(format!("hung: {what}")) });
         }
-        Err(StepError::Hung(what)) => return Err(trial.fail_abandoned_step(step, server, Broken::Failed(format!("hung: {what}")))),
-        Err(error) => return Err(trial.fail_step(step, server, Broken::Failed(error.to_string()), Vec::new())),
+        Err(error) => return Err(Broken::Failed(error.to_string())),
     };
     log.flush().map_err(|error| io("the histogram log", error))?;
     write_operations(series.join(format!("{}.operations.tsv", step.name)), seconds(&outcome, tasks.kinds))?;
     match &outcome.ended {
         Ended::Finished => {}
-        Ended::Stopped => return Err(trial.fail_step(step, server, Broken::Interrupted, outcome.operations)),
+        Ended::Stopped => {
+            left.operations = outcome.operations;
+            return Err(Broken::Interrupted);
+        }
         Ended::Failed(failure) => {
             let reason = format!("{} ({})", failure.message, failure.class);
-            return Err(trial.fail_step(step, server, Broken::Failed(reason), outcome.operations));
+            left.operations = outcome.operations;
+            return Err(Broken::Failed(reason));
         }
     }
     benchmark.book(step, &outcome);
@@ -106,7 +139,8 @@ pub(super) fn run_step(
         Verify::End | Verify::Counters => Vec::new(),
     };
     if let Some(problem) = find_problem(step, &outcome, &tables) {
-        return Err(trial.fail_step(step, server, Broken::Failed(problem), outcome.operations));
+        left.operations = outcome.operations;
+        return Err(Broken::Failed(problem));
     }
     let done = StepDone {
         step: step.name.clone(),
