@@ -22,6 +22,9 @@ pub(crate) const UNASKED: &str = "known after the start";
 /// The name among the effective settings of how our connections are protected.
 pub(crate) const SESSION_TLS: &str = "session_tls";
 
+/// The name among the effective settings of which client the workers' sessions go through.
+pub(crate) const SESSION_CLIENT: &str = "session_client";
+
 /// The first use of a server and all that it takes may last so long: what an earlier campaign left is dropped then.
 pub(crate) const ENTER_LIMIT: Duration = Duration::from_secs(300);
 

@@ -12,6 +12,7 @@ pub mod postgres;
 pub mod process;
 pub mod sqlite;
 mod tls;
+mod wire;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

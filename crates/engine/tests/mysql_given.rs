@@ -69,6 +69,7 @@ fn a_given_server_is_used_and_left_as_it_was() {
 
         let settings = server.effective_settings().unwrap();
         assert_eq!((settings["session_tls"].as_str(), settings["innodb_buffer_pool_size"].as_str()), ("off", "67108864"));
+        assert_eq!(settings["session_client"], "thin");
         assert!(server.counters().unwrap()["com_insert"] >= 1);
         assert!(server.database_bytes().unwrap() > 0);
         assert_eq!(server.reset_between_steps().unwrap(), []);
@@ -251,7 +252,9 @@ fn tls_is_checked_in_full_and_recorded() {
         let plain = somebody.given(&build);
         let demanding = certificates.demand(&plain);
         let server = enter(&demanding).unwrap_or_else(|error| panic!("{}: {error}", build.name));
-        let tls = server.effective_settings().unwrap()["session_tls"].clone();
+        let settings = server.effective_settings().unwrap();
+        assert_eq!(settings["session_client"], "mysql crate");
+        let tls = &settings["session_tls"];
         assert!(tls.starts_with("TLSv1.3 TLS_") || tls.starts_with("TLSv1.2 "), "{}: {tls}", build.name);
         let mut session = server.connect().unwrap();
         server.claim_tables(&["pi1".to_owned()]).unwrap();

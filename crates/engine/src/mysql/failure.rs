@@ -5,7 +5,8 @@ use std::io;
 use mysql::DriverError;
 use mysql_common::proto::codec::error::PacketCodecError;
 
-use crate::{EngineError, ErrorClass, SqlError};
+use super::wire::WireError;
+use crate::{EngineError, ErrorClass, Prepared, SqlError};
 
 /// Characters of a statement that an error quotes: a batch of inserts is thousands long, its beginning says what it is.
 const QUOTED_CHARS: usize = 200;
@@ -18,7 +19,9 @@ const CR_SERVER_LOST: i64 = 2013;
 const CR_PACKET_TOO_LARGE: i64 = 2020;
 const CR_MALFORMED_PACKET: i64 = 2027;
 /// A prepared statement that is not there.
-pub(super) const CR_NO_PREPARE: i64 = 2030;
+const CR_NO_PREPARE: i64 = 2030;
+/// An authentication that this side does not speak.
+const CR_AUTH_PLUGIN: i64 = 2059;
 
 /// Codes by meaning. One that is not here is [`ErrorClass::Statement`].
 ///
@@ -82,18 +85,54 @@ pub(super) fn class_of(code: i64, message: &str) -> ErrorClass {
 pub(super) fn sql_error(error: &mysql::Error, statement: &str) -> SqlError {
     let (code, message) = match error {
         mysql::Error::MySqlError(error) => (i64::from(error.code), error.message.clone()),
-        mysql::Error::IoError(error) | mysql::Error::CodecError(PacketCodecError::Io(error)) => {
-            let code = if is_unsent(error) { CR_SERVER_GONE } else { CR_SERVER_LOST };
-            (code, if is_late(error) { "no answer in time".to_owned() } else { format!("lost connection: {error}") })
-        }
+        mysql::Error::IoError(error) | mysql::Error::CodecError(PacketCodecError::Io(error)) => loss(error),
         mysql::Error::CodecError(PacketCodecError::PacketTooLarge) | mysql::Error::DriverError(DriverError::PacketTooLarge) => {
-            (CR_PACKET_TOO_LARGE, "the statement is longer than max_allowed_packet".to_owned())
+            (CR_PACKET_TOO_LARGE, TOO_LONG.to_owned())
         }
         mysql::Error::CodecError(error) => (CR_MALFORMED_PACKET, error.to_string()),
         mysql::Error::DriverError(error) => (driver_code(error), error.to_string()),
         other => (CR_UNKNOWN, other.to_string()),
     };
+    sql_error_of(code, message, statement)
+}
+
+/// The error of a statement on the thin client.
+#[cold]
+pub(super) fn wire_error(error: &WireError, statement: &str) -> SqlError {
+    let (code, message) = match error {
+        WireError::Server { code, message } => (i64::from(*code), message.clone()),
+        WireError::Unreachable(error) if is_late(error) => (CR_CONNECTION, "no connection in time".to_owned()),
+        WireError::Unreachable(error) => (CR_CONNECTION, format!("no connection: {error}")),
+        WireError::Io(error) => loss(error),
+        WireError::Malformed(what) => (CR_MALFORMED_PACKET, format!("the server's answer breaks the protocol: {what}")),
+        WireError::Unasked => (CR_SERVER_GONE, "the server said more than it was asked, and the connection was given up".to_owned()),
+        WireError::TooLong => (CR_PACKET_TOO_LARGE, TOO_LONG.to_owned()),
+        WireError::Arguments { wanted, given } => {
+            (CR_UNKNOWN, format!("the statement has {wanted} placeholders and was given {given} values"))
+        }
+        WireError::NoInteger(text) => (CR_UNKNOWN, format!("the answer \"{text}\" is no whole number")),
+        WireError::Unsupported(what) => (CR_AUTH_PLUGIN, what.clone()),
+    };
+    sql_error_of(code, message, statement)
+}
+
+/// The error of a prepared statement of another session.
+#[cold]
+pub(super) fn not_prepared(prepared: Prepared) -> SqlError {
+    let message = "this session did not prepare the statement; prepare it here first".to_owned();
+    sql_error_of(CR_NO_PREPARE, message, &format!("prepared statement {}", prepared.0))
+}
+
+const TOO_LONG: &str = "the statement is longer than max_allowed_packet";
+
+fn sql_error_of(code: i64, message: String, statement: &str) -> SqlError {
     SqlError { class: class_of(code, &message), code, message, statement: statement.chars().take(QUOTED_CHARS).collect() }
+}
+
+/// Code and words for the end of a connection.
+fn loss(error: &io::Error) -> (i64, String) {
+    let code = if is_unsent(error) { CR_SERVER_GONE } else { CR_SERVER_LOST };
+    (code, if is_late(error) { "no answer in time".to_owned() } else { format!("lost connection: {error}") })
 }
 
 /// Whether the kernel refused to send because the other side is closed: the server cannot have read a whole statement. The client crate
@@ -119,7 +158,15 @@ fn driver_code(error: &DriverError) -> i64 {
 
 /// The error of something done for the server itself, with what to do about it.
 pub(super) fn engine_error(statement: &str, error: &mysql::Error) -> EngineError {
-    let error = sql_error(error, statement);
+    advise(&sql_error(error, statement))
+}
+
+/// The same of the thin client.
+pub(super) fn wire_engine_error(statement: &str, error: &WireError) -> EngineError {
+    advise(&wire_error(error, statement))
+}
+
+fn advise(error: &SqlError) -> EngineError {
     let next = match error.class {
         ErrorClass::Busy | ErrorClass::Deadlock => "end what holds the lock, or wait for it",
         ErrorClass::Full => "free space on the disk of the data directory, or take a smaller plan",
@@ -188,6 +235,28 @@ mod tests {
         ];
         for (error, code, class) in table {
             let error = sql_error(&error, "select 1");
+            assert_eq!((error.code, error.class), (code, class), "{error}");
+        }
+    }
+
+    #[test]
+    fn what_the_thin_client_finds_has_them_too() {
+        let table = [
+            (WireError::Server { code: 1213, message: "Deadlock found".into() }, 1213, ErrorClass::Deadlock),
+            (WireError::Unreachable(io::ErrorKind::ConnectionRefused.into()), CR_CONNECTION, ErrorClass::Unsent),
+            (WireError::Unreachable(io::ErrorKind::TimedOut.into()), CR_CONNECTION, ErrorClass::Unsent),
+            (WireError::Io(io::ErrorKind::UnexpectedEof.into()), CR_SERVER_LOST, ErrorClass::Lost),
+            (WireError::Io(rustix::io::Errno::CONNRESET.into()), CR_SERVER_LOST, ErrorClass::Lost),
+            (WireError::Io(rustix::io::Errno::PIPE.into()), CR_SERVER_GONE, ErrorClass::Unsent),
+            (WireError::Malformed("half an error"), CR_MALFORMED_PACKET, ErrorClass::Lost),
+            (WireError::Unasked, CR_SERVER_GONE, ErrorClass::Unsent),
+            (WireError::TooLong, CR_PACKET_TOO_LARGE, ErrorClass::Statement),
+            (WireError::Arguments { wanted: 2, given: 1 }, CR_UNKNOWN, ErrorClass::Statement),
+            (WireError::NoInteger("1.5".into()), CR_UNKNOWN, ErrorClass::Statement),
+            (WireError::Unsupported("parsec".into()), CR_AUTH_PLUGIN, ErrorClass::Statement),
+        ];
+        for (error, code, class) in table {
+            let error = wire_error(&error, "select 1");
             assert_eq!((error.code, error.class), (code, class), "{error}");
         }
     }

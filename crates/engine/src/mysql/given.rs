@@ -15,9 +15,8 @@ use super::admin::{self, ANSWER_LIMIT, Admin};
 use super::drain::{self, Time};
 use super::options::ServerConfig;
 use super::server::VOLATILE;
-use super::session::MysqlSession;
 use super::version::{Flavor, Version};
-use super::{failure, launch, state};
+use super::{failure, launch, session, state};
 use crate::given::{self, Given, MARKER};
 use crate::{BuildInfo, Dialect, DrainAction, Engine, EngineError, Password, Server, Settings, SqlSession, StartOptions, tls};
 
@@ -96,6 +95,7 @@ impl ForeignServer {
         // An unusable file is told before anybody is asked.
         tls::roots(&server)?;
         let opts: Opts = opts(&server, given.password.as_ref()).into();
+        session::check_plugin(&opts).map_err(|why| EngineError::new(format!("connect to the server {}: {why}", server.label)))?;
         let mut first =
             Conn::new(admin::with_limit(&opts, ANSWER_LIMIT)).map_err(|error| refusal(&error, &server, given.password.is_some()))?;
         let version = check_version(&mut first, &server)?;
@@ -171,7 +171,11 @@ fn refusal(error: &mysql::Error, server: &GivenServer, has_password: bool) -> En
     let (place, label, database) = (&server.place, &server.label, &server.database);
     let reason = match error {
         mysql::Error::MySqlError(error) if ACCESS_DENIED.contains(&error.code) => {
-            given::access_denied(server, &error.message, has_password)
+            let reason = given::access_denied(server, &error.message, has_password);
+            match server.tls {
+                TlsMode::Off => format!("{reason}; an account that demands TLS is refused like this too: then set tls = \"verify-full\""),
+                TlsMode::VerifyFull => reason,
+            }
         }
         mysql::Error::MySqlError(error) if error.code == NO_DATABASE => {
             format!("{place} has no database {database}; make an empty one for this")
@@ -292,10 +296,7 @@ impl Server for ForeignServer {
 
     fn connect(&self) -> Result<Box<dyn SqlSession>, EngineError> {
         let opts = self.admin.opts().clone();
-        let session = given::limited("connect to", &self.server, ANSWER_LIMIT, || {
-            MysqlSession::connect(opts).map_err(|error| failure::engine_error("connect", &error))
-        })?;
-        Ok(Box::new(session))
+        given::limited("connect to", &self.server, ANSWER_LIMIT, || session::open(opts))
     }
 
     fn claim_tables(&self, tables: &[String]) -> Result<(), EngineError> {
@@ -308,7 +309,8 @@ impl Server for ForeignServer {
         self.admin.check_tables(tables, &self.config.storage_engine)
     }
 
-    /// All global variables but secrets, and `session_tls`: the protocol and cipher of our connections, or `off`.
+    /// All global variables but secrets, `session_tls`: the protocol and cipher of our connections, or `off`, and `session_client`: the
+    /// client of the workers' sessions.
     fn effective_settings(&self) -> Result<Settings, EngineError> {
         let mut settings = self.admin.variables()?;
         settings.retain(|name, _| !VOLATILE.contains(&name.as_str()));
@@ -316,6 +318,7 @@ impl Server for ForeignServer {
         let session = self.admin.pairs("show session status like 'Ssl%'")?;
         let tls = |name: &str| session.get(name).cloned().unwrap_or_default();
         settings.insert(given::SESSION_TLS.to_owned(), given::session_tls(&tls("ssl_version"), &tls("ssl_cipher")));
+        settings.insert(given::SESSION_CLIENT.to_owned(), session::client(self.admin.opts()).to_owned());
         Ok(settings)
     }
 

@@ -18,6 +18,7 @@ mod session;
 mod state;
 mod text;
 mod version;
+mod wire;
 
 use plimsoll_core::name::EngineName;
 

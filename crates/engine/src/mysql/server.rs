@@ -12,9 +12,9 @@ use super::admin::{self, Admin};
 use super::files::Files;
 use super::options::{ServerConfig, ServerOption};
 use super::readback::{self, Standing};
-use super::session::MysqlSession;
 use super::version::Version;
-use super::{drain, failure, init, launch, log, state};
+use super::{drain, failure, init, launch, log, session, state};
+use crate::given::SESSION_CLIENT;
 use crate::process::ServerProcess;
 use crate::{Dialect, DrainAction, EngineError, Health, InstalledBuild, Server, Settings, SqlSession, StartOptions, directory_bytes};
 
@@ -161,12 +161,12 @@ impl Server for MysqlServer {
     }
 
     fn connect(&self) -> Result<Box<dyn SqlSession>, EngineError> {
-        let session = MysqlSession::connect(self.admin.opts().clone()).map_err(|error| failure::engine_error("connect", &error))?;
-        Ok(Box::new(session))
+        session::open(self.admin.opts().clone())
     }
 
     /// All global variables but those that say nothing about how the server runs. The path of the trial's data is shortened to `DATA`,
-    /// that of the build to `BUILD`. An option marked as loose that this version lacks is there as `loose_NAME`.
+    /// that of the build to `BUILD`. An option marked as loose that this version lacks is there as `loose_NAME`, and the client of the
+    /// workers' sessions as `session_client`.
     fn effective_settings(&self) -> Result<Settings, EngineError> {
         let data = self.files.dir.display().to_string();
         let mut settings = self.admin.variables()?;
@@ -182,6 +182,7 @@ impl Server for MysqlServer {
             *value = value.replace(&data, "DATA").replace(&self.basedir, "BUILD");
         }
         settings.extend(missing.into_iter().map(|name| (name, format!("not known to {}", self.version))));
+        settings.insert(SESSION_CLIENT.to_owned(), session::client(self.admin.opts()).to_owned());
         Ok(settings)
     }
 

@@ -1,4 +1,4 @@
-//! One worker's connection.
+//! One worker's connection: over the thin client, and over the full one where TLS is configured.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -6,17 +6,49 @@ use std::time::{Duration, Instant};
 use mysql::prelude::{Protocol, Queryable};
 use mysql::{Conn, DriverError, Opts, Params, QueryResult, Statement, Value};
 
-use super::failure::{self, CR_NO_PREPARE};
-use super::text;
+use super::admin::ANSWER_LIMIT;
+use super::wire::{WireError, WireSession};
+use super::{failure, text};
 use crate::deadline::within;
-use crate::{ErrorClass, Prepared, RECONNECT_LIMIT, SqlError, SqlSession};
+use crate::{EngineError, Prepared, RECONNECT_LIMIT, SqlError, SqlSession};
 
 /// Between two tries to connect again.
-const RECONNECT_PAUSE: Duration = Duration::from_millis(20);
+pub(super) const RECONNECT_PAUSE: Duration = Duration::from_millis(20);
+
+/// Opens a worker's session.
+pub(super) fn open(opts: Opts) -> Result<Box<dyn SqlSession>, EngineError> {
+    if has_tls(&opts) {
+        let session = MysqlSession::connect(opts).map_err(|error| failure::engine_error("connect", &error))?;
+        return Ok(Box::new(session));
+    }
+    let session = WireSession::connect(opts, ANSWER_LIMIT).map_err(|error| failure::wire_engine_error("connect", &error))?;
+    Ok(Box::new(session))
+}
+
+/// Says when the account needs an authentication that the thin client does not speak. The full client is not fit to be asked: for some it
+/// ends its thread. Whatever else is wrong it tells better.
+pub(super) fn check_plugin(opts: &Opts) -> Result<(), String> {
+    if has_tls(opts) {
+        return Ok(());
+    }
+    match WireSession::connect(opts.clone(), opts.get_tcp_connect_timeout().unwrap_or(ANSWER_LIMIT)) {
+        Err(WireError::Unsupported(why)) => Err(why),
+        _ => Ok(()),
+    }
+}
+
+/// Which client the sessions go through, in a word.
+pub(super) fn client(opts: &Opts) -> &'static str {
+    if has_tls(opts) { "mysql crate" } else { "thin" }
+}
+
+fn has_tls(opts: &Opts) -> bool {
+    opts.get_ssl_opts().is_some()
+}
 
 /// A connection and its prepared statements. A lost connection is told as such for the operation that met it, whether or not that may
 /// have taken place; the next call connects again.
-pub(super) struct MysqlSession {
+struct MysqlSession {
     opts: Opts,
     connection: Option<Conn>,
     statements: Vec<Known>,
@@ -29,7 +61,7 @@ struct Known {
 }
 
 impl MysqlSession {
-    pub(super) fn connect(opts: Opts) -> mysql::Result<Self> {
+    fn connect(opts: Opts) -> mysql::Result<Self> {
         let connection = Conn::new(opts.clone())?;
         Ok(Self { opts, connection: Some(connection), statements: Vec::new() })
     }
@@ -52,14 +84,7 @@ impl MysqlSession {
         arguments: &[i64],
         run: impl FnOnce(QueryResult<'_, '_, '_, mysql::Binary>) -> mysql::Result<T>,
     ) -> Result<T, SqlError> {
-        let Some(known) = self.statements.get_mut(prepared.0) else {
-            return Err(SqlError {
-                class: ErrorClass::Statement,
-                code: CR_NO_PREPARE,
-                message: "this session did not prepare the statement; prepare it here first".to_owned(),
-                statement: format!("prepared statement {}", prepared.0),
-            });
-        };
+        let Some(known) = self.statements.get_mut(prepared.0) else { return Err(failure::not_prepared(prepared)) };
         let mut is_sent = false;
         let outcome = live(&mut self.connection, &self.opts).and_then(|connection| {
             let handle = match &known.handle {

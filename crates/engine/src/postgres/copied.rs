@@ -3,6 +3,9 @@
 /// NULL, and what it is shown as.
 const NULL: &str = "\\N";
 
+/// What is wrong with a row that cannot be shown.
+pub(super) const NOT_TEXT: &str = "a row is not UTF-8; give the plan a database whose encoding is UTF8";
+
 /// Puts the columns of a row, without its end of line, into `columns`.
 pub(super) fn split(line: &str, columns: &mut Vec<String>) {
     let fields = line.split('\t');

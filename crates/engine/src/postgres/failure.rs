@@ -8,10 +8,10 @@ use crate::{EngineError, ErrorClass, SqlError};
 const QUOTED_CHARS: usize = 200;
 
 /// A connection that ended without a word from the server: `connection_failure`.
-const CONNECTION_FAILURE: &str = "08006";
+pub(super) const CONNECTION_FAILURE: &str = "08006";
 
-/// What the client library refused to send: `invalid_parameter_value`.
-const REFUSED_BY_CLIENT: &str = "22023";
+/// What this side refused to send: `invalid_parameter_value`.
+pub(super) const REFUSED_BY_CLIENT: &str = "22023";
 
 /// SQLSTATEs by meaning; the first entry that fits counts, and one of two characters stands for its whole class. What is not here is
 /// [`ErrorClass::Statement`].
@@ -66,8 +66,12 @@ fn is_connection_gone(error: &postgres::Error) -> bool {
 
 /// The error of a statement.
 pub(super) fn sql_error(error: &postgres::Error, statement: &str) -> SqlError {
-    let code = sqlstate(error);
-    SqlError { class: class_of(code), code: packed(code), message: message(error, code), statement: quoted(statement) }
+    told(statement, &words(error), sqlstate(error))
+}
+
+/// The error of a statement, in the server's words.
+pub(super) fn told(statement: &str, words: &str, sqlstate: &str) -> SqlError {
+    SqlError { class: class_of(sqlstate), code: packed(sqlstate), message: message(words, sqlstate), statement: quoted(statement) }
 }
 
 /// The error of rows that come as a stream, in which the client library hides its own.
@@ -92,8 +96,8 @@ fn quoted(statement: &str) -> String {
     statement.chars().take(QUOTED_CHARS).collect()
 }
 
-fn message(error: &postgres::Error, code: &str) -> String {
-    format!("{}, SQLSTATE {code}", words(error))
+fn message(words: &str, sqlstate: &str) -> String {
+    format!("{words}, SQLSTATE {sqlstate}")
 }
 
 /// What the server or the client library says.
@@ -112,15 +116,19 @@ pub(super) fn words(error: &postgres::Error) -> String {
 
 /// The error of something done for the server itself, with what to do about it.
 pub(super) fn engine_error(doing: &str, error: &postgres::Error) -> EngineError {
-    let code = sqlstate(error);
-    let next = match (class_of(code), code) {
+    advice(doing, &words(error), sqlstate(error))
+}
+
+/// The same, in the server's words.
+pub(super) fn advice(doing: &str, words: &str, sqlstate: &str) -> EngineError {
+    let next = match (class_of(sqlstate), sqlstate) {
         (_, "53300") => "raise max_connections in the config, or take a plan with fewer clients",
         (ErrorClass::Busy | ErrorClass::Deadlock, _) => "end the program that holds the lock, or wait for it",
         (ErrorClass::Full, _) => "free space on the disk of the data directory, or take a smaller plan",
         (ErrorClass::Lost | ErrorClass::Unsent | ErrorClass::Io, _) => "see the server's log for why it ended the connection",
         (ErrorClass::Statement, _) => "check the config's settings and the tables' names, and see the server's log",
     };
-    EngineError::new(format!("{doing}: {}; {next}", message(error, code)))
+    EngineError::new(format!("{doing}: {}; {next}", message(words, sqlstate)))
 }
 
 #[cfg(test)]

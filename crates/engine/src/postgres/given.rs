@@ -11,8 +11,7 @@ use postgres::Client;
 use super::drain::{self, Patience};
 use super::link::{CONNECT_LIMIT, ConnectError, Link, rows};
 use super::server::ASK_LIMIT;
-use super::session::PostgresSession;
-use super::{failure, readback, statistics};
+use super::{failure, readback, session, statistics, wire};
 use crate::given::{self, Given, MARKER, PROGRAM};
 use crate::{BuildInfo, Dialect, DrainAction, Engine, EngineError, Password, Server, Settings, SqlSession, StartOptions, tls};
 
@@ -191,6 +190,9 @@ fn refusal(error: &ConnectError, server: &GivenServer, password: Option<&Passwor
         ConnectError::Late => format!("{place} did not answer within {CONNECT_LIMIT:?}; check the address in the dsn, and the network"),
         ConnectError::Refused(error) => match (error.as_db_error(), tls::explain(error, server)) {
             (Some(said), _) => match said.code().code() {
+                code if wire::wants_tls(code, said.message()) => {
+                    format!("{}; {}", given::access_denied(server, said.message(), password.is_some()), wire::TLS_ADVICE)
+                }
                 "28P01" | "28000" => given::access_denied(server, said.message(), password.is_some()),
                 "3D000" => format!("{place} has no database {}; make an empty one for this", server.database),
                 "42501" => format!("{place} does not let {} into {}; grant connect and create on it", server.user, server.database),
@@ -222,8 +224,7 @@ impl Server for ForeignServer {
     }
 
     fn connect(&self) -> Result<Box<dyn SqlSession>, EngineError> {
-        let client = self.link.connect()?;
-        Ok(Box::new(PostgresSession::new(self.link.clone(), client)))
+        session::open(&self.link)
     }
 
     fn claim_tables(&self, tables: &[String]) -> Result<(), EngineError> {
@@ -236,7 +237,8 @@ impl Server for ForeignServer {
         })
     }
 
-    /// All parameters but secrets, and `session_tls`: the protocol and cipher of our connections, or `off`.
+    /// All parameters but secrets, `session_tls`: the protocol and cipher of our connections, or `off`, and `session_client`: what the
+    /// workers' sessions speak through.
     fn effective_settings(&self) -> Result<Settings, EngineError> {
         let mut settings = self.link.ask("read pg_settings", ASK_LIMIT, |client| {
             let mut settings = readback::effective(client, &Settings::new())?;
@@ -245,6 +247,7 @@ impl Server for ForeignServer {
             settings.insert(given::SESSION_TLS.to_owned(), given::session_tls(text(0), text(1)));
             Ok(settings)
         })?;
+        settings.insert(given::SESSION_CLIENT.to_owned(), session::client(&self.link).to_owned());
         readback::hide_secrets(&mut settings);
         Ok(settings)
     }

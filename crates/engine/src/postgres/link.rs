@@ -11,9 +11,11 @@ use postgres::{CancelToken, Client, Config, NoTls, SimpleQueryMessage, SimpleQue
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 use super::failure;
+use super::wire::Login;
 use crate::deadline::within;
 use crate::given::{NETWORK_LIMIT, PROBE_AFTER, PROBE_INTERVAL, PROGRAM};
 use crate::process::ServerProcess;
+use crate::wire::Place;
 use crate::{EngineError, Health, Password, tls};
 
 /// The superuser that `initdb` makes.
@@ -37,10 +39,15 @@ pub(super) enum Address<'a> {
 /// The port that names the socket's file; with a folder of its own for each server it need not be free.
 pub(super) const SOCKET_PORT: u16 = 5432;
 
+/// Where servers of our own listen.
+const LOOPBACK: &str = "127.0.0.1";
+
 /// How to reach one database of a server.
 #[derive(Clone)]
 pub(super) struct Link {
     config: Config,
+    /// The same for the thin client.
+    login: Login,
     /// How connections are protected, when they are.
     tls: Option<MakeRustlsConnect>,
     /// The server's process, when it is ours.
@@ -62,9 +69,14 @@ impl Link {
         config.user(SUPERUSER).dbname(database).application_name(PROGRAM).ssl_mode(SslMode::Disable);
         match address {
             Address::Socket(folder) => config.host_path(folder).port(SOCKET_PORT),
-            Address::Tcp(port) => config.host("127.0.0.1").port(port),
+            Address::Tcp(port) => config.host(LOOPBACK).port(port),
         };
-        Self { config, tls: None, process: Some(process) }
+        let place = match address {
+            Address::Socket(folder) => socket(folder, SOCKET_PORT),
+            Address::Tcp(port) => Place::Tcp(LOOPBACK.to_owned(), port),
+        };
+        let login = Login { place, user: SUPERUSER.to_owned(), database: database.to_owned(), password: None };
+        Self { config, login, tls: None, process: Some(process) }
     }
 
     /// A link to a server that is not ours. Nothing weaker than what its table says is ever tried.
@@ -89,7 +101,12 @@ impl Link {
                 Some(MakeRustlsConnect::new(tls::client_config(server)?))
             }
         };
-        Ok(Self { config, tls, process: None })
+        let place = match &server.place {
+            ServerPlace::Socket { path, port } => socket(path.as_ref(), *port),
+            ServerPlace::Tcp { host, port } => Place::Tcp(host.clone(), *port),
+        };
+        let login = Login { place, user: server.user.clone(), database: server.database.clone(), password: password.cloned() };
+        Ok(Self { config, login, tls, process: None })
     }
 
     /// Asks the server to cancel what the session of `token` runs, within `limit`. It fails for what has just ended, or when the server
@@ -106,7 +123,13 @@ impl Link {
     pub fn to(&self, database: &str) -> Self {
         let mut link = self.clone();
         link.config.dbname(database);
+        database.clone_into(&mut link.login.database);
         link
+    }
+
+    /// Where and as whom the thin client logs in; it does not speak TLS.
+    pub fn login(&self) -> Option<&Login> {
+        self.tls.is_none().then_some(&self.login)
     }
 
     /// One try.
@@ -134,11 +157,19 @@ impl Link {
 
     /// Tries until there is a connection, `deadline` has passed or the server's process has ended. `Err` says why there is none.
     pub fn reconnect(&self, deadline: Instant) -> Result<Client, String> {
+        self.persist(deadline, || match self.try_connect(deadline) {
+            Ok(client) => Ok(client),
+            Err(ConnectError::Refused(error)) => Err(format!("{error}, SQLSTATE {}", failure::sqlstate(&error))),
+            Err(ConnectError::Late) => Err("no answer".to_owned()),
+        })
+    }
+
+    /// The same for connections that `attempt` makes, whose error is a reason.
+    pub fn persist<T>(&self, deadline: Instant, attempt: impl Fn() -> Result<T, String>) -> Result<T, String> {
         loop {
-            let reason = match self.try_connect(deadline) {
-                Ok(client) => return Ok(client),
-                Err(ConnectError::Refused(error)) => format!("{error}, SQLSTATE {}", failure::sqlstate(&error)),
-                Err(ConnectError::Late) => "no answer".to_owned(),
+            let reason = match attempt() {
+                Ok(connection) => return Ok(connection),
+                Err(reason) => reason,
             };
             match self.process.as_ref().map(|process| process.upgrade().map(|process| process.health())) {
                 // Not ours to know.
@@ -183,6 +214,11 @@ impl Link {
             None => Err(EngineError::new(format!("{doing}: no answer within {limit:?}; see the server's log for what it does"))),
         }
     }
+}
+
+/// The file of a unix socket in its folder.
+fn socket(folder: &Path, port: u16) -> Place {
+    Place::Unix(folder.join(format!(".s.PGSQL.{port}")))
 }
 
 /// The rows of a query, as text.

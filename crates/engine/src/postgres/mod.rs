@@ -18,6 +18,7 @@ mod readback;
 mod server;
 mod session;
 mod statistics;
+mod wire;
 
 use config::{Config, Major};
 pub use given::GivenPostgres;

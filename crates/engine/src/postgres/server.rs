@@ -11,8 +11,8 @@ use super::config::{Config, Major};
 use super::drain::{self, Patience};
 use super::link::{Address, ConnectError, Link, rows};
 use super::postmaster::Postmaster;
-use super::session::PostgresSession;
-use super::{failure, readback, statistics};
+use super::{failure, readback, session, statistics};
+use crate::given::SESSION_CLIENT;
 use crate::process::{Program, ServerProcess, free_loopback_port};
 use crate::{Dialect, DrainAction, EngineError, Health, InstalledBuild, Server, Settings, SqlSession, StartOptions, Transport};
 
@@ -140,13 +140,15 @@ impl Server for PostgresServer {
     }
 
     fn connect(&self) -> Result<Box<dyn SqlSession>, EngineError> {
-        let client = self.link.connect()?;
-        Ok(Box::new(PostgresSession::new(self.link.clone(), client)))
+        session::open(&self.link)
     }
 
+    /// All parameters, and `session_client`: what the workers' sessions speak through.
     fn effective_settings(&self) -> Result<Settings, EngineError> {
         let not_applied = self.not_applied.clone();
-        self.link.ask("read pg_settings", ASK_LIMIT, move |client| readback::effective(client, &not_applied))
+        let mut settings = self.link.ask("read pg_settings", ASK_LIMIT, move |client| readback::effective(client, &not_applied))?;
+        settings.insert(SESSION_CLIENT.to_owned(), session::client(&self.link).to_owned());
+        Ok(settings)
     }
 
     fn counters(&self) -> Result<BTreeMap<String, i64>, EngineError> {

@@ -1,4 +1,4 @@
-//! One worker's connection.
+//! One worker's connection, over the `postgres` crate: for sessions that TLS protects.
 
 use std::hint::black_box;
 use std::io::BufRead;
@@ -10,8 +10,22 @@ use postgres::types::{IsNull, ToSql, Type, to_sql_checked};
 use postgres::{Client, SimpleQueryMessage, Statement};
 
 use super::link::Link;
+use super::wire::WireSession;
 use super::{copied, failure, placeholder};
-use crate::{Prepared, RECONNECT_LIMIT, SqlError, SqlSession};
+use crate::{EngineError, Prepared, RECONNECT_LIMIT, SqlError, SqlSession};
+
+/// A session on a fresh connection of `link`.
+pub(super) fn open(link: &Link) -> Result<Box<dyn SqlSession>, EngineError> {
+    Ok(match link.login() {
+        Some(login) => Box::new(WireSession::open(link.clone(), login.clone())?),
+        None => Box::new(PostgresSession::new(link.clone(), link.connect()?)),
+    })
+}
+
+/// Which client the sessions of `link` use, for the effective settings.
+pub(super) fn client(link: &Link) -> &'static str {
+    if link.login().is_some() { "thin" } else { "postgres crate" }
+}
 
 /// A connection, and what it takes to make it again.
 pub(super) struct PostgresSession {
@@ -166,8 +180,7 @@ impl SqlSession for PostgresSession {
             let mut lines = client.copy_out(&copy).map_err(|error| failure::sql_error(&error, sql))?;
             let (mut line, mut columns) = (Vec::new(), Vec::new());
             while lines.read_until(b'\n', &mut line).map_err(|error| failure::stream_error(&error, sql))? > 0 {
-                let text = std::str::from_utf8(&line)
-                    .map_err(|_| failure::refused(sql, "a row is not UTF-8; give the plan a database whose encoding is UTF8"))?;
+                let text = std::str::from_utf8(&line).map_err(|_| failure::refused(sql, copied::NOT_TEXT))?;
                 copied::split(text.strip_suffix('\n').unwrap_or(text), &mut columns);
                 row(&columns.iter().map(String::as_str).collect::<Vec<_>>());
                 line.clear();

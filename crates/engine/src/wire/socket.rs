@@ -1,14 +1,16 @@
 //! A connected socket that waits as cheaply as the kernel allows.
 
-use std::io::{self, IoSlice, Read, Write};
+use std::io::{self, IoSlice};
 use std::net::{TcpStream, ToSocketAddrs};
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
 use rustix::net::sockopt::{set_socket_keepalive, set_tcp_keepidle, set_tcp_keepintvl, set_tcp_user_timeout};
+use rustix::net::{RecvFlags, SendAncillaryBuffer, SendFlags, recv, send, sendmsg};
 
 use crate::given::{NETWORK_LIMIT, PROBE_AFTER, PROBE_INTERVAL};
 
@@ -43,9 +45,15 @@ impl Socket {
             Place::Unix(path) => Stream::Unix(UnixStream::connect(path)?),
             Place::Tcp(host, port) => Stream::Tcp(connect_tcp(host, *port, patience)?),
         };
-        stream.limit(Some(patience))?;
-        let patience = Timespec { tv_sec: patience.as_secs() as i64, tv_nsec: i64::from(patience.subsec_nanos()) };
-        Ok(Self { stream, patience: Some(patience) })
+        let mut socket = Self { stream, patience: None };
+        socket.wait_at_most(patience)?;
+        Ok(socket)
+    }
+
+    /// Each wait from now on takes at most `patience`.
+    pub fn wait_at_most(&mut self, patience: Duration) -> io::Result<()> {
+        self.patience = Some(Timespec { tv_sec: patience.as_secs() as i64, tv_nsec: i64::from(patience.subsec_nanos()) });
+        self.stream.limit(Some(patience))
     }
 
     /// A running statement has no deadline.
@@ -62,15 +70,16 @@ impl Socket {
     /// Sends all of `parts`, in one call where the kernel takes them at once.
     pub fn send(&mut self, mut parts: &mut [IoSlice<'_>]) -> io::Result<()> {
         while !parts.is_empty() {
-            let sent = match &mut self.stream {
-                Stream::Unix(stream) => stream.write_vectored(parts),
-                Stream::Tcp(stream) => stream.write_vectored(parts),
+            let socket = self.stream.as_fd();
+            let sent = match &*parts {
+                [part] => send(socket, part, SendFlags::NOSIGNAL),
+                parts => sendmsg(socket, parts, &mut SendAncillaryBuffer::default(), SendFlags::NOSIGNAL),
             };
             match sent {
                 Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
                 Ok(sent) => IoSlice::advance_slices(&mut parts, sent),
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
+                Err(Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
             }
         }
         Ok(())
@@ -82,21 +91,25 @@ impl Socket {
     /// queue: two context switches for one answer. One that sleeps in `poll` for input is not. TCP has no such wake-up.
     pub fn receive(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         loop {
-            let received = match &mut self.stream {
-                Stream::Unix(stream) => {
-                    let mut watched = [PollFd::from_borrowed_fd(stream.as_fd(), PollFlags::IN)];
-                    match poll(&mut watched, self.patience.as_ref()) {
-                        Ok(0) => return Err(io::ErrorKind::TimedOut.into()),
-                        Ok(_) => stream.read(buffer),
-                        Err(error) => Err(error.into()),
-                    }
-                }
-                Stream::Tcp(stream) => stream.read(buffer),
+            let socket = self.stream.as_fd();
+            let ready = match self.stream {
+                Stream::Unix(_) => poll(&mut [PollFd::from_borrowed_fd(socket, PollFlags::IN)], self.patience.as_ref()),
+                Stream::Tcp(_) => Ok(1),
             };
-            match received {
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                received => return received,
+            match ready.and_then(|ready| if ready == 0 { Err(Errno::TIMEDOUT) } else { recv(socket, &mut *buffer, RecvFlags::empty()) }) {
+                Ok((received, _)) => return Ok(received),
+                Err(Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
             }
+        }
+    }
+}
+
+impl AsFd for Stream {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Self::Unix(stream) => stream.as_fd(),
+            Self::Tcp(stream) => stream.as_fd(),
         }
     }
 }

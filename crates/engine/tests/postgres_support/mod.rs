@@ -30,12 +30,19 @@ pub fn build(test: &str, major: &str) -> Option<InstalledBuild> {
         builds_support::skip(test, &format!("postgres@{major}"));
         return None;
     };
-    if let Some(folder) = closed_folder(&found.server) {
-        let advice = "set PLIMSOLL_CACHE to a cache that everybody may enter";
-        skip(&format!("engine::{test}"), &format!("root's servers run as nobody, who may not enter {}; {advice}", folder.display()));
-        return None;
-    }
-    Some(found)
+    can_reach(test, &found).then_some(found)
+}
+
+/// The builds that a test of many versions goes through.
+pub fn builds(test: &str) -> Vec<InstalledBuild> {
+    builds_support::to_go_through(test, &["postgres"]).into_iter().filter(|build| can_reach(test, build)).collect()
+}
+
+fn can_reach(test: &str, build: &InstalledBuild) -> bool {
+    let Some(folder) = closed_folder(&build.server) else { return true };
+    let advice = "set PLIMSOLL_CACHE to a cache that everybody may enter";
+    skip(&format!("engine::{test}"), &format!("root's servers run as nobody, who may not enter {}; {advice}", folder.display()));
+    false
 }
 
 fn is_postgres(build: &InstalledBuild, major: &str) -> bool {
