@@ -111,7 +111,7 @@ fn parse(source: &str, text: &str, engine: EngineName) -> Result<BTreeMap<String
         if let Some(section) = line.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).filter(|_| is_option_file) {
             let is_versioned = section.strip_prefix("mysqld-").or(section.strip_prefix("mariadb-")).is_some();
             if is_versioned {
-                return Err(wrong("sections of one version are not known here: write NAME@VERSION"));
+                return Err(wrong("sections of one version are not known here: write loose_NAME for what only some versions have"));
             }
             is_server_section = SERVER_SECTIONS.contains(&section);
             continue;
