@@ -39,7 +39,8 @@ impl Console {
                 })
                 .map_err(|error| Failure::bug(format!("failed to listen for signals: {error}")))?;
         }
-        anstream::eprintln!("campaign {} (seed {}, {} trials)", header.id, header.seed, header.schedule.len());
+        let trials = header.schedule.len();
+        anstream::eprintln!("campaign {} (seed {}, {trials} trial{})", header.id, header.seed, if trials == 1 { "" } else { "s" });
         Ok(Self { stop_requests, is_terminal: stderr().is_terminal(), has_live_line: false, last_plain: Instant::now() })
     }
 

@@ -182,6 +182,8 @@ impl Server for MysqlServer {
             *value = value.replace(&data, "DATA").replace(&self.basedir, "BUILD");
         }
         settings.extend(missing.into_iter().map(|name| (name, format!("not known to {}", self.version))));
+        // What our tables are made with, by their own word; the server's default is for tables that say nothing.
+        settings.insert("storage_engine".to_owned(), self.config.storage_engine.clone());
         Ok(settings)
     }
 
