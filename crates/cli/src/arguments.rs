@@ -40,6 +40,9 @@ pub enum Verb {
     Resume {
         /// Id, beginning of an id, or path [default: the newest]
         campaign: Option<String>,
+        /// Do not fetch builds that were missing
+        #[arg(long)]
+        offline: bool,
     },
     /// Print the tables of a campaign
     Show(Show),
@@ -161,7 +164,7 @@ pub enum BuildVerb {
     /// Are builds as they were? Hashes the servers and asks them for their versions; exit code 3 if not
     Check {
         /// ENGINE[@VERSION][+SOURCE] or ENGINE+LABEL [default: all that are here]
-        name: Option<BuildName>,
+        names: Vec<BuildName>,
         /// Print one JSON value
         #[arg(long)]
         json: bool,

@@ -35,7 +35,7 @@ pub fn build(places: &Places, verb: &BuildVerb) -> Outcome {
         BuildVerb::List { json } => list(&cache, *json),
         BuildVerb::Show { name, json } => show(&cache, name, *json),
         BuildVerb::Remove { names } => remove(&cache, names),
-        BuildVerb::Check { name, json } => check(&cache, name.as_ref(), *json),
+        BuildVerb::Check { names, json } => check(&cache, names, *json),
     }
 }
 
@@ -210,8 +210,11 @@ fn remove(cache: &BuildCache, names: &[BuildName]) -> Outcome {
     Ok(0)
 }
 
-fn check(cache: &BuildCache, name: Option<&BuildName>, is_json: bool) -> Outcome {
-    let checks = cache.check(name).map_err(failure)?;
+fn check(cache: &BuildCache, names: &[BuildName], is_json: bool) -> Outcome {
+    let mut checks = if names.is_empty() { cache.check(None).map_err(failure)? } else { Vec::new() };
+    for name in names {
+        checks.extend(cache.check(Some(name)).map_err(failure)?);
+    }
     if is_json {
         print_json(&checks)?;
     } else {

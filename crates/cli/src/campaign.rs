@@ -7,6 +7,7 @@ use plimsoll_core::plan::Cell;
 use plimsoll_host::{Proc, Status, check_machine};
 use plimsoll_lab::builds::BuildCache;
 use plimsoll_lab::{CampaignEnd, CampaignRequest, DataTurn, create_campaign, default_data_dir, load_plan, run_campaign};
+use plimsoll_store::header::CellHeader;
 use plimsoll_store::{CampaignDir, Store};
 
 use crate::Outcome;
@@ -54,17 +55,23 @@ fn builds_of<'a>(cells: impl Iterator<Item = &'a Cell>) -> Vec<BuildName> {
     cells.filter(|cell| cell.server.is_none() && !cell.build.engine.is_embedded()).map(|cell| cell.build.clone()).collect()
 }
 
-pub fn resume(places: &Places, campaign: Option<&str>) -> Outcome {
+pub fn resume(places: &Places, campaign: Option<&str>, is_offline: bool) -> Outcome {
     let builds = BuildCache::new(build::cache_dir(places)?);
-    go_on(places, &builds, Store::new(&places.store).find(campaign)?, false)
+    go_on(places, &builds, Store::new(&places.store).find(campaign)?, is_offline)
 }
 
 /// Builds that could not be fetched when the campaign was made are tried again; what fails is said, and its cells stay left out.
 fn go_on(places: &Places, builds: &BuildCache, campaign: CampaignDir, is_offline: bool) -> Outcome {
-    let campaign = same_data_dir(places, campaign)?;
-    let cells = campaign.header.plan.cells.iter().zip(&campaign.header.cells);
-    let missing = builds_of(cells.filter(|(_, found)| found.missing_build.is_some()).map(|(cell, _)| cell));
-    build::fetch(builds, &missing, is_offline)?;
+    let mut campaign = same_data_dir(places, campaign)?;
+    let header = &mut campaign.header;
+    let mut missing: Vec<(&Cell, &mut CellHeader)> = header.plan.cells.iter().zip(&mut header.cells).collect();
+    missing.retain(|(_, found)| found.missing_build.is_some());
+    let names = builds_of(missing.iter().map(|(cell, _)| *cell));
+    for (name, failure) in build::fetch(builds, &names, is_offline)? {
+        for (_, found) in missing.iter_mut().filter(|(cell, _)| cell.build == name) {
+            found.missing_build = Some(failure.to_string());
+        }
+    }
     finish(builds, campaign, None)
 }
 
@@ -120,7 +127,7 @@ fn finish(builds: &BuildCache, mut campaign: CampaignDir, turn: Option<DataTurn>
     console.finish();
     let path = shell_word(&campaign.path.display().to_string());
     if end == CampaignEnd::Interrupted {
-        anstream::eprintln!("interrupted: finished steps are kept in {path}");
+        anstream::eprintln!("interrupted: what is done is kept in {path}; the trial that was running starts again");
         anstream::eprintln!("go on with: plimsoll resume {path}");
         return Ok(INTERRUPTED);
     }
@@ -130,7 +137,10 @@ fn finish(builds: &BuildCache, mut campaign: CampaignDir, turn: Option<DataTurn>
     match end {
         CampaignEnd::Incomplete { broken } => {
             let trials = if broken == 1 { "1 trial is".to_owned() } else { format!("{broken} trials are") };
-            anstream::eprintln!("{trials} not complete; logs are in {path}/trials; try again with: plimsoll resume {path}");
+            anstream::eprintln!("{trials} not complete; logs are in {path}/trials");
+            anstream::eprintln!(
+                "what failed by its config or plan needs a changed plan and a new run; to try the rest again: plimsoll resume {path}"
+            );
             Ok(INCOMPLETE)
         }
         _ => Ok(0),

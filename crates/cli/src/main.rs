@@ -33,7 +33,7 @@ fn main() -> ExitCode {
     let places = &arguments.places;
     let outcome = match arguments.verb {
         Verb::Run(run) => campaign::run(places, &run),
-        Verb::Resume { campaign } => campaign::resume(places, campaign.as_deref()),
+        Verb::Resume { campaign, offline } => campaign::resume(places, campaign.as_deref(), offline),
         Verb::Show(show) => results::show(places, &show),
         Verb::Report(report) => results::report(places, &report),
         Verb::Build { verb } => build::build(places, &verb),

@@ -39,7 +39,8 @@ impl Console {
                 })
                 .map_err(|error| Failure::bug(format!("failed to listen for signals: {error}")))?;
         }
-        anstream::eprintln!("campaign {} (seed {}, {} trials)", header.id, header.seed, header.schedule.len());
+        let trials = header.schedule.len();
+        anstream::eprintln!("campaign {} (seed {}, {trials} trial{})", header.id, header.seed, if trials == 1 { "" } else { "s" });
         Ok(Self { stop_requests, is_terminal: stderr().is_terminal(), has_live_line: false, last_plain: Instant::now() })
     }
 
@@ -129,7 +130,7 @@ fn progress_line(progress: &StepProgress) -> String {
         return format!("  {:<7} {}/{}  running for {:.0} s", progress.step, progress.index, progress.steps, progress.elapsed_s);
     };
     let p99 = progress.p99_ns.map_or(String::new(), |ns| format!("  p99 {}", format_duration_ns(ns)));
-    let eta = progress.eta_s.map_or(String::new(), |s| format!("  ETA {}", duration(s.ceil())));
+    let eta = progress.eta_s.filter(|s| *s > 0.0).map_or(String::new(), |s| format!("  ETA {}", duration(s.ceil())));
     let trouble = if progress.unsuccessful > 0 { format!("  {} retries", format_grouped(progress.unsuccessful)) } else { String::new() };
     format!(
         "  {:<7} {}/{}  {amount}  now {} {unit}  mean {} {unit}{p99}{trouble}{eta}",

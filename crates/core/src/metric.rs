@@ -60,7 +60,7 @@ pub const CATALOGUE: &[Metric] = metrics![
     "cpupq", "us/op", Lower, 0, "cpups / 100 x CPUs x 10^6 / op rate", "/proc/stat", "host CPU per operation; l.i1 and l.i2 include the paired delete";
     "dbgb1", "GiB", Lower, 1, "bytes of the database / 2^30", "engine", "size of tables and indexes at the end of the step";
     "dbgb2", "GiB", Lower, 1, "bytes of the data directory / 2^30", "data directory", "size of everything in the data directory at the end of the step";
-    "rss", "GiB", Lower, 1, "largest VmRSS during the step / 2^30", "/proc/PID/status", "resident memory of the engine; an embedded engine shares it with the client";
+    "rss", "GiB", Lower, 1, "largest resident memory during the step / 2^30, shared memory and files once", "/proc/PID/status", "resident memory of the engine; an embedded engine shares it with the client";
     "maxop", "s", Lower, 3, "largest service time of an insert in l steps, of a query in q steps", "load loop", "worst operation; index creation is not one";
     "p50_rate", "ops/s", Neutral, 0, "median of the per-second op rates of all clients together", "1-s series", "half of the seconds were at least this fast (a rate, not a latency)";
     "p99_rate", "ops/s", Neutral, 0, "per-second op rate that 99 % of the seconds reached", "1-s series", "nearly the worst second (a rate, not a latency)";

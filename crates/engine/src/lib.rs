@@ -252,6 +252,15 @@ pub fn bytes_per_row(engine: EngineName) -> u64 {
     }
 }
 
+/// Bytes that a new server takes before it has a row: its own tables, and the redo logs that it makes in advance.
+pub fn bytes_at_start(engine: EngineName, settings: &Settings) -> u64 {
+    match engine {
+        EngineName::Mysql | EngineName::Mariadb => mysql::bytes_at_start(settings),
+        EngineName::Postgres => postgres::BYTES_AT_START,
+        EngineName::Sqlite | EngineName::Null => 0,
+    }
+}
+
 /// Bytes of all files below `dir`, as their sizes say.
 pub fn directory_bytes(dir: &Path) -> std::io::Result<u64> {
     let mut bytes = 0;

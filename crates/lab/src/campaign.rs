@@ -8,7 +8,7 @@ use plimsoll_core::METHODOLOGY_VERSION;
 use plimsoll_core::plan::{Cell, Plan, StepKind};
 use plimsoll_core::schedule::schedule;
 use plimsoll_core::units::format_bytes;
-use plimsoll_engine::{InstalledBuild, bytes_per_row, engine};
+use plimsoll_engine::{InstalledBuild, bytes_at_start, bytes_per_row, engine};
 use plimsoll_store::header::{BuildHeader, CampaignHeader, CellHeader, FORMAT};
 use plimsoll_store::{CampaignDir, CampaignLock, Store, StoreError};
 
@@ -158,8 +158,8 @@ fn is_program(name: &str) -> bool {
     name.contains('/') && Path::new(name).is_file() || std::env::split_paths(&folders).any(|folder| folder.join(name).is_file())
 }
 
-/// Rows a cell's tables hold at their largest, and an estimate of the bytes they take on disk, logs included.
-pub(crate) fn peak_size(cell: &Cell) -> Result<(u64, u64), LabError> {
+/// Rows a cell's tables hold at their largest, and an estimate of the bytes that its data directory takes then.
+pub(crate) fn peak_size(cell: &Cell, settings: &BTreeMap<String, String>) -> (u64, u64) {
     let mut rows = 0u64;
     let mut peak = 0;
     for step in &cell.workload.steps {
@@ -177,17 +177,16 @@ pub(crate) fn peak_size(cell: &Cell) -> Result<(u64, u64), LabError> {
     let deletes = cell.workload.steps.iter().any(|step| matches!(step.kind, StepKind::Write { deletes: true, .. }));
     let peak = if deletes { rows.saturating_add(rows / 10) } else { peak };
     // A given server has its own disk, which we know nothing of.
-    let bytes = if cell.server.is_some() { 0 } else { peak.saturating_mul(bytes_per_row(cell.build.engine)) };
-    Ok((peak, bytes))
+    let engine = cell.build.engine;
+    let of_rows = || peak.saturating_mul(bytes_per_row(engine)).saturating_add(bytes_at_start(engine, settings));
+    let bytes = if cell.server.is_some() { 0 } else { of_rows() };
+    (peak, bytes)
 }
 
 /// Trials run one after the other and remove their data, so the largest cell decides.
-pub(crate) fn check_disk(plan: &Plan, data_dir: &Path) -> Result<(), LabError> {
-    let mut largest = (0, "");
-    for cell in &plan.cells {
-        largest = largest.max((peak_size(cell)?.1, cell.label.as_str()));
-    }
-    let (bytes, cell) = largest;
+pub(crate) fn check_disk(plan: &Plan, headers: &[CellHeader], data_dir: &Path) -> Result<(), LabError> {
+    let sizes = plan.cells.iter().zip(headers).map(|(cell, header)| (peak_size(cell, &header.settings).1, cell.label.as_str()));
+    let (bytes, cell) = sizes.max().unwrap_or_default();
     let free = plimsoll_host::free_bytes(data_dir)
         .map_err(|error| LabError::io(format!("failed to read the free space of {}", data_dir.display()), error))?;
     if (free as f64) < bytes as f64 * DISK_MARGIN {
@@ -208,7 +207,7 @@ pub fn create_campaign(store: &Store, request: &CampaignRequest<'_>) -> Result<(
     let cells = look_up_cells(request.plan, request.builds, Need::Builds(request.missing))?;
     Passwords::check(plan)?;
     check_data_root(request.data_dir)?;
-    check_disk(plan, request.data_dir)?;
+    check_disk(plan, &cells, request.data_dir)?;
     let turn = take_data_root(request.data_dir)?;
     let data_dir = prepare_data_root(request.data_dir)?;
     let seed = request.seed.or(plan.seed).unwrap_or_else(seed_from_clock);

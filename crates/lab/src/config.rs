@@ -66,7 +66,19 @@ pub(crate) fn resolve(cell: &Cell, plan_dir: Option<&Path>) -> Result<ResolvedCo
         }
     };
     let mut settings = parse(&source, &text, engine)?;
-    settings.extend(config.settings.iter().map(|(name, value)| (name.clone(), value.clone())));
+    for (name, value) in &config.settings {
+        // The plan's own line replaces the file's, whether or not either may be missing in some versions.
+        settings.retain(|known, _| option_name(known, engine) != option_name(name, engine));
+        settings.insert(name.clone(), value.clone());
+    }
+    if engine == EngineName::Postgres
+        && let Some((name, value)) = settings.iter().find(|(_, value)| value.contains("{ram") && value.ends_with('}'))
+    {
+        return Err(LabError::Usage(format!(
+            "cell {}: {source}: {name}: PostgreSQL takes a number without a unit as so many blocks or kilobytes; write {value}B",
+            cell.label
+        )));
+    }
     if settings.values().any(|value| value.contains('{')) {
         let machine = Machine::read().map_err(LabError::Io)?;
         for (name, value) in &mut settings {
@@ -74,6 +86,15 @@ pub(crate) fn resolve(cell: &Cell, plan_dir: Option<&Path>) -> Result<ResolvedCo
         }
     }
     Ok(ResolvedConfig { source, settings })
+}
+
+/// By which two lines are about the same option.
+fn option_name(name: &str, engine: EngineName) -> String {
+    if !matches!(engine, EngineName::Mysql | EngineName::Mariadb) {
+        return name.to_ascii_lowercase();
+    }
+    let name = name.to_ascii_lowercase().replace('-', "_");
+    name.strip_prefix("loose_").map_or(name.clone(), str::to_owned)
 }
 
 /// Option files are named as the field names them.
@@ -111,7 +132,7 @@ fn parse(source: &str, text: &str, engine: EngineName) -> Result<BTreeMap<String
         if let Some(section) = line.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).filter(|_| is_option_file) {
             let is_versioned = section.strip_prefix("mysqld-").or(section.strip_prefix("mariadb-")).is_some();
             if is_versioned {
-                return Err(wrong("sections of one version are not known here: write NAME@VERSION"));
+                return Err(wrong("sections of one version are not known here: write loose_NAME for what only some versions have"));
             }
             is_server_section = SERVER_SECTIONS.contains(&section);
             continue;
@@ -170,6 +191,25 @@ mod tests {
         ] {
             assert!(parse("x.conf", text, EngineName::Sqlite).unwrap_err().to_string().contains(wanted));
         }
+    }
+
+    #[test]
+    fn one_option_has_one_line() {
+        let name = |name| option_name(name, EngineName::Mysql);
+        assert_eq!(name("loose_innodb-log-file-size"), name("innodb_log_file_size"));
+        assert_ne!(option_name("loose_x", EngineName::Postgres), option_name("x", EngineName::Postgres));
+        let cell = |builds: &str, settings: &str| {
+            let text = format!(
+                "name = \"t\"\nworkload = \"insert-benchmark\"\nbuilds = [\"{builds}\"]\nconfigs = [\"c\"]\n[config.c]\n{settings}\n"
+            );
+            plimsoll_core::plan::Plan::parse("t.toml", &text).unwrap().cells.remove(0)
+        };
+        let changed = cell("mysql@5.7.22", "from = \"cz12a\"\nsettings = { innodb_redo_log_capacity = \"64M\" }");
+        let settings = resolve(&changed, None).unwrap().settings;
+        let found: Vec<_> = settings.iter().filter(|(name, _)| name.contains("redo_log_capacity")).collect();
+        assert_eq!(found, [(&"innodb_redo_log_capacity".to_owned(), &"64M".to_owned())]);
+        let bare = cell("postgres@18.6", "settings = { shared_buffers = \"{ram*0.01}\" }");
+        assert!(resolve(&bare, None).unwrap_err().to_string().contains("write {ram*0.01}B"));
     }
 
     #[test]

@@ -118,7 +118,7 @@ pub fn forecast(loaded: &LoadedPlan, store: &Store, builds: &BuildCache, data_di
     let headers = look_up_cells(loaded, builds, Need::Names)?;
     let mut cells = Vec::new();
     for (cell, header) in plan.cells.iter().zip(headers) {
-        let (peak_rows, disk_bytes) = peak_size(cell)?;
+        let (peak_rows, disk_bytes) = peak_size(cell, &header.settings);
         let mut held = 0u64;
         let mut steps = Vec::new();
         for (index, step) in cell.workload.steps.iter().enumerate() {

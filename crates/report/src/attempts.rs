@@ -146,11 +146,14 @@ fn is_hang(reason: &str) -> bool {
     reason.starts_with("hung")
 }
 
-/// The line of a log's end that tells most: the last one with an error, else the last one.
+/// The line of a log's end that tells most: the last one with an error, else the last one. That a server gives up or is ready tells
+/// nothing.
 pub(crate) fn telling_line(log: &str) -> Option<&str> {
     const TELLING: [&str; 9] =
         ["[ERROR]", "PANIC:", "FATAL:", "Assertion", "assertion", "got signal", "Out of memory", "out of memory", "No space left"];
-    let mut lines = log.lines().rev().map(str::trim).filter(|line| !line.is_empty());
+    const IDLE: [&str; 3] = ["Aborting", "ready for connections", "Version: '"];
+    let is_idle = |line: &str| IDLE.iter().any(|word| line.contains(word));
+    let mut lines = log.lines().rev().map(str::trim).filter(|line| !line.is_empty() && !is_idle(line));
     lines.clone().find(|line| TELLING.iter().any(|word| line.contains(word))).or_else(|| lines.next())
 }
 

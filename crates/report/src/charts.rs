@@ -27,12 +27,15 @@ pub(crate) fn charts(runs: &[Option<&Run<'_>>]) -> Vec<Chart> {
         }
         let unit = if counts_rows(kind) { "rows/s" } else { "queries/s" };
         charts.extend(chart(format!("{kind} rate"), unit, Reduce::Mean, runs, |run| {
-            let whole_s = run.done.map_or(0, |done| (done.elapsed_ns / 1_000_000_000) as usize);
+            let elapsed_s = run.done.map_or(0.0, |done| done.elapsed_ns as f64 / 1e9);
             let mut rates = per_second(run, kind, |rate: &mut f64, row| {
                 *rate += (if counts_rows(kind) { row.rows } else { row.ok }) as f64;
             })?;
             // A second cut short by the step's end would look like a stall.
-            rates.truncate(whole_s.max(1));
+            rates.truncate((elapsed_s as usize).max(1));
+            if elapsed_s > 0.0 && elapsed_s < 1.0 {
+                rates[0] /= elapsed_s;
+            }
             Some(rates.into_iter().map(Some).collect())
         }));
         let longest_ms = |run: &Run<'_>, pick: fn(&OperationSecond) -> u64| {

@@ -3,7 +3,10 @@
 use plimsoll_core::toolchain::Caveat;
 
 use crate::summary::without_base;
-use crate::view::{Outcome, Status, View};
+use crate::view::{CellInfo, Outcome, Status, View};
+
+/// So begins the origin of a cell whose server is not ours.
+const GIVEN: &str = "given server ";
 
 pub(crate) fn notes(view: &View) -> Vec<String> {
     let mut notes = Vec::new();
@@ -49,6 +52,7 @@ pub(crate) fn notes(view: &View) -> Vec<String> {
                 .to_owned(),
         );
     }
+    notes.extend(given_servers(view));
     notes.extend(incomparable_builds(view));
     notes.extend(other_shapes(view));
     notes.extend(without_ratios(view));
@@ -88,6 +92,15 @@ fn and(parts: &[&str]) -> String {
         Some((last, rest)) if !rest.is_empty() => format!("{} and {last}", rest.join(", ")),
         _ => parts.concat(),
     }
+}
+
+/// The config's name of a cell on a given server is a name and nothing more.
+fn given_servers(view: &View) -> Option<String> {
+    let given = |cell: &&CellInfo| cell.origin.starts_with(GIVEN);
+    let labels: Vec<&str> = view.cells.iter().filter(given).map(|cell| cell.label.as_str()).collect();
+    (!labels.is_empty()).then(|| {
+        format!("{}: on a given server, with that server's own settings; nothing of a config was applied there.", labels.join(", "))
+    })
 }
 
 /// A sentence for each way in which builds differ from the base's.

@@ -38,8 +38,10 @@ fn reasons_of_cell(cell: usize, steps: &[StepView]) -> Vec<Reason> {
 /// The first line of a message and, of the lines that follow, the one that tells most; then those lines.
 pub(crate) fn brief(text: &str) -> (String, Option<String>) {
     let Some((first, rest)) = text.trim().split_once('\n') else { return (text.trim().to_owned(), None) };
-    let line = telling_line(rest).map_or(String::new(), |line| format!(" {line}"));
-    (format!("{}{line}", first.trim_end()), Some(rest.to_owned()))
+    let first = first.trim_end();
+    let join = if first.ends_with(':') { " " } else { "; " };
+    let line = telling_line(rest).map_or(String::new(), |line| format!("{join}{line}"));
+    (format!("{first}{line}"), Some(rest.to_owned()))
 }
 
 /// The range of what the witnesses saw.

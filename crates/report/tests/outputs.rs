@@ -70,7 +70,7 @@ fn an_engines_message_cannot_move_the_cursor() {
         }
     }
     let text = to_terminal(&analyse(&[record], &Options::default()).unwrap(), false);
-    assert!(text.contains("[2J wiped next"), "{text}");
+    assert!(text.contains("[2J wiped; next"), "{text}");
     assert!(text.chars().all(|c| c == '\n' || !c.is_control()));
 }
 

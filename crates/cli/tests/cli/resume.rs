@@ -83,7 +83,7 @@ fn a_killed_trial_is_recorded_and_the_campaign_goes_on() {
     let stderr = text(&output.stderr);
     assert_eq!(output.status.code(), Some(3), "{stderr}");
     assert!(stderr.contains("the trial's process died") && stderr.contains("signal 9"), "{stderr}");
-    assert!(stderr.contains("try again with: plimsoll resume "), "{stderr}");
+    assert!(stderr.contains("try the rest again: plimsoll resume "), "{stderr}");
     assert!(std::fs::read_to_string(place.event_files().remove(0)).unwrap().contains("\"event\":\"server_crashed\""));
     let before = place.steps_done();
     assert_eq!(before.iter().filter(|(folder, _)| folder.starts_with("2-")).count(), 5, "the other cell is complete");

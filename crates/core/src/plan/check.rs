@@ -400,6 +400,14 @@ impl Source<'_> {
             step.wait_ns = Some(*ns);
             step.drain_after = true;
         }
+        match &change.drain {
+            Some(drain) if !drain.get_ref() && change.wait.is_some() => {
+                let message = "a wait is a part of the drain: leave \"wait\" or \"drain = false\" out";
+                return Err(self.error(Some(drain.span()), message));
+            }
+            Some(drain) => step.drain_after = *drain.get_ref(),
+            None => {}
+        }
         Ok(())
     }
 
@@ -678,6 +686,7 @@ base = "sqlite.wal_full"
             (QUICK.replace("sqlite.wal_full", "sqlite.wal"), "t.toml:6:8: base \"sqlite.wal\" is not a cell (did you mean"),
             (format!("{QUICK}[step.qr10]\nduration = \"2s\"\n"), "there is no step \"qr10\" (did you mean \"qr100\"?"),
             (format!("{QUICK}[step.\"l.i0\"]\nduration = \"2s\"\n"), "it has no duration"),
+            (format!("{QUICK}[step.\"l.i2\"]\nwait = \"2s\"\ndrain = false\n"), "a wait is a part of the drain"),
             (QUICK.replace("base", "watchdog = \"900ms\"\nbase"), "t.toml:6:12: watchdog must be at least 1s"),
             (QUICK.replace("base", "blocks = 0\nbase"), "blocks must be 1 to 1,000, not 0"),
             (QUICK.replace("base", "steps = [\"qr100\"]\nbase"), "steps run in the order"),
@@ -714,6 +723,10 @@ base = "sqlite.wal_full"
 
     #[test]
     fn a_plan_may_be_about_some_of_its_steps() {
+        let text = format!("{QUICK}[step.\"l.i2\"]\ndrain = false\n[step.\"l.x\"]\ndrain = true\n");
+        let steps = Plan::parse("t.toml", &text).unwrap().cells.remove(0).workload.steps;
+        let drained: Vec<&str> = steps.iter().filter(|step| step.drain_after).map(|step| step.name.as_str()).collect();
+        assert_eq!(drained, ["l.x"]);
         let text = QUICK.replace("base", "report = [\"qp100\", \"l.x\"]\nbase");
         assert_eq!(Plan::parse("t.toml", &text).unwrap().report, ["l.x", "qp100"]);
         assert!(Plan::parse("t.toml", QUICK).unwrap().report.is_empty());

@@ -100,6 +100,7 @@ pub(super) struct StepOverride {
     pub clients: Option<Spanned<u32>>,
     pub duration: Option<Spanned<Duration>>,
     pub wait: Option<Spanned<Wait>>,
+    pub drain: Option<Spanned<bool>>,
 }
 
 /// A number of rows: an integer, or text such as `"20M"`.

@@ -31,6 +31,26 @@ use crate::{BuildInfo, Engine, EngineError, InstalledBuild, Server, Settings, St
 /// random inserts have split the pages; redo, undo and binary logs, and the sort files of the index build, come on top.
 pub(crate) const BYTES_PER_ROW: u64 = 480;
 
+/// System tables, undo and temporary tablespaces, the doublewrite buffer.
+const OWN_BYTES: u64 = 256 << 20;
+
+/// What a new server takes: its own tables, and InnoDB's redo log at its full size, by whichever option a version knows.
+pub(crate) fn bytes_at_start(settings: &Settings) -> u64 {
+    let size = |name: &str| settings.get(name).or_else(|| settings.get(&format!("loose_{name}"))).and_then(|value| bytes(value));
+    let files = size("innodb_log_files_in_group").unwrap_or(2);
+    let redo = size("innodb_redo_log_capacity").unwrap_or(0).max(size("innodb_log_file_size").unwrap_or(0).saturating_mul(files));
+    OWN_BYTES.saturating_add(redo)
+}
+
+/// A size as options have it: a number with K, M, G or T behind it, or without.
+fn bytes(value: &str) -> Option<u64> {
+    let (number, shift) = match value.char_indices().last()? {
+        (end, unit) if unit.is_ascii_alphabetic() => (&value[..end], 10 * (1 + "KMGT".find(unit.to_ascii_uppercase())?)),
+        _ => (value, 0),
+    };
+    number.trim().parse::<u64>().ok()?.checked_mul(1 << shift)
+}
+
 /// A build of MySQL or MariaDB.
 #[derive(Clone, Debug)]
 pub struct Mysql {
@@ -77,5 +97,27 @@ impl Engine for Mysql {
 
     fn is_embedded(&self) -> bool {
         false
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_takes_its_redo_logs_at_once() {
+        let taken = |settings: &[(&str, &str)]| {
+            let settings = settings.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+            bytes_at_start(&settings) - OWN_BYTES
+        };
+        for (settings, expected) in [
+            (&[][..], 0),
+            (&[("loose_innodb_redo_log_capacity", "2G"), ("innodb_log_file_size", "256m")], 2 << 30),
+            (&[("innodb_log_file_size", "1G"), ("innodb_log_files_in_group", "3")], 3 << 30),
+            (&[("innodb_log_file_size", "1048576")], 2 << 20),
+            (&[("innodb_log_file_size", "a lot")], 0),
+        ] {
+            assert_eq!(taken(settings), expected, "{settings:?}");
+        }
     }
 }

@@ -183,6 +183,8 @@ impl Server for MysqlServer {
         }
         settings.extend(missing.into_iter().map(|name| (name, format!("not known to {}", self.version))));
         settings.insert(SESSION_CLIENT.to_owned(), session::client(self.admin.opts()).to_owned());
+        // What our tables are made with, by their own word; the server's default is for tables that say nothing.
+        settings.insert("storage_engine".to_owned(), self.config.storage_engine.clone());
         Ok(settings)
     }
 

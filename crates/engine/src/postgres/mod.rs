@@ -29,6 +29,9 @@ use crate::{BuildInfo, Engine, EngineError, InstalledBuild, Server, Settings, St
 /// that vacuum did not keep up with; the log comes on top, up to `max_wal_size`.
 pub(crate) const BYTES_PER_ROW: u64 = 600;
 
+/// A new cluster with its first segments of WAL.
+pub(crate) const BYTES_AT_START: u64 = 64 << 20;
+
 /// A build of PostgreSQL.
 ///
 /// Settings are the server's parameters, and `data_checksums` (`on`, the default, or `off`) for `initdb`. A name may end in the
