@@ -17,11 +17,9 @@ use std::time::Duration;
 
 use plimsoll_core::name::EngineName;
 use plimsoll_core::seed::Draw;
-use plimsoll_engine::{Dialect, InstalledBuild, Prepared, Settings, Server, SqlSession, StartOptions, engine};
+use plimsoll_engine::{Dialect, InstalledBuild, Prepared, Server, Settings, SqlSession, StartOptions, engine};
 use plimsoll_host::{Collector, Proc, Watch};
-use plimsoll_load::{
-    Arrival, Control, Ended, Failure, MonotonicClock, Next, Outcome, Progress, StepOptions, Stop, Task, Worker, run_step,
-};
+use plimsoll_load::{Arrival, Control, Ended, Failure, MonotonicClock, Next, Outcome, Progress, StepOptions, Stop, Task, Worker, run_step};
 use plimsoll_testkit::cached_build;
 use serde_json::{Value, json};
 
@@ -31,11 +29,11 @@ const STOP_TIMEOUT: Duration = Duration::from_secs(60);
 
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = env::args().skip(1).collect();
-    let ([build, connections, operations], is_bare) = (match &arguments[..] {
+    let ([build, connections, operations], is_bare) = match &arguments[..] {
         [build, connections, operations] => ([build, connections, operations], false),
         [build, connections, operations, bare] if bare == "bare" => ([build, connections, operations], true),
         _ => return Err("write: client_cost BUILD CONNECTIONS OPERATIONS|wait [bare]".into()),
-    });
+    };
     let (data, logs) = (tempfile::tempdir()?, tempfile::tempdir()?);
     let server = start(build, data.path(), logs.path())?;
     load(&*server)?;
@@ -75,10 +73,13 @@ fn start(wanted: &str, data: &Path, logs: &Path) -> Result<Box<dyn Server>, Box<
 fn load(server: &dyn Server) -> Result<(), Box<dyn Error>> {
     let mut session = server.connect()?;
     let suffix = server.table_suffix();
-    session.define(&format!("create table sbtest1 (id int primary key, k int not null, c char(120) not null, pad char(60) not null){suffix}"))?;
+    session.define(&format!(
+        "create table sbtest1 (id int primary key, k int not null, c char(120) not null, pad char(60) not null){suffix}"
+    ))?;
     for first in (1..=ROWS).step_by(ROWS_PER_INSERT as usize) {
-        let tuples: Vec<String> =
-            (first..first + ROWS_PER_INSERT).map(|id| format!("({id},{},'{}','{}')", id * 7 % ROWS, "c".repeat(119), "p".repeat(59))).collect();
+        let tuples: Vec<String> = (first..first + ROWS_PER_INSERT)
+            .map(|id| format!("({id},{},'{}','{}')", id * 7 % ROWS, "c".repeat(119), "p".repeat(59)))
+            .collect();
         session.write(&format!("insert into sbtest1 values {}", tuples.join(",")), ROWS_PER_INSERT as u64)?;
     }
     if let Dialect::Postgres { .. } = server.dialect() {
@@ -141,7 +142,8 @@ fn measure(server: &Arc<Box<dyn Server>>, data: &Path, connections: u32, operati
         return Err(format!("{:?}", outcome.ended).into());
     }
     let done: u64 = outcome.operations.iter().map(|operation| operation.ok).sum();
-    let per_operation = |name: &str, scale: f64| readings.get(name).and_then(|reading| reading.value()).map(|value| value * scale / done as f64);
+    let per_operation =
+        |name: &str, scale: f64| readings.get(name).and_then(|reading| reading.value()).map(|value| value * scale / done as f64);
     Ok(json!({
         "operations": done,
         "qps": done as f64 * 1e9 / outcome.elapsed_ns as f64,
