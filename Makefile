@@ -1,7 +1,7 @@
 # deps: what a bare Debian lacks.  servers: the database servers that the tests use.  test: everything, as CI runs it.
-# lint: format and clippy.  bench: the load loop's own cost.
+# lint: format and clippy.  bench: the load loop's own cost.  bench-peers: a query's cost beside sysbench, pgbench and a raw loop in C.
 .DEFAULT_GOAL := test
-.PHONY: deps servers lint test bench
+.PHONY: deps servers client-cost lint test bench bench-peers
 .NOTPARALLEL:
 
 # Where the tests find real servers. Under root PostgreSQL runs as nobody, who may not enter root's home.
@@ -21,8 +21,14 @@ servers:
 	cargo test --workspace --locked --tests --no-run
 	sh tests/fetch-builds.sh "$${CARGO_TARGET_DIR:-target}/debug/plimsoll" tests/builds.txt
 
+# The program whose instructions per operation the tests count, optimised as a release is.
+client_cost := $(abspath $(or $(CARGO_TARGET_DIR),target))/release/examples/client_cost
+client-cost:
+	cargo build --release --locked -p plimsoll-lab --example client_cost
+
 # Documentation examples first, so that the run closes on the summaries of the tests proper.
-test: deps lint servers
+test: export PLIMSOLL_CLIENT_COST := $(client_cost)
+test: deps lint servers client-cost
 	sh tests/check-skips-test.sh
 	sh tests/fetch-builds-test.sh
 	cargo test --workspace --locked --doc
@@ -30,3 +36,8 @@ test: deps lint servers
 
 bench:
 	cargo bench --locked -p plimsoll-load --bench loop
+
+# Minutes; a machine with nothing else to do gives figures that mean something. PEERS: on which of the tests' builds.
+PEERS ?= mariadb@10.11 postgres@18
+bench-peers: deps servers client-cost
+	$(client_cost) peers $(PEERS)

@@ -23,7 +23,7 @@ pub use error::{EngineError, ErrorClass, SqlError};
 pub use given::{Given, given_engine};
 pub use password::Password;
 use plimsoll_core::name::{BuildName, EngineName};
-pub use plimsoll_core::plan::Transport;
+pub use plimsoll_core::plan::{SessionClient, Transport};
 
 /// Who built the engine, and how.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -56,14 +56,17 @@ pub struct StartOptions {
     pub env: BTreeMap<String, String>,
     /// How sessions reach the server.
     pub transport: Transport,
+    /// Which client the workers' sessions go through where TLS does not decide it.
+    pub client: SessionClient,
 }
 
 impl StartOptions {
-    /// A start without a prefix, an environment or a choice of transport; the server's log goes to the data directory.
+    /// A start without a prefix, an environment or a choice of transport and client; the server's log goes to the data directory.
     pub fn new(data_dir: impl Into<PathBuf>, settings: Settings) -> Self {
         let data_dir = data_dir.into();
-        let (prefix, env, transport) = (Vec::new(), BTreeMap::new(), Transport::default());
-        Self { log_dir: data_dir.clone(), data_dir, settings, prefix, env, transport }
+        let (prefix, env) = (Vec::new(), BTreeMap::new());
+        let (transport, client) = (Transport::default(), SessionClient::default());
+        Self { log_dir: data_dir.clone(), data_dir, settings, prefix, env, transport, client }
     }
 }
 

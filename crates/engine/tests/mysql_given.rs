@@ -9,7 +9,7 @@ use std::time::Instant;
 use given_support::*;
 use mysql_support::*;
 use plimsoll_core::plan::{ServerPlace, TlsMode};
-use plimsoll_engine::{Given, Health, InstalledBuild, Server, SqlSession, StartOptions, Transport};
+use plimsoll_engine::{Given, Health, InstalledBuild, Server, SessionClient, SqlSession, StartOptions, Transport};
 
 /// Somebody's server: with a database for us, and an account that has rights on nothing else.
 struct Somebody {
@@ -98,6 +98,16 @@ fn a_given_server_is_used_and_left_as_it_was() {
         server.stop(DEADLINE).unwrap();
         assert_eq!(somebody.tables(), [""; 0]);
         assert_eq!(somebody.server.effective_settings().unwrap(), before);
+
+        let mut full = None;
+        wait_until("the lock of the first use", || {
+            full = enter_through(SessionClient::Full, &given).ok();
+            full.is_some()
+        });
+        let full = full.unwrap();
+        assert_eq!(full.effective_settings().unwrap()["session_client"], "mysql crate");
+        assert_eq!(full.connect().unwrap().query_integer("select 40 + 2").unwrap(), Some(42));
+        full.stop(DEADLINE).unwrap();
         drop(somebody.root);
         somebody.server.stop(DEADLINE).unwrap();
     }

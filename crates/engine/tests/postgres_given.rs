@@ -10,7 +10,7 @@ use std::time::Instant;
 use given_support::*;
 use plimsoll_core::name::EngineName;
 use plimsoll_core::plan::{ServerPlace, TlsMode};
-use plimsoll_engine::{Given, Health, InstalledBuild, Server, SqlSession, StartOptions, Transport};
+use plimsoll_engine::{Given, Health, InstalledBuild, Server, SessionClient, SqlSession, StartOptions, Transport};
 use postgres_support::*;
 use rustix::process::geteuid;
 
@@ -55,6 +55,7 @@ fn a_given_server_is_used_and_left_as_it_was() {
 
         let settings = server.effective_settings().unwrap();
         assert_eq!((settings["session_tls"].as_str(), settings["shared_buffers"].as_str()), ("off", "16MB"));
+        assert_eq!(settings["session_client"], "thin");
         assert!(!settings.contains_key("archive_command"));
         assert!(server.counters().unwrap().contains_key("pg_stat_database.xact_commit"));
         assert!(server.database_bytes().unwrap() > 1 << 20);
@@ -71,7 +72,9 @@ fn a_given_server_is_used_and_left_as_it_was() {
         drop(session);
         server.stop(DEADLINE).unwrap();
         // Empty again: it can be entered by somebody who has never heard of us.
-        let again = enter(&given).unwrap();
+        let again = enter_through(SessionClient::Full, &given).unwrap();
+        assert_eq!(again.effective_settings().unwrap()["session_client"], "postgres crate");
+        assert_eq!(again.connect().unwrap().query_integer("select 40 + 2").unwrap(), Some(42));
         again.stop(DEADLINE).unwrap();
         assert_eq!(somebody.server.effective_settings().unwrap(), before);
         drop(somebody.root);

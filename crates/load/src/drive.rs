@@ -88,6 +88,9 @@ impl Shared<'_> {
 }
 
 /// Runs a task from `start_ns` until its stop rule, a command or a failure ends it.
+///
+/// A function of its own in the binary: what is counted inside it is what an operation costs.
+#[inline(never)]
 pub(crate) fn drive<C: Clock>(
     clock: &C,
     task: &mut Task,

@@ -8,6 +8,9 @@ use crate::view::{CellInfo, Outcome, Status, View};
 /// So begins the origin of a cell whose server is not ours.
 const GIVEN: &str = "given server ";
 
+/// What a server's cell says of its sessions when they went through our own client.
+const THIN_CLIENT: &str = "thin";
+
 pub(crate) fn notes(view: &View) -> Vec<String> {
     let mut notes = Vec::new();
     if !view.is_comparable {
@@ -57,6 +60,7 @@ pub(crate) fn notes(view: &View) -> Vec<String> {
     notes.extend(other_shapes(view));
     notes.extend(without_ratios(view));
     notes.extend(settings_not_as_asked(view));
+    notes.extend(session_clients(view));
     if view.cells.iter().any(|cell| cell.is_embedded == Some(true)) {
         notes.push("An embedded engine shares its process with the client: server and client CPU cannot be told apart.".to_owned());
     }
@@ -174,4 +178,26 @@ fn settings_not_as_asked(view: &View) -> Option<String> {
         .filter_map(|setting| Some(format!("{} asked {}, runs with {}", setting.name, setting.asked, setting.found.as_ref().ok()?)))
         .collect();
     (!others.is_empty()).then(|| format!("Settings that engines adjusted: {}.", others.join("; ")))
+}
+
+/// Which client each cell's sessions went through, when not all went through the same, or none through our own.
+fn session_clients(view: &View) -> Option<String> {
+    let clients = &view.settings.session_clients;
+    let first = clients.iter().flatten().next()?;
+    if clients.iter().flatten().all(|client| client == first) {
+        return (first != THIN_CLIENT)
+            .then(|| format!("The sessions went through the {first}, which costs more CPU than the thin client."));
+    }
+    let mut groups: Vec<(&str, Vec<usize>)> = Vec::new();
+    for (cell, client) in clients.iter().enumerate().filter_map(|(cell, client)| Some((cell, client.as_deref()?))) {
+        match groups.iter_mut().find(|(known, _)| *known == client) {
+            Some((_, cells)) => cells.push(cell),
+            None => groups.push((client, vec![cell])),
+        }
+    }
+    let groups: Vec<String> = groups.iter().map(|(client, cells)| format!("{client}: {}", labels(view, cells))).collect();
+    Some(format!(
+        "The sessions of these cells went through different clients, which cost different CPU; a ratio may show that and not the engine: {}.",
+        groups.join("; ")
+    ))
 }

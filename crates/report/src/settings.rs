@@ -41,11 +41,15 @@ const PLACE_NAMES: [&str; 14] = [
 /// Two names of one setting: the newer, and the one that older versions know.
 const RENAMED: [(&str, &str); 2] = [("transaction_isolation", "tx_isolation"), ("transaction_read_only", "tx_read_only")];
 
+/// Under this name a server's effective settings say which client the workers' sessions go through: a matter of the plan.
+const SESSION_CLIENT: &str = "session_client";
+
 /// A longer list shows only what differs.
 const LONG_LIST: usize = 48;
 
 pub(crate) fn compare(cells: &[CellSettings<'_>]) -> Settings {
-    let mut settings = Settings { not_as_asked: not_as_asked(cells), untold: untold(cells), ..Default::default() };
+    let session_clients = cells.iter().map(|cell| cell.effective?.get(SESSION_CLIENT).cloned()).collect();
+    let mut settings = Settings { not_as_asked: not_as_asked(cells), untold: untold(cells), session_clients, ..Default::default() };
     let asked: BTreeSet<String> = cells.iter().flat_map(|cell| cell.asked.keys()).map(|name| plain_name(name)).collect();
     let names: BTreeSet<&String> = cells.iter().filter_map(|cell| cell.effective).flat_map(BTreeMap::keys).collect();
     let mut only_in: BTreeMap<Vec<usize>, Vec<(String, String)>> = BTreeMap::new();
@@ -55,7 +59,7 @@ pub(crate) fn compare(cells: &[CellSettings<'_>]) -> Settings {
         let is_one_value = present.iter().all(|value| is_same(value, present[0]));
         let setting = || Setting {
             name: name.clone(),
-            is_asked: asked.contains(name),
+            is_asked: asked.contains(name) || name == SESSION_CLIENT,
             is_other: others(&values),
             shown: shown(&values),
             values: values.clone(),
@@ -260,6 +264,20 @@ mod tests {
         assert_eq!(settings.equal.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>(), ["same", "tls_version"]);
         let only: Vec<_> = settings.only_in.iter().map(|only| (only.cells.clone(), only.settings[0].0.as_str())).collect();
         assert_eq!(only, [(vec![0], "old_only"), (vec![1], "new_only")]);
+    }
+
+    #[test]
+    fn each_cell_tells_which_client_it_used() {
+        let asked = map(&[]);
+        let (thin, full) = (map(&[("autocommit", "ON"), ("session_client", "thin")]), map(&[("session_client", "mysql crate")]));
+        let old = map(&[("autocommit", "OFF")]);
+        let cell = |effective| CellSettings { asked: &asked, effective };
+        let settings = compare(&[cell(Some(&thin)), cell(Some(&old)), cell(None), cell(Some(&full))]);
+        let clients = [Some("thin"), None, None, Some("mysql crate")];
+        assert_eq!(settings.session_clients, clients.map(|client| client.map(str::to_owned)));
+        let differing: Vec<_> = settings.differing.iter().map(|setting| (&*setting.name, setting.is_asked)).collect();
+        assert_eq!(differing, [("session_client", true), ("autocommit", false)]);
+        assert_eq!(settings.differing[0].is_other, [false, false, false, true]);
     }
 
     #[test]

@@ -555,6 +555,8 @@ pub struct Settings {
     pub places: Vec<Setting>,
     /// Name and value of what is the same in every cell.
     pub equal: Vec<(String, String)>,
+    /// Which client the workers' sessions went through, per cell of the view; `None` where there was no server, or nobody said.
+    pub session_clients: Vec<Option<String>>,
 }
 
 /// A setting of a config that did not become what it asks for.

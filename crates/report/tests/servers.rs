@@ -105,6 +105,43 @@ fn a_config_that_was_not_applied_is_not_taken_for_one_that_was() {
 }
 
 #[test]
+fn which_client_the_sessions_used_is_told() {
+    let settings = |view: &View| serde_json::from_str::<Value>(&to_json(view)).unwrap()["settings"].clone();
+    let note_of = |view: &View| view.notes.iter().find(|note| note.contains("sessions")).cloned();
+    let through = |clients: [Option<&str>; 4]| {
+        let mut record = all_good();
+        for trial in &mut record.trials {
+            let client = clients[trial.number as usize - 1];
+            for stamped in &mut trial.events {
+                if let (Event::ServerReady(ready), Some(client)) = (&mut stamped.event, client) {
+                    ready.effective_settings.insert("session_client".to_owned(), client.to_owned());
+                }
+            }
+        }
+        view_of(record)
+    };
+    const CAPTION: &str = "The workers' sessions went through this client";
+    let view = view_of(all_good());
+    assert_eq!((note_of(&view), to_html(&view).contains(CAPTION)), (None, false));
+
+    let view = through([Some("thin"); 4]);
+    assert_eq!(note_of(&view), None);
+    assert!(to_html(&view).contains(&format!("{CAPTION}: thin.")));
+    assert_eq!(settings(&view)["equal"]["session_client"], json!("thin"));
+
+    let view = through([Some("mysql crate"), None, Some("mysql crate"), None]);
+    assert!(note_of(&view).unwrap().contains("through the mysql crate, which costs more CPU"));
+
+    let view = through([Some("thin"), Some("mysql crate"), None, Some("thin")]);
+    let note = format!("thin: {}, {}; mysql crate: {}.", CELLS[0], CELLS[3], CELLS[1]);
+    assert!(note_of(&view).unwrap().ends_with(&note), "{:?}", note_of(&view));
+    assert!(flat(&to_terminal(&view, false)).contains(&note) && to_markdown(&view).contains(&note));
+    let page = to_html(&view);
+    assert!(!page.contains(CAPTION) && page.contains("<th>session_client</th><td"), "{page}");
+    assert_eq!(settings(&view)["differing"]["session_client"][CELLS[1]], json!("mysql crate"));
+}
+
+#[test]
 fn what_ran_is_told() {
     let view = view_of(all_good());
     let page = to_html(&view);

@@ -1,19 +1,15 @@
 //! What a server's own statement log shows against the benchmark's specification. The expected statements are written here by hand, as
 //! regular expressions; nothing of them comes from the program.
 
-#[path = "../../engine/tests/mysql_support/mod.rs"]
-mod mysql_support;
-#[path = "../../engine/tests/postgres_support/mod.rs"]
-mod postgres_support;
+mod log_support;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use plimsoll_core::plan::{Plan, Step};
+use log_support::*;
+use plimsoll_core::plan::Step;
 use plimsoll_engine::Server;
-use plimsoll_load::{Control, Ended, MonotonicClock, Progress, run_step};
 use plimsoll_workload::insert_benchmark::{InsertBenchmarkRun, SharedServer};
 use regex::Regex;
 
@@ -28,16 +24,9 @@ const MIN: &str = r"select min\(transactionid\) from pi1";
 const MAX: &str = r"select max\(transactionid\) from pi1";
 const POINT: &str = r"SELECT transactionid, productid, data FROM pi1 WHERE transactionid in \(\d+(,\d+){9}\)";
 
-/// One statement of the log.
-#[derive(Debug)]
-struct Logged {
-    session: u32,
-    text: String,
-}
-
 /// How a family of servers logs, and what is its own in the statements.
 struct Family {
-    log: PathBuf,
+    log: Log,
     parse: fn(&str) -> Vec<Logged>,
     create_table: Vec<&'static str>,
     create_indexes: Vec<&'static str>,
@@ -50,7 +39,7 @@ struct Family {
     question: Option<&'static str>,
 }
 
-fn mysql_family(log: PathBuf, create_table: &'static str, create_indexes: Vec<&'static str>) -> Family {
+fn mysql_family(log: Log, create_table: &'static str, create_indexes: Vec<&'static str>) -> Family {
     Family {
         log,
         parse: parse_mysql,
@@ -71,7 +60,7 @@ fn mysql_family(log: PathBuf, create_table: &'static str, create_indexes: Vec<&'
     }
 }
 
-fn innodb(log: PathBuf) -> Family {
+fn innodb(log: Log) -> Family {
     mysql_family(
         log,
         r"create table pi1 \( transactionid bigint not null auto_increment, dateandtime datetime, cashregisterid int not null, customerid int not null, productid int not null, price int not null, data varchar\(4000\), primary key \(transactionid\) \) engine=innodb",
@@ -81,7 +70,7 @@ fn innodb(log: PathBuf) -> Family {
     )
 }
 
-fn rocksdb(log: PathBuf) -> Family {
+fn rocksdb(log: Log) -> Family {
     mysql_family(
         log,
         r"create table pi1 \( transactionid bigint not null auto_increment, dateandtime datetime, cashregisterid int not null, customerid int not null, productid int not null, price int not null, data varchar\(4000\), primary key \(transactionid\) \) engine=rocksdb",
@@ -93,7 +82,7 @@ fn rocksdb(log: PathBuf) -> Family {
     )
 }
 
-fn postgres(log: PathBuf) -> Family {
+fn postgres(log: Log) -> Family {
     Family {
         log,
         parse: parse_postgres,
@@ -119,67 +108,6 @@ fn postgres(log: PathBuf) -> Family {
         greeting: &[],
         question: None,
     }
-}
-
-/// An entry of the general log begins with a time or with blanks in its place, then the session and the command; its text may go on
-/// for lines.
-fn parse_mysql(text: &str) -> Vec<Logged> {
-    let entry = Regex::new(r"^(?:\d{4}-\d\d-\d\dT\S+|\d{6} [ \d]\d:\d\d:\d\d|\t)?\t *(\d+) ([A-Z][A-Za-z ]+)\t?(.*)$").unwrap();
-    let mut statements: Vec<Logged> = Vec::new();
-    let mut is_in_query = false;
-    for line in text.lines() {
-        let Some(found) = entry.captures(line) else {
-            if is_in_query {
-                let last = statements.last_mut().expect("a query has begun");
-                last.text += "\n";
-                last.text += line;
-            }
-            continue;
-        };
-        is_in_query = !["Connect", "Quit", "Init DB"].contains(&&found[2]);
-        if is_in_query {
-            // Statements go as text: a prepared one would be told from it here.
-            let command = if &found[2] == "Query" { String::new() } else { format!("{} ", &found[2]) };
-            statements.push(Logged { session: found[1].parse().unwrap(), text: command + &found[3] });
-        }
-    }
-    statements
-}
-
-/// Lines begin with `<pid>`; those of a statement that goes on, with a tab. The values of a prepared statement follow as its detail.
-fn parse_postgres(text: &str) -> Vec<Logged> {
-    let entry = Regex::new(r"^<(\d+)>([A-Z]+):  (.*)$").unwrap();
-    let statement = Regex::new(r"^(?:statement|execute [^:]+): (.*)$").unwrap();
-    let argument = Regex::new(r"\$(\d+) = '([^']*)'").unwrap();
-    let mut statements: Vec<Logged> = Vec::new();
-    let mut is_in_statement = false;
-    for line in text.lines() {
-        let Some(found) = entry.captures(line) else {
-            if is_in_statement {
-                let last = statements.last_mut().expect("a statement has begun");
-                last.text += "\n";
-                last.text += line.strip_prefix('\t').unwrap_or(line);
-            }
-            continue;
-        };
-        is_in_statement = false;
-        let session = found[1].parse().unwrap();
-        if let Some(begun) = statement.captures(&found[3]) {
-            is_in_statement = true;
-            statements.push(Logged { session, text: begun[1].to_owned() });
-        } else if &found[2] == "DETAIL" {
-            let prepared = statements.iter_mut().rfind(|logged| logged.session == session).expect("a detail follows its statement");
-            // From the last on: $1 is a part of $10.
-            let mut arguments: Vec<_> = argument.captures_iter(&found[3]).map(|found| (found[1].to_owned(), found[2].to_owned())).collect();
-            arguments.reverse();
-            for (number, value) in arguments {
-                prepared.text = prepared.text.replace(&format!("${number}"), &value);
-            }
-        } else {
-            assert_eq!(&found[2], "LOG", "{line}");
-        }
-    }
-    statements
 }
 
 /// How often a statement may be there.
@@ -319,47 +247,21 @@ struct Proof {
     server: SharedServer,
     run: InsertBenchmarkRun,
     steps: Vec<Step>,
-    logged: usize,
 }
 
 impl Proof {
     fn new(server: Box<dyn Server>, family: Family, workload: &str, sizes: &str) -> Self {
-        let text = format!(
-            "name = \"t\"\nworkload = \"{workload}\"\nbuilds = [\"mysql\"]\nconfigs = [\"any\"]\nwait = \"0s\"\n[sizes]\nduration = \"1s\"\n{sizes}"
-        );
-        let settings = Plan::parse("t.toml", &text).unwrap().cells.remove(0).workload;
         let server: SharedServer = Arc::new(server);
-        let (steps, run) = (settings.steps.clone(), InsertBenchmarkRun::new(settings, server.clone(), 42));
-        Self { family, server, run, steps, logged: 0 }
-    }
-
-    /// What the server has logged since the last call.
-    fn take_log(&mut self) -> String {
-        let bytes = std::fs::read(&self.family.log).unwrap();
-        let new = String::from_utf8_lossy(&bytes[self.logged..]).into_owned();
-        self.logged = bytes.len();
-        new
+        let (run, steps) = benchmark(&server, workload, &format!("duration = \"1s\"\n{sizes}"));
+        Self { family, server, run, steps }
     }
 
     /// Runs a step and checks its log.
     fn run(&mut self, name: &str, shapes: &[Shape]) -> StepLog {
         let step = self.steps.iter().find(|step| step.name == name).unwrap().clone();
-        self.take_log();
-        let tasks = self.run.tasks(&step).unwrap();
-        let control = Arc::new(Control::default());
-        let outcome = run_step(
-            &Arc::new(MonotonicClock),
-            tasks.kinds,
-            tasks.tasks,
-            &control,
-            &tasks.options,
-            &mut std::io::sink(),
-            &mut |_: &Progress| {},
-        )
-        .unwrap();
-        assert_eq!(outcome.ended, Ended::Finished, "{name}");
-        self.run.book(&step, &outcome);
-        let text = self.take_log();
+        self.family.log.take();
+        perform(&mut self.run, &step);
+        let text = self.family.log.take();
         StepLog::new(name, &self.family, &text, shapes)
     }
 
@@ -450,39 +352,6 @@ fn prove_current(server: Box<dyn Server>, family: Family) {
         });
     }
     proof.finish();
-}
-
-fn mysql_log(settings: &[(&'static str, &'static str)]) -> Vec<(&'static str, &'static str)> {
-    let log = [("general_log", "1"), ("general_log_file", "statements.log"), ("log_output", "FILE")];
-    log.into_iter().chain(settings.iter().copied()).collect()
-}
-
-fn mysql(test: &str, build: &str, engine: &'static str) -> Option<(mysql_support::Folders, Box<dyn Server>, PathBuf)> {
-    let build = mysql_support::build(test, build)?;
-    let (folders, server) = mysql_support::server(&build, &mysql_log(&[("storage_engine", engine)]));
-    let log = find_file(folders.data.path(), "statements.log");
-    Some((folders, server, log))
-}
-
-fn find_file(dir: &std::path::Path, name: &str) -> PathBuf {
-    let mut folders = vec![dir.to_owned()];
-    while let Some(folder) = folders.pop() {
-        for entry in std::fs::read_dir(&folder).unwrap().flatten() {
-            match entry.file_type() {
-                Ok(kind) if kind.is_dir() => folders.push(entry.path()),
-                _ if entry.file_name() == name => return entry.path(),
-                _ => {}
-            }
-        }
-    }
-    panic!("no {name} below {}", dir.display());
-}
-
-fn postgres_server(test: &str, major: &str) -> Option<(postgres_support::Folders, Box<dyn Server>, PathBuf)> {
-    let build = postgres_support::build(test, major)?;
-    let (folders, server) = postgres_support::quick(&build, &[("log_statement", "all"), ("log_line_prefix", "<%p>")]);
-    let log = folders.logs.path().join("server.log");
-    Some((folders, server, log))
 }
 
 #[test]

@@ -300,6 +300,44 @@ fn too_few_connections_are_told_before_anything_is_loaded() {
 }
 
 #[test]
+fn a_batch_that_the_server_does_not_take_is_told_before_anything_is_loaded() {
+    let test = "cli::servers::a_batch_that_the_server_does_not_take_is_told_before_anything_is_loaded";
+    let Some(build) = cached_build(test, MYSQL) else { return };
+    let servers = Servers::new(build, "2K", "steps = [\"l.i0\"]", ", max_allowed_packet = \"4096\"");
+    let wanted =
+        ["the inserts of l.i0 have up to 7183 bytes (100 rows)", "no packet of 4096 bytes or more", "raise max_allowed_packet to 7185"];
+    first_fails(&servers, &wanted);
+    let mut trials = fs::read_dir(servers.place.campaign().join("trials")).unwrap().map(|trial| trial.unwrap().path());
+    let failed = trials.find(|trial| trial.to_string_lossy().contains(".first.")).unwrap();
+    assert!(events(&failed).iter().all(|event| event["event"] != "step_start"), "nothing was loaded");
+}
+
+#[test]
+fn a_config_chooses_its_client_and_the_report_says_so() {
+    for (wanted, full) in BOTH.into_iter().zip(["mysql crate", "postgres crate"]) {
+        let Some(build) = cached_build("cli::servers::a_config_chooses_its_client_and_the_report_says_so", wanted) else { continue };
+        let servers = Servers::new(build, "2K", "steps = [\"l.i0\"]\nverify = \"full\"", "");
+        let plan = fs::read_to_string(servers.place.path("plan.toml")).unwrap();
+        fs::write(servers.place.path("plan.toml"), format!("{plan}client = \"full\"\n")).unwrap();
+        let output = servers.run(&["run", "plan.toml", "--seed", "3"]);
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+        let header: Value = serde_json::from_slice(&fs::read(servers.place.campaign().join("campaign.json")).unwrap()).unwrap();
+        let clients = header["plan"]["cells"].as_array().unwrap().iter().map(|cell| cell["config"].get("client"));
+        assert_eq!(clients.collect::<Vec<_>>(), [None, Some(&Value::from("full"))]);
+        let output = servers.run(&["report", "--format", "json"]);
+        let report: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {}", text(&output.stderr)));
+        let labels: Vec<&str> = report["cells"].as_array().unwrap().iter().map(|cell| cell["cell"].as_str().unwrap()).collect();
+        let clients = &report["settings"]["differing"]["session_client"];
+        assert_eq!([&clients[labels[0]], &clients[labels[1]]], ["thin", full]);
+        let tables = |cell: usize| &report["steps"][0]["cells"][cell]["tables"][0];
+        assert!(tables(0)["checksum"].is_string() && tables(0) == tables(1), "{} {}", tables(0), tables(1));
+        let words = text(&servers.run(&["show"]).stdout).split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(words.contains(&format!("thin: {}; {full}: {}.", labels[0], labels[1])), "{words}");
+        servers.assert_all_gone();
+    }
+}
+
+#[test]
 fn a_path_that_is_too_long_for_a_socket_is_named() {
     for wanted in BOTH {
         let Some(build) = cached_build("cli::servers::a_path_that_is_too_long_for_a_socket_is_named", wanted) else { continue };

@@ -8,8 +8,8 @@ use toml::Spanned;
 use super::document::{Config, Document, Sizes, StepOverride, Wait};
 use super::server::given_server;
 use super::{
-    Cell, ConfigRef, Era, InsertBenchmark, Partitions, Plan, PlanError, QueryKind, Step, StepEnd, StepKind, TablePlacement, Transport,
-    Verify, WaitRule, WriteArrival, presets,
+    Cell, ConfigRef, Era, InsertBenchmark, Partitions, Plan, PlanError, QueryKind, SessionClient, Step, StepEnd, StepKind, TablePlacement,
+    TlsMode, Transport, Verify, WaitRule, WriteArrival, presets,
 };
 use crate::name::{BuildName, EngineName, check_label, check_plan_name, natural_cmp};
 use crate::suggest;
@@ -232,7 +232,7 @@ impl Source<'_> {
         Ok(())
     }
 
-    /// A storage engine is for servers that have more than one, and a config sets up only servers that are ours.
+    /// A storage engine is for servers that have more than one, a config sets up only servers that are ours, and TLS is for the full client.
     fn check_config_engine(&self, label: &Spanned<String>, config: &Config, cells: &[Cell]) -> Result<(), PlanError> {
         let name = label.get_ref();
         if let Some(engine) = &config.engine {
@@ -252,6 +252,15 @@ impl Source<'_> {
                     format!("cell {}: {} has no storage engines to choose from: leave out \"engine\"", cell.label, cell.build.engine);
                 return Err(self.error(Some(engine.span()), message));
             }
+            let wants_thin = config.client.as_ref().filter(|client| *client.get_ref() == SessionClient::Thin);
+            if let (Some(client), Some(server)) = (wants_thin, cell.server.as_ref().filter(|server| server.tls != TlsMode::Off)) {
+                let message = format!(
+                    "the sessions of {} are protected by TLS, which the thin client does not speak: leave out \"client\", or set tls = \"off\" \
+                     in [server.{}] where the network is safe",
+                    cell.label, server.label
+                );
+                return Err(self.error(Some(client.span()), message));
+            }
             let is_bare = config.settings.keys().all(|key| key == STORAGE_ENGINE)
                 && config.file.is_none()
                 && config.from.is_none()
@@ -261,7 +270,7 @@ impl Source<'_> {
             if cell.server.is_some() && !is_bare {
                 let message = format!(
                     "[config.{name}] would set up a server, and {} runs on a given one, whose settings stay as they are: leave it empty, or with \
-                     \"engine\" alone",
+                     \"engine\" and \"client\" alone",
                     cell.label
                 );
                 return Err(self.error(Some(label.span()), message));
@@ -537,6 +546,7 @@ fn config_ref(label: &str, document: &Document) -> ConfigRef {
         prefix: config.prefix.clone(),
         env: config.env.clone(),
         transport: config.transport,
+        client: config.client.as_ref().map_or_else(SessionClient::default, |client| *client.get_ref()),
     }
 }
 

@@ -8,7 +8,7 @@ use serde::de::{self, Deserializer, Visitor};
 use toml::Spanned;
 
 use super::server::TlsMode;
-use super::{StepEnd, TablePlacement, Transport, Verify, WriteArrival};
+use super::{SessionClient, StepEnd, TablePlacement, Transport, Verify, WriteArrival};
 use crate::units;
 
 #[derive(Debug, Deserialize)]
@@ -81,6 +81,7 @@ pub(super) struct Config {
     pub env: BTreeMap<String, String>,
     #[serde(default)]
     pub transport: Transport,
+    pub client: Option<Spanned<SessionClient>>,
 }
 
 #[derive(Debug, Deserialize)]

@@ -87,6 +87,9 @@ pub struct ConfigRef {
     /// How sessions reach a server.
     #[serde(default)]
     pub transport: Transport,
+    /// Which client the workers' sessions go through. Those that TLS protects go through the full one in any case.
+    #[serde(default, skip_serializing_if = "SessionClient::is_default")]
+    pub client: SessionClient,
 }
 
 /// How sessions reach a server.
@@ -98,6 +101,23 @@ pub enum Transport {
     Socket,
     /// TCP on loopback, on a port that was free a moment ago.
     Tcp,
+}
+
+/// Which client the workers' sessions with a server go through.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum SessionClient {
+    /// Our own, which costs least. It does not speak TLS.
+    #[default]
+    Thin,
+    /// The client library that is in common use for the engine.
+    Full,
+}
+
+impl SessionClient {
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 /// How the rows of the tables are verified, always outside the measured window.

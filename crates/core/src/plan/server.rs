@@ -218,7 +218,7 @@ fn decoded(text: &str, what: &str) -> Result<String, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::Plan;
+    use crate::plan::{ConfigRef, Plan, SessionClient};
 
     fn plan(server: &str) -> String {
         format!(
@@ -327,6 +327,41 @@ mod tests {
         }
         let plan = Plan::parse("t.toml", &plan(&format!("{dsn}engine = \"tokudb\""))).unwrap();
         assert_eq!(plan.cells[0].config.settings["storage_engine"], "tokudb");
+    }
+
+    #[test]
+    fn a_config_chooses_the_client_of_its_sessions() {
+        let plan = |build: &str, lines: &str| {
+            format!("name = \"t\"\nworkload = \"insert-benchmark\"\nbuilds = [\"{build}\"]\nconfigs = [\"a\"]\n[config.a]\n{lines}\n")
+        };
+        let config = |text: &str| Plan::parse("t.toml", text).unwrap().cells.remove(0).config;
+        let local = "[server.prod]\ndsn = \"mysql://u@localhost/ib\"";
+        let distant = "[server.prod]\ndsn = \"mysql://u@db.example/ib\"";
+        let open = format!("{distant}\ntls = \"off\"");
+        for (build, line, server, client) in [
+            ("mysql@9.7", "", "", SessionClient::Thin),
+            ("mysql@9.7", "client = \"thin\"", "", SessionClient::Thin),
+            ("postgres@18", "client = \"full\"", "", SessionClient::Full),
+            // As the transport, nothing to an embedded engine.
+            ("sqlite", "client = \"full\"", "", SessionClient::Full),
+            ("mysql@prod", "client = \"thin\"", local, SessionClient::Thin),
+            ("mysql@prod", "client = \"thin\"", &open, SessionClient::Thin),
+            ("mysql@prod", "client = \"full\"", local, SessionClient::Full),
+            ("mysql@prod", "client = \"full\"", distant, SessionClient::Full),
+            ("mysql@prod", "", distant, SessionClient::Thin),
+        ] {
+            let found = config(&plan(build, &format!("{line}\n{server}")));
+            assert_eq!(found.client, client, "{build} {line} {server}");
+            // A campaign that was made before there was a choice reads the same.
+            let kept = toml::Table::try_from(&found).unwrap();
+            assert_eq!(kept.contains_key("client"), client != SessionClient::Thin, "{kept:?}");
+            assert_eq!(kept.try_into::<ConfigRef>().unwrap(), found);
+        }
+        let found = error(&plan("mysql@prod", &format!("client = \"thin\"\n{distant}")));
+        assert!(found.contains("t.toml:6:10: the sessions of mysql@prod.a are protected by TLS, which the thin client"), "{found}");
+        assert!(found.contains("set tls = \"off\" in [server.prod]"), "{found}");
+        let found = error(&plan("mysql@9.7", "client = \"thick\""));
+        assert!(found.contains("unknown value \"thick\" (did you mean \"thin\"?); known here: thin, full"), "{found}");
     }
 
     #[test]

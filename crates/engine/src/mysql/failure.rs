@@ -106,7 +106,10 @@ pub(super) fn wire_error(error: &WireError, statement: &str) -> SqlError {
         WireError::Io(error) => loss(error),
         WireError::Malformed(what) => (CR_MALFORMED_PACKET, format!("the server's answer breaks the protocol: {what}")),
         WireError::Unasked => (CR_SERVER_GONE, "the server said more than it was asked, and the connection was given up".to_owned()),
-        WireError::TooLong => (CR_PACKET_TOO_LARGE, TOO_LONG.to_owned()),
+        WireError::TooLong { bytes, allowed } => (
+            CR_PACKET_TOO_LARGE,
+            format!("{TOO_LONG}: it has {bytes} bytes, and the server takes fewer than {allowed}; raise max_allowed_packet"),
+        ),
         WireError::Arguments { wanted, given } => {
             (CR_UNKNOWN, format!("the statement has {wanted} placeholders and was given {given} values"))
         }
@@ -250,7 +253,7 @@ mod tests {
             (WireError::Io(rustix::io::Errno::PIPE.into()), CR_SERVER_GONE, ErrorClass::Unsent),
             (WireError::Malformed("half an error"), CR_MALFORMED_PACKET, ErrorClass::Lost),
             (WireError::Unasked, CR_SERVER_GONE, ErrorClass::Unsent),
-            (WireError::TooLong, CR_PACKET_TOO_LARGE, ErrorClass::Statement),
+            (WireError::TooLong { bytes: 2, allowed: 1 }, CR_PACKET_TOO_LARGE, ErrorClass::Statement),
             (WireError::Arguments { wanted: 2, given: 1 }, CR_UNKNOWN, ErrorClass::Statement),
             (WireError::NoInteger("1.5".into()), CR_UNKNOWN, ErrorClass::Statement),
             (WireError::Unsupported("parsec".into()), CR_AUTH_PLUGIN, ErrorClass::Statement),

@@ -18,7 +18,9 @@ use super::server::VOLATILE;
 use super::version::{Flavor, Version};
 use super::{failure, launch, session, state};
 use crate::given::{self, Given, MARKER};
-use crate::{BuildInfo, Dialect, DrainAction, Engine, EngineError, Password, Server, Settings, SqlSession, StartOptions, tls};
+use crate::{
+    BuildInfo, Dialect, DrainAction, Engine, EngineError, Password, Server, SessionClient, Settings, SqlSession, StartOptions, tls,
+};
 
 /// A host that does not answer for so long does not answer.
 const CONNECT_LIMIT: Duration = Duration::from_secs(20);
@@ -56,9 +58,10 @@ impl Engine for GivenMysql {
         config(settings).map(drop)
     }
 
-    fn start(&self, _options: &StartOptions) -> Result<Box<dyn Server>, EngineError> {
-        let given = self.given.clone();
-        let (server, version) = given::limited("enter", &self.given.server, given::ENTER_LIMIT, move || ForeignServer::enter(&given))?;
+    fn start(&self, options: &StartOptions) -> Result<Box<dyn Server>, EngineError> {
+        let (given, client) = (self.given.clone(), options.client);
+        let enter = move || ForeignServer::enter(&given, client);
+        let (server, version) = given::limited("enter", &self.given.server, given::ENTER_LIMIT, enter)?;
         // It was asked before when a start is tried again.
         let _ = self.version.set(version);
         Ok(Box::new(server))
@@ -83,13 +86,15 @@ struct ForeignServer {
     config: ServerConfig,
     campaign: String,
     admin: Admin,
+    /// Of the workers' sessions.
+    client: SessionClient,
     /// Holds the lock on the database; `None` after the end.
     locked: Mutex<Option<Conn>>,
 }
 
 impl ForeignServer {
     /// Connects, looks at everything, and only then makes the database ours. Returns the version too.
-    fn enter(given: &Given) -> Result<(Self, String), EngineError> {
+    fn enter(given: &Given, client: SessionClient) -> Result<(Self, String), EngineError> {
         let config = config(&given.settings)?;
         let server = given.server.clone();
         // An unusable file is told before anybody is asked.
@@ -102,7 +107,7 @@ impl ForeignServer {
         admin::check_storage_engine(&mut first, &format!("the server {}", server.label), &config.storage_engine)?;
         drop(first);
         let locked = Conn::new(opts.clone()).map_err(|error| refusal(&error, &server, given.password.is_some()))?;
-        let entered = Self { config, campaign: given.campaign.clone(), admin: Admin::new(opts), locked: Mutex::new(None), server };
+        let entered = Self { config, campaign: given.campaign.clone(), admin: Admin::new(opts), client, locked: Mutex::new(None), server };
         entered.claim(locked)?;
         Ok((entered, version))
     }
@@ -295,8 +300,8 @@ impl Server for ForeignServer {
     }
 
     fn connect(&self) -> Result<Box<dyn SqlSession>, EngineError> {
-        let opts = self.admin.opts().clone();
-        given::limited("connect to", &self.server, ANSWER_LIMIT, || session::open(opts))
+        let (opts, client) = (self.admin.opts().clone(), self.client);
+        given::limited("connect to", &self.server, ANSWER_LIMIT, move || session::open(opts, client))
     }
 
     fn claim_tables(&self, tables: &[String]) -> Result<(), EngineError> {
@@ -318,7 +323,7 @@ impl Server for ForeignServer {
         let session = self.admin.pairs("show session status like 'Ssl%'")?;
         let tls = |name: &str| session.get(name).cloned().unwrap_or_default();
         settings.insert(given::SESSION_TLS.to_owned(), given::session_tls(&tls("ssl_version"), &tls("ssl_cipher")));
-        settings.insert(given::SESSION_CLIENT.to_owned(), session::client(self.admin.opts()).to_owned());
+        settings.insert(given::SESSION_CLIENT.to_owned(), session::client_name(self.admin.opts(), self.client).to_owned());
         Ok(settings)
     }
 

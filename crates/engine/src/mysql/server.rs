@@ -16,7 +16,9 @@ use super::version::Version;
 use super::{drain, failure, init, launch, log, session, state};
 use crate::given::SESSION_CLIENT;
 use crate::process::ServerProcess;
-use crate::{Dialect, DrainAction, EngineError, Health, InstalledBuild, Server, Settings, SqlSession, StartOptions, directory_bytes};
+use crate::{
+    Dialect, DrainAction, EngineError, Health, InstalledBuild, Server, SessionClient, Settings, SqlSession, StartOptions, directory_bytes,
+};
 
 /// The database with the tables of a workload.
 const DATABASE: &str = "ib";
@@ -46,6 +48,8 @@ pub(super) struct MysqlServer {
     /// The build's folder, as its server names it.
     basedir: String,
     admin: Admin,
+    /// Of the workers' sessions.
+    client: SessionClient,
 }
 
 impl MysqlServer {
@@ -63,7 +67,7 @@ impl MysqlServer {
         let opts: Opts = OptsBuilder::from_opts(launched.opts).db_name(Some(DATABASE)).into();
         let basedir = build.basedir.display().to_string();
         let admin = Admin::new(opts);
-        let server = Self { process: launched.process, files, version, config, basedir, admin };
+        let server = Self { process: launched.process, files, version, config, basedir, admin, client: options.client };
         server.check_options(build)?;
         Ok(server)
     }
@@ -161,7 +165,7 @@ impl Server for MysqlServer {
     }
 
     fn connect(&self) -> Result<Box<dyn SqlSession>, EngineError> {
-        session::open(self.admin.opts().clone())
+        session::open(self.admin.opts().clone(), self.client)
     }
 
     /// All global variables but those that say nothing about how the server runs. The path of the trial's data is shortened to `DATA`,
@@ -182,7 +186,7 @@ impl Server for MysqlServer {
             *value = value.replace(&data, "DATA").replace(&self.basedir, "BUILD");
         }
         settings.extend(missing.into_iter().map(|name| (name, format!("not known to {}", self.version))));
-        settings.insert(SESSION_CLIENT.to_owned(), session::client(self.admin.opts()).to_owned());
+        settings.insert(SESSION_CLIENT.to_owned(), session::client_name(self.admin.opts(), self.client).to_owned());
         // What our tables are made with, by their own word; the server's default is for tables that say nothing.
         settings.insert("storage_engine".to_owned(), self.config.storage_engine.clone());
         Ok(settings)

@@ -1,4 +1,4 @@
-//! One worker's connection: over the thin client, and over the full one where TLS is configured.
+//! One worker's connection: over the thin client, or over the full one where TLS or the plan wants it.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -10,19 +10,19 @@ use super::admin::ANSWER_LIMIT;
 use super::wire::{WireError, WireSession};
 use super::{failure, text};
 use crate::deadline::within;
-use crate::{EngineError, Prepared, RECONNECT_LIMIT, SqlError, SqlSession};
+use crate::{EngineError, Prepared, RECONNECT_LIMIT, SessionClient, SqlError, SqlSession};
 
 /// Between two tries to connect again.
 pub(super) const RECONNECT_PAUSE: Duration = Duration::from_millis(20);
 
 /// Opens a worker's session.
-pub(super) fn open(opts: Opts) -> Result<Box<dyn SqlSession>, EngineError> {
-    if has_tls(&opts) {
-        let session = MysqlSession::connect(opts).map_err(|error| failure::engine_error("connect", &error))?;
-        return Ok(Box::new(session));
-    }
-    let session = WireSession::connect(opts, ANSWER_LIMIT).map_err(|error| failure::wire_engine_error("connect", &error))?;
-    Ok(Box::new(session))
+pub(super) fn open(opts: Opts, wanted: SessionClient) -> Result<Box<dyn SqlSession>, EngineError> {
+    Ok(match client(&opts, wanted) {
+        SessionClient::Thin => {
+            Box::new(WireSession::connect(opts, ANSWER_LIMIT).map_err(|error| failure::wire_engine_error("connect", &error))?)
+        }
+        SessionClient::Full => Box::new(MysqlSession::connect(opts).map_err(|error| failure::engine_error("connect", &error))?),
+    })
 }
 
 /// Says when the account needs an authentication that the thin client does not speak. The full client is not fit to be asked: for some it
@@ -37,9 +37,17 @@ pub(super) fn check_plugin(opts: &Opts) -> Result<(), String> {
     }
 }
 
-/// Which client the sessions go through, in a word.
-pub(super) fn client(opts: &Opts) -> &'static str {
-    if has_tls(opts) { "mysql crate" } else { "thin" }
+/// Which client the sessions go through.
+fn client(opts: &Opts, wanted: SessionClient) -> SessionClient {
+    if has_tls(opts) { SessionClient::Full } else { wanted }
+}
+
+/// The same in words, for the effective settings.
+pub(super) fn client_name(opts: &Opts, wanted: SessionClient) -> &'static str {
+    match client(opts, wanted) {
+        SessionClient::Thin => "thin",
+        SessionClient::Full => "mysql crate",
+    }
 }
 
 fn has_tls(opts: &Opts) -> bool {

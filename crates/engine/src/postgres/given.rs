@@ -13,7 +13,9 @@ use super::link::{CONNECT_LIMIT, ConnectError, Link, rows};
 use super::server::ASK_LIMIT;
 use super::{failure, readback, session, statistics, wire};
 use crate::given::{self, Given, MARKER, PROGRAM};
-use crate::{BuildInfo, Dialect, DrainAction, Engine, EngineError, Password, Server, Settings, SqlSession, StartOptions, tls};
+use crate::{
+    BuildInfo, Dialect, DrainAction, Engine, EngineError, Password, Server, SessionClient, Settings, SqlSession, StartOptions, tls,
+};
 
 /// The number of our lock in the database: our name.
 const LOCK: i64 = i64::from_be_bytes(*b"plimsoll");
@@ -67,11 +69,11 @@ impl Engine for GivenPostgres {
         settings.keys().next().map_or(Ok(()), |name| Err(given::setting_refused(name)))
     }
 
-    fn start(&self, _options: &StartOptions) -> Result<Box<dyn Server>, EngineError> {
+    fn start(&self, options: &StartOptions) -> Result<Box<dyn Server>, EngineError> {
         self.check_settings(&self.given.settings)?;
-        let (given, link) = (self.given.clone(), self.link.clone());
-        let (server, version) =
-            given::limited("enter", &self.given.server, given::ENTER_LIMIT, move || ForeignServer::enter(&given, &link))?;
+        let (given, link, client) = (self.given.clone(), self.link.clone(), options.client);
+        let enter = move || ForeignServer::enter(&given, &link, client);
+        let (server, version) = given::limited("enter", &self.given.server, given::ENTER_LIMIT, enter)?;
         // It was asked before when a start is tried again.
         let _ = self.version.set(version);
         Ok(Box::new(server))
@@ -88,13 +90,15 @@ struct ForeignServer {
     link: Link,
     version_num: u32,
     campaign: String,
+    /// Of the workers' sessions.
+    client: SessionClient,
     /// Holds the lock on the database; `None` after the end.
     locked: Mutex<Option<Client>>,
 }
 
 impl ForeignServer {
     /// Connects, looks at everything, and only then makes the database ours. Returns the version too.
-    fn enter(given: &Given, link: &Link) -> Result<(Self, String), EngineError> {
+    fn enter(given: &Given, link: &Link, wanted: SessionClient) -> Result<(Self, String), EngineError> {
         let server = given.server.clone();
         let mut client =
             link.try_connect(Instant::now() + CONNECT_LIMIT).map_err(|error| refusal(&error, &server, given.password.as_ref()))?;
@@ -103,7 +107,8 @@ impl ForeignServer {
             .first()
             .and_then(|row| Some((row.first()?.parse().ok()?, row.get(1)?.clone())))
             .ok_or_else(|| EngineError::new(format!("the server {} states no version_num; it must be PostgreSQL itself", server.label)))?;
-        let entered = Self { link: link.clone(), version_num, campaign: given.campaign.clone(), locked: Mutex::new(None), server };
+        let entered =
+            Self { link: link.clone(), version_num, campaign: given.campaign.clone(), client: wanted, locked: Mutex::new(None), server };
         entered.claim(client)?;
         Ok((entered, version))
     }
@@ -224,7 +229,7 @@ impl Server for ForeignServer {
     }
 
     fn connect(&self) -> Result<Box<dyn SqlSession>, EngineError> {
-        session::open(&self.link)
+        session::open(&self.link, self.client)
     }
 
     fn claim_tables(&self, tables: &[String]) -> Result<(), EngineError> {
@@ -247,7 +252,7 @@ impl Server for ForeignServer {
             settings.insert(given::SESSION_TLS.to_owned(), given::session_tls(text(0), text(1)));
             Ok(settings)
         })?;
-        settings.insert(given::SESSION_CLIENT.to_owned(), session::client(&self.link).to_owned());
+        settings.insert(given::SESSION_CLIENT.to_owned(), session::client_name(&self.link, self.client).to_owned());
         readback::hide_secrets(&mut settings);
         Ok(settings)
     }

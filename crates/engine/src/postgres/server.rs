@@ -14,7 +14,9 @@ use super::postmaster::Postmaster;
 use super::{failure, readback, session, statistics};
 use crate::given::SESSION_CLIENT;
 use crate::process::{Program, ServerProcess, free_loopback_port};
-use crate::{Dialect, DrainAction, EngineError, Health, InstalledBuild, Server, Settings, SqlSession, StartOptions, Transport};
+use crate::{
+    Dialect, DrainAction, EngineError, Health, InstalledBuild, Server, SessionClient, Settings, SqlSession, StartOptions, Transport,
+};
 
 /// The database of the workload's tables.
 const DATABASE: &str = "ib";
@@ -38,6 +40,8 @@ pub(super) struct PostgresServer {
     link: Link,
     version_num: u32,
     not_applied: Settings,
+    /// Of the workers' sessions.
+    client: SessionClient,
 }
 
 impl PostgresServer {
@@ -76,7 +80,7 @@ impl PostgresServer {
         let version_num = make_database(&admin, &link)?;
         let found = link.ask("read pg_settings", ASK_LIMIT, readback::read)?;
         readback::check(&config, &found, &build.version)?;
-        Ok(Self { postmaster, link, version_num, not_applied: config.not_applied })
+        Ok(Self { postmaster, link, version_num, not_applied: config.not_applied, client: options.client })
     }
 }
 
@@ -140,14 +144,14 @@ impl Server for PostgresServer {
     }
 
     fn connect(&self) -> Result<Box<dyn SqlSession>, EngineError> {
-        session::open(&self.link)
+        session::open(&self.link, self.client)
     }
 
     /// All parameters, and `session_client`: what the workers' sessions speak through.
     fn effective_settings(&self) -> Result<Settings, EngineError> {
         let not_applied = self.not_applied.clone();
         let mut settings = self.link.ask("read pg_settings", ASK_LIMIT, move |client| readback::effective(client, &not_applied))?;
-        settings.insert(SESSION_CLIENT.to_owned(), session::client(&self.link).to_owned());
+        settings.insert(SESSION_CLIENT.to_owned(), session::client_name(&self.link, self.client).to_owned());
         Ok(settings)
     }
 

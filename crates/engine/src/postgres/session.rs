@@ -1,4 +1,4 @@
-//! One worker's connection, over the `postgres` crate: for sessions that TLS protects.
+//! One worker's connection, over the `postgres` crate: for sessions that TLS protects, and where the plan wants it.
 
 use std::hint::black_box;
 use std::io::BufRead;
@@ -10,21 +10,26 @@ use postgres::types::{IsNull, ToSql, Type, to_sql_checked};
 use postgres::{Client, SimpleQueryMessage, Statement};
 
 use super::link::Link;
-use super::wire::WireSession;
+use super::wire::{Login, WireSession};
 use super::{copied, failure, placeholder};
-use crate::{EngineError, Prepared, RECONNECT_LIMIT, SqlError, SqlSession};
+use crate::{EngineError, Prepared, RECONNECT_LIMIT, SessionClient, SqlError, SqlSession};
 
 /// A session on a fresh connection of `link`.
-pub(super) fn open(link: &Link) -> Result<Box<dyn SqlSession>, EngineError> {
-    Ok(match link.login() {
+pub(super) fn open(link: &Link, wanted: SessionClient) -> Result<Box<dyn SqlSession>, EngineError> {
+    Ok(match thin_login(link, wanted) {
         Some(login) => Box::new(WireSession::open(link.clone(), login.clone())?),
         None => Box::new(PostgresSession::new(link.clone(), link.connect()?)),
     })
 }
 
 /// Which client the sessions of `link` use, for the effective settings.
-pub(super) fn client(link: &Link) -> &'static str {
-    if link.login().is_some() { "thin" } else { "postgres crate" }
+pub(super) fn client_name(link: &Link, wanted: SessionClient) -> &'static str {
+    if thin_login(link, wanted).is_some() { "thin" } else { "postgres crate" }
+}
+
+/// How the thin client logs in, where sessions go through it.
+fn thin_login(link: &Link, wanted: SessionClient) -> Option<&Login> {
+    link.login().filter(|_| wanted == SessionClient::Thin)
 }
 
 /// A connection, and what it takes to make it again.

@@ -77,7 +77,9 @@ impl Inbox {
 
     fn fill(&mut self, socket: &mut Socket, length: usize) -> io::Result<()> {
         // What is left of the last answer moves to the front; most often that is nothing.
-        if self.start > 0 {
+        if self.is_empty() {
+            (self.start, self.end) = (0, 0);
+        } else if self.start > 0 {
             self.bytes.copy_within(self.start..self.end, 0);
             (self.start, self.end) = (0, self.end - self.start);
         }

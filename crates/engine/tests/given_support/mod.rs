@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use plimsoll_core::name::EngineName;
 use plimsoll_core::plan::{GivenServer, PasswordSource, ServerPlace, TlsMode};
-use plimsoll_engine::{Given, Password, Server, Settings, StartOptions, given_engine};
+use plimsoll_engine::{Given, Password, Server, SessionClient, Settings, StartOptions, given_engine};
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
@@ -40,7 +40,12 @@ pub fn given(engine: EngineName, port: u16) -> Given {
 
 /// Starts to use it. The error is free of the password.
 pub fn enter(given: &Given) -> Result<Box<dyn Server>, String> {
-    let nowhere = StartOptions::new("/does/not/exist", Settings::new());
+    enter_through(SessionClient::default(), given)
+}
+
+/// The same, and its sessions through this client.
+pub fn enter_through(client: SessionClient, given: &Given) -> Result<Box<dyn Server>, String> {
+    let nowhere = StartOptions { client, ..StartOptions::new("/does/not/exist", Settings::new()) };
     let started = given_engine(given.clone()).and_then(|engine| engine.start(&nowhere));
     started.map_err(|error| error.message).inspect_err(|error| assert!(!error.contains(SECRET), "{error}"))
 }

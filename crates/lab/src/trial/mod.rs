@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 
 use plimsoll_core::METHODOLOGY_VERSION;
 use plimsoll_core::plan::Step;
-use plimsoll_engine::{Engine, EngineError, Given, Health, StartOptions, engine, given_engine};
+use plimsoll_engine::{Engine, EngineError, Given, Health, Settings, StartOptions, engine, given_engine};
 use plimsoll_host::{Proc, boot_id, capture_environment, process_start_ticks};
 use plimsoll_load::{Command, Control};
 use plimsoll_store::event::{DrainDone, DrainStep, Event, ServerCrashed, ServerReady, StepFailed, TrialDone, TrialFailed, TrialStart};
@@ -156,6 +156,7 @@ impl Trial<'_> {
             prefix: if engine.is_embedded() { Vec::new() } else { config.prefix.clone() },
             env: if engine.is_embedded() { BTreeMap::new() } else { config.env.clone() },
             transport: config.transport,
+            client: config.client,
             ..StartOptions::new(&self.order.data_dir, self.order.settings.clone())
         };
         let server: SharedServer = Arc::new(engine.start(&options)?);
@@ -172,7 +173,7 @@ impl Trial<'_> {
             self.check_connections(&settings)?;
             self.watchdog.ask(server.connect()?).map_err(|error| LabError::io("failed to start a thread", error))?;
         }
-        self.run_steps(&server, engine.is_embedded(), &log_dir).map_err(|broken| self.explain(&server, None, broken))?;
+        self.run_steps(&server, &settings, engine.is_embedded(), &log_dir).map_err(|broken| self.explain(&server, None, broken))?;
         self.watchdog.stop_asking();
         // Every worker has closed its session and dropped its share of the server by now.
         match Arc::try_unwrap(server) {
@@ -220,8 +221,9 @@ impl Trial<'_> {
         }
     }
 
-    fn run_steps(&mut self, server: &SharedServer, is_embedded: bool, log_dir: &Path) -> Result<(), Broken> {
+    fn run_steps(&mut self, server: &SharedServer, settings: &Settings, is_embedded: bool, log_dir: &Path) -> Result<(), Broken> {
         let mut benchmark = InsertBenchmarkRun::new(self.order.cell.workload.clone(), server.clone(), self.order.seed);
+        benchmark.check_statements(settings)?;
         let steps = &self.order.cell.workload.steps;
         server.save_state(log_dir, START)?;
         for (index, step) in steps.iter().enumerate() {

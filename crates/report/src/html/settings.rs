@@ -22,6 +22,7 @@ pub(super) fn section(view: &View) -> Markup {
             @if is_empty { p { "No settings were recorded." } } @else {
                 p.caption { "As the engines state them after their start; values that mean the same (1G and 1073741824, on and 1) count as equal." }
             }
+            (session_clients(view))
             (not_as_asked(view))
             @if !asked.is_empty() {
                 h3 { "Different, and asked for by a config" }
@@ -47,6 +48,15 @@ pub(super) fn section(view: &View) -> Markup {
             }
             @if !settings.untold.is_empty() { p.caption { "Asked for, and told by no engine: " (settings.untold.join(", ")) "." } }
         }
+    }
+}
+
+/// A sentence on the client of all cells that have one; where they differ the table of settings says it.
+fn session_clients(view: &View) -> Markup {
+    let mut clients: Vec<&str> = view.settings.session_clients.iter().flatten().map(String::as_str).collect();
+    clients.dedup();
+    html! {
+        @if let [client] = clients[..] { p.caption { "The workers' sessions went through this client: " (client) "." } }
     }
 }
 

@@ -14,10 +14,13 @@ pub(super) struct BoundStatement {
 }
 
 impl BoundStatement {
-    /// `sql` has a `?` for each value.
-    pub fn open(session: &mut dyn SqlSession, sql: &str, is_text: bool) -> Result<Self, SqlError> {
+    /// `sql` has a `?` for each of the `values` that an execution binds, and no other.
+    pub fn open(session: &mut dyn SqlSession, sql: &str, values: usize, is_text: bool) -> Result<Self, String> {
         let parts: Vec<String> = sql.split('?').map(str::to_owned).collect();
-        let prepared = if is_text { None } else { Some(session.prepare(sql)?) };
+        if parts.len() != values + 1 {
+            return Err(format!("the statement has {} placeholders and is given {values} values: {sql}", parts.len() - 1));
+        }
+        let prepared = if is_text { None } else { Some(session.prepare(sql).map_err(|error| error.to_string())?) };
         let (arguments, text) = (Vec::with_capacity(parts.len()), String::with_capacity(sql.len() + parts.len() * 20));
         Ok(Self { parts, prepared, arguments, text, number: itoa::Buffer::new() })
     }
@@ -60,5 +63,32 @@ impl BoundStatement {
             Some(prepared) => session.write_prepared(prepared, &self.arguments, expected_rows),
             None => session.write(&self.text, expected_rows),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use plimsoll_engine::{StartOptions, engine};
+
+    use super::*;
+
+    #[test]
+    fn a_statement_with_another_number_of_values_is_refused_before_it_runs() {
+        let null = engine(&"null".parse().unwrap(), None).unwrap();
+        let server = null.start(&StartOptions::new(std::env::temp_dir(), [].into())).unwrap();
+        let mut session = server.connect().unwrap();
+        for is_text in [true, false] {
+            for (values, is_right) in [(0, false), (1, false), (2, true), (3, false)] {
+                let opened = BoundStatement::open(&mut *session, "select a from t where b = ? and c = ?", values, is_text);
+                assert_eq!(opened.is_ok(), is_right, "{values}");
+                if let Err(error) = opened {
+                    let words = format!("the statement has 2 placeholders and is given {values} values: select a");
+                    assert!(error.starts_with(&words), "{error}");
+                }
+            }
+        }
+        let mut bound = BoundStatement::open(&mut *session, "select ? - ?", 2, true).unwrap();
+        bound.bind(&[7, -1]);
+        assert_eq!(bound.text, "select 7 - -1");
     }
 }

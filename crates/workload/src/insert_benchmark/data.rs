@@ -16,6 +16,9 @@ pub(super) const CUSTOMERS: u64 = 100_000;
 pub(super) const MAX_PRICE: u64 = 500;
 const DATA_LENGTH: std::ops::RangeInclusive<u64> = 10..=20;
 
+/// The longest tuple of an insert, with what is between it and the one before, in bytes. Before 2023-12 a price had up to four digits.
+pub(super) const LONGEST_TUPLE: usize = ",\n('2026-01-01 00:00:00',999,99999,9999,1004.99,'')".len() + *DATA_LENGTH.end() as usize;
+
 /// Rows per second of the data's own clock while a step runs as fast as it can.
 pub(super) const NOMINAL_ROWS_PER_S: u64 = 10_000;
 const EPOCH: DateTime = civil::datetime(2026, 1, 1, 0, 0, 0, 0);
@@ -123,6 +126,20 @@ mod tests {
 
     fn rows(era: Era) -> Rows {
         Rows::new(Draw::new(7, &["test"]), RandomText::new(7), era, 86_399, 100)
+    }
+
+    #[test]
+    fn no_tuple_is_longer_than_the_longest() {
+        for era in [Era::Current, Era::May2023, Era::Year2017] {
+            let mut rows = rows(era);
+            let longest = (0..20_000).map(|_| {
+                let mut sql = String::new();
+                rows.push_tuples(&mut sql, 1);
+                sql.len() + ",".len()
+            });
+            let (longest, shorter) = (longest.max().unwrap(), if era == Era::Current { "1".len() } else { 0 });
+            assert_eq!(longest, LONGEST_TUPLE - shorter, "{era:?}");
+        }
     }
 
     fn tuples(era: Era, count: u32) -> Vec<Vec<String>> {

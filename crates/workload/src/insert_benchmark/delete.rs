@@ -15,6 +15,9 @@ use super::statements::Statements;
 /// The smallest id is looked up in the first round and again after this many, as in the original.
 const RESYNC_ROUNDS: u64 = 1001;
 
+/// Values of a delete: a bound, and a number of rows or another bound.
+const DELETE_VALUES: usize = 2;
+
 /// What looking up the smallest id cost: slow when purge or vacuum lags behind.
 #[derive(Debug, Default)]
 pub(super) struct MinIdCost {
@@ -77,7 +80,7 @@ impl Deleter {
 impl Worker for Deleter {
     fn open(&mut self) -> Result<(), String> {
         let (sql, is_text) = (self.statements.delete(), self.statements.has_text_deletes());
-        self.delete = BoundStatement::open(self.session.open()?, &sql, is_text).map_err(|error| error.to_string())?;
+        self.delete = BoundStatement::open(self.session.open()?, &sql, DELETE_VALUES, is_text)?;
         Ok(())
     }
 

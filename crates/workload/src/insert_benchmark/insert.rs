@@ -5,10 +5,15 @@ use std::sync::Arc;
 use plimsoll_engine::SqlSession;
 use plimsoll_load::{Next, Outcome, Worker};
 
-use super::data::Rows;
+use super::data::{LONGEST_TUPLE, Rows};
 use super::pairing::{Pairing, Turn};
 use super::session::{Session, write_outcome};
 use super::statements::Statements;
+
+/// Bytes of the longest statement with so many rows.
+pub(super) fn longest_insert(statements: &Statements, batch: u32) -> usize {
+    statements.insert_head().len() + batch as usize * LONGEST_TUPLE
+}
 
 /// Inserts batches of generated rows at the head of its table.
 pub(super) struct Inserter {
@@ -25,9 +30,9 @@ pub(super) struct Inserter {
 
 impl Inserter {
     pub fn new(session: Session, statements: &Statements, rows: Rows, batch: u32, kind: usize, pairing: Option<Arc<Pairing>>) -> Self {
-        // A tuple is at most 83 characters long.
-        let sql = String::with_capacity(128 + batch as usize * 84);
-        Self { session, head: statements.insert_head(), rows, batch, kind, pairing, sql, is_begun: false }
+        let (head, longest) = (statements.insert_head(), longest_insert(statements, batch));
+        let sql = String::with_capacity(longest);
+        Self { session, head, rows, batch, kind, pairing, sql, is_begun: false }
     }
 
     /// For what else the connection is used for.

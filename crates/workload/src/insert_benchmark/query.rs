@@ -94,13 +94,13 @@ impl Reader {
 impl Worker for Reader {
     fn open(&mut self) -> Result<(), String> {
         let session = self.session.open()?;
-        let statements = match self.query {
-            QueryKind::Point => vec![self.statements.point()],
-            QueryKind::Range => RANGES.map(|range| self.statements.range(range, "?")).to_vec(),
+        let (statements, values) = match self.query {
+            QueryKind::Point => (vec![self.statements.point()], ROWS_PER_QUERY as usize),
+            QueryKind::Range => (RANGES.map(|range| self.statements.range(range, "?")).to_vec(), 1),
         };
         let is_text = self.statements.has_text_queries();
-        let requests = statements.iter().map(|sql| BoundStatement::open(session, sql, is_text));
-        self.requests = requests.collect::<Result<_, _>>().map_err(|error| error.to_string())?;
+        let requests = statements.iter().map(|sql| BoundStatement::open(session, sql, values, is_text));
+        self.requests = requests.collect::<Result<_, _>>()?;
         Ok(())
     }
 

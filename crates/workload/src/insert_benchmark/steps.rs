@@ -8,13 +8,13 @@ use std::time::Duration;
 use plimsoll_core::plan::{InsertBenchmark, QueryKind, Step, StepEnd, StepKind, TablePlacement, WriteArrival};
 use plimsoll_core::record::TableCheck;
 use plimsoll_core::seed::{Draw, derive};
-use plimsoll_engine::{EngineError, Server};
+use plimsoll_engine::{EngineError, Server, Settings};
 use plimsoll_load::{Arrival, RetryPolicy, StepOptions, StepOutcome, Stop, Task};
 
 use super::data::{NOMINAL_ROWS_PER_S, RandomText, Rows};
 use super::delete::{Deleter, MinIdCost};
 use super::index::{self, Indexer};
-use super::insert::Inserter;
+use super::insert::{Inserter, longest_insert};
 use super::pairing::Pairing;
 use super::query::Reader;
 use super::scan::Scanner;
@@ -23,6 +23,8 @@ use super::statements::Statements;
 use super::verify::check_table;
 
 const SECOND_NS: u64 = 1_000_000_000;
+/// The setting by which MySQL and MariaDB limit a statement; what has a statement in it must be shorter, and it has one byte more.
+const LONGEST_PACKET: &str = "max_allowed_packet";
 /// Building an index may take hours, and so may waiting for another client's on an engine with one writer.
 const INDEX_DEADLINE_NS: u64 = 24 * 3600 * SECOND_NS;
 
@@ -73,6 +75,24 @@ impl InsertBenchmarkRun {
     /// Rows that were loaded over all clients, for the wait rule.
     pub fn loaded_rows(&self) -> u64 {
         self.settings.rows * u64::from(self.settings.clients)
+    }
+
+    /// Checks that a server with these effective settings takes the longest statement of every step. It would refuse it hours later.
+    pub fn check_statements(&self, settings: &Settings) -> Result<(), EngineError> {
+        let Some(limit) = settings.get(LONGEST_PACKET).and_then(|limit| limit.parse::<usize>().ok()) else { return Ok(()) };
+        let inserts = self.settings.steps.iter().filter(|step| step.inserted_rows() > 0);
+        // The first of the largest.
+        let Some((step, table)) = inserts.rev().max_by_key(|step| step.batch).zip(self.tables.last()) else { return Ok(()) };
+        let longest = longest_insert(table, step.batch);
+        let needed = longest + 2;
+        if needed <= limit {
+            return Ok(());
+        }
+        Err(EngineError::new(format!(
+            "the inserts of {} have up to {longest} bytes ({} rows), and the server takes no packet of {limit} bytes or more \
+             ({LONGEST_PACKET}); raise {LONGEST_PACKET} to {needed} or more",
+            step.name, step.batch
+        )))
     }
 
     fn table_index(&self, client: u32) -> usize {

@@ -21,7 +21,12 @@ pub(in crate::mysql) enum WireError {
     /// Before something was sent, the server had sent more than the last answer.
     Unasked,
     /// The statement is longer than the server allows; it was not sent.
-    TooLong,
+    TooLong {
+        /// Of the statement, as it would be sent.
+        bytes: usize,
+        /// The server's `max_allowed_packet`.
+        allowed: usize,
+    },
     /// A prepared statement has another number of placeholders; it was not sent.
     Arguments {
         /// The statement's placeholders.

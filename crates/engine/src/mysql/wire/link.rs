@@ -18,20 +18,26 @@ const COM_STMT_PREPARE: u8 = 0x16;
 /// The first byte of what is no row: all is well, a file is asked for, the end of definitions and of rows.
 const OK: u8 = 0x00;
 const LOCAL_FILE: u8 = 0xfb;
-const END: u8 = 0xfe;
+pub(super) const END: u8 = 0xfe;
 
 /// All that is looked at of an answer's beginning: kind, two numbers, status, warnings.
 const LONGEST_HEAD: usize = 23;
 /// Kind, warnings, status.
-const END_BYTES: usize = 5;
+pub(super) const END_BYTES: usize = 5;
 /// No table or query has more.
 const MOST_COLUMNS: u64 = u16::MAX as u64;
-const MORE_RESULTS: u16 = 0x0008;
+pub(super) const MORE_RESULTS: u16 = 0x0008;
 
 /// How an answer begins.
 enum Head {
     Done { affected: u64, has_more: bool },
     Rows { columns: u64 },
+}
+
+/// Whether the server takes a request of so many bytes.
+#[inline]
+fn check_length(bytes: usize, allowed: usize) -> Result<(), WireError> {
+    if bytes < allowed { Ok(()) } else { Err(WireError::TooLong { bytes, allowed }) }
 }
 
 /// A row whose payload comes next.
@@ -76,12 +82,10 @@ impl Link {
     /// Runs a query and returns the number of its rows.
     pub fn count(&mut self, sql: &str) -> Result<u64, WireError> {
         self.ask(COM_QUERY, sql)?;
-        let mut rows = 0;
-        self.answers(|packets, row| {
-            rows += 1;
-            packets.skip(row.length)
-        })?;
-        Ok(rows)
+        match self.packets.whole_answer(|_| true)? {
+            Some(rows) => Ok(rows),
+            None => self.count_answers(|packets, row| packets.skip(row.length)),
+        }
     }
 
     /// Runs a query and hands each row's columns to `row`. `None` is NULL.
@@ -133,17 +137,21 @@ impl Link {
 
     /// Runs a prepared query and returns the number of its rows.
     pub fn count_prepared(&mut self, statement: &mut Execute, arguments: &[i64]) -> Result<u64, WireError> {
-        let mut rows = 0;
-        self.execute(statement, arguments, |packets, row| {
-            rows += 1;
-            skip_binary(packets, row)
-        })?;
+        self.send_execute(statement, arguments)?;
+        let rows = match self.packets.whole_answer(|kind| kind == OK)? {
+            Some(rows) => rows,
+            None => self.count_answers(skip_binary)?,
+        };
+        statement.bind();
         Ok(rows)
     }
 
     /// Runs a prepared statement and returns the affected rows.
     pub fn write_prepared(&mut self, statement: &mut Execute, arguments: &[i64]) -> Result<u64, WireError> {
-        self.execute(statement, arguments, skip_binary)
+        self.send_execute(statement, arguments)?;
+        let affected = self.answers(skip_binary)?;
+        statement.bind();
+        Ok(affected)
     }
 
     /// Says that this is the end, and waits for nothing.
@@ -153,26 +161,24 @@ impl Link {
     }
 
     fn ask(&mut self, command: u8, text: &str) -> Result<(), WireError> {
-        if 1 + text.len() >= self.longest {
-            return Err(WireError::TooLong);
-        }
+        check_length(1 + text.len(), self.longest)?;
         self.packets.send_command(command, text.as_bytes())
     }
 
-    fn execute(
-        &mut self,
-        statement: &mut Execute,
-        arguments: &[i64],
-        row: impl FnMut(&mut Packets, &Row) -> Result<(), WireError>,
-    ) -> Result<u64, WireError> {
+    fn send_execute(&mut self, statement: &mut Execute, arguments: &[i64]) -> Result<(), WireError> {
         let request = statement.request(arguments)?;
-        if request.len() - HEADER_BYTES >= self.longest {
-            return Err(WireError::TooLong);
-        }
-        self.packets.send_request(request)?;
-        let affected = self.answers(row)?;
-        statement.bind();
-        Ok(affected)
+        check_length(request.len() - HEADER_BYTES, self.longest)?;
+        self.packets.send_request(request)
+    }
+
+    /// Takes all answers to a command and counts their rows, which `row` passes over.
+    fn count_answers(&mut self, mut row: impl FnMut(&mut Packets, &Row) -> Result<(), WireError>) -> Result<u64, WireError> {
+        let mut rows = 0;
+        self.answers(|packets, next| {
+            rows += 1;
+            row(packets, next)
+        })?;
+        Ok(rows)
     }
 
     /// Takes all answers to a command. What the first affected is returned, and `row` gets its rows.

@@ -13,6 +13,7 @@ mod packets;
 mod session;
 #[cfg(test)]
 mod tests;
+mod whole;
 
 pub(super) use error::WireError;
 pub(super) use session::WireSession;

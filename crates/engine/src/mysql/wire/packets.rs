@@ -5,6 +5,7 @@ use std::io::IoSlice;
 
 use super::error::WireError;
 use super::fields::Fields;
+use super::whole::WholeAnswer;
 use crate::mysql::failure::class_of;
 use crate::wire::{Inbox, Socket};
 
@@ -90,15 +91,31 @@ impl Packets {
     #[cold]
     fn unasked(&self) -> WireError {
         let said = self.inbox.shown().split_at_checked(HEADER_BYTES).and_then(|(header, rest)| {
-            let payload = rest.get(..payload_length(header))?;
+            let payload = rest.get(..header.first_chunk().map(self::header)?.0)?;
             if payload.first() == Some(&ERROR) { server_error(payload) } else { None }
         });
         said.filter(is_goodbye).unwrap_or(WireError::Unasked)
     }
 
+    /// Waits for a query's answer and takes it, if it is one result set and has come at once. Returns the number of its rows.
+    #[inline]
+    pub fn whole_answer(&mut self, is_row: impl Fn(u8) -> bool) -> Result<Option<u64>, WireError> {
+        let seen = self.inbox.peek(&mut self.socket, HEADER_BYTES)?;
+        let Some(answer) = WholeAnswer::read(seen, self.number, is_row) else { return Ok(None) };
+        self.inbox.consume(answer.length);
+        self.number = answer.next_number;
+        Ok(Some(answer.rows))
+    }
+
     /// Waits for the next packet. Returns the length of its payload, which comes next.
+    #[inline(always)]
     pub fn next(&mut self) -> Result<usize, WireError> {
-        let (length, number) = self.header()?;
+        // Most often a whole answer has come at once.
+        let (length, number) = match self.inbox.shown().first_chunk().map(header) {
+            Some(header) => header,
+            None => self.awaited_header()?,
+        };
+        self.inbox.consume(HEADER_BYTES);
         if number != self.number {
             return Err(self.out_of_order(length));
         }
@@ -106,11 +123,10 @@ impl Packets {
         Ok(length)
     }
 
-    fn header(&mut self) -> Result<(usize, u8), WireError> {
+    #[inline(never)]
+    fn awaited_header(&mut self) -> Result<(usize, u8), WireError> {
         let seen = self.inbox.peek(&mut self.socket, HEADER_BYTES)?;
-        let header = (payload_length(seen), seen[3]);
-        self.inbox.consume(HEADER_BYTES);
-        Ok(header)
+        Ok(header(seen.first_chunk().expect("so many bytes were asked for")))
     }
 
     /// A server that ends a session says so outside any exchange.
@@ -125,6 +141,7 @@ impl Packets {
     }
 
     /// Waits for the next packet, and for the first byte of its payload, which is not consumed.
+    #[inline(always)]
     pub fn next_kind(&mut self) -> Result<(usize, u8), WireError> {
         let length = self.next()?;
         if length == 0 {
@@ -134,12 +151,26 @@ impl Packets {
     }
 
     /// Exactly the next `length` bytes, which stay.
+    #[inline(always)]
     pub fn show(&mut self, length: usize) -> Result<&[u8], WireError> {
-        Ok(&self.inbox.peek(&mut self.socket, length)?[..length])
+        if self.inbox.shown().len() < length {
+            self.inbox.peek(&mut self.socket, length)?;
+        }
+        Ok(&self.inbox.shown()[..length])
     }
 
     /// Passes over a payload that begins with `length` bytes.
+    #[inline(always)]
     pub fn skip(&mut self, length: usize) -> Result<(), WireError> {
+        if length < FULL && length <= self.inbox.shown().len() {
+            self.inbox.consume(length);
+            return Ok(());
+        }
+        self.skip_awaited(length)
+    }
+
+    #[inline(never)]
+    fn skip_awaited(&mut self, length: usize) -> Result<(), WireError> {
         self.inbox.skip(&mut self.socket, length)?;
         if length == FULL { self.skip_rest() } else { Ok(()) }
     }
@@ -200,9 +231,10 @@ impl Packets {
     }
 }
 
-/// The length that the first three bytes of a header say.
-fn payload_length(header: &[u8]) -> usize {
-    u32::from_le_bytes([header[0], header[1], header[2], 0]) as usize
+/// Length and number that a header says.
+#[inline]
+pub(super) fn header(&[low, middle, high, number]: &[u8; HEADER_BYTES]) -> (usize, u8) {
+    (u32::from_le_bytes([low, middle, high, 0]) as usize, number)
 }
 
 /// Whether the server says with this that the session is over.

@@ -53,10 +53,24 @@ impl Connection {
         self.count(b"", Progress::Nothing, row)
     }
 
+    /// Runs a prepared query and returns the number of its rows.
+    #[inline]
+    pub fn count_rows(&mut self, request: &[u8]) -> Result<u64, Fault> {
+        self.send(&mut [IoSlice::new(request)])?;
+        match self.whole_answer()? {
+            Some(rows) => Ok(rows),
+            None => self.executed().map(|counts| counts.rows),
+        }
+    }
+
     /// Runs a prepared statement.
     #[inline]
     pub fn execute(&mut self, request: &[u8]) -> Result<Counts, Fault> {
         self.send(&mut [IoSlice::new(request)])?;
+        self.executed()
+    }
+
+    fn executed(&mut self) -> Result<Counts, Fault> {
         let header = self.next()?;
         if header != BIND_COMPLETE {
             return Err(self.instead_of_bind(header));
@@ -243,10 +257,10 @@ impl Connection {
 }
 
 /// The server has taken the arguments of a prepared statement.
-const BIND_COMPLETE: Header = Header { kind: b'2', length: 0 };
+pub(super) const BIND_COMPLETE: Header = Header { kind: b'2', length: 0 };
 
 /// The server is ready for the next request. Its body says whether a transaction is open.
-const READY: Header = Header { kind: b'Z', length: 1 };
+pub(super) const READY: Header = Header { kind: b'Z', length: 1 };
 
 /// The count at the end of a command's tag (`INSERT 0 100`, `SELECT 1`); 0 where there is none (`CREATE TABLE`). `None` when it is no text
 /// that ends with a zero.

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use super::Login;
 use super::fault::Fault;
+use super::whole::WholeAnswer;
 use crate::wire::{Inbox, Socket};
 
 /// Of each message: its letter and its length.
@@ -89,6 +90,14 @@ impl Connection {
     #[inline]
     pub fn send_on(&mut self, parts: &mut [IoSlice<'_>]) -> Result<(), Fault> {
         self.socket.send(parts).map_err(|error| self.last_words().unwrap_or_else(|| Fault::lost(&error)).over())
+    }
+
+    /// Waits for a prepared query's answer and takes it, if it has come at once. Returns the number of its rows.
+    #[inline]
+    pub fn whole_answer(&mut self) -> Result<Option<u64>, Fault> {
+        let Some(answer) = WholeAnswer::read(self.inbox.peek(&mut self.socket, HEADER_BYTES)?) else { return Ok(None) };
+        self.inbox.consume(answer.length);
+        Ok(Some(answer.rows))
     }
 
     /// The header of the next message that is a part of an answer.

@@ -10,6 +10,7 @@ mod fault;
 mod login;
 mod request;
 mod session;
+mod whole;
 
 #[cfg(test)]
 mod tests;

@@ -80,15 +80,20 @@ impl WireSession {
     }
 
     #[inline]
-    fn run_prepared(&mut self, prepared: Prepared, arguments: &[i64]) -> Result<Counts, SqlError> {
+    fn run_prepared(
+        &mut self,
+        prepared: Prepared,
+        arguments: &[i64],
+        run: impl FnOnce(&mut Connection, &[u8]) -> Result<u64, Fault>,
+    ) -> Result<u64, SqlError> {
         if self.connection.is_none() {
             self.reconnect_for(prepared)?;
         }
         let (Some(connection), Some(Statement { sql, request })) = (&mut self.connection, self.statements.get_mut(prepared.0)) else {
             return Err(unknown(prepared));
         };
-        match request.with(arguments).and_then(|request| connection.execute(request)) {
-            Ok(counts) => Ok(counts),
+        match request.with(arguments).and_then(|request| run(connection, request)) {
+            Ok(rows) => Ok(rows),
             Err(fault) => Err(given_up(&mut self.connection, &fault, sql)),
         }
     }
@@ -145,11 +150,11 @@ impl SqlSession for WireSession {
     }
 
     fn query_prepared(&mut self, statement: Prepared, arguments: &[i64]) -> Result<u64, SqlError> {
-        self.run_prepared(statement, arguments).map(|counts| counts.rows)
+        self.run_prepared(statement, arguments, Connection::count_rows)
     }
 
     fn write_prepared(&mut self, statement: Prepared, arguments: &[i64], _expected_rows: u64) -> Result<u64, SqlError> {
-        self.run_prepared(statement, arguments).map(|counts| counts.affected)
+        self.run_prepared(statement, arguments, |connection, request| Ok(connection.execute(request)?.affected))
     }
 
     fn query(&mut self, sql: &str) -> Result<u64, SqlError> {
