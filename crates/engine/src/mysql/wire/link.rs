@@ -10,6 +10,7 @@ use super::fields::Fields;
 use super::handshake::shake_hands;
 use super::packets::{ERROR, FULL, HEADER_BYTES, Packets};
 use crate::wire::{Place, Socket};
+use crate::{Argument, Counts};
 
 const COM_QUIT: u8 = 0x01;
 const COM_QUERY: u8 = 0x03;
@@ -146,6 +147,29 @@ impl Link {
         self.execute(statement, arguments, skip_binary)
     }
 
+    /// Runs a statement, and says what it fetched and affected.
+    pub fn perform(&mut self, sql: &str) -> Result<Counts, WireError> {
+        self.ask(COM_QUERY, sql)?;
+        let mut rows = 0;
+        let affected = self.answers(|packets, row| {
+            rows += 1;
+            packets.skip(row.length)
+        })?;
+        Ok(Counts { rows, affected })
+    }
+
+    /// The same with a prepared statement.
+    pub fn perform_prepared(&mut self, statement: &mut Execute, arguments: &[Argument<'_>]) -> Result<Counts, WireError> {
+        self.send_execute(statement.request_of(arguments)?)?;
+        let mut rows = 0;
+        let affected = self.answers(|packets, row| {
+            rows += 1;
+            skip_binary(packets, row)
+        })?;
+        statement.bind();
+        Ok(Counts { rows, affected })
+    }
+
     /// Says that this is the end, and waits for nothing.
     pub fn quit(mut self) {
         // A server that is gone need not hear it.
@@ -165,14 +189,18 @@ impl Link {
         arguments: &[i64],
         row: impl FnMut(&mut Packets, &Row) -> Result<(), WireError>,
     ) -> Result<u64, WireError> {
-        let request = statement.request(arguments)?;
-        if request.len() - HEADER_BYTES >= self.longest {
-            return Err(WireError::TooLong);
-        }
-        self.packets.send_request(request)?;
+        self.send_execute(statement.request(arguments)?)?;
         let affected = self.answers(row)?;
         statement.bind();
         Ok(affected)
+    }
+
+    fn send_execute(&mut self, request: &[u8]) -> Result<(), WireError> {
+        // A packet that is full would need another behind it.
+        if request.len() - HEADER_BYTES >= self.longest.min(FULL) {
+            return Err(WireError::TooLong);
+        }
+        self.packets.send_request(request)
     }
 
     /// Takes all answers to a command. What the first affected is returned, and `row` gets its rows.
