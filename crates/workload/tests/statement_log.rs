@@ -327,7 +327,7 @@ impl Proof {
         let text = format!(
             "name = \"t\"\nworkload = \"{workload}\"\nbuilds = [\"mysql\"]\nconfigs = [\"any\"]\nwait = \"0s\"\n[sizes]\nduration = \"1s\"\n{sizes}"
         );
-        let settings = Plan::parse("t.toml", &text).unwrap().cells.remove(0).workload;
+        let settings = Plan::parse("t.toml", &text).unwrap().cells[0].workload.insert_benchmark().unwrap().clone();
         let server: SharedServer = Arc::new(server);
         let (steps, run) = (settings.steps.clone(), InsertBenchmarkRun::new(settings, server.clone(), 42));
         Self { family, server, run, steps, logged: 0 }

@@ -7,8 +7,8 @@ use plimsoll_load::{Next, Outcome, Worker};
 
 use super::data::Rows;
 use super::pairing::{Pairing, Turn};
-use super::session::{Session, write_outcome};
 use super::statements::Statements;
+use crate::session::{Session, write_outcome};
 
 /// Inserts batches of generated rows at the head of its table.
 pub(super) struct Inserter {
