@@ -165,9 +165,4 @@ fn a_warm_up_changes_the_tables_and_not_the_counts() {
     assert_eq!(counted, outcome.operations[0].ok as f64);
     let check = run.verify(false).unwrap().remove(0);
     assert_eq!(check.found_rows, check.expected_rows);
-    assert!(
-        check.found_rows + outcome.operations[0].rows < 100,
-        "{check:?}, and {} rows deleted after the warm-up",
-        outcome.operations[0].rows
-    );
 }

@@ -9,6 +9,7 @@ use std::time::Duration;
 use plimsoll_core::plan::{Step, StepKind, Verify};
 use plimsoll_core::record::{OperationRecord, Reading, TableCheck};
 use plimsoll_core::units::format_grouped;
+use plimsoll_engine::EngineError;
 use plimsoll_host::{Collector, Proc, Watch};
 use plimsoll_load::{Command, Ended, MonotonicClock, Progress, StepError, StepOptions, StepOutcome, run_step as run_workers};
 use plimsoll_store::event::{Event, StepDone, StepStart};
@@ -22,6 +23,9 @@ use crate::message::TrialMessage;
 
 /// A background rate below this share of its target misses the SLA, the rule of the original report.
 const SLA_SHARE: f64 = 0.95;
+
+/// Notes with the statements of a sysbench test.
+const STATEMENTS: [&str; 3] = ["statements_read", "statements_write", "statements_other"];
 
 pub(super) fn run_step(
     trial: &mut Trial<'_>,
@@ -80,7 +84,6 @@ fn attempt_step(
     let start_watching = || -> Result<(BTreeMap<String, i64>, Collector), EngineError> {
         let watch = Watch { data_dir: &order.data_dir, server_pids: server.processes(), is_embedded };
         let collector = Collector::start(Proc::new(), watch, Some(series.join(format!("{}.host.tsv", step.name))));
-        // Of a warm-up's end no time is lost with the counters before the clocks.
         Ok((server.counters()?, collector))
     };
     let mut watching = if options.warm_up_ns == 0 { Some(start_watching()) } else { None };
@@ -223,6 +226,15 @@ fn summary(step: &Step, done: &StepDone) -> String {
     };
     let text = |rate: f64| format_grouped(rate.round() as u64);
     match step.kind {
+        StepKind::Test(_) => {
+            let all = STATEMENTS.iter().filter_map(|note| done.notes.get(*note)).sum::<f64>();
+            let events = done.operations.iter().map(|operation| operation.ok).sum::<u64>() as f64;
+            let per_s = rate(&done.primary, false);
+            match done.notes.get("rows_per_scan") {
+                Some(rows) => format!("{} rows/s", text(per_s * rows)),
+                None => format!("{} queries/s, {} transactions/s", text(per_s * all / events.max(1.0)), text(per_s)),
+            }
+        }
         StepKind::ReadWrite { .. } => {
             let missed = done.sla_missed.map_or(String::new(), |share| format!(", SLA missed: {:.1} % of the rate", share * 100.0));
             format!("{} queries/s beside {} inserts/s{missed}", text(rate("query", false)), text(rate("insert", true)))
@@ -234,6 +246,6 @@ fn summary(step: &Step, done: &StepDone) -> String {
             format!("{} indexed rows/s", text(clients().map(|client| client.rows).sum::<u64>() as f64 / seconds.max(1e-9)))
         }
         StepKind::Scan => format!("{} rows/s", text(rate("scan", true))),
-        StepKind::Load { .. } | StepKind::Write { .. } => format!("{} inserts/s", text(rate("insert", true))),
+        StepKind::Load { .. } | StepKind::Write { .. } | StepKind::Prepare { .. } => format!("{} inserts/s", text(rate("insert", true))),
     }
 }
