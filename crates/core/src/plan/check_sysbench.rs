@@ -37,9 +37,12 @@ struct Common {
 }
 
 impl Sysbench {
-    /// The tests that the tables of a report show.
+    /// The load and the tests that the tables of a report show.
     pub(super) fn reported(&self) -> Vec<String> {
-        let is_reported = |step: &&Step| matches!(step.kind, StepKind::Test(test) if test.is_reported);
+        let is_reported = |step: &&Step| match step.kind {
+            StepKind::Test(test) => test.is_reported,
+            _ => true,
+        };
         self.steps.iter().filter(is_reported).map(|step| step.name.clone()).collect()
     }
 }
@@ -321,7 +324,7 @@ mod tests {
         let drained: Vec<&str> = sysbench.steps.iter().filter(|step| step.drain_after).map(|step| step.name.as_str()).collect();
         assert_eq!(drained, ["point-query.warm", "read-write_range=100"]);
         let plan = Plan::parse("t.toml", PLAN).unwrap();
-        assert_eq!(plan.report.len(), 32);
+        assert_eq!(plan.report.len(), 1 + 32);
         assert_eq!((plan.cells[0].workload.loaded_rows(), plan.cells[0].workload.connections()), (10_000_000, 1));
         assert_eq!(sysbench.wait.ns(80_000_000) / SECOND_NS, 140);
     }
