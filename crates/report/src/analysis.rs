@@ -399,6 +399,7 @@ fn step_view(name: &str, cells: &[CellRuns<'_>]) -> StepView {
         _ => metric::find("qps"),
     };
     StepView {
+        clients: step.clients,
         test: test_place(step),
         name: name.to_owned(),
         description: describe_step(step),

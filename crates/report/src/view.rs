@@ -383,6 +383,8 @@ pub struct StepView {
     pub name: String,
     /// What it does, one line.
     pub description: String,
+    /// Clients of the step, in the first cell that has it.
+    pub clients: u32,
     /// Of a sysbench test: its place in their tables.
     pub test: Option<TestPlace>,
     /// The metric of the throughput table: `ips` or `qps`.
