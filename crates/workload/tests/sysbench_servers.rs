@@ -9,6 +9,7 @@ mod mysql_support;
 mod postgres_support;
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::Arc;
 
 use plimsoll_core::plan::{Plan, Step, StepKind, TestKind, Workload};
@@ -168,4 +169,64 @@ fn clients_that_meet_try_again() {
             assert_eq!(check.found_rows, check.expected_rows, "{} on {:?}", check.table, server.dialect());
         }
     });
+}
+
+/// What sysbench itself does in so many events of one of its scripts, as the server counts it.
+fn counted_of_sysbench(server: &SharedServer, data: &Path, script: &str, events: u64) -> [i64; 3] {
+    let before = counted(server);
+    // What servers tell of their places has the data directory left out.
+    let socket = server.effective_settings().unwrap()["socket"].replace("DATA", data.to_str().unwrap());
+    let output = std::process::Command::new("sysbench")
+        .args([script, "--db-driver=mysql", "--mysql-user=root", "--mysql-db=ib", "--tables=2", "--table-size=10000"])
+        .args(["--rand-type=uniform", "--threads=1", "--time=0"])
+        .arg(format!("--events={events}"))
+        .arg(format!("--mysql-socket={socket}"))
+        .arg("run")
+        .output()
+        .unwrap();
+    let said = [output.stdout, output.stderr].concat();
+    assert!(output.status.success(), "{script}: {}", String::from_utf8_lossy(&said));
+    let after = counted(server);
+    std::array::from_fn(|i| after[i] - before[i])
+}
+
+/// Five of sysbench's own tests on our tables send what ours send.
+#[test]
+fn sysbench_sends_the_same_statements() {
+    const NAME: &str = "sysbench_servers::sysbench_sends_the_same_statements";
+    if std::process::Command::new("sysbench").arg("--version").output().is_err() {
+        plimsoll_testkit::skip(NAME, "no sysbench; install it");
+        return;
+    }
+    for wanted in [mysql_support::MYSQL_OLD, mysql_support::MARIADB] {
+        let Some(build) = mysql_support::build(NAME, wanted) else { continue };
+        let (folders, server) = mysql_support::server(&build, &[]);
+        let server: SharedServer = Arc::new(server);
+        let data = folders.data.path();
+        let tests = [
+            ("point-query", "oltp_point_select"),
+            ("read-only_range=100", "oltp_read_only"),
+            ("update-index", "oltp_update_index"),
+            ("update-nonindex", "oltp_update_non_index"),
+            ("write-only", "oltp_write_only"),
+        ];
+        let names = tests.map(|(name, _)| format!("{name:?}")).join(", ");
+        let workload = workload(&format!("tests = [{names}]\n{SMALL}"));
+        let mut run = WorkloadRun::new(&workload, server.clone(), 42);
+        run_one(&mut run, &workload.steps()[0], 0);
+        for (name, script) in tests {
+            let step = workload.steps().iter().find(|step| step.name == name).unwrap();
+            let ours = |run: &mut WorkloadRun, events: u64| -> [i64; 3] {
+                let before = counted(&server);
+                run_one(run, step, events);
+                let after = counted(&server);
+                std::array::from_fn(|i| after[i] - before[i])
+            };
+            // The difference of two runs: what starting takes is in both.
+            let difference = |more: [i64; 3], less: [i64; 3]| -> [i64; 3] { std::array::from_fn(|i| more[i] - less[i]) };
+            let of_sysbench = difference(counted_of_sysbench(&server, data, script, 50), counted_of_sysbench(&server, data, script, 20));
+            let of_ours = difference(ours(&mut run, 50), ours(&mut run, 20));
+            assert_eq!(of_ours, of_sysbench, "{name} on {}", build.name);
+        }
+    }
 }
