@@ -48,6 +48,8 @@ pub enum Verb {
     Show(Show),
     /// Write a report
     Report(Report),
+    /// Write the files that the original tools would have left
+    Export(Export),
     /// Builds of engines: fetched from package registries or your own; nothing is installed into the system
     Build {
         #[command(subcommand)]
@@ -121,6 +123,17 @@ pub struct Report {
     /// The file to write [default: html: report/index.html in the campaign; else standard output]
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub struct Export {
+    /// The originals' files of sysbench results: qps.abs, qps.rel, sb.met and o.met, into this folder
+    #[arg(long, value_name = "OUT", required = true)]
+    pub classic: PathBuf,
+    /// Id, beginning of an id, or path [default: the newest]
+    pub campaign: Option<String>,
+    #[command(flatten)]
+    pub selection: Selection,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -36,6 +36,7 @@ fn main() -> ExitCode {
         Verb::Resume { campaign, offline } => campaign::resume(places, campaign.as_deref(), offline),
         Verb::Show(show) => results::show(places, &show),
         Verb::Report(report) => results::report(places, &report),
+        Verb::Export(export) => results::export(places, &export),
         Verb::Build { verb } => build::build(places, &verb),
         Verb::Plan { verb } => plan::plan(places, &verb),
         Verb::Workload { verb } => workload::workload(&verb),

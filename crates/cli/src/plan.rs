@@ -77,8 +77,9 @@ fn explain(description: &str, forecast: &Forecast) {
             anstream::println!("  steps as in {}", forecast.cells[same].cell);
             continue;
         }
+        let width = cell.steps.iter().map(|step| step.step.len()).max().unwrap_or(0).max(8);
         anstream::println!(
-            "  {:<8} {:>12} {:>6} {:>6} {:>9} {:>9} {:>7}  basis",
+            "  {:<width$} {:>12} {:>6} {:>6} {:>9} {:>9} {:>7}  basis",
             "step",
             "rows",
             "batch",
@@ -89,7 +90,7 @@ fn explain(description: &str, forecast: &Forecast) {
         );
         for step in &cell.steps {
             anstream::println!(
-                "  {:<8} {:>12} {:>6} {:>6} {:>9} {:>9} {:>7}  {}",
+                "  {:<width$} {:>12} {:>6} {:>6} {:>9} {:>9} {:>7}  {}",
                 step.step,
                 format_count(step.inserted_rows),
                 step.batch,

@@ -21,6 +21,8 @@ const PLAIN_INTERVAL: Duration = Duration::from_secs(10);
 pub struct Console {
     stop_requests: Arc<AtomicUsize>,
     is_terminal: bool,
+    /// Of the column with the names of steps.
+    name_width: usize,
     has_live_line: bool,
     last_plain: Instant,
 }
@@ -41,7 +43,9 @@ impl Console {
                 .map_err(|error| Failure::bug(format!("failed to listen for signals: {error}")))?;
         }
         anstream::eprintln!("campaign {} (seed {}, {})", header.id, header.seed, count(header.schedule.len(), "trial"));
-        Ok(Self { stop_requests, is_terminal: stderr().is_terminal(), has_live_line: false, last_plain: Instant::now() })
+        let steps = header.plan.cells.iter().flat_map(|cell| cell.workload.steps());
+        let name_width = steps.map(|step| step.name.len()).max().unwrap_or(0).max(7);
+        Ok(Self { stop_requests, is_terminal: stderr().is_terminal(), name_width, has_live_line: false, last_plain: Instant::now() })
     }
 
     /// Leaves the cursor on a line of its own.
@@ -75,6 +79,7 @@ impl Console {
 
 impl Observer for Console {
     fn notice(&mut self, notice: Notice<'_>) {
+        let width = self.name_width;
         match notice {
             Notice::TrialStart { trial, attempt, trials, cell } => {
                 let attempt = if attempt > 1 { format!(", attempt {attempt}") } else { String::new() };
@@ -85,19 +90,19 @@ impl Observer for Console {
             Notice::Trial(message) => match message {
                 TrialMessage::StepStart { step, index, steps } => {
                     if self.is_terminal {
-                        self.live(&format!("  {step:<7} {index}/{steps}  starting"));
+                        self.live(&format!("  {step:<width$} {index}/{steps}  starting"));
                     }
                 }
-                TrialMessage::Progress(progress) => self.live(&progress_line(progress)),
+                TrialMessage::Progress(progress) => self.live(&progress_line(progress, width)),
                 TrialMessage::StepDone { step, seconds, summary } => {
-                    self.line(&format!("  {step:<7} {:>7}  {summary}", duration(*seconds)));
+                    self.line(&format!("  {step:<width$} {:>7}  {summary}", duration(*seconds)));
                 }
                 TrialMessage::Draining { seconds } => {
-                    self.live(&format!("  drain   the engine works off its debt; at least {}", duration(*seconds)));
+                    self.live(&format!("  {:<width$} the engine works off its debt; at least {}", "drain", duration(*seconds)));
                 }
                 TrialMessage::Drained { drained_s, waited_s } => {
                     let total = duration(drained_s + waited_s);
-                    self.line(&format!("  drain   {total:>7}  the engine worked off its debt in {}", duration(*drained_s)));
+                    self.line(&format!("  {:<width$} {total:>7}  the engine worked off its debt in {}", "drain", duration(*drained_s)));
                 }
                 // Told by `TrialBroken`, when the trial's process has ended.
                 TrialMessage::Failed { .. } => {}
@@ -120,20 +125,20 @@ fn duration(seconds: f64) -> String {
     format_duration_ns((seconds * 1e9) as u64)
 }
 
-fn progress_line(progress: &StepProgress) -> String {
+fn progress_line(progress: &StepProgress, width: usize) -> String {
     let amount = if progress.measure == "s" {
         format!("{:.0}/{:.0} s", progress.done, progress.total)
     } else if progress.total > 0.0 {
         format!("{}/{} rows", short(progress.done), short(progress.total))
     } else {
         // One long operation: the server tells nothing of how far it is.
-        return format!("  {:<7} {}/{}  running for {:.0} s", progress.step, progress.index, progress.steps, progress.elapsed_s);
+        return format!("  {:<width$} {}/{}  running for {:.0} s", progress.step, progress.index, progress.steps, progress.elapsed_s);
     };
     let p99 = progress.p99_ns.map_or(String::new(), |ns| format!("  p99 {}", format_duration_ns(ns)));
     let eta = progress.eta_s.filter(|s| *s > 0.0).map_or(String::new(), |s| format!("  ETA {}", duration(s.ceil())));
     let trouble = if progress.unsuccessful > 0 { format!("  {} retries", format_grouped(progress.unsuccessful)) } else { String::new() };
     format!(
-        "  {:<7} {}/{}  {amount}  now {} {unit}  mean {} {unit}{p99}{trouble}{eta}",
+        "  {:<width$} {}/{}  {amount}  now {} {unit}  mean {} {unit}{p99}{trouble}{eta}",
         progress.step,
         progress.index,
         progress.steps,

@@ -7,8 +7,9 @@ use plimsoll_report::{Options, View, analyse};
 use plimsoll_store::{CampaignDir, CampaignRecord, Change, Store, check_seal};
 
 use crate::Outcome;
-use crate::arguments::{Format, Places, Report, Selection, Show};
+use crate::arguments::{Export, Format, Places, Report, Selection, Show};
 use crate::failure::Failure;
+use crate::plan::count;
 
 pub fn show(places: &Places, arguments: &Show) -> Outcome {
     let record = Store::new(&places.store).find(arguments.campaign.as_deref())?.load()?;
@@ -55,6 +56,23 @@ pub fn report(places: &Places, arguments: &Report) -> Outcome {
         }
         None => print(&text)?,
     }
+    Ok(0)
+}
+
+/// Writes the originals' files, and says which folder holds them.
+pub fn export(places: &Places, arguments: &Export) -> Outcome {
+    let record = Store::new(&places.store).find(arguments.campaign.as_deref())?.load()?;
+    warn_of_changes(&record)?;
+    let files = plimsoll_report::classic::sysbench::export(&view(&[record], &arguments.selection)?);
+    if files.is_empty() {
+        return Err(Failure::usage("the campaign ran no test of sysbench: only those are exported; `report` writes the others"));
+    }
+    for file in &files {
+        let path = arguments.classic.join(&file.path);
+        make_folder(&path)?;
+        std::fs::write(&path, &file.text).map_err(|error| Failure::usage(format!("failed to write {}: {error}", path.display())))?;
+    }
+    anstream::println!("{} of a native run: {}", count(files.len(), "file"), arguments.classic.display());
     Ok(0)
 }
 

@@ -92,6 +92,69 @@ pub const CATALOGUE: &[Metric] = metrics![
     "psi_memory_share", "share", Neutral, 3, "growth of 'some' stall time / seconds", "/proc/pressure/memory", "share of time in which some task waited for memory";
 ];
 
+/// What the tests of sysbench have in place of entries of [`CATALOGUE`], and beside them.
+///
+/// "op" is there a statement, `BEGIN` and `COMMIT` included; in `scan` it is a thousand rows looked at.
+pub const OF_SYSBENCH: &[Metric] = metrics![
+    "qps", "queries/s", Higher, 0, "tps x statements / transactions", "load loop, notes", "statements of all clients per second, BEGIN and COMMIT included, as sysbench counts them; scan: scans";
+    "tps", "transactions/s", Higher, 1, "sum over clients of transactions / that client's active seconds", "load loop", "events per second: what sysbench calls transactions";
+    "krps", "1000 rows/s", Higher, 0, "rows of a table / mean service time in milliseconds", "load loop", "scan: thousands of rows per second of one client, as published";
+    "wpq", "writes/op", Lower, 3, "wps / op rate", "/proc/diskstats", "storage writes per operation";
+    "wkbpq", "KiB/op", Lower, 3, "KiB written per second / op rate", "/proc/diskstats", "KiB written to storage per operation";
+    "mean_service_us", "us", Lower, 0, "histogram of done - sent", "load loop", "mean service time of a transaction";
+    "p95_service_us", "us", Lower, 0, "histogram of done - sent", "load loop", "95th percentile of service time, the one that sysbench tells";
+];
+
+/// The names of a sysbench test's metrics, in the order of the tables.
+const SYSBENCH_NAMES: [&str; 36] = [
+    "qps",
+    "tps",
+    "krps",
+    "rps",
+    "rmbps",
+    "wps",
+    "wmbps",
+    "rpq",
+    "rkbpq",
+    "wpq",
+    "wkbpq",
+    "csps",
+    "cpups",
+    "cspq",
+    "cpupq",
+    "server_cpu_us_per_op",
+    "client_cpu_us_per_op",
+    "process_cpu_us_per_op",
+    "dbgb1",
+    "dbgb2",
+    "rss",
+    "maxop",
+    "p50_rate",
+    "p99_rate",
+    "mean_service_us",
+    "p50_service_us",
+    "p90_service_us",
+    "p95_service_us",
+    "p99_service_us",
+    "p999_service_us",
+    "max_service_us",
+    "steal_share",
+    "foreign_cpu_cores",
+    "psi_cpu_share",
+    "psi_io_share",
+    "psi_memory_share",
+];
+
+/// The metrics of a sysbench test.
+pub fn of_sysbench() -> impl Iterator<Item = &'static Metric> {
+    SYSBENCH_NAMES.iter().map(|name| find_of_sysbench(name).expect("every name has its entry"))
+}
+
+/// The entry of a metric of a sysbench test.
+pub fn find_of_sysbench(name: &str) -> Option<&'static Metric> {
+    OF_SYSBENCH.iter().find(|metric| metric.name == name).or_else(|| find(name))
+}
+
 /// The 20 columns of the Insert Benchmark's metrics line before its tag, in its order.
 pub const CLASSIC_COLUMNS: [&str; 20] = [
     "ips", "qps", "rps", "rmbps", "wps", "wmbps", "rpq", "rkbpq", "wpi", "wkbpi", "csps", "cpups", "cspq", "cpupq", "dbgb1", "dbgb2",
@@ -113,6 +176,7 @@ mod tests {
             assert!(CATALOGUE[..i].iter().all(|other| other.name != metric.name), "{} twice", metric.name);
             assert!(!metric.meaning.is_empty() && !metric.formula.is_empty() && !metric.source.is_empty());
         }
+        assert_eq!(of_sysbench().count(), SYSBENCH_NAMES.len());
         for name in CLASSIC_COLUMNS {
             assert!(find(name).is_some(), "{name}");
         }

@@ -37,6 +37,8 @@ pub enum ErrorClass {
     /// There is no connection, and the statement surely did not take place: it was not sent, or the server itself said, before it ended the
     /// connection, that the statement failed (a transaction of one statement is then rolled back).
     Unsent,
+    /// A row with this key is there already: another transaction may have put it there.
+    Duplicate,
     /// The engine's files cannot be read or written as they should: no other try will do better.
     Io,
     /// The statement is wrong or the engine refuses it.
@@ -51,6 +53,7 @@ impl ErrorClass {
             Self::Deadlock => "deadlock",
             Self::Full => "full",
             Self::Lost | Self::Unsent => "lost",
+            Self::Duplicate => "duplicate",
             Self::Io => "io",
             Self::Statement => "statement",
         }

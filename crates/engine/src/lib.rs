@@ -196,6 +196,33 @@ pub enum Health {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Prepared(pub usize);
 
+/// What a placeholder takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Parameter {
+    /// An integer of 64 bits.
+    Integer,
+    /// A text.
+    Text,
+}
+
+/// The value of a placeholder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Argument<'a> {
+    /// An integer of 64 bits.
+    Integer(i64),
+    /// A text.
+    Text(&'a str),
+}
+
+/// What a statement touched.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Rows that were fetched.
+    pub rows: u64,
+    /// Rows that were changed, as the engine says. Without meaning for a statement that fetches rows.
+    pub affected: u64,
+}
+
 /// How long one call of a session tries to replace a lost connection. A server that takes none for that long has more than a hiccup.
 const RECONNECT_LIMIT: Duration = Duration::from_secs(2);
 
@@ -204,7 +231,8 @@ const RECONNECT_LIMIT: Duration = Duration::from_secs(2);
 /// A call that meets the end of the connection says so ([`ErrorClass::is_disconnected`]); the next one, whichever it is, first makes a
 /// new connection, and gives up after 2 s. A running statement has no deadline: a hang is for others to notice.
 ///
-/// A write is one transaction of its own (autocommit); where the engine wants it, the session wraps it so.
+/// A write is one transaction of its own (autocommit); where the engine wants it, the session wraps it so. Whoever needs a transaction of
+/// several statements performs its beginning and its end like any other statement.
 /// The per-operation calls format nothing and copy no row; what they allocate does not grow with the rows.
 pub trait SqlSession: Send {
     /// Runs one writing statement as a transaction and returns the affected rows. `expected_rows` is what the caller counts on;
@@ -225,6 +253,26 @@ pub trait SqlSession: Send {
 
     /// Runs a query, fetches all of its rows, and returns their number.
     fn query(&mut self, sql: &str) -> Result<u64, SqlError>;
+
+    /// Prepares a statement with `?` placeholders of these types. A server is told the types, and infers none.
+    fn prepare_as(&mut self, sql: &str, parameters: &[Parameter]) -> Result<Prepared, SqlError>;
+
+    /// Runs a statement as it is, in the transaction that is open or as one of its own, and fetches all of its rows. For statements that
+    /// begin and end transactions, and those between them.
+    fn perform(&mut self, sql: &str) -> Result<Counts, SqlError>;
+
+    /// The same with a statement of [`prepare_as`](Self::prepare_as).
+    fn perform_prepared(&mut self, statement: Prepared, arguments: &[Argument<'_>]) -> Result<Counts, SqlError>;
+
+    /// Runs a statement that copies rows in, `copy t from stdin`, and hands it `rows`. Only PostgreSQL has such statements.
+    fn copy_in(&mut self, sql: &str, _rows: &[u8]) -> Result<u64, SqlError> {
+        Err(SqlError {
+            class: ErrorClass::Statement,
+            code: 0,
+            message: "this engine copies no rows in; insert them".to_owned(),
+            statement: sql.chars().take(200).collect(),
+        })
+    }
 
     /// The single integer a query returns; `None` for NULL or no row.
     fn query_integer(&mut self, sql: &str) -> Result<Option<i64>, SqlError>;

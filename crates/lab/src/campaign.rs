@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use plimsoll_core::METHODOLOGY_VERSION;
-use plimsoll_core::plan::{Cell, Plan, StepKind};
+use plimsoll_core::plan::{Cell, Plan, StepKind, Workload};
 use plimsoll_core::schedule::schedule;
 use plimsoll_core::units::format_bytes;
 use plimsoll_engine::{InstalledBuild, bytes_at_start, bytes_per_row, engine};
@@ -158,12 +158,16 @@ fn is_program(name: &str) -> bool {
     name.contains('/') && Path::new(name).is_file() || std::env::split_paths(&folders).any(|folder| folder.join(name).is_file())
 }
 
+/// A cautious estimate of the bytes on disk per row of sysbench's tables, on any engine: some 230 of the row and its two indexes, as much
+/// again for what updates leave behind, and logs.
+const SYSBENCH_ROW_BYTES: u64 = 600;
+
 /// Rows a cell's tables hold at their largest, and an estimate of the bytes that its data directory takes then.
 pub(crate) fn peak_size(cell: &Cell, settings: &BTreeMap<String, String>) -> (u64, u64) {
     let mut rows = 0u64;
     let mut peak = 0;
-    for step in &cell.workload.steps {
-        let inserted = step.inserted_rows().saturating_mul(u64::from(step.clients));
+    for step in cell.workload.steps() {
+        let inserted = step.all_inserted_rows();
         peak = peak.max(rows.saturating_add(inserted));
         let is_balanced = matches!(step.kind, StepKind::Write { deletes: true, .. } | StepKind::ReadWrite { deletes: true, .. });
         if !is_balanced {
@@ -174,11 +178,15 @@ pub(crate) fn peak_size(cell: &Cell, settings: &BTreeMap<String, String>) -> (u6
         }
     }
     // With deletes the table never holds more than what was loaded and a little.
-    let deletes = cell.workload.steps.iter().any(|step| matches!(step.kind, StepKind::Write { deletes: true, .. }));
+    let deletes = cell.workload.steps().iter().any(|step| matches!(step.kind, StepKind::Write { deletes: true, .. }));
     let peak = if deletes { rows.saturating_add(rows / 10) } else { peak };
     // A given server has its own disk, which we know nothing of.
     let engine = cell.build.engine;
-    let of_rows = || peak.saturating_mul(bytes_per_row(engine)).saturating_add(bytes_at_start(engine, settings));
+    let row_bytes = match cell.workload {
+        Workload::InsertBenchmark(_) => bytes_per_row(engine),
+        Workload::Sysbench(_) => SYSBENCH_ROW_BYTES,
+    };
+    let of_rows = || peak.saturating_mul(row_bytes).saturating_add(bytes_at_start(engine, settings));
     let bytes = if cell.server.is_some() { 0 } else { of_rows() };
     (peak, bytes)
 }

@@ -78,10 +78,11 @@ fn assumed_rows_per_s(engine: EngineName, step: &Step) -> f64 {
         (EngineName::Sqlite, StepKind::Write { .. }) if step.batch < 20 => 4_000.0,
         (EngineName::Sqlite, StepKind::Write { .. }) => 8_000.0,
         (_, StepKind::Load { .. }) => 80_000.0,
+        (_, StepKind::Prepare { .. }) => 60_000.0,
         (_, StepKind::CreateIndexes { .. }) => 150_000.0,
         (_, StepKind::Write { .. }) if step.batch < 20 => 3_000.0,
         (_, StepKind::Write { .. }) => 10_000.0,
-        (_, StepKind::Scan | StepKind::ReadWrite { .. }) => 1_000_000.0,
+        (_, StepKind::Scan | StepKind::ReadWrite { .. } | StepKind::Test(_)) => 1_000_000.0,
     }
 }
 
@@ -121,10 +122,11 @@ pub fn forecast(loaded: &LoadedPlan, store: &Store, builds: &BuildCache, data_di
         let (peak_rows, disk_bytes) = peak_size(cell, &header.settings);
         let mut held = 0u64;
         let mut steps = Vec::new();
-        for (index, step) in cell.workload.steps.iter().enumerate() {
-            let inserted_rows = step.inserted_rows() * u64::from(step.clients);
+        for (index, step) in cell.workload.steps().iter().enumerate() {
+            let inserted_rows = step.all_inserted_rows();
             let (seconds, basis) = match step.kind {
                 StepKind::ReadWrite { duration_ns, end: StepEnd::Rows | StepEnd::Time, .. } => (duration_ns as f64 / 1e9, "plan"),
+                StepKind::Test(test) => ((test.duration_ns + test.warm_up_ns) as f64 / 1e9, "plan"),
                 _ => {
                     let rows = match step.kind {
                         StepKind::CreateIndexes { .. } => held + inserted_rows,
@@ -139,9 +141,8 @@ pub fn forecast(loaded: &LoadedPlan, store: &Store, builds: &BuildCache, data_di
             if matches!(step.kind, StepKind::Load { .. } | StepKind::CreateIndexes { .. }) {
                 held += inserted_rows;
             }
-            let loaded_rows = cell.workload.rows * u64::from(cell.workload.clients);
-            let is_last = index + 1 == cell.workload.steps.len();
-            let wait_ns = if step.drain_after && !is_last { step.wait_ns.unwrap_or_else(|| cell.workload.wait.ns(loaded_rows)) } else { 0 };
+            let is_last = index + 1 == cell.workload.steps().len();
+            let wait_ns = if step.drain_after && !is_last { cell.workload.wait_ns(step) } else { 0 };
             steps.push(StepForecast {
                 step: step.name.clone(),
                 inserted_rows,

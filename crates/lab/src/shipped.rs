@@ -3,7 +3,7 @@
 use plimsoll_core::name::EngineName;
 
 /// Name and text of every shipped plan. The first is the default.
-pub const SHIPPED_PLANS: [(&str, &str); 11] = [
+pub const SHIPPED_PLANS: [(&str, &str); 15] = [
     ("quick", include_str!("../../../plans/quick.toml")),
     ("insert-benchmark", include_str!("../../../plans/insert-benchmark.toml")),
     ("client-ceiling", include_str!("../../../plans/client-ceiling.toml")),
@@ -15,6 +15,10 @@ pub const SHIPPED_PLANS: [(&str, &str); 11] = [
     ("create-index", include_str!("../../../plans/create-index.toml")),
     ("one-table-16-clients", include_str!("../../../plans/one-table-16-clients.toml")),
     ("checksum-cost", include_str!("../../../plans/checksum-cost.toml")),
+    ("sysbench-quick", include_str!("../../../plans/sysbench-quick.toml")),
+    ("sysbench-mysql-5.6-to-9.7", include_str!("../../../plans/sysbench-mysql-5.6-to-9.7.toml")),
+    ("ramp", include_str!("../../../plans/ramp.toml")),
+    ("pk-fetch", include_str!("../../../plans/pk-fetch.toml")),
 ];
 
 const SHIPPED_CONFIGS: [(EngineName, &str, &str); 19] = [

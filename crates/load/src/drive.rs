@@ -87,14 +87,14 @@ impl Shared<'_> {
     }
 }
 
-/// Runs a task from `start_ns` until its stop rule, a command or a failure ends it.
+/// Runs a task from `begin_ns` until its stop rule, a command or a failure ends it. What it does before `start_ns` is its warm-up.
 ///
 /// A function of its own in the binary: what is counted inside it is what an operation costs.
 #[inline(never)]
 pub(crate) fn drive<C: Clock>(
     clock: &C,
     task: &mut Task,
-    start_ns: u64,
+    (begin_ns, start_ns): (u64, u64),
     recorder: &mut Recorder,
     shared: &Shared<'_>,
 ) -> Result<(), Failure> {
@@ -106,8 +106,9 @@ pub(crate) fn drive<C: Clock>(
     let is_open = task.arrival.is_open();
     let mut schedule = task.arrival.due();
     let mut operations = 0;
-    let mut done_ns = start_ns;
-    sleep(clock, start_ns, shared);
+    let mut done_ns = begin_ns;
+    let mut is_warming = begin_ns < start_ns;
+    sleep(clock, begin_ns, shared);
     loop {
         if shared.control.command() == Command::Park {
             shared.control.wait_while_parked();
@@ -118,7 +119,7 @@ pub(crate) fn drive<C: Clock>(
         match task.stop {
             Stop::Operations(most) if operations >= most => {
                 // The schedule of an open loop ends an interval after its last operation.
-                sleep(clock, start_ns + task.arrival.length_ns(most), shared);
+                sleep(clock, begin_ns + task.arrival.length_ns(most), shared);
                 return Ok(());
             }
             Stop::WithClient if shared.leaders[client].load(Ordering::Acquire) == 0 => return Ok(()),
@@ -146,7 +147,7 @@ pub(crate) fn drive<C: Clock>(
                 }
             }
         };
-        let due_ns = schedule.next_ns().map(|offset_ns| start_ns + offset_ns);
+        let due_ns = schedule.next_ns().map(|offset_ns| begin_ns + offset_ns);
         if let Some(due_ns) = due_ns {
             if due_ns >= end_ns {
                 sleep(clock, end_ns, shared);
@@ -158,6 +159,11 @@ pub(crate) fn drive<C: Clock>(
         }
         let first_sent_ns = clock.now_ns();
         let due_ns = due_ns.unwrap_or(first_sent_ns);
+        if is_warming && first_sent_ns >= start_ns {
+            is_warming = false;
+            recorder.resume();
+            task.worker.begin_measuring();
+        }
         if is_open {
             recorder.lag(kind, due_ns, first_sent_ns);
         }

@@ -65,6 +65,8 @@ pub(crate) struct KindRecord {
 #[derive(Debug)]
 pub(crate) struct Recorder {
     worker: usize,
+    /// Nothing is recorded: the worker warms up.
+    is_paused: bool,
     start_ns: u64,
     /// The first instant that no longer belongs to the current second.
     second_end_ns: u64,
@@ -107,6 +109,7 @@ impl Recorder {
             .collect();
         Self {
             worker,
+            is_paused: false,
             start_ns: 0,
             second_end_ns: SECOND_NS,
             second_index: 0,
@@ -120,10 +123,16 @@ impl Recorder {
         }
     }
 
-    /// Sets the instant from which seconds are counted.
-    pub fn start(&mut self, start_ns: u64) {
+    /// Sets the instant from which seconds are counted. Until [`resume`](Self::resume) nothing is recorded when it `is_paused`.
+    pub fn start(&mut self, start_ns: u64, is_paused: bool) {
+        self.is_paused = is_paused;
         self.start_ns = start_ns;
         self.second_end_ns = start_ns + SECOND_NS;
+    }
+
+    /// The warm-up is over.
+    pub fn resume(&mut self) {
+        self.is_paused = false;
     }
 
     #[inline]
@@ -137,6 +146,9 @@ impl Recorder {
     /// An operation is done. `sent_ns` is its last try's.
     #[inline]
     pub fn done(&mut self, kind: usize, due_ns: u64, sent_ns: u64, done_ns: u64, rows: u64) {
+        if self.is_paused {
+            return;
+        }
         let record = self.kind(kind, done_ns);
         let service_ns = done_ns - sent_ns;
         if record.ok == 0 {
@@ -166,6 +178,9 @@ impl Recorder {
     /// How late the first try of an operation of an open loop was sent.
     #[inline]
     pub fn lag(&mut self, kind: usize, due_ns: u64, sent_ns: u64) {
+        if self.is_paused {
+            return;
+        }
         if let Some(lag) = &mut self.kinds[self.by_kind[kind]].lag {
             lag.saturating_record(sent_ns.saturating_sub(due_ns));
         }
@@ -173,6 +188,9 @@ impl Recorder {
 
     /// A try did not succeed. `is_final` when there will be no other.
     pub fn unsuccessful(&mut self, kind: usize, sent_ns: u64, ended_ns: u64, class: &'static str, is_final: bool) {
+        if self.is_paused {
+            return;
+        }
         let record = self.kind(kind, ended_ns);
         if is_final {
             record.failed += 1;
@@ -189,7 +207,9 @@ impl Recorder {
 
     /// A pause between two tries.
     pub fn paused(&mut self, kind: usize, pause_ns: u64) {
-        self.kinds[self.by_kind[kind]].wait_ns += pause_ns;
+        if !self.is_paused {
+            self.kinds[self.by_kind[kind]].wait_ns += pause_ns;
+        }
     }
 
     /// Closes the seconds before `at_ns`.

@@ -41,6 +41,8 @@ pub struct StepOptions {
     pub open_timeout: Duration,
     /// The step hangs when no operation has been done for this long. `None` for steps of few long operations.
     pub watchdog: Option<Duration>,
+    /// So long the workers perform operations that are not recorded; the step starts when it is over. For closed loops.
+    pub warm_up_ns: u64,
     /// After a stop command or a failure the workers have this long to end the operation in flight.
     pub stop_timeout: Duration,
 }
@@ -51,6 +53,7 @@ impl Default for StepOptions {
             retry: RetryPolicy::default(),
             open_timeout: Duration::from_secs(60),
             watchdog: Some(Duration::from_secs(60)),
+            warm_up_ns: 0,
             stop_timeout: Duration::from_secs(30),
         }
     }
@@ -59,7 +62,9 @@ impl Default for StepOptions {
 /// How a step is going. Counts are over all workers of a kind.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Progress {
-    /// Seconds since the common start.
+    /// The workers warm up; nothing is recorded yet.
+    pub is_warming: bool,
+    /// Seconds since the common start, which is the end of the warm-up where there is one.
     pub elapsed_s: f64,
     /// Per kind of operation: operations done and their rows.
     pub kinds: Vec<(u64, u64)>,
@@ -204,7 +209,7 @@ pub fn run_step<C: Clock + 'static>(
         let (clock, control, gate, is_aborted) = (clock.clone(), control.clone(), gate.clone(), is_aborted.clone());
         let (leaders, live, sender) = (leaders.clone(), live.clone(), sender.clone());
         let mut recorder = Recorder::new(index, &task.kinds, task.arrival.is_open(), intervals.clone(), live.clone());
-        let retry = options.retry;
+        let (retry, warm_up_ns) = (options.retry, options.warm_up_ns);
         let body = move || {
             MonotonicClock::set_finest_slack();
             if let Err(message) = task.worker.open() {
@@ -213,14 +218,15 @@ pub fn run_step<C: Clock + 'static>(
                 return;
             }
             let _ = sender.send(Message::Opened);
-            let Some(start_ns) = gate.wait() else {
+            let Some(begin_ns) = gate.wait() else {
                 task.worker.close();
                 return;
             };
-            recorder.start(start_ns);
+            let start_ns = begin_ns + warm_up_ns;
+            recorder.start(start_ns, begin_ns < start_ns);
             let shared = Shared { control: &control, retry, is_aborted: &is_aborted, leaders: &leaders };
             // A panic in a worker must end the step like any other failure, not leave the others waiting for it.
-            let driven = catch_unwind(AssertUnwindSafe(|| drive(&*clock, &mut task, start_ns, &mut recorder, &shared)));
+            let driven = catch_unwind(AssertUnwindSafe(|| drive(&*clock, &mut task, (begin_ns, start_ns), &mut recorder, &shared)));
             let result =
                 driven.unwrap_or_else(|_| Err(Failure { class: "panic", message: "the worker panicked: see the trial's log".into() }));
             let ended_ns = clock.now_ns().saturating_sub(start_ns);
@@ -245,11 +251,11 @@ pub fn run_step<C: Clock + 'static>(
     }
     drop(sender);
     await_open(&receiver, infos.len(), options.open_timeout).inspect_err(|_| gate.open(None))?;
-    let start_ns = clock.now_ns() + LEAD_NS;
-    gate.open(Some(start_ns));
+    let begin_ns = clock.now_ns() + LEAD_NS;
+    gate.open(Some(begin_ns));
     let watch =
         Watch { clock: &**clock, kinds, infos: &infos, control, options, intervals: &intervals, live: &live, is_aborted: &is_aborted };
-    watch.run(&receiver, start_ns, log, progress)
+    watch.run(&receiver, begin_ns + options.warm_up_ns, log, progress)
 }
 
 fn await_open(receiver: &Receiver<Message>, tasks: usize, timeout: Duration) -> Result<(), StepError> {
@@ -302,7 +308,8 @@ impl<C: Clock> Watch<'_, C> {
         progress: &mut dyn FnMut(&Progress),
     ) -> Result<StepOutcome, StepError> {
         let mut serializer = V2DeflateSerializer::new();
-        let now = SystemTime::now();
+        let until_start = |now_ns: u64| Duration::from_nanos(start_ns.saturating_sub(now_ns));
+        let now = SystemTime::now() + if self.options.warm_up_ns > 0 { until_start(self.clock.now_ns()) } else { Duration::ZERO };
         let log_error = |error: &dyn std::fmt::Display| StepError::Log(error.to_string());
         // Java's filters work only when both times are absolute and intervals are relative to them.
         let mut log = IntervalLogWriterBuilder::new()
@@ -314,14 +321,16 @@ impl<C: Clock> Watch<'_, C> {
             .begin_log_with(&mut log, &mut serializer)
             .map_err(|e| log_error(&e))?;
         let mut totals: BTreeMap<usize, Totals> = BTreeMap::new();
-        let mut latest = Progress::default();
+        let mut latest = Progress { is_warming: self.options.warm_up_ns > 0, ..Progress::default() };
         let mut ends: Vec<Option<TaskEnd>> = self.infos.iter().map(|_| None).collect();
         let mut remaining = self.infos.len();
         let mut last_count = 0;
         let mut last_change = Instant::now();
         let mut stop_asked: Option<Instant> = None;
         while remaining > 0 {
-            match receiver.recv_timeout(WATCH) {
+            // The end of the warm-up is told at once.
+            let patience = if latest.is_warming { WATCH.min(until_start(self.clock.now_ns())) } else { WATCH };
+            match receiver.recv_timeout(patience) {
                 Ok(Message::Ended(index, end)) => {
                     ends[index] = Some(*end);
                     remaining -= 1;
@@ -358,7 +367,7 @@ impl<C: Clock> Watch<'_, C> {
             self.update(&mut latest, start_ns);
             progress(&latest);
             let count: u64 = self.live.iter().map(|live| live.ok.load(Ordering::Relaxed) + live.unsuccessful.load(Ordering::Relaxed)).sum();
-            if count != last_count || self.control.command() == crate::Command::Park {
+            if count != last_count || latest.is_warming || self.control.command() == crate::Command::Park {
                 (last_count, last_change) = (count, Instant::now());
             }
             let is_stopping = self.control.command() == crate::Command::Stop || self.is_aborted.load(Ordering::Relaxed);
@@ -379,7 +388,9 @@ impl<C: Clock> Watch<'_, C> {
     }
 
     fn update(&self, progress: &mut Progress, start_ns: u64) {
-        progress.elapsed_s = self.clock.now_ns().saturating_sub(start_ns) as f64 / 1e9;
+        let now_ns = self.clock.now_ns();
+        progress.is_warming = now_ns < start_ns;
+        progress.elapsed_s = now_ns.saturating_sub(start_ns) as f64 / 1e9;
         progress.kinds = vec![(0, 0); self.kinds.len()];
         progress.unsuccessful = 0;
         for (info, live) in self.infos.iter().zip(self.live) {

@@ -223,3 +223,47 @@ fn a_panic_in_a_worker_ends_the_step() {
     let (outcome, _) = run(&clock, worker, Arrival::Closed, Stop::Operations(100));
     assert!(matches!(&outcome.ended, Ended::Failed(failure) if failure.class == "panic"), "{:?}", outcome.ended);
 }
+
+/// 10 ms each; a try that is refused in the warm-up and one after it. 5 s of warm-up and 2 s of step: 200 operations, and no more.
+#[test]
+fn a_warm_up_is_performed_and_not_recorded() {
+    struct Warming<W>(W, Arc<std::sync::atomic::AtomicU64>, u64);
+    impl<W: Worker> Worker for Warming<W> {
+        fn open(&mut self) -> Result<(), String> {
+            self.0.open()
+        }
+        fn prepare(&mut self) -> Result<Next, String> {
+            self.2 += 1;
+            self.0.prepare()
+        }
+        fn begin_measuring(&mut self) {
+            self.1.store(self.2, std::sync::atomic::Ordering::Relaxed);
+        }
+        fn execute(&mut self) -> Outcome {
+            self.0.execute()
+        }
+    }
+    let clock = Arc::new(FakeClock::default());
+    let mut refusals = [SECOND, 6 * SECOND].into_iter().peekable();
+    let worker = ScriptedWorker::new(clock.clone(), move |_, now| {
+        if refusals.next_if(|at| now >= *at).is_some() { (10 * MS, Outcome::Retry { class: "busy" }) } else { done(10 * MS) }
+    });
+    let first_measured = Arc::new(std::sync::atomic::AtomicU64::default());
+    let worker = Warming(worker, first_measured.clone(), 0);
+    let task = Task { client: 1, kinds: vec![0], arrival: Arrival::Closed, stop: Stop::Time(2 * SECOND), worker: Box::new(worker) };
+    let options = StepOptions { warm_up_ns: 5 * SECOND, ..StepOptions::default() };
+    let mut progress = |_: &Progress| {};
+    let control = Arc::new(Control::default());
+    let outcome = run_step(&clock, &["op"], vec![task], &control, &options, &mut std::io::sink(), &mut progress).unwrap();
+    assert_eq!(outcome.ended, Ended::Finished);
+    let operation = &outcome.operations[0];
+    assert_conserved(operation);
+    assert_eq!(operation.retried, 1);
+    assert!((198..=200).contains(&operation.ok), "{}", operation.ok);
+    assert!((499..=501).contains(&first_measured.load(std::sync::atomic::Ordering::Relaxed)), "{first_measured:?}");
+    let client = &outcome.clients[0];
+    assert_eq!(client.ok, operation.ok);
+    assert!((2 * SECOND..2 * SECOND + 20 * MS).contains(&client.to_ns), "{}", client.to_ns);
+    assert_eq!(outcome.seconds.iter().map(|row| row.counts.ok).sum::<u64>(), operation.ok);
+    assert_eq!(outcome.seconds.len(), 3);
+}

@@ -3,7 +3,10 @@
 use std::collections::BTreeSet;
 
 use plimsoll_core::metric;
-use plimsoll_core::plan::{Cell, InsertBenchmark, QueryKind, Step, StepEnd, StepKind, TablePlacement, Verify, WriteArrival};
+use plimsoll_core::plan::{
+    Cell, Distribution, InsertBenchmark, LoadMode, QueryKind, Step, StepEnd, StepKind, Sysbench, TablePlacement, Test, TestKind, TestName,
+    Verify, Workload, WriteArrival, published_position,
+};
 use plimsoll_core::toolchain;
 use plimsoll_core::units::{format_count, format_duration_ns};
 use plimsoll_store::event::Event;
@@ -21,7 +24,7 @@ use crate::selection::{Candidate, choose};
 use crate::settings::{self, CellSettings};
 use crate::summary::summarise;
 use crate::value::{Measure, median_over_blocks};
-use crate::view::{CampaignInfo, CellInfo, Crash, Drain, OperationCount, Outcome, Status, StepResult, StepView, View};
+use crate::view::{CampaignInfo, CellInfo, Crash, Drain, OperationCount, Outcome, Status, StepResult, StepView, TestPlace, View};
 
 /// What to show.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -54,7 +57,7 @@ impl<'a> CellRuns<'a> {
 
     /// The plan's definition of a step.
     pub fn step(&self, name: &str) -> Option<&'a Step> {
-        self.cell.workload.steps.iter().find(|step| step.name == name)
+        self.cell.workload.steps().iter().find(|step| step.name == name)
     }
 }
 
@@ -92,7 +95,8 @@ pub fn analyse(campaigns: &[CampaignRecord], options: &Options) -> Result<View, 
         .collect();
     let settings = settings::compare(&settings);
     let reported = reported(&cells, &steps);
-    let of_plan = (reported.len() < steps.len()).then(|| {
+    let is_of_tests = steps.iter().any(|step| step.test.is_some());
+    let of_plan = (reported.len() < steps.len() && !is_of_tests).then(|| {
         let names: Vec<&str> = reported.iter().map(|step| step.name.as_str()).collect();
         format!("The plan is about {}: the tables show no other step. All of them are in the details.", names.join(", "))
     });
@@ -111,6 +115,7 @@ pub fn analyse(campaigns: &[CampaignRecord], options: &Options) -> Result<View, 
     };
     view.notes = notes(&view);
     view.notes.extend(of_plan);
+    view.notes.extend(cells_notes(&cells));
     view.notes.extend(view.cells.iter().zip(&cells).filter_map(|(info, cell)| stop_problem(&info.label, cell)));
     Ok(view)
 }
@@ -135,7 +140,9 @@ fn candidate(campaigns: &[CampaignRecord], all: &[(usize, usize)], (campaign, ce
 
 fn title(campaigns: &[CampaignRecord]) -> String {
     let plans: BTreeSet<&str> = campaigns.iter().map(|campaign| campaign.header.plan.name.as_str()).collect();
-    format!("Insert Benchmark: {}", plans.into_iter().collect::<Vec<_>>().join(", "))
+    let workloads: BTreeSet<&str> =
+        campaigns.iter().flat_map(|campaign| &campaign.header.plan.cells).map(|cell| cell.workload.title()).collect();
+    format!("{}: {}", workloads.into_iter().collect::<Vec<_>>().join(" and "), plans.into_iter().collect::<Vec<_>>().join(", "))
 }
 
 fn campaign_info(campaign: &CampaignRecord) -> CampaignInfo {
@@ -207,7 +214,102 @@ fn mark_incomparable(infos: &mut [CellInfo]) {
     }
 }
 
-fn describe_workload(workload: &InsertBenchmark) -> String {
+/// What a plan of microbenchmarks leaves out, once for each way of leaving out.
+fn cells_notes(cells: &[CellRuns<'_>]) -> Vec<String> {
+    let mut notes: Vec<String> = Vec::new();
+    for sysbench in cells.iter().filter_map(|cell| cell.cell.workload.sysbench()) {
+        let warming: Vec<&str> = sysbench
+            .steps
+            .iter()
+            .filter(|step| matches!(step.kind, StepKind::Test(test) if !test.is_reported))
+            .map(|step| step.name.as_str())
+            .collect();
+        let sentences = [
+            (warming, "Tests that warm up are in the details only: "),
+            (
+                sysbench.left_out.iter().map(String::as_str).collect(),
+                "The plan leaves tests out, and later tests find other tables than they would behind them: ",
+            ),
+        ];
+        for (names, what) in sentences {
+            let note = format!("{what}{}.", names.join(", "));
+            if !names.is_empty() && !notes.contains(&note) {
+                notes.push(note);
+            }
+        }
+    }
+    notes
+}
+
+fn describe_workload(workload: &Workload) -> String {
+    match workload {
+        Workload::InsertBenchmark(workload) => describe_insert_benchmark(workload),
+        Workload::Sysbench(workload) => describe_sysbench(workload),
+    }
+}
+
+fn describe_sysbench(workload: &Sysbench) -> String {
+    let load = workload.steps.iter().find_map(|step| match step.kind {
+        StepKind::Prepare { load: LoadMode::Classic, .. } => Some("loaded as sysbench does"),
+        StepKind::Prepare { load: LoadMode::Fast, .. } => Some("loaded fast"),
+        _ => None,
+    });
+    let levels: Vec<u32> = workload.steps.iter().filter_map(|step| level(&step.name)).collect();
+    let clients = match (levels.iter().min(), levels.iter().max()) {
+        (Some(least), Some(most)) => format!("{least} to {most} clients"),
+        _ => count(workload.clients, "client"),
+    };
+    format!(
+        "{clients}, {} of {} rows, {}, {}",
+        count(workload.tables, "table"),
+        format_count(workload.rows),
+        load.unwrap_or("not loaded"),
+        if workload.prepared { "prepared statements" } else { "statements in text" }
+    )
+}
+
+fn count(number: u32, noun: &str) -> String {
+    format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
+}
+
+/// The clients of a step that is a level of a ramp, as its name says.
+fn level(step: &str) -> Option<u32> {
+    step.split_once('@')?.1.parse().ok()
+}
+
+fn test_place(step: &Step) -> Option<TestPlace> {
+    let StepKind::Test(test) = step.kind else { return None };
+    let name = step.name.split('@').next().and_then(TestName::parse)?;
+    Some(TestPlace { group: test.kind.group(), position: published_position(name), level: level(&step.name) })
+}
+
+fn describe_test(test: &Test, clients: u32) -> String {
+    let mix = test.kind.statements();
+    let event = match test.kind {
+        TestKind::Scan => "scans of a table that match no row, in text".to_owned(),
+        kind if kind.is_transaction() => {
+            format!("transactions of {} statements ({} read, {} write)", mix.all(), mix.reads, mix.writes)
+        }
+        _ => "single statements, each committed by itself".to_owned(),
+    };
+    let range = if test.kind.has_range() { format!(" with a range of {}", test.range) } else { String::new() };
+    let distribution = match test.distribution {
+        Distribution::Uniform => "uniform ids".to_owned(),
+        Distribution::Zipfian { exponent } => format!("zipfian ids (exponent {exponent})"),
+        Distribution::Pareto { h } => format!("pareto ids (h {h})"),
+        Distribution::Gaussian => "gaussian ids".to_owned(),
+        Distribution::Special => "ids of sysbench's special distribution".to_owned(),
+    };
+    let duration = |ns: u64| format_duration_ns(ns).replace(".0s", "s").replace("m00s", "m");
+    let warm_up = if test.warm_up_ns > 0 { format!(" after {} of warm-up", duration(test.warm_up_ns)) } else { String::new() };
+    format!(
+        "{event}{range}, {distribution}, {}, flat out (closed loop) for {}{warm_up}",
+        count(clients, "client"),
+        duration(test.duration_ns)
+    )
+}
+
+fn describe_insert_benchmark(workload: &InsertBenchmark) -> String {
     let clients = match workload.clients {
         1 => "1 client".to_owned(),
         clients => format!("{clients} clients"),
@@ -253,6 +355,14 @@ fn describe_step(step: &Step) -> String {
             format!("{query} flat out (closed loop) with {writes}, in the background (open loop), {end}")
         }
         StepKind::Scan => "five scans of every table".to_owned(),
+        StepKind::Prepare { tables, rows, load } => {
+            let how = match load {
+                LoadMode::Fast => "in the engine's fastest way",
+                LoadMode::Classic => "as sysbench does",
+            };
+            format!("{} of {} rows created, loaded {how}, and indexed", count(*tables, "table"), format_count(*rows))
+        }
+        StepKind::Test(test) => describe_test(test, step.clients),
     }
 }
 
@@ -270,7 +380,7 @@ fn reported<'a>(cells: &[CellRuns<'_>], steps: &'a [StepView]) -> Vec<&'a StepVi
 /// Every step of the cells shown, in the order of the plans.
 fn step_names(cells: &[CellRuns<'_>]) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
-    for step in cells.iter().flat_map(|cell| &cell.cell.workload.steps) {
+    for step in cells.iter().flat_map(|cell| cell.cell.workload.steps()) {
         if !names.contains(&step.name) {
             names.push(step.name.clone());
         }
@@ -282,14 +392,23 @@ fn step_view(name: &str, cells: &[CellRuns<'_>]) -> StepView {
     let valued: Vec<Vec<&Run<'_>>> = cells.iter().map(|cell| cell.valued(name)).collect();
     let representative: Vec<Option<&Run<'_>>> = valued.iter().map(|runs| runs.first().copied()).collect();
     let step = cells.iter().find_map(|cell| cell.step(name)).expect("a step's name comes from a cell");
-    let rate = if matches!(step.primary_operation(), "insert" | "index") { "ips" } else { "qps" };
+    let rate = match (step.primary_operation(), &step.kind) {
+        ("insert" | "index", _) => metric::find("ips"),
+        ("scan", StepKind::Test(_)) => metric::find_of_sysbench("krps"),
+        (_, StepKind::Test(_)) => metric::find_of_sysbench("qps"),
+        _ => metric::find("qps"),
+    };
     StepView {
+        clients: step.clients,
+        test: test_place(step),
         name: name.to_owned(),
         description: describe_step(step),
-        rate: metric::find(rate).expect("both are in the catalogue"),
+        rate: rate.expect("all are in the catalogue"),
         operation: match step.primary_operation() {
             "insert" => "inserted row",
             "index" => "indexed row",
+            "scan" if matches!(step.kind, StepKind::Test(_)) => "thousand rows",
+            "transaction" => "statement",
             other => other,
         },
         outcomes: cells.iter().zip(&valued).map(|(cell, valued)| outcome(name, cell, valued)).collect(),

@@ -41,7 +41,7 @@ pub(crate) struct Run<'a> {
 
 /// Every run of one cell of the plan, by step, block and attempt.
 pub(crate) fn runs_of_cell(campaign: &CampaignRecord, cell: usize) -> Vec<Run<'_>> {
-    let steps = &campaign.header.plan.cells[cell].workload.steps;
+    let steps = campaign.header.plan.cells[cell].workload.steps();
     let mut runs = Vec::new();
     for trial in campaign.header.schedule.iter().filter(|trial| trial.cell == cell) {
         let attempts: Vec<&TrialRecord> = campaign.trials.iter().filter(|record| record.number == trial.number).collect();

@@ -19,13 +19,17 @@ enum Reduce {
 /// Charts of one step from one run per cell.
 pub(crate) fn charts(runs: &[Option<&Run<'_>>]) -> Vec<Chart> {
     let mut charts = Vec::new();
-    for kind in ["query", "insert", "delete"] {
+    for kind in ["query", "transaction", "insert", "delete"] {
         let has_many = |run: &&Run<'_>| run.operations.iter().any(|operation| operation.kind == kind && operation.ok > 1);
         // A single operation has neither a rate nor a course.
         if !runs.iter().flatten().any(has_many) {
             continue;
         }
-        let unit = if counts_rows(kind) { "rows/s" } else { "queries/s" };
+        let unit = match kind {
+            "transaction" => "transactions/s",
+            _ if counts_rows(kind) => "rows/s",
+            _ => "queries/s",
+        };
         charts.extend(chart(format!("{kind} rate"), unit, Reduce::Mean, runs, |run| {
             let elapsed_s = run.done.map_or(0.0, |done| done.elapsed_ns as f64 / 1e9);
             let mut rates = per_second(run, kind, |rate: &mut f64, row| {

@@ -182,6 +182,7 @@ pub(crate) fn counters(runs: &[Option<&Run<'_>>]) -> Vec<Counter> {
 /// Operations of the step's own kind, as its rates count them.
 fn operations(done: &StepDone) -> Option<f64> {
     let primary = done.operations.iter().find(|operation| operation.kind == done.primary)?;
+    // Of a sysbench test: per transaction, so that its statements can be seen.
     let count = if counts_rows(&primary.kind) { primary.rows } else { primary.ok };
     (count > 0).then_some(count as f64)
 }

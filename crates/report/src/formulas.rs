@@ -1,7 +1,7 @@
 //! The catalogue's formulas: from what a finished step recorded to every metric's value.
 
 use hdrhistogram::Histogram;
-use plimsoll_core::metric::{CATALOGUE, Metric};
+use plimsoll_core::metric::{self, CATALOGUE, Metric};
 use plimsoll_core::record::{ClientRecord, EncodedHistogram, OperationRecord, Pacing, Reading};
 use plimsoll_store::OperationSecond;
 use plimsoll_store::event::StepDone;
@@ -24,11 +24,18 @@ pub(crate) struct Facts<'a> {
     pub series: Result<&'a [OperationSecond], &'a str>,
 }
 
-/// Every metric of the catalogue, in its order.
+/// Every metric of the catalogue, in its order; of a sysbench test those of its own.
 pub(crate) fn measure(facts: &Facts<'_>) -> Vec<Measure> {
     let latencies = Latencies::decode(facts);
-    CATALOGUE.iter().map(|metric| Measure { metric, value: facts.answer(metric, &latencies).into() }).collect()
+    let answer = |metric| Measure { metric, value: facts.answer(metric, &latencies).into() };
+    match facts.statements() {
+        None => CATALOGUE.iter().map(answer).collect(),
+        Some(_) => metric::of_sysbench().map(answer).collect(),
+    }
 }
+
+/// What a sysbench test notes of its statements.
+const STATEMENT_NOTES: [&str; 3] = ["statements_read", "statements_write", "statements_other"];
 
 /// The decoded histograms of the step's operation.
 struct Latencies {
@@ -60,6 +67,10 @@ fn max_ns(histogram: &Result<Histogram<u64>, String>) -> Answer {
     histogram.as_ref().map(|histogram| histogram.max() as f64).map_err(Clone::clone)
 }
 
+fn mean_ns(histogram: &Result<Histogram<u64>, String>) -> Answer {
+    histogram.as_ref().map(Histogram::mean).map_err(Clone::clone)
+}
+
 fn ratio(value: f64, by: f64, nothing: &str) -> Answer {
     if by > 0.0 { Ok(value / by) } else { Err(nothing.to_owned()) }
 }
@@ -73,6 +84,13 @@ impl Facts<'_> {
     fn answer(&self, metric: &Metric, latencies: &Latencies) -> Answer {
         match metric.name {
             "ips" => self.inserted_or_indexed_per_s(),
+            "qps" if self.statements().is_some() => self.statements_per_s(),
+            "tps" => self.rate(&self.done.primary, |client| client.ok),
+            "krps" => Ok(self.scan_rows()? / (mean_ns(&latencies.service)? / 1e6)),
+            "wpq" => self.per_operation(self.per_second("disk_writes")?),
+            "wkbpq" => self.per_operation(self.per_second("disk_write_bytes")? / KIB),
+            "mean_service_us" => Ok(mean_ns(&latencies.service)? / 1e3),
+            "p95_service_us" => quantile_us(&latencies.service, 0.95),
             "qps" => self.rate(if self.done.primary == "scan" { "scan" } else { "query" }, |client| client.ok),
             "dps" => self.rate("delete", |client| client.rows),
             "rps" => self.per_second("disk_reads"),
@@ -207,9 +225,40 @@ impl Facts<'_> {
         Ok(creation_ns as f64 / NS_PER_S)
     }
 
+    /// Statements of a sysbench test, as sysbench counts them.
+    fn statements(&self) -> Option<f64> {
+        STATEMENT_NOTES.iter().map(|name| self.done.notes.get(*name).copied()).sum()
+    }
+
+    fn statements_per_s(&self) -> Answer {
+        let transactions = self.primary()?.ok as f64;
+        let statements = self.statements().ok_or("the step counted no statements")?;
+        Ok(self.rate(&self.done.primary, |client| client.ok)? * ratio(statements, transactions, "no operation was done")?)
+    }
+
+    /// Rows that one scan looks at.
+    fn scan_rows(&self) -> Answer {
+        self.done.notes.get("rows_per_scan").copied().ok_or_else(|| "the step scans no table".to_owned())
+    }
+
+    /// Operations of the step, as what is told per operation counts them.
+    fn operations(&self) -> Answer {
+        let primary = self.primary()?;
+        Ok(match (self.statements(), self.scan_rows()) {
+            (Some(_), Ok(rows)) => primary.ok as f64 * rows / 1e3,
+            (Some(statements), Err(_)) => statements,
+            (None, _) if counts_rows(&primary.kind) => primary.rows as f64,
+            (None, _) => primary.ok as f64,
+        })
+    }
+
     /// The rate of the step's operation.
     fn operation_rate(&self) -> Answer {
         match self.done.primary.as_str() {
+            primary @ ("transaction" | "scan") if self.statements().is_some() => {
+                let done = self.primary()?.ok as f64;
+                Ok(self.rate(primary, |client| client.ok)? * ratio(self.operations()?, done, "no operation was done")?)
+            }
             "insert" | "index" => self.inserted_or_indexed_per_s(),
             "query" | "scan" => self.rate(&self.done.primary, |client| client.ok),
             other => Err(format!("the rate of {other} is not defined")),
@@ -225,9 +274,8 @@ impl Facts<'_> {
     }
 
     fn cpu_us_per_operation(&self, reading: &str) -> Answer {
-        let primary = self.primary()?;
-        let operations = if counts_rows(&primary.kind) { primary.rows } else { primary.ok };
-        ratio(self.reading(reading)? * 1e6, operations as f64, "no operation was done")
+        let operations = self.operations()?;
+        ratio(self.reading(reading)? * 1e6, operations, "no operation was done")
     }
 
     /// Percentile of the per-second rates, by the original's rule: in descending order, the round(n/100 x seconds)-th.

@@ -1,6 +1,6 @@
 //! JSON: what `show --json` prints, and the whole report.
 
-use plimsoll_core::metric::{CATALOGUE, Direction};
+use plimsoll_core::metric::{CATALOGUE, Direction, OF_SYSBENCH};
 use serde_json::{Map, Value, json};
 
 use crate::classic::response;
@@ -46,8 +46,10 @@ pub fn to_json(view: &View) -> String {
     report["steps"] = view.steps.iter().map(|step| step_json(view, step)).collect();
     report["environment"] = differences_json(view, &view.environment);
     report["settings"] = settings_json(view, &view.settings);
+    let own: &[_] = if view.steps.iter().any(|step| step.test.is_some()) { OF_SYSBENCH } else { &[] };
     report["metrics"] = CATALOGUE
         .iter()
+        .chain(own)
         .map(|metric| {
             let better = match metric.direction {
                 Direction::Higher => "higher",

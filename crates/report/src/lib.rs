@@ -28,6 +28,7 @@ mod setting_value;
 mod settings;
 mod summary;
 mod terminal;
+mod test_tables;
 pub mod value;
 pub mod view;
 

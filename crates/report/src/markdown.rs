@@ -10,7 +10,7 @@ use crate::columns::step_columns;
 use crate::ratio::{BASE_IS_ZERO, divide};
 use crate::reasons::brief;
 use crate::value::Measure;
-use crate::view::{ClassicTable, Outcome, Status, StepView, View};
+use crate::view::{ClassicTable, Outcome, Ramp, Status, StepView, TestTable, View};
 
 /// The three classic tables, the metrics of every step absolute and relative to the base, and the notes.
 pub fn to_markdown(view: &View) -> String {
@@ -31,6 +31,12 @@ pub fn to_markdown(view: &View) -> String {
         line(&mut text, &format!("> {}  ", escape(note)));
     }
     let summary = &view.summary;
+    for table in &summary.tests {
+        add_test_table(&mut text, view, table);
+    }
+    for ramp in &summary.ramps {
+        add_ramp(&mut text, view, ramp);
+    }
     // Of two cells one is always the best and the other the worst.
     add_classic(&mut text, &summary.absolute, view.cells.len() > 2);
     for table in [&summary.relative, &summary.index_seconds, &summary.insert_rate] {
@@ -81,6 +87,37 @@ fn add_classic(text: &mut String, table: &ClassicTable, has_bold: bool) {
             }
         });
         row(text, std::iter::once(label).chain(cells));
+    }
+}
+
+fn add_test_table(text: &mut String, view: &View, table: &TestTable) {
+    line(text, &format!("\n## {}\n\n{}\n", table.title, escape(table.caption)));
+    for section in &table.sections {
+        line(text, &format!("\n### {}\n", section.title));
+        let labels: Vec<String> = view
+            .cells
+            .iter()
+            .enumerate()
+            .map(|(i, cell)| if i == 0 { format!("{} (base)", cell.label) } else { format!("{}{}", cell.label, cell.mark()) })
+            .collect();
+        header(text, labels.iter().map(String::as_str));
+        for of in &section.rows {
+            row(text, std::iter::once(escape(&of.step)).chain(of.cells.iter().map(|cell| escape(&cell.text()))));
+        }
+    }
+}
+
+fn add_ramp(text: &mut String, view: &View, ramp: &Ramp) {
+    line(text, &format!("\n## Ramp of {}\n\n{} over clients; service times in microseconds\n", escape(&ramp.test), escape(ramp.rate.unit)));
+    let number = |value: Option<f64>| value.map_or_else(|| "NA".to_owned(), |value| format!("{value:.0}"));
+    for (cell, of) in view.cells.iter().zip(&ramp.cells) {
+        let users = |place: Option<usize>| place.map_or_else(|| "NA".to_owned(), |place| ramp.users[place].to_string());
+        line(text, &format!("\n{}: peak at {} clients, knee at {}\n", escape(&cell.label), users(of.peak), users(of.knee)));
+        header(text, [ramp.rate.name, "tps", "mean", "p95", "p99", "max"].into_iter());
+        for (users, level) in ramp.users.iter().zip(&of.levels) {
+            let values = [level.rate, level.tps].into_iter().chain(level.service_us).map(number);
+            row(text, std::iter::once(users.to_string()).chain(values));
+        }
     }
 }
 

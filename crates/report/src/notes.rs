@@ -49,11 +49,13 @@ pub(crate) fn notes(view: &View) -> Vec<String> {
         notes.push("There is one cell: nothing to compare it with.".to_owned());
     }
     if view.steps.iter().flat_map(|step| &step.latencies).any(|table| !table.is_open_loop) {
-        notes.push(
+        let closed = if view.steps.iter().any(|step| step.test.is_some()) {
+            "Closed loops have no schedule and so no response time: their service time does not show what waiting callers would have seen."
+        } else {
             "Closed loops (the l steps, and the queries of the q steps) have no schedule and so no response time: their service time does not \
              show what waiting callers would have seen. Background writers follow a schedule and show both."
-                .to_owned(),
-        );
+        };
+        notes.push(closed.to_owned());
     }
     notes.extend(given_servers(view));
     notes.extend(incomparable_builds(view));

@@ -4,18 +4,21 @@ use crate::classic::throughput::{self, Rate};
 use crate::classic::{Class, relative};
 use crate::ratio::divide;
 use crate::reasons::brief;
+use crate::test_tables::{ramps, test_tables};
 use crate::view::{CellInfo, ClassicCell, ClassicRow, ClassicTable, Outcome, Status, StepView, Summary};
 
+/// Tests have tables of their own; the classic ones show the other steps.
 pub(crate) fn summarise(cells: &[CellInfo], steps: &[&StepView]) -> Summary {
+    let (tests, steps): (Vec<&StepView>, Vec<&StepView>) = steps.iter().copied().partition(|step| step.test.is_some());
+    let steps = &steps[..];
+    let rates = match steps {
+        [load] if !tests.is_empty() && load.name == "prepare" => "rows/s loaded and indexed",
+        _ => "rows/s in l steps (l.x: indexed rows/s), queries/s in q steps",
+    };
     let insert_steps: Vec<&StepView> =
         steps.iter().copied().filter(|step| step.outcomes.iter().any(|outcome| outcome.target_per_s.is_some())).collect();
     Summary {
-        absolute: table(
-            "Throughput",
-            "rows/s in l steps (l.x: indexed rows/s), queries/s in q steps",
-            cells,
-            steps.iter().map(|step| (step.name.clone(), absolute_column(step))).collect(),
-        ),
+        absolute: table("Throughput", rates, cells, steps.iter().map(|step| (step.name.clone(), absolute_column(step))).collect()),
         relative: with_marks(
             table(
                 "Throughput relative to the base",
@@ -35,6 +38,8 @@ pub(crate) fn summarise(cells: &[CellInfo], steps: &[&StepView]) -> Summary {
             &insert_steps,
         ),
         index_seconds: index_seconds(cells, steps),
+        tests: test_tables(&tests),
+        ramps: ramps(&tests),
     }
 }
 
@@ -71,12 +76,12 @@ fn table(title: &'static str, caption: &'static str, cells: &[CellInfo], columns
     ClassicTable { title, caption, rows: rows.collect(), columns: columns.into_iter().map(|(name, _)| name).collect() }
 }
 
-fn cell(outcome: &Outcome, number: Option<String>, class: Class) -> ClassicCell {
+pub(crate) fn cell(outcome: &Outcome, number: Option<String>, class: Class) -> ClassicCell {
     ClassicCell { number, class, status: outcome.status, reason: outcome.reason.clone() }
 }
 
 /// Whole numbers, as the field prints rates; small ones keep three digits.
-fn format_rate(per_s: f64) -> String {
+pub(crate) fn format_rate(per_s: f64) -> String {
     if per_s < 9.995 && per_s > 0.0 { format!("{per_s:.2}") } else { format!("{per_s:.0}") }
 }
 
@@ -84,7 +89,7 @@ fn rates(step: &StepView) -> Vec<Option<f64>> {
     step.outcomes.iter().map(|outcome| outcome.number(step.rate.name)).collect()
 }
 
-fn absolute_column(step: &StepView) -> Vec<ClassicCell> {
+pub(crate) fn absolute_column(step: &StepView) -> Vec<ClassicCell> {
     let rates = rates(step);
     let rounded: Vec<Option<Rate>> = rates
         .iter()
@@ -96,7 +101,7 @@ fn absolute_column(step: &StepView) -> Vec<ClassicCell> {
     cells.map(|((outcome, rate), class)| cell(outcome, rate.map(format_rate), class)).collect()
 }
 
-fn relative_column(step: &StepView) -> Vec<ClassicCell> {
+pub(crate) fn relative_column(step: &StepView) -> Vec<ClassicCell> {
     let rates = rates(step);
     let base = rates[0];
     let is_base_missed = step.outcomes[0].status == Status::SlaMissed;

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use anstyle::{AnsiColor, Effects, Style};
 
 use crate::classic::Class;
-use crate::view::{ClassicCell, ClassicRow, ClassicTable, Status, View};
+use crate::view::{ClassicCell, ClassicRow, ClassicTable, Ramp, Status, TestTable, View};
 
 /// Spaces between columns; the last of them holds the mark of the cell before it, so that digits stay aligned.
 const GAP: usize = 2;
@@ -23,6 +23,14 @@ pub fn to_terminal(view: &View, is_coloured: bool) -> String {
         }
     }
     let summary = &view.summary;
+    for table in summary.tests.iter().take(TABLES_SHOWN) {
+        text.push('\n');
+        add_test_table(&mut text, view, table, paint);
+    }
+    for ramp in &summary.ramps {
+        text.push('\n');
+        add_ramp(&mut text, view, ramp, paint);
+    }
     for table in [&summary.absolute, &summary.relative, &summary.index_seconds, &summary.insert_rate] {
         if !table.columns.is_empty() {
             text.push('\n');
@@ -38,6 +46,62 @@ pub fn to_terminal(view: &View, is_coloured: bool) -> String {
         }
     }
     text
+}
+
+/// Of the microbenchmarks' tables: relative throughput and throughput. What statements cost is in the page.
+const TABLES_SHOWN: usize = 2;
+
+fn cell_label(view: &View, cell: usize) -> String {
+    let mark = if cell == 0 { " (base)" } else { view.cells[cell].mark() };
+    format!("{}{mark}", printable(&view.cells[cell].label))
+}
+
+/// A row per test, a column per cell. The names of cells stand above as a list, where they are too long for columns.
+fn add_test_table(text: &mut String, view: &View, table: &TestTable, paint: Paint) {
+    let rows = || table.sections.iter().flat_map(|section| &section.rows);
+    let label_width = rows().map(|row| row.step.chars().count()).max().unwrap_or(0);
+    let numbers: Vec<usize> =
+        (0..view.cells.len()).map(|i| rows().map(|row| split_mark(&row.cells[i]).0.chars().count()).max().unwrap_or(0)).collect();
+    let labels: Vec<String> = (0..view.cells.len()).map(|cell| cell_label(view, cell)).collect();
+    let is_wide = label_width + labels.iter().map(|label| label.chars().count() + GAP).sum::<usize>() > 140;
+    let columns: Vec<String> = if is_wide { (1..=labels.len()).map(|i| format!("col-{i}")).collect() } else { labels.clone() };
+    let widths: Vec<usize> = numbers.iter().zip(&columns).map(|(width, column)| (*width).max(column.chars().count())).collect();
+    let mut add = |line: String| writeln!(text, "{}", line.trim_end()).expect("writing to a string cannot fail");
+    add(format!("{}: {}", paint.with(Style::new().bold(), table.title), table.caption));
+    if is_wide {
+        columns.iter().zip(&labels).for_each(|(column, label)| add(format!("{column}: {label}")));
+    }
+    let header: String = columns.iter().zip(&widths).map(|(column, width)| format!("{:GAP$}{column:>width$}", "")).collect();
+    for section in &table.sections {
+        add(paint.with(Style::new().bold(), &format!("- {}", section.title)));
+        add(paint.with(Style::new().bold(), &format!("{:label_width$}{header}", "")));
+        for row in &section.rows {
+            let mut line = format!("{:<label_width$} ", printable(&row.step));
+            for (cell, width) in row.cells.iter().zip(&widths) {
+                push_cell(&mut line, cell, *width, paint);
+            }
+            add(line);
+        }
+    }
+}
+
+/// A ramp: a row per number of clients, and for each cell rate, transactions and service times.
+fn add_ramp(text: &mut String, view: &View, ramp: &Ramp, paint: Paint) {
+    let mut add = |line: String| writeln!(text, "{}", line.trim_end()).expect("writing to a string cannot fail");
+    let title = format!("Ramp of {}", printable(&ramp.test));
+    add(format!("{}: {} over clients; service times in microseconds", paint.with(Style::new().bold(), &title), ramp.rate.unit));
+    let number = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), |value| format!("{value:.0}"));
+    for (i, cell) in ramp.cells.iter().enumerate() {
+        let user = |place: Option<usize>| place.map_or_else(|| "-".to_owned(), |place| ramp.users[place].to_string());
+        add(format!("{}: peak at {} clients, knee at {}", cell_label(view, i), user(cell.peak), user(cell.knee)));
+        let columns = ["users", ramp.rate.name, "tps", "mean", "p95", "p99", "max"];
+        add(paint.with(Style::new().bold(), &columns.map(|column| format!("{column:>10}")).concat()));
+        for (users, level) in ramp.users.iter().zip(&cell.levels) {
+            let times = level.service_us.map(number);
+            let cells = [users.to_string(), number(level.rate), number(level.tps)];
+            add(cells.iter().chain(&times).map(|cell| format!("{cell:>10}")).collect());
+        }
+    }
 }
 
 #[derive(Clone, Copy)]
@@ -87,20 +151,18 @@ fn add_table(text: &mut String, table: &ClassicTable, paint: Paint) {
     for row in &table.rows {
         let mut line = format!("{:<label_width$} ", row_label(row));
         for (cell, width) in row.cells.iter().zip(&widths) {
-            let (text, mark) = split_mark(cell);
-            // Padded before it is painted: escape sequences have no width.
-            let padding = GAP - 1 + width - text.chars().count();
-            write!(
-                line,
-                "{:padding$}{}{}",
-                "",
-                paint.with(style(cell.class, cell.status), &text),
-                if mark.is_empty() { " " } else { mark }
-            )
-            .expect("writing to a string cannot fail");
+            push_cell(&mut line, cell, *width, paint);
         }
         add(line);
     }
+}
+
+fn push_cell(line: &mut String, cell: &ClassicCell, width: usize, paint: Paint) {
+    let (text, mark) = split_mark(cell);
+    // Padded before it is painted: escape sequences have no width.
+    let padding = GAP - 1 + width - text.chars().count();
+    let text = paint.with(style(cell.class, cell.status), &text);
+    write!(line, "{:padding$}{text}{}", "", if mark.is_empty() { " " } else { mark }).expect("writing to a string cannot fail");
 }
 
 /// What stands in the column, and the mark that stands behind it.

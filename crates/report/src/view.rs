@@ -1,8 +1,10 @@
 //! The one view model: everything any output shows, computed once.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use plimsoll_core::metric::Metric;
+use plimsoll_core::plan::TestGroup;
 use plimsoll_core::record::TableCheck;
 use plimsoll_core::toolchain::Caveat;
 
@@ -245,6 +247,10 @@ pub struct Summary {
     pub insert_rate: ClassicTable,
     /// Seconds of index creation, and below them the ratios to the base. Without columns unless the plan is about that step.
     pub index_seconds: ClassicTable,
+    /// The tables of the microbenchmarks: relative throughput, throughput, and what an operation costs.
+    pub tests: Vec<TestTable>,
+    /// Tests over rising numbers of clients.
+    pub ramps: Vec<Ramp>,
 }
 
 /// A classic table: a row per cell, a column per step.
@@ -293,6 +299,83 @@ impl ClassicCell {
     }
 }
 
+/// A test's place in the tables of the microbenchmarks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TestPlace {
+    /// The section.
+    pub group: TestGroup,
+    /// The order of the published tables.
+    pub position: (usize, usize, Reverse<u32>),
+    /// Clients, where it is one level of a ramp.
+    pub level: Option<u32>,
+}
+
+/// Microbenchmarks: a row per test, a column per cell, in the published sections.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TestTable {
+    /// Its heading.
+    pub title: &'static str,
+    /// What the numbers are.
+    pub caption: &'static str,
+    /// Whether the numbers are ratios to the base.
+    pub is_relative: bool,
+    /// The sections that have a row.
+    pub sections: Vec<TestSection>,
+}
+
+/// A section of such a table.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TestSection {
+    /// Its heading.
+    pub title: &'static str,
+    /// The rows, in the published order.
+    pub rows: Vec<TestRow>,
+}
+
+/// A test in such a table.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TestRow {
+    /// The step.
+    pub step: String,
+    /// One per cell of the view.
+    pub cells: Vec<ClassicCell>,
+}
+
+/// A test over rising numbers of clients.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Ramp {
+    /// The test, without its level.
+    pub test: String,
+    /// What the rate is.
+    pub rate: &'static Metric,
+    /// The levels, rising.
+    pub users: Vec<u32>,
+    /// One per cell of the view.
+    pub cells: Vec<RampCell>,
+}
+
+/// A cell's part in a ramp.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RampCell {
+    /// One per level, in its order.
+    pub levels: Vec<RampLevel>,
+    /// The highest rate: its place in the levels.
+    pub peak: Option<usize>,
+    /// The first level with at least 90 % of the highest rate: more clients gain little.
+    pub knee: Option<usize>,
+}
+
+/// A level of a ramp in a cell. Times in microseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct RampLevel {
+    /// The rate.
+    pub rate: Option<f64>,
+    /// Transactions per second.
+    pub tps: Option<f64>,
+    /// Service times: mean, 95th and 99th percentile, longest.
+    pub service_us: [Option<f64>; 4],
+}
+
 /// One step over all cells.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StepView {
@@ -300,6 +383,10 @@ pub struct StepView {
     pub name: String,
     /// What it does, one line.
     pub description: String,
+    /// Clients of the step, in the first cell that has it.
+    pub clients: u32,
+    /// Of a sysbench test: its place in their tables.
+    pub test: Option<TestPlace>,
     /// The metric of the throughput table: `ips` or `qps`.
     pub rate: &'static Metric,
     /// What one operation is, for what is told per operation: `inserted row`, `indexed row`, `query`.

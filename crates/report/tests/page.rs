@@ -7,6 +7,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use plimsoll_core::plan::Workload;
 use plimsoll_report::{Options, analyse, to_html};
 use plimsoll_store::CampaignRecord;
 use plimsoll_store::event::Event;
@@ -164,7 +165,8 @@ fn attack(record: &mut CampaignRecord) {
         cell.label = format!("{}{i}", ATTACKS[i]);
         info.label = cell.label.clone();
         cell.config.label = next();
-        cell.workload.steps.last_mut().unwrap().name = next();
+        let Workload::InsertBenchmark(workload) = &mut cell.workload else { panic!("another workload") };
+        workload.steps.last_mut().unwrap().name = next();
         for text in [&mut info.version, &mut info.origin, &mut info.config_source] {
             *text = next();
         }

@@ -11,7 +11,7 @@ use std::time::Duration;
 use log_support::*;
 use plimsoll_core::seed::Draw;
 use plimsoll_engine::{Dialect, Server, SessionClient};
-use plimsoll_workload::insert_benchmark::SharedServer;
+use plimsoll_workload::SharedServer;
 
 const PATIENCE: Duration = Duration::from_secs(60);
 

@@ -15,7 +15,7 @@ fn settings(workload: &str, sizes: &str) -> InsertBenchmark {
     let text = format!(
         "name = \"t\"\nworkload = \"{workload}\"\nbuilds = [\"sqlite\"]\nconfigs = [\"wal_off\"]\nwait = \"0s\"\n[sizes]\nrows = 5000\n{sizes}"
     );
-    Plan::parse("t.toml", &text).unwrap().cells.remove(0).workload
+    Plan::parse("t.toml", &text).unwrap().cells[0].workload.insert_benchmark().unwrap().clone()
 }
 
 fn start(dir: &Path, journal_mode: &str) -> SharedServer {

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use log_support::*;
 use plimsoll_engine::{SessionClient, StartOptions};
-use plimsoll_workload::insert_benchmark::SharedServer;
+use plimsoll_workload::SharedServer;
 
 const SIZES: &str = "rows = 2000\nwrite_rows = 1000\nduration = \"1s\"\n";
 

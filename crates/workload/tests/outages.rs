@@ -38,7 +38,7 @@ fn workload(engine: &str, sizes: &str) -> InsertBenchmark {
         "name = \"t\"\nworkload = \"insert-benchmark\"\nbuilds = [\"{engine}\"]\nconfigs = [\"c\"]\nwait = \"0s\"\n[sizes]\nrows = 5000\n\
          write_rows = 5000\n{sizes}"
     );
-    Plan::parse("t.toml", &text).unwrap().cells.remove(0).workload
+    Plan::parse("t.toml", &text).unwrap().cells[0].workload.insert_benchmark().unwrap().clone()
 }
 
 fn engine_of(server: &SharedServer) -> &'static str {

@@ -5,11 +5,11 @@ use std::ops::Range;
 
 use toml::Spanned;
 
-use super::document::{Config, Document, Sizes, StepOverride, Wait};
+use super::document::{Config, Document, Sizes, StepOverride, Tables, Wait};
 use super::server::given_server;
 use super::{
-    Cell, ConfigRef, Era, InsertBenchmark, Partitions, Plan, PlanError, QueryKind, SessionClient, Step, StepEnd, StepKind, TablePlacement,
-    TlsMode, Transport, Verify, WaitRule, WriteArrival, presets,
+    Cell, ConfigRef, Definition, Era, InsertBenchmark, Partitions, Plan, PlanError, QueryKind, SessionClient, Step, StepEnd, StepKind,
+    TablePlacement, TlsMode, Transport, Verify, WaitRule, Workload, WriteArrival, presets,
 };
 use crate::name::{BuildName, EngineName, check_label, check_plan_name, natural_cmp};
 use crate::suggest;
@@ -17,21 +17,21 @@ use crate::units::format_grouped;
 
 /// Rows a client may ask for: transaction ids stay far inside 63 bits.
 const MOST_ROWS: u64 = 1_000_000_000_000;
-const MOST_CLIENTS: u32 = 4096;
+pub(super) const MOST_CLIENTS: u32 = 4096;
 const MOST_BLOCKS: u32 = 1000;
 /// What MySQL allows.
 const MOST_PARTITIONS: u32 = 8192;
 /// The setting that `engine` of a config stands for.
 const STORAGE_ENGINE: &str = "storage_engine";
-const SECOND_NS: u64 = 1_000_000_000;
+pub(super) const SECOND_NS: u64 = 1_000_000_000;
 
-struct Source<'a> {
+pub(super) struct Source<'a> {
     file: &'a str,
     text: &'a str,
 }
 
 impl Source<'_> {
-    fn error(&self, span: Option<Range<usize>>, message: impl Into<String>) -> PlanError {
+    pub(super) fn error(&self, span: Option<Range<usize>>, message: impl Into<String>) -> PlanError {
         PlanError::at(self.file, self.text, span, message)
     }
 }
@@ -81,7 +81,7 @@ impl Source<'_> {
         let name = document.name.get_ref();
         check_plan_name(name).map_err(|e| self.error(Some(document.name.span()), e.to_string()))?;
         let preset = document.workload.get_ref();
-        let era = presets().iter().find(|known| known.name == preset.as_str()).map(|known| known.era).ok_or_else(|| {
+        let definition = presets().iter().find(|known| known.name == preset.as_str()).map(|known| known.definition).ok_or_else(|| {
             let known: Vec<&str> = presets().iter().map(|preset| preset.name).collect();
             let hint = suggest::hint(preset, known.iter().copied());
             self.error(
@@ -90,7 +90,7 @@ impl Source<'_> {
             )
         })?;
         let blocks = self.ranged(document.blocks.as_ref(), 1, MOST_BLOCKS, "blocks")?;
-        let cells = self.cells(document, era)?;
+        let cells = self.cells(document, definition)?;
         let base = match &document.base {
             None => 0,
             Some(base) => cells.iter().position(|cell| &cell.label == base.get_ref()).ok_or_else(|| {
@@ -128,7 +128,7 @@ impl Source<'_> {
         }
     }
 
-    fn ranged(&self, value: Option<&Spanned<u32>>, default: u32, most: u32, what: &str) -> Result<u32, PlanError> {
+    pub(super) fn ranged(&self, value: Option<&Spanned<u32>>, default: u32, most: u32, what: &str) -> Result<u32, PlanError> {
         match value {
             None => Ok(default),
             Some(value) if (1..=most).contains(value.get_ref()) => Ok(*value.get_ref()),
@@ -138,7 +138,7 @@ impl Source<'_> {
         }
     }
 
-    fn cells(&self, document: &Document, era: Era) -> Result<Vec<Cell>, PlanError> {
+    fn cells(&self, document: &Document, definition: Definition) -> Result<Vec<Cell>, PlanError> {
         for label in document.shapes.keys() {
             check_label(label.get_ref(), "shape name").map_err(|e| self.error(Some(label.span()), e.to_string()))?;
         }
@@ -147,8 +147,10 @@ impl Source<'_> {
         } else {
             document.shapes.iter().map(|(label, sizes)| (label.get_ref().as_str(), Some(sizes))).collect()
         };
-        let workloads: BTreeMap<&str, InsertBenchmark> =
-            shapes.iter().map(|(label, sizes)| Ok((*label, self.workload(document, era, *sizes)?))).collect::<Result<_, PlanError>>()?;
+        let workloads: BTreeMap<&str, Workload> = shapes
+            .iter()
+            .map(|(label, sizes)| Ok((*label, self.workload(document, definition, *sizes)?)))
+            .collect::<Result<_, PlanError>>()?;
 
         let mut cells: Vec<Cell> = Vec::new();
         let mut add = |build: BuildName, config: &str, shape: &str| {
@@ -299,7 +301,38 @@ impl Source<'_> {
         Ok((build, config.to_owned(), shape.to_owned()))
     }
 
-    fn workload(&self, document: &Document, era: Era, shape: Option<&Sizes>) -> Result<InsertBenchmark, PlanError> {
+    fn workload(&self, document: &Document, definition: Definition, shape: Option<&Sizes>) -> Result<Workload, PlanError> {
+        match definition {
+            Definition::InsertBenchmark(era) => self.insert_benchmark(document, era, shape).map(Workload::InsertBenchmark),
+            Definition::Sysbench(preset) => self.sysbench(document, preset, shape).map(Workload::Sysbench),
+        }
+    }
+
+    /// Keys that this workload has no use for: the first one that is there.
+    pub(super) fn refuse(&self, keys: &[(&str, Option<Range<usize>>)], what: &str) -> Result<(), PlanError> {
+        match keys.iter().find_map(|(key, span)| span.clone().map(|span| (key, span))) {
+            Some((key, span)) => Err(self.error(Some(span), format!("{what} has no \"{key}\": leave it out"))),
+            None => Ok(()),
+        }
+    }
+
+    fn insert_benchmark(&self, document: &Document, era: Era, shape: Option<&Sizes>) -> Result<InsertBenchmark, PlanError> {
+        for sizes in std::iter::once(&document.sizes).chain(shape) {
+            let keys = [
+                ("write_duration", span(&sizes.write_duration)),
+                ("warm_up", span(&sizes.warm_up)),
+                ("ramp", span(&sizes.ramp)),
+                ("prepared", span(&sizes.prepared)),
+                ("load", span(&sizes.load)),
+                ("distribution", span(&sizes.distribution)),
+                ("zipfian_exponent", span(&sizes.zipfian_exponent)),
+                ("pareto_h", span(&sizes.pareto_h)),
+            ];
+            self.refuse(&keys, "the Insert Benchmark")?;
+        }
+        if let Some(first) = document.tests.as_ref().and_then(|tests| tests.first()) {
+            return Err(self.error(Some(first.span()), "the Insert Benchmark has no \"tests\": name its steps in \"steps\""));
+        }
         let empty = Sizes::default();
         let over = shape.unwrap_or(&empty);
         let base = &document.sizes;
@@ -309,7 +342,14 @@ impl Source<'_> {
             };
         }
         let clients = self.ranged(size!(clients), 1, MOST_CLIENTS, "clients")?;
-        let tables = size!(tables).map_or(TablePlacement::PerClient, |tables| *tables.get_ref());
+        let tables = match size!(tables).map(|tables| (tables, *tables.get_ref())) {
+            None => TablePlacement::PerClient,
+            Some((_, Tables::Placement(placement))) => placement,
+            Some((tables, Tables::Count(_))) => {
+                let message = "the Insert Benchmark has a table per client or one for all: write tables = \"per-client\" or \"shared\"";
+                return Err(self.error(Some(tables.span()), message));
+            }
+        };
         let count = |value: Option<&Spanned<super::document::Count>>, default: u64, key: &str| match value {
             None => Ok(default),
             Some(value) if (1..=MOST_ROWS).contains(&value.get_ref().0) => Ok(value.get_ref().0),
@@ -343,7 +383,7 @@ impl Source<'_> {
             Some(Wait::ClassicMax) => WaitRule::ClassicMax,
             Some(Wait::Ns(ns)) => WaitRule::Fixed { ns: *ns },
         };
-        let end = over.end.or(base.end).unwrap_or(StepEnd::Rows);
+        let end = size!(end).map_or(StepEnd::Rows, |end| *end.get_ref());
         let preset = Preset { era, clients, rows, write_rows, duration_ns, end, deletes };
         let mut steps = preset.steps();
         for (name, change) in &document.step {
@@ -371,7 +411,7 @@ impl Source<'_> {
             clients,
             tables,
             rows,
-            arrival: over.arrival.or(base.arrival).unwrap_or(WriteArrival::Even),
+            arrival: size!(arrival).map_or(WriteArrival::Even, |arrival| *arrival.get_ref()),
             wait,
             partitions,
             steps,
@@ -448,14 +488,17 @@ impl Source<'_> {
     }
 
     /// The steps a plan is about, in the order they run.
-    fn reported_steps(&self, document: &Document, workload: &InsertBenchmark) -> Result<Vec<String>, PlanError> {
-        let known: Vec<&str> = workload.steps.iter().map(|step| step.name.as_str()).collect();
+    fn reported_steps(&self, document: &Document, workload: &Workload) -> Result<Vec<String>, PlanError> {
+        let known: Vec<&str> = workload.steps().iter().map(|step| step.name.as_str()).collect();
         for name in &document.report {
             if !known.contains(&name.get_ref().as_str()) {
                 let hint = suggest::hint(name.get_ref(), known.iter().copied());
                 let message = format!("report: this plan runs no step \"{}\"{hint}; steps: {}", name.get_ref(), known.join(", "));
                 return Err(self.error(Some(name.span()), message));
             }
+        }
+        if let (Workload::Sysbench(sysbench), true) = (workload, document.report.is_empty()) {
+            return Ok(sysbench.reported());
         }
         let is_wanted = |name: &&&str| document.report.iter().any(|wanted| wanted.get_ref() == **name);
         Ok(known.iter().filter(is_wanted).map(|name| (*name).to_owned()).collect())
@@ -465,7 +508,8 @@ impl Source<'_> {
     fn check_partitions(&self, document: &Document, cells: &[Cell]) -> Result<(), PlanError> {
         let keys = document.sizes.partitions.iter().chain(document.shapes.values().flat_map(|sizes| &sizes.partitions));
         let span = keys.map(Spanned::span).next();
-        for cell in cells.iter().filter(|cell| cell.workload.partitions.is_some()) {
+        let is_partitioned = |cell: &&Cell| cell.workload.insert_benchmark().is_some_and(|workload| workload.partitions.is_some());
+        for cell in cells.iter().filter(is_partitioned) {
             let engine = cell.build.engine;
             let is_old = |version: &String| natural_cmp(version, "11").is_lt();
             let problem = match engine {
@@ -522,7 +566,7 @@ fn rows_per_partition(steps: &[Step], count: u32, tables: TablePlacement) -> u64
         StepKind::Load { rows, .. } | StepKind::Write { rows, .. } => rows * u64::from(step.clients),
         StepKind::CreateIndexes { rows } => rows,
         StepKind::ReadWrite { rate, duration_ns, .. } => rate * (duration_ns / SECOND_NS) * u64::from(step.clients),
-        StepKind::Scan => 0,
+        StepKind::Scan | StepKind::Prepare { .. } | StepKind::Test(_) => 0,
     };
     let all: u64 = steps.iter().map(rows).sum();
     let tables = match tables {
@@ -530,6 +574,11 @@ fn rows_per_partition(steps: &[Step], count: u32, tables: TablePlacement) -> u64
         TablePlacement::Shared => 1,
     };
     (all / u64::from(count) / u64::from(tables)).max(1)
+}
+
+/// Where a key is written, if it is.
+pub(super) fn span<T>(value: &Option<Spanned<T>>) -> Option<Range<usize>> {
+    value.as_ref().map(Spanned::span)
 }
 
 fn config_ref(label: &str, document: &Document) -> ConfigRef {
@@ -635,6 +684,10 @@ configs = ["wal_full", "wal_off"]
 base = "sqlite.wal_full"
 "#;
 
+    fn insert_benchmark(plan: &Plan) -> &InsertBenchmark {
+        plan.cells[0].workload.insert_benchmark().unwrap()
+    }
+
     fn error(text: &str) -> String {
         Plan::parse("t.toml", text).unwrap_err().to_string()
     }
@@ -643,7 +696,7 @@ base = "sqlite.wal_full"
     fn the_preset_has_the_published_sizes() {
         let plan = Plan::parse("t.toml", QUICK).unwrap();
         assert_eq!(plan.cells.iter().map(|c| c.label.as_str()).collect::<Vec<_>>(), ["sqlite.wal_full", "sqlite.wal_off"]);
-        let workload = &plan.cells[0].workload;
+        let workload = insert_benchmark(&plan);
         let steps: Vec<_> = workload.steps.iter().map(|s| (s.name.as_str(), s.inserted_rows(), s.batch)).collect();
         assert_eq!(
             steps,
@@ -662,16 +715,16 @@ base = "sqlite.wal_full"
         );
         assert_eq!(workload.wait.ns(480_000_000), 540 * SECOND_NS);
         assert_eq!(workload.wait.ns(4_000_000_000), 1200 * SECOND_NS);
-        assert_eq!(workload.connections(), 3);
+        assert_eq!(plan.cells[0].workload.connections(), 3);
     }
 
     #[test]
     fn older_presets() {
         let plan = Plan::parse("t.toml", &QUICK.replace("insert-benchmark", "insert-benchmark-2023-05")).unwrap();
-        let names: Vec<_> = plan.cells[0].workload.steps.iter().map(|s| s.name.clone()).collect();
+        let names: Vec<_> = plan.cells[0].workload.steps().iter().map(|s| s.name.clone()).collect();
         assert_eq!(names, ["l.i0", "l.x", "l.i1", "q100", "q500", "q1000"]);
         let plan = Plan::parse("t.toml", &QUICK.replace("insert-benchmark", "insert-benchmark-2017")).unwrap();
-        let steps: Vec<_> = plan.cells[0].workload.steps.iter().map(|s| (s.name.as_str(), s.inserted_rows())).collect();
+        let steps: Vec<_> = plan.cells[0].workload.steps().iter().map(|s| (s.name.as_str(), s.inserted_rows())).collect();
         assert_eq!(steps, [("l", 31_250_000), ("scan", 0), ("q1000", 5_000_000), ("q100", 500_000)]);
     }
 
@@ -724,7 +777,9 @@ base = "sqlite.wal_full"
     #[test]
     fn partitions_share_all_rows_a_table_is_ever_given() {
         let mysql = QUICK.replace("[\"sqlite\"]", "[\"mysql\"]").replace("sqlite.", "mysql.");
-        let rows = |sizes: &str| Plan::parse("t.toml", &format!("{mysql}[sizes]\n{sizes}")).unwrap().cells[0].workload.partitions;
+        let rows = |sizes: &str| {
+            Plan::parse("t.toml", &format!("{mysql}[sizes]\n{sizes}")).unwrap().cells[0].workload.insert_benchmark().unwrap().partitions
+        };
         // 20M + 50M + 100 + (100 + 100 + 500 + 500 + 1000 + 1000) x 1800
         assert_eq!(rows("partitions = 8\n"), Some(Partitions { count: 8, rows: 75_760_100 / 8 }));
         assert_eq!(rows("partitions = 8\nclients = 4\n"), Some(Partitions { count: 8, rows: (75_760_000 * 4 + 100) / 8 / 4 }));
@@ -734,7 +789,7 @@ base = "sqlite.wal_full"
     #[test]
     fn a_plan_may_be_about_some_of_its_steps() {
         let text = format!("{QUICK}[step.\"l.i2\"]\ndrain = false\n[step.\"l.x\"]\ndrain = true\n");
-        let steps = Plan::parse("t.toml", &text).unwrap().cells.remove(0).workload.steps;
+        let steps = Plan::parse("t.toml", &text).unwrap().cells[0].workload.steps().to_vec();
         let drained: Vec<&str> = steps.iter().filter(|step| step.drain_after).map(|step| step.name.as_str()).collect();
         assert_eq!(drained, ["l.x"]);
         let text = QUICK.replace("base", "report = [\"qp100\", \"l.x\"]\nbase");
@@ -744,8 +799,10 @@ base = "sqlite.wal_full"
 
     #[test]
     fn the_wait_is_a_minimum_unless_the_plan_wants_the_other_reading() {
-        let wait =
-            |text: &str| Plan::parse("t.toml", &QUICK.replace("base", &format!("wait = \"{text}\"\nbase"))).unwrap().cells[0].workload.wait;
+        let wait = |text: &str| {
+            let plan = Plan::parse("t.toml", &QUICK.replace("base", &format!("wait = \"{text}\"\nbase"))).unwrap();
+            insert_benchmark(&plan).wait
+        };
         let seconds = |rule: WaitRule, rows: u64| rule.ns(rows) / SECOND_NS;
         for (rows, least, most) in [(0, 60, 1200), (20_000_000, 80, 1200), (4_800_000_000, 1200, 4860)] {
             assert_eq!((seconds(wait("classic"), rows), seconds(wait("classic-max"), rows), seconds(wait("7s"), rows)), (least, most, 7));
@@ -770,7 +827,8 @@ tables = "shared"
         let plan = Plan::parse("t.toml", text).unwrap();
         assert_eq!(plan.cells.len(), 2);
         assert_eq!(plan.cells[1].label, "sqlite@3.50.4.wal_full.four");
-        assert_eq!((plan.cells[1].workload.clients, plan.cells[1].workload.table_count()), (4, 1));
-        assert_eq!(plan.cells[1].workload.steps[2].connections_per_client(), 1, "a shared table has no deletes");
+        let four = plan.cells[1].workload.insert_benchmark().unwrap();
+        assert_eq!((four.clients, four.table_count()), (4, 1));
+        assert_eq!(four.steps[2].connections_per_client(), 1, "a shared table has no deletes");
     }
 }

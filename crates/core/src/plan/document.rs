@@ -8,8 +8,8 @@ use serde::de::{self, Deserializer, Visitor};
 use toml::Spanned;
 
 use super::server::TlsMode;
-use super::{SessionClient, StepEnd, TablePlacement, Transport, Verify, WriteArrival};
-use crate::units;
+use super::{LoadMode, SessionClient, StepEnd, TablePlacement, Transport, Verify, WriteArrival};
+use crate::{suggest, units};
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -35,6 +35,7 @@ pub(super) struct Document {
     pub wait: Option<Spanned<Wait>>,
     pub watchdog: Option<Spanned<Duration>>,
     pub steps: Option<Vec<Spanned<String>>>,
+    pub tests: Option<Vec<Spanned<String>>>,
     #[serde(default)]
     pub report: Vec<Spanned<String>>,
     #[serde(default)]
@@ -57,14 +58,22 @@ fn yes() -> bool {
 #[serde(deny_unknown_fields)]
 pub(super) struct Sizes {
     pub clients: Option<Spanned<u32>>,
-    pub tables: Option<Spanned<TablePlacement>>,
+    pub tables: Option<Spanned<Tables>>,
     pub rows: Option<Spanned<Count>>,
     pub write_rows: Option<Spanned<Count>>,
     pub duration: Option<Spanned<Duration>>,
-    pub arrival: Option<WriteArrival>,
-    pub end: Option<StepEnd>,
+    pub arrival: Option<Spanned<WriteArrival>>,
+    pub end: Option<Spanned<StepEnd>>,
     pub deletes: Option<Spanned<bool>>,
     pub partitions: Option<Spanned<u32>>,
+    pub write_duration: Option<Spanned<Duration>>,
+    pub warm_up: Option<Spanned<Duration>>,
+    pub ramp: Option<Spanned<Vec<u32>>>,
+    pub prepared: Option<Spanned<bool>>,
+    pub load: Option<Spanned<LoadMode>>,
+    pub distribution: Option<Spanned<DistributionName>>,
+    pub zipfian_exponent: Option<Spanned<f64>>,
+    pub pareto_h: Option<Spanned<f64>>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -102,6 +111,24 @@ pub(super) struct StepOverride {
     pub duration: Option<Spanned<Duration>>,
     pub wait: Option<Spanned<Wait>>,
     pub drain: Option<Spanned<bool>>,
+}
+
+/// Where rows go, or how many tables there are.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Tables {
+    Placement(TablePlacement),
+    Count(u64),
+}
+
+/// A distribution without its parameter, which has a key of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum DistributionName {
+    Uniform,
+    Zipfian,
+    Pareto,
+    Gaussian,
+    Special,
 }
 
 /// A number of rows: an integer, or text such as `"20M"`.
@@ -165,6 +192,23 @@ impl<'de> Deserialize<'de> for Duration {
             expecting: "a duration such as \"250ms\", \"30s\" or \"2h\"",
             text: |text| units::parse_duration_ns(text).map(Duration).map_err(|e| e.to_string()),
             integer: None,
+        })
+    }
+}
+
+impl<'de> Deserialize<'de> for Tables {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(Text {
+            expecting: "\"per-client\", \"shared\" or a number of tables",
+            text: |text| match text {
+                "per-client" => Ok(Tables::Placement(TablePlacement::PerClient)),
+                "shared" => Ok(Tables::Placement(TablePlacement::Shared)),
+                _ => Err(format!(
+                    "unknown value \"{text}\"{}; known here: per-client, shared",
+                    suggest::hint(text, ["per-client", "shared"])
+                )),
+            },
+            integer: Some(|n| u64::try_from(n).map(Tables::Count).map_err(|_| format!("{n} tables are impossible"))),
         })
     }
 }

@@ -1,20 +1,28 @@
 //! Plans: what a campaign is to run, read from TOML and checked before anything starts.
 
 mod check;
+mod check_sysbench;
 mod document;
 mod error;
 mod insert_benchmark;
 mod server;
+mod step;
+mod sysbench;
+mod workload;
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
 pub use error::PlanError;
-pub use insert_benchmark::{
-    Era, InsertBenchmark, Partitions, PresetInfo, QueryKind, Step, StepEnd, StepKind, TablePlacement, WaitRule, WriteArrival, presets,
-};
+pub use insert_benchmark::{Era, InsertBenchmark, Partitions, QueryKind, StepEnd, TablePlacement, WriteArrival};
 pub use server::{GivenServer, PasswordSource, ServerPlace, TlsMode};
+pub use step::{Step, StepKind, WaitRule};
+pub use sysbench::{
+    Distribution, INLIST_IDS, LoadMode, POINT_SELECTS, StatementMix, Sysbench, SysbenchPreset, Test, TestGroup, TestKind, TestName,
+    published_position,
+};
+pub use workload::{Definition, PresetInfo, Workload, presets};
 
 use crate::name::BuildName;
 
@@ -65,7 +73,7 @@ pub struct Cell {
     /// The shape's label.
     pub shape: String,
     /// What this cell runs.
-    pub workload: InsertBenchmark,
+    pub workload: Workload,
 }
 
 /// A config as the plan names it. Its content is read when the campaign is made.

@@ -36,6 +36,7 @@ const CLASSES: &[(i64, ErrorClass)] = &[
     // XA: the branch was rolled back to break a deadlock.
     (1614, ErrorClass::Deadlock),
     (1205, ErrorClass::Busy),
+    (1062, ErrorClass::Duplicate),
     // EE_DISK_FULL, the disk, the table (also InnoDB's word for a full file system).
     (20, ErrorClass::Full),
     (1021, ErrorClass::Full),
@@ -176,7 +177,7 @@ fn advise(error: &SqlError) -> EngineError {
         ErrorClass::Lost | ErrorClass::Unsent | ErrorClass::Io => {
             "look into the server's log, and check that max_connections is large enough"
         }
-        ErrorClass::Statement => "check the config's settings and the tables' names",
+        ErrorClass::Statement | ErrorClass::Duplicate => "check the config's settings and the tables' names",
     };
     EngineError::new(format!("{error}; {next}"))
 }

@@ -10,7 +10,7 @@ use super::admin::ANSWER_LIMIT;
 use super::wire::{WireError, WireSession};
 use super::{failure, text};
 use crate::deadline::within;
-use crate::{EngineError, Prepared, RECONNECT_LIMIT, SessionClient, SqlError, SqlSession};
+use crate::{Argument, Counts, EngineError, Parameter, Prepared, RECONNECT_LIMIT, SessionClient, SqlError, SqlSession};
 
 /// Between two tries to connect again.
 pub(super) const RECONNECT_PAUSE: Duration = Duration::from_millis(20);
@@ -89,7 +89,7 @@ impl MysqlSession {
     fn on_prepared<T>(
         &mut self,
         prepared: Prepared,
-        arguments: &[i64],
+        arguments: Vec<Value>,
         run: impl FnOnce(QueryResult<'_, '_, '_, mysql::Binary>) -> mysql::Result<T>,
     ) -> Result<T, SqlError> {
         let Some(known) = self.statements.get_mut(prepared.0) else { return Err(failure::not_prepared(prepared)) };
@@ -99,9 +99,8 @@ impl MysqlSession {
                 Some(handle) => handle,
                 None => known.handle.insert(connection.prep(&*known.sql)?),
             };
-            let arguments = Params::Positional(arguments.iter().map(|&number| Value::Int(number)).collect());
             is_sent = true;
-            run(connection.exec_iter(handle, arguments)?)
+            run(connection.exec_iter(handle, Params::Positional(arguments))?)
         });
         let error = match outcome {
             Ok(answer) => return Ok(answer),
@@ -161,15 +160,32 @@ impl SqlSession for MysqlSession {
     }
 
     fn query_prepared(&mut self, statement: Prepared, arguments: &[i64]) -> Result<u64, SqlError> {
-        self.on_prepared(statement, arguments, count_rows)
+        self.on_prepared(statement, integers(arguments), count_rows)
     }
 
     fn write_prepared(&mut self, statement: Prepared, arguments: &[i64], _expected_rows: u64) -> Result<u64, SqlError> {
-        self.on_prepared(statement, arguments, |result| Ok(result.affected_rows()))
+        self.on_prepared(statement, integers(arguments), |result| Ok(result.affected_rows()))
     }
 
     fn query(&mut self, sql: &str) -> Result<u64, SqlError> {
         self.on_connection(sql, |connection| count_rows(connection.query_iter(sql)?))
+    }
+
+    fn prepare_as(&mut self, sql: &str, _parameters: &[Parameter]) -> Result<Prepared, SqlError> {
+        // The types go with the values.
+        self.prepare(sql)
+    }
+
+    fn perform(&mut self, sql: &str) -> Result<Counts, SqlError> {
+        self.on_connection(sql, |connection| count(connection.query_iter(sql)?))
+    }
+
+    fn perform_prepared(&mut self, statement: Prepared, arguments: &[Argument<'_>]) -> Result<Counts, SqlError> {
+        let value = |argument: &Argument<'_>| match *argument {
+            Argument::Integer(number) => Value::Int(number),
+            Argument::Text(text) => Value::Bytes(text.into()),
+        };
+        self.on_prepared(statement, arguments.iter().map(value).collect(), count)
     }
 
     fn query_integer(&mut self, sql: &str) -> Result<Option<i64>, SqlError> {
@@ -193,6 +209,16 @@ impl SqlSession for MysqlSession {
             Ok(())
         })
     }
+}
+
+fn integers(arguments: &[i64]) -> Vec<Value> {
+    arguments.iter().map(|&number| Value::Int(number)).collect()
+}
+
+/// Fetches all rows, and says what was affected.
+fn count<T: Protocol>(result: QueryResult<'_, '_, '_, T>) -> mysql::Result<Counts> {
+    let affected = result.affected_rows();
+    Ok(Counts { rows: count_rows(result)?, affected })
 }
 
 /// Fetches all rows; the optimiser must not find out that nobody uses them.

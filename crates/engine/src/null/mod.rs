@@ -5,10 +5,16 @@ use std::time::{Duration, Instant};
 
 use plimsoll_core::name::BuildName;
 
-use crate::{BuildInfo, Dialect, DrainAction, Engine, EngineError, Prepared, Server, Settings, SqlError, SqlSession, StartOptions};
+use crate::{
+    Argument, BuildInfo, Counts, Dialect, DrainAction, Engine, EngineError, Parameter, Prepared, Server, Settings, SqlError, SqlSession,
+    StartOptions,
+};
 
 /// Rows every query claims to have fetched: as many as a query of the Insert Benchmark asks for.
 const QUERY_ROWS: u64 = 10;
+
+/// What every statement claims that may be a query or not.
+const PERFORMED: Counts = Counts { rows: QUERY_ROWS, affected: 1 };
 
 /// The engine without a database. Nothing is stored, so nothing can be counted or checked afterwards.
 #[derive(Clone, Copy, Debug)]
@@ -122,6 +128,18 @@ impl SqlSession for NullSession {
 
     fn query(&mut self, _sql: &str) -> Result<u64, SqlError> {
         Ok(QUERY_ROWS)
+    }
+
+    fn prepare_as(&mut self, _sql: &str, _parameters: &[Parameter]) -> Result<Prepared, SqlError> {
+        Ok(Prepared(0))
+    }
+
+    fn perform(&mut self, _sql: &str) -> Result<Counts, SqlError> {
+        Ok(PERFORMED)
+    }
+
+    fn perform_prepared(&mut self, _statement: Prepared, _arguments: &[Argument<'_>]) -> Result<Counts, SqlError> {
+        Ok(PERFORMED)
     }
 
     /// Always 1: a workload that looks for a smallest or largest id must be able to go on.

@@ -24,6 +24,8 @@ const CLASSES: &[(&str, ErrorClass)] = &[
     // serialization_failure and deadlock_detected: the whole transaction is to be tried again.
     ("40001", ErrorClass::Deadlock),
     ("40P01", ErrorClass::Deadlock),
+    // unique_violation.
+    ("23505", ErrorClass::Duplicate),
     // lock_not_available: NOWAIT, or lock_timeout was over.
     ("55P03", ErrorClass::Busy),
     ("53100", ErrorClass::Full),
@@ -126,7 +128,7 @@ pub(super) fn advice(doing: &str, words: &str, sqlstate: &str) -> EngineError {
         (ErrorClass::Busy | ErrorClass::Deadlock, _) => "end the program that holds the lock, or wait for it",
         (ErrorClass::Full, _) => "free space on the disk of the data directory, or take a smaller plan",
         (ErrorClass::Lost | ErrorClass::Unsent | ErrorClass::Io, _) => "see the server's log for why it ended the connection",
-        (ErrorClass::Statement, _) => "check the config's settings and the tables' names, and see the server's log",
+        (ErrorClass::Statement | ErrorClass::Duplicate, _) => "check the config's settings and the tables' names, and see the server's log",
     };
     EngineError::new(format!("{doing}: {}; {next}", message(words, sqlstate)))
 }
@@ -137,7 +139,7 @@ mod tests {
 
     #[test]
     fn sqlstates_have_their_class() {
-        use ErrorClass::{Busy, Deadlock, Full, Lost, Statement, Unsent};
+        use ErrorClass::{Busy, Deadlock, Duplicate, Full, Lost, Statement, Unsent};
         let table = [
             ("40001", Deadlock),
             ("40P01", Deadlock),
@@ -158,7 +160,7 @@ mod tests {
             ("08006", Lost),
             ("08P01", Lost),
             ("42P01", Statement),
-            ("23505", Statement),
+            ("23505", Duplicate),
             ("25P02", Statement),
             ("22003", Statement),
             ("XX001", Statement),

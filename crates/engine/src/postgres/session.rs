@@ -1,7 +1,7 @@
 //! One worker's connection, over the `postgres` crate: for sessions that TLS protects, and where the plan wants it.
 
 use std::hint::black_box;
-use std::io::BufRead;
+use std::io::{BufRead, Write};
 use std::time::Instant;
 
 use bytes::BytesMut;
@@ -12,7 +12,7 @@ use postgres::{Client, SimpleQueryMessage, Statement};
 use super::link::Link;
 use super::wire::{Login, WireSession};
 use super::{copied, failure, placeholder};
-use crate::{EngineError, Prepared, RECONNECT_LIMIT, SessionClient, SqlError, SqlSession};
+use crate::{Argument, Counts, EngineError, Parameter, Prepared, RECONNECT_LIMIT, SessionClient, SqlError, SqlSession};
 
 /// A session on a fresh connection of `link`.
 pub(super) fn open(link: &Link, wanted: SessionClient) -> Result<Box<dyn SqlSession>, EngineError> {
@@ -43,6 +43,8 @@ pub(super) struct PostgresSession {
 /// A prepared statement and its text, from which it is prepared again on a new connection.
 struct PreparedText {
     sql: String,
+    /// The types of its placeholders, where the server was told them.
+    parameters: Option<Vec<Type>>,
     statement: Statement,
 }
 
@@ -61,8 +63,8 @@ impl PostgresSession {
         let mut client =
             self.link.reconnect(Instant::now() + RECONNECT_LIMIT).map_err(|reason| failure::unreachable(&sql(self), reason))?;
         for prepared in &mut self.statements {
-            prepared.statement =
-                prepare(&mut client, &prepared.sql).map_err(|error| failure::sql_error(&error, &prepared.sql).before_sending())?;
+            prepared.statement = prepare(&mut client, &prepared.sql, prepared.parameters.as_deref())
+                .map_err(|error| failure::sql_error(&error, &prepared.sql).before_sending())?;
         }
         self.client = Some(client);
         Ok(())
@@ -75,13 +77,13 @@ impl PostgresSession {
     }
 
     /// Runs a prepared statement to its end: the rows it fetched and the rows it affected.
-    fn run_prepared(&mut self, prepared: Prepared, arguments: &[i64]) -> Result<(u64, u64), SqlError> {
+    fn run_prepared(&mut self, prepared: Prepared, arguments: &[impl ToSql + Sync]) -> Result<Counts, SqlError> {
         if self.statements.len() <= prepared.0 {
             let name = format!("prepared statement {}", prepared.0);
             return Err(failure::refused(&name, "this session did not prepare the statement; prepare it here first"));
         }
         self.ensure_connected(|session| session.statements[prepared.0].sql.clone())?;
-        let PreparedText { sql, statement } = &self.statements[prepared.0];
+        let PreparedText { sql, statement, .. } = &self.statements[prepared.0];
         attempt(&mut self.client, |client| fetch_all(client, statement, arguments).map_err(|error| failure::sql_error(&error, sql)))
     }
 }
@@ -99,8 +101,11 @@ fn attempt<T>(connection: &mut Option<Client>, work: impl FnOnce(&mut Client) ->
 /// Prepares a text with `?` placeholders. The server infers the type of each from what it is compared with, as it did for the
 /// original's `PREPARE name (int)`, so that an `int` column meets an `int` and the plan is the same. Where it infers something else
 /// (a `float` column, nothing to compare with), it is told that a `bigint` comes.
-fn prepare(client: &mut Client, sql: &str) -> Result<Statement, postgres::Error> {
+fn prepare(client: &mut Client, sql: &str, parameters: Option<&[Type]>) -> Result<Statement, postgres::Error> {
     let sql = placeholder::numbered(sql);
+    if let Some(parameters) = parameters {
+        return client.prepare_typed(&sql, parameters);
+    }
     let inferred = client.prepare(&sql)?;
     if inferred.params().iter().all(Integer::accepts) {
         return Ok(inferred);
@@ -109,14 +114,14 @@ fn prepare(client: &mut Client, sql: &str) -> Result<Statement, postgres::Error>
     client.prepare_typed(&sql, &types)
 }
 
-fn fetch_all(client: &mut Client, statement: &Statement, arguments: &[i64]) -> Result<(u64, u64), postgres::Error> {
-    let mut rows = client.query_raw(statement, arguments.iter().map(|argument| Integer(*argument)))?;
+fn fetch_all(client: &mut Client, statement: &Statement, arguments: &[impl ToSql + Sync]) -> Result<Counts, postgres::Error> {
+    let mut rows = client.query_raw(statement, arguments.iter().map(|argument| argument as &(dyn ToSql + Sync)))?;
     let mut count = 0;
     while let Some(row) = rows.next()? {
         black_box(&row);
         count += 1;
     }
-    Ok((count, rows.rows_affected().unwrap_or(0)))
+    Ok(Counts { rows: count, affected: rows.rows_affected().unwrap_or(0) })
 }
 
 /// An argument, sent as the integer type that the statement has in its place. One that does not fit is an error.
@@ -139,6 +144,25 @@ impl ToSql for Integer {
     to_sql_checked!();
 }
 
+impl ToSql for Argument<'_> {
+    fn to_sql(&self, kind: &Type, out: &mut BytesMut) -> Result<IsNull, Box<dyn std::error::Error + Sync + Send>> {
+        match self {
+            Self::Integer(number) => number.to_sql(kind, out),
+            Self::Text(text) => text.to_sql(kind, out),
+        }
+    }
+
+    fn accepts(kind: &Type) -> bool {
+        matches!(*kind, Type::INT8 | Type::VARCHAR)
+    }
+
+    to_sql_checked!();
+}
+
+fn integers(arguments: &[i64]) -> Vec<Integer> {
+    arguments.iter().map(|&number| Integer(number)).collect()
+}
+
 impl SqlSession for PostgresSession {
     fn write(&mut self, sql: &str, _expected_rows: u64) -> Result<u64, SqlError> {
         let messages = self.run(sql, |client| client.simple_query(sql))?;
@@ -151,22 +175,58 @@ impl SqlSession for PostgresSession {
     }
 
     fn prepare(&mut self, sql: &str) -> Result<Prepared, SqlError> {
-        let statement = self.run(sql, |client| prepare(client, sql))?;
-        self.statements.push(PreparedText { sql: sql.to_owned(), statement });
+        let statement = self.run(sql, |client| prepare(client, sql, None))?;
+        self.statements.push(PreparedText { sql: sql.to_owned(), parameters: None, statement });
         Ok(Prepared(self.statements.len() - 1))
     }
 
     fn query_prepared(&mut self, statement: Prepared, arguments: &[i64]) -> Result<u64, SqlError> {
-        self.run_prepared(statement, arguments).map(|(fetched, _)| fetched)
+        self.run_prepared(statement, &integers(arguments)).map(|counts| counts.rows)
     }
 
     fn write_prepared(&mut self, statement: Prepared, arguments: &[i64], _expected_rows: u64) -> Result<u64, SqlError> {
-        self.run_prepared(statement, arguments).map(|(_, affected)| affected)
+        self.run_prepared(statement, &integers(arguments)).map(|counts| counts.affected)
     }
 
     fn query(&mut self, sql: &str) -> Result<u64, SqlError> {
         let messages = self.run(sql, |client| client.simple_query(sql))?;
         Ok(messages.iter().filter(|message| matches!(message, SimpleQueryMessage::Row(_))).count() as u64)
+    }
+
+    fn prepare_as(&mut self, sql: &str, parameters: &[Parameter]) -> Result<Prepared, SqlError> {
+        let kind = |parameter: &Parameter| match parameter {
+            Parameter::Integer => Type::INT8,
+            Parameter::Text => Type::VARCHAR,
+        };
+        let parameters: Vec<Type> = parameters.iter().map(kind).collect();
+        let statement = self.run(sql, |client| prepare(client, sql, Some(&parameters)))?;
+        self.statements.push(PreparedText { sql: sql.to_owned(), parameters: Some(parameters), statement });
+        Ok(Prepared(self.statements.len() - 1))
+    }
+
+    fn perform(&mut self, sql: &str) -> Result<Counts, SqlError> {
+        let mut counts = Counts::default();
+        for message in self.run(sql, |client| client.simple_query(sql))? {
+            match message {
+                SimpleQueryMessage::Row(_) => counts.rows += 1,
+                SimpleQueryMessage::CommandComplete(affected) => counts.affected += affected,
+                _ => {}
+            }
+        }
+        Ok(counts)
+    }
+
+    fn perform_prepared(&mut self, statement: Prepared, arguments: &[Argument<'_>]) -> Result<Counts, SqlError> {
+        self.run_prepared(statement, arguments)
+    }
+
+    fn copy_in(&mut self, sql: &str, rows: &[u8]) -> Result<u64, SqlError> {
+        self.ensure_connected(|_| sql.to_owned())?;
+        attempt(&mut self.client, |client| {
+            let mut writer = client.copy_in(sql).map_err(|error| failure::sql_error(&error, sql))?;
+            writer.write_all(rows).map_err(|error| failure::stream_error(&error, sql))?;
+            writer.finish().map_err(|error| failure::sql_error(&error, sql))
+        })
     }
 
     fn query_integer(&mut self, sql: &str) -> Result<Option<i64>, SqlError> {

@@ -20,6 +20,9 @@ const CLASSES: &[(i32, ErrorClass)] = &[
     (ffi::SQLITE_LOCKED, ErrorClass::Busy),
     // A race for the locks of the WAL that lasted for many tries of the library.
     (ffi::SQLITE_PROTOCOL, ErrorClass::Busy),
+    (ffi::SQLITE_CONSTRAINT_PRIMARYKEY, ErrorClass::Duplicate),
+    (ffi::SQLITE_CONSTRAINT_ROWID, ErrorClass::Duplicate),
+    (ffi::SQLITE_CONSTRAINT_UNIQUE, ErrorClass::Duplicate),
     (ffi::SQLITE_FULL, ErrorClass::Full),
     // The WAL's index could not be made larger; the library has no better word for a disk that filled up there.
     (ffi::SQLITE_IOERR_SHMSIZE, ErrorClass::Full),
@@ -67,7 +70,7 @@ pub(super) fn engine_error(statement: &str, error: &rusqlite::Error) -> EngineEr
         ErrorClass::Io | ErrorClass::Lost | ErrorClass::Unsent => {
             "check that the data directory exists, can be written and holds no foreign or damaged file"
         }
-        ErrorClass::Statement => "check the config's settings and the tables' names",
+        ErrorClass::Statement | ErrorClass::Duplicate => "check the config's settings and the tables' names",
     };
     EngineError::new(format!("{error}; {next}"))
 }
@@ -94,7 +97,7 @@ mod tests {
 
     #[test]
     fn codes_have_their_class() {
-        use ErrorClass::{Busy, Full, Io, Statement};
+        use ErrorClass::{Busy, Duplicate, Full, Io, Statement};
         let table = [
             (ffi::SQLITE_BUSY, Busy),
             (ffi::SQLITE_BUSY_RECOVERY, Busy),
@@ -116,7 +119,7 @@ mod tests {
             (ffi::SQLITE_READONLY_DBMOVED, Io),
             (ffi::SQLITE_READONLY, Statement),
             (ffi::SQLITE_ERROR, Statement),
-            (ffi::SQLITE_CONSTRAINT_PRIMARYKEY, Statement),
+            (ffi::SQLITE_CONSTRAINT_PRIMARYKEY, Duplicate),
             (ffi::SQLITE_MISUSE, Statement),
             (ffi::SQLITE_TOOBIG, Statement),
             (ffi::SQLITE_NOMEM, Statement),

@@ -2,10 +2,11 @@
 
 use std::hint::black_box;
 
-use rusqlite::{Connection, Statement, params_from_iter};
+use rusqlite::types::{ToSqlOutput, ValueRef};
+use rusqlite::{Connection, Statement, ToSql, params_from_iter};
 
 use super::{failure, text};
-use crate::{ErrorClass, Prepared, SqlError, SqlSession};
+use crate::{Argument, Counts, ErrorClass, Parameter, Prepared, SqlError, SqlSession};
 
 /// BEGIN, COMMIT and ROLLBACK.
 const OWN_STATEMENTS: usize = 3;
@@ -44,7 +45,7 @@ impl SqlSession for SqliteSession {
     }
 
     fn define(&mut self, sql: &str) -> Result<(), SqlError> {
-        let result = self.connection.prepare(sql).and_then(|mut statement| fetch_all(&mut statement, &[]));
+        let result = self.connection.prepare(sql).and_then(|mut statement| fetch_all(&mut statement, NONE));
         result.map(drop).map_err(|error| failure::sql_error(&error, sql))
     }
 
@@ -71,8 +72,24 @@ impl SqlSession for SqliteSession {
     }
 
     fn query(&mut self, sql: &str) -> Result<u64, SqlError> {
-        let rows = self.connection.prepare(sql).and_then(|mut statement| fetch_all(&mut statement, &[]));
+        let rows = self.connection.prepare(sql).and_then(|mut statement| fetch_all(&mut statement, NONE));
         rows.map_err(|error| failure::sql_error(&error, sql))
+    }
+
+    fn prepare_as(&mut self, sql: &str, _parameters: &[Parameter]) -> Result<Prepared, SqlError> {
+        // Placeholders have no types here.
+        self.prepare(sql)
+    }
+
+    fn perform(&mut self, sql: &str) -> Result<Counts, SqlError> {
+        let counts = self.connection.prepare(sql).and_then(|mut statement| perform(&mut statement, NONE));
+        counts.map_err(|error| failure::sql_error(&error, sql))
+    }
+
+    fn perform_prepared(&mut self, statement: Prepared, arguments: &[Argument<'_>]) -> Result<Counts, SqlError> {
+        let sql = self.prepared(statement)?;
+        let counts = self.connection.prepare_cached(sql).and_then(|mut statement| perform(&mut statement, arguments));
+        counts.map_err(|error| failure::sql_error(&error, sql))
     }
 
     fn query_integer(&mut self, sql: &str) -> Result<Option<i64>, SqlError> {
@@ -106,8 +123,28 @@ fn in_transaction(connection: &Connection, statement: impl FnOnce() -> rusqlite:
     answer
 }
 
+/// No arguments.
+const NONE: &[i64] = &[];
+
+impl ToSql for Argument<'_> {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        Ok(ToSqlOutput::Borrowed(match *self {
+            Self::Integer(number) => ValueRef::Integer(number),
+            Self::Text(text) => ValueRef::Text(text.as_bytes()),
+        }))
+    }
+}
+
+/// Runs a statement of either kind.
+fn perform(statement: &mut Statement<'_>, arguments: &[impl ToSql]) -> rusqlite::Result<Counts> {
+    if statement.column_count() > 0 {
+        return Ok(Counts { rows: fetch_all(statement, arguments)?, affected: 0 });
+    }
+    Ok(Counts { rows: 0, affected: statement.execute(params_from_iter(arguments))? as u64 })
+}
+
 /// Steps through all rows and looks at every column where it lies; the optimiser must not find out that nobody uses them.
-fn fetch_all(statement: &mut Statement<'_>, arguments: &[i64]) -> rusqlite::Result<u64> {
+fn fetch_all(statement: &mut Statement<'_>, arguments: &[impl ToSql]) -> rusqlite::Result<u64> {
     let columns = statement.column_count();
     let mut rows = statement.query(params_from_iter(arguments))?;
     let mut count = 0;

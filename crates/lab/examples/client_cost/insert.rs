@@ -32,7 +32,7 @@ pub fn load(target: &Target) -> Result<(f64, f64), Failed> {
         target.name
     );
     let plan = Plan::parse("load", &plan)?;
-    let workload = &plan.cells.first().ok_or("the plan has no cell")?.workload;
+    let workload = plan.cells.first().and_then(|cell| cell.workload.insert_benchmark()).ok_or("the plan has no cell of it")?;
     let step = workload.steps.first().ok_or("the plan has no step")?;
     let benchmark = InsertBenchmarkRun::new(workload.clone(), target.server.clone(), SEED);
     let step = benchmark.tasks(step)?;

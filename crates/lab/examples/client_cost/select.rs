@@ -9,7 +9,7 @@ use plimsoll_host::{Collector, Proc};
 use plimsoll_load::{
     Arrival, Control, Ended, Failure, MonotonicClock, Next, Outcome, Progress, StepOptions, Stop, Task, Worker, decode, run_step,
 };
-use plimsoll_workload::insert_benchmark::SharedServer;
+use plimsoll_workload::SharedServer;
 use serde::Serialize;
 
 use crate::Failed;

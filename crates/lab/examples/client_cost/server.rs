@@ -10,7 +10,7 @@ use plimsoll_core::name::EngineName;
 use plimsoll_engine::{Dialect, InstalledBuild, Settings, StartOptions, engine};
 use plimsoll_host::Watch;
 use plimsoll_testkit::cached_build;
-use plimsoll_workload::insert_benchmark::SharedServer;
+use plimsoll_workload::SharedServer;
 use tempfile::TempDir;
 
 use crate::Failed;

@@ -22,7 +22,7 @@ use plimsoll_host::{Proc, boot_id, capture_environment, process_start_ticks};
 use plimsoll_load::{Command, Control};
 use plimsoll_store::event::{DrainDone, DrainStep, Event, ServerCrashed, ServerReady, StepFailed, TrialDone, TrialFailed, TrialStart};
 use plimsoll_store::{EventWriter, write_json_atomically};
-use plimsoll_workload::insert_benchmark::{InsertBenchmarkRun, SharedServer};
+use plimsoll_workload::{SharedServer, WorkloadRun};
 use zeroize::Zeroizing;
 
 use crate::error::LabError;
@@ -222,9 +222,10 @@ impl Trial<'_> {
     }
 
     fn run_steps(&mut self, server: &SharedServer, settings: &Settings, is_embedded: bool, log_dir: &Path) -> Result<(), Broken> {
-        let mut benchmark = InsertBenchmarkRun::new(self.order.cell.workload.clone(), server.clone(), self.order.seed);
-        benchmark.check_statements(settings)?;
-        let steps = &self.order.cell.workload.steps;
+        let workload = &self.order.cell.workload;
+        let mut run = WorkloadRun::new(workload, server.clone(), self.order.seed);
+        run.check_statements(settings)?;
+        let steps = workload.steps();
         server.save_state(log_dir, START)?;
         for (index, step) in steps.iter().enumerate() {
             if self.control.command() == Command::Stop {
@@ -233,26 +234,26 @@ impl Trial<'_> {
             self.next_step = index;
             server.reset_between_steps()?;
             let is_last = index + 1 == steps.len();
-            step::run_step(self, step, &mut benchmark, server, is_embedded, is_last)?;
+            step::run_step(self, step, &mut run, server, is_embedded, is_last)?;
             self.events.sync()?;
             server.save_state(log_dir, &step.name)?;
             server.reset_between_steps()?;
             if step.drain_after && !is_last {
-                self.drain(step, &benchmark, server)?;
+                self.drain(step, &run, server)?;
             }
         }
         Ok(())
     }
 
     /// Works off the engine's debt, then waits until the plan's wait is over.
-    fn drain(&mut self, step: &Step, benchmark: &InsertBenchmarkRun, server: &SharedServer) -> Result<(), Broken> {
-        let wait = Duration::from_nanos(step.wait_ns.unwrap_or_else(|| self.order.cell.workload.wait.ns(benchmark.loaded_rows())));
+    fn drain(&mut self, step: &Step, run: &WorkloadRun, server: &SharedServer) -> Result<(), Broken> {
+        let wait = Duration::from_nanos(self.order.cell.workload.wait_ns(step));
         say(&TrialMessage::Draining { seconds: wait.as_secs_f64() });
         let started = Instant::now();
         // Looked at often: a crash is noticed within a second, here as in a step.
         let is_stopped = || self.control.command() == Command::Stop || server.health() != Health::Running;
         let limit = started + wait.max(DRAIN_LIMIT);
-        let actions = server.drain(&benchmark.table_names(), started + wait, limit, &is_stopped)?;
+        let actions = server.drain(&run.table_names(), started + wait, limit, &is_stopped)?;
         let drained = started.elapsed();
         while started.elapsed() < wait {
             if is_stopped() {

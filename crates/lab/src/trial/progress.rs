@@ -1,6 +1,6 @@
 //! From the load loop's counters to a line for people.
 
-use plimsoll_core::plan::{Step, StepKind};
+use plimsoll_core::plan::{Step, StepKind, TestKind};
 use plimsoll_load::Progress;
 
 use crate::message::StepProgress;
@@ -21,7 +21,7 @@ pub(super) struct Meter {
 impl Meter {
     pub fn new(step: &Step, index: usize, steps: usize) -> Self {
         let mut progress = StepProgress { step: step.name.clone(), index: index + 1, steps, ..StepProgress::default() };
-        let is_timed = matches!(step.kind, StepKind::ReadWrite { .. });
+        let is_timed = matches!(step.kind, StepKind::ReadWrite { .. } | StepKind::Test(_));
         match step.kind {
             StepKind::ReadWrite { duration_ns, .. } => {
                 progress.total = duration_ns as f64 / 1e9;
@@ -29,9 +29,14 @@ impl Meter {
                 progress.rate_unit = "queries/s".into();
             }
             // One long operation: nothing to count while it runs, so nothing in all.
+            StepKind::Test(test) => {
+                progress.total = test.duration_ns as f64 / 1e9;
+                progress.measure = "s".into();
+                progress.rate_unit = if test.kind == TestKind::Scan { "scans/s" } else { "transactions/s" }.into();
+            }
             StepKind::CreateIndexes { .. } | StepKind::Scan => {}
             _ => {
-                progress.total = step.inserted_rows() as f64 * f64::from(step.clients);
+                progress.total = step.all_inserted_rows() as f64;
                 progress.measure = "rows".into();
                 progress.rate_unit = "rows/s".into();
             }

@@ -9,11 +9,12 @@ use std::time::Duration;
 use plimsoll_core::plan::{Step, StepKind, Verify};
 use plimsoll_core::record::{OperationRecord, Reading, TableCheck};
 use plimsoll_core::units::format_grouped;
+use plimsoll_engine::EngineError;
 use plimsoll_host::{Collector, Proc, Watch};
 use plimsoll_load::{Command, Ended, MonotonicClock, Progress, StepError, StepOptions, StepOutcome, run_step as run_workers};
 use plimsoll_store::event::{Event, StepDone, StepStart};
 use plimsoll_store::series::{OperationSecond, write_operations};
-use plimsoll_workload::insert_benchmark::{InsertBenchmarkRun, SharedServer};
+use plimsoll_workload::{SharedServer, WorkloadRun};
 
 use super::progress::Meter;
 use super::{Broken, Trial, record_crash, say};
@@ -23,19 +24,22 @@ use crate::message::TrialMessage;
 /// A background rate below this share of its target misses the SLA, the rule of the original report.
 const SLA_SHARE: f64 = 0.95;
 
+/// Notes with the statements of a sysbench test.
+const STATEMENTS: [&str; 3] = ["statements_read", "statements_write", "statements_other"];
+
 pub(super) fn run_step(
     trial: &mut Trial<'_>,
     step: &Step,
-    benchmark: &mut InsertBenchmarkRun,
+    run: &mut WorkloadRun,
     server: &SharedServer,
     is_embedded: bool,
     is_last: bool,
 ) -> Result<(), Broken> {
-    let steps = trial.order.cell.workload.steps.len();
+    let steps = trial.order.cell.workload.steps().len();
     say(&TrialMessage::StepStart { step: step.name.clone(), index: trial.next_step + 1, steps });
     trial.events.append(&Event::StepStart(StepStart { step: step.name.clone() }))?;
     let mut left = Left::default();
-    attempt_step(trial, step, benchmark, server, is_embedded, is_last, &mut left).map_err(|broken| {
+    attempt_step(trial, step, run, server, is_embedded, is_last, &mut left).map_err(|broken| {
         let broken = trial.fail_step(step, server, broken, left.operations);
         if left.has_operations_under_way {
             // Nothing waits for the server any longer, although it may still answer.
@@ -57,31 +61,38 @@ struct Left {
 fn attempt_step(
     trial: &mut Trial<'_>,
     step: &Step,
-    benchmark: &mut InsertBenchmarkRun,
+    run: &mut WorkloadRun,
     server: &SharedServer,
     is_embedded: bool,
     is_last: bool,
     left: &mut Left,
 ) -> Result<(), Broken> {
     let order = trial.order;
-    let steps = order.cell.workload.steps.len();
-    let tasks = benchmark.tasks(step)?;
+    let steps = order.cell.workload.steps().len();
+    let tasks = run.tasks(step)?;
     // Steps of few long operations have none: there the server's answer decides.
     let watchdog = tasks.options.watchdog.map(|_| Duration::from_nanos(order.watchdog_ns));
     let options = StepOptions { watchdog, ..tasks.options.clone() };
-    let cost = tasks.cost();
+    let facts = tasks.facts.clone();
     let path = order.dir.join(format!("{}.hlog", step.name));
     let io = |what: &str, error: std::io::Error| Broken::Failed(format!("failed to write {what} of {}: {error}", step.name));
     let mut log = BufWriter::new(File::create(&path).map_err(|error| io("the histogram log", error))?);
     let series = order.dir.join("series");
     std::fs::create_dir_all(&series).map_err(|error| io("the series", error))?;
-    let counters = server.counters()?;
     let mut meter = Meter::new(step, trial.next_step, steps);
-    let watch = Watch { data_dir: &order.data_dir, server_pids: server.processes(), is_embedded };
-    let collector = Collector::start(Proc::new(), watch, Some(series.join(format!("{}.host.tsv", step.name))));
+    // Both ends of what is measured beside the operations are those of the operations: a warm-up is in neither.
+    let start_watching = || -> Result<(BTreeMap<String, i64>, Collector), EngineError> {
+        let watch = Watch { data_dir: &order.data_dir, server_pids: server.processes(), is_embedded };
+        let collector = Collector::start(Proc::new(), watch, Some(series.join(format!("{}.host.tsv", step.name))));
+        Ok((server.counters()?, collector))
+    };
+    let mut watching = if options.warm_up_ns == 0 { Some(start_watching()) } else { None };
     let mut crashed = None;
     let mut done = 0;
     let mut watch = |progress: &Progress| {
+        if !progress.is_warming && watching.is_none() {
+            watching = Some(start_watching());
+        }
         let now = progress.kinds.iter().map(|(operations, _)| operations).sum();
         if now != std::mem::replace(&mut done, now) {
             trial.watchdog.note_life();
@@ -98,10 +109,7 @@ fn attempt_step(
         }
     };
     let outcome = run_workers(&Arc::new(MonotonicClock), tasks.kinds, tasks.tasks, trial.control, &options, &mut log, &mut watch);
-    let mut host = collector.stop();
-    if order.cell.server.is_some() {
-        hide_own_disk(&mut host);
-    }
+    let watched = watching.transpose().map(|watched| watched.map(|(counters, collector)| (counters, collector.stop())));
     if let Some(crashed) = crashed {
         return Err(crashed);
     }
@@ -115,6 +123,10 @@ fn attempt_step(
         }
         Err(error) => return Err(Broken::Failed(error.to_string())),
     };
+    let (counters, mut host) = watched?.unwrap_or_default();
+    if order.cell.server.is_some() {
+        hide_own_disk(&mut host);
+    }
     log.flush().map_err(|error| io("the histogram log", error))?;
     write_operations(series.join(format!("{}.operations.tsv", step.name)), seconds(&outcome, tasks.kinds))?;
     match &outcome.ended {
@@ -129,13 +141,13 @@ fn attempt_step(
             return Err(Broken::Failed(reason));
         }
     }
-    benchmark.book(step, &outcome);
+    run.book(step, &facts, &outcome);
     let after = server.counters()?;
     let database_bytes = server.database_bytes().map_or_else(|e| Reading::Unavailable(e.to_string()), |bytes| Reading::Ok(bytes as f64));
     host.insert("database_bytes".to_owned(), database_bytes);
     let tables = match order.verify {
-        Verify::Full => benchmark.verify(is_last)?,
-        Verify::End if is_last => benchmark.verify(false)?,
+        Verify::Full => run.verify(is_last)?,
+        Verify::End if is_last => run.verify(false)?,
         Verify::End | Verify::Counters => Vec::new(),
     };
     if let Some(problem) = find_problem(step, &outcome, &tables) {
@@ -147,7 +159,7 @@ fn attempt_step(
         primary: step.primary_operation().to_owned(),
         elapsed_ns: outcome.elapsed_ns,
         sla_missed: worst_share(&outcome).filter(|&share| share < SLA_SHARE),
-        notes: benchmark.notes(&cost, &outcome),
+        notes: run.notes(step, &facts, &outcome),
         operations: outcome.operations,
         clients: outcome.clients,
         host,
@@ -214,6 +226,15 @@ fn summary(step: &Step, done: &StepDone) -> String {
     };
     let text = |rate: f64| format_grouped(rate.round() as u64);
     match step.kind {
+        StepKind::Test(_) => {
+            let all = STATEMENTS.iter().filter_map(|note| done.notes.get(*note)).sum::<f64>();
+            let events = done.operations.iter().map(|operation| operation.ok).sum::<u64>() as f64;
+            let per_s = rate(&done.primary, false);
+            match done.notes.get("rows_per_scan") {
+                Some(rows) => format!("{} rows/s", text(per_s * rows)),
+                None => format!("{} queries/s, {} transactions/s", text(per_s * all / events.max(1.0)), text(per_s)),
+            }
+        }
         StepKind::ReadWrite { .. } => {
             let missed = done.sla_missed.map_or(String::new(), |share| format!(", SLA missed: {:.1} % of the rate", share * 100.0));
             format!("{} queries/s beside {} inserts/s{missed}", text(rate("query", false)), text(rate("insert", true)))
@@ -225,6 +246,6 @@ fn summary(step: &Step, done: &StepDone) -> String {
             format!("{} indexed rows/s", text(clients().map(|client| client.rows).sum::<u64>() as f64 / seconds.max(1e-9)))
         }
         StepKind::Scan => format!("{} rows/s", text(rate("scan", true))),
-        StepKind::Load { .. } | StepKind::Write { .. } => format!("{} inserts/s", text(rate("insert", true))),
+        StepKind::Load { .. } | StepKind::Write { .. } | StepKind::Prepare { .. } => format!("{} inserts/s", text(rate("insert", true))),
     }
 }

@@ -6,6 +6,7 @@ pub mod insert_rate;
 pub mod metrics_line;
 pub mod relative;
 pub mod response;
+pub mod sysbench;
 pub mod throughput;
 
 /// How a cell of a classic table stands out.

@@ -1,7 +1,7 @@
 //! The end of the page: what differed besides the build, the plan, the method, the glossary, licences.
 
 use maud::{Markup, html};
-use plimsoll_core::metric::{CATALOGUE, Direction};
+use plimsoll_core::metric::{CATALOGUE, Direction, OF_SYSBENCH};
 
 use super::page::UPLOT_LICENSE;
 use super::tables::{cell_name, scrolling};
@@ -22,7 +22,7 @@ pub(super) fn sections(view: &View) -> Markup {
                 details { summary { "Plan " (campaign.plan) " of " code { (campaign.id) } } pre { (campaign.plan_text) } }
             }
         }
-        (methods())
+        (methods(view))
     }
 }
 
@@ -56,7 +56,7 @@ fn environment(view: &View) -> Markup {
     }
 }
 
-fn methods() -> Markup {
+fn methods(view: &View) -> Markup {
     html! {
         section {
             h2 id="methods" { a.anchor href="#methods" { "Methods and glossary" } }
@@ -87,7 +87,8 @@ fn methods() -> Markup {
                     table.text {
                         thead { tr { th { "metric" } th { "unit" } th { "better" } th { "meaning" } th { "formula" } th { "source" } } }
                         tbody {
-                            @for metric in CATALOGUE {
+                            @let own: &[_] = if view.steps.iter().any(|step| step.test.is_some()) { OF_SYSBENCH } else { &[] };
+                            @for metric in CATALOGUE.iter().chain(own) {
                                 tr {
                                     th { (metric.name) } td { (metric.unit) }
                                     td { (match metric.direction { Direction::Higher => "higher", Direction::Lower => "lower", Direction::Neutral => "" }) }

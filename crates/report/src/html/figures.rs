@@ -5,7 +5,7 @@ use plimsoll_core::metric::{self, Direction, Metric};
 
 use super::numbers::{compact, decimal, time_ns};
 use super::tables::dagger;
-use crate::view::{Clock, LatencyTable, Status, StepView, View};
+use crate::view::{ClassicCell, Clock, LatencyTable, Ramp, Status, StepView, TestSection, View};
 
 const WIDTH: f64 = 620.0;
 
@@ -202,6 +202,88 @@ pub(super) fn ratios(view: &View) -> Markup {
             }
         }
         p.keys { @for (i, cell) in view.cells.iter().enumerate().skip(1) { span { (dot_key(i)) " " (cell.label) (dagger(cell)) } } }
+    }
+}
+
+/// A section's relative throughput: a bar per test and cell, from the base's line.
+pub(super) fn section_figure(view: &View, section: &TestSection) -> Markup {
+    const BAR: f64 = 9.0;
+    const LABEL: f64 = 190.0;
+    const RIGHT: f64 = 60.0;
+    const AXIS: f64 = 20.0;
+    let value = |cell: &ClassicCell| cell.number.as_ref().and_then(|number| number.parse::<f64>().ok());
+    let cells = view.cells.len() - 1;
+    let wide = WIDTH * 1.4;
+    let most = section.rows.iter().flat_map(|row| &row.cells).filter_map(value).fold(1.2, f64::max);
+    let x = |ratio: f64| LABEL + ratio / most * (wide - LABEL - RIGHT);
+    let row_height = BAR * cells as f64 + 8.0;
+    let height = row_height * section.rows.len() as f64 + AXIS;
+    let one = format!("{:.1}", x(1.0));
+    html! {
+        figure.wide {
+            figcaption { (section.title) ": throughput relative to the base (the line)" }
+            svg viewBox={ "0 0 " (wide) " " (format!("{height:.0}")) } role="img" aria-label={ (section.title) " relative to the base" } {
+                @for (r, row) in section.rows.iter().enumerate() {
+                    @let top = row_height * r as f64 + 4.0;
+                    text x=(LABEL - 8.0) y=(format!("{:.1}", top + row_height / 2.0)) text-anchor="end" { (row.step) }
+                    @for (i, cell) in row.cells.iter().enumerate().skip(1) {
+                        @if let Some(ratio) = value(cell) {
+                            @let y = top + BAR * (i - 1) as f64;
+                            rect x=(LABEL) y=(format!("{y:.1}")) width=(format!("{:.1}", (x(ratio) - LABEL).max(1.0))) height=(BAR - 1.5) class={ "fill k" (i % 8) } {
+                                title { (view.cells[i].label) " " (row.step) ": " (format!("{ratio:.2}")) }
+                            }
+                            @if cells <= 6 { text.quiet x=(format!("{:.1}", x(ratio) + 4.0)) y=(format!("{:.1}", y + BAR - 2.0)) font-size="8" { (format!("{ratio:.2}")) } }
+                        }
+                    }
+                }
+                line.mark x1=(one) x2=(one) y1="0" y2=(format!("{:.1}", height - AXIS)) {}
+                text x=(one) y=(format!("{:.1}", height - 6.0)) text-anchor="middle" { "1.00" }
+            }
+        }
+        p.keys { @for (i, cell) in view.cells.iter().enumerate().skip(1) { span { span class={ "key k" (i % 8) } {} " " (cell.label) (dagger(cell)) } } }
+    }
+}
+
+/// Rate over the number of clients, whose axis is logarithmic: a line per cell.
+pub(super) fn ramp_figure(view: &View, ramp: &Ramp) -> Markup {
+    const HEIGHT: f64 = 260.0;
+    const LEFT: f64 = 70.0;
+    const RIGHT: f64 = 16.0;
+    const TOP: f64 = 10.0;
+    const BOTTOM: f64 = 28.0;
+    let wide = WIDTH * 1.2;
+    let most = ramp.cells.iter().flat_map(|cell| &cell.levels).filter_map(|level| level.rate).fold(f64::MIN_POSITIVE, f64::max);
+    let log = |users: u32| f64::from(users).log2();
+    let (low, high) = (ramp.users.first().map_or(0.0, |users| log(*users)), ramp.users.last().map_or(1.0, |users| log(*users)));
+    let x = |users: u32| LEFT + (log(users) - low) / (high - low).max(1.0) * (wide - LEFT - RIGHT);
+    let y = |rate: f64| TOP + (1.0 - rate / most) * (HEIGHT - TOP - BOTTOM);
+    html! {
+        figure.wide {
+            figcaption { (ramp.test) ": " (ramp.rate.unit) " over clients" }
+            svg viewBox={ "0 0 " (wide) " " (HEIGHT) } role="img" aria-label={ (ramp.test) " over clients" } {
+                @for quarter in 0..=4 {
+                    @let rate = most * f64::from(quarter) / 4.0;
+                    @let at = format!("{:.1}", y(rate));
+                    line.grid x1=(LEFT) x2=(wide - RIGHT) y1=(at) y2=(at) {}
+                    text x=(LEFT - 6.0) y=(format!("{:.1}", y(rate) + 4.0)) text-anchor="end" { (compact(rate)) }
+                }
+                @for users in &ramp.users {
+                    @let at = format!("{:.1}", x(*users));
+                    line.grid x1=(at) x2=(at) y1=(TOP) y2=(HEIGHT - BOTTOM) {}
+                    text x=(at) y=(HEIGHT - 10.0) text-anchor="middle" { (users) }
+                }
+                @for (i, cell) in ramp.cells.iter().enumerate() {
+                    @let points: Vec<(u32, f64)> = ramp.users.iter().zip(&cell.levels).filter_map(|(users, level)| Some((*users, level.rate?))).collect();
+                    polyline class={ "curve k" (i % 8) } points=(points.iter().map(|(users, rate)| format!("{:.1},{:.1}", x(*users), y(*rate))).collect::<Vec<_>>().join(" ")) {
+                        title { (view.cells[i].label) }
+                    }
+                    @for (users, rate) in points {
+                        (dot(i, x(users), y(rate), Status::Ok, &format!("{}: {} at {users} clients", view.cells[i].label, decimal(rate, 0))))
+                    }
+                }
+            }
+        }
+        p.keys { @for (i, cell) in view.cells.iter().enumerate() { span { (dot_key(i)) " " (cell.label) (dagger(cell)) } } }
     }
 }
 

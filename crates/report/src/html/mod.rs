@@ -12,5 +12,6 @@ mod settings;
 mod step;
 mod summary;
 mod tables;
+mod tests;
 
 pub use page::to_html;

@@ -1,7 +1,6 @@
 //! A step's section: figures, charts and tables.
 
 use maud::{Markup, html};
-use plimsoll_core::metric::CATALOGUE;
 
 use super::counters::counters;
 use super::data::chart_id;
@@ -11,7 +10,7 @@ use super::numbers::{decimal, group, time_ns};
 use super::tables::{cell_name, dagger, measure, metric_heading, ratio, scrolling};
 use crate::classic::Class;
 use crate::classic::response::{BUCKETS, format_share, shade};
-use crate::columns::step_columns;
+use crate::columns::{step_columns, step_metrics};
 use crate::view::{LatencyTable, ResponseTable, StepView, View};
 
 /// The id of a step's heading: letters and digits only, whatever the name holds.
@@ -137,7 +136,7 @@ fn main_metrics(view: &View, step: &StepView) -> Markup {
 fn own_metrics(view: &View, step: &StepView) -> Markup {
     let shown = step_columns(step);
     // Only one step creates indexes: the others need not say that they do not.
-    let own = CATALOGUE.iter().filter(|metric| !shown.contains(metric) && metric.name != "index_s");
+    let own = step_metrics(step).into_iter().filter(|metric| !shown.contains(metric) && metric.name != "index_s");
     let has_value = |name: &str| step.outcomes.iter().any(|outcome| outcome.number(name).is_some());
     let (with, without): (Vec<_>, Vec<_>) = own.partition(|metric| has_value(metric.name));
     let reason = |name: &str| step.outcomes.iter().find_map(|outcome| outcome.measure(name)?.value.unavailable.as_deref());

@@ -63,19 +63,20 @@ pub(super) fn summary(view: &View) -> Markup {
     html! {
         section {
             h2 id="summary" { a.anchor href="#summary" { "Summary" } }
-            (classic_table(view, &summary.absolute, html! {
+            (super::tests::tests(view))
+            @if !summary.absolute.columns.is_empty() { (classic_table(view, &summary.absolute, html! {
                 span.swatch.best { "▲ best quarter of the column" } " " span.swatch.worst { "▼ worst quarter" } " "
                 span.swatch.missed.sla_missed { "SLA missed" }
-            }))
-            (classic_table(view, &summary.relative, html! {
+            })) }
+            @if !summary.relative.columns.is_empty() { (classic_table(view, &summary.relative, html! {
                 span.swatch.above { "▲ above 1.05" } " " span.swatch.below { "▼ below 0.95" } " "
                 span.swatch.plain.sla_missed { "SLA missed by the cell or the base: the ratio proves nothing" }
-            }))
+            })) }
             @if view.cells.iter().any(|cell| cell.caveat.is_some()) {
                 p.caption { "† not strictly comparable: compiler, flags or packager differ from the base's, or are not known; " a href="#ran" { "what ran" } "." }
             }
             @if !summary.index_seconds.columns.is_empty() { (classic_table(view, &summary.index_seconds, html! {})) }
-            @if view.cells.len() > 1 { (ratios(view)) }
+            @if view.cells.len() > 1 && summary.tests.is_empty() && summary.ramps.is_empty() { (ratios(view)) }
             @if !summary.insert_rate.columns.is_empty() {
                 (classic_table(view, &summary.insert_rate, html! { span.swatch.worst { "▼ missed its SLA" } }))
             }

@@ -95,7 +95,7 @@ impl Campaign {
     }
 
     pub fn steps(&self) -> &[Step] {
-        &self.folder.header.plan.cells[0].workload.steps
+        self.folder.header.plan.cells[0].workload.steps()
     }
 
     pub fn load(&self) -> CampaignRecord {
@@ -259,7 +259,7 @@ pub fn step(plan: &Step, speed: Speed) -> Made {
             let query = Kind { name: "query", per_s, rows_per_operation: 10, typical_ns: 1e9 / per_s, target_per_s: None };
             (vec![query, paced("insert"), paced("delete")], *duration_ns as f64 / 1e9)
         }
-        StepKind::Scan => unreachable!("the sample has no scans"),
+        StepKind::Scan | StepKind::Prepare { .. } | StepKind::Test(_) => unreachable!("the sample has no such steps"),
     };
     let mut noise = Noise(plan.name.len() as u64 * 7919 + (speed.writes * 1000.0) as u64);
     let to_ns = (seconds * 1e9) as u64;

@@ -9,8 +9,8 @@ use plimsoll_load::{Next, Outcome, Worker};
 
 use super::bound::BoundStatement;
 use super::pairing::{Pairing, Turn};
-use super::session::{Session, look_up, write_outcome};
 use super::statements::Statements;
+use crate::session::{Session, look_up, write_outcome};
 
 /// The smallest id is looked up in the first round and again after this many, as in the original.
 const RESYNC_ROUNDS: u64 = 1001;
@@ -20,7 +20,7 @@ const DELETE_VALUES: usize = 2;
 
 /// What looking up the smallest id cost: slow when purge or vacuum lags behind.
 #[derive(Debug, Default)]
-pub(super) struct MinIdCost {
+pub(crate) struct MinIdCost {
     pub lookups: AtomicU64,
     pub ns: AtomicU64,
     pub longest_ns: AtomicU64,

@@ -3,8 +3,8 @@
 use plimsoll_load::{Next, Outcome, Worker};
 
 use super::insert::Inserter;
-use super::session::write_outcome;
 use super::statements::Statements;
+use crate::session::write_outcome;
 
 /// The kinds of this step.
 pub(super) const INDEX: usize = 0;

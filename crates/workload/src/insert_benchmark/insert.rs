@@ -7,8 +7,8 @@ use plimsoll_load::{Next, Outcome, Worker};
 
 use super::data::{LONGEST_TUPLE, Rows};
 use super::pairing::{Pairing, Turn};
-use super::session::{Session, write_outcome};
 use super::statements::Statements;
+use crate::session::{Session, write_outcome};
 
 /// Bytes of the longest statement with so many rows.
 pub(super) fn longest_insert(statements: &Statements, batch: u32) -> usize {

@@ -11,10 +11,11 @@ mod insert;
 mod pairing;
 mod query;
 mod scan;
-mod session;
 mod statements;
 mod steps;
-mod verify;
 
 pub use data::RandomText;
-pub use steps::{InsertBenchmarkRun, SharedServer, StepTasks, StepTasksCost};
+pub(crate) use delete::MinIdCost;
+pub use steps::InsertBenchmarkRun;
+
+pub use crate::run::{SharedServer, StepTasks};

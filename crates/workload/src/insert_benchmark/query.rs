@@ -9,8 +9,8 @@ use plimsoll_load::{Next, Outcome, Worker};
 use super::bound::BoundStatement;
 use super::data::{CASHREGISTERS, CUSTOMERS, MAX_PRICE, PRODUCTS, float_price_cents, push_price};
 use super::pairing::Pairing;
-use super::session::{Session, look_up, query_outcome};
 use super::statements::{RANGES, ROWS_PER_QUERY, Range, Statements};
+use crate::session::{Session, look_up, query_outcome};
 
 /// The largest id is looked up at the start and again after this many point queries.
 const MAX_ID_QUERIES: u64 = 100;

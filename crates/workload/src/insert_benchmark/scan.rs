@@ -2,8 +2,8 @@
 
 use plimsoll_load::{Next, Outcome, Worker};
 
-use super::session::{Session, query_outcome};
 use super::statements::Statements;
+use crate::session::{Session, query_outcome};
 
 /// Scans its table five times.
 pub(super) struct Scanner {

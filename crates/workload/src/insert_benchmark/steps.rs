@@ -8,7 +8,7 @@ use std::time::Duration;
 use plimsoll_core::plan::{InsertBenchmark, QueryKind, Step, StepEnd, StepKind, TablePlacement, WriteArrival};
 use plimsoll_core::record::TableCheck;
 use plimsoll_core::seed::{Draw, derive};
-use plimsoll_engine::{EngineError, Server, Settings};
+use plimsoll_engine::{EngineError, Settings};
 use plimsoll_load::{Arrival, RetryPolicy, StepOptions, StepOutcome, Stop, Task};
 
 use super::data::{NOMINAL_ROWS_PER_S, RandomText, Rows};
@@ -18,29 +18,16 @@ use super::insert::{Inserter, longest_insert};
 use super::pairing::Pairing;
 use super::query::Reader;
 use super::scan::Scanner;
-use super::session::Session;
 use super::statements::Statements;
-use super::verify::check_table;
+use crate::check::check_table;
+use crate::run::{Facts, SharedServer, StepFacts, StepTasks};
+use crate::session::Session;
 
 const SECOND_NS: u64 = 1_000_000_000;
 /// The setting by which MySQL and MariaDB limit a statement; what has a statement in it must be shorter, and it has one byte more.
 const LONGEST_PACKET: &str = "max_allowed_packet";
 /// Building an index may take hours, and so may waiting for another client's on an engine with one writer.
 const INDEX_DEADLINE_NS: u64 = 24 * 3600 * SECOND_NS;
-
-/// A server that several workers connect to.
-pub type SharedServer = Arc<Box<dyn Server>>;
-
-/// The workers of one step.
-pub struct StepTasks {
-    /// The kinds of operations; the first is the step's primary one.
-    pub kinds: &'static [&'static str],
-    /// The workers.
-    pub tasks: Vec<Task>,
-    /// Deadlines that suit the step.
-    pub options: StepOptions,
-    cost: Arc<MinIdCost>,
-}
 
 /// The benchmark on one data state.
 pub struct InsertBenchmarkRun {
@@ -70,11 +57,6 @@ impl InsertBenchmarkRun {
     /// The names of the tables that hold rows: of partitioned ones, where partitions are tables of their own, theirs.
     pub fn table_names(&self) -> Vec<String> {
         self.tables.iter().flat_map(Statements::storage_tables).collect()
-    }
-
-    /// Rows that were loaded over all clients, for the wait rule.
-    pub fn loaded_rows(&self) -> u64 {
-        self.settings.rows * u64::from(self.settings.clients)
     }
 
     /// Checks that a server with these effective settings takes the longest statement of every step. It would refuse it hours later.
@@ -192,8 +174,11 @@ impl InsertBenchmarkRun {
                 }
                 &["scan"]
             }
+            StepKind::Prepare { .. } | StepKind::Test(_) => {
+                return Err(EngineError::new(format!("{} is no step of the Insert Benchmark; take another workload for it", step.name)));
+            }
         };
-        Ok(StepTasks { kinds, tasks, options, cost })
+        Ok(StepTasks { kinds, tasks, options, facts: StepFacts(Facts::MinId(cost)) })
     }
 
     fn read_task(&self, client: u32, step: &Step, query: QueryKind, pairing: &Arc<Pairing>) -> Task {
@@ -273,17 +258,18 @@ impl InsertBenchmarkRun {
     }
 
     /// Facts of a step that no histogram holds.
-    pub fn notes(&self, tasks_cost: &StepTasksCost, outcome: &StepOutcome) -> BTreeMap<String, f64> {
+    pub fn notes(&self, facts: &StepFacts, outcome: &StepOutcome) -> BTreeMap<String, f64> {
         let mut notes = BTreeMap::new();
         if let Some(query) = outcome.operations.iter().find(|operation| operation.kind == "query" && operation.ok > 0) {
             notes.insert("rows_fetched_per_query".to_owned(), query.rows as f64 / query.ok as f64);
         }
-        let lookups = tasks_cost.0.lookups.load(Ordering::Relaxed);
+        let Facts::MinId(cost) = &facts.0 else { return notes };
+        let lookups = cost.lookups.load(Ordering::Relaxed);
         if lookups > 0 {
             let seconds = |ns: u64| Duration::from_nanos(ns).as_secs_f64();
             notes.insert("min_id_lookups".to_owned(), lookups as f64);
-            notes.insert("min_id_seconds".to_owned(), seconds(tasks_cost.0.ns.load(Ordering::Relaxed)));
-            notes.insert("min_id_longest_seconds".to_owned(), seconds(tasks_cost.0.longest_ns.load(Ordering::Relaxed)));
+            notes.insert("min_id_seconds".to_owned(), seconds(cost.ns.load(Ordering::Relaxed)));
+            notes.insert("min_id_longest_seconds".to_owned(), seconds(cost.longest_ns.load(Ordering::Relaxed)));
         }
         notes
     }
@@ -292,18 +278,9 @@ impl InsertBenchmarkRun {
     pub fn verify(&self, with_checksum: bool) -> Result<Vec<TableCheck>, EngineError> {
         let mut session = self.server.connect()?;
         let tables = self.tables.iter().zip(&self.expected_rows);
-        tables.map(|(table, &expected)| check_table(&mut *session, table, expected, with_checksum)).collect()
-    }
-}
-
-/// What looking up the smallest ids cost in a step; outlives its tasks.
-#[derive(Clone)]
-pub struct StepTasksCost(Arc<MinIdCost>);
-
-impl StepTasks {
-    /// To be kept while the tasks run.
-    pub fn cost(&self) -> StepTasksCost {
-        StepTasksCost(self.cost.clone())
+        tables
+            .map(|(table, &expected)| check_table(&mut *session, &table.table, &table.count(), &table.all_rows(), expected, with_checksum))
+            .collect()
     }
 }
 

@@ -14,7 +14,8 @@ use std::sync::Arc;
 use plimsoll_core::plan::{Plan, Step};
 use plimsoll_engine::{Server, SessionClient, StartOptions};
 use plimsoll_load::{Control, Ended, MonotonicClock, Progress, run_step};
-use plimsoll_workload::insert_benchmark::{InsertBenchmarkRun, SharedServer};
+use plimsoll_workload::SharedServer;
+use plimsoll_workload::insert_benchmark::InsertBenchmarkRun;
 use regex::Regex;
 
 /// One statement of the log.
@@ -48,7 +49,7 @@ impl Log {
 pub fn benchmark(server: &SharedServer, workload: &str, sizes: &str) -> (InsertBenchmarkRun, Vec<Step>) {
     let text =
         format!("name = \"t\"\nworkload = \"{workload}\"\nbuilds = [\"mysql\"]\nconfigs = [\"any\"]\nwait = \"0s\"\n[sizes]\n{sizes}");
-    let settings = Plan::parse("t.toml", &text).unwrap().cells.remove(0).workload;
+    let settings = Plan::parse("t.toml", &text).unwrap().cells.remove(0).workload.insert_benchmark().unwrap().clone();
     let steps = settings.steps.clone();
     (InsertBenchmarkRun::new(settings, server.clone(), 42), steps)
 }

@@ -2,9 +2,11 @@
 
 use super::error::WireError;
 use super::packets::HEADER_BYTES;
+use crate::Argument;
 
 const COM_STMT_EXECUTE: u8 = 0x17;
 const TYPE_BIGINT: [u8; 2] = [0x08, 0];
+const TYPE_VAR_STRING: [u8; 2] = [0xfd, 0];
 const VALUE_BYTES: usize = 8;
 /// Command, statement, no cursor, one round.
 const START_BYTES: usize = 10;
@@ -49,6 +51,37 @@ impl Execute {
         Ok(&self.packet)
     }
 
+    /// The request with these values, which may be texts of any length. The types of one statement's values are always the same.
+    pub fn request_of(&mut self, arguments: &[Argument<'_>]) -> Result<&[u8], WireError> {
+        if arguments.len() != self.placeholders {
+            return Err(WireError::Arguments { wanted: self.placeholders, given: arguments.len() });
+        }
+        let types_at = self.types_at();
+        if !self.is_bound {
+            for (place, argument) in self.packet[types_at..].chunks_exact_mut(TYPE_BIGINT.len()).zip(arguments) {
+                place.copy_from_slice(match argument {
+                    Argument::Integer(_) => &TYPE_BIGINT,
+                    Argument::Text(_) => &TYPE_VAR_STRING,
+                });
+            }
+        }
+        if self.placeholders > 0 {
+            self.packet.truncate(types_at + if self.is_bound { 0 } else { TYPE_BIGINT.len() * self.placeholders });
+        }
+        for argument in arguments {
+            match argument {
+                Argument::Integer(number) => self.packet.extend_from_slice(&number.to_le_bytes()),
+                Argument::Text(text) => push_text(&mut self.packet, text.as_bytes()),
+            }
+        }
+        self.set_length();
+        Ok(&self.packet)
+    }
+
+    fn types_at(&self) -> usize {
+        HEADER_BYTES + START_BYTES + self.placeholders.div_ceil(8) + 1
+    }
+
     /// The server has run the statement, and knows the types from now on.
     pub fn bind(&mut self) {
         if !self.is_bound {
@@ -58,7 +91,7 @@ impl Execute {
 
     #[cold]
     fn leave_out_types(&mut self) {
-        let types_at = HEADER_BYTES + START_BYTES + self.placeholders.div_ceil(8) + 1;
+        let types_at = self.types_at();
         self.packet[types_at - 1] = 0;
         self.packet.drain(types_at..types_at + TYPE_BIGINT.len() * self.placeholders);
         self.set_length();
@@ -72,9 +105,52 @@ impl Execute {
     }
 }
 
+/// A text behind its length.
+fn push_text(packet: &mut Vec<u8>, text: &[u8]) {
+    let length = text.len() as u64;
+    match length {
+        0..0xfb => packet.push(length as u8),
+        0xfb..0x1_0000 => {
+            packet.push(0xfc);
+            packet.extend_from_slice(&length.to_le_bytes()[..2]);
+        }
+        0x1_0000..0x100_0000 => {
+            packet.push(0xfd);
+            packet.extend_from_slice(&length.to_le_bytes()[..3]);
+        }
+        _ => {
+            packet.push(0xfe);
+            packet.extend_from_slice(&length.to_le_bytes());
+        }
+    }
+    packet.extend_from_slice(text);
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn texts_have_their_length_and_types_go_once() {
+        let mut two = Execute::new(7, 2);
+        let values = [Argument::Text("ab"), Argument::Integer(3)];
+        let first = b"\x1b\0\0\0\x17\x07\0\0\0\0\x01\0\0\0\0\x01\xfd\0\x08\0\x02ab\x03\0\0\0\0\0\0\0";
+        assert_eq!(two.request_of(&values).unwrap(), first);
+        assert_eq!(two.request_of(&values).unwrap(), first);
+        two.bind();
+        let later = b"\x18\0\0\0\x17\x07\0\0\0\0\x01\0\0\0\0\0\x03abc\x04\0\0\0\0\0\0\0";
+        assert_eq!(two.request_of(&[Argument::Text("abc"), Argument::Integer(4)]).unwrap(), later);
+        assert!(matches!(two.request_of(&[]), Err(WireError::Arguments { wanted: 2, given: 0 })));
+        let mut none = Execute::new(7, 0);
+        assert_eq!(none.request_of(&[]).unwrap().len(), 14);
+
+        let lengths = [(0xfa, 1), (0xfb, 3), (0xffff, 3), (0x1_0000, 4), (0xff_ffff, 4), (0x100_0000, 9)];
+        for (length, head) in lengths {
+            let mut packet = Vec::new();
+            push_text(&mut packet, &vec![b'x'; length]);
+            assert_eq!(packet.len(), head + length, "{length}");
+        }
+    }
 
     #[test]
     fn types_go_once_and_values_each_time() {

@@ -10,6 +10,7 @@ use super::fields::Fields;
 use super::handshake::shake_hands;
 use super::packets::{ERROR, FULL, HEADER_BYTES, Packets};
 use crate::wire::{Place, Socket};
+use crate::{Argument, Counts};
 
 const COM_QUIT: u8 = 0x01;
 const COM_QUERY: u8 = 0x03;
@@ -84,7 +85,7 @@ impl Link {
         self.ask(COM_QUERY, sql)?;
         match self.packets.whole_answer(|_| true)? {
             Some(rows) => Ok(rows),
-            None => self.count_answers(|packets, row| packets.skip(row.length)),
+            None => Ok(self.count_all(|packets, row| packets.skip(row.length))?.rows),
         }
     }
 
@@ -137,10 +138,10 @@ impl Link {
 
     /// Runs a prepared query and returns the number of its rows.
     pub fn count_prepared(&mut self, statement: &mut Execute, arguments: &[i64]) -> Result<u64, WireError> {
-        self.send_execute(statement, arguments)?;
+        self.send_execute(statement.request(arguments)?)?;
         let rows = match self.packets.whole_answer(|kind| kind == OK)? {
             Some(rows) => rows,
-            None => self.count_answers(skip_binary)?,
+            None => self.count_all(skip_binary)?.rows,
         };
         statement.bind();
         Ok(rows)
@@ -148,10 +149,30 @@ impl Link {
 
     /// Runs a prepared statement and returns the affected rows.
     pub fn write_prepared(&mut self, statement: &mut Execute, arguments: &[i64]) -> Result<u64, WireError> {
-        self.send_execute(statement, arguments)?;
+        self.send_execute(statement.request(arguments)?)?;
         let affected = self.answers(skip_binary)?;
         statement.bind();
         Ok(affected)
+    }
+
+    /// Runs a statement, and says what it fetched and affected.
+    pub fn perform(&mut self, sql: &str) -> Result<Counts, WireError> {
+        self.ask(COM_QUERY, sql)?;
+        match self.packets.whole_answer(|_| true)? {
+            Some(rows) => Ok(Counts { rows, affected: 0 }),
+            None => self.count_all(|packets, row| packets.skip(row.length)),
+        }
+    }
+
+    /// The same with a prepared statement.
+    pub fn perform_prepared(&mut self, statement: &mut Execute, arguments: &[Argument<'_>]) -> Result<Counts, WireError> {
+        self.send_execute(statement.request_of(arguments)?)?;
+        let counts = match self.packets.whole_answer(|kind| kind == OK)? {
+            Some(rows) => Counts { rows, affected: 0 },
+            None => self.count_all(skip_binary)?,
+        };
+        statement.bind();
+        Ok(counts)
     }
 
     /// Says that this is the end, and waits for nothing.
@@ -165,20 +186,20 @@ impl Link {
         self.packets.send_command(command, text.as_bytes())
     }
 
-    fn send_execute(&mut self, statement: &mut Execute, arguments: &[i64]) -> Result<(), WireError> {
-        let request = statement.request(arguments)?;
-        check_length(request.len() - HEADER_BYTES, self.longest)?;
+    fn send_execute(&mut self, request: &[u8]) -> Result<(), WireError> {
+        // A packet that is full would need another behind it.
+        check_length(request.len() - HEADER_BYTES, self.longest.min(FULL))?;
         self.packets.send_request(request)
     }
 
     /// Takes all answers to a command and counts their rows, which `row` passes over.
-    fn count_answers(&mut self, mut row: impl FnMut(&mut Packets, &Row) -> Result<(), WireError>) -> Result<u64, WireError> {
+    fn count_all(&mut self, mut row: impl FnMut(&mut Packets, &Row) -> Result<(), WireError>) -> Result<Counts, WireError> {
         let mut rows = 0;
-        self.answers(|packets, next| {
+        let affected = self.answers(|packets, next| {
             rows += 1;
             row(packets, next)
         })?;
-        Ok(rows)
+        Ok(Counts { rows, affected })
     }
 
     /// Takes all answers to a command. What the first affected is returned, and `row` gets its rows.

@@ -13,7 +13,7 @@ use super::link::Link;
 use crate::deadline::within;
 use crate::mysql::failure;
 use crate::mysql::session::RECONNECT_PAUSE;
-use crate::{Prepared, RECONNECT_LIMIT, SqlError, SqlSession};
+use crate::{Argument, Counts, Parameter, Prepared, RECONNECT_LIMIT, SqlError, SqlSession};
 
 const TOO_MANY_CONNECTIONS: u16 = 1040;
 
@@ -44,11 +44,11 @@ impl WireSession {
         run(link).map_err(|error| self.heed(failure::wire_error(&error, sql)))
     }
 
-    fn on_prepared(
+    fn on_prepared<T>(
         &mut self,
         prepared: Prepared,
-        run: impl FnOnce(&mut Link, &mut Execute) -> Result<u64, WireError>,
-    ) -> Result<u64, SqlError> {
+        run: impl FnOnce(&mut Link, &mut Execute) -> Result<T, WireError>,
+    ) -> Result<T, SqlError> {
         let Some(known) = self.statements.get_mut(prepared.0) else { return Err(failure::not_prepared(prepared)) };
         let mut is_sent = false;
         let outcome = live(&mut self.link, &self.opts).and_then(|link| {
@@ -60,7 +60,7 @@ impl WireSession {
             run(link, execute)
         });
         let error = match outcome {
-            Ok(rows) => return Ok(rows),
+            Ok(answer) => return Ok(answer),
             Err(error) if is_sent => failure::wire_error(&error, &known.sql),
             Err(error) => failure::wire_error(&error, &known.sql).before_sending(),
         };
@@ -132,6 +132,19 @@ impl SqlSession for WireSession {
 
     fn query(&mut self, sql: &str) -> Result<u64, SqlError> {
         self.on_link(sql, |link| link.count(sql))
+    }
+
+    fn prepare_as(&mut self, sql: &str, _parameters: &[Parameter]) -> Result<Prepared, SqlError> {
+        // The types go with the values.
+        self.prepare(sql)
+    }
+
+    fn perform(&mut self, sql: &str) -> Result<Counts, SqlError> {
+        self.on_link(sql, |link| link.perform(sql))
+    }
+
+    fn perform_prepared(&mut self, statement: Prepared, arguments: &[Argument<'_>]) -> Result<Counts, SqlError> {
+        self.on_prepared(statement, |link, execute| link.perform_prepared(execute, arguments))
     }
 
     fn query_integer(&mut self, sql: &str) -> Result<Option<i64>, SqlError> {

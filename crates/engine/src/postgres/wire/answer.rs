@@ -5,6 +5,8 @@ use std::io::IoSlice;
 use super::connection::{Connection, HEADER_BYTES, Header, LONGEST};
 use super::fault::Fault;
 use super::request::{Kind, Request, preparation};
+use super::typed::{self, TypedRequest};
+use crate::{Counts, Parameter};
 
 /// No command's name and count are longer.
 const LONGEST_TAG: usize = 256;
@@ -15,17 +17,14 @@ const LONGEST_PARAMETERS: usize = 2 + 4 * u16::MAX as usize;
 /// To a server that waits for rows of a `copy`.
 const COPY_FAIL: &[u8] = b"f\0\0\0\x16nobody sends rows\0";
 
+/// The end of the rows of a `copy`.
+const COPY_DONE: &[u8] = b"c\0\0\0\x04";
+
+/// Bytes of such rows in one message.
+const COPY_PIECE: usize = 256 << 10;
+
 /// The end of a request in the extended protocol.
 pub(super) const SYNC: &[u8] = b"S\0\0\0\x04";
-
-/// What an answer counts.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Counts {
-    /// Rows that came.
-    pub rows: u64,
-    /// Rows that the server says it affected, over all commands.
-    pub affected: u64,
-}
 
 /// How far an answer has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,9 +85,42 @@ impl Connection {
         let inferred = self.parse(name, sql, None)?;
         let kinds: Vec<Kind> = inferred.iter().map(|&oid| Kind::of(oid).unwrap_or(Kind::Int8)).collect();
         if inferred.iter().any(|&oid| Kind::of(oid).is_none()) {
-            self.parse(name, sql, Some(&kinds))?;
+            let types: Vec<u32> = kinds.iter().map(|kind| kind.oid()).collect();
+            self.parse(name, sql, Some(&types))?;
         }
         Request::new(name, &kinds)
+    }
+
+    /// Prepares `sql` under `name` with parameters of these types, none of which the server infers.
+    pub fn prepare_as(&mut self, name: &str, sql: &str, parameters: &[Parameter]) -> Result<TypedRequest, Fault> {
+        let types: Vec<u32> = parameters.iter().map(|parameter| typed::oid(*parameter)).collect();
+        self.parse(name, sql, Some(&types))?;
+        Ok(TypedRequest::new(name, parameters))
+    }
+
+    /// Runs `sql`, a `copy ... from stdin`, on `rows`, and returns how many came in.
+    pub fn copy_in(&mut self, sql: &str, rows: &[u8]) -> Result<u64, Fault> {
+        self.send_text(&[sql])?;
+        let mut affected = 0;
+        let mut is_sent = false;
+        self.walk(|connection, header| match (header.kind, is_sent) {
+            (b'G', false) => {
+                connection.skip(header.length)?;
+                for piece in rows.chunks(COPY_PIECE) {
+                    let mut head = [b'd'; HEADER_BYTES];
+                    head[1..].copy_from_slice(&(4 + piece.len() as u32).to_be_bytes());
+                    connection.send_on(&mut [IoSlice::new(&head), IoSlice::new(piece)])?;
+                }
+                is_sent = true;
+                connection.send_on(&mut [IoSlice::new(COPY_DONE)])
+            }
+            (b'C', true) => {
+                affected = connection.affected(header)?;
+                Ok(())
+            }
+            _ => Err(header.unexpected()),
+        })?;
+        Ok(affected)
     }
 
     /// Runs a query in text, which must be something that `copy` takes, and hands each row's line to `line`.
@@ -206,12 +238,12 @@ impl Connection {
         }
     }
 
-    /// Has the server parse and describe a statement, and returns the types of its parameters. With `kinds` it is told them, in place of
+    /// Has the server parse and describe a statement, and returns the types of its parameters. With `told` it is told them, in place of
     /// those it has inferred for the same name.
-    fn parse(&mut self, name: &str, sql: &str, kinds: Option<&[Kind]>) -> Result<Vec<u32>, Fault> {
-        let request = preparation(name, sql, kinds)?;
+    fn parse(&mut self, name: &str, sql: &str, told: Option<&[u32]>) -> Result<Vec<u32>, Fault> {
+        let request = preparation(name, sql, told)?;
         self.send(&mut [IoSlice::new(&request)])?;
-        let mut due: &[&[u8]] = if kinds.is_some() { &[b"3", b"1", b"t", b"Tn"] } else { &[b"1", b"t", b"Tn"] };
+        let mut due: &[&[u8]] = if told.is_some() { &[b"3", b"1", b"t", b"Tn"] } else { &[b"1", b"t", b"Tn"] };
         let mut types = None;
         self.walk(|connection, header| {
             let Some((_, later)) = due.split_first().filter(|(kinds, _)| kinds.contains(&header.kind)) else {

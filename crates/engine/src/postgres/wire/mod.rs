@@ -10,6 +10,7 @@ mod fault;
 mod login;
 mod request;
 mod session;
+mod typed;
 mod whole;
 
 #[cfg(test)]

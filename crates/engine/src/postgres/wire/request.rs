@@ -25,7 +25,8 @@ impl Kind {
         [Self::Int2, Self::Int4, Self::Int8].into_iter().find(|kind| kind.oid() == oid)
     }
 
-    fn oid(self) -> u32 {
+    /// Its number in `pg_type`.
+    pub fn oid(self) -> u32 {
         match self {
             Self::Int2 => 21,
             Self::Int4 => 23,
@@ -109,15 +110,14 @@ fn unfit(position: usize, value: i64, kind: Kind, error: TryFromIntError) -> Fau
     Fault::refused(format!("argument {} is {value}, and an integer of {} bytes is asked for: {error}", position + 1, kind.bytes()))
 }
 
-/// `Parse`, `Describe` and `Sync` of a statement. With `kinds`, the types of its parameters, it replaces the one of this name.
-pub(super) fn preparation(name: &str, sql: &str, kinds: Option<&[Kind]>) -> Result<BytesMut, Fault> {
+/// `Parse`, `Describe` and `Sync` of a statement. With `types`, those of its parameters, it replaces the one of this name.
+pub(super) fn preparation(name: &str, sql: &str, types: Option<&[u32]>) -> Result<BytesMut, Fault> {
     let mut out = BytesMut::new();
     let mut encode = || {
-        if kinds.is_some() {
+        if types.is_some() {
             frontend::close(b'S', name, &mut out)?;
         }
-        let types = kinds.unwrap_or_default().iter().map(|kind| kind.oid());
-        frontend::parse(name, sql, types, &mut out)?;
+        frontend::parse(name, sql, types.unwrap_or_default().iter().copied(), &mut out)?;
         frontend::describe(b'S', name, &mut out)
     };
     encode().map_err(|error: std::io::Error| Fault::refused(format!("the statement cannot be sent: {error}")))?;
@@ -158,7 +158,7 @@ mod tests {
     #[test]
     fn a_preparation_may_replace_another() {
         assert_eq!(&preparation("s0", "select 1", None).unwrap()[..], b"P\0\0\0\x12s0\0select 1\0\0\0D\0\0\0\x08Ss0\0S\0\0\0\x04");
-        let replaced = preparation("s0", "x", Some(&[Kind::Int8, Kind::Int2])).unwrap();
+        let replaced = preparation("s0", "x", Some(&[20, 21])).unwrap();
         assert_eq!(&replaced[..], b"C\0\0\0\x08Ss0\0P\0\0\0\x13s0\0x\0\0\x02\0\0\0\x14\0\0\0\x15D\0\0\0\x08Ss0\0S\0\0\0\x04");
         assert!(preparation("s0", "select '\0'", None).unwrap_err().message().contains("the statement cannot be sent"));
     }

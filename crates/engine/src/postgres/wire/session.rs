@@ -2,15 +2,16 @@
 
 use std::time::{Duration, Instant};
 
-use super::answer::{Counts, first_column};
+use super::answer::first_column;
 use super::connection::Connection;
 use super::fault::Fault;
 use super::login::Login;
 use super::request::Request;
+use super::typed::TypedRequest;
 use crate::deadline::within;
 use crate::postgres::link::{CONNECT_LIMIT, Link};
 use crate::postgres::{copied, failure, placeholder};
-use crate::{EngineError, Prepared, RECONNECT_LIMIT, SqlError, SqlSession};
+use crate::{Argument, Counts, EngineError, Parameter, Prepared, RECONNECT_LIMIT, SqlError, SqlSession};
 
 /// Of a row that should be one integer so much is looked at.
 const INTEGER_ROW: usize = 4096;
@@ -27,7 +28,15 @@ pub(in crate::postgres) struct WireSession {
 /// A prepared statement and its text, from which it is prepared again on a new connection.
 struct Statement {
     sql: String,
-    request: Request,
+    form: Form,
+}
+
+/// How its arguments go.
+enum Form {
+    /// As integers of the types that the server inferred.
+    Inferred(Request),
+    /// As the types that it was prepared with.
+    Typed(Vec<Parameter>, TypedRequest),
 }
 
 impl WireSession {
@@ -56,9 +65,13 @@ impl WireSession {
             connect(login, left).map_err(|fault| format!("{}, SQLSTATE {}", fault.message(), fault.sqlstate()))
         };
         let mut connection = self.link.persist(deadline, attempt).map_err(|reason| failure::unreachable(sql, reason))?;
-        for (position, Statement { sql, request }) in self.statements.iter_mut().enumerate() {
-            *request =
-                connection.prepare(&name(position), &placeholder::numbered(sql)).map_err(|fault| fault.sql_error(sql).before_sending())?;
+        for (position, Statement { sql, form }) in self.statements.iter_mut().enumerate() {
+            let (name, text) = (name(position), placeholder::numbered(sql));
+            let prepared = match form {
+                Form::Inferred(request) => connection.prepare(&name, &text).map(|again| *request = again),
+                Form::Typed(parameters, request) => connection.prepare_as(&name, &text, parameters).map(|again| *request = again),
+            };
+            prepared.map_err(|fault| fault.sql_error(sql).before_sending())?;
         }
         self.connection = Some(connection);
         Ok(())
@@ -89,7 +102,9 @@ impl WireSession {
         if self.connection.is_none() {
             self.reconnect_for(prepared)?;
         }
-        let (Some(connection), Some(Statement { sql, request })) = (&mut self.connection, self.statements.get_mut(prepared.0)) else {
+        let (Some(connection), Some(Statement { sql, form: Form::Inferred(request) })) =
+            (&mut self.connection, self.statements.get_mut(prepared.0))
+        else {
             return Err(unknown(prepared));
         };
         match request.with(arguments).and_then(|request| run(connection, request)) {
@@ -145,8 +160,38 @@ impl SqlSession for WireSession {
     fn prepare(&mut self, sql: &str) -> Result<Prepared, SqlError> {
         let position = self.statements.len();
         let request = self.run(sql, |connection| connection.prepare(&name(position), &placeholder::numbered(sql)))?;
-        self.statements.push(Statement { sql: sql.to_owned(), request });
+        self.statements.push(Statement { sql: sql.to_owned(), form: Form::Inferred(request) });
         Ok(Prepared(position))
+    }
+
+    fn prepare_as(&mut self, sql: &str, parameters: &[Parameter]) -> Result<Prepared, SqlError> {
+        let position = self.statements.len();
+        let request = self.run(sql, |connection| connection.prepare_as(&name(position), &placeholder::numbered(sql), parameters))?;
+        self.statements.push(Statement { sql: sql.to_owned(), form: Form::Typed(parameters.to_owned(), request) });
+        Ok(Prepared(position))
+    }
+
+    fn perform(&mut self, sql: &str) -> Result<Counts, SqlError> {
+        self.run_text(sql)
+    }
+
+    fn perform_prepared(&mut self, statement: Prepared, arguments: &[Argument<'_>]) -> Result<Counts, SqlError> {
+        if self.connection.is_none() {
+            self.reconnect_for(statement)?;
+        }
+        let (Some(connection), Some(Statement { sql, form: Form::Typed(_, request) })) =
+            (&mut self.connection, self.statements.get_mut(statement.0))
+        else {
+            return Err(unknown(statement));
+        };
+        match request.with(arguments).and_then(|request| connection.execute(request)) {
+            Ok(counts) => Ok(counts),
+            Err(fault) => Err(given_up(&mut self.connection, &fault, sql)),
+        }
+    }
+
+    fn copy_in(&mut self, sql: &str, rows: &[u8]) -> Result<u64, SqlError> {
+        self.run(sql, |connection| connection.copy_in(sql, rows))
     }
 
     fn query_prepared(&mut self, statement: Prepared, arguments: &[i64]) -> Result<u64, SqlError> {

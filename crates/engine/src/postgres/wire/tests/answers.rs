@@ -1,9 +1,9 @@
 //! Answers as they should be, as they may be, and as they must not be.
 
-use super::super::answer::Counts;
 use super::super::connection::Connection;
 use super::super::fault::Fault;
 use super::*;
+use crate::Counts;
 
 /// What a request ends in: its counts, or the SQLSTATE and whether the connection is over.
 type End = Result<(u64, u64), (&'static str, bool)>;

@@ -5,10 +5,10 @@ use std::io::IoSlice;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use super::super::answer::Counts;
 use super::super::connection::Connection;
 use super::super::fault::Fault;
 use super::*;
+use crate::Counts;
 
 /// A message that a server may send somewhere, now and then damaged.
 fn any_message() -> impl Strategy<Value = Vec<u8>> {

@@ -6,7 +6,7 @@ use plimsoll_engine::{ErrorClass, Server, SqlError, SqlSession};
 use plimsoll_load::{Failure, Next, Outcome};
 
 /// A connection that is made in the worker's own thread.
-pub(super) struct Session {
+pub(crate) struct Session {
     server: Arc<Box<dyn Server>>,
     session: Option<Box<dyn SqlSession>>,
 }
@@ -34,7 +34,7 @@ impl Session {
 
 /// What a query's result means to the load loop. A query that lost its connection does no harm when it is asked again.
 #[inline]
-pub(super) fn query_outcome(result: Result<u64, SqlError>) -> Outcome {
+pub(crate) fn query_outcome(result: Result<u64, SqlError>) -> Outcome {
     match result {
         Ok(rows) => Outcome::Done { rows },
         Err(error) if error.class.is_disconnected() => Outcome::Lost { message: error.to_string() },
@@ -48,7 +48,7 @@ pub(super) fn query_outcome(result: Result<u64, SqlError>) -> Outcome {
 /// place: tried again it could be there twice, left out it could be missing, and as its rows carry no key that the client chose, nobody can
 /// ask the table. It is counted as failed and the step ends, because no count of the tables' rows means anything any more.
 #[inline]
-pub(super) fn write_outcome(result: Result<u64, SqlError>, what: &str, wanted: Option<u64>) -> Outcome {
+pub(crate) fn write_outcome(result: Result<u64, SqlError>, what: &str, wanted: Option<u64>) -> Outcome {
     match result {
         Ok(rows) if wanted.is_none_or(|wanted| wanted == rows) => Outcome::Done { rows },
         Ok(rows) => {
@@ -71,7 +71,7 @@ fn refusal(error: SqlError) -> Outcome {
 }
 
 /// The integer that a look-up between operations finds, or what comes before the operation when it must be asked again.
-pub(super) fn look_up(session: &mut dyn SqlSession, sql: &str) -> Result<Result<Option<i64>, Next>, String> {
+pub(crate) fn look_up(session: &mut dyn SqlSession, sql: &str) -> Result<Result<Option<i64>, Next>, String> {
     match session.query_integer(sql) {
         Ok(found) => Ok(Ok(found)),
         Err(error) if error.class.is_retryable() => Ok(Err(Next::Later)),

@@ -4,18 +4,18 @@ use plimsoll_core::record::TableCheck;
 use plimsoll_engine::{EngineError, SqlSession};
 use sha2::{Digest, Sha256};
 
-use super::statements::Statements;
-
 /// Counts a table's rows and, when asked, hashes all of them in the order of their ids.
-pub(super) fn check_table(
+pub(crate) fn check_table(
     session: &mut dyn SqlSession,
-    statements: &Statements,
+    table: &str,
+    count: &str,
+    all_rows: &str,
     expected_rows: u64,
     with_checksum: bool,
 ) -> Result<TableCheck, EngineError> {
-    let found_rows = session.query_integer(&statements.count())?.unwrap_or(0) as u64;
-    let checksum = if with_checksum { Some(checksum(session, &statements.all_rows())?) } else { None };
-    Ok(TableCheck { table: statements.table.clone(), expected_rows, found_rows, checksum })
+    let found_rows = session.query_integer(count)?.unwrap_or(0) as u64;
+    let checksum = if with_checksum { Some(checksum(session, all_rows)?) } else { None };
+    Ok(TableCheck { table: table.to_owned(), expected_rows, found_rows, checksum })
 }
 
 /// The first 16 hexadecimal digits of the SHA-256 of all rows, columns separated by tabs and rows by newlines.

@@ -1,0 +1,399 @@
+//! A plan of the sysbench microbenchmarks: tests by name, sizes checked, every error with its place.
+
+use std::ops::Range;
+
+use toml::Spanned;
+
+use super::check::{MOST_CLIENTS, SECOND_NS, Source, span};
+use super::document::{self, DistributionName, Document, Sizes, StepOverride, Tables, Wait};
+use super::sysbench::{PARETO_H, ZIPFIAN_EXPONENT};
+use super::{
+    Distribution, LoadMode, PlanError, Step, StepKind, Sysbench, SysbenchPreset, TablePlacement, Test, TestKind, TestName, WaitRule,
+};
+use crate::suggest;
+use crate::units::format_grouped;
+
+/// Ids are an `INTEGER`.
+const MOST_ROWS: u64 = i32::MAX as u64;
+const MOST_TABLES: u64 = 1000;
+const MOST_ZIPFIAN_EXPONENT: f64 = 10.0;
+/// Tables that are filled at a time, where the mode allows more than one.
+const MOST_LOADERS: u32 = 4;
+/// The step that makes the tables.
+const PREPARE: &str = "prepare";
+/// How long tests run whose published time is fixed.
+const FIXED_NS: u64 = 60 * SECOND_NS;
+
+/// What the plan says about every test.
+struct Common {
+    preset: SysbenchPreset,
+    clients: u32,
+    tables: u32,
+    read_ns: u64,
+    write_ns: u64,
+    warm_up_ns: u64,
+    distribution: Distribution,
+    zipfian_exponent: f64,
+}
+
+impl Sysbench {
+    /// The load and the tests that the tables of a report show.
+    pub(super) fn reported(&self) -> Vec<String> {
+        let is_reported = |step: &&Step| match step.kind {
+            StepKind::Test(test) => test.is_reported,
+            _ => true,
+        };
+        self.steps.iter().filter(is_reported).map(|step| step.name.clone()).collect()
+    }
+}
+
+impl Source<'_> {
+    pub(super) fn sysbench(&self, document: &Document, preset: SysbenchPreset, shape: Option<&Sizes>) -> Result<Sysbench, PlanError> {
+        let empty = Sizes::default();
+        let over = shape.unwrap_or(&empty);
+        let base = &document.sizes;
+        macro_rules! size {
+            ($field:ident) => {
+                over.$field.as_ref().or(base.$field.as_ref())
+            };
+        }
+        for sizes in [over, base] {
+            let keys = [
+                ("write_rows", span(&sizes.write_rows)),
+                ("arrival", span(&sizes.arrival)),
+                ("end", span(&sizes.end)),
+                ("deletes", span(&sizes.deletes)),
+                ("partitions", span(&sizes.partitions)),
+            ];
+            self.refuse(&keys, "sysbench")?;
+        }
+        if let Some(first) = document.steps.as_ref().and_then(|steps| steps.first()) {
+            return Err(self.error(Some(first.span()), "sysbench has no \"steps\": name its tests in \"tests\""));
+        }
+        let clients = self.ranged(size!(clients), 1, MOST_CLIENTS, "clients")?;
+        let tables = self.table_count(size!(tables))?;
+        let rows = match size!(rows) {
+            None => 10_000_000,
+            Some(rows) if (1..=MOST_ROWS).contains(&rows.get_ref().0) => rows.get_ref().0,
+            Some(rows) => {
+                return Err(self.error(Some(rows.span()), format!("rows must be 1 to {} per table", format_grouped(MOST_ROWS))));
+            }
+        };
+        let read_ns = self.test_duration(size!(duration), 600 * SECOND_NS)?;
+        let write_ns = self.test_duration(size!(write_duration), if size!(duration).is_some() { read_ns } else { 900 * SECOND_NS })?;
+        let zipfian_exponent = self.number(size!(zipfian_exponent), ZIPFIAN_EXPONENT, 0.0..MOST_ZIPFIAN_EXPONENT, "zipfian_exponent")?;
+        let pareto_h = self.number(size!(pareto_h), PARETO_H, f64::MIN_POSITIVE..1.0, "pareto_h")?;
+        let common = Common {
+            preset,
+            clients,
+            tables,
+            read_ns,
+            write_ns,
+            warm_up_ns: size!(warm_up).map_or(5 * SECOND_NS, |warm_up| warm_up.get_ref().0),
+            distribution: match size!(distribution).map(Spanned::get_ref) {
+                None | Some(DistributionName::Uniform) => Distribution::Uniform,
+                Some(DistributionName::Zipfian) => Distribution::Zipfian { exponent: zipfian_exponent },
+                Some(DistributionName::Pareto) => Distribution::Pareto { h: pareto_h },
+                Some(DistributionName::Gaussian) => Distribution::Gaussian,
+                Some(DistributionName::Special) => Distribution::Special,
+            },
+            zipfian_exponent,
+        };
+        let load = size!(load).map_or(LoadMode::Fast, |load| *load.get_ref());
+        let loaders = if load == LoadMode::Fast { tables.min(MOST_LOADERS) } else { 1 };
+        let prepare = StepKind::Prepare { tables, rows, load };
+        let mut steps =
+            vec![Step { name: PREPARE.to_owned(), kind: prepare, clients: loaders, batch: 1, drain_after: false, wait_ns: None }];
+        let names = self.test_names(document, preset)?;
+        self.check_ranges(document, &names, rows, size!(rows).map(Spanned::span))?;
+        let tests = names.iter().map(|name| common.step(*name));
+        match size!(ramp) {
+            None => steps.extend(tests),
+            Some(ramp) => {
+                self.check_ramp(ramp)?;
+                let level = |step: &Step, clients: u32| Step { name: format!("{}@{clients}", step.name), clients, ..step.clone() };
+                let levels = tests.flat_map(|step| ramp.get_ref().iter().map(move |&clients| level(&step, clients)));
+                steps.extend(levels.collect::<Vec<_>>());
+            }
+        }
+        place_drains(&mut steps);
+        let known: Vec<String> = steps.iter().map(|step| step.name.clone()).collect();
+        for (name, change) in &document.step {
+            let Some(step) = steps.iter_mut().find(|step| &step.name == name.get_ref()) else {
+                let hint = suggest::hint(name.get_ref(), known.iter().map(String::as_str));
+                let message = format!("this plan runs no step \"{}\"{hint}; steps: {}", name.get_ref(), known.join(", "));
+                return Err(self.error(Some(name.span()), message));
+            };
+            self.override_test(step, change)?;
+        }
+        let wait = match document.wait.as_ref().map(Spanned::get_ref) {
+            None | Some(Wait::Classic) => WaitRule::Classic,
+            Some(Wait::ClassicMax) => WaitRule::ClassicMax,
+            Some(Wait::Ns(ns)) => WaitRule::Fixed { ns: *ns },
+        };
+        let is_left_out = |name: &&&str| !names.iter().any(|chosen| chosen.text() == **name);
+        Ok(Sysbench {
+            sysbench: preset,
+            clients,
+            tables,
+            rows,
+            prepared: size!(prepared).is_none_or(|prepared| *prepared.get_ref()),
+            wait,
+            left_out: preset.order().iter().filter(is_left_out).map(|name| (*name).to_owned()).collect(),
+            steps,
+        })
+    }
+
+    fn table_count(&self, tables: Option<&Spanned<Tables>>) -> Result<u32, PlanError> {
+        match tables.map(|tables| (tables, *tables.get_ref())) {
+            None => Ok(1),
+            Some((_, Tables::Count(count @ 1..=MOST_TABLES))) => Ok(count as u32),
+            Some((_, Tables::Placement(TablePlacement::Shared))) => Ok(1),
+            Some((tables, _)) => {
+                Err(self.error(Some(tables.span()), format!("tables must be a number from 1 to {}", format_grouped(MOST_TABLES))))
+            }
+        }
+    }
+
+    fn test_duration(&self, value: Option<&Spanned<document::Duration>>, default_ns: u64) -> Result<u64, PlanError> {
+        match value {
+            None => Ok(default_ns),
+            Some(value) if value.get_ref().0 >= SECOND_NS => Ok(value.get_ref().0),
+            Some(value) => Err(self.error(Some(value.span()), "a test's duration must be at least 1s")),
+        }
+    }
+
+    fn number(&self, value: Option<&Spanned<f64>>, default: f64, range: Range<f64>, key: &str) -> Result<f64, PlanError> {
+        match value {
+            None => Ok(default),
+            Some(value) if range.contains(value.get_ref()) => Ok(*value.get_ref()),
+            Some(value) => {
+                let least = if range.start > 0.0 { "above 0".to_owned() } else { format!("at least {}", range.start) };
+                let message = format!("{key} must be {least} and below {}, not {}", range.end, value.get_ref());
+                Err(self.error(Some(value.span()), message))
+            }
+        }
+    }
+
+    /// The tests of the plan, in the order they run.
+    fn test_names<'d>(&self, document: &'d Document, preset: SysbenchPreset) -> Result<Vec<TestName<'d>>, PlanError> {
+        let order = preset.order();
+        let Some(tests) = &document.tests else {
+            return Ok(order.iter().map(|name| TestName::parse(name).expect("a preset's tests are tests")).collect());
+        };
+        let mut names: Vec<TestName<'_>> = Vec::new();
+        for test in tests {
+            let text = test.get_ref();
+            let Some(name) = TestName::parse(text) else {
+                let known = || order.iter().copied().chain(["distinct-ranges"]);
+                let hint = suggest::hint(text, known());
+                let message = format!("there is no test \"{text}\"{hint}; tests: {}", known().collect::<Vec<_>>().join(", "));
+                return Err(self.error(Some(test.span()), message));
+            };
+            if names.contains(&name) {
+                return Err(self.error(Some(test.span()), format!("the test \"{text}\" is named twice")));
+            }
+            names.push(name);
+        }
+        if names.is_empty() {
+            return Err(self.error(Some(document.name.span()), "\"tests\" is empty: name at least one, or leave it out"));
+        }
+        names.sort_by_key(|name| preset.position(*name));
+        Ok(names)
+    }
+
+    /// A range that is larger than the table would be another test.
+    fn check_ranges(
+        &self,
+        document: &Document,
+        names: &[TestName<'_>],
+        rows: u64,
+        rows_span: Option<Range<usize>>,
+    ) -> Result<(), PlanError> {
+        let too_large = |name: &&TestName<'_>| name.kind.has_range() && u64::from(name.range) > rows;
+        let Some(name) = names.iter().find(too_large) else { return Ok(()) };
+        let written = document.tests.iter().flatten().find(|test| TestName::parse(test.get_ref()) == Some(*name));
+        let message = format!(
+            "{} reads {} rows of tables of {} rows: raise rows, or leave it out of \"tests\"",
+            name.text(),
+            format_grouped(name.range.into()),
+            format_grouped(rows)
+        );
+        Err(self.error(written.map(Spanned::span).or(rows_span), message))
+    }
+
+    fn check_ramp(&self, ramp: &Spanned<Vec<u32>>) -> Result<(), PlanError> {
+        let levels = ramp.get_ref();
+        let is_rising = levels.windows(2).all(|pair| pair[0] < pair[1]);
+        if levels.is_empty() || !is_rising || levels[0] == 0 || levels.iter().any(|&level| level > MOST_CLIENTS) {
+            let message = format!("ramp must be rising numbers of clients from 1 to {}", format_grouped(MOST_CLIENTS.into()));
+            return Err(self.error(Some(ramp.span()), message));
+        }
+        Ok(())
+    }
+
+    fn override_test(&self, step: &mut Step, change: &StepOverride) -> Result<(), PlanError> {
+        if let Some(clients) = &change.clients {
+            step.clients = self.ranged(Some(clients), 1, MOST_CLIENTS, &format!("clients of {}", step.name))?;
+        }
+        if let Some(duration) = &change.duration {
+            let StepKind::Test(test) = &mut step.kind else {
+                return Err(self.error(Some(duration.span()), "prepare ends when its rows are there: it has no duration; set \"rows\""));
+            };
+            test.duration_ns = self.test_duration(Some(duration), 0)?;
+        }
+        if let Some(wait) = &change.wait {
+            let Wait::Ns(ns) = wait.get_ref() else {
+                return Err(self.error(Some(wait.span()), "the wait of a single step is a duration such as \"2s\""));
+            };
+            step.wait_ns = Some(*ns);
+            step.drain_after = true;
+        }
+        match &change.drain {
+            Some(drain) if !drain.get_ref() && change.wait.is_some() => {
+                Err(self.error(Some(drain.span()), "a wait is a part of the drain: leave \"wait\" or \"drain = false\" out"))
+            }
+            Some(drain) => {
+                step.drain_after = *drain.get_ref();
+                Ok(())
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+impl Common {
+    fn step(&self, name: TestName<'_>) -> Step {
+        let is_warming = name.variant.starts_with("warm");
+        // The runner has fixed times for some, and gives write-only the time of reads.
+        let duration_ns = match name.kind {
+            TestKind::Scan if is_warming => self.read_ns.min(FIXED_NS),
+            TestKind::WriteOnly => self.read_ns,
+            kind if kind.is_write() => self.write_ns,
+            _ => self.read_ns,
+        };
+        let distribution = match name.kind {
+            TestKind::UpdateZipf => Distribution::Zipfian { exponent: self.zipfian_exponent },
+            _ => self.distribution,
+        };
+        let is_reported = self.preset.reports(name.variant);
+        let test = Test { kind: name.kind, range: name.range, distribution, duration_ns, warm_up_ns: self.warm_up_ns, is_reported };
+        // The first run warms up with a client for each table.
+        let clients = if name.kind == TestKind::PointQuery && is_warming { self.tables } else { self.clients };
+        Step { name: name.text(), kind: StepKind::Test(test), clients, batch: 1, drain_after: false, wait_ns: None }
+    }
+}
+
+/// Debt is worked off after the load, and after the last of the writes that come before the reads. Deletes and inserts are the end.
+fn place_drains(steps: &mut [Step]) {
+    let is_load = |step: &Step| step.name == PREPARE || step.name == "point-query.warm";
+    let is_early_write = |step: &Step| matches!(step.kind, StepKind::Test(test) if test.kind.is_write() && !matches!(test.kind, TestKind::Delete | TestKind::Insert));
+    let last_load = steps.iter().take_while(|step| is_load(step)).count().checked_sub(1);
+    let last_write = steps.iter().rposition(is_early_write);
+    for last in [last_load, last_write].into_iter().flatten() {
+        steps[last].drain_after = true;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::Plan;
+
+    const PLAN: &str = "name = \"t\"\nworkload = \"sysbench-2025\"\nbuilds = [\"sqlite\"]\nconfigs = [\"wal_full\"]\n";
+
+    fn parse(text: &str) -> Sysbench {
+        Plan::parse("t.toml", text).unwrap().cells[0].workload.sysbench().unwrap().clone()
+    }
+
+    fn test(sysbench: &Sysbench, name: &str) -> (Test, u32) {
+        let step = sysbench.steps.iter().find(|step| step.name == name).unwrap_or_else(|| panic!("no {name}"));
+        let StepKind::Test(test) = step.kind else { panic!("{name} is no test") };
+        (test, step.clients)
+    }
+
+    #[test]
+    fn the_preset_has_the_published_sizes() {
+        let sysbench = parse(&format!("{PLAN}[sizes]\ntables = 8\nclients = 16\n"));
+        assert_eq!((sysbench.rows, sysbench.tables, sysbench.steps.len(), sysbench.left_out.len()), (10_000_000, 8, 39, 0));
+        let seconds = |name| test(&sysbench, name).0.duration_ns / SECOND_NS;
+        assert_eq!(["point-query", "write-only", "update-one", "scan.warm", "insert"].map(seconds), [600, 600, 900, 60, 900]);
+        assert_eq!(["point-query.warm", "point-query.pre", "delete"].map(|name| test(&sysbench, name).1), [8, 16, 16]);
+        assert_eq!(test(&sysbench, "update-zipf").0.distribution, Distribution::Zipfian { exponent: 0.8 });
+        assert_eq!(test(&sysbench, "update-index").0.distribution, Distribution::Uniform);
+        let drained: Vec<&str> = sysbench.steps.iter().filter(|step| step.drain_after).map(|step| step.name.as_str()).collect();
+        assert_eq!(drained, ["point-query.warm", "read-write_range=100"]);
+        let plan = Plan::parse("t.toml", PLAN).unwrap();
+        assert_eq!(plan.report.len(), 1 + 32);
+        assert_eq!((plan.cells[0].workload.loaded_rows(), plan.cells[0].workload.connections()), (10_000_000, 1));
+        assert_eq!(sysbench.wait.ns(80_000_000) / SECOND_NS, 140);
+    }
+
+    #[test]
+    fn a_subset_keeps_the_order_and_says_what_it_left_out() {
+        let sysbench = parse(&format!("{PLAN}tests = [\"insert\", \"update-one\", \"distinct-ranges\", \"point-query\"]\n"));
+        let names: Vec<&str> = sysbench.steps.iter().map(|step| step.name.as_str()).collect();
+        assert_eq!(names, ["prepare", "update-one", "distinct-ranges", "point-query", "insert"]);
+        assert_eq!(sysbench.left_out.len(), 35);
+        let drained: Vec<bool> = sysbench.steps.iter().map(|step| step.drain_after).collect();
+        assert_eq!(drained, [true, true, false, false, false]);
+    }
+
+    #[test]
+    fn a_ramp_runs_each_test_at_every_level() {
+        let sysbench = parse(&format!("{PLAN}tests = [\"point-query\", \"distinct-ranges\"]\n[sizes]\nramp = [1, 2, 64]\n"));
+        let names: Vec<(&str, u32)> = sysbench.steps[1..].iter().map(|step| (step.name.as_str(), step.clients)).collect();
+        let expected =
+            [("distinct-ranges@1", 1), ("distinct-ranges@2", 2), ("distinct-ranges@64", 64), ("point-query@1", 1), ("point-query@2", 2)];
+        assert_eq!(names[..5], expected);
+    }
+
+    #[test]
+    fn distributions_have_their_parameters() {
+        let distribution = |text: &str| test(&parse(&format!("{PLAN}[sizes]\n{text}\n")), "point-query").0.distribution;
+        assert_eq!(distribution("distribution = \"zipfian\"\nzipfian_exponent = 1.5"), Distribution::Zipfian { exponent: 1.5 });
+        assert_eq!(distribution("distribution = \"pareto\""), Distribution::Pareto { h: 0.2 });
+        assert_eq!(distribution("distribution = \"special\""), Distribution::Special);
+    }
+
+    #[test]
+    fn bad_plans_say_where_and_what_to_do() {
+        let cases = [
+            ("tests = [\"point-qurey\"]", "t.toml:5:10: there is no test \"point-qurey\" (did you mean \"point-query\"?)"),
+            ("tests = [\"insert\", \"insert\"]", "t.toml:5:20: the test \"insert\" is named twice"),
+            ("tests = []", "\"tests\" is empty"),
+            ("steps = [\"l.i0\"]", "t.toml:5:10: sysbench has no \"steps\": name its tests in \"tests\""),
+            ("[sizes]\nrows = 0", "t.toml:6:8: rows must be 1 to 2,147,483,647 per table"),
+            ("[sizes]\nrows = 9999", "t.toml:6:8: read-only_range=10000 reads 10,000 rows of tables of 9,999 rows: raise rows"),
+            (
+                "tests = [\"random-points_range=51\"]\n[sizes]\nrows = 50",
+                "t.toml:5:10: random-points_range=51 reads 51 rows of tables of 50",
+            ),
+            ("[sizes]\ntables = 0", "t.toml:6:10: tables must be a number from 1 to 1,000"),
+            ("[sizes]\ntables = \"per-client\"", "tables must be a number"),
+            ("[sizes]\nzipfian_exponent = -0.5", "t.toml:6:20: zipfian_exponent must be at least 0 and below 10, not -0.5"),
+            ("[sizes]\nzipfian_exponent = nan", "zipfian_exponent must be at least 0"),
+            ("[sizes]\npareto_h = 1.0", "pareto_h must be above 0 and below 1, not 1"),
+            ("[sizes]\nduration = \"10ms\"", "a test's duration must be at least 1s"),
+            ("[sizes]\nwrite_rows = 5", "t.toml:6:14: sysbench has no \"write_rows\": leave it out"),
+            ("[sizes]\nramp = [4, 2]", "ramp must be rising numbers of clients"),
+            ("[sizes]\nload = \"fats\"", "unknown value \"fats\" (did you mean \"fast\"?)"),
+            ("[step.prepare]\nduration = \"5s\"", "prepare ends when its rows are there"),
+            ("[step.scam]\nclients = 5", "this plan runs no step \"scam\" (did you mean \"scan\"?)"),
+            ("report = [\"scam\"]", "report: this plan runs no step \"scam\""),
+        ];
+        for (text, wanted) in cases {
+            let found = Plan::parse("t.toml", &format!("{PLAN}{text}\n")).unwrap_err().to_string();
+            assert!(found.contains(wanted), "{text}: wanted {wanted:?}\nfound  {found:?}");
+        }
+        let other = PLAN.replace("sysbench-2025", "insert-benchmark");
+        for (text, wanted) in [
+            ("tests = [\"scan\"]", "the Insert Benchmark has no \"tests\": name its steps in \"steps\""),
+            ("[sizes]\nprepared = true", "t.toml:6:12: the Insert Benchmark has no \"prepared\": leave it out"),
+            ("[sizes]\ntables = 4", "the Insert Benchmark has a table per client or one for all"),
+        ] {
+            let found = Plan::parse("t.toml", &format!("{other}{text}\n")).unwrap_err().to_string();
+            assert!(found.contains(wanted), "{text}: wanted {wanted:?}\nfound  {found:?}");
+        }
+    }
+}

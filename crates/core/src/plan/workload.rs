@@ -1,0 +1,124 @@
+//! The workloads that plans can name, and what they have in common.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Era, InsertBenchmark, Step, Sysbench, SysbenchPreset, WaitRule};
+
+/// A definition of a workload as plans name it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PresetInfo {
+    /// The value of the plan's `workload`.
+    pub name: &'static str,
+    /// The definition.
+    pub definition: Definition,
+    /// One line for people.
+    pub description: &'static str,
+}
+
+/// What a preset's name stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Definition {
+    /// The Insert Benchmark of these years.
+    InsertBenchmark(Era),
+    /// The sysbench microbenchmarks of these years.
+    Sysbench(SysbenchPreset),
+}
+
+/// All presets.
+pub fn presets() -> &'static [PresetInfo] {
+    &[
+        PresetInfo {
+            name: "insert-benchmark",
+            definition: Definition::InsertBenchmark(Era::Current),
+            description: "Insert Benchmark as it is since 2024-04: l.i0 l.x l.i1 l.i2, then range and point queries at 100, 500, 1000 writes/s",
+        },
+        PresetInfo {
+            name: "insert-benchmark-2023-05",
+            definition: Definition::InsertBenchmark(Era::May2023),
+            description: "as from 2023-05 to 2023-12: two-column indexes, float price, deletes by range of ids, q100 q500 q1000",
+        },
+        PresetInfo {
+            name: "insert-benchmark-2017",
+            definition: Definition::InsertBenchmark(Era::Year2017),
+            description: "as in 2017: load with indexes in place, five scans, no deletes, q1000 q100",
+        },
+        PresetInfo {
+            name: "sysbench-2025",
+            definition: Definition::Sysbench(SysbenchPreset::Year2025),
+            description: "sysbench microbenchmarks as they are since 2025-04: 38 tests on one load, 32 of them reported",
+        },
+        PresetInfo {
+            name: "sysbench-2023",
+            definition: Definition::Sysbench(SysbenchPreset::Year2023),
+            description: "sysbench microbenchmarks as in 2023: 42 tests, 15 of them before the writes and again after",
+        },
+    ]
+}
+
+/// What a cell runs.
+///
+/// Stored as the workload itself, without a name around it, as it was when there was one workload: each has a field that the other lacks.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Workload {
+    /// The Insert Benchmark.
+    InsertBenchmark(InsertBenchmark),
+    /// The sysbench microbenchmarks.
+    Sysbench(Sysbench),
+}
+
+impl Workload {
+    /// For titles.
+    pub fn title(&self) -> &'static str {
+        match self {
+            Self::InsertBenchmark(_) => "Insert Benchmark",
+            Self::Sysbench(_) => "sysbench",
+        }
+    }
+
+    /// The Insert Benchmark, if it is that.
+    pub fn insert_benchmark(&self) -> Option<&InsertBenchmark> {
+        match self {
+            Self::InsertBenchmark(workload) => Some(workload),
+            Self::Sysbench(_) => None,
+        }
+    }
+
+    /// The sysbench microbenchmarks, if it is them.
+    pub fn sysbench(&self) -> Option<&Sysbench> {
+        match self {
+            Self::InsertBenchmark(_) => None,
+            Self::Sysbench(workload) => Some(workload),
+        }
+    }
+
+    /// The steps, in order.
+    pub fn steps(&self) -> &[Step] {
+        match self {
+            Self::InsertBenchmark(workload) => &workload.steps,
+            Self::Sysbench(workload) => &workload.steps,
+        }
+    }
+
+    /// Connections of the busiest step.
+    pub fn connections(&self) -> u32 {
+        self.steps().iter().map(|step| step.connections_per_client() * step.clients).max().unwrap_or(0)
+    }
+
+    /// Rows that are loaded over all tables, for the wait rule.
+    pub fn loaded_rows(&self) -> u64 {
+        match self {
+            Self::InsertBenchmark(workload) => workload.rows * u64::from(workload.clients),
+            Self::Sysbench(workload) => workload.rows * u64::from(workload.tables),
+        }
+    }
+
+    /// The wait after a step with a drain, in nanoseconds.
+    pub fn wait_ns(&self, step: &Step) -> u64 {
+        let rule: WaitRule = match self {
+            Self::InsertBenchmark(workload) => workload.wait,
+            Self::Sysbench(workload) => workload.wait,
+        };
+        step.wait_ns.unwrap_or_else(|| rule.ns(self.loaded_rows()))
+    }
+}

@@ -1,0 +1,156 @@
+//! The tables of the microbenchmarks, in the published sections and order, and those of the ramp.
+
+use plimsoll_core::metric;
+use plimsoll_core::plan::TestGroup;
+
+use crate::classic::{Class, relative};
+use crate::ratio::divide;
+use crate::summary::{absolute_column, cell, relative_column};
+use crate::view::{ClassicCell, Outcome, Ramp, RampCell, RampLevel, StepView, TestRow, TestSection, TestTable};
+
+/// At this share of the highest rate a ramp has its knee.
+const KNEE_SHARE: f64 = 0.9;
+
+/// What an operation costs: metric, heading, caption.
+const COSTS: [(&str, &str, &str); 10] = [
+    ("server_cpu_us_per_op", "Server CPU per statement", "microseconds of the server's processes; scan: per 1000 rows"),
+    ("process_cpu_us_per_op", "CPU per statement", "microseconds of engine and client, which share a process; scan: per 1000 rows"),
+    ("client_cpu_us_per_op", "Client CPU per statement", "microseconds of the program that makes the load; scan: per 1000 rows"),
+    ("cpupq", "Host CPU per statement", "microseconds of the whole host, whatever ran; scan: per 1000 rows"),
+    ("cspq", "Context switches per statement", "of the whole host: they grow with contention; scan: per 1000 rows"),
+    ("rpq", "Storage reads per statement", "of the data directory's device; scan: per 1000 rows"),
+    ("rkbpq", "KiB read per statement", "from storage; scan: per 1000 rows"),
+    ("wkbpq", "KiB written per statement", "to storage: write amplification shows here; scan: per 1000 rows"),
+    ("p95_service_us", "95th percentile of service time", "microseconds of a transaction"),
+    ("p99_service_us", "99th percentile of service time", "microseconds of a transaction"),
+];
+
+/// Relative throughput first, then throughput, then the ratios of what a statement costs.
+pub(crate) fn test_tables(steps: &[&StepView]) -> Vec<TestTable> {
+    let steps: Vec<&StepView> = steps.iter().copied().filter(|step| step.test.is_some_and(|test| test.level.is_none())).collect();
+    if steps.is_empty() {
+        return Vec::new();
+    }
+    let mut tables = vec![
+        table("Relative throughput", "value / base: above 1 is faster than the base", true, &steps, relative_column),
+        table(
+            "Throughput",
+            "statements per second of all clients, BEGIN and COMMIT included; scan: thousands of rows per second of one client",
+            false,
+            &steps,
+            absolute_column,
+        ),
+    ];
+    for (name, title, caption) in COSTS {
+        let has_value = |step: &&StepView| step.outcomes.iter().any(|outcome| outcome.number(name).is_some_and(|value| value > 0.0));
+        if steps.iter().any(has_value) {
+            tables.push(table(title, caption, false, &steps, |step| cost_column(step, name)));
+        }
+    }
+    tables
+}
+
+fn table(
+    title: &'static str,
+    caption: &'static str,
+    is_relative: bool,
+    steps: &[&StepView],
+    column: impl Fn(&StepView) -> Vec<ClassicCell>,
+) -> TestTable {
+    let section = |group: TestGroup| {
+        let mut of_group: Vec<_> =
+            steps.iter().filter_map(|step| step.test.filter(|test| test.group == group).map(|test| (test.position, *step))).collect();
+        of_group.sort_by_key(|(position, _)| *position);
+        let rows = of_group.into_iter().map(|(_, step)| TestRow { step: step.name.clone(), cells: column(step) });
+        TestSection { title: group.title(), rows: rows.collect() }
+    };
+    let sections = TestGroup::ALL.into_iter().map(section).filter(|section| !section.rows.is_empty()).collect();
+    TestTable { title, caption, is_relative, sections }
+}
+
+/// The value, and behind it the ratio to the base.
+fn cost_column(step: &StepView, name: &str) -> Vec<ClassicCell> {
+    let decimals = metric::find_of_sysbench(name).map_or(3, |metric| metric.decimals);
+    let base = step.outcomes[0].number(name);
+    let of_outcome = |(i, outcome): (usize, &Outcome)| {
+        let value = outcome.number(name);
+        let number = value.map(|value| match divide(Some(value), base) {
+            Ok(ratio) if i > 0 => format!("{value:.decimals$} ({ratio})"),
+            _ => format!("{value:.decimals$}"),
+        });
+        let class = match (value, base) {
+            // Less is better: coloured by the inverse.
+            (Some(value), Some(base)) if i > 0 && value > 0.0 && base > 0.0 => relative::classify(base, value),
+            _ => Class::Plain,
+        };
+        cell(outcome, number, class)
+    };
+    step.outcomes.iter().enumerate().map(of_outcome).collect()
+}
+
+/// A ramp for each test that has levels.
+pub(crate) fn ramps(steps: &[&StepView]) -> Vec<Ramp> {
+    let mut ramps: Vec<(String, Vec<(u32, &StepView)>)> = Vec::new();
+    for step in steps {
+        let (Some(level), Some((test, _))) = (step.test.and_then(|test| test.level), step.name.split_once('@')) else { continue };
+        match ramps.iter_mut().find(|(known, _)| known == test) {
+            Some((_, levels)) => levels.push((level, step)),
+            None => ramps.push((test.to_owned(), vec![(level, step)])),
+        }
+    }
+    let ramp = |(test, mut levels): (String, Vec<(u32, &StepView)>)| {
+        levels.sort_by_key(|(level, _)| *level);
+        let rate = levels[0].1.rate;
+        let cells = (0..levels[0].1.outcomes.len()).map(|cell| {
+            let levels: Vec<RampLevel> = levels.iter().map(|(_, step)| ramp_level(step, cell)).collect();
+            let peak = peak(&levels);
+            RampCell { knee: knee(&levels, peak), peak, levels }
+        });
+        Ramp { test, rate, users: levels.iter().map(|(level, _)| *level).collect(), cells: cells.collect() }
+    };
+    ramps.into_iter().map(ramp).collect()
+}
+
+fn ramp_level(step: &StepView, cell: usize) -> RampLevel {
+    let outcome = &step.outcomes[cell];
+    let times = ["mean_service_us", "p95_service_us", "p99_service_us", "max_service_us"];
+    RampLevel { rate: outcome.number(step.rate.name), tps: outcome.number("tps"), service_us: times.map(|name| outcome.number(name)) }
+}
+
+fn peak(levels: &[RampLevel]) -> Option<usize> {
+    let rates = levels.iter().enumerate().filter_map(|(i, level)| Some((i, level.rate?)));
+    // Of equal ones the first.
+    rates
+        .fold(None, |best: Option<(usize, f64)>, (i, rate)| match best {
+            Some((_, highest)) if highest >= rate => best,
+            _ => Some((i, rate)),
+        })
+        .map(|(i, _)| i)
+}
+
+fn knee(levels: &[RampLevel], peak: Option<usize>) -> Option<usize> {
+    let highest = levels[peak?].rate?;
+    levels.iter().position(|level| level.rate.is_some_and(|rate| rate >= highest * KNEE_SHARE))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_ramp_has_its_peak_and_before_it_its_knee() {
+        let levels = |rates: &[f64]| -> Vec<RampLevel> {
+            rates.iter().map(|rate| RampLevel { rate: (*rate > 0.0).then_some(*rate), ..RampLevel::default() }).collect()
+        };
+        for (rates, found) in [
+            (&[10.0, 19.0, 33.0, 36.0, 35.0][..], (Some(3), Some(2))),
+            (&[10.0, 20.0, 40.0], (Some(2), Some(2))),
+            (&[0.0, 5.0, 5.0], (Some(1), Some(1))),
+            (&[0.0], (None, None)),
+        ] {
+            let levels = levels(rates);
+            let peak = peak(&levels);
+            assert_eq!((peak, knee(&levels, peak)), found, "{rates:?}");
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! What every workload is to whoever runs it: a step's workers before it, and what follows from what they did after it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use plimsoll_core::plan::{Step, Workload};
+use plimsoll_core::record::TableCheck;
+use plimsoll_engine::{EngineError, Server, Settings};
+use plimsoll_load::{StepOptions, StepOutcome, Task};
+
+use crate::insert_benchmark::{InsertBenchmarkRun, MinIdCost};
+use crate::sysbench::{SysbenchRun, Tally};
+
+/// A server that several workers connect to.
+pub type SharedServer = Arc<Box<dyn Server>>;
+
+/// The workers of one step.
+pub struct StepTasks {
+    /// The kinds of operations; the first is the step's primary one.
+    pub kinds: &'static [&'static str],
+    /// The workers.
+    pub tasks: Vec<Task>,
+    /// Deadlines that suit the step, and its warm-up.
+    pub options: StepOptions,
+    /// What the workers count themselves.
+    pub facts: StepFacts,
+}
+
+/// What the workers of a step count beside their operations; it outlives them.
+#[derive(Clone)]
+pub struct StepFacts(pub(crate) Facts);
+
+#[derive(Clone)]
+pub(crate) enum Facts {
+    Nothing,
+    /// What looking up the smallest ids cost.
+    MinId(Arc<MinIdCost>),
+    /// Statements, and the growth of tables.
+    Sysbench(Arc<Tally>),
+}
+
+/// A workload on one data state.
+pub enum WorkloadRun {
+    /// The Insert Benchmark.
+    InsertBenchmark(Box<InsertBenchmarkRun>),
+    /// The sysbench microbenchmarks.
+    Sysbench(SysbenchRun),
+}
+
+impl WorkloadRun {
+    /// Nothing is created yet: the first step does that.
+    pub fn new(workload: &Workload, server: SharedServer, seed: u64) -> Self {
+        match workload {
+            Workload::InsertBenchmark(settings) => Self::InsertBenchmark(Box::new(InsertBenchmarkRun::new(settings.clone(), server, seed))),
+            Workload::Sysbench(settings) => Self::Sysbench(SysbenchRun::new(settings.clone(), server, seed)),
+        }
+    }
+
+    /// The names of the tables that hold rows.
+    pub fn table_names(&self) -> Vec<String> {
+        match self {
+            Self::InsertBenchmark(run) => run.table_names(),
+            Self::Sysbench(run) => run.table_names(),
+        }
+    }
+
+    /// Checks that a server with these effective settings takes the longest statements. It would refuse them hours later.
+    pub fn check_statements(&self, settings: &Settings) -> Result<(), EngineError> {
+        match self {
+            Self::InsertBenchmark(run) => run.check_statements(settings),
+            // Short statements, and a load in pieces below every default: what a server does not take ends the first step.
+            Self::Sysbench(_) => Ok(()),
+        }
+    }
+
+    /// Creates what the step needs and makes its workers.
+    pub fn tasks(&self, step: &Step) -> Result<StepTasks, EngineError> {
+        match self {
+            Self::InsertBenchmark(run) => run.tasks(step),
+            Self::Sysbench(run) => run.tasks(step),
+        }
+    }
+
+    /// Books a finished step: what the tables must hold now.
+    pub fn book(&mut self, step: &Step, facts: &StepFacts, outcome: &StepOutcome) {
+        match self {
+            Self::InsertBenchmark(run) => run.book(step, outcome),
+            Self::Sysbench(run) => run.book(step, facts),
+        }
+    }
+
+    /// Facts of a step that no histogram holds.
+    pub fn notes(&self, step: &Step, facts: &StepFacts, outcome: &StepOutcome) -> BTreeMap<String, f64> {
+        match self {
+            Self::InsertBenchmark(run) => run.notes(facts, outcome),
+            Self::Sysbench(run) => run.notes(step, facts, outcome),
+        }
+    }
+
+    /// Counts the rows of all tables. An error or a difference is for the caller to judge.
+    pub fn verify(&self, with_checksum: bool) -> Result<Vec<TableCheck>, EngineError> {
+        match self {
+            Self::InsertBenchmark(run) => run.verify(with_checksum),
+            Self::Sysbench(run) => run.verify(with_checksum),
+        }
+    }
+}
