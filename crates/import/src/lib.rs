@@ -1,0 +1,14 @@
+//! Results of other tools into the store.
+//!
+//! ```text
+//! files -> recognised by content -> readers -> campaigns of the store
+//! ```
+//! A reader is a pure function from bytes to typed values; what it cannot read it says with its line. Numbers are kept in two ways: clean,
+//! and classic, which is what the original scripts print, digit for digit.
+
+pub mod host;
+pub mod names;
+pub mod sysbench;
+mod text;
+
+pub use text::{Read, ReadError};
