@@ -94,7 +94,7 @@ impl Output {
     /// The name of the script that ran: `oltp_read_only`.
     pub fn script(&self) -> Option<&str> {
         let command = self.command.as_deref()?;
-        let path = command.split_whitespace().find(|word| word.ends_with(".lua"))?;
+        let path = command.split_whitespace().find(|word| word.ends_with(".lua") && !word.contains('='))?;
         path.rsplit('/').next()?.strip_suffix(".lua")
     }
 
