@@ -6,9 +6,12 @@
 //! A reader is a pure function from bytes to typed values; what it cannot read it says with its line. Numbers are kept in two ways: clean,
 //! and classic, which is what the original scripts print, digit for digit.
 
+mod campaign;
 pub mod host;
 pub mod names;
 pub mod sysbench;
 mod text;
+mod tree;
 
+pub use campaign::{ImportError, ImportedUnit, Options, Summary, import};
 pub use text::{Read, ReadError};

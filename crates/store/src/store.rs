@@ -69,6 +69,17 @@ impl Store {
         self.create_with(header, |folder| write_json_atomically(folder.join(IMPORTED_FILE), imported))
     }
 
+    /// The same in place of the campaign with that id, where there is one that was imported, too.
+    pub fn replace_imported(&self, header: &CampaignHeader, imported: &Imported) -> Result<CampaignDir, StoreError> {
+        let path = self.dir.join(&header.id);
+        if !is_campaign(&path) || CampaignDir::open(&path)?.imported()?.is_none() {
+            return self.create_imported(header, imported);
+        }
+        write_json_atomically(path.join(IMPORTED_FILE), imported)?;
+        write_json_atomically(path.join(HEADER_FILE), header)?;
+        Ok(CampaignDir { path, header: header.clone() })
+    }
+
     fn create_with(&self, header: &CampaignHeader, fill: impl FnOnce(&Path) -> Result<(), StoreError>) -> Result<CampaignDir, StoreError> {
         let id = header.id.as_str();
         if id.is_empty() || id.starts_with('.') || id.contains(['/', '\0']) {

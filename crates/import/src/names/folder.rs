@@ -3,7 +3,7 @@
 use super::version::Version;
 
 /// A build with its config, as a folder or tag names it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct CellName {
     /// The whole name.
     pub original: String,
