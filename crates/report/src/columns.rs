@@ -1,5 +1,6 @@
 //! The columns of a step's table of metrics.
 
+use plimsoll_core::imported_metric::IMPORTED;
 use plimsoll_core::metric::{self, Metric};
 
 use crate::classic::metrics_line;
@@ -11,7 +12,13 @@ const CPU_PER_OPERATION: [&str; 3] = ["server_cpu_us_per_op", "client_cpu_us_per
 /// The seconds of index creation where there is one, then the field's own columns in their order, with the CPU per operation that any cell has behind `cpupq`.
 pub(crate) fn step_columns(step: &StepView) -> Vec<&'static Metric> {
     let has_value = |name: &&str| step.outcomes.iter().any(|outcome| outcome.number(name).is_some());
+    // Native results have every metric, if only with the reason why there is no value; imported ones have what their files tell.
+    let is_known = |name: &str| step.outcomes.iter().any(|outcome| outcome.measure(name).is_some());
     let mut columns = Vec::from(metrics_line::columns());
+    if step.outcomes.iter().any(|outcome| !outcome.measures.is_empty()) {
+        columns.retain(|metric| is_known(metric.name));
+    }
+    columns.extend(IMPORTED.iter().filter(|metric| is_known(metric.name)));
     let own = CPU_PER_OPERATION.into_iter().filter(has_value).map(|name| metric::find(name).expect("the catalogue holds its own CPU"));
     let behind = columns.iter().position(|metric| metric.name == "cpupq").map_or(columns.len(), |at| at + 1);
     columns.splice(behind..behind, own.collect::<Vec<_>>());

@@ -27,7 +27,7 @@ pub(crate) struct Facts<'a> {
 /// Every metric of the catalogue, in its order.
 pub(crate) fn measure(facts: &Facts<'_>) -> Vec<Measure> {
     let latencies = Latencies::decode(facts);
-    CATALOGUE.iter().map(|metric| Measure { metric, value: facts.answer(metric, &latencies).into() }).collect()
+    CATALOGUE.iter().map(|metric| Measure { metric, value: facts.answer(metric, &latencies).into(), classic: None }).collect()
 }
 
 /// The decoded histograms of the step's operation.
