@@ -110,7 +110,7 @@ fn write(path: &Path, text: &str) -> Result<(), Failure> {
 }
 
 /// Standard output that is closed early (`| head`) is not an error, a full disk is. Colours are dropped where nobody sees them.
-fn print(text: &str) -> Result<(), Failure> {
+pub fn print(text: &str) -> Result<(), Failure> {
     let mut out = anstream::stdout();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(Failure::usage(format!("failed to write to standard output: {error}"))),
