@@ -8,7 +8,10 @@
 
 mod campaign;
 pub mod host;
+pub mod insert_benchmark;
 pub mod names;
+pub mod other;
+pub mod rocksdb;
 pub mod sysbench;
 mod text;
 mod tree;

@@ -143,12 +143,16 @@ fn import_unit(store: &Store, unit: &Unit, root: &Path, options: &Options, summa
         }
         return Ok(());
     }
-    let files: Vec<File> = parallel(&unit.files, |file| read_file(unit, file));
+    let mut files: Vec<File> = parallel(&unit.files, |file| read_file(unit, file));
+    let has_names = files.iter().any(|file| matches!(file.contents, Ok(Contents::SysbenchRates(_) | Contents::RocksdbRows(_))));
+    for file in files.iter_mut().filter(|file| !has_names && file.contents == Ok(Contents::Derived)) {
+        file.contents = Err(ReadError::new(1, "its columns have no names, and no table beside it has them"));
+    }
     let left_out: Vec<LeftOut> = files
         .iter()
         .filter_map(|file| Some(LeftOut { path: file.path.clone(), reason: file.contents.as_ref().err()?.to_string() }))
         .collect();
-    let passed_over = files.iter().filter(|file| matches!(file.contents, Ok(Contents::PassedOver(_)))).count() as u64;
+    let passed_over = files.iter().filter(|file| matches!(file.contents, Ok(Contents::PassedOver(_) | Contents::Derived))).count() as u64;
     let made = super::assemble(&files, options);
     if made.is_empty() {
         summary.left_out.extend(left_out.into_iter().map(|out| LeftOut { path: below(&out.path), reason: out.reason }));

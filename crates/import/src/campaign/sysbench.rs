@@ -372,7 +372,7 @@ fn add_host(
 }
 
 /// The device that the metrics are of: the one that was named, the only one, or the one that gives the printed averages.
-fn device(iostat: &Iostat, metrics: Option<&Metrics>, options: &Options) -> Result<(String, Averages), String> {
+pub(super) fn device(iostat: &Iostat, metrics: Option<&Metrics>, options: &Options) -> Result<(String, Averages), String> {
     if let Some(name) = &options.device {
         let averages = iostat.matching(name).ok_or_else(|| format!("no device of it contains \"{name}\""))?;
         return Ok((name.clone(), averages));
