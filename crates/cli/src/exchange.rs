@@ -4,12 +4,12 @@ use std::fs;
 use std::path::Path;
 
 use plimsoll_import::{Summary, import as import_path};
-use plimsoll_report::{Options, to_classic_files};
-use plimsoll_store::Store;
+use plimsoll_report::{Options, View, analyse, to_classic_files};
+use plimsoll_store::{CampaignDir, Store};
 use serde_json::json;
 
 use crate::Outcome;
-use crate::arguments::{Compare, Export, Import, Places};
+use crate::arguments::{Compare, CompareFormat, Export, Import, Places};
 use crate::failure::{Failure, INCOMPLETE};
 use crate::results::print;
 
@@ -103,7 +103,9 @@ pub fn export(places: &Places, arguments: &Export) -> Outcome {
     for file in &files {
         let path = arguments.classic.join(&file.path);
         let written = path.parent().map_or(Ok(()), fs::create_dir_all).and_then(|()| fs::write(&path, &file.text));
-        written.map_err(|error| Failure::usage(format!("failed to write {}: {error}; choose another folder with --classic", path.display())))?;
+        written.map_err(|error| {
+            Failure::usage(format!("failed to write {}: {error}; choose another folder with --classic", path.display()))
+        })?;
     }
     let how = if record.imported.is_some() {
         "with the digits they were printed with"
@@ -115,6 +117,68 @@ pub fn export(places: &Places, arguments: &Export) -> Outcome {
 }
 
 pub fn compare(places: &Places, arguments: &Compare) -> Outcome {
-    let _ = (places, arguments);
-    Err(Failure::usage("not yet"))
+    let a = side(places, arguments, &arguments.a)?;
+    let b = side(places, arguments, &arguments.b)?;
+    let pairs = plimsoll_report::pairs(&a, &b);
+    if pairs.is_empty() {
+        let labels = |view: &View| view.cells.iter().map(|cell| cell.label.as_str()).collect::<Vec<_>>().join(", ");
+        return Err(Failure::usage(format!(
+            "failed to compare \"{}\" with \"{}\": no cell of {} belongs to one of {}; name a cell on each side",
+            arguments.a,
+            arguments.b,
+            labels(&a),
+            labels(&b)
+        )));
+    }
+    let comparisons: Vec<_> = pairs.into_iter().map(|(of_a, of_b)| plimsoll_report::compare((&a, of_a), (&b, of_b))).collect();
+    let format = if arguments.json { CompareFormat::Json } else { arguments.format };
+    let text = match format {
+        CompareFormat::Json => {
+            let comparisons: Vec<_> = comparisons.iter().map(plimsoll_report::Comparison::to_json).collect();
+            format!("{:#}\n", json!({"format": 1, "comparisons": comparisons}))
+        }
+        CompareFormat::Text => comparisons.iter().map(plimsoll_report::Comparison::to_text).collect::<Vec<_>>().join("\n"),
+        CompareFormat::Md => comparisons.iter().map(plimsoll_report::Comparison::to_markdown).collect::<Vec<_>>().join("\n"),
+        CompareFormat::Csv => {
+            let header = |(i, comparison): (usize, &plimsoll_report::Comparison)| {
+                let csv = comparison.to_csv();
+                if i == 0 { csv } else { csv.split_once('\n').map_or(String::new(), |(_, rows)| rows.to_owned()) }
+            };
+            comparisons.iter().enumerate().map(header).collect()
+        }
+    };
+    print(&text)?;
+    Ok(0)
+}
+
+/// What a name stands for: a folder or file of results, a campaign, else cells of the campaign.
+fn side(places: &Places, arguments: &Compare, name: &str) -> Result<View, Failure> {
+    let store = Store::new(&places.store);
+    let whole = |campaign: CampaignDir| Ok(analyse(&[campaign.load()?], &Options::default())?);
+    let path = Path::new(name);
+    if path.exists() && !path.join("campaign.json").is_file() {
+        let summary = import_path(&store, path, &plimsoll_import::Options::default())?;
+        for out in summary.left_out.iter().take(LISTED) {
+            anstream::eprintln!("warning: left out {}: {}", printable(&out.path), printable(&out.reason));
+        }
+        return match summary.units.len() {
+            1 => whole(summary.units.into_iter().next().expect("there is one").campaign),
+            0 => Err(Failure::usage(format!("failed to compare {}: no results were found in it", path.display()))),
+            several => {
+                Err(Failure::usage(format!("failed to compare {}: it holds {several} sets of results; name one of them", path.display())))
+            }
+        };
+    }
+    let of_campaign = || -> Result<View, Failure> {
+        let record = store.find(arguments.campaign.as_deref())?.load()?;
+        Ok(analyse(&[record], &Options { base: None, builds: vec![name.to_owned()] })?)
+    };
+    match of_campaign() {
+        Ok(view) => Ok(view),
+        // A name that is no cell may be a campaign; if it is neither, the cells are what the user should see.
+        Err(failure) => match store.find(Some(name)) {
+            Ok(campaign) => whole(campaign),
+            Err(_) => Err(failure),
+        },
+    }
 }

@@ -2,7 +2,8 @@
 
 use crate::view::View;
 
-const COLUMNS: [&str; 11] = ["cell", "step", "block", "attempt", "status", "metric", "value", "unit", "unavailable", "not_comparable", "classic"];
+const COLUMNS: [&str; 11] =
+    ["cell", "step", "block", "attempt", "status", "metric", "value", "unit", "unavailable", "not_comparable", "classic"];
 
 /// Comma separated, quoted by RFC 4180, lines ended by a newline. Values in full precision. A step without numbers has one line without a
 /// metric and its reason in the column `unavailable`. `not_comparable` says why a cell and the base are not strictly comparable; `classic` is an
@@ -42,7 +43,19 @@ fn write(view: &View, separator: char, escape: fn(&str) -> String) -> String {
         for measure in &result.measures {
             let value = measure.value.value.map(|value| value.to_string()).unwrap_or_default();
             let unavailable = measure.value.unavailable.as_deref().unwrap_or_default();
-            add(&[cell, &result.step, &block, &attempt, status, measure.metric.name, &value, measure.metric.unit, unavailable, &caveat, measure.classic.as_deref().unwrap_or_default()]);
+            add(&[
+                cell,
+                &result.step,
+                &block,
+                &attempt,
+                status,
+                measure.metric.name,
+                &value,
+                measure.metric.unit,
+                unavailable,
+                &caveat,
+                measure.classic.as_deref().unwrap_or_default(),
+            ]);
         }
         if result.measures.is_empty() {
             add(&[cell, &result.step, &block, &attempt, status, "", "", "", result.reason.as_deref().unwrap_or_default(), &caveat, ""]);

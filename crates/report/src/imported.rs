@@ -239,7 +239,9 @@ fn charts(found: &[Option<&ImportedResult>]) -> Vec<Chart> {
     /// Units come from readers of ours; one that the page does not know is not drawn with a unit.
     const UNITS: [&str; 6] = ["queries/s", "rows/s", "ops/s", "us", "ms", "errors/s"];
     let mut charts: Vec<Chart> = Vec::new();
-    for (cell, series) in found.iter().enumerate().flat_map(|(cell, result)| result.iter().flat_map(move |r| r.series.iter().map(move |s| (cell, s)))) {
+    for (cell, series) in
+        found.iter().enumerate().flat_map(|(cell, result)| result.iter().flat_map(move |r| r.series.iter().map(move |s| (cell, s))))
+    {
         let line = Line { cell, points: series.points.clone(), band: None };
         match charts.iter_mut().find(|chart| chart.title == series.title && chart.seconds_per_point == series.seconds_per_point) {
             Some(chart) => chart.lines.push(line),
@@ -281,7 +283,12 @@ fn published(cells: &[&Cell<'_>], infos: &[CellInfo], steps: &[&ImportedStep]) -
             })
             .collect(),
     };
-    let absolute = table("Throughput", "as published (classic): queries/s or operations/s; scans in thousands of rows/s", &|step| absolute(step, cells), 0..infos.len());
+    let absolute = table(
+        "Throughput",
+        "as published (classic): queries/s or operations/s; scans in thousands of rows/s",
+        &|step| absolute(step, cells),
+        0..infos.len(),
+    );
     let mut tables = vec![absolute];
     if infos.len() > 1 {
         let caption = "printed value / printed value of the base: above 1 is faster";
@@ -292,7 +299,11 @@ fn published(cells: &[&Cell<'_>], infos: &[CellInfo], steps: &[&ImportedStep]) -
 
 /// Published sections keep the range only where a test has several.
 fn row_label(step: &ImportedStep) -> String {
-    if step.range.is_some() && !plimsoll_core::sysbench_tests::has_several_ranges(&step.test) { step.test.clone() } else { step.name.clone() }
+    if step.range.is_some() && !plimsoll_core::sysbench_tests::has_several_ranges(&step.test) {
+        step.test.clone()
+    } else {
+        step.name.clone()
+    }
 }
 
 /// What the originals print, else the clean number as they would print it.
@@ -335,7 +346,9 @@ fn notes(view: &View, imported: &[&Imported]) -> Vec<String> {
             .to_owned(),
     ];
     if view.published.is_empty() {
-        notes.push("Tables show classic values where the originals print them, else clean ones; the metrics of steps are clean.".to_owned());
+        notes.push(
+            "Tables and metrics show clean values; what the originals print is in exports, and in JSON and CSV as `classic`.".to_owned(),
+        );
     } else {
         notes.push("Tables show classic values, as the originals print them; the metrics of steps are clean.".to_owned());
     }
@@ -347,7 +360,10 @@ fn notes(view: &View, imported: &[&Imported]) -> Vec<String> {
         }
         match imported.left_out.len() {
             0 => {}
-            1 => notes.push(format!("One file of {} could not be read: {}: {}.", imported.source, imported.left_out[0].path, imported.left_out[0].reason)),
+            1 => notes.push(format!(
+                "One file of {} could not be read: {}: {}.",
+                imported.source, imported.left_out[0].path, imported.left_out[0].reason
+            )),
             files => notes.push(format!(
                 "{files} files of {} could not be read, the first of them {}: {}.",
                 imported.source, imported.left_out[0].path, imported.left_out[0].reason
@@ -377,7 +393,8 @@ fn eras(imported: &[&Imported]) -> Vec<String> {
 fn distances(view: &View) -> Option<String> {
     let mut spans: BTreeMap<usize, (&str, f64, f64)> = BTreeMap::new();
     for measure in view.results.iter().flat_map(|result| &result.measures) {
-        let (Some(clean), Some(classic)) = (measure.value.value, measure.classic.as_deref().and_then(|text| text.parse::<f64>().ok())) else {
+        let (Some(clean), Some(classic)) = (measure.value.value, measure.classic.as_deref().and_then(|text| text.parse::<f64>().ok()))
+        else {
             continue;
         };
         let digits = measure.classic.as_deref().and_then(|text| text.split_once('.')).map_or(0, |(_, digits)| digits.len());
@@ -386,6 +403,9 @@ fn distances(view: &View) -> Option<String> {
             continue;
         }
         let percent = 100.0 * (classic / clean - 1.0);
+        if percent.abs() < 0.05 {
+            continue;
+        }
         let span = spans.entry(place(measure.metric.name)).or_insert((measure.metric.name, percent, percent));
         *span = (span.0, span.1.min(percent), span.2.max(percent));
     }

@@ -10,6 +10,7 @@ mod attempts;
 mod charts;
 pub mod classic;
 mod columns;
+mod compare;
 mod counters;
 mod delimited;
 mod differences;
@@ -35,6 +36,7 @@ pub mod value;
 pub mod view;
 
 pub use analysis::{Options, analyse};
+pub use compare::{Comparison, Row as ComparisonRow, compare, pairs};
 pub use delimited::{to_csv, to_tsv};
 pub use error::ReportError;
 pub use export::{ExportFile, to_classic_files};

@@ -20,7 +20,8 @@ pub(crate) fn to_lines(table: &PublishedTable, paint: impl Fn(&ClassicCell, &str
     let mut text = String::new();
     let headings = headings(table);
     let rows = || table.sections.iter().flat_map(|section| &section.rows);
-    let width = |column: usize| rows().map(|row| row.cells[column].text().chars().count()).chain([headings[column].len()]).max().unwrap_or(0);
+    let width =
+        |column: usize| rows().map(|row| row.cells[column].text().chars().count()).chain([headings[column].len()]).max().unwrap_or(0);
     let widths: Vec<usize> = (0..headings.len()).map(width).collect();
     for line in legend(table) {
         writeln!(text, "{line}").expect("writing to a string cannot fail");
@@ -33,7 +34,8 @@ pub(crate) fn to_lines(table: &PublishedTable, paint: impl Fn(&ClassicCell, &str
         let heading: Vec<String> = headings.iter().zip(&widths).map(|(heading, width)| format!("{heading:>width$}")).collect();
         writeln!(text, "{}", heading.join("  ")).expect("writing to a string cannot fail");
         for row in &section.rows {
-            let cells: Vec<String> = row.cells.iter().zip(&widths).map(|(cell, width)| paint(cell, &format!("{:>width$}", cell.text()))).collect();
+            let cells: Vec<String> =
+                row.cells.iter().zip(&widths).map(|(cell, width)| paint(cell, &format!("{:>width$}", cell.text()))).collect();
             writeln!(text, "{}  {}", cells.join("  "), row.label).expect("writing to a string cannot fail");
         }
     }

@@ -21,7 +21,15 @@ pub(super) struct Builder {
 
 impl Builder {
     pub fn new(family: Family) -> Self {
-        Self { family, cells: Vec::new(), steps: Vec::new(), results: BTreeMap::new(), left_out: Vec::new(), notes: Vec::new(), passwords: 0 }
+        Self {
+            family,
+            cells: Vec::new(),
+            steps: Vec::new(),
+            results: BTreeMap::new(),
+            left_out: Vec::new(),
+            notes: Vec::new(),
+            passwords: 0,
+        }
     }
 
     /// The cell of this name, made when it is new. `shape` goes into the label when it is not empty.
@@ -85,11 +93,7 @@ impl Builder {
 
     /// Everything in its order: cells by version and config unless they keep the order they came in, steps by `compare`. `None` when there is
     /// no result.
-    pub fn finish(
-        self,
-        keeps_cell_order: bool,
-        compare: impl Fn(&ImportedStep, &ImportedStep) -> std::cmp::Ordering,
-    ) -> Option<Imported> {
+    pub fn finish(self, keeps_cell_order: bool, compare: impl Fn(&ImportedStep, &ImportedStep) -> std::cmp::Ordering) -> Option<Imported> {
         if self.results.is_empty() {
             return None;
         }
@@ -97,7 +101,9 @@ impl Builder {
         if !keeps_cell_order {
             cell_order.sort_by(|a, b| {
                 let (a, b) = (&self.cells[*a], &self.cells[*b]);
-                compare_builds(&a.build, &b.build).then_with(|| natural_cmp(&a.config, &b.config)).then_with(|| natural_cmp(&a.label, &b.label))
+                compare_builds(&a.build, &b.build)
+                    .then_with(|| natural_cmp(&a.config, &b.config))
+                    .then_with(|| natural_cmp(&a.label, &b.label))
             });
         }
         let mut step_order: Vec<usize> = (0..self.steps.len()).collect();

@@ -210,7 +210,8 @@ fn id(fingerprint: &str, family: Option<Family>) -> String {
 
 /// The last two folders and the set: `nov25.sb.mysql/dop1`, `nov23.u.db_bench.8x/u5 byrx.8x`.
 fn source(unit: &Unit) -> String {
-    let mut parts: Vec<&str> = unit.dir.components().rev().filter_map(|part| part.as_os_str().to_str()).filter(|part| *part != "/").take(2).collect();
+    let mut parts: Vec<&str> =
+        unit.dir.components().rev().filter_map(|part| part.as_os_str().to_str()).filter(|part| *part != "/").take(2).collect();
     parts.reverse();
     let set = if unit.set.is_empty() { String::new() } else { format!(" {}", unit.set) };
     format!("{}{set}", parts.join("/"))

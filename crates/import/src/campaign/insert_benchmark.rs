@@ -122,11 +122,9 @@ fn step_of(name: &str) -> ImportedStep {
 
 /// A summary has a line per step, a merged file a line per cell.
 fn add_lines(builder: &mut Builder, file: &File, lines: &[&MetricsLine]) {
+    let named: Option<Vec<String>> = lines.iter().map(|line| line.step.clone()).collect();
     let steps: Vec<String> = match file.name().strip_prefix("mrg.") {
-        Some("some" | "all") => {
-            builder.leave_out(&file.path, "it holds lines of several steps and does not tell which");
-            return;
-        }
+        _ if named.is_some() => named.unwrap_or_default(),
         Some(step) => vec![step.trim_end_matches(".some").to_owned(); lines.len()],
         None if lines.iter().all(|line| line.tag == lines[0].tag) => match steps_of_summary(lines.len()) {
             Some((_, steps)) => steps,
@@ -188,7 +186,7 @@ impl Raw<'_, '_> {
         let classic_ips = files.result.map(|result| result.ips.clone()).or_else(|| per_wall(classic_rows));
         let classic_qps = files.result.map(|result| result.qps.clone()).or_else(|| per_wall(queries));
         let own = |count: fn(&Client) -> u64| -> f64 {
-            clients.iter().filter_map(|client| client.totals.filter(|(seconds, ..)| *seconds > 0.0).map(|(seconds, ..)| count(client) as f64 / seconds)).sum()
+            clients.iter().filter_map(|client| Some(count(client) as f64 / client.seconds_exact()?)).sum()
         };
         let clean_ips = match clients.iter().filter_map(|client| client.index_s).reduce(f64::max) {
             Some(seconds) if name == "l.x" && seconds > 0.0 => {
@@ -233,8 +231,10 @@ impl Raw<'_, '_> {
                 }
             }
         }
-        if let (Some(deleted), true) = (clients.iter().map(|client| client.seconds.last()).collect::<Option<Vec<_>>>(), clients.iter().any(|c| c.era.name().starts_with("17")))
-            && deleted.iter().any(|second| second.totals[1] > 0)
+        if let (Some(deleted), true) = (
+            clients.iter().map(|client| client.seconds.last()).collect::<Option<Vec<_>>>(),
+            clients.iter().any(|c| c.era.name().starts_with("17")),
+        ) && deleted.iter().any(|second| second.totals[1] > 0)
         {
             values.insert("dps".to_owned(), clean(own(|client| client.seconds.last().map_or(0, |second| second.totals[1]))));
         }
@@ -295,8 +295,7 @@ fn add_cost(values: &mut BTreeMap<String, ImportedValue>, column: &str, quantity
 
 fn add_io(values: &mut BTreeMap<String, ImportedValue>, costs: &Costs, rates: Option<crate::host::iostat::Rates>) {
     let Some(rates) = rates else { return };
-    let columns =
-        [("rps", rates.reads), ("rmbps", rates.read_kib / 1024.0), ("wps", rates.writes), ("wmbps", rates.written_kib / 1024.0)];
+    let columns = [("rps", rates.reads), ("rmbps", rates.read_kib / 1024.0), ("wps", rates.writes), ("wmbps", rates.written_kib / 1024.0)];
     for (column, rate) in columns {
         values.insert(column.to_owned(), both(rate, format!("{rate:.*}", decimals(column))));
     }
@@ -333,7 +332,9 @@ fn add_result(values: &mut BTreeMap<String, ImportedValue>, result: &StepResult,
         let value = ImportedValue { value: known.or_else(|| text.parse().ok()), classic: Some(text.clone()), unavailable: None };
         values.insert(column.to_owned(), value);
     };
-    for (column, name) in [("rps", "r/s"), ("rmbps", "rMB/s"), ("wps", "w/s"), ("wmbps", "wMB/s"), ("csps", "cs/s"), ("cpups", "cpu/s"), ("cspq", "cs/q")] {
+    for (column, name) in
+        [("rps", "r/s"), ("rmbps", "rMB/s"), ("wps", "w/s"), ("wmbps", "wMB/s"), ("csps", "cs/s"), ("cpups", "cpu/s"), ("cspq", "cs/q")]
+    {
         if let Some(text) = of_operation.get(name).or_else(|| result.by_insert.get(name)) {
             add(column, text);
         }
@@ -354,7 +355,9 @@ fn add_result(values: &mut BTreeMap<String, ImportedValue>, result: &StepResult,
         }
     }
     for (column, percent) in [("p50_rate", 50), ("p99_rate", 99)] {
-        if let Some(text) = result.nth.get(&percent).map(|rates| &rates[if is_query { 2 } else { 0 }]).filter(|text| text.parse::<f64>().is_ok()) {
+        if let Some(text) =
+            result.nth.get(&percent).map(|rates| &rates[if is_query { 2 } else { 0 }]).filter(|text| text.parse::<f64>().is_ok())
+        {
             add(column, text);
         }
     }

@@ -107,7 +107,8 @@ fn add_hdr_log(builder: &mut Builder, file: &File, log: &HdrLog) {
 fn add_table(builder: &mut Builder, table: &Table) {
     for row in &table.rows {
         let of_step = || table.rows.iter().filter(|other| other.step == row.step).map(|other| other.metric.as_str());
-        let rate = of_step().find(|metric| find(metric).is_some_and(|metric| metric.direction == Direction::Higher)).or_else(|| of_step().next());
+        let rate =
+            of_step().find(|metric| find(metric).is_some_and(|metric| metric.direction == Direction::Higher)).or_else(|| of_step().next());
         let name = CellName { original: row.build.clone(), build: row.build.clone(), config: row.config.clone() };
         let cell = builder.cell(&name, "");
         let step = builder.step(step_of(&row.step, rate.unwrap_or("qps"), "from a table"));

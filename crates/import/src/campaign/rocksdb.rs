@@ -89,9 +89,10 @@ fn of_version(labels: &[Option<CellName>], row: &Row) -> Option<CellName> {
     let version = row.cell("version")?;
     let minor: Vec<&str> = version.splitn(3, '.').take(2).collect();
     let start = minor.join(".");
-    let mut fitting = labels.iter().flatten().filter(|label| {
-        label.build.strip_prefix(&start).is_some_and(|rest| !rest.starts_with(|c: char| c.is_ascii_digit()))
-    });
+    let mut fitting = labels
+        .iter()
+        .flatten()
+        .filter(|label| label.build.strip_prefix(&start).is_some_and(|rest| !rest.starts_with(|c: char| c.is_ascii_digit())));
     let found = fitting.next()?;
     fitting.next().is_none().then(|| found.clone())
 }
@@ -209,9 +210,13 @@ fn add_log(builder: &mut Builder, file: &File, log: &Log) {
     add("qps", Some(exact.map_or_else(|| printed(&log.ops_sec), |rate| both(rate, log.ops_sec.clone()))));
     add("usec_op", log.usec_op.parse().ok().map(|number: f64| both(number, format!("{number:.1}"))));
     add("mb_sec", log.mb_sec.as_deref().map(printed));
-    for (metric, value, digits) in
-        [("p50_us", log.percentiles[0], 1), ("p99_us", log.percentiles[1], 0), ("p999_us", log.percentiles[2], 0), ("p9999_us", log.percentiles[3], 0), ("max_us", log.max_us, 0)]
-    {
+    for (metric, value, digits) in [
+        ("p50_us", log.percentiles[0], 1),
+        ("p99_us", log.percentiles[1], 0),
+        ("p999_us", log.percentiles[2], 0),
+        ("p9999_us", log.percentiles[3], 0),
+        ("max_us", log.max_us, 0),
+    ] {
         add(metric, value.map(|value| both(value, format!("{value:.digits$}"))));
     }
     let rounded = |gib: f64| both(gib, format!("{gib:.0}GB"));

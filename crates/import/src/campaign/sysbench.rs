@@ -11,8 +11,8 @@ use crate::host::iostat::{Averages, Iostat};
 use crate::host::{normalized, vmstat};
 use crate::names::folder::CellName;
 use crate::names::test_file::TestFile;
-use crate::sysbench::metrics::Metrics;
 use crate::sysbench::load::Load;
+use crate::sysbench::metrics::Metrics;
 use crate::sysbench::output::{Interval, Output};
 use crate::sysbench::published::{CostBlock, RateTable};
 use crate::text::ReadError;
@@ -101,16 +101,17 @@ pub(super) fn assemble(files: &[File], options: &Options) -> Option<Imported> {
             builder.note("There are only relative tables: without absolute rates nothing of them is kept.");
         }
     }
-    builder.finish(false, |a, b| order(a).cmp(&order(b)).then_with(|| table_order((&a.test, a.range.unwrap_or(0)), (&b.test, b.range.unwrap_or(0)))))
+    builder.finish(false, |a, b| {
+        order(a).cmp(&order(b)).then_with(|| table_order((&a.test, a.range.unwrap_or(0)), (&b.test, b.range.unwrap_or(0))))
+    })
 }
 
 /// A file per test that holds all thread counts has none in its name: it belongs to the only thread count there is.
 fn with_counts_per_thread<'a>(mut tests: BTreeMap<(CellName, TestFile), TestFiles<'a>>) -> BTreeMap<(CellName, TestFile), TestFiles<'a>> {
     let without: Vec<_> = tests.keys().filter(|(_, test)| test.dop.is_none()).cloned().collect();
     for key in without {
-        let of_test = |(cell, test): &(CellName, TestFile)| {
-            *cell == key.0 && test.dop.is_some() && TestFile { dop: None, ..test.clone() } == key.1
-        };
+        let of_test =
+            |(cell, test): &(CellName, TestFile)| *cell == key.0 && test.dop.is_some() && TestFile { dop: None, ..test.clone() } == key.1;
         let with: Vec<_> = tests.keys().filter(|key| of_test(key)).cloned().collect();
         if let [only] = &with[..] {
             let rates = tests.remove(&key).and_then(|files| files.rates);
@@ -137,7 +138,7 @@ fn order(step: &ImportedStep) -> (usize, usize) {
     let known = PUBLISHED.iter().position(|known| *known == (step.test.as_str(), range));
     match (known, step.group.as_str()) {
         (Some(place), _) => (0, place),
-        (None, "") => (2, 0),
+        (None, "") => (2, usize::from(step.range.is_some())),
         (None, group) => (1, Group::ALL.iter().position(|known| known.title() == group).unwrap_or(0)),
     }
 }
@@ -238,7 +239,8 @@ fn add_load(builder: &mut Builder, cell: usize, test: &TestFile, load: Option<&L
 /// Output that follows no naming scheme: a cell per folder, a test per file.
 fn add_plain(builder: &mut Builder, file: &File, output: &Output) {
     let cell = builder.cell(&file.cell_name(), "");
-    let step = builder.step(ImportedStep { group: String::new(), range: None, name: file.stem(), test: file.stem(), ..step_of(&file.stem(), 0) });
+    let step =
+        builder.step(ImportedStep { group: String::new(), range: None, name: file.stem(), test: file.stem(), ..step_of(&file.stem(), 0) });
     let mut values = BTreeMap::new();
     if let Some(rate) = output.queries_per_s() {
         values.insert("qps".to_owned(), both(rate, output.queries.1.clone()));
@@ -386,7 +388,14 @@ pub(super) fn device(iostat: &Iostat, metrics: Option<&Metrics>, options: &Optio
     let is_printed = |averages: &Averages| {
         let r = averages.rates;
         metrics.is_some_and(|metrics| {
-            metrics.io[..5] == [averages.samples.to_string(), print(r.reads), print(r.read_kib / 1024.0), print(r.writes), print(r.written_kib / 1024.0)]
+            metrics.io[..5]
+                == [
+                    averages.samples.to_string(),
+                    print(r.reads),
+                    print(r.read_kib / 1024.0),
+                    print(r.writes),
+                    print(r.written_kib / 1024.0),
+                ]
         })
     };
     let names: Vec<&str> = iostat.devices.keys().map(String::as_str).collect();
@@ -407,7 +416,8 @@ fn add_rates(builder: &mut Builder, table: &RateTable) {
             match result.values.get("qps").and_then(|value| value.classic.clone()) {
                 None => drop(result.values.insert("qps".to_owned(), printed(text))),
                 Some(known) if known != *text => {
-                    builder.note(format!("{test}_range={range} of {folder}: a table says {text}, its output gives {known}, which is kept."));
+                    builder
+                        .note(format!("{test}_range={range} of {folder}: a table says {text}, its output gives {known}, which is kept."));
                 }
                 Some(_) => {}
             }

@@ -85,6 +85,13 @@ impl Client {
         self.command.as_deref()?.split_whitespace().rev().find_map(|word| word.strip_prefix("--")?.strip_prefix(name)?.strip_prefix('='))
     }
 
+    /// Seconds from its start to its last row. The printed seconds have one decimal, rate and rows tell them more exactly.
+    pub fn seconds_exact(&self) -> Option<f64> {
+        let (seconds, rate, rows) = self.totals?;
+        let exact = if rate > 0.0 && rows > 0 { rows as f64 / rate } else { seconds };
+        Some(exact).filter(|seconds| *seconds > 0.0)
+    }
+
     /// Queries in all.
     pub fn queries(&self) -> u64 {
         self.seconds.last().map_or(0, |second| second.totals[2])
@@ -244,13 +251,29 @@ mod tests {
                 "i_sec\tt_sec\ti_ips\tt_ips\ti_dps\tt_dps\ti_qps\tt_qps\tmax_i\tmax_d\tmax_q\tt_ins\tt_del\tt_query\tretry_i\tretry_d\tretry_q",
                 "1.0\t2.0\t100\t150\t50\t75\t9\t8\t11\t12\t13\t300\t150\t16\t1\t2\t3",
                 Era::Fields17,
-                Second { t_sec: 2.0, i_ips: 100.0, i_dps: 50.0, i_qps: 9.0, max_us: [11.0, 12.0, 13.0], totals: [300, 150, 16], retries: [1, 2, 3] },
+                Second {
+                    t_sec: 2.0,
+                    i_ips: 100.0,
+                    i_dps: 50.0,
+                    i_qps: 9.0,
+                    max_us: [11.0, 12.0, 13.0],
+                    totals: [300, 150, 16],
+                    retries: [1, 2, 3],
+                },
             ),
             (
                 "i_sec\tt_sec\ti_ips\tt_ips\ti_qps\tt_qps\tmax_i\tmax_q\tt_ins\tt_query\tretry_i\tretry_q",
                 "1.0\t2.0\t100\t150\t9\t8\t11\t13\t300\t16\t1\t3",
                 Era::Fields12,
-                Second { t_sec: 2.0, i_ips: 100.0, i_qps: 9.0, max_us: [11.0, 0.0, 13.0], totals: [300, 0, 16], retries: [1, 0, 3], ..Second::default() },
+                Second {
+                    t_sec: 2.0,
+                    i_ips: 100.0,
+                    i_qps: 9.0,
+                    max_us: [11.0, 0.0, 13.0],
+                    totals: [300, 0, 16],
+                    retries: [1, 0, 3],
+                    ..Second::default()
+                },
             ),
             (
                 "i_sec\tt_sec\ti_ips\tt_ips\ti_qps\tt_qps\tmax_i\tmax_q\tt_ins\tt_query",

@@ -7,6 +7,8 @@ use crate::text::{Read, ReadError, end, lines, number, text};
 /// One line: the cells as printed, in the order of [`CLASSIC_COLUMNS`], `NA` where the file has no such column.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MetricsLine {
+    /// The step, in files that hold several with their names.
+    pub step: Option<String>,
     /// `20m.my5649.cx6d` in summaries, `my5649.cx6d` in merged files.
     pub tag: String,
     /// The cells.
@@ -24,27 +26,40 @@ impl MetricsLines {
     /// Whether the lines are ratios: rates with two decimals.
     pub fn is_relative(&self) -> bool {
         let mut rates = self.lines.iter().flatten().map(|line| line.cells[0].as_str()).peekable();
-        rates.peek().is_some() && rates.all(|rate| rate == "inf" || rate == "1" || rate.rsplit_once('.').is_some_and(|(_, digits)| digits.len() == 2))
+        rates.peek().is_some()
+            && rates.all(|rate| rate == "inf" || rate == "1" || rate.rsplit_once('.').is_some_and(|(_, digits)| digits.len() == 2))
     }
 }
 
 /// Whether a file has the header of such lines.
 pub fn is_metrics_lines(head: &str) -> bool {
-    let header = head.lines().next().unwrap_or_default();
-    header.starts_with("ips") && ["qps", "rps", "wkbpi", "cpupq", "tag"].iter().all(|name| header.split_whitespace().any(|word| word == *name))
+    let header = head.lines().find(|line| line.contains('\t') || line.starts_with("ips")).unwrap_or_default();
+    header.starts_with("ips")
+        && ["qps", "rps", "wkbpi", "cpupq", "tag"].iter().all(|name| header.split_whitespace().any(|word| word == *name))
 }
 
 /// Reads the lines; columns are found by their names.
 pub fn read(bytes: &[u8]) -> Read<MetricsLines> {
     let all = text(bytes);
-    let mut rows = lines(&all);
-    let (_, header) = rows.next().ok_or_else(|| ReadError::new(1, "it is empty"))?;
-    let header: Vec<&str> = header.split_whitespace().collect();
+    let mut rows = lines(&all).filter(|(_, row)| !row.trim().is_empty()).peekable();
+    let mut step = step_line(rows.peek().map_or("", |(_, row)| row));
+    if step.is_some() {
+        rows.next();
+    }
+    let (_, header_line) = rows.next().ok_or_else(|| ReadError::new(1, "it is empty"))?;
+    let header: Vec<&str> = header_line.split_whitespace().collect();
     let place = |name: &str| header.iter().position(|column| *column == name);
     let places = CLASSIC_COLUMNS.map(|name| place(name.trim_end_matches("_rate")));
     let tag = place("tag").ok_or_else(|| ReadError::new(1, "its header has no tag"))?;
     let mut found = Vec::new();
-    for (n, row) in rows.filter(|(_, row)| !row.trim().is_empty()) {
+    for (n, row) in rows {
+        if row == header_line {
+            continue;
+        }
+        if let Some(next) = step_line(row) {
+            step = Some(next);
+            continue;
+        }
         if row.trim() == "-" {
             found.push(None);
             continue;
@@ -57,12 +72,19 @@ pub fn read(bytes: &[u8]) -> Read<MetricsLines> {
             number(word, n).map_err(|error| ReadError::new(n, format!("{} of column {}", error.reason, header[i])))?;
         }
         let cells = places.map(|place| place.map_or("NA", |i| words[i]).to_owned());
-        found.push(Some(MetricsLine { tag: words[tag].to_owned(), cells }));
+        found.push(Some(MetricsLine { step: step.clone(), tag: words[tag].to_owned(), cells }));
     }
     if !found.iter().any(Option::is_some) {
         return Err(ReadError::new(end(&all), "it has no lines: the file is truncated"));
     }
     Ok(MetricsLines { lines: found })
+}
+
+/// A line with the name of a step alone.
+fn step_line(row: &str) -> Option<String> {
+    let row = row.trim();
+    let is_step = row.starts_with("l.") || row.starts_with('q') || row == "scan";
+    (is_step && !row.contains(char::is_whitespace)).then(|| row.to_owned())
 }
 
 /// The steps of a summary, which has a line for each and no names: told by their number.
@@ -86,7 +108,8 @@ pub fn steps_of_summary(lines: usize) -> Option<(&'static str, Vec<String>)> {
 mod tests {
     use super::*;
 
-    const HEADER: &str = "ips\tqps\trps\trmbps\twps\twmbps\trpq\trkbpq\twpi\twkbpi\tcsps\tcpups\tcspq\tcpupq\tdbgb1\tdbgb2\trss\tmaxop\tp50\tp99\ttag";
+    const HEADER: &str =
+        "ips\tqps\trps\trmbps\twps\twmbps\trpq\trkbpq\twpi\twkbpi\tcsps\tcpups\tcspq\tcpupq\tdbgb1\tdbgb2\trss\tmaxop\tp50\tp99\ttag";
     const ROW: &str = "998\t6046\t0\t0.0\t26.5\t1.0\t0.000\t0.000\t0.027\t1.034\t23942\t28.4\t3.960\t188\t10.0\t50.6\t10.3\t0.027\t6057\t5818\tmy8022.cx6d";
 
     #[test]
@@ -105,6 +128,14 @@ mod tests {
         ] {
             assert_eq!(read(text.as_bytes()).unwrap_err().to_string(), error);
         }
+    }
+
+    #[test]
+    fn files_of_several_steps_name_them() {
+        let text = format!("\nl.i0\n{HEADER}\n{ROW}\n\nq100.1\n{HEADER}\n{ROW}\n{ROW}\n");
+        assert!(is_metrics_lines(&text));
+        let steps: Vec<_> = read(text.as_bytes()).unwrap().lines.into_iter().map(|line| line.unwrap().step.unwrap()).collect();
+        assert_eq!(steps, ["l.i0", "q100.1", "q100.1"]);
     }
 
     #[test]

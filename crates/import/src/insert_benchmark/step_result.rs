@@ -96,9 +96,8 @@ fn first_number(rest: &str) -> Option<String> {
 fn nth_line(line: &str) -> Option<(u32, [String; 3])> {
     let (percent, rest) = line.split_once("th, ")?;
     let (_, rates) = rest.split_once(" = ")?;
-    let of = |kind: &str| -> Option<String> {
-        rates.split(", ").find_map(|part| Some(part.trim().strip_suffix(kind)?.trim_end().to_owned()))
-    };
+    let of =
+        |kind: &str| -> Option<String> { rates.split(", ").find_map(|part| Some(part.trim().strip_suffix(kind)?.trim_end().to_owned())) };
     Some((percent.trim().parse().ok()?, [of("insert")?, of("delete").unwrap_or_else(|| "NA".to_owned()), of("query")?]))
 }
 

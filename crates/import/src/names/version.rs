@@ -15,14 +15,14 @@ pub struct Version {
     pub suffix: String,
 }
 
-/// The letters of products. Longer ones come before those that they begin with.
+/// The letters of products, in the order that mixed results are listed in.
 const PRODUCTS: [(&str, &str); 7] = [
-    ("fbmy", "MyRocks"),
-    ("rx", "MyRocks"),
     ("my", "MySQL"),
     ("ma", "MariaDB"),
-    ("pgo", "OrioleDB"),
     ("pg", "PostgreSQL"),
+    ("pgo", "OrioleDB"),
+    ("fbmy", "MyRocks"),
+    ("rx", "MyRocks"),
     ("mo", "MongoDB"),
 ];
 
@@ -30,7 +30,8 @@ impl Version {
     /// Reads the code at the beginning of a build's name. `None` for names that follow no known scheme.
     pub fn of(build: &str) -> Option<Self> {
         let code = build.split('_').next().unwrap_or_default();
-        let (letters, product) = PRODUCTS.into_iter().find(|(letters, _)| code.starts_with(letters))?;
+        let (letters, product) =
+            PRODUCTS.into_iter().filter(|(letters, _)| code.starts_with(letters)).max_by_key(|(letters, _)| letters.len())?;
         let rest = &code[letters.len()..];
         let digits = &rest[..rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len())];
         let suffix = rest[digits.len()..].to_owned();

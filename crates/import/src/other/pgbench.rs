@@ -65,7 +65,8 @@ pub fn read(bytes: &[u8]) -> Read<Pgbench> {
             run.progress.extend(progress(rest));
         }
     }
-    run.transactions = transactions.ok_or_else(|| ReadError::new(end(&all), "it does not tell its transactions: the run did not finish"))?;
+    run.transactions =
+        transactions.ok_or_else(|| ReadError::new(end(&all), "it does not tell its transactions: the run did not finish"))?;
     if run.tps.is_empty() {
         return Err(ReadError::new(end(&all), "it has no \"tps =\": the file is truncated"));
     }

@@ -82,7 +82,8 @@ impl Log {
 
 /// Whether this is a log of db_bench.
 pub fn is_log(all: &str) -> bool {
-    all.lines().any(|line| result_words(line).is_some()) || all.lines().take(60).any(|line| line.starts_with("RocksDB:") && line.contains("version"))
+    all.lines().any(|line| result_words(line).is_some())
+        || all.lines().take(60).any(|line| line.starts_with("RocksDB:") && line.contains("version"))
 }
 
 /// `readrandom : 10.5 micros/op 95000 ops/sec ...`.
@@ -205,7 +206,10 @@ mod tests {
         assert_eq!((log.usec_op.as_str(), log.mb_sec.as_deref(), log.operations), ("21.050", Some("38.1"), Some((60.001, 5_700_095))));
         assert_eq!((log.percentiles, log.max_us), ([Some(15.5), Some(80.25), Some(300.0), Some(900.0)], Some(12345.0)));
         assert_eq!((log.lsm_gib, log.blob_gib, log.compaction), (Some(15.5), Some(0.0), Some((39.9, 417.8))));
-        assert_eq!((log.of_sum("Comp(sec)"), log.of_sum("CompMergeCPU(sec)"), log.of_sum("Wblob(GB)")), (Some(122.4), Some(121.3), Some(0.2)));
+        assert_eq!(
+            (log.of_sum("Comp(sec)"), log.of_sum("CompMergeCPU(sec)"), log.of_sum("Wblob(GB)")),
+            (Some(122.4), Some(121.3), Some(0.2))
+        );
         assert_eq!((log.uptime_s, log.stall_pct, log.stalls), (Some(98.0), Some(1.5), Some(7)));
         let (classic, clean) = log.write_amplification().unwrap();
         assert_eq!((format!("{classic:.1}"), format!("{clean:.1}")), ("3.5".to_owned(), "2.5".to_owned()));
@@ -215,12 +219,12 @@ mod tests {
     #[test]
     fn columns_are_found_by_name_in_the_layout_since_10_3() {
         // One more column after Write(GB), and another way to tell stalls.
-        let shifted = V2
-            .replace("Write(GB) Wnew", "Write(GB) WPreComp(GB) Wnew")
-            .replace(" 39.9 36.0 ", " 39.9 39.9 36.0 ");
+        let shifted = V2.replace("Write(GB) Wnew", "Write(GB) WPreComp(GB) Wnew").replace(" 39.9 36.0 ", " 39.9 39.9 36.0 ");
         assert_ne!(shifted, V2);
         assert_eq!(read(shifted.as_bytes()).unwrap().of_sum("Comp(sec)"), Some(122.4));
-        let stalls = V2.lines().map(|line| if line.starts_with("Stalls(") { "Write Stall (count): cf-l0: 1, total-delays: 4, total-stops: 2" } else { line });
+        let stalls = V2
+            .lines()
+            .map(|line| if line.starts_with("Stalls(") { "Write Stall (count): cf-l0: 1, total-delays: 4, total-stops: 2" } else { line });
         assert_eq!(read(stalls.collect::<Vec<_>>().join("\n").as_bytes()).unwrap().stalls, Some(6));
     }
 

@@ -77,7 +77,8 @@ fn row(header: &[&str], cells: &[&str], n: usize) -> Read<Row> {
     if cells.len() < header.len().min(24) {
         return Err(ReadError::new(n, format!("{} fields where {} belong", cells.len(), header.len())));
     }
-    let cells: BTreeMap<String, String> = header.iter().zip(cells).map(|(name, cell)| ((*name).to_owned(), cell.trim().to_owned())).collect();
+    let cells: BTreeMap<String, String> =
+        header.iter().zip(cells).map(|(name, cell)| ((*name).to_owned(), cell.trim().to_owned())).collect();
     if cells.get("test").is_none_or(String::is_empty) {
         return Err(ReadError::new(n, "the row has no test"));
     }
@@ -113,7 +114,9 @@ mod tests {
     #[test]
     fn blocks_with_paths_and_lines_between() {
         let failed = format!("failed{}fillseq\t2023-11-1T14:18:57\t8.1.0\t\tabc", "\t".repeat(23));
-        let text = format!("# legend\nbm/8.0/report.tsv\nbm/8.1/report.tsv\n\n{HEADER}\n{ROW}\n{failed}\nmean=3\tstddev=1\n0.981\n\n{HEADER}\n{ROW}\n");
+        let text = format!(
+            "# legend\nbm/8.0/report.tsv\nbm/8.1/report.tsv\n\n{HEADER}\n{ROW}\n{failed}\nmean=3\tstddev=1\n0.981\n\n{HEADER}\n{ROW}\n"
+        );
         let rows = read(text.as_bytes()).unwrap();
         assert_eq!((rows.paths.len(), rows.blocks.len(), rows.blocks[0].len()), (2, 2, 2));
         assert_eq!((rows.blocks[0][0].cell("lsm_sz"), rows.blocks[0][0].cell("Nstall")), (Some("40GB"), None));

@@ -122,7 +122,9 @@ fn is_derived_table(name: &str, all: &str) -> bool {
     let is_row = |line: &str| {
         let cells: Vec<&str> = line.split([',', '\t']).filter(|cell| !cell.is_empty()).collect();
         let (Some(first), Some(last)) = (cells.first(), cells.last()) else { return false };
-        cells.len() > 1 && (cells[1..].iter().all(|cell| is_number(cell)) && !is_number(first) || cells[..cells.len() - 1].iter().all(|cell| is_number(cell)) && !is_number(last))
+        cells.len() > 1
+            && (cells[1..].iter().all(|cell| is_number(cell)) && !is_number(first)
+                || cells[..cells.len() - 1].iter().all(|cell| is_number(cell)) && !is_number(last))
     };
     let is_named = ["qps.", "abs.", "rel.", "rel2.", "csum", "sum.abs"].iter().any(|start| name.starts_with(start));
     is_named && all.lines().filter(|line| !line.trim().is_empty()).all(is_row)
@@ -131,9 +133,46 @@ fn is_derived_table(name: &str, all: &str) -> bool {
 /// Files that the scripts write beside results.
 fn passed_over(name: &str) -> Option<&'static str> {
     const STATES: [&str; 40] = [
-        "sb.ps.", "sb.top.", "sb.time.", "sb.espl.", "sb.sei.", "sb.gs.", "sb.gv.", "sb.es.", "sb.is.", "sb.ts.", "sb.mem.", "sb.frag.", "sb.pg.",
-        "sb.pgs.", "sb.pgi.", "sb.pgid.", "sb.sz.", "sb.ls.", "sb.lsh.", "sb.lsa.", "sb.hp.", "sb.perf.", "sb.pmp.", "sb.o.myvac", "sb.o.pgvac",
-        "o.ini", "o.down", "o.ctime.", "o.pgid.", "o.top.", "o.ps.", "o.espl.", "o.ses.", "o.pg.", "o.perf.", "o.rate.", "o.rt.", "my.cnf", "conf.diff", "postgresql.conf",
+        "sb.ps.",
+        "sb.top.",
+        "sb.time.",
+        "sb.espl.",
+        "sb.sei.",
+        "sb.gs.",
+        "sb.gv.",
+        "sb.es.",
+        "sb.is.",
+        "sb.ts.",
+        "sb.mem.",
+        "sb.frag.",
+        "sb.pg.",
+        "sb.pgs.",
+        "sb.pgi.",
+        "sb.pgid.",
+        "sb.sz.",
+        "sb.ls.",
+        "sb.lsh.",
+        "sb.lsa.",
+        "sb.hp.",
+        "sb.perf.",
+        "sb.pmp.",
+        "sb.o.myvac",
+        "sb.o.pgvac",
+        "o.ini",
+        "o.down",
+        "o.ctime.",
+        "o.pgid.",
+        "o.top.",
+        "o.ps.",
+        "o.espl.",
+        "o.ses.",
+        "o.pg.",
+        "o.perf.",
+        "o.rate.",
+        "o.rt.",
+        "my.cnf",
+        "conf.diff",
+        "postgresql.conf",
     ];
     let is_log = name.ends_with(".err") || name.ends_with(".log.time") || name == "logfile" || name.starts_with("LOG");
     match () {

@@ -48,7 +48,10 @@ fn visit(root: &Path, path: &Path, seen: &mut BTreeSet<PathBuf>, walk: &mut Walk
     match fs::canonicalize(path) {
         Ok(real) if !seen.insert(real.clone()) => {
             let is_loop = path.ancestors().skip(1).any(|above| above.canonicalize().is_ok_and(|above| above == real));
-            return leave_out(walk, if is_loop { "the link leads back to a folder above it" } else { "the folder was read under another name" }.to_owned());
+            return leave_out(
+                walk,
+                if is_loop { "the link leads back to a folder above it" } else { "the folder was read under another name" }.to_owned(),
+            );
         }
         Ok(_) => {}
         Err(error) => return leave_out(walk, format!("it cannot be read: {error}")),

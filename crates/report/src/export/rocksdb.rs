@@ -43,7 +43,10 @@ pub(super) fn files(imported: &Imported, cells: &[usize]) -> Vec<ExportFile> {
         .map(|cell| {
             let rows = (0..imported.steps.len()).filter_map(|step| row(imported.result(*cell, step)?, &imported.steps[step].name));
             let header = COLUMNS.map(|(name, _)| name).join("\t");
-            ExportFile { path: format!("{}/report.tsv", imported.cells[*cell].build), text: format!("{header}\n{}", rows.collect::<String>()) }
+            ExportFile {
+                path: format!("{}/report.tsv", imported.cells[*cell].build),
+                text: format!("{header}\n{}", rows.collect::<String>()),
+            }
         })
         .collect();
     let set = imported.source.split_once(' ').map_or("all", |(_, set)| set);
@@ -56,7 +59,14 @@ pub(super) fn files(imported: &Imported, cells: &[usize]) -> Vec<ExportFile> {
 fn row(result: &ImportedResult, step: &str) -> Option<String> {
     let fact = |name: &str| result.facts.get(name).map(String::as_str).unwrap_or_default();
     if result.failed.is_some() {
-        return Some(format!("failed{}{step}\t{}\t{}\t{}\t{}\n", "\t".repeat(23), fact("date"), fact("version"), fact("job_id"), fact("githash")));
+        return Some(format!(
+            "failed{}{step}\t{}\t{}\t{}\t{}\n",
+            "\t".repeat(23),
+            fact("date"),
+            fact("version"),
+            fact("job_id"),
+            fact("githash")
+        ));
     }
     let cell = |name: &str| match result.values.get(name) {
         Some(value) => value.classic.clone().or_else(|| value.value.map(|number| number.to_string())).unwrap_or_default(),

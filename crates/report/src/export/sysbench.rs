@@ -43,9 +43,8 @@ fn rate_tables(imported: &Imported, cells: &[usize]) -> Vec<ExportFile> {
     let mut steps: Vec<usize> = (0..imported.steps.len()).filter(|step| is_in_tables(&imported.steps[*step])).collect();
     steps.sort_by(|a, b| table_order(key(&imported.steps[*a]), key(&imported.steps[*b])));
     let originals: Vec<&str> = cells.iter().map(|cell| imported.cells[*cell].original.as_str()).collect();
-    let rates = |step: usize| -> Vec<Option<f64>> {
-        cells.iter().map(|cell| classic(imported.result(*cell, step), "qps")?.parse().ok()).collect()
-    };
+    let rates =
+        |step: usize| -> Vec<Option<f64>> { cells.iter().map(|cell| classic(imported.result(*cell, step), "qps")?.parse().ok()).collect() };
     let rows: Vec<(&str, Vec<Option<f64>>)> = steps
         .iter()
         .map(|step| (imported.steps[*step].name.as_str(), rates(*step)))
@@ -56,9 +55,13 @@ fn rate_tables(imported: &Imported, cells: &[usize]) -> Vec<ExportFile> {
     }
     let absolute: Vec<(&str, Vec<String>)> = rows
         .iter()
-        .map(|(name, rates)| (*name, rates.iter().map(|rate| rate.map_or_else(|| NOTHING.to_owned(), |rate| format!("{rate:.0}"))).collect()))
+        .map(|(name, rates)| {
+            (*name, rates.iter().map(|rate| rate.map_or_else(|| NOTHING.to_owned(), |rate| format!("{rate:.0}"))).collect())
+        })
         .collect();
-    let ratio = |rate: &Option<f64>, base: Option<f64>| rate.zip(base).map_or_else(|| NOTHING.to_owned(), |(rate, base)| relative::format(rate, base));
+    let ratio = |rate: &Option<f64>, base: Option<f64>| {
+        rate.zip(base).map_or_else(|| NOTHING.to_owned(), |(rate, base)| relative::format(rate, base))
+    };
     let relatives: Vec<(&str, Vec<String>)> =
         rows.iter().map(|(name, rates)| (*name, rates[1..].iter().map(|rate| ratio(rate, rates[0])).collect())).collect();
     let base = format!("Relative to: {}\n", originals[0]);
@@ -149,7 +152,8 @@ fn ratio(value: &str, base: &str) -> String {
 fn metrics_file(result: &ImportedResult) -> Option<(&str, String)> {
     let of = |name: &str| classic(Some(result), name);
     let suffix = result.facts.get("file")?;
-    let io: Vec<&str> = ["rps", "rmbps", "wps", "wmbps", "rpq", "rkbpq", "wkbpo", "op_rate"].iter().map(|name| of(name)).collect::<Option<_>>()?;
+    let io: Vec<&str> =
+        ["rps", "rmbps", "wps", "wmbps", "rpq", "rkbpq", "wkbpo", "op_rate"].iter().map(|name| of(name)).collect::<Option<_>>()?;
     let vm: Vec<&str> = ["csps", "cpups", "cspq", "cpupo"].iter().map(|name| of(name)).collect::<Option<_>>()?;
     let (io_samples, vm_samples) = (result.facts.get("io_samples")?, result.facts.get("vm_samples")?);
     let text = format!(
