@@ -7,7 +7,7 @@ const COLUMNS: [&str; 11] =
 
 /// Comma separated, quoted by RFC 4180, lines ended by a newline. Values in full precision. A step without numbers has one line without a
 /// metric and its reason in the column `unavailable`. `not_comparable` says why a cell and the base are not strictly comparable; `classic` is an
-/// imported value as the originals print it.
+/// imported value as the originals print it; without imported values there is no such column.
 pub fn to_csv(view: &View) -> String {
     write(
         view,
@@ -25,8 +25,10 @@ pub fn to_tsv(view: &View) -> String {
 
 fn write(view: &View, separator: char, escape: fn(&str) -> String) -> String {
     let mut text = String::new();
+    let has_classic = view.results.iter().flat_map(|result| &result.measures).any(|measure| measure.classic.is_some());
     let mut add = |cells: &[&str; 11]| {
-        for (i, cell) in cells.iter().enumerate() {
+        let columns = if has_classic { 11 } else { 10 };
+        for (i, cell) in cells.iter().take(columns).enumerate() {
             if i > 0 {
                 text.push(separator);
             }

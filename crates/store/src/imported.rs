@@ -63,7 +63,7 @@ pub struct Imported {
     pub cells: Vec<ImportedCell>,
     /// Steps or tests, in the order of reports.
     pub steps: Vec<ImportedStep>,
-    /// At most one per cell and step.
+    /// At most one per cell and step, in the order of cells and steps.
     pub results: Vec<ImportedResult>,
     /// Files that were read.
     pub files_read: u64,
@@ -183,13 +183,15 @@ pub struct LeftOut {
 impl Imported {
     /// The result of a cell in a step.
     pub fn result(&self, cell: usize, step: usize) -> Option<&ImportedResult> {
-        self.results.iter().find(|result| (result.cell, result.step) == (cell, step))
+        let place = self.results.binary_search_by_key(&(cell, step), |result| (result.cell, result.step)).ok()?;
+        self.results.get(place)
     }
 
     /// Whether everything that indices point at is there.
     fn is_consistent(&self) -> bool {
         let is_inside = |result: &ImportedResult| result.cell < self.cells.len() && result.step < self.steps.len();
-        (self.base < self.cells.len() || self.cells.is_empty()) && self.results.iter().all(is_inside)
+        let is_ordered = self.results.is_sorted_by(|a, b| (a.cell, a.step) < (b.cell, b.step));
+        (self.base < self.cells.len() || self.cells.is_empty()) && self.results.iter().all(is_inside) && is_ordered
     }
 }
 
@@ -212,7 +214,7 @@ pub(crate) fn read_imported(folder: &Path) -> Result<Option<Imported>, StoreErro
     }
     let imported: Imported = serde_json::from_slice(&text).map_err(damaged)?;
     if !imported.is_consistent() {
-        return Err(corrupt(1, "a result points at a cell or step that is not there".to_owned()));
+        return Err(corrupt(1, "its results are not in their order, or point at a cell or step that is not there".to_owned()));
     }
     Ok(Some(imported))
 }
