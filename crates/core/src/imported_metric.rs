@@ -13,15 +13,12 @@ macro_rules! metrics {
 pub const IMPORTED: &[Metric] = metrics![
     "op_rate", "ops/s", Higher, 2, "operations / second that costs are divided by; sysbench scans: thousands of rows / second of one thread", "sb.o, sb.met", "the operation rate as the metrics file prints it";
     "tps", "transactions/s", Higher, 2, "transactions / time elapsed", "sysbench, pgbench", "transactions per second";
-    "wkbpo", "KiB/op", Lower, 3, "KiB written per second / op rate", "iostat", "KiB written to storage per operation";
+    "krps", "1000 rows/s", Higher, 0, "rows of a table / mean latency in milliseconds", "sysbench", "scan: thousands of rows per second of one thread, as published";
+    "wkbpq", "KiB/op", Lower, 3, "KiB written per second / op rate", "iostat", "KiB written to storage per operation";
     "cpupo", "% of all CPUs x s/op", Lower, 6, "cpups / op rate", "vmstat", "CPU of the whole host per operation, as a share of the machine";
-    "avg_ms", "ms", Lower, 2, "sum of latencies / events", "sysbench, pgbench", "mean latency of an event";
-    "min_ms", "ms", Lower, 2, "least latency of an event", "sysbench", "least latency of an event";
-    "max_ms", "ms", Lower, 2, "greatest latency of an event", "sysbench", "greatest latency of an event";
-    "p95_ms", "ms", Lower, 2, "a bucket 1.8 % wide of sysbench's histogram", "sysbench", "95th percentile of latency, to within one bucket";
-    "p50_ms", "ms", Lower, 3, "histogram", "pgbench log, HdrHistogram log", "median latency";
-    "p99_ms", "ms", Lower, 3, "histogram", "pgbench log, HdrHistogram log", "99th percentile of latency";
-    "p999_ms", "ms", Lower, 3, "histogram", "pgbench log, HdrHistogram log", "99.9th percentile of latency";
+    "min_service_us", "us", Lower, 0, "least latency of an event", "sysbench", "shortest service time";
+    "mean_service_us", "us", Lower, 0, "sum of latencies / events", "sysbench, pgbench, latency logs", "mean service time";
+    "p95_service_us", "us", Lower, 0, "sysbench: a bucket 1.8 % wide", "sysbench, pgbench log, latency logs", "95th percentile of service time";
     "ignored_errors", "errors", Lower, 0, "statements that sysbench gave up and tried again", "sysbench", "deadlocks, lock timeouts and the like";
     "mb_sec", "MiB/s", Higher, 1, "bytes read or written by the clients / 2^20 / seconds", "db_bench", "throughput in bytes";
     "lsm_gb", "GiB", Lower, 0, "Sum line of the last compaction statistics", "rocksdb.stats", "size of the tree";
@@ -34,11 +31,7 @@ pub const IMPORTED: &[Metric] = metrics![
     "b_rgb", "GiB", Neutral, 0, "Rblob(GB) of the Sum line", "rocksdb.stats", "blob bytes read by compaction";
     "b_wgb", "GiB", Neutral, 0, "Wblob(GB) of the Sum line", "rocksdb.stats", "blob bytes written by compaction";
     "usec_op", "us", Lower, 1, "sum over threads of thread seconds x 10^6 / operations", "db_bench", "thread time per operation, not 1/rate";
-    "p50_us", "us", Lower, 1, "db_bench histogram, interpolated", "db_bench", "median latency";
-    "p99_us", "us", Lower, 0, "db_bench histogram, interpolated", "db_bench", "99th percentile of latency";
-    "p999_us", "us", Lower, 0, "db_bench histogram, interpolated", "db_bench", "99.9th percentile of latency";
-    "p9999_us", "us", Lower, 0, "db_bench histogram, interpolated", "db_bench", "99.99th percentile of latency";
-    "max_us", "us", Lower, 0, "db_bench histogram", "db_bench", "longest operation; may hold a thread's start";
+    "p9999_service_us", "us", Lower, 0, "db_bench histogram, interpolated", "db_bench", "99.99th percentile of latency";
     "uptime_s", "s", Neutral, 0, "Uptime(secs) total", "rocksdb.stats", "seconds the database was open";
     "stall_pct", "%", Lower, 1, "stalled time / uptime x 100", "rocksdb.stats", "share of time writes were stalled";
     "n_stall", "stalls", Lower, 0, "sum of the stall counts", "rocksdb.stats", "write stalls";

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use plimsoll_core::sysbench_tests::Group;
+use plimsoll_core::sysbench_tests::{Group, PUBLISHED};
 use serde_json::{Value, json};
 
 use crate::classic::relative;
@@ -109,12 +109,15 @@ fn row(name: &str, a: (&View, usize), b: (&View, usize)) -> Option<Row> {
 }
 
 fn group(step: &str) -> String {
-    let text = match step.split_once("_range=") {
-        Some((test, _)) if test.contains("pre") || test.contains("warm") => "warm-ups and tests before the writes",
-        Some((test, _)) => Group::of(test).title(),
-        None if step == "load" || step.starts_with("l.") => "load steps",
-        None if step.starts_with('q') => "query steps",
-        None => "all steps",
+    let test = step.split_once("_range=").map_or(step, |(test, _)| test);
+    let (base, variant) = test.split_once('.').unwrap_or((test, ""));
+    let is_known = PUBLISHED.iter().any(|(known, _)| *known == base);
+    let text = match () {
+        () if is_known && !variant.is_empty() => "warm-ups and tests before the writes",
+        () if is_known => Group::of(test).title(),
+        () if step == "prepare" || step.starts_with("l.") => "load steps",
+        () if step.starts_with('q') => "query steps",
+        () => "all steps",
     };
     text.to_owned()
 }

@@ -279,7 +279,7 @@ fn published(cells: &[&Cell<'_>], infos: &[CellInfo], steps: &[&ImportedStep]) -
             .iter()
             .map(|(title, steps)| Section {
                 title: (*title).to_owned(),
-                rows: steps.iter().map(|step| PublishedRow { label: row_label(step), cells: row(step) }).collect(),
+                rows: steps.iter().map(|step| PublishedRow { label: step.name.clone(), cells: row(step) }).collect(),
             })
             .collect(),
     };
@@ -295,15 +295,6 @@ fn published(cells: &[&Cell<'_>], infos: &[CellInfo], steps: &[&ImportedStep]) -
         tables.push(table("Throughput relative to the base", caption, &|step| relatives(step, cells), 1..infos.len()));
     }
     tables
-}
-
-/// Published sections keep the range only where a test has several.
-fn row_label(step: &ImportedStep) -> String {
-    if step.range.is_some() && !plimsoll_core::sysbench_tests::has_several_ranges(&step.test) {
-        step.test.clone()
-    } else {
-        step.name.clone()
-    }
 }
 
 /// What the originals print, else the clean number as they would print it.

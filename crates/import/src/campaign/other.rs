@@ -52,7 +52,9 @@ fn add_pgbench(builder: &mut Builder, file: &File, run: &Pgbench) {
     result.era = run.version.as_ref().map_or_else(|| "pgbench".to_owned(), |version| format!("pgbench {version}"));
     result.values.insert("tps".to_owned(), printed(&run.tps));
     if let Some(latency) = &run.latency_ms {
-        result.values.insert("avg_ms".to_owned(), printed(latency));
+        if let Ok(ms) = latency.parse::<f64>() {
+            result.values.insert("mean_service_us".to_owned(), clean(ms * 1000.0));
+        }
     }
     let step_s = run.progress.first().map_or(1.0, |(at_s, ..)| *at_s).max(1.0) as u32;
     if run.progress.len() > 1 {
@@ -75,10 +77,12 @@ fn add_pgbench_log(builder: &mut Builder, file: &File, log: &PgbenchLog) {
     if log.seconds > 0.0 {
         add("tps", log.transactions as f64 / log.seconds);
     }
-    add("avg_ms", log.mean_ms);
-    add("max_ms", log.max_ms);
-    if let Some([p50, p95, p99, p999]) = log.percentiles_ms {
-        [("p50_ms", p50), ("p95_ms", p95), ("p99_ms", p99), ("p999_ms", p999)].into_iter().for_each(|(metric, value)| add(metric, value));
+    add("mean_service_us", log.mean_ms * 1000.0);
+    add("max_service_us", log.max_ms * 1000.0);
+    for (metric, ms) in
+        ["p50_service_us", "p95_service_us", "p99_service_us", "p999_service_us"].into_iter().zip(log.percentiles_ms.into_iter().flatten())
+    {
+        add(metric, ms * 1000.0);
     }
 }
 
@@ -94,12 +98,12 @@ fn add_hdr_log(builder: &mut Builder, file: &File, log: &HdrLog) {
         if log.seconds > 0.0 {
             add("qps", latencies.count as f64 / log.seconds);
         }
-        add("avg_ms", latencies.mean_ms);
-        add("p50_ms", latencies.p50_ms);
-        add("p95_ms", latencies.p95_ms);
-        add("p99_ms", latencies.p99_ms);
-        add("p999_ms", latencies.p999_ms);
-        add("max_ms", latencies.max_ms);
+        add("mean_service_us", latencies.mean_ms * 1000.0);
+        add("p50_service_us", latencies.p50_ms * 1000.0);
+        add("p95_service_us", latencies.p95_ms * 1000.0);
+        add("p99_service_us", latencies.p99_ms * 1000.0);
+        add("p999_service_us", latencies.p999_ms * 1000.0);
+        add("max_service_us", latencies.max_ms * 1000.0);
     }
 }
 

@@ -121,11 +121,11 @@ const NUMBERS: [(&str, &str); 20] = [
     ("b_rgb", "b_rgb"),
     ("b_wgb", "b_wgb"),
     ("usec_op", "usec_op"),
-    ("p50", "p50_us"),
-    ("p99", "p99_us"),
-    ("p99.9", "p999_us"),
-    ("p99.99", "p9999_us"),
-    ("pmax", "max_us"),
+    ("p50", "p50_service_us"),
+    ("p99", "p99_service_us"),
+    ("p99.9", "p999_service_us"),
+    ("p99.99", "p9999_service_us"),
+    ("pmax", "max_service_us"),
     ("uptime", "uptime_s"),
     ("stall%", "stall_pct"),
     ("u_cpu", "u_cpu_ks"),
@@ -211,11 +211,11 @@ fn add_log(builder: &mut Builder, file: &File, log: &Log) {
     add("usec_op", log.usec_op.parse().ok().map(|number: f64| both(number, format!("{number:.1}"))));
     add("mb_sec", log.mb_sec.as_deref().map(printed));
     for (metric, value, digits) in [
-        ("p50_us", log.percentiles[0], 1),
-        ("p99_us", log.percentiles[1], 0),
-        ("p999_us", log.percentiles[2], 0),
-        ("p9999_us", log.percentiles[3], 0),
-        ("max_us", log.max_us, 0),
+        ("p50_service_us", log.percentiles[0], 1),
+        ("p99_service_us", log.percentiles[1], 0),
+        ("p999_service_us", log.percentiles[2], 0),
+        ("p9999_service_us", log.percentiles[3], 0),
+        ("max_service_us", log.max_us, 0),
     ] {
         add(metric, value.map(|value| both(value, format!("{value:.digits$}"))));
     }

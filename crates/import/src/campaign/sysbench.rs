@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use plimsoll_core::sysbench_tests::{Group, PUBLISHED, table_order};
+use plimsoll_core::sysbench_tests::{Group, PUBLISHED, has_several_ranges, table_order};
 use plimsoll_store::imported::{Family, Imported, ImportedSeries, ImportedStep, ImportedValue};
 
 use super::builder::{Builder, both, clean, printed};
@@ -147,25 +147,37 @@ fn step_of(test: &str, range: u32) -> ImportedStep {
     // Warm-ups and the tests before the writes are run and not reported.
     let is_reported = !test.contains("pre") && !test.contains("warm");
     let description = match () {
-        () if test == "scan" || test.starts_with("scan.") => "full scans: thousands of rows per second of one thread",
+        () if is_scan(test) => "full scans: thousands of rows per second of one thread",
         () if !is_reported => "run, but not reported",
         () => "queries per second: all statements, transactions' own included",
     };
     ImportedStep {
-        name: format!("{test}_range={range}"),
+        name: step_name(test, range),
         test: test.to_owned(),
         range: Some(range),
         group: if is_reported { Group::of(test).title().to_owned() } else { String::new() },
         description: description.to_owned(),
         operation: "query".to_owned(),
-        rate: "qps".to_owned(),
+        rate: if is_scan(test) { "krps" } else { "qps" }.to_owned(),
     }
+}
+
+/// Scans are told in rows.
+fn is_scan(test: &str) -> bool {
+    test == "scan" || test.starts_with("scan.")
+}
+
+/// The name in published sections: the range is in it where a test has several, or another one than usual.
+fn step_name(test: &str, range: u32) -> String {
+    let base = test.split('.').next().unwrap_or(test);
+    let is_usual = PUBLISHED.contains(&(base, range)) && !has_several_ranges(base);
+    if is_usual { test.to_owned() } else { format!("{test}_range={range}") }
 }
 
 fn load_step() -> ImportedStep {
     ImportedStep {
-        name: "load".to_owned(),
-        test: "load".to_owned(),
+        name: "prepare".to_owned(),
+        test: "prepare".to_owned(),
         range: None,
         group: String::new(),
         description: "the tables loaded and their index created: rows per second".to_owned(),
@@ -188,7 +200,7 @@ fn add_test(builder: &mut Builder, cell: usize, test: &TestFile, files: &TestFil
     let mut values: BTreeMap<String, ImportedValue> = BTreeMap::new();
     let mut facts: BTreeMap<String, String> = BTreeMap::new();
     facts.insert("file".to_owned(), file_suffix(test));
-    let is_scan = test.test == "scan" || test.test.starts_with("scan.");
+    let is_scan = is_scan(&test.test);
     let witness = files.metrics.map(|metrics| metrics.op_rate().to_owned()).or_else(|| files.rates?.first().cloned());
     let mut era = output.map_or(String::new(), |output| output.layout.name().to_owned());
     let rate = match output {
@@ -204,6 +216,9 @@ fn add_test(builder: &mut Builder, cell: usize, test: &TestFile, files: &TestFil
         None => witness.and_then(|witness| Some((witness.parse().ok()?, witness))),
     };
     if let Some(output) = output {
+        if let (true, Some(scans)) = (is_scan, output.queries_per_s()) {
+            values.insert("qps".to_owned(), clean(scans));
+        }
         builder.passwords += output.passwords;
         add_output(&mut values, output);
         describe_shape(builder, cell, output);
@@ -211,7 +226,7 @@ fn add_test(builder: &mut Builder, cell: usize, test: &TestFile, files: &TestFil
     let result_series = output.map(|output| series(&output.intervals)).unwrap_or_default();
     if let Some((rate, op_rate)) = &rate {
         let whole = op_rate.parse::<f64>().map_or_else(|_| op_rate.clone(), |number| format!("{number:.0}"));
-        values.insert("qps".to_owned(), both(*rate, whole));
+        values.insert(if is_scan { "krps" } else { "qps" }.to_owned(), both(*rate, whole));
         values.insert("op_rate".to_owned(), both(*rate, op_rate.clone()));
         add_host(builder, &mut values, &mut facts, files, op_rate, *rate, output, options);
     }
@@ -272,15 +287,16 @@ fn add_output(values: &mut BTreeMap<String, ImportedValue>, output: &Output) {
     if output.elapsed_s > 0.0 {
         add("tps", both(output.transactions.0 as f64 / output.elapsed_s, output.transactions.1.clone()));
     }
-    add("min_ms", printed(&output.latency.min));
-    add("avg_ms", printed(&output.latency.avg));
-    add("max_ms", printed(&output.latency.max));
-    add("ignored_errors", clean(output.ignored_errors as f64));
+    let mut latency = |name: &str, ms: &str| drop(ms.parse().map(|ms: f64| add(name, clean(ms * 1000.0))));
+    latency("min_service_us", &output.latency.min);
+    latency("mean_service_us", &output.latency.avg);
+    latency("max_service_us", &output.latency.max);
     match &output.latency.percentile {
-        Some((95, value)) => drop(add("p95_ms", printed(value))),
-        Some((99, value)) => drop(add("p99_ms", printed(value))),
+        Some((95, value)) => latency("p95_service_us", value),
+        Some((99, value)) => latency("p99_service_us", value),
         _ => {}
     }
+    add("ignored_errors", clean(output.ignored_errors as f64));
 }
 
 fn describe_shape(builder: &mut Builder, cell: usize, output: &Output) {
@@ -350,7 +366,7 @@ fn add_host(
         ("wmbps", 4, clean_io.map(|r| r.written_kib / 1024.0)),
         ("rpq", 5, clean_io.map(|r| r.reads / rate)),
         ("rkbpq", 6, clean_io.map(|r| r.read_kib / rate)),
-        ("wkbpo", 7, clean_io.map(|r| r.written_kib / rate)),
+        ("wkbpq", 7, clean_io.map(|r| r.written_kib / rate)),
     ];
     for (name, column, value) in io_columns {
         let text = &classic.io[column];
@@ -409,12 +425,13 @@ pub(super) fn device(iostat: &Iostat, metrics: Option<&Metrics>, options: &Optio
 fn add_rates(builder: &mut Builder, table: &RateTable) {
     let cells: Vec<usize> = table.columns.iter().map(|folder| cell_of(builder, folder)).collect();
     for (test, range, row) in &table.rows {
+        let rate = if is_scan(test) { "krps" } else { "qps" };
         let step = builder.step(step_of(test, *range));
         for (cell, text) in cells.iter().zip(row) {
             let folder = builder.cell_mut(*cell).original.clone();
             let result = builder.result(*cell, step);
-            match result.values.get("qps").and_then(|value| value.classic.clone()) {
-                None => drop(result.values.insert("qps".to_owned(), printed(text))),
+            match result.values.get(rate).and_then(|value| value.classic.clone()) {
+                None => drop(result.values.insert(rate.to_owned(), printed(text))),
                 Some(known) if known != *text => {
                     builder
                         .note(format!("{test}_range={range} of {folder}: a table says {text}, its output gives {known}, which is kept."));
@@ -445,14 +462,15 @@ fn add_costs(builder: &mut Builder, block: &CostBlock) {
         let cell = cell_of(builder, folder);
         let result = builder.result(cell, step);
         result.facts.entry("file".to_owned()).or_insert_with(|| file_suffix(&test));
-        let columns = [("cpupo", cpu), ("cspq", cs), ("rpq", reads), ("rkbpq", read_kib), ("wkbpo", written_kib), ("op_rate", rate)];
+        let columns = [("cpupo", cpu), ("cspq", cs), ("rpq", reads), ("rkbpq", read_kib), ("wkbpq", written_kib), ("op_rate", rate)];
         for (name, text) in columns {
             result.values.entry(name.to_owned()).or_insert_with(|| printed(text));
         }
         if is_load {
             result.values.entry("ips".to_owned()).or_insert_with(|| printed(rate));
         } else {
-            result.values.entry("qps".to_owned()).or_insert_with(|| printed(rate));
+            let of_test = if is_scan(&test.test) { "krps" } else { "qps" };
+            result.values.entry(of_test.to_owned()).or_insert_with(|| printed(rate));
         }
     }
 }

@@ -18,7 +18,7 @@ pub(super) fn files(imported: &Imported, cells: &[usize]) -> Vec<ExportFile> {
     for cell in cells {
         for (step, of) in imported.steps.iter().enumerate() {
             if let Some((suffix, text)) = imported.result(*cell, step).and_then(metrics_file) {
-                let kind = if of.range.is_none() && of.test == "load" { "prepare.met" } else { "met" };
+                let kind = if of.range.is_none() && of.test == "prepare" { "prepare.met" } else { "met" };
                 files.push(ExportFile { path: format!("{}/sb.{kind}.{suffix}", imported.cells[*cell].original), text });
             }
         }
@@ -29,6 +29,11 @@ pub(super) fn files(imported: &Imported, cells: &[usize]) -> Vec<ExportFile> {
 /// Tests before the writes and warm-ups are not in the tables; by the originals' own rule the warm-up of the scan is.
 fn is_in_tables(step: &ImportedStep) -> bool {
     step.range.is_some() && !step.test.contains("pre") && !(step.test.contains("point") && step.test.contains("warm"))
+}
+
+/// Tables of rates always have the range.
+fn label(step: &ImportedStep) -> String {
+    format!("{}_range={}", step.test, step.range.unwrap_or(0))
 }
 
 fn key(step: &ImportedStep) -> (&str, u32) {
@@ -43,11 +48,12 @@ fn rate_tables(imported: &Imported, cells: &[usize]) -> Vec<ExportFile> {
     let mut steps: Vec<usize> = (0..imported.steps.len()).filter(|step| is_in_tables(&imported.steps[*step])).collect();
     steps.sort_by(|a, b| table_order(key(&imported.steps[*a]), key(&imported.steps[*b])));
     let originals: Vec<&str> = cells.iter().map(|cell| imported.cells[*cell].original.as_str()).collect();
-    let rates =
-        |step: usize| -> Vec<Option<f64>> { cells.iter().map(|cell| classic(imported.result(*cell, step), "qps")?.parse().ok()).collect() };
-    let rows: Vec<(&str, Vec<Option<f64>>)> = steps
+    let rates = |step: usize| -> Vec<Option<f64>> {
+        cells.iter().map(|cell| classic(imported.result(*cell, step), &imported.steps[step].rate)?.parse().ok()).collect()
+    };
+    let rows: Vec<(String, Vec<Option<f64>>)> = steps
         .iter()
-        .map(|step| (imported.steps[*step].name.as_str(), rates(*step)))
+        .map(|step| (label(&imported.steps[*step]), rates(*step)))
         .filter(|(_, rates)| rates.iter().any(Option::is_some))
         .collect();
     if rows.is_empty() {
@@ -56,14 +62,14 @@ fn rate_tables(imported: &Imported, cells: &[usize]) -> Vec<ExportFile> {
     let absolute: Vec<(&str, Vec<String>)> = rows
         .iter()
         .map(|(name, rates)| {
-            (*name, rates.iter().map(|rate| rate.map_or_else(|| NOTHING.to_owned(), |rate| format!("{rate:.0}"))).collect())
+            (name.as_str(), rates.iter().map(|rate| rate.map_or_else(|| NOTHING.to_owned(), |rate| format!("{rate:.0}"))).collect())
         })
         .collect();
     let ratio = |rate: &Option<f64>, base: Option<f64>| {
         rate.zip(base).map_or_else(|| NOTHING.to_owned(), |(rate, base)| relative::format(rate, base))
     };
     let relatives: Vec<(&str, Vec<String>)> =
-        rows.iter().map(|(name, rates)| (*name, rates[1..].iter().map(|rate| ratio(rate, rates[0])).collect())).collect();
+        rows.iter().map(|(name, rates)| (name.as_str(), rates[1..].iter().map(|rate| ratio(rate, rates[0])).collect())).collect();
     let base = format!("Relative to: {}\n", originals[0]);
     [("abs", "", &originals[..], &absolute), ("rel", base.as_str(), &originals[1..], &relatives)]
         .into_iter()
@@ -92,13 +98,13 @@ fn to_csv(rows: &[(&str, Vec<String>)]) -> String {
     rows.iter().map(|(name, cells)| format!("{name},{}\n", cells.join(","))).collect()
 }
 
-const COSTS: [&str; 6] = ["cpupo", "cspq", "rpq", "rkbpq", "wkbpo", "op_rate"];
+const COSTS: [&str; 6] = ["cpupo", "cspq", "rpq", "rkbpq", "wkbpq", "op_rate"];
 
 /// The load, then every test in the order it runs in, scans last; the warm-up after the load is left out.
 fn costs(imported: &Imported, cells: &[usize]) -> String {
     let mut steps: Vec<usize> = (0..imported.steps.len()).filter(|step| imported.steps[*step].test != "point-query.warm").collect();
     let section = |step: &ImportedStep| match step.test.as_str() {
-        "load" => 0,
+        "prepare" => 0,
         test if test == "scan" || test.starts_with("scan.") => 2,
         _ => 1,
     };
@@ -127,7 +133,7 @@ fn cost_block(imported: &Imported, cells: &[usize], step: usize) -> Option<Strin
     };
     let rows: Vec<_> = cells.iter().filter_map(row).collect();
     let (_, base, suffix) = rows.first()?;
-    let kind = if of.test == "load" && of.range.is_none() { "sb.prepare.met" } else { "sb.met" };
+    let kind = if of.test == "prepare" && of.range.is_none() { "sb.prepare.met" } else { "sb.met" };
     let mut text = format!("{kind}.{suffix}\n--- absolute\ncpu/o\t\tcs/o\tr/o\trKB/o\twKB/o\to/s\tdbms\n");
     for (original, cells, _) in &rows {
         writeln!(text, "{}\t{original}", cells.join("\t")).expect("writing to a string cannot fail");
@@ -153,7 +159,7 @@ fn metrics_file(result: &ImportedResult) -> Option<(&str, String)> {
     let of = |name: &str| classic(Some(result), name);
     let suffix = result.facts.get("file")?;
     let io: Vec<&str> =
-        ["rps", "rmbps", "wps", "wmbps", "rpq", "rkbpq", "wkbpo", "op_rate"].iter().map(|name| of(name)).collect::<Option<_>>()?;
+        ["rps", "rmbps", "wps", "wmbps", "rpq", "rkbpq", "wkbpq", "op_rate"].iter().map(|name| of(name)).collect::<Option<_>>()?;
     let vm: Vec<&str> = ["csps", "cpups", "cspq", "cpupo"].iter().map(|name| of(name)).collect::<Option<_>>()?;
     let (io_samples, vm_samples) = (result.facts.get("io_samples")?, result.facts.get("vm_samples")?);
     let text = format!(
