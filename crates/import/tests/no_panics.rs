@@ -7,7 +7,7 @@ use plimsoll_import::names::test_file::TestFile;
 use plimsoll_import::names::version::{Version, compare_builds};
 use plimsoll_import::other::{hdr_log, pgbench, pgbench_log, table};
 use plimsoll_import::rocksdb::{log, rows};
-use plimsoll_import::sysbench::{load, metrics, output, per_test, published};
+use plimsoll_import::sysbench::{load, metrics, output, per_test, perf, published, time};
 use proptest::prelude::*;
 
 /// Every reader on the same bytes, and what is done with what it read.
@@ -16,6 +16,7 @@ fn read_all(bytes: &[u8]) {
         let _ = (output.scan_krows_per_thread(), output.scan_krows_of_all_threads(), output.queries_per_s(), output.script());
     }
     let _ = metrics::read(bytes).map(|metrics| metrics.to_text());
+    let _ = (perf::read(bytes), time::read(bytes));
     let _ = (load::read(bytes), per_test::read(bytes), published::read_rates(bytes), published::read_costs(bytes));
     let _ = vmstat::read(bytes).map(|vmstat| (vmstat.classic(), vmstat.clean()));
     let _ = iostat::read(bytes).map(|iostat| (iostat.matching("sd"), iostat.of("sda")));

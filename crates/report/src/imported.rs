@@ -14,10 +14,13 @@ use crate::selection::{Candidate, choose};
 use crate::summary::summarise;
 use crate::value::{Measure, Value};
 use crate::view::{
-    CampaignInfo, CellInfo, Chart, ClassicCell, ClassicTable, Differences, Line, Outcome, PublishedRow, PublishedTable, ResponseRow,
-    ResponseTable, Section, Settings, Status, StepResult, StepView, Summary, View,
+    CampaignInfo, CellInfo, Chart, ClassicCell, ClassicTable, Counter, CounterKind, Differences, Line, Outcome, PublishedRow,
+    PublishedTable, ResponseRow, ResponseTable, Section, Settings, Status, StepResult, StepView, Summary, View,
 };
 use crate::{Options, ReportError};
+
+/// Seconds that hardware counters were read for.
+const WINDOW_S: f64 = 10.0;
 
 /// A cell with the campaign it is of.
 struct Cell<'a> {
@@ -166,15 +169,42 @@ fn step_view(step: &ImportedStep, cells: &[&Cell<'_>]) -> StepView {
         responses: responses(&found),
         latencies: Vec::new(),
         charts: charts(&found),
-        counters: Vec::new(),
+        counters: counters(&found, &step.rate),
     }
+}
+
+/// Hardware counters of a window, and per operation. Shares and ratios among them are no counts.
+fn counters(found: &[Option<&ImportedResult>], rate: &str) -> Vec<Counter> {
+    let mut names: Vec<&str> = Vec::new();
+    let is_count = |name: &str| !name.ends_with("-pct") && !matches!(name, "ipc" | "GHz");
+    for name in found.iter().flatten().flat_map(|result| result.counters.keys()) {
+        if is_count(name) && !names.contains(&name.as_str()) {
+            names.push(name);
+        }
+    }
+    let of = |name: &str| {
+        let value = |result: &Option<&ImportedResult>| result.as_ref()?.counters.get(name).copied();
+        let per_operation = |result: &Option<&ImportedResult>| {
+            let per_s = result.as_ref()?.values.get(rate)?.value.filter(|rate| *rate > 0.0)?;
+            Some(value(result)? / WINDOW_S / per_s)
+        };
+        Counter {
+            name: name.to_owned(),
+            kind: CounterKind::Front,
+            unit: "",
+            meaning: "hardware counter of the server in a window of 10 s",
+            values: found.iter().map(|result| value(result).map(|value| value.round() as i64)).collect(),
+            per_operation: found.iter().map(per_operation).collect(),
+        }
+    };
+    names.into_iter().map(of).collect()
 }
 
 fn outcome(result: Option<&ImportedResult>) -> Outcome {
     let (status, reason) = match result {
         None => (Status::Missing, Some("there is no result of it".to_owned())),
         Some(ImportedResult { failed: Some(reason), .. }) => (Status::Failed, Some(reason.clone())),
-        Some(_) => (Status::Ok, None),
+        Some(result) => sla(result),
     };
     Outcome {
         status,
@@ -189,6 +219,18 @@ fn outcome(result: Option<&ImportedResult>) -> Outcome {
         drain: None,
         checks: Vec::new(),
         notes: BTreeMap::new(),
+    }
+}
+
+/// The background writers of a step have to reach 95 % of their rate, where the files tell it.
+fn sla(result: &ImportedResult) -> (Status, Option<String>) {
+    let target = result.facts.get("target_per_s").and_then(|target| target.parse::<f64>().ok());
+    let share = result.values.get("ips").and_then(|ips| ips.value).zip(target).map(|(ips, target)| ips / target);
+    match share.filter(|share| *share < 0.95) {
+        Some(share) => {
+            (Status::SlaMissed, Some(format!("the background writers reached {:.1} % of their rate, less than 95 %", share * 100.0)))
+        }
+        None => (Status::Ok, None),
     }
 }
 

@@ -128,6 +128,9 @@ pub struct ImportedResult {
     pub values: BTreeMap<String, ImportedValue>,
     /// Facts that exports need and tables do not: numbers of samples, names of original files.
     pub facts: BTreeMap<String, String>,
+    /// Hardware counters of the server in a window of ten seconds, means over samples; names as perf has them.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub counters: BTreeMap<String, f64>,
     /// Response times by kind of operation, in the Insert Benchmark's ten buckets.
     pub responses: Vec<ImportedResponses>,
     /// What changed from second to second.

@@ -416,6 +416,57 @@ mod small {
     }
 
     #[test]
+    fn what_lies_beside_an_output_is_kept_with_it() {
+        let place = Place::new();
+        let tree = place.path("tree");
+        write(&tree, "my8000", "sb.o.point-query.range100.pk1.dop2", output("1000.00"));
+        write(&tree, "my8000", "sb.time.point-query.range100.pk1.dop2", "1.50user 0.50system 1:40.00elapsed 2%CPU (0avgtext)k\n");
+        for (sample, cycles) in [(1, 4_000_000), (2, 6_000_000)] {
+            write(
+                &tree,
+                "my8000",
+                &format!("sb.perf.hw.point-query.range100.pk1.{sample}.sorted"),
+                format!("LLC-loads\t-1\ncycles\t{cycles}\nipc\t1.5\n"),
+            );
+        }
+        let ids = import(&place, &tree, &[]);
+        let report = json(&place, &["report", &ids[0], "--format", "json"]);
+        // 2 s of CPU for 100,000 queries; 5,000,000 cycles in 10 s at 1000 queries/s.
+        assert_eq!(report["results"][0]["metrics"]["client_cpu_us_per_op"]["value"], 20.0);
+        assert_eq!(report["steps"][0]["counters"], serde_json::json!({"cycles": [5_000_000]}));
+        assert_eq!(report["steps"][0]["counters_per_operation"], serde_json::json!({"cycles": [500.0]}));
+    }
+
+    #[test]
+    fn other_tools_results_are_read_from_any_folder() {
+        let place = Place::new();
+        let tree = place.path("mixed");
+        for build in ["one", "two"] {
+            fs::create_dir_all(tree.join(build)).unwrap();
+            fs::write(
+                tree.join(build).join("tpcb.txt"),
+                "pgbench (16.1)\nnumber of clients: 2\nscaling factor: 1\nnumber of transactions actually processed: 500\nlatency average = 2.0 ms\n\
+                 tps = 1000.5 (without initial connection time)\n",
+            )
+            .unwrap();
+        }
+        fs::write(tree.join("table.csv"), "build,step,metric,value\na,read,qps,10\nb,read,qps,20\n").unwrap();
+        let ids = import(&place, &tree, &[]);
+        assert_eq!(ids.len(), 3);
+        let shown = json(&place, &["show", &ids[0], "--json"]);
+        let by_table = ids.iter().map(|id| json(&place, &["show", id, "--json"])).find(|shown| shown["cells"][0]["cell"] == "a").unwrap();
+        assert_eq!(by_table["results"][1]["metrics"]["qps"]["value"], 20.0);
+        assert_eq!(shown["campaign"]["state"], "imported");
+        let pgbench = ids.iter().map(|id| json(&place, &["show", id, "--json"])).find(|shown| shown["cells"][0]["cell"] == "one").unwrap();
+        assert_eq!(pgbench["results"][0]["metrics"]["tps"]["classic"], "1000.5");
+        assert_eq!(pgbench["results"][0]["metrics"]["mean_service_us"]["value"], 2000.0);
+        // Nothing of the originals' files exists for them.
+        let out = place.path("none");
+        let run = place.run(&["export", &ids[0], "--classic", out.to_str().unwrap()]);
+        assert_eq!((run.status.code(), out.exists()), (Some(2), false));
+    }
+
+    #[test]
     fn builds_campaigns_and_folders_are_compared() {
         let place = Place::new();
         let (one, two) = (place.path("one"), place.path("two"));

@@ -75,6 +75,7 @@ impl Builder {
             failed: None,
             values: BTreeMap::new(),
             facts: BTreeMap::new(),
+            counters: BTreeMap::new(),
             responses: Vec::new(),
             series: Vec::new(),
         })

@@ -51,10 +51,8 @@ fn add_pgbench(builder: &mut Builder, file: &File, run: &Pgbench) {
     let result = builder.result(cell, step);
     result.era = run.version.as_ref().map_or_else(|| "pgbench".to_owned(), |version| format!("pgbench {version}"));
     result.values.insert("tps".to_owned(), printed(&run.tps));
-    if let Some(latency) = &run.latency_ms {
-        if let Ok(ms) = latency.parse::<f64>() {
-            result.values.insert("mean_service_us".to_owned(), clean(ms * 1000.0));
-        }
+    if let Some(Ok(ms)) = run.latency_ms.as_ref().map(|latency| latency.parse::<f64>()) {
+        result.values.insert("mean_service_us".to_owned(), clean(ms * 1000.0));
     }
     let step_s = run.progress.first().map_or(1.0, |(at_s, ..)| *at_s).max(1.0) as u32;
     if run.progress.len() > 1 {

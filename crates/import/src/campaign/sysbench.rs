@@ -15,6 +15,7 @@ use crate::sysbench::load::Load;
 use crate::sysbench::metrics::Metrics;
 use crate::sysbench::output::{Interval, Output};
 use crate::sysbench::published::{CostBlock, RateTable};
+use crate::sysbench::time::ClientTime;
 use crate::text::ReadError;
 use crate::tree::contents::Contents;
 
@@ -31,6 +32,8 @@ struct TestFiles<'a> {
     vmstat: Option<&'a vmstat::Vmstat>,
     iostat: Option<(&'a str, &'a Iostat)>,
     rates: Option<&'a [String]>,
+    time: Option<&'a ClientTime>,
+    counters: Vec<&'a BTreeMap<String, f64>>,
 }
 
 /// Makes a campaign of the files that are sysbench's.
@@ -66,6 +69,8 @@ pub(super) fn assemble(files: &[File], options: &Options) -> Option<Imported> {
                     Ok(Contents::SysbenchMetrics(metrics)) => entry.metrics = Some(metrics),
                     Ok(Contents::Vmstat(vmstat)) => entry.vmstat = Some(vmstat),
                     Ok(Contents::Iostat(iostat)) => entry.iostat = Some((&file.path, iostat)),
+                    Ok(Contents::SysbenchTime(time)) => entry.time = Some(time),
+                    Ok(Contents::PerfCounters(counters)) => entry.counters.push(counters),
                     Ok(Contents::SysbenchPerTest(per_test)) if test.kind == "r.qps" => entry.rates = Some(&per_test.values),
                     _ => {}
                 }
@@ -114,9 +119,10 @@ fn with_counts_per_thread<'a>(mut tests: BTreeMap<(CellName, TestFile), TestFile
             |(cell, test): &(CellName, TestFile)| *cell == key.0 && test.dop.is_some() && TestFile { dop: None, ..test.clone() } == key.1;
         let with: Vec<_> = tests.keys().filter(|key| of_test(key)).cloned().collect();
         if let [only] = &with[..] {
-            let rates = tests.remove(&key).and_then(|files| files.rates);
-            if let (Some(files), Some([_])) = (tests.get_mut(only), rates) {
-                files.rates = rates;
+            let without = tests.remove(&key).unwrap_or_default();
+            if let Some(files) = tests.get_mut(only) {
+                files.rates = without.rates.filter(|rates| rates.len() == 1);
+                files.counters.extend(without.counters);
             }
         }
     }
@@ -230,7 +236,13 @@ fn add_test(builder: &mut Builder, cell: usize, test: &TestFile, files: &TestFil
         values.insert("op_rate".to_owned(), both(*rate, op_rate.clone()));
         add_host(builder, &mut values, &mut facts, files, op_rate, *rate, output, options);
     }
+    if let (Some(time), Some(output)) = (files.time, output)
+        && output.queries.0 > 0
+    {
+        values.insert("client_cpu_us_per_op".to_owned(), clean((time.user_s + time.system_s) * 1e6 / output.queries.0 as f64));
+    }
     let result = builder.result(cell, step);
+    result.counters = means(&files.counters);
     result.era = era;
     result.values.extend(values);
     result.facts.extend(facts);
@@ -273,6 +285,16 @@ fn add_plain(builder: &mut Builder, file: &File, output: &Output) {
 fn file_suffix(test: &TestFile) -> String {
     let dop = test.dop.map(|dop| format!(".dop{dop}")).unwrap_or_default();
     format!("{}.range{}.pk{}{dop}", test.test, test.range, u8::from(test.has_primary_key))
+}
+
+/// Means over the samples that have a counter.
+fn means(samples: &[&BTreeMap<String, f64>]) -> BTreeMap<String, f64> {
+    let mut sums: BTreeMap<String, (f64, u32)> = BTreeMap::new();
+    for (name, value) in samples.iter().flat_map(|sample| sample.iter()) {
+        let sum = sums.entry(name.clone()).or_default();
+        *sum = (sum.0 + value, sum.1 + 1);
+    }
+    sums.into_iter().map(|(name, (sum, samples))| (name, sum / f64::from(samples))).collect()
 }
 
 /// Scans are told in two ways, and the output does not say in which: a file beside it that holds the printed rate does.

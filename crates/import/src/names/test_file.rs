@@ -37,6 +37,12 @@ impl TestFile {
     /// Reads a name. `None` when it is not one of a test.
     pub fn of(name: &str) -> Option<Self> {
         let rest = name.strip_prefix("sb.")?;
+        // Hardware counters have the number of their sample behind the test.
+        if let Some(sample) = rest.strip_prefix("perf.hw.").and_then(|rest| rest.strip_suffix(".sorted")) {
+            let (test, number) = sample.rsplit_once('.')?;
+            number.parse::<u32>().ok()?;
+            return Self::of(&format!("sb.perf-hw.{test}")).map(|file| Self { kind: "perf.hw".to_owned(), ..file });
+        }
         let (kind, rest) = KINDS
             .iter()
             .find_map(|kind| Some(((*kind).to_owned(), rest.strip_prefix(kind)?.strip_prefix('.')?)))
@@ -73,6 +79,8 @@ mod tests {
         assert_eq!(TestFile::of("sb.r.qps.read-only.range10.pk0").map(|f| (f.kind, f.has_primary_key)), Some(("r.qps".to_owned(), false)));
         assert_eq!(TestFile::of("sb.prepare.met.point-query.warm.range100.pk1").unwrap().kind, "prepare.met");
         assert_eq!(TestFile::of("sb.time.scan.range100.pk1.dop1").unwrap().label(), "scan_range=100");
+        let sample = TestFile::of("sb.perf.hw.read-only.range10.pk1.3.sorted").unwrap();
+        assert_eq!((sample.kind.as_str(), sample.test.as_str(), sample.range, sample.dop), ("perf.hw", "read-only", 10, None));
         for name in
             ["sb.o.myvac", "sb.o.scan", "sb.o.scan.range100", "sb.o..range1.pk1", "sb.o.x.range1.pk1.dop", "o.ib.dop1", "sb.o.x.rangex.pk1"]
         {

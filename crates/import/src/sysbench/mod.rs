@@ -4,4 +4,6 @@ pub mod load;
 pub mod metrics;
 pub mod output;
 pub mod per_test;
+pub mod perf;
 pub mod published;
+pub mod time;

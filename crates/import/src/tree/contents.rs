@@ -1,11 +1,13 @@
 //! What a file holds, recognised by its content and read.
 
+use std::collections::BTreeMap;
+
 use crate::host::{iostat, vmstat};
 use crate::insert_benchmark::{client, metrics_lines, step_result};
 use crate::names::test_file::TestFile;
 use crate::other::{hdr_log, pgbench, pgbench_log, table};
 use crate::rocksdb::{log, rows};
-use crate::sysbench::{load, metrics, output, per_test, published};
+use crate::sysbench::{load, metrics, output, per_test, perf, published, time};
 use crate::text::{Read, ReadError, text};
 
 /// What was read.
@@ -13,7 +15,10 @@ use crate::text::{Read, ReadError, text};
 pub(crate) enum Contents {
     SysbenchOutput(Box<output::Output>),
     SysbenchLoad(load::Load),
-    SysbenchMetrics(metrics::Metrics),
+    SysbenchTime(time::ClientTime),
+    /// Hardware counters of a sample.
+    PerfCounters(BTreeMap<String, f64>),
+    SysbenchMetrics(Box<metrics::Metrics>),
     SysbenchPerTest(per_test::PerTest),
     SysbenchRates(published::RateTable),
     SysbenchCosts(Vec<published::CostBlock>),
@@ -38,7 +43,9 @@ pub(crate) enum Contents {
 
 /// Recognises and reads a file. `name` is the file's, for what no content tells.
 pub(crate) fn read(name: &str, bytes: &[u8]) -> Read<Contents> {
-    if let Some(what) = passed_over(name) {
+    let test = TestFile::of(name);
+    let is_perf = test.as_ref().is_some_and(|test| test.kind == "perf.hw");
+    if let Some(what) = passed_over(name).filter(|_| !is_perf) {
         return Ok(Contents::PassedOver(what));
     }
     let start = &bytes[..bytes.len().min(4096)];
@@ -50,7 +57,7 @@ pub(crate) fn read(name: &str, bytes: &[u8]) -> Read<Contents> {
     }
     let head = text(start);
     if metrics::is_metrics(&head) {
-        return metrics::read(bytes).map(Contents::SysbenchMetrics);
+        return metrics::read(bytes).map(|metrics| Contents::SysbenchMetrics(Box::new(metrics)));
     }
     if published::is_rate_table(&head) {
         return published::read_rates(bytes).map(Contents::SysbenchRates);
@@ -82,8 +89,13 @@ pub(crate) fn read(name: &str, bytes: &[u8]) -> Read<Contents> {
     if iostat::is_iostat(&head) {
         return iostat::read(bytes).map(Contents::Iostat);
     }
+    if is_perf {
+        return perf::read(bytes).map(Contents::PerfCounters);
+    }
+    if time::is_time(&head) && name.starts_with("sb.time.") {
+        return time::read(bytes).map(Contents::SysbenchTime);
+    }
     let all = text(bytes);
-    let test = TestFile::of(name);
     if output::is_output(&head, &all) || test.as_ref().is_some_and(|test| test.kind == "o") {
         return output::read(bytes).map(|output| Contents::SysbenchOutput(Box::new(output)));
     }
@@ -132,10 +144,9 @@ fn is_derived_table(name: &str, all: &str) -> bool {
 
 /// Files that the scripts write beside results.
 fn passed_over(name: &str) -> Option<&'static str> {
-    const STATES: [&str; 40] = [
+    const STATES: [&str; 39] = [
         "sb.ps.",
         "sb.top.",
-        "sb.time.",
         "sb.espl.",
         "sb.sei.",
         "sb.gs.",

@@ -38,6 +38,11 @@ pub(crate) fn is_step_folder(name: &str) -> bool {
 fn unit_dir(file: &Path) -> &Path {
     let dir = file.parent().unwrap_or(file);
     let above = |path: &Path| -> Option<PathBuf> { path.parent().map(Path::to_owned) };
+    // A version's own files lie in a folder of its name, under `bm.*` or not.
+    let is_of_version = name(file) == "report.tsv" || (name(file).starts_with("benchmark_") && name(file).ends_with(".log"));
+    if is_of_version && !dir.parent().is_some_and(|above| name(above).starts_with("bm.")) {
+        return dir.parent().unwrap_or(dir);
+    }
     for folder in dir.ancestors() {
         let of = name(folder);
         if CellName::of_sysbench(of).is_some() || CellName::of_insert_benchmark(of).is_some() {
@@ -83,6 +88,7 @@ mod tests {
             ("/r/u5/sum.byrx.8x.txt", "/r/u5", "byrx.8x"),
             ("/r/u5/rel2.byrx.8x.csv", "/r/u5", "byrx.8x"),
             ("/r/res.byrx/bm.lc.nt24.d0/8.9.fb/report.tsv", "/r/res.byrx", ""),
+            ("/r/out/8.9.fb/report.tsv", "/r/out", ""),
             ("/r/pgbench.txt", "/r", ""),
         ] {
             let units = units(vec![PathBuf::from(file)]);
