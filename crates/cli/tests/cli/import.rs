@@ -452,14 +452,19 @@ mod small {
         }
         fs::write(tree.join("table.csv"), "build,step,metric,value\na,read,qps,10\nb,read,qps,20\n").unwrap();
         let ids = import(&place, &tree, &[]);
-        assert_eq!(ids.len(), 3);
+        assert_eq!(ids.len(), 1);
         let shown = json(&place, &["show", &ids[0], "--json"]);
-        let by_table = ids.iter().map(|id| json(&place, &["show", id, "--json"])).find(|shown| shown["cells"][0]["cell"] == "a").unwrap();
-        assert_eq!(by_table["results"][1]["metrics"]["qps"]["value"], 20.0);
+        // Folders are cells, and so are the builds of the table.
+        let labels: Vec<&str> = shown["cells"].as_array().unwrap().iter().map(|cell| cell["cell"].as_str().unwrap()).collect();
+        assert_eq!(labels, ["a", "b", "one", "two"]);
+        let metric = |cell: &str, step: &str, name: &str| {
+            let is_it = |result: &&Value| result["cell"] == cell && result["step"] == step;
+            shown["results"].as_array().unwrap().iter().find(is_it).unwrap()["metrics"][name].clone()
+        };
+        assert_eq!(metric("b", "read", "qps")["value"], 20.0);
         assert_eq!(shown["campaign"]["state"], "imported");
-        let pgbench = ids.iter().map(|id| json(&place, &["show", id, "--json"])).find(|shown| shown["cells"][0]["cell"] == "one").unwrap();
-        assert_eq!(pgbench["results"][0]["metrics"]["tps"]["classic"], "1000.5");
-        assert_eq!(pgbench["results"][0]["metrics"]["mean_service_us"]["value"], 2000.0);
+        assert_eq!(metric("one", "tpcb", "tps")["classic"], "1000.5");
+        assert_eq!(metric("two", "tpcb", "mean_service_us")["value"], 2000.0);
         // Nothing of the originals' files exists for them.
         let out = place.path("none");
         let run = place.run(&["export", &ids[0], "--classic", out.to_str().unwrap()]);

@@ -115,7 +115,7 @@ pub fn import(store: &Store, path: &Path, options: &Options) -> Result<Summary, 
     let root = fs::canonicalize(path).map_err(|source| ImportError::Path { path: path.to_owned(), source })?;
     let found = walk(&root);
     let mut summary = Summary { units: Vec::new(), left_out: found.left_out };
-    for unit in units(found.files) {
+    for unit in units(found.files, &root) {
         import_unit(store, &unit, &root, options, &mut summary)?;
     }
     summary.left_out.sort();
