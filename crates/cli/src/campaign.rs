@@ -62,6 +62,12 @@ pub fn resume(places: &Places, campaign: Option<&str>, is_offline: bool) -> Outc
 
 /// Builds that could not be fetched when the campaign was made are tried again; what fails is said, and its cells stay left out.
 fn go_on(places: &Places, builds: &BuildCache, campaign: CampaignDir, is_offline: bool) -> Outcome {
+    if campaign.imported()?.is_some() {
+        let id = &campaign.header.id;
+        return Err(Failure::usage(format!(
+            "campaign {id} is imported: another tool ran it, and nothing is left to run; `plimsoll show {id}` shows it"
+        )));
+    }
     let mut campaign = same_data_dir(places, campaign)?;
     let header = &mut campaign.header;
     let mut missing: Vec<(&Cell, &mut CellHeader)> = header.plan.cells.iter().zip(&mut header.cells).collect();

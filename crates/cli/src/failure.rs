@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use plimsoll_import::ImportError;
 use plimsoll_lab::LabError;
 use plimsoll_report::ReportError;
 use plimsoll_store::StoreError;
@@ -62,6 +63,12 @@ impl From<LabError> for Failure {
 impl From<StoreError> for Failure {
     fn from(error: StoreError) -> Self {
         Self::usage(error.to_string())
+    }
+}
+
+impl From<ImportError> for Failure {
+    fn from(error: ImportError) -> Self {
+        Self::usage(format!("failed to {error}"))
     }
 }
 

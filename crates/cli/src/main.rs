@@ -3,6 +3,7 @@
 mod arguments;
 mod build;
 mod campaign;
+mod exchange;
 mod failure;
 mod machine;
 mod plan;
@@ -36,7 +37,9 @@ fn main() -> ExitCode {
         Verb::Resume { campaign, offline } => campaign::resume(places, campaign.as_deref(), offline),
         Verb::Show(show) => results::show(places, &show),
         Verb::Report(report) => results::report(places, &report),
-        Verb::Export(export) => results::export(places, &export),
+        Verb::Compare(compare) => exchange::compare(places, &compare),
+        Verb::Import(import) => exchange::import(places, &import),
+        Verb::Export(export) => exchange::export(places, &export),
         Verb::Build { verb } => build::build(places, &verb),
         Verb::Plan { verb } => plan::plan(places, &verb),
         Verb::Workload { verb } => workload::workload(&verb),

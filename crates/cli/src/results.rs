@@ -7,9 +7,8 @@ use plimsoll_report::{Options, View, analyse};
 use plimsoll_store::{CampaignDir, CampaignRecord, Change, Store, check_seal};
 
 use crate::Outcome;
-use crate::arguments::{Export, Format, Places, Report, Selection, Show};
+use crate::arguments::{Format, Places, Report, Selection, Show};
 use crate::failure::Failure;
-use crate::plan::count;
 
 pub fn show(places: &Places, arguments: &Show) -> Outcome {
     let record = Store::new(&places.store).find(arguments.campaign.as_deref())?.load()?;
@@ -60,22 +59,6 @@ pub fn report(places: &Places, arguments: &Report) -> Outcome {
 }
 
 /// Writes the originals' files, and says which folder holds them.
-pub fn export(places: &Places, arguments: &Export) -> Outcome {
-    let record = Store::new(&places.store).find(arguments.campaign.as_deref())?.load()?;
-    warn_of_changes(&record)?;
-    let files = plimsoll_report::classic::sysbench::export(&view(&[record], &arguments.selection)?);
-    if files.is_empty() {
-        return Err(Failure::usage("the campaign ran no test of sysbench: only those are exported; `report` writes the others"));
-    }
-    for file in &files {
-        let path = arguments.classic.join(&file.path);
-        make_folder(&path)?;
-        std::fs::write(&path, &file.text).map_err(|error| Failure::usage(format!("failed to write {}: {error}", path.display())))?;
-    }
-    anstream::println!("{} of a native run: {}", count(files.len(), "file"), arguments.classic.display());
-    Ok(0)
-}
-
 /// Says which files of finished trials are no longer what they were when the trial was sealed.
 fn warn_of_changes(record: &CampaignRecord) -> Result<(), Failure> {
     for trial in &record.trials {
@@ -128,7 +111,7 @@ fn write(path: &Path, text: &str) -> Result<(), Failure> {
 }
 
 /// Standard output that is closed early (`| head`) is not an error, a full disk is. Colours are dropped where nobody sees them.
-fn print(text: &str) -> Result<(), Failure> {
+pub fn print(text: &str) -> Result<(), Failure> {
     let mut out = anstream::stdout();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(Failure::usage(format!("failed to write to standard output: {error}"))),

@@ -9,9 +9,10 @@ use serde_json::Value;
 /// Every crate by its folder, from the top of the house to its floor, and the crates it may use directly.
 /// A new crate or arrow is a decision: it goes into ARCHITECTURE.md and then here.
 const ALLOWED: &[(&str, &[&str])] = &[
-    ("cli", &["lab", "report", "store", "host", "core"]),
+    ("cli", &["lab", "report", "import", "store", "host", "core"]),
     ("lab", &["workload", "engine", "host", "load", "store", "core"]),
     ("report", &["store", "core"]),
+    ("import", &["store", "core"]),
     (TESTKIT, &["core", "load", "engine", "workload", "store"]),
     ("workload", &["load", "engine", "core"]),
     ("load", &["core"]),

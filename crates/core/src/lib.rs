@@ -4,6 +4,7 @@
 //! from a plan and a seed, and whoever needs the time is handed a [`clock::Clock`].
 
 pub mod clock;
+pub mod imported_metric;
 pub mod metric;
 pub mod name;
 pub mod plan;
@@ -11,6 +12,7 @@ pub mod record;
 pub mod schedule;
 pub mod seed;
 pub mod suggest;
+pub mod sysbench_tests;
 pub mod toolchain;
 pub mod units;
 

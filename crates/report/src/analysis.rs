@@ -17,6 +17,7 @@ use crate::attempts::{Run, drain_after, runs_of_cell, server_ready};
 use crate::charts::charts;
 use crate::counters::counters;
 use crate::differences::{compare, flatten};
+use crate::imported::imported_view;
 use crate::latency::{latency_tables, response_tables};
 use crate::notes::notes;
 use crate::reasons::reasons;
@@ -64,6 +65,11 @@ impl<'a> CellRuns<'a> {
 /// Computes everything a report shows. Reads the 1-s series of the campaigns' trials; one that cannot be read is a gap with a reason.
 pub fn analyse(campaigns: &[CampaignRecord], options: &Options) -> Result<View, ReportError> {
     let first = campaigns.first().ok_or(ReportError::NoCampaign)?;
+    match campaigns.iter().filter(|campaign| campaign.imported.is_some()).count() {
+        0 => {}
+        imported if imported == campaigns.len() => return imported_view(campaigns, options),
+        _ => return Err(ReportError::Mixed),
+    }
     let all: Vec<(usize, usize)> = campaigns
         .iter()
         .enumerate()
@@ -106,6 +112,7 @@ pub fn analyse(campaigns: &[CampaignRecord], options: &Options) -> Result<View, 
         campaigns: campaigns.iter().map(campaign_info).collect(),
         results: cells.iter().enumerate().flat_map(|(index, cell)| cell.runs.iter().map(move |run| step_result(index, run))).collect(),
         summary: summarise(&infos, &reported),
+        published: Vec::new(),
         reasons: reasons(&infos, &steps),
         steps,
         environment: compare(&environments),
@@ -428,7 +435,7 @@ fn outcome(name: &str, cell: &CellRuns<'_>, valued: &[&Run<'_>]) -> Outcome {
         [first, ..] => (0..first.measures.len())
             .map(|i| {
                 let values: Vec<_> = valued.iter().map(|run| &run.measures[i].value).collect();
-                Measure { metric: first.measures[i].metric, value: median_over_blocks(&values) }
+                Measure { metric: first.measures[i].metric, value: median_over_blocks(&values), classic: None }
             })
             .collect(),
     };

@@ -1,5 +1,6 @@
 //! The columns of a step's table of metrics.
 
+use plimsoll_core::imported_metric::IMPORTED;
 use plimsoll_core::metric::{self, CATALOGUE, Metric};
 
 use crate::classic::metrics_line;
@@ -43,7 +44,13 @@ pub(crate) fn step_columns(step: &StepView) -> Vec<&'static Metric> {
     if step.test.is_some() {
         return OF_TESTS.into_iter().filter(has_value).filter_map(metric::find_of_sysbench).collect();
     }
+    // Native results have every metric, if only with the reason why there is no value; imported ones have what their files tell.
+    let is_known = |name: &str| step.outcomes.iter().any(|outcome| outcome.measure(name).is_some());
     let mut columns = Vec::from(metrics_line::columns());
+    if step.outcomes.iter().any(|outcome| !outcome.measures.is_empty()) {
+        columns.retain(|metric| is_known(metric.name));
+    }
+    columns.extend(IMPORTED.iter().filter(|metric| is_known(metric.name)));
     let own = CPU_PER_OPERATION.into_iter().filter(has_value).map(|name| metric::find(name).expect("the catalogue holds its own CPU"));
     let behind = columns.iter().position(|metric| metric.name == "cpupq").map_or(columns.len(), |at| at + 1);
     columns.splice(behind..behind, own.collect::<Vec<_>>());

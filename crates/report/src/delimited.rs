@@ -2,10 +2,12 @@
 
 use crate::view::View;
 
-const COLUMNS: [&str; 10] = ["cell", "step", "block", "attempt", "status", "metric", "value", "unit", "unavailable", "not_comparable"];
+const COLUMNS: [&str; 11] =
+    ["cell", "step", "block", "attempt", "status", "metric", "value", "unit", "unavailable", "not_comparable", "classic"];
 
 /// Comma separated, quoted by RFC 4180, lines ended by a newline. Values in full precision. A step without numbers has one line without a
-/// metric and its reason in the column `unavailable`. The last column says why a cell and the base are not strictly comparable.
+/// metric and its reason in the column `unavailable`. `not_comparable` says why a cell and the base are not strictly comparable; `classic` is an
+/// imported value as the originals print it; without imported values there is no such column.
 pub fn to_csv(view: &View) -> String {
     write(
         view,
@@ -23,8 +25,10 @@ pub fn to_tsv(view: &View) -> String {
 
 fn write(view: &View, separator: char, escape: fn(&str) -> String) -> String {
     let mut text = String::new();
-    let mut add = |cells: &[&str; 10]| {
-        for (i, cell) in cells.iter().enumerate() {
+    let has_classic = view.results.iter().flat_map(|result| &result.measures).any(|measure| measure.classic.is_some());
+    let mut add = |cells: &[&str; 11]| {
+        let columns = if has_classic { 11 } else { 10 };
+        for (i, cell) in cells.iter().take(columns).enumerate() {
             if i > 0 {
                 text.push(separator);
             }
@@ -41,10 +45,22 @@ fn write(view: &View, separator: char, escape: fn(&str) -> String) -> String {
         for measure in &result.measures {
             let value = measure.value.value.map(|value| value.to_string()).unwrap_or_default();
             let unavailable = measure.value.unavailable.as_deref().unwrap_or_default();
-            add(&[cell, &result.step, &block, &attempt, status, measure.metric.name, &value, measure.metric.unit, unavailable, &caveat]);
+            add(&[
+                cell,
+                &result.step,
+                &block,
+                &attempt,
+                status,
+                measure.metric.name,
+                &value,
+                measure.metric.unit,
+                unavailable,
+                &caveat,
+                measure.classic.as_deref().unwrap_or_default(),
+            ]);
         }
         if result.measures.is_empty() {
-            add(&[cell, &result.step, &block, &attempt, status, "", "", "", result.reason.as_deref().unwrap_or_default(), &caveat]);
+            add(&[cell, &result.step, &block, &attempt, status, "", "", "", result.reason.as_deref().unwrap_or_default(), &caveat, ""]);
         }
     }
     text

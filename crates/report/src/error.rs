@@ -8,6 +8,11 @@ pub enum ReportError {
     /// No campaign was given.
     #[error("report on a campaign: none was given; start one with `plimsoll run`")]
     NoCampaign,
+    /// Native and imported campaigns together.
+    #[error(
+        "report on native and imported campaigns together: they are measured in different ways; give campaigns of one kind, or use `plimsoll compare`"
+    )]
+    Mixed,
     /// A name stands for no cell.
     #[error("find \"{name}\": it is no cell and no build of the campaign{hint}; cells: {known}")]
     UnknownCell {

@@ -27,7 +27,7 @@ pub(crate) struct Facts<'a> {
 /// Every metric of the catalogue, in its order; of a sysbench test those of its own.
 pub(crate) fn measure(facts: &Facts<'_>) -> Vec<Measure> {
     let latencies = Latencies::decode(facts);
-    let answer = |metric| Measure { metric, value: facts.answer(metric, &latencies).into() };
+    let answer = |metric| Measure { metric, value: facts.answer(metric, &latencies).into(), classic: None };
     match facts.statements() {
         None => CATALOGUE.iter().map(answer).collect(),
         Some(_) => metric::of_sysbench().map(answer).collect(),

@@ -106,7 +106,7 @@ fn result_json(view: &View, result: &StepResult) -> Value {
     })
 }
 
-/// `low`, `high` and `classic` stay null: one run has no interval, and a native run has one set of values.
+/// `low` and `high` stay null: one run has no interval. `classic` is that of imported results: a native run has one set of values.
 fn metrics_json(measures: &[Measure]) -> Map<String, Value> {
     let metric = |measure: &Measure| {
         json!({
@@ -114,7 +114,7 @@ fn metrics_json(measures: &[Measure]) -> Map<String, Value> {
             "unit": measure.metric.unit,
             "low": null,
             "high": null,
-            "classic": null,
+            "classic": measure.classic,
             "unavailable": measure.value.unavailable,
         })
     };

@@ -7,6 +7,7 @@ use plimsoll_core::toolchain::{COMPILER, OPTIMISATION, PACKAGER, UNKNOWN};
 
 use crate::classic::Class;
 use crate::columns::step_columns;
+use crate::published;
 use crate::ratio::{BASE_IS_ZERO, divide};
 use crate::reasons::brief;
 use crate::value::Measure;
@@ -41,6 +42,18 @@ pub fn to_markdown(view: &View) -> String {
     add_classic(&mut text, &summary.absolute, view.cells.len() > 2);
     for table in [&summary.relative, &summary.index_seconds, &summary.insert_rate] {
         add_classic(&mut text, table, true);
+    }
+    for table in &view.published {
+        line(&mut text, &format!("\n## {}\n\n{}\n", table.title, escape(table.caption)));
+        published::legend(table).iter().for_each(|column| line(&mut text, &format!("{}  ", escape(column))));
+        for section in &table.sections {
+            line(&mut text, &format!("\n{}\n", escape(&section.title)));
+            let columns: Vec<String> = (1..=table.columns.len()).map(|column| format!("col-{column}")).collect();
+            header(&mut text, columns.iter().map(String::as_str));
+            for of in &section.rows {
+                row(&mut text, std::iter::once(escape(&of.label)).chain(of.cells.iter().map(|cell| escape(&cell.text()))));
+            }
+        }
     }
     add_legend(&mut text, view);
     for step in &view.steps {

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use anstyle::{AnsiColor, Effects, Style};
 
 use crate::classic::Class;
+use crate::published;
 use crate::view::{ClassicCell, ClassicRow, ClassicTable, Ramp, Status, TestTable, View};
 
 /// Spaces between columns; the last of them holds the mark of the cell before it, so that digits stay aligned.
@@ -15,7 +16,10 @@ pub fn to_terminal(view: &View, is_coloured: bool) -> String {
     let paint = Paint { is_coloured };
     let mut text = String::new();
     for campaign in &view.campaigns {
-        let line = format!("{}  plan {}  seed {}  {}", campaign.id, campaign.plan, campaign.seed, campaign.state);
+        let line = match campaign.state {
+            "imported" => format!("{}  {}  imported, unpaired", campaign.id, campaign.plan),
+            state => format!("{}  plan {}  seed {}  {state}", campaign.id, campaign.plan, campaign.seed),
+        };
         text.push_str(&paint.with(Style::new().bold(), &line));
         text.push('\n');
         if !campaign.description.is_empty() {
@@ -36,6 +40,10 @@ pub fn to_terminal(view: &View, is_coloured: bool) -> String {
             text.push('\n');
             add_table(&mut text, table, paint);
         }
+    }
+    for table in &view.published {
+        writeln!(text, "\n{}: {}", paint.with(Style::new().bold(), table.title), table.caption).expect("writing to a string cannot fail");
+        text.push_str(&published::to_lines(table, |cell, padded| paint.with(style(cell.class, cell.status), padded)));
     }
     add_legend(&mut text, view);
     add_reasons(&mut text, view);

@@ -31,6 +31,8 @@ pub struct Measure {
     pub metric: &'static Metric,
     /// The value.
     pub value: Value,
+    /// As the originals print it, digit for digit; only imported results have it.
+    pub classic: Option<String>,
 }
 
 impl Measure {

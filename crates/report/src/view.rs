@@ -26,6 +26,8 @@ pub struct View {
     pub results: Vec<StepResult>,
     /// The three classic tables.
     pub summary: Summary,
+    /// Tables with a row per test, as results of many tests are published. Empty where `summary` has columns.
+    pub published: Vec<PublishedTable>,
     /// Per step, in the order of the plan.
     pub steps: Vec<StepView>,
     /// Facts of machine and program, by cell.
@@ -374,6 +376,37 @@ pub struct RampLevel {
     pub tps: Option<f64>,
     /// Service times: mean, 95th and 99th percentile, longest.
     pub service_us: [Option<f64>; 4],
+}
+
+/// A table in published form: a row per test, a column per cell.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PublishedTable {
+    /// Its heading.
+    pub title: &'static str,
+    /// What the numbers are.
+    pub caption: &'static str,
+    /// The cells, the base first; without it in relative tables.
+    pub columns: Vec<String>,
+    /// Groups of tests.
+    pub sections: Vec<Section>,
+}
+
+/// A group of tests.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Section {
+    /// Its heading; empty where the table has no groups.
+    pub title: String,
+    /// The tests.
+    pub rows: Vec<PublishedRow>,
+}
+
+/// A test.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PublishedRow {
+    /// Its name.
+    pub label: String,
+    /// One per column.
+    pub cells: Vec<ClassicCell>,
 }
 
 /// One step over all cells.

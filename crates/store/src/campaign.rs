@@ -11,6 +11,7 @@ use crate::StoreError;
 use crate::durable::write_json_atomically;
 use crate::error::RESTORE_HEADER;
 use crate::header::{CampaignHeader, CellHeader, FORMAT};
+use crate::imported::{Imported, read_imported};
 use crate::lock::{CampaignLock, is_held};
 use crate::trial::{TrialRecord, folder_name, read_folder_name};
 
@@ -37,6 +38,8 @@ pub struct CampaignRecord {
     pub trials: Vec<TrialRecord>,
     /// How far it is.
     pub state: CampaignState,
+    /// What another tool measured; `None` for a native campaign.
+    pub imported: Option<Imported>,
 }
 
 /// How far a campaign is.
@@ -57,6 +60,11 @@ impl CampaignDir {
         let path = path.into();
         let header = read_header(&path.join(HEADER_FILE))?;
         Ok(Self { path, header })
+    }
+
+    /// What another tool measured; `None` for a native campaign.
+    pub fn imported(&self) -> Result<Option<Imported>, StoreError> {
+        read_imported(&self.path)
     }
 
     /// Takes the right to run this campaign, or says at once which process has it.
@@ -127,7 +135,7 @@ impl CampaignDir {
         } else {
             CampaignState::Broken
         };
-        Ok(CampaignRecord { path: self.path.clone(), header: self.header.clone(), trials, state })
+        Ok(CampaignRecord { path: self.path.clone(), header: self.header.clone(), trials, state, imported: self.imported()? })
     }
 }
 

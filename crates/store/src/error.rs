@@ -13,6 +13,9 @@ pub(crate) const RUN_TRIAL_AGAIN: &str =
 pub(crate) const RESTORE_HEADER: &str =
     "the file was edited or damaged: restore it from a copy, or start the campaign anew with `plimsoll run`";
 
+/// The way out when `imported.json` cannot be trusted.
+pub(crate) const IMPORT_AGAIN: &str = "the file was edited or damaged: remove the campaign's folder and import the results again";
+
 /// A campaign or trial folder could not be found, written or believed. Messages are fragments that fit after "failed to ".
 #[derive(Debug, Error)]
 pub enum StoreError {

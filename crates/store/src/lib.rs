@@ -3,6 +3,7 @@
 //! A [`Store`] is a folder of campaigns. A [`CampaignDir`] holds `campaign.json`, written once and atomically, `lock`, held by the
 //! process that runs it, and `trials/`. A trial's folder is written by one process: an [`EventWriter`] appends what happened to
 //! `events.jsonl`, [`series`] keeps one row a second, and [`seal()`] closes the folder with the checksum of every file.
+//! What another tool measured is a campaign too, with an [`imported`] file in place of trials.
 //! What is read back is what was written, or an error that names the place; only the last line of `events.jsonl`, when it lacks its
 //! newline, is forgiven: that is what a power cut leaves.
 
@@ -16,6 +17,7 @@ mod event_log;
 mod event_samples;
 mod event_writer;
 pub mod header;
+pub mod imported;
 mod lock;
 mod seal;
 pub mod series;

@@ -11,6 +11,7 @@ use crate::StoreError;
 use crate::campaign::{CampaignDir, HEADER_FILE, TRIALS_FOLDER};
 use crate::durable::{create_folders, sync_folder, temporary_name, write_json_atomically};
 use crate::header::CampaignHeader;
+use crate::imported::{IMPORTED_FILE, Imported};
 
 /// Ids that an error lists.
 const LISTED_IDS: usize = 5;
@@ -38,7 +39,8 @@ impl Store {
         let newest = |ids: &[String]| ids.iter().rev().take(LISTED_IDS).cloned().collect();
         let not_found = || StoreError::NoCampaign { store: self.dir.clone(), wanted: campaign.map(str::to_owned), newest: newest(&ids) };
         let Some(wanted) = campaign else {
-            return CampaignDir::open(self.dir.join(ids.last().ok_or_else(not_found)?));
+            let newest = ids.iter().max_by_key(|id| (self.made_at(id), ids.iter().position(|other| other == *id)));
+            return CampaignDir::open(self.dir.join(newest.ok_or_else(not_found)?));
         };
         if wanted.is_empty() {
             return Err(not_found());
@@ -59,6 +61,26 @@ impl Store {
 
     /// Makes the folder of a campaign with its `campaign.json`: all of it appears at once, or nothing does. An id that is taken is refused.
     pub fn create(&self, header: &CampaignHeader) -> Result<CampaignDir, StoreError> {
+        self.create_with(header, |_| Ok(()))
+    }
+
+    /// Makes the folder of an imported campaign, as [`Store::create`] does, with its `imported.json`.
+    pub fn create_imported(&self, header: &CampaignHeader, imported: &Imported) -> Result<CampaignDir, StoreError> {
+        self.create_with(header, |folder| write_json_atomically(folder.join(IMPORTED_FILE), imported))
+    }
+
+    /// The same in place of the campaign with that id, where there is one that was imported, too.
+    pub fn replace_imported(&self, header: &CampaignHeader, imported: &Imported) -> Result<CampaignDir, StoreError> {
+        let path = self.dir.join(&header.id);
+        if !is_campaign(&path) || CampaignDir::open(&path)?.imported()?.is_none() {
+            return self.create_imported(header, imported);
+        }
+        write_json_atomically(path.join(IMPORTED_FILE), imported)?;
+        write_json_atomically(path.join(HEADER_FILE), header)?;
+        Ok(CampaignDir { path, header: header.clone() })
+    }
+
+    fn create_with(&self, header: &CampaignHeader, fill: impl FnOnce(&Path) -> Result<(), StoreError>) -> Result<CampaignDir, StoreError> {
         let id = header.id.as_str();
         if id.is_empty() || id.starts_with('.') || id.contains(['/', '\0']) {
             return Err(StoreError::BadId { id: id.to_owned(), store: self.dir.clone() });
@@ -69,6 +91,7 @@ impl Store {
         let created = fs::create_dir(&temporary)
             .map_err(StoreError::io("create", &temporary))
             .and_then(|()| fs::create_dir(temporary.join(TRIALS_FOLDER)).map_err(StoreError::io("create", &temporary)))
+            .and_then(|()| fill(&temporary))
             .and_then(|()| write_json_atomically(temporary.join(HEADER_FILE), header))
             .and_then(|()| rename_to_new(&temporary, &path))
             .and_then(|()| sync_folder(&self.dir));
@@ -92,6 +115,15 @@ impl Store {
             return id;
         }
         (2u64..).map(|n| format!("{id}-{n}")).find(is_free).expect("a folder holds fewer than 2^64 campaigns")
+    }
+
+    /// The stamp that an id begins with. Ids of imported campaigns have none: there `campaign.json` tells. An unreadable one is the oldest.
+    fn made_at(&self, id: &str) -> String {
+        let is_stamp = |text: &str| text.len() == 16 && text.ends_with('Z') && text.starts_with(|c: char| c.is_ascii_digit());
+        match id.split_once('-') {
+            Some((stamp, _)) if is_stamp(stamp) => stamp.to_owned(),
+            _ => CampaignDir::open(self.dir.join(id)).map(|dir| dir.header.created.replace(['-', ':'], "")).unwrap_or_default(),
+        }
     }
 
     fn ids(&self) -> Result<Vec<String>, StoreError> {

@@ -1,11 +1,13 @@
-//! Fakes for tests: a clock that jumps, a worker that stalls and fails on command; builds of real servers; the way tests are skipped.
+//! Fakes for tests: a clock that jumps, a worker that stalls and fails on command; builds of real servers, archives of published results; the way tests are skipped.
 
+mod archives;
 mod builds;
 mod clock;
 mod histogram;
 mod skip;
 mod worker;
 
+pub use archives::archive;
 pub use builds::{CachedBuild, builds_dir, cached_build, is_root};
 pub use clock::FakeClock;
 pub use histogram::histogram_count;

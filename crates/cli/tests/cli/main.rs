@@ -4,6 +4,7 @@ mod bad_input;
 mod build;
 mod campaign;
 mod given;
+mod import;
 mod resume;
 mod servers;
 mod support;

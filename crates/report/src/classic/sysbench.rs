@@ -7,16 +7,8 @@ use std::fmt::Write as _;
 
 use plimsoll_core::plan::{TestKind, TestName, published_position};
 
+use crate::export::ExportFile;
 use crate::view::{Outcome, StepView, View};
-
-/// A file to write, with the folder of its build in front where it belongs to one.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct File {
-    /// Relative to the folder that the export goes to.
-    pub path: String,
-    /// All of it.
-    pub text: String,
-}
 
 /// Queries per second by test and build, as integers: what both tables are made of.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -234,7 +226,7 @@ fn metrics_of(step: &StepView, outcome: &Outcome) -> Option<Metrics> {
 }
 
 /// All files of a campaign; nothing when it has no such test.
-pub fn export(view: &View) -> Vec<File> {
+pub fn export(view: &View) -> Vec<ExportFile> {
     let folders: Vec<String> = view.cells.iter().map(|cell| format!("x.{}.pk1", cell.label.replace(['/', ' '], "_"))).collect();
     let tests: Vec<(&StepView, TestName<'_>)> = view.steps.iter().filter_map(|step| Some((step, test_of(step)?))).collect();
     if tests.is_empty() {
@@ -247,7 +239,7 @@ pub fn export(view: &View) -> Vec<File> {
         (format!("{}_range={}", base_name(name), classic_range(name)), step.outcomes.iter().map(rate).collect())
     });
     let table = QpsTable { folders: folders.clone(), rows: rows.collect() };
-    let file = |path: &str, text: String| File { path: path.to_owned(), text };
+    let file = |path: &str, text: String| ExportFile { path: path.to_owned(), text };
     let mut files = vec![
         file("qps.abs.all.tsv", table.absolute_tsv()),
         file("qps.abs.all.csv", table.absolute_csv()),
@@ -259,7 +251,7 @@ pub fn export(view: &View) -> Vec<File> {
         let found = folders.iter().zip(&step.outcomes).filter_map(|(folder, outcome)| Some((folder.clone(), metrics_of(step, outcome)?)));
         let found: Vec<(String, Metrics)> = found.collect();
         for (folder, metrics) in &found {
-            files.push(File { path: format!("{folder}/{title}"), text: metrics.text() });
+            files.push(ExportFile { path: format!("{folder}/{title}"), text: metrics.text() });
         }
         if is_in_summary && !found.is_empty() {
             blocks.push_str(&metrics_block(title, &found));
@@ -275,7 +267,7 @@ pub fn export(view: &View) -> Vec<File> {
         let title = format!("sb.met.{}.range{}.pk1.dop{clients}", base_name(name), classic_range(name));
         add(&title, step, !(name.kind == TestKind::PointQuery && name.variant == "warm"));
     }
-    files.push(File { path: "o.met.all".to_owned(), text: blocks });
+    files.push(ExportFile { path: "o.met.all".to_owned(), text: blocks });
     files
 }
 

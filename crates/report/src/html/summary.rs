@@ -4,6 +4,7 @@ use maud::{Markup, html};
 
 use super::figures::ratios;
 use super::tables::{cell_name, classic_cell, dagger, scrolling};
+use crate::published;
 use crate::view::{ClassicTable, View};
 
 pub(super) fn head(view: &View) -> Markup {
@@ -64,6 +65,8 @@ pub(super) fn summary(view: &View) -> Markup {
         section {
             h2 id="summary" { a.anchor href="#summary" { "Summary" } }
             (super::tests::tests(view))
+            @for table in &view.published { (published::to_html(table, classic_cell)) }
+            @if view.published.is_empty() {
             @if !summary.absolute.columns.is_empty() { (classic_table(view, &summary.absolute, html! {
                 span.swatch.best { "▲ best quarter of the column" } " " span.swatch.worst { "▼ worst quarter" } " "
                 span.swatch.missed.sla_missed { "SLA missed" }
@@ -79,6 +82,7 @@ pub(super) fn summary(view: &View) -> Markup {
             @if view.cells.len() > 1 && summary.tests.is_empty() && summary.ramps.is_empty() { (ratios(view)) }
             @if !summary.insert_rate.columns.is_empty() {
                 (classic_table(view, &summary.insert_rate, html! { span.swatch.worst { "▼ missed its SLA" } }))
+            }
             }
             (reasons(view))
         }

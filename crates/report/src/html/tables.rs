@@ -49,7 +49,9 @@ fn about(metric: &Metric) -> String {
 pub(super) fn measure(measure: Option<&Measure>) -> Markup {
     let Some(measure) = measure else { return html! { span.none title="no result" { "–" } } };
     match (measure.value.value, &measure.value.unavailable) {
-        (Some(value), _) => html! { span title={ (value) " " (measure.metric.unit) } { (decimal(value, measure.metric.decimals)) } },
+        (Some(value), _) => {
+            html! { span title={ (value) " " (measure.metric.unit) @if let Some(classic) = &measure.classic { "; classic " (classic) } } { (decimal(value, measure.metric.decimals)) } }
+        }
         (None, reason) => html! { span.none title=(reason.as_deref().unwrap_or("unavailable")) { "–" } },
     }
 }

@@ -1,0 +1,242 @@
+//! `db_bench`: reports of versions, summaries of many, raw logs.
+
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
+
+use plimsoll_store::imported::{Family, Imported, ImportedStep, ImportedValue};
+
+use super::builder::{Builder, both, clean, printed};
+use super::import::File;
+use crate::names::folder::CellName;
+use crate::rocksdb::log::Log;
+use crate::rocksdb::rows::{Row, Rows, gib, is_shifted};
+use crate::tree::contents::Contents;
+
+/// Makes a campaign of the files that are db_bench's.
+pub(super) fn assemble(files: &[File]) -> Option<Imported> {
+    let mut builder = Builder::new(Family::Rocksdb);
+    for file in files {
+        match &file.contents {
+            Ok(Contents::RocksdbRows(rows)) => add_rows(&mut builder, file, rows),
+            Ok(Contents::RocksdbLog(log)) => add_log(&mut builder, file, log),
+            _ => {}
+        }
+    }
+    // Rows are in the order that the steps ran in, and versions in the order that their summary lists them in.
+    builder.finish(true, |_, _| Ordering::Equal)
+}
+
+/// `bm.lc.nt12.cm1.d0/8.0.fb.gcc/report.tsv`: the version's label, and how it was run.
+fn cell_of_path(path: &str) -> Option<CellName> {
+    let mut parts = path.rsplit('/').skip(1);
+    let build = parts.next().filter(|build| !build.is_empty())?;
+    let config = parts.next().and_then(|folder| folder.strip_prefix("bm.")).unwrap_or_default();
+    Some(CellName { original: format!("{config}/{build}"), build: build.to_owned(), config: config.to_owned() })
+}
+
+fn add_rows(builder: &mut Builder, file: &File, rows: &Rows) {
+    if rows.paths.is_empty() {
+        let folders: Vec<&str> = file.folders().take(2).collect();
+        let path = format!("{}/{}/{}", folders.get(1).unwrap_or(&""), folders.first().unwrap_or(&""), file.name());
+        // One version's report has a row per step; a list of blocks without paths has a row per version.
+        let is_report = rows.blocks.len() == 1 && has_distinct_tests(&rows.blocks[0]);
+        if is_report && let Some(cell) = cell_of_path(&path) {
+            let cell = builder.cell(&cell, "");
+            rows.blocks[0].iter().for_each(|row| add_row(builder, cell, row));
+            return;
+        }
+    }
+    let labels: Vec<Option<CellName>> = rows.paths.iter().map(|path| cell_of_path(path)).collect();
+    for block in &rows.blocks {
+        let is_aligned = labels.len() == block.len() || labels.is_empty();
+        for (i, row) in block.iter().enumerate() {
+            let name = match labels.get(i) {
+                Some(Some(label)) if is_aligned => label.clone(),
+                _ if labels.is_empty() => by_version(row, i),
+                _ => match of_version(&labels, row) {
+                    Some(label) => label,
+                    None => {
+                        let test = row.cell("test").unwrap_or_default();
+                        builder.note(format!(
+                            "{}: the block of {test} has {} rows for {} versions, and a row of it fits no version: it is left out.",
+                            file.path,
+                            block.len(),
+                            labels.len()
+                        ));
+                        continue;
+                    }
+                },
+            };
+            let cell = builder.cell(&name, "");
+            add_row(builder, cell, row);
+        }
+    }
+}
+
+fn has_distinct_tests(rows: &[Row]) -> bool {
+    let tests: std::collections::BTreeSet<_> = rows.iter().map(|row| row.cell("test")).collect();
+    tests.len() == rows.len()
+}
+
+/// Without a list of paths rows stand in the order of versions; of two with the same version the place tells.
+fn by_version(row: &Row, place: usize) -> CellName {
+    let version = row.cell("version").unwrap_or("unknown");
+    CellName { original: format!("{version}#{}", place + 1), build: version.to_owned(), config: format!("row{}", place + 1) }
+}
+
+/// The only label that a row's version begins with: `8.0.fb.gcc` for 8.0.0.
+fn of_version(labels: &[Option<CellName>], row: &Row) -> Option<CellName> {
+    let version = row.cell("version")?;
+    let minor: Vec<&str> = version.splitn(3, '.').take(2).collect();
+    let start = minor.join(".");
+    let mut fitting = labels
+        .iter()
+        .flatten()
+        .filter(|label| label.build.strip_prefix(&start).is_some_and(|rest| !rest.starts_with(|c: char| c.is_ascii_digit())));
+    let found = fitting.next()?;
+    fitting.next().is_none().then(|| found.clone())
+}
+
+fn step_of(name: &str) -> ImportedStep {
+    ImportedStep {
+        name: name.to_owned(),
+        test: name.to_owned(),
+        range: None,
+        group: String::new(),
+        description: "operations per second of all threads; the background writer's are not counted".to_owned(),
+        operation: "operation".to_owned(),
+        rate: "qps".to_owned(),
+    }
+}
+
+/// The columns that are numbers, with their metrics.
+const NUMBERS: [(&str, &str); 20] = [
+    ("ops_sec", "qps"),
+    ("mb_sec", "mb_sec"),
+    ("c_wgb", "c_wgb"),
+    ("w_amp", "w_amp"),
+    ("c_mbps", "c_mbps"),
+    ("c_wsecs", "c_wsecs"),
+    ("c_csecs", "c_csecs"),
+    ("b_rgb", "b_rgb"),
+    ("b_wgb", "b_wgb"),
+    ("usec_op", "usec_op"),
+    ("p50", "p50_service_us"),
+    ("p99", "p99_service_us"),
+    ("p99.9", "p999_service_us"),
+    ("p99.99", "p9999_service_us"),
+    ("pmax", "max_service_us"),
+    ("uptime", "uptime_s"),
+    ("stall%", "stall_pct"),
+    ("u_cpu", "u_cpu_ks"),
+    ("s_cpu", "s_cpu_ks"),
+    ("rss", "rss"),
+];
+
+fn add_row(builder: &mut Builder, cell: usize, row: &Row) {
+    let step = builder.step(step_of(row.cell("test").unwrap_or_default()));
+    let version = row.cell("version").unwrap_or_default().to_owned();
+    if !version.is_empty() {
+        builder.cell_mut(cell).version = format!("RocksDB {version}");
+    }
+    let result = builder.result(cell, step);
+    result.era = "rows of 28 columns".to_owned();
+    for name in ["date", "version", "job_id", "githash"] {
+        result.facts.insert(name.to_owned(), row.cell(name).unwrap_or_default().to_owned());
+    }
+    if row.is_failed {
+        result.failed = Some("the step failed".to_owned());
+        return;
+    }
+    let mut add = |metric: &str, value: ImportedValue| result.values.insert(metric.to_owned(), value);
+    for (column, metric) in NUMBERS {
+        if let Some(text) = row.cell(column) {
+            add(metric, printed(text));
+        }
+    }
+    for (column, metric) in [("lsm_sz", "lsm_gb"), ("blob_sz", "blob_gb")] {
+        if let Some(text) = row.cell(column) {
+            add(metric, ImportedValue { value: gib(text), classic: Some(text.to_owned()), unavailable: None });
+        }
+    }
+    if let Some(text) = row.cell("Nstall") {
+        add("n_stall", printed(text));
+    }
+    if let Some(text) = row.cell("w_amp").filter(|text| *text != "NA") {
+        add("w_amp", without("flushes are counted twice in it, and the row does not tell how much they were", Some(text)));
+    }
+    if is_shifted(&version) {
+        unshift(row, &mut add);
+    }
+}
+
+fn without(reason: &str, classic: Option<&str>) -> ImportedValue {
+    ImportedValue { value: None, classic: classic.map(str::to_owned), unavailable: Some(reason.to_owned()) }
+}
+
+/// From 10.3 on four columns hold their neighbours' numbers: what is under `c_csecs` are the wall seconds, and what is under `b_wgb` is what
+/// compaction read from blobs.
+fn unshift(row: &Row, add: &mut impl FnMut(&str, ImportedValue) -> Option<ImportedValue>) {
+    const SHIFTED: &str = "the original's column holds another number since RocksDB 10.3";
+    let classic = |column: &str| row.cell(column).map(str::to_owned);
+    let number = |column: &str| row.cell(column).and_then(|text| text.parse().ok());
+    add("c_wsecs", ImportedValue { value: number("c_csecs"), classic: classic("c_wsecs"), unavailable: None });
+    add("b_rgb", ImportedValue { value: number("b_wgb"), classic: classic("b_rgb"), unavailable: None });
+    add("c_csecs", without(SHIFTED, row.cell("c_csecs")));
+    add("b_wgb", without(SHIFTED, row.cell("b_wgb")));
+}
+
+/// A raw log: its step is in its name, its version in the folder.
+fn add_log(builder: &mut Builder, file: &File, log: &Log) {
+    let folders: Vec<&str> = file.folders().take(2).collect();
+    let path = format!("{}/{}/{}", folders.get(1).unwrap_or(&""), folders.first().unwrap_or(&""), file.name());
+    let Some(name) = cell_of_path(&path) else { return };
+    let test = file.name().strip_prefix("benchmark_").and_then(|name| name.strip_suffix(".log")).map_or_else(|| file.stem(), str::to_owned);
+    let step = builder.step(step_of(&test));
+    let cell = builder.cell(&name, "");
+    if let Some(version) = &log.version {
+        let of = &mut builder.cell_mut(cell).version;
+        if of.is_empty() {
+            *of = format!("RocksDB {version}");
+        }
+    }
+    for warning in &log.warnings {
+        builder.note(format!("{}: {warning}: such numbers are not those of a release.", name.label()));
+    }
+    let result = builder.result(cell, step);
+    let mut values: BTreeMap<String, ImportedValue> = BTreeMap::new();
+    let mut add = |metric: &str, value: Option<ImportedValue>| drop(value.map(|value| values.insert(metric.to_owned(), value)));
+    let exact = log.operations.filter(|(seconds, _)| *seconds > 0.0).map(|(seconds, count)| count as f64 / seconds);
+    add("qps", Some(exact.map_or_else(|| printed(&log.ops_sec), |rate| both(rate, log.ops_sec.clone()))));
+    add("usec_op", log.usec_op.parse().ok().map(|number: f64| both(number, format!("{number:.1}"))));
+    add("mb_sec", log.mb_sec.as_deref().map(printed));
+    for (metric, value, digits) in [
+        ("p50_service_us", log.percentiles[0], 1),
+        ("p99_service_us", log.percentiles[1], 0),
+        ("p999_service_us", log.percentiles[2], 0),
+        ("p9999_service_us", log.percentiles[3], 0),
+        ("max_service_us", log.max_us, 0),
+    ] {
+        add(metric, value.map(|value| both(value, format!("{value:.digits$}"))));
+    }
+    let rounded = |gib: f64| both(gib, format!("{gib:.0}GB"));
+    add("lsm_gb", log.lsm_gib.map(rounded));
+    add("blob_gb", log.blob_gib.map(rounded));
+    add("c_wgb", log.compaction.map(|(written, _)| both(written, format!("{written:.1}"))));
+    add("c_mbps", log.compaction.map(|(_, rate)| both(rate, format!("{rate:.1}"))));
+    add("w_amp", log.write_amplification().map(|(classic, clean)| both(clean, format!("{classic:.1}"))));
+    for (metric, column) in [("c_wsecs", "Comp(sec)"), ("c_csecs", "CompMergeCPU(sec)"), ("b_rgb", "Rblob(GB)"), ("b_wgb", "Wblob(GB)")] {
+        add(metric, log.of_sum(column).map(|value| both(value, format!("{value:.0}"))));
+    }
+    add("uptime_s", log.uptime_s.map(|value| both(value, format!("{value:.0}"))));
+    add("stall_pct", log.stall_pct.map(|value| both(value, format!("{value:.1}"))));
+    add("n_stall", log.stalls.map(|stalls| clean(stalls as f64)));
+    result.era = log.line.name().to_owned();
+    // A report's row is what was published; the log beside it adds what the row lacks.
+    for (metric, value) in values {
+        result.values.entry(metric).or_insert(value);
+    }
+    if let Some(version) = &log.version {
+        result.facts.entry("version".to_owned()).or_insert_with(|| version.clone());
+    }
+}

@@ -1,0 +1,94 @@
+//! Finding files.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use plimsoll_store::imported::LeftOut;
+
+/// The largest file that is read. No result is as large; what is may be a core dump or a data file.
+pub(crate) const SIZE_LIMIT: u64 = 1 << 30;
+
+/// Regular files below a path in the order of their names, and what cannot be one.
+#[derive(Debug, Default)]
+pub(crate) struct Walk {
+    pub files: Vec<PathBuf>,
+    pub left_out: Vec<LeftOut>,
+}
+
+/// Walks a folder, or takes a single file. Links are followed, but no folder is entered twice. `path` must be absolute.
+pub(crate) fn walk(path: &Path) -> Walk {
+    let mut walk = Walk::default();
+    let mut seen = BTreeSet::new();
+    visit(path, path, &mut seen, &mut walk);
+    walk.files.sort();
+    walk
+}
+
+fn visit(root: &Path, path: &Path, seen: &mut BTreeSet<PathBuf>, walk: &mut Walk) {
+    let leave_out = |walk: &mut Walk, reason: String| {
+        let path = path.strip_prefix(root).unwrap_or(path).to_string_lossy().into_owned();
+        walk.left_out.push(LeftOut { path, reason });
+    };
+    // Follows links; a link to nothing has no metadata.
+    let metadata = match fs::metadata(path) {
+        Ok(metadata) => metadata,
+        Err(error) => return leave_out(walk, format!("it cannot be read: {error}")),
+    };
+    if metadata.is_file() {
+        match metadata.len() {
+            size if size > SIZE_LIMIT => leave_out(walk, format!("it has {size} bytes, more than a result can have ({SIZE_LIMIT})")),
+            _ => walk.files.push(path.to_owned()),
+        }
+        return;
+    }
+    if !metadata.is_dir() {
+        return leave_out(walk, "it is neither a file nor a folder".to_owned());
+    }
+    match fs::canonicalize(path) {
+        Ok(real) if !seen.insert(real.clone()) => {
+            let is_loop = path.ancestors().skip(1).any(|above| above.canonicalize().is_ok_and(|above| above == real));
+            return leave_out(
+                walk,
+                if is_loop { "the link leads back to a folder above it" } else { "the folder was read under another name" }.to_owned(),
+            );
+        }
+        Ok(_) => {}
+        Err(error) => return leave_out(walk, format!("it cannot be read: {error}")),
+    }
+    let entries = match fs::read_dir(path) {
+        Ok(entries) => entries,
+        Err(error) => return leave_out(walk, format!("it cannot be read: {error}")),
+    };
+    let mut children: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
+    children.sort();
+    for child in children {
+        visit(root, &child, seen, walk);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn loops_giants_and_broken_links_are_listed() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path();
+        fs::create_dir_all(root.join("a/b")).unwrap();
+        fs::write(root.join("a/b/file"), "x").unwrap();
+        symlink(root.join("a"), root.join("a/b/up")).unwrap();
+        symlink(root.join("nothing"), root.join("broken")).unwrap();
+        // A sparse file takes no room.
+        fs::File::create(root.join("giant")).unwrap().set_len(2 << 30).unwrap();
+        let walk = walk(root);
+        assert_eq!(walk.files, [root.join("a/b/file")]);
+        let left_out: Vec<(&str, &str)> = walk.left_out.iter().map(|out| (out.path.as_str(), out.reason.as_str())).collect();
+        assert_eq!(left_out.len(), 3);
+        assert_eq!(left_out[0], ("a/b/up", "the link leads back to a folder above it"));
+        assert!(left_out[1].0 == "broken" && left_out[1].1.starts_with("it cannot be read"), "{left_out:?}");
+        assert_eq!(left_out[2], ("giant", "it has 2147483648 bytes, more than a result can have (1073741824)"));
+    }
+}

@@ -1,0 +1,98 @@
+//! `<build>/report.tsv` with its 28 columns, `abs.<set>.tsv` and `rel2.<set>.csv`.
+
+use plimsoll_store::imported::{Imported, ImportedResult};
+
+use super::ExportFile;
+use crate::classic::relative;
+
+/// The columns: their names in the file, and the metric or fact that holds them.
+const COLUMNS: [(&str, &str); 28] = [
+    ("ops_sec", "qps"),
+    ("mb_sec", "mb_sec"),
+    ("lsm_sz", "lsm_gb"),
+    ("blob_sz", "blob_gb"),
+    ("c_wgb", "c_wgb"),
+    ("w_amp", "w_amp"),
+    ("c_mbps", "c_mbps"),
+    ("c_wsecs", "c_wsecs"),
+    ("c_csecs", "c_csecs"),
+    ("b_rgb", "b_rgb"),
+    ("b_wgb", "b_wgb"),
+    ("usec_op", "usec_op"),
+    ("p50", "p50_service_us"),
+    ("p99", "p99_service_us"),
+    ("p99.9", "p999_service_us"),
+    ("p99.99", "p9999_service_us"),
+    ("pmax", "max_service_us"),
+    ("uptime", "uptime_s"),
+    ("stall%", "stall_pct"),
+    ("Nstall", "n_stall"),
+    ("u_cpu", "u_cpu_ks"),
+    ("s_cpu", "s_cpu_ks"),
+    ("rss", "rss"),
+    ("test", "test"),
+    ("date", "date"),
+    ("version", "version"),
+    ("job_id", "job_id"),
+    ("githash", "githash"),
+];
+
+pub(super) fn files(imported: &Imported, cells: &[usize]) -> Vec<ExportFile> {
+    let mut files: Vec<ExportFile> = cells
+        .iter()
+        .map(|cell| {
+            let rows = (0..imported.steps.len()).filter_map(|step| row(imported.result(*cell, step)?, &imported.steps[step].name));
+            let header = COLUMNS.map(|(name, _)| name).join("\t");
+            ExportFile {
+                path: format!("{}/report.tsv", imported.cells[*cell].build),
+                text: format!("{header}\n{}", rows.collect::<String>()),
+            }
+        })
+        .collect();
+    let set = imported.source.split_once(' ').map_or("all", |(_, set)| set);
+    let (absolute, relative) = tables(imported, cells);
+    files.push(ExportFile { path: format!("abs.{set}.tsv"), text: absolute });
+    files.push(ExportFile { path: format!("rel2.{set}.csv"), text: relative });
+    files
+}
+
+fn row(result: &ImportedResult, step: &str) -> Option<String> {
+    let fact = |name: &str| result.facts.get(name).map(String::as_str).unwrap_or_default();
+    if result.failed.is_some() {
+        return Some(format!(
+            "failed{}{step}\t{}\t{}\t{}\t{}\n",
+            "\t".repeat(23),
+            fact("date"),
+            fact("version"),
+            fact("job_id"),
+            fact("githash")
+        ));
+    }
+    let cell = |name: &str| match result.values.get(name) {
+        Some(value) => value.classic.clone().or_else(|| value.value.map(|number| number.to_string())).unwrap_or_default(),
+        None if name == "test" => step.to_owned(),
+        None => fact(name).to_owned(),
+    };
+    Some(format!("{}\n", COLUMNS.map(|(_, name)| cell(name)).join("\t")))
+}
+
+/// Steps that only drain, or only make versions, are not in the tables.
+fn is_in_tables(step: &str) -> bool {
+    !step.contains("revrange.t") && !step.contains("overwritesome")
+}
+
+fn tables(imported: &Imported, cells: &[usize]) -> (String, String) {
+    let (mut absolute, mut relative) = (String::new(), String::new());
+    for (step, of) in imported.steps.iter().enumerate().filter(|(_, step)| is_in_tables(&step.name)) {
+        let text = |cell: &usize| imported.result(*cell, step).and_then(|result| result.values.get("qps")?.classic.clone());
+        let texts: Vec<String> = cells.iter().map(|cell| text(cell).unwrap_or_else(|| "NA".to_owned())).collect();
+        absolute.push_str(&format!("{}\t{}\n", texts.join("\t"), of.name));
+        let ratio = |text: &String| match (text.parse(), texts[0].parse()) {
+            (Ok(value), Ok(base)) => relative::format(value, base),
+            _ => "NA".to_owned(),
+        };
+        let ratios: Vec<String> = texts[1..].iter().map(ratio).collect();
+        relative.push_str(&format!("{},{}\n", of.name, ratios.join(",")));
+    }
+    (absolute, relative)
+}
