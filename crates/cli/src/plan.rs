@@ -31,7 +31,7 @@ pub fn plan(places: &Places, verb: &PlanVerb) -> Outcome {
 }
 
 /// A number with its noun.
-fn count(number: usize, noun: &str) -> String {
+pub fn count(number: usize, noun: &str) -> String {
     format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
 }
 

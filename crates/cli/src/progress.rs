@@ -12,6 +12,7 @@ use rustix::termios::tcgetwinsize;
 use signal_hook::consts::{SIGINT, SIGTERM};
 
 use crate::failure::Failure;
+use crate::plan::count;
 
 /// Without a terminal a long step says this often how it goes.
 const PLAIN_INTERVAL: Duration = Duration::from_secs(10);
@@ -39,8 +40,7 @@ impl Console {
                 })
                 .map_err(|error| Failure::bug(format!("failed to listen for signals: {error}")))?;
         }
-        let trials = header.schedule.len();
-        anstream::eprintln!("campaign {} (seed {}, {trials} trial{})", header.id, header.seed, if trials == 1 { "" } else { "s" });
+        anstream::eprintln!("campaign {} (seed {}, {})", header.id, header.seed, count(header.schedule.len(), "trial"));
         Ok(Self { stop_requests, is_terminal: stderr().is_terminal(), has_live_line: false, last_plain: Instant::now() })
     }
 

@@ -76,7 +76,7 @@ impl Sampler {
 
     /// Looks at everything, the clocks first.
     pub(crate) fn sample(&mut self) -> Sample {
-        let mut sample = Sample {
+        Sample {
             at: Instant::now(),
             own_cpu_ns: process_cpu_ns(std::process::id()).map_err(|error| format!("no clock for this process: {error}")),
             own_usage: own_usage(),
@@ -86,14 +86,12 @@ impl Sampler {
             psi_io_us: total_us(&mut self.psi_io),
             psi_memory_us: total_us(&mut self.psi_memory),
             server_cpu_ns: self.server.as_mut().map(ProcessTrees::cpu_ns),
-            rss_bytes: Ok(0),
-        };
-        // The look at the server's clocks has found its processes.
-        sample.rss_bytes = match &self.server {
-            None => self.own_status.read().and_then(|status| kib_field(&status, "VmRSS")),
-            Some(server) => server.rss_bytes(),
-        };
-        sample
+            // After the look at the server's clocks, which finds its processes.
+            rss_bytes: match &self.server {
+                None => self.own_status.read().and_then(|status| kib_field(&status, "VmRSS")),
+                Some(server) => server.rss_bytes(),
+            },
+        }
     }
 }
 
