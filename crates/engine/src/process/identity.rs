@@ -242,7 +242,8 @@ mod tests {
 
         // Somebody's who has the number by chance, and of an older file, which knows of no group.
         let later = ProcessGroup { start_ticks: member.start_ticks + 1, ..leader.group.unwrap() };
-        let elsewhere = ProcessGroup { session: 0, ..leader.group.unwrap() };
+        // Within a namespace the session of one outside is 0, so no fixed number is another's.
+        let elsewhere = ProcessGroup { session: leader.group.unwrap().session + 1, ..leader.group.unwrap() };
         for group in [Some(later), Some(elsewhere), None] {
             assert!(ProcessIdentity { group, ..leader.clone() }.kill_group());
             assert!(member.is_running(), "{group:?}");
