@@ -7,3 +7,4 @@ mod given;
 mod resume;
 mod servers;
 mod support;
+mod sysbench;
