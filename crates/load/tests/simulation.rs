@@ -271,8 +271,8 @@ fn a_warm_up_is_performed_and_not_recorded() {
 /// One operation that lasts from the warm-up to behind the end: nothing is recorded, and the worker is told once.
 #[test]
 fn a_worker_that_never_gets_warm_has_done_nothing() {
-    struct Told(ScriptedWorker, Arc<std::sync::atomic::AtomicU64>);
-    impl Worker for Told {
+    struct Told<W>(W, Arc<std::sync::atomic::AtomicU64>);
+    impl<W: Worker> Worker for Told<W> {
         fn open(&mut self) -> Result<(), String> {
             self.0.open()
         }
