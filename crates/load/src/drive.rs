@@ -98,6 +98,23 @@ pub(crate) fn drive<C: Clock>(
     recorder: &mut Recorder,
     shared: &Shared<'_>,
 ) -> Result<(), Failure> {
+    let mut is_warming = begin_ns < start_ns;
+    let result = perform(clock, task, (begin_ns, start_ns), &mut is_warming, recorder, shared);
+    if is_warming {
+        // All it did was warm-up, and nothing of that counts.
+        task.worker.begin_measuring();
+    }
+    result
+}
+
+fn perform<C: Clock>(
+    clock: &C,
+    task: &mut Task,
+    (begin_ns, start_ns): (u64, u64),
+    is_warming: &mut bool,
+    recorder: &mut Recorder,
+    shared: &Shared<'_>,
+) -> Result<(), Failure> {
     let client = task.client as usize - 1;
     let end_ns = match task.stop {
         Stop::Time(length_ns) => start_ns + length_ns,
@@ -107,7 +124,6 @@ pub(crate) fn drive<C: Clock>(
     let mut schedule = task.arrival.due();
     let mut operations = 0;
     let mut done_ns = begin_ns;
-    let mut is_warming = begin_ns < start_ns;
     sleep(clock, begin_ns, shared);
     loop {
         if shared.control.command() == Command::Park {
@@ -159,8 +175,8 @@ pub(crate) fn drive<C: Clock>(
         }
         let first_sent_ns = clock.now_ns();
         let due_ns = due_ns.unwrap_or(first_sent_ns);
-        if is_warming && first_sent_ns >= start_ns {
-            is_warming = false;
+        if *is_warming && first_sent_ns >= start_ns {
+            *is_warming = false;
             recorder.resume();
             task.worker.begin_measuring();
         }

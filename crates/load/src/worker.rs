@@ -61,7 +61,8 @@ pub trait Worker: Send {
     /// to 2 s while the session makes a lost connection again.
     fn prepare(&mut self) -> Result<Next, String>;
 
-    /// The step's warm-up is over: what the worker itself counts of its operations counts from here. Not called in a step without one.
+    /// The step's warm-up is over: what the worker itself counts of its operations counts from here. Called once in a step with a warm-up,
+    /// at the end for a worker that was not done with it; not called in a step without one.
     fn begin_measuring(&mut self) {}
 
     /// Executes the prepared operation, once. Called again after [`Outcome::Retry`] and [`Outcome::Lost`], when it connects again.

@@ -267,3 +267,32 @@ fn a_warm_up_is_performed_and_not_recorded() {
     assert_eq!(outcome.seconds.iter().map(|row| row.counts.ok).sum::<u64>(), operation.ok);
     assert_eq!(outcome.seconds.len(), 3);
 }
+
+/// One operation that lasts from the warm-up to behind the end: nothing is recorded, and the worker is told once.
+#[test]
+fn a_worker_that_never_gets_warm_has_done_nothing() {
+    struct Told<W>(W, Arc<std::sync::atomic::AtomicU64>);
+    impl<W: Worker> Worker for Told<W> {
+        fn open(&mut self) -> Result<(), String> {
+            self.0.open()
+        }
+        fn prepare(&mut self) -> Result<Next, String> {
+            self.0.prepare()
+        }
+        fn begin_measuring(&mut self) {
+            self.1.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        }
+        fn execute(&mut self) -> Outcome {
+            self.0.execute()
+        }
+    }
+    let clock = Arc::new(FakeClock::default());
+    let told = Arc::new(std::sync::atomic::AtomicU64::default());
+    let worker = Told(ScriptedWorker::new(clock.clone(), |_, _| done(10 * SECOND)), told.clone());
+    let task = Task { client: 1, kinds: vec![0], arrival: Arrival::Closed, stop: Stop::Time(2 * SECOND), worker: Box::new(worker) };
+    let options = StepOptions { warm_up_ns: 5 * SECOND, ..StepOptions::default() };
+    let mut progress = |_: &Progress| {};
+    let control = Arc::new(Control::default());
+    let outcome = run_step(&clock, &["op"], vec![task], &control, &options, &mut std::io::sink(), &mut progress).unwrap();
+    assert_eq!((outcome.operations[0].ok, told.load(std::sync::atomic::Ordering::Relaxed)), (0, 1));
+}

@@ -1,10 +1,9 @@
 //! The one view model: everything any output shows, computed once.
 
-use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use plimsoll_core::metric::Metric;
-use plimsoll_core::plan::TestGroup;
+use plimsoll_core::plan::{PublishedPosition, TestGroup};
 use plimsoll_core::record::TableCheck;
 use plimsoll_core::toolchain::Caveat;
 
@@ -307,7 +306,7 @@ pub struct TestPlace {
     /// The section.
     pub group: TestGroup,
     /// The order of the published tables.
-    pub position: (usize, usize, Reverse<u32>),
+    pub position: PublishedPosition,
     /// Clients, where it is one level of a ramp.
     pub level: Option<u32>,
 }

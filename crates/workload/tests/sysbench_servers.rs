@@ -230,3 +230,35 @@ fn sysbench_sends_the_same_statements() {
         }
     }
 }
+
+/// Both ways fill tables in the order of their ids and index them when they are full: their trees have as many pages.
+#[test]
+fn trees_are_as_large_after_a_fast_load_as_after_a_classic_one() {
+    let pages = std::cell::RefCell::new(BTreeMap::<String, i64>::new());
+    for load in ["classic", "fast"] {
+        on_each("trees_are_as_large_after_a_fast_load_as_after_a_classic_one", |server| {
+            let text = format!("tests = [\"point-query\"]\n[sizes]\nrows = \"40K\"\ntables = 2\nload = \"{load}\"\n");
+            let workload = workload(&text);
+            let mut run = WorkloadRun::new(&workload, server.clone(), 42);
+            run_one(&mut run, &workload.steps()[0], 0);
+            let mut session = server.connect().unwrap();
+            let (analyze, count, name) = match server.dialect() {
+                Dialect::Postgres { version_num } => (
+                    "vacuum analyze sbtest1",
+                    "select (pg_indexes_size('sbtest1') + pg_relation_size('sbtest1')) / 8192",
+                    format!("postgres {version_num}"),
+                ),
+                _ => (
+                    "analyze table sbtest1",
+                    "select cast(sum(stat_value) as signed) from mysql.innodb_index_stats where table_name = 'sbtest1' and stat_name = 'size'",
+                    server.effective_settings().unwrap()["version"].clone(),
+                ),
+            };
+            session.query(analyze).unwrap();
+            let found = session.query_integer(count).unwrap().unwrap();
+            let classic = *pages.borrow_mut().entry(name.clone()).or_insert(found);
+            assert!(found > 500, "{name}: {found} pages");
+            assert!((found - classic).abs() * 50 <= classic, "{name}: {found} pages after a {load} load, {classic} after a classic one");
+        });
+    }
+}

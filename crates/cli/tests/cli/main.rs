@@ -8,3 +8,4 @@ mod import;
 mod resume;
 mod servers;
 mod support;
+mod sysbench;

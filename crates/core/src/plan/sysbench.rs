@@ -3,6 +3,8 @@
 //! Names are those of the published tables: `point-query`, `random-points_range=100`. A test that runs before the writes has `.pre` behind
 //! its base name, one that warms up has `.warm`.
 
+use std::cmp::Reverse;
+
 use serde::{Deserialize, Serialize};
 
 use super::{Step, WaitRule};
@@ -443,11 +445,14 @@ impl SysbenchPreset {
     }
 }
 
+/// Row, variant and range of a test: what the published table is sorted by.
+pub type PublishedPosition = (usize, usize, Reverse<u32>);
+
 /// Where a test stands in the published table: variants behind the test itself, larger ranges first.
-pub fn published_position(name: TestName<'_>) -> (usize, usize, std::cmp::Reverse<u32>) {
+pub fn published_position(name: TestName<'_>) -> PublishedPosition {
     let row = ROWS.iter().position(|row| row.0 == name.kind).unwrap_or(ROWS.len());
     let variant = VARIANTS.iter().position(|known| *known == name.variant).unwrap_or(0);
-    (row, variant, std::cmp::Reverse(name.range))
+    (row, variant, Reverse(name.range))
 }
 
 #[cfg(test)]

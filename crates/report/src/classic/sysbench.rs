@@ -5,7 +5,7 @@
 
 use std::fmt::Write as _;
 
-use plimsoll_core::plan::{TestKind, TestName, published_position};
+use plimsoll_core::plan::{PublishedPosition, TestKind, TestName, published_position};
 
 use crate::export::ExportFile;
 use crate::view::{Outcome, StepView, View};
@@ -194,7 +194,7 @@ fn base_name(name: TestName<'_>) -> String {
 }
 
 /// The section and the place in it, by the originals' sorting: `scan` comes behind the other ranges. None for what their filters drop.
-fn classic_position(name: TestName<'_>) -> Option<(u8, u8, (usize, usize, std::cmp::Reverse<u32>))> {
+fn classic_position(name: TestName<'_>) -> Option<(u8, u8, PublishedPosition)> {
     use plimsoll_core::plan::TestGroup::{Point, Range1, Range2, Write};
     let is_scan = name.kind == TestKind::Scan;
     let group = match name.kind.group() {
