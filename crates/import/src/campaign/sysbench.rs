@@ -330,8 +330,12 @@ fn describe_shape(builder: &mut Builder, cell: usize, output: &Output) {
     };
     // One test runs with a table size of 1 and the warm-up with other threads: the shape is that of the usual tests.
     if rows != "1" {
-        builder.cell_mut(cell).shape = format!("{threads} clients, {tables} tables of {rows} rows");
+        builder.cell_mut(cell).shape = format!("{}, {} of {rows} rows", counted(threads, "client"), counted(tables, "table"));
     }
+}
+
+fn counted(number: &str, what: &str) -> String {
+    format!("{number} {what}{}", if number == "1" { "" } else { "s" })
 }
 
 fn series(intervals: &[Interval]) -> Vec<ImportedSeries> {
