@@ -92,21 +92,16 @@ impl Builder {
         }
     }
 
-    /// Everything in its order: cells by version and config unless they keep the order they came in, steps by `compare`. `None` when there is
-    /// no result.
-    pub fn finish(self, keeps_cell_order: bool, compare: impl Fn(&ImportedStep, &ImportedStep) -> std::cmp::Ordering) -> Option<Imported> {
+    /// Everything in its order: cells by version and config, steps by `compare`. `None` when there is no result.
+    pub fn finish(self, compare: impl Fn(&ImportedStep, &ImportedStep) -> std::cmp::Ordering) -> Option<Imported> {
         if self.results.is_empty() {
             return None;
         }
         let mut cell_order: Vec<usize> = (0..self.cells.len()).collect();
-        if !keeps_cell_order {
-            cell_order.sort_by(|a, b| {
-                let (a, b) = (&self.cells[*a], &self.cells[*b]);
-                compare_builds(&a.build, &b.build)
-                    .then_with(|| natural_cmp(&a.config, &b.config))
-                    .then_with(|| natural_cmp(&a.label, &b.label))
-            });
-        }
+        cell_order.sort_by(|a, b| {
+            let (a, b) = (&self.cells[*a], &self.cells[*b]);
+            compare_builds(&a.build, &b.build).then_with(|| natural_cmp(&a.config, &b.config)).then_with(|| natural_cmp(&a.label, &b.label))
+        });
         let mut step_order: Vec<usize> = (0..self.steps.len()).collect();
         step_order.sort_by(|a, b| compare(&self.steps[*a], &self.steps[*b]));
         let place = |order: &[usize]| {

@@ -72,7 +72,7 @@ pub(super) fn assemble(files: &[File], options: &Options) -> Option<Imported> {
             _ => {}
         }
     }
-    builder.finish(false, |a, b| place_of_step(&a.name).cmp(&place_of_step(&b.name)))
+    builder.finish(|a, b| place_of_step(&a.name).cmp(&place_of_step(&b.name)))
 }
 
 /// The cell and the step that a file in a step's folder is of.

@@ -27,7 +27,7 @@ pub(super) fn assemble(files: &[File]) -> Option<Imported> {
             _ => {}
         }
     }
-    builder.finish(false, |_, _| Ordering::Equal)
+    builder.finish(|_, _| Ordering::Equal)
 }
 
 fn step_of(name: &str, rate: &str, description: &str) -> ImportedStep {

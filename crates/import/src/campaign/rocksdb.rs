@@ -22,8 +22,8 @@ pub(super) fn assemble(files: &[File]) -> Option<Imported> {
             _ => {}
         }
     }
-    // Rows are in the order that the steps ran in, and versions in the order that their summary lists them in.
-    builder.finish(true, |_, _| Ordering::Equal)
+    // Rows are in the order that the steps ran in.
+    builder.finish(|_, _| Ordering::Equal)
 }
 
 /// `bm.lc.nt12.cm1.d0/8.0.fb.gcc/report.tsv`: the version's label, and how it was run.

@@ -106,9 +106,8 @@ pub(super) fn assemble(files: &[File], options: &Options) -> Option<Imported> {
             builder.note("There are only relative tables: without absolute rates nothing of them is kept.");
         }
     }
-    builder.finish(false, |a, b| {
-        order(a).cmp(&order(b)).then_with(|| table_order((&a.test, a.range.unwrap_or(0)), (&b.test, b.range.unwrap_or(0))))
-    })
+    builder
+        .finish(|a, b| order(a).cmp(&order(b)).then_with(|| table_order((&a.test, a.range.unwrap_or(0)), (&b.test, b.range.unwrap_or(0)))))
 }
 
 /// A file per test that holds all thread counts has none in its name: it belongs to the only thread count there is.
