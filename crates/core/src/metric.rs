@@ -106,7 +106,7 @@ pub const OF_SYSBENCH: &[Metric] = metrics![
 ];
 
 /// The names of a sysbench test's metrics, in the order of the tables.
-const SYSBENCH_NAMES: [&str; 36] = [
+const SYSBENCH_NAMES: [&str; 46] = [
     "qps",
     "tps",
     "krps",
@@ -138,6 +138,16 @@ const SYSBENCH_NAMES: [&str; 36] = [
     "p99_service_us",
     "p999_service_us",
     "max_service_us",
+    "p50_response_us",
+    "p90_response_us",
+    "p99_response_us",
+    "p999_response_us",
+    "max_response_us",
+    "p50_lag_us",
+    "p99_lag_us",
+    "rate_share",
+    "seconds_under_rate",
+    "backlog",
     "steal_share",
     "foreign_cpu_cores",
     "psi_cpu_share",

@@ -121,7 +121,7 @@ fn perform<C: Clock>(
         _ => u64::MAX,
     };
     let is_open = task.arrival.is_open();
-    let mut schedule = task.arrival.due();
+    let (mut schedule, mut schedule_start_ns) = (task.arrival.due(), begin_ns);
     let mut operations = 0;
     let mut done_ns = begin_ns;
     sleep(clock, begin_ns, shared);
@@ -135,7 +135,7 @@ fn perform<C: Clock>(
         match task.stop {
             Stop::Operations(most) if operations >= most => {
                 // The schedule of an open loop ends an interval after its last operation.
-                sleep(clock, begin_ns + task.arrival.length_ns(most), shared);
+                sleep(clock, schedule_start_ns + task.arrival.length_ns(most), shared);
                 return Ok(());
             }
             Stop::WithClient if shared.leaders[client].load(Ordering::Acquire) == 0 => return Ok(()),
@@ -163,7 +163,13 @@ fn perform<C: Clock>(
                 }
             }
         };
-        let due_ns = schedule.next_ns().map(|offset_ns| begin_ns + offset_ns);
+        let mut due_ns = schedule.next_ns().map(|offset_ns| schedule_start_ns + offset_ns);
+        if *is_warming && due_ns.is_some_and(|due_ns| due_ns.max(clock.now_ns()) >= start_ns) {
+            // The schedule begins anew: what the warm-up still owes is forgiven.
+            (schedule, schedule_start_ns) = (task.arrival.due(), start_ns);
+            due_ns = schedule.next_ns().map(|offset_ns| schedule_start_ns + offset_ns);
+            begin_measuring(task, is_warming, recorder);
+        }
         if let Some(due_ns) = due_ns {
             if due_ns >= end_ns {
                 sleep(clock, end_ns, shared);
@@ -176,9 +182,7 @@ fn perform<C: Clock>(
         let first_sent_ns = clock.now_ns();
         let due_ns = due_ns.unwrap_or(first_sent_ns);
         if *is_warming && first_sent_ns >= start_ns {
-            *is_warming = false;
-            recorder.resume();
-            task.worker.begin_measuring();
+            begin_measuring(task, is_warming, recorder);
         }
         if is_open {
             recorder.lag(kind, due_ns, first_sent_ns);
@@ -230,6 +234,12 @@ fn perform<C: Clock>(
         }
         operations += 1;
     }
+}
+
+fn begin_measuring(task: &mut Task, is_warming: &mut bool, recorder: &mut Recorder) {
+    *is_warming = false;
+    recorder.resume();
+    task.worker.begin_measuring();
 }
 
 /// Sleeps to an instant; false when a command or a failure came first.

@@ -41,7 +41,8 @@ pub struct StepOptions {
     pub open_timeout: Duration,
     /// The step hangs when no operation has been done for this long. `None` for steps of few long operations.
     pub watchdog: Option<Duration>,
-    /// So long the workers perform operations that are not recorded; the step starts when it is over. For closed loops.
+    /// So long the workers perform operations that are not recorded; the step starts when it is over. Schedules begin anew then. For
+    /// steps that end by time.
     pub warm_up_ns: u64,
     /// After a stop command or a failure the workers have this long to end the operation in flight.
     pub stop_timeout: Duration,

@@ -296,3 +296,23 @@ fn a_worker_that_never_gets_warm_has_done_nothing() {
     let outcome = run_step(&clock, &["op"], vec![task], &control, &options, &mut std::io::sink(), &mut progress).unwrap();
     assert_eq!((outcome.operations[0].ok, told.load(std::sync::atomic::Ordering::Relaxed)), (0, 1));
 }
+
+/// 100 a second of 25 ms each: the warm-up falls behind by 3 s in 5 s, and what it owes is forgiven. Then operations are quick, and none is late.
+#[test]
+fn a_schedule_begins_anew_after_the_warm_up() {
+    let clock = Arc::new(FakeClock::default());
+    let worker = ScriptedWorker::new(clock.clone(), |_, now| done(if now < 5 * SECOND { 25 * MS } else { 2 * MS }));
+    let arrival = Arrival::Even { operations: 100, period_ns: SECOND, phase_ns: 0 };
+    let task = Task { client: 1, kinds: vec![0], arrival, stop: Stop::Time(4 * SECOND), worker: Box::new(worker) };
+    let options = StepOptions { warm_up_ns: 5 * SECOND, ..StepOptions::default() };
+    let mut progress = |_: &Progress| {};
+    let control = Arc::new(Control::default());
+    let outcome = run_step(&clock, &["op"], vec![task], &control, &options, &mut std::io::sink(), &mut progress).unwrap();
+    let operation = &outcome.operations[0];
+    assert_conserved(operation);
+    assert_eq!(operation.ok, 400);
+    let pacing = operation.pacing.as_ref().unwrap();
+    assert_eq!((pacing.seconds, pacing.seconds_under, pacing.backlog), (4, 0, 0));
+    // At the very start the last operation of the warm-up is still under way.
+    assert!(decode(operation.response.as_ref().unwrap()).unwrap().max() < 60 * MS);
+}

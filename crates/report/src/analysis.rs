@@ -308,12 +308,15 @@ fn describe_test(test: &Test, clients: u32) -> String {
         Distribution::Special => "ids of sysbench's special distribution".to_owned(),
     };
     let duration = |ns: u64| format_duration_ns(ns).replace(".0s", "s").replace("m00s", "m");
+    let pace = match test.rate {
+        None => "flat out (closed loop)".to_owned(),
+        Some(rate) => {
+            let gaps = if rate.is_poisson { "with exponential gaps" } else { "evenly spaced" };
+            format!("{} transactions/s {gaps} (open loop)", rate.per_s)
+        }
+    };
     let warm_up = if test.warm_up_ns > 0 { format!(" after {} of warm-up", duration(test.warm_up_ns)) } else { String::new() };
-    format!(
-        "{event}{range}, {distribution}, {}, flat out (closed loop) for {}{warm_up}",
-        count(clients, "client"),
-        duration(test.duration_ns)
-    )
+    format!("{event}{range}, {distribution}, {}, {pace} for {}{warm_up}", count(clients, "client"), duration(test.duration_ns))
 }
 
 fn describe_insert_benchmark(workload: &InsertBenchmark) -> String {

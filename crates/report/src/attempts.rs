@@ -133,7 +133,8 @@ fn judge(done: &StepDone, measures: &[Measure]) -> (Status, Option<String>) {
     let disturbed = steal.into_iter().chain(foreign).reduce(|steal, foreign| format!("{steal}; {foreign}"));
     match done.sla_missed {
         Some(share) => {
-            let missed = format!("the background writers reached {:.1} % of their rate, less than 95 %", share * 100.0);
+            let who = if done.primary == "transaction" { "clients" } else { "background writers" };
+            let missed = format!("the {who} reached {:.1} % of their rate, less than 95 %", share * 100.0);
             (Status::SlaMissed, Some(disturbed.map_or(missed.clone(), |disturbed| format!("{missed}; {disturbed}"))))
         }
         None if disturbed.is_some() => (Status::Suspect, disturbed),

@@ -12,7 +12,7 @@ use crate::view::{ClassicCell, Outcome, Ramp, RampCell, RampLevel, StepView, Tes
 const KNEE_SHARE: f64 = 0.9;
 
 /// What an operation costs: metric, heading, caption.
-const COSTS: [(&str, &str, &str); 10] = [
+const COSTS: [(&str, &str, &str); 11] = [
     ("server_cpu_us_per_op", "Server CPU per statement", "microseconds of the server's processes; scan: per 1000 rows"),
     ("process_cpu_us_per_op", "CPU per statement", "microseconds of engine and client, which share a process; scan: per 1000 rows"),
     ("client_cpu_us_per_op", "Client CPU per statement", "microseconds of the program that makes the load; scan: per 1000 rows"),
@@ -23,6 +23,7 @@ const COSTS: [(&str, &str, &str); 10] = [
     ("wkbpq", "KiB written per statement", "to storage: write amplification shows here; scan: per 1000 rows"),
     ("p95_service_us", "95th percentile of service time", "microseconds of a transaction"),
     ("p99_service_us", "99th percentile of service time", "microseconds of a transaction"),
+    ("p99_response_us", "99th percentile of response time", "microseconds of a transaction from the instant it was due; open loops only"),
 ];
 
 /// Relative throughput first, then throughput, then the ratios of what a statement costs.

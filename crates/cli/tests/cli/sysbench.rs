@@ -131,3 +131,23 @@ fn workloads_are_shown_and_bad_plans_are_refused() {
     }
     assert!(!place.path("plimsoll-runs").exists());
 }
+
+#[test]
+fn a_test_with_a_rate_has_response_times() {
+    let place = place();
+    let first = PLAN.lines().find(|line| line.starts_with("tests")).unwrap();
+    let plan = PLAN
+        .replace(first, "tests = [\"point-query\", \"update-one\"]")
+        .replace("[\"wal_full\", \"wal_off\"]", "[\"wal_off\"]")
+        .replace("[sizes]", "[sizes]\narrival = \"poisson\"");
+    std::fs::write(place.path("rate.toml"), format!("{plan}\n[step.point-query]\nrate = 40\n")).unwrap();
+    let output = place.run(&["run", "rate.toml", "--seed", "3"]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let shown: Value = serde_json::from_slice(&place.run(&["show", "--json"]).stdout).unwrap();
+    let results = shown["results"].as_array().unwrap();
+    let metric = |step: &str, metric: &str| results.iter().find(|result| result["step"] == step).unwrap()["metrics"][metric].clone();
+    assert!(metric("point-query", "p99_response_us")["value"].as_f64().unwrap() > 0.0);
+    // As many as the seed's gaps put into a second.
+    assert!((20.0..65.0).contains(&metric("point-query", "tps")["value"].as_f64().unwrap()));
+    assert!(metric("update-one", "p99_response_us")["unavailable"].as_str().unwrap().contains("closed loop"));
+}

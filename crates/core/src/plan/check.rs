@@ -321,6 +321,7 @@ impl Source<'_> {
             let keys = [
                 ("write_duration", span(&sizes.write_duration)),
                 ("warm_up", span(&sizes.warm_up)),
+                ("rate", span(&sizes.rate)),
                 ("ramp", span(&sizes.ramp)),
                 ("prepared", span(&sizes.prepared)),
                 ("load", span(&sizes.load)),
@@ -422,6 +423,7 @@ impl Source<'_> {
     }
 
     fn override_step(&self, step: &mut Step, change: &StepOverride, clients: u32, tables: TablePlacement) -> Result<(), PlanError> {
+        self.refuse(&[("rate", span(&change.rate))], "a step of the Insert Benchmark")?;
         if let Some(value) = &change.clients {
             let most = if tables == TablePlacement::Shared { MOST_CLIENTS } else { clients };
             step.clients = self.ranged(Some(value), clients, most, &format!("clients of {} (a table each)", step.name))?;

@@ -8,7 +8,8 @@ use super::check::{MOST_CLIENTS, SECOND_NS, Source, span};
 use super::document::{self, DistributionName, Document, Sizes, StepOverride, Tables, Wait};
 use super::sysbench::{PARETO_H, ZIPFIAN_EXPONENT};
 use super::{
-    Distribution, LoadMode, PlanError, Step, StepKind, Sysbench, SysbenchPreset, TablePlacement, Test, TestKind, TestName, WaitRule,
+    Distribution, LoadMode, PlanError, Step, StepKind, Sysbench, SysbenchPreset, TablePlacement, Test, TestKind, TestName, TestRate,
+    WaitRule, WriteArrival,
 };
 use crate::suggest;
 use crate::units::format_grouped;
@@ -16,6 +17,7 @@ use crate::units::format_grouped;
 /// Ids are an `INTEGER`.
 const MOST_ROWS: u64 = i32::MAX as u64;
 const MOST_TABLES: u64 = 1000;
+const MOST_RATE: u64 = 100_000_000;
 const MOST_ZIPFIAN_EXPONENT: f64 = 10.0;
 /// Tables that are filled at a time, where the mode allows more than one.
 const MOST_LOADERS: u32 = 4;
@@ -34,6 +36,8 @@ struct Common {
     warm_up_ns: u64,
     distribution: Distribution,
     zipfian_exponent: f64,
+    rate: Option<u64>,
+    is_poisson: bool,
 }
 
 impl Sysbench {
@@ -60,7 +64,6 @@ impl Source<'_> {
         for sizes in [over, base] {
             let keys = [
                 ("write_rows", span(&sizes.write_rows)),
-                ("arrival", span(&sizes.arrival)),
                 ("end", span(&sizes.end)),
                 ("deletes", span(&sizes.deletes)),
                 ("partitions", span(&sizes.partitions)),
@@ -90,6 +93,14 @@ impl Source<'_> {
             read_ns,
             write_ns,
             warm_up_ns: size!(warm_up).map_or(5 * SECOND_NS, |warm_up| warm_up.get_ref().0),
+            rate: size!(rate).map(|rate| self.rate(rate)).transpose()?,
+            is_poisson: match size!(arrival).map(|arrival| (arrival, *arrival.get_ref())) {
+                None | Some((_, WriteArrival::Even)) => false,
+                Some((_, WriteArrival::Poisson)) => true,
+                Some((arrival, WriteArrival::ClassicBurst)) => {
+                    return Err(self.error(Some(arrival.span()), "sysbench has no bursts: write arrival = \"even\" or \"poisson\""));
+                }
+            },
             distribution: match size!(distribution).map(Spanned::get_ref) {
                 None | Some(DistributionName::Uniform) => Distribution::Uniform,
                 Some(DistributionName::Zipfian) => Distribution::Zipfian { exponent: zipfian_exponent },
@@ -124,7 +135,7 @@ impl Source<'_> {
                 let message = format!("this plan runs no step \"{}\"{hint}; steps: {}", name.get_ref(), known.join(", "));
                 return Err(self.error(Some(name.span()), message));
             };
-            self.override_test(step, change)?;
+            self.override_test(step, change, common.is_poisson)?;
         }
         let wait = match document.wait.as_ref().map(Spanned::get_ref) {
             None | Some(Wait::Classic) => WaitRule::Classic,
@@ -232,7 +243,20 @@ impl Source<'_> {
         Ok(())
     }
 
-    fn override_test(&self, step: &mut Step, change: &StepOverride) -> Result<(), PlanError> {
+    fn rate(&self, rate: &Spanned<u64>) -> Result<u64, PlanError> {
+        match *rate.get_ref() {
+            per_s @ 1..=MOST_RATE => Ok(per_s),
+            _ => Err(self.error(Some(rate.span()), format!("rate must be 1 to {} transactions per second", format_grouped(MOST_RATE)))),
+        }
+    }
+
+    fn override_test(&self, step: &mut Step, change: &StepOverride, is_poisson: bool) -> Result<(), PlanError> {
+        if let Some(rate) = &change.rate {
+            let StepKind::Test(test) = &mut step.kind else {
+                return Err(self.error(Some(rate.span()), "prepare loads as fast as it can: it has no rate"));
+            };
+            test.rate = Some(TestRate { per_s: self.rate(rate)?, is_poisson });
+        }
         if let Some(clients) = &change.clients {
             step.clients = self.ranged(Some(clients), 1, MOST_CLIENTS, &format!("clients of {}", step.name))?;
         }
@@ -277,7 +301,15 @@ impl Common {
             _ => self.distribution,
         };
         let is_reported = self.preset.reports(name.variant);
-        let test = Test { kind: name.kind, range: name.range, distribution, duration_ns, warm_up_ns: self.warm_up_ns, is_reported };
+        let test = Test {
+            kind: name.kind,
+            range: name.range,
+            distribution,
+            duration_ns,
+            warm_up_ns: self.warm_up_ns,
+            rate: self.rate.map(|per_s| TestRate { per_s, is_poisson: self.is_poisson }),
+            is_reported,
+        };
         // The first run warms up with a client for each table.
         let clients = if name.kind == TestKind::PointQuery && is_warming { self.tables } else { self.clients };
         Step { name: name.text(), kind: StepKind::Test(test), clients, batch: 1, drain_after: false, wait_ns: None }
@@ -349,6 +381,14 @@ mod tests {
     }
 
     #[test]
+    fn tests_may_have_a_rate() {
+        let sysbench = parse(&format!("{PLAN}[sizes]\narrival = \"poisson\"\n[step.point-query]\nrate = 500\n"));
+        assert_eq!(test(&sysbench, "point-query").0.rate, Some(TestRate { per_s: 500, is_poisson: true }));
+        assert_eq!(test(&sysbench, "hot-points").0.rate, None);
+        assert_eq!(test(&parse(&format!("{PLAN}[sizes]\nrate = 7\n")), "scan").0.rate, Some(TestRate { per_s: 7, is_poisson: false }));
+    }
+
+    #[test]
     fn distributions_have_their_parameters() {
         let distribution = |text: &str| test(&parse(&format!("{PLAN}[sizes]\n{text}\n")), "point-query").0.distribution;
         assert_eq!(distribution("distribution = \"zipfian\"\nzipfian_exponent = 1.5"), Distribution::Zipfian { exponent: 1.5 });
@@ -376,6 +416,9 @@ mod tests {
             ("[sizes]\npareto_h = 1.0", "pareto_h must be above 0 and below 1, not 1"),
             ("[sizes]\nduration = \"10ms\"", "a test's duration must be at least 1s"),
             ("[sizes]\nwrite_rows = 5", "t.toml:6:14: sysbench has no \"write_rows\": leave it out"),
+            ("[sizes]\nrate = 0", "rate must be 1 to 100,000,000 transactions per second"),
+            ("[sizes]\narrival = \"classic-burst\"", "sysbench has no bursts"),
+            ("[step.prepare]\nrate = 5", "prepare loads as fast as it can: it has no rate"),
             ("[sizes]\nramp = [4, 2]", "ramp must be rising numbers of clients"),
             ("[sizes]\nload = \"fats\"", "unknown value \"fats\" (did you mean \"fast\"?)"),
             ("[step.prepare]\nduration = \"5s\"", "prepare ends when its rows are there"),
@@ -389,6 +432,7 @@ mod tests {
         let other = PLAN.replace("sysbench-2025", "insert-benchmark");
         for (text, wanted) in [
             ("tests = [\"scan\"]", "the Insert Benchmark has no \"tests\": name its steps in \"steps\""),
+            ("[step.\"l.i0\"]\nrate = 5", "a step of the Insert Benchmark has no \"rate\""),
             ("[sizes]\nprepared = true", "t.toml:6:12: the Insert Benchmark has no \"prepared\": leave it out"),
             ("[sizes]\ntables = 4", "the Insert Benchmark has a table per client or one for all"),
         ] {

@@ -68,6 +68,7 @@ pub(super) struct Sizes {
     pub partitions: Option<Spanned<u32>>,
     pub write_duration: Option<Spanned<Duration>>,
     pub warm_up: Option<Spanned<Duration>>,
+    pub rate: Option<Spanned<u64>>,
     pub ramp: Option<Spanned<Vec<u32>>>,
     pub prepared: Option<Spanned<bool>>,
     pub load: Option<Spanned<LoadMode>>,
@@ -111,6 +112,7 @@ pub(super) struct StepOverride {
     pub duration: Option<Spanned<Duration>>,
     pub wait: Option<Spanned<Wait>>,
     pub drain: Option<Spanned<bool>>,
+    pub rate: Option<Spanned<u64>>,
 }
 
 /// Where rows go, or how many tables there are.

@@ -20,7 +20,7 @@ pub use server::{GivenServer, PasswordSource, ServerPlace, TlsMode};
 pub use step::{Step, StepKind, WaitRule};
 pub use sysbench::{
     Distribution, INLIST_IDS, LoadMode, POINT_SELECTS, PublishedPosition, StatementMix, Sysbench, SysbenchPreset, Test, TestGroup,
-    TestKind, TestName, published_position,
+    TestKind, TestName, TestRate, published_position,
 };
 pub use workload::{Definition, PresetInfo, Workload, presets};
 

@@ -93,8 +93,20 @@ pub struct Test {
     pub duration_ns: u64,
     /// Time before it that is not measured, in nanoseconds.
     pub warm_up_ns: u64,
+    /// Events per second of all clients together, and how they arrive; without it each client sends the next one when the last is done.
+    #[serde(default)]
+    pub rate: Option<TestRate>,
     /// Whether it is one of the preset's results; the others warm up.
     pub is_reported: bool,
+}
+
+/// An open loop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TestRate {
+    /// Events per second of all clients together.
+    pub per_s: u64,
+    /// Whether gaps are exponential, as in sysbench, instead of equal.
+    pub is_poisson: bool,
 }
 
 /// The section of the published table that a test is in.

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use plimsoll_core::plan::{LoadMode, Step, StepKind, Sysbench, Test, TestKind};
+use plimsoll_core::plan::{LoadMode, Step, StepKind, Sysbench, Test, TestKind, TestRate};
 use plimsoll_core::record::TableCheck;
-use plimsoll_core::seed::Draw;
+use plimsoll_core::seed::{Draw, derive};
 use plimsoll_engine::{Dialect, EngineError};
 use plimsoll_load::{Arrival, RetryPolicy, StepOptions, StepOutcome, Stop, Task};
 
@@ -20,7 +20,8 @@ use crate::run::{Facts, SharedServer, StepFacts, StepTasks};
 use crate::session::Session;
 
 /// Building an index may take hours.
-const LOAD_DEADLINE_NS: u64 = 24 * 3600 * 1_000_000_000;
+const LOAD_DEADLINE_NS: u64 = 24 * 3600 * SECOND_NS;
+const SECOND_NS: u64 = 1_000_000_000;
 
 /// The benchmark on one data state.
 pub struct SysbenchRun {
@@ -83,8 +84,9 @@ impl SysbenchRun {
             let own_table = is_scan.then(|| (client - 1) as usize % self.settings.tables as usize);
             let draw = Draw::new(self.seed, &["sysbench test", &step.name, &client.to_string()]);
             let session = Session::new(self.server.clone());
+            let arrival = test.rate.map_or(Arrival::Closed, |rate| self.arrival(step, rate, client));
             let worker = Client::new(session, shape.clone(), event.clone(), ids.clone(), draw, own_table, tally.clone());
-            Task { client, kinds: vec![0], arrival: Arrival::Closed, stop: Stop::Time(test.duration_ns), worker: Box::new(worker) }
+            Task { client, kinds: vec![0], arrival, stop: Stop::Time(test.duration_ns), worker: Box::new(worker) }
         };
         let mut options = StepOptions { warm_up_ns: test.warm_up_ns, ..StepOptions::default() };
         if is_scan {
@@ -97,6 +99,17 @@ impl SysbenchRun {
             options,
             facts: StepFacts(Facts::Sysbench(tally)),
         }
+    }
+
+    /// A client's share of the rate; clients are out of phase.
+    fn arrival(&self, step: &Step, rate: TestRate, client: u32) -> Arrival {
+        let (operations, clients) = (rate.per_s, u64::from(step.clients));
+        let period_ns = clients * SECOND_NS;
+        if rate.is_poisson {
+            let seed = derive(self.seed, &["sysbench arrival", &step.name, &client.to_string()]);
+            return Arrival::Poisson { operations, period_ns, seed };
+        }
+        Arrival::Even { operations, period_ns, phase_ns: u64::from(client - 1) * SECOND_NS / operations }
     }
 
     fn create_tables(&self) -> Result<(), EngineError> {
