@@ -217,7 +217,8 @@ fn wrong_statements_are_errors_and_leave_the_session_usable() {
     ];
     for (part, attempt) in table {
         let error = attempt(&mut *session).unwrap_err();
-        assert_eq!(error.class, ErrorClass::Statement, "{error}");
+        let class = if part.starts_with("UNIQUE") { ErrorClass::Duplicate } else { ErrorClass::Statement };
+        assert_eq!(error.class, class, "{error}");
         assert!(error.message.contains(part), "{part}: {error}");
         assert_eq!(count(&mut *session, "t"), 1, "{part}: nothing of a failed statement stays");
         assert_eq!(session.write("insert into t values (99)", 1).unwrap(), 1, "{part}");
