@@ -57,6 +57,9 @@ fn summary_text(path: &Path, summary: &Summary) -> String {
             if unit.is_known { " (known already)" } else { "" },
         ));
     }
+    if let [unit] = &summary.units[..] {
+        text.push_str(&format!("next: plimsoll show {id}; plimsoll report {id}\n", id = unit.campaign.header.id));
+    }
     if !summary.left_out.is_empty() {
         text.push_str(&format!("left out: {}\n", summary.left_out.len()));
         for out in summary.left_out.iter().take(LISTED) {

@@ -6,10 +6,13 @@ use plimsoll_core::sysbench_tests::{Group, PUBLISHED};
 use serde_json::{Value, json};
 
 use crate::classic::relative;
-use crate::view::{StepView, View};
+use crate::view::{Status, StepView, View};
 
 /// How many movers are named.
 const MOVERS: usize = 5;
+
+/// What the mark at a ratio means.
+const DOUBT: &str = "? machine disturbed or SLA missed, in the cell or the base";
 
 /// One cell against another.
 #[derive(Clone, Debug, PartialEq)]
@@ -24,6 +27,8 @@ pub struct Comparison {
     pub groups: Vec<(String, f64, usize)>,
     /// Why this is no verdict.
     pub caveat: &'static str,
+    /// What the campaigns' reports say of their numbers.
+    pub notes: Vec<String>,
 }
 
 /// A step.
@@ -41,6 +46,8 @@ pub struct Row {
     pub a: Option<(String, f64)>,
     /// The other's.
     pub b: Option<(String, f64)>,
+    /// Whether a witness saw the machine disturbed, or the writers missed their rate, on either side.
+    pub is_doubtful: bool,
 }
 
 impl Row {
@@ -53,7 +60,8 @@ impl Row {
     /// b / a as it is printed: from printed values, as the originals do.
     fn printed_ratio(&self) -> String {
         let number = |value: &Option<(String, f64)>| value.as_ref()?.0.parse::<f64>().ok();
-        number(&self.b).zip(number(&self.a)).map_or_else(|| "-".to_owned(), |(b, a)| relative::format(b, a))
+        let mark = if self.is_doubtful { "?" } else { "" };
+        number(&self.b).zip(number(&self.a)).map_or_else(|| "-".to_owned(), |(b, a)| relative::format(b, a) + mark)
     }
 }
 
@@ -75,7 +83,11 @@ pub fn compare(a: (&View, usize), b: (&View, usize)) -> Comparison {
         }
     }
     let is_once = |(view, cell): (&View, usize)| view.steps.iter().all(|step| step.outcomes[cell].blocks_used <= 1);
+    let mut notes: Vec<String> = a.0.notes.iter().chain(&b.0.notes).cloned().collect();
+    let mut seen = std::collections::BTreeSet::new();
+    notes.retain(|note| seen.insert(note.clone()));
     Comparison {
+        notes,
         a: a.0.cells[a.1].label.clone(),
         b: b.0.cells[b.1].label.clone(),
         groups: groups.into_iter().map(|(name, ratios)| (name, geometric_mean(&ratios), ratios.len())).collect(),
@@ -97,6 +109,9 @@ fn row(name: &str, a: (&View, usize), b: (&View, usize)) -> Option<Row> {
         let number = measure.value.value.or_else(|| measure.classic.as_ref()?.parse().ok())?;
         Some((measure.classic.clone().or_else(|| measure.text())?, number))
     };
+    let is_doubtful = |step: Option<&StepView>, cell: usize| {
+        step.is_some_and(|step| matches!(step.outcomes[cell].status, Status::Suspect | Status::SlaMissed))
+    };
     let row = Row {
         step: name.to_owned(),
         group: group(name),
@@ -104,6 +119,7 @@ fn row(name: &str, a: (&View, usize), b: (&View, usize)) -> Option<Row> {
         unit: step.rate.unit,
         a: value(in_a, a.1),
         b: value(in_b, b.1),
+        is_doubtful: is_doubtful(in_a, a.1) || is_doubtful(in_b, b.1),
     };
     (row.a.is_some() || row.b.is_some()).then_some(row)
 }
@@ -165,7 +181,13 @@ impl Comparison {
         if !movers.is_empty() {
             writeln!(text, "\nlargest movers: {}", movers.join(", ")).expect("writing to a string cannot fail");
         }
+        if self.rows.iter().any(|row| row.is_doubtful) {
+            writeln!(text, "\n{DOUBT}").expect("writing to a string cannot fail");
+        }
         writeln!(text, "\nnote: {}", self.caveat).expect("writing to a string cannot fail");
+        for note in &self.notes {
+            writeln!(text, "note: {note}").expect("writing to a string cannot fail");
+        }
         text
     }
 
@@ -197,7 +219,13 @@ impl Comparison {
         for (name, mean, steps) in &self.groups {
             writeln!(text, "| {name} | {steps} | {mean:.3} |").expect("writing to a string cannot fail");
         }
+        if self.rows.iter().any(|row| row.is_doubtful) {
+            writeln!(text, "\n{DOUBT}").expect("writing to a string cannot fail");
+        }
         writeln!(text, "\n{}", self.caveat).expect("writing to a string cannot fail");
+        for note in &self.notes {
+            writeln!(text, "\n{}", escape(note)).expect("writing to a string cannot fail");
+        }
         text
     }
 
@@ -209,11 +237,12 @@ impl Comparison {
             "b": self.b,
             "steps": self.rows.iter().map(|row| json!({
                 "step": row.step, "group": row.group, "metric": row.metric, "unit": row.unit, "a": side(&row.a), "b": side(&row.b),
-                "ratio": row.ratio(), "printed_ratio": row.printed_ratio(),
+                "ratio": row.ratio(), "printed_ratio": row.printed_ratio(), "doubtful": row.is_doubtful,
             })).collect::<Vec<_>>(),
             "groups": self.groups.iter().map(|(name, mean, steps)| json!({"group": name, "geometric_mean": mean, "steps": steps})).collect::<Vec<_>>(),
             "movers": self.movers().iter().map(|row| &row.step).collect::<Vec<_>>(),
             "note": self.caveat,
+            "notes": self.notes,
         })
     }
 }
@@ -247,7 +276,15 @@ mod tests {
 
     fn row(step: &str, a: &str, b: &str) -> Row {
         let of = |text: &str| text.parse().ok().map(|number| (text.to_owned(), number));
-        Row { step: step.to_owned(), group: group(step), metric: "qps", unit: "queries/s", a: of(a), b: of(b) }
+        Row {
+            step: step.to_owned(),
+            group: group(step),
+            metric: "qps",
+            unit: "queries/s",
+            a: of(a),
+            b: of(b),
+            is_doubtful: step == "delete_range=100",
+        }
     }
 
     #[test]
@@ -258,13 +295,15 @@ mod tests {
             row("delete_range=100", "100", "50"),
             row("qr100", "1", "x"),
         ];
-        assert_eq!(rows.iter().map(Row::printed_ratio).collect::<Vec<_>>(), ["0.50", "2.00", "0.50", "-"]);
+        assert_eq!(rows.iter().map(Row::printed_ratio).collect::<Vec<_>>(), ["0.50", "2.00", "0.50?", "-"]);
         let groups = vec![("writes".to_owned(), geometric_mean(&[2.0, 0.5]), 2)];
-        let comparison = Comparison { a: "a".to_owned(), b: "b|".to_owned(), rows, groups, caveat: "" };
+        let comparison =
+            Comparison { a: "a".to_owned(), b: "b|".to_owned(), rows, groups, caveat: "", notes: vec!["shortened".to_owned()] };
         assert!((comparison.groups[0].1 - 1.0).abs() < 1e-12);
         assert_eq!(comparison.movers().len(), 3);
         let text = comparison.to_text();
         assert!(text.contains("scan_range=100    100   50  0.50\n\n- writes            a    b   b/a\n"), "{text}");
+        assert!(text.ends_with("? machine disturbed or SLA missed, in the cell or the base\n\nnote: \nnote: shortened\n"), "{text}");
         assert!(comparison.to_csv().contains("a,b|,writes,insert_range=100,qps,queries/s,100,200,2\n"));
         assert!(comparison.to_markdown().contains("| qr100 | 1 | - | - |"));
         assert_eq!(comparison.to_json()["steps"][3]["ratio"], Value::Null);

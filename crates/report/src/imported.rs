@@ -319,6 +319,7 @@ fn published(cells: &[&Cell<'_>], infos: &[CellInfo], steps: &[&ImportedStep]) -
     let table = |title, caption, row: &dyn Fn(&ImportedStep) -> Vec<ClassicCell>, columns: std::ops::Range<usize>| PublishedTable {
         title,
         caption,
+        base: (columns.start > 0).then(|| infos[0].label.clone()),
         columns: infos[columns].iter().map(|info| info.label.clone()).collect(),
         sections: sections
             .iter()

@@ -6,9 +6,10 @@ use maud::{Markup, html};
 
 use crate::view::{ClassicCell, PublishedTable};
 
-/// Which number stands for which cell, one a line, as published tables begin.
+/// The base, and which number stands for which cell, one a line, as published tables begin.
 pub(crate) fn legend(table: &PublishedTable) -> Vec<String> {
-    table.columns.iter().enumerate().map(|(i, column)| format!("col-{} : {column}", i + 1)).collect()
+    let base = table.base.iter().map(|base| format!("Relative to: {base}"));
+    base.chain(table.columns.iter().enumerate().map(|(i, column)| format!("col-{} : {column}", i + 1))).collect()
 }
 
 fn headings(table: &PublishedTable) -> Vec<String> {

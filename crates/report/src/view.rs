@@ -384,6 +384,8 @@ pub struct PublishedTable {
     pub title: &'static str,
     /// What the numbers are.
     pub caption: &'static str,
+    /// What relative tables divide by.
+    pub base: Option<String>,
     /// The cells, the base first; without it in relative tables.
     pub columns: Vec<String>,
     /// Groups of tests.

@@ -9,6 +9,9 @@ use plimsoll_store::imported::LeftOut;
 /// The largest file that is read. No result is as large; what is may be a core dump or a data file.
 pub(crate) const SIZE_LIMIT: u64 = 1 << 30;
 
+/// What every campaign of ours has.
+const CAMPAIGN: &str = "campaign.json";
+
 /// Regular files below a path in the order of their names, and what cannot be one.
 #[derive(Debug, Default)]
 pub(crate) struct Walk {
@@ -27,7 +30,8 @@ pub(crate) fn walk(path: &Path) -> Walk {
 
 fn visit(root: &Path, path: &Path, seen: &mut BTreeSet<PathBuf>, walk: &mut Walk) {
     let leave_out = |walk: &mut Walk, reason: String| {
-        let path = path.strip_prefix(root).unwrap_or(path).to_string_lossy().into_owned();
+        let below = path.strip_prefix(root).ok().filter(|below| !below.as_os_str().is_empty());
+        let path = below.unwrap_or(path).to_string_lossy().into_owned();
         walk.left_out.push(LeftOut { path, reason });
     };
     // Follows links; a link to nothing has no metadata.
@@ -45,7 +49,12 @@ fn visit(root: &Path, path: &Path, seen: &mut BTreeSet<PathBuf>, walk: &mut Walk
     if !metadata.is_dir() {
         return leave_out(walk, "it is neither a file nor a folder".to_owned());
     }
+    if path.join(CAMPAIGN).is_file() {
+        return leave_out(walk, "it is a campaign of Plimsoll's own, which `plimsoll show` reads".to_owned());
+    }
+    let leads_above = |real: &Path| path != root && fs::canonicalize(root).is_ok_and(|root| root != real && root.starts_with(real));
     match fs::canonicalize(path) {
+        Ok(real) if leads_above(&real) => return leave_out(walk, "the link leads back to a folder above all that is read".to_owned()),
         Ok(real) if !seen.insert(real.clone()) => {
             let is_loop = path.ancestors().skip(1).any(|above| above.canonicalize().is_ok_and(|above| above == real));
             return leave_out(
@@ -81,14 +90,19 @@ mod tests {
         fs::write(root.join("a/b/file"), "x").unwrap();
         symlink(root.join("a"), root.join("a/b/up")).unwrap();
         symlink(root.join("nothing"), root.join("broken")).unwrap();
+        symlink(root.parent().unwrap(), root.join("surroundings")).unwrap();
+        fs::create_dir_all(root.join("own/trials")).unwrap();
+        fs::write(root.join("own/campaign.json"), "{}").unwrap();
         // A sparse file takes no room.
         fs::File::create(root.join("giant")).unwrap().set_len(2 << 30).unwrap();
         let walk = walk(root);
         assert_eq!(walk.files, [root.join("a/b/file")]);
         let left_out: Vec<(&str, &str)> = walk.left_out.iter().map(|out| (out.path.as_str(), out.reason.as_str())).collect();
-        assert_eq!(left_out.len(), 3);
+        assert_eq!(left_out.len(), 5);
         assert_eq!(left_out[0], ("a/b/up", "the link leads back to a folder above it"));
         assert!(left_out[1].0 == "broken" && left_out[1].1.starts_with("it cannot be read"), "{left_out:?}");
+        assert_eq!(left_out[3], ("own", "it is a campaign of Plimsoll's own, which `plimsoll show` reads"));
+        assert_eq!(left_out[4], ("surroundings", "the link leads back to a folder above all that is read"));
         assert_eq!(left_out[2], ("giant", "it has 2147483648 bytes, more than a result can have (1073741824)"));
     }
 }
