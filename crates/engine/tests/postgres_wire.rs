@@ -122,7 +122,7 @@ fn everybody_proves_who_they_are_as_the_server_wants() {
         }
         somebody.write("pg_hba.conf", &lines);
         let trusted = somebody.given("u0", DATABASE);
-        wait_until("the new pg_hba.conf", || enter(&trusted).is_ok());
+        wait_until("the new pg_hba.conf", || enter(&trusted).is_ok_and(|server| server.stop(DEADLINE).is_ok()));
         for (user, method) in users {
             let about = format!("{} {transport:?} {user} {method}", build.name);
             let server = enter(&somebody.given(&user, DATABASE)).unwrap_or_else(|error| panic!("{about}: {error}"));

@@ -154,9 +154,12 @@ impl Comparison {
     pub fn to_text(&self) -> String {
         let mut text = format!("a: {}\nb: {}\n", self.a, self.b);
         let printed = |value: &Option<(String, f64)>| value.as_ref().map_or_else(|| "-".to_owned(), |(text, _)| text.clone());
+        // Where there are marks, room for one is left behind each ratio.
+        let room = if self.rows.iter().any(|row| row.is_doubtful) { " " } else { "" };
+        let ratio = |row: &Row| row.printed_ratio() + if row.is_doubtful { "" } else { room };
         let lines: Vec<[String; 4]> =
-            self.rows.iter().map(|row| [row.step.clone(), printed(&row.a), printed(&row.b), row.printed_ratio()]).collect();
-        let heading = ["", "a", "b", "b/a"].map(str::to_owned);
+            self.rows.iter().map(|row| [row.step.clone(), printed(&row.a), printed(&row.b), ratio(row)]).collect();
+        let heading = ["".to_owned(), "a".to_owned(), "b".to_owned(), format!("b/a{room}")];
         let width = |i: usize| lines.iter().chain([&heading]).map(|line| line[i].chars().count()).max().unwrap_or(0);
         let widths: [usize; 4] = std::array::from_fn(width);
         let mut add = |line: &[String; 4]| {
