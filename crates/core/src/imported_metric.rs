@@ -1,13 +1,7 @@
 //! Metrics that only imported results have, beside those of [`crate::metric::CATALOGUE`].
 
 use crate::metric::Direction::{Higher, Lower, Neutral};
-use crate::metric::{self, Metric};
-
-macro_rules! metrics {
-    ($($name:literal, $unit:literal, $direction:ident, $decimals:literal, $formula:literal, $source:literal, $meaning:literal;)*) => {
-        &[$(Metric { name: $name, unit: $unit, direction: $direction, decimals: $decimals, formula: $formula, source: $source, meaning: $meaning }),*]
-    };
-}
+use crate::metric::{self, Metric, metrics};
 
 /// What foreign results tell and native runs do not measure in this form.
 pub const IMPORTED: &[Metric] = metrics![

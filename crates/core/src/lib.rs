@@ -9,6 +9,7 @@ pub mod metric;
 pub mod name;
 pub mod plan;
 pub mod record;
+pub mod rocksdb_report;
 pub mod schedule;
 pub mod seed;
 pub mod suggest;

@@ -40,6 +40,8 @@ macro_rules! metrics {
     };
 }
 
+pub(crate) use metrics;
+
 /// Every metric, in the order of the tables: first the columns of the Insert Benchmark report, then ours.
 ///
 /// "op" is the step's operation: an inserted row in `l.i0`, `l.i1`, `l.i2`; an indexed row in `l.x`; a query in `q` steps.

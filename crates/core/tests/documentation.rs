@@ -2,13 +2,23 @@
 
 use std::path::Path;
 
-use plimsoll_core::metric::{CATALOGUE, Direction, OF_SYSBENCH};
+use plimsoll_core::imported_metric::IMPORTED;
+use plimsoll_core::metric::{CATALOGUE, Direction, Metric, OF_SYSBENCH};
 
 #[test]
 fn every_metric_is_documented_as_the_catalogue_defines_it() {
+    check_rows(CATALOGUE.iter().chain(OF_SYSBENCH));
+}
+
+#[test]
+fn every_imported_metric_is_documented() {
+    check_rows(IMPORTED.iter());
+}
+
+fn check_rows(metrics: impl Iterator<Item = &'static Metric>) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/methods.md");
     let text = std::fs::read_to_string(path).unwrap();
-    for metric in CATALOGUE.iter().chain(OF_SYSBENCH) {
+    for metric in metrics {
         let better = match metric.direction {
             Direction::Higher => "higher",
             Direction::Lower => "lower",

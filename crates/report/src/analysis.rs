@@ -152,7 +152,7 @@ fn title(campaigns: &[CampaignRecord]) -> String {
     format!("{}: {}", workloads.into_iter().collect::<Vec<_>>().join(" and "), plans.into_iter().collect::<Vec<_>>().join(", "))
 }
 
-fn campaign_info(campaign: &CampaignRecord) -> CampaignInfo {
+pub(crate) fn campaign_info(campaign: &CampaignRecord) -> CampaignInfo {
     let header = &campaign.header;
     CampaignInfo {
         id: header.id.clone(),

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use plimsoll_core::sysbench_tests::{Group, PUBLISHED};
+use plimsoll_core::sysbench_tests::{PUBLISHED, group_of};
 use serde_json::{Value, json};
 
 use crate::classic::relative;
@@ -130,7 +130,7 @@ fn group(step: &str) -> String {
     let is_known = PUBLISHED.iter().any(|(known, _)| *known == base);
     let text = match () {
         () if is_known && !variant.is_empty() => "warm-ups and tests before the writes",
-        () if is_known => Group::of(test).title(),
+        () if is_known => group_of(test).title(),
         () if step == "prepare" || step.starts_with("l.") => "load steps",
         () if step.starts_with('q') => "query steps",
         () => "all steps",

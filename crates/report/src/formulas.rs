@@ -2,6 +2,7 @@
 
 use hdrhistogram::Histogram;
 use plimsoll_core::metric::{self, CATALOGUE, Metric};
+use plimsoll_core::plan::STATEMENT_NOTES;
 use plimsoll_core::record::{ClientRecord, EncodedHistogram, OperationRecord, Pacing, Reading};
 use plimsoll_store::OperationSecond;
 use plimsoll_store::event::StepDone;
@@ -33,9 +34,6 @@ pub(crate) fn measure(facts: &Facts<'_>) -> Vec<Measure> {
         Some(_) => metric::of_sysbench().map(answer).collect(),
     }
 }
-
-/// What a sysbench test notes of its statements.
-const STATEMENT_NOTES: [&str; 3] = ["statements_read", "statements_write", "statements_other"];
 
 /// The decoded histograms of the step's operation.
 struct Latencies {

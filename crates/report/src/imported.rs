@@ -7,6 +7,7 @@ use plimsoll_core::metric::{self, Metric};
 use plimsoll_store::CampaignRecord;
 use plimsoll_store::imported::{Family, Imported, ImportedCell, ImportedResult, ImportedStep};
 
+use crate::analysis;
 use crate::classic::response::classify_max;
 use crate::classic::{Class, relative, throughput};
 use crate::reasons::reasons;
@@ -88,20 +89,7 @@ fn title(imported: &[&Imported]) -> String {
 }
 
 fn campaign_info(record: &CampaignRecord) -> CampaignInfo {
-    let header = &record.header;
-    CampaignInfo {
-        id: header.id.clone(),
-        plan: header.plan.name.clone(),
-        description: header.plan.description.clone(),
-        plan_text: header.plan_text.clone(),
-        seed: header.seed,
-        created: header.created.clone(),
-        state: "imported",
-        methodology_version: header.methodology_version,
-        plimsoll_version: header.plimsoll_version.clone(),
-        blocks: 1,
-        verify: "not known",
-    }
+    CampaignInfo { state: "imported", blocks: 1, verify: "not known", ..analysis::campaign_info(record) }
 }
 
 fn cell_info(cell: &Cell<'_>, label: &str) -> CellInfo {

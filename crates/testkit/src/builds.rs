@@ -15,6 +15,12 @@ pub struct CachedBuild {
     pub name: String,
 }
 
+/// The record of the build in this folder, as JSON: paths below the folder are kept as `{build}/...`.
+pub fn build_record(folder: &Path) -> std::io::Result<String> {
+    let text = std::fs::read_to_string(folder.join("build.json"))?;
+    Ok(text.replace("{build}", &folder.display().to_string()))
+}
+
 /// The folder of builds: `builds` in what `PLIMSOLL_CACHE` names, else where `plimsoll build add` puts them.
 pub fn builds_dir() -> PathBuf {
     let folder = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());

@@ -8,7 +8,7 @@ mod skip;
 mod worker;
 
 pub use archives::archive;
-pub use builds::{CachedBuild, builds_dir, cached_build, is_root};
+pub use builds::{CachedBuild, build_record, builds_dir, cached_build, is_root};
 pub use clock::FakeClock;
 pub use histogram::histogram_count;
 pub use skip::skip;

@@ -1,5 +1,7 @@
 //! Every test of the sysbench presets on a real SQLite, small.
 
+mod sysbench_support;
+
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
@@ -7,7 +9,7 @@ use std::time::Duration;
 
 use plimsoll_core::plan::{Plan, Step, StepKind, TestKind, Workload};
 use plimsoll_engine::{StartOptions, engine};
-use plimsoll_load::{Control, Ended, MonotonicClock, Progress, StepOutcome, Stop, run_step};
+use plimsoll_load::{Control, MonotonicClock, Progress, StepOutcome, run_step};
 use plimsoll_workload::{SharedServer, WorkloadRun};
 
 fn workload(preset: &str, text: &str) -> Workload {
@@ -21,23 +23,13 @@ fn start(dir: &Path) -> SharedServer {
     Arc::new(engine.start(&StartOptions::new(dir, settings)).unwrap())
 }
 
-/// A step with so many events per client, its notes and what it left; the rows of all tables are counted.
+/// A step with so many events per client, after which the rows of all tables are counted.
 fn run_one(run: &mut WorkloadRun, step: &Step, events: u64) -> (StepOutcome, BTreeMap<String, f64>) {
-    let mut tasks = run.tasks(step).unwrap();
-    tasks.options.warm_up_ns = 0;
-    for task in tasks.tasks.iter_mut().filter(|task| matches!(task.stop, Stop::Time(_))) {
-        task.stop = Stop::Operations(events);
-    }
-    let control = Arc::new(Control::default());
-    let (mut log, mut progress) = (std::io::sink(), |_: &Progress| {});
-    let outcome = run_step(&Arc::new(MonotonicClock), tasks.kinds, tasks.tasks, &control, &tasks.options, &mut log, &mut progress).unwrap();
-    assert_eq!(outcome.ended, Ended::Finished, "{}", step.name);
-    run.book(step, &tasks.facts, &outcome);
-    let notes = run.notes(step, &tasks.facts, &outcome);
+    let done = sysbench_support::run_one(run, step, events);
     for check in run.verify(false).unwrap() {
         assert_eq!(check.found_rows, check.expected_rows, "{} after {}", check.table, step.name);
     }
-    (outcome, notes)
+    done
 }
 
 /// Of each client and test.

@@ -7,15 +7,16 @@
 mod mysql_support;
 #[path = "../../engine/tests/postgres_support/mod.rs"]
 mod postgres_support;
+mod sysbench_support;
 
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use plimsoll_core::plan::{Plan, Step, StepKind, TestKind, Workload};
+use plimsoll_core::plan::{Plan, StepKind, TestKind, Workload};
 use plimsoll_engine::Dialect;
-use plimsoll_load::{Control, Ended, MonotonicClock, Progress, StepOutcome, Stop, run_step};
 use plimsoll_workload::{SharedServer, WorkloadRun};
+use sysbench_support::run_one;
 
 /// Of each test.
 const EVENTS: u64 = 7;
@@ -39,22 +40,6 @@ fn on_each(name: &str, test: impl Fn(SharedServer)) {
             test(Arc::new(server));
         }
     }
-}
-
-/// A step with so many events, and its notes.
-fn run_one(run: &mut WorkloadRun, step: &Step, events: u64) -> (StepOutcome, BTreeMap<String, f64>) {
-    let mut tasks = run.tasks(step).unwrap();
-    tasks.options.warm_up_ns = 0;
-    for task in tasks.tasks.iter_mut().filter(|task| matches!(task.stop, Stop::Time(_))) {
-        task.stop = Stop::Operations(events);
-    }
-    let control = Arc::new(Control::default());
-    let (mut log, mut progress) = (std::io::sink(), |_: &Progress| {});
-    let outcome = run_step(&Arc::new(MonotonicClock), tasks.kinds, tasks.tasks, &control, &tasks.options, &mut log, &mut progress).unwrap();
-    assert_eq!(outcome.ended, Ended::Finished, "{}", step.name);
-    run.book(step, &tasks.facts, &outcome);
-    let notes = run.notes(step, &tasks.facts, &outcome);
-    (outcome, notes)
 }
 
 /// Statements that read, write, and begin or end transactions, as the server has counted them so far.

@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use plimsoll_testkit::{cached_build, is_root};
+use plimsoll_testkit::{build_record, cached_build, is_root};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -24,9 +24,7 @@ struct Somebody {
 impl Somebody {
     fn new(test: &str) -> Option<Self> {
         let build = cached_build(test, "mysql@5.7")?;
-        let folder = build.cache.join(&build.name);
-        let record = fs::read_to_string(folder.join("build.json")).unwrap().replace("{build}", folder.to_str().unwrap());
-        let record: Value = serde_json::from_str(&record).unwrap();
+        let record: Value = serde_json::from_str(&build_record(&build.cache.join(&build.name)).unwrap()).unwrap();
         let dir = tempfile::tempdir().unwrap();
         let data = dir.path().join("data");
         let command = || {

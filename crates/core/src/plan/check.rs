@@ -444,6 +444,11 @@ impl Source<'_> {
                 }
             }
         }
+        self.override_drain(step, change)
+    }
+
+    /// The drain after a step and its wait, which any step may have.
+    pub(super) fn override_drain(&self, step: &mut Step, change: &StepOverride) -> Result<(), PlanError> {
         if let Some(value) = &change.wait {
             let Wait::Ns(ns) = value.get_ref() else {
                 return Err(self.error(Some(value.span()), "the wait of a single step is a duration such as \"2s\""));

@@ -266,23 +266,7 @@ impl Source<'_> {
             };
             test.duration_ns = self.test_duration(Some(duration), 0)?;
         }
-        if let Some(wait) = &change.wait {
-            let Wait::Ns(ns) = wait.get_ref() else {
-                return Err(self.error(Some(wait.span()), "the wait of a single step is a duration such as \"2s\""));
-            };
-            step.wait_ns = Some(*ns);
-            step.drain_after = true;
-        }
-        match &change.drain {
-            Some(drain) if !drain.get_ref() && change.wait.is_some() => {
-                Err(self.error(Some(drain.span()), "a wait is a part of the drain: leave \"wait\" or \"drain = false\" out"))
-            }
-            Some(drain) => {
-                step.drain_after = *drain.get_ref();
-                Ok(())
-            }
-            None => Ok(()),
-        }
+        self.override_drain(step, change)
     }
 }
 

@@ -19,8 +19,8 @@ pub use insert_benchmark::{Era, InsertBenchmark, Partitions, QueryKind, StepEnd,
 pub use server::{GivenServer, PasswordSource, ServerPlace, TlsMode};
 pub use step::{Step, StepKind, WaitRule};
 pub use sysbench::{
-    Distribution, INLIST_IDS, LoadMode, POINT_SELECTS, PublishedPosition, StatementMix, Sysbench, SysbenchPreset, Test, TestGroup,
-    TestKind, TestName, TestRate, published_position,
+    Distribution, INLIST_IDS, LoadMode, POINT_SELECTS, PublishedPosition, STATEMENT_NOTES, StatementMix, Sysbench, SysbenchPreset, Test,
+    TestGroup, TestKind, TestName, TestRate, published_position,
 };
 pub use workload::{Definition, PresetInfo, Workload, presets};
 

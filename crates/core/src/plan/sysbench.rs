@@ -200,6 +200,9 @@ pub enum TestKind {
     WriteOnly,
 }
 
+/// The notes of a step that hold the statements of its test, as [`StatementMix`] tells them apart.
+pub const STATEMENT_NOTES: [&str; 3] = ["statements_read", "statements_write", "statements_other"];
+
 /// Statements of one event, as sysbench counts them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StatementMix {
@@ -335,10 +338,24 @@ impl<'a> TestName<'a> {
         VARIANTS.contains(&variant).then_some(Self { kind: row.0, variant, range })
     }
 
+    /// The range in the test's classic name: the original runner gives one to tests on which it has no effect, too.
+    pub fn classic_range(self) -> u32 {
+        match self.kind {
+            TestKind::WriteOnly => 10_000,
+            kind if !kind.has_range() => 100,
+            _ => self.range,
+        }
+    }
+
+    /// The name without the range.
+    pub fn without_range(self) -> String {
+        let dot = if self.variant.is_empty() { "" } else { "." };
+        format!("{}{dot}{}", self.kind.base_name(), self.variant)
+    }
+
     /// The name as tables have it: the range only where several are run.
     pub fn text(self) -> String {
-        let dot = if self.variant.is_empty() { "" } else { "." };
-        let name = format!("{}{dot}{}", self.kind.base_name(), self.variant);
+        let name = self.without_range();
         if self.kind.has_name_of_range(self.range) { format!("{name}_range={}", self.range) } else { name }
     }
 }

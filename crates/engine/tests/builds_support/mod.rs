@@ -4,7 +4,7 @@ use std::path::Path;
 
 use plimsoll_core::name::natural_cmp;
 use plimsoll_engine::InstalledBuild;
-use plimsoll_testkit::builds_dir;
+use plimsoll_testkit::{build_record, builds_dir};
 
 /// Names and series.
 const LISTED: &str = include_str!("../../../../tests/builds.txt");
@@ -20,10 +20,8 @@ pub fn in_cache() -> Vec<InstalledBuild> {
     builds
 }
 
-/// Paths below a build's folder are kept as `{build}/...`.
 fn installed(folder: &Path) -> Option<InstalledBuild> {
-    let text = std::fs::read_to_string(folder.join("build.json")).ok()?;
-    serde_json::from_str(&text.replace("{build}", &folder.display().to_string())).ok()
+    serde_json::from_str(&build_record(folder).ok()?).ok()
 }
 
 /// The builds of these engines that a test goes through: the newest of each listed name, or all in the cache. A listed one that is

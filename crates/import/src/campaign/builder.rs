@@ -8,6 +8,19 @@ use plimsoll_store::imported::{Family, Imported, ImportedCell, ImportedResult, I
 use crate::names::folder::CellName;
 use crate::names::version::{Version, compare_builds};
 
+/// A step that is no test of a published table.
+pub(super) fn plain_step(name: &str, description: &str, operation: &str, rate: &str) -> ImportedStep {
+    ImportedStep {
+        name: name.to_owned(),
+        test: name.to_owned(),
+        range: None,
+        group: String::new(),
+        description: description.to_owned(),
+        operation: operation.to_owned(),
+        rate: rate.to_owned(),
+    }
+}
+
 /// A campaign in the making.
 pub(super) struct Builder {
     pub family: Family,

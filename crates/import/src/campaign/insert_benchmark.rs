@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use plimsoll_core::metric::{CLASSIC_COLUMNS, find};
 use plimsoll_store::imported::{Family, Imported, ImportedResponses, ImportedSeries, ImportedStep, ImportedValue};
 
-use super::builder::{Builder, both, clean, printed};
+use super::builder::{Builder, both, clean, plain_step, printed};
 use super::import::{File, Options};
 use super::sysbench::device;
 use crate::host::iostat::Iostat;
@@ -109,15 +109,7 @@ fn step_of(name: &str) -> ImportedStep {
         "scan" => ("full scans", "query", "qps"),
         _ => ("rows inserted per second", "insert", "ips"),
     };
-    ImportedStep {
-        name: name.to_owned(),
-        test: name.to_owned(),
-        range: None,
-        group: String::new(),
-        description: description.to_owned(),
-        operation: operation.to_owned(),
-        rate: rate.to_owned(),
-    }
+    plain_step(name, description, operation, rate)
 }
 
 /// A summary has a line per step, a merged file a line per cell.

@@ -6,7 +6,7 @@ use plimsoll_core::imported_metric::find;
 use plimsoll_core::metric::Direction;
 use plimsoll_store::imported::{Family, Imported, ImportedSeries, ImportedStep};
 
-use super::builder::{Builder, clean, printed};
+use super::builder::{Builder, clean, plain_step, printed};
 use super::import::File;
 use crate::names::folder::CellName;
 use crate::other::hdr_log::HdrLog;
@@ -31,15 +31,7 @@ pub(super) fn assemble(files: &[File]) -> Option<Imported> {
 }
 
 fn step_of(name: &str, rate: &str, description: &str) -> ImportedStep {
-    ImportedStep {
-        name: name.to_owned(),
-        test: name.to_owned(),
-        range: None,
-        group: String::new(),
-        description: description.to_owned(),
-        operation: "operation".to_owned(),
-        rate: rate.to_owned(),
-    }
+    plain_step(name, description, "operation", rate)
 }
 
 fn add_pgbench(builder: &mut Builder, file: &File, run: &Pgbench) {

@@ -3,9 +3,10 @@
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
+use plimsoll_core::rocksdb_report::METRICS;
 use plimsoll_store::imported::{Family, Imported, ImportedStep, ImportedValue};
 
-use super::builder::{Builder, both, clean, printed};
+use super::builder::{Builder, both, clean, plain_step, printed};
 use super::import::File;
 use crate::names::folder::CellName;
 use crate::rocksdb::log::Log;
@@ -98,40 +99,9 @@ fn of_version(labels: &[Option<CellName>], row: &Row) -> Option<CellName> {
 }
 
 fn step_of(name: &str) -> ImportedStep {
-    ImportedStep {
-        name: name.to_owned(),
-        test: name.to_owned(),
-        range: None,
-        group: String::new(),
-        description: "operations per second of all threads; the background writer's are not counted".to_owned(),
-        operation: "operation".to_owned(),
-        rate: "qps".to_owned(),
-    }
+    let description = "operations per second of all threads; the background writer's are not counted";
+    plain_step(name, description, "operation", "qps")
 }
-
-/// The columns that are numbers, with their metrics.
-const NUMBERS: [(&str, &str); 20] = [
-    ("ops_sec", "qps"),
-    ("mb_sec", "mb_sec"),
-    ("c_wgb", "c_wgb"),
-    ("w_amp", "w_amp"),
-    ("c_mbps", "c_mbps"),
-    ("c_wsecs", "c_wsecs"),
-    ("c_csecs", "c_csecs"),
-    ("b_rgb", "b_rgb"),
-    ("b_wgb", "b_wgb"),
-    ("usec_op", "usec_op"),
-    ("p50", "p50_service_us"),
-    ("p99", "p99_service_us"),
-    ("p99.9", "p999_service_us"),
-    ("p99.99", "p9999_service_us"),
-    ("pmax", "max_service_us"),
-    ("uptime", "uptime_s"),
-    ("stall%", "stall_pct"),
-    ("u_cpu", "u_cpu_ks"),
-    ("s_cpu", "s_cpu_ks"),
-    ("rss", "rss"),
-];
 
 fn add_row(builder: &mut Builder, cell: usize, row: &Row) {
     let step = builder.step(step_of(row.cell("test").unwrap_or_default()));
@@ -149,18 +119,12 @@ fn add_row(builder: &mut Builder, cell: usize, row: &Row) {
         return;
     }
     let mut add = |metric: &str, value: ImportedValue| result.values.insert(metric.to_owned(), value);
-    for (column, metric) in NUMBERS {
+    for (column, metric) in METRICS {
         if let Some(text) = row.cell(column) {
-            add(metric, printed(text));
+            let is_size = matches!(column, "lsm_sz" | "blob_sz");
+            let size = || ImportedValue { value: gib(text), classic: Some(text.to_owned()), unavailable: None };
+            add(metric, if is_size { size() } else { printed(text) });
         }
-    }
-    for (column, metric) in [("lsm_sz", "lsm_gb"), ("blob_sz", "blob_gb")] {
-        if let Some(text) = row.cell(column) {
-            add(metric, ImportedValue { value: gib(text), classic: Some(text.to_owned()), unavailable: None });
-        }
-    }
-    if let Some(text) = row.cell("Nstall") {
-        add("n_stall", printed(text));
     }
     if let Some(text) = row.cell("w_amp").filter(|text| *text != "NA") {
         add("w_amp", without("flushes are counted twice in it, and the row does not tell how much they were", Some(text)));

@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use plimsoll_core::sysbench_tests::{Group, PUBLISHED, has_several_ranges, table_order};
+use plimsoll_core::plan::TestGroup;
+use plimsoll_core::sysbench_tests::{PUBLISHED, group_of, has_several_ranges, table_order};
 use plimsoll_store::imported::{Family, Imported, ImportedSeries, ImportedStep, ImportedValue};
 
 use super::builder::{Builder, both, clean, printed};
@@ -144,7 +145,7 @@ fn order(step: &ImportedStep) -> (usize, usize) {
     match (known, step.group.as_str()) {
         (Some(place), _) => (0, place),
         (None, "") => (2, usize::from(step.range.is_some())),
-        (None, group) => (1, Group::ALL.iter().position(|known| known.title() == group).unwrap_or(0)),
+        (None, group) => (1, TestGroup::ALL.iter().position(|known| known.title() == group).unwrap_or(0)),
     }
 }
 
@@ -160,7 +161,7 @@ fn step_of(test: &str, range: u32) -> ImportedStep {
         name: step_name(test, range),
         test: test.to_owned(),
         range: Some(range),
-        group: if is_reported { Group::of(test).title().to_owned() } else { String::new() },
+        group: if is_reported { group_of(test).title().to_owned() } else { String::new() },
         description: description.to_owned(),
         operation: "query".to_owned(),
         rate: if is_scan(test) { "krps" } else { "qps" }.to_owned(),

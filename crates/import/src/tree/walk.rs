@@ -22,13 +22,14 @@ pub(crate) struct Walk {
 /// Walks a folder, or takes a single file. Links are followed, but no folder is entered twice. `path` must be absolute.
 pub(crate) fn walk(path: &Path) -> Walk {
     let mut walk = Walk::default();
-    let mut seen = BTreeSet::new();
-    visit(path, path, &mut seen, &mut walk);
+    let above = fs::canonicalize(path).map(|real| real.ancestors().skip(1).map(Path::to_owned).collect()).unwrap_or_default();
+    visit(path, path, &above, &mut BTreeSet::new(), &mut walk);
     walk.files.sort();
     walk
 }
 
-fn visit(root: &Path, path: &Path, seen: &mut BTreeSet<PathBuf>, walk: &mut Walk) {
+/// `above` are the folders that hold the root.
+fn visit(root: &Path, path: &Path, above: &BTreeSet<PathBuf>, seen: &mut BTreeSet<PathBuf>, walk: &mut Walk) {
     let leave_out = |walk: &mut Walk, reason: String| {
         let below = path.strip_prefix(root).ok().filter(|below| !below.as_os_str().is_empty());
         let path = below.unwrap_or(path).to_string_lossy().into_owned();
@@ -52,9 +53,8 @@ fn visit(root: &Path, path: &Path, seen: &mut BTreeSet<PathBuf>, walk: &mut Walk
     if path.join(CAMPAIGN).is_file() {
         return leave_out(walk, "it is a campaign of Plimsoll's own, which `plimsoll show` reads".to_owned());
     }
-    let leads_above = |real: &Path| path != root && fs::canonicalize(root).is_ok_and(|root| root != real && root.starts_with(real));
     match fs::canonicalize(path) {
-        Ok(real) if leads_above(&real) => return leave_out(walk, "the link leads back to a folder above all that is read".to_owned()),
+        Ok(real) if above.contains(&real) => return leave_out(walk, "the link leads back to a folder above all that is read".to_owned()),
         Ok(real) if !seen.insert(real.clone()) => {
             let is_loop = path.ancestors().skip(1).any(|above| above.canonicalize().is_ok_and(|above| above == real));
             return leave_out(
@@ -72,7 +72,7 @@ fn visit(root: &Path, path: &Path, seen: &mut BTreeSet<PathBuf>, walk: &mut Walk
     let mut children: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
     children.sort();
     for child in children {
-        visit(root, &child, seen, walk);
+        visit(root, &child, above, seen, walk);
     }
 }
 

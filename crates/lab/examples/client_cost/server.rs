@@ -9,7 +9,7 @@ use std::time::Duration;
 use plimsoll_core::name::EngineName;
 use plimsoll_engine::{Dialect, InstalledBuild, Settings, StartOptions, engine};
 use plimsoll_host::Watch;
-use plimsoll_testkit::cached_build;
+use plimsoll_testkit::{build_record, cached_build};
 use plimsoll_workload::SharedServer;
 use tempfile::TempDir;
 
@@ -37,9 +37,7 @@ impl Target {
     pub fn start(wanted: &str) -> Result<Self, Failed> {
         let found =
             cached_build("client_cost", wanted).ok_or("the build is not in the cache; `make servers` fetches those of the tests")?;
-        let folder = found.cache.join(&found.name);
-        let record = fs::read_to_string(folder.join("build.json"))?;
-        let build: InstalledBuild = serde_json::from_str(&record.replace("{build}", &folder.display().to_string()))?;
+        let build: InstalledBuild = serde_json::from_str(&build_record(&found.cache.join(&found.name))?)?;
         let settings: &[(&str, &str)] = if build.engine == EngineName::Postgres {
             &[("shared_buffers", "512MB"), ("synchronous_commit", "off"), ("max_connections", "1100"), ("jit", "off")]
         } else {

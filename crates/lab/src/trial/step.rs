@@ -6,7 +6,7 @@ use std::io::{BufWriter, Write};
 use std::sync::Arc;
 use std::time::Duration;
 
-use plimsoll_core::plan::{Step, StepKind, Verify};
+use plimsoll_core::plan::{STATEMENT_NOTES, Step, StepKind, Verify};
 use plimsoll_core::record::{OperationRecord, Reading, TableCheck};
 use plimsoll_core::units::format_grouped;
 use plimsoll_engine::EngineError;
@@ -23,9 +23,6 @@ use crate::message::TrialMessage;
 
 /// A background rate below this share of its target misses the SLA, the rule of the original report.
 const SLA_SHARE: f64 = 0.95;
-
-/// Notes with the statements of a sysbench test.
-const STATEMENTS: [&str; 3] = ["statements_read", "statements_write", "statements_other"];
 
 pub(super) fn run_step(
     trial: &mut Trial<'_>,
@@ -82,9 +79,10 @@ fn attempt_step(
     let mut meter = Meter::new(step, trial.next_step, steps);
     // Both ends of what is measured beside the operations are those of the operations: a warm-up is in neither.
     let start_watching = || -> Result<(BTreeMap<String, i64>, Collector), EngineError> {
+        // Asking for counters costs the server something, which is not the step's.
+        let counters = server.counters()?;
         let watch = Watch { data_dir: &order.data_dir, server_pids: server.processes(), is_embedded };
-        let collector = Collector::start(Proc::new(), watch, Some(series.join(format!("{}.host.tsv", step.name))));
-        Ok((server.counters()?, collector))
+        Ok((counters, Collector::start(Proc::new(), watch, Some(series.join(format!("{}.host.tsv", step.name))))))
     };
     let mut watching = if options.warm_up_ns == 0 { Some(start_watching()) } else { None };
     let mut crashed = None;
@@ -227,7 +225,7 @@ fn summary(step: &Step, done: &StepDone) -> String {
     let text = |rate: f64| format_grouped(rate.round() as u64);
     match step.kind {
         StepKind::Test(_) => {
-            let all = STATEMENTS.iter().filter_map(|note| done.notes.get(*note)).sum::<f64>();
+            let all = STATEMENT_NOTES.iter().filter_map(|note| done.notes.get(*note)).sum::<f64>();
             let events = done.operations.iter().map(|operation| operation.ok).sum::<u64>() as f64;
             let per_s = rate(&done.primary, false);
             match done.notes.get("rows_per_scan") {

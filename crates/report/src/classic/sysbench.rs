@@ -3,11 +3,10 @@
 //! The values are those of a native run: rates over the measured window, and host readings over the same window. The originals' own
 //! defects (headers counted as samples, warm-up in the host readings) are not in them.
 
-use std::fmt::Write as _;
-
 use plimsoll_core::plan::{PublishedPosition, TestKind, TestName, published_position};
 
 use crate::export::ExportFile;
+use crate::export::sysbench_layout::{self, lead_of_ratios, rates_csv, rates_tsv};
 use crate::view::{Outcome, StepView, View};
 
 /// Queries per second by test and build, as integers: what both tables are made of.
@@ -22,46 +21,37 @@ pub struct QpsTable {
 impl QpsTable {
     /// `qps.abs`: what the columns are, and a line per test.
     pub fn absolute_tsv(&self) -> String {
-        let mut text = columns(&self.folders);
-        for (name, values) in &self.rows {
-            let values: Vec<String> = values.iter().map(whole).collect();
-            line(&mut text, &[values.join("\t"), name.clone()].join("\t"));
-        }
-        text
+        rates_tsv("", &self.folders(), &self.rows(whole))
     }
 
     /// The same with the name first, and without what the columns are.
     pub fn absolute_csv(&self) -> String {
-        self.csv(|values| values.iter().map(whole).collect())
+        rates_csv(&self.rows(whole))
     }
 
     /// `qps.rel`: each but the first divided by the first.
     pub fn relative_tsv(&self) -> String {
-        let (base, others) = self.folders.split_first().map_or(("", &[][..]), |(base, others)| (base.as_str(), others));
-        let mut text = format!("Relative to: {base}\n");
-        text.push_str(&columns(others));
-        for (name, values) in &self.rows {
-            line(&mut text, &[ratios(values).join("\t"), name.clone()].join("\t"));
-        }
-        text
+        let folders = self.folders();
+        let (base, others) = folders.split_first().map_or(("", &[][..]), |(base, others)| (*base, others));
+        rates_tsv(&lead_of_ratios(base), others, &self.rows(ratios))
     }
 
     /// The same with the name first, and without what the columns are.
     pub fn relative_csv(&self) -> String {
-        self.csv(ratios)
+        rates_csv(&self.rows(ratios))
     }
 
-    fn csv(&self, cells: impl Fn(&[Option<u64>]) -> Vec<String>) -> String {
-        let mut text = String::new();
-        for (name, values) in &self.rows {
-            line(&mut text, &std::iter::once(name.clone()).chain(cells(values)).collect::<Vec<_>>().join(","));
-        }
-        text
+    fn folders(&self) -> Vec<&str> {
+        self.folders.iter().map(String::as_str).collect()
+    }
+
+    fn rows(&self, cells: fn(&[Option<u64>]) -> Vec<String>) -> Vec<(&str, Vec<String>)> {
+        self.rows.iter().map(|(name, values)| (name.as_str(), cells(values))).collect()
     }
 }
 
-fn whole(value: &Option<u64>) -> String {
-    value.map_or(String::new(), |value| value.to_string())
+fn whole(values: &[Option<u64>]) -> Vec<String> {
+    values.iter().map(|value| value.map_or(String::new(), |value| value.to_string())).collect()
 }
 
 /// Of the rounded integers, with two decimals.
@@ -72,21 +62,6 @@ fn ratios(values: &[Option<u64>]) -> Vec<String> {
         _ => String::new(),
     };
     values.iter().skip(1).map(ratio).collect()
-}
-
-fn columns(folders: &[String]) -> String {
-    let mut text = String::new();
-    for (i, folder) in folders.iter().enumerate() {
-        line(&mut text, &format!("col-{} : {folder}", i + 1));
-    }
-    text.push('\n');
-    line(&mut text, &(1..=folders.len()).map(|i| format!("col-{i}")).collect::<Vec<_>>().join("\t"));
-    text
-}
-
-fn line(text: &mut String, line: &str) {
-    text.push_str(line);
-    text.push('\n');
 }
 
 /// One test of one build in `sb.met`, in the units of that file.
@@ -108,16 +83,16 @@ pub struct Metrics {
 type Printed = [String; 6];
 
 impl Metrics {
+    fn per_operation(&self, value: f64) -> f64 {
+        if self.operations > 0.0 { value / self.operations } else { 0.0 }
+    }
+
     /// The file `sb.met`.
     pub fn text(&self) -> String {
         let [reads, read_kib, writes, written_kib] = self.disk;
-        let per = |value: f64| if self.operations > 0.0 { value / self.operations } else { 0.0 };
-        format!(
-            "iostat, vmstat normalized by operation rate\n\
-             samp\tr/s\trMB/s\tw/s\twMB/s\tr/o\trKB/o\twKB/o\to/s\n\
-             {}\t{reads:.1}\t{:.1}\t{writes:.1}\t{:.1}\t{:.3}\t{:.3}\t{:.3}\t{:.2}\n\n\
-             samp\tcs/s\tcpu/s\tcs/o\tcpu/o\n\
-             {}\t{:.0}\t{:.1}\t{:.3}\t{:.6}\n",
+        let per = |value: f64| self.per_operation(value);
+        let storage = format!(
+            "{}\t{reads:.1}\t{:.1}\t{writes:.1}\t{:.1}\t{:.3}\t{:.3}\t{:.3}\t{:.2}",
             self.samples,
             read_kib / 1024.0,
             written_kib / 1024.0,
@@ -125,16 +100,14 @@ impl Metrics {
             per(read_kib),
             per(written_kib),
             self.operations,
-            self.samples,
-            self.switches,
-            self.cpu,
-            per(self.switches),
-            per(self.cpu),
-        )
+        );
+        let (switches, cpu) = (per(self.switches), per(self.cpu));
+        let host = format!("{}\t{:.0}\t{:.1}\t{switches:.3}\t{cpu:.6}", self.samples, self.switches, self.cpu);
+        sysbench_layout::metrics(&storage, &host)
     }
 
     fn printed(&self) -> Printed {
-        let per = |value: f64| if self.operations > 0.0 { value / self.operations } else { 0.0 };
+        let per = |value: f64| self.per_operation(value);
         // Three decimals in sb.met, and here without the zeros at their end.
         let short = |value: f64| {
             let text = format!("{value:.3}");
@@ -155,42 +128,7 @@ impl Metrics {
 /// A block of `o.met`: absolute lines, and those divided by the first, computed from what is printed.
 pub fn metrics_block(title: &str, lines: &[(String, Metrics)]) -> String {
     let printed: Vec<(&str, Printed)> = lines.iter().map(|(folder, metrics)| (folder.as_str(), metrics.printed())).collect();
-    let mut text = format!("{title}\n--- absolute\ncpu/o\t\tcs/o\tr/o\trKB/o\twKB/o\to/s\tdbms\n");
-    for (folder, cells) in &printed {
-        line(&mut text, &format!("{}\t{folder}", cells.join("\t")));
-    }
-    text.push_str("--- relative to first result\n");
-    if let Some(((_, base), others)) = printed.split_first() {
-        for (folder, cells) in others {
-            let ratios: Vec<String> = cells.iter().zip(base).map(|(value, base)| printed_ratio(value, base)).collect();
-            writeln!(text, "{}\t\t{}\t{folder}", ratios[0], ratios[1..].join("\t")).expect("writing to a string cannot fail");
-        }
-    }
-    text.push('\n');
-    text
-}
-
-fn printed_ratio(value: &str, base: &str) -> String {
-    let number = |text: &str| text.parse::<f64>().unwrap_or(0.0);
-    match (number(value), number(base)) {
-        (0.0, 0.0) => "1".to_owned(),
-        (_, 0.0) => "inf".to_owned(),
-        (value, base) => format!("{:.2}", value / base),
-    }
-}
-
-/// The range in a test's classic name: the runner gives one to tests on which it has no effect, too.
-fn classic_range(name: TestName<'_>) -> u32 {
-    match name.kind {
-        TestKind::WriteOnly => 10_000,
-        kind if !kind.has_range() => 100,
-        _ => name.range,
-    }
-}
-
-fn base_name(name: TestName<'_>) -> String {
-    let dot = if name.variant.is_empty() { "" } else { "." };
-    format!("{}{dot}{}", name.kind.base_name(), name.variant)
+    sysbench_layout::costs(title, &printed)
 }
 
 /// The section and the place in it, by the originals' sorting: `scan` comes behind the other ranges. None for what their filters drop.
@@ -236,7 +174,7 @@ pub fn export(view: &View) -> Vec<ExportFile> {
     placed.sort_by_key(|(position, ..)| *position);
     let rows = placed.into_iter().map(|(_, step, name)| {
         let rate = |outcome: &Outcome| outcome.number(step.rate.name).map(|rate| rate.round() as u64);
-        (format!("{}_range={}", base_name(name), classic_range(name)), step.outcomes.iter().map(rate).collect())
+        (format!("{}_range={}", name.without_range(), name.classic_range()), step.outcomes.iter().map(rate).collect())
     });
     let table = QpsTable { folders: folders.clone(), rows: rows.collect() };
     let file = |path: &str, text: String| ExportFile { path: path.to_owned(), text };
@@ -264,7 +202,7 @@ pub fn export(view: &View) -> Vec<ExportFile> {
     let (scans, others): (Vec<_>, Vec<_>) = tests.into_iter().partition(|(_, name)| name.kind == TestKind::Scan);
     for (step, name) in others.into_iter().chain(scans) {
         let clients = step.clients;
-        let title = format!("sb.met.{}.range{}.pk1.dop{clients}", base_name(name), classic_range(name));
+        let title = format!("sb.met.{}.range{}.pk1.dop{clients}", name.without_range(), name.classic_range());
         add(&title, step, !(name.kind == TestKind::PointQuery && name.variant == "warm"));
     }
     files.push(ExportFile { path: "o.met.all".to_owned(), text: blocks });
@@ -274,6 +212,7 @@ pub fn export(view: &View) -> Vec<ExportFile> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::export::sysbench_layout::printed_ratio;
 
     fn table() -> QpsTable {
         let row = |name: &str, values: [u64; 3]| (name.to_owned(), values.map(Some).to_vec());
@@ -342,7 +281,7 @@ mod tests {
             names.iter().filter_map(|name| TestName::parse(name)).filter_map(|name| Some((classic_position(name)?, name))).collect();
         placed.sort_by_key(|(position, _)| *position);
         let sorted: Vec<String> =
-            placed.into_iter().map(|(_, name)| format!("{}_range={}", base_name(name), classic_range(name))).collect();
+            placed.into_iter().map(|(_, name)| format!("{}_range={}", name.without_range(), name.classic_range())).collect();
         let expected = [
             "point-query_range=100",
             "range-covered-pk_range=100",
@@ -352,6 +291,6 @@ mod tests {
             "insert_range=100",
         ];
         assert_eq!(sorted, expected);
-        assert_eq!(classic_range(TestName::parse("write-only").unwrap()), 10_000);
+        assert_eq!(TestName::parse("write-only").unwrap().classic_range(), 10_000);
     }
 }

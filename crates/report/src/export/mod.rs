@@ -5,6 +5,7 @@
 mod insert_benchmark;
 mod rocksdb;
 mod sysbench;
+pub(crate) mod sysbench_layout;
 
 use plimsoll_store::CampaignRecord;
 use plimsoll_store::imported::Family;

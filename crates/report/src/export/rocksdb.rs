@@ -1,48 +1,17 @@
 //! `<build>/report.tsv` with its 28 columns, `abs.<set>.tsv` and `rel2.<set>.csv`.
 
+use plimsoll_core::rocksdb_report::{FACTS, METRICS};
 use plimsoll_store::imported::{Imported, ImportedResult};
 
 use super::ExportFile;
 use crate::classic::relative;
-
-/// The columns: their names in the file, and the metric or fact that holds them.
-const COLUMNS: [(&str, &str); 28] = [
-    ("ops_sec", "qps"),
-    ("mb_sec", "mb_sec"),
-    ("lsm_sz", "lsm_gb"),
-    ("blob_sz", "blob_gb"),
-    ("c_wgb", "c_wgb"),
-    ("w_amp", "w_amp"),
-    ("c_mbps", "c_mbps"),
-    ("c_wsecs", "c_wsecs"),
-    ("c_csecs", "c_csecs"),
-    ("b_rgb", "b_rgb"),
-    ("b_wgb", "b_wgb"),
-    ("usec_op", "usec_op"),
-    ("p50", "p50_service_us"),
-    ("p99", "p99_service_us"),
-    ("p99.9", "p999_service_us"),
-    ("p99.99", "p9999_service_us"),
-    ("pmax", "max_service_us"),
-    ("uptime", "uptime_s"),
-    ("stall%", "stall_pct"),
-    ("Nstall", "n_stall"),
-    ("u_cpu", "u_cpu_ks"),
-    ("s_cpu", "s_cpu_ks"),
-    ("rss", "rss"),
-    ("test", "test"),
-    ("date", "date"),
-    ("version", "version"),
-    ("job_id", "job_id"),
-    ("githash", "githash"),
-];
 
 pub(super) fn files(imported: &Imported, cells: &[usize]) -> Vec<ExportFile> {
     let mut files: Vec<ExportFile> = cells
         .iter()
         .map(|cell| {
             let rows = (0..imported.steps.len()).filter_map(|step| row(imported.result(*cell, step)?, &imported.steps[step].name));
-            let header = COLUMNS.map(|(name, _)| name).join("\t");
+            let header = METRICS.iter().map(|(column, _)| *column).chain(FACTS).collect::<Vec<_>>().join("\t");
             ExportFile {
                 path: format!("{}/report.tsv", imported.cells[*cell].build),
                 text: format!("{header}\n{}", rows.collect::<String>()),
@@ -73,7 +42,8 @@ fn row(result: &ImportedResult, step: &str) -> Option<String> {
         None if name == "test" => step.to_owned(),
         None => fact(name).to_owned(),
     };
-    Some(format!("{}\n", COLUMNS.map(|(_, name)| cell(name)).join("\t")))
+    let cells: Vec<String> = METRICS.iter().map(|(_, metric)| *metric).chain(FACTS).map(cell).collect();
+    Some(format!("{}\n", cells.join("\t")))
 }
 
 /// Steps that only drain, or only make versions, are not in the tables.

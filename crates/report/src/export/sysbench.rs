@@ -1,15 +1,11 @@
 //! `qps.{abs,rel}.all.{tsv,csv}`, `o.met.all` and `<folder>/sb.met.*`.
 
-use std::fmt::Write as _;
-
 use plimsoll_core::sysbench_tests::{run_order, table_order};
 use plimsoll_store::imported::{Imported, ImportedResult, ImportedStep};
 
+use super::sysbench_layout::{self, NOTHING, lead_of_ratios, rates_csv, rates_tsv};
 use super::{ExportFile, six_digits};
 use crate::classic::relative;
-
-/// What stands where a build has no result of a test.
-const NOTHING: &str = "NA";
 
 pub(super) fn files(imported: &Imported, cells: &[usize]) -> Vec<ExportFile> {
     let mut files = rate_tables(imported, cells);
@@ -70,32 +66,15 @@ fn rate_tables(imported: &Imported, cells: &[usize]) -> Vec<ExportFile> {
     };
     let relatives: Vec<(&str, Vec<String>)> =
         rows.iter().map(|(name, rates)| (name.as_str(), rates[1..].iter().map(|rate| ratio(rate, rates[0])).collect())).collect();
-    let base = format!("Relative to: {}\n", originals[0]);
+    let base = lead_of_ratios(originals[0]);
     [("abs", "", &originals[..], &absolute), ("rel", base.as_str(), &originals[1..], &relatives)]
         .into_iter()
         .filter(|(.., originals, _)| !originals.is_empty())
         .flat_map(|(kind, lead, originals, rows)| {
             let file = |end: &str, text: String| ExportFile { path: format!("qps.{kind}.all.{end}"), text };
-            [file("tsv", to_tsv(lead, originals, rows)), file("csv", to_csv(rows))]
+            [file("tsv", rates_tsv(lead, originals, rows)), file("csv", rates_csv(rows))]
         })
         .collect()
-}
-
-fn to_tsv(lead: &str, originals: &[&str], rows: &[(&str, Vec<String>)]) -> String {
-    let mut text = lead.to_owned();
-    for (i, original) in originals.iter().enumerate() {
-        writeln!(text, "col-{} : {original}", i + 1).expect("writing to a string cannot fail");
-    }
-    let headings: Vec<String> = (1..=originals.len()).map(|i| format!("col-{i}")).collect();
-    writeln!(text, "\n{}", headings.join("\t")).expect("writing to a string cannot fail");
-    for (name, cells) in rows {
-        writeln!(text, "{}\t{name}", cells.join("\t")).expect("writing to a string cannot fail");
-    }
-    text
-}
-
-fn to_csv(rows: &[(&str, Vec<String>)]) -> String {
-    rows.iter().map(|(name, cells)| format!("{name},{}\n", cells.join(","))).collect()
 }
 
 const COSTS: [&str; 6] = ["cpupo", "cspq", "rpq", "rkbpq", "wkbpq", "op_rate"];
@@ -132,26 +111,10 @@ fn cost_block(imported: &Imported, cells: &[usize], step: usize) -> Option<Strin
         Some((imported.cells[*cell].original.as_str(), cells, result.facts.get("file")?))
     };
     let rows: Vec<_> = cells.iter().filter_map(row).collect();
-    let (_, base, suffix) = rows.first()?;
+    let (.., suffix) = rows.first()?;
     let kind = if of.test == "prepare" && of.range.is_none() { "sb.prepare.met" } else { "sb.met" };
-    let mut text = format!("{kind}.{suffix}\n--- absolute\ncpu/o\t\tcs/o\tr/o\trKB/o\twKB/o\to/s\tdbms\n");
-    for (original, cells, _) in &rows {
-        writeln!(text, "{}\t{original}", cells.join("\t")).expect("writing to a string cannot fail");
-    }
-    text.push_str("--- relative to first result\n");
-    for (original, cells, _) in &rows[1..] {
-        let ratios: Vec<String> = cells.iter().zip(base).map(|(value, base)| ratio(value, base)).collect();
-        writeln!(text, "{}\t\t{}\t{original}", ratios[0], ratios[1..].join("\t")).expect("writing to a string cannot fail");
-    }
-    text.push('\n');
-    Some(text)
-}
-
-fn ratio(value: &str, base: &str) -> String {
-    match (value.parse(), base.parse()) {
-        (Ok(value), Ok(base)) => relative::format(value, base),
-        _ => NOTHING.to_owned(),
-    }
+    let title = format!("{kind}.{suffix}");
+    Some(sysbench_layout::costs(&title, &rows.into_iter().map(|(original, cells, _)| (original, cells)).collect::<Vec<_>>()))
 }
 
 /// Name and text of `sb.met`, when everything in it is known.
@@ -162,10 +125,6 @@ fn metrics_file(result: &ImportedResult) -> Option<(&str, String)> {
         ["rps", "rmbps", "wps", "wmbps", "rpq", "rkbpq", "wkbpq", "op_rate"].iter().map(|name| of(name)).collect::<Option<_>>()?;
     let vm: Vec<&str> = ["csps", "cpups", "cspq", "cpupo"].iter().map(|name| of(name)).collect::<Option<_>>()?;
     let (io_samples, vm_samples) = (result.facts.get("io_samples")?, result.facts.get("vm_samples")?);
-    let text = format!(
-        "iostat, vmstat normalized by operation rate\nsamp\tr/s\trMB/s\tw/s\twMB/s\tr/o\trKB/o\twKB/o\to/s\n{io_samples}\t{}\n\nsamp\tcs/s\tcpu/s\tcs/o\tcpu/o\n{vm_samples}\t{}\n",
-        io.join("\t"),
-        vm.join("\t")
-    );
-    Some((suffix, text))
+    let line = |samples: &str, cells: &[&str]| format!("{samples}\t{}", cells.join("\t"));
+    Some((suffix, sysbench_layout::metrics(&line(io_samples, &io), &line(vm_samples, &vm))))
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use plimsoll_core::plan::{LoadMode, Step, StepKind, Sysbench, Test, TestKind, TestRate};
+use plimsoll_core::plan::{LoadMode, STATEMENT_NOTES, Step, StepKind, Sysbench, Test, TestKind, TestRate};
 use plimsoll_core::record::TableCheck;
 use plimsoll_core::seed::{Draw, derive};
 use plimsoll_engine::{Dialect, EngineError};
@@ -139,9 +139,8 @@ impl SysbenchRun {
         let mut notes = BTreeMap::new();
         let (Facts::Sysbench(tally), StepKind::Test(test)) = (&facts.0, &step.kind) else { return notes };
         let statements = tally.statements();
-        notes.insert("statements_read".to_owned(), statements.reads as f64);
-        notes.insert("statements_write".to_owned(), statements.writes as f64);
-        notes.insert("statements_other".to_owned(), statements.others as f64);
+        let counts = [statements.reads, statements.writes, statements.others];
+        notes.extend(STATEMENT_NOTES.into_iter().zip(counts).map(|(note, count)| (note.to_owned(), count as f64)));
         let Some(events) = outcome.operations.iter().find(|operation| operation.ok > 0) else { return notes };
         match test.kind {
             TestKind::Scan => {

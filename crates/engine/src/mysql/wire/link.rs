@@ -82,11 +82,7 @@ impl Link {
 
     /// Runs a query and returns the number of its rows.
     pub fn count(&mut self, sql: &str) -> Result<u64, WireError> {
-        self.ask(COM_QUERY, sql)?;
-        match self.packets.whole_answer(|_| true)? {
-            Some(rows) => Ok(rows),
-            None => Ok(self.count_all(|packets, row| packets.skip(row.length))?.rows),
-        }
+        Ok(self.perform(sql)?.rows)
     }
 
     /// Runs a query and hands each row's columns to `row`. `None` is NULL.
@@ -139,12 +135,7 @@ impl Link {
     /// Runs a prepared query and returns the number of its rows.
     pub fn count_prepared(&mut self, statement: &mut Execute, arguments: &[i64]) -> Result<u64, WireError> {
         self.send_execute(statement.request(arguments)?)?;
-        let rows = match self.packets.whole_answer(|kind| kind == OK)? {
-            Some(rows) => rows,
-            None => self.count_all(skip_binary)?.rows,
-        };
-        statement.bind();
-        Ok(rows)
+        Ok(self.executed(statement)?.rows)
     }
 
     /// Runs a prepared statement and returns the affected rows.
@@ -167,6 +158,12 @@ impl Link {
     /// The same with a prepared statement.
     pub fn perform_prepared(&mut self, statement: &mut Execute, arguments: &[Argument<'_>]) -> Result<Counts, WireError> {
         self.send_execute(statement.request_of(arguments)?)?;
+        self.executed(statement)
+    }
+
+    /// Takes the answer to a prepared statement.
+    #[inline]
+    fn executed(&mut self, statement: &mut Execute) -> Result<Counts, WireError> {
         let counts = match self.packets.whole_answer(|kind| kind == OK)? {
             Some(rows) => Counts { rows, affected: 0 },
             None => self.count_all(skip_binary)?,

@@ -1,0 +1,31 @@
+//! The columns of db_bench's `report.tsv`, which reader and writer share.
+
+/// The columns that are numbers, in their order: their names in the file, and the metrics that hold them.
+pub const METRICS: [(&str, &str); 23] = [
+    ("ops_sec", "qps"),
+    ("mb_sec", "mb_sec"),
+    ("lsm_sz", "lsm_gb"),
+    ("blob_sz", "blob_gb"),
+    ("c_wgb", "c_wgb"),
+    ("w_amp", "w_amp"),
+    ("c_mbps", "c_mbps"),
+    ("c_wsecs", "c_wsecs"),
+    ("c_csecs", "c_csecs"),
+    ("b_rgb", "b_rgb"),
+    ("b_wgb", "b_wgb"),
+    ("usec_op", "usec_op"),
+    ("p50", "p50_service_us"),
+    ("p99", "p99_service_us"),
+    ("p99.9", "p999_service_us"),
+    ("p99.99", "p9999_service_us"),
+    ("pmax", "max_service_us"),
+    ("uptime", "uptime_s"),
+    ("stall%", "stall_pct"),
+    ("Nstall", "n_stall"),
+    ("u_cpu", "u_cpu_ks"),
+    ("s_cpu", "s_cpu_ks"),
+    ("rss", "rss"),
+];
+
+/// The columns behind them.
+pub const FACTS: [&str; 5] = ["test", "date", "version", "job_id", "githash"];
