@@ -16,6 +16,7 @@ pub mod suggest;
 pub mod sysbench_tests;
 pub mod toolchain;
 pub mod units;
+pub mod workload_file;
 
 /// Stamped on every result. It grows whenever a change can move a number (see CHANGELOG, `Results`).
 pub const METHODOLOGY_VERSION: u32 = 2;

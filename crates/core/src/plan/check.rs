@@ -5,7 +5,8 @@ use std::ops::Range;
 
 use toml::Spanned;
 
-use super::document::{Config, Document, Sizes, StepOverride, Tables, Wait};
+use super::check_file::ReadFile;
+use super::document::{Config, Document, Sizes, StepOverride, Tables, Wait, WorkloadName};
 use super::server::given_server;
 use super::{
     Cell, ConfigRef, Definition, Era, InsertBenchmark, Partitions, Plan, PlanError, QueryKind, SessionClient, Step, StepEnd, StepKind,
@@ -25,13 +26,26 @@ const MOST_PARTITIONS: u32 = 8192;
 const STORAGE_ENGINE: &str = "storage_engine";
 pub(super) const SECOND_NS: u64 = 1_000_000_000;
 
-pub(super) struct Source<'a> {
+/// What the plan runs.
+enum Chosen {
+    Preset(Definition),
+    File(ReadFile),
+}
+
+/// A file and its text, for errors with their place.
+pub(crate) struct Source<'a> {
     file: &'a str,
     text: &'a str,
 }
 
+impl<'a> Source<'a> {
+    pub(crate) fn new(file: &'a str, text: &'a str) -> Self {
+        Self { file, text }
+    }
+}
+
 impl Source<'_> {
-    pub(super) fn error(&self, span: Option<Range<usize>>, message: impl Into<String>) -> PlanError {
+    pub(crate) fn error(&self, span: Option<Range<usize>>, message: impl Into<String>) -> PlanError {
         PlanError::at(self.file, self.text, span, message)
     }
 }
@@ -46,14 +60,14 @@ impl Source<'_> {
     }
 }
 
-pub(super) fn check(file: &str, text: &str) -> Result<Plan, PlanError> {
+pub(super) fn check(file: &str, text: &str, read: &dyn Fn(&str) -> Result<String, String>) -> Result<Plan, PlanError> {
     let source = Source { file, text };
     let document: Document = toml::from_str(text).map_err(|error| explain_toml_error(&source, &error))?;
-    source.plan(&document)
+    source.plan(&document, read)
 }
 
 /// Serde's message plus the nearest known key where a key is unknown.
-fn explain_toml_error(source: &Source<'_>, error: &toml::de::Error) -> PlanError {
+pub(crate) fn explain_toml_error(source: &Source<'_>, error: &toml::de::Error) -> PlanError {
     let message = error.message();
     if message.starts_with("unknown field `password`") {
         // Its line is not shown.
@@ -77,20 +91,15 @@ fn explain_toml_error(source: &Source<'_>, error: &toml::de::Error) -> PlanError
 }
 
 impl Source<'_> {
-    fn plan(&self, document: &Document) -> Result<Plan, PlanError> {
+    fn plan(&self, document: &Document, read: &dyn Fn(&str) -> Result<String, String>) -> Result<Plan, PlanError> {
         let name = document.name.get_ref();
         check_plan_name(name).map_err(|e| self.error(Some(document.name.span()), e.to_string()))?;
-        let preset = document.workload.get_ref();
-        let definition = presets().iter().find(|known| known.name == preset.as_str()).map(|known| known.definition).ok_or_else(|| {
-            let known: Vec<&str> = presets().iter().map(|preset| preset.name).collect();
-            let hint = suggest::hint(preset, known.iter().copied());
-            self.error(
-                Some(document.workload.span()),
-                format!("unknown workload \"{preset}\"{hint}; `plimsoll workload list` shows: {}", known.join(", ")),
-            )
-        })?;
+        let chosen = match document.workload.get_ref() {
+            WorkloadName::Preset(name) => Chosen::Preset(self.preset(document, name)?),
+            WorkloadName::File(path) => Chosen::File(self.read_workload(document, path, read)?),
+        };
         let blocks = self.ranged(document.blocks.as_ref(), 1, MOST_BLOCKS, "blocks")?;
-        let cells = self.cells(document, definition)?;
+        let cells = self.cells(document, &chosen)?;
         let base = match &document.base {
             None => 0,
             Some(base) => cells.iter().position(|cell| &cell.label == base.get_ref()).ok_or_else(|| {
@@ -128,7 +137,7 @@ impl Source<'_> {
         }
     }
 
-    pub(super) fn ranged(&self, value: Option<&Spanned<u32>>, default: u32, most: u32, what: &str) -> Result<u32, PlanError> {
+    pub(crate) fn ranged(&self, value: Option<&Spanned<u32>>, default: u32, most: u32, what: &str) -> Result<u32, PlanError> {
         match value {
             None => Ok(default),
             Some(value) if (1..=most).contains(value.get_ref()) => Ok(*value.get_ref()),
@@ -138,7 +147,7 @@ impl Source<'_> {
         }
     }
 
-    fn cells(&self, document: &Document, definition: Definition) -> Result<Vec<Cell>, PlanError> {
+    fn cells(&self, document: &Document, chosen: &Chosen) -> Result<Vec<Cell>, PlanError> {
         for label in document.shapes.keys() {
             check_label(label.get_ref(), "shape name").map_err(|e| self.error(Some(label.span()), e.to_string()))?;
         }
@@ -149,7 +158,7 @@ impl Source<'_> {
         };
         let workloads: BTreeMap<&str, Workload> = shapes
             .iter()
-            .map(|(label, sizes)| Ok((*label, self.workload(document, definition, *sizes)?)))
+            .map(|(label, sizes)| Ok((*label, self.workload(document, chosen, *sizes)?)))
             .collect::<Result<_, PlanError>>()?;
 
         let mut cells: Vec<Cell> = Vec::new();
@@ -301,10 +310,23 @@ impl Source<'_> {
         Ok((build, config.to_owned(), shape.to_owned()))
     }
 
-    fn workload(&self, document: &Document, definition: Definition, shape: Option<&Sizes>) -> Result<Workload, PlanError> {
-        match definition {
-            Definition::InsertBenchmark(era) => self.insert_benchmark(document, era, shape).map(Workload::InsertBenchmark),
-            Definition::Sysbench(preset) => self.sysbench(document, preset, shape).map(Workload::Sysbench),
+    fn preset(&self, document: &Document, name: &str) -> Result<Definition, PlanError> {
+        presets().iter().find(|known| known.name == name).map(|known| known.definition).ok_or_else(|| {
+            let known: Vec<&str> = presets().iter().map(|preset| preset.name).collect();
+            let hint = match suggest::hint(name, known.iter().copied()) {
+                _ if name.ends_with(".toml") => format!(" (a file is named as workload = {{ file = \"{name}\" }})"),
+                hint => hint,
+            };
+            let message = format!("unknown workload \"{name}\"{hint}; `plimsoll workload list` shows: {}", known.join(", "));
+            self.error(Some(document.workload.span()), message)
+        })
+    }
+
+    fn workload(&self, document: &Document, chosen: &Chosen, shape: Option<&Sizes>) -> Result<Workload, PlanError> {
+        match chosen {
+            Chosen::Preset(Definition::InsertBenchmark(era)) => self.insert_benchmark(document, *era, shape).map(Workload::InsertBenchmark),
+            Chosen::Preset(Definition::Sysbench(preset)) => self.sysbench(document, *preset, shape).map(Workload::Sysbench),
+            Chosen::File(file) => self.file_workload(document, file, shape).map(Workload::File),
         }
     }
 
@@ -331,6 +353,7 @@ impl Source<'_> {
             ];
             self.refuse(&keys, "the Insert Benchmark")?;
         }
+        self.refuse(&[("max_failed", span(&document.max_failed))], "the Insert Benchmark, which counts every row,")?;
         if let Some(first) = document.tests.as_ref().and_then(|tests| tests.first()) {
             return Err(self.error(Some(first.span()), "the Insert Benchmark has no \"tests\": name its steps in \"steps\""));
         }
@@ -423,7 +446,14 @@ impl Source<'_> {
     }
 
     fn override_step(&self, step: &mut Step, change: &StepOverride, clients: u32, tables: TablePlacement) -> Result<(), PlanError> {
-        self.refuse(&[("rate", span(&change.rate))], "a step of the Insert Benchmark")?;
+        let keys = [
+            ("rate", span(&change.rate)),
+            ("warm_up", span(&change.warm_up)),
+            ("max_failed", span(&change.max_failed)),
+            ("mix", span(&change.mix)),
+            ("event", span(&change.event)),
+        ];
+        self.refuse(&keys, "a step of the Insert Benchmark")?;
         if let Some(value) = &change.clients {
             let most = if tables == TablePlacement::Shared { MOST_CLIENTS } else { clients };
             step.clients = self.ranged(Some(value), clients, most, &format!("clients of {} (a table each)", step.name))?;
@@ -573,7 +603,7 @@ fn rows_per_partition(steps: &[Step], count: u32, tables: TablePlacement) -> u64
         StepKind::Load { rows, .. } | StepKind::Write { rows, .. } => rows * u64::from(step.clients),
         StepKind::CreateIndexes { rows } => rows,
         StepKind::ReadWrite { rate, duration_ns, .. } => rate * (duration_ns / SECOND_NS) * u64::from(step.clients),
-        StepKind::Scan | StepKind::Prepare { .. } | StepKind::Test(_) => 0,
+        _ => 0,
     };
     let all: u64 = steps.iter().map(rows).sum();
     let tables = match tables {
@@ -584,7 +614,7 @@ fn rows_per_partition(steps: &[Step], count: u32, tables: TablePlacement) -> u64
 }
 
 /// Where a key is written, if it is.
-pub(super) fn span<T>(value: &Option<Spanned<T>>) -> Option<Range<usize>> {
+pub(crate) fn span<T>(value: &Option<Spanned<T>>) -> Option<Range<usize>> {
     value.as_ref().map(Spanned::span)
 }
 
@@ -632,7 +662,7 @@ struct Preset {
 
 impl Preset {
     fn step(&self, name: impl Into<String>, batch: u32, kind: StepKind) -> Step {
-        Step { name: name.into(), kind, clients: self.clients, batch, drain_after: false, wait_ns: None }
+        Step { name: name.into(), kind, clients: self.clients, batch, drain_after: false, wait_ns: None, max_failed: None }
     }
 
     fn read_write(&self, name: String, batch: u32, rate: u64, query: QueryKind, duration_ns: u64) -> Step {

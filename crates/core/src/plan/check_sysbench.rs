@@ -19,8 +19,8 @@ const MOST_ROWS: u64 = i32::MAX as u64;
 const MOST_TABLES: u64 = 1000;
 const MOST_RATE: u64 = 100_000_000;
 const MOST_ZIPFIAN_EXPONENT: f64 = 10.0;
-/// Tables that are filled at a time, where the mode allows more than one.
-const MOST_LOADERS: u32 = 4;
+/// Connections that fill the tables, where the mode allows more than one.
+pub(super) const MOST_LOADERS: u32 = 4;
 /// The step that makes the tables.
 const PREPARE: &str = "prepare";
 /// How long tests run whose published time is fixed.
@@ -94,13 +94,7 @@ impl Source<'_> {
             write_ns,
             warm_up_ns: size!(warm_up).map_or(5 * SECOND_NS, |warm_up| warm_up.get_ref().0),
             rate: size!(rate).map(|rate| self.rate(rate)).transpose()?,
-            is_poisson: match size!(arrival).map(|arrival| (arrival, *arrival.get_ref())) {
-                None | Some((_, WriteArrival::Even)) => false,
-                Some((_, WriteArrival::Poisson)) => true,
-                Some((arrival, WriteArrival::ClassicBurst)) => {
-                    return Err(self.error(Some(arrival.span()), "sysbench has no bursts: write arrival = \"even\" or \"poisson\""));
-                }
-            },
+            is_poisson: self.is_poisson(size!(arrival), "sysbench")?,
             distribution: match size!(distribution).map(Spanned::get_ref) {
                 None | Some(DistributionName::Uniform) => Distribution::Uniform,
                 Some(DistributionName::Zipfian) => Distribution::Zipfian { exponent: zipfian_exponent },
@@ -111,10 +105,10 @@ impl Source<'_> {
             zipfian_exponent,
         };
         let load = size!(load).map_or(LoadMode::Fast, |load| *load.get_ref());
-        let loaders = if load == LoadMode::Fast { tables.min(MOST_LOADERS) } else { 1 };
+        let loaders = if load == LoadMode::Fast { MOST_LOADERS } else { 1 };
         let prepare = StepKind::Prepare { tables, rows, load };
         let mut steps =
-            vec![Step { name: PREPARE.to_owned(), kind: prepare, clients: loaders, batch: 1, drain_after: false, wait_ns: None }];
+            vec![Step { name: PREPARE.to_owned(), kind: prepare, clients: loaders, batch: 1, drain_after: false, wait_ns: None, max_failed: None }];
         let names = self.test_names(document, preset)?;
         self.check_ranges(document, &names, rows, size!(rows).map(Spanned::span))?;
         let tests = names.iter().map(|name| common.step(*name));
@@ -137,6 +131,10 @@ impl Source<'_> {
             };
             self.override_test(step, change, common.is_poisson)?;
         }
+        if let Some(share) = &document.max_failed {
+            let tests = steps.iter_mut().filter(|step| matches!(step.kind, StepKind::Test(_)));
+            tests.for_each(|step| step.max_failed = step.max_failed.or(Some(share.get_ref().0)));
+        }
         let wait = match document.wait.as_ref().map(Spanned::get_ref) {
             None | Some(Wait::Classic) => WaitRule::Classic,
             Some(Wait::ClassicMax) => WaitRule::ClassicMax,
@@ -155,6 +153,17 @@ impl Source<'_> {
         })
     }
 
+    /// How the operations of an open loop arrive.
+    pub(super) fn is_poisson(&self, arrival: Option<&Spanned<WriteArrival>>, what: &str) -> Result<bool, PlanError> {
+        match arrival.map(|arrival| (arrival, *arrival.get_ref())) {
+            None | Some((_, WriteArrival::Even)) => Ok(false),
+            Some((_, WriteArrival::Poisson)) => Ok(true),
+            Some((arrival, WriteArrival::ClassicBurst)) => {
+                Err(self.error(Some(arrival.span()), format!("{what} has no bursts: write arrival = \"even\" or \"poisson\"")))
+            }
+        }
+    }
+
     fn table_count(&self, tables: Option<&Spanned<Tables>>) -> Result<u32, PlanError> {
         match tables.map(|tables| (tables, *tables.get_ref())) {
             None => Ok(1),
@@ -166,7 +175,7 @@ impl Source<'_> {
         }
     }
 
-    fn test_duration(&self, value: Option<&Spanned<document::Duration>>, default_ns: u64) -> Result<u64, PlanError> {
+    pub(super) fn test_duration(&self, value: Option<&Spanned<document::Duration>>, default_ns: u64) -> Result<u64, PlanError> {
         match value {
             None => Ok(default_ns),
             Some(value) if value.get_ref().0 >= SECOND_NS => Ok(value.get_ref().0),
@@ -174,7 +183,7 @@ impl Source<'_> {
         }
     }
 
-    fn number(&self, value: Option<&Spanned<f64>>, default: f64, range: Range<f64>, key: &str) -> Result<f64, PlanError> {
+    pub(crate) fn number(&self, value: Option<&Spanned<f64>>, default: f64, range: Range<f64>, key: &str) -> Result<f64, PlanError> {
         match value {
             None => Ok(default),
             Some(value) if range.contains(value.get_ref()) => Ok(*value.get_ref()),
@@ -233,7 +242,7 @@ impl Source<'_> {
         Err(self.error(written.map(Spanned::span).or(rows_span), message))
     }
 
-    fn check_ramp(&self, ramp: &Spanned<Vec<u32>>) -> Result<(), PlanError> {
+    pub(super) fn check_ramp(&self, ramp: &Spanned<Vec<u32>>) -> Result<(), PlanError> {
         let levels = ramp.get_ref();
         let is_rising = levels.windows(2).all(|pair| pair[0] < pair[1]);
         if levels.is_empty() || !is_rising || levels[0] == 0 || levels.iter().any(|&level| level > MOST_CLIENTS) {
@@ -243,7 +252,7 @@ impl Source<'_> {
         Ok(())
     }
 
-    fn rate(&self, rate: &Spanned<u64>) -> Result<u64, PlanError> {
+    pub(super) fn rate(&self, rate: &Spanned<u64>) -> Result<u64, PlanError> {
         match *rate.get_ref() {
             per_s @ 1..=MOST_RATE => Ok(per_s),
             _ => Err(self.error(Some(rate.span()), format!("rate must be 1 to {} transactions per second", format_grouped(MOST_RATE)))),
@@ -265,6 +274,19 @@ impl Source<'_> {
                 return Err(self.error(Some(duration.span()), "prepare ends when its rows are there: it has no duration; set \"rows\""));
             };
             test.duration_ns = self.test_duration(Some(duration), 0)?;
+        }
+        if let Some(warm_up) = &change.warm_up {
+            let StepKind::Test(test) = &mut step.kind else {
+                return Err(self.error(Some(warm_up.span()), "prepare is measured from its start: it has no warm_up"));
+            };
+            test.warm_up_ns = warm_up.get_ref().0;
+        }
+        self.refuse(&[("mix", span(&change.mix)), ("event", span(&change.event))], "a test of sysbench")?;
+        if let Some(share) = &change.max_failed {
+            if !matches!(step.kind, StepKind::Test(_)) {
+                return Err(self.error(Some(share.span()), "prepare loads every row: it has no max_failed"));
+            }
+            step.max_failed = Some(share.get_ref().0);
         }
         self.override_drain(step, change)
     }
@@ -296,7 +318,7 @@ impl Common {
         };
         // The first run warms up with a client for each table.
         let clients = if name.kind == TestKind::PointQuery && is_warming { self.tables } else { self.clients };
-        Step { name: name.text(), kind: StepKind::Test(test), clients, batch: 1, drain_after: false, wait_ns: None }
+        Step { name: name.text(), kind: StepKind::Test(test), clients, batch: 1, drain_after: false, wait_ns: None, max_failed: None }
     }
 }
 
@@ -341,7 +363,7 @@ mod tests {
         assert_eq!(drained, ["point-query.warm", "read-write_range=100"]);
         let plan = Plan::parse("t.toml", PLAN).unwrap();
         assert_eq!(plan.report.len(), 1 + 32);
-        assert_eq!((plan.cells[0].workload.loaded_rows(), plan.cells[0].workload.connections()), (10_000_000, 1));
+        assert_eq!((plan.cells[0].workload.loaded_rows(), plan.cells[0].workload.connections()), (10_000_000, 4));
         assert_eq!(sysbench.wait.ns(80_000_000) / SECOND_NS, 140);
     }
 

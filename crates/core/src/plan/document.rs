@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::Deserialize;
-use serde::de::{self, Deserializer, Visitor};
+use serde::de::{self, Deserializer, MapAccess, Visitor};
 use toml::Spanned;
 
 use super::server::TlsMode;
@@ -17,7 +17,7 @@ pub(super) struct Document {
     pub name: Spanned<String>,
     #[serde(default)]
     pub description: String,
-    pub workload: Spanned<String>,
+    pub workload: Spanned<WorkloadName>,
     #[serde(default = "yes")]
     pub comparable: bool,
     #[serde(default)]
@@ -34,6 +34,7 @@ pub(super) struct Document {
     pub seed: Option<u64>,
     pub wait: Option<Spanned<Wait>>,
     pub watchdog: Option<Spanned<Duration>>,
+    pub max_failed: Option<Spanned<Share>>,
     pub steps: Option<Vec<Spanned<String>>>,
     pub tests: Option<Vec<Spanned<String>>>,
     #[serde(default)]
@@ -113,6 +114,17 @@ pub(super) struct StepOverride {
     pub wait: Option<Spanned<Wait>>,
     pub drain: Option<Spanned<bool>>,
     pub rate: Option<Spanned<u64>>,
+    pub warm_up: Option<Spanned<Duration>>,
+    pub max_failed: Option<Spanned<Share>>,
+    pub mix: Option<Spanned<String>>,
+    pub event: Option<Spanned<String>>,
+}
+
+/// A preset, or a file of the user's.
+#[derive(Debug, Clone)]
+pub(super) enum WorkloadName {
+    Preset(String),
+    File(String),
 }
 
 /// Where rows go, or how many tables there are.
@@ -125,7 +137,7 @@ pub(super) enum Tables {
 /// A distribution without its parameter, which has a key of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub(super) enum DistributionName {
+pub(crate) enum DistributionName {
     Uniform,
     Zipfian,
     Pareto,
@@ -135,7 +147,7 @@ pub(super) enum DistributionName {
 
 /// A number of rows: an integer, or text such as `"20M"`.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Count(pub u64);
+pub(crate) struct Count(pub u64);
 
 /// A duration such as `"30s"`, in nanoseconds.
 #[derive(Debug, Clone, Copy)]
@@ -148,6 +160,10 @@ pub(super) enum Wait {
     ClassicMax,
     Ns(u64),
 }
+
+/// A share such as `"0.1%"`, from 0 to 1.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Share(pub f64);
 
 /// A setting's value, kept as text.
 #[derive(Debug, Clone)]
@@ -185,6 +201,49 @@ impl<'de> Deserialize<'de> for Count {
             text: |text| units::parse_count(text).map(Count).map_err(|e| e.to_string()),
             integer: Some(|n| u64::try_from(n).map(Count).map_err(|_| format!("{n} rows are impossible"))),
         })
+    }
+}
+
+impl<'de> Deserialize<'de> for Share {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(Text {
+            expecting: "a share in percent such as \"0.1%\"",
+            text: |text| {
+                let percent = text.strip_suffix('%').and_then(|number| number.trim().parse::<f64>().ok());
+                let share = percent.filter(|percent| (0.0..100.0).contains(percent)).map(|percent| Share(percent / 100.0));
+                share.ok_or_else(|| format!("\"{text}\" is no share: write percent below 100, such as \"0.1%\""))
+            },
+            integer: None,
+        })
+    }
+}
+
+struct WorkloadVisitor;
+
+impl<'de> Visitor<'de> for WorkloadVisitor {
+    type Value = WorkloadName;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the name of a workload, or { file = \"my.toml\" }")
+    }
+
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<WorkloadName, E> {
+        Ok(WorkloadName::Preset(text.to_owned()))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<WorkloadName, A::Error> {
+        #[derive(Deserialize)]
+        #[serde(deny_unknown_fields)]
+        struct Named {
+            file: String,
+        }
+        Ok(WorkloadName::File(Named::deserialize(de::value::MapAccessDeserializer::new(map))?.file))
+    }
+}
+
+impl<'de> Deserialize<'de> for WorkloadName {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(WorkloadVisitor)
     }
 }
 

@@ -1,9 +1,11 @@
 //! Plans: what a campaign is to run, read from TOML and checked before anything starts.
 
 mod check;
+mod check_file;
 mod check_sysbench;
 mod document;
 mod error;
+mod file;
 mod insert_benchmark;
 mod server;
 mod step;
@@ -14,10 +16,14 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+pub(crate) use check::{Source, explain_toml_error, span};
+pub(crate) use document::{Count, DistributionName};
 pub use error::PlanError;
+pub use file::{FileWorkload, MixStep};
+pub(crate) use sysbench::{PARETO_H, ZIPFIAN_EXPONENT};
 pub use insert_benchmark::{Era, InsertBenchmark, Partitions, QueryKind, StepEnd, TablePlacement, WriteArrival};
 pub use server::{GivenServer, PasswordSource, ServerPlace, TlsMode};
-pub use step::{Step, StepKind, WaitRule};
+pub use step::{ALL_EVENTS, Step, StepKind, WaitRule};
 pub use sysbench::{
     Distribution, INLIST_IDS, LoadMode, POINT_SELECTS, PublishedPosition, STATEMENT_NOTES, StatementMix, Sysbench, SysbenchPreset, Test,
     TestGroup, TestKind, TestName, TestRate, published_position,
@@ -143,7 +149,12 @@ pub enum Verify {
 impl Plan {
     /// Reads and checks a plan. `name` stands for the file in errors.
     pub fn parse(name: &str, text: &str) -> Result<Self, PlanError> {
-        check::check(name, text)
+        Self::parse_with(name, text, &|file| Err(format!("{file} is not read here")))
+    }
+
+    /// The same for a plan that may name the file of its workload: `read` gives its text, or why it cannot.
+    pub fn parse_with(name: &str, text: &str, read: &dyn Fn(&str) -> Result<String, String>) -> Result<Self, PlanError> {
+        check::check(name, text, read)
     }
 
     /// The cell with this label.

@@ -2,7 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{LoadMode, QueryKind, StepEnd, Test, TestKind};
+use super::{LoadMode, MixStep, QueryKind, StepEnd, Test, TestKind};
+
+/// What stands for a step that has several kinds of events: all of them together.
+pub const ALL_EVENTS: &str = "event";
 
 /// One step of the sequence.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -19,6 +22,9 @@ pub struct Step {
     pub drain_after: bool,
     /// Wait of this step instead of the plan's, in nanoseconds.
     pub wait_ns: Option<u64>,
+    /// The share of its operations that may fail without the step. Without it one that fails is the step's end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_failed: Option<f64>,
 }
 
 /// The kinds of steps.
@@ -70,13 +76,25 @@ pub enum StepKind {
     },
     /// sysbench: one of its microbenchmarks.
     Test(Test),
+    /// Of a workload file: create the tables, load them and index them.
+    Fill {
+        /// Tables.
+        tables: u32,
+        /// Rows of all tables.
+        rows: u64,
+        /// How.
+        load: LoadMode,
+    },
+    /// Of a workload file: events of it.
+    Mix(MixStep),
 }
 
 impl Step {
     /// Busy connections that one client has in this step.
     pub fn connections_per_client(&self) -> u32 {
         match self.kind {
-            StepKind::Load { .. } | StepKind::CreateIndexes { .. } | StepKind::Scan | StepKind::Prepare { .. } | StepKind::Test(_) => 1,
+            StepKind::Load { .. } | StepKind::CreateIndexes { .. } | StepKind::Scan => 1,
+            StepKind::Prepare { .. } | StepKind::Test(_) | StepKind::Fill { .. } | StepKind::Mix(_) => 1,
             StepKind::Write { deletes, .. } => 1 + u32::from(deletes),
             StepKind::ReadWrite { deletes, .. } => 2 + u32::from(deletes),
         }
@@ -87,7 +105,7 @@ impl Step {
         let rows = match self.kind {
             StepKind::Load { rows, .. } | StepKind::CreateIndexes { rows } | StepKind::Write { rows, .. } => rows,
             StepKind::ReadWrite { rate, duration_ns, .. } => (u128::from(rate) * u128::from(duration_ns) / 1_000_000_000) as u64,
-            StepKind::Scan | StepKind::Prepare { .. } | StepKind::Test(_) => 0,
+            StepKind::Scan | StepKind::Prepare { .. } | StepKind::Test(_) | StepKind::Fill { .. } | StepKind::Mix(_) => 0,
         };
         rows.next_multiple_of(u64::from(self.batch))
     }
@@ -96,18 +114,21 @@ impl Step {
     pub fn all_inserted_rows(&self) -> u64 {
         match self.kind {
             StepKind::Prepare { tables, rows, .. } => rows.saturating_mul(tables.into()),
+            StepKind::Fill { rows, .. } => rows,
             _ => self.inserted_rows().saturating_mul(self.clients.into()),
         }
     }
 
-    /// The operation whose rate and latency stand for the step: `insert`, `index`, `query`, `scan` or `transaction`.
+    /// The operation whose rate and latency stand for the step: `insert`, `index`, `query`, `scan`, `transaction`, or `event` for
+    /// all kinds of events together.
     pub fn primary_operation(&self) -> &'static str {
         match self.kind {
-            StepKind::Load { .. } | StepKind::Write { .. } | StepKind::Prepare { .. } => "insert",
+            StepKind::Load { .. } | StepKind::Write { .. } | StepKind::Prepare { .. } | StepKind::Fill { .. } => "insert",
             StepKind::CreateIndexes { .. } => "index",
             StepKind::ReadWrite { .. } => "query",
             StepKind::Scan | StepKind::Test(Test { kind: TestKind::Scan, .. }) => "scan",
             StepKind::Test(_) => "transaction",
+            StepKind::Mix(_) => ALL_EVENTS,
         }
     }
 

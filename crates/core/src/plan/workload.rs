@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Era, InsertBenchmark, Step, Sysbench, SysbenchPreset, WaitRule};
+use super::{Era, FileWorkload, InsertBenchmark, Step, Sysbench, SysbenchPreset, WaitRule};
 
 /// A definition of a workload as plans name it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,14 +65,17 @@ pub enum Workload {
     InsertBenchmark(InsertBenchmark),
     /// The sysbench microbenchmarks.
     Sysbench(Sysbench),
+    /// Tables and statements that the user wrote.
+    File(FileWorkload),
 }
 
 impl Workload {
     /// For titles.
-    pub fn title(&self) -> &'static str {
+    pub fn title(&self) -> &str {
         match self {
             Self::InsertBenchmark(_) => "Insert Benchmark",
             Self::Sysbench(_) => "sysbench",
+            Self::File(workload) => &workload.title,
         }
     }
 
@@ -80,15 +83,15 @@ impl Workload {
     pub fn insert_benchmark(&self) -> Option<&InsertBenchmark> {
         match self {
             Self::InsertBenchmark(workload) => Some(workload),
-            Self::Sysbench(_) => None,
+            Self::Sysbench(_) | Self::File(_) => None,
         }
     }
 
     /// The sysbench microbenchmarks, if it is them.
     pub fn sysbench(&self) -> Option<&Sysbench> {
         match self {
-            Self::InsertBenchmark(_) => None,
             Self::Sysbench(workload) => Some(workload),
+            Self::InsertBenchmark(_) | Self::File(_) => None,
         }
     }
 
@@ -97,6 +100,7 @@ impl Workload {
         match self {
             Self::InsertBenchmark(workload) => &workload.steps,
             Self::Sysbench(workload) => &workload.steps,
+            Self::File(workload) => &workload.steps,
         }
     }
 
@@ -110,6 +114,7 @@ impl Workload {
         match self {
             Self::InsertBenchmark(workload) => workload.rows * u64::from(workload.clients),
             Self::Sysbench(workload) => workload.rows * u64::from(workload.tables),
+            Self::File(workload) => workload.rows,
         }
     }
 
@@ -118,6 +123,7 @@ impl Workload {
         let rule: WaitRule = match self {
             Self::InsertBenchmark(workload) => workload.wait,
             Self::Sysbench(workload) => workload.wait,
+            Self::File(workload) => workload.wait,
         };
         step.wait_ns.unwrap_or_else(|| rule.ns(self.loaded_rows()))
     }

@@ -1,0 +1,300 @@
+//! A plan of a workload file: steps of its mixes and events, sizes checked, every error with its place.
+
+use toml::Spanned;
+
+use super::check::{MOST_CLIENTS, SECOND_NS, Source, span};
+use super::check_sysbench::MOST_LOADERS;
+use super::document::{Document, Sizes, StepOverride, Wait};
+use super::{FileWorkload, LoadMode, MixStep, PlanError, Step, StepKind, TestRate, WaitRule};
+use crate::name::check_label;
+use crate::suggest;
+use crate::workload_file::WorkloadFile;
+
+/// The step that makes the tables.
+const LOAD: &str = "load";
+/// What a step lasts where nothing says otherwise.
+const DURATION_NS: u64 = 60 * SECOND_NS;
+
+/// A workload file that was read.
+pub(super) struct ReadFile {
+    path: String,
+    text: String,
+    file: WorkloadFile,
+}
+
+impl Source<'_> {
+    pub(super) fn read_workload(
+        &self,
+        document: &Document,
+        path: &str,
+        read: &dyn Fn(&str) -> Result<String, String>,
+    ) -> Result<ReadFile, PlanError> {
+        let place = Some(document.workload.span());
+        let text = read(path).map_err(|problem| self.error(place, format!("the workload cannot be read: {problem}")))?;
+        let file = WorkloadFile::parse(path, &text)?;
+        Ok(ReadFile { path: path.to_owned(), text, file })
+    }
+
+    pub(super) fn file_workload(&self, document: &Document, read: &ReadFile, shape: Option<&Sizes>) -> Result<FileWorkload, PlanError> {
+        let empty = Sizes::default();
+        let over = shape.unwrap_or(&empty);
+        let base = &document.sizes;
+        macro_rules! size {
+            ($field:ident) => {
+                over.$field.as_ref().or(base.$field.as_ref())
+            };
+        }
+        for sizes in [over, base] {
+            let keys = [
+                ("tables", span(&sizes.tables)),
+                ("rows", span(&sizes.rows)),
+                ("write_rows", span(&sizes.write_rows)),
+                ("end", span(&sizes.end)),
+                ("deletes", span(&sizes.deletes)),
+                ("partitions", span(&sizes.partitions)),
+                ("write_duration", span(&sizes.write_duration)),
+                ("distribution", span(&sizes.distribution)),
+                ("zipfian_exponent", span(&sizes.zipfian_exponent)),
+                ("pareto_h", span(&sizes.pareto_h)),
+            ];
+            self.refuse(&keys, "a plan of a workload file")?;
+        }
+        if let Some(first) = document.tests.as_ref().and_then(|tests| tests.first()) {
+            return Err(self.error(Some(first.span()), "a workload file has no \"tests\": name its steps in \"steps\""));
+        }
+        let file = &read.file;
+        let clients = self.ranged(size!(clients), 1, MOST_CLIENTS, "clients")?;
+        let is_poisson = self.is_poisson(size!(arrival), "a workload file")?;
+        let rate = |rate: Option<&Spanned<u64>>| -> Result<Option<TestRate>, PlanError> {
+            rate.map(|rate| Ok(TestRate { per_s: self.rate(rate)?, is_poisson })).transpose()
+        };
+        let common = MixStep {
+            events: Vec::new(),
+            duration_ns: self.test_duration(size!(duration), DURATION_NS)?,
+            warm_up_ns: size!(warm_up).map_or(0, |warm_up| warm_up.get_ref().0),
+            rate: rate(size!(rate))?,
+        };
+        let load = size!(load).map_or(LoadMode::Fast, |load| *load.get_ref());
+        let fill = StepKind::Fill { tables: file.tables.len() as u32, rows: file.rows(), load };
+        let step = |name: &str, kind: StepKind, clients: u32| Step {
+            name: name.to_owned(),
+            kind,
+            clients,
+            batch: 1,
+            drain_after: false,
+            wait_ns: None,
+            max_failed: None,
+        };
+        let mut steps = vec![Step { drain_after: true, ..step(LOAD, fill, if load == LoadMode::Fast { MOST_LOADERS } else { 1 }) }];
+        for (name, place) in self.step_names(document, file)? {
+            let change = document.step.iter().find(|(key, _)| key.get_ref() == &name).map(|(_, change)| change);
+            let mut mix = MixStep { events: self.events_of(file, &name, place, change)?, ..common.clone() };
+            let mut of_step = step(&name, StepKind::Scan, clients);
+            if let Some(change) = change {
+                if let Some(wanted) = rate(change.rate.as_ref())? {
+                    mix.rate = Some(wanted);
+                }
+                mix.duration_ns = self.test_duration(change.duration.as_ref(), mix.duration_ns)?;
+                mix.warm_up_ns = change.warm_up.as_ref().map_or(mix.warm_up_ns, |warm_up| warm_up.get_ref().0);
+                if change.clients.is_some() {
+                    of_step.clients = self.ranged(change.clients.as_ref(), 1, MOST_CLIENTS, &format!("clients of {name}"))?;
+                }
+                self.override_drain(&mut of_step, change)?;
+            }
+            let share = change.and_then(|change| change.max_failed.as_ref()).or(document.max_failed.as_ref());
+            of_step.max_failed = share.map(|share| share.get_ref().0);
+            of_step.kind = StepKind::Mix(mix);
+            match size!(ramp) {
+                None => steps.push(of_step),
+                Some(ramp) => {
+                    self.check_ramp(ramp)?;
+                    let level = |clients: &u32| Step { name: format!("{name}@{clients}"), clients: *clients, ..of_step.clone() };
+                    steps.extend(ramp.get_ref().iter().map(level));
+                }
+            }
+        }
+        self.override_load(document, &mut steps)?;
+        let wait = match document.wait.as_ref().map(Spanned::get_ref) {
+            None | Some(Wait::Classic) => WaitRule::Classic,
+            Some(Wait::ClassicMax) => WaitRule::ClassicMax,
+            Some(Wait::Ns(ns)) => WaitRule::Fixed { ns: *ns },
+        };
+        Ok(FileWorkload {
+            workload_file: read.path.clone(),
+            title: file.name.clone(),
+            text: read.text.clone(),
+            clients,
+            tables: file.tables.len() as u32,
+            rows: file.rows(),
+            prepared: size!(prepared).is_none_or(|prepared| *prepared.get_ref()),
+            wait,
+            steps,
+        })
+    }
+
+    /// The names of the steps after the load: the plan's, else the file's mixes, else its events.
+    fn step_names(&self, document: &Document, file: &WorkloadFile) -> Result<Vec<(String, Option<std::ops::Range<usize>>)>, PlanError> {
+        let Some(wanted) = &document.steps else {
+            let mixes = file.mixes.iter().map(|mix| mix.name.clone());
+            let names: Vec<String> =
+                if file.mixes.is_empty() { file.events.iter().map(|event| event.name.clone()).collect() } else { mixes.collect() };
+            return Ok(names.into_iter().map(|name| (name, None)).collect());
+        };
+        let mut names: Vec<(String, Option<std::ops::Range<usize>>)> = Vec::new();
+        for name in wanted {
+            check_label(name.get_ref(), "step").map_err(|error| self.error(Some(name.span()), error.to_string()))?;
+            let problem = match name.get_ref().as_str() {
+                LOAD => "the load comes first by itself: leave it out",
+                known if names.iter().any(|(other, _)| other == known) => "the step is named twice",
+                _ => {
+                    names.push((name.get_ref().clone(), Some(name.span())));
+                    continue;
+                }
+            };
+            return Err(self.error(Some(name.span()), format!("step \"{}\": {problem}", name.get_ref())));
+        }
+        if names.is_empty() {
+            return Err(self.error(Some(document.name.span()), "\"steps\" is empty: name at least one, or leave it out"));
+        }
+        Ok(names)
+    }
+
+    /// What a step does: the mix or event that its table names, else the one that is called as it is.
+    fn events_of(
+        &self,
+        file: &WorkloadFile,
+        name: &str,
+        place: Option<std::ops::Range<usize>>,
+        change: Option<&StepOverride>,
+    ) -> Result<Vec<(String, u32)>, PlanError> {
+        let (wanted, wants_mix, wants_event, place) = match change.map(|change| (&change.mix, &change.event)) {
+            Some((Some(_), Some(event))) => {
+                return Err(self.error(Some(event.span()), format!("step \"{name}\" has \"mix\" and \"event\": keep one of them")));
+            }
+            Some((Some(mix), None)) => (mix.get_ref().as_str(), true, false, Some(mix.span())),
+            Some((None, Some(event))) => (event.get_ref().as_str(), false, true, Some(event.span())),
+            _ => (name, true, true, place),
+        };
+        if let Some(mix) = file.mixes.iter().find(|mix| wants_mix && mix.name == wanted) {
+            return Ok(mix.events.iter().map(|(event, weight)| (file.events[*event].name.clone(), *weight)).collect());
+        }
+        if file.events.iter().any(|event| wants_event && event.name == wanted) {
+            return Ok(vec![(wanted.to_owned(), 1)]);
+        }
+        let mixes = file.mixes.iter().map(|mix| mix.name.as_str()).filter(|_| wants_mix);
+        let events = file.events.iter().map(|event| event.name.as_str()).filter(|_| wants_event);
+        let known: Vec<&str> = mixes.chain(events).collect();
+        let what = if wants_mix && wants_event { "mix or event" } else if wants_mix { "mix" } else { "event" };
+        let hint = suggest::hint(wanted, known.iter().copied());
+        let way_out = if wants_mix && wants_event { format!(", or say what it does: [step.{name}] mix = \"...\"") } else { String::new() };
+        Err(self.error(place, format!("the workload has no {what} \"{wanted}\"{hint}; it has {}{way_out}", known.join(", "))))
+    }
+
+    /// What the plan says about the load, and names of steps that it does not run.
+    fn override_load(&self, document: &Document, steps: &mut [Step]) -> Result<(), PlanError> {
+        for (name, change) in &document.step {
+            if name.get_ref() == LOAD {
+                let keys = [
+                    ("duration", span(&change.duration)),
+                    ("rate", span(&change.rate)),
+                    ("warm_up", span(&change.warm_up)),
+                    ("max_failed", span(&change.max_failed)),
+                    ("mix", span(&change.mix)),
+                    ("event", span(&change.event)),
+                ];
+                self.refuse(&keys, "the load, which ends when all rows are there,")?;
+                if change.clients.is_some() {
+                    steps[0].clients = self.ranged(change.clients.as_ref(), 1, MOST_CLIENTS, "clients of load")?;
+                }
+                self.override_drain(&mut steps[0], change)?;
+                continue;
+            }
+            let base = |step: &Step| step.name.split('@').next().map(str::to_owned);
+            if !steps.iter().any(|step| base(step).as_ref() == Some(name.get_ref())) {
+                let known: Vec<&str> = steps.iter().map(|step| step.name.as_str()).collect();
+                let hint = suggest::hint(name.get_ref(), known.iter().copied());
+                let message = format!("this plan runs no step \"{}\"{hint}; steps: {}", name.get_ref(), known.join(", "));
+                return Err(self.error(Some(name.span()), message));
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::{Plan, Workload};
+
+    const FILE: &str = r#"name = "shop"
+[table.item]
+rows = 100
+columns = [{ name = "id", type = "integer" }]
+[statement.read]
+sql = "SELECT id FROM item WHERE id = :id"
+parameters.id = { id = "item" }
+[event.one]
+statements = ["read"]
+[event.ten]
+statements = [{ statement = "read", times = 10 }]
+[mix.both]
+one = 9
+ten = 1
+"#;
+    const PLAN: &str = "name = \"t\"\nworkload = { file = \"shop.toml\" }\nbuilds = [\"sqlite\"]\nconfigs = [\"wal_off\"]\n";
+
+    fn parse(text: &str) -> Result<FileWorkload, PlanError> {
+        let read = |path: &str| if path == "shop.toml" { Ok(FILE.to_owned()) } else { Err(format!("there is no {path}")) };
+        let plan = Plan::parse_with("t.toml", text, &read)?;
+        let Workload::File(workload) = plan.cells[0].workload.clone() else { panic!() };
+        Ok(workload)
+    }
+
+    fn mix<'a>(workload: &'a FileWorkload, name: &str) -> (&'a Step, &'a MixStep) {
+        let step = workload.steps.iter().find(|step| step.name == name).unwrap();
+        let StepKind::Mix(mix) = &step.kind else { panic!() };
+        (step, mix)
+    }
+
+    #[test]
+    fn steps_are_the_mixes_or_what_the_plan_says() {
+        let workload = parse(PLAN).unwrap();
+        assert_eq!(workload.steps.iter().map(|step| step.name.as_str()).collect::<Vec<_>>(), ["load", "both"]);
+        assert_eq!(mix(&workload, "both").1.events, [("one".to_owned(), 9), ("ten".to_owned(), 1)]);
+        assert_eq!((workload.title.as_str(), workload.rows, workload.text.as_str()), ("shop", 100, FILE));
+
+        let text = format!(
+            "{PLAN}steps = [\"warm\", \"one\"]\nmax_failed = \"1%\"\n[sizes]\nclients = 3\nduration = \"5s\"\n\
+             [step.warm]\nmix = \"both\"\nclients = 2\nwarm_up = \"1s\"\nrate = 7\nmax_failed = \"0%\"\n[step.load]\nclients = 2\n"
+        );
+        let workload = parse(&text).unwrap();
+        let (step, warm) = mix(&workload, "warm");
+        assert_eq!((step.clients, step.max_failed), (2, Some(0.0)));
+        assert_eq!((warm.warm_up_ns, warm.duration_ns, warm.rate), (SECOND_NS, 5 * SECOND_NS, Some(TestRate { per_s: 7, is_poisson: false })));
+        assert_eq!((mix(&workload, "one").0.clients, mix(&workload, "one").0.max_failed), (3, Some(0.01)));
+        assert_eq!(workload.steps[0].clients, 2);
+
+        let workload = parse(&format!("{PLAN}[sizes]\nramp = [1, 4]\n")).unwrap();
+        assert_eq!((mix(&workload, "both@1").0.clients, mix(&workload, "both@4").0.clients), (1, 4));
+    }
+
+    #[test]
+    fn bad_plans_say_where_and_what_to_do() {
+        for (text, wanted) in [
+            (PLAN.replace("shop.toml", "shop.tml"), "t.toml:2:12: the workload cannot be read: there is no shop.tml"),
+            (PLAN.replace("{ file = \"shop.toml\" }", "\"shop.toml\""), "a file is named as workload = { file = \"shop.toml\" }"),
+            (PLAN.replace("file =", "fiel ="), "unknown key \"fiel\" (did you mean \"file\"?)"),
+            (format!("{PLAN}steps = [\"bth\"]\n"), "t.toml:5:10: the workload has no mix or event \"bth\" (did you mean \"both\"?)"),
+            (format!("{PLAN}steps = [\"one\", \"one\"]\n"), "step \"one\": the step is named twice"),
+            (format!("{PLAN}steps = [\"load\"]\n"), "the load comes first by itself"),
+            (format!("{PLAN}[step.both]\nevent = \"on\"\n"), "t.toml:6:9: the workload has no event \"on\" (did you mean \"one\"?)"),
+            (format!("{PLAN}[step.bth]\nclients = 1\n"), "this plan runs no step \"bth\" (did you mean \"both\"?)"),
+            (format!("{PLAN}[step.load]\nrate = 1\n"), "the load, which ends when all rows are there, has no \"rate\""),
+            (format!("{PLAN}[sizes]\nrows = 5\n"), "t.toml:6:8: a plan of a workload file has no \"rows\""),
+            (format!("{PLAN}max_failed = \"1\"\n"), "\"1\" is no share: write percent below 100"),
+        ] {
+            let found = parse(&text).unwrap_err().to_string();
+            assert!(found.contains(wanted), "{text}: wanted {wanted:?}\nfound  {found:?}");
+        }
+    }
+}
