@@ -49,6 +49,9 @@ pub struct OperationRecord {
     pub rows: u64,
     /// Retried and failed tries by class.
     pub errors: BTreeMap<String, u64>,
+    /// Statements of the operations done, where an operation is a drawn event of several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub statements: Option<u64>,
     /// Time in retried tries and in the pauses after them, all workers together.
     pub wait_ns: u64,
     /// Time of all workers of this kind from their start to their end.

@@ -74,6 +74,8 @@ impl Outage {
 pub(crate) struct Shared<'a> {
     pub control: &'a Control,
     pub retry: RetryPolicy,
+    /// An operation that fails is counted, and the worker goes on.
+    pub may_fail: bool,
     /// Set when a worker failed: the step is lost, the others end.
     pub is_aborted: &'a AtomicBool,
     /// Workers by client, from 0, whose end ends the client's followers.
@@ -204,10 +206,9 @@ fn perform<C: Clock>(
                     recorder.unsuccessful(kind, sent_ns, done_ns, class, is_final);
                     if is_final {
                         let seconds = shared.retry.deadline_ns / 1_000_000_000;
-                        return Err(Failure {
-                            class,
-                            message: format!("the operation was still refused ({class}) after {seconds} s of retries"),
-                        });
+                        let message = format!("the operation was still refused ({class}) after {seconds} s of retries");
+                        forgive(Failure { class, message }, recorder, shared)?;
+                        break;
                     }
                     if shared.must_stop() {
                         return Ok(());
@@ -228,12 +229,23 @@ fn perform<C: Clock>(
                 }
                 Outcome::Failed(failure) => {
                     recorder.unsuccessful(kind, sent_ns, done_ns, failure.class, true);
-                    return Err(failure);
+                    forgive(failure, recorder, shared)?;
+                    break;
                 }
             }
         }
         operations += 1;
     }
+}
+
+/// Lets a failure pass where operations may fail. One that leaves the state of the tables unknown never passes.
+#[cold]
+fn forgive(failure: Failure, recorder: &mut Recorder, shared: &Shared<'_>) -> Result<(), Failure> {
+    if !shared.may_fail || failure.is_uncertain() {
+        return Err(failure);
+    }
+    recorder.note_failure(failure);
+    Ok(())
 }
 
 fn begin_measuring(task: &mut Task, is_warming: &mut bool, recorder: &mut Recorder) {

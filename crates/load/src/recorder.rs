@@ -11,6 +11,7 @@ use hdrhistogram::Histogram;
 
 use crate::histogram;
 use crate::intervals::{Intervals, Pair};
+use crate::worker::Failure;
 
 const SECOND_NS: u64 = 1_000_000_000;
 
@@ -79,6 +80,7 @@ pub(crate) struct Recorder {
     ok: u64,
     rows: u64,
     unsuccessful: u64,
+    first_failure: Option<Failure>,
 }
 
 impl Recorder {
@@ -120,6 +122,7 @@ impl Recorder {
             ok: 0,
             rows: 0,
             unsuccessful: 0,
+            first_failure: None,
         }
     }
 
@@ -203,6 +206,18 @@ impl Recorder {
         record.unsuccessful.get_or_insert_with(histogram::empty).saturating_record(ended_ns - sent_ns);
         self.unsuccessful += 1;
         self.live[self.worker].unsuccessful.store(self.unsuccessful, Ordering::Relaxed);
+    }
+
+    /// An operation failed that may.
+    pub fn note_failure(&mut self, failure: Failure) {
+        if !self.is_paused {
+            self.first_failure.get_or_insert(failure);
+        }
+    }
+
+    /// The first failure that was noted.
+    pub fn take_first_failure(&mut self) -> Option<Failure> {
+        self.first_failure.take()
     }
 
     /// A pause between two tries.

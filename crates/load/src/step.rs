@@ -44,6 +44,8 @@ pub struct StepOptions {
     /// So long the workers perform operations that are not recorded; the step starts when it is over. Schedules begin anew then. For
     /// steps that end by time.
     pub warm_up_ns: u64,
+    /// The share of the operations that may fail for the step to go on and be good. Without it the first one that fails is the end.
+    pub max_failed: Option<f64>,
     /// After a stop command or a failure the workers have this long to end the operation in flight.
     pub stop_timeout: Duration,
 }
@@ -55,6 +57,7 @@ impl Default for StepOptions {
             open_timeout: Duration::from_secs(60),
             watchdog: Some(Duration::from_secs(60)),
             warm_up_ns: 0,
+            max_failed: None,
             stop_timeout: Duration::from_secs(30),
         }
     }
@@ -168,6 +171,8 @@ struct TaskEnd {
     result: Result<(), Failure>,
     ended_ns: u64,
     kinds: Vec<KindRecord>,
+    /// Of those that may be.
+    first_failure: Option<Failure>,
 }
 
 /// What the watching thread must know about a task after the task itself has moved to its thread.
@@ -184,13 +189,14 @@ struct TaskInfo {
 /// interval log with the tags `KIND.service` and, for open loops, `KIND.response`. `progress` is called about ten times a second.
 pub fn run_step<C: Clock + 'static>(
     clock: &Arc<C>,
-    kinds: &[&str],
+    kinds: &[impl AsRef<str>],
     tasks: Vec<Task>,
     control: &Arc<Control>,
     options: &StepOptions,
     log: &mut dyn Write,
     progress: &mut dyn FnMut(&Progress),
 ) -> Result<StepOutcome, StepError> {
+    let kinds: Vec<&str> = kinds.iter().map(AsRef::as_ref).collect();
     let interval_s = if tasks.len() > FINE_INTERVAL_WORKERS { 10 } else { 1 };
     let intervals = Arc::new(Intervals::new(interval_s, tasks.len()));
     let live: Arc<[Live]> = tasks.iter().map(|_| Live::default()).collect();
@@ -210,7 +216,7 @@ pub fn run_step<C: Clock + 'static>(
         let (clock, control, gate, is_aborted) = (clock.clone(), control.clone(), gate.clone(), is_aborted.clone());
         let (leaders, live, sender) = (leaders.clone(), live.clone(), sender.clone());
         let mut recorder = Recorder::new(index, &task.kinds, task.arrival.is_open(), intervals.clone(), live.clone());
-        let (retry, warm_up_ns) = (options.retry, options.warm_up_ns);
+        let (retry, warm_up_ns, may_fail) = (options.retry, options.warm_up_ns, options.max_failed.is_some());
         let body = move || {
             MonotonicClock::set_finest_slack();
             if let Err(message) = task.worker.open() {
@@ -225,7 +231,7 @@ pub fn run_step<C: Clock + 'static>(
             };
             let start_ns = begin_ns + warm_up_ns;
             recorder.start(start_ns, begin_ns < start_ns);
-            let shared = Shared { control: &control, retry, is_aborted: &is_aborted, leaders: &leaders };
+            let shared = Shared { control: &control, retry, may_fail, is_aborted: &is_aborted, leaders: &leaders };
             // A panic in a worker must end the step like any other failure, not leave the others waiting for it.
             let driven = catch_unwind(AssertUnwindSafe(|| drive(&*clock, &mut task, (begin_ns, start_ns), &mut recorder, &shared)));
             let result =
@@ -242,7 +248,8 @@ pub fn run_step<C: Clock + 'static>(
                 leaders[client].fetch_sub(1, Ordering::Release);
             }
             live[index].has_ended.store(1, Ordering::Relaxed);
-            let end = TaskEnd { result, ended_ns, kinds: recorder.finish() };
+            let first_failure = recorder.take_first_failure();
+            let end = TaskEnd { result, ended_ns, kinds: recorder.finish(), first_failure };
             let _ = sender.send(Message::Ended(index, Box::new(end)));
         };
         thread::Builder::new().name(format!("worker {index}")).spawn(body).map_err(|error| StepError::Open {
@@ -255,7 +262,7 @@ pub fn run_step<C: Clock + 'static>(
     let begin_ns = clock.now_ns() + LEAD_NS;
     gate.open(Some(begin_ns));
     let watch =
-        Watch { clock: &**clock, kinds, infos: &infos, control, options, intervals: &intervals, live: &live, is_aborted: &is_aborted };
+        Watch { clock: &**clock, kinds: &kinds, infos: &infos, control, options, intervals: &intervals, live: &live, is_aborted: &is_aborted };
     watch.run(&receiver, begin_ns + options.warm_up_ns, log, progress)
 }
 
@@ -404,8 +411,25 @@ impl<C: Clock> Watch<'_, C> {
         }
     }
 
+    /// Why a step whose operations may fail has failed: more of them did than may.
+    fn too_many_failures(&self, ends: &[TaskEnd]) -> Option<Failure> {
+        let allowed = self.options.max_failed?;
+        let records = || ends.iter().flat_map(|end| &end.kinds);
+        let failed: u64 = records().map(|record| record.failed).sum();
+        let operations = failed + records().map(|record| record.ok).sum::<u64>();
+        if failed as f64 <= operations as f64 * allowed {
+            return None;
+        }
+        let classes = || records().flat_map(|record| &record.errors);
+        let class = classes().max_by_key(|(_, count)| **count).map_or("failed", |(class, _)| class);
+        let first = ends.iter().find_map(|end| end.first_failure.as_ref()).map_or(String::new(), |failure| format!("; the first: {}", failure.message));
+        let share = failed as f64 / operations as f64 * 100.0;
+        let message = format!("{failed} of {operations} operations failed, {share:.3} %, and {} % may{first}", allowed * 100.0);
+        Some(Failure { class, message })
+    }
+
     fn outcome(&self, ends: &[TaskEnd], totals: &BTreeMap<usize, Totals>) -> StepOutcome {
-        let failure = ends.iter().find_map(|end| end.result.as_ref().err().cloned());
+        let failure = ends.iter().find_map(|end| end.result.as_ref().err().cloned()).or_else(|| self.too_many_failures(ends));
         let ended = match failure {
             Some(failure) => Ended::Failed(failure),
             None if self.control.command() == crate::Command::Stop => Ended::Stopped,
@@ -445,9 +469,12 @@ impl<C: Clock> Watch<'_, C> {
                     }
                 }
                 let (planned, length_ns) = info.schedule();
-                // A kind that its worker comes to after others, such as index creation after the inserts, starts then.
-                let from_ns = if info.kinds.len() > 1 { record.first_sent_ns } else { 0 };
-                let to_ns = record.last_done_ns.max(length_ns);
+                // A worker that ends by time performs its kinds in turn all the while. A kind that another comes to after others, such as
+                // index creation after the inserts, starts then.
+                let is_mixed = matches!(info.stop, Stop::Time(_));
+                let from_ns = if info.kinds.len() > 1 && !is_mixed { record.first_sent_ns } else { 0 };
+                let last_done_ns = || end.kinds.iter().map(|record| record.last_done_ns).max().unwrap_or(0);
+                let to_ns = if is_mixed { last_done_ns() } else { record.last_done_ns }.max(length_ns);
                 let active_ns = to_ns - from_ns;
                 paced.push(Paced { arrival: &info.arrival, planned, length_ns, seconds: &record.seconds, ok: record.ok, active_ns });
                 clients.push(ClientRecord {

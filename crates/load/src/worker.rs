@@ -52,6 +52,13 @@ pub struct Failure {
     pub message: String,
 }
 
+impl Failure {
+    /// Whether nobody knows what the operation did: its connection ended without an answer, or it touched other rows than it should.
+    pub fn is_uncertain(&self) -> bool {
+        matches!(self.class, "lost" | "rows" | "io" | "full")
+    }
+}
+
 /// One connection with its generator. The loop calls `prepare` off the clock and `execute` on it.
 pub trait Worker: Send {
     /// Connects and prepares statements, before the common start.

@@ -1,9 +1,14 @@
 //! Benchmarks: their tables, data, statements, steps and roles. A workload makes workers; the load loop runs them.
 
 mod check;
+mod client;
+pub mod file;
+mod filling;
 pub mod insert_benchmark;
 mod run;
 mod session;
 pub mod sysbench;
+mod timing;
+mod values;
 
 pub use run::{SharedServer, StepFacts, StepTasks, WorkloadRun};

@@ -9,15 +9,17 @@ use plimsoll_engine::{EngineError, Server, Settings};
 use plimsoll_load::{StepOptions, StepOutcome, Task};
 
 use crate::insert_benchmark::{InsertBenchmarkRun, MinIdCost};
-use crate::sysbench::{SysbenchRun, Tally};
+use crate::client::{Statements, Tally};
+use crate::file::FileRun;
+use crate::sysbench::SysbenchRun;
 
 /// A server that several workers connect to.
 pub type SharedServer = Arc<Box<dyn Server>>;
 
 /// The workers of one step.
 pub struct StepTasks {
-    /// The kinds of operations; the first is the step's primary one.
-    pub kinds: &'static [&'static str],
+    /// The kinds of operations; the first is the step's primary one, but where events are drawn and all of them are.
+    pub kinds: Vec<String>,
     /// The workers.
     pub tasks: Vec<Task>,
     /// Deadlines that suit the step, and its warm-up.
@@ -36,7 +38,7 @@ pub(crate) enum Facts {
     /// What looking up the smallest ids cost.
     MinId(Arc<MinIdCost>),
     /// Statements, and the growth of tables.
-    Sysbench(Arc<Tally>),
+    Clients(Arc<Tally>),
 }
 
 /// A workload on one data state.
@@ -45,15 +47,18 @@ pub enum WorkloadRun {
     InsertBenchmark(Box<InsertBenchmarkRun>),
     /// The sysbench microbenchmarks.
     Sysbench(SysbenchRun),
+    /// A workload that the user wrote.
+    File(Box<FileRun>),
 }
 
 impl WorkloadRun {
     /// Nothing is created yet: the first step does that.
-    pub fn new(workload: &Workload, server: SharedServer, seed: u64) -> Self {
-        match workload {
+    pub fn new(workload: &Workload, server: SharedServer, seed: u64) -> Result<Self, EngineError> {
+        Ok(match workload {
             Workload::InsertBenchmark(settings) => Self::InsertBenchmark(Box::new(InsertBenchmarkRun::new(settings.clone(), server, seed))),
             Workload::Sysbench(settings) => Self::Sysbench(SysbenchRun::new(settings.clone(), server, seed)),
-        }
+            Workload::File(settings) => Self::File(Box::new(FileRun::new(settings.clone(), server, seed)?)),
+        })
     }
 
     /// The names of the tables that hold rows.
@@ -61,6 +66,7 @@ impl WorkloadRun {
         match self {
             Self::InsertBenchmark(run) => run.table_names(),
             Self::Sysbench(run) => run.table_names(),
+            Self::File(run) => run.table_names(),
         }
     }
 
@@ -69,7 +75,7 @@ impl WorkloadRun {
         match self {
             Self::InsertBenchmark(run) => run.check_statements(settings),
             // Short statements, and a load in pieces below every default: what a server does not take ends the first step.
-            Self::Sysbench(_) => Ok(()),
+            Self::Sysbench(_) | Self::File(_) => Ok(()),
         }
     }
 
@@ -78,6 +84,7 @@ impl WorkloadRun {
         match self {
             Self::InsertBenchmark(run) => run.tasks(step),
             Self::Sysbench(run) => run.tasks(step),
+            Self::File(run) => run.tasks(step),
         }
     }
 
@@ -86,6 +93,15 @@ impl WorkloadRun {
         match self {
             Self::InsertBenchmark(run) => run.book(step, outcome),
             Self::Sysbench(run) => run.book(step, facts),
+            Self::File(run) => run.book(step, facts),
+        }
+    }
+
+    /// Statements of the operations of each kind, in the order of the kinds; nothing where the workload does not count them by kind.
+    pub fn statements(&self, facts: &StepFacts) -> Vec<u64> {
+        match &facts.0 {
+            Facts::Clients(tally) => tally.by_event().into_iter().map(Statements::all).collect(),
+            Facts::Nothing | Facts::MinId(_) => Vec::new(),
         }
     }
 
@@ -94,6 +110,7 @@ impl WorkloadRun {
         match self {
             Self::InsertBenchmark(run) => run.notes(facts, outcome),
             Self::Sysbench(run) => run.notes(step, facts, outcome),
+            Self::File(run) => run.notes(facts, outcome),
         }
     }
 
@@ -102,6 +119,7 @@ impl WorkloadRun {
         match self {
             Self::InsertBenchmark(run) => run.verify(with_checksum),
             Self::Sysbench(run) => run.verify(with_checksum),
+            Self::File(run) => run.verify(with_checksum),
         }
     }
 }

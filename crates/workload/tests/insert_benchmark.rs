@@ -29,7 +29,7 @@ fn run_one(run: &mut InsertBenchmarkRun, step: &Step) -> StepOutcome {
     let mut progress = |_: &Progress| {};
     let control = Arc::new(Control::default());
     let mut log = std::io::sink();
-    let outcome = run_step(&Arc::new(MonotonicClock), tasks.kinds, tasks.tasks, &control, &tasks.options, &mut log, &mut progress).unwrap();
+    let outcome = run_step(&Arc::new(MonotonicClock), &tasks.kinds, tasks.tasks, &control, &tasks.options, &mut log, &mut progress).unwrap();
     assert_eq!(outcome.ended, Ended::Finished, "{}", step.name);
     run.book(step, &outcome);
     outcome
@@ -162,7 +162,7 @@ fn a_statement_that_loses_a_row_fails_its_operation() {
     let control = Arc::new(Control::default());
     let outcome = run_step(
         &Arc::new(MonotonicClock),
-        tasks.kinds,
+        &tasks.kinds,
         tasks.tasks,
         &control,
         &tasks.options,

@@ -56,7 +56,7 @@ fn run_disturbed(run: &mut InsertBenchmarkRun, step: &Step, disturb: impl FnOnce
     let outcome = std::thread::scope(|scope| {
         scope.spawn(disturb);
         let mut progress = |_: &Progress| {};
-        run_step(&clock, tasks.kinds, tasks.tasks, &control, &tasks.options, &mut std::io::sink(), &mut progress).unwrap()
+        run_step(&clock, &tasks.kinds, tasks.tasks, &control, &tasks.options, &mut std::io::sink(), &mut progress).unwrap()
     });
     for operation in &outcome.operations {
         assert_eq!(operation.attempts, operation.ok + operation.retried + operation.failed, "{}: {}", step.name, operation.kind);
@@ -256,7 +256,7 @@ fn a_connection_that_does_not_come_back_fails_the_step() {
         }
     };
     let (clock, control) = (Arc::new(MonotonicClock), Arc::new(Control::default()));
-    let outcome = run_step(&clock, tasks.kinds, tasks.tasks, &control, &tasks.options, &mut std::io::sink(), &mut progress).unwrap();
+    let outcome = run_step(&clock, &tasks.kinds, tasks.tasks, &control, &tasks.options, &mut std::io::sink(), &mut progress).unwrap();
     let Ended::Failed(failure) = &outcome.ended else { panic!("{:?}", outcome.ended) };
     assert!(failure.class == "lost" && started.elapsed() < Duration::from_secs(55), "{failure:?}");
     let query = operation(&outcome, "query");

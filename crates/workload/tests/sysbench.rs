@@ -39,7 +39,7 @@ fn run_all(preset: &str, text: &str, each: impl Fn(&Step, TestKind, &StepOutcome
     let dir = tempfile::tempdir().unwrap();
     let server = start(dir.path());
     let workload = workload(preset, text);
-    let mut run = WorkloadRun::new(&workload, server.clone(), 42);
+    let mut run = WorkloadRun::new(&workload, server.clone(), 42).unwrap();
     for step in workload.steps() {
         let (outcome, notes) = run_one(&mut run, step, EVENTS);
         if let StepKind::Test(test) = step.kind {
@@ -112,7 +112,7 @@ fn the_same_seed_loads_the_same_rows_whatever_the_way() {
         let dir = tempfile::tempdir().unwrap();
         let server = start(dir.path());
         let workload = workload("sysbench-2025", &format!("tests = [\"point-query\"]\n[sizes]\nrows = 7001\ntables = 3\n{text}"));
-        let mut run = WorkloadRun::new(&workload, server, seed);
+        let mut run = WorkloadRun::new(&workload, server, seed).unwrap();
         run_one(&mut run, &workload.steps()[0], 0);
         let checks = run.verify(true).unwrap();
         checks.into_iter().map(|check| check.checksum.unwrap()).collect::<Vec<_>>()
@@ -129,7 +129,7 @@ fn deletes_find_fewer_and_fewer_rows() {
     let dir = tempfile::tempdir().unwrap();
     let server = start(dir.path());
     let workload = workload("sysbench-2025", "tests = [\"delete\"]\n[sizes]\nrows = 2000\n");
-    let mut run = WorkloadRun::new(&workload, server, 42);
+    let mut run = WorkloadRun::new(&workload, server, 42).unwrap();
     run_one(&mut run, &workload.steps()[0], 0);
     let (outcome, notes) = run_one(&mut run, &workload.steps()[1], 6000);
     let share = outcome.operations[0].ok as f64 / 2000.0;
@@ -144,13 +144,13 @@ fn a_warm_up_changes_the_tables_and_not_the_counts() {
     let dir = tempfile::tempdir().unwrap();
     let server = start(dir.path());
     let workload = workload("sysbench-2025", "tests = [\"delete\"]\n[sizes]\nrows = 100\nduration = \"1s\"\nwarm_up = \"200ms\"\n");
-    let mut run = WorkloadRun::new(&workload, server, 42);
+    let mut run = WorkloadRun::new(&workload, server, 42).unwrap();
     run_one(&mut run, &workload.steps()[0], 0);
     let step = &workload.steps()[1];
     let tasks = run.tasks(step).unwrap();
     let control = Arc::new(Control::default());
     let (mut log, mut progress) = (std::io::sink(), |_: &Progress| {});
-    let outcome = run_step(&Arc::new(MonotonicClock), tasks.kinds, tasks.tasks, &control, &tasks.options, &mut log, &mut progress).unwrap();
+    let outcome = run_step(&Arc::new(MonotonicClock), &tasks.kinds, tasks.tasks, &control, &tasks.options, &mut log, &mut progress).unwrap();
     run.book(step, &tasks.facts, &outcome);
     let notes = run.notes(step, &tasks.facts, &outcome);
     let counted: f64 = notes.iter().filter(|(name, _)| name.starts_with("statements_")).map(|(_, count)| count).sum();

@@ -71,7 +71,7 @@ fn check_statements(server: &SharedServer, text: &str) {
         server.connect().unwrap().define("create extension if not exists pg_stat_statements").unwrap();
     }
     let workload = workload(text);
-    let mut run = WorkloadRun::new(&workload, server.clone(), 42);
+    let mut run = WorkloadRun::new(&workload, server.clone(), 42).unwrap();
     for step in workload.steps() {
         let StepKind::Test(test) = step.kind else {
             run_one(&mut run, step, 0);
@@ -122,7 +122,7 @@ fn every_engine_is_loaded_with_the_same_rows_in_either_way() {
     for load in ["fast", "classic"] {
         on_each("every_engine_is_loaded_with_the_same_rows_in_either_way", |server| {
             let workload = workload(&format!("tests = [\"point-query\"]\n{}load = \"{load}\"\n", SMALL.replace("10K", "5K")));
-            let mut run = WorkloadRun::new(&workload, server.clone(), 42);
+            let mut run = WorkloadRun::new(&workload, server.clone(), 42).unwrap();
             run_one(&mut run, &workload.steps()[0], 0);
             let checks = run.verify(true).unwrap();
             assert!(checks.iter().all(|check| check.found_rows == 5000 && check.expected_rows == 5000), "{checks:?}");
@@ -143,7 +143,7 @@ fn clients_that_meet_try_again() {
             "tests = [\"write-only\", \"read-write_range=10\", \"update-inlist\", \"update-one\"]\n[sizes]\nrows = 60\nclients = 4\n\
              distribution = \"zipfian\"\n",
         );
-        let mut run = WorkloadRun::new(&workload, server.clone(), 42);
+        let mut run = WorkloadRun::new(&workload, server.clone(), 42).unwrap();
         for step in workload.steps() {
             let (outcome, _) = run_one(&mut run, step, 150);
             if let StepKind::Test(_) = step.kind {
@@ -197,7 +197,7 @@ fn sysbench_sends_the_same_statements() {
         ];
         let names = tests.map(|(name, _)| format!("{name:?}")).join(", ");
         let workload = workload(&format!("tests = [{names}]\n{SMALL}"));
-        let mut run = WorkloadRun::new(&workload, server.clone(), 42);
+        let mut run = WorkloadRun::new(&workload, server.clone(), 42).unwrap();
         run_one(&mut run, &workload.steps()[0], 0);
         for (name, script) in tests {
             let step = workload.steps().iter().find(|step| step.name == name).unwrap();
@@ -224,7 +224,7 @@ fn trees_are_as_large_after_a_fast_load_as_after_a_classic_one() {
         on_each("trees_are_as_large_after_a_fast_load_as_after_a_classic_one", |server| {
             let text = format!("tests = [\"point-query\"]\n[sizes]\nrows = \"40K\"\ntables = 2\nload = \"{load}\"\n");
             let workload = workload(&text);
-            let mut run = WorkloadRun::new(&workload, server.clone(), 42);
+            let mut run = WorkloadRun::new(&workload, server.clone(), 42).unwrap();
             run_one(&mut run, &workload.steps()[0], 0);
             let mut session = server.connect().unwrap();
             let (analyze, count, name) = match server.dialect() {

@@ -39,7 +39,7 @@ pub fn load(target: &Target) -> Result<(f64, f64), Failed> {
     let (outcome, usage) = Usage::of(Client::Own, target, || {
         Ok(run_step(
             &Arc::new(MonotonicClock),
-            step.kinds,
+            &step.kinds,
             step.tasks,
             &Arc::new(Control::default()),
             &step.options,

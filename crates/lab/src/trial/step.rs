@@ -106,7 +106,7 @@ fn attempt_step(
             }
         }
     };
-    let outcome = run_workers(&Arc::new(MonotonicClock), tasks.kinds, tasks.tasks, trial.control, &options, &mut log, &mut watch);
+    let outcome = run_workers(&Arc::new(MonotonicClock), &tasks.kinds, tasks.tasks, trial.control, &options, &mut log, &mut watch);
     let watched = watching.transpose().map(|watched| watched.map(|(counters, collector)| (counters, collector.stop())));
     if let Some(crashed) = crashed {
         return Err(crashed);
@@ -126,7 +126,7 @@ fn attempt_step(
         hide_own_disk(&mut host);
     }
     log.flush().map_err(|error| io("the histogram log", error))?;
-    write_operations(series.join(format!("{}.operations.tsv", step.name)), seconds(&outcome, tasks.kinds))?;
+    write_operations(series.join(format!("{}.operations.tsv", step.name)), seconds(&outcome, &tasks.kinds))?;
     match &outcome.ended {
         Ended::Finished => {}
         Ended::Stopped => {

@@ -103,7 +103,7 @@ impl InsertBenchmarkRun {
         let mut options = StepOptions::default();
         let mut tasks = Vec::new();
         let batches = step.inserted_rows() / u64::from(step.batch);
-        let kinds: &'static [&'static str] = match step.kind {
+        let kinds: &[&str] = match step.kind {
             StepKind::Load { indexes_first, .. } => {
                 self.create_tables(indexes_first)?;
                 for client in 1..=step.clients {
@@ -174,11 +174,11 @@ impl InsertBenchmarkRun {
                 }
                 &["scan"]
             }
-            StepKind::Prepare { .. } | StepKind::Test(_) => {
+            StepKind::Prepare { .. } | StepKind::Test(_) | StepKind::Fill { .. } | StepKind::Mix(_) => {
                 return Err(EngineError::new(format!("{} is no step of the Insert Benchmark; take another workload for it", step.name)));
             }
         };
-        Ok(StepTasks { kinds, tasks, options, facts: StepFacts(Facts::MinId(cost)) })
+        Ok(StepTasks { kinds: kinds.iter().map(|kind| (*kind).to_owned()).collect(), tasks, options, facts: StepFacts(Facts::MinId(cost)) })
     }
 
     fn read_task(&self, client: u32, step: &Step, query: QueryKind, pairing: &Arc<Pairing>) -> Task {

@@ -1,8 +1,15 @@
 //! What one event of each test is: statements in groups, each group on a table of its own.
 
-use plimsoll_core::plan::{INLIST_IDS, POINT_SELECTS, TestKind};
+use plimsoll_core::plan::{INLIST_IDS, POINT_SELECTS, Test, TestKind};
+use plimsoll_engine::Dialect;
 
-use super::statements::{Column, Columns, Statement};
+use super::statements::{C_PATTERN, Column, Columns, PAD_PATTERN, Statement, table_name};
+use crate::client::{self, Place, Program, Source};
+use crate::values::{Ids, Text};
+
+/// Places of the program's texts.
+const C: usize = 0;
+const PAD: usize = 1;
 
 /// Where the integers of a statement come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -104,6 +111,75 @@ impl Event {
     }
 }
 
+/// What the clients of a test perform, on so many tables of so many rows.
+pub(super) fn program(test: Test, tables: u32, rows: u64, dialect: Dialect) -> Program {
+    let event = Event::of(test.kind, test.range);
+    let part = |(statement, part): (usize, &Part)| client::Part {
+        statement,
+        sources: part.sources(rows).into(),
+        times: part.times,
+        draws_variant: part.has_own_table,
+    };
+    let parts = event.parts.iter().enumerate().map(part).collect();
+    let (is_transaction, is_writing) = (event.is_transaction, event.is_writing());
+    Program {
+        dialect,
+        variants: tables as usize,
+        statements: event.parts.iter().map(|part| part.statement.of_tables(tables, dialect)).collect(),
+        ids: vec![Ids::new(test.distribution, rows)],
+        texts: vec![Text::pattern(&C_PATTERN), Text::pattern(&PAD_PATTERN)],
+        sequences: Vec::new(),
+        // Two clients of a test meet at a row that one deletes and inserts again.
+        events: vec![client::Event { is_transaction, is_writing, retries_duplicates: is_transaction, parts }],
+        weights: Vec::new(),
+    }
+}
+
+impl Part {
+    /// In the order of the placeholders.
+    fn sources(self, rows: u64) -> Vec<Source> {
+        let ids = |count: u32| Source::Integers { ids: 0, count, add: 0 };
+        let drawn = match self.draws {
+            Draws::Id => vec![ids(1)],
+            Draws::SameId => vec![Source::Integer(Place::Back(1), 0), ids(1)],
+            Draws::Ids => vec![ids(self.statement.list_length())],
+            Draws::Hot => (1..=i64::from(self.statement.list_length())).map(|at| Source::Constant(rows as i64 / 2 + at)).collect(),
+            Draws::Span(width) => vec![ids(1), Source::Integer(Place::Back(1), width.into())],
+            Draws::First => vec![Source::Constant(1)],
+            Draws::Row => vec![ids(1)],
+            Draws::Nothing => vec![],
+        };
+        match self.statement {
+            Statement::UpdateNonindex | Statement::UpdateList { .. } => std::iter::once(Source::Text(C)).chain(drawn).collect(),
+            Statement::InsertWithId | Statement::Insert => drawn.into_iter().chain([Source::Text(C), Source::Text(PAD)]).collect(),
+            _ => drawn,
+        }
+    }
+}
+
+impl Statement {
+    /// Values of its list.
+    fn list_length(self) -> u32 {
+        match self {
+            Self::List { values, .. } | Self::UpdateList { values } => values,
+            _ => 0,
+        }
+    }
+
+    fn of_tables(self, tables: u32, dialect: Dialect) -> client::Statement {
+        let pieces = |table: u32| self.sql(&table_name(table), dialect).split('?').map(str::to_owned).collect();
+        let growth = self.growth();
+        client::Statement {
+            pieces: (1..=tables).map(pieces).collect(),
+            parameters: self.parameters(),
+            is_prepared: !self.is_text(),
+            is_read: self.is_read(),
+            returns_rows: self.is_read(),
+            growth: (growth != 0).then_some(client::Growth { sign: growth, table: None }),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -130,5 +206,12 @@ mod tests {
         assert_eq!(event.parts[0].times, 10);
         assert_eq!(event.parts[1].draws, Draws::Span(99));
         assert_eq!(Event::of(TestKind::RangeCoveredPk, 100).parts[0].draws, Draws::Span(100));
+        // An insert has the id of the delete before it.
+        let insert = event.parts.last().unwrap().sources(1000);
+        let drawn = Source::Integers { ids: 0, count: 1, add: 0 };
+        assert_eq!(insert, [Source::Integer(Place::Back(1), 0), drawn, Source::Text(C), Source::Text(PAD)]);
+        for part in &event.parts {
+            assert_eq!(part.sources(1000).len(), part.statement.parameters().len(), "{part:?}");
+        }
     }
 }

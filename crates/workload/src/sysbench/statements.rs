@@ -1,6 +1,16 @@
 //! The text of the statements, by dialect. Values are `?`.
 
+use std::sync::LazyLock;
+
 use plimsoll_engine::{Dialect, Parameter};
+
+use crate::filling::{ColumnFill, Finish, TableFill};
+use crate::values::Text;
+
+/// Ten groups of eleven digits: 119 characters.
+pub(super) static C_PATTERN: LazyLock<String> = LazyLock::new(|| ["###########"; 10].join("-"));
+/// Five groups of eleven digits: 59 characters.
+pub(super) static PAD_PATTERN: LazyLock<String> = LazyLock::new(|| ["###########"; 5].join("-"));
 
 /// `k` of a row, as an index and in lists: which column a test looks rows up by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -130,11 +140,11 @@ impl Statement {
         matches!(self, Self::Insert | Self::Scan)
     }
 
-    /// How many rows of its table there are more when it has affected so many.
-    pub fn growth(self, affected: u64) -> i64 {
+    /// How many rows of its table there are more for each that it affects.
+    pub fn growth(self) -> i64 {
         match self {
-            Self::Delete => -(affected as i64),
-            Self::InsertWithId | Self::Insert => affected as i64,
+            Self::Delete => -1,
+            Self::InsertWithId | Self::Insert => 1,
             _ => 0,
         }
     }
@@ -145,10 +155,17 @@ pub(super) fn table_name(number: u32) -> String {
     format!("sbtest{number}")
 }
 
-pub(super) fn create_table(table: &str, dialect: Dialect, suffix: &str) -> String {
+/// Whether the primary key of a table comes when it is full: PostgreSQL's index trees are half empty where several connections append to
+/// different places of them.
+pub(super) fn has_late_key(dialect: Dialect, parts: u64) -> bool {
+    matches!(dialect, Dialect::Postgres { .. }) && parts > 1
+}
+
+pub(super) fn create_table(table: &str, dialect: Dialect, suffix: &str, has_late_key: bool) -> String {
     let (id, key) = match dialect {
         Dialect::Sqlite => ("INTEGER PRIMARY KEY", ""),
         Dialect::Mysql { .. } => ("INTEGER NOT NULL AUTO_INCREMENT", ", PRIMARY KEY (id)"),
+        Dialect::Postgres { .. } if has_late_key => ("SERIAL", ""),
         Dialect::Postgres { .. } => ("SERIAL PRIMARY KEY", ""),
     };
     format!(
@@ -161,18 +178,20 @@ pub(super) fn create_index(number: u32) -> String {
     format!("CREATE INDEX k_{number} ON {}(k)", table_name(number))
 }
 
-/// What begins a transaction. SQLite's takes the write lock at once where it will write: one that reads first could never get it after
-/// another has written.
-pub(super) fn begin(dialect: Dialect, is_writing: bool) -> &'static str {
-    match dialect {
-        Dialect::Sqlite if is_writing => "BEGIN IMMEDIATE",
-        _ => "BEGIN",
+/// What a table is loaded with.
+pub(crate) fn table_fill(number: u32, rows: u64) -> TableFill {
+    let name = table_name(number);
+    let text = |pattern: &str| ColumnFill::Text(Text::pattern(pattern));
+    let columns = [("id", ColumnFill::Row), ("k", ColumnFill::uniform(rows)), ("c", text(&C_PATTERN)), ("pad", text(&PAD_PATTERN))];
+    TableFill {
+        rows,
+        stream: vec!["sysbench rows".to_owned(), number.to_string()],
+        columns: columns.into_iter().map(|(name, values)| (name.to_owned(), values)).collect(),
+        is_numbered: true,
+        finish: vec![Finish::Define(create_index(number))],
+        finish_of_parts: vec![],
+        name,
     }
-}
-
-/// Whether `BEGIN` can be prepared. MySQL refuses it.
-pub(super) fn prepares_begin(dialect: Dialect) -> bool {
-    !matches!(dialect, Dialect::Mysql { .. })
 }
 
 #[cfg(test)]
@@ -218,16 +237,15 @@ mod tests {
     #[test]
     fn tables_are_those_of_the_definition() {
         assert_eq!(
-            create_table("sbtest1", MYSQL, " engine=innodb"),
+            create_table("sbtest1", MYSQL, " engine=innodb", false),
             "CREATE TABLE sbtest1(id INTEGER NOT NULL AUTO_INCREMENT, k INTEGER DEFAULT '0' NOT NULL, c CHAR(120) DEFAULT '' NOT NULL, \
              pad CHAR(60) DEFAULT '' NOT NULL, PRIMARY KEY (id)) engine=innodb"
         );
-        let postgres = create_table("sbtest1", Dialect::Postgres { version_num: 90_600 }, "");
+        let postgres = create_table("sbtest1", Dialect::Postgres { version_num: 90_600 }, "", false);
         assert!(postgres.starts_with("CREATE TABLE sbtest1(id SERIAL PRIMARY KEY, k INTEGER DEFAULT '0' NOT NULL, "), "{postgres}");
         assert_eq!(create_index(12), "CREATE INDEX k_12 ON sbtest12(k)");
-        assert_eq!(
-            [begin(Dialect::Sqlite, true), begin(Dialect::Sqlite, false), begin(MYSQL, true)],
-            ["BEGIN IMMEDIATE", "BEGIN", "BEGIN"]
-        );
+        assert_eq!([&*C_PATTERN, &*PAD_PATTERN].map(|pattern| Text::pattern(pattern).longest()), [119, 59]);
+        // Digits of a group are one draw.
+        assert_eq!([&*C_PATTERN, &*PAD_PATTERN].map(|pattern| Text::pattern(pattern).draws()), [Some(10), Some(5)]);
     }
 }

@@ -3,25 +3,20 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use plimsoll_core::plan::{LoadMode, STATEMENT_NOTES, Step, StepKind, Sysbench, Test, TestKind, TestRate};
+use plimsoll_core::plan::{LoadMode, STATEMENT_NOTES, Step, StepKind, Sysbench, Test, TestKind};
 use plimsoll_core::record::TableCheck;
-use plimsoll_core::seed::{Draw, derive};
-use plimsoll_engine::{Dialect, EngineError};
-use plimsoll_load::{Arrival, RetryPolicy, StepOptions, StepOutcome, Stop, Task};
+use plimsoll_core::seed::Draw;
+use plimsoll_engine::EngineError;
+use plimsoll_load::{StepOptions, StepOutcome, Stop, Task};
 
-use super::client::{Client, Shape};
-use super::event::Event;
-use super::load::{INDEX, INSERT, Loader};
-use super::random::Ids;
-use super::statements::{create_table, table_name};
-use super::tally::Tally;
+use super::event::program;
+use super::statements::{create_table, has_late_key, table_fill, table_name};
 use crate::check::check_table;
+use crate::client::{Client, Seat, Tally};
+use crate::filling::{Finish, loading_tasks, parts_of};
 use crate::run::{Facts, SharedServer, StepFacts, StepTasks};
 use crate::session::Session;
-
-/// Building an index may take hours.
-const LOAD_DEADLINE_NS: u64 = 24 * 3600 * SECOND_NS;
-const SECOND_NS: u64 = 1_000_000_000;
+use crate::timing::arrival;
 
 /// The benchmark on one data state.
 pub struct SysbenchRun {
@@ -54,70 +49,55 @@ impl SysbenchRun {
     }
 
     fn loaders(&self, step: &Step, load: LoadMode) -> Result<StepTasks, EngineError> {
-        self.create_tables()?;
-        let dialect = self.server.dialect();
-        // An engine with one writer gains nothing from a second connection.
-        let loaders = if dialect == Dialect::Sqlite { 1 } else { step.clients.min(self.settings.tables) };
-        let task = |client: u32| {
-            let tables = (client..=self.settings.tables).step_by(loaders as usize).collect();
-            let session = Session::new(self.server.clone());
-            let worker = Box::new(Loader::new(session, self.seed, load, dialect, tables, self.settings.rows));
-            Task { client, kinds: vec![INDEX, INSERT], arrival: Arrival::Closed, stop: Stop::Worker { planned: 0, length_ns: 0 }, worker }
-        };
-        let retry = RetryPolicy { longest_pause_ns: 20_000_000, deadline_ns: LOAD_DEADLINE_NS, ..RetryPolicy::default() };
-        let options = StepOptions { watchdog: None, retry, ..StepOptions::default() };
-        Ok(StepTasks { kinds: &["insert", "index"], tasks: (1..=loaders).map(task).collect(), options, facts: StepFacts(Facts::Nothing) })
+        let (tables, rows, dialect) = (self.settings.tables, self.settings.rows, self.server.dialect());
+        let parts = parts_of(load, dialect, step.clients, tables as usize, rows);
+        self.create_tables(has_late_key(dialect, parts))?;
+        let mut fills: Vec<_> = (1..=tables).map(|table| table_fill(table, rows)).collect();
+        if has_late_key(dialect, parts) {
+            for fill in &mut fills {
+                let name = &fill.name;
+                fill.finish_of_parts = vec![
+                    Finish::Define(format!("ALTER TABLE {name} ADD PRIMARY KEY (id)")),
+                    Finish::Query(format!("SELECT setval(pg_get_serial_sequence('{name}', 'id'), {rows})")),
+                ];
+            }
+        }
+        Ok(loading_tasks(&self.server, self.seed, load, step.clients, fills))
     }
 
     fn clients(&self, step: &Step, test: Test) -> StepTasks {
         let tally = Arc::new(Tally::default());
-        let event = Event::of(test.kind, test.range);
-        let ids = Ids::new(test.distribution, self.settings.rows);
-        let shape = Shape {
-            tables: self.settings.tables,
-            rows: self.settings.rows,
-            dialect: self.server.dialect(),
-            is_prepared: self.settings.prepared,
-        };
+        let tables = self.settings.tables as usize;
+        let program = Arc::new(program(test, self.settings.tables, self.settings.rows, self.server.dialect()));
         let is_scan = test.kind == TestKind::Scan;
         let task = |client: u32| {
-            let own_table = is_scan.then(|| (client - 1) as usize % self.settings.tables as usize);
+            let own_variant = is_scan.then(|| (client - 1) as usize % tables);
             let draw = Draw::new(self.seed, &["sysbench test", &step.name, &client.to_string()]);
+            let seat = Seat { client, clients: step.clients, draw, own_variant };
             let session = Session::new(self.server.clone());
-            let arrival = test.rate.map_or(Arrival::Closed, |rate| self.arrival(step, rate, client));
-            let worker = Client::new(session, shape.clone(), event.clone(), ids.clone(), draw, own_table, tally.clone());
+            let worker = Client::new(session, program.clone(), self.settings.prepared, tables, seat, tally.clone());
+            let arrival = arrival(test.rate, self.seed, "sysbench arrival", step, client);
             Task { client, kinds: vec![0], arrival, stop: Stop::Time(test.duration_ns), worker: Box::new(worker) }
         };
-        let mut options = StepOptions { warm_up_ns: test.warm_up_ns, ..StepOptions::default() };
+        let mut options = StepOptions { warm_up_ns: test.warm_up_ns, max_failed: step.max_failed, ..StepOptions::default() };
         if is_scan {
             // One scan may take minutes.
             options.watchdog = None;
         }
         StepTasks {
-            kinds: if is_scan { &["scan"] } else { &["transaction"] },
+            kinds: vec![if is_scan { "scan" } else { "transaction" }.to_owned()],
             tasks: (1..=step.clients).map(task).collect(),
             options,
-            facts: StepFacts(Facts::Sysbench(tally)),
+            facts: StepFacts(Facts::Clients(tally)),
         }
     }
 
-    /// A client's share of the rate; clients are out of phase.
-    fn arrival(&self, step: &Step, rate: TestRate, client: u32) -> Arrival {
-        let (operations, clients) = (rate.per_s, u64::from(step.clients));
-        let period_ns = clients * SECOND_NS;
-        if rate.is_poisson {
-            let seed = derive(self.seed, &["sysbench arrival", &step.name, &client.to_string()]);
-            return Arrival::Poisson { operations, period_ns, seed };
-        }
-        Arrival::Even { operations, period_ns, phase_ns: u64::from(client - 1) * SECOND_NS / operations }
-    }
-
-    fn create_tables(&self) -> Result<(), EngineError> {
+    fn create_tables(&self, has_late_key: bool) -> Result<(), EngineError> {
         let mut session = self.server.connect()?;
         let names = self.table_names();
         self.server.claim_tables(&names)?;
         for name in &names {
-            session.define(&create_table(name, self.server.dialect(), &self.server.table_suffix()))?;
+            session.define(&create_table(name, self.server.dialect(), &self.server.table_suffix(), has_late_key))?;
         }
         self.server.check_tables(&names)
     }
@@ -127,7 +107,7 @@ impl SysbenchRun {
         if let StepKind::Prepare { rows, .. } = step.kind {
             self.expected_rows.fill(rows);
         }
-        if let Facts::Sysbench(tally) = &facts.0 {
+        if let Facts::Clients(tally) = &facts.0 {
             for (table, growth) in tally.growth() {
                 self.expected_rows[table] = self.expected_rows[table].saturating_add_signed(growth);
             }
@@ -137,7 +117,7 @@ impl SysbenchRun {
     /// Facts of a step that no histogram holds.
     pub fn notes(&self, step: &Step, facts: &StepFacts, outcome: &StepOutcome) -> BTreeMap<String, f64> {
         let mut notes = BTreeMap::new();
-        let (Facts::Sysbench(tally), StepKind::Test(test)) = (&facts.0, &step.kind) else { return notes };
+        let (Facts::Clients(tally), StepKind::Test(test)) = (&facts.0, &step.kind) else { return notes };
         let statements = tally.statements();
         let counts = [statements.reads, statements.writes, statements.others];
         notes.extend(STATEMENT_NOTES.into_iter().zip(counts).map(|(note, count)| (note.to_owned(), count as f64)));

@@ -60,7 +60,7 @@ pub fn perform(run: &mut InsertBenchmarkRun, step: &Step) {
     let control = Arc::new(Control::default());
     let outcome = run_step(
         &Arc::new(MonotonicClock),
-        tasks.kinds,
+        &tasks.kinds,
         tasks.tasks,
         &control,
         &tasks.options,

@@ -11,7 +11,7 @@ const SPECIAL_MIDDLE: u64 = 1;
 
 /// Draws ids in `1..=rows`.
 #[derive(Clone, Debug)]
-pub(super) struct Ids {
+pub(crate) struct Ids {
     rows: u64,
     rule: Rule,
 }
@@ -36,6 +36,15 @@ impl Ids {
             Distribution::Special => Rule::Special,
         };
         Self { rows, rule }
+    }
+
+    /// Draws of [`Draw`] that a value takes, where each takes as many.
+    pub fn draws(&self) -> Option<u64> {
+        match self.rule {
+            Rule::Uniform | Rule::Pareto(_) => Some(1),
+            Rule::Gaussian => Some(GAUSSIAN_TERMS.into()),
+            Rule::Zipfian(_) | Rule::Special => None,
+        }
     }
 
     #[inline]

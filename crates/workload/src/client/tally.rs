@@ -1,0 +1,83 @@
+//! What clients count themselves: statements by event, how the tables have grown, and how far sequences went.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+
+/// Statements by what they did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Statements {
+    /// They answered with rows.
+    pub reads: u64,
+    /// They changed rows.
+    pub writes: u64,
+    /// They did neither: `BEGIN`, `COMMIT`, and a write that found nothing to change.
+    pub others: u64,
+}
+
+impl Statements {
+    /// All of them.
+    pub fn all(self) -> u64 {
+        self.reads + self.writes + self.others
+    }
+
+    pub fn add(&mut self, other: Self) {
+        self.reads += other.reads;
+        self.writes += other.writes;
+        self.others += other.others;
+    }
+}
+
+/// The sum over a step's workers.
+#[derive(Debug, Default)]
+pub(crate) struct Tally(Mutex<Sums>);
+
+#[derive(Debug, Default)]
+struct Sums {
+    /// By event.
+    statements: Vec<Statements>,
+    growth: BTreeMap<usize, i64>,
+    /// The first number that no client has taken.
+    sequences: Vec<i64>,
+}
+
+impl Tally {
+    /// Adds what a worker counted: its measured statements by event, the growth of each table over its whole life, and the next numbers of
+    /// its sequences.
+    pub fn add(&self, statements: &[Statements], growth: &[i64], sequences: &[i64]) {
+        let mut sums = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        sums.statements.resize(statements.len(), Statements::default());
+        for (sum, of_worker) in sums.statements.iter_mut().zip(statements) {
+            sum.add(*of_worker);
+        }
+        for (table, rows) in growth.iter().enumerate().filter(|(_, rows)| **rows != 0) {
+            *sums.growth.entry(table).or_default() += rows;
+        }
+        sums.sequences.resize(sequences.len(), i64::MIN);
+        for (furthest, of_worker) in sums.sequences.iter_mut().zip(sequences) {
+            *furthest = (*furthest).max(*of_worker);
+        }
+    }
+
+    /// Statements of each event.
+    pub fn by_event(&self) -> Vec<Statements> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).statements.clone()
+    }
+
+    /// Statements of all events.
+    pub fn statements(&self) -> Statements {
+        self.by_event().into_iter().fold(Statements::default(), |mut sum, of_event| {
+            sum.add(of_event);
+            sum
+        })
+    }
+
+    /// Rows that each table, from 0, has gained or lost.
+    pub fn growth(&self) -> BTreeMap<usize, i64> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).growth.clone()
+    }
+
+    /// By sequence, a number that no client has reached.
+    pub fn sequences(&self) -> Vec<i64> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).sequences.clone()
+    }
+}

@@ -1,0 +1,208 @@
+//! From the events of a workload file to what clients perform.
+
+use std::collections::BTreeMap;
+
+use plimsoll_core::plan::Distribution;
+use plimsoll_core::workload_file::{Effect, Event, Parameter, Sql, Statement, Value, WorkloadFile};
+use plimsoll_engine::{self as engine, Dialect};
+
+use crate::client::{self, Growth, Part, Place, Program, Sequence, Source};
+use crate::values::{Ids, Text};
+
+/// The text of a statement on this engine.
+pub(super) fn sql_of(statement: &Statement, dialect: Dialect) -> &Sql {
+    let own = match dialect {
+        Dialect::Sqlite => &statement.sqlite,
+        Dialect::Mysql { .. } => &statement.mysql,
+        Dialect::Postgres { .. } => &statement.postgres,
+    };
+    own.as_ref().unwrap_or(&statement.sql)
+}
+
+/// The program of a step that draws these events by their weights. `next` holds where sequences go on, by name.
+pub(super) fn compile(file: &WorkloadFile, events: &[(String, u32)], dialect: Dialect, next: &BTreeMap<String, i64>) -> (Program, Vec<String>) {
+    let mut compiler = Compiler { file, dialect, ids: Vec::new(), texts: Vec::new(), sequences: Vec::new() };
+    let chosen: Vec<&Event> = events.iter().filter_map(|(name, _)| file.events.iter().find(|event| &event.name == name)).collect();
+    // Only what these events send is prepared.
+    let mut used: Vec<usize> = chosen.iter().flat_map(|event| event.calls.iter().map(|(statement, _)| *statement)).collect();
+    used.sort_unstable();
+    used.dedup();
+    // A statement may take from others what depends on the event: its sources are the event's.
+    let compiled = chosen.iter().map(|event| compiler.event(event, &used)).collect();
+    let weights = events.iter().scan(0, |sum, (_, weight)| {
+        *sum += u64::from(*weight);
+        Some(*sum)
+    });
+    let names: Vec<String> = compiler.sequences.iter().map(|(name, _)| name.clone()).collect();
+    let sequences = compiler.sequences.iter().map(|(name, start)| Sequence { start: next.get(name).copied().unwrap_or(*start) });
+    let program = Program {
+        dialect,
+        variants: 1,
+        statements: used.iter().map(|statement| compiler.statement(&file.statements[*statement])).collect(),
+        sequences: sequences.collect(),
+        events: compiled,
+        weights: weights.collect(),
+        ids: compiler.ids,
+        texts: compiler.texts,
+    };
+    (program, names)
+}
+
+struct Compiler<'a> {
+    file: &'a WorkloadFile,
+    dialect: Dialect,
+    ids: Vec<Ids>,
+    texts: Vec<Text>,
+    sequences: Vec<(String, i64)>,
+}
+
+/// A value of the event that later ones may take.
+#[derive(Clone, Copy)]
+struct Known<'a> {
+    name: &'a str,
+    is_text: bool,
+    /// Among all values, or among the texts.
+    place: usize,
+}
+
+impl Compiler<'_> {
+    fn statement(&self, statement: &Statement) -> client::Statement {
+        let sql = sql_of(statement, self.dialect);
+        let mut pieces = vec![sql.pieces[0].clone()];
+        let mut parameters = Vec::new();
+        for (name, piece) in sql.parameters.iter().zip(&sql.pieces[1..]) {
+            let (count, is_text) = self.shape(statement, name);
+            pieces.extend((1..count).map(|_| ", ".to_owned()));
+            pieces.push(piece.clone());
+            let parameter = if is_text { engine::Parameter::Text } else { engine::Parameter::Integer };
+            parameters.extend((0..count).map(|_| parameter));
+        }
+        let sign = match sql.effect {
+            Effect::Inserts(_) => 1,
+            Effect::Deletes(_) => -1,
+            _ => 0,
+        };
+        let table = sql.effect.table().and_then(|name| self.file.tables.iter().position(|table| table.name.eq_ignore_ascii_case(name)));
+        client::Statement {
+            pieces: vec![pieces],
+            parameters,
+            is_prepared: statement.is_prepared,
+            is_read: sql.effect == Effect::Reads,
+            returns_rows: sql.returns_rows,
+            growth: table.filter(|_| sign != 0).map(|table| Growth { sign, table: Some(table) }),
+        }
+    }
+
+    /// How many values a parameter has, and whether they are texts.
+    fn shape(&self, statement: &Statement, name: &str) -> (u32, bool) {
+        match statement.parameter(name) {
+            Some(Parameter::Drawn { value, count, .. }) => (*count, !value.is_integer()),
+            Some(Parameter::Same(of)) => (1, self.is_text_of(statement, of)),
+            _ => (1, false),
+        }
+    }
+
+    /// Whether the parameter that another one is the same as is a text: in all statements that have it, it is.
+    fn is_text_of(&self, statement: &Statement, of: &str) -> bool {
+        let everywhere = std::iter::once(statement).chain(&self.file.statements);
+        everywhere
+            .filter_map(|statement| match statement.parameter(of)? {
+                Parameter::Drawn { value, .. } => Some(!value.is_integer()),
+                Parameter::Same(_) => None,
+                _ => Some(false),
+            })
+            .next()
+            .unwrap_or(false)
+    }
+
+    fn event(&mut self, event: &Event, used: &[usize]) -> client::Event {
+        let file = self.file;
+        let mut known: Vec<Known<'_>> = Vec::new();
+        let (mut values, mut texts) = (0, 0);
+        let mut parts = Vec::new();
+        for (at, times) in &event.calls {
+            let statement = &file.statements[*at];
+            let sql = sql_of(statement, self.dialect);
+            let mut sources = Vec::new();
+            // Of the statement's first time, from its own beginning.
+            let (mut own_values, mut own_texts) = (0, 0);
+            let mut own: Vec<Known<'_>> = Vec::new();
+            for name in &sql.parameters {
+                let back = |known: &Known<'_>| Place::Back(if known.is_text { own_texts } else { own_values } - known.place);
+                let earlier = |of: &str| {
+                    let of_own = own.iter().rev().find(|known| known.name == of).map(|known| (known.is_text, back(known)));
+                    of_own.or_else(|| known.iter().rev().find(|known| known.name == of).map(|known| (known.is_text, Place::At(known.place))))
+                };
+                let taken = |(is_text, place): (bool, Place)| if is_text { Source::SameText(place) } else { Source::Integer(place, 0) };
+                let again = own.iter().rev().find(|known| known.name == name).map(|known| (known.is_text, back(known)));
+                let (count, source) = match (statement.parameter(name), again) {
+                    // The same name in one statement is the same value, but for lists.
+                    (Some(Parameter::Drawn { count: 1, .. } | Parameter::Sequence { .. } | Parameter::After { .. } | Parameter::Same(_)), Some(again)) => {
+                        (1, taken(again))
+                    }
+                    (Some(Parameter::Drawn { value, count, .. }), _) => (*count, self.drawn(value, *count)),
+                    (Some(Parameter::Sequence { name, start }), _) => (1, self.sequence(name, *start)),
+                    (Some(Parameter::Same(of)), _) => (1, earlier(of).map_or(Source::Constant(0), taken)),
+                    (Some(Parameter::After { of, plus }), _) => {
+                        let place = own.iter().rev().find(|known| known.name == of).map(back);
+                        (1, place.map_or(Source::Constant(*plus), |place| Source::Integer(place, *plus)))
+                    }
+                    (None, _) => (0, Source::Constant(0)),
+                };
+                let is_text = matches!(source, Source::Text(_) | Source::SameText(_));
+                if count == 1 {
+                    own.push(Known { name, is_text, place: if is_text { own_texts } else { own_values } });
+                }
+                own_values += count as usize;
+                own_texts += if is_text { count as usize } else { 0 };
+                sources.extend((0..if is_text { count } else { 1 }).map(|_| source));
+            }
+            // Later statements take what the last time has had.
+            let last = *times as usize - 1;
+            known.extend(own.into_iter().map(|known| {
+                let (before, of_one) = if known.is_text { (texts, own_texts) } else { (values, own_values) };
+                Known { place: before + last * of_one + known.place, ..known }
+            }));
+            values += own_values * *times as usize;
+            texts += own_texts * *times as usize;
+            let statement = used.iter().position(|used| used == at).unwrap_or(0);
+            parts.push(Part { statement, sources: sources.into(), times: *times, draws_variant: false });
+        }
+        let effects: Vec<&Effect> = event.calls.iter().map(|(at, _)| &sql_of(&file.statements[*at], self.dialect).effect).collect();
+        client::Event {
+            is_transaction: event.is_transaction,
+            is_writing: effects.iter().any(|effect| **effect != Effect::Reads),
+            retries_duplicates: event.is_transaction && effects.iter().any(|effect| matches!(effect, Effect::Deletes(_))),
+            parts,
+        }
+    }
+
+    fn drawn(&mut self, value: &Value, count: u32) -> Source {
+        match (value, Text::of(value)) {
+            (Value::Integer { first, count: 1, .. }, _) if count == 1 => Source::Constant(*first),
+            (Value::Integer { first, count: integers, distribution }, _) => {
+                let ids = self.ids(*distribution, *integers);
+                Source::Integers { ids, count, add: first - 1 }
+            }
+            (_, Some(text)) => Source::Text(place_of(&mut self.texts, text)),
+            (_, None) => Source::Constant(0),
+        }
+    }
+
+    fn ids(&mut self, distribution: Distribution, count: u64) -> usize {
+        self.ids.push(Ids::new(distribution, count));
+        self.ids.len() - 1
+    }
+
+    fn sequence(&mut self, name: &str, start: i64) -> Source {
+        Source::Sequence(place_of(&mut self.sequences, (name.to_owned(), start)))
+    }
+}
+
+/// Where a list holds something, which is put there if it is not yet.
+fn place_of<T: PartialEq>(list: &mut Vec<T>, wanted: T) -> usize {
+    list.iter().position(|known| *known == wanted).unwrap_or_else(|| {
+        list.push(wanted);
+        list.len() - 1
+    })
+}
