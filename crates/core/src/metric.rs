@@ -101,6 +101,7 @@ pub const OF_SYSBENCH: &[Metric] = metrics![
     "qps", "queries/s", Higher, 0, "tps x statements / transactions", "load loop, notes", "statements of all clients per second, BEGIN and COMMIT included, as sysbench counts them; scan: scans";
     "tps", "transactions/s", Higher, 1, "sum over clients of transactions / that client's active seconds", "load loop", "events per second: what sysbench calls transactions";
     "krps", "1000 rows/s", Higher, 0, "rows of a table / mean service time in milliseconds", "load loop", "scan: thousands of rows per second of one client, as published";
+    "hit_ratio", "share", Neutral, 3, "rows deleted / deletes", "load loop, notes", "delete: share of the deletes that found a row; the others cost less";
     "wpq", "writes/op", Lower, 3, "wps / op rate", "/proc/diskstats", "storage writes per operation";
     "wkbpq", "KiB/op", Lower, 3, "KiB written per second / op rate", "/proc/diskstats", "KiB written to storage per operation";
     "mean_service_us", "us", Lower, 0, "histogram of done - sent", "load loop", "mean service time of a transaction";
@@ -108,10 +109,11 @@ pub const OF_SYSBENCH: &[Metric] = metrics![
 ];
 
 /// The names of a sysbench test's metrics, in the order of the tables.
-const SYSBENCH_NAMES: [&str; 46] = [
+const SYSBENCH_NAMES: [&str; 47] = [
     "qps",
     "tps",
     "krps",
+    "hit_ratio",
     "rps",
     "rmbps",
     "wps",

@@ -17,7 +17,7 @@ use crate::config::resolve;
 use crate::error::LabError;
 use crate::passwords::Passwords;
 use crate::places::{DataTurn, check_data_root, prepare_data_root, take_data_root};
-use crate::shipped::{SHIPPED_PLANS, shipped_plan};
+use crate::shipped::{SHIPPED_PLANS, shipped_plan, shipped_workload};
 
 /// Free space must exceed the estimate by this factor.
 const DISK_MARGIN: f64 = 1.2;
@@ -41,14 +41,19 @@ pub fn load_plan(plan: Option<&str>) -> Result<LoadedPlan, LabError> {
     if path.is_file() {
         let text = std::fs::read_to_string(path).map_err(|error| LabError::Usage(format!("the plan {name} cannot be read: {error}")))?;
         let dir = path.parent().map(|dir| if dir.as_os_str().is_empty() { Path::new(".") } else { dir });
-        return Ok(LoadedPlan { plan: Plan::parse(name, &text)?, text, dir: dir.map(Path::to_owned) });
+        let read = |file: &str| {
+            let path = dir.unwrap_or(Path::new(".")).join(file);
+            std::fs::read_to_string(&path).map_err(|error| format!("{}: {error}; its path is relative to the plan", path.display()))
+        };
+        return Ok(LoadedPlan { plan: Plan::parse_with(name, &text, &read)?, text, dir: dir.map(Path::to_owned) });
     }
     let Some(text) = shipped_plan(name) else {
         let known = SHIPPED_PLANS.map(|(known, _)| known);
         let hint = plimsoll_core::suggest::hint(name, known);
         return Err(LabError::Usage(format!("there is no plan file {name}{hint}; shipped plans: {}", known.join(", "))));
     };
-    Ok(LoadedPlan { plan: Plan::parse(&format!("{name}.toml"), text)?, text: text.to_owned(), dir: None })
+    let read = |file: &str| shipped_workload(file).map(str::to_owned).ok_or_else(|| format!("{file} is not shipped"));
+    Ok(LoadedPlan { plan: Plan::parse_with(&format!("{name}.toml"), text, &read)?, text: text.to_owned(), dir: None })
 }
 
 /// What a campaign is made of.
@@ -158,7 +163,7 @@ fn is_program(name: &str) -> bool {
     name.contains('/') && Path::new(name).is_file() || std::env::split_paths(&folders).any(|folder| folder.join(name).is_file())
 }
 
-/// A cautious estimate of the bytes on disk per row of sysbench's tables, on any engine: some 230 of the row and its two indexes, as much
+/// A cautious estimate of the bytes on disk per row of sysbench's tables, and of those that users describe, on any engine: some 230 of the row and its two indexes, as much
 /// again for what updates leave behind, and logs.
 const SYSBENCH_ROW_BYTES: u64 = 600;
 
@@ -184,7 +189,7 @@ pub(crate) fn peak_size(cell: &Cell, settings: &BTreeMap<String, String>) -> (u6
     let engine = cell.build.engine;
     let row_bytes = match cell.workload {
         Workload::InsertBenchmark(_) => bytes_per_row(engine),
-        Workload::Sysbench(_) => SYSBENCH_ROW_BYTES,
+        Workload::Sysbench(_) | Workload::File(_) => SYSBENCH_ROW_BYTES,
     };
     let of_rows = || peak.saturating_mul(row_bytes).saturating_add(bytes_at_start(engine, settings));
     let bytes = if cell.server.is_some() { 0 } else { of_rows() };

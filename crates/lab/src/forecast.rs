@@ -78,11 +78,11 @@ fn assumed_rows_per_s(engine: EngineName, step: &Step) -> f64 {
         (EngineName::Sqlite, StepKind::Write { .. }) if step.batch < 20 => 4_000.0,
         (EngineName::Sqlite, StepKind::Write { .. }) => 8_000.0,
         (_, StepKind::Load { .. }) => 80_000.0,
-        (_, StepKind::Prepare { .. }) => 60_000.0,
+        (_, StepKind::Prepare { .. } | StepKind::Fill { .. }) => 60_000.0,
         (_, StepKind::CreateIndexes { .. }) => 150_000.0,
         (_, StepKind::Write { .. }) if step.batch < 20 => 3_000.0,
         (_, StepKind::Write { .. }) => 10_000.0,
-        (_, StepKind::Scan | StepKind::ReadWrite { .. } | StepKind::Test(_)) => 1_000_000.0,
+        (_, StepKind::Scan | StepKind::ReadWrite { .. } | StepKind::Test(_) | StepKind::Mix(_)) => 1_000_000.0,
     }
 }
 
@@ -124,8 +124,9 @@ pub fn forecast(loaded: &LoadedPlan, store: &Store, builds: &BuildCache, data_di
         let mut steps = Vec::new();
         for (index, step) in cell.workload.steps().iter().enumerate() {
             let inserted_rows = step.all_inserted_rows();
-            let (seconds, basis) = match step.kind {
-                StepKind::ReadWrite { duration_ns, end: StepEnd::Rows | StepEnd::Time, .. } => (duration_ns as f64 / 1e9, "plan"),
+            let (seconds, basis) = match &step.kind {
+                StepKind::ReadWrite { duration_ns, end: StepEnd::Rows | StepEnd::Time, .. } => (*duration_ns as f64 / 1e9, "plan"),
+                StepKind::Mix(mix) => ((mix.duration_ns + mix.warm_up_ns) as f64 / 1e9, "plan"),
                 StepKind::Test(test) => ((test.duration_ns + test.warm_up_ns) as f64 / 1e9, "plan"),
                 _ => {
                     let rows = match step.kind {

@@ -3,7 +3,7 @@
 use plimsoll_core::name::EngineName;
 
 /// Name and text of every shipped plan. The first is the default.
-pub const SHIPPED_PLANS: [(&str, &str); 15] = [
+pub const SHIPPED_PLANS: [(&str, &str); 16] = [
     ("quick", include_str!("../../../plans/quick.toml")),
     ("insert-benchmark", include_str!("../../../plans/insert-benchmark.toml")),
     ("client-ceiling", include_str!("../../../plans/client-ceiling.toml")),
@@ -19,7 +19,11 @@ pub const SHIPPED_PLANS: [(&str, &str); 15] = [
     ("sysbench-mysql-5.6-to-9.7", include_str!("../../../plans/sysbench-mysql-5.6-to-9.7.toml")),
     ("ramp", include_str!("../../../plans/ramp.toml")),
     ("pk-fetch", include_str!("../../../plans/pk-fetch.toml")),
+    ("shop", include_str!("../../../plans/shop.toml")),
 ];
+
+/// Path, as shipped plans name it, and text of every shipped workload file.
+pub const SHIPPED_WORKLOADS: [(&str, &str); 1] = [("workloads/shop.toml", include_str!("../../../plans/workloads/shop.toml"))];
 
 const SHIPPED_CONFIGS: [(EngineName, &str, &str); 19] = [
     (EngineName::Sqlite, "delete_full", include_str!("../../../configs/sqlite/delete_full.conf")),
@@ -48,6 +52,11 @@ pub fn shipped_plan(name: &str) -> Option<&'static str> {
     SHIPPED_PLANS.iter().find(|(known, _)| *known == name).map(|(_, text)| *text)
 }
 
+/// The text of a shipped workload file.
+pub fn shipped_workload(path: &str) -> Option<&'static str> {
+    SHIPPED_WORKLOADS.iter().find(|(known, _)| *known == path).map(|(_, text)| *text)
+}
+
 /// The text of a shipped config.
 pub(crate) fn shipped_config(engine: EngineName, label: &str) -> Option<&'static str> {
     SHIPPED_CONFIGS.iter().find(|(known, name, _)| *known == engine && *name == label).map(|(_, _, text)| *text)
@@ -71,13 +80,16 @@ mod tests {
     fn stems(folder: &str) -> Vec<String> {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(folder);
         let entries = fs::read_dir(&folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
-        entries.map(|entry| entry.unwrap().path().file_stem().unwrap().to_str().unwrap().to_owned()).collect()
+        let paths = entries.map(|entry| entry.unwrap().path()).filter(|path| !path.ends_with("workloads"));
+        paths.map(|path| path.file_stem().unwrap().to_str().unwrap().to_owned()).collect()
     }
 
     #[test]
     fn every_file_in_the_folders_is_shipped() {
         let plans: BTreeSet<String> = SHIPPED_PLANS.iter().map(|(name, _)| (*name).to_owned()).collect();
         assert_eq!(stems("plans").into_iter().collect::<BTreeSet<_>>(), plans);
+        let workloads: Vec<String> = SHIPPED_WORKLOADS.iter().map(|(path, _)| path.replace("workloads/", "").replace(".toml", "")).collect();
+        assert_eq!(stems("plans/workloads"), workloads);
         let mut configs = BTreeSet::new();
         for engine in stems("configs") {
             configs.extend(stems(&format!("configs/{engine}")).into_iter().map(|label| format!("{engine}/{label}")));
@@ -89,7 +101,7 @@ mod tests {
     #[test]
     fn every_shipped_plan_is_valid_and_finds_its_configs() {
         for (name, text) in SHIPPED_PLANS {
-            let plan = Plan::parse(name, text).unwrap();
+            let plan = Plan::parse_with(name, text, &|file| Ok(shipped_workload(file).unwrap().to_owned())).unwrap();
             assert_eq!(plan.name, name);
             for cell in &plan.cells {
                 let config = cell.config.from.as_ref().unwrap_or(&cell.config.label);

@@ -291,6 +291,20 @@ impl TaskInfo {
     }
 }
 
+/// What a worker did in each second, over its kinds.
+fn merge_seconds(kinds: &[KindRecord]) -> Vec<Second> {
+    let mut merged: Vec<Second> = Vec::new();
+    for record in kinds {
+        merged.resize(merged.len().max(record.seconds.len()), Second::default());
+        for (sum, second) in merged.iter_mut().zip(&record.seconds) {
+            sum.ok += second.ok;
+            sum.rows += second.rows;
+            sum.unsuccessful += second.unsuccessful;
+        }
+    }
+    merged
+}
+
 struct Totals {
     service: Histogram<u64>,
     response: Option<Histogram<u64>>,
@@ -355,7 +369,10 @@ impl<C: Clock> Watch<'_, C> {
             }
             while let Some((interval, pairs)) = self.intervals.next_complete() {
                 let at = Duration::from_secs(interval * self.intervals.interval_s());
-                let length = Duration::from_secs(self.intervals.interval_s());
+                let whole = Duration::from_secs(self.intervals.interval_s());
+                // The last one ends with the step.
+                let ended_ns = ends.iter().flatten().map(|end| end.ended_ns).max().filter(|_| remaining == 0);
+                let length = ended_ns.map_or(whole, |ended_ns| whole.min(Duration::from_nanos(ended_ns).saturating_sub(at)));
                 for (kind, pair) in &pairs {
                     if *kind == 0 {
                         latest.p99_ns = Some(pair.service.value_at_quantile(0.99));
@@ -452,7 +469,9 @@ impl<C: Clock> Watch<'_, C> {
             let mut lag: Option<Histogram<u64>> = None;
             let mut unsuccessful: Option<Histogram<u64>> = None;
             let mut paced = Vec::new();
-            for (info, end, record) in &workers {
+            // The schedule of a worker of several kinds is one for all of them: it is accounted for with the first.
+            let merged: Vec<Vec<Second>> = workers.iter().map(|(_, end, _)| merge_seconds(&end.kinds)).collect();
+            for ((info, end, record), all_seconds) in workers.iter().zip(&merged) {
                 operation.ok += record.ok;
                 operation.retried += record.retried;
                 operation.failed += record.failed;
@@ -476,7 +495,13 @@ impl<C: Clock> Watch<'_, C> {
                 let last_done_ns = || end.kinds.iter().map(|record| record.last_done_ns).max().unwrap_or(0);
                 let to_ns = if is_mixed { last_done_ns() } else { record.last_done_ns }.max(length_ns);
                 let active_ns = to_ns - from_ns;
-                paced.push(Paced { arrival: &info.arrival, planned, length_ns, seconds: &record.seconds, ok: record.ok, active_ns });
+                let ok = end.kinds.iter().map(|record| record.ok).sum();
+                let paced_here = Paced { arrival: &info.arrival, planned, length_ns, seconds: all_seconds, ok, active_ns };
+                if !is_mixed || info.kinds.len() == 1 {
+                    paced.push(Paced { seconds: &record.seconds, ok: record.ok, ..paced_here });
+                } else if kind == info.kinds[0] {
+                    paced.push(paced_here);
+                }
                 clients.push(ClientRecord {
                     client: info.client,
                     kind: (*name).to_owned(),

@@ -1,10 +1,12 @@
 //! From campaigns to the view.
 
-use std::collections::BTreeSet;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
 
 use plimsoll_core::metric;
 use plimsoll_core::plan::{
-    Cell, Distribution, InsertBenchmark, LoadMode, QueryKind, Step, StepEnd, StepKind, Sysbench, TablePlacement, Test, TestKind, TestName,
+    ALL_EVENTS, Cell, Distribution, FileWorkload, InsertBenchmark, LoadMode, MixStep, QueryKind, Step, StepEnd, StepKind, Sysbench, TablePlacement, Test, TestKind, TestName,
+    TestRate,
     Verify, Workload, WriteArrival, published_position,
 };
 use plimsoll_core::toolchain;
@@ -18,7 +20,9 @@ use crate::charts::charts;
 use crate::counters::counters;
 use crate::differences::{compare, flatten};
 use crate::imported::imported_view;
+use crate::events::{event_row, event_rows};
 use crate::latency::{latency_tables, response_tables};
+use crate::machines;
 use crate::notes::notes;
 use crate::reasons::reasons;
 use crate::selection::{Candidate, choose};
@@ -88,10 +92,13 @@ pub fn analyse(campaigns: &[CampaignRecord], options: &Options) -> Result<View, 
         .collect();
     let mut infos: Vec<CellInfo> =
         chosen.iter().zip(&cells).map(|(index, cell)| cell_info(cell, &candidates[*index].label, all[*index].0)).collect();
-    mark_incomparable(&mut infos);
     let steps: Vec<StepView> = step_names(&cells).into_iter().map(|name| step_view(&name, &cells)).collect();
 
     let environments: Vec<_> = cells.iter().map(|cell| first_record(cell, |record| record.environment.as_ref()).map(flatten)).collect();
+    for (info, facts) in infos.iter_mut().zip(&environments) {
+        info.machine = facts.as_ref().map(machines::identity).unwrap_or_default();
+    }
+    mark_incomparable(&mut infos);
     let effective = |cell: &CellRuns<'_>| first_record(cell, |record| server_ready(record)).map(|ready| ready.effective_settings.clone());
     let effective: Vec<_> = cells.iter().map(effective).collect();
     let settings: Vec<CellSettings<'_>> = infos
@@ -206,6 +213,8 @@ fn cell_info(cell: &CellRuns<'_>, label: &str, campaign: usize) -> CellInfo {
         server_sha256: build.map(|build| build.server_sha256.clone()),
         toolchain: build.map(|build| build.toolchain.clone()).unwrap_or_default(),
         caveat: None,
+        machine: BTreeMap::new(),
+        other_machine: None,
     }
 }
 
@@ -217,6 +226,7 @@ fn mark_incomparable(infos: &mut [CellInfo]) {
             (None, None) => info.build == base.build || [&*info, &*base].iter().all(|info| info.is_embedded != Some(false)),
             (own, of_base) => own == of_base,
         };
+        info.other_machine = machines::difference(base, info);
         info.caveat = if is_same { None } else { toolchain::caveat(&base.toolchain, &info.toolchain) };
     }
 }
@@ -252,6 +262,7 @@ fn describe_workload(workload: &Workload) -> String {
     match workload {
         Workload::InsertBenchmark(workload) => describe_insert_benchmark(workload),
         Workload::Sysbench(workload) => describe_sysbench(workload),
+        Workload::File(workload) => describe_file(workload),
     }
 }
 
@@ -275,6 +286,16 @@ fn describe_sysbench(workload: &Sysbench) -> String {
     )
 }
 
+fn describe_file(workload: &FileWorkload) -> String {
+    format!(
+        "{}, {} with {} rows in all, {}",
+        count(workload.clients, "client"),
+        count(workload.tables, "table"),
+        format_count(workload.rows),
+        if workload.prepared { "prepared statements" } else { "statements in text" }
+    )
+}
+
 fn count(number: u32, noun: &str) -> String {
     format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
 }
@@ -285,12 +306,44 @@ fn level(step: &str) -> Option<u32> {
 }
 
 fn test_place(step: &Step) -> Option<TestPlace> {
-    let StepKind::Test(test) = step.kind else { return None };
+    let test = match &step.kind {
+        StepKind::Test(test) => test,
+        // The order of the plan: rows that are equal stay as they are.
+        StepKind::Mix(_) => return Some(TestPlace { group: None, position: (0, 0, Reverse(0)), level: level(&step.name) }),
+        _ => return None,
+    };
     let name = step.name.split('@').next().and_then(TestName::parse)?;
-    Some(TestPlace { group: test.kind.group(), position: published_position(name), level: level(&step.name) })
+    Some(TestPlace { group: Some(test.kind.group()), position: published_position(name), level: level(&step.name) })
 }
 
-fn describe_test(test: &Test, clients: u32) -> String {
+/// What comes behind the kind of a timed step: clients, pace, time.
+fn describe_timing(step: &Step, rate: Option<TestRate>, what: &str, duration_ns: u64, warm_up_ns: u64) -> String {
+    let duration = |ns: u64| format_duration_ns(ns).replace(".0s", "s").replace("m00s", "m");
+    let pace = match rate {
+        None => "flat out (closed loop)".to_owned(),
+        Some(rate) => {
+            let gaps = if rate.is_poisson { "with exponential gaps" } else { "evenly spaced" };
+            format!("{} {what}/s {gaps} (open loop)", rate.per_s)
+        }
+    };
+    let warm_up = if warm_up_ns > 0 { format!(" after {} of warm-up", duration(warm_up_ns)) } else { String::new() };
+    let failures = match step.max_failed {
+        Some(share) => format!("; up to {} % of them may fail", share * 100.0),
+        None => String::new(),
+    };
+    format!("{}, {pace} for {}{warm_up}{failures}", count(step.clients, "client"), duration(duration_ns))
+}
+
+fn describe_mix(step: &Step, mix: &MixStep) -> String {
+    let sum: f64 = mix.events.iter().map(|(_, weight)| f64::from(*weight)).sum();
+    let parts: Vec<String> = match mix.events.as_slice() {
+        [(only, _)] => vec![only.clone()],
+        events => events.iter().map(|(name, weight)| format!("{name} {:.3} %", 100.0 * f64::from(*weight) / sum).replace(".000", "")).collect(),
+    };
+    format!("events: {}; {}", parts.join(", "), describe_timing(step, mix.rate, "events", mix.duration_ns, mix.warm_up_ns))
+}
+
+fn describe_test(step: &Step, test: &Test) -> String {
     let mix = test.kind.statements();
     let event = match test.kind {
         TestKind::Scan => "scans of a table that match no row, in text".to_owned(),
@@ -307,16 +360,8 @@ fn describe_test(test: &Test, clients: u32) -> String {
         Distribution::Gaussian => "gaussian ids".to_owned(),
         Distribution::Special => "ids of sysbench's special distribution".to_owned(),
     };
-    let duration = |ns: u64| format_duration_ns(ns).replace(".0s", "s").replace("m00s", "m");
-    let pace = match test.rate {
-        None => "flat out (closed loop)".to_owned(),
-        Some(rate) => {
-            let gaps = if rate.is_poisson { "with exponential gaps" } else { "evenly spaced" };
-            format!("{} transactions/s {gaps} (open loop)", rate.per_s)
-        }
-    };
-    let warm_up = if test.warm_up_ns > 0 { format!(" after {} of warm-up", duration(test.warm_up_ns)) } else { String::new() };
-    format!("{event}{range}, {distribution}, {}, {pace} for {}{warm_up}", count(clients, "client"), duration(test.duration_ns))
+    let timing = describe_timing(step, test.rate, "transactions", test.duration_ns, test.warm_up_ns);
+    format!("{event}{range}, {distribution}, {timing}")
 }
 
 fn describe_insert_benchmark(workload: &InsertBenchmark) -> String {
@@ -372,7 +417,15 @@ fn describe_step(step: &Step) -> String {
             };
             format!("{} of {} rows created, loaded {how}, and indexed", count(*tables, "table"), format_count(*rows))
         }
-        StepKind::Test(test) => describe_test(test, step.clients),
+        StepKind::Fill { tables, rows, load } => {
+            let how = match load {
+                LoadMode::Fast => "in the engine's fastest way",
+                LoadMode::Classic => "by one connection",
+            };
+            format!("{} with {} rows in all created, loaded {how}, and indexed", count(*tables, "table"), format_count(*rows))
+        }
+        StepKind::Mix(mix) => describe_mix(step, mix),
+        StepKind::Test(test) => describe_test(step, test),
     }
 }
 
@@ -405,7 +458,7 @@ fn step_view(name: &str, cells: &[CellRuns<'_>]) -> StepView {
     let rate = match (step.primary_operation(), &step.kind) {
         ("insert" | "index", _) => metric::find("ips"),
         ("scan", StepKind::Test(_)) => metric::find_of_sysbench("krps"),
-        (_, StepKind::Test(_)) => metric::find_of_sysbench("qps"),
+        (_, StepKind::Test(_) | StepKind::Mix(_)) => metric::find_of_sysbench("qps"),
         _ => metric::find("qps"),
     };
     StepView {
@@ -418,12 +471,13 @@ fn step_view(name: &str, cells: &[CellRuns<'_>]) -> StepView {
             "insert" => "inserted row",
             "index" => "indexed row",
             "scan" if matches!(step.kind, StepKind::Test(_)) => "thousand rows",
-            "transaction" => "statement",
+            "transaction" | ALL_EVENTS => "statement",
             other => other,
         },
         outcomes: cells.iter().zip(&valued).map(|(cell, valued)| outcome(name, cell, valued)).collect(),
         responses: response_tables(&valued),
         latencies: latency_tables(&valued),
+        events: event_rows(step, &valued),
         charts: charts(&representative),
         counters: counters(&representative),
     }
@@ -479,7 +533,7 @@ fn overall(used: &[&Run<'_>]) -> (Status, Option<String>) {
         Status::Hung => 5,
         Status::Crashed => 6,
     };
-    let Some(worst) = used.iter().max_by_key(|run| (badness(run.status), std::cmp::Reverse(run.block))) else {
+    let Some(worst) = used.iter().max_by_key(|run| (badness(run.status), Reverse(run.block))) else {
         return (Status::Missing, Some("the step is not in this cell's plan".to_owned()));
     };
     let reason =
@@ -496,6 +550,7 @@ fn operation_counts(run: &Run<'_>) -> impl Iterator<Item = OperationCount> {
         failed: operation.failed,
         rows: operation.rows,
         errors: operation.errors.clone(),
+        statements: operation.statements,
     })
 }
 
@@ -511,6 +566,7 @@ fn sum_operations(runs: &[&Run<'_>]) -> Vec<OperationCount> {
         sum.retried += count.retried;
         sum.failed += count.failed;
         sum.rows += count.rows;
+        sum.statements = sum.statements.zip(count.statements).map(|(sum, of_run)| sum + of_run);
         for (class, errors) in count.errors {
             *sum.errors.entry(class).or_default() += errors;
         }
@@ -529,6 +585,10 @@ fn step_result(cell: usize, run: &Run<'_>) -> StepResult {
         status: run.status,
         reason: run.reason.clone(),
         operations: operation_counts(run).collect(),
+        events: match &run.step.kind {
+            StepKind::Mix(mix) => mix.events.iter().filter_map(|(kind, _)| event_row(kind, cell, &[run])).collect(),
+            _ => Vec::new(),
+        },
         measures: run.measures.clone(),
     }
 }

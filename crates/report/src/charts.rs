@@ -1,5 +1,6 @@
 //! What changed from second to second, thinned to what a screen can show.
 
+use plimsoll_core::plan::ALL_EVENTS;
 use plimsoll_store::OperationSecond;
 
 use crate::attempts::Run;
@@ -19,7 +20,12 @@ enum Reduce {
 /// Charts of one step from one run per cell.
 pub(crate) fn charts(runs: &[Option<&Run<'_>>]) -> Vec<Chart> {
     let mut charts = Vec::new();
-    for kind in ["query", "transaction", "insert", "delete"] {
+    let mut kinds = vec!["query", "transaction", "insert", "delete"];
+    for run in runs.iter().flatten().filter(|run| run.done.is_some_and(|done| done.primary == ALL_EVENTS)) {
+        let events = run.operations.iter().map(|operation| operation.kind.as_str());
+        kinds.extend(events.filter(|event| !kinds.contains(event)).collect::<Vec<_>>());
+    }
+    for kind in kinds {
         let has_many = |run: &&Run<'_>| run.operations.iter().any(|operation| operation.kind == kind && operation.ok > 1);
         // A single operation has neither a rate nor a course.
         if !runs.iter().flatten().any(has_many) {
@@ -27,8 +33,9 @@ pub(crate) fn charts(runs: &[Option<&Run<'_>>]) -> Vec<Chart> {
         }
         let unit = match kind {
             "transaction" => "transactions/s",
+            "query" => "queries/s",
             _ if counts_rows(kind) => "rows/s",
-            _ => "queries/s",
+            _ => "events/s",
         };
         charts.extend(chart(format!("{kind} rate"), unit, Reduce::Mean, runs, |run| {
             let elapsed_s = run.done.map_or(0.0, |done| done.elapsed_ns as f64 / 1e9);

@@ -10,10 +10,11 @@ use crate::view::StepView;
 const CPU_PER_OPERATION: [&str; 3] = ["server_cpu_us_per_op", "client_cpu_us_per_op", "process_cpu_us_per_op"];
 
 /// Columns of a sysbench test, those of them that any cell has.
-const OF_TESTS: [&str; 20] = [
+const OF_TESTS: [&str; 21] = [
     "krps",
     "qps",
     "tps",
+    "hit_ratio",
     "cpupq",
     "server_cpu_us_per_op",
     "client_cpu_us_per_op",

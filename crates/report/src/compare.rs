@@ -6,6 +6,7 @@ use plimsoll_core::sysbench_tests::{PUBLISHED, group_of};
 use serde_json::{Value, json};
 
 use crate::classic::relative;
+use crate::machines;
 use crate::view::{Status, StepView, View};
 
 /// How many movers are named.
@@ -84,6 +85,9 @@ pub fn compare(a: (&View, usize), b: (&View, usize)) -> Comparison {
     }
     let is_once = |(view, cell): (&View, usize)| view.steps.iter().all(|step| step.outcomes[cell].blocks_used <= 1);
     let mut notes: Vec<String> = a.0.notes.iter().chain(&b.0.notes).cloned().collect();
+    if let Some(difference) = machines::difference(&a.0.cells[a.1], &b.0.cells[b.1]) {
+        notes.push(format!("‡ a and b ran on different machines ({difference}): a ratio compares the machines too."));
+    }
     let mut seen = std::collections::BTreeSet::new();
     notes.retain(|note| seen.insert(note.clone()));
     Comparison {

@@ -59,6 +59,15 @@ fn write(view: &View, separator: char, escape: fn(&str) -> String) -> String {
                 measure.classic.as_deref().unwrap_or_default(),
             ]);
         }
+        for event in &result.events {
+            for (name, unit, value) in event.numbers() {
+                // The kind behind the name, as in labels of time series.
+                let metric = format!("{name}{{{}}}", event.kind);
+                let value = value.map(|value| value.to_string()).unwrap_or_default();
+                let unavailable = if value.is_empty() { "no event was done" } else { "" };
+                add(&[cell, &result.step, &block, &attempt, status, &metric, &value, unit, unavailable, &caveat, ""]);
+            }
+        }
         if result.measures.is_empty() {
             add(&[cell, &result.step, &block, &attempt, status, "", "", "", result.reason.as_deref().unwrap_or_default(), &caveat, ""]);
         }

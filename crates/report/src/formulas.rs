@@ -2,11 +2,12 @@
 
 use hdrhistogram::Histogram;
 use plimsoll_core::metric::{self, CATALOGUE, Metric};
-use plimsoll_core::plan::STATEMENT_NOTES;
+use plimsoll_core::plan::{ALL_EVENTS, STATEMENT_NOTES};
 use plimsoll_core::record::{ClientRecord, EncodedHistogram, OperationRecord, Pacing, Reading};
 use plimsoll_store::OperationSecond;
 use plimsoll_store::event::StepDone;
 
+use crate::events::together;
 use crate::histogram;
 use crate::value::{Answer, Measure};
 
@@ -27,6 +28,13 @@ pub(crate) struct Facts<'a> {
 
 /// Every metric of the catalogue, in its order; of a sysbench test those of its own.
 pub(crate) fn measure(facts: &Facts<'_>) -> Vec<Measure> {
+    if let Some((done, series)) = together(facts.done, facts.series) {
+        return measure_one(&Facts { done: &done, series: series.as_deref().map_err(String::as_str) });
+    }
+    measure_one(facts)
+}
+
+fn measure_one(facts: &Facts<'_>) -> Vec<Measure> {
     let latencies = Latencies::decode(facts);
     let answer = |metric| Measure { metric, value: facts.answer(metric, &latencies).into(), classic: None };
     match facts.statements() {
@@ -85,6 +93,7 @@ impl Facts<'_> {
             "qps" if self.statements().is_some() => self.statements_per_s(),
             "tps" => self.rate(&self.done.primary, |client| client.ok),
             "krps" => Ok(self.scan_rows()? / (mean_ns(&latencies.service)? / 1e6)),
+            "hit_ratio" => self.done.notes.get("delete_hit_ratio").copied().ok_or_else(|| "it is no test of deletes".to_owned()),
             "wpq" => self.per_operation(self.per_second("disk_writes")?),
             "wkbpq" => self.per_operation(self.per_second("disk_write_bytes")? / KIB),
             "mean_service_us" => Ok(mean_ns(&latencies.service)? / 1e3),
@@ -253,7 +262,7 @@ impl Facts<'_> {
     /// The rate of the step's operation.
     fn operation_rate(&self) -> Answer {
         match self.done.primary.as_str() {
-            primary @ ("transaction" | "scan") if self.statements().is_some() => {
+            primary @ ("transaction" | "scan" | ALL_EVENTS) if self.statements().is_some() => {
                 let done = self.primary()?.ok as f64;
                 Ok(self.rate(primary, |client| client.ok)? * ratio(self.operations()?, done, "no operation was done")?)
             }

@@ -3,7 +3,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use hdrhistogram::Histogram;
-use hdrhistogram::serialization::Deserializer;
+use hdrhistogram::serialization::{Deserializer, Serializer, V2DeflateSerializer};
 use plimsoll_core::record::EncodedHistogram;
 
 use crate::classic::response::BOUNDS_NS;
@@ -13,6 +13,13 @@ use crate::view::{CurvePoint, Quantiles};
 pub(crate) fn decode(encoded: &EncodedHistogram) -> Result<Histogram<u64>, String> {
     let bytes = STANDARD.decode(&encoded.0).map_err(|error| format!("its histogram is not base64: {error}"))?;
     Deserializer::new().deserialize(&mut bytes.as_slice()).map_err(|error| format!("its histogram cannot be decoded: {error}"))
+}
+
+/// Encodes a histogram as the store keeps it.
+pub(crate) fn encode(histogram: &Histogram<u64>) -> EncodedHistogram {
+    let mut bytes = Vec::new();
+    V2DeflateSerializer::new().serialize(histogram, &mut bytes).expect("writing to memory succeeds");
+    EncodedHistogram(STANDARD.encode(bytes))
 }
 
 /// Adds `from` to what is merged so far.
@@ -74,7 +81,6 @@ pub(crate) fn curve(histogram: &Histogram<u64>) -> Vec<CurvePoint> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use hdrhistogram::serialization::{Serializer, V2DeflateSerializer};
 
     fn filled(values: &[(u64, u64)]) -> Histogram<u64> {
         let mut histogram = Histogram::new_with_bounds(1, 3_600_000_000_000, 3).unwrap();
@@ -87,9 +93,7 @@ mod tests {
     #[test]
     fn decodes_what_the_recorder_writes() {
         let histogram = filled(&[(120_000, 9), (40_000_000_000, 1)]);
-        let mut bytes = Vec::new();
-        V2DeflateSerializer::new().serialize(&histogram, &mut bytes).unwrap();
-        assert_eq!(decode(&EncodedHistogram(STANDARD.encode(bytes))).unwrap(), histogram);
+        assert_eq!(decode(&encode(&histogram)).unwrap(), histogram);
         for broken in ["", "%%", "AAAA", "HISTFAAAAC14nJNpmSzMwMCgyAABzFCaEQBQCQ=="] {
             assert!(decode(&EncodedHistogram(broken.to_owned())).is_err(), "{broken}");
         }

@@ -110,6 +110,8 @@ fn cell_info(cell: &Cell<'_>, label: &str) -> CellInfo {
         server_sha256: None,
         toolchain: BTreeMap::new(),
         caveat: None,
+        machine: BTreeMap::new(),
+        other_machine: None,
     }
 }
 
@@ -156,6 +158,7 @@ fn step_view(step: &ImportedStep, cells: &[&Cell<'_>]) -> StepView {
         outcomes: found.iter().map(|result| outcome(*result)).collect(),
         responses: responses(&found),
         latencies: Vec::new(),
+        events: Vec::new(),
         charts: charts(&found),
         counters: counters(&found, &step.rate),
         // Imported files rarely tell how many there were, and have tables of their own.
@@ -238,6 +241,7 @@ fn results(cells: &[&Cell<'_>], steps: &[&ImportedStep]) -> Vec<StepResult> {
             is_used: true,
             status,
             reason,
+            events: Vec::new(),
             operations: Vec::new(),
             measures,
         }

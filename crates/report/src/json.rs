@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 
 use crate::classic::response;
 use crate::value::Measure;
-use crate::view::{CounterKind, Differences, LatencyTable, Outcome, ResponseTable, Setting, Settings, StepResult, StepView, View};
+use crate::view::{CounterKind, Differences, LatencyTable, Outcome, ResponseTable, Setting, Settings, EventRow, StepResult, StepView, View};
 
 /// The version of the JSON forms.
 const FORMAT: u32 = 1;
@@ -28,6 +28,7 @@ pub fn show_json(view: &View) -> Value {
             "server_sha256": cell.server_sha256,
             "toolchain": cell.toolchain,
             "not_comparable": cell.caveat.as_ref().map(ToString::to_string),
+            "other_machine": cell.other_machine,
         })).collect::<Vec<_>>(),
         "results": view.results.iter().map(|result| result_json(view, result)).collect::<Vec<_>>(),
     });
@@ -101,9 +102,16 @@ fn result_json(view: &View, result: &StepResult) -> Value {
             "failed": operation.failed,
             "rows": operation.rows,
             "errors": operation.errors,
+            "statements": operation.statements,
         }))).collect::<Map<String, Value>>(),
+        "events": result.events.iter().map(|event| (event.kind.clone(), event_json(event))).collect::<Map<String, Value>>(),
         "metrics": metrics_json(&result.measures),
     })
+}
+
+/// What one kind of event came to; a number that is not there is null.
+fn event_json(event: &EventRow) -> Value {
+    Value::Object(event.numbers().into_iter().map(|(name, _, value)| (name.to_owned(), json!(value))).collect())
 }
 
 /// `low` and `high` stay null: one run has no interval. `classic` is that of imported results: a native run has one set of values.

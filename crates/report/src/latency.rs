@@ -1,6 +1,7 @@
 //! Response time tables and percentiles per kind of operation, over the blocks of each cell.
 
 use hdrhistogram::Histogram;
+use plimsoll_core::plan::ALL_EVENTS;
 use plimsoll_core::record::{EncodedHistogram, OperationRecord};
 
 use crate::attempts::Run;
@@ -12,13 +13,20 @@ use crate::view::{Clock, LatencyRow, LatencyTable, ResponseRow, ResponseTable};
 /// Fewer operations make steps, not a curve.
 const LEAST_FOR_CURVE: u64 = 20;
 
-/// The order of the tables.
+/// The first of the tables, in this order; events of workload files follow in theirs.
 const KINDS: [&str; 5] = ["query", "scan", "index", "insert", "delete"];
 
 /// Kinds of operation that any of the runs did, in the order of the tables.
-fn kinds(cells: &[Vec<&Run<'_>>]) -> Vec<&'static str> {
-    let has = |kind: &&str| cells.iter().flatten().any(|run| run.operations.iter().any(|operation| operation.kind == *kind));
-    KINDS.into_iter().filter(has).collect()
+fn kinds<'a>(cells: &[Vec<&Run<'a>>]) -> Vec<&'a str> {
+    let operations = || cells.iter().flatten().flat_map(|run| run.operations);
+    let mut kinds: Vec<&str> = KINDS.into_iter().filter(|kind| operations().any(|operation| operation.kind == *kind)).collect();
+    let is_event = |run: &&&Run<'a>| run.done.is_some_and(|done| done.primary == ALL_EVENTS);
+    for operation in cells.iter().flatten().filter(is_event).flat_map(|run| run.operations) {
+        if !kinds.contains(&operation.kind.as_str()) {
+            kinds.push(&operation.kind);
+        }
+    }
+    kinds
 }
 
 /// Ten buckets of service time. Index creation has none: it is one operation per table.

@@ -19,7 +19,11 @@ pub fn to_markdown(view: &View) -> String {
     for campaign in &view.campaigns {
         line(
             &mut text,
-            &format!("Campaign `{}`, plan {}, seed {}, {}.", campaign.id, escape(&campaign.plan), campaign.seed, campaign.state),
+            &match campaign.state {
+                // What was imported tells no seed.
+                "imported" => format!("Campaign `{}`, plan {}, imported.", campaign.id, escape(&campaign.plan)),
+                state => format!("Campaign `{}`, plan {}, seed {}, {state}.", campaign.id, escape(&campaign.plan), campaign.seed),
+            },
         );
         if !campaign.description.is_empty() {
             let description = campaign.description.trim_end();
@@ -125,11 +129,11 @@ fn add_ramp(text: &mut String, view: &View, ramp: &Ramp) {
     let number = |value: Option<f64>| value.map_or_else(|| "NA".to_owned(), |value| format!("{value:.0}"));
     for (cell, of) in view.cells.iter().zip(&ramp.cells) {
         let users = |place: Option<usize>| place.map_or_else(|| "NA".to_owned(), |place| ramp.users[place].to_string());
-        line(text, &format!("\n{}: peak at {} clients, knee at {}\n", escape(&cell.label), users(of.peak), users(of.knee)));
+        line(text, &format!("\n{}{}: peak at {} clients, knee at {}\n", escape(&cell.label), cell.mark(), users(of.peak), users(of.knee)));
         header(text, [ramp.rate.name, "tps", "mean", "p95", "p99", "max"].into_iter());
         for (users, level) in ramp.users.iter().zip(&of.levels) {
             let values = [level.rate, level.tps].into_iter().chain(level.service_us).map(number);
-            row(text, std::iter::once(users.to_string()).chain(values));
+            row(text, std::iter::once(format!("{users}{}", escape(level.status.mark()))).chain(values));
         }
     }
 }
@@ -142,6 +146,9 @@ fn add_legend(text: &mut String, view: &View) {
     }
     if view.cells.iter().any(|cell| cell.caveat.is_some()) {
         line(text, "† build and base are not strictly comparable: see the notes above.  ");
+    }
+    if view.cells.iter().any(|cell| cell.other_machine.is_some()) {
+        line(text, "‡ ran on another machine than the base: see the notes above.  ");
     }
     for status in [Status::SlaMissed, Status::Suspect, Status::Failed, Status::Crashed, Status::Hung, Status::Missing] {
         if view.steps.iter().flat_map(|step| &step.outcomes).any(|outcome| outcome.status == status) {
@@ -168,10 +175,24 @@ fn add_step(text: &mut String, view: &View, step: &StepView) {
             row(text, std::iter::once(label).chain(columns.iter().map(|metric| ratio(outcome, base, metric))));
         }
     }
+    add_events(text, view, step);
     for (cell, outcome) in view.cells.iter().zip(&step.outcomes) {
         if let Some(reason) = outcome.reason.as_deref().filter(|_| outcome.status != Status::Ok) {
             line(text, &format!("\n{} {}: {}", escape(&cell.label), outcome.status.name(), escape(&brief(reason).0)));
         }
+    }
+}
+
+/// The kinds of events of a step, each by itself.
+fn add_events(text: &mut String, view: &View, step: &StepView) {
+    let Some(first) = step.events.first() else { return };
+    line(text, "");
+    let names = first.numbers().map(|(name, _, _)| name);
+    header(text, std::iter::once("cell").chain(names));
+    for of in &step.events {
+        let number = |value: Option<f64>| value.map_or_else(|| "NA".to_owned(), |value| format!("{value:.1}").trim_end_matches(".0").to_owned());
+        let cells = of.numbers().map(|(_, _, value)| number(value));
+        row(text, [escape(&of.kind), escape(&view.cells[of.cell].label)].into_iter().chain(cells));
     }
 }
 

@@ -59,6 +59,7 @@ pub(crate) fn notes(view: &View) -> Vec<String> {
     }
     notes.extend(given_servers(view));
     notes.extend(incomparable_builds(view));
+    notes.extend(other_machines(view));
     notes.extend(other_shapes(view));
     notes.extend(without_ratios(view));
     notes.extend(settings_not_as_asked(view));
@@ -131,6 +132,23 @@ fn incomparable_builds(view: &View) -> Vec<String> {
             labels(view, &cells),
             and(&caveat.parts)
         )
+    };
+    groups.into_iter().map(sentence).collect()
+}
+
+/// Ratios between machines compare more than builds.
+fn other_machines(view: &View) -> Vec<String> {
+    let mut groups: Vec<(&str, Vec<usize>)> = Vec::new();
+    for (i, cell) in view.cells.iter().enumerate() {
+        let Some(difference) = cell.other_machine.as_deref() else { continue };
+        match groups.iter_mut().find(|(known, _)| *known == difference) {
+            Some((_, cells)) => cells.push(i),
+            None => groups.push((difference, vec![i])),
+        }
+    }
+    let base = &view.cells[0].label;
+    let sentence = |(difference, cells): (&str, Vec<usize>)| {
+        format!("‡ The base {base} and {} ran on different machines ({difference}): a ratio compares the machines too.", labels(view, &cells))
     };
     groups.into_iter().map(sentence).collect()
 }

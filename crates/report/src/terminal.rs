@@ -6,7 +6,7 @@ use anstyle::{AnsiColor, Effects, Style};
 
 use crate::classic::Class;
 use crate::published;
-use crate::view::{ClassicCell, ClassicRow, ClassicTable, Ramp, Status, TestTable, View};
+use crate::view::{ClassicCell, ClassicRow, ClassicTable, EventRow, Ramp, Status, StepView, TestTable, View};
 
 /// Spaces between columns; the last of them holds the mark of the cell before it, so that digits stay aligned.
 const GAP: usize = 2;
@@ -34,6 +34,10 @@ pub fn to_terminal(view: &View, is_coloured: bool) -> String {
     for ramp in &summary.ramps {
         text.push('\n');
         add_ramp(&mut text, view, ramp, paint);
+    }
+    for step in view.steps.iter().filter(|step| !step.events.is_empty()) {
+        text.push('\n');
+        add_events(&mut text, view, step, paint);
     }
     for table in [&summary.absolute, &summary.relative, &summary.index_seconds, &summary.insert_rate] {
         if !table.columns.is_empty() {
@@ -107,8 +111,28 @@ fn add_ramp(text: &mut String, view: &View, ramp: &Ramp, paint: Paint) {
         for (users, level) in ramp.users.iter().zip(&cell.levels) {
             let times = level.service_us.map(number);
             let cells = [users.to_string(), number(level.rate), number(level.tps)];
-            add(cells.iter().chain(&times).map(|cell| format!("{cell:>10}")).collect());
+            let line: String = cells.iter().chain(&times).map(|cell| format!("{cell:>10}")).collect();
+            add(format!("{line} {}", level.status.mark()));
         }
+    }
+}
+
+/// The kinds of events of a step: a row per kind and cell.
+fn add_events(text: &mut String, view: &View, step: &StepView, paint: Paint) {
+    let mut add = |line: String| writeln!(text, "{}", line.trim_end()).expect("writing to a string cannot fail");
+    let title = format!("Events of {}", printable(&step.name));
+    add(format!("{}: each kind by itself; service times in microseconds", paint.with(Style::new().bold(), &title)));
+    let label = |row: &EventRow| format!("{} {}", printable(&row.kind), cell_label(view, row.cell));
+    let width = step.events.iter().map(|row| label(row).chars().count()).max().unwrap_or(0);
+    let columns = ["events", "failed", "per s", "stmts", "mean", "p50", "p99", "p99.9", "max"];
+    let heading: String = columns.iter().map(|column| format!("{column:>10}")).collect();
+    add(paint.with(Style::new().bold(), &format!("{:width$}{heading}", "")));
+    for row in &step.events {
+        let [events, _, failed, per_s, statements, times @ ..] = row.numbers().map(|(_, _, value)| value);
+        let number = |value: Option<f64>, decimals: usize| value.map_or_else(|| "-".to_owned(), |value| format!("{value:.decimals$}"));
+        let first = [number(events, 0), number(failed, 0), number(per_s, 1), number(statements, 1)];
+        let cells: String = first.into_iter().chain(times.map(|time| number(time, 0))).map(|cell| format!("{cell:>10}")).collect();
+        add(format!("{:<width$}{cells}", label(row)));
     }
 }
 
@@ -190,6 +214,7 @@ fn add_legend(text: &mut String, view: &View) {
         (has(Status::Failed) || has(Status::Crashed) || has(Status::Hung), "! failed, crashed or hung: see below"),
         (has(Status::Missing), "- no result"),
         (view.cells.iter().any(|cell| cell.caveat.is_some()), "† builds not strictly comparable: see the notes"),
+        (view.cells.iter().any(|cell| cell.other_machine.is_some()), "‡ another machine than the base's: see the notes"),
     ]
     .into_iter()
     .filter_map(|(is_used, mark)| is_used.then_some(mark))

@@ -1,6 +1,6 @@
 //! The tables of the microbenchmarks, in the published sections and order, and those of the ramp.
 
-use plimsoll_core::metric;
+use plimsoll_core::metric::{self, Direction};
 use plimsoll_core::plan::TestGroup;
 
 use crate::classic::{Class, relative};
@@ -12,7 +12,7 @@ use crate::view::{ClassicCell, Outcome, Ramp, RampCell, RampLevel, StepView, Tes
 const KNEE_SHARE: f64 = 0.9;
 
 /// What an operation costs: metric, heading, caption.
-const COSTS: [(&str, &str, &str); 11] = [
+const COSTS: [(&str, &str, &str); 12] = [
     ("server_cpu_us_per_op", "Server CPU per statement", "microseconds of the server's processes; scan: per 1000 rows"),
     ("process_cpu_us_per_op", "CPU per statement", "microseconds of engine and client, which share a process; scan: per 1000 rows"),
     ("client_cpu_us_per_op", "Client CPU per statement", "microseconds of the program that makes the load; scan: per 1000 rows"),
@@ -24,6 +24,7 @@ const COSTS: [(&str, &str, &str); 11] = [
     ("p95_service_us", "95th percentile of service time", "microseconds of a transaction"),
     ("p99_service_us", "99th percentile of service time", "microseconds of a transaction"),
     ("p99_response_us", "99th percentile of response time", "microseconds of a transaction from the instant it was due; open loops only"),
+    ("hit_ratio", "Deletes that found a row", "share: deletes empty the tables, and faster engines find fewer rows"),
 ];
 
 /// Relative throughput first, then throughput, then the ratios of what a statement costs.
@@ -58,20 +59,21 @@ fn table(
     steps: &[&StepView],
     column: impl Fn(&StepView) -> Vec<ClassicCell>,
 ) -> TestTable {
-    let section = |group: TestGroup| {
+    let section = |group: Option<TestGroup>| {
         let mut of_group: Vec<_> =
             steps.iter().filter_map(|step| step.test.filter(|test| test.group == group).map(|test| (test.position, *step))).collect();
         of_group.sort_by_key(|(position, _)| *position);
         let rows = of_group.into_iter().map(|(_, step)| TestRow { step: step.name.clone(), cells: column(step) });
-        TestSection { title: group.title(), rows: rows.collect() }
+        TestSection { title: group.map_or("steps of the workload", TestGroup::title), rows: rows.collect() }
     };
-    let sections = TestGroup::ALL.into_iter().map(section).filter(|section| !section.rows.is_empty()).collect();
+    let sections = TestGroup::ALL.into_iter().map(Some).chain([None]).map(section).filter(|section| !section.rows.is_empty()).collect();
     TestTable { title, caption, is_relative, sections }
 }
 
 /// The value, and behind it the ratio to the base.
 fn cost_column(step: &StepView, name: &str) -> Vec<ClassicCell> {
     let decimals = metric::find_of_sysbench(name).map_or(3, |metric| metric.decimals);
+    let is_judged = metric::find_of_sysbench(name).is_some_and(|metric| metric.direction != Direction::Neutral || name.ends_with("_us_per_op"));
     let base = step.outcomes[0].number(name);
     let of_outcome = |(i, outcome): (usize, &Outcome)| {
         let value = outcome.number(name);
@@ -81,7 +83,7 @@ fn cost_column(step: &StepView, name: &str) -> Vec<ClassicCell> {
         });
         let class = match (value, base) {
             // Less is better: coloured by the inverse.
-            (Some(value), Some(base)) if i > 0 && value > 0.0 && base > 0.0 => relative::classify(base, value),
+            (Some(value), Some(base)) if i > 0 && value > 0.0 && base > 0.0 && is_judged => relative::classify(base, value),
             _ => Class::Plain,
         };
         cell(outcome, number, class)
@@ -115,7 +117,7 @@ pub(crate) fn ramps(steps: &[&StepView]) -> Vec<Ramp> {
 fn ramp_level(step: &StepView, cell: usize) -> RampLevel {
     let outcome = &step.outcomes[cell];
     let times = ["mean_service_us", "p95_service_us", "p99_service_us", "max_service_us"];
-    RampLevel { rate: outcome.number(step.rate.name), tps: outcome.number("tps"), service_us: times.map(|name| outcome.number(name)) }
+    RampLevel { status: outcome.status, rate: outcome.number(step.rate.name), tps: outcome.number("tps"), service_us: times.map(|name| outcome.number(name)) }
 }
 
 fn peak(levels: &[RampLevel]) -> Option<usize> {
@@ -137,11 +139,12 @@ fn knee(levels: &[RampLevel], peak: Option<usize>) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::view::Status;
 
     #[test]
     fn a_ramp_has_its_peak_and_before_it_its_knee() {
         let levels = |rates: &[f64]| -> Vec<RampLevel> {
-            rates.iter().map(|rate| RampLevel { rate: (*rate > 0.0).then_some(*rate), ..RampLevel::default() }).collect()
+            rates.iter().map(|rate| RampLevel { status: Status::Ok, rate: (*rate > 0.0).then_some(*rate), tps: None, service_us: [None; 4] }).collect()
         };
         for (rates, found) in [
             (&[10.0, 19.0, 33.0, 36.0, 35.0][..], (Some(3), Some(2))),

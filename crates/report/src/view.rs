@@ -99,12 +99,21 @@ pub struct CellInfo {
     pub toolchain: BTreeMap<String, String>,
     /// Why its build and the base's are not strictly comparable.
     pub caveat: Option<Caveat>,
+    /// What tells its machine from others, by name; empty where that is not known.
+    pub machine: BTreeMap<&'static str, String>,
+    /// How its machine differs from the base's.
+    pub other_machine: Option<String>,
 }
 
 impl CellInfo {
     /// What stands behind a cell's name wherever its numbers are divided by the base's.
     pub fn mark(&self) -> &'static str {
-        if self.caveat.is_some() { " †" } else { "" }
+        match (self.caveat.is_some(), self.other_machine.is_some()) {
+            (true, true) => " †‡",
+            (true, false) => " †",
+            (false, true) => " ‡",
+            (false, false) => "",
+        }
     }
 }
 
@@ -195,6 +204,8 @@ pub struct OperationCount {
     pub rows: u64,
     /// Retried and failed tries by class.
     pub errors: BTreeMap<String, u64>,
+    /// Statements of the operations done, where they are counted.
+    pub statements: Option<u64>,
 }
 
 /// One step of one attempt at one scheduled trial.
@@ -218,6 +229,8 @@ pub struct StepResult {
     pub reason: Option<String>,
     /// Per kind of operation; empty when nothing was counted.
     pub operations: Vec<OperationCount>,
+    /// Kinds of events that a step of a workload file draws.
+    pub events: Vec<EventRow>,
     /// Every metric of the catalogue, in its order; empty unless the step finished.
     pub measures: Vec<Measure>,
 }
@@ -303,9 +316,9 @@ impl ClassicCell {
 /// A test's place in the tables of the microbenchmarks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TestPlace {
-    /// The section.
-    pub group: TestGroup,
-    /// The order of the published tables.
+    /// The section; none for a step of a workload file.
+    pub group: Option<TestGroup>,
+    /// The order of the published tables, or of the plan.
     pub position: PublishedPosition,
     /// Clients, where it is one level of a ramp.
     pub level: Option<u32>,
@@ -367,8 +380,10 @@ pub struct RampCell {
 }
 
 /// A level of a ramp in a cell. Times in microseconds.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RampLevel {
+    /// How the step ended.
+    pub status: Status,
     /// The rate.
     pub rate: Option<f64>,
     /// Transactions per second.
@@ -431,11 +446,53 @@ pub struct StepView {
     pub responses: Vec<ResponseTable>,
     /// Percentiles, per kind of operation.
     pub latencies: Vec<LatencyTable>,
+    /// Kinds of events that a step of a workload file draws, by kind and cell.
+    pub events: Vec<EventRow>,
     /// What changed from second to second.
     pub charts: Vec<Chart>,
     /// Growth of the engine's counters during the step, one value per cell, those of [`CounterKind::Front`] first. Counters that stayed
     /// zero everywhere are left out.
     pub counters: Vec<Counter>,
+}
+
+/// What one kind of event came to in one cell.
+#[derive(Clone, Debug, PartialEq)]
+pub struct EventRow {
+    /// Index into the view's cells.
+    pub cell: usize,
+    /// The event.
+    pub kind: String,
+    /// Events done.
+    pub ok: u64,
+    /// Tries that were given up and tried again.
+    pub retried: u64,
+    /// Events given up for good.
+    pub failed: u64,
+    /// Events done per second of the step.
+    pub per_s: Option<f64>,
+    /// Statements of an event, `BEGIN` and `COMMIT` included.
+    pub statements: Option<f64>,
+    /// Service times.
+    pub service: Option<Quantiles>,
+}
+
+impl EventRow {
+    /// Name, unit and value of what a line of numbers tells of a kind of event.
+    pub fn numbers(&self) -> [(&'static str, &'static str, Option<f64>); 10] {
+        let time = |pick: fn(&Quantiles) -> f64| self.service.as_ref().map(|quantiles| pick(quantiles) / 1e3);
+        [
+            ("events", "events", Some(self.ok as f64)),
+            ("events_retried", "events", Some(self.retried as f64)),
+            ("events_failed", "events", Some(self.failed as f64)),
+            ("events_per_s", "events/s", self.per_s),
+            ("statements_per_event", "statements", self.statements),
+            ("mean_service_us", "us", time(|quantiles| quantiles.mean_ns)),
+            ("p50_service_us", "us", time(|quantiles| quantiles.p50_ns as f64)),
+            ("p99_service_us", "us", time(|quantiles| quantiles.p99_ns as f64)),
+            ("p999_service_us", "us", time(|quantiles| quantiles.p999_ns as f64)),
+            ("max_service_us", "us", time(|quantiles| quantiles.max_ns as f64)),
+        ]
+    }
 }
 
 /// What a step came to in one cell, over its blocks.

@@ -223,7 +223,7 @@ impl Trial<'_> {
 
     fn run_steps(&mut self, server: &SharedServer, settings: &Settings, is_embedded: bool, log_dir: &Path) -> Result<(), Broken> {
         let workload = &self.order.cell.workload;
-        let mut run = WorkloadRun::new(workload, server.clone(), self.order.seed);
+        let mut run = WorkloadRun::new(workload, server.clone(), self.order.seed)?;
         run.check_statements(settings)?;
         let steps = workload.steps();
         server.save_state(log_dir, START)?;

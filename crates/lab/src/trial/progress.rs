@@ -13,6 +13,8 @@ pub(super) struct Meter {
     step: StepProgress,
     batch: f64,
     is_timed: bool,
+    /// Its kinds are drawn events.
+    is_mix: bool,
     /// Elapsed seconds and primary count at the beginning of the window.
     window: (f64, f64),
     last_sent_s: f64,
@@ -21,10 +23,10 @@ pub(super) struct Meter {
 impl Meter {
     pub fn new(step: &Step, index: usize, steps: usize) -> Self {
         let mut progress = StepProgress { step: step.name.clone(), index: index + 1, steps, ..StepProgress::default() };
-        let is_timed = matches!(step.kind, StepKind::ReadWrite { .. } | StepKind::Test(_));
-        match step.kind {
+        let is_timed = matches!(step.kind, StepKind::ReadWrite { .. } | StepKind::Test(_) | StepKind::Mix(_));
+        match &step.kind {
             StepKind::ReadWrite { duration_ns, .. } => {
-                progress.total = duration_ns as f64 / 1e9;
+                progress.total = *duration_ns as f64 / 1e9;
                 progress.measure = "s".into();
                 progress.rate_unit = "queries/s".into();
             }
@@ -34,6 +36,11 @@ impl Meter {
                 progress.measure = "s".into();
                 progress.rate_unit = if test.kind == TestKind::Scan { "scans/s" } else { "transactions/s" }.into();
             }
+            StepKind::Mix(mix) => {
+                progress.total = mix.duration_ns as f64 / 1e9;
+                progress.measure = "s".into();
+                progress.rate_unit = "events/s".into();
+            }
             StepKind::CreateIndexes { .. } | StepKind::Scan => {}
             _ => {
                 progress.total = step.all_inserted_rows() as f64;
@@ -41,7 +48,7 @@ impl Meter {
                 progress.rate_unit = "rows/s".into();
             }
         }
-        Self { step: progress, batch: f64::from(step.batch), is_timed, window: (0.0, 0.0), last_sent_s: f64::NEG_INFINITY }
+        Self { step: progress, batch: f64::from(step.batch), is_timed, is_mix: matches!(step.kind, StepKind::Mix(_)), window: (0.0, 0.0), last_sent_s: f64::NEG_INFINITY }
     }
 
     /// The step's progress, at most four times a second.
@@ -50,7 +57,9 @@ impl Meter {
             return None;
         }
         self.last_sent_s = progress.elapsed_s;
-        let (ok, rows) = progress.kinds.first().copied().unwrap_or_default();
+        // Workers of several kinds are counted with the last one, and a timed step's kinds are all of one sort.
+        let first = progress.kinds.first().copied().unwrap_or_default();
+        let (ok, rows) = if self.is_mix { progress.kinds.iter().fold((0, 0), |sum, kind| (sum.0 + kind.0, sum.1 + kind.1)) } else { first };
         let primary = if self.is_timed { ok as f64 } else { (rows as f64).max(ok as f64 * self.batch.min(1.0)) };
         let step = &mut self.step;
         step.elapsed_s = progress.elapsed_s;

@@ -111,7 +111,7 @@ fn attempt_step(
     if let Some(crashed) = crashed {
         return Err(crashed);
     }
-    let outcome = match outcome {
+    let mut outcome = match outcome {
         Ok(outcome) => outcome,
         Err(StepError::Hung(what)) => {
             left.has_operations_under_way = true;
@@ -121,6 +121,11 @@ fn attempt_step(
         }
         Err(error) => return Err(Broken::Failed(error.to_string())),
     };
+    for (kind, statements) in tasks.kinds.iter().zip(run.statements(&facts)) {
+        if let Some(operation) = outcome.operations.iter_mut().find(|operation| operation.kind == *kind) {
+            operation.statements = Some(statements);
+        }
+    }
     let (counters, mut host) = watched?.unwrap_or_default();
     if order.cell.server.is_some() {
         hide_own_disk(&mut host);
@@ -198,7 +203,7 @@ fn worst_share(outcome: &StepOutcome) -> Option<f64> {
     pacings.filter(|pacing| pacing.target_per_s > 0.0).map(|pacing| pacing.achieved_per_s / pacing.target_per_s).reduce(f64::min)
 }
 
-fn seconds(outcome: &StepOutcome, kinds: &[&str]) -> Vec<OperationSecond> {
+fn seconds(outcome: &StepOutcome, kinds: &[String]) -> Vec<OperationSecond> {
     let row = |row: &plimsoll_load::SecondRow| OperationSecond {
         second: row.second as u32,
         client: row.client,
@@ -224,13 +229,14 @@ fn summary(step: &Step, done: &StepDone) -> String {
     };
     let text = |rate: f64| format_grouped(rate.round() as u64);
     match step.kind {
-        StepKind::Test(_) => {
+        StepKind::Test(_) | StepKind::Mix(_) => {
             let all = STATEMENT_NOTES.iter().filter_map(|note| done.notes.get(*note)).sum::<f64>();
             let events = done.operations.iter().map(|operation| operation.ok).sum::<u64>() as f64;
-            let per_s = rate(&done.primary, false);
+            let kinds = || done.operations.iter().map(|operation| operation.kind.as_str());
+            let per_s = kinds().map(|kind| rate(kind, false)).sum::<f64>();
             match done.notes.get("rows_per_scan") {
                 Some(rows) => format!("{} rows/s", text(per_s * rows)),
-                None => format!("{} queries/s, {} transactions/s", text(per_s * all / events.max(1.0)), text(per_s)),
+                None => format!("{} queries/s, {} {}s/s", text(per_s * all / events.max(1.0)), text(per_s), done.primary),
             }
         }
         StepKind::ReadWrite { .. } => {
@@ -244,6 +250,6 @@ fn summary(step: &Step, done: &StepDone) -> String {
             format!("{} indexed rows/s", text(clients().map(|client| client.rows).sum::<u64>() as f64 / seconds.max(1e-9)))
         }
         StepKind::Scan => format!("{} rows/s", text(rate("scan", true))),
-        StepKind::Load { .. } | StepKind::Write { .. } | StepKind::Prepare { .. } => format!("{} inserts/s", text(rate("insert", true))),
+        StepKind::Load { .. } | StepKind::Write { .. } | StepKind::Prepare { .. } | StepKind::Fill { .. } => format!("{} inserts/s", text(rate("insert", true))),
     }
 }

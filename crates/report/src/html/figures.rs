@@ -247,10 +247,10 @@ pub(super) fn section_figure(view: &View, section: &TestSection) -> Markup {
 /// Rate over the number of clients, whose axis is logarithmic: a line per cell.
 pub(super) fn ramp_figure(view: &View, ramp: &Ramp) -> Markup {
     const HEIGHT: f64 = 260.0;
-    const LEFT: f64 = 70.0;
+    const LEFT: f64 = 84.0;
     const RIGHT: f64 = 16.0;
     const TOP: f64 = 10.0;
-    const BOTTOM: f64 = 28.0;
+    const BOTTOM: f64 = 40.0;
     let wide = WIDTH * 1.2;
     let most = ramp.cells.iter().flat_map(|cell| &cell.levels).filter_map(|level| level.rate).fold(f64::MIN_POSITIVE, f64::max);
     let log = |users: u32| f64::from(users).log2();
@@ -267,18 +267,21 @@ pub(super) fn ramp_figure(view: &View, ramp: &Ramp) -> Markup {
                     line.grid x1=(LEFT) x2=(wide - RIGHT) y1=(at) y2=(at) {}
                     text x=(LEFT - 6.0) y=(format!("{:.1}", y(rate) + 4.0)) text-anchor="end" { (compact(rate)) }
                 }
+                text.quiet transform=(format!("translate(12 {:.0}) rotate(-90)", (HEIGHT - BOTTOM + TOP) / 2.0)) text-anchor="middle" { (ramp.rate.unit) }
+                text.quiet x=(format!("{:.0}", (LEFT + wide - RIGHT) / 2.0)) y=(HEIGHT - 4.0) text-anchor="middle" { "clients, on a logarithmic axis" }
                 @for users in &ramp.users {
                     @let at = format!("{:.1}", x(*users));
                     line.grid x1=(at) x2=(at) y1=(TOP) y2=(HEIGHT - BOTTOM) {}
-                    text x=(at) y=(HEIGHT - 10.0) text-anchor="middle" { (users) }
+                    text x=(at) y=(HEIGHT - BOTTOM + 14.0) text-anchor="middle" { (users) }
                 }
                 @for (i, cell) in ramp.cells.iter().enumerate() {
-                    @let points: Vec<(u32, f64)> = ramp.users.iter().zip(&cell.levels).filter_map(|(users, level)| Some((*users, level.rate?))).collect();
-                    polyline class={ "curve k" (i % 8) } points=(points.iter().map(|(users, rate)| format!("{:.1},{:.1}", x(*users), y(*rate))).collect::<Vec<_>>().join(" ")) {
+                    @let points: Vec<(u32, f64, Status)> = ramp.users.iter().zip(&cell.levels).filter_map(|(users, level)| Some((*users, level.rate?, level.status))).collect();
+                    polyline class={ "curve k" (i % 8) } points=(points.iter().map(|(users, rate, _)| format!("{:.1},{:.1}", x(*users), y(*rate))).collect::<Vec<_>>().join(" ")) {
                         title { (view.cells[i].label) }
                     }
-                    @for (users, rate) in points {
-                        (dot(i, x(users), y(rate), Status::Ok, &format!("{}: {} at {users} clients", view.cells[i].label, decimal(rate, 0))))
+                    @for (users, rate, status) in points {
+                        (dot(i, x(users), y(rate), status, &format!("{}: {} at {users} clients{}", view.cells[i].label, decimal(rate, 0), if status == Status::Ok { String::new() } else { format!(", {}", status.meaning()) })))
+                        @if status != Status::Ok { text.quiet x=(format!("{:.1}", x(users) + 7.0)) y=(format!("{:.1}", y(rate) - 5.0)) { (status.mark()) } }
                     }
                 }
             }

@@ -40,6 +40,7 @@ pub(super) fn section(view: &View, index: usize, step: &StepView) -> Markup {
             h3 { "Metrics" }
             (main_metrics(view, step))
             (own_metrics(view, step))
+            (events(view, step))
             // Index creation is only among the percentiles, and goes before the few inserts of its step.
             @if step.latencies.iter().any(|table| table.kind == "index") {
                 (percentiles(view, step))
@@ -52,6 +53,36 @@ pub(super) fn section(view: &View, index: usize, step: &StepView) -> Markup {
             (drains(view, step))
             (checks(view, step))
             (counters(view, step))
+        }
+    }
+}
+
+/// Kinds of events of a workload file, each by itself.
+fn events(view: &View, step: &StepView) -> Markup {
+    let text = |value: Option<f64>, decimals: usize| value.map_or_else(|| "–".to_owned(), |value| decimal(value, decimals));
+    let time = |value: Option<f64>| value.map_or_else(|| "–".to_owned(), |us| time_ns(us * 1e3));
+    html! {
+        @if !step.events.is_empty() {
+            h3 { "Events" }
+            p.caption { "Each kind by itself: service times from sending an event's first statement to the end of its last. BEGIN and COMMIT are statements." }
+            (scrolling(html! {
+                table {
+                    thead { tr { th { "event" } th { "cell" } @for name in ["events", "retried", "failed", "events/s", "statements", "mean", "p50", "p99", "p99.9", "max"] { th { (name) } } } }
+                    tbody {
+                        @for row in &step.events {
+                            @let [events, retried, failed, per_s, statements, times @ ..] = row.numbers().map(|(_, _, value)| value);
+                            tr {
+                                th { (row.kind) }
+                                td { (cell_name(row.cell, &view.cells[row.cell])) }
+                                @for count in [events, retried, failed] { td { (text(count, 0)) } }
+                                td { (text(per_s, 1)) }
+                                td { (text(statements, 2)) }
+                                @for us in times { td { (time(us)) } }
+                            }
+                        }
+                    }
+                }
+            }))
         }
     }
 }

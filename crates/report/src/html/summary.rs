@@ -16,7 +16,8 @@ pub(super) fn head(view: &View) -> Markup {
                 p.facts {
                     span.chip.(campaign.state) { (campaign.state) }
                     " campaign " code { (campaign.id) }
-                    " · seed " (campaign.seed)
+                    // What was imported tells no seed.
+                    @if campaign.state != "imported" { " · seed " (campaign.seed) }
                     " · made " (campaign.created)
                     " · plimsoll " (campaign.plimsoll_version)
                     " · methodology " (campaign.methodology_version)
@@ -75,6 +76,7 @@ pub(super) fn summary(view: &View) -> Markup {
                 span.swatch.above { "▲ above 1.05" } " " span.swatch.below { "▼ below 0.95" } " "
                 span.swatch.plain.sla_missed { "SLA missed by the cell or the base: the ratio proves nothing" }
             })) }
+            @if view.cells.iter().any(|cell| cell.other_machine.is_some()) { p.caption { "‡ ran on another machine than the base: a ratio compares the machines too." } }
             @if view.cells.iter().any(|cell| cell.caveat.is_some()) {
                 p.caption { "† not strictly comparable: compiler, flags or packager differ from the base's, or are not known; " a href="#ran" { "what ran" } "." }
             }

@@ -25,7 +25,10 @@ pub(super) fn cell_name(index: usize, cell: &CellInfo) -> Markup {
 
 /// Behind the name of a cell whose build and the base's are not strictly comparable, with the reason on hover.
 pub(super) fn dagger(cell: &CellInfo) -> Markup {
-    html! { @if let Some(caveat) = &cell.caveat { abbr.dagger title=(caveat.to_string()) { "†" } } }
+    html! {
+        @if let Some(caveat) = &cell.caveat { abbr.dagger title=(caveat.to_string()) { "†" } }
+        @if let Some(difference) = &cell.other_machine { abbr.dagger title={ "another machine: " (difference) } { "‡" } }
+    }
 }
 
 /// A column's heading with all the catalogue knows about the metric.

@@ -28,6 +28,7 @@ fn test_table(view: &View, table: &TestTable, has_figures: bool) -> Markup {
     html! {
         h3 { (table.title) }
         p.caption { (table.caption) "." }
+        p.caption { (legend(table)) }
         @for section in &table.sections {
             h4 { (section.title) }
             (scrolling(html! {
@@ -48,6 +49,19 @@ fn test_table(view: &View, table: &TestTable, has_figures: bool) -> Markup {
     }
 }
 
+/// What the colours of a table mean; costs are coloured the other way round, by their inverse.
+fn legend(table: &TestTable) -> Markup {
+    html! {
+        @if table.is_relative {
+            span.swatch.above { "▲ above 1.05" } " " span.swatch.below { "▼ below 0.95" }
+        } @else if table.title == "Throughput" {
+            span.swatch.best { "▲ best quarter of the row" } " " span.swatch.worst { "▼ worst quarter" }
+        } @else {
+            span.swatch.above { "▲ more than 5 % less than the base" } " " span.swatch.below { "▼ more than 5 % more" }
+        }
+    }
+}
+
 fn ramp_table(view: &View, ramp: &Ramp) -> Markup {
     let time = |value: Option<f64>| value.map_or_else(|| "–".to_owned(), |us| time_ns(us * 1e3));
     let number = |value: Option<f64>| value.map_or_else(|| "–".to_owned(), |value| decimal(value, 0));
@@ -57,7 +71,7 @@ fn ramp_table(view: &View, ramp: &Ramp) -> Markup {
         p.caption { (ramp.rate.unit) " over rising numbers of clients. The knee is the first number with at least 90 % of the highest rate." }
         (ramp_figure(view, ramp))
         @for (i, (cell, of_ramp)) in view.cells.iter().zip(&ramp.cells).enumerate() {
-            p { (cell_name(i, cell)) " peak at " (users(of_ramp.peak)) " clients, knee at " (users(of_ramp.knee)) }
+            p { (cell_name(i, cell)) (dagger(cell)) " peak at " (users(of_ramp.peak)) " clients, knee at " (users(of_ramp.knee)) }
             (scrolling(html! {
                 table {
                     thead { tr { @for name in ["users", ramp.rate.name, "tps", "mean", "p95", "p99", "max"] { th { (name) } } } }
@@ -65,7 +79,7 @@ fn ramp_table(view: &View, ramp: &Ramp) -> Markup {
                         @for (users, level) in ramp.users.iter().zip(&of_ramp.levels) {
                             tr {
                                 th { a href={ "#" (anchor(&format!("{}@{users}", ramp.test))) } { (users) } }
-                                td { (number(level.rate)) }
+                                td { (number(level.rate)) (level.status.mark()) }
                                 td { (number(level.tps)) }
                                 @for value in level.service_us { td { (time(value)) } }
                             }
