@@ -280,10 +280,15 @@ pub enum PlanVerb {
 pub enum WorkloadVerb {
     /// The workloads, one a line, name first
     List,
-    /// The steps of a workload
+    /// The steps of a workload; of a workload file its tables, statements and mixes
     Show {
-        /// Its name
+        /// Its name, or a workload file
         name: String,
+    },
+    /// Check a workload file: tables, statements, parameters, mixes
+    Check {
+        /// The file
+        file: String,
     },
 }
 

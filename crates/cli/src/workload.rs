@@ -1,31 +1,149 @@
-//! `workload list` and `workload show`.
+//! `workload list`, `workload show` and `workload check`.
 
-use plimsoll_core::plan::{InsertBenchmark, Plan, PresetInfo, StepKind, Sysbench, Workload, presets};
+use std::path::Path;
+
+use plimsoll_core::plan::{Distribution, InsertBenchmark, Plan, PlanError, PresetInfo, StepKind, Sysbench, Workload, presets};
 use plimsoll_core::suggest;
 use plimsoll_core::units::{format_count, format_duration_ns};
+use plimsoll_core::workload_file::{ColumnValues, Parameter, Sql, Value, WorkloadFile};
+use plimsoll_lab::{SHIPPED_WORKLOADS, shipped_workload};
 
 use crate::Outcome;
 use crate::arguments::WorkloadVerb;
 use crate::failure::Failure;
+use crate::plan::count;
 
 pub fn workload(verb: &WorkloadVerb) -> Outcome {
     match verb {
         WorkloadVerb::List => {
-            let width = presets().iter().map(|preset| preset.name.len()).max().unwrap_or(0);
-            for preset in presets() {
-                anstream::println!("{:width$}  {}", preset.name, preset.description);
+            let files = SHIPPED_WORKLOADS.iter().map(|(path, text)| Ok((*path, WorkloadFile::parse(path, text)?.description)));
+            let files: Vec<(&str, String)> = files.collect::<Result<_, PlanError>>().map_err(|error| Failure::bug(error.to_string()))?;
+            let presets = presets().iter().map(|preset| (preset.name, preset.description.to_owned()));
+            let all: Vec<(&str, String)> = presets.chain(files).collect();
+            let width = all.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
+            for (name, description) in all {
+                anstream::println!("{name:width$}  {description}");
             }
         }
-        WorkloadVerb::Show { name } => {
-            let names = || presets().iter().map(|preset| preset.name);
-            let preset = presets().iter().find(|preset| preset.name == name.as_str()).ok_or_else(|| {
-                let hint = suggest::hint(name, names());
-                Failure::usage(format!("there is no workload \"{name}\"{hint}; there are: {}", names().collect::<Vec<_>>().join(", ")))
-            })?;
-            show(preset)?;
+        WorkloadVerb::Show { name } => match presets().iter().find(|preset| preset.name == name.as_str()) {
+            Some(preset) => show(preset)?,
+            None => show_file(&read(name)?),
+        },
+        WorkloadVerb::Check { file } => {
+            let workload = read(file)?;
+            anstream::println!("{file}: ok");
+            let counts = [(workload.tables.len(), "table"), (workload.statements.len(), "statement"), (workload.events.len(), "event")];
+            let counts: Vec<String> = counts.into_iter().map(|(number, noun)| count(number, noun)).collect();
+            let mixes = workload.mixes.len();
+            let mixes = if mixes == 1 { "1 mix".to_owned() } else { format!("{mixes} mixes") };
+            anstream::println!("{}, {mixes}, {} rows in all", counts.join(", "), format_count(workload.rows()));
         }
     }
     Ok(0)
+}
+
+/// A workload file: one on this machine, or a shipped one.
+fn read(name: &str) -> Result<WorkloadFile, Failure> {
+    let text = match (Path::new(name).is_file(), shipped_workload(name)) {
+        (true, _) => {
+            std::fs::read_to_string(name).map_err(|error| Failure::usage(format!("the workload {name} cannot be read: {error}")))?
+        }
+        (false, Some(shipped)) => shipped.to_owned(),
+        (false, None) => {
+            let names = || presets().iter().map(|preset| preset.name).chain(SHIPPED_WORKLOADS.map(|(path, _)| path));
+            let hint = suggest::hint(name, names());
+            let names = names().collect::<Vec<_>>().join(", ");
+            return Err(Failure::usage(format!("there is no workload or file \"{name}\"{hint}; there are: {names}")));
+        }
+    };
+    WorkloadFile::parse(name, &text).map_err(|error| Failure::usage(error.to_string()))
+}
+
+/// Tables with their columns and indexes, statements with their parameters, events and mixes.
+fn show_file(workload: &WorkloadFile) {
+    anstream::println!("{}: {}", workload.name, workload.description);
+    for table in &workload.tables {
+        anstream::println!("\ntable {}, {} rows, key {}", table.name, format_count(table.rows), table.primary_key.join(", "));
+        for column in &table.columns {
+            let values = match &column.values {
+                ColumnValues::Row => "the row's number".to_owned(),
+                ColumnValues::Repeat(times) => format!("each number {times} times"),
+                ColumnValues::Cycle(numbers) => format!("1 to {numbers} again and again"),
+                ColumnValues::Drawn(value) => describe_value(value),
+            };
+            let auto = if column.is_auto { ", given by the engine where a row has none" } else { "" };
+            anstream::println!("  {:<20} {:<16} {values}{auto}", column.name, column.sql_type);
+        }
+        for index in &table.indexes {
+            let unique = if index.is_unique { "unique " } else { "" };
+            anstream::println!("  {unique}index {} ({})", index.name, index.columns.join(", "));
+        }
+    }
+    for statement in &workload.statements {
+        let text = |sql: &Sql| -> String {
+            let names = sql.parameters.iter().map(|name| format!(":{name}")).chain([String::new()]);
+            sql.pieces.iter().zip(names).map(|(piece, name)| format!("{piece}{name}")).collect()
+        };
+        anstream::println!("\nstatement {}{}", statement.name, if statement.is_prepared { "" } else { ", sent as text" });
+        anstream::println!("  {}", text(&statement.sql));
+        for (engine, sql) in [("mysql", &statement.mysql), ("postgres", &statement.postgres), ("sqlite", &statement.sqlite)] {
+            if let Some(sql) = sql {
+                anstream::println!("  {engine}: {}", text(sql));
+            }
+        }
+        for (name, parameter) in &statement.parameters {
+            anstream::println!("  :{name:<18} {}", describe_parameter(parameter));
+        }
+    }
+    for event in &workload.events {
+        let kind = if event.is_transaction { "transaction" } else { "no transaction" };
+        let calls = event.calls.iter().map(|(statement, times)| {
+            let name = &workload.statements[*statement].name;
+            if *times == 1 { name.clone() } else { format!("{times} x {name}") }
+        });
+        let calls: Vec<String> = calls.collect();
+        anstream::println!("\nevent {}, {kind}, {}: {}", event.name, count(event.statements() as usize, "statement"), calls.join(", "));
+    }
+    for mix in &workload.mixes {
+        let sum: u32 = mix.events.iter().map(|(_, weight)| weight).sum();
+        anstream::println!("\nmix {}", mix.name);
+        for (event, weight) in &mix.events {
+            anstream::println!("  {:<20} {:>6.2} %", workload.events[*event].name, 100.0 * f64::from(*weight) / f64::from(sum));
+        }
+    }
+}
+
+fn describe_value(value: &Value) -> String {
+    match value {
+        Value::Integer { first, count: 1, .. } => format!("always {first}"),
+        Value::Integer { first, count, distribution } => {
+            let distribution = match distribution {
+                Distribution::Uniform => "uniform".to_owned(),
+                Distribution::Zipfian { exponent } => format!("zipfian, exponent {exponent}"),
+                Distribution::Pareto { h } => format!("pareto, h {h}"),
+                Distribution::Gaussian => "gaussian".to_owned(),
+                Distribution::Special => "special".to_owned(),
+            };
+            format!("{first} to {}, {distribution}", i128::from(*first) + i128::from(*count) - 1)
+        }
+        Value::Pattern(pattern) => format!("a text like {pattern}"),
+        Value::Letters { least, most } => format!("{least} to {most} letters"),
+        Value::OneOf(texts) if texts.len() == 1 => format!("always {}", texts[0]),
+        Value::OneOf(texts) => format!("one of {}", texts.join(", ")),
+    }
+}
+
+fn describe_parameter(parameter: &Parameter) -> String {
+    match parameter {
+        Parameter::Drawn { value, table, count } => {
+            let of = table.as_ref().map_or(String::new(), |table| format!("an id of {table}: "));
+            let list = if *count > 1 { format!("{count} values: ") } else { String::new() };
+            format!("{list}{of}{}", describe_value(value))
+        }
+        Parameter::Sequence { start, .. } => format!("{start} and on, a number that no other event has"),
+        Parameter::Same(of) => format!("the same as :{of} before it"),
+        Parameter::After { of, plus } => format!(":{of} + {plus}"),
+    }
 }
 
 fn show(preset: &PresetInfo) -> Result<(), Failure> {
@@ -35,6 +153,7 @@ fn show(preset: &PresetInfo) -> Result<(), Failure> {
     match &plan.cells[0].workload {
         Workload::InsertBenchmark(workload) => show_insert_benchmark(workload),
         Workload::Sysbench(workload) => show_sysbench(workload),
+        Workload::File(_) => {}
     }
     Ok(())
 }
@@ -72,7 +191,9 @@ fn show_insert_benchmark(workload: &InsertBenchmark) {
                 format!("{query:?} queries flat out beside {background} at the rate, {}", format_duration_ns(duration_ns)).to_lowercase()
             }
             StepKind::Scan => "five scans that match no row".to_owned(),
-            StepKind::Prepare { .. } | StepKind::Test(_) => unreachable!("these are steps of sysbench"),
+            StepKind::Prepare { .. } | StepKind::Test(_) | StepKind::Fill { .. } | StepKind::Mix(_) => {
+                unreachable!("these are steps of other workloads")
+            }
         };
         let rate = step.background_rate().map_or(String::new(), |rate| format!("{rate}/s"));
         anstream::println!("{:<8} {:>10} {:>6} {rate:>8}  {what}", step.name, format_count(step.inserted_rows()), step.batch);

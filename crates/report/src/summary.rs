@@ -12,7 +12,7 @@ pub(crate) fn summarise(cells: &[CellInfo], steps: &[&StepView]) -> Summary {
     let (tests, steps): (Vec<&StepView>, Vec<&StepView>) = steps.iter().copied().partition(|step| step.test.is_some());
     let steps = &steps[..];
     let rates = match steps {
-        [load] if !tests.is_empty() && load.name == "prepare" => "rows/s loaded and indexed",
+        [load] if !tests.is_empty() && matches!(load.name.as_str(), "prepare" | "load") => "rows/s loaded and indexed",
         _ => "rows/s in l steps (l.x: indexed rows/s), queries/s in q steps",
     };
     let insert_steps: Vec<&StepView> =

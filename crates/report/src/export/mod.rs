@@ -31,8 +31,13 @@ pub fn to_classic_files(record: &CampaignRecord, options: &Options) -> Result<Ve
     let Some(imported) = &record.imported else {
         let names: Vec<String> = options.builds.iter().filter(|name| *name != BREAK).cloned().collect();
         let view = analyse(std::slice::from_ref(record), &Options { base: options.base.clone(), builds: names })?;
-        let is_of_tests = view.steps.iter().any(|step| step.test.is_some());
-        return Ok(if is_of_tests { crate::classic::sysbench::export(&view) } else { insert_benchmark::of_native(&view) });
+        let tests = || view.steps.iter().filter_map(|step| step.test);
+        return Ok(match () {
+            // No original runs a workload that the user wrote.
+            () if tests().any(|test| test.group.is_none()) => Vec::new(),
+            () if tests().next().is_some() => crate::classic::sysbench::export(&view),
+            () => insert_benchmark::of_native(&view),
+        });
     };
     let candidates: Vec<Candidate> =
         imported.cells.iter().map(|cell| Candidate { label: cell.label.clone(), build: cell.build.clone() }).collect();

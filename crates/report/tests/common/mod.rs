@@ -259,7 +259,7 @@ pub fn step(plan: &Step, speed: Speed) -> Made {
             let query = Kind { name: "query", per_s, rows_per_operation: 10, typical_ns: 1e9 / per_s, target_per_s: None };
             (vec![query, paced("insert"), paced("delete")], *duration_ns as f64 / 1e9)
         }
-        StepKind::Scan | StepKind::Prepare { .. } | StepKind::Test(_) => unreachable!("the sample has no such steps"),
+        StepKind::Scan | StepKind::Prepare { .. } | StepKind::Test(_) | StepKind::Fill { .. } | StepKind::Mix(_) => unreachable!("the sample has no such steps"),
     };
     let mut noise = Noise(plan.name.len() as u64 * 7919 + (speed.writes * 1000.0) as u64);
     let to_ns = (seconds * 1e9) as u64;
@@ -340,6 +340,7 @@ fn operation(kind: &Kind, ok: u64, seconds: f64, speed: Speed) -> OperationRecor
         retried,
         failed: 0,
         rows: ok * kind.rows_per_operation,
+        statements: None,
         errors: if retried > 0 { BTreeMap::from([("busy".to_owned(), retried)]) } else { BTreeMap::new() },
         wait_ns: retried * 1_000_000,
         worker_ns: (2.0 * seconds * 1e9) as u64,
