@@ -316,3 +316,84 @@ fn a_schedule_begins_anew_after_the_warm_up() {
     // At the very start the last operation of the warm-up is still under way.
     assert!(decode(operation.response.as_ref().unwrap()).unwrap().max() < 60 * MS);
 }
+
+/// Of a thousand operations every hundredth is refused for good: 1 % of them.
+fn failing_run(max_failed: Option<f64>, class: &'static str, arrival: Arrival) -> StepOutcome {
+    let clock = Arc::new(FakeClock::default());
+    let mut operation = 0;
+    let worker = ScriptedWorker::new(clock.clone(), move |_, _| {
+        operation += 1;
+        if operation % 100 == 50 { (3 * MS, Outcome::Failed(Failure { class, message: "no".into() })) } else { done(MS) }
+    });
+    let task = Task { client: 1, kinds: vec![0], arrival, stop: Stop::Operations(1000), worker: Box::new(worker) };
+    let options = StepOptions { max_failed, ..StepOptions::default() };
+    let mut progress = |_: &Progress| {};
+    run_step(&clock, &["op"], vec![task], &Arc::new(Control::default()), &options, &mut std::io::sink(), &mut progress).unwrap()
+}
+
+#[test]
+fn a_share_of_the_operations_may_fail() {
+    let even = Arrival::Even { operations: 500, period_ns: SECOND, phase_ns: 0 };
+    for arrival in [Arrival::Closed, even] {
+        let outcome = failing_run(Some(0.01), "statement", arrival.clone());
+        let operation = &outcome.operations[0];
+        assert_eq!(outcome.ended, Ended::Finished);
+        assert_conserved(operation);
+        assert_eq!((operation.attempts, operation.ok, operation.failed), (1000, 990, 10));
+        // They have a histogram of their own.
+        assert_near(decode(operation.unsuccessful.as_ref().unwrap()).unwrap().max() as f64, 3.0);
+        assert_near(decode(&operation.service).unwrap().max() as f64, 1.0);
+
+        let outcome = failing_run(Some(0.0099), "statement", arrival);
+        assert_conserved(&outcome.operations[0]);
+        assert_eq!(outcome.operations[0].attempts, 1000, "the step is judged at its end");
+        let Ended::Failed(failure) = outcome.ended else { panic!("{:?}", outcome.ended) };
+        assert_eq!(failure.message, "10 of 1000 operations failed, 1.000 %, and 0.99 % may; the first: no");
+    }
+}
+
+#[test]
+fn without_a_share_or_with_an_uncertain_failure_the_first_one_is_the_end() {
+    for (max_failed, class) in [(None, "statement"), (Some(0.5), "lost"), (Some(0.5), "rows")] {
+        let outcome = failing_run(max_failed, class, Arrival::Closed);
+        assert!(matches!(&outcome.ended, Ended::Failed(failure) if failure.class == class), "{class}");
+        assert_eq!(outcome.operations[0].attempts, 50);
+    }
+}
+
+/// Two kinds in turn on one worker: their rates have one window, and the schedule is accounted for once.
+#[test]
+fn kinds_in_turn_share_a_window_and_a_schedule() {
+    struct Turns(ScriptedWorker<fn(u64, u64) -> (u64, Outcome)>, u64);
+    impl Worker for Turns {
+        fn open(&mut self) -> Result<(), String> {
+            Ok(())
+        }
+        fn prepare(&mut self) -> Result<Next, String> {
+            self.1 += 1;
+            self.0.prepare()?;
+            Ok(Next::Operation(usize::from(self.1 % 100 == 0)))
+        }
+        fn execute(&mut self) -> Outcome {
+            self.0.execute()
+        }
+    }
+    let clock = Arc::new(FakeClock::default());
+    let worker = Turns(ScriptedWorker::new(clock.clone(), |_, _| done(MS)), 0);
+    let arrival = Arrival::Even { operations: 100, period_ns: SECOND, phase_ns: 0 };
+    let task = Task { client: 1, kinds: vec![0, 1], arrival, stop: Stop::Time(4 * SECOND + SECOND / 2), worker: Box::new(worker) };
+    let mut log = Vec::new();
+    let mut progress = |_: &Progress| {};
+    let control = Arc::new(Control::default());
+    let outcome = run_step(&clock, &["many", "few"], vec![task], &control, &StepOptions::default(), &mut log, &mut progress).unwrap();
+    assert_eq!(outcome.operations.iter().map(|operation| operation.ok).collect::<Vec<_>>(), [446, 4]);
+    assert!(outcome.clients.iter().all(|client| client.from_ns == 0 && client.to_ns == outcome.clients[0].to_ns), "{:?}", outcome.clients);
+    let pacing = outcome.operations[0].pacing.as_ref().unwrap();
+    assert_eq!((pacing.seconds_under, pacing.backlog, outcome.operations[1].pacing.is_some()), (0, 0, false));
+    assert!((pacing.achieved_per_s - 100.0).abs() < 1.0, "{pacing:?}");
+    // The last interval of the log is as long as it was.
+    let log = String::from_utf8(log).unwrap();
+    let last = log.lines().filter(|line| line.starts_with("Tag=many.service,")).next_back().unwrap();
+    let length: f64 = last.split(',').nth(2).unwrap().parse().unwrap();
+    assert!((0.4..0.6).contains(&length), "{last}");
+}
