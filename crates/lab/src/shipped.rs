@@ -88,7 +88,8 @@ mod tests {
     fn every_file_in_the_folders_is_shipped() {
         let plans: BTreeSet<String> = SHIPPED_PLANS.iter().map(|(name, _)| (*name).to_owned()).collect();
         assert_eq!(stems("plans").into_iter().collect::<BTreeSet<_>>(), plans);
-        let workloads: Vec<String> = SHIPPED_WORKLOADS.iter().map(|(path, _)| path.replace("workloads/", "").replace(".toml", "")).collect();
+        let workloads: Vec<String> =
+            SHIPPED_WORKLOADS.iter().map(|(path, _)| path.replace("workloads/", "").replace(".toml", "")).collect();
         assert_eq!(stems("plans/workloads"), workloads);
         let mut configs = BTreeSet::new();
         for engine in stems("configs") {

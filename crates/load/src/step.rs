@@ -261,8 +261,16 @@ pub fn run_step<C: Clock + 'static>(
     await_open(&receiver, infos.len(), options.open_timeout).inspect_err(|_| gate.open(None))?;
     let begin_ns = clock.now_ns() + LEAD_NS;
     gate.open(Some(begin_ns));
-    let watch =
-        Watch { clock: &**clock, kinds: &kinds, infos: &infos, control, options, intervals: &intervals, live: &live, is_aborted: &is_aborted };
+    let watch = Watch {
+        clock: &**clock,
+        kinds: &kinds,
+        infos: &infos,
+        control,
+        options,
+        intervals: &intervals,
+        live: &live,
+        is_aborted: &is_aborted,
+    };
     watch.run(&receiver, begin_ns + options.warm_up_ns, log, progress)
 }
 
@@ -439,7 +447,10 @@ impl<C: Clock> Watch<'_, C> {
         }
         let classes = || records().flat_map(|record| &record.errors);
         let class = classes().max_by_key(|(_, count)| **count).map_or("failed", |(class, _)| class);
-        let first = ends.iter().find_map(|end| end.first_failure.as_ref()).map_or(String::new(), |failure| format!("; the first: {}", failure.message));
+        let first = ends
+            .iter()
+            .find_map(|end| end.first_failure.as_ref())
+            .map_or(String::new(), |failure| format!("; the first: {}", failure.message));
         let share = failed as f64 / operations as f64 * 100.0;
         let message = format!("{failed} of {operations} operations failed, {share:.3} %, and {} % may{first}", allowed * 100.0);
         Some(Failure { class, message })

@@ -5,9 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use plimsoll_core::metric;
 use plimsoll_core::plan::{
-    ALL_EVENTS, Cell, Distribution, FileWorkload, InsertBenchmark, LoadMode, MixStep, QueryKind, Step, StepEnd, StepKind, Sysbench, TablePlacement, Test, TestKind, TestName,
-    TestRate,
-    Verify, Workload, WriteArrival, published_position,
+    ALL_EVENTS, Cell, Distribution, FileWorkload, InsertBenchmark, LoadMode, MixStep, QueryKind, Step, StepEnd, StepKind, Sysbench,
+    TablePlacement, Test, TestKind, TestName, TestRate, Verify, Workload, WriteArrival, published_position,
 };
 use plimsoll_core::toolchain;
 use plimsoll_core::units::{format_count, format_duration_ns};
@@ -19,8 +18,8 @@ use crate::attempts::{Run, drain_after, runs_of_cell, server_ready};
 use crate::charts::charts;
 use crate::counters::counters;
 use crate::differences::{compare, flatten};
-use crate::imported::imported_view;
 use crate::events::{event_row, event_rows};
+use crate::imported::imported_view;
 use crate::latency::{latency_tables, response_tables};
 use crate::machines;
 use crate::notes::notes;
@@ -338,7 +337,9 @@ fn describe_mix(step: &Step, mix: &MixStep) -> String {
     let sum: f64 = mix.events.iter().map(|(_, weight)| f64::from(*weight)).sum();
     let parts: Vec<String> = match mix.events.as_slice() {
         [(only, _)] => vec![only.clone()],
-        events => events.iter().map(|(name, weight)| format!("{name} {:.3} %", 100.0 * f64::from(*weight) / sum).replace(".000", "")).collect(),
+        events => {
+            events.iter().map(|(name, weight)| format!("{name} {:.3} %", 100.0 * f64::from(*weight) / sum).replace(".000", "")).collect()
+        }
     };
     format!("events: {}; {}", parts.join(", "), describe_timing(step, mix.rate, "events", mix.duration_ns, mix.warm_up_ns))
 }

@@ -13,7 +13,10 @@ use crate::histogram::{decode, encode, merge, quantiles};
 use crate::view::EventRow;
 
 /// The step with its kinds of operations as one, and the series with it; `None` for a step whose kinds are not drawn events.
-pub(crate) fn together(done: &StepDone, series: Result<&[OperationSecond], &str>) -> Option<(StepDone, Result<Vec<OperationSecond>, String>)> {
+pub(crate) fn together(
+    done: &StepDone,
+    series: Result<&[OperationSecond], &str>,
+) -> Option<(StepDone, Result<Vec<OperationSecond>, String>)> {
     if done.primary != ALL_EVENTS {
         return None;
     }
@@ -39,7 +42,12 @@ pub(crate) fn together(done: &StepDone, series: Result<&[OperationSecond], &str>
     all.lag = sum(|operation| operation.lag.as_ref());
     let mut clients: BTreeMap<u32, ClientRecord> = BTreeMap::new();
     for of_kind in &done.clients {
-        let client = clients.entry(of_kind.client).or_insert_with(|| ClientRecord { ok: 0, rows: 0, kind: ALL_EVENTS.to_owned(), ..of_kind.clone() });
+        let client = clients.entry(of_kind.client).or_insert_with(|| ClientRecord {
+            ok: 0,
+            rows: 0,
+            kind: ALL_EVENTS.to_owned(),
+            ..of_kind.clone()
+        });
         client.ok += of_kind.ok;
         client.rows += of_kind.rows;
         client.from_ns = client.from_ns.min(of_kind.from_ns);

@@ -5,7 +5,9 @@ use serde_json::{Map, Value, json};
 
 use crate::classic::response;
 use crate::value::Measure;
-use crate::view::{CounterKind, Differences, LatencyTable, Outcome, ResponseTable, Setting, Settings, EventRow, StepResult, StepView, View};
+use crate::view::{
+    CounterKind, Differences, EventRow, LatencyTable, Outcome, ResponseTable, Setting, Settings, StepResult, StepView, View,
+};
 
 /// The version of the JSON forms.
 const FORMAT: u32 = 1;

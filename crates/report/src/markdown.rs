@@ -190,7 +190,8 @@ fn add_events(text: &mut String, view: &View, step: &StepView) {
     let names = first.numbers().map(|(name, _, _)| name);
     header(text, std::iter::once("cell").chain(names));
     for of in &step.events {
-        let number = |value: Option<f64>| value.map_or_else(|| "NA".to_owned(), |value| format!("{value:.1}").trim_end_matches(".0").to_owned());
+        let number =
+            |value: Option<f64>| value.map_or_else(|| "NA".to_owned(), |value| format!("{value:.1}").trim_end_matches(".0").to_owned());
         let cells = of.numbers().map(|(_, _, value)| number(value));
         row(text, [escape(&of.kind), escape(&view.cells[of.cell].label)].into_iter().chain(cells));
     }

@@ -3,7 +3,7 @@
 use plimsoll_core::toolchain::Caveat;
 
 use crate::summary::without_base;
-use crate::view::{CellInfo, Outcome, Status, View};
+use crate::view::{CellInfo, Outcome, Status, StepView, View};
 
 /// So begins the origin of a cell whose server is not ours.
 const GIVEN: &str = "given server ";
@@ -80,6 +80,7 @@ pub(crate) fn notes(view: &View) -> Vec<String> {
             notes.push(format!("{cells} of {} cell-steps {what}.", view.steps.len() * view.cells.len()));
         }
     }
+    notes.extend(allowed_failures(view));
     let surplus = view.steps.iter().flat_map(|step| step.outcomes.iter().map(move |outcome| (step, outcome)));
     for (step, outcome) in surplus {
         if outcome.checks.iter().any(|check| check.expected_rows != check.found_rows) {
@@ -99,6 +100,20 @@ fn and(parts: &[&str]) -> String {
         Some((last, rest)) if !rest.is_empty() => format!("{} and {last}", rest.join(", ")),
         _ => parts.concat(),
     }
+}
+
+/// Operations that failed in steps that are good nevertheless.
+fn allowed_failures(view: &View) -> Option<String> {
+    let outcomes = view.steps.iter().flat_map(|step| step.outcomes.iter().enumerate().map(move |(cell, outcome)| (step, cell, outcome)));
+    let describe = |(step, cell, outcome): (&StepView, usize, &Outcome)| {
+        let failed: u64 = outcome.operations.iter().map(|operation| operation.failed).sum();
+        let ended: u64 = outcome.operations.iter().map(|operation| operation.ok + operation.failed).sum();
+        let share = 100.0 * failed as f64 / ended as f64;
+        (outcome.status.is_finished() && failed > 0)
+            .then(|| format!("{} of {}: {failed} of {ended} ({share:.3} %)", step.name, view.cells[cell].label))
+    };
+    let found: Vec<String> = outcomes.filter_map(describe).collect();
+    (!found.is_empty()).then(|| format!("Operations failed, and the plan allows so many: {}.", found.join("; ")))
 }
 
 /// The config's name of a cell on a given server is a name and nothing more.
@@ -148,7 +163,10 @@ fn other_machines(view: &View) -> Vec<String> {
     }
     let base = &view.cells[0].label;
     let sentence = |(difference, cells): (&str, Vec<usize>)| {
-        format!("‡ The base {base} and {} ran on different machines ({difference}): a ratio compares the machines too.", labels(view, &cells))
+        format!(
+            "‡ The base {base} and {} ran on different machines ({difference}): a ratio compares the machines too.",
+            labels(view, &cells)
+        )
     };
     groups.into_iter().map(sentence).collect()
 }

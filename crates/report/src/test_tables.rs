@@ -73,7 +73,8 @@ fn table(
 /// The value, and behind it the ratio to the base.
 fn cost_column(step: &StepView, name: &str) -> Vec<ClassicCell> {
     let decimals = metric::find_of_sysbench(name).map_or(3, |metric| metric.decimals);
-    let is_judged = metric::find_of_sysbench(name).is_some_and(|metric| metric.direction != Direction::Neutral || name.ends_with("_us_per_op"));
+    let is_judged =
+        metric::find_of_sysbench(name).is_some_and(|metric| metric.direction != Direction::Neutral || name.ends_with("_us_per_op"));
     let base = step.outcomes[0].number(name);
     let of_outcome = |(i, outcome): (usize, &Outcome)| {
         let value = outcome.number(name);
@@ -117,7 +118,12 @@ pub(crate) fn ramps(steps: &[&StepView]) -> Vec<Ramp> {
 fn ramp_level(step: &StepView, cell: usize) -> RampLevel {
     let outcome = &step.outcomes[cell];
     let times = ["mean_service_us", "p95_service_us", "p99_service_us", "max_service_us"];
-    RampLevel { status: outcome.status, rate: outcome.number(step.rate.name), tps: outcome.number("tps"), service_us: times.map(|name| outcome.number(name)) }
+    RampLevel {
+        status: outcome.status,
+        rate: outcome.number(step.rate.name),
+        tps: outcome.number("tps"),
+        service_us: times.map(|name| outcome.number(name)),
+    }
 }
 
 fn peak(levels: &[RampLevel]) -> Option<usize> {
@@ -144,7 +150,10 @@ mod tests {
     #[test]
     fn a_ramp_has_its_peak_and_before_it_its_knee() {
         let levels = |rates: &[f64]| -> Vec<RampLevel> {
-            rates.iter().map(|rate| RampLevel { status: Status::Ok, rate: (*rate > 0.0).then_some(*rate), tps: None, service_us: [None; 4] }).collect()
+            rates
+                .iter()
+                .map(|rate| RampLevel { status: Status::Ok, rate: (*rate > 0.0).then_some(*rate), tps: None, service_us: [None; 4] })
+                .collect()
         };
         for (rates, found) in [
             (&[10.0, 19.0, 33.0, 36.0, 35.0][..], (Some(3), Some(2))),

@@ -8,9 +8,9 @@ use plimsoll_core::record::TableCheck;
 use plimsoll_engine::{EngineError, Server, Settings};
 use plimsoll_load::{StepOptions, StepOutcome, Task};
 
-use crate::insert_benchmark::{InsertBenchmarkRun, MinIdCost};
 use crate::client::{Statements, Tally};
 use crate::file::FileRun;
+use crate::insert_benchmark::{InsertBenchmarkRun, MinIdCost};
 use crate::sysbench::SysbenchRun;
 
 /// A server that several workers connect to.

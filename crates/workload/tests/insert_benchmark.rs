@@ -29,7 +29,8 @@ fn run_one(run: &mut InsertBenchmarkRun, step: &Step) -> StepOutcome {
     let mut progress = |_: &Progress| {};
     let control = Arc::new(Control::default());
     let mut log = std::io::sink();
-    let outcome = run_step(&Arc::new(MonotonicClock), &tasks.kinds, tasks.tasks, &control, &tasks.options, &mut log, &mut progress).unwrap();
+    let outcome =
+        run_step(&Arc::new(MonotonicClock), &tasks.kinds, tasks.tasks, &control, &tasks.options, &mut log, &mut progress).unwrap();
     assert_eq!(outcome.ended, Ended::Finished, "{}", step.name);
     run.book(step, &outcome);
     outcome

@@ -150,7 +150,8 @@ fn a_warm_up_changes_the_tables_and_not_the_counts() {
     let tasks = run.tasks(step).unwrap();
     let control = Arc::new(Control::default());
     let (mut log, mut progress) = (std::io::sink(), |_: &Progress| {});
-    let outcome = run_step(&Arc::new(MonotonicClock), &tasks.kinds, tasks.tasks, &control, &tasks.options, &mut log, &mut progress).unwrap();
+    let outcome =
+        run_step(&Arc::new(MonotonicClock), &tasks.kinds, tasks.tasks, &control, &tasks.options, &mut log, &mut progress).unwrap();
     run.book(step, &tasks.facts, &outcome);
     let notes = run.notes(step, &tasks.facts, &outcome);
     let counted: f64 = notes.iter().filter(|(name, _)| name.starts_with("statements_")).map(|(_, count)| count).sum();

@@ -250,7 +250,10 @@ fn trees_are_as_large_after_a_fast_load_as_after_a_classic_one() {
             let found = session.query_integer(count).unwrap().unwrap();
             let classic = *pages.borrow_mut().entry(format!("{name} {tables}")).or_insert(found);
             assert!(found > 500, "{name}: {found} pages");
-            assert!((found - classic).abs() * 50 <= classic, "{name}: {found} pages after a {load} load of {tables}, {classic} after a classic one");
+            assert!(
+                (found - classic).abs() * 50 <= classic,
+                "{name}: {found} pages after a {load} load of {tables}, {classic} after a classic one"
+            );
         });
     }
 }

@@ -76,7 +76,8 @@ statements = [{ statement = "ask", times = 3 }, { statement = "note", times = 2 
 #[test]
 fn values_are_those_of_earlier_parameters() {
     // `after` needs its parameter before it.
-    let text = VALUES.replace("(one, two, three, t, u) VALUES (:x, :more, :once,", "(one, three, two, t, u) VALUES (:x + 0 * :n, :once, :more,");
+    let text =
+        VALUES.replace("(one, two, three, t, u) VALUES (:x, :more, :once,", "(one, three, two, t, u) VALUES (:x + 0 * :n, :once, :more,");
     for sizes in ["clients = 2", "clients = 2\nprepared = false"] {
         let dir = tempfile::tempdir().unwrap();
         let server = start(dir.path());

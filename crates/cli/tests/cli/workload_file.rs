@@ -75,7 +75,13 @@ fn a_workload_file_is_checked_and_shown() {
     let output = place.run(&["workload", "check", "plans/mine/notes.toml"]);
     assert_eq!(text(&output.stdout), "plans/mine/notes.toml: ok\n2 tables, 3 statements, 2 events, 1 mix, 1500 rows in all\n");
     let shown = text(&place.run(&["workload", "show", "plans/mine/notes.toml"]).stdout);
-    for wanted in ["table note, 1000 rows, key id", "index note_person_id", "the same as :person before it", "event read, transaction, 4 statements", "75.00 %"] {
+    for wanted in [
+        "table note, 1000 rows, key id",
+        "index note_person_id",
+        "the same as :person before it",
+        "event read, transaction, 4 statements",
+        "75.00 %",
+    ] {
         assert!(shown.contains(wanted), "{wanted}: {shown}");
     }
     assert!(text(&place.run(&["workload", "list"]).stdout).contains("workloads/shop.toml  "));
@@ -104,7 +110,10 @@ fn a_workload_file_runs_and_every_output_shows_its_events() {
     let results = shown["results"].as_array().unwrap();
     let find = |step: &str| results.iter().find(|result| result["step"] == step).unwrap();
     let mixed = find("mixed");
-    assert_eq!((&mixed["events"]["read"]["statements_per_event"], &mixed["events"]["write"]["statements_per_event"]), (&4.0.into(), &1.0.into()));
+    assert_eq!(
+        (&mixed["events"]["read"]["statements_per_event"], &mixed["events"]["write"]["statements_per_event"]),
+        (&4.0.into(), &1.0.into())
+    );
     let number = |value: &Value| value.as_f64().unwrap_or_else(|| panic!("{value}"));
     let (reads, writes) = (number(&mixed["events"]["read"]["events"]), number(&mixed["events"]["write"]["events"]));
     assert!(reads / (reads + writes) > 0.6 && reads / (reads + writes) < 0.9, "{reads} {writes}");
@@ -121,7 +130,11 @@ fn a_workload_file_runs_and_every_output_shows_its_events() {
     let csv = text(&place.run(&["report", "--format", "csv"]).stdout);
     assert!(csv.contains(",mixed,1,1,") && csv.contains(",statements_per_event{read},4,statements,"), "{csv}");
     let markdown = text(&place.run(&["report", "--format", "md"]).stdout);
-    assert!(markdown.contains("| cell | events | events_retried |") && markdown.contains("| read | sqlite.wal\\_off |") || markdown.contains("| read | sqlite.wal_off |"), "{markdown}");
+    assert!(
+        markdown.contains("| cell | events | events_retried |") && markdown.contains("| read | sqlite.wal\\_off |")
+            || markdown.contains("| read | sqlite.wal_off |"),
+        "{markdown}"
+    );
     let output = place.run(&["export", "--classic", "out"]);
     assert!(text(&output.stderr).contains("the originals have no files for such results"), "{}", text(&output.stderr));
 }

@@ -156,10 +156,8 @@ impl Source<'_> {
         } else {
             document.shapes.iter().map(|(label, sizes)| (label.get_ref().as_str(), Some(sizes))).collect()
         };
-        let workloads: BTreeMap<&str, Workload> = shapes
-            .iter()
-            .map(|(label, sizes)| Ok((*label, self.workload(document, chosen, *sizes)?)))
-            .collect::<Result<_, PlanError>>()?;
+        let workloads: BTreeMap<&str, Workload> =
+            shapes.iter().map(|(label, sizes)| Ok((*label, self.workload(document, chosen, *sizes)?))).collect::<Result<_, PlanError>>()?;
 
         let mut cells: Vec<Cell> = Vec::new();
         let mut add = |build: BuildName, config: &str, shape: &str| {

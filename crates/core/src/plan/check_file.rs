@@ -184,7 +184,13 @@ impl Source<'_> {
         let mixes = file.mixes.iter().map(|mix| mix.name.as_str()).filter(|_| wants_mix);
         let events = file.events.iter().map(|event| event.name.as_str()).filter(|_| wants_event);
         let known: Vec<&str> = mixes.chain(events).collect();
-        let what = if wants_mix && wants_event { "mix or event" } else if wants_mix { "mix" } else { "event" };
+        let what = if wants_mix && wants_event {
+            "mix or event"
+        } else if wants_mix {
+            "mix"
+        } else {
+            "event"
+        };
         let hint = suggest::hint(wanted, known.iter().copied());
         let way_out = if wants_mix && wants_event { format!(", or say what it does: [step.{name}] mix = \"...\"") } else { String::new() };
         Err(self.error(place, format!("the workload has no {what} \"{wanted}\"{hint}; it has {}{way_out}", known.join(", "))))
@@ -270,7 +276,10 @@ ten = 1
         let workload = parse(&text).unwrap();
         let (step, warm) = mix(&workload, "warm");
         assert_eq!((step.clients, step.max_failed), (2, Some(0.0)));
-        assert_eq!((warm.warm_up_ns, warm.duration_ns, warm.rate), (SECOND_NS, 5 * SECOND_NS, Some(TestRate { per_s: 7, is_poisson: false })));
+        assert_eq!(
+            (warm.warm_up_ns, warm.duration_ns, warm.rate),
+            (SECOND_NS, 5 * SECOND_NS, Some(TestRate { per_s: 7, is_poisson: false }))
+        );
         assert_eq!((mix(&workload, "one").0.clients, mix(&workload, "one").0.max_failed), (3, Some(0.01)));
         assert_eq!(workload.steps[0].clients, 2);
 

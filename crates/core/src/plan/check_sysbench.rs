@@ -107,8 +107,15 @@ impl Source<'_> {
         let load = size!(load).map_or(LoadMode::Fast, |load| *load.get_ref());
         let loaders = if load == LoadMode::Fast { MOST_LOADERS } else { 1 };
         let prepare = StepKind::Prepare { tables, rows, load };
-        let mut steps =
-            vec![Step { name: PREPARE.to_owned(), kind: prepare, clients: loaders, batch: 1, drain_after: false, wait_ns: None, max_failed: None }];
+        let mut steps = vec![Step {
+            name: PREPARE.to_owned(),
+            kind: prepare,
+            clients: loaders,
+            batch: 1,
+            drain_after: false,
+            wait_ns: None,
+            max_failed: None,
+        }];
         let names = self.test_names(document, preset)?;
         self.check_ranges(document, &names, rows, size!(rows).map(Spanned::span))?;
         let tests = names.iter().map(|name| common.step(*name));

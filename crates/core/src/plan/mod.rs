@@ -20,7 +20,6 @@ pub(crate) use check::{Source, explain_toml_error, span};
 pub(crate) use document::{Count, DistributionName};
 pub use error::PlanError;
 pub use file::{FileWorkload, MixStep};
-pub(crate) use sysbench::{PARETO_H, ZIPFIAN_EXPONENT};
 pub use insert_benchmark::{Era, InsertBenchmark, Partitions, QueryKind, StepEnd, TablePlacement, WriteArrival};
 pub use server::{GivenServer, PasswordSource, ServerPlace, TlsMode};
 pub use step::{ALL_EVENTS, Step, StepKind, WaitRule};
@@ -28,6 +27,7 @@ pub use sysbench::{
     Distribution, INLIST_IDS, LoadMode, POINT_SELECTS, PublishedPosition, STATEMENT_NOTES, StatementMix, Sysbench, SysbenchPreset, Test,
     TestGroup, TestKind, TestName, TestRate, published_position,
 };
+pub(crate) use sysbench::{PARETO_H, ZIPFIAN_EXPONENT};
 pub use workload::{Definition, PresetInfo, Workload, presets};
 
 use crate::name::BuildName;

@@ -20,7 +20,7 @@ const MOST_ROWS: u64 = 1_000_000_000_000;
 const MOST_EVENTS: usize = 64;
 const MOST_TIMES: u32 = 10_000;
 /// Values of a statement that has texts among them.
-pub(super) const MOST_MIXED: u32 = 256;
+pub const MOST_MIXED: u32 = 256;
 
 pub(super) fn check(file: &str, text: &str) -> Result<WorkloadFile, PlanError> {
     let source = Source::new(file, text);
@@ -36,7 +36,9 @@ pub(super) fn check(file: &str, text: &str) -> Result<WorkloadFile, PlanError> {
     let tables = source.tables(&document)?;
     let statements = source.statements(&document, &tables)?;
     let events = source.events(&document, &statements)?;
-    if let Some(unused) = (0..statements.len()).find(|at| !events.iter().any(|event| event.calls.iter().any(|(statement, _)| statement == at))) {
+    if let Some(unused) =
+        (0..statements.len()).find(|at| !events.iter().any(|event| event.calls.iter().any(|(statement, _)| statement == at)))
+    {
         let name = &statements[unused].name;
         let place = document.statement.keys().find(|key| key.get_ref() == name).map(Spanned::span);
         return Err(source.error(place, format!("no event has the statement \"{name}\": name it in one, or leave it out")));
@@ -59,7 +61,8 @@ impl Source<'_> {
         let is_name = text.len() <= 60
             && text.starts_with(|c: char| c.is_ascii_lowercase())
             && text.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
-        let message = || format!("\"{text}\" cannot be the name of {what}: use small letters, digits and _, with a letter first, at most 60");
+        let message =
+            || format!("\"{text}\" cannot be the name of {what}: use small letters, digits and _, with a letter first, at most 60");
         if is_name { Ok(()) } else { Err(self.error(Some(name.span()), message())) }
     }
 
@@ -108,18 +111,23 @@ impl Source<'_> {
                 if let Some(name) = &index.name {
                     self.check_name(name, "an index")?;
                 }
-                let own = index.name.as_ref().map_or_else(|| format!("{}_{}", name.get_ref(), names.join("_")), |name| name.get_ref().clone());
+                let own =
+                    index.name.as_ref().map_or_else(|| format!("{}_{}", name.get_ref(), names.join("_")), |name| name.get_ref().clone());
                 let place = index.name.as_ref().map_or(index.columns.span(), Spanned::span);
                 let others = tables.iter().flat_map(|table| &table.indexes).chain(&indexes);
                 if own.len() > 60 || others.into_iter().any(|other| other.name == own) {
-                    return Err(self.error(Some(place), format!("the index needs a name of its own, of at most 60 characters: \"{own}\" is none")));
+                    return Err(
+                        self.error(Some(place), format!("the index needs a name of its own, of at most 60 characters: \"{own}\" is none"))
+                    );
                 }
                 indexes.push(Index { name: own, columns: names, is_unique: index.unique });
             }
             let auto = columns.iter().filter(|column| column.is_auto).map(|column| &column.name);
             if let Some(auto) = auto.into_iter().find(|auto| primary_key != [(*auto).clone()]) {
                 let place = table.columns.iter().find(|column| column.name.get_ref() == auto).and_then(|column| column.auto.as_ref());
-                return Err(self.error(place.map(Spanned::span), format!("only the primary key can be auto, and of one column: {auto} is not it")));
+                return Err(
+                    self.error(place.map(Spanned::span), format!("only the primary key can be auto, and of one column: {auto} is not it"))
+                );
             }
             tables[at] = Table { columns, primary_key, indexes, ..tables[at].clone() };
         }
@@ -135,7 +143,9 @@ impl Source<'_> {
                 return Err(self.error(Some(column.sql_type.span()), "a column needs a type, such as \"integer\" or \"varchar(20)\""));
             }
             if columns.iter().any(|other| &other.name == column.name.get_ref()) {
-                return Err(self.error(Some(column.name.span()), format!("{} has two columns \"{}\"", name.get_ref(), column.name.get_ref())));
+                return Err(
+                    self.error(Some(column.name.span()), format!("{} has two columns \"{}\"", name.get_ref(), column.name.get_ref()))
+                );
             }
             let values = match &column.values {
                 None => ColumnValues::Row,
@@ -143,7 +153,10 @@ impl Source<'_> {
             };
             let is_auto = column.auto.as_ref().is_some_and(|auto| *auto.get_ref());
             if is_auto && values != ColumnValues::Row {
-                return Err(self.error(column.auto.as_ref().map(Spanned::span), "the engine numbers the rows of an auto column: leave out \"values\""));
+                return Err(self.error(
+                    column.auto.as_ref().map(Spanned::span),
+                    "the engine numbers the rows of an auto column: leave out \"values\"",
+                ));
             }
             columns.push(Column { name: column.name.get_ref().clone(), sql_type: sql_type.clone(), is_auto, values });
         }
@@ -192,7 +205,9 @@ impl Source<'_> {
             for name in &sql.parameters {
                 if !known.contains(&name.as_str()) {
                     let hint = suggest::hint(name, known.iter().copied());
-                    return Err(error(format!("the parameter :{name} is not bound{hint}; say where its values come from: parameters.{name} = {{ ... }}")));
+                    return Err(error(format!(
+                        "the parameter :{name} is not bound{hint}; say where its values come from: parameters.{name} = {{ ... }}"
+                    )));
                 }
             }
             let values = |name: &String| match statement.parameter(name) {
@@ -222,7 +237,10 @@ impl Source<'_> {
             };
             if !statement.texts().all(comes_before) {
                 let hint = suggest::hint(of, known.iter().copied());
-                return Err(self.error(place, format!("after needs a parameter that comes before :{} in the statement, and :{of} does not{hint}", name.get_ref())));
+                return Err(self.error(
+                    place,
+                    format!("after needs a parameter that comes before :{} in the statement, and :{of} does not{hint}", name.get_ref()),
+                ));
             }
             match statement.parameter(of) {
                 Some(Parameter::Drawn { value: Value::Integer { .. }, table, count: 1 }) => {
@@ -289,11 +307,13 @@ impl Source<'_> {
                 before.extend(sql.parameters[..position].iter().filter(|name| *name == of).filter_map(|name| statement.parameter(name)));
                 match before.last() {
                     None => {
-                        let message = format!("statement {}: no parameter :{of} comes before :{name}, which is to be the same", statement.name);
+                        let message =
+                            format!("statement {}: no parameter :{of} comes before :{name}, which is to be the same", statement.name);
                         return Err(self.error(Some(place), message));
                     }
                     Some(Parameter::Drawn { count: 2.., .. }) => {
-                        return Err(self.error(Some(place), format!("statement {}: :{of} is a list, and :{name} cannot be the same", statement.name)));
+                        return Err(self
+                            .error(Some(place), format!("statement {}: :{of} is a list, and :{name} cannot be the same", statement.name)));
                     }
                     Some(_) => {}
                 }
@@ -315,7 +335,8 @@ impl Source<'_> {
                     return Err(self.error(Some(event.span()), message));
                 };
                 if *weight.get_ref() == 0 {
-                    let message = format!("{} has the weight 0 in the mix {}: leave it out, or give it more", event.get_ref(), name.get_ref());
+                    let message =
+                        format!("{} has the weight 0 in the mix {}: leave it out, or give it more", event.get_ref(), name.get_ref());
                     return Err(self.error(Some(weight.span()), message));
                 }
                 of_mix.push((at, *weight.get_ref()));
@@ -324,7 +345,10 @@ impl Source<'_> {
                 return Err(self.error(Some(name.span()), format!("the mix {} has no events", name.get_ref())));
             }
             if known.contains(&name.get_ref().as_str()) {
-                return Err(self.error(Some(name.span()), format!("a mix and an event are both called {}: steps could not tell them apart", name.get_ref())));
+                return Err(self.error(
+                    Some(name.span()),
+                    format!("a mix and an event are both called {}: steps could not tell them apart", name.get_ref()),
+                ));
             }
             mixes.push(Mix { name: name.get_ref().clone(), events: of_mix });
         }
@@ -400,23 +424,47 @@ change = 1
             ("rows = \"1K\"", "rows = 0", "t.toml:4:8: customer has 0 rows: rows must be 1 to"),
             ("{ same = \"id\" }", "{ same = \"nothing\" }", "t.toml:30:58: statement rename: no parameter :nothing comes before :again"),
             ("parameters.id = ", "parameters.ix = ", "t.toml:13:7: statement read: the parameter :id is not bound (did you mean \"ix\"?)"),
-            ("{ id = \"customer\" }", "{ id = \"custommer\" }", "t.toml:18:26: there is no table \"custommer\" (did you mean \"customer\"?)"),
-            ("FROM customer WHERE id B", "FROM costumer WHERE id B", "t.toml:17:7: statement scan: there is no table \"costumer\" (did you mean"),
+            (
+                "{ id = \"customer\" }",
+                "{ id = \"custommer\" }",
+                "t.toml:18:26: there is no table \"custommer\" (did you mean \"customer\"?)",
+            ),
+            (
+                "FROM customer WHERE id B",
+                "FROM costumer WHERE id B",
+                "t.toml:17:7: statement scan: there is no table \"costumer\" (did you mean",
+            ),
             ("SET name", "SET nmae", "statement rename: customer has no column \"nmae\" (did you mean \"name\"?)"),
-            ("columns = [\"region\"]", "columns = [\"regoin\"]", "t.toml:10:25: customer has no column \"regoin\" (did you mean \"region\"?)"),
+            (
+                "columns = [\"region\"]",
+                "columns = [\"regoin\"]",
+                "t.toml:10:25: customer has no column \"regoin\" (did you mean \"region\"?)",
+            ),
             ("\"zipfian\" }", "\"zipfain\" }", "t.toml:8:85: unknown value \"zipfain\" (did you mean \"zipfian\"?)"),
             ("\"zipfian\" }", "\"zipfian\", exponent = 11 }", "exponent must be at least 0 and below 10, not 11"),
             ("h = 0.1", "exponent = 0.1", "t.toml:14:72: \"exponent\" belongs to distribution = \"zipfian\""),
             ("plus = 99", "plus = 1000", "t.toml:19:42: the range of 1,001 rows is larger than customer, which has 1,000"),
             ("{ pattern =", "{ patern =", "t.toml:23:21: unknown key \"patern\" (did you mean \"pattern\"?)"),
-            ("{ pattern = \"@@-##\" }", "{ pattern = \"it's\" }", "t.toml:23:31: a text may have printable ASCII but for ' and \\, not '\\''"),
-            ("{ pattern = \"@@-##\" }", "{ plus = 3 }", "t.toml:23:19: it says nothing of where values come from: give it one of id, integer"),
+            (
+                "{ pattern = \"@@-##\" }",
+                "{ pattern = \"it's\" }",
+                "t.toml:23:31: a text may have printable ASCII but for ' and \\, not '\\''",
+            ),
+            (
+                "{ pattern = \"@@-##\" }",
+                "{ plus = 3 }",
+                "t.toml:23:19: it says nothing of where values come from: give it one of id, integer",
+            ),
             ("look = 3", "look = 0", "t.toml:33:8: look has the weight 0 in the mix all"),
             ("look = 3", "lok = 3", "t.toml:33:1: there is no event \"lok\" (did you mean \"look\"?); events: look, change"),
             ("\"scan\", \"rename\"]", "\"rename\"]", "t.toml:16:12: no event has the statement \"scan\""),
             ("\"scan\", \"rename\"]", "\"scam\", \"rename\"]", "there is no statement \"scam\" (did you mean \"scan\"?)"),
             ("[mix.all]", "[mix.look]", "a mix and an event are both called look"),
-            ("after = \"from\"", "after = \"form\"", "t.toml:19:27: after needs a parameter that comes before :to in the statement, and :form does not (did you mean \"from\"?)"),
+            (
+                "after = \"from\"",
+                "after = \"form\"",
+                "t.toml:19:27: after needs a parameter that comes before :to in the statement, and :form does not (did you mean \"from\"?)",
+            ),
             ("id = \"customer\" }", "id = \"customer\", count = 2000 }", "a list of 2,000 ids of customer, which has 1,000 rows"),
             ("[event.look]", "[evnt.look]", "unknown key \"evnt\" (did you mean \"event\"?)"),
         ];

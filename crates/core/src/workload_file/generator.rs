@@ -176,7 +176,11 @@ pub(super) fn parameter(
         if let (Some(table), Some(span), Value::Integer { count: rows, .. }) = (&table, span(&keys.count), &value)
             && u64::from(count) > *rows
         {
-            let message = format!("a list of {} ids of {table}, which has {} rows: lower count or raise its rows", format_grouped(count.into()), format_grouped(*rows));
+            let message = format!(
+                "a list of {} ids of {table}, which has {} rows: lower count or raise its rows",
+                format_grouped(count.into()),
+                format_grouped(*rows)
+            );
             return Err(source.error(Some(span), message));
         }
         return Ok(Parameter::Drawn { value, table, count });

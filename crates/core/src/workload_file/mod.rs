@@ -8,6 +8,7 @@ mod sql;
 
 use crate::plan::{Distribution, PlanError};
 
+pub use check::MOST_MIXED;
 pub use sql::{Effect, Sql};
 
 /// A checked workload.

@@ -62,16 +62,61 @@ impl<'a> Token<'a> {
 }
 
 /// Words that stand where a column could and are none.
-const KEYWORDS: [&str; 46] = [
-    "select", "distinct", "all", "from", "where", "and", "or", "not", "null", "true", "false", "set", "on", "by", "group", "order", "having",
-    "limit", "offset", "as", "in", "between", "like", "is", "case", "when", "then", "else", "end", "inner", "left", "right", "outer", "cross",
-    "join", "using", "for", "update", "returning", "values", "asc", "desc", "current_date", "current_time", "current_timestamp", "only",
+const KEYWORDS: [&str; 47] = [
+    "select",
+    "distinct",
+    "all",
+    "from",
+    "where",
+    "and",
+    "or",
+    "not",
+    "null",
+    "true",
+    "false",
+    "set",
+    "on",
+    "by",
+    "group",
+    "order",
+    "having",
+    "limit",
+    "offset",
+    "as",
+    "in",
+    "between",
+    "like",
+    "is",
+    "case",
+    "when",
+    "then",
+    "else",
+    "end",
+    "inner",
+    "left",
+    "right",
+    "outer",
+    "cross",
+    "join",
+    "using",
+    "for",
+    "update",
+    "returning",
+    "values",
+    "asc",
+    "desc",
+    "current_date",
+    "current_time",
+    "current_timestamp",
+    "only",
+    "lateral",
 ];
 
 fn tokens(sql: &str) -> Vec<(usize, usize, Token<'_>)> {
     let bytes = sql.as_bytes();
     let is_word = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte >= 0x80;
-    let end_of = |from: usize, is_in: &dyn Fn(u8) -> bool| bytes[from..].iter().position(|byte| !is_in(*byte)).map_or(bytes.len(), |at| from + at);
+    let end_of =
+        |from: usize, is_in: &dyn Fn(u8) -> bool| bytes[from..].iter().position(|byte| !is_in(*byte)).map_or(bytes.len(), |at| from + at);
     let mut found = Vec::new();
     let mut at = 0;
     while at < bytes.len() {
@@ -163,9 +208,8 @@ pub(super) fn check_names(sql: &str, tables: &[Table]) -> Result<(), String> {
     let at = |i: usize| tokens.get(i).copied().unwrap_or(Token::Symbol(' '));
     let before = |i: usize| i.checked_sub(1).map_or(Token::Symbol(' '), at);
     // Names that the statement itself makes.
-    let made: Vec<&str> = (0..tokens.len())
-        .filter_map(|i| if at(i).is("as") && at(i + 1) == Token::Symbol('(') { before(i).name() } else { None })
-        .collect();
+    let made: Vec<&str> =
+        (0..tokens.len()).filter_map(|i| if at(i).is("as") && at(i + 1) == Token::Symbol('(') { before(i).name() } else { None }).collect();
     let aliases: Vec<&str> = (0..tokens.len()).filter_map(|i| if before(i).is("as") { at(i).name() } else { None }).collect();
     let mut sources: Vec<(&str, &Table)> = Vec::new();
     let mut has_other_sources = !made.is_empty();
@@ -188,7 +232,9 @@ pub(super) fn check_names(sql: &str, tables: &[Table]) -> Result<(), String> {
         let mut place = i + 1;
         while names_table {
             place += usize::from(at(place).is("only"));
-            let Some(name) = at(place).name() else {
+            // A function or a query of its own has columns that nobody here knows.
+            let is_function = !is_update && !at(i).is("into") && at(place + 1) == Token::Symbol('(');
+            let Some(name) = at(place).name().filter(|_| !is_function) else {
                 has_other_sources = true;
                 break;
             };
@@ -249,8 +295,9 @@ pub(super) fn check_names(sql: &str, tables: &[Table]) -> Result<(), String> {
         if next == Token::Symbol('.') || next == Token::Symbol('(') {
             continue;
         }
-        let is_compared =
-            matches!(next, Token::Symbol('=' | '<' | '>' | '!')) || next.is_any(&["in", "between", "like"]) || (next.is("not") && at(i + 2).is_any(&["in", "between", "like"]));
+        let is_compared = matches!(next, Token::Symbol('=' | '<' | '>' | '!'))
+            || next.is_any(&["in", "between", "like"])
+            || (next.is("not") && at(i + 2).is_any(&["in", "between", "like"]));
         let is_listed = (before(i).is_any(&["select", "distinct", "by"]) || before(i) == Token::Symbol(','))
             && (next.is("from") || next == Token::Symbol(',') && before(i).is_any(&["select", "distinct"]) || before(i).is("by"));
         let is_parameter_of_session = before(i) == Token::Symbol('@');
@@ -290,7 +337,12 @@ mod tests {
             let sql = Sql::parse(text).unwrap();
             assert_eq!((sql.effect, sql.returns_rows), (effect, returns_rows), "{text}");
         }
-        for (text, wanted) in [("SELECT ?", "by name"), ("SELECT 1; SELECT 2", "one statement"), ("COMMIT", "transaction = true"), ("drop table t", "none of SELECT")] {
+        for (text, wanted) in [
+            ("SELECT ?", "by name"),
+            ("SELECT 1; SELECT 2", "one statement"),
+            ("COMMIT", "transaction = true"),
+            ("drop table t", "none of SELECT"),
+        ] {
             assert!(Sql::parse(text).unwrap_err().contains(wanted), "{text}");
         }
     }
@@ -319,6 +371,8 @@ mod tests {
             "UPDATE customer SET region = region + 1 WHERE id BETWEEN :a AND :b",
             "SELECT name FROM customer, purchase WHERE customer_id = customer.id FOR UPDATE",
             "SELECT COUNT(*) FROM customer WHERE name IS NOT NULL LIMIT 10",
+            "INSERT INTO customer (id, name) SELECT g, 'x' FROM generate_series(1, :n) AS g",
+            "SELECT name FROM customer FORCE INDEX (customer_region) WHERE region = 1 UNION SELECT name FROM customer",
             "SELECT CASE WHEN region = 1 THEN 2 ELSE 3 END FROM customer ORDER BY name DESC",
         ] {
             assert_eq!(check_names(text, &tables()), Ok(()), "{text}");

@@ -48,7 +48,14 @@ impl Meter {
                 progress.rate_unit = "rows/s".into();
             }
         }
-        Self { step: progress, batch: f64::from(step.batch), is_timed, is_mix: matches!(step.kind, StepKind::Mix(_)), window: (0.0, 0.0), last_sent_s: f64::NEG_INFINITY }
+        Self {
+            step: progress,
+            batch: f64::from(step.batch),
+            is_timed,
+            is_mix: matches!(step.kind, StepKind::Mix(_)),
+            window: (0.0, 0.0),
+            last_sent_s: f64::NEG_INFINITY,
+        }
     }
 
     /// The step's progress, at most four times a second.

@@ -250,6 +250,8 @@ fn summary(step: &Step, done: &StepDone) -> String {
             format!("{} indexed rows/s", text(clients().map(|client| client.rows).sum::<u64>() as f64 / seconds.max(1e-9)))
         }
         StepKind::Scan => format!("{} rows/s", text(rate("scan", true))),
-        StepKind::Load { .. } | StepKind::Write { .. } | StepKind::Prepare { .. } | StepKind::Fill { .. } => format!("{} inserts/s", text(rate("insert", true))),
+        StepKind::Load { .. } | StepKind::Write { .. } | StepKind::Prepare { .. } | StepKind::Fill { .. } => {
+            format!("{} inserts/s", text(rate("insert", true)))
+        }
     }
 }

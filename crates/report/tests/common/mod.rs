@@ -259,7 +259,9 @@ pub fn step(plan: &Step, speed: Speed) -> Made {
             let query = Kind { name: "query", per_s, rows_per_operation: 10, typical_ns: 1e9 / per_s, target_per_s: None };
             (vec![query, paced("insert"), paced("delete")], *duration_ns as f64 / 1e9)
         }
-        StepKind::Scan | StepKind::Prepare { .. } | StepKind::Test(_) | StepKind::Fill { .. } | StepKind::Mix(_) => unreachable!("the sample has no such steps"),
+        StepKind::Scan | StepKind::Prepare { .. } | StepKind::Test(_) | StepKind::Fill { .. } | StepKind::Mix(_) => {
+            unreachable!("the sample has no such steps")
+        }
     };
     let mut noise = Noise(plan.name.len() as u64 * 7919 + (speed.writes * 1000.0) as u64);
     let to_ns = (seconds * 1e9) as u64;

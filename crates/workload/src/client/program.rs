@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use plimsoll_core::seed::Draw;
+use plimsoll_core::workload_file;
 use plimsoll_engine::{Dialect, Parameter};
 
 use crate::values::{Ids, Text};
 
 /// A statement that has texts among its values has no more of them.
-pub(crate) const MOST_MIXED: usize = 256;
+pub(crate) const MOST_MIXED: usize = workload_file::MOST_MIXED as usize;
 
 /// The events of a step. Clients share it.
 #[derive(Clone, Debug)]

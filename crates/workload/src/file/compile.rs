@@ -20,7 +20,12 @@ pub(super) fn sql_of(statement: &Statement, dialect: Dialect) -> &Sql {
 }
 
 /// The program of a step that draws these events by their weights. `next` holds where sequences go on, by name.
-pub(super) fn compile(file: &WorkloadFile, events: &[(String, u32)], dialect: Dialect, next: &BTreeMap<String, i64>) -> (Program, Vec<String>) {
+pub(super) fn compile(
+    file: &WorkloadFile,
+    events: &[(String, u32)],
+    dialect: Dialect,
+    next: &BTreeMap<String, i64>,
+) -> (Program, Vec<String>) {
     let mut compiler = Compiler { file, dialect, ids: Vec::new(), texts: Vec::new(), sequences: Vec::new() };
     let chosen: Vec<&Event> = events.iter().filter_map(|(name, _)| file.events.iter().find(|event| &event.name == name)).collect();
     // Only what these events send is prepared.
@@ -131,15 +136,17 @@ impl Compiler<'_> {
                 let back = |known: &Known<'_>| Place::Back(if known.is_text { own_texts } else { own_values } - known.place);
                 let earlier = |of: &str| {
                     let of_own = own.iter().rev().find(|known| known.name == of).map(|known| (known.is_text, back(known)));
-                    of_own.or_else(|| known.iter().rev().find(|known| known.name == of).map(|known| (known.is_text, Place::At(known.place))))
+                    of_own
+                        .or_else(|| known.iter().rev().find(|known| known.name == of).map(|known| (known.is_text, Place::At(known.place))))
                 };
                 let taken = |(is_text, place): (bool, Place)| if is_text { Source::SameText(place) } else { Source::Integer(place, 0) };
                 let again = own.iter().rev().find(|known| known.name == name).map(|known| (known.is_text, back(known)));
                 let (count, source) = match (statement.parameter(name), again) {
                     // The same name in one statement is the same value, but for lists.
-                    (Some(Parameter::Drawn { count: 1, .. } | Parameter::Sequence { .. } | Parameter::After { .. } | Parameter::Same(_)), Some(again)) => {
-                        (1, taken(again))
-                    }
+                    (
+                        Some(Parameter::Drawn { count: 1, .. } | Parameter::Sequence { .. } | Parameter::After { .. } | Parameter::Same(_)),
+                        Some(again),
+                    ) => (1, taken(again)),
                     (Some(Parameter::Drawn { value, count, .. }), _) => (*count, self.drawn(value, *count)),
                     (Some(Parameter::Sequence { name, start }), _) => (1, self.sequence(name, *start)),
                     (Some(Parameter::Same(of)), _) => (1, earlier(of).map_or(Source::Constant(0), taken)),

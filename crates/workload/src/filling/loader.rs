@@ -62,7 +62,12 @@ pub(crate) fn loading_tasks(server: &SharedServer, seed: u64, load: LoadMode, co
         let of_table = parts_of(load, dialect, connections, count, table.rows);
         let (table, left) = (Arc::new(table), Arc::new(AtomicUsize::new(of_table as usize)));
         let start = |part: u64| (u128::from(table.rows) * u128::from(part) / u128::from(of_table)) as u64;
-        let cut = (0..of_table).map(|part| Part { table: table.clone(), rows: start(part)..start(part + 1), is_whole: of_table == 1, left: left.clone() });
+        let cut = (0..of_table).map(|part| Part {
+            table: table.clone(),
+            rows: start(part)..start(part + 1),
+            is_whole: of_table == 1,
+            left: left.clone(),
+        });
         parts.extend(cut);
     }
     let loaders = if dialect == Dialect::Sqlite { 1 } else { connections.min(parts.len() as u32) };

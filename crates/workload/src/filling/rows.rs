@@ -140,7 +140,9 @@ mod tests {
                 let pushed = rows.push(&mut text, form, limit);
                 assert!(text.len() <= limit.max(table.longest_row()), "{}", text.len());
                 let lines: Vec<String> = match form {
-                    Form::Tuples => text.trim_matches(['(', ')']).split("),(").map(|row| row.replace(", ", "\t").replace('\'', "")).collect(),
+                    Form::Tuples => {
+                        text.trim_matches(['(', ')']).split("),(").map(|row| row.replace(", ", "\t").replace('\'', "")).collect()
+                    }
                     Form::Lines => text.lines().map(str::to_owned).collect(),
                 };
                 assert_eq!(lines.len() as u64, pushed);

@@ -11,9 +11,8 @@ const SHOP: &str = include_str!("../../../../plans/workloads/shop.toml");
 
 /// The workload of a plan of a file; `text` is what the plan says beside it.
 pub fn workload(file: &str, text: &str) -> Workload {
-    let plan = format!(
-        "name = \"t\"\nworkload = {{ file = \"f.toml\" }}\nbuilds = [\"sqlite\"]\nconfigs = [\"wal_off\"]\nwait = \"0s\"\n{text}"
-    );
+    let plan =
+        format!("name = \"t\"\nworkload = {{ file = \"f.toml\" }}\nbuilds = [\"sqlite\"]\nconfigs = [\"wal_off\"]\nwait = \"0s\"\n{text}");
     let plan = Plan::parse_with("t.toml", &plan, &|_| Ok(file.to_owned())).unwrap_or_else(|error| panic!("{error}"));
     plan.cells.into_iter().next().unwrap().workload
 }

@@ -16,7 +16,8 @@ pub fn run_one(run: &mut WorkloadRun, step: &Step, events: u64) -> (StepOutcome,
     }
     let control = Arc::new(Control::default());
     let (mut log, mut progress) = (std::io::sink(), |_: &Progress| {});
-    let outcome = run_step(&Arc::new(MonotonicClock), &tasks.kinds, tasks.tasks, &control, &tasks.options, &mut log, &mut progress).unwrap();
+    let outcome =
+        run_step(&Arc::new(MonotonicClock), &tasks.kinds, tasks.tasks, &control, &tasks.options, &mut log, &mut progress).unwrap();
     assert_eq!(outcome.ended, Ended::Finished, "{}", step.name);
     run.book(step, &tasks.facts, &outcome);
     let notes = run.notes(step, &tasks.facts, &outcome);
