@@ -1,5 +1,7 @@
 //! A plan of a workload file: steps of its mixes and events, sizes checked, every error with its place.
 
+use std::ops::Range;
+
 use toml::Spanned;
 
 use super::check::{MOST_CLIENTS, SECOND_NS, Source, span};
@@ -14,6 +16,9 @@ use crate::workload_file::WorkloadFile;
 const LOAD: &str = "load";
 /// What a step lasts where nothing says otherwise.
 const DURATION_NS: u64 = 60 * SECOND_NS;
+
+/// A step's name, and where the plan has it.
+type NamedStep = (String, Option<Range<usize>>);
 
 /// A workload file that was read.
 pub(super) struct ReadFile {
@@ -133,14 +138,14 @@ impl Source<'_> {
     }
 
     /// The names of the steps after the load: the plan's, else the file's mixes, else its events.
-    fn step_names(&self, document: &Document, file: &WorkloadFile) -> Result<Vec<(String, Option<std::ops::Range<usize>>)>, PlanError> {
+    fn step_names(&self, document: &Document, file: &WorkloadFile) -> Result<Vec<NamedStep>, PlanError> {
         let Some(wanted) = &document.steps else {
             let mixes = file.mixes.iter().map(|mix| mix.name.clone());
             let names: Vec<String> =
                 if file.mixes.is_empty() { file.events.iter().map(|event| event.name.clone()).collect() } else { mixes.collect() };
             return Ok(names.into_iter().map(|name| (name, None)).collect());
         };
-        let mut names: Vec<(String, Option<std::ops::Range<usize>>)> = Vec::new();
+        let mut names: Vec<NamedStep> = Vec::new();
         for name in wanted {
             check_label(name.get_ref(), "step").map_err(|error| self.error(Some(name.span()), error.to_string()))?;
             let problem = match name.get_ref().as_str() {
@@ -164,7 +169,7 @@ impl Source<'_> {
         &self,
         file: &WorkloadFile,
         name: &str,
-        place: Option<std::ops::Range<usize>>,
+        place: Option<Range<usize>>,
         change: Option<&StepOverride>,
     ) -> Result<Vec<(String, u32)>, PlanError> {
         let (wanted, wants_mix, wants_event, place) = match change.map(|change| (&change.mix, &change.event)) {

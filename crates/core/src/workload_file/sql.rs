@@ -229,8 +229,11 @@ pub(super) fn check_names(sql: &str, tables: &[Table]) -> Result<(), String> {
         }
         let is_update = at(i).is("update") && !before(i).is_any(&["for", "do", "key", "on"]);
         let names_table = is_update || at(i).is_any(&["join", "into"]) || (at(i).is("from") && is_query.last() == Some(&true));
+        if !names_table {
+            continue;
+        }
         let mut place = i + 1;
-        while names_table {
+        loop {
             place += usize::from(at(place).is("only"));
             // A function or a query of its own has columns that nobody here knows.
             let is_function = !is_update && !at(i).is("into") && at(place + 1) == Token::Symbol('(');

@@ -130,6 +130,10 @@ mod tests {
     use crate::values::Text;
 
     const ROWS: u64 = 5000;
+    #[expect(clippy::single_range_in_vec_init, reason = "one part")]
+    const WHOLE: [Range<u64>; 1] = [0..ROWS];
+    #[expect(clippy::single_range_in_vec_init, reason = "one part")]
+    const LAST: [Range<u64>; 1] = [2001..ROWS];
 
     fn all(table: &Arc<TableFill>, form: Form, limit: usize, parts: &[Range<u64>]) -> Vec<String> {
         let mut found = Vec::new();
@@ -155,12 +159,12 @@ mod tests {
     #[test]
     fn rows_are_the_same_in_every_form_size_and_part() {
         let table = Arc::new(table_fill(3, ROWS));
-        let rows = all(&table, Form::Lines, 4 << 20, &[0..ROWS]);
+        let rows = all(&table, Form::Lines, 4 << 20, &WHOLE);
         assert_eq!(rows.len(), 5000);
-        assert_eq!(all(&table, Form::Tuples, 512 << 10, &[0..ROWS]), rows);
-        assert_eq!(all(&table, Form::Tuples, 1, &[0..ROWS]), rows);
+        assert_eq!(all(&table, Form::Tuples, 512 << 10, &WHOLE), rows);
+        assert_eq!(all(&table, Form::Tuples, 1, &WHOLE), rows);
         assert_eq!(all(&table, Form::Lines, 1 << 20, &[0..1, 1..2499, 2499..ROWS]), rows);
-        assert_ne!(all(&Arc::new(table_fill(4, ROWS)), Form::Lines, 1 << 20, &[0..ROWS])[0], rows[0]);
+        assert_ne!(all(&Arc::new(table_fill(4, ROWS)), Form::Lines, 1 << 20, &WHOLE)[0], rows[0]);
         // What other programs would find: a change here makes old and new data differ.
         assert_eq!(rows[0], FIRST);
         let ks: Vec<f64> = rows.iter().map(|row| row.split('\t').next().unwrap().parse().unwrap()).collect();
@@ -192,9 +196,9 @@ mod tests {
             finish: vec![],
             finish_of_parts: vec![],
         });
-        let rows = all(&table, Form::Lines, 4 << 20, &[0..ROWS]);
+        let rows = all(&table, Form::Lines, 4 << 20, &WHOLE);
         assert_eq!(all(&table, Form::Lines, 1 << 10, &[0..999, 999..2001, 2001..ROWS]), rows);
         assert!(rows[8].starts_with("9\t5\t2\t"), "{}", rows[8]);
-        assert_eq!(all(&table, Form::Tuples, 1 << 20, &[2001..ROWS]), rows[2001..]);
+        assert_eq!(all(&table, Form::Tuples, 1 << 20, &LAST), rows[2001..]);
     }
 }
