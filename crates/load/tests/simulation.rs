@@ -364,15 +364,15 @@ fn without_a_share_or_with_an_uncertain_failure_the_first_one_is_the_end() {
 /// Two kinds in turn on one worker: their rates have one window, and the schedule is accounted for once.
 #[test]
 fn kinds_in_turn_share_a_window_and_a_schedule() {
-    struct Turns(ScriptedWorker<fn(u64, u64) -> (u64, Outcome)>, u64);
-    impl Worker for Turns {
+    struct Turns<F>(ScriptedWorker<F>, u64);
+    impl<F: FnMut(u64, u64) -> (u64, Outcome) + Send> Worker for Turns<F> {
         fn open(&mut self) -> Result<(), String> {
             Ok(())
         }
         fn prepare(&mut self) -> Result<Next, String> {
             self.1 += 1;
             self.0.prepare()?;
-            Ok(Next::Operation(usize::from(self.1 % 100 == 0)))
+            Ok(Next::Operation(usize::from(self.1.is_multiple_of(100))))
         }
         fn execute(&mut self) -> Outcome {
             self.0.execute()
@@ -393,7 +393,7 @@ fn kinds_in_turn_share_a_window_and_a_schedule() {
     assert!((pacing.achieved_per_s - 100.0).abs() < 1.0, "{pacing:?}");
     // The last interval of the log is as long as it was.
     let log = String::from_utf8(log).unwrap();
-    let last = log.lines().filter(|line| line.starts_with("Tag=many.service,")).next_back().unwrap();
+    let last = log.lines().rfind(|line| line.starts_with("Tag=many.service,")).unwrap();
     let length: f64 = last.split(',').nth(2).unwrap().parse().unwrap();
     assert!((0.4..0.6).contains(&length), "{last}");
 }
