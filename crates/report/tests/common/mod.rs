@@ -89,6 +89,7 @@ impl Campaign {
             schedule,
             plan,
             data_dir: "data".to_owned(),
+            confirm: None,
         };
         let folder = Store::new(dir.path()).create(&header).unwrap();
         Self { dir, folder }
