@@ -23,6 +23,22 @@ pub enum ReportError {
         /// The cells there are.
         known: String,
     },
+    /// A name stands for no step.
+    #[error("find step \"{name}\": it is no step of the campaign{hint}; steps: {known}")]
+    UnknownStep {
+        /// What was asked for.
+        name: String,
+        /// A suggestion, or nothing.
+        hint: String,
+        /// The steps there are.
+        known: String,
+    },
+    /// One side has no runs of its own.
+    #[error("explain {step}: the campaign has no second cell with runs of it; name two cells of a native campaign")]
+    NothingToExplain {
+        /// The step.
+        step: String,
+    },
     /// The base's name stands for several cells.
     #[error("choose the base: \"{name}\" stands for several cells; name one of {cells}")]
     AmbiguousBase {

@@ -34,9 +34,10 @@ mod summary;
 mod terminal;
 mod test_tables;
 pub mod value;
+mod verdicts;
 pub mod view;
 
-pub use analysis::{Options, analyse};
+pub use analysis::{Options, analyse, analyse_among};
 pub use compare::{Comparison, Row as ComparisonRow, compare, pairs};
 pub use delimited::{to_csv, to_tsv};
 pub use error::ReportError;
@@ -45,4 +46,5 @@ pub use html::to_html;
 pub use json::{show_json, to_json};
 pub use markdown::to_markdown;
 pub use terminal::to_terminal;
+pub use verdicts::{Basis, Call, Change, Control, Estimate, Explanation, Finding, Findings, explain, verdict_lines};
 pub use view::View;

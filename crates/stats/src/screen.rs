@@ -27,10 +27,15 @@ impl Spread {
     /// `sd^2 = (4 x 0.03^2 + sum (n_g - 1) s_g^2) / (4 + sum (n_g - 1))` (the mean of a scaled inverse chi-square posterior, up to its
     /// degrees of freedom: Gelman et al. 2013, 2.6). Groups of one tell nothing.
     pub fn of_groups(groups: &[Vec<f64>]) -> Self {
+        Self::shrunk(groups, PRIOR_SPREAD)
+    }
+
+    /// The same, shrunk towards another standard deviation, such as that of the engine over all steps.
+    pub fn shrunk(groups: &[Vec<f64>], towards: f64) -> Self {
         let groups = || groups.iter().filter(|group| group.len() > 1);
         let degrees: f64 = groups().map(|group| group.len() as f64 - 1.0).sum();
         let squares: f64 = groups().map(|group| (group.len() as f64 - 1.0) * variance(group)).sum();
-        let sd = ((PRIOR_DEGREES * PRIOR_SPREAD.powi(2) + squares) / (PRIOR_DEGREES + degrees)).sqrt();
+        let sd = ((PRIOR_DEGREES * towards.powi(2) + squares) / (PRIOR_DEGREES + degrees)).sqrt();
         Self { sd, degrees: PRIOR_DEGREES + degrees, starts: groups().map(Vec::len).sum() }
     }
 

@@ -28,11 +28,10 @@ pub(super) fn head(view: &View) -> Markup {
         @let banners = usize::from(!view.is_comparable);
         @for note in view.notes.iter().take(banners) { p.banner { (note) } }
         ul.notes { @for note in view.notes.iter().skip(banners) { li { (note) } } }
-        (cells(view))
     }
 }
 
-fn cells(view: &View) -> Markup {
+pub(super) fn cells(view: &View) -> Markup {
     html! {
         h2 id="cells" { a.anchor href="#cells" { "Cells" } }
         (scrolling(html! {
