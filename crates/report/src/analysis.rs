@@ -145,6 +145,11 @@ fn plan_base(campaign: &CampaignRecord) -> usize {
     of_experiment.unwrap_or(plan.base)
 }
 
+/// The label of the cell that a campaign's ratios divide by where nobody asks for another.
+pub(crate) fn base_label(campaign: &CampaignRecord) -> Option<&str> {
+    Some(&campaign.header.plan.cells.get(plan_base(campaign))?.label)
+}
+
 /// The base of the experiment and its second instance, whichever cells are shown.
 fn experiment_control(campaign: &CampaignRecord) -> Option<(CellRuns<'_>, CellRuns<'_>)> {
     let confirm = campaign.header.confirm.as_ref()?;

@@ -33,6 +33,14 @@ pub enum ReportError {
         /// The steps there are.
         known: String,
     },
+    /// The candidate's name stands for no cell besides the base, or for several.
+    #[error("choose the candidate: \"{name}\" must stand for one cell besides the base; it stands for: {cells}")]
+    AmbiguousCandidate {
+        /// What was asked for.
+        name: String,
+        /// The cells it stands for.
+        cells: String,
+    },
     /// One side has no runs of its own.
     #[error("explain {step}: the campaign has no second cell with runs of it; name two cells of a native campaign")]
     NothingToExplain {

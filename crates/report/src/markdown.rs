@@ -85,7 +85,7 @@ fn add_verdicts(text: &mut String, view: &View) {
         return;
     }
     line(text, "");
-    header(text, ["step", "cell", if is_screen { "finding" } else { "verdict" }, "change", "interval", "pairs", "why"].into_iter());
+    header(text, ["cell", if is_screen { "finding" } else { "verdict" }, "change", "interval", "pairs", "why"].into_iter());
     for finding in findings.all.iter().filter(is_shown) {
         let estimate = finding.estimate;
         let interval = match (finding.call, estimate.and_then(|estimate| estimate.interval)) {

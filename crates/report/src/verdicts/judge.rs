@@ -2,8 +2,8 @@
 
 use plimsoll_core::metric::{Direction, Metric};
 use plimsoll_stats::{
-    EXACT_PAIRS, Looks, Policy, Screen, Verdict, bca, benjamini_hochberg, blocks_needed, blocks_to_decide, clustered, hodges_lehmann, paired_p,
-    signed_rank_interval,
+    EXACT_PAIRS, Looks, Policy, Screen, Verdict, bca, benjamini_hochberg, blocks_needed, blocks_to_decide, clustered, hodges_lehmann,
+    paired_p, signed_rank_interval,
 };
 use plimsoll_store::{CampaignRecord, CampaignState};
 
@@ -54,14 +54,16 @@ pub(crate) fn find(setting: &Setting<'_>) -> Findings {
     let mut controls: Vec<Control> = Vec::new();
     if let Some((of, again)) = &setting.control {
         for step in &steps {
-            controls.extend(metrics_of(step, &setting.infos[0]).map(|metric| control(basis, of, again, &step.name, metric, metric == step.rate)));
+            controls.extend(
+                metrics_of(step, &setting.infos[0]).map(|metric| control(basis, of, again, &step.name, metric, metric == step.rate)),
+            );
         }
     }
     let mut all = Vec::new();
     for (i, cell) in (1..).zip(others).filter(|(_, cell)| cell.campaign.header.id == campaign.header.id && !is_control(cell)) {
         for step in &steps {
             for metric in metrics_of(step, &setting.infos[0]) {
-                let question = Question { basis, base, cell, index: i, step, metric, margin };
+                let question = Question { basis, base, cell, index: i, step, metric };
                 all.extend(question.finding(setting, &controls));
             }
         }
@@ -82,7 +84,6 @@ struct Question<'a> {
     index: usize,
     step: &'a StepView,
     metric: &'static Metric,
-    margin: f64,
 }
 
 impl Question<'_> {
@@ -141,7 +142,9 @@ impl Question<'_> {
         }
         if pairs.empty_turns > EMPTY_TURNS {
             let share = 100.0 * pairs.empty_turns;
-            return Some(format!("{share:.0} % of the turns ended without an operation: they are too short for this step; use longer turns or blocks"));
+            return Some(format!(
+                "{share:.0} % of the turns ended without an operation: they are too short for this step; use longer turns or blocks"
+            ));
         }
         estimate?;
         let control = controls.iter().find(|control| control.step == self.step.name && control.metric == self.metric)?;

@@ -43,38 +43,49 @@ fn ending(finding: &Finding) -> &str {
     }
 }
 
-/// A finding of a campaign with pairs: `qp100  8.0.33 vs 5.6.24  regression  -34.1 % [-36.0, -32.2]  12 blocks  why`.
-pub(crate) fn finding_line(view: &View, finding: &Finding) -> String {
+/// A finding as columns, and what stands behind them.
+struct Row {
+    columns: Vec<String>,
+    ending: String,
+}
+
+fn row(view: &View, finding: &Finding, is_screen_told: bool) -> Row {
     let metric = if finding.is_throughput { String::new() } else { format!(" {}", headline(finding.metric.name)) };
-    let mut parts = vec![format!("{}{metric}", finding.step), format!("{} vs {}", view.cells[finding.cell].label, view.cells[0].label), finding.call.word().to_owned()];
+    let cells = format!("{} vs {}", view.cells[finding.cell].label, view.cells[0].label);
+    let mut columns = vec![format!("{}{metric}", finding.step), cells, finding.call.word().to_owned()];
     if let Some(estimate) = &finding.estimate {
         let is_equivalent = finding.verdict() == Some(Verdict::Equivalent);
         let within = if is_equivalent { format!(" within +-{:.0} %", 100.0 * view.findings.margin) } else { String::new() };
-        parts.push(format!("{}{within}", change_with_interval(estimate)));
-        parts.push(pairs(finding, estimate));
+        columns.push(format!("{}{within}", change_with_interval(estimate)));
+        columns.push(match finding.call {
+            Call::Screen(screen, _) => format!("z {:+.1}", screen.z),
+            _ => pairs(finding, estimate),
+        });
     }
-    parts.extend(Some(ending(finding).to_owned()).filter(|ending| !ending.is_empty()));
-    parts.join("  ")
+    let mut endings = Vec::new();
+    if finding.basis == Basis::Screen {
+        endings.extend(expectation(finding).filter(|_| !is_screen_told));
+        endings.push(if finding.is_unusual() { finding.why.clone() } else { finding.reason.clone() });
+    } else {
+        endings.push(ending(finding).to_owned());
+    }
+    endings.retain(|ending| !ending.is_empty());
+    Row { columns, ending: endings.join("; ") }
 }
 
-/// A finding of a screen: `qp100  8.0.33 vs 5.6.24  unusual  -34.1 %  z -9.8, two equal builds lie within -11.1 to +12.5 %`.
-pub(crate) fn unusual_line(view: &View, finding: &Finding) -> String {
-    let metric = if finding.is_throughput { String::new() } else { format!(" {}", headline(finding.metric.name)) };
-    let mut parts = vec![format!("{}{metric}", finding.step), format!("{} vs {}", view.cells[finding.cell].label, view.cells[0].label), finding.call.word().to_owned()];
-    parts.extend(finding.estimate.map(|estimate| percent(estimate.ratio)));
-    match finding.call {
-        Call::Screen(screen, spread) => {
-            let (low, high) = (100.0 * (-screen.reach).exp_m1(), 100.0 * screen.reach.exp_m1());
-            let source = match spread.starts {
-                0 => "assumed".to_owned(),
-                starts => format!("from {starts} starts"),
-            };
-            parts.push(format!("z {:+.1}; two equal builds lie within {low:+.1} to {high:+.1} % (spread of starts {:.1} %, {source})", screen.z, 100.0 * spread.sd));
-            parts.extend(Some(finding.why.clone()).filter(|why| finding.is_unusual() && !why.is_empty()));
-        }
-        _ => parts.extend(Some(finding.reason.clone()).filter(|reason| !reason.is_empty())),
-    }
-    parts.join("  ")
+/// Of a screen: how far two equal builds lie apart, and how that is known.
+fn expectation(finding: &Finding) -> Option<String> {
+    let Call::Screen(screen, spread) = finding.call else { return None };
+    let (low, high) = (100.0 * (-screen.reach).exp_m1(), 100.0 * screen.reach.exp_m1());
+    let source = if spread.is_prior() { "assumed".to_owned() } else { format!("from {} starts", spread.starts) };
+    Some(format!("two equal builds lie within {low:+.1} to {high:+.1} % (spread of starts {:.1} %, {source})", 100.0 * spread.sd))
+}
+
+/// A finding in a line: `qp100  8.0.33 vs 5.6.24  regression  -34.1 % [-36.0, -32.2]  12 blocks  why`.
+pub(crate) fn finding_line(view: &View, finding: &Finding) -> String {
+    let Row { mut columns, ending } = row(view, finding, false);
+    columns.extend(Some(ending).filter(|ending| !ending.is_empty()));
+    columns.join("  ")
 }
 
 /// Verdicts on throughput and how often each was given, in the order of weight.
@@ -99,8 +110,13 @@ pub(crate) fn control_line(findings: &Findings) -> Option<String> {
     if findings.control.is_empty() {
         return Some("A/A control: none in this campaign; `plimsoll confirm` always has one".to_owned());
     }
-    let tested: Vec<_> = findings.control.iter().filter(|control| control.estimate.is_some_and(|estimate| estimate.interval.is_some())).collect();
-    let failed: Vec<String> = tested.iter().filter(|control| !control.is_sound).map(|control| format!("{} {}", control.step, headline(control.metric.name))).collect();
+    let tested: Vec<_> =
+        findings.control.iter().filter(|control| control.estimate.is_some_and(|estimate| estimate.interval.is_some())).collect();
+    let failed: Vec<String> = tested
+        .iter()
+        .filter(|control| !control.is_sound)
+        .map(|control| format!("{} {}", control.step, headline(control.metric.name)))
+        .collect();
     Some(match (tested.len(), failed.len()) {
         (0, _) => "A/A control: too few pairs for its 99 % interval".to_owned(),
         (all, 0) => format!("A/A control: the base against itself holds 1 in {all} of {all} (99 % intervals)"),
@@ -113,7 +129,8 @@ pub(crate) fn floor_line(findings: &Findings) -> Option<String> {
     let floor = |is_throughput: bool| findings.noise_floor_percent(is_throughput).map(|percent| format!("+-{percent:.1} %"));
     let (rate, cpu) = (floor(true), floor(false));
     rate.as_ref().or(cpu.as_ref())?;
-    let parts: Vec<String> = [("throughput", rate), ("CPU/op", cpu)].into_iter().filter_map(|(name, floor)| Some(format!("{name} {}", floor?))).collect();
+    let parts: Vec<String> =
+        [("throughput", rate), ("CPU/op", cpu)].into_iter().filter_map(|(name, floor)| Some(format!("{name} {}", floor?))).collect();
     let whose = if findings.control.iter().any(|control| control.estimate.is_some_and(|estimate| estimate.interval.is_some())) {
         "half of the A/A intervals' median width"
     } else {
@@ -139,13 +156,9 @@ pub fn verdict_lines(view: &View) -> String {
     add(&format!("Verdicts against {}: {}", view.cells[0].label, counted.join(", ")));
     control_line(findings).iter().chain(&floor_line(findings)).for_each(|line| add(line));
     // What moved with throughput explains it; alone it is news.
-    let is_news = |finding: &&Finding| finding.is_throughput || matches!(finding.verdict(), Some(Verdict::Regression | Verdict::Improvement));
-    let rows: Vec<Vec<String>> = findings
-        .all
-        .iter()
-        .filter(is_news)
-        .map(|finding| finding_line(view, finding).split("  ").map(str::to_owned).collect())
-        .collect();
+    let is_news =
+        |finding: &&Finding| finding.is_throughput || matches!(finding.verdict(), Some(Verdict::Regression | Verdict::Improvement));
+    let rows: Vec<Row> = findings.all.iter().filter(is_news).map(|finding| row(view, finding, true)).collect();
     aligned(&rows).iter().for_each(|line| add(line));
     text
 }
@@ -153,30 +166,55 @@ pub fn verdict_lines(view: &View) -> String {
 fn screen_lines(view: &View, counted: &[String], add: &mut impl FnMut(&str)) {
     let findings = &view.findings;
     add(&format!("Screen against {}, one run each, no verdict: {}", view.cells[0].label, counted.join(", ")));
+    let of_throughput = || findings.all.iter().filter(|finding| finding.is_throughput);
+    let mut expectations: Vec<String> = of_throughput().filter_map(expectation).collect();
+    expectations.sort();
+    expectations.dedup();
+    let is_told = expectations.len() == 1;
+    if is_told {
+        let mut line = expectations[0].clone();
+        line.replace_range(..1, "T");
+        add(&line);
+    }
     let unusual = largest(findings, usize::MAX);
     if unusual.is_empty() {
         add("Nothing is unusual: `plimsoll confirm --all` would confirm every step.");
-    } else {
-        let rows: Vec<Vec<String>> = unusual.iter().take(UNUSUAL_SHOWN).map(|finding| unusual_line(view, finding).split("  ").map(str::to_owned).collect()).collect();
-        aligned(&rows).iter().for_each(|line| add(line));
-        if unusual.len() > UNUSUAL_SHOWN {
-            add(&format!("and {} more", unusual.len() - UNUSUAL_SHOWN));
-        }
     }
-    for finding in findings.all.iter().filter(|finding| finding.is_throughput && finding.call == Call::Invalid) {
-        add(&unusual_line(view, finding));
+    let is_invalid = |finding: &&Finding| finding.call == Call::Invalid;
+    let shown = unusual.iter().take(UNUSUAL_SHOWN).copied().chain(of_throughput().filter(is_invalid));
+    let rows: Vec<Row> = shown.map(|finding| row(view, finding, is_told)).collect();
+    aligned(&rows).iter().for_each(|line| add(line));
+    if unusual.len() > UNUSUAL_SHOWN {
+        add(&format!("and {} more unusual steps", unusual.len() - UNUSUAL_SHOWN));
     }
 }
 
-/// Columns padded to their widest cell; the last one is left as it is.
-fn aligned(rows: &[Vec<String>]) -> Vec<String> {
-    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
-    let widths: Vec<usize> = (0..columns)
-        .map(|i| rows.iter().filter(|row| i + 1 < row.len()).map(|row| row[i].chars().count()).max().unwrap_or(0))
-        .collect();
-    let line = |row: &Vec<String>| {
-        let cells: Vec<String> = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:<width$}")).collect();
-        cells.join("  ").trim_end().to_owned()
-    };
-    rows.iter().map(line).collect()
+/// A terminal's columns that lines keep to where they can.
+const COLUMNS: usize = 118;
+
+/// Columns padded to their widest cell. What stands behind them follows in the same line where it fits, else below it, wrapped.
+fn aligned(rows: &[Row]) -> Vec<String> {
+    let columns = rows.iter().map(|row| row.columns.len()).max().unwrap_or(0);
+    let width = |i: usize| rows.iter().filter_map(|row| Some(row.columns.get(i)?.chars().count())).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..columns).map(width).collect();
+    let mut lines = Vec::new();
+    for row in rows {
+        let cells: Vec<String> = row.columns.iter().zip(&widths).map(|(cell, width)| format!("{cell:<width$}")).collect();
+        let line = cells.join("  ");
+        if row.ending.is_empty() || line.chars().count() + 2 + row.ending.chars().count() <= COLUMNS {
+            lines.push(format!("{line}  {}", row.ending).trim_end().to_owned());
+            continue;
+        }
+        lines.push(line.trim_end().to_owned());
+        let mut below = String::from("   ");
+        for word in row.ending.split_whitespace() {
+            if below.chars().count() + 1 + word.chars().count() > COLUMNS {
+                lines.push(std::mem::replace(&mut below, String::from("   ")));
+            }
+            below.push(' ');
+            below.push_str(word);
+        }
+        lines.push(below);
+    }
+    lines
 }

@@ -17,7 +17,7 @@ mod why;
 pub use finding::{Basis, Call, Control, Estimate, Finding, Findings};
 pub(crate) use judge::{Setting, find};
 pub use lines::verdict_lines;
-pub(crate) use lines::{control_line, counts, finding_line, floor_line, largest, percent, unusual_line};
+pub(crate) use lines::{control_line, counts, finding_line, floor_line, largest, percent};
 pub(crate) use measured::headline;
 pub(crate) use pairs::basis;
 pub(crate) use spreads::{Spreads, machine};

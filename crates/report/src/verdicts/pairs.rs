@@ -61,7 +61,8 @@ pub(crate) fn value(run: &Run<'_>, metric: &str) -> Option<f64> {
 fn by_blocks(base: &CellRuns<'_>, other: &CellRuns<'_>, step: &str, metric: &str) -> Pairs {
     let both = by_block(base, other, step);
     let is_suspect = |(base, other): &&(&Run<'_>, &Run<'_>)| [base, other].iter().any(|run| run.status == Status::Suspect);
-    let ratios = both.iter().filter(|pair| !is_suspect(pair)).filter_map(|(base, other)| Some((value(other, metric)? / value(base, metric)?).ln()));
+    let ratios =
+        both.iter().filter(|pair| !is_suspect(pair)).filter_map(|(base, other)| Some((value(other, metric)? / value(base, metric)?).ln()));
     Pairs { starts: vec![ratios.collect()], left_out: both.iter().filter(is_suspect).count(), done: both.len(), empty_turns: 0.0 }
 }
 
@@ -79,7 +80,8 @@ fn by_slices(base: &CellRuns<'_>, other: &CellRuns<'_>, step: &str, is_rate: boo
         turns += of_base.len() + of_other.len();
         empty += of_base.iter().chain(&of_other).filter(|turn| turn.operations == 0).count();
         let by_round: BTreeMap<u32, &Turn> = of_base.iter().map(|turn| (turn.round, turn)).collect();
-        let ratios = of_other.iter().filter_map(|turn| Some((of_turn(turn, is_rate)? / of_turn(by_round.get(&turn.round)?, is_rate)?).ln()));
+        let ratios =
+            of_other.iter().filter_map(|turn| Some((of_turn(turn, is_rate)? / of_turn(by_round.get(&turn.round)?, is_rate)?).ln()));
         let ratios: Vec<f64> = ratios.collect();
         if !ratios.is_empty() {
             pairs.starts.push(ratios);

@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 use super::finding::{Basis, Finding};
 use super::measured::headline;
 use super::pairs::{basis, by_block, value};
-use super::{finding_line, percent, unusual_line};
-use crate::analysis::CellRuns;
+use super::{finding_line, percent};
+use crate::analysis::{CellRuns, base_label};
 use crate::attempts::{Run, runs_of_cell};
 use crate::{Options, ReportError, View, analyse_among};
 
@@ -125,7 +125,11 @@ pub(crate) fn sentence(changes: &[Change]) -> String {
         })
     };
     let rules: [(bool, &[Option<String>], &str); 9] = [
-        (is_up(switches, FLAT_EVENTS) && is_up(cpu, FLAT), &[tell(cpu, FLAT), tell(switches, FLAT_EVENTS)], "more contention between threads, and CPU spent on it"),
+        (
+            is_up(switches, FLAT_EVENTS) && is_up(cpu, FLAT),
+            &[tell(cpu, FLAT), tell(switches, FLAT_EVENTS)],
+            "more contention between threads, and CPU spent on it",
+        ),
         (is_up(switches, FLAT_EVENTS), &[tell(switches, FLAT_EVENTS), tell(cpu, FLAT)], "more waiting between threads: mutex contention"),
         (is_up(cpu, FLAT) && is_flat(switches, FLAT_EVENTS), &[tell(cpu, FLAT), tell(switches, FLAT_EVENTS)], "more code per statement"),
         (is_up(written, FLAT_EVENTS), &[tell(written, FLAT_EVENTS), tell(cpu, FLAT)], "write amplification"),
@@ -168,9 +172,16 @@ pub struct Explanation {
 const SHOWN: usize = 16;
 
 /// Explains a step of a campaign. `a` is the base, by default the campaign's; `b` the cell, by default the one that differs most.
-pub fn explain(campaign: &CampaignRecord, stored: &[CampaignRecord], step: &str, a: Option<&str>, b: Option<&str>) -> Result<Explanation, ReportError> {
+pub fn explain(
+    campaign: &CampaignRecord,
+    stored: &[CampaignRecord],
+    step: &str,
+    a: Option<&str>,
+    b: Option<&str>,
+) -> Result<Explanation, ReportError> {
     let builds = b.map(|b| vec![b.to_owned()]).unwrap_or_default();
-    let view: View = analyse_among(std::slice::from_ref(campaign), &Options { base: a.map(str::to_owned), builds }, stored)?;
+    let base = a.or(base_label(campaign)).map(str::to_owned);
+    let view: View = analyse_among(std::slice::from_ref(campaign), &Options { base, builds }, stored)?;
     if !view.steps.iter().any(|known| known.name == step) {
         let known: Vec<&str> = view.steps.iter().map(|step| step.name.as_str()).collect();
         let hint = plimsoll_core::suggest::hint(step, known.iter().copied());
@@ -179,15 +190,14 @@ pub fn explain(campaign: &CampaignRecord, stored: &[CampaignRecord], step: &str,
     let of_step: Vec<&Finding> = view.findings.all.iter().filter(|finding| finding.step == step && finding.is_throughput).collect();
     let largest = of_step.iter().max_by(|a, b| a.gain().unwrap_or(0.0).abs().total_cmp(&b.gain().unwrap_or(0.0).abs()));
     let cell = largest.map_or(1, |finding| finding.cell);
-    let (Some(of_base), Some(of_cell)) = (runs(campaign, &view.cells[0].label), view.cells.get(cell).and_then(|cell| runs(campaign, &cell.label))) else {
+    let (Some(of_base), Some(of_cell)) =
+        (runs(campaign, &view.cells[0].label), view.cells.get(cell).and_then(|cell| runs(campaign, &cell.label)))
+    else {
         return Err(ReportError::NothingToExplain { step: step.to_owned() });
     };
     let changes = changes(&of_base, &of_cell, step);
     let finding = largest.map(|finding| (*finding).clone());
-    let line = finding.as_ref().map_or_else(String::new, |finding| match finding.basis {
-        Basis::Screen => unusual_line(&view, finding),
-        _ => finding_line(&view, finding),
-    });
+    let line = finding.as_ref().map_or_else(String::new, |finding| finding_line(&view, finding));
     Ok(Explanation {
         campaign: campaign.header.id.clone(),
         step: step.to_owned(),
@@ -271,12 +281,21 @@ mod tests {
     fn rules_in_words() {
         let cases: [(&[(&str, f64)], &str); 9] = [
             (&[("server_cpu_us_per_op", 1.49), ("cspq", 1.01)], "server CPU/op +49.0 %, cs/op flat: more code per statement"),
-            (&[("server_cpu_us_per_op", 1.2), ("cspq", 2.0)], "server CPU/op +20.0 %, cs/op +100.0 %: more contention between threads, and CPU spent on it"),
-            (&[("server_cpu_us_per_op", 1.0), ("cspq", 1.5)], "cs/op +50.0 %, server CPU/op flat: more waiting between threads: mutex contention"),
+            (
+                &[("server_cpu_us_per_op", 1.2), ("cspq", 2.0)],
+                "server CPU/op +20.0 %, cs/op +100.0 %: more contention between threads, and CPU spent on it",
+            ),
+            (
+                &[("server_cpu_us_per_op", 1.0), ("cspq", 1.5)],
+                "cs/op +50.0 %, server CPU/op flat: more waiting between threads: mutex contention",
+            ),
             (&[("wkbpi", 1.8), ("server_cpu_us_per_op", 1.02)], "KiB written/insert +80.0 %, server CPU/op flat: write amplification"),
             (&[("rkbpq", 3.0)], "KiB read/op +200.0 %: more is read from storage: less of it is cached"),
             (&[("process_cpu_us_per_op", 0.8), ("cspq", 1.0)], "process CPU/op -20.0 %, cs/op flat: less code per statement"),
-            (&[("server_cpu_us_per_op", 1.0), ("client_cpu_us_per_op", 1.3)], "client CPU/op +30.0 %, server CPU/op flat: the client works more for an answer"),
+            (
+                &[("server_cpu_us_per_op", 1.0), ("client_cpu_us_per_op", 1.3)],
+                "client CPU/op +30.0 %, server CPU/op flat: the client works more for an answer",
+            ),
             (&[("server_cpu_us_per_op", 1.01), ("cspq", 1.0)], ""),
             (&[], ""),
         ];
