@@ -59,7 +59,8 @@ fn slices_pair_by_round_and_count_starts() {
 
 #[test]
 fn one_start_decides_nothing() {
-    let view = view(&slices(1, 60, &|_, _, _| {}).load());
+    let campaign = slices(1, 60, &|_, _, _| {});
+    let view = view(&campaign.load());
     let slow = finding(&view, SLOW, "qp100", "qps");
     assert_eq!(slow.call.word(), "inconclusive");
     assert!(slow.reason.contains("within one start only"), "{}", slow.reason);
@@ -77,10 +78,11 @@ fn a_disturbed_start_is_left_out_by_its_witness_and_said() {
             turns.iter_mut().for_each(|turn| turn.other_servers_cpu_ns = Some(9_000_000));
         }
     };
-    let view = view(&slices(5, 40, &disturb).load());
+    let campaign = slices(5, 40, &disturb);
+    let view = view(&campaign.load());
     let slow = finding(&view, SLOW, "qp100", "qps");
     assert_eq!((slow.left_out, slow.estimate.unwrap().starts), (2, 3));
-    assert!(verdict_lines(&view).contains("(2 starts left out: machine disturbed)"));
+    assert!(verdict_lines(&view).contains("(2 starts left out)"));
     assert_eq!(finding(&view, SAME, "qp100", "qps").left_out, 0);
 }
 
@@ -91,7 +93,8 @@ fn turns_without_operations_are_no_measurement() {
             turns.iter_mut().step_by(3).for_each(|turn| turn.operations = 0);
         }
     };
-    let view = view(&slices(3, 40, &empty).load());
+    let campaign = slices(3, 40, &empty);
+    let view = view(&campaign.load());
     let slow = finding(&view, SLOW, "qp100", "qps");
     assert_eq!(slow.call.word(), "invalid");
     assert!(slow.reason.contains("too short for this step"), "{}", slow.reason);
@@ -109,7 +112,11 @@ fn a_failed_control_takes_every_verdict_of_its_step() {
     let view = view(&blocks(12, true, &moved));
     let slow = finding(&view, SLOW, "qr100", "qps");
     assert_eq!(slow.call.word(), "invalid");
-    assert!(slow.reason.starts_with("the A/A control failed: the base against itself is 0.90"), "{}", slow.reason);
+    assert!(
+        slow.reason.starts_with("the A/A control failed: the base against itself is 0.") && slow.reason.contains("at 99 %"),
+        "{}",
+        slow.reason
+    );
     assert_eq!(finding(&view, SLOW, "qp100", "qps").call.word(), "regression", "the other step's control is sound");
     assert!(verdict_lines(&view).contains("does not hold 1 in 1 of 4: qr100 qps"), "{}", verdict_lines(&view));
 }
@@ -135,7 +142,7 @@ fn suspects_are_left_out_and_said() {
     let view = view(&blocks(12, true, &steal));
     let slow = finding(&view, SLOW, "qr100", "qps");
     assert_eq!((slow.left_out, slow.estimate.unwrap().pairs, slow.call.word()), (2, 10, "regression"));
-    assert!(verdict_lines(&view).contains("10 blocks (2 blocks left out: machine disturbed)"));
+    assert!(verdict_lines(&view).contains("10 blocks (2 left out)"));
 }
 
 #[test]
@@ -244,7 +251,7 @@ fn explaining_works_on_screens_and_says_what_it_is() {
 fn a_gate_passes_what_is_the_same_and_stops_what_is_slow() {
     let record = blocks(12, true, UNTOUCHED);
     let of = |candidate: &str, threshold: f64| gate(&record, &[], None, candidate, threshold).unwrap();
-    for (candidate, threshold, code) in [(SLOW, 0.05, 1), (SAME, 0.05, 0), (SLOW, 0.5, 0), (SLOW, 0.345, 4)] {
+    for (candidate, threshold, code) in [(SLOW, 0.05, 1), (SAME, 0.05, 0), (SLOW, 0.5, 0), (SLOW, 0.34, 4)] {
         let answer = of(candidate, threshold);
         assert_eq!(answer.exit_code(), code, "{}", answer.to_text());
     }
@@ -273,8 +280,10 @@ fn a_gate_refuses_what_noise_would_decide() {
         let error = gate(&record, &[], None, candidate, 0.05).unwrap_err().to_string();
         assert!(error.contains(words), "{error}");
     }
-    let slices = slices(5, 40, &|_, _, _| {}).load();
-    assert_eq!(gate(&slices, &[], None, SLOW, 0.05).unwrap().exit_code(), 1);
+    // The folder must outlive the question: turns are read from it.
+    let campaign = slices(5, 40, &|_, _, _| {});
+    let answer = gate(&campaign.load(), &[], None, SLOW, 0.05).unwrap();
+    assert_eq!(answer.exit_code(), 1, "{}", answer.to_text());
 }
 
 #[test]

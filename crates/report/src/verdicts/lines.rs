@@ -9,7 +9,7 @@ use super::measured::headline;
 use crate::view::View;
 
 /// Unusual steps of a screen that are named.
-const UNUSUAL_SHOWN: usize = 12;
+const UNUSUAL_SHOWN: usize = 5;
 
 /// A ratio as a change: `-34.1 %`.
 pub(crate) fn percent(ratio: f64) -> String {
@@ -31,8 +31,11 @@ fn pairs(finding: &Finding, estimate: &Estimate) -> String {
         Basis::Slices => format!("{}, {}", count(estimate.starts, "start"), count(estimate.pairs, "round")),
         _ => count(estimate.pairs, "block"),
     };
-    let what = if finding.basis == Basis::Slices { "start" } else { "block" };
-    if finding.left_out == 0 { pairs } else { format!("{pairs} ({} left out: machine disturbed)", count(finding.left_out, what)) }
+    match (finding.left_out, finding.basis) {
+        (0, _) => pairs,
+        (out, Basis::Slices) => format!("{pairs} ({} left out)", count(out, "start")),
+        (out, _) => format!("{pairs} ({out} left out)"),
+    }
 }
 
 /// What a line ends with: the per-operation numbers behind a difference, else the reason.
@@ -155,11 +158,16 @@ pub fn verdict_lines(view: &View) -> String {
     }
     add(&format!("Verdicts against {}: {}", view.cells[0].label, counted.join(", ")));
     control_line(findings).iter().chain(&floor_line(findings)).for_each(|line| add(line));
-    // What moved with throughput explains it; alone it is news.
-    let is_news =
-        |finding: &&Finding| finding.is_throughput || matches!(finding.verdict(), Some(Verdict::Regression | Verdict::Improvement));
+    // CPU that moved with throughput explains it; alone it is news.
+    let is_called = |finding: &Finding| matches!(finding.verdict(), Some(Verdict::Regression | Verdict::Improvement));
+    let is_news = |finding: &&Finding| {
+        finding.is_throughput || is_called(finding) && !findings.of_throughput(finding.cell, &finding.step).is_some_and(is_called)
+    };
     let rows: Vec<Row> = findings.all.iter().filter(is_news).map(|finding| row(view, finding, true)).collect();
     aligned(&rows).iter().for_each(|line| add(line));
+    if findings.all.iter().any(|finding| finding.left_out > 0) {
+        add("left out: a witness saw the machine disturbed");
+    }
     text
 }
 
@@ -180,8 +188,7 @@ fn screen_lines(view: &View, counted: &[String], add: &mut impl FnMut(&str)) {
     if unusual.is_empty() {
         add("Nothing is unusual: `plimsoll confirm --all` would confirm every step.");
     }
-    let is_invalid = |finding: &&Finding| finding.call == Call::Invalid;
-    let shown = unusual.iter().take(UNUSUAL_SHOWN).copied().chain(of_throughput().filter(is_invalid));
+    let shown = unusual.iter().take(UNUSUAL_SHOWN);
     let rows: Vec<Row> = shown.map(|finding| row(view, finding, is_told)).collect();
     aligned(&rows).iter().for_each(|line| add(line));
     if unusual.len() > UNUSUAL_SHOWN {
