@@ -122,7 +122,7 @@ fn unreadable(error: &StoreError) -> String {
 
 /// A finished step is judged by its background rate and by what witnesses saw, never by its own numbers. Where it ran in turns, its own
 /// turns count and not the whole step, most of which belongs to the other contestants.
-fn judge(done: &StepDone, measures: &[Measure], turns: &[Turn]) -> (Status, Option<String>) {
+pub(crate) fn judge(done: &StepDone, measures: &[Measure], turns: &[Turn]) -> (Status, Option<String>) {
     let above = |name: &str, limit: f64| {
         let measure = measures.iter().find(|measure| measure.metric.name == name);
         measure.and_then(|measure| measure.value.value).filter(|value| *value > limit)

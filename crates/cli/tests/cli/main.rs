@@ -9,3 +9,4 @@ mod resume;
 mod servers;
 mod support;
 mod sysbench;
+mod verdicts;

@@ -36,6 +36,7 @@ pub fn to_html(view: &View) -> String {
                 main {
                     (summary::head(view))
                     (verdicts::section(view))
+                    (summary::notes(view))
                     (summary::cells(view))
                     (summary::summary(view))
                     @for (i, of) in view.steps.iter().enumerate() { (step::section(view, i, of)) }

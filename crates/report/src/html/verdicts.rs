@@ -79,10 +79,7 @@ fn matrix(view: &View) -> Markup {
     html! {
         h3 { "Throughput against the base" }
         p.caption {
-            span class="verdict regression" { "▼ regression" } " " span class="verdict improvement" { "▲ improvement" } " "
-            span class="verdict equivalent" { "= equivalent" } " " span class="verdict inconclusive" { "~ inconclusive" } " "
-            span class="verdict invalid" { "× invalid" } " "
-            @if is_screen(view) { span class="verdict unusual" { "! unusual" } " " span class="verdict usual" { "· usual" } " " }
+            @for (word, _) in counts(&view.findings) { span class={ "verdict " (word) } { (sign(word)) " " (word) } " " }
             span class="verdict sla_missed" { "SLA missed" } " " span class="verdict hollow" { "machine disturbed" }
         }
         (scrolling(html! {
@@ -101,9 +98,9 @@ fn matrix(view: &View) -> Markup {
     }
 }
 
-fn matrix_cell(view: &View, cell: usize, step: &str) -> Markup {
-    let Some(finding) = view.findings.of_throughput(cell, step) else { return html! { td { span.none { "–" } } } };
-    let sign = match finding.call.word() {
+/// What a colour says, as a sign.
+fn sign(word: &str) -> &'static str {
+    match word {
         "regression" => "▼",
         "improvement" => "▲",
         "equivalent" => "=",
@@ -111,7 +108,11 @@ fn matrix_cell(view: &View, cell: usize, step: &str) -> Markup {
         "invalid" => "×",
         "unusual" => "!",
         _ => "·",
-    };
+    }
+}
+
+fn matrix_cell(view: &View, cell: usize, step: &str) -> Markup {
+    let Some(finding) = view.findings.of_throughput(cell, step) else { return html! { td { span.none { "–" } } } };
     let statuses = view.steps.iter().find(|of| of.name == step).map(|of| [of.outcomes[0].status, of.outcomes[cell].status]);
     let has = |status: Status| statuses.is_some_and(|statuses| statuses.contains(&status));
     let hatch = if has(Status::SlaMissed) { " sla_missed" } else { "" };
@@ -119,8 +120,8 @@ fn matrix_cell(view: &View, cell: usize, step: &str) -> Markup {
     let about = [finding.call.word(), finding.reason.as_str(), finding.why.as_str()].into_iter().filter(|part| !part.is_empty());
     html! {
         td class={ "verdict " (finding.call.word()) (hatch) (hollow) } title=(about.collect::<Vec<_>>().join("; ")) {
-            span.sign { (sign) } (change(finding))
-            @if finding.left_out > 0 { " " span.mark { "-" (finding.left_out) } }
+            span.sign { (sign(finding.call.word())) } (change(finding))
+            @if finding.left_out > 0 { " " span.mark { (finding.left_out) " out" } }
         }
     }
 }

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use plimsoll_core::name::EngineName;
 use plimsoll_stats::Spread;
-use plimsoll_store::{CampaignRecord, Design};
+use plimsoll_store::{CampaignRecord, Design, TrialRecord};
 
-use super::pairs::value;
-use crate::attempts::runs_of_cell;
+use crate::attempts::judge;
 use crate::differences::flatten;
+use crate::formulas::measure_cheaply;
 use crate::view::Status;
 
 /// The facts that make a machine: stable ones only. `bogomips`, say, may differ from boot to boot.
@@ -24,6 +24,11 @@ pub(crate) fn machine(campaign: &CampaignRecord) -> Option<Vec<Option<String>>> 
     };
     Some(MACHINE.map(|name| facts.get(name).map(|value| rounded(name, value))).to_vec())
 }
+
+/// The metrics whose spread is looked at.
+const JUDGED: [&str; 4] = ["ips", "qps", "server_cpu_us_per_op", "process_cpu_us_per_op"];
+/// What tells that a run was disturbed.
+const WITNESSES: [&str; 2] = ["steal_share", "foreign_cpu_cores"];
 
 /// Spreads between starts by engine, step and metric.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -45,13 +50,19 @@ impl Spreads {
             if header.confirm.as_ref().is_some_and(|confirm| confirm.design == Design::Slices) {
                 continue;
             }
-            for (i, cell) in header.plan.cells.iter().enumerate() {
+            for scheduled in &header.schedule {
+                let cell = &header.plan.cells[scheduled.cell];
                 let label = cell.label.trim_end_matches("#2").to_owned();
                 let experiment = (header.plan_text.clone(), header.confirm.is_some(), label);
-                for run in runs_of_cell(campaign, i).iter().filter(|run| run.is_used && run.status == Status::Ok) {
-                    for name in ["ips", "qps", "krps", "server_cpu_us_per_op", "process_cpu_us_per_op"] {
-                        if let Some(value) = value(run, name) {
-                            let key = (cell.build.engine, run.step.name.clone(), name, experiment.clone());
+                let attempts = campaign.trials.iter().filter(|trial| trial.number == scheduled.number && trial.is_complete());
+                for done in attempts.last().into_iter().flat_map(TrialRecord::steps_done) {
+                    let measures = measure_cheaply(done, &[&JUDGED[..], &WITNESSES[..]].concat());
+                    if judge(done, &measures, &[]).0 != Status::Ok {
+                        continue;
+                    }
+                    for measure in measures.iter().filter(|measure| JUDGED.contains(&measure.metric.name)) {
+                        if let Some(value) = measure.value.value.filter(|value| *value > 0.0) {
+                            let key = (cell.build.engine, done.step.clone(), measure.metric.name, experiment.clone());
                             starts.entry(key).or_default().push(value.ln());
                         }
                     }
