@@ -50,6 +50,12 @@ pub enum Verb {
     Report(Report),
     /// Set two builds, cells, campaigns or folders of results side by side
     Compare(Compare),
+    /// Why does a step differ? Per-operation numbers by how far they moved, and what that usually means
+    Explain(Explain),
+    /// Releases and stored campaigns as a series: one step, or gradual?
+    History(History),
+    /// Pass or fail for continuous integration: exit code 0 pass, 1 regression, 4 no decision
+    Gate(Gate),
     /// Bring results of other tools into the store
     Import(Import),
     /// Write the files of the original tools
@@ -156,6 +162,65 @@ pub enum CompareFormat {
     Json,
     /// Markdown, to paste into an issue
     Md,
+}
+
+#[derive(Debug, Args)]
+pub struct Explain {
+    /// The step
+    pub step: String,
+    /// The base: a cell or a build [default: the campaign's]
+    pub a: Option<String>,
+    /// What is held against it [default: the cell that differs most in the step]
+    pub b: Option<String>,
+    /// Id, beginning of an id, or path [default: the newest]
+    #[arg(long, value_name = "CAMPAIGN")]
+    pub campaign: Option<String>,
+    /// Print one JSON value
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct History {
+    /// Id, beginning of an id, or path [default: the newest]
+    pub campaign: Option<String>,
+    /// A metric of the reports, such as server_cpu_us_per_op [default: the step's throughput]
+    #[arg(long, value_name = "M")]
+    pub metric: Option<String>,
+    /// A step [default: all]
+    #[arg(long, value_name = "S")]
+    pub step: Option<String>,
+    /// Print one JSON value
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct Gate {
+    /// Id, beginning of an id, or path [default: the newest]
+    pub campaign: Option<String>,
+    /// The base: a cell or a build [default: the campaign's]
+    #[arg(long, value_name = "B")]
+    pub base: Option<String>,
+    /// The cell or build that must not be slower
+    #[arg(long, value_name = "C")]
+    pub candidate: String,
+    /// How much throughput may be lost: 5%, or 0.05
+    #[arg(long, value_name = "P", value_parser = parse_share)]
+    pub max_regression: f64,
+    /// Write the answer as JUnit XML, too
+    #[arg(long, value_name = "FILE")]
+    pub junit: Option<PathBuf>,
+    /// Print one JSON value
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `5%` or `0.05`: a share above 0 and below 1.
+fn parse_share(text: &str) -> Result<f64, String> {
+    let (number, unit) = text.trim().strip_suffix('%').map_or((text.trim(), 1.0), |number| (number.trim(), 100.0));
+    let share = number.parse::<f64>().ok().map(|number| number / unit).filter(|share| *share > 0.0 && *share < 1.0);
+    share.ok_or_else(|| "write a share between 0 and 1, or percent: 0.05 or 5%".to_owned())
 }
 
 #[derive(Debug, Args)]
@@ -305,6 +370,16 @@ pub enum MachineVerb {
 #[cfg(test)]
 mod tests {
     use clap::CommandFactory;
+
+    #[test]
+    fn shares_are_percent_or_fractions() {
+        for (text, share) in [("5%", 0.05), ("0.05", 0.05), (" 2.5 %", 0.025)] {
+            assert_eq!(super::parse_share(text), Ok(share));
+        }
+        for text in ["5", "0", "-1%", "x", "", "%", "nan", "100%"] {
+            assert!(super::parse_share(text).is_err(), "{text}");
+        }
+    }
 
     #[test]
     fn the_table_is_consistent() {

@@ -9,6 +9,7 @@ mod machine;
 mod plan;
 mod progress;
 mod results;
+mod verdicts;
 mod workload;
 
 use std::process::ExitCode;
@@ -38,6 +39,9 @@ fn main() -> ExitCode {
         Verb::Show(show) => results::show(places, &show),
         Verb::Report(report) => results::report(places, &report),
         Verb::Compare(compare) => exchange::compare(places, &compare),
+        Verb::Explain(explain) => verdicts::explain(places, &explain),
+        Verb::History(history) => verdicts::history(places, &history),
+        Verb::Gate(gate) => verdicts::gate(places, &gate),
         Verb::Import(import) => exchange::import(places, &import),
         Verb::Export(export) => exchange::export(places, &export),
         Verb::Build { verb } => build::build(places, &verb),

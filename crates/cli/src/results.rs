@@ -3,16 +3,18 @@
 use std::io::{ErrorKind, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
-use plimsoll_report::{Options, View, analyse};
+use plimsoll_report::{Options, View, analyse_among};
 use plimsoll_store::{CampaignDir, CampaignRecord, Change, Store, check_seal};
 
 use crate::Outcome;
 use crate::arguments::{Format, Places, Report, Selection, Show};
 use crate::failure::Failure;
+use crate::verdicts::stored;
 
 pub fn show(places: &Places, arguments: &Show) -> Outcome {
-    let record = Store::new(&places.store).find(arguments.campaign.as_deref())?.load()?;
-    let view = view(&[record], &arguments.selection)?;
+    let store = Store::new(&places.store);
+    let record = store.find(arguments.campaign.as_deref())?.load()?;
+    let view = view(&[record], &arguments.selection, &stored(&store))?;
     if arguments.json {
         print(&format!("{:#}\n", plimsoll_report::show_json(&view)))?;
     } else {
@@ -28,7 +30,7 @@ pub fn report(places: &Places, arguments: &Report) -> Outcome {
     let campaigns = wanted.into_iter().map(|campaign| store.find(campaign)).collect::<Result<Vec<_>, _>>()?;
     let records = campaigns.iter().map(CampaignDir::load).collect::<Result<Vec<_>, _>>()?;
     records.iter().try_for_each(warn_of_changes)?;
-    let view = view(&records, &arguments.selection)?;
+    let view = view(&records, &arguments.selection, &stored(&store))?;
     let text = match arguments.format {
         Format::Html => plimsoll_report::to_html(&view),
         Format::Md => plimsoll_report::to_markdown(&view),
@@ -74,12 +76,13 @@ fn warn_of_changes(record: &CampaignRecord) -> Result<(), Failure> {
     Ok(())
 }
 
-fn view(records: &[CampaignRecord], selection: &Selection) -> Result<View, Failure> {
-    Ok(analyse(records, &Options { base: selection.base.clone(), builds: selection.builds.clone() })?)
+fn view(records: &[CampaignRecord], selection: &Selection, stored: &[CampaignRecord]) -> Result<View, Failure> {
+    Ok(analyse_among(records, &Options { base: selection.base.clone(), builds: selection.builds.clone() }, stored)?)
 }
 
 fn default_view(campaign: &CampaignDir) -> Result<View, Failure> {
-    view(&[campaign.load()?], &Selection { base: None, builds: Vec::new() })
+    let stored = campaign.path.parent().map(|store| stored(&Store::new(store))).unwrap_or_default();
+    view(&[campaign.load()?], &Selection { base: None, builds: Vec::new() }, &stored)
 }
 
 /// Writes the campaign's own page.

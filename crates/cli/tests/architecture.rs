@@ -10,15 +10,16 @@ use serde_json::Value;
 /// A new crate or arrow is a decision: it goes into ARCHITECTURE.md and then here.
 const ALLOWED: &[(&str, &[&str])] = &[
     ("cli", &["lab", "report", "import", "store", "host", "core"]),
-    ("lab", &["workload", "engine", "host", "load", "store", "core"]),
-    ("report", &["store", "core"]),
-    ("import", &["store", "core"]),
+    ("lab", &["workload", "engine", "host", "load", "store", "stats", "core"]),
+    ("report", &["store", "stats", "core"]),
+    ("import", &["store", "stats", "core"]),
     (TESTKIT, &["core", "load", "engine", "workload", "store"]),
     ("workload", &["load", "engine", "core"]),
     ("load", &["core"]),
     ("engine", &["core"]),
     ("host", &["core"]),
     ("store", &["core"]),
+    ("stats", &[]),
     ("core", &[]),
 ];
 

@@ -236,6 +236,7 @@ pub fn create_campaign(store: &Store, request: &CampaignRequest<'_>) -> Result<(
         cells,
         schedule: schedule(plan.cells.len(), plan.blocks, seed),
         data_dir: data_dir.display().to_string(),
+        confirm: None,
     };
     // Two runs of one plan may begin in the same second and find the same id free.
     for _ in 0..ID_TRIES {

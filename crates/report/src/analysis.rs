@@ -28,6 +28,7 @@ use crate::selection::{Candidate, choose};
 use crate::settings::{self, CellSettings};
 use crate::summary::summarise;
 use crate::value::{Measure, median_over_blocks};
+use crate::verdicts::{Basis, Setting, Spreads, basis, find};
 use crate::view::{CampaignInfo, CellInfo, Crash, Drain, OperationCount, Outcome, Status, StepResult, StepView, TestPlace, View};
 
 /// What to show.
@@ -65,8 +66,15 @@ impl<'a> CellRuns<'a> {
     }
 }
 
-/// Computes everything a report shows. Reads the 1-s series of the campaigns' trials; one that cannot be read is a gap with a reason.
+/// [`analyse_among`] the campaigns themselves.
 pub fn analyse(campaigns: &[CampaignRecord], options: &Options) -> Result<View, ReportError> {
+    analyse_among(campaigns, options, campaigns)
+}
+
+/// Computes everything a report shows. Reads the 1-s series of the campaigns' trials; one that cannot be read is a gap with a reason.
+///
+/// `stored` are the campaigns that tell how far starts of this machine lie apart; those of other machines are passed over.
+pub fn analyse_among(campaigns: &[CampaignRecord], options: &Options, stored: &[CampaignRecord]) -> Result<View, ReportError> {
     let first = campaigns.first().ok_or(ReportError::NoCampaign)?;
     match campaigns.iter().filter(|campaign| campaign.imported.is_some()).count() {
         0 => {}
@@ -79,7 +87,7 @@ pub fn analyse(campaigns: &[CampaignRecord], options: &Options) -> Result<View, 
         .flat_map(|(campaign, record)| (0..record.header.plan.cells.len()).map(move |cell| (campaign, cell)))
         .collect();
     let candidates: Vec<Candidate> = all.iter().map(|place| candidate(campaigns, &all, *place)).collect();
-    let chosen = choose(&candidates, options.base.as_deref(), &options.builds, first.header.plan.base)?;
+    let chosen = choose(&candidates, options.base.as_deref(), &options.builds, plan_base(first))?;
 
     let cells: Vec<CellRuns<'_>> = chosen
         .iter()
@@ -112,7 +120,10 @@ pub fn analyse(campaigns: &[CampaignRecord], options: &Options) -> Result<View, 
         let names: Vec<&str> = reported.iter().map(|step| step.name.as_str()).collect();
         format!("The plan is about {}: the tables show no other step. All of them are in the details.", names.join(", "))
     });
+    let spreads = if basis(first) == Basis::Screen { Spreads::of_machine(first, stored) } else { Spreads::default() };
+    let findings = find(&Setting { infos: &infos, cells: &cells, control: experiment_control(first), steps: &steps, spreads: &spreads });
     let mut view = View {
+        findings,
         title: title(campaigns),
         is_comparable: campaigns.iter().all(|campaign| campaign.header.plan.comparable),
         campaigns: campaigns.iter().map(campaign_info).collect(),
@@ -131,6 +142,29 @@ pub fn analyse(campaigns: &[CampaignRecord], options: &Options) -> Result<View, 
     view.notes.extend(cells_notes(&cells));
     view.notes.extend(view.cells.iter().zip(&cells).filter_map(|(info, cell)| stop_problem(&info.label, cell)));
     Ok(view)
+}
+
+/// The plan's base, or that of the experiment where the campaign confirms another.
+fn plan_base(campaign: &CampaignRecord) -> usize {
+    let plan = &campaign.header.plan;
+    let of_experiment = campaign.header.confirm.as_ref().and_then(|confirm| plan.cells.iter().position(|cell| cell.label == confirm.base));
+    of_experiment.unwrap_or(plan.base)
+}
+
+/// The label of the cell that a campaign's ratios divide by where nobody asks for another.
+pub(crate) fn base_label(campaign: &CampaignRecord) -> Option<&str> {
+    Some(&campaign.header.plan.cells.get(plan_base(campaign))?.label)
+}
+
+/// The base of the experiment and its second instance, whichever cells are shown.
+fn experiment_control(campaign: &CampaignRecord) -> Option<(CellRuns<'_>, CellRuns<'_>)> {
+    let confirm = campaign.header.confirm.as_ref()?;
+    let cells = &campaign.header.plan.cells;
+    let runs = |label: &str| {
+        let index = cells.iter().position(|cell| cell.label == label)?;
+        Some(CellRuns { campaign, cell: &cells[index], runs: runs_of_cell(campaign, index) })
+    };
+    Some((runs(&confirm.base)?, runs(&confirm.control)?))
 }
 
 /// A server that did not stop as it should is news of its build, although every step was done and verified before.

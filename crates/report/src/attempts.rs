@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use plimsoll_core::plan::Step;
 use plimsoll_core::record::OperationRecord;
 use plimsoll_store::event::{DrainDone, Event, ServerCrashed, ServerReady, StepDone, StepFailed};
-use plimsoll_store::{CampaignRecord, CampaignState, HostSeries, OperationSecond, StoreError, TrialRecord};
+use plimsoll_store::{CampaignRecord, CampaignState, HostSeries, OperationSecond, StoreError, TrialRecord, Turn};
 
 use crate::formulas::{Facts, measure};
 use crate::value::Measure;
@@ -104,7 +104,7 @@ impl<'a> Run<'a> {
         let series = record.series(&step.name).map_err(|error| unreadable(&error));
         let host = record.host_series(&step.name).map_err(|error| unreadable(&error));
         let measures = measure(&Facts { done, series: series.as_deref().map_err(String::as_str) });
-        let (status, reason) = judge(done, &measures);
+        let (status, reason) = judge(done, &measures, &record.turns(&step.name).unwrap_or_default());
         let run = Self::missing(step, 0, record.number, String::new());
         Self { status, reason, record: Some(record), done: Some(done), operations: &done.operations, series, host, measures, ..run }
     }
@@ -120,17 +120,23 @@ fn unreadable(error: &StoreError) -> String {
     }
 }
 
-/// A finished step is judged by its background rate and by what witnesses saw, never by its own numbers.
-fn judge(done: &StepDone, measures: &[Measure]) -> (Status, Option<String>) {
+/// A finished step is judged by its background rate and by what witnesses saw, never by its own numbers. Where it ran in turns, its own
+/// turns count and not the whole step, most of which belongs to the other contestants.
+pub(crate) fn judge(done: &StepDone, measures: &[Measure], turns: &[Turn]) -> (Status, Option<String>) {
     let above = |name: &str, limit: f64| {
         let measure = measures.iter().find(|measure| measure.metric.name == name);
         measure.and_then(|measure| measure.value.value).filter(|value| *value > limit)
     };
     let steal = above("steal_share", STEAL_LIMIT)
         .map(|share| format!("other guests took {:.1} % of all CPU time (steal), more than {:.0} %", share * 100.0, STEAL_LIMIT * 100.0));
-    let foreign = above("foreign_cpu_cores", FOREIGN_CPU_LIMIT_CORES)
-        .map(|cores| format!("other processes used {cores:.2} cores, more than {FOREIGN_CPU_LIMIT_CORES}"));
-    let disturbed = steal.into_iter().chain(foreign).reduce(|steal, foreign| format!("{steal}; {foreign}"));
+    let tell = |cores: f64| format!("other processes used {cores:.2} cores, more than {FOREIGN_CPU_LIMIT_CORES}");
+    let foreign = match turns {
+        [] => above("foreign_cpu_cores", FOREIGN_CPU_LIMIT_CORES).map(tell),
+        turns => cores_in_turns(turns, |turn| turn.foreign_cpu_ns).map(tell),
+    };
+    let leaked = cores_in_turns(turns, |turn| turn.other_servers_cpu_ns)
+        .map(|cores| format!("servers whose turn it was not used {cores:.2} cores, more than {FOREIGN_CPU_LIMIT_CORES}: use blocks"));
+    let disturbed = steal.into_iter().chain(foreign).chain(leaked).reduce(|steal, foreign| format!("{steal}; {foreign}"));
     match done.sla_missed {
         Some(share) => {
             let who = if done.primary == "transaction" { "clients" } else { "background writers" };
@@ -140,6 +146,15 @@ fn judge(done: &StepDone, measures: &[Measure]) -> (Status, Option<String>) {
         None if disturbed.is_some() => (Status::Suspect, disturbed),
         None => (Status::Ok, None),
     }
+}
+
+/// CPU used during turns, in cores, where it is above the limit for others than client and engine.
+fn cores_in_turns(turns: &[Turn], used_ns: fn(&Turn) -> Option<u64>) -> Option<f64> {
+    let (used, active) = turns.iter().fold((0, 0), |(used, active), turn| match used_ns(turn) {
+        Some(ns) => (used + ns, active + turn.active_ns),
+        None => (used, active),
+    });
+    (active > 0).then(|| used as f64 / active as f64).filter(|cores| *cores > FOREIGN_CPU_LIMIT_CORES)
 }
 
 /// What a watchdog says begins so: see `StepFailed::reason`.

@@ -23,6 +23,30 @@ pub enum ReportError {
         /// The cells there are.
         known: String,
     },
+    /// A name stands for no step.
+    #[error("find step \"{name}\": it is no step of the campaign{hint}; steps: {known}")]
+    UnknownStep {
+        /// What was asked for.
+        name: String,
+        /// A suggestion, or nothing.
+        hint: String,
+        /// The steps there are.
+        known: String,
+    },
+    /// The candidate's name stands for no cell besides the base, or for several.
+    #[error("choose the candidate: \"{name}\" must stand for one cell besides the base; it stands for: {cells}")]
+    AmbiguousCandidate {
+        /// What was asked for.
+        name: String,
+        /// The cells it stands for.
+        cells: String,
+    },
+    /// One side has no runs of its own.
+    #[error("explain {step}: the campaign has no second cell with runs of it; name two cells of a native campaign")]
+    NothingToExplain {
+        /// The step.
+        step: String,
+    },
     /// The base's name stands for several cells.
     #[error("choose the base: \"{name}\" stands for several cells; name one of {cells}")]
     AmbiguousBase {

@@ -14,6 +14,7 @@ use crate::reasons::reasons;
 use crate::selection::{Candidate, choose};
 use crate::summary::summarise;
 use crate::value::{Measure, Value};
+use crate::verdicts::Findings;
 use crate::view::{
     CampaignInfo, CellInfo, Chart, ClassicCell, ClassicTable, Counter, CounterKind, Differences, Line, Outcome, PublishedRow,
     PublishedTable, ResponseRow, ResponseTable, Section, Settings, Status, StepResult, StepView, Summary, View,
@@ -70,6 +71,7 @@ pub(crate) fn imported_view(records: &[CampaignRecord], options: &Options) -> Re
         environment: Differences::default(),
         settings: Settings::default(),
         notes: Vec::new(),
+        findings: Findings::none(),
         cells: infos,
     };
     view.notes = notes(&view, &imported);

@@ -5,6 +5,7 @@ use serde_json::{Map, Value, json};
 
 use crate::classic::response;
 use crate::value::Measure;
+use crate::verdicts::{Call, Control, Estimate, Finding};
 use crate::view::{
     CounterKind, Differences, EventRow, LatencyTable, Outcome, ResponseTable, Setting, Settings, StepResult, StepView, View,
 };
@@ -34,6 +35,8 @@ pub fn show_json(view: &View) -> Value {
         })).collect::<Vec<_>>(),
         "results": view.results.iter().map(|result| result_json(view, result)).collect::<Vec<_>>(),
     });
+    value["comparisons"] = view.findings.all.iter().map(|finding| comparison_json(view, finding)).collect();
+    value["control"] = view.findings.control.iter().map(control_json).collect();
     if campaigns.len() > 1 {
         value["campaigns"] = Value::Array(campaigns);
     }
@@ -66,6 +69,56 @@ pub fn to_json(view: &View) -> String {
         })
         .collect();
     format!("{report:#}\n")
+}
+
+fn comparison_json(view: &View, finding: &Finding) -> Value {
+    let mut value = json!({
+        "cell": view.cells[finding.cell].label,
+        "base": view.cells[0].label,
+        "step": finding.step,
+        "metric": finding.metric.name,
+        "is_throughput": finding.is_throughput,
+        "design": finding.basis.name(),
+        "verdict": match finding.call { Call::Screen(..) => Value::Null, call => json!(call.word()) },
+        "reason": (!finding.reason.is_empty()).then_some(&finding.reason),
+        "estimate": finding.estimate.map(|estimate| estimate_json(&estimate)),
+        "p_adjusted": finding.p_adjusted,
+        "left_out": finding.left_out,
+        "why": (!finding.why.is_empty()).then_some(&finding.why),
+    });
+    if let Call::Screen(screen, spread) = finding.call {
+        value["screen"] = json!({
+            "word": finding.call.word(),
+            "z": screen.z,
+            "low": (-screen.reach).exp(),
+            "high": screen.reach.exp(),
+            "level": screen.level,
+            "spread": spread.sd,
+            "spread_starts": spread.starts,
+        });
+    }
+    value
+}
+
+fn estimate_json(estimate: &Estimate) -> Value {
+    json!({
+        "ratio": estimate.ratio,
+        "low": estimate.interval.map(|(low, _)| low),
+        "high": estimate.interval.map(|(_, high)| high),
+        "level": estimate.level,
+        "starts": estimate.starts,
+        "pairs": estimate.pairs,
+        "p": estimate.p,
+    })
+}
+
+fn control_json(control: &Control) -> Value {
+    json!({
+        "step": control.step,
+        "metric": control.metric.name,
+        "sound": control.is_sound,
+        "estimate": control.estimate.map(|estimate| estimate_json(&estimate)),
+    })
 }
 
 fn campaign_json(view: &View, campaign: &crate::view::CampaignInfo) -> Value {

@@ -11,6 +11,7 @@ use crate::published;
 use crate::ratio::{BASE_IS_ZERO, divide};
 use crate::reasons::brief;
 use crate::value::Measure;
+use crate::verdicts::{Basis, Call, Finding, control_line, counts, floor_line, percent};
 use crate::view::{ClassicTable, Outcome, Ramp, Status, StepView, TestTable, View};
 
 /// The three classic tables, the metrics of every step absolute and relative to the base, and the notes.
@@ -35,6 +36,7 @@ pub fn to_markdown(view: &View) -> String {
     for note in &view.notes {
         line(&mut text, &format!("> {}  ", escape(note)));
     }
+    add_verdicts(&mut text, view);
     let summary = &view.summary;
     for table in &summary.tests {
         add_test_table(&mut text, view, table);
@@ -66,6 +68,49 @@ pub fn to_markdown(view: &View) -> String {
     add_logs(&mut text, view);
     add_what_ran(&mut text, view);
     text
+}
+
+/// What is said of the cells: a row per verdict, or per unusual step of a screen.
+fn add_verdicts(text: &mut String, view: &View) {
+    let findings = &view.findings;
+    if findings.all.is_empty() {
+        return;
+    }
+    let is_screen = findings.all.iter().all(|finding| finding.basis == Basis::Screen);
+    let counted: Vec<String> = counts(findings).iter().map(|(word, count)| format!("{count} {word}")).collect();
+    let title = if is_screen { "Screen" } else { "Verdicts" };
+    let caveat = if is_screen { " One run each: no verdict." } else { "" };
+    line(text, &format!("\n## {title}\n\nAgainst {}: {}.{caveat}\n", escape(&view.cells[0].label), counted.join(", ")));
+    for of in control_line(findings).iter().chain(&floor_line(findings)) {
+        line(text, &format!("{}.  ", escape(of)));
+    }
+    let is_shown = |finding: &&Finding| finding.is_throughput && finding.call.word() != "usual";
+    if !findings.all.iter().any(|finding| is_shown(&finding)) {
+        return;
+    }
+    line(text, "");
+    header(text, ["cell", if is_screen { "finding" } else { "verdict" }, "change", "interval", "pairs", "why"].into_iter());
+    for finding in findings.all.iter().filter(is_shown) {
+        let estimate = finding.estimate;
+        let interval = match (finding.call, estimate.and_then(|estimate| estimate.interval)) {
+            (Call::Screen(screen, _), _) => format!("z {:+.1}", screen.z),
+            (_, Some((low, high))) => format!("{} to {}", percent(low), percent(high)),
+            _ => "-".to_owned(),
+        };
+        let is_called = !finding.why.is_empty() && matches!(finding.call.word(), "regression" | "improvement" | "unusual");
+        row(
+            text,
+            [
+                escape(&finding.step),
+                escape(&view.cells[finding.cell].label),
+                finding.call.word().to_owned(),
+                estimate.map_or_else(|| "-".to_owned(), |estimate| percent(estimate.ratio)),
+                interval,
+                estimate.map_or_else(|| "-".to_owned(), |estimate| estimate.pairs.to_string()),
+                escape(if is_called { &finding.why } else { &finding.reason }),
+            ],
+        );
+    }
 }
 
 fn line(text: &mut String, line: &str) {

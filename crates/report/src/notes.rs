@@ -40,8 +40,7 @@ pub(crate) fn notes(view: &View) -> Vec<String> {
         );
     } else {
         notes.push(format!(
-            "Values are medians over up to {} blocks; charts, counters, drains and row checks show each cell's first finished block. \
-             No verdict is given here.",
+            "Values are medians over up to {} blocks; charts, counters, drains and row checks show each cell's first finished block.",
             blocks(true).max(1)
         ));
     }

@@ -6,6 +6,7 @@ use anstyle::{AnsiColor, Effects, Style};
 
 use crate::classic::Class;
 use crate::published;
+use crate::verdicts::verdict_lines;
 use crate::view::{ClassicCell, ClassicRow, ClassicTable, EventRow, Ramp, Status, StepView, TestTable, View};
 
 /// Spaces between columns; the last of them holds the mark of the cell before it, so that digits stay aligned.
@@ -24,6 +25,15 @@ pub fn to_terminal(view: &View, is_coloured: bool) -> String {
         text.push('\n');
         if !campaign.description.is_empty() {
             writeln!(text, "{}", printable(&campaign.description)).expect("writing to a string cannot fail");
+        }
+    }
+    let verdicts = verdict_lines(view);
+    if !verdicts.is_empty() {
+        text.push('\n');
+        for (i, line) in verdicts.lines().enumerate() {
+            let line = printable(line);
+            text.push_str(&if i == 0 { paint.with(Style::new().bold(), &line) } else { line });
+            text.push('\n');
         }
     }
     let summary = &view.summary;

@@ -9,6 +9,7 @@ use plimsoll_core::toolchain::Caveat;
 
 use crate::classic::Class;
 use crate::value::Measure;
+use crate::verdicts::Findings;
 
 /// What a report shows. The base cell comes first in `cells` and in every table.
 #[derive(Clone, Debug, PartialEq)]
@@ -37,6 +38,8 @@ pub struct View {
     pub reasons: Vec<Reason>,
     /// What a reader must know before the numbers.
     pub notes: Vec<String>,
+    /// What is said of each cell against the base.
+    pub findings: Findings,
 }
 
 /// A campaign.

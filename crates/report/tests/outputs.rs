@@ -5,8 +5,9 @@ mod common;
 use std::fs;
 use std::path::Path;
 
+use common::confirm::{self, SAME, SLOW};
 use plimsoll_core::record::Reading;
-use plimsoll_report::{Options, View, analyse, show_json, to_csv, to_html, to_json, to_markdown, to_terminal, to_tsv};
+use plimsoll_report::{Options, View, analyse, show_json, to_csv, to_html, to_json, to_markdown, to_terminal, to_tsv, verdict_lines};
 use plimsoll_store::event::Event;
 
 fn compare(name: &str, text: &str) {
@@ -101,7 +102,7 @@ fn a_description_ends_once() {
 fn two_cells_have_no_best_and_no_worst() {
     let two = Options { builds: vec!["sqlite.wal_full".to_owned(), "sqlite.wal_off".to_owned()], ..Default::default() };
     let text = to_markdown(&analyse(&[common::sample(12).load()], &two).unwrap());
-    let throughput = text.split("\n## ").nth(1).unwrap();
+    let throughput = text.split("\n## ").find(|part| part.starts_with("Throughput")).unwrap();
     assert!(throughput.contains("| 432000 |") && !throughput.contains("**432000**"), "{throughput}");
     assert!(text.contains("**2.40**") && !text.contains("best or worst"), "what differs from the base stays bold");
 }
@@ -202,4 +203,33 @@ fn show_json_is_as_documented() {
     for member in ["title", "comparable", "notes", "steps", "environment", "settings", "metrics"] {
         assert!(!report[member].is_null(), "{member}");
     }
+}
+
+/// Verdicts as each output has them: blocks with something left out, and slices.
+#[test]
+fn verdicts_in_every_output() {
+    let steal = |block: u32, label: &str, made: &mut common::Made| {
+        if block == 2 && label == SLOW {
+            let all = made.done.host["cpu_total_s"].value().unwrap();
+            made.done.host.insert("cpu_steal_s".to_owned(), Reading::Ok(all * 0.05));
+        }
+        if block == 3 && label == SAME && made.done.step == "qp100" {
+            made.done.sla_missed = Some(0.9);
+        }
+    };
+    let of_blocks = analyse(&[confirm::blocks(12, true, &steal)], &Options::default()).unwrap();
+    let slices = confirm::slices(4, 12, &|_, _, _| {});
+    let of_slices = analyse(&[slices.load()], &Options::default()).unwrap();
+    for (name, view) in [("blocks", &of_blocks), ("slices", &of_slices)] {
+        compare(&format!("verdicts_{name}.txt"), &verdict_lines(view));
+        let markdown = to_markdown(view);
+        let part = markdown.split("\n## ").find(|part| part.starts_with("Verdicts")).unwrap();
+        compare(&format!("verdicts_{name}.md"), part);
+        let page = to_html(view);
+        let (_, rest) = page.split_once("<h2 id=\"verdicts\">").unwrap();
+        compare(&format!("verdicts_{name}.html"), &rest.split_once("</section>").unwrap().0.replace("><", ">\n<"));
+        let value = show_json(view);
+        compare(&format!("verdicts_{name}.json"), &format!("{:#}\n{:#}\n", value["comparisons"], value["control"]));
+    }
+    assert!(to_terminal(&of_blocks, false).lines().all(|line| line.chars().count() <= 120));
 }

@@ -6,6 +6,8 @@ use plimsoll_core::plan::Plan;
 use plimsoll_core::schedule::ScheduledTrial;
 use serde::{Deserialize, Serialize};
 
+use crate::confirm::Confirm;
+
 /// The version of the folder format. A reader refuses a newer one.
 pub const FORMAT: u32 = 1;
 
@@ -34,6 +36,9 @@ pub struct CampaignHeader {
     pub schedule: Vec<ScheduledTrial>,
     /// Where the trials' data directories are.
     pub data_dir: String,
+    /// The design of the experiment, when the campaign confirms what another has found.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub confirm: Option<Confirm>,
 }
 
 /// A build as found when the campaign was made.

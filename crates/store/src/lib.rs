@@ -8,6 +8,7 @@
 //! newline, is forgiven: that is what a power cut leaves.
 
 mod campaign;
+mod confirm;
 mod durable;
 mod error;
 pub mod event;
@@ -25,12 +26,13 @@ mod store;
 mod trial;
 
 pub use campaign::{CampaignDir, CampaignRecord, CampaignState};
+pub use confirm::{Confirm, Design, Placement};
 pub use durable::write_json_atomically;
 pub use error::StoreError;
 pub use event_log::{EventLog, Stamped, read_events};
 pub use event_writer::EventWriter;
 pub use lock::CampaignLock;
 pub use seal::{Change, Mismatch, check_seal, seal};
-pub use series::{HostSeries, OperationSecond};
+pub use series::{HostSeries, OperationSecond, Turn};
 pub use store::{Store, utc_now};
 pub use trial::TrialRecord;

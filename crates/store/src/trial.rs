@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use crate::StoreError;
 use crate::event::{Event, StepDone, TrialStart};
 use crate::event_log::{EventLog, Stamped, read_events};
-use crate::series::{HostSeries, OperationSecond, host_path, operations_path, read_host, read_operations};
+use crate::series::{HostSeries, OperationSecond, Turn, host_path, operations_path, read_host, read_operations, read_turns, turns_path};
 
 const EVENTS_FILE: &str = "events.jsonl";
 const ENVIRONMENT_FILE: &str = "env.json";
@@ -73,6 +73,11 @@ impl TrialRecord {
     /// What was done in each second of a step. A missing file is an error.
     pub fn series(&self, step: &str) -> Result<Vec<OperationSecond>, StoreError> {
         read_operations(operations_path(&self.dir, step))
+    }
+
+    /// What was done in each turn of a step of a confirm campaign by slices. A missing file is an error.
+    pub fn turns(&self, step: &str) -> Result<Vec<Turn>, StoreError> {
+        read_turns(turns_path(&self.dir, step))
     }
 
     /// What the host did in each second of a step. A missing file is an error.

@@ -9,8 +9,11 @@ use std::thread;
 
 use common::{header, trial_done, trial_start};
 use plimsoll_store::event::{Event, StepDone};
+use plimsoll_store::header::CampaignHeader;
 use plimsoll_store::series::{operations_path, write_operations};
-use plimsoll_store::{CampaignDir, CampaignState, EventWriter, OperationSecond, Store, StoreError, write_json_atomically};
+use plimsoll_store::{
+    CampaignDir, CampaignState, Confirm, Design, EventWriter, OperationSecond, Placement, Store, StoreError, write_json_atomically,
+};
 
 fn write_trial(campaign: &CampaignDir, trial: u32, attempt: u32, events: &[Event]) -> std::path::PathBuf {
     let dir = campaign.trial_dir(trial, "sqlite.wal_full.default", attempt);
@@ -210,5 +213,35 @@ fn a_header_that_is_damaged_or_newer_is_refused() {
         fs::write(&path, bad).unwrap();
         let error = store.find(None).unwrap_err().to_string();
         assert!(error.contains("campaign.json") && error.contains(expected), "{error}");
+    }
+}
+
+#[test]
+fn the_design_of_a_confirm_campaign_is_read_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::new(folder.path());
+    let slices = Confirm {
+        of: Some("20260101T000000Z-a".to_owned()),
+        design: Design::Slices,
+        steps: vec!["qr100".to_owned()],
+        base: "sqlite.wal_full".to_owned(),
+        control: "sqlite.wal_full#2".to_owned(),
+        starts: Some(3),
+        blocks: None,
+        turn_ns_read: 20_000_000,
+        turn_ns_write: 50_000_000,
+        time_ns: 60_000_000_000,
+        placement: Some(Placement { client_cpus: "0".to_owned(), server_cpus: "1-3".to_owned() }),
+        delta: 0.03,
+        alpha: 0.05,
+    };
+    let blocks = Confirm { of: None, design: Design::Blocks, starts: None, blocks: Some(12), placement: None, ..slices.clone() };
+    for (id, confirm) in
+        [("20260102T000000Z-a-confirm", Some(slices)), ("20260103T000000Z-a-confirm", Some(blocks)), ("20260104T000000Z-a", None)]
+    {
+        let made = store.create(&CampaignHeader { confirm: confirm.clone(), ..header(id) }).unwrap();
+        assert_eq!(CampaignDir::open(&made.path).unwrap().header.confirm, confirm);
+        let text = fs::read_to_string(made.path.join("campaign.json")).unwrap();
+        assert_eq!(text.contains("\"confirm\""), confirm.is_some(), "an ordinary campaign is written as before");
     }
 }

@@ -9,4 +9,5 @@ mod resume;
 mod servers;
 mod support;
 mod sysbench;
+mod verdicts;
 mod workload_file;

@@ -243,6 +243,7 @@ fn header(id: &str, unit: &Unit, imported: &Imported) -> CampaignHeader {
         cells: Vec::new(),
         schedule: Vec::new(),
         data_dir: String::new(),
+        confirm: None,
     }
 }
 

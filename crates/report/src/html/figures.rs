@@ -23,7 +23,7 @@ pub(super) fn patterns() -> Markup {
 }
 
 /// A label that fits its column; the whole of it on hover.
-fn short(label: &str, most: usize) -> String {
+pub(super) fn short(label: &str, most: usize) -> String {
     if label.chars().count() <= most { label.to_owned() } else { format!("{}…", label.chars().take(most - 1).collect::<String>()) }
 }
 

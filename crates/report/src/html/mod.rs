@@ -13,5 +13,6 @@ mod step;
 mod summary;
 mod tables;
 mod tests;
+mod verdicts;
 
 pub use page::to_html;

@@ -2,7 +2,7 @@
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
-use super::{appendix, data, figures, step, summary};
+use super::{appendix, data, figures, step, summary, verdicts};
 use crate::view::View;
 
 const STYLE: &str = include_str!("../../assets/report.css");
@@ -35,6 +35,9 @@ pub fn to_html(view: &View) -> String {
                 (contents(view))
                 main {
                     (summary::head(view))
+                    (verdicts::section(view))
+                    (summary::notes(view))
+                    (summary::cells(view))
                     (summary::summary(view))
                     @for (i, of) in view.steps.iter().enumerate() { (step::section(view, i, of)) }
                     (appendix::sections(view))
@@ -52,6 +55,7 @@ fn contents(view: &View) -> Markup {
     html! {
         nav aria-label="contents" {
             strong { "Plimsoll" }
+            @if !view.findings.all.is_empty() { a href="#verdicts" { "Verdicts" } }
             a href="#cells" { "Cells" }
             a href="#summary" { "Summary" }
             span.group { "Steps" }

@@ -25,15 +25,20 @@ pub(super) fn head(view: &View) -> Markup {
                 }
             }
         }
-        // A shortened plan's note comes first, and is the one that must not be overlooked.
-        @let banners = usize::from(!view.is_comparable);
-        @for note in view.notes.iter().take(banners) { p.banner { (note) } }
-        ul.notes { @for note in view.notes.iter().skip(banners) { li { (note) } } }
-        (cells(view))
+        @for note in view.notes.iter().take(banners(view)) { p.banner { (note) } }
     }
 }
 
-fn cells(view: &View) -> Markup {
+/// A shortened plan's note comes first, and is the one that must not be overlooked.
+fn banners(view: &View) -> usize {
+    usize::from(!view.is_comparable)
+}
+
+pub(super) fn notes(view: &View) -> Markup {
+    html! { ul.notes { @for note in view.notes.iter().skip(banners(view)) { li { (note) } } } }
+}
+
+pub(super) fn cells(view: &View) -> Markup {
     html! {
         h2 id="cells" { a.anchor href="#cells" { "Cells" } }
         (scrolling(html! {

@@ -2,6 +2,7 @@
 
 #![allow(dead_code, reason = "each test file uses a part of this")]
 
+pub mod confirm;
 pub mod servers;
 
 use std::collections::BTreeMap;
@@ -17,7 +18,7 @@ use plimsoll_core::schedule::ScheduledTrial;
 use plimsoll_store::event::*;
 use plimsoll_store::header::{CampaignHeader, CellHeader, FORMAT};
 use plimsoll_store::series::{host_path, operations_path, write_host, write_operations};
-use plimsoll_store::{CampaignDir, CampaignRecord, EventWriter, HostSeries, OperationSecond, Store, write_json_atomically};
+use plimsoll_store::{CampaignDir, CampaignRecord, Confirm, EventWriter, HostSeries, OperationSecond, Store, write_json_atomically};
 use serde_json::json;
 use tempfile::TempDir;
 
@@ -57,11 +58,15 @@ impl Campaign {
 
     /// `relabel` may give cells labels that a plan would refuse.
     pub fn with_labels(id: &str, plan_text: &str, relabel: impl Fn(&str) -> String) -> Self {
+        let edit = |plan: &mut Plan| plan.cells.iter_mut().for_each(|cell| cell.label = relabel(&cell.label));
+        Self::with_plan(id, plan_text, None, edit)
+    }
+
+    /// `edit` may make a plan that no text can state.
+    pub fn with_plan(id: &str, plan_text: &str, confirm: Option<Confirm>, edit: impl FnOnce(&mut Plan)) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let mut plan = Plan::parse("sample.toml", plan_text).unwrap();
-        for cell in &mut plan.cells {
-            cell.label = relabel(&cell.label);
-        }
+        edit(&mut plan);
         let cells = plan.cells.iter().map(|cell| CellHeader {
             label: cell.label.clone(),
             version: "3.50.4".to_owned(),
@@ -89,6 +94,7 @@ impl Campaign {
             schedule,
             plan,
             data_dir: "data".to_owned(),
+            confirm,
         };
         let folder = Store::new(dir.path()).create(&header).unwrap();
         Self { dir, folder }
@@ -180,6 +186,7 @@ fn append(path: &Path, text: &str) {
 }
 
 /// A finished step with its series.
+#[derive(Clone)]
 pub struct Made {
     pub done: StepDone,
     pub series: Vec<OperationSecond>,

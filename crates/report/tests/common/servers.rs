@@ -146,3 +146,24 @@ pub fn servers(roles: [&str; 4], extra: &str) -> CampaignRecord {
     }
     record
 }
+
+/// Three releases of MySQL, not in the order of their versions, over blocks: the second and third are a quarter slower than the first.
+pub fn series(blocks: u32) -> CampaignRecord {
+    let text = format!(
+        "name = \"releases\"\nworkload = \"insert-benchmark\"\nbuilds = [\"mysql@8.0.33\", \"mysql@5.7.22\", \"mysql@8.0.4\"]\n\
+         configs = [\"cz12a\"]\nblocks = {blocks}\nwait = \"2s\"\nverify = \"end\"\nsteps = [\"l.i0\", \"l.x\", \"l.i1\", \"l.i2\", \"qr100\"]\n\
+         [sizes]\nclients = 2\nrows = \"400K\"\nwrite_rows = \"100K\"\nduration = \"12s\"\n"
+    );
+    let campaign = Campaign::new("20261121T080000Z-releases", &text);
+    let steps: Vec<super::Made> = campaign.steps().iter().map(|plan| super::step(plan, super::Speed::default())).collect();
+    for scheduled in &campaign.folder.header.schedule {
+        let is_old = campaign.folder.header.plan.cells[scheduled.cell].label.contains("5.7");
+        let mut trial = campaign.attempt(scheduled.number, 1, &[]);
+        for of in &steps {
+            let queries = if is_old { 1.0 } else { 0.75 } * super::confirm::noise(scheduled.number, 0.005);
+            trial.step(super::confirm::template(of, queries));
+        }
+        trial.complete();
+    }
+    campaign.load()
+}

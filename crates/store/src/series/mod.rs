@@ -1,15 +1,18 @@
-//! One row a second: what was done (`series/<step>.operations.tsv`) and what the host did (`series/<step>.host.tsv`).
+//! One row a second: what was done (`series/<step>.operations.tsv`) and what the host did (`series/<step>.host.tsv`). One row a turn of a step
+//! by slices: `series/<step>.turns.tsv`.
 //!
 //! Tab separated, a header line first, every line ended by a newline. A file appears when it is complete.
 
 mod host;
 mod operations;
 mod table;
+mod turns;
 
 use std::path::{Path, PathBuf};
 
 pub use host::{HostSeries, read_host, write_host};
 pub use operations::{OperationSecond, read_operations, write_operations};
+pub use turns::{Turn, read_turns, write_turns};
 
 use crate::trial::as_file_name;
 
@@ -21,6 +24,11 @@ pub fn operations_path(trial_dir: impl AsRef<Path>, step: &str) -> PathBuf {
 /// Where a trial keeps what the host did in each second of a step.
 pub fn host_path(trial_dir: impl AsRef<Path>, step: &str) -> PathBuf {
     path(trial_dir.as_ref(), step, "host")
+}
+
+/// Where a trial keeps what was done in each turn of a step by slices.
+pub fn turns_path(trial_dir: impl AsRef<Path>, step: &str) -> PathBuf {
+    path(trial_dir.as_ref(), step, "turns")
 }
 
 fn path(trial_dir: &Path, step: &str, what: &str) -> PathBuf {

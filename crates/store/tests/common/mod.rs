@@ -50,6 +50,7 @@ pub fn header(id: &str) -> CampaignHeader {
         schedule: schedule(plan.cells.len(), plan.blocks, SEED),
         plan,
         data_dir: "/var/tmp/plimsoll".into(),
+        confirm: None,
     }
 }
 

@@ -1,0 +1,61 @@
+//! `explain`, `history` and `gate`.
+
+use plimsoll_report::HistoryOptions;
+use plimsoll_store::{CampaignDir, CampaignRecord, Store};
+use serde_json::json;
+
+use crate::Outcome;
+use crate::arguments::{Explain, Gate, History, Places};
+use crate::failure::Failure;
+use crate::results::print;
+
+/// The newest campaigns that are asked how far starts of a machine lie apart.
+const STORED: usize = 20;
+
+/// The newest campaigns of the store. One that cannot be read is passed over: it is not what was asked for.
+pub fn stored(store: &Store) -> Vec<CampaignRecord> {
+    let paths = store.campaigns().unwrap_or_default();
+    let newest = paths.into_iter().rev().filter_map(|path| CampaignDir::open(path).ok()?.load().ok());
+    newest.filter(|campaign| campaign.imported.is_none()).take(STORED).collect()
+}
+
+pub fn explain(places: &Places, arguments: &Explain) -> Outcome {
+    let store = Store::new(&places.store);
+    let campaign = store.find(arguments.campaign.as_deref())?.load()?;
+    let explanation =
+        plimsoll_report::explain(&campaign, &stored(&store), &arguments.step, arguments.a.as_deref(), arguments.b.as_deref())?;
+    print(&if arguments.json { format!("{:#}\n", explanation.to_json()) } else { explanation.to_text() })?;
+    Ok(0)
+}
+
+pub fn history(places: &Places, arguments: &History) -> Outcome {
+    let store = Store::new(&places.store);
+    let campaign = store.find(arguments.campaign.as_deref())?.load()?;
+    let options = HistoryOptions { metric: arguments.metric.clone(), step: arguments.step.clone() };
+    let series = plimsoll_report::history(&campaign, &stored(&store), &options)?;
+    if arguments.json {
+        let series: Vec<_> = series.iter().map(plimsoll_report::Series::to_json).collect();
+        print(&format!("{:#}\n", json!({"format": 1, "campaign": campaign.header.id, "series": series})))?;
+    } else if series.is_empty() {
+        let id = &campaign.header.id;
+        print(&format!(
+            "{id} has no series: that takes two releases of an engine under one config, or two campaigns of one plan on this machine\n"
+        ))?;
+    } else {
+        print(&series.iter().map(plimsoll_report::Series::to_text).collect::<Vec<_>>().join("\n"))?;
+    }
+    Ok(0)
+}
+
+pub fn gate(places: &Places, arguments: &Gate) -> Outcome {
+    let store = Store::new(&places.store);
+    let campaign = store.find(arguments.campaign.as_deref())?.load()?;
+    let gate =
+        plimsoll_report::gate(&campaign, &stored(&store), arguments.base.as_deref(), &arguments.candidate, arguments.max_regression)?;
+    if let Some(path) = &arguments.junit {
+        std::fs::write(path, gate.to_junit())
+            .map_err(|error| Failure::usage(format!("failed to write {}: {error}; choose another file with --junit", path.display())))?;
+    }
+    print(&if arguments.json { format!("{:#}\n", gate.to_json()) } else { gate.to_text() })?;
+    Ok(gate.exit_code())
+}

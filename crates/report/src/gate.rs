@@ -1,0 +1,272 @@
+//! A yes or no for continuous integration, or why there is neither.
+
+use std::fmt::Write as _;
+
+use plimsoll_stats::{SignedRank, holm, student_quantile, student_two_sided};
+use plimsoll_store::CampaignRecord;
+use serde_json::{Value, json};
+
+use crate::analysis::base_label;
+use crate::verdicts::{Basis, Call, Estimate, Finding, Findings, control_line, floor_line, percent};
+use crate::{Options, ReportError, analyse_among};
+
+/// What a gate says of one step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// Shown to lose less than the threshold.
+    Pass,
+    /// Shown to lose more.
+    Regression,
+    /// Neither was shown.
+    Inconclusive,
+    /// Nothing can be said.
+    Invalid,
+}
+
+impl Answer {
+    /// The word.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Pass => "pass",
+            Self::Regression => "regression",
+            Self::Inconclusive => "inconclusive",
+            Self::Invalid => "invalid",
+        }
+    }
+}
+
+/// One step.
+#[derive(Clone, Debug, PartialEq)]
+pub struct GateRow {
+    /// The step.
+    pub step: String,
+    /// What the gate says.
+    pub answer: Answer,
+    /// Throughput / base.
+    pub estimate: Option<Estimate>,
+    /// Why there is no yes or no; empty where there is one.
+    pub reason: String,
+}
+
+/// The gate's answer.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Gate {
+    /// The campaign's id.
+    pub campaign: String,
+    /// The base's label.
+    pub base: String,
+    /// The candidate's label.
+    pub candidate: String,
+    /// The threshold as a share: 0.05 lets throughput fall by less than 5 %.
+    pub max_regression: f64,
+    /// The steps.
+    pub rows: Vec<GateRow>,
+    /// Why the gate refuses to answer at all.
+    pub refusal: Option<String>,
+    /// What the A/A control and the noise floor are.
+    pub about: Vec<String>,
+}
+
+/// Decides on a campaign with pairs.
+///
+/// A step fails when its loss is shown to be larger than the threshold: a one-sided test against it (exact signed-rank over blocks, Student's
+/// t over starts), corrected by Holm over all steps, at the campaign's alpha. It passes when its interval lies above the threshold. Else it
+/// is inconclusive. A threshold below the noise floor is refused: noise alone would decide.
+pub fn gate(
+    campaign: &CampaignRecord,
+    stored: &[CampaignRecord],
+    base: Option<&str>,
+    candidate: &str,
+    max_regression: f64,
+) -> Result<Gate, ReportError> {
+    let options = Options { base: base.or(base_label(campaign)).map(str::to_owned), builds: vec![candidate.to_owned()] };
+    let view = analyse_among(std::slice::from_ref(campaign), &options, stored)?;
+    let findings = &view.findings;
+    let candidates: Vec<usize> = (1..view.cells.len()).filter(|cell| !findings.control_cells.contains(cell)).collect();
+    let [cell] = candidates[..] else {
+        let known: Vec<&str> = candidates.iter().map(|cell| view.cells[*cell].label.as_str()).collect();
+        return Err(ReportError::AmbiguousCandidate { name: candidate.to_owned(), cells: known.join(", ") });
+    };
+    let of_cell: Vec<&Finding> = findings.all.iter().filter(|finding| finding.cell == cell && finding.is_throughput).collect();
+    let refusal = refusal(findings, &of_cell, max_regression);
+    let adjusted = holm(&of_cell.iter().map(|finding| p_of_larger_loss(finding, max_regression)).collect::<Vec<_>>());
+    let rows = of_cell.iter().zip(adjusted).map(|(finding, p)| row(finding, p, findings.alpha, max_regression)).collect();
+    Ok(Gate {
+        campaign: campaign.header.id.clone(),
+        base: view.cells[0].label.clone(),
+        candidate: view.cells[cell].label.clone(),
+        max_regression,
+        rows,
+        refusal,
+        about: control_line(findings).into_iter().chain(floor_line(findings)).collect(),
+    })
+}
+
+fn refusal(findings: &Findings, of_cell: &[&Finding], threshold: f64) -> Option<String> {
+    if of_cell.is_empty() {
+        return Some("there is nothing to decide on: no step has a number on both sides".to_owned());
+    }
+    if of_cell.iter().all(|finding| finding.basis == Basis::Screen) {
+        return Some("one run of each decides nothing: `plimsoll confirm` collects what does".to_owned());
+    }
+    let floor = findings.noise_floor_percent(true)?;
+    let ours = 100.0 * threshold;
+    // The interval narrows with the square root of what repeats.
+    let more = (floor / ours).powi(2);
+    let repeats = of_cell.iter().filter_map(|finding| finding.estimate).map(|estimate| estimate.starts).max().unwrap_or(1);
+    let what = if of_cell[0].basis == Basis::Slices { "starts" } else { "blocks" };
+    (ours < floor).then(|| {
+        format!(
+            "a threshold of {ours:.1} % is below the noise floor of {floor:.1} %: about {:.0} {what} would be needed where {repeats} were run, or a threshold of at least {:.1} %",
+            (repeats as f64 * more).ceil(),
+            (floor * 10.0).ceil() / 10.0
+        )
+    })
+}
+
+/// The one-sided p of "the loss is no larger than the threshold": small when it is shown to be larger.
+fn p_of_larger_loss(finding: &Finding, threshold: f64) -> f64 {
+    let limit = (1.0 - threshold).ln();
+    let (Some(estimate), Call::Verdict(_)) = (finding.estimate, finding.call) else { return 1.0 };
+    match (finding.basis, estimate.log_interval()) {
+        (Basis::Slices, Some(interval)) if estimate.starts > 1 => {
+            let degrees = estimate.starts as f64 - 1.0;
+            let error = interval.half_width() / student_quantile(0.5 + interval.level / 2.0, degrees);
+            let distance = estimate.ratio.ln() - limit;
+            let two_sided = student_two_sided(distance / error, degrees);
+            if distance < 0.0 { two_sided / 2.0 } else { 1.0 - two_sided / 2.0 }
+        }
+        (Basis::Blocks, _) => SignedRank::of(&finding.dots.iter().map(|ratio| ratio.ln() - limit).collect::<Vec<_>>()).p_less,
+        _ => 1.0,
+    }
+}
+
+fn row(finding: &Finding, p: f64, alpha: f64, threshold: f64) -> GateRow {
+    let is_above = finding.estimate.and_then(|estimate| estimate.interval).is_some_and(|(low, _)| low > 1.0 - threshold);
+    let is_decided = finding.basis == Basis::Blocks || finding.estimate.is_some_and(|estimate| estimate.starts > 1);
+    let (answer, reason) = match finding.call {
+        Call::Invalid => (Answer::Invalid, finding.reason.clone()),
+        Call::Verdict(_) if p <= alpha => (Answer::Regression, String::new()),
+        Call::Verdict(_) if is_above && is_decided => (Answer::Pass, String::new()),
+        Call::Verdict(_) if finding.reason.is_empty() => {
+            (Answer::Inconclusive, format!("the interval holds {:.1} %: more blocks or starts narrow it", -100.0 * threshold))
+        }
+        _ => (Answer::Inconclusive, finding.reason.clone()),
+    };
+    GateRow { step: finding.step.clone(), answer, estimate: finding.estimate, reason }
+}
+
+impl Gate {
+    /// 0 when every step passes, 1 when one is shown to lose more than the threshold, 4 when there is no decision.
+    pub fn exit_code(&self) -> u8 {
+        let has = |answer: Answer| self.rows.iter().any(|row| row.answer == answer);
+        match () {
+            () if self.refusal.is_some() => 4,
+            () if has(Answer::Regression) => 1,
+            () if has(Answer::Inconclusive) || has(Answer::Invalid) => 4,
+            () => 0,
+        }
+    }
+
+    fn word(&self) -> &'static str {
+        match self.exit_code() {
+            0 => "pass",
+            1 => "regression",
+            _ => "no decision",
+        }
+    }
+
+    /// A line per step, and the answer.
+    pub fn to_text(&self) -> String {
+        let mut lines = vec![format!(
+            "gate: {} against {}, at most {:.1} % less throughput; campaign {}",
+            self.candidate,
+            self.base,
+            100.0 * self.max_regression,
+            self.campaign
+        )];
+        lines.extend(self.about.iter().cloned());
+        let width = self.rows.iter().map(|row| row.step.chars().count()).max().unwrap_or(0);
+        lines.extend(self.rows.iter().map(|row| {
+            format!("{:<width$}  {:<12}  {}  {}", row.step, row.answer.name(), estimate_text(row.estimate), row.reason)
+                .trim_end()
+                .to_owned()
+        }));
+        lines.extend(self.refusal.iter().map(|refusal| format!("refused: {refusal}")));
+        lines.push(format!("answer: {}", self.word()));
+        lines.join("\n") + "\n"
+    }
+
+    /// One JSON value.
+    pub fn to_json(&self) -> Value {
+        json!({
+            "format": 1,
+            "campaign": self.campaign,
+            "base": self.base,
+            "candidate": self.candidate,
+            "max_regression": self.max_regression,
+            "answer": self.word(),
+            "exit_code": self.exit_code(),
+            "refusal": self.refusal,
+            "about": self.about,
+            "steps": self.rows.iter().map(|row| json!({
+                "step": row.step,
+                "answer": row.answer.name(),
+                "ratio": row.estimate.map(|estimate| estimate.ratio),
+                "low": row.estimate.and_then(|estimate| estimate.interval).map(|(low, _)| low),
+                "high": row.estimate.and_then(|estimate| estimate.interval).map(|(_, high)| high),
+                "reason": (!row.reason.is_empty()).then_some(&row.reason),
+            })).collect::<Vec<_>>(),
+        })
+    }
+
+    /// The same for tools that read JUnit's XML: a regression is a failure, what could not be decided an error.
+    pub fn to_junit(&self) -> String {
+        let of = |answer: Answer| self.rows.iter().filter(|row| row.answer == answer).count();
+        let errors = of(Answer::Inconclusive) + of(Answer::Invalid) + usize::from(self.refusal.is_some());
+        let tests = self.rows.len() + usize::from(self.refusal.is_some());
+        let mut xml = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
+        let mut add = |line: String| writeln!(xml, "{line}").expect("writing to a string cannot fail");
+        add(format!(
+            "<testsuites><testsuite name=\"plimsoll gate\" tests=\"{tests}\" failures=\"{}\" errors=\"{errors}\">",
+            of(Answer::Regression)
+        ));
+        let case = |name: &str| format!("<testcase classname=\"{}\" name=\"{}\">", escaped(&self.candidate), escaped(name));
+        for row in &self.rows {
+            let message = escaped(format!("{} {}", estimate_text(row.estimate), row.reason).trim());
+            let body = match row.answer {
+                Answer::Pass => format!("<system-out>{message}</system-out>"),
+                Answer::Regression => format!("<failure type=\"regression\" message=\"{message}\"/>"),
+                Answer::Inconclusive | Answer::Invalid => format!("<error type=\"{}\" message=\"{message}\"/>", row.answer.name()),
+            };
+            add(format!("{}{body}</testcase>", case(&row.step)));
+        }
+        if let Some(refusal) = &self.refusal {
+            add(format!("{}<error type=\"refused\" message=\"{}\"/></testcase>", case("gate"), escaped(refusal)));
+        }
+        add("</testsuite></testsuites>".to_owned());
+        xml
+    }
+}
+
+fn estimate_text(estimate: Option<Estimate>) -> String {
+    let Some(estimate) = estimate else { return "-".to_owned() };
+    let interval = estimate.interval.map(|(low, high)| format!(" [{}, {}]", percent(low), percent(high)));
+    format!("{}{}", percent(estimate.ratio), interval.unwrap_or_default())
+}
+
+/// Text as an attribute or content of XML; control characters, which XML has no way to write, become spaces.
+fn escaped(text: &str) -> String {
+    let mut out = String::new();
+    for c in text.chars() {
+        match c {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            c if c.is_control() => out.push(' '),
+            c => out.push(c),
+        }
+    }
+    out
+}

@@ -1,0 +1,253 @@
+//! Releases and campaigns as a series.
+
+use plimsoll_core::name::{BuildName, EngineName, natural_cmp};
+use plimsoll_stats::{Spread, Trend, describe, median, page_trend, penalty_from_blocks, penalty_from_spread, segment};
+use plimsoll_store::{CampaignRecord, Turn};
+use serde_json::{Value, json};
+
+use crate::ReportError;
+use crate::attempts::{Run, runs_of_cell};
+use crate::verdicts::{Basis, Spreads, basis, headline, machine};
+use crate::view::Status;
+
+/// The chance that a series of noise is cut.
+const ALPHA: f64 = 0.05;
+/// A rise or fall with at most this p is told.
+const TREND: f64 = 0.01;
+
+/// One place of a series.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Point {
+    /// The release, or the campaign's id.
+    pub label: String,
+    /// The median over blocks or starts, in the metric's unit.
+    pub value: f64,
+    /// Blocks or starts behind it.
+    pub starts: usize,
+}
+
+/// A step's metric over releases or campaigns.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Series {
+    /// `releases` or `campaigns`.
+    pub over: &'static str,
+    /// What is alike: engine, config and shape, or the cell.
+    pub of: String,
+    /// The step.
+    pub step: String,
+    /// The metric.
+    pub metric: String,
+    /// In order: by version, or by time.
+    pub points: Vec<Point>,
+    /// What the segmentation says.
+    pub words: String,
+    /// Page's trend over blocks, where there are at least two of all releases.
+    pub trend: Option<Trend>,
+    /// What noise was taken to be: the blocks' own, or a spread between starts.
+    pub noise: String,
+}
+
+/// What to look at.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct HistoryOptions {
+    /// A metric of the catalogue [default: the step's throughput].
+    pub metric: Option<String>,
+    /// A step [default: all].
+    pub step: Option<String>,
+}
+
+/// The releases of a campaign, and every stored campaign of its machine that ran a cell of it by the same plan, oldest first.
+pub fn history(campaign: &CampaignRecord, stored: &[CampaignRecord], options: &HistoryOptions) -> Result<Vec<Series>, ReportError> {
+    let steps = step_names(campaign);
+    if let Some(step) = &options.step
+        && !steps.contains(step)
+    {
+        let hint = plimsoll_core::suggest::hint(step, steps.iter().map(String::as_str));
+        return Err(ReportError::UnknownStep { name: step.clone(), hint, known: steps.join(", ") });
+    }
+    let spreads = Spreads::of_machine(campaign, stored);
+    let mut all = Vec::new();
+    for step in steps.iter().filter(|step| options.step.as_ref().is_none_or(|wanted| wanted == *step)) {
+        let metric = options.metric.clone().unwrap_or_else(|| throughput(campaign, step));
+        all.extend(releases(campaign, step, &metric, &spreads));
+        all.extend(campaigns(campaign, stored, step, &metric, &spreads));
+    }
+    Ok(all)
+}
+
+fn step_names(campaign: &CampaignRecord) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    for step in campaign.header.plan.cells.iter().flat_map(|cell| cell.workload.steps()) {
+        if !names.contains(&step.name) {
+            names.push(step.name.clone());
+        }
+    }
+    names
+}
+
+fn throughput(campaign: &CampaignRecord, step: &str) -> String {
+    let of_step = campaign.header.plan.cells.iter().flat_map(|cell| cell.workload.steps()).find(|of| of.name == step);
+    let name = match of_step.map(|step| step.primary_operation()) {
+        Some("insert" | "index") => "ips",
+        Some("scan") if step.starts_with("scan") => "krps",
+        _ => "qps",
+    };
+    name.to_owned()
+}
+
+/// The values of a cell by block or start; runs that a witness saw disturbed, or that ended badly, are left out.
+fn values(campaign: &CampaignRecord, cell: usize, step: &str, metric: &str) -> Vec<(u32, f64)> {
+    let runs = runs_of_cell(campaign, cell);
+    let used = runs.iter().filter(|run| run.is_used && run.step.name == step && run.status == Status::Ok);
+    used.filter_map(|run| Some((run.block, value(campaign, run, metric)?))).filter(|(_, value)| *value > 0.0).collect()
+}
+
+fn value(campaign: &CampaignRecord, run: &Run<'_>, metric: &str) -> Option<f64> {
+    if basis(campaign) == Basis::Slices
+        && let Some(turns) = run.record.and_then(|record| record.turns(&run.step.name).ok())
+    {
+        let sum = |of: fn(&Turn) -> u64| turns.iter().map(of).sum::<u64>() as f64;
+        let operations = sum(|turn| turn.operations);
+        return match metric {
+            "qps" | "ips" | "krps" => Some(operations / sum(|turn| turn.active_ns) * 1e9),
+            "server_cpu_us_per_op" => Some(turns.iter().map(|turn| turn.server_cpu_ns).sum::<Option<u64>>()? as f64 / operations / 1e3),
+            _ => None,
+        };
+    }
+    run.measures.iter().find(|measure| measure.metric.name == metric)?.value.value
+}
+
+fn releases(campaign: &CampaignRecord, step: &str, metric: &str, spreads: &Spreads) -> Vec<Series> {
+    let plan = &campaign.header.plan;
+    let is_control = |label: &str| campaign.header.confirm.as_ref().is_some_and(|confirm| confirm.control == label);
+    let mut groups: Vec<((EngineName, Option<String>, String, String), Vec<usize>)> = Vec::new();
+    for (i, cell) in plan.cells.iter().enumerate().filter(|(_, cell)| !is_control(&cell.label)) {
+        let key = (cell.build.engine, cell.build.source.clone(), cell.config.label.clone(), cell.shape.clone());
+        match groups.iter_mut().find(|(known, _)| *known == key) {
+            Some((_, cells)) => cells.push(i),
+            None => groups.push((key, vec![i])),
+        }
+    }
+    let mut found = Vec::new();
+    for ((engine, source, config, shape), mut cells) in groups {
+        let version = |cell: usize| version_of(&plan.cells[cell].build, &campaign.header.cells[cell].version);
+        cells.sort_by(|a, b| natural_cmp(&version(*a), &version(*b)));
+        cells.dedup_by_key(|cell| version(*cell));
+        let by_block: Vec<(usize, Vec<(u32, f64)>)> =
+            cells.iter().map(|cell| (*cell, values(campaign, *cell, step, metric))).filter(|(_, values)| !values.is_empty()).collect();
+        if by_block.len() < 2 {
+            continue;
+        }
+        let points: Vec<Point> =
+            by_block.iter().map(|(cell, values)| point(version(*cell), values.iter().map(|(_, value)| *value))).collect();
+        let blocks = complete_blocks(&by_block.iter().map(|(_, values)| values.as_slice()).collect::<Vec<_>>());
+        let of = format!("{engine}{} {config} {shape}", source.map_or(String::new(), |source| format!("+{source}")));
+        found.push(series("releases", of, step, metric, points, &blocks, spreads.of(engine, step, metric)));
+    }
+    found
+}
+
+fn version_of(build: &BuildName, stated: &str) -> String {
+    build.version.clone().unwrap_or_else(|| stated.to_owned())
+}
+
+/// ln(value) of each release in the blocks that have all of them.
+fn complete_blocks(releases: &[&[(u32, f64)]]) -> Vec<Vec<f64>> {
+    let Some(first) = releases.first() else { return Vec::new() };
+    let in_block = |values: &[(u32, f64)], block: u32| values.iter().find(|(at, _)| *at == block).map(|(_, value)| value.ln());
+    first.iter().filter_map(|(block, _)| releases.iter().map(|values| in_block(values, *block)).collect()).collect()
+}
+
+fn point(label: String, values: impl Iterator<Item = f64>) -> Point {
+    let values: Vec<f64> = values.collect();
+    Point { label, value: median(&values).unwrap_or(f64::NAN), starts: values.len() }
+}
+
+/// Every stored campaign of the machine that ran a cell of this one by the same plan.
+fn campaigns(campaign: &CampaignRecord, stored: &[CampaignRecord], step: &str, metric: &str, spreads: &Spreads) -> Vec<Series> {
+    let here = machine(campaign);
+    let is_alike = |other: &&CampaignRecord| {
+        other.header.plan_text == campaign.header.plan_text
+            && other.header.confirm.is_some() == campaign.header.confirm.is_some()
+            && other.imported.is_none()
+            && here.is_some()
+            && machine(other) == here
+    };
+    let mut alike: Vec<&CampaignRecord> = stored.iter().filter(is_alike).collect();
+    alike.sort_by(|a, b| (&a.header.created, &a.header.id).cmp(&(&b.header.created, &b.header.id)));
+    let mut found = Vec::new();
+    for cell in &campaign.header.plan.cells {
+        let points: Vec<Point> = alike
+            .iter()
+            .filter_map(|other| {
+                let index = other.header.plan.cells.iter().position(|of| of.label == cell.label)?;
+                let values = values(other, index, step, metric);
+                (!values.is_empty()).then(|| point(other.header.id.clone(), values.iter().map(|(_, value)| *value)))
+            })
+            .collect();
+        if points.len() > 1 {
+            found.push(series("campaigns", cell.label.clone(), step, metric, points, &[], spreads.of(cell.build.engine, step, metric)));
+        }
+    }
+    found
+}
+
+fn series(over: &'static str, of: String, step: &str, metric: &str, points: Vec<Point>, blocks: &[Vec<f64>], spread: Spread) -> Series {
+    let logs: Vec<f64> = points.iter().map(|point| point.value.ln()).collect();
+    let labels: Vec<&str> = points.iter().map(|point| point.label.as_str()).collect();
+    let (penalty, noise) = match penalty_from_blocks(blocks, ALPHA, 1) {
+        Some(penalty) => (penalty, format!("that of {} blocks", blocks.len())),
+        None => {
+            let starts = points.iter().map(|point| point.starts).min().unwrap_or(1) as f64;
+            let source = if spread.is_prior() { "assumed".to_owned() } else { format!("from {} starts", spread.starts) };
+            let sd = spread.sd / starts.sqrt();
+            (penalty_from_spread(logs.len(), sd, ALPHA, 1), format!("{:.1} % between starts, {source}", 100.0 * spread.sd))
+        }
+    };
+    let is_cost = !matches!(metric, "qps" | "ips" | "krps" | "tps" | "rps");
+    Series {
+        over,
+        of,
+        step: step.to_owned(),
+        metric: metric.to_owned(),
+        words: describe(&segment(&logs, penalty), &labels, !is_cost),
+        trend: page_trend(blocks),
+        noise,
+        points,
+    }
+}
+
+impl Series {
+    /// A heading, a line per place with its ratio to the first, and the words.
+    pub fn to_text(&self) -> String {
+        let mut lines = vec![format!("{} {} over {}: {}", self.step, headline(&self.metric), self.over, self.of)];
+        let width = self.points.iter().map(|point| point.label.chars().count()).max().unwrap_or(0);
+        let first = self.points.first().map_or(f64::NAN, |point| point.value);
+        lines.extend(self.points.iter().map(|point| {
+            let decimals = if point.value < 100.0 { 2 } else { 0 };
+            let starts = if point.starts == 1 { "1 start".to_owned() } else { format!("{} starts", point.starts) };
+            format!("  {:<width$}  {:>12.decimals$}  {:>6.2}  {starts}", point.label, point.value, point.value / first)
+        }));
+        lines.push(format!("  {} (noise: {})", self.words, self.noise));
+        if let Some(trend) = self.trend {
+            let told = [(trend.p_falling, "falls"), (trend.p_rising, "rises")].into_iter().find(|(p, _)| *p <= TREND);
+            lines.extend(told.map(|(p, way)| format!("  it {way} from release to release (Page's L, p {p:.2e})")));
+        }
+        lines.join("\n") + "\n"
+    }
+
+    /// One JSON value.
+    pub fn to_json(&self) -> Value {
+        json!({
+            "over": self.over,
+            "of": self.of,
+            "step": self.step,
+            "metric": self.metric,
+            "points": self.points.iter().map(|point| json!({"label": point.label, "value": point.value, "starts": point.starts})).collect::<Vec<_>>(),
+            "words": self.words,
+            "noise": self.noise,
+            "p_rising": self.trend.map(|trend| trend.p_rising),
+            "p_falling": self.trend.map(|trend| trend.p_falling),
+        })
+    }
+}

@@ -1,0 +1,187 @@
+//! What is said of one cell, step and metric against the base.
+
+use plimsoll_core::metric::{Direction, Metric};
+use plimsoll_stats::{Interval, Screen, Spread, Verdict};
+
+/// How runs were set beside each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Basis {
+    /// One run of each.
+    Screen,
+    /// Blocks: every cell once, one after the other.
+    Blocks,
+    /// Turns of some milliseconds, all servers up.
+    Slices,
+}
+
+impl Basis {
+    /// The name in files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Screen => "screen",
+            Self::Blocks => "blocks",
+            Self::Slices => "slices",
+        }
+    }
+}
+
+/// A ratio to the base with its interval.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Estimate {
+    /// New / base.
+    pub ratio: f64,
+    /// The interval's ends, as ratios; `None` where so few pairs have none.
+    pub interval: Option<(f64, f64)>,
+    /// Its confidence level.
+    pub level: f64,
+    /// Starts of the servers behind it.
+    pub starts: usize,
+    /// Pairs behind it: blocks, or rounds over all starts.
+    pub pairs: usize,
+    /// The two-sided p of "there is no difference"; `None` for a screen.
+    pub p: Option<f64>,
+}
+
+impl Estimate {
+    pub(crate) fn log_interval(&self) -> Option<Interval> {
+        self.interval.map(|(low, high)| Interval { low: low.ln(), high: high.ln(), level: self.level })
+    }
+
+    /// Half of the interval's width, in percent of the ratio.
+    pub fn half_width_percent(&self) -> Option<f64> {
+        self.log_interval().map(|interval| 100.0 * interval.half_width())
+    }
+}
+
+/// What is said.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Call {
+    /// Of a campaign with pairs.
+    Verdict(Verdict),
+    /// Nothing can be said: [`Finding::reason`] has why.
+    Invalid,
+    /// Of one run of each, set against how far starts of this machine lie apart.
+    Screen(Screen, Spread),
+}
+
+impl Call {
+    /// The word: `regression`, `improvement`, `equivalent`, `inconclusive`, `invalid`, `unusual` or `usual`.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Self::Verdict(verdict) => verdict.name(),
+            Self::Invalid => "invalid",
+            Self::Screen(screen, _) if screen.is_unusual() => "unusual",
+            Self::Screen(..) => "usual",
+        }
+    }
+}
+
+/// One cell, step and metric against the base.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Finding {
+    /// Index into the view's cells; never the base.
+    pub cell: usize,
+    /// The step.
+    pub step: String,
+    /// What was measured.
+    pub metric: &'static Metric,
+    /// Whether it is the step's throughput: its verdict is the step's.
+    pub is_throughput: bool,
+    /// How runs were set beside each other.
+    pub basis: Basis,
+    /// The ratio; `None` where there is no pair.
+    pub estimate: Option<Estimate>,
+    /// The p after correction over steps and metrics; `None` for a screen and where nothing was tested.
+    pub p_adjusted: Option<f64>,
+    /// What is said.
+    pub call: Call,
+    /// Why nothing more can be said, or what would let it be said; empty for a verdict that stands by itself.
+    pub reason: String,
+    /// Pairs left out because a witness saw the machine disturbed.
+    pub left_out: usize,
+    /// Single ratios for a plot: blocks, or rounds, at most a hundred, evenly taken.
+    pub dots: Vec<f64>,
+    /// What the per-operation metrics say, in a few words; empty where they say nothing.
+    pub why: String,
+}
+
+impl Finding {
+    /// The log ratio seen so that more is better.
+    pub fn gain(&self) -> Option<f64> {
+        let ratio = self.estimate?.ratio.ln();
+        Some(if self.metric.direction == Direction::Lower { -ratio } else { ratio })
+    }
+
+    /// The verdict, where there is one.
+    pub fn verdict(&self) -> Option<Verdict> {
+        match self.call {
+            Call::Verdict(verdict) => Some(verdict),
+            _ => None,
+        }
+    }
+
+    /// Whether two equal builds would rarely differ so much in one run.
+    pub fn is_unusual(&self) -> bool {
+        self.call.word() == "unusual"
+    }
+}
+
+/// The base against its second instance in one step and metric.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Control {
+    /// The step.
+    pub step: String,
+    /// What was measured.
+    pub metric: &'static Metric,
+    /// The ratio with its 99 % interval; `None` where there is no pair.
+    pub estimate: Option<Estimate>,
+    /// Whether its interval holds 1. True also where there is no interval: then nothing speaks against it.
+    pub is_sound: bool,
+}
+
+/// Everything that is said of a view's cells against its base.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Findings {
+    /// By cell, step and metric.
+    pub all: Vec<Finding>,
+    /// The A/A control; empty without one.
+    pub control: Vec<Control>,
+    /// The equivalence margin as a share: 0.03 is within 3 %.
+    pub margin: f64,
+    /// The level of the tests.
+    pub alpha: f64,
+    /// The cells that are no contestants: the base's second instance. Indices into the view's cells.
+    pub control_cells: Vec<usize>,
+}
+
+impl Findings {
+    /// Where nothing can be said: imported results, a single cell.
+    pub(crate) fn none() -> Self {
+        Self { all: Vec::new(), control: Vec::new(), margin: MARGIN, alpha: ALPHA, control_cells: Vec::new() }
+    }
+
+    /// The finding on a cell's throughput in a step.
+    pub fn of_throughput(&self, cell: usize, step: &str) -> Option<&Finding> {
+        self.all.iter().find(|finding| finding.cell == cell && finding.step == step && finding.is_throughput)
+    }
+
+    /// The noise floor: half of the median width of the control's intervals in a metric, in percent; else of all intervals.
+    pub fn noise_floor_percent(&self, is_throughput: bool) -> Option<f64> {
+        let of_control = self.control.iter().filter(|control| is_rate(control.metric) == is_throughput);
+        let mut widths: Vec<f64> = of_control.filter_map(|control| control.estimate?.half_width_percent()).collect();
+        if widths.is_empty() {
+            let all = self.all.iter().filter(|finding| finding.is_throughput == is_throughput);
+            widths = all.filter_map(|finding| finding.estimate?.half_width_percent()).collect();
+        }
+        plimsoll_stats::median(&widths)
+    }
+}
+
+fn is_rate(metric: &Metric) -> bool {
+    metric.direction == Direction::Higher
+}
+
+/// The equivalence margin where a campaign has none of its own.
+pub(crate) const MARGIN: f64 = 0.03;
+/// The level of the tests where a campaign has none of its own.
+pub(crate) const ALPHA: f64 = 0.05;

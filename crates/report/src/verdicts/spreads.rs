@@ -1,0 +1,98 @@
+//! How far starts of one build lie apart on this machine, from what the store holds.
+
+use std::collections::BTreeMap;
+
+use plimsoll_core::name::EngineName;
+use plimsoll_stats::Spread;
+use plimsoll_store::{CampaignRecord, Design, TrialRecord};
+
+use crate::attempts::judge;
+use crate::differences::flatten;
+use crate::formulas::measure_cheaply;
+use crate::view::Status;
+
+/// The facts that make a machine: stable ones only. `bogomips`, say, may differ from boot to boot.
+const MACHINE: [&str; 4] = ["cpu_model", "cpus_online", "memory_bytes", "hypervisor"];
+
+/// What names a machine in a campaign's first trial; `None` when no trial recorded its environment.
+pub(crate) fn machine(campaign: &CampaignRecord) -> Option<Vec<Option<String>>> {
+    let facts = flatten(campaign.trials.iter().find_map(|trial| trial.environment.as_ref())?);
+    // Memory differs by some pages from boot to boot: a tenth of a GiB is close enough.
+    let rounded = |name: &str, value: &String| match (name, value.parse::<f64>()) {
+        ("memory_bytes", Ok(bytes)) => format!("{:.1}", bytes / 1_073_741_824.0),
+        _ => value.clone(),
+    };
+    Some(MACHINE.map(|name| facts.get(name).map(|value| rounded(name, value))).to_vec())
+}
+
+/// The metrics whose spread is looked at.
+const JUDGED: [&str; 4] = ["ips", "qps", "server_cpu_us_per_op", "process_cpu_us_per_op"];
+/// What tells that a run was disturbed.
+const WITNESSES: [&str; 2] = ["steal_share", "foreign_cpu_cores"];
+
+/// Spreads between starts by engine, step and metric.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Spreads {
+    /// Groups of ln(value): repeated starts of one cell of one plan.
+    groups: BTreeMap<(EngineName, String, &'static str), Vec<Vec<f64>>>,
+}
+
+impl Spreads {
+    /// From every campaign of `stored` that ran on the machine of `of`. Runs that a witness saw disturbed are left out. Slices are: their
+    /// numbers are not those of whole steps.
+    pub fn of_machine(of: &CampaignRecord, stored: &[CampaignRecord]) -> Self {
+        let here = machine(of);
+        let on_this = stored.iter().filter(|campaign| campaign.imported.is_none() && here.is_some() && machine(campaign) == here);
+        // A cell of a plan is the same experiment in whichever campaign it ran.
+        let mut starts: BTreeMap<(EngineName, String, &'static str, (String, bool, String)), Vec<f64>> = BTreeMap::new();
+        for campaign in on_this {
+            let header = &campaign.header;
+            if header.confirm.as_ref().is_some_and(|confirm| confirm.design == Design::Slices) {
+                continue;
+            }
+            for scheduled in &header.schedule {
+                let cell = &header.plan.cells[scheduled.cell];
+                let label = cell.label.trim_end_matches("#2").to_owned();
+                let experiment = (header.plan_text.clone(), header.confirm.is_some(), label);
+                let attempts = campaign.trials.iter().filter(|trial| trial.number == scheduled.number && trial.is_complete());
+                for done in attempts.last().into_iter().flat_map(TrialRecord::steps_done) {
+                    let measures = measure_cheaply(done, &[&JUDGED[..], &WITNESSES[..]].concat());
+                    if judge(done, &measures, &[]).0 != Status::Ok {
+                        continue;
+                    }
+                    for measure in measures.iter().filter(|measure| JUDGED.contains(&measure.metric.name)) {
+                        if let Some(value) = measure.value.value.filter(|value| *value > 0.0) {
+                            let key = (cell.build.engine, done.step.clone(), measure.metric.name, experiment.clone());
+                            starts.entry(key).or_default().push(value.ln());
+                        }
+                    }
+                }
+            }
+        }
+        let mut spreads = Self::default();
+        for ((engine, step, metric, _), values) in starts {
+            if values.len() > 1 {
+                spreads.groups.entry((engine, step, metric)).or_default().push(values);
+            }
+        }
+        spreads
+    }
+
+    /// The spread of an engine's step: its own, shrunk towards that of the engine over all steps, which is shrunk towards the prior of 3 %.
+    pub fn of(&self, engine: EngineName, step: &str, metric: &str) -> Spread {
+        let of_engine: Vec<Vec<f64>> = self
+            .groups
+            .iter()
+            .filter(|((of, _, name), _)| *of == engine && *name == metric)
+            .flat_map(|(_, groups)| groups.iter().cloned())
+            .collect();
+        let general = Spread::of_groups(&of_engine);
+        let own: Vec<Vec<f64>> = self
+            .groups
+            .iter()
+            .filter(|((of, at, name), _)| *of == engine && at == step && *name == metric)
+            .flat_map(|(_, groups)| groups.iter().cloned())
+            .collect();
+        if own.is_empty() { general } else { Spread::shrunk(&own, general.sd) }
+    }
+}

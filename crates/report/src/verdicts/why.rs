@@ -1,0 +1,309 @@
+//! Which per-operation numbers moved with a difference, and what that usually means.
+
+use std::collections::BTreeMap;
+
+use plimsoll_stats::{PRIOR_SPREAD, as_percent, hodges_lehmann};
+use plimsoll_store::CampaignRecord;
+use serde_json::{Value, json};
+
+use super::finding::{Basis, Finding};
+use super::measured::headline;
+use super::pairs::{basis, by_block, value};
+use super::{finding_line, percent};
+use crate::analysis::{CellRuns, base_label};
+use crate::attempts::{Run, runs_of_cell};
+use crate::{Options, ReportError, View, analyse_among};
+
+/// The metrics that explain: what one operation costs.
+const PER_OPERATION: [&str; 12] = [
+    "server_cpu_us_per_op",
+    "process_cpu_us_per_op",
+    "client_cpu_us_per_op",
+    "cpupq",
+    "cspq",
+    "rpq",
+    "rkbpq",
+    "wpi",
+    "wkbpi",
+    "wpq",
+    "wkbpq",
+    "wait_share",
+];
+
+/// Counters that grew less than this on both sides are left out: a ratio of small numbers means little.
+const LEAST_GROWTH: f64 = 100.0;
+
+/// The least standard deviation that a change is divided by: a counter that is always the same would else outrank everything.
+const LEAST_DEVIATION: f64 = 0.005;
+
+/// Changes below this share are told as flat.
+const FLAT: f64 = 0.05;
+/// Context switches, reads and writes per operation vary more.
+const FLAT_EVENTS: f64 = 0.1;
+
+/// How one number per operation changed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Change {
+    /// The metric of the catalogue, or the engine's counter.
+    pub name: String,
+    /// Whether it is a counter of the engine, per operation.
+    pub is_counter: bool,
+    /// New / base: the Hodges-Lehmann estimate over blocks.
+    pub ratio: f64,
+    /// The change of the logarithm in standard deviations of a pair, at least 0.5 %; of a single pair, in those of two starts that differ
+    /// by the prior of 3 %.
+    pub standardised: f64,
+    /// Blocks or starts behind it.
+    pub pairs: usize,
+}
+
+/// Every per-operation number of a step that both cells have, by standardised change, largest first.
+pub(crate) fn changes(base: &CellRuns<'_>, other: &CellRuns<'_>, step: &str) -> Vec<Change> {
+    let both = by_block(base, other, step);
+    let mut ratios: BTreeMap<(bool, String), Vec<f64>> = BTreeMap::new();
+    for (of_base, of_other) in &both {
+        for name in PER_OPERATION {
+            if let (Some(base), Some(other)) = (value(of_base, name), value(of_other, name)) {
+                ratios.entry((false, name.to_owned())).or_default().push((other / base).ln());
+            }
+        }
+        let (of_base, of_other) = (counters(of_base), counters(of_other));
+        for (name, (growth, base)) in of_base {
+            if let Some((grown, other)) = of_other.get(name)
+                && growth.max(*grown) >= LEAST_GROWTH
+            {
+                ratios.entry((true, name.to_owned())).or_default().push((other / base).ln());
+            }
+        }
+    }
+    let mut changes: Vec<Change> = ratios
+        .into_iter()
+        .filter_map(|((is_counter, name), logs)| {
+            let centre = hodges_lehmann(&logs)?;
+            let deviation = match logs.len() {
+                1 => PRIOR_SPREAD * std::f64::consts::SQRT_2,
+                n => {
+                    let mean = logs.iter().sum::<f64>() / n as f64;
+                    (logs.iter().map(|log| (log - mean).powi(2)).sum::<f64>() / (n - 1) as f64).sqrt()
+                }
+            };
+            Some(Change { name, is_counter, ratio: centre.exp(), standardised: centre / deviation.max(LEAST_DEVIATION), pairs: logs.len() })
+        })
+        .collect();
+    changes.sort_by(|a, b| b.standardised.abs().total_cmp(&a.standardised.abs()));
+    changes
+}
+
+/// Growth and growth per operation of the engine's counters that grew.
+fn counters<'a>(run: &'a Run<'_>) -> BTreeMap<&'a str, (f64, f64)> {
+    let Some(done) = run.done else { return BTreeMap::new() };
+    let operations: u64 = done.operations.iter().filter(|operation| operation.kind == done.primary).map(|operation| operation.ok).sum();
+    let grew = done.engine_counters.iter().filter(|(_, growth)| **growth > 0 && operations > 0);
+    grew.map(|(name, growth)| (name.as_str(), (*growth as f64, *growth as f64 / operations as f64))).collect()
+}
+
+/// What the per-operation numbers of a step say, in a few words.
+pub(crate) fn why(base: &CellRuns<'_>, other: &CellRuns<'_>, step: &str) -> String {
+    sentence(&changes(base, other, step))
+}
+
+/// The rule table. Each rule looks at CPU, context switches and bytes per operation, and says what such a pattern usually is.
+pub(crate) fn sentence(changes: &[Change]) -> String {
+    let of = |names: &[&str]| names.iter().find_map(|name| changes.iter().find(|change| !change.is_counter && change.name == *name));
+    let cpu = of(&["server_cpu_us_per_op", "process_cpu_us_per_op"]);
+    let client = of(&["client_cpu_us_per_op"]);
+    let switches = of(&["cspq"]);
+    let written = of(&["wkbpi", "wkbpq"]);
+    let read = of(&["rkbpq"]);
+    let is_up = |change: Option<&Change>, least: f64| change.is_some_and(|change| change.ratio > 1.0 + least);
+    let is_down = |change: Option<&Change>, least: f64| change.is_some_and(|change| change.ratio < 1.0 / (1.0 + least));
+    let is_flat = |change: Option<&Change>, least: f64| change.is_some() && !is_up(change, least) && !is_down(change, least);
+    let tell = |change: Option<&Change>, least: f64| {
+        change.map(|change| match is_flat(Some(change), least) {
+            true => format!("{} flat", headline(&change.name)),
+            false => format!("{} {}", headline(&change.name), percent(change.ratio)),
+        })
+    };
+    let rules: [(bool, &[Option<String>], &str); 9] = [
+        (
+            is_up(switches, FLAT_EVENTS) && is_up(cpu, FLAT),
+            &[tell(cpu, FLAT), tell(switches, FLAT_EVENTS)],
+            "more contention between threads, and CPU spent on it",
+        ),
+        (is_up(switches, FLAT_EVENTS), &[tell(switches, FLAT_EVENTS), tell(cpu, FLAT)], "more waiting between threads: mutex contention"),
+        (is_up(cpu, FLAT) && is_flat(switches, FLAT_EVENTS), &[tell(cpu, FLAT), tell(switches, FLAT_EVENTS)], "more code per statement"),
+        (is_up(written, FLAT_EVENTS), &[tell(written, FLAT_EVENTS), tell(cpu, FLAT)], "write amplification"),
+        (is_up(read, FLAT_EVENTS), &[tell(read, FLAT_EVENTS), tell(cpu, FLAT)], "more is read from storage: less of it is cached"),
+        (is_up(cpu, FLAT), &[tell(cpu, FLAT), tell(switches, FLAT_EVENTS)], "more CPU per statement"),
+        (is_down(cpu, FLAT), &[tell(cpu, FLAT), tell(switches, FLAT_EVENTS)], "less code per statement"),
+        (is_down(switches, FLAT_EVENTS), &[tell(switches, FLAT_EVENTS), tell(cpu, FLAT)], "less waiting between threads"),
+        (is_up(client, FLAT) && is_flat(cpu, FLAT), &[tell(client, FLAT), tell(cpu, FLAT)], "the client works more for an answer"),
+    ];
+    let rule = rules.iter().find(|(applies, ..)| *applies);
+    rule.map_or_else(String::new, |(_, parts, meaning)| {
+        format!("{}: {meaning}", parts.iter().flatten().cloned().collect::<Vec<_>>().join(", "))
+    })
+}
+
+/// Why a cell differs from the base in a step.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Explanation {
+    /// The campaign's id.
+    pub campaign: String,
+    /// The step.
+    pub step: String,
+    /// The base's label.
+    pub base: String,
+    /// The cell's label.
+    pub cell: String,
+    /// What is said of the cell's throughput.
+    pub finding: Option<Finding>,
+    /// The finding in a line, as tables of verdicts have it.
+    pub line: String,
+    /// What the per-operation numbers say.
+    pub sentence: String,
+    /// Per-operation numbers, what changed most first.
+    pub changes: Vec<Change>,
+    /// Whether the campaign is a screen: then nothing here is confirmed.
+    pub is_screen: bool,
+}
+
+/// Rows of the table that text shows.
+const SHOWN: usize = 16;
+
+/// Explains a step of a campaign. `a` is the base, by default the campaign's; `b` the cell, by default the one that differs most.
+pub fn explain(
+    campaign: &CampaignRecord,
+    stored: &[CampaignRecord],
+    step: &str,
+    a: Option<&str>,
+    b: Option<&str>,
+) -> Result<Explanation, ReportError> {
+    let builds = b.map(|b| vec![b.to_owned()]).unwrap_or_default();
+    let base = a.or(base_label(campaign)).map(str::to_owned);
+    let view: View = analyse_among(std::slice::from_ref(campaign), &Options { base, builds }, stored)?;
+    if !view.steps.iter().any(|known| known.name == step) {
+        let known: Vec<&str> = view.steps.iter().map(|step| step.name.as_str()).collect();
+        let hint = plimsoll_core::suggest::hint(step, known.iter().copied());
+        return Err(ReportError::UnknownStep { name: step.to_owned(), hint, known: known.join(", ") });
+    }
+    let of_step: Vec<&Finding> = view.findings.all.iter().filter(|finding| finding.step == step && finding.is_throughput).collect();
+    let largest = of_step.iter().max_by(|a, b| a.gain().unwrap_or(0.0).abs().total_cmp(&b.gain().unwrap_or(0.0).abs()));
+    let cell = largest.map_or(1, |finding| finding.cell);
+    let (Some(of_base), Some(of_cell)) =
+        (runs(campaign, &view.cells[0].label), view.cells.get(cell).and_then(|cell| runs(campaign, &cell.label)))
+    else {
+        return Err(ReportError::NothingToExplain { step: step.to_owned() });
+    };
+    let changes = changes(&of_base, &of_cell, step);
+    let finding = largest.map(|finding| (*finding).clone());
+    let line = finding.as_ref().map_or_else(String::new, |finding| finding_line(&view, finding));
+    Ok(Explanation {
+        campaign: campaign.header.id.clone(),
+        step: step.to_owned(),
+        base: view.cells[0].label.clone(),
+        cell: view.cells[cell].label.clone(),
+        finding,
+        line,
+        sentence: sentence(&changes),
+        changes,
+        is_screen: basis(campaign) == Basis::Screen,
+    })
+}
+
+fn runs<'a>(campaign: &'a CampaignRecord, label: &str) -> Option<CellRuns<'a>> {
+    let cell = campaign.header.plan.cells.iter().position(|cell| cell.label == label)?;
+    Some(CellRuns { campaign, cell: &campaign.header.plan.cells[cell], runs: runs_of_cell(campaign, cell) })
+}
+
+const UNCONFIRMED: &str = "One run of each: this is unconfirmed, and `plimsoll confirm` would tell whether it is there.";
+
+impl Explanation {
+    /// The finding, the sentence, and the table.
+    pub fn to_text(&self) -> String {
+        let mut lines = vec![format!("{}: {} against {}, campaign {}", self.step, self.cell, self.base, self.campaign)];
+        lines.extend((!self.line.is_empty()).then(|| self.line.clone()));
+        if self.is_screen {
+            lines.push(UNCONFIRMED.to_owned());
+        }
+        lines.push(match self.sentence.as_str() {
+            "" => "No rule fits what the per-operation numbers did.".to_owned(),
+            sentence => format!("Likely: {sentence}."),
+        });
+        if self.changes.is_empty() {
+            lines.push("No per-operation number is known on both sides.".to_owned());
+        } else {
+            lines.push(format!("\n{:<44} {:>9} {:>8} {:>6}", "per operation", "change", "in sd", "pairs"));
+        }
+        lines.extend(self.changes.iter().take(SHOWN).map(|change| {
+            let name = if change.is_counter { format!("{} (counter)", change.name) } else { headline(&change.name) };
+            format!("{name:<44} {:>9} {:>8.1} {:>6}", percent(change.ratio), change.standardised, change.pairs)
+        }));
+        if self.changes.len() > SHOWN {
+            lines.push(format!("and {} more: `--json` has them", self.changes.len() - SHOWN));
+        }
+        lines.join("\n") + "\n"
+    }
+
+    /// One JSON value.
+    pub fn to_json(&self) -> Value {
+        json!({
+            "format": 1,
+            "campaign": self.campaign,
+            "step": self.step,
+            "base": self.base,
+            "cell": self.cell,
+            "confirmed": !self.is_screen,
+            "verdict": self.finding.as_ref().map(|finding| finding.call.word()),
+            "ratio": self.finding.as_ref().and_then(|finding| Some(finding.estimate?.ratio)),
+            "sentence": self.sentence,
+            "changes": self.changes.iter().map(|change| json!({
+                "name": change.name,
+                "counter": change.is_counter,
+                "ratio": change.ratio,
+                "percent": as_percent(change.ratio.ln()),
+                "standardised": change.standardised,
+                "pairs": change.pairs,
+            })).collect::<Vec<_>>(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn change(name: &str, ratio: f64) -> Change {
+        Change { name: name.to_owned(), is_counter: false, ratio, standardised: ratio.ln() / 0.01, pairs: 12 }
+    }
+
+    #[test]
+    fn rules_in_words() {
+        let cases: [(&[(&str, f64)], &str); 9] = [
+            (&[("server_cpu_us_per_op", 1.49), ("cspq", 1.01)], "server CPU/op +49.0 %, cs/op flat: more code per statement"),
+            (
+                &[("server_cpu_us_per_op", 1.2), ("cspq", 2.0)],
+                "server CPU/op +20.0 %, cs/op +100.0 %: more contention between threads, and CPU spent on it",
+            ),
+            (
+                &[("server_cpu_us_per_op", 1.0), ("cspq", 1.5)],
+                "cs/op +50.0 %, server CPU/op flat: more waiting between threads: mutex contention",
+            ),
+            (&[("wkbpi", 1.8), ("server_cpu_us_per_op", 1.02)], "KiB written/insert +80.0 %, server CPU/op flat: write amplification"),
+            (&[("rkbpq", 3.0)], "KiB read/op +200.0 %: more is read from storage: less of it is cached"),
+            (&[("process_cpu_us_per_op", 0.8), ("cspq", 1.0)], "process CPU/op -20.0 %, cs/op flat: less code per statement"),
+            (
+                &[("server_cpu_us_per_op", 1.0), ("client_cpu_us_per_op", 1.3)],
+                "client CPU/op +30.0 %, server CPU/op flat: the client works more for an answer",
+            ),
+            (&[("server_cpu_us_per_op", 1.01), ("cspq", 1.0)], ""),
+            (&[], ""),
+        ];
+        for (changes, expected) in cases {
+            let changes: Vec<Change> = changes.iter().map(|(name, ratio)| change(name, *ratio)).collect();
+            assert_eq!(sentence(&changes), expected);
+        }
+        let counter = Change { is_counter: true, ..change("cspq", 9.0) };
+        assert_eq!(sentence(&[counter]), "", "an engine's counter of that name is another thing");
+    }
+}

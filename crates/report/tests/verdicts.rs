@@ -1,0 +1,312 @@
+//! Verdicts on campaigns whose truth is known, and everything for which there must be none.
+
+mod common;
+
+use common::confirm::{BASE, CONTROL, SAME, SLOW, blocks, crash_in, slices};
+use plimsoll_core::record::Reading;
+use plimsoll_report::{
+    Basis, Finding, HistoryOptions, Options, View, analyse, analyse_among, explain, gate, history, show_json, to_html, to_terminal,
+    verdict_lines,
+};
+use plimsoll_store::{CampaignRecord, Turn};
+
+fn view(record: &CampaignRecord) -> View {
+    analyse(std::slice::from_ref(record), &Options::default()).unwrap()
+}
+
+fn finding<'a>(view: &'a View, label: &str, step: &str, metric: &str) -> &'a Finding {
+    let is_it = |finding: &&Finding| view.cells[finding.cell].label == label && finding.step == step && finding.metric.name == metric;
+    view.findings.all.iter().find(is_it).unwrap_or_else(|| panic!("no finding on {label} {step} {metric}"))
+}
+
+const UNTOUCHED: common::confirm::Edit<'static> = &|_, _, _| {};
+
+#[test]
+fn a_confirm_of_twelve_blocks_tells_slow_from_same() {
+    let view = view(&blocks(12, true, UNTOUCHED));
+    for step in ["qr100", "qp100"] {
+        let slow = finding(&view, SLOW, step, "qps");
+        let estimate = slow.estimate.unwrap();
+        assert_eq!((slow.call.word(), slow.basis, estimate.pairs), ("regression", Basis::Blocks, 12), "{slow:?}");
+        let (low, high) = estimate.interval.unwrap();
+        assert!(low < 0.66 && 0.66 < high && high - low < 0.02, "{low} {high}");
+        assert!(slow.p_adjusted.unwrap() < 0.01 && slow.why.ends_with("more code per statement"), "{slow:?}");
+        assert_eq!(finding(&view, SLOW, step, "process_cpu_us_per_op").call.word(), "regression");
+        assert_eq!(finding(&view, SAME, step, "qps").call.word(), "equivalent");
+    }
+    assert!(view.findings.all.iter().all(|finding| finding.step != "l.x"), "only what is confirmed");
+    assert!(view.findings.all.iter().all(|finding| view.cells[finding.cell].label != CONTROL), "the control is no contestant");
+    assert!(view.findings.control.iter().all(|control| control.is_sound) && view.findings.control.len() == 4);
+    let lines = verdict_lines(&view);
+    assert!(lines.contains("qr100  sqlite.wal_off vs sqlite.wal_full     regression  -3"), "{lines}");
+    assert!(lines.contains("within +-3 %") && lines.contains("holds 1 in 4 of 4"), "{lines}");
+}
+
+#[test]
+fn slices_pair_by_round_and_count_starts() {
+    let campaign = slices(5, 60, &|_, _, _| {});
+    let view = view(&campaign.load());
+    let slow = finding(&view, SLOW, "qp100", "qps");
+    let estimate = slow.estimate.unwrap();
+    assert_eq!((slow.call.word(), slow.basis, estimate.starts, estimate.pairs), ("regression", Basis::Slices, 5, 300), "{slow:?}");
+    let (low, high) = estimate.interval.unwrap();
+    assert!(low < 0.66 && 0.66 < high && high - low < 0.03, "{low} {high}");
+    assert_eq!(finding(&view, SAME, "qp100", "qps").call.word(), "equivalent");
+    assert!(view.findings.noise_floor_percent(true).unwrap() < 2.0);
+    let page = to_html(&view);
+    assert!(page.contains("id=\"verdicts\"") && page.contains("dots are single rounds"));
+}
+
+#[test]
+fn one_start_decides_nothing() {
+    let campaign = slices(1, 60, &|_, _, _| {});
+    let view = view(&campaign.load());
+    let slow = finding(&view, SLOW, "qp100", "qps");
+    assert_eq!(slow.call.word(), "inconclusive");
+    assert!(slow.reason.contains("within one start only"), "{}", slow.reason);
+    assert!(slow.estimate.unwrap().interval.is_some());
+}
+
+#[test]
+fn a_disturbed_start_is_left_out_by_its_witness_and_said() {
+    let disturb = |block: u32, label: &str, turns: &mut Vec<Turn>| {
+        if block == 2 && label == SLOW {
+            // Its numbers are as good as any: only the witness speaks.
+            turns.iter_mut().for_each(|turn| turn.foreign_cpu_ns = Some(9_000_000));
+        }
+        if block == 3 && label == SLOW {
+            turns.iter_mut().for_each(|turn| turn.other_servers_cpu_ns = Some(9_000_000));
+        }
+    };
+    let campaign = slices(5, 40, &disturb);
+    let view = view(&campaign.load());
+    let slow = finding(&view, SLOW, "qp100", "qps");
+    assert_eq!((slow.left_out, slow.estimate.unwrap().starts), (2, 3));
+    assert!(verdict_lines(&view).contains("(2 starts left out)"));
+    assert_eq!(finding(&view, SAME, "qp100", "qps").left_out, 0);
+}
+
+#[test]
+fn turns_without_operations_are_no_measurement() {
+    let empty = |_: u32, label: &str, turns: &mut Vec<Turn>| {
+        if label == SLOW {
+            turns.iter_mut().step_by(3).for_each(|turn| turn.operations = 0);
+        }
+    };
+    let campaign = slices(3, 40, &empty);
+    let view = view(&campaign.load());
+    let slow = finding(&view, SLOW, "qp100", "qps");
+    assert_eq!(slow.call.word(), "invalid");
+    assert!(slow.reason.contains("too short for this step"), "{}", slow.reason);
+}
+
+#[test]
+fn a_failed_control_takes_every_verdict_of_its_step() {
+    let moved = |_: u32, label: &str, made: &mut common::Made| {
+        if label == CONTROL && made.done.step == "qr100" {
+            for client in &mut made.done.clients {
+                client.ok = client.ok * 9 / 10;
+            }
+        }
+    };
+    let view = view(&blocks(12, true, &moved));
+    let slow = finding(&view, SLOW, "qr100", "qps");
+    assert_eq!(slow.call.word(), "invalid");
+    assert!(
+        slow.reason.starts_with("the A/A control failed: the base against itself is 0.") && slow.reason.contains("at 99 %"),
+        "{}",
+        slow.reason
+    );
+    assert_eq!(finding(&view, SLOW, "qp100", "qps").call.word(), "regression", "the other step's control is sound");
+    assert!(verdict_lines(&view).contains("does not hold 1 in 1 of 4: qr100 qps"), "{}", verdict_lines(&view));
+}
+
+#[test]
+fn too_few_blocks_say_how_many_would_do() {
+    let view = view(&blocks(3, false, UNTOUCHED));
+    let slow = finding(&view, SLOW, "qr100", "qps");
+    assert_eq!(slow.call.word(), "inconclusive");
+    assert!(slow.reason.starts_with("cannot be decided with 3 blocks, "), "{}", slow.reason);
+    assert!(slow.reason.ends_with(" needed"));
+    assert!(verdict_lines(&view).contains("A/A control: none in this campaign"));
+}
+
+#[test]
+fn suspects_are_left_out_and_said() {
+    let steal = |block: u32, label: &str, made: &mut common::Made| {
+        if block <= 2 && label == SLOW {
+            let all = made.done.host["cpu_total_s"].value().unwrap();
+            made.done.host.insert("cpu_steal_s".to_owned(), Reading::Ok(all * 0.05));
+        }
+    };
+    let view = view(&blocks(12, true, &steal));
+    let slow = finding(&view, SLOW, "qr100", "qps");
+    assert_eq!((slow.left_out, slow.estimate.unwrap().pairs, slow.call.word()), (2, 10, "regression"));
+    assert!(verdict_lines(&view).contains("10 blocks (2 left out)"));
+}
+
+#[test]
+fn what_went_wrong_gives_a_sentence_and_no_verdict() {
+    let mut crashed = blocks(12, true, UNTOUCHED);
+    crash_in(&mut crashed, SLOW, 1..=6);
+    let missed = blocks(12, true, &|block, label, made| {
+        if label == BASE && block == 4 && made.done.step == "qr100" {
+            made.done.sla_missed = Some(0.8);
+        }
+    });
+    let other_rows = blocks(12, true, &|_, label, made| {
+        if label == SLOW && made.done.step == "l.i0" {
+            made.done.tables[0].found_rows -= 1;
+        }
+    });
+    let other_bytes = blocks(12, true, &|_, label, made| {
+        if label == SLOW {
+            made.done.tables[0].checksum = Some("cafe".to_owned());
+        }
+    });
+    let mut shapes = blocks(12, true, UNTOUCHED);
+    if let plimsoll_core::plan::Workload::InsertBenchmark(workload) = &mut shapes.header.plan.cells[1].workload {
+        workload.clients = 7;
+    }
+    for (record, reason) in [
+        (&crashed, "the cell crashed in 6 of 12 blocks: signal 11"),
+        (&missed, "the base missed the SLA of its background writers in 1 of 12 blocks: the background writers reached 80.0 %"),
+        (&other_rows, "the data states differ: pi1 holds 400100 rows in the base and pi1 holds 400099 in the cell"),
+        (&other_bytes, "the data states differ: the checksums"),
+        (&shapes, "the cells' shapes differ"),
+    ] {
+        let view = view(record);
+        let slow = finding(&view, SLOW, "qr100", "qps");
+        assert_eq!(slow.call.word(), "invalid", "{reason}");
+        assert!(slow.reason.starts_with(reason), "{}", slow.reason);
+        assert!(to_terminal(&view, false).contains("invalid"));
+    }
+}
+
+#[test]
+fn a_campaign_under_way_waits_for_its_look() {
+    let mut record = blocks(24, true, UNTOUCHED);
+    let done = |record: &CampaignRecord, blocks: u32| -> Vec<u32> {
+        record.header.schedule.iter().filter(|trial| trial.block <= blocks).map(|trial| trial.number).collect()
+    };
+    let all = record.trials.clone();
+    for (blocks, word) in [(8, "inconclusive"), (12, "regression"), (24, "regression")] {
+        let numbers = done(&record, blocks);
+        record.trials = all.iter().filter(|trial| numbers.contains(&trial.number)).cloned().collect();
+        record.state = if blocks == 24 { plimsoll_store::CampaignState::Complete } else { plimsoll_store::CampaignState::Running };
+        let view = view(&record);
+        let slow = finding(&view, SLOW, "qr100", "qps");
+        assert_eq!(slow.call.word(), word, "{blocks} blocks: {slow:?}");
+        if blocks == 8 {
+            assert_eq!(slow.reason, "8 blocks so far: a difference is called at 12 blocks at the earliest");
+            assert_eq!(finding(&view, SAME, "qr100", "qps").call.word(), "equivalent", "that may be said early");
+        }
+    }
+}
+
+#[test]
+fn a_screen_says_unusual_at_most_and_where_its_spread_comes_from() {
+    let screen = blocks(1, false, UNTOUCHED);
+    let alone = view(&screen);
+    let slow = finding(&alone, SLOW, "qr100", "qps");
+    assert_eq!((slow.call.word(), slow.basis), ("unusual", Basis::Screen));
+    assert_eq!(finding(&alone, SAME, "qr100", "qps").call.word(), "usual");
+    let lines = verdict_lines(&alone);
+    assert!(lines.contains("no verdict") && lines.contains("(spread of starts 3.0 %, assumed)"), "{lines}");
+    assert!(!["regression", "improvement", "equivalent"].iter().any(|word| lines.contains(word)), "{lines}");
+
+    let stored = [blocks(12, false, UNTOUCHED), screen.clone()];
+    let known = analyse_among(std::slice::from_ref(&screen), &Options::default(), &stored).unwrap();
+    let value = show_json(&known);
+    let of_slow = value["comparisons"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|of| of["cell"] == SLOW && of["step"] == "qr100" && of["metric"] == "qps")
+        .unwrap();
+    assert_eq!((&of_slow["verdict"], &of_slow["screen"]["word"]), (&serde_json::Value::Null, &serde_json::json!("unusual")));
+    // Three cells of twelve starts each, with a spread of 0.6 %.
+    assert_eq!(of_slow["screen"]["spread_starts"], 36);
+    let spread = of_slow["screen"]["spread"].as_f64().unwrap();
+    assert!(spread > 0.005 && spread < 0.02, "{spread}");
+}
+
+#[test]
+fn explaining_works_on_screens_and_says_what_it_is() {
+    let screen = blocks(1, false, UNTOUCHED);
+    let text = explain(&screen, &[], "qr100", None, None).unwrap().to_text();
+    assert!(text.contains(SLOW) && text.contains("this is unconfirmed") && text.contains("more code per statement"), "{text}");
+    let confirmed = blocks(12, true, UNTOUCHED);
+    let explanation = explain(&confirmed, &[], "qp100", None, Some(SLOW)).unwrap();
+    assert!(!explanation.is_screen && !explanation.to_text().contains("unconfirmed"));
+    assert!(explanation.changes.windows(2).all(|pair| pair[0].standardised.abs() >= pair[1].standardised.abs()));
+    assert_eq!(explanation.to_json()["verdict"], "regression");
+    let wrong = explain(&screen, &[], "qr101", None, None).unwrap_err().to_string();
+    assert!(wrong.contains("qr101") && wrong.contains("qr100"), "{wrong}");
+    let nobody = explain(&screen, &[], "qr100", None, Some("nobody")).unwrap_err().to_string();
+    assert!(nobody.contains("nobody"), "{nobody}");
+}
+
+#[test]
+fn a_gate_passes_what_is_the_same_and_stops_what_is_slow() {
+    let record = blocks(12, true, UNTOUCHED);
+    let of = |candidate: &str, threshold: f64| gate(&record, &[], None, candidate, threshold).unwrap();
+    for (candidate, threshold, code) in [(SLOW, 0.05, 1), (SAME, 0.05, 0), (SLOW, 0.5, 0), (SLOW, 0.34, 4)] {
+        let answer = of(candidate, threshold);
+        assert_eq!(answer.exit_code(), code, "{}", answer.to_text());
+    }
+    let junit = of(SLOW, 0.05).to_junit();
+    assert!(junit.contains("failures=\"2\" errors=\"0\"") && junit.contains("<failure type=\"regression\" message=\"-3"), "{junit}");
+    assert_eq!(of(SLOW, 0.05).to_json()["answer"], "regression");
+}
+
+#[test]
+fn a_gate_refuses_what_noise_would_decide() {
+    let record = blocks(12, true, UNTOUCHED);
+    let answer = gate(&record, &[], None, SAME, 0.0005).unwrap();
+    assert_eq!(answer.exit_code(), 4);
+    let refusal = answer.refusal.clone().unwrap();
+    assert!(refusal.contains("below the noise floor") && refusal.contains("blocks would be needed where 12 were run"), "{refusal}");
+    assert!(answer.to_junit().contains("<error type=\"refused\""));
+    let screen = gate(&blocks(1, false, UNTOUCHED), &[], None, SLOW, 0.05).unwrap();
+    assert_eq!((screen.exit_code(), screen.refusal.unwrap().contains("one run of each decides nothing")), (4, true));
+    let mut crashed = blocks(12, true, UNTOUCHED);
+    crash_in(&mut crashed, SAME, 1..=6);
+    let answer = gate(&crashed, &[], None, SAME, 0.05).unwrap();
+    assert!(answer.exit_code() == 4 && answer.to_text().contains("crashed in 6 of 12 blocks"), "{}", answer.to_text());
+    let few = gate(&blocks(3, false, UNTOUCHED), &[], None, SLOW, 0.05).unwrap();
+    assert!(few.exit_code() == 4 && few.to_text().contains("cannot be decided with 3 blocks"), "{}", few.to_text());
+    for (candidate, words) in [("nobody", "nobody"), ("sqlite", "must stand for one cell"), (BASE, "must stand for one cell")] {
+        let error = gate(&record, &[], None, candidate, 0.05).unwrap_err().to_string();
+        assert!(error.contains(words), "{error}");
+    }
+    // The folder must outlive the question: turns are read from it.
+    let campaign = slices(5, 40, &|_, _, _| {});
+    let answer = gate(&campaign.load(), &[], None, SLOW, 0.05).unwrap();
+    assert_eq!(answer.exit_code(), 1, "{}", answer.to_text());
+}
+
+#[test]
+fn releases_are_a_series_in_the_order_of_versions() {
+    // Configs stand in for releases: the engine is the same, so the campaigns' own series is what a campaign of one release has.
+    let (mut older, newer) = (blocks(1, false, UNTOUCHED), blocks(1, false, UNTOUCHED));
+    older.header.id = "20261120T080000Z-sample".to_owned();
+    older.header.created = "2026-11-20T08:00:00Z".to_owned();
+    let options = HistoryOptions { step: Some("qr100".to_owned()), metric: None };
+    let series = history(&newer, &[newer.clone(), older], &options).unwrap();
+    assert_eq!(series.len(), 3, "one per cell");
+    assert_eq!(series[0].over, "campaigns");
+    let labels: Vec<&str> = series[0].points.iter().map(|point| point.label.as_str()).collect();
+    assert_eq!(labels, ["20261120T080000Z-sample", "20261121T080000Z-sample"]);
+    assert!(series[0].words.starts_with("no step"), "{}", series[0].to_text());
+
+    let mut record = common::servers::series(6);
+    let series = history(&record, &[], &HistoryOptions { step: Some("qr100".to_owned()), metric: None }).unwrap();
+    assert_eq!(series.len(), 1, "{series:?}");
+    let labels: Vec<&str> = series[0].points.iter().map(|point| point.label.as_str()).collect();
+    assert_eq!(labels, ["5.7.22", "8.0.4", "8.0.33"], "8.0.4 comes before 8.0.33");
+    assert!(series[0].words.starts_with("one step between 5.7.22 and 8.0.4 (-2"), "{}", series[0].to_text());
+    assert!(series[0].noise.contains("6 blocks") && series[0].to_json()["points"][2]["starts"] == 6);
+    record.trials.clear();
+    assert_eq!(history(&record, &[], &HistoryOptions::default()).unwrap(), []);
+}

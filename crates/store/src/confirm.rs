@@ -1,0 +1,55 @@
+//! What makes a campaign a confirm campaign: the design of its experiment.
+
+use serde::{Deserialize, Serialize};
+
+/// The member `confirm` of `campaign.json`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Confirm {
+    /// The campaign whose unusual steps are confirmed; none when a plan was confirmed directly.
+    pub of: Option<String>,
+    /// How contestants meet.
+    pub design: Design,
+    /// The steps that are confirmed, in the order in which they run.
+    pub steps: Vec<String>,
+    /// The label of the cell that ratios divide by.
+    pub base: String,
+    /// The label of the base's second instance, the A/A control.
+    pub control: String,
+    /// Slices: how often all servers are started on restored data.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub starts: Option<u32>,
+    /// Blocks: how often every cell runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub blocks: Option<u32>,
+    /// Length of a turn of a step that reads, in nanoseconds.
+    pub turn_ns_read: u64,
+    /// Length of a turn of a step that writes, in nanoseconds.
+    pub turn_ns_write: u64,
+    /// Slices: so long each step takes at the most, over all starts, in nanoseconds. Blocks: the length of a step that ends by time.
+    pub time_ns: u64,
+    /// Which CPUs clients and servers have; none when nothing is pinned.
+    pub placement: Option<Placement>,
+    /// The equivalence margin as a share: 0.03 is within 3 %.
+    pub delta: f64,
+    /// The level of the tests.
+    pub alpha: f64,
+}
+
+/// How contestants meet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Design {
+    /// All servers are up at once, and one after the other has a turn of some milliseconds.
+    Slices,
+    /// One trial after the other, every cell once per block.
+    Blocks,
+}
+
+/// CPU sets as the kernel writes them: `0`, `1-3`, `0,2`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Placement {
+    /// Of the workers.
+    pub client_cpus: String,
+    /// Of the servers.
+    pub server_cpus: String,
+}

@@ -1,0 +1,208 @@
+//! What was done in each turn of a step by slices (`series/<step>.turns.tsv`).
+
+use std::borrow::Borrow;
+use std::path::Path;
+use std::str::FromStr;
+
+use super::table::{Table, TableWriter};
+use crate::StoreError;
+
+const COLUMNS: [&str; 11] = [
+    "round",
+    "position",
+    "begin_ns",
+    "active_ns",
+    "operations",
+    "errors",
+    "server_cpu_ns",
+    "client_cpu_ns",
+    "speed",
+    "foreign_cpu_ns",
+    "other_servers_cpu_ns",
+];
+/// A cell without a value.
+const UNAVAILABLE: &str = "-";
+
+/// One turn of one contestant. All but the first three members leave out the first tenth of the turn.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Turn {
+    /// The round within the step and start, from 1.
+    pub round: u32,
+    /// The turn's place in the round's order, from 1.
+    pub position: u32,
+    /// Its beginning, from the step's start on the trial's clock.
+    pub begin_ns: u64,
+    /// Its length: from the last operation that ended in the first tenth, or the turn's beginning, to the last that ended; the mean over
+    /// the step's workers.
+    pub active_ns: u64,
+    /// Operations of the step's primary kind that ended.
+    pub operations: u64,
+    /// Tries that were retried or failed.
+    pub errors: u64,
+    /// CPU of the contestant's server processes.
+    pub server_cpu_ns: Option<u64>,
+    /// CPU of the trial's process.
+    pub client_cpu_ns: Option<u64>,
+    /// Iterations per microsecond of a fixed integer loop just before the turn.
+    pub speed: Option<f64>,
+    /// CPU of processes that are no part of the campaign.
+    pub foreign_cpu_ns: Option<u64>,
+    /// CPU of the other contestants' servers: leakage.
+    pub other_servers_cpu_ns: Option<u64>,
+}
+
+/// Writes the turns of a step, see [`super::turns_path`].
+pub fn write_turns(path: impl AsRef<Path>, turns: impl IntoIterator<Item = impl Borrow<Turn>>) -> Result<(), StoreError> {
+    let mut table = TableWriter::create(path.as_ref(), &COLUMNS)?;
+    for turn in turns {
+        let turn = turn.borrow();
+        let count = |value: Option<u64>| value.map_or_else(|| UNAVAILABLE.to_owned(), |value| value.to_string());
+        let speed = turn.speed.filter(|speed| speed.is_finite()).map_or_else(|| UNAVAILABLE.to_owned(), |speed| speed.to_string());
+        table.append([
+            turn.round.to_string(),
+            turn.position.to_string(),
+            turn.begin_ns.to_string(),
+            turn.active_ns.to_string(),
+            turn.operations.to_string(),
+            turn.errors.to_string(),
+            count(turn.server_cpu_ns),
+            count(turn.client_cpu_ns),
+            speed,
+            count(turn.foreign_cpu_ns),
+            count(turn.other_servers_cpu_ns),
+        ])?;
+    }
+    table.finish()
+}
+
+/// Reads what [`write_turns`] wrote.
+pub fn read_turns(path: impl AsRef<Path>) -> Result<Vec<Turn>, StoreError> {
+    let table = Table::read(path.as_ref())?;
+    if table.columns() != COLUMNS {
+        return Err(table.corrupt(1, &format!("the columns are not {}", COLUMNS.join(", "))));
+    }
+    table
+        .rows()
+        .map(|row| {
+            let (line, cells) = row?;
+            let row = Row { table: &table, line, cells: &cells };
+            Ok(Turn {
+                round: row.number(0)?,
+                position: row.number(1)?,
+                begin_ns: row.number(2)?,
+                active_ns: row.number(3)?,
+                operations: row.number(4)?,
+                errors: row.number(5)?,
+                server_cpu_ns: row.available(6, Row::number)?,
+                client_cpu_ns: row.available(7, Row::number)?,
+                speed: row.available(8, Row::finite)?,
+                foreign_cpu_ns: row.available(9, Row::number)?,
+                other_servers_cpu_ns: row.available(10, Row::number)?,
+            })
+        })
+        .collect()
+}
+
+struct Row<'a> {
+    table: &'a Table,
+    line: usize,
+    cells: &'a [&'a str],
+}
+
+impl Row<'_> {
+    fn number<T: FromStr + ToString>(&self, column: usize) -> Result<T, StoreError> {
+        let cell = self.cells[column];
+        let number = cell.parse::<T>().ok().filter(|number| number.to_string() == cell);
+        number.ok_or_else(|| self.corrupt(column, "a whole number that fits"))
+    }
+
+    fn finite(&self, column: usize) -> Result<f64, StoreError> {
+        let number = self.cells[column].parse::<f64>().ok().filter(|number| number.is_finite());
+        number.ok_or_else(|| self.corrupt(column, "a number"))
+    }
+
+    fn available<T>(&self, column: usize, read: impl Fn(&Self, usize) -> Result<T, StoreError>) -> Result<Option<T>, StoreError> {
+        if self.cells[column] == UNAVAILABLE { Ok(None) } else { read(self, column).map(Some) }
+    }
+
+    fn corrupt(&self, column: usize, wanted: &str) -> StoreError {
+        self.table.corrupt(self.line, &format!("the {} {:?} is not {wanted}", COLUMNS[column], self.cells[column]))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn turns() -> impl Strategy<Value = Vec<Turn>> {
+        let speed = {
+            use proptest::num::f64::{NEGATIVE, NORMAL, POSITIVE, SUBNORMAL, ZERO};
+            proptest::option::of(NORMAL | SUBNORMAL | ZERO | POSITIVE | NEGATIVE)
+        };
+        let turn = (any::<[u32; 2]>(), any::<[u64; 4]>(), any::<[Option<u64>; 4]>(), speed);
+        let turn = turn.prop_map(|([round, position], [begin_ns, active_ns, operations, errors], cpu, speed)| {
+            let [server_cpu_ns, client_cpu_ns, foreign_cpu_ns, other_servers_cpu_ns] = cpu;
+            Turn {
+                round,
+                position,
+                begin_ns,
+                active_ns,
+                operations,
+                errors,
+                server_cpu_ns,
+                client_cpu_ns,
+                speed,
+                foreign_cpu_ns,
+                other_servers_cpu_ns,
+            }
+        });
+        proptest::collection::vec(turn, 0..20)
+    }
+
+    proptest! {
+        #[test]
+        fn round_trip(turns in turns()) {
+            let dir = tempfile::tempdir().unwrap();
+            let path = super::super::turns_path(dir.path(), "point-query");
+            write_turns(&path, &turns).unwrap();
+            prop_assert_eq!(read_turns(&path).unwrap(), turns);
+        }
+    }
+
+    #[test]
+    fn the_text_is_as_documented() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("x.tsv");
+        let turn = Turn {
+            round: 1,
+            position: 2,
+            begin_ns: 30,
+            active_ns: 18,
+            operations: 5,
+            server_cpu_ns: Some(9),
+            speed: Some(512.5),
+            ..Turn::default()
+        };
+        write_turns(&path, [turn]).unwrap();
+        let expected = "round\tposition\tbegin_ns\tactive_ns\toperations\terrors\tserver_cpu_ns\tclient_cpu_ns\tspeed\tforeign_cpu_ns\t\
+                        other_servers_cpu_ns\n1\t2\t30\t18\t5\t0\t9\t-\t512.5\t-\t-\n";
+        assert_eq!(fs::read_to_string(&path).unwrap(), expected);
+        for (bad, reason) in [
+            (expected.replace("\t18\t", "\t-\t"), "line 2: the active_ns \"-\" is not a whole number"),
+            (expected.replace("\t18\t", "\t018\t"), "is not a whole number"),
+            (expected.replace("\n1\t2\t", "\n4294967296\t2\t"), "the round \"4294967296\" is not a whole number that fits"),
+            (expected.replace("512.5", "inf"), "the speed \"inf\" is not a number"),
+            (expected.replace("\t-\t512.5", "\t512.5"), "it has 10 cells"),
+            (expected.replace("\tspeed\t", "\tpace\t"), "line 1: the columns are not"),
+            (expected.trim_end().to_owned(), "line 2: the last line has no end"),
+        ] {
+            fs::write(&path, bad).unwrap();
+            let error = read_turns(&path).unwrap_err().to_string();
+            assert!(error.contains(reason) && error.contains("x.tsv"), "{error}");
+        }
+    }
+}
