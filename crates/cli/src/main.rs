@@ -3,6 +3,7 @@
 mod arguments;
 mod build;
 mod campaign;
+mod confirm;
 mod exchange;
 mod failure;
 mod machine;
@@ -38,6 +39,7 @@ fn main() -> ExitCode {
         Verb::Show(show) => results::show(places, &show),
         Verb::Report(report) => results::report(places, &report),
         Verb::Compare(compare) => exchange::compare(places, &compare),
+        Verb::Confirm(confirm) => confirm::confirm(places, &confirm),
         Verb::Import(import) => exchange::import(places, &import),
         Verb::Export(export) => exchange::export(places, &export),
         Verb::Build { verb } => build::build(places, &verb),

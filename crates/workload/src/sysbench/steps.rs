@@ -13,7 +13,7 @@ use super::client::{Client, Shape};
 use super::event::Event;
 use super::load::{INDEX, INSERT, Loader};
 use super::random::Ids;
-use super::statements::{create_table, table_name};
+use super::statements::{Statement, create_table, table_name};
 use super::tally::Tally;
 use crate::check::check_table;
 use crate::run::{Facts, SharedServer, StepFacts, StepTasks};
@@ -124,14 +124,24 @@ impl SysbenchRun {
 
     /// Books a finished step: what the tables must hold now.
     pub fn book(&mut self, step: &Step, facts: &StepFacts) {
-        if let StepKind::Prepare { rows, .. } = step.kind {
-            self.expected_rows.fill(rows);
-        }
+        self.assume(step);
         if let Facts::Sysbench(tally) = &facts.0 {
             for (table, growth) in tally.growth() {
                 self.expected_rows[table] = self.expected_rows[table].saturating_add_signed(growth);
             }
         }
+    }
+
+    /// Books a step that another trial has done.
+    pub fn assume(&mut self, step: &Step) {
+        if let StepKind::Prepare { rows, .. } = step.kind {
+            self.expected_rows.fill(rows);
+        }
+    }
+
+    /// Reads every table once.
+    pub fn whole_scans(&self) -> Vec<String> {
+        self.table_names().iter().map(|table| Statement::Scan.sql(table, self.server.dialect())).collect()
     }
 
     /// Facts of a step that no histogram holds.
