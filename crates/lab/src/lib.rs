@@ -20,7 +20,9 @@ pub mod trial;
 mod trial_process;
 
 pub use campaign::{CampaignRequest, LoadedPlan, create_campaign, load_plan};
-pub use confirm::{ConfirmChoice, ConfirmRequest, DesignChoice, PlacementChoice, StepTurns, TurnsProgress, create_confirm};
+pub use confirm::{
+    ConfirmChoice, ConfirmForecast, ConfirmRequest, DesignChoice, PlacementChoice, StepTurns, TurnsProgress, create_confirm,
+};
 pub use error::LabError;
 pub use forecast::{CellForecast, Forecast, StepForecast, forecast};
 pub use message::{StepProgress, TrialMessage};

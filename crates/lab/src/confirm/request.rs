@@ -21,10 +21,10 @@ const SECOND_NS: u64 = 1_000_000_000;
 const TURN_NS_READ: u64 = 20_000_000;
 const TURN_NS_WRITE: u64 = 50_000_000;
 /// A step in turns has so long over all starts.
-const SLICES_TIME_NS: u64 = 60 * SECOND_NS;
+pub(super) const SLICES_TIME_NS: u64 = 60 * SECOND_NS;
 /// A step of a block that ends by time is no longer than this.
 const BLOCKS_TIME_NS: u64 = 60 * SECOND_NS;
-const STARTS: u32 = 3;
+pub(super) const STARTS: u32 = 3;
 /// With n pairs no two-sided signed-rank test gives less than 2 / 2^n; with fewer than six that is above 0.05.
 const FEWEST_BLOCKS: u32 = 6;
 /// Enough for a campaign of a dozen questions (spec of the method: n >= log2(40 F)).
@@ -32,6 +32,12 @@ const BLOCKS: u32 = 12;
 /// The equivalence margin.
 const DELTA: f64 = 0.03;
 const ALPHA: f64 = 0.05;
+
+/// Blocks that a lone effect among so many questions needs to survive the correction for all of them at 5 %: 2 / 2^n must be at most
+/// 0.05 / F for F questions.
+pub(super) fn blocks_to_decide(questions: usize) -> u32 {
+    ((40.0 * questions.max(1) as f64).log2().ceil() as u32).max(FEWEST_BLOCKS)
+}
 
 /// How contestants shall meet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -317,4 +323,16 @@ fn short(mut cell: Cell, division: &Division, choice: &ConfirmChoice, is_slices:
     }
     cell.workload = cell.workload.with_steps(steps);
     cell
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn more_questions_need_more_blocks() {
+        for (questions, blocks) in [(0, 6), (1, 6), (10, 9), (32, 11), (100, 12), (300, 14)] {
+            assert_eq!(blocks_to_decide(questions), blocks, "{questions}");
+        }
+    }
 }

@@ -179,7 +179,11 @@ impl<'a, 'o> Stage<'a, 'o> {
             }
         }
         if !self.can_go_on() {
-            // What is left can be held against nothing.
+            if self.observer.stop_requests().load(Ordering::SeqCst) == 0 {
+                let why = "stopped: the base is out, or nobody is left to be held against it";
+                let left = self.contestants.iter_mut().filter(|contestant| !contestant.is_out);
+                left.for_each(|contestant| contestant.reason = Some(why.to_owned()));
+            }
             self.stop();
         }
         self.wait(READY_LIMIT, |contestants| contestants.iter().all(|contestant| contestant.is_out));
@@ -375,7 +379,9 @@ impl<'a, 'o> Stage<'a, 'o> {
                         contestant.ready = Some(step.clone());
                         contestant.servers.clone_from(servers);
                     }
-                    TrialMessage::Failed { reason } => contestant.reason = Some(reason.clone()),
+                    TrialMessage::Failed { reason } => {
+                        contestant.reason.get_or_insert_with(|| reason.clone());
+                    }
                     _ => {}
                 }
                 Some((from, message))
