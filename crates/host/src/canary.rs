@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 /// Iterations of the integer loop of a turn's witness: a fraction of a millisecond.
 const WITNESS_ITERATIONS: u64 = 200_000;
-const CANARY_ITERATIONS: u64 = 300_000_000;
+const CANARY_ITERATIONS: u64 = 100_000_000;
 /// Larger than the caches of most machines.
 const MEMORY_BYTES: usize = 64 << 20;
 const MEMORY_PASSES: usize = 8;

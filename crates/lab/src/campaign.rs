@@ -234,7 +234,7 @@ pub fn create_campaign(store: &Store, request: &CampaignRequest<'_>) -> Result<(
         plan_text: request.plan.text.clone(),
         plan: plan.clone(),
         cells,
-        schedule: schedule(plan.cells.len(), false, plan.blocks, seed),
+        schedule: schedule(plan.cells.len(), plan.blocks, seed),
         data_dir: data_dir.display().to_string(),
         confirm: None,
     };

@@ -5,7 +5,7 @@ use std::path::Path;
 use plimsoll_core::METHODOLOGY_VERSION;
 use plimsoll_core::confirm::{Division, divide};
 use plimsoll_core::plan::{Cell, Plan, Verify};
-use plimsoll_core::schedule::schedule;
+use plimsoll_core::schedule::schedule_with_control;
 use plimsoll_core::units::format_bytes;
 use plimsoll_host::Cpus;
 use plimsoll_store::header::{CampaignHeader, CellHeader, FORMAT};
@@ -157,7 +157,7 @@ pub fn create_confirm(store: &Store, request: &ConfirmRequest<'_>) -> Result<(Ca
         methodology_version: METHODOLOGY_VERSION,
         seed: screen.seed,
         plan_text: screen.plan_text.clone(),
-        schedule: schedule(plan.cells.len(), true, rounds, screen.seed),
+        schedule: schedule_with_control(plan.cells.len(), rounds, screen.seed),
         cells: headers,
         plan,
         data_dir: data_dir.display().to_string(),
