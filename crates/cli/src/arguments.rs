@@ -56,6 +56,8 @@ pub enum Verb {
     History(History),
     /// Pass or fail for continuous integration: exit code 0 pass, 1 regression, 4 no decision
     Gate(Gate),
+    /// Measure what is unusual in a campaign again: all contestants interleaved, on copies of the same data, the base twice among them
+    Confirm(Confirm),
     /// Bring results of other tools into the store
     Import(Import),
     /// Write the files of the original tools
@@ -162,6 +164,44 @@ pub enum CompareFormat {
     Json,
     /// Markdown, to paste into an issue
     Md,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  plimsoll confirm                                   # what is unusual in the newest campaign; slices where the servers fit in memory
+  plimsoll confirm --step point-query --time 60s     # one step; at most a minute of turns, over all starts
+  plimsoll confirm --all --blocks 12                 # everything, one server after the other, 12 times each")]
+pub struct Confirm {
+    /// Id, beginning of an id, or path [default: the newest that is neither imported nor a confirm campaign]
+    pub campaign: Option<String>,
+    /// All steps, not only those with something unusual
+    #[arg(long, conflicts_with = "step")]
+    pub all: bool,
+    /// These steps
+    #[arg(long, value_name = "S", value_delimiter = ',')]
+    pub step: Vec<String>,
+    /// These cells or builds [default: all]; where the plan's base is not among them, the first is the base
+    #[arg(long, value_name = "A,B", value_delimiter = ',')]
+    pub cells: Vec<String>,
+    /// One trial after the other, every cell N times
+    #[arg(long, value_name = "N", conflicts_with_all = ["slices", "starts"])]
+    pub blocks: Option<u32>,
+    /// All servers up at once, in turns of D; of steps that write, of the second D [default: 20ms,50ms]
+    #[arg(long, value_name = "D[,D]", num_args = 0..=1, default_missing_value = "20ms,50ms")]
+    pub slices: Option<String>,
+    /// Slices: the longest time of a step over all starts [default: 60s]; blocks: the length of a step [default: the plan's, at most 60s]
+    #[arg(long, value_name = "D")]
+    pub time: Option<String>,
+    /// Slices: how often all servers are started anew on restored data [default: 3]
+    #[arg(long, value_name = "N")]
+    pub starts: Option<u32>,
+    /// CPUs of clients and of servers, as in 0/1-3, or `none` [default: slices: disjoint sets; blocks: none]
+    #[arg(long, value_name = "C/S")]
+    pub placement: Option<String>,
+    /// Print one JSON value
+    #[arg(long)]
+    pub json: bool,
 }
 
 #[derive(Debug, Args)]

@@ -13,6 +13,7 @@ use plimsoll_store::{CampaignDir, Store};
 use crate::Outcome;
 use crate::arguments::{Places, Run};
 use crate::build;
+use crate::confirm;
 use crate::failure::{Failure, INCOMPLETE, INTERRUPTED};
 use crate::progress::Console;
 use crate::results;
@@ -47,7 +48,7 @@ pub fn run(places: &Places, arguments: &Run) -> Outcome {
         plimsoll_version: env!("CARGO_PKG_VERSION"),
     };
     let (campaign, turn) = create_campaign(&store, &request)?;
-    finish(&builds, campaign, Some(turn))
+    finish(&builds, campaign, Some(turn), false)
 }
 
 /// Builds of cells that run on servers of ours.
@@ -78,7 +79,7 @@ fn go_on(places: &Places, builds: &BuildCache, campaign: CampaignDir, is_offline
             found.missing_build = Some(failure.to_string());
         }
     }
-    finish(builds, campaign, None)
+    finish(builds, campaign, None, false)
 }
 
 /// A campaign stays in the data folder it began in.
@@ -125,7 +126,7 @@ fn shell_word(path: &str) -> String {
     format!("'{}'", path.replace('\'', "'\\''"))
 }
 
-fn finish(builds: &BuildCache, mut campaign: CampaignDir, turn: Option<DataTurn>) -> Outcome {
+pub fn finish(builds: &BuildCache, mut campaign: CampaignDir, turn: Option<DataTurn>, is_json: bool) -> Outcome {
     let program = std::env::current_exe().map_err(|error| Failure::bug(format!("failed to find this program: {error}")))?;
     let mut console = Console::new(&campaign.header)?;
     warn_of_disturbance(&campaign);
@@ -138,8 +139,14 @@ fn finish(builds: &BuildCache, mut campaign: CampaignDir, turn: Option<DataTurn>
         return Ok(INTERRUPTED);
     }
     let page = results::write_page(&campaign)?;
-    results::print_tables(&campaign)?;
-    anstream::println!("report: {}", page.display());
+    if campaign.header.confirm.is_some() {
+        confirm::print(&campaign, is_json)?;
+    } else {
+        results::print_tables(&campaign)?;
+    }
+    if !is_json {
+        anstream::println!("report: {}", page.display());
+    }
     match end {
         CampaignEnd::Incomplete { broken } => {
             let trials = if broken == 1 { "1 trial is".to_owned() } else { format!("{broken} trials are") };

@@ -3,6 +3,7 @@
 mod arguments;
 mod build;
 mod campaign;
+mod confirm;
 mod exchange;
 mod failure;
 mod machine;
@@ -42,6 +43,7 @@ fn main() -> ExitCode {
         Verb::Explain(explain) => verdicts::explain(places, &explain),
         Verb::History(history) => verdicts::history(places, &history),
         Verb::Gate(gate) => verdicts::gate(places, &gate),
+        Verb::Confirm(confirm) => confirm::confirm(places, &confirm),
         Verb::Import(import) => exchange::import(places, &import),
         Verb::Export(export) => exchange::export(places, &export),
         Verb::Build { verb } => build::build(places, &verb),

@@ -102,5 +102,16 @@ fn explain(description: &str, forecast: &Forecast) {
             );
         }
     }
+    if let Some(confirm) = &forecast.confirm {
+        anstream::println!(
+            "\nconfirm --all: by slices at most {} and {} of disk; by {} blocks, the fewest that can decide {}, about {} and {} of disk",
+            seconds(confirm.slices_seconds.round()),
+            format_bytes(confirm.slices_disk_bytes),
+            confirm.blocks_needed,
+            count(confirm.questions, "question"),
+            seconds(confirm.blocks_seconds.round()),
+            format_bytes(confirm.blocks_disk_bytes)
+        );
+    }
     anstream::println!("\nbasis: plan = fixed by the plan; measured = the newest campaign in this store; assumed = an order of magnitude");
 }

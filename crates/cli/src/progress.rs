@@ -5,8 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 use std::time::{Duration, Instant};
 
+use plimsoll_core::ratio::Ratio;
 use plimsoll_core::units::{format_count, format_duration_ns, format_grouped};
-use plimsoll_lab::{Notice, Observer, StepProgress, TrialMessage};
+use plimsoll_lab::{Notice, Observer, StepProgress, StepTurns, TrialMessage, TurnsProgress};
 use plimsoll_store::header::CampaignHeader;
 use rustix::termios::tcgetwinsize;
 use signal_hook::consts::{SIGINT, SIGTERM};
@@ -85,6 +86,19 @@ impl Observer for Console {
                 let attempt = if attempt > 1 { format!(", attempt {attempt}") } else { String::new() };
                 self.line(&format!("\x1b[1m{}\x1b[0m (trial {} of {trials}{attempt})", cell.label, trial.number));
             }
+            Notice::StateStart { cell } => self.line(&format!("\x1b[1m{}\x1b[0m: making the data that trials begin with", cell.label)),
+            Notice::StartBegins { start, starts, cells, attempt } => {
+                let attempt = if attempt > 1 { format!(", attempt {attempt}") } else { String::new() };
+                let labels: Vec<&str> = cells.iter().map(|cell| cell.label.as_str()).collect();
+                self.line(&format!("\x1b[1mstart {start} of {starts}{attempt}\x1b[0m: {}", labels.join(", ")));
+            }
+            Notice::Turns(turns) => self.live(&turns_line(turns, width)),
+            Notice::StepTurns(turns) => {
+                self.line(&format!("  {:<width$} {:>7}  {}", turns.step, duration(turns.seconds), ratios(turns)));
+                for warning in &turns.warnings {
+                    self.line(&format!("\x1b[33m  {}: {warning}\x1b[0m", turns.step));
+                }
+            }
             Notice::TrialBroken { cell, reason } => self.line(&format!("\x1b[31m{}: not complete: {reason}\x1b[0m", cell.label)),
             Notice::Warning(text) => self.line(&format!("\x1b[33m{text}\x1b[0m")),
             Notice::Trial(message) => match message {
@@ -104,8 +118,8 @@ impl Observer for Console {
                     let total = duration(drained_s + waited_s);
                     self.line(&format!("  {:<width$} {total:>7}  the engine worked off its debt in {}", "drain", duration(*drained_s)));
                 }
-                // Told by `TrialBroken`, when the trial's process has ended.
-                TrialMessage::Failed { .. } => {}
+                // Told by `TrialBroken`, when the trial's process has ended, and by `StepTurns`.
+                TrialMessage::Failed { .. } | TrialMessage::Ready { .. } | TrialMessage::TurnDone(_) => {}
             },
         }
     }
@@ -146,6 +160,31 @@ fn progress_line(progress: &StepProgress, width: usize) -> String {
         format_grouped(progress.rate_mean.round() as u64),
         unit = progress.rate_unit,
     )
+}
+
+fn turns_line(turns: &TurnsProgress, width: usize) -> String {
+    let half_width = turns.half_width.map_or(String::new(), |share| format!("  within +-{:.1} %", share * 100.0));
+    format!(
+        "  {:<width$} {}/{}  start {}/{}  {:.0}/{:.0} s  {} rounds{half_width}  ETA {}",
+        turns.step,
+        turns.index,
+        turns.steps,
+        turns.start,
+        turns.starts,
+        turns.elapsed_s,
+        turns.limit_s,
+        turns.rounds,
+        duration(turns.eta_s.ceil()),
+    )
+}
+
+/// What a start says of a step: ratios to the base, within this start.
+fn ratios(turns: &StepTurns) -> String {
+    let ratio = |(label, ratio): &(String, Option<Ratio>)| match ratio {
+        Some(ratio) => format!("{label} {:.3} +-{:.1} %", ratio.ratio, ratio.half_width() * 100.0),
+        None => format!("{label} -"),
+    };
+    format!("{} rounds: {}", turns.rounds, turns.ratios.iter().map(ratio).collect::<Vec<_>>().join(", "))
 }
 
 /// Three digits are enough for a moving number.

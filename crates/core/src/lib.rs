@@ -4,10 +4,12 @@
 //! from a plan and a seed, and whoever needs the time is handed a [`clock::Clock`].
 
 pub mod clock;
+pub mod confirm;
 pub mod imported_metric;
 pub mod metric;
 pub mod name;
 pub mod plan;
+pub mod ratio;
 pub mod record;
 pub mod rocksdb_report;
 pub mod schedule;

@@ -16,12 +16,29 @@ pub struct ScheduledTrial {
 }
 
 /// Every cell once per block; the order inside each block is shuffled by the seed.
+///
+/// Two cells have balanced order: every second block has the order of the one before it reversed (ABBA), so that what changes evenly over
+/// time does as much to the one as to the other.
 pub fn schedule(cells: usize, blocks: u32, seed: u64) -> Vec<ScheduledTrial> {
+    arrange(cells, cells == 2, blocks, seed)
+}
+
+/// The same where one of the cells is the A/A control of another, and two contestants are balanced.
+pub fn schedule_with_control(cells: usize, blocks: u32, seed: u64) -> Vec<ScheduledTrial> {
+    arrange(cells, cells == 3, blocks, seed)
+}
+
+fn arrange(cells: usize, is_balanced: bool, blocks: u32, seed: u64) -> Vec<ScheduledTrial> {
     let mut trials = Vec::new();
+    let mut order: Vec<usize> = (0..cells).collect();
     for block in 1..=blocks {
-        let mut order: Vec<usize> = (0..cells).collect();
-        Draw::new(seed, &["schedule", &block.to_string()]).shuffle(&mut order);
-        for cell in order {
+        if is_balanced && block % 2 == 0 {
+            order.reverse();
+        } else {
+            order.sort_unstable();
+            Draw::new(seed, &["schedule", &block.to_string()]).shuffle(&mut order);
+        }
+        for &cell in &order {
             trials.push(ScheduledTrial { number: trials.len() as u32 + 1, block, cell });
         }
     }
@@ -42,5 +59,23 @@ mod tests {
             cells.sort_unstable();
             assert_eq!(cells, [0, 1, 2, 3, 4]);
         }
+    }
+
+    #[test]
+    fn two_cells_swap_places_from_block_to_block() {
+        let of = |trials: Vec<ScheduledTrial>| -> Vec<usize> { trials.iter().map(|trial| trial.cell).collect() };
+        for seed in 0..20 {
+            let two = of(schedule(2, 4, seed));
+            assert_eq!((two[0], two[1]), (two[3], two[2]), "{two:?}");
+            assert_eq!((two[4], two[5]), (two[7], two[6]), "{two:?}");
+            let with_control = of(schedule_with_control(3, 4, seed));
+            assert_eq!(with_control[3..6], [with_control[2], with_control[1], with_control[0]]);
+        }
+        let firsts: Vec<usize> = (0..20).map(|seed| of(schedule(2, 4, seed))[0]).collect();
+        assert!(firsts.contains(&0) && firsts.contains(&1), "which of them begins is the seed's choice");
+        assert!(
+            (0..20).any(|seed| of(schedule(3, 4, seed))[3..6] != [2, 1, 0].map(|at| of(schedule(3, 4, seed))[at])),
+            "three are shuffled"
+        );
     }
 }

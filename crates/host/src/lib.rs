@@ -24,6 +24,10 @@
 //! | `collector_cpu_s` | CPU of the sampling thread | thread clock |
 //! | `series` | rows written to the series file, when one was asked for | |
 
+mod affinity;
+mod busy;
+mod canary;
+mod clocks;
 mod collector;
 mod disk;
 mod environment;
@@ -37,6 +41,10 @@ mod series;
 mod space;
 mod tree;
 
+pub use affinity::{Cpus, pin_thread};
+pub use busy::busy_ns;
+pub use canary::{Canary, run_canary, speed_witness};
+pub use clocks::{CpuClocks, tree_pids};
 pub use collector::{Collector, Watch};
 pub use environment::{Environment, Fact, capture_environment};
 pub use proc::Proc;

@@ -51,6 +51,12 @@ impl ProcessTrees {
         }
     }
 
+    /// The processes that are members now.
+    pub(crate) fn pids(&mut self) -> Answer<Vec<u32>> {
+        self.find_members()?;
+        Ok(self.members.keys().copied().collect())
+    }
+
     /// Resident memory of all members seen last: what is each one's own (`RssAnon`), and of what they share (`RssShmem`, such as shared
     /// buffers, and `RssFile`, the program) as much as the one has that maps the most.
     pub(crate) fn rss_bytes(&self) -> Answer<u64> {

@@ -200,11 +200,16 @@ pub(crate) fn peak_size(cell: &Cell, settings: &BTreeMap<String, String>) -> (u6
 pub(crate) fn check_disk(plan: &Plan, headers: &[CellHeader], data_dir: &Path) -> Result<(), LabError> {
     let sizes = plan.cells.iter().zip(headers).map(|(cell, header)| (peak_size(cell, &header.settings).1, cell.label.as_str()));
     let (bytes, cell) = sizes.max().unwrap_or_default();
+    check_free(bytes, &format!("cell {cell}"), data_dir)
+}
+
+/// Refuses a disk without room for so many bytes and a margin.
+pub(crate) fn check_free(bytes: u64, what: &str, data_dir: &Path) -> Result<(), LabError> {
     let free = plimsoll_host::free_bytes(data_dir)
         .map_err(|error| LabError::io(format!("failed to read the free space of {}", data_dir.display()), error))?;
     if (free as f64) < bytes as f64 * DISK_MARGIN {
         return Err(LabError::Machine(format!(
-            "the disk is too small: cell {cell} needs about {} in {} and {} are free; lower rows, or choose a larger disk with --data DIR",
+            "the disk is too small: {what} needs about {} in {} and {} are free; lower rows, or choose a larger disk with --data DIR",
             format_bytes((bytes as f64 * DISK_MARGIN) as u64),
             data_dir.display(),
             format_bytes(free)
@@ -224,7 +229,7 @@ pub fn create_campaign(store: &Store, request: &CampaignRequest<'_>) -> Result<(
     let turn = take_data_root(request.data_dir)?;
     let data_dir = prepare_data_root(request.data_dir)?;
     let seed = request.seed.or(plan.seed).unwrap_or_else(seed_from_clock);
-    let mut header = CampaignHeader {
+    let header = CampaignHeader {
         format: FORMAT,
         id: String::new(),
         created: jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
@@ -238,12 +243,17 @@ pub fn create_campaign(store: &Store, request: &CampaignRequest<'_>) -> Result<(
         data_dir: data_dir.display().to_string(),
         confirm: None,
     };
+    Ok((create_in_store(store, header, &plan.name)?, turn))
+}
+
+/// Makes the campaign's folder under an id that is free.
+pub(crate) fn create_in_store(store: &Store, mut header: CampaignHeader, name: &str) -> Result<CampaignDir, LabError> {
     // Two runs of one plan may begin in the same second and find the same id free.
     for _ in 0..ID_TRIES {
-        header.id = store.new_id(&plan.name);
+        header.id = store.new_id(name);
         match store.create(&header) {
             Err(StoreError::Exists { .. }) => {}
-            created => return Ok((created?, turn)),
+            created => return Ok(created?),
         }
     }
     Err(LabError::Usage(format!("the store takes no new campaign: the id {} is always taken by somebody else first", header.id)))

@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use plimsoll_core::name::EngineName;
-use plimsoll_core::plan::{Plan, Step, StepEnd, StepKind};
+use plimsoll_core::plan::{Cell, Plan, Step, StepEnd, StepKind};
 use plimsoll_store::Store;
 use plimsoll_store::event::{Event, StepDone};
 use serde::Serialize;
 
 use crate::builds::BuildCache;
 use crate::campaign::{LoadedPlan, Need, look_up_cells, peak_size};
+use crate::confirm::{CellSteps, ConfirmForecast, forecast_confirm};
 use crate::error::LabError;
 
 /// What a campaign will take.
@@ -28,6 +29,8 @@ pub struct Forecast {
     pub free_bytes: Option<u64>,
     /// The cells.
     pub cells: Vec<CellForecast>,
+    /// What confirming all of it will take; none where a cell is on a server that is not ours, or cells have different steps.
+    pub confirm: Option<ConfirmForecast>,
 }
 
 /// What one trial of a cell will take.
@@ -165,7 +168,16 @@ pub fn forecast(loaded: &LoadedPlan, store: &Store, builds: &BuildCache, data_di
             steps,
         });
     }
+    let kinds = |cell: &Cell| cell.workload.steps().iter().map(|s| (s.makes_data(), s.is_reported(), s.can_take_turns())).collect();
+    let can_confirm =
+        plan.cells.iter().all(|cell| cell.server.is_none() && cell.workload.steps().len() == plan.cells[0].workload.steps().len());
+    let confirm = can_confirm.then(|| {
+        let of_cells: Vec<CellSteps<'_>> =
+            plan.cells.iter().zip(&cells).map(|(cell, forecast)| CellSteps { forecast, kinds: kinds(cell) }).collect();
+        forecast_confirm(&of_cells, plan.base)
+    });
     Ok(Forecast {
+        confirm,
         plan: plan.name.clone(),
         trials: plan.cells.len() * plan.blocks as usize,
         seconds: cells.iter().map(|cell| cell.seconds).sum::<f64>() * f64::from(plan.blocks),

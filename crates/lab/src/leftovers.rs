@@ -18,6 +18,11 @@ pub(crate) fn end_leftovers(trials: &[TrialRecord]) {
     }
 }
 
+/// Ends the servers of an earlier run that made data for trials, if any are still there.
+pub(crate) fn end_state_leftovers(states: &Path) {
+    fs::read_dir(states).into_iter().flatten().flatten().for_each(|entry| end_server(&entry.path()));
+}
+
 /// Ends the server of a trial that is broken, by the identity that was written down at its start. Its data is thrown away, so it needs no
 /// clean end. A server that somebody else started has no such identity and is left alone.
 pub(crate) fn end_server(trial_dir: &Path) {

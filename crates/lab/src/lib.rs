@@ -6,6 +6,7 @@
 pub mod builds;
 mod campaign;
 mod config;
+mod confirm;
 mod error;
 mod forecast;
 mod leftovers;
@@ -16,8 +17,12 @@ mod places;
 mod shipped;
 mod template;
 pub mod trial;
+mod trial_process;
 
 pub use campaign::{CampaignRequest, LoadedPlan, create_campaign, load_plan};
+pub use confirm::{
+    ConfirmChoice, ConfirmForecast, ConfirmRequest, DesignChoice, PlacementChoice, StepTurns, TurnsProgress, create_confirm,
+};
 pub use error::LabError;
 pub use forecast::{CellForecast, Forecast, StepForecast, forecast};
 pub use message::{StepProgress, TrialMessage};

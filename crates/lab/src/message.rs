@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use plimsoll_core::plan::{Cell, Verify};
+use plimsoll_core::plan::{Cell, Step, Verify};
 use plimsoll_engine::{InstalledBuild, Password};
+use plimsoll_store::Placement;
 use serde::{Deserialize, Serialize};
 
-/// What a trial is to do: the first line of its standard input. The only other line is `stop`.
+/// What a trial is to do: the first line of its standard input. The others are `stop` and, for a trial in turns, a [`Direction`] each.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct TrialOrder {
     pub trial: u32,
@@ -25,9 +26,24 @@ pub(crate) struct TrialOrder {
     pub verify: Verify,
     /// A server that does not answer for this long hangs.
     pub watchdog_ns: u64,
+    /// Steps that were done on the data before it was copied for this trial. Without any the data directory is new and empty.
+    #[serde(default)]
+    pub before: Vec<Step>,
+    /// Whether the data is to be copied afterwards: then the last step is drained too, and a server that does not stop cleanly fails.
+    #[serde(default)]
+    pub makes_state: bool,
+    /// Which CPUs workers and server have.
+    #[serde(default)]
+    pub placement: Option<Placement>,
+    /// Whether its steps are done in turns.
+    #[serde(default)]
+    pub has_turns: bool,
+    /// Whether it tests the machine first.
+    #[serde(default)]
+    pub has_canary: bool,
     /// The trial's folder in the store.
     pub dir: PathBuf,
-    /// The data directory, new and empty.
+    /// The data directory.
     pub data_dir: PathBuf,
     /// The orchestrator.
     pub parent_pid: u32,
@@ -36,8 +52,29 @@ pub(crate) struct TrialOrder {
 /// The exit code of a trial that could not even write down that it hangs. The last line of its log says what hangs.
 pub(crate) const HUNG_EXIT: i32 = 70;
 
-/// The orchestrator's only command.
+/// The orchestrator's command that ends the step in flight and the trial.
 pub(crate) const STOP: &str = "stop";
+
+/// What the orchestrator tells a trial in turns.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Direction {
+    /// Who else takes part in the step: the processes of the other contestants' servers, and of the campaign besides.
+    Peers { servers: Vec<u32>, others: Vec<u32> },
+    /// The workers may work for so long.
+    Turn(TurnOrder),
+    /// The step is over.
+    Finish,
+}
+
+/// One turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct TurnOrder {
+    /// From 1; 0 warms up and is not recorded.
+    pub round: u32,
+    pub position: u32,
+    pub length_ns: u64,
+}
 
 /// What a trial says.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -75,11 +112,35 @@ pub enum TrialMessage {
         /// Time waited after that.
         waited_s: f64,
     },
+    /// All workers of a step in turns are connected and parked.
+    Ready {
+        /// The step.
+        step: String,
+        /// The server's processes.
+        servers: Vec<u32>,
+    },
+    /// A turn is over, and the workers are parked.
+    TurnDone(TurnDone),
     /// The trial ends early.
     Failed {
         /// Why.
         reason: String,
     },
+}
+
+/// A turn that is over.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TurnDone {
+    /// The round, from 1; 0 was for warming up.
+    pub round: u32,
+    /// Operations of the primary kind after the first tenth.
+    pub operations: u64,
+    /// The time they took.
+    pub active_ns: u64,
+    /// CPU of the server meanwhile.
+    pub server_cpu_ns: Option<u64>,
+    /// CPU of the other contestants' servers meanwhile.
+    pub other_servers_cpu_ns: Option<u64>,
 }
 
 /// How a step goes on.

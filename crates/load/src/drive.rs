@@ -87,6 +87,12 @@ impl Shared<'_> {
     fn must_stop(&self) -> bool {
         self.control.command() == Command::Stop || self.is_aborted.load(Ordering::Relaxed)
     }
+
+    /// Whether a worker that ends by time is over before its time.
+    #[inline]
+    fn is_over(&self, stop: Stop) -> bool {
+        matches!(stop, Stop::Time(_)) && self.control.command() == Command::Finish
+    }
 }
 
 /// Runs a task from `begin_ns` until its stop rule, a command or a failure ends it. What it does before `start_ns` is its warm-up.
@@ -131,7 +137,7 @@ fn perform<C: Clock>(
         if shared.control.command() == Command::Park {
             shared.control.wait_while_parked();
         }
-        if shared.must_stop() || done_ns >= end_ns {
+        if shared.must_stop() || done_ns >= end_ns || shared.is_over(task.stop) {
             return Ok(());
         }
         match task.stop {
@@ -149,7 +155,7 @@ fn perform<C: Clock>(
                 Next::Operation(kind) => break kind,
                 Next::Finished => return Ok(()),
                 Next::Later => {
-                    if shared.must_stop() || clock.now_ns() >= end_ns {
+                    if shared.must_stop() || clock.now_ns() >= end_ns || shared.is_over(task.stop) {
                         return Ok(());
                     }
                     if shared.control.command() == Command::Park {
@@ -177,7 +183,7 @@ fn perform<C: Clock>(
                 sleep(clock, end_ns, shared);
                 return Ok(());
             }
-            if !sleep(clock, due_ns, shared) {
+            if !sleep_unless(clock, due_ns, shared, || shared.is_over(task.stop)) {
                 return Ok(());
             }
         }
@@ -257,12 +263,21 @@ fn begin_measuring(task: &mut Task, is_warming: &mut bool, recorder: &mut Record
 /// Sleeps to an instant; false when a command or a failure came first.
 #[inline]
 fn sleep<C: Clock>(clock: &C, until_ns: u64, shared: &Shared<'_>) -> bool {
+    sleep_unless(clock, until_ns, shared, || false)
+}
+
+/// The same, and false when the worker is over.
+#[inline]
+fn sleep_unless<C: Clock>(clock: &C, until_ns: u64, shared: &Shared<'_>, is_over: impl Fn() -> bool) -> bool {
     loop {
+        if shared.control.command() == Command::Park {
+            shared.control.wait_while_parked();
+        }
         let now_ns = clock.now_ns();
         if now_ns >= until_ns {
             return true;
         }
-        if shared.must_stop() {
+        if shared.must_stop() || is_over() {
             return false;
         }
         clock.sleep_until_ns(until_ns.min(now_ns + LONGEST_SLEEP_NS));

@@ -19,6 +19,7 @@ mod intervals;
 mod pacing;
 mod recorder;
 mod step;
+mod turns;
 mod worker;
 
 pub use arrival::{Arrival, Due};
@@ -28,4 +29,5 @@ pub use drive::RetryPolicy;
 pub use histogram::{HistogramError, decode};
 pub use recorder::Second;
 pub use step::{Ended, Progress, SecondRow, StepError, StepOptions, StepOutcome, run_step};
+pub use turns::{Board, Tally, TurnClock};
 pub use worker::{Failure, Next, Outcome, Stop, Task, Worker};

@@ -37,6 +37,7 @@ pub struct Second {
 #[repr(align(128))]
 pub(crate) struct Live {
     pub ok: AtomicU64,
+    pub last_done_ns: AtomicU64,
     pub rows: AtomicU64,
     pub unsuccessful: AtomicU64,
     pub has_ended: AtomicU64,
@@ -174,7 +175,9 @@ impl Recorder {
         self.ok += 1;
         self.rows += rows;
         let live = &self.live[self.worker];
-        live.ok.store(self.ok, Ordering::Relaxed);
+        // Before the count: whoever sees the operation counted sees when it was done.
+        live.last_done_ns.store(done_ns, Ordering::Relaxed);
+        live.ok.store(self.ok, Ordering::Release);
         live.rows.store(self.rows, Ordering::Relaxed);
     }
 

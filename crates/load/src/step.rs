@@ -24,6 +24,7 @@ use crate::histogram;
 use crate::intervals::Intervals;
 use crate::pacing::{Paced, account};
 use crate::recorder::{KindRecord, Live, Recorder, Second};
+use crate::turns::Board;
 use crate::worker::{Failure, Stop, Task};
 
 const WATCH: Duration = Duration::from_millis(100);
@@ -46,6 +47,8 @@ pub struct StepOptions {
     pub warm_up_ns: u64,
     /// The share of the operations that may fail for the step to go on and be good. Without it the first one that fails is the end.
     pub max_failed: Option<f64>,
+    /// Where the workers show how far they are, for whoever gives them turns.
+    pub board: Option<Arc<Board>>,
     /// After a stop command or a failure the workers have this long to end the operation in flight.
     pub stop_timeout: Duration,
 }
@@ -58,6 +61,7 @@ impl Default for StepOptions {
             watchdog: Some(Duration::from_secs(60)),
             warm_up_ns: 0,
             max_failed: None,
+            board: None,
             stop_timeout: Duration::from_secs(30),
         }
     }
@@ -209,6 +213,10 @@ pub fn run_step<C: Clock + 'static>(
         .iter()
         .map(|task| TaskInfo { client: task.client, arrival: task.arrival.clone(), stop: task.stop, kinds: task.kinds.clone() })
         .collect();
+    if let Some(board) = &options.board {
+        board.put_up(live.clone(), (0..infos.len()).filter(|&index| infos[index].kinds.last() == Some(&0)).collect());
+    }
+    control.expect(infos.len());
     let gate = Arc::new(Gate::default());
     let is_aborted = Arc::new(AtomicBool::new(false));
     let (sender, receiver) = channel();
@@ -218,6 +226,7 @@ pub fn run_step<C: Clock + 'static>(
         let mut recorder = Recorder::new(index, &task.kinds, task.arrival.is_open(), intervals.clone(), live.clone());
         let (retry, warm_up_ns, may_fail) = (options.retry, options.warm_up_ns, options.max_failed.is_some());
         let body = move || {
+            let _seat = control.seat();
             MonotonicClock::set_finest_slack();
             if let Err(message) = task.worker.open() {
                 task.worker.close();
@@ -287,13 +296,21 @@ fn await_open(receiver: &Receiver<Message>, tasks: usize, timeout: Duration) -> 
 }
 
 impl TaskInfo {
-    /// Operations of the schedule and its length in nanoseconds; nothing in a closed loop.
-    fn schedule(&self) -> (u64, u64) {
+    /// Operations of the schedule and its length in nanoseconds; nothing in a closed loop. A step that was finished after `finished_ns` cut
+    /// off the schedules of those that end by time.
+    fn schedule(&self, finished_ns: Option<u64>) -> (u64, u64) {
+        let cut = |length_ns: u64| finished_ns.filter(|&finished_ns| finished_ns < length_ns);
         match self.stop {
             _ if !self.arrival.is_open() => (0, 0),
             Stop::Operations(count) => (count, self.arrival.length_ns(count)),
-            Stop::Worker { planned, length_ns } => (planned, length_ns),
-            Stop::Time(length_ns) => (self.arrival.count_before(length_ns), length_ns),
+            Stop::Worker { planned, length_ns } => match cut(length_ns) {
+                Some(length_ns) => (self.arrival.count_before(length_ns), length_ns),
+                None => (planned, length_ns),
+            },
+            Stop::Time(length_ns) => {
+                let length_ns = cut(length_ns).unwrap_or(length_ns);
+                (self.arrival.count_before(length_ns), length_ns)
+            }
             Stop::WithClient => (0, 0),
         }
     }
@@ -463,6 +480,8 @@ impl<C: Clock> Watch<'_, C> {
             None if self.control.command() == crate::Command::Stop => Ended::Stopped,
             None => Ended::Finished,
         };
+        let by_time = self.infos.iter().zip(ends).filter(|(info, _)| matches!(info.stop, Stop::Time(_)));
+        let finished_ns = by_time.map(|(_, end)| end.ended_ns).max().filter(|_| self.control.command() == crate::Command::Finish);
         let mut clients = Vec::new();
         let mut seconds = Vec::new();
         let mut operations = Vec::new();
@@ -498,7 +517,7 @@ impl<C: Clock> Watch<'_, C> {
                         histogram::add(to, from);
                     }
                 }
-                let (planned, length_ns) = info.schedule();
+                let (planned, length_ns) = info.schedule(finished_ns);
                 // A worker that ends by time performs its kinds in turn all the while. A kind that another comes to after others, such as
                 // index creation after the inserts, starts then.
                 let is_mixed = matches!(info.stop, Stop::Time(_));

@@ -180,11 +180,13 @@ struct Ending<'a> {
     started: Vec<&'a str>,
     crashed: Option<&'a ServerCrashed>,
     ended: Option<(&'a str, bool)>,
+    suspect: Option<&'a str>,
 }
 
 impl<'a> Ending<'a> {
     fn of(record: &'a TrialRecord) -> Self {
-        let mut ending = Self { done: BTreeMap::new(), failed: BTreeMap::new(), started: Vec::new(), crashed: None, ended: None };
+        let mut ending =
+            Self { done: BTreeMap::new(), failed: BTreeMap::new(), started: Vec::new(), crashed: None, ended: None, suspect: None };
         for stamped in &record.events {
             match &stamped.event {
                 Event::StepStart(start) => ending.started.push(&start.step),
@@ -196,7 +198,8 @@ impl<'a> Ending<'a> {
                 }
                 Event::ServerCrashed(crashed) => ending.crashed = Some(crashed),
                 Event::TrialFailed(failed) => ending.ended = Some((&failed.reason, failed.interrupted)),
-                Event::TrialStart(_) | Event::ServerReady(_) | Event::DrainDone(_) | Event::TrialDone(_) => {}
+                Event::Suspect(suspect) => ending.suspect = Some(&suspect.reason),
+                Event::TrialStart(_) | Event::ServerReady(_) | Event::Canary(_) | Event::DrainDone(_) | Event::TrialDone(_) => {}
             }
         }
         ending
@@ -241,7 +244,11 @@ fn runs_of_attempt<'a>(record: &'a TrialRecord, steps: &'a [Step], block: u32, i
     for step in steps {
         let name = step.name.as_str();
         let mut run = if let Some(done) = ending.done.get(name) {
-            Run::finished(record, step, done)
+            let run = Run::finished(record, step, done);
+            match ending.suspect.filter(|_| run.status == Status::Ok) {
+                Some(reason) => Run { status: Status::Suspect, reason: Some(reason.to_owned()), ..run },
+                None => run,
+            }
         } else if let Some(failed) = ending.failed.get(name) {
             // A step that the user ended says nothing about the engine.
             let (status, what) = match () {

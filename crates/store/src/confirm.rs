@@ -1,5 +1,6 @@
 //! What makes a campaign a confirm campaign: the design of its experiment.
 
+use plimsoll_core::plan::Step;
 use serde::{Deserialize, Serialize};
 
 /// The member `confirm` of `campaign.json`.
@@ -27,6 +28,9 @@ pub struct Confirm {
     pub turn_ns_write: u64,
     /// Slices: so long each step takes at the most, over all starts, in nanoseconds. Blocks: the length of a step that ends by time.
     pub time_ns: u64,
+    /// Per cell, the steps that make the data its trials begin with: they run once, and their data is kept and copied.
+    #[serde(default)]
+    pub before: Vec<Vec<Step>>,
     /// Which CPUs clients and servers have; none when nothing is pinned.
     pub placement: Option<Placement>,
     /// The equivalence margin as a share: 0.03 is within 3 %.

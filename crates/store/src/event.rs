@@ -13,6 +13,8 @@ pub enum Event {
     TrialStart(TrialStart),
     /// The engine is up.
     ServerReady(ServerReady),
+    /// What the machine could do before the trial.
+    Canary(Canary),
     /// A step's workers are about to connect.
     StepStart(StepStart),
     /// A step ended and its rows are verified.
@@ -27,6 +29,8 @@ pub enum Event {
     ServerCrashed(ServerCrashed),
     /// The trial ended early for another reason: it could not start, or it was interrupted.
     TrialFailed(TrialFailed),
+    /// The machine was disturbed from outside while the trial ran, or before it: its numbers are set aside.
+    Suspect(Suspect),
 }
 
 /// See [`Event::TrialStart`].
@@ -65,6 +69,24 @@ pub struct ServerReady {
     pub effective_settings: BTreeMap<String, String>,
     /// From the start to readiness.
     pub seconds: f64,
+}
+
+/// See [`Event::Canary`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Canary {
+    /// Iterations per microsecond of a fixed integer loop.
+    pub integer_per_us: f64,
+    /// Bytes per second of reading memory that no cache holds.
+    pub memory_bytes_per_s: f64,
+    /// Median nanoseconds of a write of 4 KiB with `fdatasync` in the data folder; null where it takes no file.
+    pub sync_ns: Option<f64>,
+}
+
+/// See [`Event::Suspect`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Suspect {
+    /// What a witness saw. Never a result of the trial.
+    pub reason: String,
 }
 
 /// See [`Event::StepStart`].
@@ -173,7 +195,9 @@ impl Event {
             Self::StepFailed(event) => Some(&event.step),
             Self::DrainDone(event) => Some(&event.step),
             Self::ServerCrashed(event) => event.step.as_deref(),
-            Self::TrialStart(_) | Self::ServerReady(_) | Self::TrialDone(_) | Self::TrialFailed(_) => None,
+            Self::TrialStart(_) | Self::ServerReady(_) | Self::Canary(_) | Self::TrialDone(_) | Self::TrialFailed(_) | Self::Suspect(_) => {
+                None
+            }
         }
     }
 }

@@ -231,6 +231,7 @@ fn the_design_of_a_confirm_campaign_is_read_back() {
         turn_ns_read: 20_000_000,
         turn_ns_write: 50_000_000,
         time_ns: 60_000_000_000,
+        before: vec![Vec::new(), header("20260101T000000Z-a").plan.cells[0].workload.steps()[..1].to_vec(), Vec::new()],
         placement: Some(Placement { client_cpus: "0".to_owned(), server_cpus: "1-3".to_owned() }),
         delta: 0.03,
         alpha: 0.05,

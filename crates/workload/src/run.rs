@@ -105,6 +105,24 @@ impl WorkloadRun {
         }
     }
 
+    /// Books a step that another trial has done on the data that this one begins with.
+    pub fn assume(&mut self, step: &Step) {
+        match self {
+            Self::InsertBenchmark(run) => run.assume(step),
+            Self::Sysbench(run) => run.assume(step),
+            Self::File(run) => run.assume(step),
+        }
+    }
+
+    /// Statements that read every table once and fetch one row at most: what a trial on copied data warms up with.
+    pub fn scans(&self) -> Vec<String> {
+        match self {
+            Self::InsertBenchmark(run) => run.whole_scans(),
+            Self::Sysbench(run) => run.whole_scans(),
+            Self::File(run) => run.whole_scans(),
+        }
+    }
+
     /// Facts of a step that no histogram holds.
     pub fn notes(&self, step: &Step, facts: &StepFacts, outcome: &StepOutcome) -> BTreeMap<String, f64> {
         match self {

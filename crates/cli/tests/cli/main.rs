@@ -3,6 +3,7 @@
 mod bad_input;
 mod build;
 mod campaign;
+mod confirm;
 mod given;
 mod import;
 mod resume;

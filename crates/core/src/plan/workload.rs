@@ -104,6 +104,17 @@ impl Workload {
         }
     }
 
+    /// The same with other steps.
+    pub fn with_steps(&self, steps: Vec<Step>) -> Self {
+        let mut workload = self.clone();
+        match &mut workload {
+            Self::InsertBenchmark(workload) => workload.steps = steps,
+            Self::Sysbench(workload) => workload.steps = steps,
+            Self::File(workload) => workload.steps = steps,
+        }
+        workload
+    }
+
     /// Connections of the busiest step.
     pub fn connections(&self) -> u32 {
         self.steps().iter().map(|step| step.connections_per_client() * step.clients).max().unwrap_or(0)

@@ -6,27 +6,33 @@
 mod lifeline;
 mod progress;
 mod step;
+mod turns;
 mod watchdog;
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{BufRead, Write, stdin, stdout};
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::mpsc::Receiver;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use plimsoll_core::METHODOLOGY_VERSION;
+use plimsoll_core::name::EngineName;
 use plimsoll_core::plan::Step;
+use plimsoll_core::record::TableCheck;
 use plimsoll_engine::{Engine, EngineError, Given, Health, Settings, StartOptions, engine, given_engine};
-use plimsoll_host::{Proc, boot_id, capture_environment, process_start_ticks};
+use plimsoll_host::{Cpus, Proc, boot_id, capture_environment, pin_thread, process_start_ticks, run_canary};
 use plimsoll_load::{Command, Control};
-use plimsoll_store::event::{DrainDone, DrainStep, Event, ServerCrashed, ServerReady, StepFailed, TrialDone, TrialFailed, TrialStart};
+use plimsoll_store::event::{
+    Canary, DrainDone, DrainStep, Event, ServerCrashed, ServerReady, StepFailed, TrialDone, TrialFailed, TrialStart,
+};
 use plimsoll_store::{EventWriter, write_json_atomically};
 use plimsoll_workload::{SharedServer, WorkloadRun};
 use zeroize::Zeroizing;
 
 use crate::error::LabError;
-use crate::message::{TrialMessage, TrialOrder};
+use crate::message::{Direction, TrialMessage, TrialOrder};
 use crate::trial::watchdog::Watchdog;
 
 /// An engine that is asked to stop has this long.
@@ -85,11 +91,11 @@ pub fn main() -> Result<(), LabError> {
     let order: TrialOrder =
         serde_json::from_str(&line).map_err(|_| LabError::Usage("`trial` is internal: `plimsoll run` starts it".into()))?;
     let control = Arc::new(Control::default());
-    lifeline::tie_to_parent(order.parent_pid, control.clone())?;
-    run(&order, &control)
+    let directions = lifeline::tie_to_parent(order.parent_pid, control.clone())?;
+    run(&order, &control, &Mutex::new(directions))
 }
 
-fn run(order: &TrialOrder, control: &Arc<Control>) -> Result<(), LabError> {
+fn run(order: &TrialOrder, control: &Arc<Control>, directions: &Mutex<Receiver<Direction>>) -> Result<(), LabError> {
     let started = Instant::now();
     let mut events = EventWriter::create(order.dir.join("events.jsonl"))?;
     let pid = std::process::id();
@@ -106,10 +112,15 @@ fn run(order: &TrialOrder, control: &Arc<Control>) -> Result<(), LabError> {
     }))?;
     events.sync()?;
     write_json_atomically(order.dir.join("env.json"), &capture_environment(Proc::new(), &order.data_dir))?;
+    if order.has_canary {
+        let canary = run_canary(order.data_dir.parent().unwrap_or(&order.data_dir));
+        let (integer_per_us, memory_bytes_per_s, sync_ns) = (canary.integer_per_us, canary.memory_bytes_per_s, canary.sync_ns);
+        events.append(&Event::Canary(Canary { integer_per_us, memory_bytes_per_s, sync_ns }))?;
+    }
     let limit = Duration::from_nanos(order.watchdog_ns);
     let watchdog = Watchdog::start(limit, &order.dir, &order.data_dir, control.clone())
         .map_err(|error| LabError::io("failed to start a thread", error))?;
-    let mut trial = Trial { order, control, events, watchdog, next_step: 0 };
+    let mut trial = Trial { order, control, directions, events, watchdog, next_step: 0 };
     match trial.run() {
         Ok(stop_problem) => {
             trial.events.append(&Event::TrialDone(TrialDone { seconds: started.elapsed().as_secs_f64(), stop_problem }))?;
@@ -136,6 +147,7 @@ fn say(message: &TrialMessage) {
 struct Trial<'a> {
     order: &'a TrialOrder,
     control: &'a Arc<Control>,
+    directions: &'a Mutex<Receiver<Direction>>,
     events: EventWriter,
     watchdog: Watchdog,
     next_step: usize,
@@ -146,7 +158,9 @@ impl Trial<'_> {
     fn run(&mut self) -> Result<Option<String>, Broken> {
         let engine = self.engine()?;
         let started = Instant::now();
-        create_data_dir(&self.order.data_dir)?;
+        if self.order.before.is_empty() {
+            create_data_dir(&self.order.data_dir)?;
+        }
         let log_dir = self.order.dir.join(SERVER_FOLDER);
         fs::create_dir_all(&log_dir).map_err(|error| Broken::Failed(format!("failed to make {}: {error}", log_dir.display())))?;
         let config = &self.order.cell.config;
@@ -159,7 +173,15 @@ impl Trial<'_> {
             client: config.client,
             ..StartOptions::new(&self.order.data_dir, self.order.settings.clone())
         };
+        // What a thread begins runs where the thread may: the server on its CPUs, the workers on theirs. An embedded engine is its worker.
+        let placement = self.order.placement.as_ref();
+        if let Some(placement) = placement.filter(|_| !engine.is_embedded()) {
+            pin(&placement.server_cpus)?;
+        }
         let server: SharedServer = Arc::new(engine.start(&options)?);
+        if let Some(placement) = placement {
+            pin(&placement.client_cpus)?;
+        }
         let settings = server.effective_settings()?;
         let build = engine.build();
         self.events.append(&Event::ServerReady(ServerReady {
@@ -178,7 +200,10 @@ impl Trial<'_> {
         // Every worker has closed its session and dropped its share of the server by now.
         match Arc::try_unwrap(server) {
             // All steps are done and verified, and the data is thrown away: whatever comes now is told and changes no result.
-            Ok(server) => Ok(server.stop(STOP_TIMEOUT).err().map(|error| error.to_string())),
+            Ok(server) => match server.stop(STOP_TIMEOUT) {
+                Err(error) if self.order.makes_state => Err(Broken::Failed(format!("the server did not stop cleanly: {error}"))),
+                stopped => Ok(stopped.err().map(|error| error.to_string())),
+            },
             Err(_) => Err(Broken::Failed("a worker still holds a connection after its step".into())),
         }
     }
@@ -225,6 +250,10 @@ impl Trial<'_> {
         let workload = &self.order.cell.workload;
         let mut run = WorkloadRun::new(workload, server.clone(), self.order.seed)?;
         run.check_statements(settings)?;
+        if !self.order.before.is_empty() {
+            self.order.before.iter().for_each(|step| run.assume(step));
+            self.check_and_warm(&run, server)?;
+        }
         let steps = workload.steps();
         server.save_state(log_dir, START)?;
         for (index, step) in steps.iter().enumerate() {
@@ -238,9 +267,29 @@ impl Trial<'_> {
             self.events.sync()?;
             server.save_state(log_dir, &step.name)?;
             server.reset_between_steps()?;
-            if step.drain_after && !is_last {
+            if step.drain_after && (!is_last || self.order.makes_state) {
                 self.drain(step, &run, server)?;
             }
+        }
+        Ok(())
+    }
+
+    /// Copied data must be what was copied. Then every table is read once, so that all contestants begin with what their caches can hold.
+    fn check_and_warm(&self, run: &WorkloadRun, server: &SharedServer) -> Result<(), Broken> {
+        if self.order.cell.build.engine == EngineName::Null {
+            return Ok(());
+        }
+        let checks = run.verify(false)?;
+        if let Some(check) = checks.iter().find(|check| check.found_rows != check.expected_rows) {
+            let TableCheck { table, found_rows, expected_rows, .. } = check;
+            return Err(Broken::Failed(format!(
+                "the copied data is not what was copied: {table} holds {found_rows} rows and should hold {expected_rows}; resume the campaign, \
+                 which makes the data anew"
+            )));
+        }
+        let mut session = server.connect()?;
+        for scan in run.scans() {
+            session.query(&scan).map_err(|error| Broken::Failed(error.to_string()))?;
         }
         Ok(())
     }
@@ -320,6 +369,11 @@ fn record_crash(events: &mut EventWriter, server: &SharedServer, step: Option<&s
     let reason = format!("the server crashed{during} ({status})");
     let event = Event::ServerCrashed(ServerCrashed { step: step.map(str::to_owned), status, log_tail });
     Some(events.append(&event).and_then(|()| events.sync()).map_or_else(Broken::from, |()| Broken::Told(reason)))
+}
+
+fn pin(cpus: &str) -> Result<(), Broken> {
+    let cpus = Cpus::parse(cpus).ok_or_else(|| Broken::Failed(format!("{cpus} is no set of CPUs; write one like 0 or 1-3")))?;
+    pin_thread(&cpus).map_err(|error| Broken::Failed(format!("the CPUs {cpus} cannot be had: {error}; choose others with --placement")))
 }
 
 fn create_data_dir(dir: &Path) -> Result<(), Broken> {

@@ -13,13 +13,17 @@ use plimsoll_engine::EngineError;
 use plimsoll_host::{Collector, Proc, Watch};
 use plimsoll_load::{Command, Ended, MonotonicClock, Progress, StepError, StepOptions, StepOutcome, run_step as run_workers};
 use plimsoll_store::event::{Event, StepDone, StepStart};
-use plimsoll_store::series::{OperationSecond, write_operations};
+use plimsoll_store::series::{OperationSecond, turns_path, write_operations, write_turns};
 use plimsoll_workload::{SharedServer, WorkloadRun};
 
 use super::progress::Meter;
+use super::turns::{Cut, Director};
 use super::{Broken, Trial, record_crash, say};
 use crate::leftovers::end_server;
 use crate::message::TrialMessage;
+
+/// So long a step in turns may work: longer than anybody waits.
+const TIMELESS_NS: u64 = 24 * 3600 * 1_000_000_000;
 
 /// A background rate below this share of its target misses the SLA, the rule of the original report.
 const SLA_SHARE: f64 = 0.95;
@@ -66,6 +70,13 @@ fn attempt_step(
 ) -> Result<(), Broken> {
     let order = trial.order;
     let steps = order.cell.workload.steps().len();
+    let has_turns = order.has_turns && step.can_take_turns();
+    let mut timeless = step.clone();
+    if has_turns {
+        // Its end is told.
+        timeless.set_duration(TIMELESS_NS, Some(0));
+    }
+    let step = &timeless;
     let tasks = run.tasks(step)?;
     // Steps of few long operations have none: there the server's answer decides.
     let watchdog = tasks.options.watchdog.map(|_| Duration::from_nanos(order.watchdog_ns));
@@ -84,18 +95,18 @@ fn attempt_step(
         let watch = Watch { data_dir: &order.data_dir, server_pids: server.processes(), is_embedded };
         Ok((counters, Collector::start(Proc::new(), watch, Some(series.join(format!("{}.host.tsv", step.name))))))
     };
-    let mut watching = if options.warm_up_ns == 0 { Some(start_watching()) } else { None };
+    let mut watching = if options.warm_up_ns == 0 && !has_turns { Some(start_watching()) } else { None };
     let mut crashed = None;
     let mut done = 0;
     let mut watch = |progress: &Progress| {
-        if !progress.is_warming && watching.is_none() {
+        if !progress.is_warming && watching.is_none() && !has_turns {
             watching = Some(start_watching());
         }
         let now = progress.kinds.iter().map(|(operations, _)| operations).sum();
         if now != std::mem::replace(&mut done, now) {
             trial.watchdog.note_life();
         }
-        if let Some(progress) = meter.update(progress) {
+        if let Some(progress) = meter.update(progress).filter(|_| !has_turns) {
             say(&TrialMessage::Progress(progress));
         }
         // Recorded at once: the workers of a server that is gone may take a while to notice. One that hung was killed, and did not crash.
@@ -106,7 +117,18 @@ fn attempt_step(
             }
         }
     };
-    let outcome = run_workers(&Arc::new(MonotonicClock), &tasks.kinds, tasks.tasks, trial.control, &options, &mut log, &mut watch);
+    let mut taken = None;
+    let outcome = if has_turns {
+        let director = Director::new(trial.directions, trial.control, &step.name, Duration::from_nanos(order.watchdog_ns), server)?;
+        let (outcome, turns) = director.direct(|clock, board| {
+            let options = StepOptions { board: Some(board.clone()), ..options.clone() };
+            run_workers(clock, &tasks.kinds, tasks.tasks, trial.control, &options, &mut log, &mut watch)
+        });
+        taken = Some(turns);
+        outcome
+    } else {
+        run_workers(&Arc::new(MonotonicClock), &tasks.kinds, tasks.tasks, trial.control, &options, &mut log, &mut watch)
+    };
     let watched = watching.transpose().map(|watched| watched.map(|(counters, collector)| (counters, collector.stop())));
     if let Some(crashed) = crashed {
         return Err(crashed);
@@ -126,7 +148,17 @@ fn attempt_step(
             operation.statements = Some(statements);
         }
     }
-    let (counters, mut host) = watched?.unwrap_or_default();
+    let (mut counters, mut host) = watched?.unwrap_or_default();
+    match taken {
+        None => {}
+        Some(Ok(taken)) => {
+            write_turns(turns_path(&order.dir, &step.name), &taken.turns)?;
+            (counters, host) = (taken.counters, taken.host);
+        }
+        // A failure of the workers' own tells more than that there were no turns any more.
+        Some(Err(Cut::Failed(reason))) if outcome.ended == Ended::Stopped => return Err(Broken::Failed(reason)),
+        Some(Err(_)) => {}
+    }
     if order.cell.server.is_some() {
         hide_own_disk(&mut host);
     }

@@ -46,6 +46,7 @@ pub fn design(design: Design, times: u32) -> Confirm {
         turn_ns_read: 20_000_000,
         turn_ns_write: 50_000_000,
         time_ns: 30 * SECOND_NS,
+        before: Vec::new(),
         placement: None,
         delta: 0.03,
         alpha: 0.05,

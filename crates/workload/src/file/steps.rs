@@ -6,7 +6,7 @@ use std::sync::Arc;
 use plimsoll_core::plan::{FileWorkload, LoadMode, MixStep, STATEMENT_NOTES, Step, StepKind};
 use plimsoll_core::record::TableCheck;
 use plimsoll_core::seed::Draw;
-use plimsoll_core::workload_file::{Effect, WorkloadFile};
+use plimsoll_core::workload_file::{Effect, Table, WorkloadFile};
 use plimsoll_engine::{Dialect, EngineError};
 use plimsoll_load::{StepOptions, StepOutcome, Stop, Task};
 
@@ -114,17 +114,31 @@ impl FileRun {
 
     /// Books a finished step: what the tables must hold now, and where sequences go on.
     pub fn book(&mut self, step: &Step, facts: &StepFacts) {
-        if let StepKind::Fill { .. } = step.kind {
-            for (expected, table) in self.expected_rows.iter_mut().zip(&self.file.tables) {
-                *expected = expected.map(|_| table.rows);
-            }
-        }
+        self.assume(step);
         let (Facts::Clients(tally), StepKind::Mix(mix)) = (&facts.0, &step.kind) else { return };
         for (table, growth) in tally.growth() {
             self.expected_rows[table] = self.expected_rows[table].map(|rows| rows.saturating_add_signed(growth));
         }
         let (_, names) = compile(&self.file, &mix.events, self.server.dialect(), &self.sequences);
         self.sequences.extend(names.into_iter().zip(tally.sequences()).filter(|(_, next)| *next > i64::MIN));
+    }
+
+    /// Books a step that another trial has done.
+    pub fn assume(&mut self, step: &Step) {
+        if let StepKind::Fill { .. } = step.kind {
+            for (expected, table) in self.expected_rows.iter_mut().zip(&self.file.tables) {
+                *expected = expected.map(|_| table.rows);
+            }
+        }
+    }
+
+    /// Reads every table once, whatever indexes it has.
+    pub fn whole_scans(&self) -> Vec<String> {
+        let scan = |table: &Table| {
+            let columns: Vec<String> = table.columns.iter().map(|column| format!("max({})", column.name)).collect();
+            format!("select {} from {}", columns.join(", "), table.name)
+        };
+        self.file.tables.iter().map(scan).collect()
     }
 
     /// Facts of a step that no histogram holds.

@@ -257,6 +257,24 @@ impl InsertBenchmarkRun {
         self.clock_s += planned.div_ceil(rows_per_s(step));
     }
 
+    /// Books a step that another trial has done: one that inserts, and deletes, a number of rows that the plan fixes.
+    pub fn assume(&mut self, step: &Step) {
+        let deletes = matches!(step.kind, StepKind::Write { deletes: true, .. } | StepKind::ReadWrite { deletes: true, .. });
+        let inserters = if matches!(step.kind, StepKind::CreateIndexes { .. }) { self.tables.len() as u32 } else { step.clients };
+        if !deletes {
+            for client in 1..=inserters {
+                let table = self.table_index(client);
+                self.expected_rows[table] += step.inserted_rows();
+            }
+        }
+        self.clock_s += step.inserted_rows().div_ceil(rows_per_s(step));
+    }
+
+    /// Reads every table once.
+    pub fn whole_scans(&self) -> Vec<String> {
+        self.tables.iter().flat_map(Statements::scans).collect()
+    }
+
     /// Facts of a step that no histogram holds.
     pub fn notes(&self, facts: &StepFacts, outcome: &StepOutcome) -> BTreeMap<String, f64> {
         let mut notes = BTreeMap::new();

@@ -10,7 +10,7 @@ use plimsoll_engine::EngineError;
 use plimsoll_load::{StepOptions, StepOutcome, Stop, Task};
 
 use super::event::program;
-use super::statements::{create_table, has_late_key, table_fill, table_name};
+use super::statements::{Statement, create_table, has_late_key, table_fill, table_name};
 use crate::check::check_table;
 use crate::client::{Client, Seat, Tally};
 use crate::filling::{Finish, loading_tasks, parts_of};
@@ -104,14 +104,24 @@ impl SysbenchRun {
 
     /// Books a finished step: what the tables must hold now.
     pub fn book(&mut self, step: &Step, facts: &StepFacts) {
-        if let StepKind::Prepare { rows, .. } = step.kind {
-            self.expected_rows.fill(rows);
-        }
+        self.assume(step);
         if let Facts::Clients(tally) = &facts.0 {
             for (table, growth) in tally.growth() {
                 self.expected_rows[table] = self.expected_rows[table].saturating_add_signed(growth);
             }
         }
+    }
+
+    /// Books a step that another trial has done.
+    pub fn assume(&mut self, step: &Step) {
+        if let StepKind::Prepare { rows, .. } = step.kind {
+            self.expected_rows.fill(rows);
+        }
+    }
+
+    /// Reads every table once.
+    pub fn whole_scans(&self) -> Vec<String> {
+        self.table_names().iter().map(|table| Statement::Scan.sql(table, self.server.dialect())).collect()
     }
 
     /// Facts of a step that no histogram holds.

@@ -1,0 +1,140 @@
+//! `confirm`.
+
+use plimsoll_core::units::parse_duration_ns;
+use plimsoll_lab::builds::BuildCache;
+use plimsoll_lab::{ConfirmChoice, ConfirmRequest, DesignChoice, PlacementChoice, create_confirm};
+use plimsoll_report::{Options, Screened, analyse, confirm_to_json, confirm_to_text, paired_steps, screen};
+use plimsoll_store::{CampaignDir, Placement, Store};
+
+use crate::Outcome;
+use crate::arguments::{Confirm, Places};
+use crate::build;
+use crate::campaign::{data_dir, finish};
+use crate::failure::Failure;
+use crate::results;
+
+pub fn confirm(places: &Places, arguments: &Confirm) -> Outcome {
+    let store = Store::new(&places.store);
+    let screened = match &arguments.campaign {
+        Some(campaign) => check_screen(store.find(Some(campaign))?)?,
+        None => newest_screen(&store)?,
+    };
+    let Some(steps) = steps(&screened, arguments)? else { return Ok(0) };
+    let data_dir = data_dir(places)?;
+    let request = ConfirmRequest {
+        screen: &screened,
+        choice: choice(arguments, steps)?,
+        data_dir: &data_dir,
+        plimsoll_version: env!("CARGO_PKG_VERSION"),
+    };
+    let (campaign, turn, notes) = create_confirm(&store, &request)?;
+    for note in notes {
+        anstream::eprintln!("{note}");
+    }
+    finish(&BuildCache::new(build::cache_dir(places)?), campaign, Some(turn), arguments.json)
+}
+
+/// The pairs of a confirm campaign on standard output.
+pub fn print(campaign: &CampaignDir, is_json: bool) -> Result<(), Failure> {
+    let steps = paired_steps(&campaign.load()?);
+    if is_json {
+        let value = serde_json::json!({"format": 1, "campaign": campaign.header.id, "comparisons": confirm_to_json(&steps)});
+        return results::print(&format!("{value:#}\n"));
+    }
+    results::print(&confirm_to_text(&steps))
+}
+
+fn newest_screen(store: &Store) -> Result<CampaignDir, Failure> {
+    for path in store.campaigns()?.into_iter().rev() {
+        let campaign = store.find(path.to_str())?;
+        if campaign.header.confirm.is_none() && campaign.imported()?.is_none() {
+            return Ok(campaign);
+        }
+    }
+    Err(Failure::usage(
+        "there is no campaign to confirm: `plimsoll run PLAN` makes one, and then `plimsoll confirm` measures what is unusual in it",
+    ))
+}
+
+fn check_screen(campaign: CampaignDir) -> Result<CampaignDir, Failure> {
+    let id = &campaign.header.id;
+    if let Some(confirm) = &campaign.header.confirm {
+        let of = confirm.of.as_deref().unwrap_or("the campaign it confirms");
+        return Err(Failure::usage(format!(
+            "campaign {id} is a confirm campaign itself: name {of}, or resume it with `plimsoll resume {id}`"
+        )));
+    }
+    if campaign.imported()?.is_some() {
+        return Err(Failure::usage(format!(
+            "campaign {id} is imported: its builds and data are not here; run a plan with its cells first"
+        )));
+    }
+    Ok(campaign)
+}
+
+/// The steps to confirm; none when nothing is unusual, which is said.
+fn steps(screened: &CampaignDir, arguments: &Confirm) -> Result<Option<Vec<String>>, Failure> {
+    if !arguments.step.is_empty() {
+        return Ok(Some(arguments.step.clone()));
+    }
+    if arguments.all {
+        let steps = screened.header.plan.cells.first().map(|cell| cell.workload.steps()).unwrap_or_default();
+        let wanted = steps.iter().filter(|step| !step.makes_data() && step.is_reported());
+        return Ok(Some(wanted.map(|step| step.name.clone()).collect()));
+    }
+    let id = &screened.header.id;
+    let Screened { unusual, without_base } = screen(&analyse(&[screened.load()?], &Options::default())?);
+    for (step, reason) in &without_base {
+        anstream::eprintln!("{step}: left out: the base has no value to divide by ({reason})");
+    }
+    let mut steps: Vec<String> = Vec::new();
+    for result in unusual.iter().filter(|result| arguments.cells.is_empty() || arguments.cells.contains(&result.cell)) {
+        anstream::eprintln!("{}: {} ran at {:.2} of the base: unusual", result.step, result.cell, result.ratio);
+        if !steps.contains(&result.step) {
+            steps.push(result.step.clone());
+        }
+    }
+    if steps.is_empty() {
+        anstream::eprintln!(
+            "nothing in {id} is unusual: no step is further from the base than starts alone explain; --all confirms everything"
+        );
+        if arguments.json {
+            results::print("{\"format\": 1, \"campaign\": null, \"comparisons\": []}\n")?;
+        }
+        return Ok(None);
+    }
+    Ok(Some(steps))
+}
+
+fn choice(arguments: &Confirm, steps: Vec<String>) -> Result<ConfirmChoice, Failure> {
+    let duration = |what: &str, text: &str| {
+        let parsed = parse_duration_ns(text).map_err(|error| Failure::usage(format!("{what} {text}: {error}")))?;
+        if parsed == 0 { Err(Failure::usage(format!("{what} {text}: nothing can be measured in no time"))) } else { Ok(parsed) }
+    };
+    let design = match (&arguments.blocks, &arguments.slices) {
+        (Some(blocks), _) => DesignChoice::Blocks(*blocks),
+        (None, None) => DesignChoice::Auto,
+        (None, Some(lengths)) => {
+            let (read, write) = lengths.split_once(',').unwrap_or((lengths, lengths));
+            DesignChoice::Slices(Some((duration("--slices", read)?, duration("--slices", write)?)))
+        }
+    };
+    let placement = match arguments.placement.as_deref() {
+        None => PlacementChoice::Auto,
+        Some("none") => PlacementChoice::Unpinned,
+        Some(text) => {
+            let (client, server) = text
+                .split_once('/')
+                .ok_or_else(|| Failure::usage(format!("--placement {text}: write the CPUs of clients and servers as in 0/1-3, or none")))?;
+            PlacementChoice::Given(Placement { client_cpus: client.to_owned(), server_cpus: server.to_owned() })
+        }
+    };
+    Ok(ConfirmChoice {
+        steps,
+        cells: arguments.cells.clone(),
+        design,
+        time_ns: arguments.time.as_deref().map(|text| duration("--time", text)).transpose()?,
+        starts: arguments.starts,
+        placement,
+    })
+}

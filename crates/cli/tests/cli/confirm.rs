@@ -1,0 +1,398 @@
+//! Confirm campaigns: who has a turn when, what is recorded of it, and what is left of one that breaks.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Output, Stdio};
+
+use plimsoll_store::{CampaignDir, CampaignRecord, Design, Store, TrialRecord, check_seal};
+use plimsoll_testkit::cached_build;
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+
+use crate::support::{Place, processes_in, text, wait, wait_until};
+
+const PLAN: &str = r#"
+name = "tests"
+workload = "sysbench-2025"
+comparable = false
+builds = ["sqlite"]
+configs = ["wal_full", "wal_off"]
+base = "sqlite.wal_full"
+verify = "end"
+wait = "100ms"
+tests = ["point-query", "update-nonindex", "delete"]
+seed = 5
+[sizes]
+clients = 1
+tables = 1
+rows = "10K"
+duration = "1s"
+warm_up = "0ms"
+"#;
+const CELLS: [&str; 3] = ["sqlite.wal_full", "sqlite.wal_full#2", "sqlite.wal_off"];
+
+/// A place with a screen of this plan.
+fn screened(plan: &str) -> Place {
+    let place = Place::new();
+    fs::write(place.path("plan.toml"), plan).unwrap();
+    let output = place.run(&["run", "plan.toml"]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    place
+}
+
+fn newest(place: &Place) -> CampaignRecord {
+    Store::new(place.path("plimsoll-runs")).find(None).unwrap().load().unwrap()
+}
+
+fn confirm_dir(place: &Place) -> Option<PathBuf> {
+    let entries = fs::read_dir(place.path("plimsoll-runs")).ok()?;
+    entries.filter_map(|entry| Some(entry.ok()?.path())).find(|path| path.to_str().is_some_and(|path| path.ends_with("-confirm")))
+}
+
+fn label(campaign: &CampaignRecord, trial: &TrialRecord) -> String {
+    let scheduled = campaign.header.schedule.iter().find(|scheduled| scheduled.number == trial.number).unwrap();
+    campaign.header.plan.cells[scheduled.cell].label.clone()
+}
+
+fn signal(pid: u32, signal: Signal) {
+    kill_process(Pid::from_raw(pid as i32).unwrap(), signal).unwrap();
+}
+
+/// Waits until these trials have begun a step, and gives the folders of all that have.
+fn wait_for_step(place: &Place, step: &str, trials: usize) -> Vec<PathBuf> {
+    let wanted = format!("\"event\":\"step_start\",\"step\":\"{step}\"");
+    let mut found = Vec::new();
+    wait_until(&format!("{step} has begun in {trials} trials"), || {
+        let folders = confirm_dir(place).and_then(|dir| fs::read_dir(dir.join("trials")).ok()).into_iter().flatten();
+        found = folders.filter_map(|entry| Some(entry.ok()?.path())).collect();
+        found.retain(|dir| fs::read_to_string(dir.join("events.jsonl")).is_ok_and(|events| events.contains(&wanted)));
+        found.len() == trials
+    });
+    found
+}
+
+fn assert_nothing_is_left(place: &Place) {
+    assert_eq!(processes_in(place.dir.path()), Vec::<u32>::new());
+    let left: Vec<_> = fs::read_dir(place.path("data")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(left, [".plimsoll-data"]);
+}
+
+/// Every round has every contestant once, and over as many rounds as there are contestants each has every place once.
+fn assert_turns(campaign: &CampaignRecord, start: u32, attempt: u32, step: &str) {
+    let of_start = |trial: &&TrialRecord| {
+        trial.attempt == attempt && campaign.header.schedule.iter().any(|s| s.number == trial.number && s.block == start)
+    };
+    let turns: BTreeMap<String, Vec<(u32, u32)>> = campaign
+        .trials
+        .iter()
+        .filter(of_start)
+        .map(|trial| {
+            let turns = trial.turns(step).unwrap();
+            assert!(turns.iter().all(|turn| turn.speed.is_some()), "{turns:?}");
+            assert!(turns.iter().any(|turn| turn.operations > 0 && turn.active_ns > 0), "{turns:?}");
+            assert!(turns.windows(2).all(|pair| pair[0].begin_ns < pair[1].begin_ns));
+            (label(campaign, trial), turns.iter().map(|turn| (turn.round, turn.position)).collect())
+        })
+        .collect();
+    let contestants = turns.len();
+    let rounds = turns.values().next().unwrap().len();
+    assert!(rounds >= contestants, "{turns:?}");
+    for round in 0..rounds {
+        let places: BTreeSet<(u32, u32)> = turns.values().map(|turns| turns[round]).collect();
+        assert_eq!(places, (1..=contestants as u32).map(|position| (round as u32 + 1, position)).collect(), "round {round}");
+    }
+    for turns in turns.values() {
+        assert_eq!(turns.len(), rounds);
+        for group in turns.chunks_exact(contestants) {
+            assert_eq!(group.iter().map(|(_, position)| position).collect::<BTreeSet<_>>().len(), contestants, "{group:?}");
+        }
+    }
+}
+
+#[test]
+fn slices_go_round_in_balanced_order_and_are_recorded() {
+    let place = screened(PLAN);
+    let output = place.run(&[
+        "confirm",
+        "--step",
+        "point-query,update-nonindex,delete",
+        "--slices",
+        "4ms,6ms",
+        "--time",
+        "2s",
+        "--starts",
+        "2",
+        "--json",
+    ]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let campaign = newest(&place);
+    let confirm = campaign.header.confirm.clone().unwrap();
+    assert_eq!((confirm.design, confirm.starts, confirm.blocks), (Design::Slices, Some(2), None));
+    assert_eq!((confirm.turn_ns_read, confirm.turn_ns_write, confirm.time_ns), (4_000_000, 6_000_000, 2_000_000_000));
+    // In the order of the preset, whatever the order of the wish.
+    assert_eq!(confirm.steps, ["update-nonindex", "point-query", "delete"]);
+    assert!(campaign.header.id.ends_with("-tests-confirm"), "{}", campaign.header.id);
+    assert!(confirm.before.iter().all(|steps| steps.len() == 1 && steps[0].name == "prepare"));
+    assert_eq!(campaign.trials.len(), 6);
+    for trial in &campaign.trials {
+        assert!(trial.is_complete(), "{trial:?}");
+        assert_eq!(check_seal(&trial.dir).unwrap(), Some(Vec::new()));
+        // The last step changes the tables, and its rows were verified.
+        let last = trial.steps_done().last().unwrap().clone();
+        assert_eq!((last.step.as_str(), last.tables.len()), ("delete", 1));
+        assert_eq!(last.tables[0].found_rows, last.tables[0].expected_rows);
+        assert!(last.tables[0].found_rows < 10_000, "rows were deleted");
+        assert!(last.host.contains_key("process_cpu_s"));
+    }
+    for (start, step) in [1, 2].into_iter().flat_map(|start| confirm.steps.iter().map(move |step| (start, step))) {
+        assert_turns(&campaign, start, 1, step);
+    }
+    let json: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let comparisons = json["comparisons"].as_array().unwrap();
+    assert_eq!(comparisons.len(), 6, "two contestants beside the base, three steps: {json:#}");
+    let control = comparisons.iter().find(|row| row["step"] == "point-query" && row["is_control"] == true).unwrap();
+    assert_eq!((&control["cell"], &control["repeats"]), (&Value::from("sqlite.wal_full#2"), &Value::from(2)));
+    assert!(control["throughput"]["pairs"].as_u64().unwrap() > 8, "{control}");
+    assert_nothing_is_left(&place);
+    // It is a campaign like any other, and none to be confirmed itself.
+    assert_eq!(place.run(&["show"]).status.code(), Some(0));
+    let again = place.run(&["confirm", campaign.header.id.as_str()]);
+    assert_eq!(again.status.code(), Some(2));
+    assert!(text(&again.stderr).contains("is a confirm campaign itself"), "{}", text(&again.stderr));
+}
+
+#[test]
+fn steps_with_background_writers_take_turns_and_keep_their_rows() {
+    let place = Place::new();
+    assert_eq!(place.run(&["run", "small.toml", "--seed", "4"]).status.code(), Some(0));
+    let output =
+        place.run(&["confirm", "--step", "qr100", "--cells", "sqlite.wal_off", "--slices", "20ms", "--time", "4s", "--starts", "1"]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let campaign = newest(&place);
+    assert_eq!(
+        campaign.header.plan.cells.iter().map(|cell| cell.label.as_str()).collect::<Vec<_>>(),
+        ["sqlite.wal_off", "sqlite.wal_off#2"]
+    );
+    assert_turns(&campaign, 1, 1, "qr100");
+    for trial in &campaign.trials {
+        let done = trial.steps_done().next().unwrap();
+        let ok = |kind: &str| done.operations.iter().find(|operation| operation.kind == kind).unwrap();
+        assert_eq!(ok("insert").rows, ok("delete").rows);
+        assert!(done.tables.iter().all(|table| table.found_rows == table.expected_rows && table.found_rows == 20_100), "{:?}", done.tables);
+        // Writers owe nothing for the time in which others had their turns: their rate is that of active seconds.
+        let pacing = ok("insert").pacing.as_ref().unwrap();
+        assert!(pacing.backlog <= 1 && pacing.seconds < 4, "{pacing:?}");
+    }
+}
+
+#[test]
+fn blocks_swap_two_contestants_and_begin_with_a_canary() {
+    let place = screened(PLAN);
+    let output = place.run(&["confirm", "--step", "point-query", "--blocks", "2", "--time", "100ms"]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains("2 blocks cannot decide anything"), "{}", text(&output.stderr));
+    let campaign = newest(&place);
+    let cells: Vec<usize> = campaign.header.schedule.iter().map(|trial| trial.cell).collect();
+    assert_eq!(cells[3..], [cells[2], cells[1], cells[0]]);
+    let confirm = campaign.header.confirm.as_ref().unwrap();
+    assert_eq!((confirm.design, confirm.blocks, &confirm.placement), (Design::Blocks, Some(2), &None));
+    for trial in campaign.trials.iter().filter(|trial| trial.attempt == 1) {
+        let events = fs::read_to_string(trial.dir.join("events.jsonl")).unwrap();
+        assert!(events.contains("\"event\":\"canary\",\"integer_per_us\":"), "{events}");
+        assert_eq!(
+            trial.steps_done().map(|done| done.step.as_str()).collect::<Vec<_>>(),
+            ["point-query"],
+            "the load is in the copied data"
+        );
+        // One that a witness speaks against has run again, at the end.
+        let is_suspect = events.contains("\"event\":\"suspect\"");
+        assert_eq!(campaign.trials.iter().any(|other| other.number == trial.number && other.attempt == 2), is_suspect);
+        assert_eq!(check_seal(&trial.dir).unwrap(), Some(Vec::new()));
+    }
+    assert_nothing_is_left(&place);
+}
+
+fn start_slices(place: &Place) -> Child {
+    place.spawn(&["confirm", "--step", "point-query,update-nonindex", "--time", "6s", "--starts", "2"])
+}
+
+/// Resumes, and checks that the first start was repeated whole.
+fn resume_repeats_the_start(place: &Place) -> Output {
+    let output = place.run(&["resume"]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let campaign = newest(place);
+    for start in [1, 2] {
+        let trials = || campaign.header.schedule.iter().filter(|trial| trial.block == start);
+        let last = |number: u32| campaign.trials.iter().rfind(|trial| trial.number == number).unwrap();
+        let attempts: BTreeSet<u32> = trials().map(|trial| last(trial.number).attempt).collect();
+        assert_eq!(attempts.len(), 1, "contestants of a start are of one attempt");
+        assert!(trials().all(|trial| last(trial.number).is_complete()));
+        let attempt = attempts.into_iter().next().unwrap();
+        assert!(start == 2 || attempt == 2, "start {start} is of attempt {attempt}");
+        assert_turns(&campaign, start, attempt, "point-query");
+    }
+    assert_nothing_is_left(place);
+    output
+}
+
+#[test]
+fn ctrl_c_ends_all_contestants_and_resume_repeats_the_start() {
+    let place = screened(PLAN);
+    let child = start_slices(&place);
+    wait_for_step(&place, "point-query", 3);
+    signal(child.id(), Signal::INT);
+    let output = wait(child);
+    assert_eq!(output.status.code(), Some(130), "{}", text(&output.stderr));
+    assert!(processes_in(place.dir.path()).is_empty());
+    let output = resume_repeats_the_start(&place);
+    assert!(text(&output.stdout).contains("point-query"), "{}", text(&output.stdout));
+}
+
+#[test]
+fn a_killed_orchestrator_leaves_no_contestant_and_resume_repeats_the_start() {
+    let place = screened(PLAN);
+    let child = start_slices(&place);
+    wait_for_step(&place, "point-query", 3);
+    signal(child.id(), Signal::KILL);
+    assert_eq!(wait(child).status.signal(), Some(9));
+    wait_until("all trials are gone", || processes_in(place.dir.path()).is_empty());
+    resume_repeats_the_start(&place);
+}
+
+#[test]
+fn a_contestant_that_dies_is_told_and_the_others_go_on() {
+    let place = screened(PLAN);
+    let child = place.spawn(&["confirm", "--step", "point-query,update-nonindex", "--time", "3s", "--starts", "1"]);
+    let trials = wait_for_step(&place, "point-query", 3);
+    let off = trials.iter().find(|dir| dir.to_str().unwrap().contains("wal_off")).unwrap();
+    let start: Value = serde_json::from_str(fs::read_to_string(off.join("events.jsonl")).unwrap().lines().next().unwrap()).unwrap();
+    signal(start["pid"].as_u64().unwrap() as u32, Signal::KILL);
+    let output = wait(child);
+    let (stdout, stderr) = (text(&output.stdout), text(&output.stderr));
+    assert_eq!(output.status.code(), Some(3), "{stderr}");
+    assert!(stderr.contains("sqlite.wal_off: not complete: the trial's process died during point-query (signal 9"), "{stderr}");
+    let line = stdout.lines().find(|line| line.contains("point-query") && line.contains("sqlite.wal_off ")).unwrap();
+    assert!(line.contains("none: ") && !line.contains('['), "never a ratio of one that died: {line}");
+    let control = stdout.lines().find(|line| line.contains("point-query") && line.contains("#2")).unwrap();
+    assert!(control.contains(" pairs in 1") && control.contains('['), "{control}");
+    let campaign = newest(&place);
+    let complete: BTreeSet<String> =
+        campaign.trials.iter().filter(|trial| trial.is_complete()).map(|trial| label(&campaign, trial)).collect();
+    assert_eq!(complete, CELLS[..2].iter().map(|&label| label.to_owned()).collect());
+    assert_eq!(place.run(&["resume"]).status.code(), Some(0));
+    assert_eq!(newest(&place).trials.len(), 6, "the start was repeated whole");
+}
+
+#[test]
+fn what_cannot_be_confirmed_is_said() {
+    let empty = Place::new();
+    let output = empty.run(&["confirm"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).contains("there is no campaign to confirm: `plimsoll run PLAN` makes one"), "{}", text(&output.stderr));
+
+    let place = Place::new();
+    assert_eq!(place.run(&["run", "small.toml"]).status.code(), Some(0));
+    for (arguments, expected) in [
+        (&["--step", "qr1OO"][..], "there is no step qr1OO (did you mean \"qr100\"?)"),
+        (&["--step", "qr100", "--cells", "sqlite.wal_of"], "has no cell sqlite.wal_of (did you mean \"sqlite.wal_off\"?)"),
+        (&["--step", "l.i1", "--slices"], "l.i1 does a fixed number of things and cannot be cut into turns; take --blocks 12"),
+        (&["--step", "qr100", "--placement", "0-9999/1"], "--placement: 0-9999 is no set of CPUs that may be used"),
+        (&["--step", "qr100", "--placement", "0"], "write the CPUs of clients and servers as in 0/1-3, or none"),
+        (&["--step", "qr100", "--slices", "20"], "--slices 20"),
+        (&["--step", "qr100", "--time", "0s"], "nothing can be measured in no time"),
+        (&["--step", "qr100", "--blocks", "0"], "no block is no measurement"),
+    ] {
+        let output = place.run(&[&["confirm"], arguments].concat());
+        let stderr = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {stderr}");
+        assert!(stderr.contains(expected), "{arguments:?}: {stderr}");
+    }
+    assert_eq!(fs::read_dir(place.path("plimsoll-runs")).unwrap().count(), 1, "no campaign was made");
+}
+
+/// Two instances of one build and two configs on real servers; one server is killed in the middle.
+#[test]
+fn a_server_that_is_killed_in_its_turns_is_a_crash_of_that_contestant_alone() {
+    let settings = [
+        ("mysql@5.7", "innodb_buffer_pool_size = \"64M\", innodb_log_file_size = \"16M\", performance_schema = \"0\""),
+        ("postgres@18", "shared_buffers = \"64MB\", fsync = \"off\""),
+    ];
+    for (wanted, settings) in settings {
+        let test = "cli::confirm::a_server_that_is_killed_in_its_turns_is_a_crash_of_that_contestant_alone";
+        let Some(build) = cached_build(test, wanted) else { continue };
+        let place = Place::new();
+        fs::set_permissions(place.dir.path(), fs::Permissions::from_mode(0o755)).unwrap();
+        let plan = format!(
+            "name = \"t\"\nworkload = \"sysbench-2025\"\ncomparable = false\nbuilds = [\"{}\"]\nconfigs = [\"first\", \"second\"]\nwait = \"100ms\"\n\
+             tests = [\"point-query\", \"insert\"]\n[sizes]\nclients = 2\ntables = 1\nrows = \"5K\"\nduration = \"1s\"\nwarm_up = \"0ms\"\n\
+             [config.first]\nsettings = {{ {settings} }}\n[config.second]\nsettings = {{ {settings} }}\n",
+            build.name
+        );
+        fs::write(place.path("plan.toml"), plan).unwrap();
+        let cache = build.cache.to_str().unwrap().to_owned();
+        let run = place.run(&["run", "plan.toml", "--seed", "3", "--cache", &cache]);
+        assert_eq!(run.status.code(), Some(0), "{}", text(&run.stderr));
+
+        let arguments = ["confirm", "--all", "--time", "4s", "--starts", "1", "--cache", &cache];
+        let child = place.command(&arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let trials = wait_for_step(&place, "insert", 3);
+        let second = trials.iter().find(|dir| dir.to_str().unwrap().contains(".second.")).unwrap();
+        signal(server_pid(second), Signal::KILL);
+        let output = wait(child);
+        let (stdout, stderr) = (text(&output.stdout), text(&output.stderr));
+        assert_eq!(output.status.code(), Some(3), "{stderr}");
+        assert!(stderr.contains(".second: not complete: the server crashed during insert (signal 9, SIGKILL"), "{stderr}");
+        let line = |step: &str, cell: &str| stdout.lines().find(|line| line.starts_with(step) && line.contains(cell)).unwrap().to_owned();
+        assert!(line("insert", ".second ").contains("none: "), "{stdout}");
+        assert!(line("insert", "#2").contains(" pairs in 1"), "{stdout}");
+        assert!(line("point-query", ".second ").contains("server CPU/op"), "what it did before it crashed counts: {stdout}");
+        let campaign = newest(&place);
+        let control = campaign.trials.iter().find(|trial| label(&campaign, trial).ends_with("#2")).unwrap();
+        for turn in control.turns("point-query").unwrap() {
+            assert!(turn.server_cpu_ns.is_some() && turn.client_cpu_ns.is_some() && turn.other_servers_cpu_ns.is_some(), "{turn:?}");
+        }
+        assert_nothing_is_left(&place);
+        for dir in trials {
+            assert!(!Path::new(&format!("/proc/{}/stat", server_pid(&dir))).exists());
+        }
+        let resumed = place.run(&["resume", "--cache", &cache]);
+        assert_eq!(resumed.status.code(), Some(0), "{}", text(&resumed.stderr));
+        assert_nothing_is_left(&place);
+    }
+}
+
+fn server_pid(trial: &Path) -> u32 {
+    let identity: Value = serde_json::from_slice(&fs::read(trial.join("server/server-process.json")).unwrap()).unwrap();
+    identity["pid"].as_u64().unwrap() as u32
+}
+
+#[test]
+fn the_newest_screen_is_taken_and_nothing_unusual_is_said() {
+    let plan =
+        PLAN.replace("configs = [\"wal_full\", \"wal_off\"]", "configs = [\"wal_off\"]").replace("sqlite.wal_full", "sqlite.wal_off");
+    let place = screened(&plan);
+    let output = place.run(&["confirm", "--json"]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    assert!(
+        text(&output.stderr).contains("is unusual: no step is further from the base than starts alone explain; --all"),
+        "{}",
+        text(&output.stderr)
+    );
+    let json: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(json["comparisons"], Value::Array(Vec::new()));
+    let arguments = ["confirm", "--step", "point-query", "--time", "200ms", "--starts", "1"];
+    for _ in 0..2 {
+        let output = place.run(&arguments);
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    }
+    let of: BTreeSet<Option<String>> = Store::new(place.path("plimsoll-runs"))
+        .campaigns()
+        .unwrap()
+        .iter()
+        .map(|path| CampaignDir::open(path).unwrap().header.confirm.and_then(|confirm| confirm.of))
+        .collect();
+    assert_eq!(of.len(), 2, "both confirm the one screen: {of:?}");
+}

@@ -1,0 +1,146 @@
+//! From a workload and the steps that somebody wants confirmed to what runs once and what runs in every trial.
+
+use crate::plan::{Step, StepKind, Test, Workload};
+
+/// A workload's steps, divided for a confirm campaign.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Division {
+    /// They make the data that every trial begins with. They run once per cell; their data is copied.
+    pub before: Vec<Step>,
+    /// They run in every trial: the wanted ones, and between them those that change the data for good.
+    pub steps: Vec<Step>,
+}
+
+/// Divides a workload. There are two data states to begin with: after the indexes were made and after the last step that writes only, its
+/// debt worked off; sysbench has one, after its load. The last one that all wanted steps come after is taken; where one of them makes the
+/// data itself, trials begin with nothing.
+///
+/// # Errors
+/// When a wanted step is not one of the workload's, or none is wanted: a sentence for people.
+pub fn divide(workload: &Workload, wanted: &[String]) -> Result<Division, String> {
+    let all = workload.steps();
+    if let Some(unknown) = wanted.iter().find(|wanted| all.iter().all(|step| step.name != **wanted)) {
+        let known: Vec<&str> = all.iter().map(|step| step.name.as_str()).collect();
+        let hint = crate::suggest::hint(unknown, known.iter().copied());
+        return Err(format!("there is no step {unknown}{hint}; the steps are {}", known.join(", ")));
+    }
+    let is_wanted = |step: &Step| wanted.contains(&step.name);
+    let Some(first) = all.iter().position(is_wanted) else {
+        return Err("no step is wanted; name one with --step, or take --all".to_owned());
+    };
+    let last = all.iter().rposition(is_wanted).unwrap_or(first);
+    let indexed = all.iter().position(|step| step.makes_indexes());
+    let written = all.iter().rposition(|step| matches!(step.kind, StepKind::Write { .. }));
+    let state = [indexed, written].into_iter().flatten().filter(|&state| state < first).max();
+    let begin = state.map_or(0, |state| state + 1);
+    let mut before = all[..begin].to_vec();
+    if let Some(state) = before.last_mut() {
+        // What it leaves to do must not be done while something is measured.
+        state.drain_after = true;
+    }
+    let is_run = |step: &&Step| is_wanted(step) || step.makes_data();
+    Ok(Division { before, steps: all[begin..=last].iter().filter(is_run).cloned().collect() })
+}
+
+impl Step {
+    /// Whether later steps need what it leaves in the tables: it loads, indexes, or writes a number of rows that the plan fixes.
+    pub fn makes_data(&self) -> bool {
+        match self.kind {
+            StepKind::Load { .. } | StepKind::CreateIndexes { .. } | StepKind::Write { .. } => true,
+            StepKind::Prepare { .. } | StepKind::Fill { .. } => true,
+            StepKind::ReadWrite { .. } | StepKind::Scan | StepKind::Test(_) | StepKind::Mix(_) => false,
+        }
+    }
+
+    /// Whether it is one of the workload's results; sysbench's tests that warm up are not.
+    pub fn is_reported(&self) -> bool {
+        !matches!(self.kind, StepKind::Test(Test { is_reported: false, .. }))
+    }
+
+    /// Whether the tables have all of their indexes after it.
+    fn makes_indexes(&self) -> bool {
+        matches!(
+            self.kind,
+            StepKind::Prepare { .. } | StepKind::Fill { .. } | StepKind::CreateIndexes { .. } | StepKind::Load { indexes_first: true, .. }
+        )
+    }
+
+    /// Whether it can be cut into turns: what ends by time can, what does a number of things cannot.
+    pub fn can_take_turns(&self) -> bool {
+        matches!(self.kind, StepKind::Test(_) | StepKind::Mix(_) | StepKind::ReadWrite { .. })
+    }
+
+    /// Whether its operations, the primary ones, write. Events of a workload file may.
+    pub fn is_writing(&self) -> bool {
+        match self.kind {
+            StepKind::Test(Test { kind, .. }) => kind.is_write(),
+            StepKind::ReadWrite { .. } | StepKind::Scan => false,
+            _ => true,
+        }
+    }
+
+    /// Gives a step that ends by time another length, in nanoseconds; its warm-up too. Others stay as they are.
+    pub fn set_duration(&mut self, length_ns: u64, warm_up: Option<u64>) {
+        match &mut self.kind {
+            StepKind::Test(test) => {
+                test.duration_ns = length_ns;
+                test.warm_up_ns = warm_up.unwrap_or(test.warm_up_ns);
+            }
+            StepKind::Mix(mix) => {
+                mix.duration_ns = length_ns;
+                mix.warm_up_ns = warm_up.unwrap_or(mix.warm_up_ns);
+            }
+            StepKind::ReadWrite { duration_ns, end, .. } => {
+                *duration_ns = length_ns;
+                *end = crate::plan::StepEnd::Time;
+            }
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::Plan;
+
+    fn workload(name: &str) -> Workload {
+        let text = format!(
+            "name = \"x\"\nworkload = \"{name}\"\nbuilds = [\"sqlite\"]\nconfigs = [\"wal_full\"]\n[sizes]\nrows = \"50K\"\nclients = 1\nduration = \"2s\"\n{}",
+            if name.starts_with("sysbench") { "tables = 1\n" } else { "write_rows = 1000\n" }
+        );
+        Plan::parse("x.toml", &text).unwrap().cells.remove(0).workload
+    }
+
+    fn names(steps: &[Step]) -> Vec<&str> {
+        steps.iter().map(|step| step.name.as_str()).collect()
+    }
+
+    #[test]
+    fn trials_begin_with_the_last_state_before_the_first_wanted_step() {
+        let loaded = ["l.i0", "l.x"];
+        let written = ["l.i0", "l.x", "l.i1", "l.i2"];
+        for (name, wanted, before, steps) in [
+            ("insert-benchmark", &["qr100"][..], &written[..], &["qr100"][..]),
+            ("insert-benchmark", &["qp500", "qr100"], &written, &["qr100", "qp500"]),
+            ("insert-benchmark", &["l.i2"], &loaded, &["l.i1", "l.i2"]),
+            ("insert-benchmark", &["l.i1", "qr100"], &loaded, &["l.i1", "l.i2", "qr100"]),
+            ("insert-benchmark", &["l.x"], &[], &["l.i0", "l.x"]),
+            ("insert-benchmark", &["l.i0"], &[], &["l.i0"]),
+            ("sysbench-2025", &["insert", "point-query"], &["prepare"], &["point-query", "insert"]),
+            ("sysbench-2025", &["prepare", "scan"], &[], &["prepare", "scan"]),
+        ] {
+            let wanted: Vec<String> = wanted.iter().map(|&name| name.to_owned()).collect();
+            let division = divide(&workload(name), &wanted).unwrap();
+            assert_eq!((names(&division.before), names(&division.steps)), (before.to_vec(), steps.to_vec()), "{wanted:?}");
+            assert!(division.before.last().is_none_or(|step| step.drain_after), "{wanted:?}");
+        }
+    }
+
+    #[test]
+    fn a_step_that_is_not_there_is_named() {
+        let error = divide(&workload("sysbench-2025"), &["point-qery".to_owned()]).unwrap_err();
+        assert!(error.contains("no step point-qery") && error.contains("point-query"), "{error}");
+        assert!(divide(&workload("sysbench-2025"), &[]).unwrap_err().contains("--all"));
+    }
+}

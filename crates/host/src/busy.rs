@@ -1,0 +1,34 @@
+//! CPU that all tasks of the machine have used, in nanoseconds.
+
+use crate::{Answer, Proc};
+
+/// The run time of all tasks on all CPUs since boot, in nanoseconds, from `/proc/schedstat`. `/proc/stat` counts in ticks of 10 ms, which says
+/// nothing about a turn.
+///
+/// # Errors
+/// Where the kernel keeps no such times.
+pub fn busy_ns(proc_: &Proc) -> Answer<u64> {
+    parse(&proc_.read("schedstat").map_err(|_| "the kernel keeps no run times (no /proc/schedstat)".to_owned())?)
+}
+
+/// The seventh number behind a CPU's name is its run time.
+fn parse(text: &str) -> Answer<u64> {
+    let cpus = text.lines().filter(|line| line.starts_with("cpu"));
+    let times: Option<Vec<u64>> = cpus.map(|line| line.split_ascii_whitespace().nth(7)?.parse().ok()).collect();
+    let times = times.filter(|times| !times.is_empty()).ok_or("the layout of /proc/schedstat is not known here")?;
+    Ok(times.iter().sum())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn run_times_are_summed_over_cpus() {
+        let text = "version 15\ntimestamp 4295\ncpu0 0 0 0 0 0 0 1000 20 3\ndomain0 3 0 0\ncpu1 0 0 0 0 0 0 500 20 3\n";
+        assert_eq!(parse(text), Ok(1500));
+        for bad in ["", "version 15\n", "cpu0 0 0 0\n", "cpu0 0 0 0 0 0 0 x 1 1\n"] {
+            assert!(parse(bad).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! Do all servers fit into memory at once?
+
+use std::collections::BTreeMap;
+
+use plimsoll_core::name::EngineName;
+use plimsoll_core::plan::Cell;
+
+use crate::campaign::peak_size;
+
+const MIB: u64 = 1 << 20;
+/// What a server takes beside its cache.
+const SERVER_BYTES: u64 = 400 * MIB;
+/// The share of what is available that servers may take; the rest is for the page cache and for us.
+const SHARE: f64 = 0.9;
+
+/// The settings that say how large a cache is, with what they are when nothing is set and the unit of a bare number.
+const CACHES: [(EngineName, &str, u64, u64); 6] = [
+    (EngineName::Mysql, "innodb_buffer_pool_size", 128 * MIB, 1),
+    (EngineName::Mysql, "rocksdb_block_cache_size", 0, 1),
+    (EngineName::Mariadb, "innodb_buffer_pool_size", 128 * MIB, 1),
+    (EngineName::Mariadb, "rocksdb_block_cache_size", 0, 1),
+    (EngineName::Postgres, "shared_buffers", 128 * MIB, 8192),
+    (EngineName::Sqlite, "mmap_size", 64 * MIB, 1),
+];
+
+/// Bytes that a cell's server takes: its caches, which hold no more than twice its data, and itself.
+pub(super) fn server_bytes(cell: &Cell, settings: &BTreeMap<String, String>) -> u64 {
+    let caches = CACHES.iter().filter(|(engine, ..)| *engine == cell.build.engine).map(|(_, name, default, unit)| {
+        // MySQL takes dashes for underscores.
+        let asked = settings.iter().find(|(key, _)| key.replace('-', "_") == *name);
+        asked.and_then(|(_, value)| parse_size(value, *unit)).unwrap_or(*default)
+    });
+    let (_, data_bytes) = peak_size(cell, settings);
+    caches.sum::<u64>().min(data_bytes.saturating_mul(2)) + SERVER_BYTES
+}
+
+/// A size as servers write them: a bare number in `unit`, or with K, M, G, T and perhaps a B, each 1,024 times the one before.
+fn parse_size(text: &str, unit: u64) -> Option<u64> {
+    let text = text.trim().trim_matches('\'');
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let factor = match text[digits.len()..].to_ascii_uppercase().trim_end_matches('B') {
+        "" if text.len() == digits.len() => unit,
+        "" => 1,
+        "K" => 1 << 10,
+        "M" => 1 << 20,
+        "G" => 1 << 30,
+        "T" => 1 << 40,
+        _ => return None,
+    };
+    Some((digits.trim().parse::<f64>().ok()? * factor as f64) as u64)
+}
+
+/// Bytes that servers may take together; none where the kernel does not tell.
+pub(super) fn usable_bytes() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let line = text.lines().find(|line| line.starts_with("MemAvailable:"))?;
+    let kib: u64 = line.split_ascii_whitespace().nth(1)?.parse().ok()?;
+    Some((kib as f64 * 1024.0 * SHARE) as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_read_as_servers_read_them() {
+        for (text, unit, bytes) in [
+            ("128M", 1, Some(128 * MIB)),
+            ("1g", 1, Some(1 << 30)),
+            ("4096", 8192, Some(32 * MIB)),
+            ("6442450944B", 8192, Some(6_442_450_944)),
+            ("64MB", 8192, Some(64 * MIB)),
+            ("134217728", 1, Some(128 * MIB)),
+            ("auto", 1, None),
+            ("", 1, None),
+        ] {
+            assert_eq!(parse_size(text, unit), bytes, "{text}");
+        }
+        assert!(usable_bytes().is_none_or(|bytes| bytes > MIB));
+    }
+}

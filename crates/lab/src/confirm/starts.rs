@@ -1,0 +1,442 @@
+//! Slices: all servers of a start are up at once, and turns go from one to the next.
+
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::time::{Duration, Instant};
+
+use plimsoll_core::plan::{Cell, Step};
+use plimsoll_core::ratio::Z_95;
+use plimsoll_core::schedule::ScheduledTrial;
+use plimsoll_store::{Confirm, TrialRecord, seal};
+
+use super::order::order_of_round;
+use super::states::States;
+use super::turns::{Rounds, StepTurns, TurnsProgress};
+use crate::error::LabError;
+use crate::message::{Direction, STOP, TrialMessage, TurnDone, TurnOrder};
+use crate::orchestrator::{CampaignEnd, Notice, Observer, remove_data};
+use crate::trial_process::{Runner, STOP_PATIENCE, TrialProcess, write_trial_failed};
+
+/// Each contestant's first turn of a step, which is not recorded.
+const WARM_UP_NS: u64 = 500_000_000;
+/// Servers must be up, data read and workers connected by then.
+const READY_LIMIT: Duration = Duration::from_secs(3600);
+/// A turn's report may be so late, beside what the trial itself waits for a worker in an operation.
+const REPORT_PATIENCE: Duration = Duration::from_secs(30);
+const POLL: Duration = Duration::from_millis(50);
+/// Between two looks at how wide intervals are.
+const LOOK_ROUNDS: u32 = 10;
+const PROGRESS_INTERVAL: Duration = Duration::from_millis(250);
+
+/// Runs the starts that are not complete yet, each whole: contestants that were not up together are no pairs.
+pub(crate) fn run_starts(
+    runner: &Runner<'_>,
+    done: &[TrialRecord],
+    campaign_data: &Path,
+    observer: &mut dyn Observer,
+) -> Result<CampaignEnd, LabError> {
+    let header = &runner.campaign.header;
+    let Some(confirm) = &header.confirm else { return Ok(CampaignEnd::Complete) };
+    let mut states = States::new(runner, campaign_data);
+    let mut broken = 0;
+    for start in 1..=confirm.starts.unwrap_or(1) {
+        let trials: Vec<&ScheduledTrial> = header.schedule.iter().filter(|trial| trial.block == start).collect();
+        let attempts: Vec<&TrialRecord> = done.iter().filter(|record| trials.iter().any(|trial| trial.number == record.number)).collect();
+        let is_complete = |trial: &&ScheduledTrial| attempts.iter().any(|record| record.number == trial.number && record.is_complete());
+        if trials.iter().all(is_complete) {
+            continue;
+        }
+        let attempt = attempts.iter().map(|record| record.attempt).max().unwrap_or(0) + 1;
+        let cells: Vec<&Cell> = trials.iter().map(|trial| runner.cell(trial.cell)).collect();
+        observer.notice(Notice::StartBegins { start, starts: confirm.starts.unwrap_or(1), cells: &cells, attempt });
+        let mut stage = Stage::set(runner, confirm, start, &trials, attempt, &mut states, campaign_data, observer)?;
+        stage.run_steps();
+        broken += stage.strike()?;
+        if observer.stop_requests().load(Ordering::SeqCst) > 0 {
+            return Ok(CampaignEnd::Interrupted);
+        }
+    }
+    Ok(if broken == 0 { CampaignEnd::Complete } else { CampaignEnd::Incomplete { broken } })
+}
+
+/// One contestant of a start.
+struct Contestant<'a> {
+    cell: &'a Cell,
+    data_dir: PathBuf,
+    /// None for one that could not start.
+    process: Option<TrialProcess>,
+    /// The step it is ready for.
+    ready: Option<String>,
+    /// Its server's processes.
+    servers: Vec<u32>,
+    /// Its output has ended: it is out, or done.
+    is_out: bool,
+    /// Why it is out, as far as it is known here.
+    reason: Option<String>,
+}
+
+/// Who a message is from, and what it says; nothing at the end of its output.
+type Heard = (usize, Option<TrialMessage>);
+
+/// All contestants of a start.
+struct Stage<'a, 'o> {
+    confirm: &'a Confirm,
+    seed: u64,
+    watchdog: Duration,
+    start: u32,
+    starts: u32,
+    steps: &'a [Step],
+    contestants: Vec<Contestant<'a>>,
+    base: usize,
+    control: usize,
+    inbox: Receiver<Heard>,
+    observer: &'o mut dyn Observer,
+    asked_at: Option<Instant>,
+    last_progress: Instant,
+}
+
+impl<'a, 'o> Stage<'a, 'o> {
+    /// Copies the data and starts all trials. Whoever cannot start is out.
+    #[expect(clippy::too_many_arguments, reason = "the one place where everything meets")]
+    fn set(
+        runner: &Runner<'a>,
+        confirm: &'a Confirm,
+        start: u32,
+        trials: &[&'a ScheduledTrial],
+        attempt: u32,
+        states: &mut States<'_>,
+        campaign_data: &Path,
+        observer: &'o mut dyn Observer,
+    ) -> Result<Self, LabError> {
+        let header = &runner.campaign.header;
+        let (sender, inbox) = channel();
+        let mut contestants = Vec::new();
+        let mut orders = Vec::new();
+        for trial in trials {
+            let cell = &header.plan.cells[trial.cell];
+            let data_dir = campaign_data.join(format!("{}-a{attempt}", trial.number));
+            let is_stopped = observer.stop_requests().load(Ordering::SeqCst) > 0;
+            let restored = if is_stopped { Err("interrupted".to_owned()) } else { states.restore(trial.cell, &data_dir, observer)? };
+            let dir = runner.make_dir(trial, attempt)?;
+            let order = restored.and_then(|()| runner.order(trial, attempt, &dir, &data_dir));
+            let is_stopped = observer.stop_requests().load(Ordering::SeqCst) > 0;
+            let reason = order.as_ref().err().cloned();
+            if let Some(reason) = &reason {
+                write_trial_failed(&dir, reason, is_stopped)?;
+                seal(&dir)?;
+            }
+            orders.push(order.ok());
+            contestants.push(Contestant {
+                cell,
+                data_dir,
+                process: None,
+                ready: None,
+                servers: Vec::new(),
+                is_out: reason.is_some(),
+                reason,
+            });
+        }
+        for (index, order) in orders.iter().enumerate() {
+            let Some(order) = order else { continue };
+            let mut process = runner.start(order)?;
+            listen(index, &mut process, sender.clone());
+            contestants[index].process = Some(process);
+        }
+        let position = |label: &str| contestants.iter().position(|contestant| contestant.cell.label == *label).unwrap_or(0);
+        let (base, control) = (position(&confirm.base), position(&confirm.control));
+        Ok(Self {
+            confirm,
+            seed: header.seed,
+            watchdog: Duration::from_nanos(header.plan.watchdog_ns),
+            start,
+            starts: confirm.starts.unwrap_or(1),
+            steps: contestants[base].cell.workload.steps(),
+            contestants,
+            base,
+            control,
+            inbox,
+            observer,
+            asked_at: None,
+            last_progress: Instant::now(),
+        })
+    }
+
+    /// All steps, as long as there is a base and somebody to hold against it.
+    fn run_steps(&mut self) {
+        for index in 0..self.steps.len() {
+            let step = &self.steps[index];
+            if !self.wait_until_ready(&step.name) || !self.can_go_on() {
+                break;
+            }
+            self.introduce();
+            self.run_step(index, step);
+            self.tell_all(&Direction::Finish);
+            self.contestants.iter_mut().for_each(|contestant| contestant.ready = None);
+            if !self.can_go_on() {
+                break;
+            }
+        }
+        if !self.can_go_on() {
+            if self.observer.stop_requests().load(Ordering::SeqCst) == 0 {
+                let why = "stopped: the base is out, or nobody is left to be held against it";
+                let left = self.contestants.iter_mut().filter(|contestant| !contestant.is_out);
+                left.for_each(|contestant| contestant.reason = Some(why.to_owned()));
+            }
+            self.stop();
+        }
+        self.wait(READY_LIMIT, |contestants| contestants.iter().all(|contestant| contestant.is_out));
+    }
+
+    fn can_go_on(&self) -> bool {
+        let others = self.contestants.iter().enumerate().filter(|(index, contestant)| *index != self.base && !contestant.is_out);
+        self.asked_at.is_none() && !self.contestants[self.base].is_out && others.count() > 0
+    }
+
+    fn wait_until_ready(&mut self, step: &str) -> bool {
+        let is_ready = |contestant: &Contestant<'_>| contestant.is_out || contestant.ready.as_deref() == Some(step);
+        self.wait(READY_LIMIT, |contestants| contestants.iter().all(is_ready))
+    }
+
+    /// Tells everybody who the others are.
+    fn introduce(&mut self) {
+        let present: Vec<usize> = (0..self.contestants.len()).filter(|&index| !self.contestants[index].is_out).collect();
+        for &index in &present {
+            let others = || present.iter().filter(move |&&other| other != index).map(|&other| &self.contestants[other]);
+            let servers = others().flat_map(|other| other.servers.iter().copied()).collect();
+            let clients = others().filter_map(|other| other.process.as_ref().map(TrialProcess::pid));
+            let peers = Direction::Peers { servers, others: clients.chain([std::process::id()]).collect() };
+            self.tell(index, &peers);
+        }
+    }
+
+    fn run_step(&mut self, index: usize, step: &Step) {
+        let is_writing = step.is_writing();
+        let length_ns = if is_writing { self.confirm.turn_ns_write } else { self.confirm.turn_ns_read };
+        let limit = Duration::from_nanos(self.confirm.time_ns / u64::from(self.starts));
+        for contestant in order_of_round(self.contestants.len(), self.seed, &step.name, self.start, 1) {
+            self.turn(contestant, TurnOrder { round: 0, position: 0, length_ns: WARM_UP_NS });
+        }
+        let mut rounds = Rounds::new(self.contestants.len(), self.base, self.control, is_writing, self.starts);
+        let begin = Instant::now();
+        let mut round = 0;
+        let mut until = limit;
+        let mut is_repeated = false;
+        loop {
+            while self.can_go_on() && begin.elapsed() < until {
+                round += 1;
+                self.round(round, step, length_ns, &mut rounds);
+                self.show(index, step, round, begin.elapsed(), until, &rounds);
+                if round % LOOK_ROUNDS == 0 && !is_repeated && rounds.are_enough() {
+                    break;
+                }
+            }
+            // One repetition of what there was: the pairs of both count.
+            if is_repeated || !self.can_go_on() || rounds.control_holds() != Some(false) {
+                break;
+            }
+            is_repeated = true;
+            until = begin.elapsed() * 2;
+        }
+        let turns = self.sum_up(step, round, begin.elapsed(), is_repeated, &rounds);
+        self.observer.notice(Notice::StepTurns(&turns));
+    }
+
+    fn round(&mut self, round: u32, step: &Step, length_ns: u64, rounds: &mut Rounds) {
+        let order = order_of_round(self.contestants.len(), self.seed, &step.name, self.start, round);
+        for (position, contestant) in (1..).zip(order) {
+            let turn = self.turn(contestant, TurnOrder { round, position, length_ns });
+            rounds.book(contestant, turn);
+        }
+    }
+
+    /// One turn; none from whoever is out, or goes out now.
+    fn turn(&mut self, contestant: usize, order: TurnOrder) -> Option<TurnDone> {
+        if self.contestants[contestant].is_out || self.asked_at.is_some() {
+            return None;
+        }
+        self.tell(contestant, &Direction::Turn(order));
+        let deadline = Instant::now() + Duration::from_nanos(order.length_ns) + self.watchdog + REPORT_PATIENCE;
+        while !self.contestants[contestant].is_out && self.asked_at.is_none() {
+            if Instant::now() > deadline {
+                self.end(contestant, "its turn did not end");
+            }
+            if let Some((from, TrialMessage::TurnDone(done))) = self.hear()
+                && from == contestant
+                && done.round == order.round
+            {
+                return Some(done);
+            }
+        }
+        None
+    }
+
+    fn show(&mut self, index: usize, step: &Step, round: u32, elapsed: Duration, until: Duration, rounds: &Rounds) {
+        if self.last_progress.elapsed() < PROGRESS_INTERVAL {
+            return;
+        }
+        self.last_progress = Instant::now();
+        let (elapsed_s, limit_s) = (elapsed.as_secs_f64(), until.as_secs_f64());
+        let per_step_s = self.confirm.time_ns as f64 / 1e9 / f64::from(self.starts);
+        let steps_left = self.steps.len() - index - 1 + self.steps.len() * (self.starts - self.start) as usize;
+        let progress = TurnsProgress {
+            step: step.name.clone(),
+            index: index + 1,
+            steps: self.steps.len(),
+            start: self.start,
+            starts: self.starts,
+            rounds: round,
+            elapsed_s,
+            limit_s,
+            half_width: rounds.half_width(),
+            eta_s: (limit_s - elapsed_s).max(0.0) + per_step_s * steps_left as f64,
+        };
+        self.observer.notice(Notice::Turns(&progress));
+    }
+
+    fn sum_up(&self, step: &Step, round: u32, elapsed: Duration, is_repeated: bool, rounds: &Rounds) -> StepTurns {
+        let others = (0..self.contestants.len()).filter(|&index| index != self.base);
+        let mut warnings = Vec::new();
+        if is_repeated {
+            let now = if rounds.control_holds() == Some(false) { "and it still is" } else { "and it is no longer" };
+            warnings.push(format!("the control was too far from its base; the rounds were repeated, {now}"));
+        }
+        if let Some((contestant, cores)) = rounds.leak() {
+            warnings.push(format!(
+                "the other servers used {:.1} % of a CPU in the turns of {}: they disturb it; `plimsoll confirm --blocks 12` has one server up \
+                 at a time",
+                cores * 100.0,
+                self.contestants[contestant].cell.label
+            ));
+        }
+        StepTurns {
+            step: step.name.clone(),
+            start: self.start,
+            starts: self.starts,
+            rounds: round,
+            seconds: elapsed.as_secs_f64(),
+            ratios: others.map(|index| (self.contestants[index].cell.label.clone(), rounds.ratio(index, Z_95))).collect(),
+            warnings,
+        }
+    }
+
+    fn tell(&mut self, contestant: usize, direction: &Direction) {
+        let line = serde_json::to_string(direction).unwrap_or_default();
+        if let Some(process) = &mut self.contestants[contestant].process {
+            process.say(&line);
+        }
+    }
+
+    fn tell_all(&mut self, direction: &Direction) {
+        (0..self.contestants.len()).for_each(|contestant| self.tell(contestant, direction));
+    }
+
+    /// Asks all trials to stop.
+    fn stop(&mut self) {
+        if self.asked_at.is_none() {
+            self.asked_at = Some(Instant::now());
+            self.contestants.iter_mut().filter_map(|contestant| contestant.process.as_mut()).for_each(|process| process.say(STOP));
+        }
+    }
+
+    /// Ends a trial that cannot be waited for.
+    fn end(&mut self, contestant: usize, why: &str) {
+        let contestant = &mut self.contestants[contestant];
+        contestant.reason.get_or_insert_with(|| why.to_owned());
+        if let Some(process) = &mut contestant.process {
+            process.kill();
+        }
+    }
+
+    /// The next message, if there is one soon. What it says about who is where is kept.
+    fn hear(&mut self) -> Option<(usize, TrialMessage)> {
+        let requests = self.observer.stop_requests().load(Ordering::SeqCst);
+        if requests > 0 {
+            self.stop();
+        }
+        if requests >= 2 || self.asked_at.is_some_and(|asked| asked.elapsed() > STOP_PATIENCE) {
+            self.contestants.iter_mut().filter_map(|contestant| contestant.process.as_mut()).for_each(TrialProcess::kill);
+        }
+        let (from, message) = match self.inbox.recv_timeout(POLL) {
+            Ok(heard) => heard,
+            Err(RecvTimeoutError::Timeout) => return None,
+            // Nobody is left to say anything.
+            Err(RecvTimeoutError::Disconnected) => {
+                self.contestants.iter_mut().for_each(|contestant| contestant.is_out = true);
+                return None;
+            }
+        };
+        let contestant = &mut self.contestants[from];
+        match message {
+            None => {
+                contestant.is_out = true;
+                None
+            }
+            Some(message) => {
+                match &message {
+                    TrialMessage::Ready { step, servers } => {
+                        contestant.ready = Some(step.clone());
+                        contestant.servers.clone_from(servers);
+                    }
+                    TrialMessage::Failed { reason } => {
+                        contestant.reason.get_or_insert_with(|| reason.clone());
+                    }
+                    _ => {}
+                }
+                Some((from, message))
+            }
+        }
+    }
+
+    /// Waits until the contestants are so; whoever holds it up for too long is ended. False when the user stops it.
+    fn wait(&mut self, limit: Duration, is_so: impl Fn(&[Contestant<'_>]) -> bool) -> bool {
+        let deadline = Instant::now() + limit;
+        while !is_so(&self.contestants) {
+            if Instant::now() > deadline {
+                for contestant in 0..self.contestants.len() {
+                    if !self.contestants[contestant].is_out && self.contestants[contestant].ready.is_none() {
+                        self.end(contestant, "it was not ready in time");
+                    }
+                }
+            }
+            self.hear();
+        }
+        self.asked_at.is_none()
+    }
+
+    /// Closes all trials. How many are not complete.
+    fn strike(self) -> Result<usize, LabError> {
+        let is_stopped = self.observer.stop_requests().load(Ordering::SeqCst) > 0;
+        let mut broken = 0;
+        for contestant in self.contestants {
+            let end = match contestant.process {
+                // One that was only asked to stop because the others are gone is told apart by its reason.
+                Some(process) => process.conclude(is_stopped)?,
+                None => Err(contestant.reason.clone().unwrap_or_default()),
+            };
+            if let Err(reason) = &end {
+                broken += 1;
+                let reason = contestant.reason.as_ref().unwrap_or(reason);
+                self.observer.notice(Notice::TrialBroken { cell: contestant.cell, reason });
+            }
+            remove_data(&contestant.data_dir, self.observer);
+        }
+        Ok(broken)
+    }
+}
+
+/// Passes on what a trial says.
+fn listen(index: usize, process: &mut TrialProcess, sender: Sender<Heard>) {
+    let Some(output) = process.take_output() else { return };
+    std::thread::spawn(move || {
+        for line in BufReader::new(output).lines().map_while(Result::ok) {
+            if let Ok(message) = serde_json::from_str(&line)
+                && sender.send((index, Some(message))).is_err()
+            {
+                return;
+            }
+        }
+        let _ = sender.send((index, None));
+    });
+}

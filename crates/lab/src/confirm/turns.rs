@@ -1,0 +1,171 @@
+//! What a step's turns say while they go on: ratios to the base, and whether there are enough of them.
+
+use plimsoll_core::ratio::{Ratio, Z_95, Z_99, paired_ratio};
+
+use crate::message::TurnDone;
+
+/// A step that reads is precise enough when every interval is within this share to either side.
+const READ_HALF_WIDTH: f64 = 0.01;
+/// A step that writes.
+const WRITE_HALF_WIDTH: f64 = 0.04;
+/// No step ends with fewer rounds, however narrow its intervals are; its time is over in any case when it is over.
+const FEWEST_ROUNDS: u32 = 30;
+/// More CPU, in cores, of servers whose turn it is not.
+const LEAK_LIMIT_CORES: f64 = 0.05;
+
+/// How a step in turns goes on.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TurnsProgress {
+    /// The step.
+    pub step: String,
+    /// Its position, from 1.
+    pub index: usize,
+    /// Steps of the start.
+    pub steps: usize,
+    /// The start, from 1.
+    pub start: u32,
+    /// Starts in all.
+    pub starts: u32,
+    /// Rounds so far.
+    pub rounds: u32,
+    /// Seconds of turns so far, and at the most.
+    pub elapsed_s: f64,
+    /// See `elapsed_s`.
+    pub limit_s: f64,
+    /// Half of the widest interval so far, as a share; none before there are intervals.
+    pub half_width: Option<f64>,
+    /// Seconds until the campaign is over at the latest, without the time between steps.
+    pub eta_s: f64,
+}
+
+/// A step in turns that is over in one start.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StepTurns {
+    /// The step.
+    pub step: String,
+    /// The start, from 1.
+    pub start: u32,
+    /// Starts in all.
+    pub starts: u32,
+    /// Rounds.
+    pub rounds: u32,
+    /// Seconds they took.
+    pub seconds: f64,
+    /// Labels of the contestants but the base, and their throughput's ratio to it within this start at 95 %.
+    pub ratios: Vec<(String, Option<Ratio>)>,
+    /// What speaks against the numbers.
+    pub warnings: Vec<String>,
+}
+
+/// The rounds of one step in one start.
+pub(super) struct Rounds {
+    base: usize,
+    control: usize,
+    is_writing: bool,
+    starts: u32,
+    /// By contestant: the logarithm of each turn's throughput, one per round; none where there was none.
+    rates: Vec<Vec<Option<f64>>>,
+    /// By contestant: CPU of the others' servers, and the time in which they used it.
+    leaks: Vec<(u64, u64)>,
+}
+
+impl Rounds {
+    pub fn new(contestants: usize, base: usize, control: usize, is_writing: bool, starts: u32) -> Self {
+        Self { base, control, is_writing, starts, rates: vec![Vec::new(); contestants], leaks: vec![(0, 0); contestants] }
+    }
+
+    /// Books a turn; none for a contestant that is out.
+    pub fn book(&mut self, contestant: usize, turn: Option<TurnDone>) {
+        let rate = turn.filter(|turn| turn.operations > 0 && turn.active_ns > 0).map(|turn| turn.operations as f64 / turn.active_ns as f64);
+        self.rates[contestant].push(rate.map(f64::ln));
+        if let Some((turn, leak_ns)) = turn.and_then(|turn| Some((turn, turn.other_servers_cpu_ns?))) {
+            self.leaks[contestant].0 += leak_ns;
+            self.leaks[contestant].1 += turn.active_ns;
+        }
+    }
+
+    /// A contestant's throughput relative to the base's.
+    pub fn ratio(&self, contestant: usize, z: f64) -> Option<Ratio> {
+        let pairs = self.rates[contestant].iter().zip(&self.rates[self.base]);
+        paired_ratio(&[pairs.filter_map(|(rate, base)| Some((*rate)? - (*base)?)).collect()], z)
+    }
+
+    /// Half of the widest interval of those that are still there, as a share; none while one of them has no interval.
+    pub fn half_width(&self) -> Option<f64> {
+        let rounds = self.rates[self.base].len();
+        let present = (0..self.rates.len()).filter(|&at| at != self.base && self.rates[at].len() == rounds);
+        let widths = present.filter(|&at| self.rates[at].last().is_some_and(Option::is_some)).map(|at| self.ratio(at, Z_95));
+        widths.map(|ratio| ratio.map(|ratio| ratio.half_width())).reduce(|a, b| Some(a?.max(b?))).flatten()
+    }
+
+    /// Whether intervals over all starts will be narrow enough when the other starts are as this one.
+    pub fn are_enough(&self) -> bool {
+        let wanted = if self.is_writing { WRITE_HALF_WIDTH } else { READ_HALF_WIDTH };
+        let rounds = self.rates[self.base].len() as u32;
+        rounds >= FEWEST_ROUNDS && self.half_width().is_some_and(|width| width <= wanted * f64::from(self.starts).sqrt())
+    }
+
+    /// Whether the control's 99 % interval holds 1; none where there is no interval.
+    pub fn control_holds(&self) -> Option<bool> {
+        self.ratio(self.control, Z_99).map(|ratio| ratio.holds_one())
+    }
+
+    /// The contestant that others disturbed most, when it is too much: its position, and the cores they used.
+    pub fn leak(&self) -> Option<(usize, f64)> {
+        let cores = self.leaks.iter().map(|&(cpu_ns, active_ns)| cpu_ns as f64 / active_ns.max(1) as f64);
+        cores.enumerate().filter(|(_, cores)| *cores > LEAK_LIMIT_CORES).max_by(|a, b| a.1.total_cmp(&b.1))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn turn(operations: u64, leak_ns: u64) -> Option<TurnDone> {
+        Some(TurnDone { round: 1, operations, active_ns: 18_000_000, server_cpu_ns: None, other_servers_cpu_ns: Some(leak_ns) })
+    }
+
+    /// Base, control, and one with nine tenths of their throughput.
+    fn rounds(count: u64, scatter: u64, control: u64, leak_ns: u64, starts: u32) -> Rounds {
+        let mut rounds = Rounds::new(3, 0, 1, false, starts);
+        for round in 0..count {
+            let noise = |contestant: u64| (round * 7 + contestant * 5) % 11 * scatter;
+            rounds.book(0, turn(10_000 + noise(0), leak_ns));
+            rounds.book(1, turn(control + noise(1), 0));
+            rounds.book(2, turn(9_000 + noise(2), 0));
+        }
+        rounds
+    }
+
+    #[test]
+    fn a_step_ends_when_all_intervals_are_narrow_and_not_before() {
+        assert!(rounds(40, 1, 10_000, 0, 1).are_enough());
+        assert!(!rounds(29, 1, 10_000, 0, 1).are_enough(), "too few rounds");
+        assert!(!rounds(40, 300, 10_000, 0, 1).are_enough(), "too wide");
+        assert!(rounds(400, 120, 10_000, 0, 9).are_enough(), "nine starts may be three times as wide each");
+        let ratio = rounds(40, 1, 10_000, 0, 1).ratio(2, Z_95).unwrap();
+        assert!((ratio.ratio - 0.9).abs() < 0.001, "{ratio:?}");
+    }
+
+    #[test]
+    fn a_control_that_differs_and_leakage_are_seen() {
+        assert_eq!(rounds(40, 1, 10_000, 0, 1).control_holds(), Some(true));
+        assert_eq!(rounds(40, 1, 10_500, 0, 1).control_holds(), Some(false));
+        assert_eq!(rounds(3, 1, 10_500, 0, 1).control_holds(), None);
+        assert_eq!(rounds(40, 1, 10_000, 100_000, 1).leak(), None);
+        let (contestant, cores) = rounds(40, 1, 10_000, 1_800_000, 1).leak().unwrap();
+        assert!(contestant == 0 && (cores - 0.1).abs() < 1e-9);
+    }
+
+    #[test]
+    fn who_is_out_does_not_hold_up_the_others() {
+        let mut rounds = rounds(40, 1, 10_000, 0, 1);
+        for _ in 0..3 {
+            rounds.book(0, turn(10_000, 0));
+            rounds.book(1, turn(10_000, 0));
+            rounds.book(2, None);
+        }
+        assert!(rounds.are_enough());
+        assert_eq!(rounds.ratio(2, Z_95).unwrap().pairs, 40, "pairs without one of the two do not count");
+    }
+}

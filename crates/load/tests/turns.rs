@@ -1,0 +1,171 @@
+//! Workers that get turns: they hold still between them, and their clock does too. No timing decides: every wait is for a state.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use plimsoll_core::clock::Clock;
+use plimsoll_load::{
+    Arrival, Board, Command, Control, Ended, Next, Outcome, Progress, StepOptions, StepOutcome, Stop, Task, TurnClock, Worker, run_step,
+};
+
+const MS: u64 = 1_000_000;
+const DAY_NS: u64 = 24 * 3600 * 1000 * MS;
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// Counts operations that take a tenth of a millisecond.
+struct Count(Arc<AtomicU64>);
+
+impl Worker for Count {
+    fn open(&mut self) -> Result<(), String> {
+        Ok(())
+    }
+
+    fn prepare(&mut self) -> Result<Next, String> {
+        Ok(Next::Operation(0))
+    }
+
+    fn execute(&mut self) -> Outcome {
+        thread::sleep(Duration::from_micros(100));
+        self.0.fetch_add(1, Ordering::SeqCst);
+        Outcome::Done { rows: 1 }
+    }
+}
+
+struct Stage {
+    control: Arc<Control>,
+    clock: Arc<TurnClock>,
+    board: Arc<Board>,
+    count: Arc<AtomicU64>,
+}
+
+impl Stage {
+    fn new() -> Self {
+        let control = Arc::new(Control::default());
+        control.give(Command::Park);
+        Self { clock: Arc::new(TurnClock::new(control.clone())), control, board: Arc::default(), count: Arc::default() }
+    }
+
+    fn count(&self) -> u64 {
+        self.count.load(Ordering::SeqCst)
+    }
+
+    fn settle(&self) {
+        self.control.give(Command::Park);
+        assert!(self.control.wait_until_parked(LIMIT));
+        self.clock.pause();
+    }
+
+    /// Lets the workers work until the clock has gone on by so much.
+    fn turn(&self, length_ns: u64) {
+        let until_ns = self.clock.now_ns() + length_ns;
+        self.clock.resume();
+        self.control.give(Command::Run);
+        while self.clock.now_ns() < until_ns {
+            thread::sleep(Duration::from_micros(200));
+        }
+        self.settle();
+    }
+
+    fn finish(&self) {
+        self.clock.resume();
+        self.control.give(Command::Finish);
+    }
+
+    /// Runs a step whose turns `direct` hands out.
+    fn run(&self, tasks: Vec<Task>, direct: impl FnOnce(&Self) + Send) -> StepOutcome {
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                while self.board.tallies().is_empty() {
+                    thread::yield_now();
+                }
+                direct(self);
+            });
+            let options = StepOptions { board: Some(self.board.clone()), ..StepOptions::default() };
+            let mut progress = |_: &Progress| {};
+            run_step(&self.clock, &["op"], tasks, &self.control, &options, &mut std::io::sink(), &mut progress).unwrap()
+        })
+    }
+
+    fn task(&self, client: u32, arrival: Arrival, stop: Stop) -> Task {
+        Task { client, kinds: vec![0], arrival, stop, worker: Box::new(Count(self.count.clone())) }
+    }
+}
+
+#[test]
+fn nothing_is_done_between_turns_and_the_board_shows_what_was() {
+    let stage = Stage::new();
+    let tasks = (1..=3).map(|client| stage.task(client, Arrival::Closed, Stop::Time(DAY_NS))).collect();
+    let outcome = stage.run(tasks, |stage| {
+        stage.settle();
+        assert_eq!(stage.count(), 0, "nobody works before the first turn");
+        for turn in 1..=5 {
+            let (before, stood_at) = (stage.count(), stage.clock.now_ns());
+            stage.turn(10 * MS);
+            let done = stage.count();
+            assert!(done > before, "turn {turn}");
+            let tallies = stage.board.tallies();
+            assert_eq!(tallies.iter().map(|tally| tally.ok).sum::<u64>(), done);
+            let now_ns = stage.clock.now_ns();
+            assert!(tallies.iter().all(|tally| tally.last_done_ns > stood_at && tally.last_done_ns <= now_ns), "{tallies:?} {now_ns}");
+            thread::sleep(Duration::from_millis(20));
+            assert_eq!((stage.count(), stage.clock.now_ns()), (done, now_ns), "all hold still, the clock too");
+        }
+        stage.finish();
+    });
+    assert_eq!(outcome.ended, Ended::Finished);
+    assert_eq!(outcome.operations[0].ok, stage.count());
+}
+
+#[test]
+fn an_open_loop_is_due_as_often_per_active_second() {
+    let stage = Stage::new();
+    let arrival = Arrival::Even { operations: 200, period_ns: 1_000 * MS, phase_ns: 0 };
+    let begin = Instant::now();
+    let outcome = stage.run(vec![stage.task(1, arrival, Stop::Time(DAY_NS))], |stage| {
+        stage.settle();
+        for _ in 0..10 {
+            stage.turn(20 * MS);
+            thread::sleep(Duration::from_millis(60));
+        }
+        stage.finish();
+    });
+    let pacing = outcome.operations[0].pacing.clone().unwrap();
+    let active_ns = outcome.elapsed_ns;
+    // On a slow machine turns are longer, and then more is due: five milliseconds apart, and the one at the start.
+    let due = active_ns / (5 * MS) + 1;
+    let done = outcome.operations[0].ok;
+    assert!(done <= due && done + 2 >= due.min(10 * 4), "{done} of {due} in {active_ns} ns");
+    assert!(begin.elapsed() > Duration::from_nanos(active_ns) + Duration::from_millis(500), "the clock stood still meanwhile");
+    assert_eq!(outcome.clients[0].to_ns.max(active_ns), active_ns, "the schedule ends with the step, not with the day");
+    assert!(pacing.seconds <= active_ns / 1_000_000_000 + 1, "{pacing:?}");
+}
+
+#[test]
+fn finish_ends_by_time_and_leaves_the_others_to_their_own_rules() {
+    let stage = Stage::new();
+    let tasks = vec![
+        stage.task(1, Arrival::Closed, Stop::Time(DAY_NS)),
+        stage.task(1, Arrival::Closed, Stop::WithClient),
+        stage.task(2, Arrival::Closed, Stop::Operations(500)),
+    ];
+    let outcome = stage.run(tasks, |stage| {
+        stage.settle();
+        stage.turn(5 * MS);
+        stage.finish();
+    });
+    assert_eq!(outcome.ended, Ended::Finished);
+    assert_eq!(outcome.clients.iter().find(|client| client.client == 2).unwrap().ok, 500);
+}
+
+#[test]
+fn a_stop_reaches_parked_workers() {
+    let stage = Stage::new();
+    let outcome = stage.run(vec![stage.task(1, Arrival::Closed, Stop::Time(DAY_NS))], |stage| {
+        stage.settle();
+        stage.control.give(Command::Stop);
+    });
+    assert_eq!((outcome.ended, stage.count()), (Ended::Stopped, 0));
+    assert!(!stage.control.wait_until_parked(LIMIT), "there is nothing to wait for any more");
+}
