@@ -132,10 +132,13 @@ fn value(campaign: &CampaignRecord, run: &Run<'_>, metric: &str) -> Option<f64> 
     run.measures.iter().find(|measure| measure.metric.name == metric)?.value.value
 }
 
+/// What releases of one series have in common: engine, source, config and shape.
+type Line = (EngineName, Option<String>, String, String);
+
 fn releases(campaign: &CampaignRecord, step: &str, metric: &str, spreads: &Spreads) -> Vec<Series> {
     let plan = &campaign.header.plan;
     let is_control = |label: &str| campaign.header.confirm.as_ref().is_some_and(|confirm| confirm.control == label);
-    let mut groups: Vec<((EngineName, Option<String>, String, String), Vec<usize>)> = Vec::new();
+    let mut groups: Vec<(Line, Vec<usize>)> = Vec::new();
     for (i, cell) in plan.cells.iter().enumerate().filter(|(_, cell)| !is_control(&cell.label)) {
         let key = (cell.build.engine, cell.build.source.clone(), cell.config.label.clone(), cell.shape.clone());
         match groups.iter_mut().find(|(known, _)| *known == key) {
