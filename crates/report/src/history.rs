@@ -24,6 +24,8 @@ pub struct Point {
     pub value: f64,
     /// Blocks or starts behind it.
     pub starts: usize,
+    /// Whether the machine was disturbed in all of them.
+    pub is_suspect: bool,
 }
 
 /// A step's metric over releases or campaigns.
@@ -95,11 +97,24 @@ fn throughput(campaign: &CampaignRecord, step: &str) -> String {
     name.to_owned()
 }
 
-/// The values of a cell by block or start; runs that a witness saw disturbed, or that ended badly, are left out.
-fn values(campaign: &CampaignRecord, cell: usize, step: &str, metric: &str) -> Vec<(u32, f64)> {
+/// A cell's values of a metric.
+struct Values {
+    /// By block or start.
+    by_block: Vec<(u32, f64)>,
+    /// Whether a witness saw the machine disturbed in all of them.
+    is_suspect: bool,
+}
+
+/// The finished runs of a cell that met their SLA, without the suspect ones where there are others.
+fn values(campaign: &CampaignRecord, cell: usize, step: &str, metric: &str) -> Values {
     let runs = runs_of_cell(campaign, cell);
-    let used = runs.iter().filter(|run| run.is_used && run.step.name == step && run.status == Status::Ok);
-    used.filter_map(|run| Some((run.block, value(campaign, run, metric)?))).filter(|(_, value)| *value > 0.0).collect()
+    let of = |status: Status| -> Vec<(u32, f64)> {
+        let used = runs.iter().filter(|run| run.is_used && run.step.name == step && run.status == status);
+        used.filter_map(|run| Some((run.block, value(campaign, run, metric)?))).filter(|(_, value)| *value > 0.0).collect()
+    };
+    let trusted = of(Status::Ok);
+    let is_suspect = trusted.is_empty();
+    Values { by_block: if is_suspect { of(Status::Suspect) } else { trusted }, is_suspect }
 }
 
 fn value(campaign: &CampaignRecord, run: &Run<'_>, metric: &str) -> Option<f64> {
@@ -117,10 +132,13 @@ fn value(campaign: &CampaignRecord, run: &Run<'_>, metric: &str) -> Option<f64> 
     run.measures.iter().find(|measure| measure.metric.name == metric)?.value.value
 }
 
+/// What releases of one series have in common: engine, source, config and shape.
+type Line = (EngineName, Option<String>, String, String);
+
 fn releases(campaign: &CampaignRecord, step: &str, metric: &str, spreads: &Spreads) -> Vec<Series> {
     let plan = &campaign.header.plan;
     let is_control = |label: &str| campaign.header.confirm.as_ref().is_some_and(|confirm| confirm.control == label);
-    let mut groups: Vec<((EngineName, Option<String>, String, String), Vec<usize>)> = Vec::new();
+    let mut groups: Vec<(Line, Vec<usize>)> = Vec::new();
     for (i, cell) in plan.cells.iter().enumerate().filter(|(_, cell)| !is_control(&cell.label)) {
         let key = (cell.build.engine, cell.build.source.clone(), cell.config.label.clone(), cell.shape.clone());
         match groups.iter_mut().find(|(known, _)| *known == key) {
@@ -133,14 +151,13 @@ fn releases(campaign: &CampaignRecord, step: &str, metric: &str, spreads: &Sprea
         let version = |cell: usize| version_of(&plan.cells[cell].build, &campaign.header.cells[cell].version);
         cells.sort_by(|a, b| natural_cmp(&version(*a), &version(*b)));
         cells.dedup_by_key(|cell| version(*cell));
-        let by_block: Vec<(usize, Vec<(u32, f64)>)> =
-            cells.iter().map(|cell| (*cell, values(campaign, *cell, step, metric))).filter(|(_, values)| !values.is_empty()).collect();
+        let of_cells = cells.iter().map(|cell| (*cell, values(campaign, *cell, step, metric)));
+        let by_block: Vec<(usize, Values)> = of_cells.filter(|(_, values)| !values.by_block.is_empty()).collect();
         if by_block.len() < 2 {
             continue;
         }
-        let points: Vec<Point> =
-            by_block.iter().map(|(cell, values)| point(version(*cell), values.iter().map(|(_, value)| *value))).collect();
-        let blocks = complete_blocks(&by_block.iter().map(|(_, values)| values.as_slice()).collect::<Vec<_>>());
+        let points: Vec<Point> = by_block.iter().map(|(cell, values)| point(version(*cell), values)).collect();
+        let blocks = complete_blocks(&by_block.iter().map(|(_, values)| values.by_block.as_slice()).collect::<Vec<_>>());
         let of = format!("{engine}{} {config} {shape}", source.map_or(String::new(), |source| format!("+{source}")));
         found.push(series("releases", of, step, metric, points, &blocks, spreads.of(engine, step, metric)));
     }
@@ -158,9 +175,9 @@ fn complete_blocks(releases: &[&[(u32, f64)]]) -> Vec<Vec<f64>> {
     first.iter().filter_map(|(block, _)| releases.iter().map(|values| in_block(values, *block)).collect()).collect()
 }
 
-fn point(label: String, values: impl Iterator<Item = f64>) -> Point {
-    let values: Vec<f64> = values.collect();
-    Point { label, value: median(&values).unwrap_or(f64::NAN), starts: values.len() }
+fn point(label: String, of: &Values) -> Point {
+    let values: Vec<f64> = of.by_block.iter().map(|(_, value)| *value).collect();
+    Point { label, value: median(&values).unwrap_or(f64::NAN), starts: values.len(), is_suspect: of.is_suspect }
 }
 
 /// Every stored campaign of the machine that ran a cell of this one by the same plan.
@@ -182,7 +199,7 @@ fn campaigns(campaign: &CampaignRecord, stored: &[CampaignRecord], step: &str, m
             .filter_map(|other| {
                 let index = other.header.plan.cells.iter().position(|of| of.label == cell.label)?;
                 let values = values(other, index, step, metric);
-                (!values.is_empty()).then(|| point(other.header.id.clone(), values.iter().map(|(_, value)| *value)))
+                (!values.by_block.is_empty()).then(|| point(other.header.id.clone(), &values))
             })
             .collect();
         if points.len() > 1 {
@@ -226,7 +243,8 @@ impl Series {
         lines.extend(self.points.iter().map(|point| {
             let decimals = if point.value < 100.0 { 2 } else { 0 };
             let starts = if point.starts == 1 { "1 start".to_owned() } else { format!("{} starts", point.starts) };
-            format!("  {:<width$}  {:>12.decimals$}  {:>6.2}  {starts}", point.label, point.value, point.value / first)
+            let mark = if point.is_suspect { ", machine disturbed" } else { "" };
+            format!("  {:<width$}  {:>12.decimals$}  {:>6.2}  {starts}{mark}", point.label, point.value, point.value / first)
         }));
         lines.push(format!("  {} (noise: {})", self.words, self.noise));
         if let Some(trend) = self.trend {
@@ -243,7 +261,7 @@ impl Series {
             "of": self.of,
             "step": self.step,
             "metric": self.metric,
-            "points": self.points.iter().map(|point| json!({"label": point.label, "value": point.value, "starts": point.starts})).collect::<Vec<_>>(),
+            "points": self.points.iter().map(|point| json!({"label": point.label, "value": point.value, "starts": point.starts, "suspect": point.is_suspect})).collect::<Vec<_>>(),
             "words": self.words,
             "noise": self.noise,
             "p_rising": self.trend.map(|trend| trend.p_rising),

@@ -30,11 +30,16 @@ const JUDGED: [&str; 4] = ["ips", "qps", "server_cpu_us_per_op", "process_cpu_us
 /// What tells that a run was disturbed.
 const WITNESSES: [&str; 2] = ["steal_share", "foreign_cpu_cores"];
 
+/// Engine, step and metric.
+type Group = (EngineName, String, &'static str);
+/// The plan's text, whether it was confirmed, and the cell: runs of it are starts of one thing.
+type Experiment = (String, bool, String);
+
 /// Spreads between starts by engine, step and metric.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Spreads {
     /// Groups of ln(value): repeated starts of one cell of one plan.
-    groups: BTreeMap<(EngineName, String, &'static str), Vec<Vec<f64>>>,
+    groups: BTreeMap<Group, Vec<Vec<f64>>>,
 }
 
 impl Spreads {
@@ -44,7 +49,7 @@ impl Spreads {
         let here = machine(of);
         let on_this = stored.iter().filter(|campaign| campaign.imported.is_none() && here.is_some() && machine(campaign) == here);
         // A cell of a plan is the same experiment in whichever campaign it ran.
-        let mut starts: BTreeMap<(EngineName, String, &'static str, (String, bool, String)), Vec<f64>> = BTreeMap::new();
+        let mut starts: BTreeMap<(Group, Experiment), Vec<f64>> = BTreeMap::new();
         for campaign in on_this {
             let header = &campaign.header;
             if header.confirm.as_ref().is_some_and(|confirm| confirm.design == Design::Slices) {
@@ -55,14 +60,14 @@ impl Spreads {
                 let label = cell.label.trim_end_matches("#2").to_owned();
                 let experiment = (header.plan_text.clone(), header.confirm.is_some(), label);
                 let attempts = campaign.trials.iter().filter(|trial| trial.number == scheduled.number && trial.is_complete());
-                for done in attempts.last().into_iter().flat_map(TrialRecord::steps_done) {
+                for done in attempts.rev().take(1).flat_map(TrialRecord::steps_done) {
                     let measures = measure_cheaply(done, &[&JUDGED[..], &WITNESSES[..]].concat());
                     if judge(done, &measures, &[]).0 != Status::Ok {
                         continue;
                     }
                     for measure in measures.iter().filter(|measure| JUDGED.contains(&measure.metric.name)) {
                         if let Some(value) = measure.value.value.filter(|value| *value > 0.0) {
-                            let key = (cell.build.engine, done.step.clone(), measure.metric.name, experiment.clone());
+                            let key = ((cell.build.engine, done.step.clone(), measure.metric.name), experiment.clone());
                             starts.entry(key).or_default().push(value.ln());
                         }
                     }
@@ -70,9 +75,9 @@ impl Spreads {
             }
         }
         let mut spreads = Self::default();
-        for ((engine, step, metric, _), values) in starts {
+        for ((group, _), values) in starts {
             if values.len() > 1 {
-                spreads.groups.entry((engine, step, metric)).or_default().push(values);
+                spreads.groups.entry(group).or_default().push(values);
             }
         }
         spreads

@@ -135,8 +135,8 @@ pub(crate) fn sentence(changes: &[Change]) -> String {
         (is_up(written, FLAT_EVENTS), &[tell(written, FLAT_EVENTS), tell(cpu, FLAT)], "write amplification"),
         (is_up(read, FLAT_EVENTS), &[tell(read, FLAT_EVENTS), tell(cpu, FLAT)], "more is read from storage: less of it is cached"),
         (is_up(cpu, FLAT), &[tell(cpu, FLAT), tell(switches, FLAT_EVENTS)], "more CPU per statement"),
-        (is_down(cpu, FLAT), &[tell(cpu, FLAT), tell(switches, FLAT_EVENTS)], "less code per statement"),
-        (is_down(switches, FLAT_EVENTS), &[tell(switches, FLAT_EVENTS), tell(cpu, FLAT)], "less waiting between threads"),
+        (is_down(cpu, FLAT) && !is_down(switches, FLAT_EVENTS), &[tell(cpu, FLAT), tell(switches, FLAT_EVENTS)], "less code per statement"),
+        (is_down(switches, FLAT_EVENTS), &[tell(switches, FLAT_EVENTS), tell(cpu, FLAT)], "less waiting, for other threads or for storage"),
         (is_up(client, FLAT) && is_flat(cpu, FLAT), &[tell(client, FLAT), tell(cpu, FLAT)], "the client works more for an answer"),
     ];
     let rule = rules.iter().find(|(applies, ..)| *applies);
@@ -279,7 +279,11 @@ mod tests {
 
     #[test]
     fn rules_in_words() {
-        let cases: [(&[(&str, f64)], &str); 9] = [
+        let cases: [(&[(&str, f64)], &str); 10] = [
+            (
+                &[("process_cpu_us_per_op", 0.66), ("cspq", 0.37)],
+                "cs/op -63.0 %, process CPU/op -34.0 %: less waiting, for other threads or for storage",
+            ),
             (&[("server_cpu_us_per_op", 1.49), ("cspq", 1.01)], "server CPU/op +49.0 %, cs/op flat: more code per statement"),
             (
                 &[("server_cpu_us_per_op", 1.2), ("cspq", 2.0)],
