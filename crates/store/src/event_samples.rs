@@ -80,8 +80,9 @@ fn operation() -> impl Strategy<Value = OperationRecord> {
         Pacing { target_per_s, achieved_per_s, seconds, seconds_under, backlog }
     });
     let histograms = (histogram(), option::of(histogram()), option::of(histogram()), option::of(histogram()));
-    (text(), any::<[u64; 7]>(), btree_map(text(), any::<u64>(), 0..3), histograms, option::of(pacing)).prop_map(
-        |(kind, [attempts, ok, retried, failed, rows, wait_ns, worker_ns], errors, (service, response, lag, unsuccessful), pacing)| {
+    (text(), any::<[u64; 7]>(), btree_map(text(), any::<u64>(), 0..3), histograms, option::of((pacing, any::<u64>()))).prop_map(
+        |(kind, [attempts, ok, retried, failed, rows, wait_ns, worker_ns], errors, (service, response, lag, unsuccessful), more)| {
+            let (pacing, statements) = more.unzip();
             OperationRecord {
                 kind,
                 attempts,
@@ -97,6 +98,7 @@ fn operation() -> impl Strategy<Value = OperationRecord> {
                 lag,
                 unsuccessful,
                 pacing,
+                statements,
             }
         },
     )
