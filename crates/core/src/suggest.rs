@@ -1,12 +1,12 @@
 //! "Did you mean": the nearest known name to a mistyped one.
 
-/// The candidate nearest to `typed`, when it is near enough to be a likely typing mistake.
+/// The candidate nearest to `typed`, the first of several, when it is near enough to be a likely typing mistake.
 pub fn nearest<'a>(typed: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     candidates
         .into_iter()
         .map(|candidate| (strsim::damerau_levenshtein(typed, candidate), candidate))
         .filter(|(distance, candidate)| *distance <= 1 + typed.len().max(candidate.len()) / 4)
-        .min()
+        .min_by_key(|(distance, _)| *distance)
         .map(|(_, candidate)| candidate)
 }
 
@@ -25,5 +25,6 @@ mod tests {
         assert_eq!(nearest("bulids", known), Some("builds"));
         assert_eq!(nearest("config", known), Some("configs"));
         assert_eq!(nearest("frobnicate", known), None);
+        assert_eq!(nearest("b-3", ["b-2", "b-1"]), Some("b-2"));
     }
 }

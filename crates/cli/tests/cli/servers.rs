@@ -8,6 +8,7 @@ use std::process::{Child, Command, Output, Stdio};
 use std::time::Instant;
 
 use plimsoll_testkit::{CachedBuild, cached_build, is_root, skip};
+use rustix::fs::{FallocateFlags, fallocate};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
@@ -446,7 +447,9 @@ fn a_disk_that_fills_up_stops_the_step_before_it_is_full() {
     let child =
         servers.command(&["--data", &data, "run", "plan.toml", "--seed", "3"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
     let trial = servers.first_trial_with("step_start", "l.i0");
-    fs::write(mount.0.join("ballast"), vec![1; 800 << 20]).unwrap();
+    // At once: bytes that are written one after the other may come too late.
+    let ballast = fs::File::create(mount.0.join("ballast")).unwrap();
+    fallocate(&ballast, FallocateFlags::empty(), 0, 800 << 20).unwrap();
     wait_until("the end of the step", || events(&trial).iter().any(|event| event["event"] == "trial_failed"));
     fs::remove_file(mount.0.join("ballast")).unwrap();
     let output = wait(child.unwrap());
