@@ -3,7 +3,7 @@
 use plimsoll_core::units::parse_duration_ns;
 use plimsoll_lab::builds::BuildCache;
 use plimsoll_lab::{ConfirmChoice, ConfirmRequest, DesignChoice, PlacementChoice, create_confirm};
-use plimsoll_report::{Options, Screened, analyse, confirm_to_json, confirm_to_text, paired_steps, screen};
+use plimsoll_report::{Call, Finding, finding_line, verdict_lines};
 use plimsoll_store::{CampaignDir, Placement, Store};
 
 use crate::Outcome;
@@ -34,14 +34,10 @@ pub fn confirm(places: &Places, arguments: &Confirm) -> Outcome {
     finish(&BuildCache::new(build::cache_dir(places)?), campaign, Some(turn), arguments.json)
 }
 
-/// The pairs of a confirm campaign on standard output.
+/// What a confirm campaign says, on standard output.
 pub fn print(campaign: &CampaignDir, is_json: bool) -> Result<(), Failure> {
-    let steps = paired_steps(&campaign.load()?);
-    if is_json {
-        let value = serde_json::json!({"format": 1, "campaign": campaign.header.id, "comparisons": confirm_to_json(&steps)});
-        return results::print(&format!("{value:#}\n"));
-    }
-    results::print(&confirm_to_text(&steps))
+    let view = results::default_view(campaign)?;
+    results::print(&if is_json { format!("{:#}\n", plimsoll_report::confirm_json(&view)) } else { verdict_lines(&view) })
 }
 
 fn newest_screen(store: &Store) -> Result<CampaignDir, Failure> {
@@ -83,23 +79,25 @@ fn steps(screened: &CampaignDir, arguments: &Confirm) -> Result<Option<Vec<Strin
         return Ok(Some(wanted.map(|step| step.name.clone()).collect()));
     }
     let id = &screened.header.id;
-    let Screened { unusual, without_base } = screen(&analyse(&[screened.load()?], &Options::default())?);
-    for (step, reason) in &without_base {
-        anstream::eprintln!("{step}: left out: the base has no value to divide by ({reason})");
+    let view = results::default_view(screened)?;
+    let of_throughput = || view.findings.all.iter().filter(|finding| finding.is_throughput);
+    for finding in of_throughput().filter(|finding| finding.call == Call::Invalid) {
+        anstream::eprintln!("{}: left out for {}: {}", finding.step, view.cells[finding.cell].label, finding.reason);
     }
+    let is_wanted = |finding: &&Finding| arguments.cells.is_empty() || arguments.cells.contains(&view.cells[finding.cell].label);
     let mut steps: Vec<String> = Vec::new();
-    for result in unusual.iter().filter(|result| arguments.cells.is_empty() || arguments.cells.contains(&result.cell)) {
-        anstream::eprintln!("{}: {} ran at {:.2} of the base: unusual", result.step, result.cell, result.ratio);
-        if !steps.contains(&result.step) {
-            steps.push(result.step.clone());
+    for finding in of_throughput().filter(|finding| finding.is_worth_confirming()).filter(is_wanted) {
+        anstream::eprintln!("{}", finding_line(&view, finding));
+        if !steps.contains(&finding.step) {
+            steps.push(finding.step.clone());
         }
     }
     if steps.is_empty() {
         anstream::eprintln!(
-            "nothing in {id} is unusual: no step is further from the base than starts alone explain; --all confirms everything"
+            "nothing in {id} is unusual: no step that can be judged is further from the base than starts alone explain; --all confirms everything"
         );
         if arguments.json {
-            results::print("{\"format\": 1, \"campaign\": null, \"comparisons\": []}\n")?;
+            results::print("{\"format\": 1, \"campaign\": null, \"comparisons\": [], \"control\": []}\n")?;
         }
         return Ok(None);
     }

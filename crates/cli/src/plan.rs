@@ -1,15 +1,20 @@
 //! `plan check` and `plan explain`.
 
+use plimsoll_core::plan::Plan;
 use plimsoll_core::units::{format_bytes, format_count, format_duration_ns};
+use plimsoll_host::{Proc, capture_environment};
 use plimsoll_lab::builds::BuildCache;
-use plimsoll_lab::{Forecast, forecast, load_plan};
+use plimsoll_lab::{ConfirmForecast, Forecast, forecast, load_plan};
+use plimsoll_report::{Power, power_of_blocks};
 use plimsoll_store::Store;
+use serde::Serialize;
 
 use crate::Outcome;
 use crate::arguments::{Places, PlanVerb};
 use crate::build::cache_dir;
 use crate::campaign::data_dir;
 use crate::failure::Failure;
+use crate::verdicts::stored;
 
 pub fn plan(places: &Places, verb: &PlanVerb) -> Outcome {
     let (PlanVerb::Check { plan, json } | PlanVerb::Explain { plan, json }) = verb;
@@ -24,10 +29,31 @@ pub fn plan(places: &Places, verb: &PlanVerb) -> Outcome {
             anstream::println!("{}, {}: {}", count(cells.len(), "cell"), count(trials, "trial"), cells.join(", "));
             anstream::println!("base: {}", cells[loaded.plan.base]);
         }
-        PlanVerb::Explain { .. } if *json => print_json(&forecast)?,
-        PlanVerb::Explain { .. } => explain(&loaded.plan.description, &forecast),
+        PlanVerb::Explain { .. } => {
+            let power = forecast.confirm.as_ref().map(|confirm| power(places, &loaded.plan, confirm)).transpose()?;
+            if *json {
+                print_json(&WithPower { forecast: &forecast, power: &power })?;
+            } else {
+                explain(&loaded.plan.description, &forecast, power.as_ref());
+            }
+        }
     }
     Ok(0)
+}
+
+/// A forecast, and what blocks can show.
+#[derive(Serialize)]
+struct WithPower<'a> {
+    #[serde(flatten)]
+    forecast: &'a Forecast,
+    power: &'a Option<Power>,
+}
+
+/// What the fewest blocks that can decide will show on this machine.
+fn power(places: &Places, plan: &Plan, confirm: &ConfirmForecast) -> Result<Power, Failure> {
+    let environment = serde_json::to_value(capture_environment(Proc::new(), &data_dir(places)?));
+    let environment = environment.map_err(|error| Failure::bug(error.to_string()))?;
+    Ok(power_of_blocks(plan, confirm.blocks_needed as usize, &environment, &stored(&Store::new(&places.store))))
 }
 
 /// A number with its noun.
@@ -51,7 +77,7 @@ fn about(count: u64) -> String {
     format_count(count / step * step)
 }
 
-fn explain(description: &str, forecast: &Forecast) {
+fn explain(description: &str, forecast: &Forecast, power: Option<&Power>) {
     anstream::println!("{}", if description.is_empty() { forecast.plan.clone() } else { format!("{}: {description}", forecast.plan) });
     anstream::println!(
         "{} {}, about {}; {} of disk needed, {}",
@@ -112,6 +138,9 @@ fn explain(description: &str, forecast: &Forecast) {
             seconds(confirm.blocks_seconds.round()),
             format_bytes(confirm.blocks_disk_bytes)
         );
+    }
+    if let Some(text) = power.map(Power::to_text).filter(|text| !text.is_empty()) {
+        anstream::println!("{text}");
     }
     anstream::println!("\nbasis: plan = fixed by the plan; measured = the newest campaign in this store; assumed = an order of magnitude");
 }

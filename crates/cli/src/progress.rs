@@ -5,9 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 use std::time::{Duration, Instant};
 
-use plimsoll_core::ratio::Ratio;
 use plimsoll_core::units::{format_count, format_duration_ns, format_grouped};
-use plimsoll_lab::{Notice, Observer, StepProgress, StepTurns, TrialMessage, TurnsProgress};
+use plimsoll_lab::{Notice, Observer, StepProgress, StepTurns, TrialMessage, TurnsProgress, TurnsRatio};
 use plimsoll_store::header::CampaignHeader;
 use rustix::termios::tcgetwinsize;
 use signal_hook::consts::{SIGINT, SIGTERM};
@@ -180,8 +179,8 @@ fn turns_line(turns: &TurnsProgress, width: usize) -> String {
 
 /// What a start says of a step: ratios to the base, within this start.
 fn ratios(turns: &StepTurns) -> String {
-    let ratio = |(label, ratio): &(String, Option<Ratio>)| match ratio {
-        Some(ratio) => format!("{label} {:.3} +-{:.1} %", ratio.ratio, ratio.half_width() * 100.0),
+    let ratio = |(label, ratio): &(String, Option<TurnsRatio>)| match ratio {
+        Some(ratio) => format!("{label} {:.3} +-{:.1} %", ratio.ratio, ratio.half_width * 100.0),
         None => format!("{label} -"),
     };
     format!("{} rounds: {}", turns.rounds, turns.ratios.iter().map(ratio).collect::<Vec<_>>().join(", "))

@@ -80,7 +80,8 @@ fn view(records: &[CampaignRecord], selection: &Selection, stored: &[CampaignRec
     Ok(analyse_among(records, &Options { base: selection.base.clone(), builds: selection.builds.clone() }, stored)?)
 }
 
-fn default_view(campaign: &CampaignDir) -> Result<View, Failure> {
+/// A campaign as its page has it.
+pub fn default_view(campaign: &CampaignDir) -> Result<View, Failure> {
     let stored = campaign.path.parent().map(|store| stored(&Store::new(store))).unwrap_or_default();
     view(&[campaign.load()?], &Selection { base: None, builds: Vec::new() }, &stored)
 }

@@ -9,7 +9,6 @@ pub mod imported_metric;
 pub mod metric;
 pub mod name;
 pub mod plan;
-pub mod ratio;
 pub mod record;
 pub mod rocksdb_report;
 pub mod schedule;
@@ -18,6 +17,7 @@ pub mod suggest;
 pub mod sysbench_tests;
 pub mod toolchain;
 pub mod units;
+pub mod witness;
 pub mod workload_file;
 
 /// Stamped on every result. It grows whenever a change can move a number (see CHANGELOG, `Results`).

@@ -130,7 +130,7 @@ pub fn analyse_among(campaigns: &[CampaignRecord], options: &Options, stored: &[
         results: cells.iter().enumerate().flat_map(|(index, cell)| cell.runs.iter().map(move |run| step_result(index, run))).collect(),
         summary: summarise(&infos, &reported),
         published: Vec::new(),
-        reasons: reasons(&infos, &steps),
+        reasons: reasons(&infos, &steps, basis(first) == Basis::Slices),
         steps,
         environment: compare(&environments),
         settings,

@@ -4,19 +4,13 @@ use std::collections::BTreeMap;
 
 use plimsoll_core::plan::Step;
 use plimsoll_core::record::OperationRecord;
+use plimsoll_core::witness::{FOREIGN_CORES_LIMIT, STEAL_LIMIT};
 use plimsoll_store::event::{DrainDone, Event, ServerCrashed, ServerReady, StepDone, StepFailed};
 use plimsoll_store::{CampaignRecord, CampaignState, HostSeries, OperationSecond, StoreError, TrialRecord, Turn};
 
 use crate::formulas::{Facts, measure};
 use crate::value::Measure;
 use crate::view::Status;
-
-/// More of all CPU time than this given to other guests, and the step's machine was disturbed.
-pub(crate) const STEAL_LIMIT: f64 = 0.01;
-
-/// More CPU than this, in cores, used by others than the client and the engine, and the step's machine was disturbed. The kernel's own
-/// threads count as others, and some of them do the engine's I/O: a limit of 0.02 cores, say, would flag every step bound by fsync.
-pub(crate) const FOREIGN_CPU_LIMIT_CORES: f64 = 0.25;
 
 /// A step of one attempt at one trial.
 pub(crate) struct Run<'a> {
@@ -129,13 +123,13 @@ pub(crate) fn judge(done: &StepDone, measures: &[Measure], turns: &[Turn]) -> (S
     };
     let steal = above("steal_share", STEAL_LIMIT)
         .map(|share| format!("other guests took {:.1} % of all CPU time (steal), more than {:.0} %", share * 100.0, STEAL_LIMIT * 100.0));
-    let tell = |cores: f64| format!("other processes used {cores:.2} cores, more than {FOREIGN_CPU_LIMIT_CORES}");
+    let tell = |cores: f64| format!("other processes used {cores:.2} cores, more than {FOREIGN_CORES_LIMIT}");
     let foreign = match turns {
-        [] => above("foreign_cpu_cores", FOREIGN_CPU_LIMIT_CORES).map(tell),
+        [] => above("foreign_cpu_cores", FOREIGN_CORES_LIMIT).map(tell),
         turns => cores_in_turns(turns, |turn| turn.foreign_cpu_ns).map(tell),
     };
     let leaked = cores_in_turns(turns, |turn| turn.other_servers_cpu_ns)
-        .map(|cores| format!("servers whose turn it was not used {cores:.2} cores, more than {FOREIGN_CPU_LIMIT_CORES}: use blocks"));
+        .map(|cores| format!("servers whose turn it was not used {cores:.2} cores, more than {FOREIGN_CORES_LIMIT}: use blocks"));
     let disturbed = steal.into_iter().chain(foreign).chain(leaked).reduce(|steal, foreign| format!("{steal}; {foreign}"));
     match done.sla_missed {
         Some(share) => {
@@ -154,7 +148,7 @@ fn cores_in_turns(turns: &[Turn], used_ns: fn(&Turn) -> Option<u64>) -> Option<f
         Some(ns) => (used + ns, active + turn.active_ns),
         None => (used, active),
     });
-    (active > 0).then(|| used as f64 / active as f64).filter(|cores| *cores > FOREIGN_CPU_LIMIT_CORES)
+    (active > 0).then(|| used as f64 / active as f64).filter(|cores| *cores > FOREIGN_CORES_LIMIT)
 }
 
 /// What a watchdog says begins so: see `StepFailed::reason`.

@@ -66,7 +66,7 @@ pub(crate) fn imported_view(records: &[CampaignRecord], options: &Options) -> Re
         results: results(&cells, &known_steps),
         summary: if is_insert_benchmark { summarise(&infos, &steps.iter().collect::<Vec<_>>()) } else { no_summary() },
         published: if is_insert_benchmark { Vec::new() } else { published(&cells, &infos, &known_steps) },
-        reasons: reasons(&infos, &steps),
+        reasons: reasons(&infos, &steps, false),
         steps,
         environment: Differences::default(),
         settings: Settings::default(),

@@ -35,8 +35,8 @@ pub fn show_json(view: &View) -> Value {
         })).collect::<Vec<_>>(),
         "results": view.results.iter().map(|result| result_json(view, result)).collect::<Vec<_>>(),
     });
-    value["comparisons"] = view.findings.all.iter().map(|finding| comparison_json(view, finding)).collect();
-    value["control"] = view.findings.control.iter().map(control_json).collect();
+    value["comparisons"] = comparisons_json(view);
+    value["control"] = controls_json(view);
     if campaigns.len() > 1 {
         value["campaigns"] = Value::Array(campaigns);
     }
@@ -71,6 +71,24 @@ pub fn to_json(view: &View) -> String {
     format!("{report:#}\n")
 }
 
+/// What a confirm campaign says, without the results: `comparisons` and `control` as in `show --json`.
+pub fn confirm_json(view: &View) -> Value {
+    json!({
+        "format": 1,
+        "campaign": view.campaigns.first().map(|campaign| &campaign.id),
+        "comparisons": comparisons_json(view),
+        "control": controls_json(view),
+    })
+}
+
+fn comparisons_json(view: &View) -> Value {
+    view.findings.all.iter().map(|finding| comparison_json(view, finding)).collect()
+}
+
+fn controls_json(view: &View) -> Value {
+    view.findings.control.iter().map(control_json).collect()
+}
+
 fn comparison_json(view: &View, finding: &Finding) -> Value {
     let mut value = json!({
         "cell": view.cells[finding.cell].label,
@@ -84,6 +102,7 @@ fn comparison_json(view: &View, finding: &Finding) -> Value {
         "estimate": finding.estimate.map(|estimate| estimate_json(&estimate)),
         "p_adjusted": finding.p_adjusted,
         "left_out": finding.left_out,
+        "seconds": finding.seconds,
         "why": (!finding.why.is_empty()).then_some(&finding.why),
     });
     if let Call::Screen(screen, spread) = finding.call {
@@ -115,8 +134,11 @@ fn estimate_json(estimate: &Estimate) -> Value {
 fn control_json(control: &Control) -> Value {
     json!({
         "step": control.step,
+        "cell": control.cell,
         "metric": control.metric.name,
         "sound": control.is_sound,
+        "left_out": control.left_out,
+        "seconds": control.seconds,
         "estimate": control.estimate.map(|estimate| estimate_json(&estimate)),
     })
 }

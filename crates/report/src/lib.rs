@@ -28,7 +28,6 @@ mod latency;
 mod machines;
 mod markdown;
 mod notes;
-mod pairs_of_confirm;
 mod published;
 mod ratio;
 mod reasons;
@@ -38,7 +37,6 @@ mod settings;
 mod summary;
 mod terminal;
 mod test_tables;
-mod unusual;
 pub mod value;
 mod verdicts;
 pub mod view;
@@ -51,10 +49,11 @@ pub use export::{ExportFile, to_classic_files};
 pub use gate::{Answer as GateAnswer, Gate, GateRow, gate};
 pub use history::{HistoryOptions, Point, Series, history};
 pub use html::to_html;
-pub use json::{show_json, to_json};
+pub use json::{confirm_json, show_json, to_json};
 pub use markdown::to_markdown;
-pub use pairs_of_confirm::{PairedStep, confirm_to_json, confirm_to_text, paired_steps};
 pub use terminal::to_terminal;
-pub use unusual::{Screened, Unusual, screen};
-pub use verdicts::{Basis, Call, Change, Control, Estimate, Explanation, Finding, Findings, explain, verdict_lines};
+pub use verdicts::{
+    Basis, Call, Change, Control, Estimate, Explanation, Finding, Findings, Power, StepPower, explain, finding_line, power_of_blocks,
+    verdict_lines,
+};
 pub use view::View;

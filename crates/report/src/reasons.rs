@@ -1,19 +1,22 @@
 //! Why cells are not ok, with what has one cause told once.
 
-use crate::attempts::{FOREIGN_CPU_LIMIT_CORES, STEAL_LIMIT, telling_line};
+use plimsoll_core::witness::{FOREIGN_CORES_LIMIT, STEAL_LIMIT};
+
+use crate::attempts::telling_line;
 use crate::view::{CellInfo, Reason, Status, StepView};
 
 /// From so many disturbed steps of a cell on, they are told together.
 const MANY: usize = 2;
 
-/// By cell, then in the order of the steps; consecutive steps with one reason are told together.
-pub(crate) fn reasons(cells: &[CellInfo], steps: &[StepView]) -> Vec<Reason> {
-    (0..cells.len()).flat_map(|cell| reasons_of_cell(cell, steps)).collect()
+/// By cell, then in the order of the steps; consecutive steps with one reason are told together. In turns what a witness saw of a whole step
+/// is not what disturbed a cell: then every disturbed step keeps its own reason.
+pub(crate) fn reasons(cells: &[CellInfo], steps: &[StepView], is_in_turns: bool) -> Vec<Reason> {
+    (0..cells.len()).flat_map(|cell| reasons_of_cell(cell, steps, is_in_turns)).collect()
 }
 
-fn reasons_of_cell(cell: usize, steps: &[StepView]) -> Vec<Reason> {
+fn reasons_of_cell(cell: usize, steps: &[StepView], is_in_turns: bool) -> Vec<Reason> {
     let suspects: Vec<&StepView> = steps.iter().filter(|step| step.outcomes[cell].status == Status::Suspect).collect();
-    let is_merged = suspects.len() >= MANY;
+    let is_merged = suspects.len() >= MANY && !is_in_turns;
     let mut reasons: Vec<Reason> = Vec::new();
     for step in steps {
         let outcome = &step.outcomes[cell];
@@ -51,7 +54,7 @@ fn disturbed(cell: usize, suspects: &[&StepView]) -> Reason {
         Some((values().reduce(f64::min)?, values().reduce(f64::max).filter(|high| *high > limit)?))
     };
     let cores =
-        range("foreign_cpu_cores", FOREIGN_CPU_LIMIT_CORES).map(|(low, high)| format!("other processes used {low:.2} to {high:.2} cores"));
+        range("foreign_cpu_cores", FOREIGN_CORES_LIMIT).map(|(low, high)| format!("other processes used {low:.2} to {high:.2} cores"));
     let steal = range("steal_share", STEAL_LIMIT)
         .map(|(low, high)| format!("other guests took {:.1} to {:.1} % of all CPU time (steal)", low * 100.0, high * 100.0));
     let text = [cores, steal].into_iter().flatten().collect::<Vec<_>>().join("; ");

@@ -170,7 +170,7 @@ fn what_went_wrong_gives_a_sentence_and_no_verdict() {
     }
     for (record, reason) in [
         (&crashed, "the cell crashed in 6 of 12 blocks: signal 11"),
-        (&missed, "the base missed the SLA of its background writers in 1 of 12 blocks: the background writers reached 80.0 %"),
+        (&missed, "the base missed its rate in 1 of 12 blocks: the background writers reached 80.0 %"),
         (&other_rows, "the data states differ: pi1 holds 400100 rows in the base and pi1 holds 400099 in the cell"),
         (&other_bytes, "the data states differ: the checksums"),
         (&shapes, "the cells' shapes differ"),

@@ -57,6 +57,15 @@ fn label(campaign: &CampaignRecord, trial: &TrialRecord) -> String {
     campaign.header.plan.cells[scheduled.cell].label.clone()
 }
 
+/// What `show --json` says of a cell's throughput in a step of the newest campaign.
+fn comparison(place: &Place, step: &str, cell: &str) -> Value {
+    let output = place.run(&["show", "--json"]);
+    let mut shown: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", text(&output.stderr)));
+    let all = shown["comparisons"].as_array_mut().unwrap();
+    let is_it = |of: &Value| of["step"] == step && of["cell"] == cell && of["is_throughput"] == true;
+    all.iter().position(is_it).map(|at| all.swap_remove(at)).unwrap_or_else(|| panic!("nothing on {cell} in {step}: {all:?}"))
+}
+
 fn signal(pid: u32, signal: Signal) {
     kill_process(Pid::from_raw(pid as i32).unwrap(), signal).unwrap();
 }
@@ -152,10 +161,12 @@ fn slices_go_round_in_balanced_order_and_are_recorded() {
     }
     let json: Value = serde_json::from_slice(&output.stdout).unwrap();
     let comparisons = json["comparisons"].as_array().unwrap();
-    assert_eq!(comparisons.len(), 6, "two contestants beside the base, three steps: {json:#}");
-    let control = comparisons.iter().find(|row| row["step"] == "point-query" && row["is_control"] == true).unwrap();
-    assert_eq!((&control["cell"], &control["repeats"]), (&Value::from("sqlite.wal_full#2"), &Value::from(2)));
-    assert!(control["throughput"]["pairs"].as_u64().unwrap() > 8, "{control}");
+    let of_throughput = comparisons.iter().filter(|row| row["is_throughput"] == true).count();
+    assert_eq!(of_throughput, 3, "one contestant beside the base, three steps: {json:#}");
+    let control = json["control"].as_array().unwrap().iter().find(|row| row["step"] == "point-query" && row["metric"] == "qps").unwrap();
+    assert_eq!(control["cell"], "sqlite.wal_full#2");
+    assert!(control["estimate"].is_null() || control["estimate"]["pairs"].as_u64().unwrap() > 8, "{control}");
+    assert!(comparisons.iter().all(|row| row["design"] == "slices"), "{json:#}");
     assert_nothing_is_left(&place);
     // It is a campaign like any other, and none to be confirmed itself.
     assert_eq!(place.run(&["show"]).status.code(), Some(0));
@@ -194,6 +205,13 @@ fn blocks_swap_two_contestants_and_begin_with_a_canary() {
     let output = place.run(&["confirm", "--step", "point-query", "--blocks", "2", "--time", "100ms"]);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     assert!(text(&output.stderr).contains("2 blocks cannot decide anything"), "{}", text(&output.stderr));
+    let comparison = comparison(&place, "point-query", "sqlite.wal_off");
+    let reason = comparison["reason"].as_str().unwrap();
+    match comparison["verdict"].as_str().unwrap() {
+        "inconclusive" => assert!(reason.starts_with("cannot be decided with ") && reason.ends_with(" needed"), "{reason}"),
+        // Somebody else was at work here.
+        verdict => assert!(verdict == "invalid" && reason.contains("left out"), "{comparison}"),
+    }
     let campaign = newest(&place);
     let cells: Vec<usize> = campaign.header.schedule.iter().map(|trial| trial.cell).collect();
     assert_eq!(cells[3..], [cells[2], cells[1], cells[0]]);
@@ -275,9 +293,11 @@ fn a_contestant_that_dies_is_told_and_the_others_go_on() {
     assert_eq!(output.status.code(), Some(3), "{stderr}");
     assert!(stderr.contains("sqlite.wal_off: not complete: the trial's process died during point-query (signal 9"), "{stderr}");
     let line = stdout.lines().find(|line| line.contains("point-query") && line.contains("sqlite.wal_off ")).unwrap();
-    assert!(line.contains("none: ") && !line.contains('['), "never a ratio of one that died: {line}");
+    assert!(line.contains("invalid") && !line.contains('['), "never a ratio of one that died: {line}");
+    let died = comparison(&place, "point-query", "sqlite.wal_off");
+    assert!(died["reason"].as_str().unwrap().starts_with("the cell failed: the trial's process died during point-query"), "{died}");
     let control = stdout.lines().find(|line| line.contains("point-query") && line.contains("#2")).unwrap();
-    assert!(control.contains(" pairs in 1") && control.contains('['), "{control}");
+    assert!(control.contains("A/A"), "{control}");
     let campaign = newest(&place);
     let complete: BTreeSet<String> =
         campaign.trials.iter().filter(|trial| trial.is_complete()).map(|trial| label(&campaign, trial)).collect();
@@ -346,9 +366,12 @@ fn a_server_that_is_killed_in_its_turns_is_a_crash_of_that_contestant_alone() {
         assert_eq!(output.status.code(), Some(3), "{stderr}");
         assert!(stderr.contains(".second: not complete: the server crashed during insert (signal 9, SIGKILL"), "{stderr}");
         let line = |step: &str, cell: &str| stdout.lines().find(|line| line.starts_with(step) && line.contains(cell)).unwrap().to_owned();
-        assert!(line("insert", ".second ").contains("none: "), "{stdout}");
-        assert!(line("insert", "#2").contains(" pairs in 1"), "{stdout}");
-        assert!(line("point-query", ".second ").contains("server CPU/op"), "what it did before it crashed counts: {stdout}");
+        assert!(line("insert", ".second ").contains("invalid") && line("insert", "#2").contains("A/A"), "{stdout}");
+        let second = format!("{}.second", build.name);
+        let crashed = comparison(&place, "insert", &second);
+        assert!(crashed["estimate"].is_null() && crashed["reason"].as_str().unwrap().starts_with("the cell crashed: "), "{crashed}");
+        let before = comparison(&place, "point-query", &second);
+        assert!(!before["reason"].as_str().unwrap().contains("crashed"), "what it did before it crashed counts: {before}");
         let campaign = newest(&place);
         let control = campaign.trials.iter().find(|trial| label(&campaign, trial).ends_with("#2")).unwrap();
         for turn in control.turns("point-query").unwrap() {
@@ -377,7 +400,7 @@ fn the_newest_screen_is_taken_and_nothing_unusual_is_said() {
     let output = place.run(&["confirm", "--json"]);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     assert!(
-        text(&output.stderr).contains("is unusual: no step is further from the base than starts alone explain; --all"),
+        text(&output.stderr).contains("is unusual: no step that can be judged is further from the base than starts alone explain; --all"),
         "{}",
         text(&output.stderr)
     );
@@ -395,4 +418,80 @@ fn the_newest_screen_is_taken_and_nothing_unusual_is_said() {
         .map(|path| CampaignDir::open(path).unwrap().header.confirm.and_then(|confirm| confirm.of))
         .collect();
     assert_eq!(of.len(), 2, "both confirm the one screen: {of:?}");
+}
+
+/// A build that dies in half of the blocks: what is left would be its good days.
+#[test]
+fn a_cell_that_dies_in_half_of_the_blocks_gets_a_sentence_and_no_verdict() {
+    let place = screened(PLAN);
+    let child = place.spawn(&["confirm", "--step", "point-query", "--blocks", "6", "--time", "1s"]);
+    let mut killed = BTreeSet::new();
+    let wanted = "\"event\":\"step_start\",\"step\":\"point-query\"";
+    while killed.len() < 3 {
+        wait_until("the cell has begun its step", || {
+            let folders = confirm_dir(&place).and_then(|dir| fs::read_dir(dir.join("trials")).ok()).into_iter().flatten();
+            let off = folders.filter_map(|entry| Some(entry.ok()?.path())).filter(|dir| dir.to_str().unwrap().contains("wal_off"));
+            for dir in off.filter(|dir| !killed.contains(dir)).collect::<Vec<_>>() {
+                let events = fs::read_to_string(dir.join("events.jsonl")).unwrap_or_default();
+                if events.contains(wanted) && !events.contains("\"event\":\"step_done\"") {
+                    let start: Value = serde_json::from_str(events.lines().next().unwrap()).unwrap();
+                    signal(start["pid"].as_u64().unwrap() as u32, Signal::KILL);
+                    killed.insert(dir);
+                    return true;
+                }
+            }
+            false
+        });
+    }
+    let output = wait(child);
+    assert_eq!(output.status.code(), Some(3), "{}", text(&output.stderr));
+    let dead = comparison(&place, "point-query", "sqlite.wal_off");
+    let reason = dead["reason"].as_str().unwrap();
+    assert_eq!(dead["verdict"], "invalid");
+    assert!(reason.starts_with("the cell failed in 3 of 6 blocks: the trial's process died during point-query"), "{reason}");
+    assert!(text(&output.stdout).contains("the cell failed in 3 of 6 blocks"), "{}", text(&output.stdout));
+    let gate = place.run(&["gate", "--candidate", "sqlite.wal_off", "--max-regression", "50%"]);
+    assert_eq!(gate.status.code(), Some(4), "{}", text(&gate.stdout));
+}
+
+/// A rate that no disk keeps up with: what is measured then is no throughput of queries.
+#[test]
+fn a_base_that_missed_its_rate_is_left_out() {
+    let place = Place::new();
+    let plan = PLAN.replace("tests = [\"point-query\", \"update-nonindex\", \"delete\"]", "tests = [\"update-nonindex\"]");
+    fs::write(place.path("plan.toml"), format!("{plan}rate = 2000000\n")).unwrap();
+    assert_eq!(place.run(&["run", "plan.toml"]).status.code(), Some(0));
+    let output = place.run(&["confirm"]);
+    let stderr = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{stderr}");
+    assert!(stderr.contains("update-nonindex: left out for sqlite.wal_off: the base missed its rate"), "{stderr}");
+    assert!(stderr.contains("no step that can be judged is further from the base"), "{stderr}");
+    assert_eq!(fs::read_dir(place.path("plimsoll-runs")).unwrap().count(), 1, "no campaign was made");
+}
+
+#[test]
+fn cells_with_other_data_are_not_compared() {
+    let place = Place::new();
+    let shapes = PLAN.replace("rows = \"10K\"\n", "") + "[shapes.small]\nrows = \"10K\"\n[shapes.large]\nrows = \"20K\"\n";
+    let shapes = shapes.replace("base = \"sqlite.wal_full\"", "base = \"sqlite.wal_full.small\"");
+    fs::write(place.path("plan.toml"), shapes).unwrap();
+    let run = place.run(&["run", "plan.toml"]);
+    assert_eq!(run.status.code(), Some(0), "{}", text(&run.stderr));
+    let output = place.run(&["confirm", "--step", "point-query"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).contains("do not have the same data states"), "{}", text(&output.stderr));
+    let output = place.run(&["confirm"]);
+    assert!(text(&output.stderr).contains("the cells' shapes differ"), "{}", text(&output.stderr));
+
+    // A load that lost a row in one of the cells.
+    let place = screened(&PLAN.replace("verify = \"end\"", "verify = \"full\""));
+    let screen = newest(&place);
+    let off = screen.trials.iter().find(|trial| label(&screen, trial) == "sqlite.wal_off").unwrap();
+    let events = fs::read_to_string(off.dir.join("events.jsonl")).unwrap();
+    assert!(events.contains("\"found_rows\":10000"), "{events}");
+    fs::write(off.dir.join("events.jsonl"), events.replacen("\"found_rows\":10000", "\"found_rows\":9999", 1)).unwrap();
+    let output = place.run(&["confirm"]);
+    let stderr = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{stderr}");
+    assert!(stderr.contains("the data states differ: sbtest1 holds 10000 rows in the base and sbtest1 holds 9999 in the cell"), "{stderr}");
 }

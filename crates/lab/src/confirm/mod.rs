@@ -15,5 +15,5 @@ pub(crate) use forecast::{CellSteps, forecast_confirm};
 pub use request::{ConfirmChoice, ConfirmRequest, DesignChoice, PlacementChoice, create_confirm};
 pub(crate) use starts::run_starts;
 pub(crate) use states::{STATES_FOLDER, States};
-pub use turns::{StepTurns, TurnsProgress};
+pub use turns::{StepTurns, TurnsProgress, TurnsRatio};
 pub(crate) use witness::Witness;

@@ -33,10 +33,9 @@ const BLOCKS: u32 = 12;
 const DELTA: f64 = 0.03;
 const ALPHA: f64 = 0.05;
 
-/// Blocks that a lone effect among so many questions needs to survive the correction for all of them at 5 %: 2 / 2^n must be at most
-/// 0.05 / F for F questions.
+/// Blocks that a lone effect among so many questions needs to survive the correction for all of them.
 pub(super) fn blocks_to_decide(questions: usize) -> u32 {
-    ((40.0 * questions.max(1) as f64).log2().ceil() as u32).max(FEWEST_BLOCKS)
+    (plimsoll_stats::blocks_to_decide(questions, ALPHA) as u32).max(FEWEST_BLOCKS)
 }
 
 /// How contestants shall meet.
@@ -222,10 +221,12 @@ fn divisions(cells: &[Cell], steps: &[String]) -> Result<Vec<Division>, LabError
     let names = |division: &Division| -> Vec<Vec<String>> {
         [&division.before, &division.steps].map(|steps| steps.iter().map(|step| step.name.clone()).collect()).to_vec()
     };
-    match divisions.iter().position(|division| names(division) != names(&divisions[0])) {
+    let differs = |(cell, division): (&Cell, &Division)| names(division) != names(&divisions[0]) || cell.workload != cells[0].workload;
+    match cells.iter().zip(&divisions).position(differs) {
         None => Ok(divisions),
         Some(other) => Err(LabError::Usage(format!(
-            "cells {} and {} do not have the same data states: they come to {} by other steps; confirm cells of one shape with --cells",
+            "cells {} and {} do not have the same data states: they come to {} by other steps or sizes; confirm cells of one shape with \
+             --cells",
             cells[0].label,
             cells[other].label,
             steps.join(", ")

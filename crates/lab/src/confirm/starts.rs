@@ -7,8 +7,8 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
 use plimsoll_core::plan::{Cell, Step};
-use plimsoll_core::ratio::Z_95;
 use plimsoll_core::schedule::ScheduledTrial;
+use plimsoll_core::witness::FOREIGN_CORES_LIMIT;
 use plimsoll_store::{Confirm, TrialRecord, seal};
 
 use super::order::order_of_round;
@@ -26,8 +26,6 @@ const READY_LIMIT: Duration = Duration::from_secs(3600);
 /// A turn's report may be so late, beside what the trial itself waits for a worker in an operation.
 const REPORT_PATIENCE: Duration = Duration::from_secs(30);
 const POLL: Duration = Duration::from_millis(50);
-/// Between two looks at how wide intervals are.
-const LOOK_ROUNDS: u32 = 10;
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(250);
 
 /// Runs the starts that are not complete yet, each whole: contestants that were not up together are no pairs.
@@ -227,8 +225,9 @@ impl<'a, 'o> Stage<'a, 'o> {
             while self.can_go_on() && begin.elapsed() < until {
                 round += 1;
                 self.round(round, step, length_ns, &mut rounds);
+                rounds.look();
                 self.show(index, step, round, begin.elapsed(), until, &rounds);
-                if round % LOOK_ROUNDS == 0 && !is_repeated && rounds.are_enough() {
+                if !is_repeated && rounds.are_enough() {
                     break;
                 }
             }
@@ -299,14 +298,13 @@ impl<'a, 'o> Stage<'a, 'o> {
         let others = (0..self.contestants.len()).filter(|&index| index != self.base);
         let mut warnings = Vec::new();
         if is_repeated {
-            let now = if rounds.control_holds() == Some(false) { "and it still is" } else { "and it is no longer" };
-            warnings.push(format!("the control was too far from its base; the rounds were repeated, {now}"));
+            let now = if rounds.control_holds() == Some(false) { "and it still does not" } else { "and now it does" };
+            warnings.push(format!("the A/A control's 99 % interval did not hold 1; the rounds were repeated, {now}"));
         }
         if let Some((contestant, cores)) = rounds.leak() {
             warnings.push(format!(
-                "the other servers used {:.1} % of a CPU in the turns of {}: they disturb it; `plimsoll confirm --blocks 12` has one server up \
-                 at a time",
-                cores * 100.0,
+                "the other servers used {cores:.2} cores in the turns of {}, more than {FOREIGN_CORES_LIMIT}: this start will be left out; \
+                 `plimsoll confirm --blocks 12` has one server up at a time",
                 self.contestants[contestant].cell.label
             ));
         }
@@ -316,7 +314,7 @@ impl<'a, 'o> Stage<'a, 'o> {
             starts: self.starts,
             rounds: round,
             seconds: elapsed.as_secs_f64(),
-            ratios: others.map(|index| (self.contestants[index].cell.label.clone(), rounds.ratio(index, Z_95))).collect(),
+            ratios: others.map(|index| (self.contestants[index].cell.label.clone(), rounds.ratio(index))).collect(),
             warnings,
         }
     }

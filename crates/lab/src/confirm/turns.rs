@@ -1,6 +1,7 @@
 //! What a step's turns say while they go on: ratios to the base, and whether there are enough of them.
 
-use plimsoll_core::ratio::{Ratio, Z_95, Z_99, paired_ratio};
+use plimsoll_core::witness::FOREIGN_CORES_LIMIT;
+use plimsoll_stats::{Clustered, clustered};
 
 use crate::message::TurnDone;
 
@@ -10,8 +11,12 @@ const READ_HALF_WIDTH: f64 = 0.01;
 const WRITE_HALF_WIDTH: f64 = 0.04;
 /// No step ends with fewer rounds, however narrow its intervals are; its time is over in any case when it is over.
 const FEWEST_ROUNDS: u32 = 30;
-/// More CPU, in cores, of servers whose turn it is not.
-const LEAK_LIMIT_CORES: f64 = 0.05;
+/// From one look at the intervals to the next there are so many rounds at least, and a tenth more.
+const LOOK_ROUNDS: usize = 10;
+/// The level of the intervals that say whether there are enough rounds.
+const LEVEL: f64 = 0.95;
+/// The level of the control's: it raises an alarm by chance in one of a hundred.
+const CONTROL_LEVEL: f64 = 0.99;
 
 /// How a step in turns goes on.
 #[derive(Clone, Debug, PartialEq)]
@@ -38,6 +43,15 @@ pub struct TurnsProgress {
     pub eta_s: f64,
 }
 
+/// A throughput relative to the base's within one start. What starts differ by is not in it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct TurnsRatio {
+    /// The Hodges-Lehmann estimate over rounds.
+    pub ratio: f64,
+    /// Half of the interval of 95 %, as a share of the ratio.
+    pub half_width: f64,
+}
+
 /// A step in turns that is over in one start.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StepTurns {
@@ -52,7 +66,7 @@ pub struct StepTurns {
     /// Seconds they took.
     pub seconds: f64,
     /// Labels of the contestants but the base, and their throughput's ratio to it within this start at 95 %.
-    pub ratios: Vec<(String, Option<Ratio>)>,
+    pub ratios: Vec<(String, Option<TurnsRatio>)>,
     /// What speaks against the numbers.
     pub warnings: Vec<String>,
 }
@@ -67,11 +81,15 @@ pub(super) struct Rounds {
     rates: Vec<Vec<Option<f64>>>,
     /// By contestant: CPU of the others' servers, and the time in which they used it.
     leaks: Vec<(u64, u64)>,
+    half_width: Option<f64>,
+    /// Rounds of the next look.
+    next_look: usize,
 }
 
 impl Rounds {
     pub fn new(contestants: usize, base: usize, control: usize, is_writing: bool, starts: u32) -> Self {
-        Self { base, control, is_writing, starts, rates: vec![Vec::new(); contestants], leaks: vec![(0, 0); contestants] }
+        let (rates, leaks) = (vec![Vec::new(); contestants], vec![(0, 0); contestants]);
+        Self { base, control, is_writing, starts, rates, leaks, half_width: None, next_look: LOOK_ROUNDS }
     }
 
     /// Books a turn; none for a contestant that is out.
@@ -85,35 +103,49 @@ impl Rounds {
     }
 
     /// A contestant's throughput relative to the base's.
-    pub fn ratio(&self, contestant: usize, z: f64) -> Option<Ratio> {
-        let pairs = self.rates[contestant].iter().zip(&self.rates[self.base]);
-        paired_ratio(&[pairs.filter_map(|(rate, base)| Some((*rate)? - (*base)?)).collect()], z)
+    pub fn ratio(&self, contestant: usize) -> Option<TurnsRatio> {
+        let found = self.estimate(contestant, LEVEL)?;
+        Some(TurnsRatio { ratio: found.estimate.exp(), half_width: found.interval.half_width() })
     }
 
-    /// Half of the widest interval of those that are still there, as a share; none while one of them has no interval.
-    pub fn half_width(&self) -> Option<f64> {
+    fn estimate(&self, contestant: usize, level: f64) -> Option<Clustered> {
+        let pairs = self.rates[contestant].iter().zip(&self.rates[self.base]);
+        clustered(&[pairs.filter_map(|(rate, base)| Some((*rate)? - (*base)?)).collect()], level)
+    }
+
+    /// Looks at how wide the intervals are, where it is time for it: every look takes longer than the one before.
+    pub fn look(&mut self) {
         let rounds = self.rates[self.base].len();
+        if rounds < self.next_look {
+            return;
+        }
+        self.next_look = rounds + (rounds / 10).max(LOOK_ROUNDS);
         let present = (0..self.rates.len()).filter(|&at| at != self.base && self.rates[at].len() == rounds);
-        let widths = present.filter(|&at| self.rates[at].last().is_some_and(Option::is_some)).map(|at| self.ratio(at, Z_95));
-        widths.map(|ratio| ratio.map(|ratio| ratio.half_width())).reduce(|a, b| Some(a?.max(b?))).flatten()
+        let widths = present.filter(|&at| self.rates[at].last().is_some_and(Option::is_some)).map(|at| self.ratio(at));
+        self.half_width = widths.map(|ratio| ratio.map(|ratio| ratio.half_width)).reduce(|a, b| Some(a?.max(b?))).flatten();
+    }
+
+    /// At the last look: half of the widest interval of those that were still there, as a share; none while one of them had no interval.
+    pub fn half_width(&self) -> Option<f64> {
+        self.half_width
     }
 
     /// Whether intervals over all starts will be narrow enough when the other starts are as this one.
     pub fn are_enough(&self) -> bool {
         let wanted = if self.is_writing { WRITE_HALF_WIDTH } else { READ_HALF_WIDTH };
         let rounds = self.rates[self.base].len() as u32;
-        rounds >= FEWEST_ROUNDS && self.half_width().is_some_and(|width| width <= wanted * f64::from(self.starts).sqrt())
+        rounds >= FEWEST_ROUNDS && self.half_width.is_some_and(|width| width <= wanted * f64::from(self.starts).sqrt())
     }
 
     /// Whether the control's 99 % interval holds 1; none where there is no interval.
     pub fn control_holds(&self) -> Option<bool> {
-        self.ratio(self.control, Z_99).map(|ratio| ratio.holds_one())
+        self.estimate(self.control, CONTROL_LEVEL).map(|found| found.interval.holds(0.0))
     }
 
     /// The contestant that others disturbed most, when it is too much: its position, and the cores they used.
     pub fn leak(&self) -> Option<(usize, f64)> {
         let cores = self.leaks.iter().map(|&(cpu_ns, active_ns)| cpu_ns as f64 / active_ns.max(1) as f64);
-        cores.enumerate().filter(|(_, cores)| *cores > LEAK_LIMIT_CORES).max_by(|a, b| a.1.total_cmp(&b.1))
+        cores.enumerate().filter(|(_, cores)| *cores > FOREIGN_CORES_LIMIT).max_by(|a, b| a.1.total_cmp(&b.1))
     }
 }
 
@@ -133,6 +165,7 @@ mod tests {
             rounds.book(0, turn(10_000 + noise(0), leak_ns));
             rounds.book(1, turn(control + noise(1), 0));
             rounds.book(2, turn(9_000 + noise(2), 0));
+            rounds.look();
         }
         rounds
     }
@@ -143,7 +176,7 @@ mod tests {
         assert!(!rounds(29, 1, 10_000, 0, 1).are_enough(), "too few rounds");
         assert!(!rounds(40, 300, 10_000, 0, 1).are_enough(), "too wide");
         assert!(rounds(400, 120, 10_000, 0, 9).are_enough(), "nine starts may be three times as wide each");
-        let ratio = rounds(40, 1, 10_000, 0, 1).ratio(2, Z_95).unwrap();
+        let ratio = rounds(40, 1, 10_000, 0, 1).ratio(2).unwrap();
         assert!((ratio.ratio - 0.9).abs() < 0.001, "{ratio:?}");
     }
 
@@ -152,20 +185,21 @@ mod tests {
         assert_eq!(rounds(40, 1, 10_000, 0, 1).control_holds(), Some(true));
         assert_eq!(rounds(40, 1, 10_500, 0, 1).control_holds(), Some(false));
         assert_eq!(rounds(3, 1, 10_500, 0, 1).control_holds(), None);
-        assert_eq!(rounds(40, 1, 10_000, 100_000, 1).leak(), None);
-        let (contestant, cores) = rounds(40, 1, 10_000, 1_800_000, 1).leak().unwrap();
-        assert!(contestant == 0 && (cores - 0.1).abs() < 1e-9);
+        assert_eq!(rounds(40, 1, 10_000, 1_800_000, 1).leak(), None);
+        let (contestant, cores) = rounds(40, 1, 10_000, 5_400_000, 1).leak().unwrap();
+        assert!(contestant == 0 && (cores - 0.3).abs() < 1e-9);
     }
 
     #[test]
     fn who_is_out_does_not_hold_up_the_others() {
         let mut rounds = rounds(40, 1, 10_000, 0, 1);
-        for _ in 0..3 {
+        for _ in 0..12 {
             rounds.book(0, turn(10_000, 0));
             rounds.book(1, turn(10_000, 0));
             rounds.book(2, None);
+            rounds.look();
         }
         assert!(rounds.are_enough());
-        assert_eq!(rounds.ratio(2, Z_95).unwrap().pairs, 40, "pairs without one of the two do not count");
+        assert_eq!(rounds.estimate(2, LEVEL).unwrap().pairs, 40, "pairs without one of the two do not count");
     }
 }

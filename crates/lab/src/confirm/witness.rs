@@ -3,15 +3,12 @@
 use std::path::Path;
 
 use plimsoll_core::record::{Reading, Readings};
+use plimsoll_core::witness::{FOREIGN_CORES_LIMIT, STEAL_LIMIT};
 use plimsoll_store::event::{Canary, Event, Suspect};
 use plimsoll_store::{EventWriter, TrialRecord, read_events, seal};
 
 use crate::error::LabError;
 
-/// More of all CPU time given to other guests than this.
-const STEAL_LIMIT: f64 = 0.01;
-/// More CPU, in cores, of processes that are neither client nor server. The kernel's own threads are among them, and some do the server's I/O.
-const FOREIGN_CORES_LIMIT: f64 = 0.25;
 /// A canary so many median absolute deviations worse than the campaign's median.
 const CANARY_MADS: f64 = 3.0;
 /// Canaries scatter: what is within this share of the median is no disturbance, however quiet the others were.

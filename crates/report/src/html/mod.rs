@@ -8,6 +8,7 @@ mod figures;
 mod numbers;
 mod page;
 mod ran;
+mod ratio_plot;
 mod settings;
 mod step;
 mod summary;

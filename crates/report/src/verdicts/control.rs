@@ -22,5 +22,15 @@ pub(crate) fn control(
     let pairs = pairs(basis, base, again, step, metric.name, is_rate);
     let estimate: Option<Estimate> = estimate(basis, &pairs, CONTROL_LEVEL);
     let interval: Option<Interval> = estimate.as_ref().and_then(Estimate::log_interval);
-    Control { step: step.to_owned(), metric, is_sound: interval.is_none_or(|interval| interval.holds(0.0)), estimate }
+    Control {
+        step: step.to_owned(),
+        cell: again.cell.label.clone(),
+        metric,
+        is_throughput: is_rate,
+        basis,
+        left_out: pairs.left_out,
+        seconds: pairs.seconds,
+        is_sound: interval.is_none_or(|interval| interval.holds(0.0)),
+        estimate,
+    }
 }

@@ -99,6 +99,9 @@ pub struct Finding {
     pub reason: String,
     /// Pairs left out because a witness saw the machine disturbed.
     pub left_out: usize,
+    /// Seconds of measuring behind the ratio: by slices from the first turn of a step to the last over all starts, which all contestants
+    /// share, else the runs of both sides.
+    pub seconds: f64,
     /// Single ratios for a plot: blocks, or rounds, at most a hundred, evenly taken.
     pub dots: Vec<f64>,
     /// What the per-operation metrics say, in a few words; empty where they say nothing.
@@ -120,6 +123,12 @@ impl Finding {
         }
     }
 
+    /// Whether a throughput is worth a confirm: unusual in a screen, or called a difference.
+    pub fn is_worth_confirming(&self) -> bool {
+        let is_called = matches!(self.verdict(), Some(Verdict::Regression | Verdict::Improvement));
+        self.is_throughput && (self.is_unusual() || is_called)
+    }
+
     /// Whether two equal builds would rarely differ so much in one run.
     pub fn is_unusual(&self) -> bool {
         self.call.word() == "unusual"
@@ -131,8 +140,18 @@ impl Finding {
 pub struct Control {
     /// The step.
     pub step: String,
+    /// The label of the second instance.
+    pub cell: String,
     /// What was measured.
     pub metric: &'static Metric,
+    /// Whether it is the step's throughput.
+    pub is_throughput: bool,
+    /// How runs were set beside each other.
+    pub basis: Basis,
+    /// Pairs left out because a witness saw the machine disturbed.
+    pub left_out: usize,
+    /// Seconds of measuring behind it: see [`Finding::seconds`].
+    pub seconds: f64,
     /// The ratio with its 99 % interval; `None` where there is no pair.
     pub estimate: Option<Estimate>,
     /// Whether its interval holds 1. True also where there is no interval: then nothing speaks against it.

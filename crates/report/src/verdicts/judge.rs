@@ -104,6 +104,7 @@ impl Question<'_> {
             call: Call::Invalid,
             reason: String::new(),
             left_out: pairs.left_out,
+            seconds: pairs.seconds,
             dots: dots(&pairs),
             why: String::new(),
         };

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use plimsoll_stats::Verdict;
 
-use super::finding::{Basis, Call, Estimate, Finding, Findings};
+use super::finding::{Basis, Call, Control, Estimate, Finding, Findings};
 use super::measured::headline;
 use crate::view::View;
 
@@ -24,18 +24,19 @@ fn change_with_interval(estimate: &Estimate) -> String {
     format!("{}{}", percent(estimate.ratio), ends.unwrap_or_default())
 }
 
-/// `12 blocks`, `5 starts x 60 rounds`.
-fn pairs(finding: &Finding, estimate: &Estimate) -> String {
+/// `12 blocks, 240 s`, `5 starts, 300 rounds, 60 s`.
+fn pairs(basis: Basis, estimate: &Estimate, left_out: usize, seconds: f64) -> String {
     let count = |n: usize, noun: &str| format!("{n} {noun}{}", if n == 1 { "" } else { "s" });
-    let pairs = match finding.basis {
-        Basis::Slices => format!("{}, {}", count(estimate.starts, "start"), count(estimate.pairs, "round")),
-        _ => count(estimate.pairs, "block"),
+    let out = match (left_out, basis) {
+        (0, _) => String::new(),
+        (out, Basis::Slices) => format!(" ({} left out)", count(out, "start")),
+        (out, _) => format!(" ({out} left out)"),
     };
-    match (finding.left_out, finding.basis) {
-        (0, _) => pairs,
-        (out, Basis::Slices) => format!("{pairs} ({} left out)", count(out, "start")),
-        (out, _) => format!("{pairs} ({out} left out)"),
-    }
+    let pairs = match basis {
+        Basis::Slices => format!("{}{out}, {}", count(estimate.starts, "start"), count(estimate.pairs, "round")),
+        _ => format!("{}{out}", count(estimate.pairs, "block")),
+    };
+    format!("{pairs}, {seconds:.0} s")
 }
 
 /// What a line ends with: the per-operation numbers behind a difference, else the reason.
@@ -62,7 +63,7 @@ fn row(view: &View, finding: &Finding, is_screen_told: bool) -> Row {
         columns.push(format!("{}{within}", change_with_interval(estimate)));
         columns.push(match finding.call {
             Call::Screen(screen, _) => format!("z {:+.1}", screen.z),
-            _ => pairs(finding, estimate),
+            _ => pairs(finding.basis, estimate, finding.left_out, finding.seconds),
         });
     }
     let mut endings = Vec::new();
@@ -76,6 +77,22 @@ fn row(view: &View, finding: &Finding, is_screen_told: bool) -> Row {
     Row { columns, ending: endings.join("; ") }
 }
 
+/// The base against itself, as a row among the others.
+fn control_row(view: &View, control: &Control) -> Row {
+    let has_interval = control.estimate.is_some_and(|estimate| estimate.interval.is_some());
+    let word = match (has_interval, control.is_sound) {
+        (false, _) => "A/A",
+        (true, true) => "A/A holds",
+        (true, false) => "A/A fails",
+    };
+    let mut columns = vec![control.step.clone(), format!("{} vs {}", control.cell, view.cells[0].label), word.to_owned()];
+    if let Some(estimate) = &control.estimate {
+        columns.push(change_with_interval(estimate));
+        columns.push(pairs(control.basis, estimate, control.left_out, control.seconds));
+    }
+    Row { columns, ending: if control.estimate.is_some() { String::new() } else { "no pairs".to_owned() } }
+}
+
 /// Of a screen: how far two equal builds lie apart, and how that is known.
 fn expectation(finding: &Finding) -> Option<String> {
     let Call::Screen(screen, spread) = finding.call else { return None };
@@ -85,7 +102,7 @@ fn expectation(finding: &Finding) -> Option<String> {
 }
 
 /// A finding in a line: `qp100  8.0.33 vs 5.6.24  regression  -34.1 % [-36.0, -32.2]  12 blocks  why`.
-pub(crate) fn finding_line(view: &View, finding: &Finding) -> String {
+pub fn finding_line(view: &View, finding: &Finding) -> String {
     let Row { mut columns, ending } = row(view, finding, false);
     columns.extend(Some(ending).filter(|ending| !ending.is_empty()));
     columns.join("  ")
@@ -163,7 +180,18 @@ pub fn verdict_lines(view: &View) -> String {
     let is_news = |finding: &&Finding| {
         finding.is_throughput || is_called(finding) && !findings.of_throughput(finding.cell, &finding.step).is_some_and(is_called)
     };
-    let rows: Vec<Row> = findings.all.iter().filter(is_news).map(|finding| row(view, finding, true)).collect();
+    let mut steps: Vec<&str> = Vec::new();
+    for finding in &findings.all {
+        if !steps.contains(&finding.step.as_str()) {
+            steps.push(&finding.step);
+        }
+    }
+    let mut rows: Vec<Row> = Vec::new();
+    for step in steps {
+        rows.extend(findings.all.iter().filter(|finding| finding.step == step).filter(is_news).map(|finding| row(view, finding, true)));
+        let of_step = findings.control.iter().filter(|control| control.step == step && control.is_throughput);
+        rows.extend(of_step.map(|control| control_row(view, control)));
+    }
     aligned(&rows).iter().for_each(|line| add(line));
     if findings.all.iter().any(|finding| finding.left_out > 0) {
         add("left out: a witness saw the machine disturbed");

@@ -18,6 +18,8 @@ pub(crate) struct Pairs {
     pub left_out: usize,
     /// Blocks or starts that have run on both sides, those left out included.
     pub done: usize,
+    /// Seconds of measuring behind the pairs that count.
+    pub seconds: f64,
     /// Turns without a single operation, of all turns, as a share.
     pub empty_turns: f64,
 }
@@ -61,9 +63,16 @@ pub(crate) fn value(run: &Run<'_>, metric: &str) -> Option<f64> {
 fn by_blocks(base: &CellRuns<'_>, other: &CellRuns<'_>, step: &str, metric: &str) -> Pairs {
     let both = by_block(base, other, step);
     let is_suspect = |(base, other): &&(&Run<'_>, &Run<'_>)| [base, other].iter().any(|run| run.status == Status::Suspect);
-    let ratios =
-        both.iter().filter(|pair| !is_suspect(pair)).filter_map(|(base, other)| Some((value(other, metric)? / value(base, metric)?).ln()));
-    Pairs { starts: vec![ratios.collect()], left_out: both.iter().filter(is_suspect).count(), done: both.len(), empty_turns: 0.0 }
+    let sound = || both.iter().filter(|pair| !is_suspect(pair));
+    let ratios = sound().filter_map(|(base, other)| Some((value(other, metric)? / value(base, metric)?).ln()));
+    let elapsed_ns = |run: &Run<'_>| run.done.map_or(0, |done| done.elapsed_ns);
+    Pairs {
+        starts: vec![ratios.collect()],
+        left_out: both.iter().filter(is_suspect).count(),
+        done: both.len(),
+        seconds: sound().map(|(base, other)| elapsed_ns(base) + elapsed_ns(other)).sum::<u64>() as f64 / 1e9,
+        empty_turns: 0.0,
+    }
 }
 
 fn by_slices(base: &CellRuns<'_>, other: &CellRuns<'_>, step: &str, is_rate: bool) -> Pairs {
@@ -77,6 +86,9 @@ fn by_slices(base: &CellRuns<'_>, other: &CellRuns<'_>, step: &str, is_rate: boo
         }
         let read = |run: &Run<'_>| run.record.and_then(|record| record.turns(step).ok()).unwrap_or_default();
         let (of_base, of_other) = (read(of_base), read(of_other));
+        if let (Some(first), Some(last)) = (of_base.first(), of_base.last()) {
+            pairs.seconds += last.begin_ns.saturating_sub(first.begin_ns) as f64 / 1e9;
+        }
         turns += of_base.len() + of_other.len();
         empty += of_base.iter().chain(&of_other).filter(|turn| turn.operations == 0).count();
         let by_round: BTreeMap<u32, &Turn> = of_base.iter().map(|turn| (turn.round, turn)).collect();

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use plimsoll_core::name::EngineName;
 use plimsoll_stats::Spread;
 use plimsoll_store::{CampaignRecord, Design, TrialRecord};
+use serde_json::Value;
 
 use crate::attempts::judge;
 use crate::differences::flatten;
@@ -14,15 +15,23 @@ use crate::view::Status;
 /// The facts that make a machine: stable ones only. `bogomips`, say, may differ from boot to boot.
 const MACHINE: [&str; 4] = ["cpu_model", "cpus_online", "memory_bytes", "hypervisor"];
 
+/// What names a machine.
+pub(crate) type MachineFacts = Vec<Option<String>>;
+
 /// What names a machine in a campaign's first trial; `None` when no trial recorded its environment.
-pub(crate) fn machine(campaign: &CampaignRecord) -> Option<Vec<Option<String>>> {
-    let facts = flatten(campaign.trials.iter().find_map(|trial| trial.environment.as_ref())?);
+pub(crate) fn machine(campaign: &CampaignRecord) -> Option<MachineFacts> {
+    campaign.trials.iter().find_map(|trial| trial.environment.as_ref()).map(facts)
+}
+
+/// What names a machine in an environment.
+pub(crate) fn facts(environment: &Value) -> MachineFacts {
+    let facts = flatten(environment);
     // Memory differs by some pages from boot to boot: a tenth of a GiB is close enough.
     let rounded = |name: &str, value: &String| match (name, value.parse::<f64>()) {
         ("memory_bytes", Ok(bytes)) => format!("{:.1}", bytes / 1_073_741_824.0),
         _ => value.clone(),
     };
-    Some(MACHINE.map(|name| facts.get(name).map(|value| rounded(name, value))).to_vec())
+    MACHINE.map(|name| facts.get(name).map(|value| rounded(name, value))).to_vec()
 }
 
 /// The metrics whose spread is looked at.
@@ -43,10 +52,14 @@ pub(crate) struct Spreads {
 }
 
 impl Spreads {
-    /// From every campaign of `stored` that ran on the machine of `of`. Runs that a witness saw disturbed are left out. Slices are: their
-    /// numbers are not those of whole steps.
+    /// From every campaign of `stored` that ran on the machine of `of`.
     pub fn of_machine(of: &CampaignRecord, stored: &[CampaignRecord]) -> Self {
-        let here = machine(of);
+        Self::of_facts(machine(of), stored)
+    }
+
+    /// From every campaign of `stored` that ran on this machine. Runs that a witness saw disturbed are left out. Slices are: their numbers
+    /// are not those of whole steps.
+    pub fn of_facts(here: Option<MachineFacts>, stored: &[CampaignRecord]) -> Self {
         let on_this = stored.iter().filter(|campaign| campaign.imported.is_none() && here.is_some() && machine(campaign) == here);
         // A cell of a plan is the same experiment in whichever campaign it ran.
         let mut starts: BTreeMap<(Group, Experiment), Vec<f64>> = BTreeMap::new();

@@ -19,12 +19,8 @@ pub(crate) fn obstacle(base: &CellRuns<'_>, other: &CellRuns<'_>, step: &str) ->
 /// Runs that ended badly or missed their SLA. Leaving them out would leave out by result.
 fn trouble(who: &str, cell: &CellRuns<'_>, step: &str) -> Option<String> {
     let used: Vec<_> = cell.used(step).collect();
-    let statuses = [
-        (Status::Crashed, "crashed"),
-        (Status::Hung, "hung"),
-        (Status::Failed, "failed"),
-        (Status::SlaMissed, "missed the SLA of its background writers"),
-    ];
+    let statuses =
+        [(Status::Crashed, "crashed"), (Status::Hung, "hung"), (Status::Failed, "failed"), (Status::SlaMissed, "missed its rate")];
     statuses.into_iter().find_map(|(status, what)| {
         let of_status: Vec<_> = used.iter().filter(|run| run.status == status).collect();
         let first = of_status.first()?;
