@@ -58,6 +58,8 @@ pub enum Verb {
     Gate(Gate),
     /// Measure what is unusual in a campaign again: all contestants interleaved, on copies of the same data, the base twice among them
     Confirm(Confirm),
+    /// Which build made a step slower? Probes between a good and a bad build, all three interleaved, until one is 95 % likely
+    Bisect(Bisect),
     /// Bring results of other tools into the store
     Import(Import),
     /// Write the files of the original tools
@@ -199,6 +201,65 @@ pub struct Confirm {
     /// CPUs of clients and of servers, as in 0/1-3, or `none` [default: slices: disjoint sets; blocks: none]
     #[arg(long, value_name = "C/S")]
     pub placement: Option<String>,
+    /// Afterwards profile each contestant's server with perf, for so long in each step: which functions moved
+    #[arg(long, value_name = "D", num_args = 0..=1, default_missing_value = "5s")]
+    pub perf: Option<String>,
+    /// Print one JSON value
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  plimsoll bisect --good mysql@5.6.24 --bad mysql@9.7.4 --step qp100     # among the cells of the newest campaign
+  plimsoll bisect --good postgres@12 --bad postgres@18 --step point-query --plan plans/my.toml --builds postgres@12,postgres@14,postgres@16,postgres@18
+  plimsoll bisect --good v1.0 --bad main --step point-query --plan my.toml --command './build.sh {commit}' --commits commits.txt
+
+Exit code 0: found. 4: not found.")]
+pub struct Bisect {
+    /// The campaign whose cells are the builds, or whose plan is taken [default: the newest that is neither imported nor a confirm campaign]
+    pub campaign: Option<String>,
+    /// The older build, which is fast: a cell, a build, a commit
+    #[arg(long, value_name = "A")]
+    pub good: String,
+    /// The newer build, which is slow
+    #[arg(long, value_name = "B")]
+    pub bad: String,
+    /// The step
+    #[arg(long, value_name = "S")]
+    pub step: String,
+    /// Builds in place of the campaign's cells, under the config and with the workload of its first cell of their engine
+    #[arg(long, value_name = "A,B,...", value_delimiter = ',', conflicts_with = "command")]
+    pub builds: Vec<BuildName>,
+    /// A plan in place of a campaign: a file, or the name of a shipped plan
+    #[arg(long, value_name = "PLAN", conflicts_with = "campaign")]
+    pub plan: Option<String>,
+    /// A shell command that makes the build of `{commit}`; the last line that it prints is the build's folder
+    #[arg(long, value_name = "COMMAND", requires = "commits")]
+    pub command: Option<String>,
+    /// A file with the commits, one a line, oldest first
+    #[arg(long, value_name = "FILE", requires = "command")]
+    pub commits: Option<PathBuf>,
+    /// Blocks of a probe
+    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..))]
+    pub blocks: u32,
+    /// By slices in place of blocks: all servers up at once, started anew so often for a probe
+    #[arg(long, value_name = "STARTS", num_args = 0..=1, default_missing_value = "2", conflicts_with = "blocks",
+        value_parser = clap::value_parser!(u32).range(1..))]
+    pub slices: Option<u32>,
+    /// The length of the step in a block [default: the plan's, at most 60s]; by slices its longest time over all starts [default: 60s]
+    #[arg(long, value_name = "D")]
+    pub time: Option<String>,
+    /// The most probes [default: 4 for each halving of the builds]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub probes: Option<u32>,
+    /// Go on with the newest search of the same builds and step
+    #[arg(long)]
+    pub resume: bool,
+    /// Fetch nothing: use only builds that are here
+    #[arg(long)]
+    pub offline: bool,
     /// Print one JSON value
     #[arg(long)]
     pub json: bool,

@@ -22,7 +22,8 @@ pub fn confirm(places: &Places, arguments: &Confirm) -> Outcome {
     let Some(steps) = steps(&screened, arguments)? else { return Ok(0) };
     let data_dir = data_dir(places)?;
     let request = ConfirmRequest {
-        screen: &screened,
+        screen: &screened.header,
+        bisection: None,
         choice: choice(arguments, steps)?,
         data_dir: &data_dir,
         plimsoll_version: env!("CARGO_PKG_VERSION"),
@@ -40,7 +41,7 @@ pub fn print(campaign: &CampaignDir, is_json: bool) -> Result<(), Failure> {
     results::print(&if is_json { format!("{:#}\n", plimsoll_report::confirm_json(&view)) } else { verdict_lines(&view) })
 }
 
-fn newest_screen(store: &Store) -> Result<CampaignDir, Failure> {
+pub fn newest_screen(store: &Store) -> Result<CampaignDir, Failure> {
     for path in store.campaigns()?.into_iter().rev() {
         let campaign = store.find(path.to_str())?;
         if campaign.header.confirm.is_none() && campaign.imported()?.is_none() {
@@ -134,5 +135,6 @@ fn choice(arguments: &Confirm, steps: Vec<String>) -> Result<ConfirmChoice, Fail
         time_ns: arguments.time.as_deref().map(|text| duration("--time", text)).transpose()?,
         starts: arguments.starts,
         placement,
+        profile_ns: arguments.perf.as_deref().map(|text| duration("--perf", text)).transpose()?,
     })
 }

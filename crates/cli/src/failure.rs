@@ -11,6 +11,8 @@ use plimsoll_store::StoreError;
 pub const USAGE: u8 = 2;
 /// Finished, but something is invalid or left out.
 pub const INCOMPLETE: u8 = 3;
+/// No decision where one was demanded.
+pub const INCONCLUSIVE: u8 = 4;
 /// The machine is not ready.
 pub const MACHINE: u8 = 5;
 /// A defect of this program.

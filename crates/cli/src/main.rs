@@ -1,6 +1,7 @@
 //! `plimsoll`: the argument table, the wiring, the progress line and the exit codes. No logic.
 
 mod arguments;
+mod bisect;
 mod build;
 mod campaign;
 mod confirm;
@@ -44,6 +45,7 @@ fn main() -> ExitCode {
         Verb::History(history) => verdicts::history(places, &history),
         Verb::Gate(gate) => verdicts::gate(places, &gate),
         Verb::Confirm(confirm) => confirm::confirm(places, &confirm),
+        Verb::Bisect(bisect) => bisect::bisect(places, &bisect),
         Verb::Import(import) => exchange::import(places, &import),
         Verb::Export(export) => exchange::export(places, &export),
         Verb::Build { verb } => build::build(places, &verb),

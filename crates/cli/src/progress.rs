@@ -29,6 +29,13 @@ pub struct Console {
 
 impl Console {
     pub fn new(header: &CampaignHeader) -> Result<Self, Failure> {
+        let mut console = Self::listening()?;
+        console.begin(header);
+        Ok(console)
+    }
+
+    /// Without a campaign yet.
+    pub fn listening() -> Result<Self, Failure> {
         let stop_requests = Arc::new(AtomicUsize::new(0));
         for signal in [SIGINT, SIGTERM] {
             let count = stop_requests.clone();
@@ -42,10 +49,14 @@ impl Console {
                 })
                 .map_err(|error| Failure::bug(format!("failed to listen for signals: {error}")))?;
         }
-        anstream::eprintln!("campaign {} (seed {}, {})", header.id, header.seed, count(header.schedule.len(), "trial"));
+        Ok(Self { stop_requests, is_terminal: stderr().is_terminal(), name_width: 0, has_live_line: false, last_plain: Instant::now() })
+    }
+
+    /// A campaign begins.
+    pub fn begin(&mut self, header: &CampaignHeader) {
+        self.line(&format!("campaign {} (seed {}, {})", header.id, header.seed, count(header.schedule.len(), "trial")));
         let steps = header.plan.cells.iter().flat_map(|cell| cell.workload.steps());
-        let name_width = steps.map(|step| step.name.len()).max().unwrap_or(0).max(7);
-        Ok(Self { stop_requests, is_terminal: stderr().is_terminal(), name_width, has_live_line: false, last_plain: Instant::now() })
+        self.name_width = steps.map(|step| step.name.len()).max().unwrap_or(0).max(7);
     }
 
     /// Leaves the cursor on a line of its own.
@@ -60,7 +71,8 @@ impl Console {
         }
     }
 
-    fn line(&mut self, text: &str) {
+    /// A line of its own.
+    pub fn line(&mut self, text: &str) {
         self.clear();
         anstream::eprintln!("{text}");
         self.last_plain = Instant::now();
@@ -86,6 +98,7 @@ impl Observer for Console {
                 self.line(&format!("\x1b[1m{}\x1b[0m (trial {} of {trials}{attempt})", cell.label, trial.number));
             }
             Notice::StateStart { cell } => self.line(&format!("\x1b[1m{}\x1b[0m: making the data that trials begin with", cell.label)),
+            Notice::ProfileStart { cell } => self.line(&format!("\x1b[1m{}\x1b[0m: profiling its server", cell.label)),
             Notice::StartBegins { start, starts, cells, attempt } => {
                 let attempt = if attempt > 1 { format!(", attempt {attempt}") } else { String::new() };
                 let labels: Vec<&str> = cells.iter().map(|cell| cell.label.as_str()).collect();

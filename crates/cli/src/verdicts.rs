@@ -24,7 +24,16 @@ pub fn explain(places: &Places, arguments: &Explain) -> Outcome {
     let campaign = store.find(arguments.campaign.as_deref())?.load()?;
     let explanation =
         plimsoll_report::explain(&campaign, &stored(&store), &arguments.step, arguments.a.as_deref(), arguments.b.as_deref())?;
-    print(&if arguments.json { format!("{:#}\n", explanation.to_json()) } else { explanation.to_text() })?;
+    let profiled = plimsoll_report::profiles_of(&campaign, &arguments.step, &explanation.base, &explanation.cell)
+        .map_err(|error| Failure::usage(format!("failed to read the profiles of {}: {error}", campaign.header.id)))?;
+    let text = if arguments.json {
+        let mut value = explanation.to_json();
+        value["profile"] = json!(profiled.map(|profiled| profiled.to_json()));
+        format!("{value:#}\n")
+    } else {
+        explanation.to_text() + &profiled.map_or_else(String::new, |profiled| profiled.to_text())
+    };
+    print(&text)?;
     Ok(0)
 }
 

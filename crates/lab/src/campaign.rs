@@ -260,7 +260,7 @@ pub(crate) fn create_in_store(store: &Store, mut header: CampaignHeader, name: &
 }
 
 /// Small enough to type again.
-fn seed_from_clock() -> u64 {
+pub(crate) fn seed_from_clock() -> u64 {
     let nanos = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos() as u64);
     plimsoll_core::seed::derive(nanos, &["campaign"]) % 1_000_000_000
 }

@@ -3,6 +3,7 @@
 //! The orchestrator ([`run`], [`resume`]) only watches; a [`trial`] does the work in a process of its own, so that a crash of an
 //! embedded engine never takes the campaign down.
 
+pub mod bisect;
 pub mod builds;
 mod campaign;
 mod config;
@@ -13,6 +14,7 @@ mod leftovers;
 mod message;
 mod orchestrator;
 mod passwords;
+mod perf;
 mod places;
 mod shipped;
 mod template;

@@ -41,6 +41,9 @@ pub(crate) struct TrialOrder {
     /// Whether it tests the machine first.
     #[serde(default)]
     pub has_canary: bool,
+    /// So long the server is profiled in each step; none in trials that measure.
+    #[serde(default)]
+    pub profile_ns: Option<u64>,
     /// The trial's folder in the store.
     pub dir: PathBuf,
     /// The data directory.

@@ -9,11 +9,11 @@ use plimsoll_core::plan::Cell;
 use plimsoll_core::schedule::ScheduledTrial;
 use plimsoll_engine::InstalledBuild;
 use plimsoll_store::header::CellHeader;
-use plimsoll_store::{CampaignDir, Design, TrialRecord, seal};
+use plimsoll_store::{CampaignDir, Design, PROFILES_FOLDER, TrialRecord, seal};
 
 use crate::builds::BuildCache;
 use crate::campaign::take_builds_that_came;
-use crate::confirm::{STATES_FOLDER, States, StepTurns, TurnsProgress, Witness, run_starts};
+use crate::confirm::{STATES_FOLDER, States, StepTurns, TurnsProgress, Witness, run_profiles, run_starts};
 use crate::error::LabError;
 use crate::leftovers::{end_leftovers, end_state_leftovers};
 use crate::message::TrialMessage;
@@ -49,6 +49,11 @@ pub enum Notice<'a> {
     },
     /// Data is made that trials begin with.
     StateStart {
+        /// Its cell.
+        cell: &'a Cell,
+    },
+    /// A contestant's server is profiled.
+    ProfileStart {
         /// Its cell.
         cell: &'a Cell,
     },
@@ -114,16 +119,21 @@ pub fn run_campaign(
     let done = campaign.trials()?;
     end_leftovers(&done);
     end_state_leftovers(&campaign.path.join(STATES_FOLDER));
+    end_state_leftovers(&campaign.path.join(PROFILES_FOLDER));
     let data_root = PathBuf::from(&campaign.header.data_dir);
     let _turn = turn.map_or_else(|| take_data_root(&data_root), Ok)?;
     let campaign_data = data_root.join(&campaign.header.id);
     // Data of broken attempts: ours, by the marked folder and the campaign's id.
     remove_data_dir(&campaign_data)?;
     let runner = Runner { campaign, passwords: &passwords, program, installed: &installed };
-    let end = match campaign.header.confirm.as_ref().map(|confirm| confirm.design) {
-        Some(Design::Slices) => run_starts(&runner, &done, &campaign_data, observer)?,
-        design => run_trials(&runner, &done, &campaign_data, design == Some(Design::Blocks), observer)?,
+    let mut states = States::new(&runner, &campaign_data);
+    let mut end = match campaign.header.confirm.as_ref().map(|confirm| confirm.design) {
+        Some(Design::Slices) => run_starts(&runner, &done, &mut states, &campaign_data, observer)?,
+        design => run_trials(&runner, &done, &mut states, &campaign_data, design == Some(Design::Blocks), observer)?,
     };
+    if end != CampaignEnd::Interrupted && run_profiles(&runner, &mut states, &campaign_data, observer)? {
+        end = CampaignEnd::Interrupted;
+    }
     if end != CampaignEnd::Interrupted {
         remove_data(&campaign_data, observer);
     }
@@ -134,6 +144,7 @@ pub fn run_campaign(
 fn run_trials(
     runner: &Runner<'_>,
     done: &[TrialRecord],
+    states: &mut States<'_>,
     campaign_data: &Path,
     is_confirming: bool,
     observer: &mut dyn Observer,
@@ -145,7 +156,6 @@ fn run_trials(
         .filter(|scheduled| !attempts(scheduled.number).any(TrialRecord::is_complete))
         .map(|scheduled| (scheduled, attempts(scheduled.number).map(|trial| trial.attempt).max().unwrap_or(0) + 1))
         .collect();
-    let mut states = States::new(runner, campaign_data);
     let mut witness = Witness::of(done);
     let mut broken = 0;
     while let Some((scheduled, attempt)) = queue.pop_front() {

@@ -23,6 +23,7 @@ use crate::imported::imported_view;
 use crate::latency::{latency_tables, response_tables};
 use crate::machines;
 use crate::notes::notes;
+use crate::profiles::profiled;
 use crate::reasons::reasons;
 use crate::selection::{Candidate, choose};
 use crate::settings::{self, CellSettings};
@@ -124,6 +125,7 @@ pub fn analyse_among(campaigns: &[CampaignRecord], options: &Options, stored: &[
     let findings = find(&Setting { infos: &infos, cells: &cells, control: experiment_control(first), steps: &steps, spreads: &spreads });
     let mut view = View {
         findings,
+        profiles: profiled(&cells),
         title: title(campaigns),
         is_comparable: campaigns.iter().all(|campaign| campaign.header.plan.comparable),
         campaigns: campaigns.iter().map(campaign_info).collect(),

@@ -60,6 +60,7 @@ pub(crate) fn imported_view(records: &[CampaignRecord], options: &Options) -> Re
     let families: Vec<Family> = imported.iter().map(|imported| imported.family).collect();
     let is_insert_benchmark = families.iter().all(|family| *family == Family::InsertBenchmark);
     let mut view = View {
+        profiles: Vec::new(),
         title: title(&imported),
         is_comparable: true,
         campaigns: records.iter().map(campaign_info).collect(),

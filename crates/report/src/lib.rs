@@ -28,6 +28,7 @@ mod latency;
 mod machines;
 mod markdown;
 mod notes;
+mod profiles;
 mod published;
 mod ratio;
 mod reasons;
@@ -51,6 +52,7 @@ pub use history::{HistoryOptions, Point, Series, history};
 pub use html::to_html;
 pub use json::{confirm_json, show_json, to_json};
 pub use markdown::to_markdown;
+pub use profiles::{FlameNode, FunctionChange, Profiled, profiles_of};
 pub use terminal::to_terminal;
 pub use verdicts::{
     Basis, Call, Change, Control, Estimate, Explanation, Finding, Findings, Power, StepPower, explain, finding_line, power_of_blocks,

@@ -40,6 +40,8 @@ pub struct View {
     pub notes: Vec<String>,
     /// What is said of each cell against the base.
     pub findings: Findings,
+    /// Profiles of servers, where there are any.
+    pub profiles: Vec<crate::profiles::Profiled>,
 }
 
 /// A campaign.

@@ -65,15 +65,34 @@ impl Bisection {
         best.map_or((0, 0.0), |(build, probability)| (build, *probability))
     }
 
-    /// The build to probe next: the one whose probability of being bad is nearest to one half, the good and the bad one themselves left
-    /// out. `None` when there is no build between them.
-    pub fn next_probe(&self) -> Option<usize> {
+    /// The first bad build as far as it can be told when some builds cannot be probed: the shortest run of candidates that nothing but such
+    /// builds keeps apart, once its probability is [`Self::ENOUGH`]. First and last of it are equal where it is one build.
+    pub fn found_among(&self, cannot_be_probed: &[usize]) -> Option<(usize, usize)> {
+        let mut first = 1;
+        let mut probability = 0.0;
+        for (build, share) in (1..).zip(&self.posterior) {
+            probability += share;
+            // The build itself is what tells it from the next one.
+            if cannot_be_probed.contains(&build) && build < self.posterior.len() {
+                continue;
+            }
+            if probability >= Self::ENOUGH {
+                return Some((first, build));
+            }
+            (first, probability) = (build + 1, 0.0);
+        }
+        None
+    }
+
+    /// The build to probe next: the one whose probability of being bad is nearest to one half; the good and the bad one themselves, and
+    /// those that cannot be probed, are left out. `None` when there is none.
+    pub fn next_probe(&self, cannot_be_probed: &[usize]) -> Option<usize> {
         let mut below = 0.0;
         let is_bad = self.posterior.iter().map(|probability| {
             below += probability;
             below
         });
-        let between = (1..self.posterior.len()).zip(is_bad);
+        let between = (1..self.posterior.len()).zip(is_bad).filter(|(build, _)| !cannot_be_probed.contains(build));
         between.min_by(|a, b| (a.1 - 0.5).abs().total_cmp(&(b.1 - 0.5).abs())).map(|(build, _)| build)
     }
 }
@@ -92,7 +111,7 @@ mod tests {
             let first_bad = 1 + stream.below(n);
             let mut search = Bisection::new(n, Evidence { log_ratio: -0.06, error: 0.01 });
             while search.found().is_none() {
-                let build = search.next_probe().unwrap();
+                let build = search.next_probe(&[]).unwrap();
                 let centre = if build >= first_bad { -0.06 } else { 0.0 };
                 search.learn(build, Evidence { log_ratio: centre + error * stream.normal(), error });
                 probes += 1;
@@ -106,7 +125,7 @@ mod tests {
     #[test]
     fn neighbours_need_no_probe() {
         let search = Bisection::new(1, Evidence { log_ratio: -0.1, error: 0.01 });
-        assert_eq!((search.found(), search.next_probe()), (Some(1), None));
+        assert_eq!((search.found(), search.next_probe(&[])), (Some(1), None));
     }
 
     #[test]
@@ -115,5 +134,22 @@ mod tests {
         search.learn(4, Evidence { log_ratio: 0.5, error: 0.005 });
         assert!(search.posterior().iter().all(|p| (p - 0.125).abs() < 0.01), "{:?}", search.posterior());
         assert!((search.posterior().iter().sum::<f64>() - 1.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn builds_that_cannot_be_probed_widen_the_answer() {
+        let mut search = Bisection::new(8, Evidence { log_ratio: -0.1, error: 0.005 });
+        let good = Evidence { log_ratio: 0.0, error: 0.005 };
+        let bad = Evidence { log_ratio: -0.1, error: 0.005 };
+        for _ in 0..3 {
+            search.learn(3, good);
+            search.learn(6, bad);
+        }
+        assert_eq!(search.next_probe(&[4]), Some(5));
+        assert_eq!((search.found_among(&[4, 5]), search.found_among(&[]), search.found()), (Some((4, 6)), None, None));
+        search.learn(5, bad);
+        assert_eq!((search.found_among(&[4]), search.found()), (Some((4, 5)), None));
+        search.learn(4, good);
+        assert_eq!((search.found_among(&[]), search.found()), (Some((5, 5)), Some(5)));
     }
 }

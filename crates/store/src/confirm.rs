@@ -37,6 +37,23 @@ pub struct Confirm {
     pub delta: f64,
     /// The level of the tests.
     pub alpha: f64,
+    /// So long the server of each contestant is profiled in each step, in nanoseconds, in a pass of its own after what is measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub profile_ns: Option<u64>,
+    /// The search that this campaign is one probe of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bisection: Option<BisectionProbe>,
+}
+
+/// What a campaign measures for a bisection. All campaigns of a search together are its state.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct BisectionProbe {
+    /// The id of the search's first campaign; empty in that one.
+    pub search: String,
+    /// The builds in their order, as cells are labelled or commits are called; the first is good, the last is bad.
+    pub candidates: Vec<String>,
+    /// Which of them is probed, counted from 0; none when only the good and the bad one are measured.
+    pub probe: Option<usize>,
 }
 
 /// How contestants meet.

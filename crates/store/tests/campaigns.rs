@@ -12,7 +12,8 @@ use plimsoll_store::event::{Event, StepDone};
 use plimsoll_store::header::CampaignHeader;
 use plimsoll_store::series::{operations_path, write_operations};
 use plimsoll_store::{
-    CampaignDir, CampaignState, Confirm, Design, EventWriter, OperationSecond, Placement, Store, StoreError, write_json_atomically,
+    BisectionProbe, CampaignDir, CampaignState, Confirm, Design, EventWriter, OperationSecond, Placement, Store, StoreError,
+    write_json_atomically,
 };
 
 fn write_trial(campaign: &CampaignDir, trial: u32, attempt: u32, events: &[Event]) -> std::path::PathBuf {
@@ -235,11 +236,19 @@ fn the_design_of_a_confirm_campaign_is_read_back() {
         placement: Some(Placement { client_cpus: "0".to_owned(), server_cpus: "1-3".to_owned() }),
         delta: 0.03,
         alpha: 0.05,
+        profile_ns: Some(5_000_000_000),
+        bisection: None,
     };
-    let blocks = Confirm { of: None, design: Design::Blocks, starts: None, blocks: Some(12), placement: None, ..slices.clone() };
-    for (id, confirm) in
-        [("20260102T000000Z-a-confirm", Some(slices)), ("20260103T000000Z-a-confirm", Some(blocks)), ("20260104T000000Z-a", None)]
-    {
+    let blocks =
+        Confirm { of: None, design: Design::Blocks, starts: None, blocks: Some(12), placement: None, profile_ns: None, ..slices.clone() };
+    let probe = BisectionProbe { search: String::new(), candidates: vec!["a".to_owned(), "b".to_owned()], probe: Some(1) };
+    let bisection = Confirm { bisection: Some(probe), ..blocks.clone() };
+    for (id, confirm) in [
+        ("20260102T000000Z-a-confirm", Some(slices)),
+        ("20260103T000000Z-a-confirm", Some(blocks)),
+        ("20260103T000001Z-a-bisect", Some(bisection)),
+        ("20260104T000000Z-a", None),
+    ] {
         let made = store.create(&CampaignHeader { confirm: confirm.clone(), ..header(id) }).unwrap();
         assert_eq!(CampaignDir::open(&made.path).unwrap().header.confirm, confirm);
         let text = fs::read_to_string(made.path.join("campaign.json")).unwrap();

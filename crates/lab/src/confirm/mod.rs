@@ -4,6 +4,7 @@ mod copy;
 mod forecast;
 mod memory;
 mod order;
+mod profiles;
 mod request;
 mod starts;
 mod states;
@@ -12,6 +13,7 @@ mod witness;
 
 pub use forecast::ConfirmForecast;
 pub(crate) use forecast::{CellSteps, forecast_confirm};
+pub(crate) use profiles::run_profiles;
 pub use request::{ConfirmChoice, ConfirmRequest, DesignChoice, PlacementChoice, create_confirm};
 pub(crate) use starts::run_starts;
 pub(crate) use states::{STATES_FOLDER, States};

@@ -9,7 +9,7 @@ use plimsoll_core::schedule::schedule_with_control;
 use plimsoll_core::units::format_bytes;
 use plimsoll_host::Cpus;
 use plimsoll_store::header::{CampaignHeader, CellHeader, FORMAT};
-use plimsoll_store::{CampaignDir, Confirm, Design, Placement, Store};
+use plimsoll_store::{BisectionProbe, CampaignDir, Confirm, Design, Placement, Store};
 
 use super::memory::{server_bytes, usable_bytes};
 use crate::campaign::{check_free, create_in_store, peak_size};
@@ -75,14 +75,18 @@ pub struct ConfirmChoice {
     pub starts: Option<u32>,
     /// On which CPUs.
     pub placement: PlacementChoice,
+    /// So long each server is profiled in each step afterwards, in nanoseconds; none for no profiles.
+    pub profile_ns: Option<u64>,
 }
 
 /// What a confirm campaign is made of.
 pub struct ConfirmRequest<'a> {
-    /// The campaign whose cells are contestants.
-    pub screen: &'a CampaignDir,
+    /// The campaign whose cells are contestants; without an id one that was never made.
+    pub screen: &'a CampaignHeader,
     /// What is wanted.
     pub choice: ConfirmChoice,
+    /// The search that it is a probe of.
+    pub bisection: Option<BisectionProbe>,
     /// Where data directories go.
     pub data_dir: &'a Path,
     /// This program's version.
@@ -91,7 +95,7 @@ pub struct ConfirmRequest<'a> {
 
 /// Makes a confirm campaign in the store and takes its data folder. The sentences say what was chosen, and why.
 pub fn create_confirm(store: &Store, request: &ConfirmRequest<'_>) -> Result<(CampaignDir, DataTurn, Vec<String>), LabError> {
-    let (screen, choice) = (&request.screen.header, &request.choice);
+    let (screen, choice) = (request.screen, &request.choice);
     let mut notes = Vec::new();
     let Contestants { cells, headers, base } = contestants(screen, &choice.cells)?;
     let (base_label, control_label) = (cells[base].label.clone(), cells[cells.len() - 1].label.clone());
@@ -107,7 +111,8 @@ pub fn create_confirm(store: &Store, request: &ConfirmRequest<'_>) -> Result<(Ca
         DesignChoice::Blocks(blocks) => blocks,
         _ => BLOCKS,
     };
-    if !is_slices && blocks < FEWEST_BLOCKS {
+    // A search has as many probes as it takes.
+    if !is_slices && blocks < FEWEST_BLOCKS && request.bisection.is_none() {
         notes.push(format!("{blocks} blocks cannot decide anything at the level of {ALPHA}: {FEWEST_BLOCKS} are the fewest that can"));
     }
     let starts = choice.starts.unwrap_or(STARTS).max(1);
@@ -117,7 +122,7 @@ pub fn create_confirm(store: &Store, request: &ConfirmRequest<'_>) -> Result<(Ca
         _ => (TURN_NS_READ, TURN_NS_WRITE),
     };
     let confirm = Confirm {
-        of: Some(screen.id.clone()),
+        of: Some(screen.id.clone()).filter(|id| !id.is_empty()),
         design,
         steps: steps.into_iter().filter(|step| choice.steps.contains(step)).collect(),
         base: base_label,
@@ -131,12 +136,14 @@ pub fn create_confirm(store: &Store, request: &ConfirmRequest<'_>) -> Result<(Ca
         placement,
         delta: DELTA,
         alpha: ALPHA,
+        profile_ns: choice.profile_ns,
+        bisection: request.bisection.clone(),
     };
     check_data_root(request.data_dir)?;
     check_free(disk_bytes(&cells, &headers, design), "all contestants together", request.data_dir)?;
     let rounds = if is_slices { starts } else { blocks };
     let plan = Plan {
-        name: format!("{}-confirm", screen.plan.name),
+        name: format!("{}-{}", screen.plan.name, if request.bisection.is_some() { "bisect" } else { "confirm" }),
         comparable: false,
         cells: cells.into_iter().zip(&divisions).map(|(cell, division)| short(cell, division, choice, is_slices, time_ns)).collect(),
         base,

@@ -32,12 +32,12 @@ const PROGRESS_INTERVAL: Duration = Duration::from_millis(250);
 pub(crate) fn run_starts(
     runner: &Runner<'_>,
     done: &[TrialRecord],
+    states: &mut States<'_>,
     campaign_data: &Path,
     observer: &mut dyn Observer,
 ) -> Result<CampaignEnd, LabError> {
     let header = &runner.campaign.header;
     let Some(confirm) = &header.confirm else { return Ok(CampaignEnd::Complete) };
-    let mut states = States::new(runner, campaign_data);
     let mut broken = 0;
     for start in 1..=confirm.starts.unwrap_or(1) {
         let trials: Vec<&ScheduledTrial> = header.schedule.iter().filter(|trial| trial.block == start).collect();
@@ -49,7 +49,7 @@ pub(crate) fn run_starts(
         let attempt = attempts.iter().map(|record| record.attempt).max().unwrap_or(0) + 1;
         let cells: Vec<&Cell> = trials.iter().map(|trial| runner.cell(trial.cell)).collect();
         observer.notice(Notice::StartBegins { start, starts: confirm.starts.unwrap_or(1), cells: &cells, attempt });
-        let mut stage = Stage::set(runner, confirm, start, &trials, attempt, &mut states, campaign_data, observer)?;
+        let mut stage = Stage::set(runner, confirm, start, &trials, attempt, states, campaign_data, observer)?;
         stage.run_steps();
         broken += stage.strike()?;
         if observer.stop_requests().load(Ordering::SeqCst) > 0 {

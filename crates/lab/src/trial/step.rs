@@ -10,7 +10,7 @@ use plimsoll_core::plan::{STATEMENT_NOTES, Step, StepKind, Verify};
 use plimsoll_core::record::{OperationRecord, Reading, TableCheck};
 use plimsoll_core::units::format_grouped;
 use plimsoll_engine::EngineError;
-use plimsoll_host::{Collector, Proc, Watch};
+use plimsoll_host::{Collector, Proc, Watch, tree_pids};
 use plimsoll_load::{Command, Ended, MonotonicClock, Progress, StepError, StepOptions, StepOutcome, run_step as run_workers};
 use plimsoll_store::event::{Event, StepDone, StepStart};
 use plimsoll_store::series::{OperationSecond, turns_path, write_operations, write_turns};
@@ -18,9 +18,10 @@ use plimsoll_workload::{SharedServer, WorkloadRun};
 
 use super::progress::Meter;
 use super::turns::{Cut, Director};
-use super::{Broken, Trial, record_crash, say};
+use super::{Broken, SERVER_FOLDER, Trial, record_crash, say};
 use crate::leftovers::end_server;
 use crate::message::TrialMessage;
+use crate::perf::Recorder;
 
 /// So long a step in turns may work: longer than anybody waits.
 const TIMELESS_NS: u64 = 24 * 3600 * 1_000_000_000;
@@ -96,11 +97,17 @@ fn attempt_step(
         Ok((counters, Collector::start(Proc::new(), watch, Some(series.join(format!("{}.host.tsv", step.name))))))
     };
     let mut watching = if options.warm_up_ns == 0 && !has_turns { Some(start_watching()) } else { None };
+    let mut recorder = None;
     let mut crashed = None;
     let mut done = 0;
     let mut watch = |progress: &Progress| {
         if !progress.is_warming && watching.is_none() && !has_turns {
             watching = Some(start_watching());
+        }
+        if order.profile_ns.is_some() && !progress.is_warming && recorder.is_none() {
+            // Connected workers have their processes by now.
+            let servers = tree_pids(&Proc::new(), &server.processes()).unwrap_or_else(|_| server.processes());
+            recorder = Some(Recorder::start(&order.dir.join(SERVER_FOLDER), &step.name, &servers));
         }
         let now = progress.kinds.iter().map(|(operations, _)| operations).sum();
         if now != std::mem::replace(&mut done, now) {
@@ -201,6 +208,13 @@ fn attempt_step(
         engine_counters: difference(&counters, &after),
         tables,
     };
+    if let Some(recorder) = recorder {
+        let operations =
+            done.operations.iter().filter(|operation| operation.kind == done.primary).map(|operation| operation.ok).sum::<u64>();
+        let server_cpu_s = done.host.get("server_cpu_s").and_then(Reading::value);
+        let us_per_op = server_cpu_s.filter(|_| operations > 0).map(|seconds| seconds * 1e6 / operations as f64);
+        recorder.finish(&order.cell.label, operations, us_per_op).write(&order.dir.join(SERVER_FOLDER))?;
+    }
     say(&TrialMessage::StepDone { step: step.name.clone(), seconds: done.elapsed_ns as f64 / 1e9, summary: summary(step, &done) });
     Ok(trial.events.append(&Event::StepDone(Box::new(done)))?)
 }

@@ -5,6 +5,7 @@ mod counters;
 mod data;
 mod drain;
 mod figures;
+mod flames;
 mod numbers;
 mod page;
 mod ran;

@@ -37,6 +37,7 @@ pub(super) fn section(view: &View, index: usize, step: &StepView) -> Markup {
                 }
             }
             (charts(view, index, step))
+            (super::flames::section(view, step))
             h3 { "Metrics" }
             (main_metrics(view, step))
             (own_metrics(view, step))

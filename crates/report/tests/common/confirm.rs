@@ -50,6 +50,8 @@ pub fn design(design: Design, times: u32) -> Confirm {
         placement: None,
         delta: 0.03,
         alpha: 0.05,
+        profile_ns: None,
+        bisection: None,
     }
 }
 

@@ -1,0 +1,255 @@
+//! `bisect`.
+
+use std::sync::atomic::AtomicUsize;
+
+use plimsoll_core::units::parse_duration_ns;
+use plimsoll_lab::bisect::{BisectRequest, BuildCommand, Candidates, Heard, Outcome as Ended, Watcher, Weight, bisect as search};
+use plimsoll_lab::builds::BuildCache;
+use plimsoll_lab::{ConfirmChoice, DesignChoice, LoadedPlan, Notice, Observer, PlacementChoice, load_plan};
+use plimsoll_store::header::CampaignHeader;
+use plimsoll_store::{CampaignDir, Store};
+use serde_json::{Value, json};
+
+use crate::Outcome;
+use crate::arguments::{Bisect, Places};
+use crate::build;
+use crate::campaign::data_dir;
+use crate::confirm::newest_screen;
+use crate::failure::{Failure, INCONCLUSIVE, INTERRUPTED};
+use crate::progress::Console;
+use crate::results;
+
+/// Probes for each time that the builds can be halved.
+const PROBES_PER_HALVING: usize = 4;
+/// Builds less likely than this are not named in a line.
+const NAMED: f64 = 0.01;
+
+pub fn bisect(places: &Places, arguments: &Bisect) -> Outcome {
+    let store = Store::new(&places.store);
+    let builds = BuildCache::new(build::cache_dir(places)?);
+    let candidates = candidates(&store, &builds, arguments)?;
+    let names = candidates.names().to_vec();
+    let data_dir = data_dir(places)?;
+    let program = std::env::current_exe().map_err(|error| Failure::bug(format!("failed to find this program: {error}")))?;
+    let halvings = (names.len() - 1).next_power_of_two().trailing_zeros().max(1) as usize;
+    let request = BisectRequest {
+        candidates,
+        choice: choice(arguments)?,
+        most_probes: arguments.probes.map_or(PROBES_PER_HALVING * halvings, |probes| probes as usize),
+        is_resumed: arguments.resume,
+        store: &store,
+        builds: &builds,
+        data_dir: &data_dir,
+        program: &program,
+        plimsoll_version: env!("CARGO_PKG_VERSION"),
+    };
+    let mut watcher = Progress(Console::listening()?);
+    let (ended, weight, skipped, campaigns) = search(request, &mut watcher)?;
+    watcher.0.finish();
+    if ended == Ended::Interrupted {
+        anstream::eprintln!("interrupted: what is measured is kept; the same command with --resume goes on");
+        return Ok(INTERRUPTED);
+    }
+    let result = Found { names: &names, step: &arguments.step, ended: &ended, weight: weight.as_ref(), skipped: &skipped, campaigns };
+    results::print(&if arguments.json { format!("{:#}\n", result.to_json()) } else { result.to_text() })?;
+    Ok(if matches!(ended, Ended::Found(_)) { 0 } else { INCONCLUSIVE })
+}
+
+fn candidates(store: &Store, builds: &BuildCache, arguments: &Bisect) -> Result<Candidates, Failure> {
+    let (good, bad) = (arguments.good.as_str(), arguments.bad.as_str());
+    let has_names = !arguments.builds.is_empty() || arguments.command.is_some();
+    let (loaded, header) = match &arguments.plan {
+        Some(plan) => (load_plan(Some(plan))?, None),
+        None => {
+            let campaign: CampaignDir = match &arguments.campaign {
+                Some(campaign) => store.find(Some(campaign))?,
+                None => newest_screen(store)?,
+            };
+            let CampaignHeader { plan, plan_text, .. } = campaign.header.clone();
+            (LoadedPlan { plan, text: plan_text, dir: None }, Some(campaign.header))
+        }
+    };
+    if let Some(header) = header.filter(|_| !has_names) {
+        return Ok(Candidates::of_campaign(&header, good, bad)?);
+    }
+    if let (Some(command), Some(file)) = (&arguments.command, &arguments.commits) {
+        let text = std::fs::read_to_string(file)
+            .map_err(|error| Failure::usage(format!("the commits {} cannot be read: {error}", file.display())))?;
+        let commits: Vec<String> = text.lines().map(str::trim).filter(|line| !line.is_empty()).map(str::to_owned).collect();
+        return Ok(Candidates::of_commits(&loaded, &commits, BuildCommand::new(command)?, good, bad)?);
+    }
+    // Of a plan without other builds its own.
+    let mut names = arguments.builds.clone();
+    if names.is_empty() {
+        loaded.plan.cells.iter().for_each(|cell| {
+            if !names.contains(&cell.build) {
+                names.push(cell.build.clone());
+            }
+        });
+    }
+    if let Some((name, failure)) = build::fetch(builds, &names, arguments.offline)?.first() {
+        return Err(Failure::usage(format!("the build {name} cannot be had: {failure}; leave it out of --builds")));
+    }
+    Ok(Candidates::of_builds(&loaded, builds, &names, good, bad)?)
+}
+
+fn choice(arguments: &Bisect) -> Result<ConfirmChoice, Failure> {
+    let time_ns = match &arguments.time {
+        None => None,
+        Some(text) => match parse_duration_ns(text) {
+            Ok(ns) if ns > 0 => Some(ns),
+            Ok(_) => return Err(Failure::usage(format!("--time {text}: nothing can be measured in no time"))),
+            Err(error) => return Err(Failure::usage(format!("--time {text}: {error}"))),
+        },
+    };
+    Ok(ConfirmChoice {
+        steps: vec![arguments.step.clone()],
+        cells: Vec::new(),
+        design: if arguments.slices.is_some() { DesignChoice::Slices(None) } else { DesignChoice::Blocks(arguments.blocks) },
+        time_ns,
+        starts: arguments.slices,
+        placement: PlacementChoice::Auto,
+        profile_ns: None,
+    })
+}
+
+/// The console, with what a search has to say between trials.
+struct Progress(Console);
+
+impl Observer for Progress {
+    fn notice(&mut self, notice: Notice<'_>) {
+        self.0.notice(notice);
+    }
+
+    fn stop_requests(&self) -> &AtomicUsize {
+        self.0.stop_requests()
+    }
+}
+
+impl Watcher for Progress {
+    fn begin(&mut self, campaign: &CampaignHeader, notes: &[String]) {
+        self.0.begin(campaign);
+        notes.iter().for_each(|note| self.0.line(note));
+    }
+
+    fn heard(&mut self, names: &[String], heard: Heard<'_>) {
+        self.0.line(&match heard {
+            Heard::Probes(Some(build)) => format!("probe: {}", names[build]),
+            Heard::Probes(None) => "the good and the bad build alone".to_owned(),
+            Heard::Weighed(weight) => posterior_line(names, weight),
+            Heard::Skipped(build, reason) => format!("{} is skipped: {reason}", names[build]),
+        });
+    }
+}
+
+/// The first bad build's posterior in a line, the likeliest first.
+fn posterior_line(names: &[String], weight: &Weight) -> String {
+    let mut likely: Vec<(usize, f64)> = (1..).zip(weight.bisection.posterior().iter().copied()).filter(|(_, p)| *p >= NAMED).collect();
+    likely.sort_by(|a, b| b.1.total_cmp(&a.1));
+    let likely: Vec<String> = likely.iter().map(|(build, p)| format!("{} {:.1} %", names[*build], 100.0 * p)).collect();
+    let (ratio, error) = (weight.bad.log_ratio.exp(), 100.0 * weight.bad.error);
+    let doubt = if weight.is_distinct() { "" } else { ", not yet beyond doubt" };
+    let control = if weight.does_control_hold() { "" } else { "; the A/A control differs from its base: the machine is disturbed" };
+    format!("first bad build: {} (bad / good {ratio:.3}, ±{error:.1} %{doubt}{control})", likely.join(", "))
+}
+
+struct Found<'a> {
+    names: &'a [String],
+    step: &'a str,
+    ended: &'a Ended,
+    weight: Option<&'a Weight>,
+    skipped: &'a [usize],
+    campaigns: Vec<String>,
+}
+
+impl Found<'_> {
+    fn probability(&self, first: usize, last: usize) -> f64 {
+        self.weight.map_or(0.0, |weight| weight.bisection.posterior()[first - 1..last].iter().sum())
+    }
+
+    fn skipped(&self) -> Vec<&str> {
+        self.skipped.iter().map(|build| self.names[*build].as_str()).collect()
+    }
+
+    fn to_text(&self) -> String {
+        let Self { names, step, .. } = self;
+        let percent = |first, last| 100.0 * self.probability(first, last);
+        let mut lines = vec![match self.ended {
+            Ended::Found(build) => format!(
+                "{step}: the first bad build is {} ({:.1} %); {} is still good",
+                names[*build],
+                percent(*build, *build),
+                names[build - 1]
+            ),
+            Ended::FoundAmong(first, last) => format!(
+                "{step}: the first bad build is one of {} ({:.1} %): those between could not be probed",
+                names[*first..=*last].join(", "),
+                percent(*first, *last)
+            ),
+            Ended::Inconclusive(reason) => format!("{step}: inconclusive: {reason}"),
+            Ended::Interrupted => "interrupted".to_owned(),
+        }];
+        if let Some(weight) = self.weight {
+            lines.push(format!(
+                "{} runs at {:.3} of {} (standard error {:.1} %, {} blocks)",
+                names[names.len() - 1],
+                weight.bad.log_ratio.exp(),
+                names[0],
+                100.0 * weight.bad.error,
+                weight.blocks
+            ));
+            let probed = weight.probes.iter().map(|(build, evidence)| {
+                format!("{}: {:.3} of {} (±{:.1} %)", names[*build], evidence.log_ratio.exp(), names[0], 100.0 * evidence.error)
+            });
+            lines.extend(probed);
+            if !weight.does_control_hold() {
+                lines.push("The A/A control differs from its base: repeat this on a quieter machine.".to_owned());
+            }
+        }
+        if !self.skipped.is_empty() {
+            lines.push(format!("skipped: {}", self.skipped().join(", ")));
+        }
+        lines.join("\n") + "\n"
+    }
+
+    fn to_json(&self) -> Value {
+        let (first, last, reason) = match self.ended {
+            Ended::Found(build) => (Some(*build), Some(*build), None),
+            Ended::FoundAmong(first, last) => (Some(*first), Some(*last), None),
+            Ended::Inconclusive(reason) => (None, None, Some(reason.clone())),
+            Ended::Interrupted => (None, None, None),
+        };
+        let posterior = |build: usize| self.weight.filter(|_| build > 0).map(|weight| weight.bisection.posterior()[build - 1]);
+        let builds = self.names.iter().enumerate();
+        let builds: Vec<Value> =
+            builds.map(|(i, name)| json!({"build": name, "posterior": posterior(i), "skipped": self.skipped.contains(&i)})).collect();
+        let probes: Vec<Value> = self
+            .weight
+            .iter()
+            .flat_map(|weight| &weight.probes)
+            .map(|(build, evidence)| json!({"build": self.names[*build], "ratio": evidence.log_ratio.exp(), "log_error": evidence.error}))
+            .collect();
+        json!({
+            "format": 1,
+            "step": self.step,
+            "good": self.names[0],
+            "bad": self.names[self.names.len() - 1],
+            "state": match self.ended {
+                Ended::Found(_) => "found",
+                Ended::FoundAmong(..) => "found_among",
+                Ended::Inconclusive(_) => "inconclusive",
+                Ended::Interrupted => "interrupted",
+            },
+            "first_bad": first.filter(|_| first == last).map(|build| &self.names[build]),
+            "among": first.zip(last).map(|(first, last)| &self.names[first..=last]),
+            "probability": first.zip(last).map(|(first, last)| self.probability(first, last)),
+            "reason": reason,
+            "ratio": self.weight.map(|weight| weight.bad.log_ratio.exp()),
+            "log_error": self.weight.map(|weight| weight.bad.error),
+            "control_holds": self.weight.map(Weight::does_control_hold),
+            "builds": builds,
+            "probes": probes,
+            "campaigns": self.campaigns,
+        })
+    }
+}

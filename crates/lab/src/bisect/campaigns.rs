@@ -1,0 +1,327 @@
+//! A probe as a confirm campaign, and a search as the campaigns of a store.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use plimsoll_stats::median;
+use plimsoll_store::event::{Event, StepDone};
+use plimsoll_store::header::CampaignHeader;
+use plimsoll_store::{BisectionProbe, CampaignDir, CampaignRecord, Confirm, Design, Store, TrialRecord};
+
+use super::candidates::Candidates;
+use super::evidence::{Block, Probe, Weight};
+use super::search::{Heard, Outcome, Probed, Prober, Search, Weigh, search};
+use crate::builds::BuildCache;
+use crate::campaign::seed_from_clock;
+use crate::confirm::{ConfirmChoice, ConfirmRequest, create_confirm};
+use crate::error::LabError;
+use crate::orchestrator::{CampaignEnd, Notice, Observer, run_campaign};
+
+/// Watches a search.
+pub trait Watcher: Observer {
+    /// A campaign begins, or goes on; the sentences say what was chosen for it.
+    fn begin(&mut self, campaign: &CampaignHeader, notes: &[String]);
+
+    /// The search goes on. Builds are called by their names, in order.
+    fn heard(&mut self, names: &[String], heard: Heard<'_>);
+}
+
+/// What is searched, and how.
+pub struct BisectRequest<'a> {
+    /// The builds.
+    pub candidates: Candidates,
+    /// How a probe is measured; one step.
+    pub choice: ConfirmChoice,
+    /// No more campaigns than this.
+    pub most_probes: usize,
+    /// Whether the newest search of the same builds and step goes on.
+    pub is_resumed: bool,
+    /// Where campaigns go.
+    pub store: &'a Store,
+    /// The builds on this machine.
+    pub builds: &'a BuildCache,
+    /// Where data directories go.
+    pub data_dir: &'a Path,
+    /// This program's binary.
+    pub program: &'a Path,
+    /// This program's version.
+    pub plimsoll_version: &'a str,
+}
+
+/// Searches. With the outcome: what all probes say, the builds that could not be probed, and the campaigns' ids.
+///
+/// # Errors
+/// When there is nothing to resume, or the good or the bad build cannot be measured.
+pub fn bisect(
+    request: BisectRequest<'_>,
+    watcher: &mut dyn Watcher,
+) -> Result<(Outcome, Option<Weight>, Vec<usize>, Vec<String>), LabError> {
+    let names = request.candidates.names().to_vec();
+    let (last, most_probes) = (names.len() - 1, request.most_probes);
+    let mut start = Search { last, most_probes, ..Search::default() };
+    let seed = request.candidates.seed().unwrap_or_else(seed_from_clock);
+    let stored = if request.is_resumed { stored(&request, &names)? } else { Vec::new() };
+    let mut campaigns = Campaigns { names: names.clone(), request, seed, search: String::new(), ids: Vec::new(), open: None, watcher };
+    for campaign in stored {
+        campaigns.seed = campaign.header.seed;
+        campaigns.join(&campaign.header);
+        let Some((confirm, probe)) = probe_of(&campaign.header) else { continue };
+        if !is_over(&campaign) {
+            campaigns.open = Some((probe.probe, campaign.path.clone()));
+            continue;
+        }
+        match (judge(&campaign, confirm, probe)?, probe.probe) {
+            (Ok(blocks), build) => start.known.push(Probe { build, blocks }),
+            (Err(_), Some(build)) => start.skipped.push(build),
+            (Err(_), None) => {}
+        }
+    }
+    let (outcome, weight, skipped) = search(start, &mut campaigns)?;
+    Ok((outcome, weight, skipped, campaigns.ids))
+}
+
+/// The campaigns of the newest search of the same builds and step, oldest first.
+fn stored(request: &BisectRequest<'_>, names: &[String]) -> Result<Vec<CampaignRecord>, LabError> {
+    let mut all: Vec<CampaignDir> = Vec::new();
+    for path in request.store.campaigns()? {
+        let campaign = CampaignDir::open(path)?;
+        let is_same =
+            probe_of(&campaign.header).is_some_and(|(confirm, probe)| probe.candidates == names && confirm.steps == request.choice.steps);
+        all.extend(is_same.then_some(campaign));
+    }
+    let search_of = |campaign: &CampaignDir| {
+        let search = probe_of(&campaign.header).map(|(_, probe)| probe.search.clone()).unwrap_or_default();
+        if search.is_empty() { campaign.header.id.clone() } else { search }
+    };
+    let Some(newest) = all.last().map(search_of) else {
+        return Err(LabError::Usage(format!(
+            "there is no search of {} to {} in {} to go on with; run it without --resume",
+            names[0],
+            names[names.len() - 1],
+            request.choice.steps.join(", ")
+        )));
+    };
+    all.retain(|campaign| search_of(campaign) == newest);
+    all.iter().map(|campaign| Ok(campaign.load()?)).collect()
+}
+
+fn probe_of(header: &CampaignHeader) -> Option<(&Confirm, &BisectionProbe)> {
+    let confirm = header.confirm.as_ref()?;
+    Some((confirm, confirm.bisection.as_ref()?))
+}
+
+/// Whether every trial has come to an end of its own.
+fn is_over(campaign: &CampaignRecord) -> bool {
+    let has_ended = |trial: &TrialRecord| {
+        trial.events.iter().any(|stamped| match &stamped.event {
+            Event::TrialDone(_) | Event::ServerCrashed(_) => true,
+            Event::TrialFailed(failed) => !failed.interrupted,
+            _ => false,
+        })
+    };
+    let numbers = campaign.header.schedule.iter().map(|scheduled| scheduled.number);
+    numbers.into_iter().all(|number| campaign.trials.iter().any(|trial| trial.number == number && has_ended(trial)))
+}
+
+struct Campaigns<'a, 'w> {
+    names: Vec<String>,
+    request: BisectRequest<'a>,
+    seed: u64,
+    /// The id of the first campaign.
+    search: String,
+    ids: Vec<String>,
+    /// A campaign that was interrupted, and what it probes.
+    open: Option<(Option<usize>, PathBuf)>,
+    watcher: &'w mut dyn Watcher,
+}
+
+impl Campaigns<'_, '_> {
+    fn join(&mut self, header: &CampaignHeader) {
+        if self.search.is_empty() {
+            self.search.clone_from(&header.id);
+        }
+        self.ids.push(header.id.clone());
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.watcher.stop_requests().load(Ordering::SeqCst) > 0
+    }
+}
+
+impl Prober for Campaigns<'_, '_> {
+    fn hear(&mut self, heard: Heard<'_>) {
+        self.watcher.heard(&self.names, heard);
+    }
+
+    fn probe(&mut self, build: Option<usize>, weigh: &Weigh<'_>) -> Result<Probed, LabError> {
+        let open = self.open.take_if(|(of, _)| *of == build);
+        let (mut campaign, turn) = match open {
+            Some((_, path)) => {
+                let campaign = CampaignDir::open(path)?;
+                self.watcher.begin(&campaign.header, &[]);
+                (campaign, None)
+            }
+            None => {
+                let mut cells = Vec::new();
+                for index in [Some(0), Some(self.names.len() - 1), build].into_iter().flatten() {
+                    let cell = self.request.candidates.cell(index, self.request.builds, self.watcher.stop_requests())?;
+                    match cell {
+                        Ok(cell) => cells.push(cell),
+                        Err(_) if self.is_stopped() => return Ok(Probed::Interrupted),
+                        Err(reason) if Some(index) == build => return Ok(Probed::Skipped(reason)),
+                        Err(reason) => return Err(LabError::Usage(format!("{} cannot be measured: {reason}", self.names[index]))),
+                    }
+                }
+                let bisection = BisectionProbe { search: self.search.clone(), candidates: self.names.clone(), probe: build };
+                let request = ConfirmRequest {
+                    screen: &self.request.candidates.header(cells, self.seed),
+                    choice: self.request.choice.clone(),
+                    bisection: Some(bisection),
+                    data_dir: self.request.data_dir,
+                    plimsoll_version: self.request.plimsoll_version,
+                };
+                let (campaign, turn, notes) = create_confirm(self.request.store, &request)?;
+                self.watcher.begin(&campaign.header, &notes);
+                self.join(&campaign.header);
+                (campaign, Some(turn))
+            }
+        };
+        let path = campaign.path.clone();
+        let mut blocks = ByBlock { watcher: self.watcher, names: &self.names, path: &path, block: 0, weigh };
+        let end = run_campaign(&mut campaign, turn, self.request.builds, self.request.program, &mut blocks)?;
+        if end == CampaignEnd::Interrupted {
+            return Ok(Probed::Interrupted);
+        }
+        let record = campaign.load()?;
+        let Some((confirm, probe)) = probe_of(&record.header) else { return Ok(Probed::Measured(Vec::new())) };
+        match judge(&record, confirm, probe)? {
+            Ok(measured) => {
+                if let Some(weight) = weigh(&measured) {
+                    self.hear(Heard::Weighed(&weight));
+                }
+                Ok(Probed::Measured(measured))
+            }
+            Err(reason) => Ok(Probed::Skipped(reason)),
+        }
+    }
+}
+
+/// Passes on what a campaign tells, and looks at its blocks whenever another one begins.
+struct ByBlock<'a> {
+    watcher: &'a mut dyn Watcher,
+    names: &'a [String],
+    path: &'a Path,
+    block: u32,
+    weigh: &'a Weigh<'a>,
+}
+
+impl Observer for ByBlock<'_> {
+    fn notice(&mut self, notice: Notice<'_>) {
+        let block = match &notice {
+            Notice::TrialStart { trial, .. } => trial.block,
+            Notice::StartBegins { start, .. } => *start,
+            _ => self.block,
+        };
+        let is_new = block > self.block;
+        self.block = self.block.max(block);
+        if is_new && block > 1 {
+            // What cannot be read now is read at the end, where it is an error.
+            let blocks = CampaignDir::open(self.path).and_then(|campaign| campaign.load()).ok().and_then(|record| {
+                let (confirm, probe) = probe_of(&record.header)?;
+                Some(read_blocks(&record, confirm, probe))
+            });
+            if let Some(weight) = (self.weigh)(&blocks.unwrap_or_default()) {
+                self.watcher.heard(self.names, Heard::Weighed(&weight));
+            }
+        }
+        self.watcher.notice(notice);
+    }
+
+    fn stop_requests(&self) -> &AtomicUsize {
+        self.watcher.stop_requests()
+    }
+}
+
+/// The blocks of a campaign that has run. The inner error says why the probed build has too few.
+fn judge(campaign: &CampaignRecord, confirm: &Confirm, probe: &BisectionProbe) -> Result<Result<Vec<Block>, String>, LabError> {
+    let blocks = read_blocks(campaign, confirm, probe);
+    let cells = &campaign.header.plan.cells;
+    let of_bad = blocks.iter().filter(|block| block.bad.is_some()).count();
+    if of_bad == 0 {
+        let cell = if blocks.is_empty() { 0 } else { 1 };
+        return Err(LabError::Usage(format!(
+            "{} cannot be measured, and without it there is no search: {}; logs are in {}",
+            cells[cell].label,
+            why_broken(campaign, cell),
+            campaign.path.join("trials").display()
+        )));
+    }
+    let of_probe = blocks.iter().filter(|block| block.probe.is_some()).count();
+    if probe.probe.is_some() && of_probe * 2 <= blocks.len() {
+        return Ok(Err(format!("{of_probe} of {} blocks: {}", blocks.len(), why_broken(campaign, 2))));
+    }
+    Ok(Ok(blocks))
+}
+
+/// What the last trial of a cell that broke said.
+fn why_broken(campaign: &CampaignRecord, cell: usize) -> String {
+    let is_of_cell = |trial: &&TrialRecord| campaign.header.schedule.iter().any(|s| s.number == trial.number && s.cell == cell);
+    let events = campaign.trials.iter().filter(is_of_cell).flat_map(|trial| &trial.events);
+    let reason = events.filter_map(|stamped| match &stamped.event {
+        Event::TrialFailed(failed) => Some(failed.reason.clone()),
+        Event::ServerCrashed(crash) => Some(format!("the server crashed ({})", crash.status)),
+        Event::Suspect(suspect) => Some(suspect.reason.clone()),
+        _ => None,
+    });
+    reason.last().unwrap_or_else(|| "it did nothing".to_owned())
+}
+
+/// The blocks in which the good build has run.
+fn read_blocks(campaign: &CampaignRecord, confirm: &Confirm, probe: &BisectionProbe) -> Vec<Block> {
+    let Some(step) = confirm.steps.first() else { return Vec::new() };
+    // Good, bad, the probed one if there is one, and the control, as the campaign was made.
+    let control = 2 + usize::from(probe.probe.is_some());
+    let mut runs: BTreeMap<u32, BTreeMap<usize, &TrialRecord>> = BTreeMap::new();
+    for scheduled in &campaign.header.schedule {
+        let is_used = |trial: &&TrialRecord| {
+            let is_suspect = trial.events.iter().any(|stamped| matches!(stamped.event, Event::Suspect(_)));
+            trial.number == scheduled.number && trial.is_complete() && !is_suspect
+        };
+        if let Some(trial) = campaign.trials.iter().rfind(is_used) {
+            runs.entry(scheduled.block).or_default().insert(scheduled.cell, trial);
+        }
+    }
+    let block = |cells: &BTreeMap<usize, &TrialRecord>| {
+        let good = cells.get(&0)?;
+        let of = |cell: usize| {
+            let trial = cells.get(&cell)?;
+            match confirm.design {
+                Design::Blocks => rate(trial, step),
+                Design::Slices => log_ratio(trial, good, step),
+            }
+        };
+        // By slices everything is relative to the good build.
+        let good = if confirm.design == Design::Slices { 0.0 } else { of(0)? };
+        Some(Block { good, control: of(control), bad: of(1), probe: probe.probe.and_then(|_| of(2)) })
+    };
+    runs.values().filter_map(block).collect()
+}
+
+/// ln of operations of the primary kind per second.
+fn rate(trial: &TrialRecord, step: &str) -> Option<f64> {
+    let done: &StepDone = trial.steps_done().find(|done| done.step == *step)?;
+    let operations = done.operations.iter().find(|operation| operation.kind == done.primary)?.ok;
+    (operations > 0 && done.elapsed_ns > 0).then(|| (operations as f64 / (done.elapsed_ns as f64 / 1e9)).ln())
+}
+
+/// The median over rounds of the log ratio of two contestants of a start.
+fn log_ratio(trial: &TrialRecord, good: &TrialRecord, step: &str) -> Option<f64> {
+    let rates = |trial: &TrialRecord| -> Option<BTreeMap<u32, f64>> {
+        let turns = trial.turns(step).ok()?.into_iter().filter(|turn| turn.operations > 0 && turn.active_ns > 0);
+        Some(turns.map(|turn| (turn.round, (turn.operations as f64 / turn.active_ns as f64).ln())).collect())
+    };
+    let of_good = rates(good)?;
+    let ratios: Vec<f64> = rates(trial)?.iter().filter_map(|(round, rate)| Some(rate - of_good.get(round)?)).collect();
+    median(&ratios)
+}

@@ -1,0 +1,303 @@
+//! The ordered builds that a search is among.
+
+use std::collections::BTreeMap;
+use std::io::Read;
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use plimsoll_core::name::{BuildName, EngineName, natural_cmp};
+use plimsoll_core::plan::{Cell, Plan};
+use plimsoll_store::header::{CampaignHeader, CellHeader};
+use rustix::process::{Pid, Signal, kill_process_group};
+
+use crate::builds::BuildCache;
+use crate::campaign::{LoadedPlan, Need, look_up_cells};
+use crate::error::LabError;
+
+/// A build command may take so long; then something hangs.
+const BUILD_LIMIT: Duration = Duration::from_secs(4 * 3600);
+const POLL: Duration = Duration::from_millis(50);
+/// What a command has in place of the commit.
+const COMMIT: &str = "{commit}";
+
+/// The user's way from a commit to a build: a shell command with `{commit}`, whose last line of output is the build's folder.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BuildCommand(String);
+
+impl BuildCommand {
+    /// A command without `{commit}` would make the same build each time.
+    ///
+    /// # Errors
+    /// When it has none: a sentence for people.
+    pub fn new(command: &str) -> Result<Self, LabError> {
+        if command.contains(COMMIT) {
+            return Ok(Self(command.to_owned()));
+        }
+        Err(LabError::Usage(format!(
+            "the command \"{command}\" makes the same build of every commit; write {COMMIT} where the commit goes"
+        )))
+    }
+
+    /// Runs it. The inner error says why the commit has no build.
+    fn run(&self, commit: &str, stop_requests: &AtomicUsize) -> Result<PathBuf, String> {
+        // The commit's name was checked: nothing in it means anything to a shell.
+        let text = self.0.replace(COMMIT, commit);
+        let mut command = Command::new("sh");
+        command.arg("-c").arg(&text).stdin(Stdio::null()).stdout(Stdio::piped()).process_group(0);
+        let mut child = command.spawn().map_err(|error| format!("failed to start sh: {error}"))?;
+        let output = child.stdout.take().map(|mut output| {
+            std::thread::spawn(move || {
+                let mut bytes = Vec::new();
+                let _ = output.read_to_end(&mut bytes);
+                String::from_utf8_lossy(&bytes).into_owned()
+            })
+        });
+        let deadline = Instant::now() + BUILD_LIMIT;
+        let status = loop {
+            match child.try_wait() {
+                Ok(Some(status)) => break status,
+                Ok(None) if stop_requests.load(Ordering::SeqCst) > 0 => return Err(end(&mut child, "interrupted")),
+                Ok(None) if Instant::now() > deadline => {
+                    return Err(end(&mut child, &format!("`{text}` ran for {} hours", BUILD_LIMIT.as_secs() / 3600)));
+                }
+                Ok(None) => std::thread::sleep(POLL),
+                Err(error) => return Err(end(&mut child, &format!("failed to wait for `{text}`: {error}"))),
+            }
+        };
+        if !status.success() {
+            return Err(format!("`{text}` failed ({status})"));
+        }
+        let output = output.and_then(|thread| thread.join().ok()).unwrap_or_default();
+        let folder = output.lines().rfind(|line| !line.trim().is_empty()).map(|line| PathBuf::from(line.trim()));
+        folder.ok_or_else(|| format!("`{text}` printed no folder; its last line must be the build's"))
+    }
+}
+
+/// Ends the command and all it started.
+fn end(child: &mut Child, reason: &str) -> String {
+    if let Some(group) = Pid::from_raw(child.id() as i32) {
+        let _ = kill_process_group(group, Signal::KILL);
+    }
+    let _ = child.wait();
+    reason.to_owned()
+}
+
+enum Source {
+    /// All builds are known.
+    Cells(Vec<(Cell, CellHeader)>),
+    /// A build is made when it is probed.
+    Commits { plan: Box<LoadedPlan>, command: BuildCommand, engine: EngineName, made: BTreeMap<usize, (Cell, CellHeader)> },
+}
+
+/// Builds from the good one, the first, to the bad one, the last.
+pub struct Candidates {
+    names: Vec<String>,
+    source: Source,
+    /// The plan behind them, for everything but cells.
+    plan: Plan,
+    plan_text: String,
+    seed: Option<u64>,
+    of: String,
+}
+
+impl Candidates {
+    /// The cells of a campaign: those of the good one's config and shape by version, where the bad one is among them; else all, in the
+    /// plan's order.
+    ///
+    /// # Errors
+    /// When there is no such cell, or good does not come before bad.
+    pub fn of_campaign(header: &CampaignHeader, good: &str, bad: &str) -> Result<Self, LabError> {
+        let mut cells: Vec<(Cell, CellHeader)> = header.plan.cells.iter().cloned().zip(header.cells.iter().cloned()).collect();
+        let key = |wanted: &str| {
+            let found = cells.iter().find(|(cell, _)| cell.label == wanted || cell.build.to_string() == wanted);
+            found.map(|(cell, _)| (cell.config.label.clone(), cell.shape.clone()))
+        };
+        if let (Some(of_good), true) = (key(good), key(good) == key(bad)) {
+            cells.retain(|(cell, _)| (&cell.config.label, &cell.shape) == (&of_good.0, &of_good.1));
+            // Labels of one's own builds have no order but that of the plan.
+            if cells.iter().all(|(cell, _)| cell.build.version.is_some()) {
+                cells.sort_by(|(_, a), (_, b)| natural_cmp(&a.version, &b.version));
+            }
+        }
+        let names: Vec<String> = cells.iter().map(|(cell, _)| cell.label.clone()).collect();
+        let builds: Vec<String> = cells.iter().map(|(cell, _)| cell.build.to_string()).collect();
+        let (first, last) = ends(&names, &builds, good, bad)?;
+        Ok(Self {
+            names: names[first..=last].to_vec(),
+            source: Source::Cells(cells.drain(first..=last).collect()),
+            plan: header.plan.clone(),
+            plan_text: header.plan_text.clone(),
+            seed: Some(header.seed),
+            of: header.id.clone(),
+        })
+    }
+
+    /// Builds under the config and with the workload of the plan's first cell of their engine; by version where all have one, else as
+    /// given. They must be in the cache.
+    ///
+    /// # Errors
+    /// When the plan has no cell of their engine, a build is not here, its config does not suit it, or good does not come before bad.
+    pub fn of_builds(plan: &LoadedPlan, builds: &BuildCache, names: &[BuildName], good: &str, bad: &str) -> Result<Self, LabError> {
+        let mut sorted = names.to_vec();
+        if sorted.iter().all(|name| name.version.is_some()) {
+            sorted.sort_by(|a, b| natural_cmp(&a.to_string(), &b.to_string()));
+        }
+        let labels: Vec<String> = sorted.iter().map(BuildName::to_string).collect();
+        let (first, last) = ends(&labels, &labels, good, bad)?;
+        let mut loaded = plan.clone();
+        loaded.plan.cells = sorted[first..=last].iter().map(|name| with_build(plan, name)).collect::<Result<_, _>>()?;
+        let headers = look_up_cells(&loaded, builds, Need::Builds(&BTreeMap::new()))?;
+        let cells = loaded.plan.cells.into_iter().zip(headers).collect();
+        Ok(Self::of_plan(plan, labels[first..=last].to_vec(), Source::Cells(cells)))
+    }
+
+    /// Commits, oldest first, each of which a command turns into a build when it is probed.
+    ///
+    /// # Errors
+    /// When a commit's name could mean something to a shell, or good does not come before bad.
+    pub fn of_commits(plan: &LoadedPlan, commits: &[String], command: BuildCommand, good: &str, bad: &str) -> Result<Self, LabError> {
+        let is_plain = |commit: &str| commit.chars().all(|c| c.is_ascii_alphanumeric() || "._-~".contains(c)) && !commit.starts_with('-');
+        if let Some(strange) = commits.iter().find(|commit| !is_plain(commit)) {
+            return Err(LabError::Usage(format!(
+                "the commit \"{strange}\" is no hash or tag; write letters, digits, '.', '_', '-' and '~'"
+            )));
+        }
+        let (first, last) = ends(commits, commits, good, bad)?;
+        let engine = plan.plan.cells[plan.plan.base].build.engine;
+        let source = Source::Commits { plan: Box::new(plan.clone()), command, engine, made: BTreeMap::new() };
+        Ok(Self::of_plan(plan, commits[first..=last].to_vec(), source))
+    }
+
+    fn of_plan(plan: &LoadedPlan, names: Vec<String>, source: Source) -> Self {
+        Self { names, source, plan: plan.plan.clone(), plan_text: plan.text.clone(), seed: plan.plan.seed, of: String::new() }
+    }
+
+    /// What they are called, in order.
+    pub fn names(&self) -> &[String] {
+        &self.names
+    }
+
+    pub(super) fn seed(&self) -> Option<u64> {
+        self.seed
+    }
+
+    /// A campaign that was never made: these cells, the first of them the base.
+    pub(super) fn header(&self, cells: Vec<(Cell, CellHeader)>, seed: u64) -> CampaignHeader {
+        let (cells, headers): (Vec<Cell>, Vec<CellHeader>) = cells.into_iter().unzip();
+        CampaignHeader {
+            format: plimsoll_store::header::FORMAT,
+            id: self.of.clone(),
+            created: plimsoll_store::utc_now(),
+            plimsoll_version: String::new(),
+            methodology_version: plimsoll_core::METHODOLOGY_VERSION,
+            seed,
+            plan_text: self.plan_text.clone(),
+            plan: Plan { cells, base: 0, ..self.plan.clone() },
+            cells: headers,
+            schedule: Vec::new(),
+            data_dir: String::new(),
+            confirm: None,
+        }
+    }
+
+    /// The cell of a candidate, its build made now where it must be. The inner error says why it cannot be had.
+    pub(super) fn cell(
+        &mut self,
+        index: usize,
+        builds: &BuildCache,
+        stop_requests: &AtomicUsize,
+    ) -> Result<Result<(Cell, CellHeader), String>, LabError> {
+        let (plan, command, engine, made) = match &mut self.source {
+            Source::Cells(cells) => return Ok(Ok(cells[index].clone())),
+            Source::Commits { plan, command, engine, made } => (plan, command, *engine, made),
+        };
+        if let Some(cell) = made.get(&index) {
+            return Ok(Ok(cell.clone()));
+        }
+        let commit = &self.names[index];
+        let name: BuildName = format!("{engine}+{commit}").parse().map_err(|error| LabError::Usage(format!("{error}")))?;
+        // A search that goes on has some builds already.
+        if builds.get(&name)?.is_none() {
+            let folder = match command.run(commit, stop_requests) {
+                Ok(folder) => folder,
+                Err(reason) => return Ok(Err(reason)),
+            };
+            match builds.add_basedir(&folder, commit) {
+                Ok(build) if build.engine == engine => {}
+                Ok(build) => return Ok(Err(format!("{} is a build of {}, and the plan's is {engine}", folder.display(), build.engine))),
+                Err(error) => return Ok(Err(error.to_string())),
+            }
+        }
+        let mut loaded = (**plan).clone();
+        loaded.plan.cells = vec![with_build(plan, &name)?];
+        let mut headers = match look_up_cells(&loaded, builds, Need::Builds(&BTreeMap::new())) {
+            Ok(headers) => headers,
+            Err(error) => return Ok(Err(error.to_string())),
+        };
+        let cell = (loaded.plan.cells.remove(0), headers.remove(0));
+        made.insert(index, cell.clone());
+        Ok(Ok(cell))
+    }
+}
+
+/// The plan's first cell of the build's engine, with that build.
+fn with_build(plan: &LoadedPlan, name: &BuildName) -> Result<Cell, LabError> {
+    let cells = &plan.plan.cells;
+    let template = cells.iter().find(|cell| cell.build.engine == name.engine && cell.server.is_none()).ok_or_else(|| {
+        LabError::Usage(format!(
+            "the plan {} has no cell of {} to take config and workload from; name another",
+            plan.plan.name, name.engine
+        ))
+    })?;
+    let has_shapes = cells.iter().any(|cell| cell.shape != template.shape);
+    let shape = if has_shapes { format!(".{}", template.shape) } else { String::new() };
+    Ok(Cell { label: format!("{name}.{}{shape}", template.config.label), build: name.clone(), ..template.clone() })
+}
+
+/// Where good and bad are; both are found by name, or by a second name.
+fn ends(names: &[String], others: &[String], good: &str, bad: &str) -> Result<(usize, usize), LabError> {
+    let find = |what: &str, wanted: &str| {
+        let found = names.iter().position(|name| name == wanted).or_else(|| others.iter().position(|name| name == wanted));
+        found.ok_or_else(|| {
+            let hint = plimsoll_core::suggest::hint(wanted, names.iter().map(String::as_str));
+            LabError::Usage(format!("{what} {wanted} is none of the builds{hint}; they are {}", names.join(", ")))
+        })
+    };
+    match (find("--good", good)?, find("--bad", bad)?) {
+        (first, last) if first < last => Ok((first, last)),
+        (first, last) => Err(LabError::Usage(format!(
+            "{} does not come before {}: the order is {}; the good build must be the older one",
+            names[first],
+            names[last],
+            names.join(", ")
+        ))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands_print_a_folder_or_the_commit_has_no_build() {
+        let never = AtomicUsize::new(0);
+        let run = |command: &str| BuildCommand::new(command).unwrap().run("abc1", &never);
+        assert_eq!(run("echo building; echo /opt/{commit}"), Ok(PathBuf::from("/opt/abc1")));
+        assert!(run("false {commit}").unwrap_err().contains("`false abc1` failed (exit status: 1)"));
+        assert!(run("true {commit}").unwrap_err().contains("printed no folder"));
+        assert_eq!(BuildCommand::new("sleep 60 # {commit}").unwrap().run("x", &AtomicUsize::new(1)), Err("interrupted".to_owned()));
+        assert!(BuildCommand::new("make").unwrap_err().to_string().contains("write {commit}"));
+    }
+
+    #[test]
+    fn good_comes_before_bad() {
+        let names = ["a", "b", "c"].map(str::to_owned);
+        assert_eq!(ends(&names, &names, "a", "c").unwrap(), (0, 2));
+        assert!(ends(&names, &names, "c", "a").unwrap_err().to_string().contains("does not come before"));
+        assert!(ends(&names, &names, "b", "b").is_err());
+        assert!(ends(&names, &names, "a", "x").unwrap_err().to_string().contains("--bad x is none of the builds"));
+    }
+}

@@ -1,0 +1,135 @@
+//! From measured blocks to what they say about the first bad build.
+
+use plimsoll_stats::{Bisection, Evidence, PRIOR_SPREAD};
+
+/// The prior of the spread of log ratios counts like so many blocks.
+const PRIOR_BLOCKS: f64 = 2.0;
+/// Good and bad must differ by so many standard errors: 99 % of equal builds do not.
+const DISTINCT: f64 = 2.576;
+
+/// Logarithms of rates in one block, or in one start of the servers.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Block {
+    /// Of the good build.
+    pub good: f64,
+    /// Of its second instance.
+    pub control: Option<f64>,
+    /// Of the bad build.
+    pub bad: Option<f64>,
+    /// Of the build that is probed.
+    pub probe: Option<f64>,
+}
+
+impl Block {
+    /// Log ratio to the good build, of which there are two instances where the control ran, too.
+    fn against_good(&self, rate: Option<f64>) -> Option<f64> {
+        let good = self.control.map_or(self.good, |control| (self.good + control) / 2.0);
+        Some(rate? - good)
+    }
+}
+
+/// The blocks of one campaign.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Probe {
+    /// Which build was probed, counted from 1; none where only good and bad were measured.
+    pub build: Option<usize>,
+    /// What was measured.
+    pub blocks: Vec<Block>,
+}
+
+/// What all probes together say.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Weight {
+    /// The posterior.
+    pub bisection: Bisection,
+    /// ln(bad / good).
+    pub bad: Evidence,
+    /// ln(control / good), which should be 0.
+    pub control: Option<Evidence>,
+    /// By probe: its build and ln(probe / good).
+    pub probes: Vec<(usize, Evidence)>,
+    /// Blocks that good and bad have run in.
+    pub blocks: usize,
+}
+
+impl Weight {
+    /// Whether good and bad differ beyond doubt. Where they do not, nothing else means anything.
+    pub fn is_distinct(&self) -> bool {
+        self.bad.log_ratio.abs() > DISTINCT * self.bad.error
+    }
+
+    /// Whether the good build's second instance is like the first.
+    pub fn does_control_hold(&self) -> bool {
+        self.control.is_none_or(|control| control.log_ratio.abs() <= DISTINCT * control.error)
+    }
+}
+
+/// Weighs all probes of builds `1..=n`; none while the bad build has no block.
+///
+/// The spread of a single log ratio is pooled over all campaigns, with a prior of 3 % between starts ([`PRIOR_SPREAD`], twice, because a
+/// ratio has two ends) that counts like two blocks: the mean of few blocks does not look surer than it is.
+pub fn weigh(n: usize, probes: &[Probe]) -> Option<Weight> {
+    let values = |probe: &Probe, rate: fn(&Block) -> Option<f64>| -> Vec<f64> {
+        probe.blocks.iter().filter_map(|block| block.against_good(rate(block))).collect()
+    };
+    let of_bad: Vec<Vec<f64>> = probes.iter().map(|probe| values(probe, |block| block.bad)).collect();
+    let of_probe: Vec<(usize, Vec<f64>)> =
+        probes.iter().filter_map(|probe| Some((probe.build?, values(probe, |block| block.probe)))).filter(|(_, v)| !v.is_empty()).collect();
+    let of_control: Vec<f64> =
+        probes.iter().flat_map(|probe| &probe.blocks).filter_map(|block| Some(block.control? - block.good)).collect();
+
+    let groups = of_bad.iter().chain(of_probe.iter().map(|(_, values)| values));
+    let (mut squares, mut freedom) = (PRIOR_BLOCKS * 2.0 * PRIOR_SPREAD.powi(2), PRIOR_BLOCKS);
+    for values in groups.filter(|values| values.len() > 1) {
+        let mean = mean(values);
+        squares += values.iter().map(|value| (value - mean).powi(2)).sum::<f64>();
+        freedom += (values.len() - 1) as f64;
+    }
+    let spread = (squares / freedom).sqrt();
+    let evidence =
+        |values: &[f64]| (!values.is_empty()).then(|| Evidence { log_ratio: mean(values), error: spread / (values.len() as f64).sqrt() });
+
+    let all_bad = of_bad.concat();
+    let bad = evidence(&all_bad)?;
+    let probes: Vec<(usize, Evidence)> = of_probe.iter().filter_map(|(build, values)| Some((*build, evidence(values)?))).collect();
+    let mut bisection = Bisection::new(n, bad);
+    for (build, evidence) in &probes {
+        bisection.learn(*build, *evidence);
+    }
+    Some(Weight { bisection, bad, control: evidence(&of_control), probes, blocks: all_bad.len() })
+}
+
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn block(control: f64, bad: f64, probe: f64) -> Block {
+        Block { good: 5.0, control: Some(5.0 + control), bad: Some(5.0 + bad), probe: Some(5.0 + probe) }
+    }
+
+    #[test]
+    fn probes_are_weighed_against_both_instances_of_the_good_build() {
+        let probe = Probe { build: Some(2), blocks: vec![block(0.02, -0.19, 0.01), block(-0.02, -0.21, -0.01)] };
+        let weight = weigh(4, std::slice::from_ref(&probe)).unwrap();
+        assert!((weight.bad.log_ratio + 0.2).abs() < 1e-12 && weight.is_distinct() && weight.does_control_hold());
+        assert!(weight.probes[0].1.log_ratio.abs() < 1e-12);
+        // Two prior blocks of 2 x 3 %^2; both builds have values 0 and -0.02 from the mean of the good ones.
+        let spread = ((2.0 * 2.0 * 0.0009f64) / 4.0).sqrt();
+        assert!((weight.bad.error - spread / 2f64.sqrt()).abs() < 1e-12, "{}", weight.bad.error);
+        let posterior = weight.bisection.posterior();
+        assert!(posterior[0] + posterior[1] < 0.05, "{posterior:?}");
+    }
+
+    #[test]
+    fn few_blocks_of_equal_builds_are_not_distinct() {
+        let probe = Probe { build: None, blocks: vec![block(0.0, -0.03, 0.0), block(0.0, -0.03, 0.0)] };
+        let weight = weigh(4, &[probe]).unwrap();
+        assert!(!weight.is_distinct(), "3 % in two blocks is what starts do");
+        assert_eq!(weight.probes, []);
+        assert_eq!(weigh(4, &[Probe { build: Some(1), blocks: Vec::new() }]), None);
+    }
+}

@@ -1,0 +1,15 @@
+//! Which build made it slower? Probes are confirm campaigns with the good, the bad and one build between them.
+//!
+//! ```text
+//! candidates -> search -> campaigns (confirm, by blocks or slices) -> evidence -> posterior -> search ...
+//! ```
+
+mod campaigns;
+mod candidates;
+mod evidence;
+mod search;
+
+pub use campaigns::{BisectRequest, Watcher, bisect};
+pub use candidates::{BuildCommand, Candidates};
+pub use evidence::{Block, Probe, Weight, weigh};
+pub use search::{Heard, Outcome, Probed, Prober, Search, Weigh, search};

@@ -1,0 +1,210 @@
+//! perf as child processes beside a step, with deadlines.
+
+use std::fs::{self, File};
+use std::io::BufReader;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use plimsoll_core::record::Readings;
+use plimsoll_store::{Profile, ProfileAbout};
+use rustix::process::{Pid, Signal, kill_process};
+
+use super::counters::{self, EVENTS};
+use super::fold::{Folded, fold};
+
+/// Samples a second and CPU; not a divisor of anything that ticks.
+const FREQUENCY_HZ: u32 = 499;
+/// perf has this long to write what it has when it is told to end.
+const END_PATIENCE: Duration = Duration::from_secs(30);
+/// Names must be found by then.
+const SCRIPT_LIMIT: Duration = Duration::from_secs(300);
+const POLL: Duration = Duration::from_millis(20);
+/// What a user can do about a kernel that says no.
+const ALLOW: &str = "run as root, or allow it with `sysctl kernel.perf_event_paranoid=1`";
+const NO_COUNTERS: &str = "this machine counts no events of the processor (virtual machines often have no PMU)";
+
+/// A server that is being profiled.
+pub(crate) struct Recorder {
+    server_dir: PathBuf,
+    step: String,
+    event: &'static str,
+    /// Or why there is none.
+    record: Result<Child, String>,
+    stat: Option<Child>,
+}
+
+impl Recorder {
+    /// Starts to profile these processes. That it cannot be done is told at the end.
+    pub fn start(server_dir: &Path, step: &str, pids: &[u32]) -> Self {
+        let has_counters = counts_cycles();
+        let event = if has_counters { "cycles" } else { "cpu-clock" };
+        let mut recorder = Self { server_dir: server_dir.to_owned(), step: step.to_owned(), event, record: Err(String::new()), stat: None };
+        let pids = pids.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
+        let frequency = FREQUENCY_HZ.to_string();
+        let data = recorder.file("perf.data");
+        let mut command = Command::new("perf");
+        command.args(["record", "-q", "-e", event, "-F", &frequency, "-g", "-p", &pids, "-o"]).arg(&data);
+        recorder.record = recorder.spawn(command, "perf.log");
+        if has_counters && recorder.record.is_ok() {
+            let mut command = Command::new("perf");
+            command.args(["stat", "-x,", "-e", &EVENTS.join(","), "-p", &pids, "-o"]).arg(recorder.file("perf.stat"));
+            recorder.stat = recorder.spawn(command, "perf.stat.log").ok();
+        }
+        recorder
+    }
+
+    fn file(&self, ending: &str) -> PathBuf {
+        self.server_dir.join(format!("{}.{ending}", self.step))
+    }
+
+    fn spawn(&self, mut command: Command, log: &str) -> Result<Child, String> {
+        let log = File::create(self.file(log)).map_err(|error| format!("failed to write a log for perf: {error}"))?;
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log).env("LC_ALL", "C").spawn().map_err(|error| match error.kind() {
+            std::io::ErrorKind::NotFound => {
+                "there is no program perf; install it (Debian: apt-get install linux-perf) and confirm with --perf again".to_owned()
+            }
+            _ => format!("failed to start perf: {error}"),
+        })
+    }
+
+    /// Ends it and gives the profile, or in its place why there is none. The step has done so many operations, and the server used so much
+    /// CPU for each.
+    pub fn finish(mut self, cell: &str, operations: u64, server_cpu_us_per_op: Option<f64>) -> Profile {
+        let counters = self.counters(operations);
+        let folded = self.stacks();
+        for ending in ["perf.data", "perf.log", "perf.stat", "perf.stat.log", "perf.txt", "perf.txt.log"] {
+            let _ = fs::remove_file(self.file(ending));
+        }
+        let (folded, unavailable) = match folded {
+            Ok(folded) if folded.samples == 0 => (folded, Some("perf took no sample of the server: it was idle, or not there".to_owned())),
+            Ok(folded) => (folded, None),
+            Err(reason) => (Folded::default(), Some(reason)),
+        };
+        let about = ProfileAbout {
+            format: 1,
+            cell: cell.to_owned(),
+            step: self.step.clone(),
+            event: self.event.to_owned(),
+            frequency_hz: FREQUENCY_HZ,
+            samples: folded.samples,
+            nameless_samples: folded.nameless,
+            server_cpu_us_per_op,
+            counters,
+            unavailable,
+        };
+        Profile { about, stacks: folded.stacks }
+    }
+
+    fn counters(&mut self, operations: u64) -> Readings {
+        let Some(mut child) = self.stat.take() else { return counters::unavailable(NO_COUNTERS) };
+        if let Err(reason) = interrupt(&mut child) {
+            return counters::unavailable(&reason);
+        }
+        let text = fs::read_to_string(self.file("perf.stat")).unwrap_or_default();
+        counters::per_operation(&counters::read(&text), operations)
+    }
+
+    fn stacks(&mut self) -> Result<Folded, String> {
+        match std::mem::replace(&mut self.record, Err(String::new())) {
+            Ok(mut child) => interrupt(&mut child)?,
+            Err(reason) => return Err(reason),
+        }
+        let data = self.file("perf.data");
+        if fs::metadata(&data).map_or(0, |about| about.len()) == 0 {
+            return Err(refusal(&fs::read_to_string(self.file("perf.log")).unwrap_or_default()));
+        }
+        let text = self.file("perf.txt");
+        let output = File::create(&text).map_err(|error| format!("failed to write {}: {error}", text.display()))?;
+        let log = File::create(self.file("perf.txt.log")).map_err(|error| format!("failed to write a log for perf: {error}"))?;
+        let mut command = Command::new("perf");
+        command.args(["script", "--no-inline", "-F", "comm,ip,sym,dso", "-i"]).arg(&data);
+        let mut child = command
+            .stdin(Stdio::null())
+            .stdout(output)
+            .stderr(log)
+            .env("LC_ALL", "C")
+            .spawn()
+            .map_err(|error| format!("failed to start perf: {error}"))?;
+        wait(&mut child, SCRIPT_LIMIT).map_err(|()| format!("perf needed more than {} s to find names", SCRIPT_LIMIT.as_secs()))?;
+        let opened = File::open(&text).map_err(|error| format!("failed to read {}: {error}", text.display()))?;
+        fold(BufReader::new(opened)).map_err(|error| format!("failed to read {}: {error}", text.display()))
+    }
+}
+
+impl Drop for Recorder {
+    /// A step that fails is not profiled to its end.
+    fn drop(&mut self) {
+        for child in self.record.as_mut().ok().into_iter().chain(&mut self.stat) {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+/// Whether the processor's own events are counted here.
+fn counts_cycles() -> bool {
+    let mut command = Command::new("perf");
+    command.args(["stat", "-x,", "-e", "cycles", "--", "true"]).stdin(Stdio::null()).env("LC_ALL", "C");
+    command.output().is_ok_and(|output| {
+        let counts = counters::read(&String::from_utf8_lossy(&output.stderr));
+        counts.get("cycles").is_some_and(|cycles| cycles.as_ref().is_ok_and(|cycles| *cycles > 0.0))
+    })
+}
+
+/// Ends perf as Ctrl-C does: it writes what it has.
+fn interrupt(child: &mut Child) -> Result<(), String> {
+    if let Some(pid) = Pid::from_raw(child.id() as i32)
+        && matches!(child.try_wait(), Ok(None))
+    {
+        let _ = kill_process(pid, Signal::INT);
+    }
+    wait(child, END_PATIENCE).map_err(|()| format!("perf did not end within {} s", END_PATIENCE.as_secs()))
+}
+
+/// Waits for a child; one that takes too long is killed.
+fn wait(child: &mut Child, limit: Duration) -> Result<(), ()> {
+    let deadline = Instant::now() + limit;
+    while matches!(child.try_wait(), Ok(None)) {
+        if Instant::now() > deadline {
+            let _ = child.kill();
+            let _ = child.wait();
+            return Err(());
+        }
+        std::thread::sleep(POLL);
+    }
+    Ok(())
+}
+
+/// Why perf has recorded nothing, and what to do.
+fn refusal(log: &str) -> String {
+    let is_forbidden = ["ermission", "aranoid", "not permitted", "CAP_PERFMON"].iter().any(|word| log.contains(word));
+    let line = log.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or("it said nothing");
+    if is_forbidden {
+        format!("perf may not look at the server ({line}); {ALLOW}, and confirm with --perf again")
+    } else {
+        format!("perf recorded nothing: {line}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_says_what_to_do() {
+        let log = "Error:\nAccess to performance monitoring and observability operations is limited.\nConsider adjusting /proc/sys/kernel/perf_event_paranoid setting\n";
+        assert!(refusal(log).contains("perf may not look at the server") && refusal(log).contains("sysctl kernel.perf_event_paranoid=1"));
+        assert_eq!(refusal("\nfailed to mmap\n"), "perf recorded nothing: failed to mmap");
+        assert_eq!(refusal(""), "perf recorded nothing: it said nothing");
+    }
+
+    #[test]
+    fn a_process_that_is_not_there_is_no_profile_and_no_failure() {
+        let dir = tempfile::tempdir().unwrap();
+        let profile = Recorder::start(dir.path(), "qr100", &[u32::MAX >> 2]).finish("cell", 0, None);
+        assert!(profile.about.unavailable.is_some_and(|reason| !reason.is_empty()), "with perf or without");
+        assert_eq!((profile.about.samples, profile.stacks.len()), (0, 0));
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0, "nothing of perf is left");
+    }
+}

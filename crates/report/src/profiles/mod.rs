@@ -1,0 +1,112 @@
+//! Profiles of servers, base and cell side by side: which functions moved, and a tree for a differential flame graph.
+
+mod functions;
+mod tree;
+
+use plimsoll_store::{CampaignRecord, Profile, ProfileAbout, read_profiles};
+
+use crate::analysis::CellRuns;
+pub use functions::FunctionChange;
+pub(crate) use functions::moved;
+pub use tree::FlameNode;
+use tree::tree;
+
+/// Functions that are listed.
+const MOST_FUNCTIONS: usize = 10;
+
+/// The profiles of a cell and of the base in a step.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Profiled {
+    /// The step.
+    pub step: String,
+    /// The cell's place among those shown.
+    pub cell: usize,
+    /// The base's label.
+    pub base_label: String,
+    /// The cell's label.
+    pub cell_label: String,
+    /// How the base's profile was taken.
+    pub base: ProfileAbout,
+    /// How the cell's profile was taken.
+    pub about: ProfileAbout,
+    /// The functions that moved most, most first.
+    pub functions: Vec<FunctionChange>,
+    /// All stacks; empty where there is a reason.
+    pub tree: FlameNode,
+    /// Why one of the profiles says nothing.
+    pub reason: Option<String>,
+}
+
+/// Every profiled step of every cell that is profiled beside the base.
+pub(crate) fn profiled(cells: &[CellRuns<'_>]) -> Vec<Profiled> {
+    let Some((base, others)) = cells.split_first() else { return Vec::new() };
+    let mut found = Vec::new();
+    let Ok(profiles) = read_profiles(&base.campaign.path) else { return found };
+    for (index, cell) in (1..).zip(others).filter(|(_, cell)| cell.campaign.header.id == base.campaign.header.id) {
+        for step in cell.cell.workload.steps() {
+            let pair = pair(&profiles, &step.name, &base.cell.label, &cell.cell.label);
+            found.extend(pair.map(|pair| Profiled { cell: index, ..pair }));
+        }
+    }
+    found
+}
+
+/// The profiles of two cells of a campaign in a step; none where they were not profiled.
+///
+/// # Errors
+/// When a profile cannot be read: a sentence for people.
+pub fn profiles_of(campaign: &CampaignRecord, step: &str, base: &str, cell: &str) -> Result<Option<Profiled>, String> {
+    let profiles = read_profiles(&campaign.path).map_err(|error| error.to_string())?;
+    Ok(pair(&profiles, step, base, cell))
+}
+
+fn pair(profiles: &[Profile], step: &str, base: &str, cell: &str) -> Option<Profiled> {
+    let of = |label: &str| profiles.iter().find(|profile| profile.about.cell == label && profile.about.step == step);
+    let (base, cell) = (of(base)?, of(cell)?);
+    let reason = [base, cell].into_iter().find_map(|profile| {
+        let about = &profile.about;
+        let no_cpu = || about.server_cpu_us_per_op.is_none().then(|| "the server's CPU per operation is not known".to_owned());
+        Some(format!("{}: {}", about.cell, about.unavailable.clone().or_else(no_cpu)?))
+    });
+    let is_known = reason.is_none();
+    Some(Profiled {
+        step: step.to_owned(),
+        cell: 0,
+        base_label: base.about.cell.clone(),
+        cell_label: cell.about.cell.clone(),
+        base: base.about.clone(),
+        about: cell.about.clone(),
+        functions: if is_known { moved(base, cell, MOST_FUNCTIONS) } else { Vec::new() },
+        tree: if is_known { tree(base, cell) } else { FlameNode::default() },
+        reason,
+    })
+}
+
+/// Microseconds per operation that one sample of a profile stands for.
+fn us_per_sample(profile: &Profile) -> f64 {
+    profile.about.server_cpu_us_per_op.unwrap_or(0.0) / profile.about.samples.max(1) as f64
+}
+
+/// The share of samples whose own function has no name, in percent.
+pub(crate) fn nameless_percent(about: &ProfileAbout) -> f64 {
+    100.0 * about.nameless_samples as f64 / about.samples.max(1) as f64
+}
+
+/// More samples without a name than this, in percent, and it is said.
+const NAMELESS_TOLD: f64 = 1.0;
+
+impl Profiled {
+    /// How far the profiles can be trusted: their events, samples, and how many have no name.
+    pub fn trust(&self) -> String {
+        let of = |about: &ProfileAbout| {
+            let nameless = nameless_percent(about);
+            let names = if nameless >= NAMELESS_TOLD {
+                format!(", symbols missing for {nameless:.0} % of them: install the build's debug symbols, or build with them")
+            } else {
+                String::new()
+            };
+            format!("{}: {} samples of {}{names}", about.cell, about.samples, about.event)
+        };
+        format!("{}. {}.", of(&self.base), of(&self.about))
+    }
+}
