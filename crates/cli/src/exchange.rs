@@ -101,7 +101,11 @@ pub fn export(places: &Places, arguments: &Export) -> Outcome {
     let options = Options { base: arguments.base.clone(), builds: arguments.builds.clone() };
     let files = to_classic_files(&record, &options)?;
     if files.is_empty() {
-        return Err(Failure::usage(format!("failed to export {}: the originals have no files for such results", record.header.id)));
+        return Err(Failure::usage(format!(
+            "failed to export {}: the originals have files of the Insert Benchmark's ten steps, of sysbench's tests and of db_bench, and none of \
+             ramps or workload files",
+            record.header.id
+        )));
     }
     for file in &files {
         let path = arguments.classic.join(&file.path);

@@ -121,7 +121,7 @@ fn explain(description: &str, forecast: &Forecast, power: Option<&Power>) {
                 format_count(step.inserted_rows),
                 step.batch,
                 step.connections,
-                step.background_rate.map_or("-".to_owned(), |rate| rate.to_string()),
+                step.rate_per_s.map_or("-".to_owned(), |rate| rate.to_string()),
                 seconds(step.seconds),
                 if step.wait_seconds > 0.0 { seconds(step.wait_seconds) } else { "-".to_owned() },
                 step.basis

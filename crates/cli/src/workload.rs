@@ -42,9 +42,9 @@ pub fn workload(verb: &WorkloadVerb) -> Outcome {
     Ok(0)
 }
 
-/// A workload file: one on this machine, or a shipped one.
+/// A workload file: one on this machine, or a shipped one, `shop` for short.
 fn read(name: &str) -> Result<WorkloadFile, Failure> {
-    let text = match (Path::new(name).is_file(), shipped_workload(name)) {
+    let text = match (Path::new(name).is_file(), shipped_workload(name).or_else(|| shipped_workload(&format!("workloads/{name}.toml")))) {
         (true, _) => {
             std::fs::read_to_string(name).map_err(|error| Failure::usage(format!("the workload {name} cannot be read: {error}")))?
         }

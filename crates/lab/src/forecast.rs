@@ -63,8 +63,8 @@ pub struct StepForecast {
     pub batch: u32,
     /// Connections.
     pub connections: u32,
-    /// Background rows per second over all clients.
-    pub background_rate: Option<u64>,
+    /// Over all clients: background rows per second of a read-write step, events per second of one with a rate.
+    pub rate_per_s: Option<u64>,
     /// The step.
     pub seconds: f64,
     /// The wait after it.
@@ -152,7 +152,7 @@ pub fn forecast(loaded: &LoadedPlan, store: &Store, builds: &BuildCache, data_di
                 inserted_rows,
                 batch: step.batch,
                 connections: step.connections_per_client() * step.clients,
-                background_rate: step.background_rate().map(|rate| rate * u64::from(step.clients)),
+                rate_per_s: step.rate_per_s(),
                 seconds,
                 wait_seconds: wait_ns as f64 / 1e9,
                 basis,

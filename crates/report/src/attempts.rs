@@ -133,7 +133,7 @@ pub(crate) fn judge(done: &StepDone, measures: &[Measure], turns: &[Turn]) -> (S
     let disturbed = steal.into_iter().chain(foreign).chain(leaked).reduce(|steal, foreign| format!("{steal}; {foreign}"));
     match done.sla_missed {
         Some(share) => {
-            let who = if done.primary == "transaction" { "clients" } else { "background writers" };
+            let who = if done.primary == "query" { "background writers" } else { "clients" };
             let missed = format!("the {who} reached {:.1} % of their rate, less than 95 %", share * 100.0);
             (Status::SlaMissed, Some(disturbed.map_or(missed.clone(), |disturbed| format!("{missed}; {disturbed}"))))
         }

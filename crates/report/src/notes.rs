@@ -68,7 +68,7 @@ pub(crate) fn notes(view: &View) -> Vec<String> {
     }
     let count = |status| view.steps.iter().flat_map(|step| &step.outcomes).filter(|outcome| outcome.status == status).count();
     for (status, what) in [
-        (Status::SlaMissed, "missed the SLA of their background writers: their query rates do not count as a comparison"),
+        (Status::SlaMissed, "missed their SLA, 95 % of the rate that was due: their numbers do not count as a comparison"),
         (Status::Suspect, "ran while other guests or other processes took CPU: treat their numbers as suspect"),
         (Status::Failed, "failed"),
         (Status::Crashed, "crashed"),

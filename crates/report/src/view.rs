@@ -127,7 +127,7 @@ impl CellInfo {
 pub enum Status {
     /// As planned.
     Ok,
-    /// Finished, but the background writers missed their rate.
+    /// Finished, but under 95 % of the rate that was due.
     SlaMissed,
     /// Finished, but a witness saw the machine disturbed from outside.
     Suspect,
@@ -177,7 +177,7 @@ impl Status {
     pub fn meaning(self) -> &'static str {
         match self {
             Self::Ok => "finished as planned",
-            Self::SlaMissed => "missed its SLA: the background writers stayed under 95 % of their rate, and a ratio with it proves nothing",
+            Self::SlaMissed => "missed its SLA: less than 95 % of the rate that was due, and a ratio with it proves nothing",
             Self::Suspect => "suspect: the machine was disturbed from outside",
             Self::Failed => "failed: it ended with an error",
             Self::Crashed => "crashed: the process or the server died",

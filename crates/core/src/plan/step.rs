@@ -132,6 +132,14 @@ impl Step {
         }
     }
 
+    /// What is due per second over all clients: background rows of a read-write step, events of a step with a rate.
+    pub fn rate_per_s(&self) -> Option<u64> {
+        match &self.kind {
+            StepKind::Test(Test { rate, .. }) | StepKind::Mix(MixStep { rate, .. }) => rate.map(|rate| rate.per_s),
+            _ => self.background_rate().map(|rate| rate * u64::from(self.clients)),
+        }
+    }
+
     /// The background rate per client in rows per second, for the steps that have one.
     pub fn background_rate(&self) -> Option<u64> {
         match self.kind {

@@ -213,7 +213,15 @@ fn screen_lines(view: &View, counted: &[String], add: &mut impl FnMut(&str)) {
         add(&line);
     }
     let unusual = largest(findings, usize::MAX);
-    if unusual.is_empty() {
+    let judged = of_throughput().filter(|finding| finding.call != Call::Invalid).count();
+    let all = of_throughput().count();
+    if judged < all {
+        let mut reasons: Vec<&str> = of_throughput().map(|finding| finding.reason.as_str()).filter(|reason| !reason.is_empty()).collect();
+        reasons.sort_unstable();
+        reasons.dedup();
+        add(&format!("{} of {all} could not be judged: {}", all - judged, reasons.join("; ")));
+    }
+    if unusual.is_empty() && judged > 0 {
         add("Nothing is unusual: `plimsoll confirm --all` would confirm every step.");
     }
     let shown = unusual.iter().take(UNUSUAL_SHOWN);
