@@ -213,16 +213,11 @@ fn screen_lines(view: &View, counted: &[String], add: &mut impl FnMut(&str)) {
         add(&line);
     }
     let unusual = largest(findings, usize::MAX);
-    let judged = of_throughput().filter(|finding| finding.call != Call::Invalid).count();
-    let all = of_throughput().count();
-    if judged < all {
-        let mut reasons: Vec<&str> = of_throughput().map(|finding| finding.reason.as_str()).filter(|reason| !reason.is_empty()).collect();
-        reasons.sort_unstable();
-        reasons.dedup();
-        add(&format!("{} of {all} could not be judged: {}", all - judged, reasons.join("; ")));
-    }
-    if unusual.is_empty() && judged > 0 {
-        add("Nothing is unusual: `plimsoll confirm --all` would confirm every step.");
+    if unusual.is_empty() {
+        add(match of_throughput().any(|finding| finding.call != Call::Invalid) {
+            true => "Nothing is unusual: `plimsoll confirm --all` would confirm every step.",
+            false => "Nothing could be judged: the notes say why, and `plimsoll report --format md` says it of each step.",
+        });
     }
     let shown = unusual.iter().take(UNUSUAL_SHOWN);
     let rows: Vec<Row> = shown.map(|finding| row(view, finding, is_told)).collect();
