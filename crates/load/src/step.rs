@@ -469,7 +469,8 @@ impl<C: Clock> Watch<'_, C> {
             .find_map(|end| end.first_failure.as_ref())
             .map_or(String::new(), |failure| format!("; the first: {}", failure.message));
         let share = failed as f64 / operations as f64 * 100.0;
-        let message = format!("{failed} of {operations} operations failed, {share:.3} %, and {} % may{first}", allowed * 100.0);
+        let message =
+            format!("{failed} of {operations} operations failed, {share:.3} %, and {} % may{first}", (allowed * 1e5).round() / 1e3);
         Some(Failure { class, message })
     }
 

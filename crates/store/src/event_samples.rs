@@ -8,7 +8,8 @@ use proptest::option;
 use proptest::prelude::*;
 
 use crate::event::{
-    DrainDone, DrainStep, Event, ServerCrashed, ServerReady, StepDone, StepFailed, StepStart, TrialDone, TrialFailed, TrialStart,
+    Canary, DrainDone, DrainStep, Event, ServerCrashed, ServerReady, StepDone, StepFailed, StepStart, Suspect, TrialDone, TrialFailed,
+    TrialStart,
 };
 
 /// One event of each kind, small.
@@ -61,6 +62,8 @@ pub(crate) fn one_of_each() -> Vec<Event> {
         Event::StepFailed(StepFailed { step: "l.x".into(), reason: "line\nbreak".into(), operations: Vec::new() }),
         Event::ServerCrashed(ServerCrashed { step: None, status: "signal 9".into(), log_tail: "\u{1F6A2}\u{0}".into() }),
         Event::TrialFailed(TrialFailed { reason: "Ctrl-C".into(), interrupted: true }),
+        Event::Canary(Canary { integer_per_us: 700.5, memory_bytes_per_s: 8e9, sync_ns: None }),
+        Event::Suspect(Suspect { reason: "qr100: other processes used 0.40 cores".into() }),
         Event::TrialDone(TrialDone { seconds: 1e-9, stop_problem: Some("it did not stop within 300 s".to_owned()) }),
     ]
 }
@@ -176,5 +179,9 @@ pub(crate) fn any_event() -> impl Strategy<Value = Event> {
             log_tail
         })),
         (text(), any::<bool>()).prop_map(|(reason, interrupted)| Event::TrialFailed(TrialFailed { reason, interrupted })),
+        (number(), number(), option::of(number())).prop_map(|(integer_per_us, memory_bytes_per_s, sync_ns)| {
+            Event::Canary(Canary { integer_per_us, memory_bytes_per_s, sync_ns })
+        }),
+        text().prop_map(|reason| Event::Suspect(Suspect { reason })),
     ]
 }
