@@ -177,7 +177,7 @@ fn progress_line(progress: &StepProgress, width: usize) -> String {
 fn turns_line(turns: &TurnsProgress, width: usize) -> String {
     let half_width = turns.half_width.map_or(String::new(), |share| format!("  within +-{:.1} %", share * 100.0));
     format!(
-        "  {:<width$} {}/{}  start {}/{}  {:.0}/{:.0} s  {} rounds{half_width}  ETA {}",
+        "  {:<width$} {}/{}  start {}/{}  {:.0}/{:.0} s  {}{half_width}  ETA {}",
         turns.step,
         turns.index,
         turns.steps,
@@ -185,7 +185,7 @@ fn turns_line(turns: &TurnsProgress, width: usize) -> String {
         turns.starts,
         turns.elapsed_s,
         turns.limit_s,
-        turns.rounds,
+        count(turns.rounds as usize, "round"),
         duration(turns.eta_s.ceil()),
     )
 }
@@ -196,7 +196,7 @@ fn ratios(turns: &StepTurns) -> String {
         Some(ratio) => format!("{label} {:.3} +-{:.1} %", ratio.ratio, ratio.half_width * 100.0),
         None => format!("{label} -"),
     };
-    format!("{} rounds: {}", turns.rounds, turns.ratios.iter().map(ratio).collect::<Vec<_>>().join(", "))
+    format!("{}: {}", count(turns.rounds as usize, "round"), turns.ratios.iter().map(ratio).collect::<Vec<_>>().join(", "))
 }
 
 /// Three digits are enough for a moving number.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use plimsoll_core::plan::Step;
 use plimsoll_core::record::OperationRecord;
-use plimsoll_core::witness::{FOREIGN_CORES_LIMIT, STEAL_LIMIT};
+use plimsoll_core::witness::{FOREIGN_CORES_LIMIT, LEAK_CORES_LIMIT, STEAL_LIMIT};
 use plimsoll_store::event::{DrainDone, Event, ServerCrashed, ServerReady, StepDone, StepFailed};
 use plimsoll_store::{CampaignRecord, CampaignState, HostSeries, OperationSecond, StoreError, TrialRecord, Turn};
 
@@ -126,10 +126,11 @@ pub(crate) fn judge(done: &StepDone, measures: &[Measure], turns: &[Turn]) -> (S
     let tell = |cores: f64| format!("other processes used {cores:.2} cores, more than {FOREIGN_CORES_LIMIT}");
     let foreign = match turns {
         [] => above("foreign_cpu_cores", FOREIGN_CORES_LIMIT).map(tell),
-        turns => cores_in_turns(turns, |turn| turn.foreign_cpu_ns).map(tell),
+        turns => cores_in_turns(turns, |turn| turn.foreign_cpu_ns).filter(|cores| *cores > FOREIGN_CORES_LIMIT).map(tell),
     };
     let leaked = cores_in_turns(turns, |turn| turn.other_servers_cpu_ns)
-        .map(|cores| format!("servers whose turn it was not used {cores:.2} cores, more than {FOREIGN_CORES_LIMIT}: use blocks"));
+        .filter(|cores| *cores > LEAK_CORES_LIMIT)
+        .map(|cores| format!("servers whose turn it was not used {cores:.2} cores, more than {LEAK_CORES_LIMIT}: use blocks"));
     let disturbed = steal.into_iter().chain(foreign).chain(leaked).reduce(|steal, foreign| format!("{steal}; {foreign}"));
     match done.sla_missed {
         Some(share) => {
@@ -142,13 +143,13 @@ pub(crate) fn judge(done: &StepDone, measures: &[Measure], turns: &[Turn]) -> (S
     }
 }
 
-/// CPU used during turns, in cores, where it is above the limit for others than client and engine.
+/// CPU used during turns, in cores, where it is known.
 fn cores_in_turns(turns: &[Turn], used_ns: fn(&Turn) -> Option<u64>) -> Option<f64> {
     let (used, active) = turns.iter().fold((0, 0), |(used, active), turn| match used_ns(turn) {
         Some(ns) => (used + ns, active + turn.active_ns),
         None => (used, active),
     });
-    (active > 0).then(|| used as f64 / active as f64).filter(|cores| *cores > FOREIGN_CORES_LIMIT)
+    (active > 0).then(|| used as f64 / active as f64)
 }
 
 /// What a watchdog says begins so: see `StepFailed::reason`.

@@ -3,6 +3,7 @@
 use plimsoll_core::toolchain::Caveat;
 
 use crate::summary::without_base;
+use crate::verdicts::Basis;
 use crate::view::{CellInfo, Outcome, Status, StepView, View};
 
 /// So begins the origin of a cell whose server is not ours.
@@ -43,6 +44,12 @@ pub(crate) fn notes(view: &View) -> Vec<String> {
             "Values are medians over up to {} blocks; charts, counters, drains and row checks show each cell's first finished block.",
             blocks(true).max(1)
         ));
+    }
+    if view.findings.all.iter().any(|finding| finding.basis == Basis::Slices) {
+        notes.push(
+            "The tables have totals over all turns of a start, the verdicts the typical round: a stall of few turns moves the first alone."
+                .to_owned(),
+        );
     }
     if view.cells.len() < 2 {
         notes.push("There is one cell: nothing to compare it with.".to_owned());

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use plimsoll_core::plan::{Cell, Step};
 use plimsoll_core::schedule::ScheduledTrial;
-use plimsoll_core::witness::FOREIGN_CORES_LIMIT;
+use plimsoll_core::witness::LEAK_CORES_LIMIT;
 use plimsoll_store::{Confirm, TrialRecord, seal};
 
 use super::order::order_of_round;
@@ -303,7 +303,7 @@ impl<'a, 'o> Stage<'a, 'o> {
         }
         if let Some((contestant, cores)) = rounds.leak() {
             warnings.push(format!(
-                "the other servers used {cores:.2} cores in the turns of {}, more than {FOREIGN_CORES_LIMIT}: this start will be left out; \
+                "the other servers used {cores:.2} cores in the turns of {}, more than {LEAK_CORES_LIMIT}: this start will be left out; \
                  `plimsoll confirm --blocks 12` has one server up at a time",
                 self.contestants[contestant].cell.label
             ));

@@ -1,6 +1,6 @@
 //! What a step's turns say while they go on: ratios to the base, and whether there are enough of them.
 
-use plimsoll_core::witness::FOREIGN_CORES_LIMIT;
+use plimsoll_core::witness::LEAK_CORES_LIMIT;
 use plimsoll_stats::{Clustered, clustered};
 
 use crate::message::TurnDone;
@@ -145,7 +145,7 @@ impl Rounds {
     /// The contestant that others disturbed most, when it is too much: its position, and the cores they used.
     pub fn leak(&self) -> Option<(usize, f64)> {
         let cores = self.leaks.iter().map(|&(cpu_ns, active_ns)| cpu_ns as f64 / active_ns.max(1) as f64);
-        cores.enumerate().filter(|(_, cores)| *cores > FOREIGN_CORES_LIMIT).max_by(|a, b| a.1.total_cmp(&b.1))
+        cores.enumerate().filter(|(_, cores)| *cores > LEAK_CORES_LIMIT).max_by(|a, b| a.1.total_cmp(&b.1))
     }
 }
 
@@ -204,9 +204,9 @@ mod tests {
         assert_eq!(rounds(40, 1, 10_000, 0, 1).control_holds(), Some(true));
         assert_eq!(rounds(40, 1, 10_500, 0, 1).control_holds(), Some(false));
         assert_eq!(rounds(3, 1, 10_500, 0, 1).control_holds(), None);
-        assert_eq!(rounds(40, 1, 10_000, 1_800_000, 1).leak(), None);
-        let (contestant, cores) = rounds(40, 1, 10_000, 5_400_000, 1).leak().unwrap();
-        assert!(contestant == 0 && (cores - 0.3).abs() < 1e-9);
+        assert_eq!(rounds(40, 1, 10_000, 100_000, 1).leak(), None);
+        let (contestant, cores) = rounds(40, 1, 10_000, 1_800_000, 1).leak().unwrap();
+        assert!(contestant == 0 && (cores - 0.1).abs() < 1e-9);
     }
 
     #[test]

@@ -9,7 +9,7 @@ use crate::verdicts::{Basis, Call, Control, Finding, percent};
 use crate::view::View;
 
 const WIDTH: f64 = 900.0;
-const LABEL: f64 = 320.0;
+const LABEL: f64 = 355.0;
 const VALUE: f64 = 150.0;
 const ROW: f64 = 17.0;
 const GAP: f64 = 8.0;
@@ -108,7 +108,7 @@ pub(super) fn ratio_plot(view: &View, findings: &[&Finding], title: &str) -> Mar
                 line.mark x1=(at(1.0)) x2=(at(1.0)) y1=(TOP - 4.0) y2=(height - 4.0) {}
                 @for (top, step, rows) in placed {
                     line.grid x1="0" x2=(WIDTH) y1=(top - GAP / 2.0) y2=(top - GAP / 2.0) {}
-                    text.step x="0" y=(top + ROW / 2.0 + 4.0) { title { (step) } (short(step, 22)) }
+                    text.step x="0" y=(top + ROW / 2.0 + 4.0) { title { (step) } (short(step, 24)) }
                     @for (i, row) in rows.iter().enumerate() { (drawn(row, top + ROW * (i as f64 + 0.5), &at)) }
                 }
             }

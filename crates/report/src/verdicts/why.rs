@@ -78,6 +78,8 @@ pub(crate) fn changes(base: &CellRuns<'_>, other: &CellRuns<'_>, step: &str) -> 
     }
     let mut changes: Vec<Change> = ratios
         .into_iter()
+        // What only some of the pairs have says nothing about all of them.
+        .filter(|(_, logs)| 2 * logs.len() > both.len())
         .filter_map(|((is_counter, name), logs)| {
             let centre = hodges_lehmann(&logs)?;
             let deviation = match logs.len() {
@@ -219,6 +221,12 @@ fn runs<'a>(campaign: &'a CampaignRecord, label: &str) -> Option<CellRuns<'a>> {
 const UNCONFIRMED: &str = "One run of each: this is unconfirmed, and `plimsoll confirm` would tell whether it is there.";
 
 impl Explanation {
+    /// Whether there is a difference to explain, as far as is known.
+    fn is_shown(&self) -> bool {
+        let word = self.finding.as_ref().map_or("", |finding| finding.call.word());
+        ["regression", "improvement", "unusual"].contains(&word)
+    }
+
     /// The finding, the sentence, and the table.
     pub fn to_text(&self) -> String {
         let mut lines = vec![format!("{}: {} against {}, campaign {}", self.step, self.cell, self.base, self.campaign)];
@@ -228,7 +236,8 @@ impl Explanation {
         }
         lines.push(match self.sentence.as_str() {
             "" => "No rule fits what the per-operation numbers did.".to_owned(),
-            sentence => format!("Likely: {sentence}."),
+            sentence if self.is_shown() => format!("Likely: {sentence}."),
+            sentence => format!("No difference is shown. If there is one, likely: {sentence}."),
         });
         if self.changes.is_empty() {
             lines.push("No per-operation number is known on both sides.".to_owned());
