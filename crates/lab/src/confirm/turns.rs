@@ -162,21 +162,13 @@ mod tests {
     /// Base, control, and one with nine tenths of their throughput.
     fn rounds(count: u64, scatter: u64, control: u64, leak_ns: u64, starts: u32) -> Rounds {
         let mut rounds = Rounds::new(3, 0, 1, false, starts);
-<<<<<<< HEAD
-        for round in 0..count {
-            let noise = |contestant: u64| (round * 7 + contestant * 5) % 11 * scatter;
-            rounds.book(0, turn(10_000 + noise(0), leak_ns));
-            rounds.book(1, turn(control + noise(1), 0));
-            rounds.book(2, turn(9_000 + noise(2), 0));
-            rounds.look();
-=======
         let mut draw = Draw::new(1, &["rounds"]);
         for _ in 0..count {
             let mut noise = || draw.below(10 * scatter + 1);
             rounds.book(0, turn(10_000 + noise(), leak_ns));
             rounds.book(1, turn(control + noise(), 0));
             rounds.book(2, turn(9_000 + noise(), 0));
->>>>>>> all
+            rounds.look();
         }
         rounds
     }
@@ -186,16 +178,11 @@ mod tests {
         assert!(rounds(40, 1, 10_000, 0, 1).are_enough());
         assert!(!rounds(29, 1, 10_000, 0, 1).are_enough(), "too few rounds");
         assert!(!rounds(40, 300, 10_000, 0, 1).are_enough(), "too wide");
-<<<<<<< HEAD
-        assert!(rounds(400, 120, 10_000, 0, 9).are_enough(), "nine starts may be three times as wide each");
-        let ratio = rounds(40, 1, 10_000, 0, 1).ratio(2).unwrap();
-=======
         assert!(
             !rounds(400, 300, 10_000, 0, 1).are_enough() && rounds(400, 300, 10_000, 0, 9).are_enough(),
             "nine starts may be three times as wide each"
         );
-        let ratio = rounds(40, 1, 10_000, 0, 1).ratio(2, Z_95).unwrap();
->>>>>>> all
+        let ratio = rounds(40, 1, 10_000, 0, 1).ratio(2).unwrap();
         assert!((ratio.ratio - 0.9).abs() < 0.001, "{ratio:?}");
     }
 
