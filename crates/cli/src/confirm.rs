@@ -84,11 +84,15 @@ fn steps(screened: &CampaignDir, arguments: &Confirm) -> Result<Option<Vec<Strin
     for finding in of_throughput().filter(|finding| finding.call == Call::Invalid) {
         anstream::eprintln!("{}: left out for {}: {}", finding.step, view.cells[finding.cell].label, finding.reason);
     }
+    let all = || screened.header.plan.cells.iter().flat_map(|cell| cell.workload.steps());
+    let makes_data = |name: &str| all().any(|step| step.name == name && step.makes_data());
     let is_wanted = |finding: &&Finding| arguments.cells.is_empty() || arguments.cells.contains(&view.cells[finding.cell].label);
     let mut steps: Vec<String> = Vec::new();
     for finding in of_throughput().filter(|finding| finding.is_worth_confirming()).filter(is_wanted) {
         anstream::eprintln!("{}", finding_line(&view, finding));
-        if !steps.contains(&finding.step) {
+        if makes_data(&finding.step) {
+            anstream::eprintln!("{0}: it makes the data of the other steps: --step {0} confirms it", finding.step);
+        } else if !steps.contains(&finding.step) {
             steps.push(finding.step.clone());
         }
     }

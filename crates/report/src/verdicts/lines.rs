@@ -1,5 +1,6 @@
 //! Findings in lines of text.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use plimsoll_stats::Verdict;
@@ -214,7 +215,12 @@ fn screen_lines(view: &View, counted: &[String], add: &mut impl FnMut(&str)) {
     }
     let unusual = largest(findings, usize::MAX);
     if unusual.is_empty() {
-        add("Nothing is unusual: `plimsoll confirm --all` would confirm every step.");
+        let is_judged = of_throughput().any(|finding| finding.call != Call::Invalid);
+        add(if is_judged {
+            "Nothing is unusual: `plimsoll confirm --all` would confirm every step."
+        } else {
+            "Nothing can be judged: `plimsoll confirm --all` would measure every step again."
+        });
     }
     let shown = unusual.iter().take(UNUSUAL_SHOWN);
     let rows: Vec<Row> = shown.map(|finding| row(view, finding, is_told)).collect();
@@ -222,6 +228,18 @@ fn screen_lines(view: &View, counted: &[String], add: &mut impl FnMut(&str)) {
     if unusual.len() > UNUSUAL_SHOWN {
         add(&format!("and {} more unusual steps", unusual.len() - UNUSUAL_SHOWN));
     }
+    let mut unjudged: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for finding in of_throughput().filter(|finding| finding.call == Call::Invalid) {
+        let steps = unjudged.entry(&finding.reason).or_default();
+        if !steps.contains(&finding.step.as_str()) {
+            steps.push(&finding.step);
+        }
+    }
+    let rows: Vec<Row> = unjudged
+        .into_iter()
+        .map(|(reason, steps)| Row { columns: vec!["not judged".to_owned()], ending: format!("{}: {reason}", steps.join(", ")) })
+        .collect();
+    aligned(&rows).iter().for_each(|line| add(line));
 }
 
 /// A terminal's columns that lines keep to where they can.
