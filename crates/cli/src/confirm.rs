@@ -85,17 +85,23 @@ fn steps(screened: &CampaignDir, arguments: &Confirm) -> Result<Option<Vec<Strin
     for finding in of_throughput().filter(|finding| finding.call == Call::Invalid) {
         anstream::eprintln!("{}: left out for {}: {}", finding.step, view.cells[finding.cell].label, finding.reason);
     }
+    let all = || screened.header.plan.cells.iter().flat_map(|cell| cell.workload.steps());
+    let makes_data = |name: &str| all().any(|step| step.name == name && step.makes_data());
     let is_wanted = |finding: &&Finding| arguments.cells.is_empty() || arguments.cells.contains(&view.cells[finding.cell].label);
-    let mut steps: Vec<String> = Vec::new();
+    let (mut steps, mut has_loads): (Vec<String>, bool) = (Vec::new(), false);
     for finding in of_throughput().filter(|finding| finding.is_worth_confirming()).filter(is_wanted) {
         anstream::eprintln!("{}", finding_line(&view, finding));
-        if !steps.contains(&finding.step) {
+        if makes_data(&finding.step) {
+            has_loads = true;
+            anstream::eprintln!("{0}: it makes the data of the other steps: --step {0} confirms it", finding.step);
+        } else if !steps.contains(&finding.step) {
             steps.push(finding.step.clone());
         }
     }
     if steps.is_empty() {
+        let else_ = if has_loads { "else " } else { "" };
         anstream::eprintln!(
-            "nothing in {id} is unusual: no step that can be judged is further from the base than starts alone explain; --all confirms everything"
+            "nothing {else_}in {id} is unusual: no step that can be judged is further from the base than starts alone explain; --all confirms everything"
         );
         if arguments.json {
             results::print("{\"format\": 1, \"campaign\": null, \"comparisons\": [], \"control\": []}\n")?;

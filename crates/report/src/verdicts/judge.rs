@@ -70,7 +70,7 @@ pub(crate) fn find(setting: &Setting<'_>) -> Findings {
     }
     decide(&mut all, campaign, margin, alpha);
     for finding in &mut all {
-        finding.why = why(base, &setting.cells[finding.cell], &finding.step);
+        finding.why = why(base, &setting.cells[finding.cell], &finding.step, finding.gain());
     }
     let control_cells = (0..setting.cells.len()).filter(|cell| is_control(&setting.cells[*cell])).collect();
     Findings { all, control: controls, margin, alpha, control_cells }

@@ -1,5 +1,6 @@
 //! Findings in lines of text.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use plimsoll_stats::Verdict;
@@ -225,6 +226,18 @@ fn screen_lines(view: &View, counted: &[String], add: &mut impl FnMut(&str)) {
     if unusual.len() > UNUSUAL_SHOWN {
         add(&format!("and {} more unusual steps", unusual.len() - UNUSUAL_SHOWN));
     }
+    let mut unjudged: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for finding in of_throughput().filter(|finding| finding.call == Call::Invalid) {
+        let steps = unjudged.entry(&finding.reason).or_default();
+        if !steps.contains(&finding.step.as_str()) {
+            steps.push(&finding.step);
+        }
+    }
+    let rows: Vec<Row> = unjudged
+        .into_iter()
+        .map(|(reason, steps)| Row { columns: vec!["not judged".to_owned()], ending: format!("{}: {reason}", steps.join(", ")) })
+        .collect();
+    aligned(&rows).iter().for_each(|line| add(line));
 }
 
 /// A terminal's columns that lines keep to where they can.

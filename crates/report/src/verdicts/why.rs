@@ -104,13 +104,15 @@ fn counters<'a>(run: &'a Run<'_>) -> BTreeMap<&'a str, (f64, f64)> {
     grew.map(|(name, growth)| (name.as_str(), (*growth as f64, *growth as f64 / operations as f64))).collect()
 }
 
-/// What the per-operation numbers of a step say, in a few words.
-pub(crate) fn why(base: &CellRuns<'_>, other: &CellRuns<'_>, step: &str) -> String {
-    sentence(&changes(base, other, step))
+/// What the per-operation numbers of a step say of a gain (a log ratio of which more is better), in a few words.
+pub(crate) fn why(base: &CellRuns<'_>, other: &CellRuns<'_>, step: &str, gain: Option<f64>) -> String {
+    sentence(&changes(base, other, step), gain)
 }
 
-/// The rule table. Each rule looks at CPU, context switches and bytes per operation, and says what such a pattern usually is.
-pub(crate) fn sentence(changes: &[Change]) -> String {
+/// The rule table. Each rule looks at CPU, context switches and bytes per operation, and says what such a pattern usually is. What would make a
+/// cell faster does not explain that it is slower, and the other way round.
+pub(crate) fn sentence(changes: &[Change], gain: Option<f64>) -> String {
+    let (may_cost, may_save) = (gain.is_none_or(|gain| gain <= 0.0), gain.is_none_or(|gain| gain >= 0.0));
     let of = |names: &[&str]| names.iter().find_map(|name| changes.iter().find(|change| !change.is_counter && change.name == *name));
     let cpu = of(&["server_cpu_us_per_op", "process_cpu_us_per_op"]);
     let client = of(&["client_cpu_us_per_op"]);
@@ -128,18 +130,42 @@ pub(crate) fn sentence(changes: &[Change]) -> String {
     };
     let rules: [(bool, &[Option<String>], &str); 9] = [
         (
-            is_up(switches, FLAT_EVENTS) && is_up(cpu, FLAT),
+            may_cost && is_up(switches, FLAT_EVENTS) && is_up(cpu, FLAT),
             &[tell(cpu, FLAT), tell(switches, FLAT_EVENTS)],
             "more contention between threads, and CPU spent on it",
         ),
-        (is_up(switches, FLAT_EVENTS), &[tell(switches, FLAT_EVENTS), tell(cpu, FLAT)], "more waiting between threads: mutex contention"),
-        (is_up(cpu, FLAT) && is_flat(switches, FLAT_EVENTS), &[tell(cpu, FLAT), tell(switches, FLAT_EVENTS)], "more code per statement"),
-        (is_up(written, FLAT_EVENTS), &[tell(written, FLAT_EVENTS), tell(cpu, FLAT)], "write amplification"),
-        (is_up(read, FLAT_EVENTS), &[tell(read, FLAT_EVENTS), tell(cpu, FLAT)], "more is read from storage: less of it is cached"),
-        (is_up(cpu, FLAT), &[tell(cpu, FLAT), tell(switches, FLAT_EVENTS)], "more CPU per statement"),
-        (is_down(cpu, FLAT) && !is_down(switches, FLAT_EVENTS), &[tell(cpu, FLAT), tell(switches, FLAT_EVENTS)], "less code per statement"),
-        (is_down(switches, FLAT_EVENTS), &[tell(switches, FLAT_EVENTS), tell(cpu, FLAT)], "less waiting, for other threads or for storage"),
-        (is_up(client, FLAT) && is_flat(cpu, FLAT), &[tell(client, FLAT), tell(cpu, FLAT)], "the client works more for an answer"),
+        (
+            may_cost && is_up(switches, FLAT_EVENTS),
+            &[tell(switches, FLAT_EVENTS), tell(cpu, FLAT)],
+            "more waiting between threads: mutex contention",
+        ),
+        (
+            may_cost && is_up(cpu, FLAT) && is_flat(switches, FLAT_EVENTS),
+            &[tell(cpu, FLAT), tell(switches, FLAT_EVENTS)],
+            "more code per statement",
+        ),
+        (may_cost && is_up(written, FLAT_EVENTS), &[tell(written, FLAT_EVENTS), tell(cpu, FLAT)], "write amplification"),
+        (
+            may_cost && is_up(read, FLAT_EVENTS),
+            &[tell(read, FLAT_EVENTS), tell(cpu, FLAT)],
+            "more is read from storage: less of it is cached",
+        ),
+        (may_cost && is_up(cpu, FLAT), &[tell(cpu, FLAT), tell(switches, FLAT_EVENTS)], "more CPU per statement"),
+        (
+            may_save && is_down(cpu, FLAT) && !is_down(switches, FLAT_EVENTS),
+            &[tell(cpu, FLAT), tell(switches, FLAT_EVENTS)],
+            "less code per statement",
+        ),
+        (
+            may_save && is_down(switches, FLAT_EVENTS),
+            &[tell(switches, FLAT_EVENTS), tell(cpu, FLAT)],
+            "less waiting, for other threads or for storage",
+        ),
+        (
+            may_cost && is_up(client, FLAT) && is_flat(cpu, FLAT),
+            &[tell(client, FLAT), tell(cpu, FLAT)],
+            "the client works more for an answer",
+        ),
     ];
     let rule = rules.iter().find(|(applies, ..)| *applies);
     rule.map_or_else(String::new, |(_, parts, meaning)| {
@@ -199,6 +225,7 @@ pub fn explain(
     };
     let changes = changes(&of_base, &of_cell, step);
     let finding = largest.map(|finding| (*finding).clone());
+    let gain = finding.as_ref().and_then(Finding::gain);
     let line = finding.as_ref().map_or_else(String::new, |finding| finding_line(&view, finding));
     Ok(Explanation {
         campaign: campaign.header.id.clone(),
@@ -207,7 +234,7 @@ pub fn explain(
         cell: view.cells[cell].label.clone(),
         finding,
         line,
-        sentence: sentence(&changes),
+        sentence: sentence(&changes, gain),
         changes,
         is_screen: basis(campaign) == Basis::Screen,
     })
@@ -314,9 +341,11 @@ mod tests {
         ];
         for (changes, expected) in cases {
             let changes: Vec<Change> = changes.iter().map(|(name, ratio)| change(name, *ratio)).collect();
-            assert_eq!(sentence(&changes), expected);
+            assert_eq!(sentence(&changes, None), expected);
         }
         let counter = Change { is_counter: true, ..change("cspq", 9.0) };
-        assert_eq!(sentence(&[counter]), "", "an engine's counter of that name is another thing");
+        assert_eq!(sentence(&[change("server_cpu_us_per_op", 0.9)], Some(-0.1)), "", "less CPU does not make it slower");
+        assert_ne!(sentence(&[change("server_cpu_us_per_op", 0.9)], Some(0.1)), "");
+        assert_eq!(sentence(&[counter], None), "", "an engine's counter of that name is another thing");
     }
 }
