@@ -10,8 +10,8 @@ use plimsoll_store::header::CampaignHeader;
 use plimsoll_store::{BisectionProbe, CampaignDir, CampaignRecord, Confirm, Design, Store, TrialRecord};
 
 use super::candidates::Candidates;
-use super::evidence::{Block, Probe, Weight};
-use super::search::{Heard, Outcome, Probed, Prober, Search, Weigh, search};
+use super::evidence::{Block, Probe};
+use super::search::{Ended, Heard, Probed, Prober, Search, Weigh, search};
 use crate::builds::BuildCache;
 use crate::campaign::seed_from_clock;
 use crate::confirm::{ConfirmChoice, ConfirmRequest, create_confirm};
@@ -49,14 +49,11 @@ pub struct BisectRequest<'a> {
     pub plimsoll_version: &'a str,
 }
 
-/// Searches. With the outcome: what all probes say, the builds that could not be probed, and the campaigns' ids.
+/// Searches. With how it ended, the ids of the campaigns.
 ///
 /// # Errors
 /// When there is nothing to resume, or the good or the bad build cannot be measured.
-pub fn bisect(
-    request: BisectRequest<'_>,
-    watcher: &mut dyn Watcher,
-) -> Result<(Outcome, Option<Weight>, Vec<usize>, Vec<String>), LabError> {
+pub fn bisect(request: BisectRequest<'_>, watcher: &mut dyn Watcher) -> Result<(Ended, Vec<String>), LabError> {
     let names = request.candidates.names().to_vec();
     let (last, most_probes) = (names.len() - 1, request.most_probes);
     let mut start = Search { last, most_probes, ..Search::default() };
@@ -77,8 +74,8 @@ pub fn bisect(
             (Err(_), None) => {}
         }
     }
-    let (outcome, weight, skipped) = search(start, &mut campaigns)?;
-    Ok((outcome, weight, skipped, campaigns.ids))
+    let ended = search(start, &mut campaigns)?;
+    Ok((ended, campaigns.ids))
 }
 
 /// The campaigns of the newest search of the same builds and step, oldest first.
@@ -268,13 +265,13 @@ fn judge(campaign: &CampaignRecord, confirm: &Confirm, probe: &BisectionProbe) -
 fn why_broken(campaign: &CampaignRecord, cell: usize) -> String {
     let is_of_cell = |trial: &&TrialRecord| campaign.header.schedule.iter().any(|s| s.number == trial.number && s.cell == cell);
     let events = campaign.trials.iter().filter(is_of_cell).flat_map(|trial| &trial.events);
-    let reason = events.filter_map(|stamped| match &stamped.event {
+    let mut reasons = events.filter_map(|stamped| match &stamped.event {
         Event::TrialFailed(failed) => Some(failed.reason.clone()),
         Event::ServerCrashed(crash) => Some(format!("the server crashed ({})", crash.status)),
         Event::Suspect(suspect) => Some(suspect.reason.clone()),
         _ => None,
     });
-    reason.last().unwrap_or_else(|| "it did nothing".to_owned())
+    reasons.next_back().unwrap_or_else(|| "it did nothing".to_owned())
 }
 
 /// The blocks in which the good build has run.
