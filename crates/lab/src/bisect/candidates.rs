@@ -317,7 +317,7 @@ mod tests {
     fn a_commit_without_a_build_is_told_apart_from_an_error() {
         let dir = tempfile::tempdir().unwrap();
         let text = "name = \"x\"\nworkload = \"sysbench-2025\"\nbuilds = [\"postgres@18\"]\nconfigs = [\"c\"]\n[config.c]\nsettings = { fsync = \"off\" }\n\
-                    [sizes]\nrows = \"1K\"\ntables = 1\nclients = 1\nduration = \"1s\"\n";
+                    [sizes]\nrows = \"50K\"\ntables = 1\nclients = 1\nduration = \"1s\"\n";
         let plan = LoadedPlan { plan: Plan::parse("x.toml", text).unwrap(), text: text.to_owned(), dir: None };
         let commits = ["old", "broken", "new"].map(str::to_owned);
         let command = BuildCommand::new(&format!("test {{commit}} != broken && echo {}/{{commit}}", dir.path().display())).unwrap();
@@ -332,7 +332,7 @@ mod tests {
     #[test]
     fn releases_of_one_config_are_in_the_order_of_their_versions() {
         let text = "name = \"x\"\nworkload = \"sysbench-2025\"\nbuilds = [\"mysql@9.7.4\", \"mysql@5.6.24\", \"mysql@8.0.33\"]\nconfigs = [\"a\", \"b\"]\n\
-                    [config.a]\nsettings = {}\n[config.b]\nsettings = {}\n[sizes]\nrows = \"1K\"\ntables = 1\nclients = 1\nduration = \"1s\"\n";
+                    [config.a]\nsettings = {}\n[config.b]\nsettings = {}\n[sizes]\nrows = \"50K\"\ntables = 1\nclients = 1\nduration = \"1s\"\n";
         let plan = Plan::parse("x.toml", text).unwrap();
         let headers = plan.cells.iter().map(|cell| CellHeader {
             label: cell.label.clone(),
