@@ -25,7 +25,7 @@ seed = 5
 clients = 1
 tables = 1
 rows = "5K"
-duration = "200ms"
+duration = "1s"
 warm_up = "0ms"
 [config.r1]
 settings = { journal_mode = "wal", synchronous = "off" }
@@ -39,8 +39,8 @@ settings = { journal_mode = "delete", synchronous = "full" }
 settings = { journal_mode = "delete", synchronous = "full" }
 "#;
 
-const SEARCH: [&str; 12] =
-    ["bisect", "--plan", "plan.toml", "--good", "sqlite.r1", "--bad", "sqlite.r5", "--step", "update-nonindex", "--blocks", "2", "--json"];
+const SEARCH: [&str; 14] =
+    ["bisect", "--plan", "plan.toml", "--good", "sqlite.r1", "--bad", "sqlite.r5", "--step", "update-nonindex", "--blocks", "2", "--time", "200ms", "--json"];
 
 fn campaigns(place: &Place) -> usize {
     Store::new(place.path("plimsoll-runs")).campaigns().unwrap().len()

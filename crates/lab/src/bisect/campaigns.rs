@@ -82,7 +82,8 @@ pub fn bisect(request: BisectRequest<'_>, watcher: &mut dyn Watcher) -> Result<(
 fn stored(request: &BisectRequest<'_>, names: &[String]) -> Result<Vec<CampaignRecord>, LabError> {
     let mut all: Vec<CampaignDir> = Vec::new();
     for path in request.store.campaigns()? {
-        let campaign = CampaignDir::open(path)?;
+        // One that cannot be read is passed over: it says nothing of itself.
+        let Ok(campaign) = CampaignDir::open(path) else { continue };
         let is_same =
             probe_of(&campaign.header).is_some_and(|(confirm, probe)| probe.candidates == names && confirm.steps == request.choice.steps);
         all.extend(is_same.then_some(campaign));
