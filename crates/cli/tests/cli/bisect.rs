@@ -39,8 +39,22 @@ settings = { journal_mode = "delete", synchronous = "full" }
 settings = { journal_mode = "delete", synchronous = "full" }
 "#;
 
-const SEARCH: [&str; 14] =
-    ["bisect", "--plan", "plan.toml", "--good", "sqlite.r1", "--bad", "sqlite.r5", "--step", "update-nonindex", "--blocks", "2", "--time", "200ms", "--json"];
+const SEARCH: [&str; 14] = [
+    "bisect",
+    "--plan",
+    "plan.toml",
+    "--good",
+    "sqlite.r1",
+    "--bad",
+    "sqlite.r5",
+    "--step",
+    "update-nonindex",
+    "--slices",
+    "2",
+    "--time",
+    "600ms",
+    "--json",
+];
 
 fn campaigns(place: &Place) -> usize {
     Store::new(place.path("plimsoll-runs")).campaigns().unwrap().len()
@@ -73,9 +87,9 @@ fn an_interrupted_search_goes_on_and_a_finished_one_measures_nothing_more() {
     let made = found["campaigns"].as_array().unwrap().len();
     assert_eq!(made, campaigns(&place), "the broken campaign was finished, not repeated");
     let lines = stderr.lines().filter(|line| line.starts_with("first bad build: ")).count();
-    assert!(lines >= 2 * (made - 1), "the posterior is told after each block: {stderr}");
+    assert!(lines >= 2 * (made - 1), "the posterior is told after each start: {stderr}");
 
-    // Two blocks each, of the good build twice, the bad one and the probe.
+    // Two starts each, of the good build twice, the bad one and the probe.
     let first = Store::new(place.path("plimsoll-runs")).find(found["campaigns"][0].as_str()).unwrap().load().unwrap();
     let cells: Vec<&str> = first.header.plan.cells.iter().map(|cell| cell.label.as_str()).collect();
     let probe = first.header.confirm.as_ref().unwrap().bisection.as_ref().unwrap().probe.unwrap();
@@ -125,11 +139,8 @@ fn the_release_that_began_to_log_is_found() {
     fs::set_permissions(place.dir.path(), fs::Permissions::from_mode(0o755)).unwrap();
     let quiet = "shared_buffers = \"64MB\", fsync = \"off\"";
     let config = |label: u32| {
-        let logging = if label >= 4 {
-            ", log_statement = \"all\", log_min_duration_statement = \"0\", log_line_prefix = \"%m %p %u %d %a \""
-        } else {
-            ""
-        };
+        let logging =
+            if label >= 4 { ", log_statement = \"all\", log_min_duration_statement = \"0\", log_statement_stats = \"on\"" } else { "" };
         format!("[config.r{label}]\nsettings = {{ {quiet}{logging} }}\n")
     };
     let plan = format!(
@@ -155,7 +166,7 @@ fn the_release_that_began_to_log_is_found() {
         "--slices",
         "1",
         "--time",
-        "1s",
+        "3s",
         "--json",
         "--cache",
         cache,

@@ -69,9 +69,9 @@ pub fn bisect(request: BisectRequest<'_>, watcher: &mut dyn Watcher) -> Result<(
             continue;
         }
         match (judge(&campaign, confirm, probe)?, probe.probe) {
-            (Ok(blocks), build) => start.known.push(Probe { build, blocks }),
-            (Err(_), Some(build)) => start.skipped.push(build),
-            (Err(_), None) => {}
+            (Probed::Measured(blocks), build) => start.known.push(Probe { build, blocks }),
+            (Probed::Skipped(_), Some(build)) => start.skipped.push(build),
+            _ => {}
         }
     }
     let ended = search(start, &mut campaigns)?;
@@ -193,15 +193,13 @@ impl Prober for Campaigns<'_, '_> {
         }
         let record = campaign.load()?;
         let Some((confirm, probe)) = probe_of(&record.header) else { return Ok(Probed::Measured(Vec::new())) };
-        match judge(&record, confirm, probe)? {
-            Ok(measured) => {
-                if let Some(weight) = weigh(&measured) {
-                    self.hear(Heard::Weighed(&weight));
-                }
-                Ok(Probed::Measured(measured))
-            }
-            Err(reason) => Ok(Probed::Skipped(reason)),
+        let probed = judge(&record, confirm, probe)?;
+        if let Probed::Measured(blocks) = &probed
+            && let Some(weight) = weigh(blocks)
+        {
+            self.hear(Heard::Weighed(&weight));
         }
+        Ok(probed)
     }
 }
 
@@ -241,38 +239,45 @@ impl Observer for ByBlock<'_> {
     }
 }
 
-/// The blocks of a campaign that has run. The inner error says why the probed build has too few.
-fn judge(campaign: &CampaignRecord, confirm: &Confirm, probe: &BisectionProbe) -> Result<Result<Vec<Block>, String>, LabError> {
+/// What a campaign that has run says of its probe.
+fn judge(campaign: &CampaignRecord, confirm: &Confirm, probe: &BisectionProbe) -> Result<Probed, LabError> {
     let blocks = read_blocks(campaign, confirm, probe);
     let cells = &campaign.header.plan.cells;
-    let of_bad = blocks.iter().filter(|block| block.bad.is_some()).count();
-    if of_bad == 0 {
-        let cell = if blocks.is_empty() { 0 } else { 1 };
+    let has_run = |cell: usize| trials_of(campaign, cell).any(TrialRecord::is_complete);
+    if let Some(broken) = [0, 1].into_iter().find(|cell| !has_run(*cell)) {
         return Err(LabError::Usage(format!(
             "{} cannot be measured, and without it there is no search: {}; logs are in {}",
-            cells[cell].label,
-            why_broken(campaign, cell),
+            cells[broken].label,
+            why_broken(campaign, broken),
             campaign.path.join("trials").display()
         )));
     }
-    let of_probe = blocks.iter().filter(|block| block.probe.is_some()).count();
-    if probe.probe.is_some() && of_probe * 2 <= blocks.len() {
-        return Ok(Err(format!("{of_probe} of {} blocks: {}", blocks.len(), why_broken(campaign, 2))));
+    if let Some(probed) = probe.probe.map(|_| 2)
+        && trials_of(campaign, probed).filter(|trial| trial.is_complete()).count() * 2 <= blocks.len()
+    {
+        return Ok(Probed::Skipped(why_broken(campaign, probed)));
     }
-    Ok(Ok(blocks))
+    let is_whole = |block: &Block| block.bad.is_some() && (block.probe.is_some() || probe.probe.is_none());
+    if !blocks.iter().any(is_whole) {
+        return Ok(Probed::Disturbed(why_broken(campaign, 0)));
+    }
+    Ok(Probed::Measured(blocks))
 }
 
-/// What the last trial of a cell that broke said.
+fn trials_of(campaign: &CampaignRecord, cell: usize) -> impl Iterator<Item = &TrialRecord> {
+    let is_of_cell = move |trial: &&TrialRecord| campaign.header.schedule.iter().any(|s| s.number == trial.number && s.cell == cell);
+    campaign.trials.iter().filter(is_of_cell)
+}
+
+/// What the last trial of a cell said that broke, or was set aside.
 fn why_broken(campaign: &CampaignRecord, cell: usize) -> String {
-    let is_of_cell = |trial: &&TrialRecord| campaign.header.schedule.iter().any(|s| s.number == trial.number && s.cell == cell);
-    let events = campaign.trials.iter().filter(is_of_cell).flat_map(|trial| &trial.events);
-    let mut reasons = events.filter_map(|stamped| match &stamped.event {
+    let reasons = trials_of(campaign, cell).flat_map(|trial| &trial.events).filter_map(|stamped| match &stamped.event {
         Event::TrialFailed(failed) => Some(failed.reason.clone()),
         Event::ServerCrashed(crash) => Some(format!("the server crashed ({})", crash.status)),
         Event::Suspect(suspect) => Some(suspect.reason.clone()),
         _ => None,
     });
-    reasons.next_back().unwrap_or_else(|| "it did nothing".to_owned())
+    reasons.last().unwrap_or_else(|| "it did nothing".to_owned())
 }
 
 /// The blocks in which the good build has run.

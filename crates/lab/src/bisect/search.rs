@@ -23,6 +23,8 @@ pub enum Probed {
     Measured(Vec<Block>),
     /// The build cannot be had, crashes or fails.
     Skipped(String),
+    /// Witnesses have set aside all that was measured.
+    Disturbed(String),
     /// The user stopped it.
     Interrupted,
 }
@@ -109,6 +111,10 @@ pub fn search(start: Search, prober: &mut dyn Prober) -> Result<Ended, LabError>
         match (probed, build) {
             (Probed::Interrupted, _) => return Ok(Ended { outcome: Outcome::Interrupted, weight, skipped }),
             (Probed::Measured(blocks), _) => probes.push(Probe { build, blocks }),
+            (Probed::Disturbed(reason), _) => {
+                let reason = format!("all blocks were left out: {reason}; go on with --resume on a quieter machine, or take --slices");
+                return Ok(Ended { outcome: Outcome::Inconclusive(reason), weight, skipped });
+            }
             (Probed::Skipped(reason), Some(build)) => {
                 prober.hear(Heard::Skipped(build, &reason));
                 skipped.push(build);
