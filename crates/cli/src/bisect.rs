@@ -2,8 +2,11 @@
 
 use std::sync::atomic::AtomicUsize;
 
+use plimsoll_core::name::BuildName;
 use plimsoll_core::units::parse_duration_ns;
-use plimsoll_lab::bisect::{BisectRequest, BuildCommand, Candidates, Heard, Outcome as Ended, Watcher, Weight, bisect as search};
+use plimsoll_lab::bisect::{
+    BisectRequest, BuildCommand, Candidates, Ended, Heard, Outcome as Conclusion, Watcher, Weight, bisect as search,
+};
 use plimsoll_lab::builds::BuildCache;
 use plimsoll_lab::{ConfirmChoice, DesignChoice, LoadedPlan, Notice, Observer, PlacementChoice, load_plan};
 use plimsoll_store::header::CampaignHeader;
@@ -44,15 +47,15 @@ pub fn bisect(places: &Places, arguments: &Bisect) -> Outcome {
         plimsoll_version: env!("CARGO_PKG_VERSION"),
     };
     let mut watcher = Progress(Console::listening()?);
-    let (ended, weight, skipped, campaigns) = search(request, &mut watcher)?;
+    let (ended, campaigns) = search(request, &mut watcher)?;
     watcher.0.finish();
-    if ended == Ended::Interrupted {
+    if ended.outcome == Conclusion::Interrupted {
         anstream::eprintln!("interrupted: what is measured is kept; the same command with --resume goes on");
         return Ok(INTERRUPTED);
     }
-    let result = Found { names: &names, step: &arguments.step, ended: &ended, weight: weight.as_ref(), skipped: &skipped, campaigns };
+    let result = Found { names: &names, step: &arguments.step, ended: &ended, campaigns };
     results::print(&if arguments.json { format!("{:#}\n", result.to_json()) } else { result.to_text() })?;
-    Ok(if matches!(ended, Ended::Found(_)) { 0 } else { INCONCLUSIVE })
+    Ok(if matches!(ended.outcome, Conclusion::Found(_)) { 0 } else { INCONCLUSIVE })
 }
 
 fn candidates(store: &Store, builds: &BuildCache, arguments: &Bisect) -> Result<Candidates, Failure> {
@@ -78,19 +81,15 @@ fn candidates(store: &Store, builds: &BuildCache, arguments: &Bisect) -> Result<
         let commits: Vec<String> = text.lines().map(str::trim).filter(|line| !line.is_empty()).map(str::to_owned).collect();
         return Ok(Candidates::of_commits(&loaded, &commits, BuildCommand::new(command)?, good, bad)?);
     }
-    // Of a plan without other builds its own.
-    let mut names = arguments.builds.clone();
-    if names.is_empty() {
-        loaded.plan.cells.iter().for_each(|cell| {
-            if !names.contains(&cell.build) {
-                names.push(cell.build.clone());
-            }
-        });
-    }
+    let own = || loaded.plan.cells.iter().filter(|cell| !cell.build.engine.is_embedded()).map(|cell| cell.build.clone()).collect();
+    let names: Vec<BuildName> = if has_names { arguments.builds.clone() } else { own() };
     if let Some((name, failure)) = build::fetch(builds, &names, arguments.offline)?.first() {
-        return Err(Failure::usage(format!("the build {name} cannot be had: {failure}; leave it out of --builds")));
+        return Err(Failure::usage(format!("the build {name} cannot be had: {failure}; leave it out")));
     }
-    Ok(Candidates::of_builds(&loaded, builds, &names, good, bad)?)
+    Ok(match has_names {
+        true => Candidates::of_builds(&loaded, builds, &names, good, bad)?,
+        false => Candidates::of_cells(&loaded, builds, good, bad)?,
+    })
 }
 
 fn choice(arguments: &Bisect) -> Result<ConfirmChoice, Failure> {
@@ -157,39 +156,41 @@ struct Found<'a> {
     names: &'a [String],
     step: &'a str,
     ended: &'a Ended,
-    weight: Option<&'a Weight>,
-    skipped: &'a [usize],
     campaigns: Vec<String>,
 }
 
 impl Found<'_> {
+    fn weight(&self) -> Option<&Weight> {
+        self.ended.weight.as_ref()
+    }
+
     fn probability(&self, first: usize, last: usize) -> f64 {
-        self.weight.map_or(0.0, |weight| weight.bisection.posterior()[first - 1..last].iter().sum())
+        self.weight().map_or(0.0, |weight| weight.bisection.posterior()[first - 1..last].iter().sum())
     }
 
     fn skipped(&self) -> Vec<&str> {
-        self.skipped.iter().map(|build| self.names[*build].as_str()).collect()
+        self.ended.skipped.iter().map(|build| self.names[*build].as_str()).collect()
     }
 
     fn to_text(&self) -> String {
         let Self { names, step, .. } = self;
         let percent = |first, last| 100.0 * self.probability(first, last);
-        let mut lines = vec![match self.ended {
-            Ended::Found(build) => format!(
+        let mut lines = vec![match &self.ended.outcome {
+            Conclusion::Found(build) => format!(
                 "{step}: the first bad build is {} ({:.1} %); {} is still good",
                 names[*build],
                 percent(*build, *build),
                 names[build - 1]
             ),
-            Ended::FoundAmong(first, last) => format!(
+            Conclusion::FoundAmong(first, last) => format!(
                 "{step}: the first bad build is one of {} ({:.1} %): those between could not be probed",
                 names[*first..=*last].join(", "),
                 percent(*first, *last)
             ),
-            Ended::Inconclusive(reason) => format!("{step}: inconclusive: {reason}"),
-            Ended::Interrupted => "interrupted".to_owned(),
+            Conclusion::Inconclusive(reason) => format!("{step}: inconclusive: {reason}"),
+            Conclusion::Interrupted => "interrupted".to_owned(),
         }];
-        if let Some(weight) = self.weight {
+        if let Some(weight) = self.weight() {
             lines.push(format!(
                 "{} runs at {:.3} of {} (standard error {:.1} %, {} blocks)",
                 names[names.len() - 1],
@@ -206,25 +207,25 @@ impl Found<'_> {
                 lines.push("The A/A control differs from its base: repeat this on a quieter machine.".to_owned());
             }
         }
-        if !self.skipped.is_empty() {
+        if !self.ended.skipped.is_empty() {
             lines.push(format!("skipped: {}", self.skipped().join(", ")));
         }
         lines.join("\n") + "\n"
     }
 
     fn to_json(&self) -> Value {
-        let (first, last, reason) = match self.ended {
-            Ended::Found(build) => (Some(*build), Some(*build), None),
-            Ended::FoundAmong(first, last) => (Some(*first), Some(*last), None),
-            Ended::Inconclusive(reason) => (None, None, Some(reason.clone())),
-            Ended::Interrupted => (None, None, None),
+        let (first, last, reason) = match &self.ended.outcome {
+            Conclusion::Found(build) => (Some(*build), Some(*build), None),
+            Conclusion::FoundAmong(first, last) => (Some(*first), Some(*last), None),
+            Conclusion::Inconclusive(reason) => (None, None, Some(reason.clone())),
+            Conclusion::Interrupted => (None, None, None),
         };
-        let posterior = |build: usize| self.weight.filter(|_| build > 0).map(|weight| weight.bisection.posterior()[build - 1]);
+        let posterior = |build: usize| self.weight().filter(|_| build > 0).map(|weight| weight.bisection.posterior()[build - 1]);
         let builds = self.names.iter().enumerate();
         let builds: Vec<Value> =
-            builds.map(|(i, name)| json!({"build": name, "posterior": posterior(i), "skipped": self.skipped.contains(&i)})).collect();
+            builds.map(|(i, name)| json!({"build": name, "posterior": posterior(i), "skipped": self.ended.skipped.contains(&i)})).collect();
         let probes: Vec<Value> = self
-            .weight
+            .weight()
             .iter()
             .flat_map(|weight| &weight.probes)
             .map(|(build, evidence)| json!({"build": self.names[*build], "ratio": evidence.log_ratio.exp(), "log_error": evidence.error}))
@@ -234,19 +235,19 @@ impl Found<'_> {
             "step": self.step,
             "good": self.names[0],
             "bad": self.names[self.names.len() - 1],
-            "state": match self.ended {
-                Ended::Found(_) => "found",
-                Ended::FoundAmong(..) => "found_among",
-                Ended::Inconclusive(_) => "inconclusive",
-                Ended::Interrupted => "interrupted",
+            "state": match &self.ended.outcome {
+                Conclusion::Found(_) => "found",
+                Conclusion::FoundAmong(..) => "found_among",
+                Conclusion::Inconclusive(_) => "inconclusive",
+                Conclusion::Interrupted => "interrupted",
             },
             "first_bad": first.filter(|_| first == last).map(|build| &self.names[build]),
             "among": first.zip(last).map(|(first, last)| &self.names[first..=last]),
             "probability": first.zip(last).map(|(first, last)| self.probability(first, last)),
             "reason": reason,
-            "ratio": self.weight.map(|weight| weight.bad.log_ratio.exp()),
-            "log_error": self.weight.map(|weight| weight.bad.error),
-            "control_holds": self.weight.map(Weight::does_control_hold),
+            "ratio": self.weight().map(|weight| weight.bad.log_ratio.exp()),
+            "log_error": self.weight().map(|weight| weight.bad.error),
+            "control_holds": self.weight().map(Weight::does_control_hold),
             "builds": builds,
             "probes": probes,
             "campaigns": self.campaigns,

@@ -1,11 +1,13 @@
 //! The program as its users run it: the real binary, real files, real signals.
 
 mod bad_input;
+mod bisect;
 mod build;
 mod campaign;
 mod confirm;
 mod given;
 mod import;
+mod perf;
 mod resume;
 mod servers;
 mod support;

@@ -10,8 +10,8 @@ use plimsoll_store::header::CampaignHeader;
 use plimsoll_store::{BisectionProbe, CampaignDir, CampaignRecord, Confirm, Design, Store, TrialRecord};
 
 use super::candidates::Candidates;
-use super::evidence::{Block, Probe, Weight};
-use super::search::{Heard, Outcome, Probed, Prober, Search, Weigh, search};
+use super::evidence::{Block, Probe};
+use super::search::{Ended, Heard, Probed, Prober, Search, Weigh, search};
 use crate::builds::BuildCache;
 use crate::campaign::seed_from_clock;
 use crate::confirm::{ConfirmChoice, ConfirmRequest, create_confirm};
@@ -49,14 +49,11 @@ pub struct BisectRequest<'a> {
     pub plimsoll_version: &'a str,
 }
 
-/// Searches. With the outcome: what all probes say, the builds that could not be probed, and the campaigns' ids.
+/// Searches. With how it ended, the ids of the campaigns.
 ///
 /// # Errors
 /// When there is nothing to resume, or the good or the bad build cannot be measured.
-pub fn bisect(
-    request: BisectRequest<'_>,
-    watcher: &mut dyn Watcher,
-) -> Result<(Outcome, Option<Weight>, Vec<usize>, Vec<String>), LabError> {
+pub fn bisect(request: BisectRequest<'_>, watcher: &mut dyn Watcher) -> Result<(Ended, Vec<String>), LabError> {
     let names = request.candidates.names().to_vec();
     let (last, most_probes) = (names.len() - 1, request.most_probes);
     let mut start = Search { last, most_probes, ..Search::default() };
@@ -72,20 +69,21 @@ pub fn bisect(
             continue;
         }
         match (judge(&campaign, confirm, probe)?, probe.probe) {
-            (Ok(blocks), build) => start.known.push(Probe { build, blocks }),
-            (Err(_), Some(build)) => start.skipped.push(build),
-            (Err(_), None) => {}
+            (Probed::Measured(blocks), build) => start.known.push(Probe { build, blocks }),
+            (Probed::Skipped(_), Some(build)) => start.skipped.push(build),
+            _ => {}
         }
     }
-    let (outcome, weight, skipped) = search(start, &mut campaigns)?;
-    Ok((outcome, weight, skipped, campaigns.ids))
+    let ended = search(start, &mut campaigns)?;
+    Ok((ended, campaigns.ids))
 }
 
 /// The campaigns of the newest search of the same builds and step, oldest first.
 fn stored(request: &BisectRequest<'_>, names: &[String]) -> Result<Vec<CampaignRecord>, LabError> {
     let mut all: Vec<CampaignDir> = Vec::new();
     for path in request.store.campaigns()? {
-        let campaign = CampaignDir::open(path)?;
+        // One that cannot be read is passed over: it says nothing of itself.
+        let Ok(campaign) = CampaignDir::open(path) else { continue };
         let is_same =
             probe_of(&campaign.header).is_some_and(|(confirm, probe)| probe.candidates == names && confirm.steps == request.choice.steps);
         all.extend(is_same.then_some(campaign));
@@ -195,15 +193,13 @@ impl Prober for Campaigns<'_, '_> {
         }
         let record = campaign.load()?;
         let Some((confirm, probe)) = probe_of(&record.header) else { return Ok(Probed::Measured(Vec::new())) };
-        match judge(&record, confirm, probe)? {
-            Ok(measured) => {
-                if let Some(weight) = weigh(&measured) {
-                    self.hear(Heard::Weighed(&weight));
-                }
-                Ok(Probed::Measured(measured))
-            }
-            Err(reason) => Ok(Probed::Skipped(reason)),
+        let probed = judge(&record, confirm, probe)?;
+        if let Probed::Measured(blocks) = &probed
+            && let Some(weight) = weigh(blocks)
+        {
+            self.hear(Heard::Weighed(&weight));
         }
+        Ok(probed)
     }
 }
 
@@ -243,38 +239,45 @@ impl Observer for ByBlock<'_> {
     }
 }
 
-/// The blocks of a campaign that has run. The inner error says why the probed build has too few.
-fn judge(campaign: &CampaignRecord, confirm: &Confirm, probe: &BisectionProbe) -> Result<Result<Vec<Block>, String>, LabError> {
+/// What a campaign that has run says of its probe.
+fn judge(campaign: &CampaignRecord, confirm: &Confirm, probe: &BisectionProbe) -> Result<Probed, LabError> {
     let blocks = read_blocks(campaign, confirm, probe);
     let cells = &campaign.header.plan.cells;
-    let of_bad = blocks.iter().filter(|block| block.bad.is_some()).count();
-    if of_bad == 0 {
-        let cell = if blocks.is_empty() { 0 } else { 1 };
+    let has_run = |cell: usize| trials_of(campaign, cell).any(TrialRecord::is_complete);
+    if let Some(broken) = [0, 1].into_iter().find(|cell| !has_run(*cell)) {
         return Err(LabError::Usage(format!(
             "{} cannot be measured, and without it there is no search: {}; logs are in {}",
-            cells[cell].label,
-            why_broken(campaign, cell),
+            cells[broken].label,
+            why_broken(campaign, broken),
             campaign.path.join("trials").display()
         )));
     }
-    let of_probe = blocks.iter().filter(|block| block.probe.is_some()).count();
-    if probe.probe.is_some() && of_probe * 2 <= blocks.len() {
-        return Ok(Err(format!("{of_probe} of {} blocks: {}", blocks.len(), why_broken(campaign, 2))));
+    if let Some(probed) = probe.probe.map(|_| 2)
+        && trials_of(campaign, probed).filter(|trial| trial.is_complete()).count() * 2 <= blocks.len()
+    {
+        return Ok(Probed::Skipped(why_broken(campaign, probed)));
     }
-    Ok(Ok(blocks))
+    let is_whole = |block: &Block| block.bad.is_some() && (block.probe.is_some() || probe.probe.is_none());
+    if !blocks.iter().any(is_whole) {
+        return Ok(Probed::Disturbed(why_broken(campaign, 0)));
+    }
+    Ok(Probed::Measured(blocks))
 }
 
-/// What the last trial of a cell that broke said.
+fn trials_of(campaign: &CampaignRecord, cell: usize) -> impl Iterator<Item = &TrialRecord> {
+    let is_of_cell = move |trial: &&TrialRecord| campaign.header.schedule.iter().any(|s| s.number == trial.number && s.cell == cell);
+    campaign.trials.iter().filter(is_of_cell)
+}
+
+/// What the last trial of a cell said that broke, or was set aside.
 fn why_broken(campaign: &CampaignRecord, cell: usize) -> String {
-    let is_of_cell = |trial: &&TrialRecord| campaign.header.schedule.iter().any(|s| s.number == trial.number && s.cell == cell);
-    let events = campaign.trials.iter().filter(is_of_cell).flat_map(|trial| &trial.events);
-    let reason = events.filter_map(|stamped| match &stamped.event {
+    let reasons = trials_of(campaign, cell).flat_map(|trial| &trial.events).filter_map(|stamped| match &stamped.event {
         Event::TrialFailed(failed) => Some(failed.reason.clone()),
         Event::ServerCrashed(crash) => Some(format!("the server crashed ({})", crash.status)),
         Event::Suspect(suspect) => Some(suspect.reason.clone()),
         _ => None,
     });
-    reason.last().unwrap_or_else(|| "it did nothing".to_owned())
+    reasons.last().unwrap_or_else(|| "it did nothing".to_owned())
 }
 
 /// The blocks in which the good build has run.

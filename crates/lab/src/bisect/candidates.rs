@@ -14,7 +14,7 @@ use plimsoll_store::header::{CampaignHeader, CellHeader};
 use rustix::process::{Pid, Signal, kill_process_group};
 
 use crate::builds::BuildCache;
-use crate::campaign::{LoadedPlan, Need, look_up_cells};
+use crate::campaign::{LoadedPlan, Need, look_up_cells, seed_from_clock};
 use crate::error::LabError;
 
 /// A build command may take so long; then something hangs.
@@ -133,6 +133,18 @@ impl Candidates {
             seed: Some(header.seed),
             of: header.id.clone(),
         })
+    }
+
+    /// The cells of a plan, as [`Candidates::of_campaign`] takes those of a campaign. Their builds must be in the cache.
+    ///
+    /// # Errors
+    /// When a build is not here, a config does not suit it, there is no such cell, or good does not come before bad.
+    pub fn of_cells(plan: &LoadedPlan, builds: &BuildCache, good: &str, bad: &str) -> Result<Self, LabError> {
+        let headers = look_up_cells(plan, builds, Need::Builds(&BTreeMap::new()))?;
+        let cells = plan.plan.cells.iter().cloned().zip(headers).collect();
+        let all = Self::of_plan(plan, Vec::new(), Source::Cells(Vec::new()));
+        let header = all.header(cells, all.seed.unwrap_or_else(seed_from_clock));
+        Self::of_campaign(&header, good, bad)
     }
 
     /// Builds under the config and with the workload of the plan's first cell of their engine; by version where all have one, else as
@@ -299,5 +311,44 @@ mod tests {
         assert!(ends(&names, &names, "c", "a").unwrap_err().to_string().contains("does not come before"));
         assert!(ends(&names, &names, "b", "b").is_err());
         assert!(ends(&names, &names, "a", "x").unwrap_err().to_string().contains("--bad x is none of the builds"));
+    }
+
+    #[test]
+    fn a_commit_without_a_build_is_told_apart_from_an_error() {
+        let dir = tempfile::tempdir().unwrap();
+        let text = "name = \"x\"\nworkload = \"sysbench-2025\"\nbuilds = [\"postgres@18\"]\nconfigs = [\"c\"]\n[config.c]\nsettings = { fsync = \"off\" }\n\
+                    [sizes]\nrows = \"50K\"\ntables = 1\nclients = 1\nduration = \"1s\"\n";
+        let plan = LoadedPlan { plan: Plan::parse("x.toml", text).unwrap(), text: text.to_owned(), dir: None };
+        let commits = ["old", "broken", "new"].map(str::to_owned);
+        let command = BuildCommand::new(&format!("test {{commit}} != broken && echo {}/{{commit}}", dir.path().display())).unwrap();
+        let mut candidates = Candidates::of_commits(&plan, &commits, command, "old", "new").unwrap();
+        let builds = BuildCache::new(dir.path().join("cache"));
+        let mut cell = |index: usize| candidates.cell(index, &builds, &AtomicUsize::new(0)).unwrap();
+        assert!(cell(1).unwrap_err().contains("failed (exit status: 1)"));
+        let reason = cell(0).unwrap_err();
+        assert!(reason.contains(dir.path().join("old").to_str().unwrap()), "no build in the folder: {reason}");
+    }
+
+    #[test]
+    fn releases_of_one_config_are_in_the_order_of_their_versions() {
+        let text = "name = \"x\"\nworkload = \"sysbench-2025\"\nbuilds = [\"mysql@9.7.4\", \"mysql@5.6.24\", \"mysql@8.0.33\"]\nconfigs = [\"a\", \"b\"]\n\
+                    [config.a]\nsettings = {}\n[config.b]\nsettings = {}\n[sizes]\nrows = \"50K\"\ntables = 1\nclients = 1\nduration = \"1s\"\n";
+        let plan = Plan::parse("x.toml", text).unwrap();
+        let headers = plan.cells.iter().map(|cell| CellHeader {
+            label: cell.label.clone(),
+            version: cell.build.version.clone().unwrap(),
+            origin: String::new(),
+            build: None,
+            missing_build: None,
+            config_source: String::new(),
+            settings: BTreeMap::new(),
+        });
+        let cells = plan.cells.iter().cloned().zip(headers).collect();
+        let loaded = LoadedPlan { plan, text: text.to_owned(), dir: None };
+        let header = Candidates::of_plan(&loaded, Vec::new(), Source::Cells(Vec::new())).header(cells, 1);
+        let found = Candidates::of_campaign(&header, "mysql@5.6.24.b", "mysql@9.7.4.b").unwrap();
+        assert_eq!(found.names(), ["mysql@5.6.24.b", "mysql@8.0.33.b", "mysql@9.7.4.b"]);
+        let found = Candidates::of_campaign(&header, "mysql@9.7.4.a", "mysql@8.0.33.b").unwrap();
+        assert_eq!(found.names().len(), 6, "over configs the plan's order counts");
     }
 }

@@ -1,5 +1,7 @@
 //! From measured blocks to what they say about the first bad build.
 
+use std::collections::BTreeMap;
+
 use plimsoll_stats::{Bisection, Evidence, PRIOR_SPREAD};
 
 /// The prior of the spread of log ratios counts like so many blocks.
@@ -66,8 +68,9 @@ impl Weight {
 
 /// Weighs all probes of builds `1..=n`; none while the bad build has no block.
 ///
-/// The spread of a single log ratio is pooled over all campaigns, with a prior of 3 % between starts ([`PRIOR_SPREAD`], twice, because a
-/// ratio has two ends) that counts like two blocks: the mean of few blocks does not look surer than it is.
+/// The spread of a single log ratio is pooled over all campaigns: of the bad build, of each build that was probed, and of the control, which
+/// is 0 by design. A prior of 3 % between starts ([`PRIOR_SPREAD`], twice, because a ratio has two ends) counts like two blocks: the mean of
+/// few blocks does not look surer than it is.
 pub fn weigh(n: usize, probes: &[Probe]) -> Option<Weight> {
     let values = |probe: &Probe, rate: fn(&Block) -> Option<f64>| -> Vec<f64> {
         probe.blocks.iter().filter_map(|block| block.against_good(rate(block))).collect()
@@ -78,18 +81,22 @@ pub fn weigh(n: usize, probes: &[Probe]) -> Option<Weight> {
     let of_control: Vec<f64> =
         probes.iter().flat_map(|probe| &probe.blocks).filter_map(|block| Some(block.control? - block.good)).collect();
 
-    let groups = of_bad.iter().chain(of_probe.iter().map(|(_, values)| values));
+    let all_bad = of_bad.concat();
+    let mut by_build: BTreeMap<usize, Vec<f64>> = BTreeMap::new();
+    of_probe.iter().for_each(|(build, values)| by_build.entry(*build).or_default().extend(values));
     let (mut squares, mut freedom) = (PRIOR_BLOCKS * 2.0 * PRIOR_SPREAD.powi(2), PRIOR_BLOCKS);
-    for values in groups.filter(|values| values.len() > 1) {
+    for values in by_build.values().chain([&all_bad]).filter(|values| values.len() > 1) {
         let mean = mean(values);
         squares += values.iter().map(|value| (value - mean).powi(2)).sum::<f64>();
         freedom += (values.len() - 1) as f64;
     }
+    // A control is held against one instance, others against the mean of two: twice the variance of a rate, and one and a half times.
+    squares += 0.75 * of_control.iter().map(|value| value.powi(2)).sum::<f64>();
+    freedom += of_control.len() as f64;
     let spread = (squares / freedom).sqrt();
     let evidence =
         |values: &[f64]| (!values.is_empty()).then(|| Evidence { log_ratio: mean(values), error: spread / (values.len() as f64).sqrt() });
 
-    let all_bad = of_bad.concat();
     let bad = evidence(&all_bad)?;
     let probes: Vec<(usize, Evidence)> = of_probe.iter().filter_map(|(build, values)| Some((*build, evidence(values)?))).collect();
     let mut bisection = Bisection::new(n, bad);
@@ -117,11 +124,18 @@ mod tests {
         let weight = weigh(4, std::slice::from_ref(&probe)).unwrap();
         assert!((weight.bad.log_ratio + 0.2).abs() < 1e-12 && weight.is_distinct() && weight.does_control_hold());
         assert!(weight.probes[0].1.log_ratio.abs() < 1e-12);
-        // Two prior blocks of 2 x 3 %^2; both builds have values 0 and -0.02 from the mean of the good ones.
-        let spread = ((2.0 * 2.0 * 0.0009f64) / 4.0).sqrt();
+        // Two prior blocks of 2 x (3 %)^2, controls of 2 % twice; bad and probe are the same in both blocks.
+        let spread = ((2.0 * 2.0 * 0.0009f64 + 0.75 * 2.0 * 0.0004) / 6.0).sqrt();
         assert!((weight.bad.error - spread / 2f64.sqrt()).abs() < 1e-12, "{}", weight.bad.error);
         let posterior = weight.bisection.posterior();
         assert!(posterior[0] + posterior[1] < 0.05, "{posterior:?}");
+    }
+
+    #[test]
+    fn probes_that_contradict_each_other_are_believed_less() {
+        let probe = |ratio: f64| Probe { build: Some(2), blocks: vec![block(0.0, -0.2, ratio)] };
+        let error = |probes: &[Probe]| weigh(4, probes).unwrap().bad.error;
+        assert!(error(&[probe(-0.3), probe(0.1)]) > 2.0 * error(&[probe(-0.1), probe(-0.1)]));
     }
 
     #[test]

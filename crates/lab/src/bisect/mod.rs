@@ -12,4 +12,4 @@ mod search;
 pub use campaigns::{BisectRequest, Watcher, bisect};
 pub use candidates::{BuildCommand, Candidates};
 pub use evidence::{Block, Probe, Weight, weigh};
-pub use search::{Heard, Outcome, Probed, Prober, Search, Weigh, search};
+pub use search::{Ended, Heard, Outcome, Probed, Prober, Search, Weigh, search};

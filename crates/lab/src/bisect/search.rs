@@ -23,6 +23,8 @@ pub enum Probed {
     Measured(Vec<Block>),
     /// The build cannot be had, crashes or fails.
     Skipped(String),
+    /// Witnesses have set aside all that was measured.
+    Disturbed(String),
     /// The user stopped it.
     Interrupted,
 }
@@ -66,11 +68,22 @@ pub enum Outcome {
     Interrupted,
 }
 
-/// Probes until the first bad build is found. With the outcome, what all probes together say.
+/// What a search leaves.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Ended {
+    /// How it ended.
+    pub outcome: Outcome,
+    /// What all probes together say.
+    pub weight: Option<Weight>,
+    /// Builds that could not be probed.
+    pub skipped: Vec<usize>,
+}
+
+/// Probes until the first bad build is found.
 ///
 /// # Errors
 /// Those of the prober.
-pub fn search(start: Search, prober: &mut dyn Prober) -> Result<(Outcome, Option<Weight>, Vec<usize>), LabError> {
+pub fn search(start: Search, prober: &mut dyn Prober) -> Result<Ended, LabError> {
     let Search { last, known: mut probes, mut skipped, most_probes } = start;
     loop {
         let weight = weigh(last, &probes);
@@ -79,10 +92,11 @@ pub fn search(start: Search, prober: &mut dyn Prober) -> Result<(Outcome, Option
             && let Some((first, end)) = weight.bisection.found_among(&skipped)
         {
             let outcome = if first == end { Outcome::Found(first) } else { Outcome::FoundAmong(first, end) };
-            return Ok((outcome, Some(weight.clone()), skipped));
+            return Ok(Ended { outcome, weight: Some(weight.clone()), skipped });
         }
         if probes.len() >= most_probes {
-            return Ok((Outcome::Inconclusive(undecided(weight.as_ref(), probes.len())), weight, skipped));
+            let outcome = Outcome::Inconclusive(undecided(weight.as_ref(), probes.len()));
+            return Ok(Ended { outcome, weight, skipped });
         }
         // At first everything is equally likely, and the middle is asked about.
         let undecided = || plimsoll_stats::Bisection::new(last, plimsoll_stats::Evidence { log_ratio: -1.0, error: 1.0 });
@@ -95,13 +109,17 @@ pub fn search(start: Search, prober: &mut dyn Prober) -> Result<(Outcome, Option
             weigh(last, &all)
         })?;
         match (probed, build) {
-            (Probed::Interrupted, _) => return Ok((Outcome::Interrupted, weight, skipped)),
+            (Probed::Interrupted, _) => return Ok(Ended { outcome: Outcome::Interrupted, weight, skipped }),
             (Probed::Measured(blocks), _) => probes.push(Probe { build, blocks }),
+            (Probed::Disturbed(reason), _) => {
+                let reason = format!("all blocks were left out: {reason}; go on with --resume on a quieter machine, or take --slices");
+                return Ok(Ended { outcome: Outcome::Inconclusive(reason), weight, skipped });
+            }
             (Probed::Skipped(reason), Some(build)) => {
                 prober.hear(Heard::Skipped(build, &reason));
                 skipped.push(build);
             }
-            (Probed::Skipped(reason), None) => return Ok((Outcome::Inconclusive(reason), weight, skipped)),
+            (Probed::Skipped(reason), None) => return Ok(Ended { outcome: Outcome::Inconclusive(reason), weight, skipped }),
         }
     }
 }
@@ -182,7 +200,7 @@ mod tests {
 
     fn run(engine: &mut Scripted) -> Outcome {
         let start = Search { last: engine.last, most_probes: 40, ..Search::default() };
-        search(start, engine).unwrap().0
+        search(start, engine).unwrap().outcome
     }
 
     #[test]
@@ -238,7 +256,7 @@ mod tests {
         }
         engine.probed.clear();
         let start = Search { last: 32, known, most_probes: 40, ..Search::default() };
-        let (outcome, weight, _) = search(start, &mut engine).unwrap();
+        let Ended { outcome, weight, .. } = search(start, &mut engine).unwrap();
         assert_eq!(outcome, Outcome::Found(engine.first_bad));
         assert_ne!(engine.probed.first(), Some(&16), "the middle is known");
         assert_eq!(weight.unwrap().probes.len(), 3 + engine.probed.len());

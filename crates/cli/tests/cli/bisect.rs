@@ -1,0 +1,180 @@
+//! `bisect`: probes are campaigns of the store, and a search goes on where it was.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
+use plimsoll_store::Store;
+use plimsoll_testkit::cached_build;
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+
+use crate::support::{Place, processes_in, text, wait, wait_until};
+
+const PLAN: &str = r#"
+name = "tests"
+workload = "sysbench-2025"
+comparable = false
+builds = ["sqlite"]
+configs = ["r1", "r2", "r3", "r4", "r5"]
+base = "sqlite.r1"
+verify = "end"
+wait = "100ms"
+tests = ["point-query", "update-nonindex"]
+seed = 5
+[sizes]
+clients = 1
+tables = 1
+rows = "5K"
+duration = "1s"
+warm_up = "0ms"
+[config.r1]
+settings = { journal_mode = "wal", synchronous = "off" }
+[config.r2]
+settings = { journal_mode = "wal", synchronous = "off" }
+[config.r3]
+settings = { journal_mode = "delete", synchronous = "full" }
+[config.r4]
+settings = { journal_mode = "delete", synchronous = "full" }
+[config.r5]
+settings = { journal_mode = "delete", synchronous = "full" }
+"#;
+
+const SEARCH: [&str; 14] = [
+    "bisect",
+    "--plan",
+    "plan.toml",
+    "--good",
+    "sqlite.r1",
+    "--bad",
+    "sqlite.r5",
+    "--step",
+    "update-nonindex",
+    "--slices",
+    "2",
+    "--time",
+    "600ms",
+    "--json",
+];
+
+fn campaigns(place: &Place) -> usize {
+    Store::new(place.path("plimsoll-runs")).campaigns().unwrap().len()
+}
+
+#[test]
+fn an_interrupted_search_goes_on_and_a_finished_one_measures_nothing_more() {
+    let place = Place::new();
+    fs::write(place.path("plan.toml"), PLAN).unwrap();
+    let child = place.spawn(&SEARCH);
+    wait_until("a trial of the first probe runs", || {
+        let trials = fs::read_dir(place.path("plimsoll-runs")).into_iter().flatten().flatten().map(|entry| entry.path().join("trials"));
+        trials.flat_map(fs::read_dir).flatten().count() >= 2
+    });
+    kill_process(Pid::from_raw(child.id() as i32).unwrap(), Signal::INT).unwrap();
+    let output = wait(child);
+    assert_eq!(output.status.code(), Some(130), "{}", text(&output.stderr));
+    assert!(processes_in(place.dir.path()).is_empty());
+    assert_eq!(campaigns(&place), 1);
+
+    let output = place.run(&[&SEARCH[..], &["--resume"]].concat());
+    let stderr = text(&output.stderr);
+    assert!(matches!(output.status.code(), Some(0 | 4)), "{stderr}");
+    let found: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let builds = found["builds"].as_array().unwrap();
+    let names: Vec<&str> = builds.iter().map(|build| build["build"].as_str().unwrap()).collect();
+    assert_eq!(names, ["sqlite.r1", "sqlite.r2", "sqlite.r3", "sqlite.r4", "sqlite.r5"]);
+    let sum: f64 = builds.iter().filter_map(|build| build["posterior"].as_f64()).sum();
+    assert!((sum - 1.0).abs() < 1e-9 && builds[0]["posterior"].is_null(), "{found:#}");
+    let made = found["campaigns"].as_array().unwrap().len();
+    assert_eq!(made, campaigns(&place), "the broken campaign was finished, not repeated");
+    let lines = stderr.lines().filter(|line| line.starts_with("first bad build: ")).count();
+    assert!(lines >= 2 * (made - 1), "the posterior is told after each start: {stderr}");
+
+    // Two starts each, of the good build twice, the bad one and the probe.
+    let first = Store::new(place.path("plimsoll-runs")).find(found["campaigns"][0].as_str()).unwrap().load().unwrap();
+    let cells: Vec<&str> = first.header.plan.cells.iter().map(|cell| cell.label.as_str()).collect();
+    let probe = first.header.confirm.as_ref().unwrap().bisection.as_ref().unwrap().probe.unwrap();
+    assert_eq!(cells, ["sqlite.r1", "sqlite.r5", names[probe], "sqlite.r1#2"]);
+    assert_eq!(first.header.schedule.len(), 8);
+
+    if output.status.code() == Some(0) {
+        let again = place.run(&[&SEARCH[..], &["--resume"]].concat());
+        assert_eq!((again.status.code(), campaigns(&place)), (Some(0), made));
+        let again: Value = serde_json::from_slice(&again.stdout).unwrap();
+        assert_eq!(again["first_bad"], found["first_bad"]);
+    }
+}
+
+#[test]
+fn what_cannot_be_searched_is_said() {
+    let place = Place::new();
+    fs::write(place.path("plan.toml"), PLAN).unwrap();
+    fs::write(place.path("commits.txt"), "a\nb; rm\nc\n").unwrap();
+    let search = |good: &'static str, bad: &'static str, step: &'static str| {
+        vec!["bisect", "--plan", "plan.toml", "--good", good, "--bad", bad, "--step", step]
+    };
+    let with = |more: &[&'static str]| [&search("a", "c", "point-query")[..], more].concat();
+    for (arguments, expected) in [
+        (search("sqlite.r4", "sqlite.r2", "point-query"), "sqlite.r4 does not come before sqlite.r2"),
+        (search("sqlite.r1", "sqlite.r6", "point-query"), "--bad sqlite.r6 is none of the builds"),
+        (search("sqlite.r1", "sqlite.r5", "point-qery"), "there is no step point-qery (did you mean \"point-query\"?)"),
+        ([&search("sqlite.r1", "sqlite.r5", "point-query")[..], &["--resume"]].concat(), "there is no search of sqlite.r1 to sqlite.r5"),
+        (with(&["--commits", "commits.txt", "--command", "make {commit}"]), "the commit \"b; rm\" is no hash or tag"),
+        (with(&["--commits", "commits.txt", "--command", "make"]), "write {commit} where the commit goes"),
+        (with(&["--commits", "no.txt", "--command", "make {commit}"]), "the commits no.txt cannot be read"),
+        (vec!["bisect", "--good", "a", "--bad", "b", "--step", "x"], "there is no campaign"),
+    ] {
+        let output = place.run(&arguments);
+        let stderr = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {stderr}");
+        assert!(stderr.contains(expected), "{arguments:?}: {stderr}");
+    }
+    assert_eq!(campaigns(&place), 0, "no campaign was made");
+}
+
+/// The same release under six labels, the later ones with every statement logged.
+#[test]
+fn the_release_that_began_to_log_is_found() {
+    let Some(build) = cached_build("cli::bisect::the_release_that_began_to_log_is_found", "postgres@18") else { return };
+    let place = Place::new();
+    fs::set_permissions(place.dir.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    let quiet = "shared_buffers = \"64MB\", fsync = \"off\"";
+    let config = |label: u32| {
+        let logging =
+            if label >= 4 { ", log_statement = \"all\", log_min_duration_statement = \"0\", log_statement_stats = \"on\"" } else { "" };
+        format!("[config.r{label}]\nsettings = {{ {quiet}{logging} }}\n")
+    };
+    let plan = format!(
+        "name = \"t\"\nworkload = \"sysbench-2025\"\ncomparable = false\nbuilds = [\"{}\"]\n\
+         configs = [\"r1\", \"r2\", \"r3\", \"r4\", \"r5\", \"r6\"]\nwait = \"100ms\"\nseed = 3\ntests = [\"point-query\"]\n\
+         [sizes]\nclients = 1\ntables = 1\nrows = \"5K\"\nduration = \"1s\"\nwarm_up = \"0ms\"\n{}",
+        build.name,
+        (1..=6).map(config).collect::<String>()
+    );
+    fs::write(place.path("plan.toml"), plan).unwrap();
+    let (good, bad) = (format!("{}.r1", build.name), format!("{}.r6", build.name));
+    let cache = build.cache.to_str().unwrap();
+    let output = place.run(&[
+        "bisect",
+        "--plan",
+        "plan.toml",
+        "--good",
+        &good,
+        "--bad",
+        &bad,
+        "--step",
+        "point-query",
+        "--slices",
+        "1",
+        "--time",
+        "3s",
+        "--json",
+        "--cache",
+        cache,
+    ]);
+    let stderr = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{stderr}");
+    let found: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(found["first_bad"], format!("{}.r4", build.name), "{found:#}");
+    assert!(found["probability"].as_f64().unwrap() >= 0.95 && found["ratio"].as_f64().unwrap() < 1.0, "{found:#}");
+    assert_eq!(processes_in(place.dir.path()), Vec::<u32>::new());
+}
