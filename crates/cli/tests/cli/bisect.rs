@@ -52,7 +52,7 @@ const SEARCH: [&str; 14] = [
     "--slices",
     "2",
     "--time",
-    "600ms",
+    "6s",
     "--json",
 ];
 
@@ -131,7 +131,7 @@ fn what_cannot_be_searched_is_said() {
     assert_eq!(campaigns(&place), 0, "no campaign was made");
 }
 
-/// The same release under six labels, the later ones with every statement logged.
+/// The same release under six labels, the later ones with every statement logged, and how it is planned: so slow that no noise hides it.
 #[test]
 fn the_release_that_began_to_log_is_found() {
     let Some(build) = cached_build("cli::bisect::the_release_that_began_to_log_is_found", "postgres@18") else { return };
@@ -139,14 +139,18 @@ fn the_release_that_began_to_log_is_found() {
     fs::set_permissions(place.dir.path(), fs::Permissions::from_mode(0o755)).unwrap();
     let quiet = "shared_buffers = \"64MB\", fsync = \"off\"";
     let config = |label: u32| {
-        let logging =
-            if label >= 4 { ", log_statement = \"all\", log_min_duration_statement = \"0\", log_statement_stats = \"on\"" } else { "" };
+        let logging = if label >= 4 {
+            ", log_statement = \"all\", debug_print_parse = \"on\", debug_print_rewritten = \"on\", debug_print_plan = \"on\", \
+             log_parser_stats = \"on\", log_planner_stats = \"on\", log_executor_stats = \"on\""
+        } else {
+            ""
+        };
         format!("[config.r{label}]\nsettings = {{ {quiet}{logging} }}\n")
     };
     let plan = format!(
         "name = \"t\"\nworkload = \"sysbench-2025\"\ncomparable = false\nbuilds = [\"{}\"]\n\
          configs = [\"r1\", \"r2\", \"r3\", \"r4\", \"r5\", \"r6\"]\nwait = \"100ms\"\nseed = 3\ntests = [\"point-query\"]\n\
-         [sizes]\nclients = 1\ntables = 1\nrows = \"5K\"\nduration = \"1s\"\nwarm_up = \"0ms\"\n{}",
+         [sizes]\nclients = 1\ntables = 1\nrows = \"5K\"\nduration = \"1s\"\nwarm_up = \"0ms\"\nprepared = false\n{}",
         build.name,
         (1..=6).map(config).collect::<String>()
     );

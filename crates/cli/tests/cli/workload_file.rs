@@ -138,7 +138,7 @@ fn a_workload_file_runs_and_every_output_shows_its_events() {
         "{markdown}"
     );
     let output = place.run(&["export", "--classic", "out"]);
-    assert!(text(&output.stderr).contains("the originals have no files for such results"), "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains("and none of ramps or workload files"), "{}", text(&output.stderr));
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use plimsoll_stats::median;
+use plimsoll_stats::clustered;
 use plimsoll_store::event::{Event, StepDone};
 use plimsoll_store::header::CampaignHeader;
 use plimsoll_store::{BisectionProbe, CampaignDir, CampaignRecord, Confirm, Design, Store, TrialRecord};
@@ -17,6 +17,11 @@ use crate::campaign::seed_from_clock;
 use crate::confirm::{ConfirmChoice, ConfirmRequest, create_confirm};
 use crate::error::LabError;
 use crate::orchestrator::{CampaignEnd, Notice, Observer, run_campaign};
+
+/// The level of an interval that reaches one standard error to each side.
+const ONE_ERROR: f64 = 0.6827;
+/// Fewer rounds do not say how sure their estimate is.
+const FEWEST_ROUNDS: usize = 8;
 
 /// Watches a search.
 pub trait Watcher: Observer {
@@ -259,7 +264,13 @@ fn judge(campaign: &CampaignRecord, confirm: &Confirm, probe: &BisectionProbe) -
     }
     let is_whole = |block: &Block| block.bad.is_some() && (block.probe.is_some() || probe.probe.is_none());
     if !blocks.iter().any(is_whole) {
-        return Ok(Probed::Disturbed(why_broken(campaign, 0)));
+        return Ok(Probed::Disturbed(match blocks.is_empty() || confirm.design == Design::Blocks {
+            true => {
+                let reason = why_broken(campaign, 0);
+                format!("all blocks were left out: {reason}; go on with --resume on a quieter machine, or take --slices")
+            }
+            false => format!("no start has {FEWEST_ROUNDS} rounds of good and bad; allow more with --time"),
+        }));
     }
     Ok(Probed::Measured(blocks))
 }
@@ -300,13 +311,16 @@ fn read_blocks(campaign: &CampaignRecord, confirm: &Confirm, probe: &BisectionPr
         let of = |cell: usize| {
             let trial = cells.get(&cell)?;
             match confirm.design {
-                Design::Blocks => rate(trial, step),
+                Design::Blocks => Some((rate(trial, step)?, 0.0)),
                 Design::Slices => log_ratio(trial, good, step),
             }
         };
         // By slices everything is relative to the good build.
-        let good = if confirm.design == Design::Slices { 0.0 } else { of(0)? };
-        Some(Block { good, control: of(control), bad: of(1), probe: probe.probe.and_then(|_| of(2)) })
+        let of_good = if confirm.design == Design::Slices { 0.0 } else { of(0)?.0 };
+        let (control, bad, probed) = (of(control), of(1), probe.probe.and_then(|_| of(2)));
+        let noise = [control, bad, probed].into_iter().flatten().map(|(_, error)| error).fold(0.0, f64::max);
+        let value = |found: Option<(f64, f64)>| found.map(|(value, _)| value);
+        Some(Block { good: of_good, control: value(control), bad: value(bad), probe: value(probed), noise })
     };
     runs.values().filter_map(block).collect()
 }
@@ -318,13 +332,14 @@ fn rate(trial: &TrialRecord, step: &str) -> Option<f64> {
     (operations > 0 && done.elapsed_ns > 0).then(|| (operations as f64 / (done.elapsed_ns as f64 / 1e9)).ln())
 }
 
-/// The median over rounds of the log ratio of two contestants of a start.
-fn log_ratio(trial: &TrialRecord, good: &TrialRecord, step: &str) -> Option<f64> {
+/// The log ratio of two contestants of a start over their rounds, and its standard error.
+fn log_ratio(trial: &TrialRecord, good: &TrialRecord, step: &str) -> Option<(f64, f64)> {
     let rates = |trial: &TrialRecord| -> Option<BTreeMap<u32, f64>> {
         let turns = trial.turns(step).ok()?.into_iter().filter(|turn| turn.operations > 0 && turn.active_ns > 0);
         Some(turns.map(|turn| (turn.round, (turn.operations as f64 / turn.active_ns as f64).ln())).collect())
     };
     let of_good = rates(good)?;
     let ratios: Vec<f64> = rates(trial)?.iter().filter_map(|(round, rate)| Some(rate - of_good.get(round)?)).collect();
-    median(&ratios)
+    let found = clustered(&[ratios], ONE_ERROR).filter(|found| found.pairs >= FEWEST_ROUNDS)?;
+    Some((found.estimate, found.interval.half_width()))
 }

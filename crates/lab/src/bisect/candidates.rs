@@ -13,7 +13,7 @@ use plimsoll_core::plan::{Cell, Plan};
 use plimsoll_store::header::{CampaignHeader, CellHeader};
 use rustix::process::{Pid, Signal, kill_process_group};
 
-use crate::builds::BuildCache;
+use crate::builds::{BuildCache, BuildError};
 use crate::campaign::{LoadedPlan, Need, look_up_cells, seed_from_clock};
 use crate::error::LabError;
 
@@ -232,7 +232,12 @@ impl Candidates {
         let commit = &self.names[index];
         let name: BuildName = format!("{engine}+{commit}").parse().map_err(|error| LabError::Usage(format!("{error}")))?;
         // A search that goes on has some builds already.
-        if builds.get(&name)?.is_none() {
+        let is_here = match builds.get(&name) {
+            Ok(build) => build.is_some(),
+            Err(BuildError::Unknown(_)) => false,
+            Err(error) => return Err(error.into()),
+        };
+        if !is_here {
             let folder = match command.run(commit, stop_requests) {
                 Ok(folder) => folder,
                 Err(reason) => return Ok(Err(reason)),

@@ -20,6 +20,8 @@ pub struct Block {
     pub bad: Option<f64>,
     /// Of the build that is probed.
     pub probe: Option<f64>,
+    /// Standard error of a log ratio within a start, by its rounds; 0 for a block, which knows nothing of it.
+    pub noise: f64,
 }
 
 impl Block {
@@ -70,7 +72,7 @@ impl Weight {
 ///
 /// The spread of a single log ratio is pooled over all campaigns: of the bad build, of each build that was probed, and of the control, which
 /// is 0 by design. A prior of 3 % between starts ([`PRIOR_SPREAD`], twice, because a ratio has two ends) counts like two blocks: the mean of
-/// few blocks does not look surer than it is.
+/// few blocks does not look surer than it is. Nor does it look surer than the rounds within starts are among themselves.
 pub fn weigh(n: usize, probes: &[Probe]) -> Option<Weight> {
     let values = |probe: &Probe, rate: fn(&Block) -> Option<f64>| -> Vec<f64> {
         probe.blocks.iter().filter_map(|block| block.against_good(rate(block))).collect()
@@ -93,7 +95,8 @@ pub fn weigh(n: usize, probes: &[Probe]) -> Option<Weight> {
     // A control is held against one instance, others against the mean of two: twice the variance of a rate, and one and a half times.
     squares += 0.75 * of_control.iter().map(|value| value.powi(2)).sum::<f64>();
     freedom += of_control.len() as f64;
-    let spread = (squares / freedom).sqrt();
+    let noises: Vec<f64> = probes.iter().flat_map(|probe| &probe.blocks).map(|block| block.noise.powi(2)).collect();
+    let spread = (squares / freedom).max(mean(&noises)).sqrt();
     let evidence =
         |values: &[f64]| (!values.is_empty()).then(|| Evidence { log_ratio: mean(values), error: spread / (values.len() as f64).sqrt() });
 
@@ -115,7 +118,7 @@ mod tests {
     use super::*;
 
     fn block(control: f64, bad: f64, probe: f64) -> Block {
-        Block { good: 5.0, control: Some(5.0 + control), bad: Some(5.0 + bad), probe: Some(5.0 + probe) }
+        Block { good: 5.0, control: Some(5.0 + control), bad: Some(5.0 + bad), probe: Some(5.0 + probe), noise: 0.0 }
     }
 
     #[test]
@@ -136,6 +139,16 @@ mod tests {
         let probe = |ratio: f64| Probe { build: Some(2), blocks: vec![block(0.0, -0.2, ratio)] };
         let error = |probes: &[Probe]| weigh(4, probes).unwrap().bad.error;
         assert!(error(&[probe(-0.3), probe(0.1)]) > 2.0 * error(&[probe(-0.1), probe(-0.1)]));
+    }
+
+    #[test]
+    fn starts_are_not_surer_than_their_rounds() {
+        let blocks = [block(0.02, -0.19, 0.01), block(-0.02, -0.21, -0.01)];
+        let error = |noise: f64| {
+            weigh(4, &[Probe { build: Some(2), blocks: blocks.map(|block| Block { noise, ..block }).to_vec() }]).unwrap().bad.error
+        };
+        assert_eq!(error(0.01), error(0.0), "starts scatter by more");
+        assert!((error(0.3) - 0.3 / 2f64.sqrt()).abs() < 1e-12);
     }
 
     #[test]

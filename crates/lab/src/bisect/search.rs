@@ -23,7 +23,7 @@ pub enum Probed {
     Measured(Vec<Block>),
     /// The build cannot be had, crashes or fails.
     Skipped(String),
-    /// Witnesses have set aside all that was measured.
+    /// Nothing that was measured counts: why, and what can be done.
     Disturbed(String),
     /// The user stopped it.
     Interrupted,
@@ -112,7 +112,6 @@ pub fn search(start: Search, prober: &mut dyn Prober) -> Result<Ended, LabError>
             (Probed::Interrupted, _) => return Ok(Ended { outcome: Outcome::Interrupted, weight, skipped }),
             (Probed::Measured(blocks), _) => probes.push(Probe { build, blocks }),
             (Probed::Disturbed(reason), _) => {
-                let reason = format!("all blocks were left out: {reason}; go on with --resume on a quieter machine, or take --slices");
                 return Ok(Ended { outcome: Outcome::Inconclusive(reason), weight, skipped });
             }
             (Probed::Skipped(reason), Some(build)) => {
@@ -185,7 +184,7 @@ mod tests {
                 self.blocks_so_far += 1;
                 let (good, control, bad) = (self.rate(0), self.rate(0), self.rate(self.last));
                 let probe = build.map(|build| self.rate(build));
-                blocks.push(Block { good, control: Some(control), bad: Some(bad), probe });
+                blocks.push(Block { good, control: Some(control), bad: Some(bad), probe, noise: 0.0 });
                 self.weights += usize::from(weigh(&blocks).is_some());
             }
             Ok(Probed::Measured(blocks))
