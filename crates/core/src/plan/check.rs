@@ -48,6 +48,11 @@ impl Source<'_> {
     pub(crate) fn error(&self, span: Option<Range<usize>>, message: impl Into<String>) -> PlanError {
         PlanError::at(self.file, self.text, span, message)
     }
+
+    /// The number of the line that begins so, from 1.
+    pub(crate) fn line_of(&self, span: Range<usize>) -> usize {
+        self.text[..span.start.min(self.text.len())].matches('\n').count() + 1
+    }
 }
 
 impl Source<'_> {
@@ -64,6 +69,19 @@ pub(super) fn check(file: &str, text: &str, read: &dyn Fn(&str) -> Result<String
     let source = Source { file, text };
     let document: Document = toml::from_str(text).map_err(|error| explain_toml_error(&source, &error, &[]))?;
     source.plan(&document, read)
+}
+
+/// An error about a cell's config, at the place where the plan names that config.
+pub fn config_error(file: &str, text: &str, cell: &Cell, message: impl Into<String>) -> PlanError {
+    let place = toml::from_str(text).ok().and_then(|document: Document| {
+        let label = &cell.config.label;
+        let table = document.config.iter().find(|(known, _)| known.get_ref() == label);
+        let from = table.and_then(|(_, config)| span(&config.from)).or_else(|| Some(table?.0.span()));
+        let listed = || document.configs.iter().find(|known| known.get_ref() == label);
+        let in_cells = || document.cells.iter().find(|known| known.get_ref() == &cell.label);
+        from.or_else(|| listed().or_else(in_cells).map(Spanned::span))
+    });
+    PlanError::at(file, text, place, message)
 }
 
 /// Serde's message in words of the file, plus the nearest known key where a key is unknown. `hidden` keys are not offered.
@@ -817,7 +835,7 @@ base = "sqlite.wal_full"
             ),
             (format!("{QUICK}[sizes]\narrival = \"evn\"\n"), "unknown value \"evn\" (did you mean \"even\"?"),
             (QUICK.replace("sqlite.wal_full", "sqlite.wal"), "t.toml:6:8: base \"sqlite.wal\" is not a cell (did you mean"),
-            (format!("{QUICK}[step.qr10]\nduration = \"2s\"\n"), "there is no step \"qr10\" (did you mean \"qr100\"?"),
+            (format!("{QUICK}[step.qr10]\nduration = \"2s\"\n"), "there is no step \"qr10\" (did you mean one of qr100, qr1000?"),
             (format!("{QUICK}[step.\"l.i0\"]\nduration = \"2s\"\n"), "it has no duration"),
             (format!("{QUICK}[step.\"l.i2\"]\nwait = \"2s\"\ndrain = false\n"), "a wait is a part of the drain"),
             (QUICK.replace("base", "watchdog = \"900ms\"\nbase"), "t.toml:6:12: watchdog must be at least 1s"),

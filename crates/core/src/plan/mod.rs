@@ -16,6 +16,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+pub use check::config_error;
 pub(crate) use check::{Source, explain_toml_error, span, unknown_key};
 pub(crate) use document::{Count, DistributionName};
 pub use error::PlanError;
