@@ -192,7 +192,7 @@ impl Source<'_> {
         match value {
             None => Ok(default_ns),
             Some(value) if value.get_ref().0 >= SECOND_NS => Ok(value.get_ref().0),
-            Some(value) => Err(self.error(Some(value.span()), "a test's duration must be at least 1s")),
+            Some(value) => Err(self.error(Some(value.span()), "the duration of a test or step must be at least 1s")),
         }
     }
 
@@ -283,7 +283,7 @@ impl Source<'_> {
     pub(super) fn rate(&self, rate: &Spanned<u64>) -> Result<u64, PlanError> {
         match *rate.get_ref() {
             per_s @ 1..=MOST_RATE => Ok(per_s),
-            _ => Err(self.error(Some(rate.span()), format!("rate must be 1 to {} transactions per second", format_grouped(MOST_RATE)))),
+            _ => Err(self.error(Some(rate.span()), format!("rate must be 1 to {} per second", format_grouped(MOST_RATE)))),
         }
     }
 
@@ -456,9 +456,9 @@ mod tests {
             ("[sizes]\nzipfian_exponent = -0.5", "t.toml:6:20: zipfian_exponent must be at least 0 and below 10, not -0.5"),
             ("[sizes]\nzipfian_exponent = nan", "zipfian_exponent must be at least 0"),
             ("[sizes]\npareto_h = 1.0", "pareto_h must be above 0 and below 1, not 1"),
-            ("[sizes]\nduration = \"10ms\"", "a test's duration must be at least 1s"),
+            ("[sizes]\nduration = \"10ms\"", "the duration of a test or step must be at least 1s"),
             ("[sizes]\nwrite_rows = 5", "t.toml:6:14: sysbench has no \"write_rows\": leave it out"),
-            ("[sizes]\nrate = 0", "rate must be 1 to 100,000,000 transactions per second"),
+            ("[sizes]\nrate = 0", "rate must be 1 to 100,000,000 per second"),
             ("[sizes]\narrival = \"classic-burst\"", "sysbench has no bursts"),
             ("[step.prepare]\nrate = 5", "prepare loads as fast as it can: it has no rate"),
             ("[sizes]\nramp = [4, 2]", "ramp must be rising numbers of clients"),
