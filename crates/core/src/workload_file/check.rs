@@ -328,15 +328,19 @@ impl Checker<'_> {
                     }
                     Some(_) => continue,
                 };
-                let names = || statements.iter().filter_map(|(_, other)| other.as_ref()).flat_map(|other| &other.parameters);
-                let is_known = names().any(|(known, _)| known == of && known != name);
+                // Its own parameter of that name is the one that looks for another.
+                let names = || {
+                    let all = statements.iter().filter_map(|(_, other)| other.as_ref());
+                    let of_other = all.flat_map(|other| other.parameters.iter().map(|(known, _)| (other.name.as_str(), known.as_str())));
+                    of_other.filter(|known| *known != (statement.name.as_str(), name.as_str())).map(|(_, known)| known)
+                };
+                let is_known = names().any(|known| known == of);
                 let written = document.statement.iter().find(|(known, _)| known.get_ref() == &statement.name);
                 let written = written.and_then(|(_, statement)| statement.as_ref()?.parameters.get(name.as_str()));
                 match written.and_then(|generator| span(&generator.get_ref().same)) {
                     // No event can have it: the name is wrong, and not the order of the event.
                     Some(same) if !is_known => {
-                        let known = names().map(|(known, _)| known.as_str()).filter(|known| known != name);
-                        self.note(Some(same), format!("{message}{}", suggest::hint(of, known)));
+                        self.note(Some(same), format!("{message}{}", suggest::hint(of, names())));
                     }
                     _ => self.note(Some(place.clone()), message),
                 }
@@ -586,6 +590,11 @@ change = 1
                 "same = \"id\"",
                 "same = \"idd\"",
                 "t.toml:24:29: statement rename: no parameter :idd comes before :again, which is to be the same (did you mean \"id\"?)",
+            ),
+            (
+                ":again\"\nparameters.name = { pattern = \"@@-##\" }\nparameters.again = { same = \"id\" }",
+                ":id\"\nparameters.name = { pattern = \"@@-##\" }\nparameters.id = { same = \"idd\" }",
+                "t.toml:24:26: statement rename: no parameter :idd comes before :id, which is to be the same (did you mean \"id\"?)",
             ),
             ("{ statement = \"read\", times = 2 }, ", "", "t.toml:30:23: statement rename: no parameter :id comes before :again"),
             ("{ same = \"id\" }", "{ repeat = 3 }", "t.toml:24:31: \"repeat\" is for columns: a parameter has one of id, integer, pattern"),
