@@ -35,7 +35,7 @@ struct Words {
 impl Words {
     fn of(steps: &[&StepView]) -> Self {
         let is_of_file = |step: &&StepView| step.test.is_some_and(|test| test.group.is_none());
-        Self { has_tests: !steps.iter().all(|step| is_of_file(step)), has_files: steps.iter().any(is_of_file) }
+        Self { has_tests: !steps.iter().all(is_of_file), has_files: steps.iter().any(is_of_file) }
     }
 
     fn event(&self) -> &'static str {
