@@ -68,8 +68,8 @@ fn candidates(store: &Store, builds: &BuildCache, arguments: &Bisect) -> Result<
                 Some(campaign) => store.find(Some(campaign))?,
                 None => newest_screen(store)?,
             };
-            let CampaignHeader { plan, plan_text, .. } = campaign.header.clone();
-            (LoadedPlan { plan, text: plan_text, dir: None }, Some(campaign.header))
+            let CampaignHeader { id, plan, plan_text, .. } = campaign.header.clone();
+            (LoadedPlan { plan, file: format!("plan of {id}"), text: plan_text, dir: None }, Some(campaign.header))
         }
     };
     if let Some(header) = header.filter(|_| !has_names) {

@@ -80,7 +80,7 @@ fn about(count: u64) -> String {
 fn explain(description: &str, forecast: &Forecast, power: Option<&Power>) {
     anstream::println!("{}", if description.is_empty() { forecast.plan.clone() } else { format!("{}: {description}", forecast.plan) });
     anstream::println!(
-        "{} {}, about {}; {} of disk needed, {}",
+        "{} {}, about {}; {} of disk needed with a fifth to spare, {}",
         forecast.trials,
         if forecast.trials == 1 { "trial" } else { "trials" },
         seconds(forecast.seconds),
@@ -99,16 +99,22 @@ fn explain(description: &str, forecast: &Forecast, power: Option<&Power>) {
             format_bytes(cell.disk_bytes),
             seconds(cell.seconds)
         );
+        if cell.disk_bytes_at_start > 0 {
+            let bytes = format_bytes(cell.disk_bytes_at_start);
+            anstream::println!("  {bytes} of that before the first row: the server's own tables, and logs that are made in advance");
+        }
         if let Some(same) = (0..index).find(|&earlier| step_text(earlier) == step_text(index)) {
             anstream::println!("  steps as in {}", forecast.cells[same].cell);
             continue;
         }
         let width = cell.steps.iter().map(|step| step.step.len()).max().unwrap_or(0).max(8);
+        let has_batches = cell.steps.iter().any(|step| step.batch > 1);
+        let batch = |text: String| if has_batches { format!(" {text:>6}") } else { String::new() };
         anstream::println!(
-            "  {:<width$} {:>12} {:>6} {:>6} {:>9} {:>9} {:>7}  basis",
+            "  {:<width$} {:>12}{} {:>6} {:>9} {:>9} {:>7}  basis",
             "step",
             "rows",
-            "batch",
+            batch("batch".to_owned()),
             "conns",
             "rate/s",
             "time",
@@ -116,10 +122,10 @@ fn explain(description: &str, forecast: &Forecast, power: Option<&Power>) {
         );
         for step in &cell.steps {
             anstream::println!(
-                "  {:<width$} {:>12} {:>6} {:>6} {:>9} {:>9} {:>7}  {}",
+                "  {:<width$} {:>12}{} {:>6} {:>9} {:>9} {:>7}  {}",
                 step.step,
-                format_count(step.inserted_rows),
-                step.batch,
+                if step.inserted_rows > 0 { format_count(step.inserted_rows) } else { "-".to_owned() },
+                batch(step.batch.to_string()),
                 step.connections,
                 step.rate_per_s.map_or("-".to_owned(), |rate| rate.to_string()),
                 seconds(step.seconds),
@@ -130,7 +136,7 @@ fn explain(description: &str, forecast: &Forecast, power: Option<&Power>) {
     }
     if let Some(confirm) = &forecast.confirm {
         anstream::println!(
-            "\nconfirm --all: by slices at most {} and {} of disk; by {} blocks, the fewest that can decide {}, about {} and {} of disk",
+            "\nconfirm --all: by slices at most {} and {} of disk;\n  by {} blocks, the fewest that can decide {}, about {} and {} of disk",
             seconds(confirm.slices_seconds.round()),
             format_bytes(confirm.slices_disk_bytes),
             confirm.blocks_needed,

@@ -10,9 +10,29 @@ pub fn nearest<'a>(typed: &str, candidates: impl IntoIterator<Item = &'a str>) -
         .map(|(_, candidate)| candidate)
 }
 
-/// ` (did you mean "x"?)` or nothing, to end an error sentence with.
+/// ` (did you mean "x"?)` or nothing, to end an error sentence with. Where nothing is near, names that begin so are meant.
 pub fn hint<'a>(typed: &str, candidates: impl IntoIterator<Item = &'a str>) -> String {
-    nearest(typed, candidates).map(|name| format!(" (did you mean \"{name}\"?)")).unwrap_or_default()
+    let candidates: Vec<&str> = candidates.into_iter().collect();
+    let longer: Vec<&str> = candidates.iter().copied().filter(|name| typed.len() >= LEAST_PREFIX && name.starts_with(typed)).collect();
+    match (longer.as_slice(), nearest(typed, candidates)) {
+        ([_, _, ..], _) => format!(" (did you mean one of {}?)", first_few(&longer)),
+        ([only], None) => format!(" (did you mean \"{only}\"?)"),
+        (_, Some(name)) => format!(" (did you mean \"{name}\"?)"),
+        ([], None) => String::new(),
+    }
+}
+
+/// So many characters are the beginning of a name and not of half of them.
+const LEAST_PREFIX: usize = 3;
+/// Names that a sentence lists.
+const MOST_LISTED: usize = 6;
+
+/// `a, b, c`; of many the first ones and how many more there are.
+pub fn first_few(names: &[&str]) -> String {
+    match names.split_at_checked(MOST_LISTED) {
+        Some((first, rest)) if rest.len() > 1 => format!("{} and {} more", first.join(", "), rest.len()),
+        _ => names.join(", "),
+    }
 }
 
 #[cfg(test)]
@@ -26,5 +46,22 @@ mod tests {
         assert_eq!(nearest("config", known), Some("configs"));
         assert_eq!(nearest("frobnicate", known), None);
         assert_eq!(nearest("b-3", ["b-2", "b-1"]), Some("b-2"));
+    }
+
+    #[test]
+    fn the_beginning_of_names_lists_them() {
+        let known = ["read-write_range=10", "read-write_range=100", "read-only-sum", "scan"];
+        for (typed, wanted) in [
+            ("read-write", " (did you mean one of read-write_range=10, read-write_range=100?)"),
+            ("read", " (did you mean one of read-write_range=10, read-write_range=100, read-only-sum?)"),
+            ("read-only", " (did you mean \"read-only-sum\"?)"),
+            ("sacn", " (did you mean \"scan\"?)"),
+            ("s", ""),
+            ("point", ""),
+        ] {
+            assert_eq!(hint(typed, known), wanted, "{typed}");
+        }
+        assert_eq!(first_few(&["a", "b", "c", "d", "e", "f", "g"]), "a, b, c, d, e, f, g");
+        assert_eq!(first_few(&["a", "b", "c", "d", "e", "f", "g", "h"]), "a, b, c, d, e, f and 2 more");
     }
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use plimsoll_core::METHODOLOGY_VERSION;
-use plimsoll_core::plan::{Cell, Plan, StepKind, Workload};
+use plimsoll_core::plan::{Cell, Plan, StepKind, Workload, config_error};
 use plimsoll_core::schedule::schedule;
 use plimsoll_core::units::format_bytes;
 use plimsoll_engine::{InstalledBuild, bytes_at_start, bytes_per_row, engine};
@@ -28,6 +28,8 @@ const ID_TRIES: u32 = 20;
 pub struct LoadedPlan {
     /// The checked plan.
     pub plan: Plan,
+    /// What stands for it in errors.
+    pub file: String,
     /// Its text.
     pub text: String,
     /// The folder of its file; `None` for a shipped plan.
@@ -45,7 +47,7 @@ pub fn load_plan(plan: Option<&str>) -> Result<LoadedPlan, LabError> {
             let path = dir.unwrap_or(Path::new(".")).join(file);
             std::fs::read_to_string(&path).map_err(|error| format!("{}: {error}; its path is relative to the plan", path.display()))
         };
-        return Ok(LoadedPlan { plan: Plan::parse_with(name, &text, &read)?, text, dir: dir.map(Path::to_owned) });
+        return Ok(LoadedPlan { plan: Plan::parse_with(name, &text, &read)?, file: name.to_owned(), text, dir: dir.map(Path::to_owned) });
     }
     let Some(text) = shipped_plan(name) else {
         let known = SHIPPED_PLANS.map(|(known, _)| known);
@@ -53,7 +55,8 @@ pub fn load_plan(plan: Option<&str>) -> Result<LoadedPlan, LabError> {
         return Err(LabError::Usage(format!("there is no plan file {name}{hint}; shipped plans: {}", known.join(", "))));
     };
     let read = |file: &str| shipped_workload(file).map(str::to_owned).ok_or_else(|| format!("{file} is not shipped"));
-    Ok(LoadedPlan { plan: Plan::parse_with(&format!("{name}.toml"), text, &read)?, text: text.to_owned(), dir: None })
+    let file = format!("{name}.toml");
+    Ok(LoadedPlan { plan: Plan::parse_with(&file, text, &read)?, file, text: text.to_owned(), dir: None })
 }
 
 /// What a campaign is made of.
@@ -83,11 +86,17 @@ pub(crate) enum Need<'a> {
 
 /// Looks up builds and configs. Fails on the first cell that cannot run; starts, fetches and writes nothing.
 pub(crate) fn look_up_cells(plan: &LoadedPlan, builds: &BuildCache, need: Need<'_>) -> Result<Vec<CellHeader>, LabError> {
+    let resolve = |cell: &Cell| {
+        resolve(cell, plan.dir.as_deref()).map_err(|error| match error {
+            LabError::Usage(message) => LabError::Plan(config_error(&plan.file, &plan.text, cell, message)),
+            error => error,
+        })
+    };
     let look_up = |cell: &Cell| {
         let in_cell = |message: String| LabError::Usage(format!("cell {}: {message}", cell.label));
         if let Some(server) = &cell.server {
             // Looked up when a trial starts: now nobody is asked for a password.
-            let config = resolve(cell, plan.dir.as_deref())?;
+            let config = resolve(cell)?;
             return Ok(CellHeader {
                 label: cell.label.clone(),
                 version: "known after the start".to_owned(),
@@ -104,7 +113,7 @@ pub(crate) fn look_up_cells(plan: &LoadedPlan, builds: &BuildCache, need: Need<'
             let known = builds.resolve(&cell.build).map_err(|error| in_cell(error.to_string()))?;
             (builds.get(&cell.build).map_err(|error| in_cell(error.to_string()))?, Some(known))
         };
-        let config = resolve(cell, plan.dir.as_deref())?;
+        let config = resolve(cell)?;
         if let Some(program) = cell.config.prefix.first().filter(|program| !is_program(program)) {
             return Err(in_cell(format!("[config.{}] prefix: there is no program {program} in PATH", cell.config.label)));
         }
@@ -268,6 +277,31 @@ pub(crate) fn seed_from_clock() -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_unknown_config_has_its_place_in_the_plan() {
+        let dir = tempfile::tempdir().unwrap();
+        let builds = BuildCache::new(dir.path().join("builds"));
+        let head = "name = \"t\"\nworkload = \"insert-benchmark\"\n";
+        for (plan, wanted) in [
+            (
+                "builds = [\"sqlite\"]\nconfigs = [\"wal_full\",\n\"wal_of\"]\n",
+                "t.toml:5:1: cell sqlite.wal_of: there is no config \"wal_of\"",
+            ),
+            ("cells = [\"sqlite.wal_of\"]\n", "t.toml:3:10: cell sqlite.wal_of: there is no config"),
+            (
+                "builds = [\"sqlite\"]\nconfigs = [\"c\"]\n[config.c]\nfrom = \"wal_of\"\n",
+                "t.toml:6:8: cell sqlite.c: [config.c] from: there is no shipped config \"wal_of\"",
+            ),
+            ("builds = [\"sqlite\"]\nconfigs = [\"c\"]\n[config.c]\nfile = \"none.conf\"\n", "t.toml:5:9: cell sqlite.c: the config file"),
+        ] {
+            let text = format!("{head}{plan}");
+            let plan = Plan::parse("t.toml", &text).unwrap();
+            let loaded = LoadedPlan { plan, file: "t.toml".into(), text, dir: Some(dir.path().to_owned()) };
+            let error = look_up_cells(&loaded, &builds, Need::Names).unwrap_err().to_string();
+            assert!(error.starts_with(wanted), "wanted {wanted}\nfound {error}");
+        }
+    }
 
     #[test]
     fn of_two_at_once_one_makes_a_campaign() {

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use plimsoll_core::name::EngineName;
 use plimsoll_core::plan::{Cell, Plan, Step, StepEnd, StepKind};
+use plimsoll_engine::bytes_at_start;
 use plimsoll_store::Store;
 use plimsoll_store::event::{Event, StepDone};
 use serde::Serialize;
@@ -46,6 +47,8 @@ pub struct CellForecast {
     pub peak_rows: u64,
     /// Bytes on disk at the largest, logs included.
     pub disk_bytes: u64,
+    /// Those of them that are there before the first row: redo logs made in advance, the server's own tables.
+    pub disk_bytes_at_start: u64,
     /// One trial.
     pub seconds: f64,
     /// The steps.
@@ -57,9 +60,9 @@ pub struct CellForecast {
 pub struct StepForecast {
     /// The step.
     pub step: String,
-    /// Rows inserted over all clients; as many are deleted where the step deletes.
+    /// Rows inserted over all clients; as many are deleted where the step deletes. 0 where no plan knows.
     pub inserted_rows: u64,
-    /// Rows per transaction.
+    /// Rows per transaction of steps of the Insert Benchmark.
     pub batch: u32,
     /// Connections.
     pub connections: u32,
@@ -115,6 +118,14 @@ fn rows_per_s(done: &StepDone) -> Option<f64> {
     (done.elapsed_ns > 0 && primary.rows > 0).then(|| primary.rows as f64 * 1e9 / done.elapsed_ns as f64)
 }
 
+/// Busy connections of a step. SQLite has one writer at a time, and one connection loads its tables.
+fn connections(cell: &Cell, step: &Step) -> u32 {
+    match (cell.build.engine, &step.kind) {
+        (EngineName::Sqlite, StepKind::Prepare { .. } | StepKind::Fill { .. }) => 1,
+        _ => step.connections_per_client() * step.clients,
+    }
+}
+
 /// Works out what a plan will take.
 pub fn forecast(loaded: &LoadedPlan, store: &Store, builds: &BuildCache, data_dir: &Path) -> Result<Forecast, LabError> {
     let plan: &Plan = &loaded.plan;
@@ -151,7 +162,7 @@ pub fn forecast(loaded: &LoadedPlan, store: &Store, builds: &BuildCache, data_di
                 step: step.name.clone(),
                 inserted_rows,
                 batch: step.batch,
-                connections: step.connections_per_client() * step.clients,
+                connections: connections(cell, step),
                 rate_per_s: step.rate_per_s(),
                 seconds,
                 wait_seconds: wait_ns as f64 / 1e9,
@@ -161,9 +172,10 @@ pub fn forecast(loaded: &LoadedPlan, store: &Store, builds: &BuildCache, data_di
         cells.push(CellForecast {
             cell: cell.label.clone(),
             version: header.version,
-            connections: cell.workload.connections(),
+            connections: steps.iter().map(|step| step.connections).max().unwrap_or(0),
             peak_rows,
             disk_bytes,
+            disk_bytes_at_start: if cell.server.is_some() { 0 } else { bytes_at_start(cell.build.engine, &header.settings) },
             seconds: steps.iter().map(|step| step.seconds + step.wait_seconds).sum(),
             steps,
         });

@@ -5,9 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use plimsoll_core::metric;
 use plimsoll_core::plan::{
-    ALL_EVENTS, Cell, Distribution, FileWorkload, InsertBenchmark, LoadMode, MixStep, QueryKind, Step, StepEnd, StepKind, Sysbench,
-    TablePlacement, Test, TestKind, TestName, TestRate, Verify, Workload, WriteArrival, published_position,
+    ALL_EVENTS, Cell, Definition, Distribution, FileWorkload, InsertBenchmark, LoadMode, MixStep, QueryKind, Step, StepEnd, StepKind,
+    Sysbench, TablePlacement, Test, TestKind, TestName, TestRate, Verify, Workload, WriteArrival, presets, published_position,
 };
+use plimsoll_core::suggest::first_few;
 use plimsoll_core::toolchain;
 use plimsoll_core::units::{format_count, format_duration_ns};
 use plimsoll_store::event::Event;
@@ -284,13 +285,23 @@ fn cells_notes(cells: &[CellRuns<'_>]) -> Vec<String> {
             ),
         ];
         for (names, what) in sentences {
-            let note = format!("{what}{}.", names.join(", "));
+            let note = format!("{what}{}{}.", first_few(&names), all_of(sysbench, &names));
             if !names.is_empty() && !notes.contains(&note) {
                 notes.push(note);
             }
         }
     }
     notes
+}
+
+/// Where the rest of a long list stands.
+fn all_of(sysbench: &Sysbench, names: &[&str]) -> String {
+    let is_whole = first_few(names) == names.join(", ");
+    let preset = presets().iter().find(|preset| preset.definition == Definition::Sysbench(sysbench.sysbench));
+    match preset.filter(|_| !is_whole) {
+        Some(preset) => format!(" (`plimsoll workload show {}` lists all tests)", preset.name),
+        None => String::new(),
+    }
 }
 
 fn describe_workload(workload: &Workload) -> String {

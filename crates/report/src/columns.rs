@@ -10,7 +10,7 @@ use crate::view::StepView;
 const CPU_PER_OPERATION: [&str; 3] = ["server_cpu_us_per_op", "client_cpu_us_per_op", "process_cpu_us_per_op"];
 
 /// Columns of a sysbench test, those of them that any cell has.
-const OF_TESTS: [&str; 21] = [
+const OF_TESTS: [&str; 22] = [
     "krps",
     "qps",
     "tps",
@@ -27,6 +27,7 @@ const OF_TESTS: [&str; 21] = [
     "mean_service_us",
     "p95_service_us",
     "p99_service_us",
+    "p99_response_us",
     "csps",
     "cpups",
     "dbgb1",

@@ -64,7 +64,11 @@ fn write(view: &View, separator: char, escape: fn(&str) -> String) -> String {
                 // The kind behind the name, as in labels of time series.
                 let metric = format!("{name}{{{}}}", event.kind);
                 let value = value.map(|value| value.to_string()).unwrap_or_default();
-                let unavailable = if value.is_empty() { "no event was done" } else { "" };
+                let unavailable = match (value.is_empty(), event.ok > 0) {
+                    (false, _) => "",
+                    (true, true) => "closed loop: no response time",
+                    (true, false) => "no event was done",
+                };
                 add(&[cell, &result.step, &block, &attempt, status, &metric, &value, unit, unavailable, &caveat, ""]);
             }
         }

@@ -81,10 +81,13 @@ pub(crate) fn event_row(kind: &str, cell: usize, runs: &[&Run<'_>]) -> Option<Ev
     let ok = count(|operation| operation.ok);
     let statements: Option<u64> = operations().map(|operation| operation.statements).sum();
     let seconds: f64 = runs.iter().filter_map(|run| run.done).map(|done| done.elapsed_ns as f64 / 1e9).sum();
-    let mut service = None;
-    for histogram in operations().filter_map(|operation| decode(&operation.service).ok()) {
-        merge(&mut service, histogram);
-    }
+    let all = |pick: fn(&OperationRecord) -> Option<&EncodedHistogram>| {
+        let mut all = None;
+        for histogram in operations().filter_map(pick).filter_map(|histogram| decode(histogram).ok()) {
+            merge(&mut all, histogram);
+        }
+        all.as_ref().and_then(quantiles)
+    };
     (count(|operation| operation.attempts) > 0).then(|| EventRow {
         cell,
         kind: kind.to_owned(),
@@ -93,6 +96,7 @@ pub(crate) fn event_row(kind: &str, cell: usize, runs: &[&Run<'_>]) -> Option<Ev
         failed: count(|operation| operation.failed),
         per_s: (seconds > 0.0).then(|| ok as f64 / seconds),
         statements: statements.filter(|_| ok > 0).map(|statements| statements as f64 / ok as f64),
-        service: service.as_ref().and_then(quantiles),
+        service: all(|operation| Some(&operation.service)),
+        response: all(|operation| operation.response.as_ref()),
     })
 }

@@ -89,7 +89,8 @@ fn add_verdicts(text: &mut String, view: &View) {
         return;
     }
     line(text, "");
-    header(text, ["cell", if is_screen { "finding" } else { "verdict" }, "change", "interval", "pairs", "why"].into_iter());
+    let columns = ["cell", if is_screen { "finding" } else { "verdict" }, "change", "interval", "pairs", "why"];
+    header_with_texts(text, columns.into_iter(), &["cell", "finding", "verdict", "why"]);
     for finding in findings.all.iter().filter(is_shown) {
         let estimate = finding.estimate;
         let interval = match (finding.call, estimate.and_then(|estimate| estimate.interval)) {
@@ -127,8 +128,14 @@ fn row(text: &mut String, cells: impl IntoIterator<Item = String>) {
 
 /// A header and the line under it: the first column to the left, numbers to the right.
 fn header<'a>(text: &mut String, columns: impl Iterator<Item = &'a str> + Clone) {
+    header_with_texts(text, columns, &[]);
+}
+
+/// The same with `texts` among the columns, which are to the left too.
+fn header_with_texts<'a>(text: &mut String, columns: impl Iterator<Item = &'a str> + Clone, texts: &[&str]) {
     row(text, std::iter::once(String::new()).chain(columns.clone().map(escape)));
-    row(text, std::iter::once(":--".to_owned()).chain(columns.map(|_| "--:".to_owned())));
+    let alignment = |column: &str| if texts.contains(&column) { ":--" } else { "--:" }.to_owned();
+    row(text, std::iter::once(":--".to_owned()).chain(columns.map(alignment)));
 }
 
 /// Colours do not survive in Markdown: what stands out is bold.
@@ -153,7 +160,7 @@ fn add_classic(text: &mut String, table: &ClassicTable, has_bold: bool) {
 }
 
 fn add_test_table(text: &mut String, view: &View, table: &TestTable) {
-    line(text, &format!("\n## {}\n\n{}\n", table.title, escape(table.caption)));
+    line(text, &format!("\n## {}\n\n{}\n", table.title, escape(&table.caption)));
     for section in &table.sections {
         line(text, &format!("\n### {}\n", section.title));
         let labels: Vec<String> = view
@@ -175,10 +182,14 @@ fn add_ramp(text: &mut String, view: &View, ramp: &Ramp) {
     for (cell, of) in view.cells.iter().zip(&ramp.cells) {
         let users = |place: Option<usize>| place.map_or_else(|| "NA".to_owned(), |place| ramp.users[place].to_string());
         line(text, &format!("\n{}{}: peak at {} clients, knee at {}\n", escape(&cell.label), cell.mark(), users(of.peak), users(of.knee)));
-        header(text, [ramp.rate.name, "tps", "mean", "p95", "p99", "max"].into_iter());
+        let events = if ramp.events == "events" { "events/s" } else { "tps" };
+        let response = ramp.is_open_loop().then_some("response p99");
+        header(text, [ramp.rate.name, events, "mean", "p95", "p99", "max"].into_iter().chain(response));
         for (users, level) in ramp.users.iter().zip(&of.levels) {
-            let values = [level.rate, level.tps].into_iter().chain(level.service_us).map(number);
-            row(text, std::iter::once(format!("{users}{}", escape(level.status.mark()))).chain(values));
+            let rate = format!("{}{}", number(level.rate), escape(level.status.mark()));
+            let response = response.map(|_| level.p99_response_us);
+            let values = std::iter::once(level.tps).chain(level.service_us).chain(response).map(number);
+            row(text, [users.to_string(), rate].into_iter().chain(values));
         }
     }
 }
@@ -232,12 +243,14 @@ fn add_step(text: &mut String, view: &View, step: &StepView) {
 fn add_events(text: &mut String, view: &View, step: &StepView) {
     let Some(first) = step.events.first() else { return };
     line(text, "");
+    // Without a schedule there is no response time.
+    let shown = first.numbers().len() - usize::from(!step.has_event_responses());
     let names = first.numbers().map(|(name, _, _)| name);
-    header(text, std::iter::once("cell").chain(names));
+    header_with_texts(text, std::iter::once("cell").chain(names.into_iter().take(shown)), &["cell"]);
     for of in &step.events {
         let number =
             |value: Option<f64>| value.map_or_else(|| "NA".to_owned(), |value| format!("{value:.1}").trim_end_matches(".0").to_owned());
-        let cells = of.numbers().map(|(_, _, value)| number(value));
+        let cells = of.numbers().into_iter().take(shown).map(|(_, _, value)| number(value));
         row(text, [escape(&of.kind), escape(&view.cells[of.cell].label)].into_iter().chain(cells));
     }
 }

@@ -11,20 +11,26 @@ use crate::view::{CellInfo, ClassicCell, ClassicRow, ClassicTable, Outcome, Stat
 pub(crate) fn summarise(cells: &[CellInfo], steps: &[&StepView]) -> Summary {
     let (tests, steps): (Vec<&StepView>, Vec<&StepView>) = steps.iter().copied().partition(|step| step.test.is_some());
     let steps = &steps[..];
+    let mut columns: Vec<(String, Vec<ClassicCell>)> = steps.iter().map(|step| (step.name.clone(), absolute_column(step))).collect();
     let rates = match steps {
-        [load] if !tests.is_empty() && matches!(load.name.as_str(), "prepare" | "load") => "rows/s loaded and indexed",
+        [load] if !tests.is_empty() && matches!(load.name.as_str(), "prepare" | "load") => {
+            columns.push(("seconds".to_owned(), load_seconds(load)));
+            "rows/s inserted, each connection from its first insert to its last; seconds are those of the whole load, with its indexes"
+        }
         _ => "rows/s in l steps (l.x: indexed rows/s), queries/s in q steps",
     };
+    let compared: Vec<&StepView> = if cells.len() > 1 { steps.to_vec() } else { Vec::new() };
     let insert_steps: Vec<&StepView> =
         steps.iter().copied().filter(|step| step.outcomes.iter().any(|outcome| outcome.target_per_s.is_some())).collect();
     Summary {
-        absolute: table("Throughput", rates, cells, steps.iter().map(|step| (step.name.clone(), absolute_column(step))).collect()),
+        absolute: table("Throughput", rates, cells, columns),
         relative: with_marks(
             table(
                 "Throughput relative to the base",
                 "value / base: above 1 is faster; a ratio with a missed SLA proves nothing",
                 cells,
-                steps.iter().map(|step| (step.name.clone(), relative_column(step))).collect(),
+                // Ratios of a lone cell to itself say nothing.
+                compared.iter().map(|step| (step.name.clone(), relative_column(step))).collect(),
             ),
             cells,
         ),
@@ -41,6 +47,11 @@ pub(crate) fn summarise(cells: &[CellInfo], steps: &[&StepView]) -> Summary {
         tests: test_tables(&tests),
         ramps: ramps(&tests),
     }
+}
+
+/// How long the load took: more than its rate says, because that is of its inserts alone.
+fn load_seconds(load: &StepView) -> Vec<ClassicCell> {
+    load.outcomes.iter().map(|outcome| cell(outcome, outcome.elapsed_s.map(|s| format!("{s:.2}")), Class::Plain)).collect()
 }
 
 /// A plan that ends with index creation is about its time.

@@ -3,11 +3,12 @@
 use std::fmt::Write as _;
 
 use anstyle::{AnsiColor, Effects, Style};
+use plimsoll_core::suggest::first_few;
 
 use crate::classic::Class;
 use crate::published;
 use crate::verdicts::verdict_lines;
-use crate::view::{ClassicCell, ClassicRow, ClassicTable, EventRow, Ramp, Status, StepView, TestTable, View};
+use crate::view::{ClassicCell, ClassicRow, ClassicTable, EventRow, Ramp, Status, StepView, TestSubject, TestTable, View};
 
 /// Spaces between columns; the last of them holds the mark of the cell before it, so that digits stay aligned.
 const GAP: usize = 2;
@@ -37,7 +38,7 @@ pub fn to_terminal(view: &View, is_coloured: bool) -> String {
         }
     }
     let summary = &view.summary;
-    for table in summary.tests.iter().take(TABLES_SHOWN) {
+    for table in summary.tests.iter().filter(|table| table.subject != TestSubject::Cost) {
         text.push('\n');
         add_test_table(&mut text, view, table, paint);
     }
@@ -70,9 +71,6 @@ pub fn to_terminal(view: &View, is_coloured: bool) -> String {
     text
 }
 
-/// Of the microbenchmarks' tables: relative throughput and throughput. What statements cost is in the page.
-const TABLES_SHOWN: usize = 2;
-
 fn cell_label(view: &View, cell: usize) -> String {
     let mark = if cell == 0 { " (base)" } else { view.cells[cell].mark() };
     format!("{}{mark}", printable(&view.cells[cell].label))
@@ -88,8 +86,8 @@ fn add_test_table(text: &mut String, view: &View, table: &TestTable, paint: Pain
     let is_wide = label_width + labels.iter().map(|label| label.chars().count() + GAP).sum::<usize>() > 140;
     let columns: Vec<String> = if is_wide { (1..=labels.len()).map(|i| format!("col-{i}")).collect() } else { labels.clone() };
     let widths: Vec<usize> = numbers.iter().zip(&columns).map(|(width, column)| (*width).max(column.chars().count())).collect();
+    add_heading(text, table.title, &table.caption, paint);
     let mut add = |line: String| writeln!(text, "{}", line.trim_end()).expect("writing to a string cannot fail");
-    add(format!("{}: {}", paint.with(Style::new().bold(), table.title), table.caption));
     if is_wide {
         columns.iter().zip(&labels).for_each(|(column, label)| add(format!("{column}: {label}")));
     }
@@ -116,13 +114,18 @@ fn add_ramp(text: &mut String, view: &View, ramp: &Ramp, paint: Paint) {
     for (i, cell) in ramp.cells.iter().enumerate() {
         let user = |place: Option<usize>| place.map_or_else(|| "-".to_owned(), |place| ramp.users[place].to_string());
         add(format!("{}: peak at {} clients, knee at {}", cell_label(view, i), user(cell.peak), user(cell.knee)));
-        let columns = ["users", ramp.rate.name, "tps", "mean", "p95", "p99", "max"];
-        add(paint.with(Style::new().bold(), &columns.map(|column| format!("{column:>10}")).concat()));
+        let events = if ramp.events == "events" { "events/s" } else { "tps" };
+        let response = ramp.is_open_loop().then_some("resp p99");
+        let columns = ["users", ramp.rate.name, events, "mean", "p95", "p99", "max"];
+        let heading: String = columns.into_iter().chain(response).map(|column| format!("{column:>10}")).collect();
+        add(paint.with(Style::new().bold(), &heading));
         for (users, level) in ramp.users.iter().zip(&cell.levels) {
-            let times = level.service_us.map(number);
-            let cells = [users.to_string(), number(level.rate), number(level.tps)];
-            let line: String = cells.iter().chain(&times).map(|cell| format!("{cell:>10}")).collect();
-            add(format!("{line} {}", level.status.mark()));
+            // The mark stands behind the rate, in the gap before the next column.
+            let (rate, mark) = (number(level.rate), level.status.mark());
+            let mut line = format!("{users:>10}{rate:>10}{mark:<1}{:>9}", number(level.tps));
+            let times = level.service_us.into_iter().chain(response.map(|_| level.p99_response_us));
+            line.extend(times.map(|time| format!("{:>10}", number(time))));
+            add(line);
         }
     }
 }
@@ -134,14 +137,23 @@ fn add_events(text: &mut String, view: &View, step: &StepView, paint: Paint) {
     add(format!("{}: each kind by itself; service times in microseconds", paint.with(Style::new().bold(), &title)));
     let label = |row: &EventRow| format!("{} {}", printable(&row.kind), cell_label(view, row.cell));
     let width = step.events.iter().map(|row| label(row).chars().count()).max().unwrap_or(0);
+    let has_retries = step.events.iter().any(|row| row.retried > 0);
+    let response = step.has_event_responses().then_some("resp p99");
     let columns = ["events", "failed", "per s", "stmts", "mean", "p50", "p99", "p99.9", "max"];
+    let mut columns: Vec<&str> = columns.into_iter().chain(response).collect();
+    if has_retries {
+        columns.insert(1, "retried");
+    }
     let heading: String = columns.iter().map(|column| format!("{column:>10}")).collect();
     add(paint.with(Style::new().bold(), &format!("{:width$}{heading}", "")));
     for row in &step.events {
-        let [events, _, failed, per_s, statements, times @ ..] = row.numbers().map(|(_, _, value)| value);
+        let [events, retried, failed, per_s, statements, times @ .., p99_response] = row.numbers().map(|(_, _, value)| value);
         let number = |value: Option<f64>, decimals: usize| value.map_or_else(|| "-".to_owned(), |value| format!("{value:.decimals$}"));
-        let first = [number(events, 0), number(failed, 0), number(per_s, 1), number(statements, 1)];
-        let cells: String = first.into_iter().chain(times.map(|time| number(time, 0))).map(|cell| format!("{cell:>10}")).collect();
+        let retried = has_retries.then(|| number(retried, 0));
+        let first = std::iter::once(number(events, 0)).chain(retried);
+        let rates = [number(failed, 0), number(per_s, 1), number(statements, 1)];
+        let times = times.into_iter().chain(response.map(|_| p99_response)).map(|time| number(time, 0));
+        let cells: String = first.chain(rates).chain(times).map(|cell| format!("{cell:>10}")).collect();
         add(format!("{:<width$}{cells}", label(row)));
     }
 }
@@ -183,8 +195,8 @@ fn add_table(text: &mut String, table: &ClassicTable, paint: Paint) {
             cells.chain([table.columns[i].chars().count()]).max().unwrap_or(0)
         })
         .collect();
+    add_heading(text, table.title, table.caption, paint);
     let mut add = |line: String| writeln!(text, "{}", line.trim_end()).expect("writing to a string cannot fail");
-    add(format!("{}: {}", paint.with(Style::new().bold(), table.title), table.caption));
     let mut header = " ".repeat(label_width);
     for (column, width) in table.columns.iter().zip(&widths) {
         write!(header, "{:GAP$}{:>width$}", "", printable(column)).expect("writing to a string cannot fail");
@@ -241,23 +253,43 @@ fn add_reasons(text: &mut String, view: &View) {
     }
     for reason in &view.reasons {
         let label = &view.cells[reason.cell].label;
-        add_wrapped(text, &format!("{} {}: ", printable(label), printable(&reason.steps.join(" "))), &reason.text);
+        let steps: Vec<&str> = reason.steps.iter().map(String::as_str).collect();
+        add_wrapped(text, "", &format!("{label} {}: {}", first_few(&steps), reason.text));
     }
 }
 
 /// Wraps at 110 columns, with later lines indented by two.
 fn add_wrapped(text: &mut String, lead: &str, words: &str) {
-    let mut line = lead.trim_end().to_owned();
-    for word in printable(words).split_whitespace() {
-        if line.chars().count() + 1 + word.chars().count() > 110 {
-            writeln!(text, "{line}").expect("writing to a string cannot fail");
-            line = format!("  {word}");
-        } else {
-            line.push(' ');
-            line.push_str(word);
+    let lines = wrap(&format!("{lead}{}", printable(words)));
+    lines.iter().for_each(|line| writeln!(text, "{line}").expect("writing to a string cannot fail"));
+}
+
+/// A table's title, and what its numbers are.
+fn add_heading(text: &mut String, title: &str, caption: &str, paint: Paint) {
+    let lines = wrap(&format!("{title}: {caption}"));
+    for (i, line) in lines.iter().enumerate() {
+        let line = match line.strip_prefix(title).filter(|_| i == 0) {
+            Some(rest) => format!("{}{rest}", paint.with(Style::new().bold(), title)),
+            None => line.clone(),
+        };
+        writeln!(text, "{line}").expect("writing to a string cannot fail");
+    }
+}
+
+/// Lines of at most 110 columns where words allow that; later ones are indented by two.
+fn wrap(words: &str) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in words.split_whitespace() {
+        match lines.last_mut() {
+            Some(line) if line.chars().count() + 1 + word.chars().count() <= 110 => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            Some(_) => lines.push(format!("  {word}")),
+            None => lines.push(word.to_owned()),
         }
     }
-    writeln!(text, "{line}").expect("writing to a string cannot fail");
+    lines
 }
 
 /// Text from outside without control characters: an engine's message must not move the cursor.

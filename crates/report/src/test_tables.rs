@@ -6,56 +6,101 @@ use plimsoll_core::plan::TestGroup;
 use crate::classic::{Class, relative};
 use crate::ratio::divide;
 use crate::summary::{absolute_column, cell, relative_column};
-use crate::view::{ClassicCell, Outcome, Ramp, RampCell, RampLevel, StepView, TestRow, TestSection, TestTable};
+use crate::view::{ClassicCell, Outcome, Ramp, RampCell, RampLevel, StepView, TestRow, TestSection, TestSubject, TestTable};
 
 /// At this share of the highest rate a ramp has its knee.
 const KNEE_SHARE: f64 = 0.9;
 
-/// What an operation costs: metric, heading, caption.
-const COSTS: [(&str, &str, &str); 12] = [
-    ("server_cpu_us_per_op", "Server CPU per statement", "microseconds of the server's processes; scan: per 1000 rows"),
-    ("process_cpu_us_per_op", "CPU per statement", "microseconds of engine and client, which share a process; scan: per 1000 rows"),
-    ("client_cpu_us_per_op", "Client CPU per statement", "microseconds of the program that makes the load; scan: per 1000 rows"),
-    ("cpupq", "Host CPU per statement", "microseconds of the whole host, whatever ran; scan: per 1000 rows"),
-    ("cspq", "Context switches per statement", "of the whole host: they grow with contention; scan: per 1000 rows"),
-    ("rpq", "Storage reads per statement", "of the data directory's device; scan: per 1000 rows"),
-    ("rkbpq", "KiB read per statement", "from storage; scan: per 1000 rows"),
-    ("wkbpq", "KiB written per statement", "to storage: write amplification shows here; scan: per 1000 rows"),
-    ("p95_service_us", "95th percentile of service time", "microseconds of a transaction"),
-    ("p99_service_us", "99th percentile of service time", "microseconds of a transaction"),
-    ("p99_response_us", "99th percentile of response time", "microseconds of a transaction from the instant it was due; open loops only"),
-    ("hit_ratio", "Deletes that found a row", "share: deletes empty the tables, and faster engines find fewer rows"),
+/// What an operation costs: metric, heading, caption, whether it is told per statement.
+const COSTS: [(&str, &str, &str, bool); 11] = [
+    ("server_cpu_us_per_op", "Server CPU per statement", "microseconds of the server's processes", true),
+    ("process_cpu_us_per_op", "CPU per statement", "microseconds of engine and client, which share a process", true),
+    ("client_cpu_us_per_op", "Client CPU per statement", "microseconds of the program that makes the load", true),
+    ("cpupq", "Host CPU per statement", "microseconds of the whole host, whatever ran", true),
+    ("cspq", "Context switches per statement", "of the whole host: they grow with contention", true),
+    ("rpq", "Storage reads per statement", "of the data directory's device", true),
+    ("rkbpq", "KiB read per statement", "from storage", true),
+    ("wkbpq", "KiB written per statement", "to storage: write amplification shows here", true),
+    ("p95_service_us", "95th percentile of service time", "microseconds", false),
+    ("p99_service_us", "99th percentile of service time", "microseconds", false),
+    ("hit_ratio", "Deletes that found a row", "share: deletes empty the tables, and faster engines find fewer rows", false),
 ];
 
-/// Relative throughput first, then throughput, then the ratios of what a statement costs.
+/// The words of tests and of steps of workload files.
+struct Words {
+    has_tests: bool,
+    has_files: bool,
+}
+
+impl Words {
+    fn of(steps: &[&StepView]) -> Self {
+        let is_of_file = |step: &&StepView| step.test.is_some_and(|test| test.group.is_none());
+        Self { has_tests: !steps.iter().all(is_of_file), has_files: steps.iter().any(is_of_file) }
+    }
+
+    fn event(&self) -> &'static str {
+        match (self.has_tests, self.has_files) {
+            (true, true) => "a transaction or event",
+            (false, true) => "an event",
+            _ => "a transaction",
+        }
+    }
+
+    /// What is added for scans, which only sysbench has.
+    fn scan<'a>(&self, words: &'a str) -> &'a str {
+        if self.has_tests { words } else { "" }
+    }
+}
+
+/// Relative throughput first, then throughput, the response times of open loops, and the ratios of what a statement costs. Ratios of a
+/// lone cell to itself say nothing.
 pub(crate) fn test_tables(steps: &[&StepView]) -> Vec<TestTable> {
     let steps: Vec<&StepView> = steps.iter().copied().filter(|step| step.test.is_some_and(|test| test.level.is_none())).collect();
     if steps.is_empty() {
         return Vec::new();
     }
-    let mut tables = vec![
-        table("Relative throughput", "value / base: above 1 is faster than the base", true, &steps, relative_column),
-        table(
-            "Throughput",
-            "statements per second of all clients, BEGIN and COMMIT included; scan: thousands of rows per second of one client",
-            false,
-            &steps,
-            absolute_column,
-        ),
-    ];
-    for (name, title, caption) in COSTS {
+    let words = Words::of(&steps);
+    let mut tables = Vec::new();
+    if steps[0].outcomes.len() > 1 {
+        let caption = "value / base: above 1 is faster than the base".to_owned();
+        tables.push(table("Relative throughput", caption, TestSubject::Relative, &steps, relative_column));
+    }
+    let caption = format!(
+        "statements per second of all clients, BEGIN and COMMIT included{}",
+        words.scan("; scan: thousands of rows per second of one client")
+    );
+    tables.push(table("Throughput", caption, TestSubject::Throughput, &steps, absolute_column));
+    let with = |name: &str| -> Vec<&StepView> {
         let has_value = |step: &&StepView| step.outcomes.iter().any(|outcome| outcome.number(name).is_some_and(|value| value > 0.0));
-        if steps.iter().any(has_value) {
-            tables.push(table(title, caption, false, &steps, |step| cost_column(step, name)));
+        steps.iter().copied().filter(has_value).collect()
+    };
+    let open = with(P99_RESPONSE);
+    if !open.is_empty() {
+        let caption = format!("microseconds of {} from the instant it was due; steps with a rate only", words.event());
+        tables
+            .push(table("99th percentile of response time", caption, TestSubject::Response, &open, |step| cost_column(step, P99_RESPONSE)));
+    }
+    for (name, title, caption, is_per_statement) in COSTS {
+        if with(name).is_empty() {
+            continue;
         }
+        let caption = match name {
+            "p95_service_us" | "p99_service_us" => format!("{caption} of {}", words.event()),
+            _ if is_per_statement => format!("{caption}{}", words.scan("; scan: per 1000 rows")),
+            _ => caption.to_owned(),
+        };
+        tables.push(table(title, caption, TestSubject::Cost, &steps, |step| cost_column(step, name)));
     }
     tables
 }
 
+/// What the callers of an open loop see.
+const P99_RESPONSE: &str = "p99_response_us";
+
 fn table(
     title: &'static str,
-    caption: &'static str,
-    is_relative: bool,
+    caption: String,
+    subject: TestSubject,
     steps: &[&StepView],
     column: impl Fn(&StepView) -> Vec<ClassicCell>,
 ) -> TestTable {
@@ -67,7 +112,7 @@ fn table(
         TestSection { title: group.map_or("steps of the workload", TestGroup::title), rows: rows.collect() }
     };
     let sections = TestGroup::ALL.into_iter().map(Some).chain([None]).map(section).filter(|section| !section.rows.is_empty()).collect();
-    TestTable { title, caption, is_relative, sections }
+    TestTable { title, caption, subject, sections }
 }
 
 /// The value, and behind it the ratio to the base.
@@ -110,7 +155,8 @@ pub(crate) fn ramps(steps: &[&StepView]) -> Vec<Ramp> {
             let peak = peak(&levels);
             RampCell { knee: knee(&levels, peak), peak, levels }
         });
-        Ramp { test, rate, users: levels.iter().map(|(level, _)| *level).collect(), cells: cells.collect() }
+        let events = if levels[0].1.test.is_some_and(|test| test.group.is_none()) { "events" } else { "transactions" };
+        Ramp { test, rate, events, users: levels.iter().map(|(level, _)| *level).collect(), cells: cells.collect() }
     };
     ramps.into_iter().map(ramp).collect()
 }
@@ -123,6 +169,7 @@ fn ramp_level(step: &StepView, cell: usize) -> RampLevel {
         rate: outcome.number(step.rate.name),
         tps: outcome.number("tps"),
         service_us: times.map(|name| outcome.number(name)),
+        p99_response_us: outcome.number(P99_RESPONSE),
     }
 }
 
@@ -152,7 +199,13 @@ mod tests {
         let levels = |rates: &[f64]| -> Vec<RampLevel> {
             rates
                 .iter()
-                .map(|rate| RampLevel { status: Status::Ok, rate: (*rate > 0.0).then_some(*rate), tps: None, service_us: [None; 4] })
+                .map(|rate| RampLevel {
+                    status: Status::Ok,
+                    rate: (*rate > 0.0).then_some(*rate),
+                    tps: None,
+                    service_us: [None; 4],
+                    p99_response_us: None,
+                })
                 .collect()
         };
         for (rates, found) in [

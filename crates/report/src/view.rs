@@ -329,17 +329,30 @@ pub struct TestPlace {
     pub level: Option<u32>,
 }
 
-/// Microbenchmarks: a row per test, a column per cell, in the published sections.
+/// Microbenchmarks, or steps of a workload file: a row per test, a column per cell, in the published sections.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TestTable {
     /// Its heading.
     pub title: &'static str,
     /// What the numbers are.
-    pub caption: &'static str,
-    /// Whether the numbers are ratios to the base.
-    pub is_relative: bool,
+    pub caption: String,
+    /// What it is about.
+    pub subject: TestSubject,
     /// The sections that have a row.
     pub sections: Vec<TestSection>,
+}
+
+/// What a table of microbenchmarks is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TestSubject {
+    /// Ratios of throughput to the base.
+    Relative,
+    /// Throughput.
+    Throughput,
+    /// Response times of open loops, which is what these are run for.
+    Response,
+    /// What a statement costs.
+    Cost,
 }
 
 /// A section of such a table.
@@ -367,6 +380,8 @@ pub struct Ramp {
     pub test: String,
     /// What the rate is.
     pub rate: &'static Metric,
+    /// What `tps` counts: `transactions`, or `events` of a workload file.
+    pub events: &'static str,
     /// The levels, rising.
     pub users: Vec<u32>,
     /// One per cell of the view.
@@ -395,6 +410,15 @@ pub struct RampLevel {
     pub tps: Option<f64>,
     /// Service times: mean, 95th and 99th percentile, longest.
     pub service_us: [Option<f64>; 4],
+    /// The 99th percentile of response times, where events were due at a rate.
+    pub p99_response_us: Option<f64>,
+}
+
+impl Ramp {
+    /// Whether any level had a schedule, and so response times.
+    pub fn is_open_loop(&self) -> bool {
+        self.cells.iter().flat_map(|cell| &cell.levels).any(|level| level.p99_response_us.is_some())
+    }
 }
 
 /// A table in published form: a row per test, a column per cell.
@@ -479,11 +503,20 @@ pub struct EventRow {
     pub statements: Option<f64>,
     /// Service times.
     pub service: Option<Quantiles>,
+    /// Response times, where events were due at a rate.
+    pub response: Option<Quantiles>,
+}
+
+impl StepView {
+    /// Whether any of its kinds of events had a schedule, and so response times.
+    pub fn has_event_responses(&self) -> bool {
+        self.events.iter().any(|row| row.response.is_some())
+    }
 }
 
 impl EventRow {
-    /// Name, unit and value of what a line of numbers tells of a kind of event.
-    pub fn numbers(&self) -> [(&'static str, &'static str, Option<f64>); 10] {
+    /// Name, unit and value of what a line of numbers tells of a kind of event. The last one is there in open loops only.
+    pub fn numbers(&self) -> [(&'static str, &'static str, Option<f64>); 11] {
         let time = |pick: fn(&Quantiles) -> f64| self.service.as_ref().map(|quantiles| pick(quantiles) / 1e3);
         [
             ("events", "events", Some(self.ok as f64)),
@@ -496,6 +529,7 @@ impl EventRow {
             ("p99_service_us", "us", time(|quantiles| quantiles.p99_ns as f64)),
             ("p999_service_us", "us", time(|quantiles| quantiles.p999_ns as f64)),
             ("max_service_us", "us", time(|quantiles| quantiles.max_ns as f64)),
+            ("p99_response_us", "us", self.response.as_ref().map(|quantiles| quantiles.p99_ns as f64 / 1e3)),
         ]
     }
 }

@@ -108,6 +108,7 @@ fn a_ratio_with_a_missed_sla_has_no_colour() {
         let cell = &view.summary.relative.rows[cell].cells[column];
         (cell.text(), cell.class, cell.reason.clone().unwrap_or_default())
     };
+    // A step without background writers.
     let own = "the clients reached 50.0 % of their rate, less than 95 %";
     let cases = [
         (1, 0, ("2.40", Class::AboveBase, "")),

@@ -41,6 +41,13 @@ fn tests_run_in_their_order_and_leave_tables_pages_and_the_originals_files() {
         assert!(stdout.contains(section), "{stdout}");
     }
     assert!(stdout.contains("The plan leaves tests out"), "{stdout}");
+    let words: Vec<&str> = stdout.split_whitespace().collect();
+    assert!(words.join(" ").contains("and 26 more (`plimsoll workload show sysbench-2025` lists all tests)"), "{stdout}");
+    let longest = stdout.lines().map(|line| line.chars().count()).max();
+    assert!(longest < Some(120), "{longest:?} columns: {stdout}");
+    // The rate of the load is that of its inserts; beside it stand the seconds of all it did.
+    let load = stdout.lines().skip_while(|line| !line.starts_with("Throughput: rows/s inserted")).find(|line| line.contains("prepare"));
+    assert_eq!(load.map(|line| line.split_whitespace().collect::<Vec<_>>()), Some(vec!["prepare", "seconds"]), "{stdout}");
     assert!(std::fs::read_to_string(place.campaign().join("report/index.html")).unwrap().contains("What a statement costs"));
 
     let shown: Value = serde_json::from_slice(&place.run(&["show", "--json"]).stdout).unwrap();
@@ -110,6 +117,7 @@ fn a_ramp_shows_rates_over_clients() {
     assert!(stdout.contains("Ramp of point-query") && stdout.contains("peak at "), "{stdout}");
     let page = std::fs::read_to_string(place.campaign().join("report/index.html")).unwrap();
     assert!(page.contains("point-query over clients"));
+    assert!(!stdout.contains("relative to the base") && !page.contains("relative to the base</h3>"), "a lone cell: {stdout}");
     assert_eq!(place.run(&["export", "--classic", "out"]).status.code(), Some(2), "a ramp is no test of the originals' tables");
 }
 

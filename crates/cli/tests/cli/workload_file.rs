@@ -87,11 +87,19 @@ fn a_workload_file_is_checked_and_shown() {
     assert!(text(&place.run(&["workload", "list"]).stdout).contains("workloads/shop.toml  "));
     assert_eq!(place.run(&["workload", "check", "workloads/shop.toml"]).status.code(), Some(0));
 
-    std::fs::write(place.path("bad.toml"), FILE.replace("FROM person", "FROM persno")).unwrap();
+    std::fs::write(place.path("bad.toml"), FILE.replace("FROM person", "FROM persno").replace("read = 3", "raed = 3")).unwrap();
     let output = place.run(&["workload", "check", "bad.toml"]);
     assert_eq!(output.status.code(), Some(2));
     let error = text(&output.stderr);
     assert!(error.contains("bad.toml:16:7: statement person: there is no table \"persno\" (did you mean \"person\"?)"), "{error}");
+    assert!(error.contains("bad.toml:31:1: there is no event \"raed\" (did you mean \"read\"?)"), "{error}");
+
+    let explained = text(&place.run(&["plan", "explain", "plans/own.toml"]).stdout);
+    assert!(explained.contains("2 connections, 1.5K rows") && !explained.contains("batch"), "{explained}");
+    let line =
+        |step: &str| explained.lines().map(|line| line.split_whitespace().collect::<Vec<_>>()).find(|line| line.first() == Some(&step));
+    assert_eq!(line("load").map(|line| line[1..3].to_vec()), Some(vec!["1.5K", "1"]), "one connection loads: {explained}");
+    assert_eq!(line("mixed").map(|line| line[1..3].to_vec()), Some(vec!["-", "2"]), "{explained}");
     let error = text(&place.run(&["workload", "show", "sysbench-2026"]).stderr);
     assert!(error.contains("did you mean \"sysbench-2025\"?"), "{error}");
 }
@@ -103,6 +111,14 @@ fn a_workload_file_runs_and_every_output_shows_its_events() {
     let (stdout, stderr) = (text(&output.stdout), text(&output.stderr));
     assert_eq!(output.status.code(), Some(0), "{stderr}");
     assert!(stdout.contains("Events of mixed: each kind by itself"), "{stdout}");
+    assert!(stdout.contains("99th percentile of response time: microseconds of an event"), "{stdout}");
+    let heading = |step: &str| {
+        let title = format!("Events of {step}:");
+        let mut lines = stdout.lines().skip_while(|line| !line.starts_with(&title)).skip(1);
+        lines.next().unwrap_or_default().to_owned()
+    };
+    assert!(heading("again").ends_with("resp p99") && heading("mixed").ends_with("max"), "{stdout}");
+    assert!(!stdout.contains("Relative") && !stdout.contains("transaction") && !stdout.contains("scan"), "words of tests: {stdout}");
     let page = std::fs::read_to_string(place.campaign().join("report/index.html")).unwrap();
     assert!(page.contains("Each kind by itself") && page.contains("read rate"), "no events in the page");
 
@@ -128,6 +144,8 @@ fn a_workload_file_runs_and_every_output_shows_its_events() {
     assert_eq!(find("writes")["operations"].as_object().unwrap().keys().collect::<Vec<_>>(), ["write"]);
     let again = find("again");
     assert!(metric(again, "rate_share") > 0.0 && metric(again, "p99_response_us") > 0.0, "{}", again["metrics"]);
+
+    assert!(number(&again["events"]["read"]["p99_response_us"]) > 0.0 && mixed["events"]["read"]["p99_response_us"].is_null());
 
     let csv = text(&place.run(&["report", "--format", "csv"]).stdout);
     assert!(csv.contains(",mixed,1,1,") && csv.contains(",statements_per_event{read},4,statements,"), "{csv}");

@@ -48,6 +48,11 @@ impl Source<'_> {
     pub(crate) fn error(&self, span: Option<Range<usize>>, message: impl Into<String>) -> PlanError {
         PlanError::at(self.file, self.text, span, message)
     }
+
+    /// The number of the line that begins so, from 1.
+    pub(crate) fn line_of(&self, span: Range<usize>) -> usize {
+        self.text[..span.start.min(self.text.len())].matches('\n').count() + 1
+    }
 }
 
 impl Source<'_> {
@@ -62,12 +67,25 @@ impl Source<'_> {
 
 pub(super) fn check(file: &str, text: &str, read: &dyn Fn(&str) -> Result<String, String>) -> Result<Plan, PlanError> {
     let source = Source { file, text };
-    let document: Document = toml::from_str(text).map_err(|error| explain_toml_error(&source, &error))?;
+    let document: Document = toml::from_str(text).map_err(|error| explain_toml_error(&source, &error, &[]))?;
     source.plan(&document, read)
 }
 
-/// Serde's message plus the nearest known key where a key is unknown.
-pub(crate) fn explain_toml_error(source: &Source<'_>, error: &toml::de::Error) -> PlanError {
+/// An error about a cell's config, at the place where the plan names that config.
+pub fn config_error(file: &str, text: &str, cell: &Cell, message: impl Into<String>) -> PlanError {
+    let place = toml::from_str(text).ok().and_then(|document: Document| {
+        let label = &cell.config.label;
+        let table = document.config.iter().find(|(known, _)| known.get_ref() == label);
+        let from = table.and_then(|(_, config)| span(&config.from)).or_else(|| Some(table?.0.span()));
+        let listed = || document.configs.iter().find(|known| known.get_ref() == label);
+        let in_cells = || document.cells.iter().find(|known| known.get_ref() == &cell.label);
+        from.or_else(|| listed().or_else(in_cells).map(Spanned::span))
+    });
+    PlanError::at(file, text, place, message)
+}
+
+/// Serde's message in words of the file, plus the nearest known key where a key is unknown. `hidden` keys are not offered.
+pub(crate) fn explain_toml_error(source: &Source<'_>, error: &toml::de::Error, hidden: &[&str]) -> PlanError {
     let message = error.message();
     if message.starts_with("unknown field `password`") {
         // Its line is not shown.
@@ -79,15 +97,50 @@ pub(crate) fn explain_toml_error(source: &Source<'_>, error: &toml::de::Error) -
     let quoted: Vec<&str> = message.split('`').skip(1).step_by(2).collect();
     let message = match quoted.as_slice() {
         [unknown, known @ ..] if message.starts_with("unknown field") => {
-            format!("unknown key \"{unknown}\"{}; known here: {}", suggest::hint(unknown, known.iter().copied()), known.join(", "))
+            let known: Vec<&str> = known.iter().copied().filter(|key| !hidden.contains(key)).collect();
+            unknown_key(unknown, &known)
         }
         [unknown, known @ ..] if message.starts_with("unknown variant") => {
             format!("unknown value \"{unknown}\"{}; known here: {}", suggest::hint(unknown, known.iter().copied()), known.join(", "))
         }
         [missing] if message.starts_with("missing field") => format!("the key \"{missing}\" is missing"),
-        _ => message.to_owned(),
+        _ => explain_type_error(message).unwrap_or_else(|| message.to_owned()),
     };
     source.error(error.span(), message)
+}
+
+pub(crate) fn unknown_key(unknown: &str, known: &[&str]) -> String {
+    format!("unknown key \"{unknown}\"{}; known here: {}", suggest::hint(unknown, known.iter().copied()), known.join(", "))
+}
+
+/// What serde says of a value of a wrong type, without the types of this program.
+fn explain_type_error(message: &str) -> Option<String> {
+    let kinds = ["invalid type: ", "invalid value: ", "invalid length "];
+    let (found, wanted) = kinds.iter().find_map(|kind| message.strip_prefix(kind))?.split_once(", expected ")?;
+    let wanted = match wanted {
+        "u8" | "u16" | "u32" | "u64" | "usize" => "a whole number of at least 0",
+        "i8" | "i16" | "i32" | "i64" | "isize" => "a whole number",
+        "f32" | "f64" => "a number",
+        "a string" | "a borrowed string" | "string" => "a text in quotes",
+        "a boolean" => "true or false",
+        "a sequence" => "a list in [ ]",
+        "a map" => "keys and values, as in { key = 1 }",
+        wanted if wanted.starts_with("struct ") => "keys and values, as in { key = 1 }",
+        wanted if wanted.starts_with("an array of length ") || wanted.starts_with("an array of size ") => {
+            return Some(format!("expected a list of {} numbers", wanted.rsplit(' ').next()?));
+        }
+        wanted => wanted,
+    };
+    let (kind, value) = found.split_once(' ').unwrap_or((found, ""));
+    let found = match kind {
+        "string" => format!("the text {value}"),
+        "integer" | "boolean" => value.trim_matches('`').to_owned(),
+        "floating" => value.trim_start_matches("point ").trim_matches('`').to_owned(),
+        "sequence" => "a list".to_owned(),
+        "map" => "a table of keys".to_owned(),
+        _ => return Some(format!("expected {wanted}")),
+    };
+    Some(format!("expected {wanted}, not {found}"))
 }
 
 impl Source<'_> {
@@ -782,7 +835,7 @@ base = "sqlite.wal_full"
             ),
             (format!("{QUICK}[sizes]\narrival = \"evn\"\n"), "unknown value \"evn\" (did you mean \"even\"?"),
             (QUICK.replace("sqlite.wal_full", "sqlite.wal"), "t.toml:6:8: base \"sqlite.wal\" is not a cell (did you mean"),
-            (format!("{QUICK}[step.qr10]\nduration = \"2s\"\n"), "there is no step \"qr10\" (did you mean \"qr100\"?"),
+            (format!("{QUICK}[step.qr10]\nduration = \"2s\"\n"), "there is no step \"qr10\" (did you mean one of qr100, qr1000?"),
             (format!("{QUICK}[step.\"l.i0\"]\nduration = \"2s\"\n"), "it has no duration"),
             (format!("{QUICK}[step.\"l.i2\"]\nwait = \"2s\"\ndrain = false\n"), "a wait is a part of the drain"),
             (QUICK.replace("base", "watchdog = \"900ms\"\nbase"), "t.toml:6:12: watchdog must be at least 1s"),
@@ -800,7 +853,7 @@ base = "sqlite.wal_full"
             ),
             (QUICK.replace("base", "report = [\"l.y\"]\nbase"), "report: this plan runs no step \"l.y\" (did you mean \"l.x\"?"),
             (format!("{QUICK}[config.wal_off]\nfile = \"a\"\nfrom = \"wal_full\"\n"), "[config.wal_off] has \"file\" and \"from\""),
-            ("name = 3".to_owned(), "t.toml:1:8: invalid type: integer `3`, expected a string"),
+            ("name = 3".to_owned(), "t.toml:1:8: expected a text in quotes, not 3"),
             ("name = \"x\"\n".to_owned(), "the key \"workload\" is missing"),
         ];
         for (text, wanted) in cases {

@@ -113,6 +113,11 @@ impl Source<'_> {
                 None => steps.push(of_step),
                 Some(ramp) => {
                     self.check_ramp(ramp)?;
+                    self.refuse_clients_beside(ramp, base, over)?;
+                    if let Some(clients) = change.and_then(|change| change.clients.as_ref()) {
+                        let message = format!("{name} has the clients that the ramp gives it: leave this out, or leave out \"ramp\"");
+                        return Err(self.error(Some(clients.span()), message));
+                    }
                     let level = |clients: &u32| Step { name: format!("{name}@{clients}"), clients: *clients, ..of_step.clone() };
                     steps.extend(ramp.get_ref().iter().map(level));
                 }
@@ -305,6 +310,11 @@ ten = 1
             (format!("{PLAN}[step.bth]\nclients = 1\n"), "this plan runs no step \"bth\" (did you mean \"both\"?)"),
             (format!("{PLAN}[step.load]\nrate = 1\n"), "the load, which ends when all rows are there, has no \"rate\""),
             (format!("{PLAN}[sizes]\nrows = 5\n"), "t.toml:6:8: a plan of a workload file has no \"rows\""),
+            (format!("{PLAN}[sizes]\nramp = [1, 2]\nclients = 3\n"), "t.toml:7:11: clients and ramp (line 6) exclude each other"),
+            (
+                format!("{PLAN}[sizes]\nramp = [1, 2]\n[step.both]\nclients = 3\n"),
+                "t.toml:8:11: both has the clients that the ramp gives it",
+            ),
             (format!("{PLAN}max_failed = \"1\"\n"), "\"1\" is no share: write percent below 100"),
         ] {
             let found = parse(&text).unwrap_err().to_string();

@@ -123,6 +123,7 @@ impl Source<'_> {
             None => steps.extend(tests),
             Some(ramp) => {
                 self.check_ramp(ramp)?;
+                self.refuse_clients_beside(ramp, base, over)?;
                 let level = |step: &Step, clients: u32| Step { name: format!("{}@{clients}", step.name), clients, ..step.clone() };
                 let levels = tests.flat_map(|step| ramp.get_ref().iter().map(move |&clients| level(&step, clients)));
                 steps.extend(levels.collect::<Vec<_>>());
@@ -133,9 +134,14 @@ impl Source<'_> {
         for (name, change) in &document.step {
             let Some(step) = steps.iter_mut().find(|step| &step.name == name.get_ref()) else {
                 let hint = suggest::hint(name.get_ref(), known.iter().map(String::as_str));
-                let message = format!("this plan runs no step \"{}\"{hint}; steps: {}", name.get_ref(), known.join(", "));
+                let known: Vec<&str> = known.iter().map(String::as_str).collect();
+                let message = format!("this plan runs no step \"{}\"{hint}; steps: {}", name.get_ref(), suggest::first_few(&known));
                 return Err(self.error(Some(name.span()), message));
             };
+            if let (Some(_), Some(clients), StepKind::Test(_)) = (size!(ramp), &change.clients, &step.kind) {
+                let message = format!("{} has the clients that the ramp gives it: leave this out, or change \"ramp\"", name.get_ref());
+                return Err(self.error(Some(clients.span()), message));
+            }
             self.override_test(step, change, common.is_poisson)?;
         }
         if let Some(share) = &document.max_failed {
@@ -186,7 +192,7 @@ impl Source<'_> {
         match value {
             None => Ok(default_ns),
             Some(value) if value.get_ref().0 >= SECOND_NS => Ok(value.get_ref().0),
-            Some(value) => Err(self.error(Some(value.span()), "a test's duration must be at least 1s")),
+            Some(value) => Err(self.error(Some(value.span()), "the duration of a test or step must be at least 1s")),
         }
     }
 
@@ -214,7 +220,8 @@ impl Source<'_> {
             let Some(name) = TestName::parse(text) else {
                 let known = || order.iter().copied().chain(["distinct-ranges"]);
                 let hint = suggest::hint(text, known());
-                let message = format!("there is no test \"{text}\"{hint}; tests: {}", known().collect::<Vec<_>>().join(", "));
+                let preset = document.workload.get_ref().text();
+                let message = format!("there is no test \"{text}\"{hint}; `plimsoll workload show {preset}` lists them");
                 return Err(self.error(Some(test.span()), message));
             };
             if names.contains(&name) {
@@ -259,10 +266,24 @@ impl Source<'_> {
         Ok(())
     }
 
+    /// A ramp says how many clients there are. Beside the ramp of one shape `[sizes]` may have those of the others.
+    pub(super) fn refuse_clients_beside(&self, ramp: &Spanned<Vec<u32>>, base: &Sizes, over: &Sizes) -> Result<(), PlanError> {
+        let is_of_shape = over.ramp.is_some();
+        match over.clients.as_ref().or(base.clients.as_ref().filter(|_| !is_of_shape)) {
+            None => Ok(()),
+            Some(clients) => {
+                let line = self.line_of(ramp.span());
+                let message =
+                    format!("clients and ramp (line {line}) exclude each other: the ramp's numbers are the clients; keep one of them");
+                Err(self.error(Some(clients.span()), message))
+            }
+        }
+    }
+
     pub(super) fn rate(&self, rate: &Spanned<u64>) -> Result<u64, PlanError> {
         match *rate.get_ref() {
             per_s @ 1..=MOST_RATE => Ok(per_s),
-            _ => Err(self.error(Some(rate.span()), format!("rate must be 1 to {} transactions per second", format_grouped(MOST_RATE)))),
+            _ => Err(self.error(Some(rate.span()), format!("rate must be 1 to {} per second", format_grouped(MOST_RATE)))),
         }
     }
 
@@ -394,6 +415,14 @@ mod tests {
     }
 
     #[test]
+    fn the_ramp_of_one_shape_leaves_the_others_their_clients() {
+        let text = format!("{PLAN}tests = [\"scan\"]\n[sizes]\nclients = 3\n[shapes.flat]\n[shapes.ramp]\nramp = [1, 2]\n");
+        let plan = Plan::parse("t.toml", &text).unwrap();
+        let clients = |cell: usize| plan.cells[cell].workload.steps()[1..].iter().map(|step| step.clients).collect::<Vec<_>>();
+        assert_eq!((clients(0), clients(1)), (vec![3], vec![1, 2]));
+    }
+
+    #[test]
     fn tests_may_have_a_rate() {
         let sysbench = parse(&format!("{PLAN}[sizes]\narrival = \"poisson\"\n[step.point-query]\nrate = 500\n"));
         assert_eq!(test(&sysbench, "point-query").0.rate, Some(TestRate { per_s: 500, is_poisson: true }));
@@ -427,12 +456,23 @@ mod tests {
             ("[sizes]\nzipfian_exponent = -0.5", "t.toml:6:20: zipfian_exponent must be at least 0 and below 10, not -0.5"),
             ("[sizes]\nzipfian_exponent = nan", "zipfian_exponent must be at least 0"),
             ("[sizes]\npareto_h = 1.0", "pareto_h must be above 0 and below 1, not 1"),
-            ("[sizes]\nduration = \"10ms\"", "a test's duration must be at least 1s"),
+            ("[sizes]\nduration = \"10ms\"", "the duration of a test or step must be at least 1s"),
             ("[sizes]\nwrite_rows = 5", "t.toml:6:14: sysbench has no \"write_rows\": leave it out"),
-            ("[sizes]\nrate = 0", "rate must be 1 to 100,000,000 transactions per second"),
+            ("[sizes]\nrate = 0", "rate must be 1 to 100,000,000 per second"),
             ("[sizes]\narrival = \"classic-burst\"", "sysbench has no bursts"),
             ("[step.prepare]\nrate = 5", "prepare loads as fast as it can: it has no rate"),
             ("[sizes]\nramp = [4, 2]", "ramp must be rising numbers of clients"),
+            ("[sizes]\nclients = 3\nramp = [1, 2]", "t.toml:6:11: clients and ramp (line 7) exclude each other"),
+            (
+                "tests = [\"scan\"]\n[sizes]\nramp = [1, 2]\n[shapes.a]\nclients = 4",
+                "t.toml:9:11: clients and ramp (line 7) exclude each other",
+            ),
+            ("[sizes]\nramp = [1, 2]\n[step.\"scan@2\"]\nclients = 3", "t.toml:8:11: scan@2 has the clients that the ramp gives it"),
+            (
+                "tests = [\"read-write\"]",
+                "there is no test \"read-write\" (did you mean one of read-write_range=10, read-write_range=100?); \
+                 `plimsoll workload show sysbench-2025` lists them",
+            ),
             ("[sizes]\nload = \"fats\"", "unknown value \"fats\" (did you mean \"fast\"?)"),
             ("[step.prepare]\nduration = \"5s\"", "prepare ends when its rows are there"),
             ("[step.scam]\nclients = 5", "this plan runs no step \"scam\" (did you mean \"scan\"?)"),

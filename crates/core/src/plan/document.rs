@@ -127,6 +127,14 @@ pub(super) enum WorkloadName {
     File(String),
 }
 
+impl WorkloadName {
+    pub fn text(&self) -> &str {
+        match self {
+            Self::Preset(text) | Self::File(text) => text,
+        }
+    }
+}
+
 /// Where rows go, or how many tables there are.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Tables {

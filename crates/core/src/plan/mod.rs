@@ -16,7 +16,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-pub(crate) use check::{Source, explain_toml_error, span};
+pub use check::config_error;
+pub(crate) use check::{Source, explain_toml_error, span, unknown_key};
 pub(crate) use document::{Count, DistributionName};
 pub use error::PlanError;
 pub use file::{FileWorkload, MixStep};

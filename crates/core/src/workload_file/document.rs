@@ -4,25 +4,100 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::Deserialize;
-use serde::de::{self, Deserializer, MapAccess, Visitor};
+use serde::de::{self, DeserializeOwned, Deserializer, MapAccess, Visitor};
 use toml::Spanned;
+use toml::de::{DeTable, DeValue, ValueDeserializer};
 
-use crate::plan::{Count, DistributionName};
+use super::generator::{NOT_OF_COLUMNS, NOT_OF_PARAMETERS};
+use crate::plan::{Count, DistributionName, PlanError, Source, explain_toml_error, unknown_key};
 
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+/// What the file holds. What could not be read is `None`, so that its name is known to the rest.
+#[derive(Debug)]
 pub(super) struct Document {
     pub name: Spanned<String>,
-    #[serde(default)]
     pub description: String,
-    #[serde(default)]
-    pub table: BTreeMap<Spanned<String>, Table>,
-    #[serde(default)]
-    pub statement: BTreeMap<Spanned<String>, Statement>,
-    #[serde(default)]
-    pub event: BTreeMap<Spanned<String>, Event>,
-    #[serde(default)]
-    pub mix: BTreeMap<Spanned<String>, BTreeMap<Spanned<String>, Spanned<u32>>>,
+    pub table: Named<Table>,
+    pub statement: Named<Statement>,
+    pub event: Named<Event>,
+    pub mix: Named<BTreeMap<Spanned<String>, Spanned<u32>>>,
+}
+
+/// Entries in the order of the file.
+pub(super) type Named<T> = Vec<(Spanned<String>, Option<T>)>;
+
+impl Document {
+    /// Reads each entry by itself, so that one that is wrong hides no other. Without a document the rest of the file cannot be judged.
+    pub(super) fn read(source: &Source<'_>, text: &str, problems: &mut Vec<PlanError>) -> Option<Self> {
+        const KEYS: [&str; 6] = ["name", "description", "table", "statement", "event", "mix"];
+        let root = match DeTable::parse(text) {
+            Ok(root) => root,
+            Err(error) => {
+                problems.push(explain_toml_error(source, &error, &[]));
+                return None;
+            }
+        };
+        let place = root.span();
+        let mut has_unknown = false;
+        let mut entries: BTreeMap<String, (Spanned<String>, Spanned<DeValue<'_>>)> = BTreeMap::new();
+        for (key, value) in root.into_inner() {
+            let key = Spanned::new(key.span(), key.into_inner().into_owned());
+            if KEYS.contains(&key.get_ref().as_str()) {
+                entries.insert(key.get_ref().clone(), (key, value));
+            } else {
+                has_unknown = true;
+                problems.push(source.error(Some(key.span()), unknown_key(key.get_ref(), &KEYS)));
+            }
+        }
+        let mut reader = Reader { source, problems };
+        let name = match entries.remove("name") {
+            Some((_, value)) => reader.read(value, &[]),
+            None => {
+                reader.problems.push(source.error(Some(place), "the key \"name\" is missing"));
+                None
+            }
+        };
+        let description = entries.remove("description").and_then(|(_, value)| reader.read(value, &[]));
+        let mut take = |key: &str| entries.remove(key).map(|(_, value)| value);
+        let document = Self {
+            name: name.unwrap_or_else(|| Spanned::new(0..0, String::new())),
+            description: description.unwrap_or_default(),
+            table: reader.entries(take("table"), &NOT_OF_COLUMNS),
+            statement: reader.entries(take("statement"), &NOT_OF_PARAMETERS),
+            event: reader.entries(take("event"), &[]),
+            mix: reader.entries(take("mix"), &[]),
+        };
+        // What an unknown key holds would be missed elsewhere.
+        (!has_unknown).then_some(document)
+    }
+}
+
+struct Reader<'a, 's> {
+    source: &'a Source<'s>,
+    problems: &'a mut Vec<PlanError>,
+}
+
+impl Reader<'_, '_> {
+    /// `hidden` are keys that an error shall not offer.
+    fn read<T: DeserializeOwned>(&mut self, value: Spanned<DeValue<'_>>, hidden: &[&str]) -> Option<T> {
+        T::deserialize(ValueDeserializer::from(value))
+            .map_err(|error| self.problems.push(explain_toml_error(self.source, &error, hidden)))
+            .ok()
+    }
+
+    fn entries<T: DeserializeOwned>(&mut self, value: Option<Spanned<DeValue<'_>>>, hidden: &[&str]) -> Named<T> {
+        let Some(value) = value else { return Vec::new() };
+        let span = value.span();
+        let DeValue::Table(table) = value.into_inner() else {
+            self.problems.push(self.source.error(Some(span), "expected a table, [KIND.NAME], for each by its name"));
+            return Vec::new();
+        };
+        let read = |(key, value): (Spanned<std::borrow::Cow<'_, str>>, Spanned<DeValue<'_>>)| {
+            (Spanned::new(key.span(), key.into_inner().into_owned()), self.read(value, hidden))
+        };
+        let mut entries: Named<T> = table.into_iter().map(read).collect();
+        entries.sort_by_key(|(name, _)| name.span().start);
+        entries
+    }
 }
 
 #[derive(Debug, Deserialize)]

@@ -16,8 +16,14 @@ const MOST_VALUES: u32 = 10_000;
 const MOST_LETTERS: u32 = 4000;
 const MOST_ZIPFIAN_EXPONENT: f64 = 10.0;
 
-/// The keys of which a generator has exactly one.
-const KINDS: &str = "id, integer, pattern, letters, one_of, constant, repeat, cycle, next_id, sequence, same, after";
+/// Of these a column's generator has exactly one.
+const KINDS_OF_COLUMNS: &str = "id, integer, pattern, letters, one_of, constant, repeat, cycle";
+/// Of these a parameter's generator has exactly one.
+const KINDS_OF_PARAMETERS: &str = "id, integer, pattern, letters, one_of, constant, next_id, sequence, same, after";
+/// Keys that are for parameters alone.
+pub(super) const NOT_OF_COLUMNS: [&str; 6] = ["next_id", "sequence", "same", "after", "plus", "count"];
+/// Keys that are for columns alone.
+pub(super) const NOT_OF_PARAMETERS: [&str; 2] = ["repeat", "cycle"];
 
 impl Generator {
     /// The keys that say what it is, as far as they are there.
@@ -40,11 +46,11 @@ impl Generator {
     }
 
     /// Its only kind. Keys that belong to others are refused.
-    fn kind(&self, source: &Source<'_>, whole: Range<usize>) -> Result<(&'static str, Range<usize>), PlanError> {
+    fn kind(&self, source: &Source<'_>, whole: Range<usize>, known: &str) -> Result<(&'static str, Range<usize>), PlanError> {
         let kinds = self.kinds();
         let (kind, place) = match kinds.as_slice() {
             [only] => only.clone(),
-            [] => return Err(source.error(Some(whole), format!("it says nothing of where values come from: give it one of {KINDS}"))),
+            [] => return Err(source.error(Some(whole), format!("it says nothing of where values come from: give it one of {known}"))),
             [(first, _), (second, place), ..] => {
                 return Err(source.error(Some(place.clone()), format!("it has \"{first}\" and \"{second}\": keep one of them")));
             }
@@ -144,7 +150,7 @@ fn value(source: &Source<'_>, generator: &Generator, tables: &[Table]) -> Result
 /// What loaded rows have in a column.
 pub(super) fn column_values(source: &Source<'_>, generator: &Spanned<Generator>, tables: &[Table]) -> Result<ColumnValues, PlanError> {
     let keys = generator.get_ref();
-    let (kind, place) = keys.kind(source, generator.span())?;
+    let (kind, place) = keys.kind(source, generator.span(), KINDS_OF_COLUMNS)?;
     if let Some(count) = &keys.count {
         return Err(source.error(Some(count.span()), "a column has one value, and \"count\" is for lists: leave it out"));
     }
@@ -156,7 +162,10 @@ pub(super) fn column_values(source: &Source<'_>, generator: &Spanned<Generator>,
         (Some(times @ 1..), _) => Ok(ColumnValues::Repeat(times)),
         (_, Some(numbers @ 1..)) => Ok(ColumnValues::Cycle(numbers)),
         (Some(_), _) | (_, Some(_)) => Err(source.error(Some(place), format!("{kind} must be at least 1"))),
-        _ => Err(source.error(Some(place), format!("\"{kind}\" is for parameters: a column has one of id, integer, pattern, letters, one_of, constant, repeat, cycle, or no values, which are the rows' numbers"))),
+        _ => Err(source.error(
+            Some(place),
+            format!("\"{kind}\" is for parameters: a column has one of {KINDS_OF_COLUMNS}, or no values, which are the rows' numbers"),
+        )),
     }
 }
 
@@ -169,7 +178,7 @@ pub(super) fn parameter(
     tables: &[Table],
 ) -> Result<Parameter, PlanError> {
     let keys = generator.get_ref();
-    let (kind, place) = keys.kind(source, generator.span())?;
+    let (kind, place) = keys.kind(source, generator.span(), KINDS_OF_PARAMETERS)?;
     if let Some(value) = value(source, keys, tables)? {
         let count = source.ranged(keys.count.as_ref(), 1, MOST_VALUES, "count")?;
         let table = keys.id.as_ref().map(|id| id.get_ref().clone());
@@ -198,6 +207,6 @@ pub(super) fn parameter(
     match (&keys.after, &keys.plus) {
         (Some(of), Some(plus)) => Ok(Parameter::After { of: of.get_ref().clone(), plus: *plus.get_ref() }),
         (Some(of), None) => Err(source.error(Some(of.span()), "after needs a \"plus\", the number that is added")),
-        _ => Err(source.error(Some(place), format!("\"{kind}\" is for columns: a parameter has one of id, integer, pattern, letters, one_of, constant, next_id, sequence, same, after"))),
+        _ => Err(source.error(Some(place), format!("\"{kind}\" is for columns: a parameter has one of {KINDS_OF_PARAMETERS}"))),
     }
 }

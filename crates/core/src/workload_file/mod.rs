@@ -2,6 +2,7 @@
 //! checked before anything is loaded.
 
 mod check;
+mod column_type;
 mod document;
 mod generator;
 mod sql;

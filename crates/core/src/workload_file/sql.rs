@@ -276,8 +276,12 @@ pub(super) fn check_names(sql: &str, tables: &[Table]) -> Result<(), String> {
             .collect();
         let columns: Vec<&str> = own.iter().flat_map(|table| &table.columns).map(|column| column.name.as_str()).collect();
         let is_alias = qualifier.is_none() && aliases.contains(&name);
-        // `excluded.c`, or an alias of something else.
-        if own.is_empty() || is_alias || columns.iter().any(|column| column.eq_ignore_ascii_case(name)) {
+        // `excluded.c`, an alias of something else, or a table that is wrong itself.
+        if own.is_empty()
+            || own.iter().any(|table| table.columns.is_empty())
+            || is_alias
+            || columns.iter().any(|column| column.eq_ignore_ascii_case(name))
+        {
             return Ok(());
         }
         let tables: Vec<&str> = own.iter().map(|table| table.name.as_str()).collect();

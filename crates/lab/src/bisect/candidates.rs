@@ -323,7 +323,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let text = "name = \"x\"\nworkload = \"sysbench-2025\"\nbuilds = [\"postgres@18\"]\nconfigs = [\"c\"]\n[config.c]\nsettings = { fsync = \"off\" }\n\
                     [sizes]\nrows = \"50K\"\ntables = 1\nclients = 1\nduration = \"1s\"\n";
-        let plan = LoadedPlan { plan: Plan::parse("x.toml", text).unwrap(), text: text.to_owned(), dir: None };
+        let plan = LoadedPlan { plan: Plan::parse("x.toml", text).unwrap(), file: "x.toml".into(), text: text.to_owned(), dir: None };
         let commits = ["old", "broken", "new"].map(str::to_owned);
         let command = BuildCommand::new(&format!("test {{commit}} != broken && echo {}/{{commit}}", dir.path().display())).unwrap();
         let mut candidates = Candidates::of_commits(&plan, &commits, command, "old", "new").unwrap();
@@ -349,7 +349,7 @@ mod tests {
             settings: BTreeMap::new(),
         });
         let cells = plan.cells.iter().cloned().zip(headers).collect();
-        let loaded = LoadedPlan { plan, text: text.to_owned(), dir: None };
+        let loaded = LoadedPlan { plan, file: "x.toml".into(), text: text.to_owned(), dir: None };
         let header = Candidates::of_plan(&loaded, Vec::new(), Source::Cells(Vec::new())).header(cells, 1);
         let found = Candidates::of_campaign(&header, "mysql@5.6.24.b", "mysql@9.7.4.b").unwrap();
         assert_eq!(found.names(), ["mysql@5.6.24.b", "mysql@8.0.33.b", "mysql@9.7.4.b"]);

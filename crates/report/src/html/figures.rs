@@ -248,21 +248,23 @@ pub(super) fn section_figure(view: &View, section: &TestSection) -> Markup {
 pub(super) fn ramp_figure(view: &View, ramp: &Ramp) -> Markup {
     const HEIGHT: f64 = 260.0;
     const LEFT: f64 = 84.0;
-    const RIGHT: f64 = 16.0;
-    const TOP: f64 = 10.0;
+    // Room for a mark beside the highest and the last point.
+    const RIGHT: f64 = 26.0;
+    const TOP: f64 = 22.0;
     const BOTTOM: f64 = 40.0;
     let wide = WIDTH * 1.2;
-    let most = ramp.cells.iter().flat_map(|cell| &cell.levels).filter_map(|level| level.rate).fold(f64::MIN_POSITIVE, f64::max);
+    let most = ramp.cells.iter().flat_map(|cell| &cell.levels).filter_map(|level| level.rate).fold(0.0, f64::max);
+    let ticks = round_ticks(most);
+    let top = ticks.last().copied().unwrap_or(1.0);
     let log = |users: u32| f64::from(users).log2();
     let (low, high) = (ramp.users.first().map_or(0.0, |users| log(*users)), ramp.users.last().map_or(1.0, |users| log(*users)));
     let x = |users: u32| LEFT + (log(users) - low) / (high - low).max(1.0) * (wide - LEFT - RIGHT);
-    let y = |rate: f64| TOP + (1.0 - rate / most) * (HEIGHT - TOP - BOTTOM);
+    let y = |rate: f64| TOP + (1.0 - rate / top) * (HEIGHT - TOP - BOTTOM);
     html! {
         figure.wide {
             figcaption { (ramp.test) ": " (ramp.rate.unit) " over clients" }
             svg viewBox={ "0 0 " (wide) " " (HEIGHT) } role="img" aria-label={ (ramp.test) " over clients" } {
-                @for quarter in 0..=4 {
-                    @let rate = most * f64::from(quarter) / 4.0;
+                @for rate in ticks {
                     @let at = format!("{:.1}", y(rate));
                     line.grid x1=(LEFT) x2=(wide - RIGHT) y1=(at) y2=(at) {}
                     text x=(LEFT - 6.0) y=(format!("{:.1}", y(rate) + 4.0)) text-anchor="end" { (compact(rate)) }
@@ -290,6 +292,15 @@ pub(super) fn ramp_figure(view: &View, ramp: &Ramp) -> Markup {
     }
 }
 
+/// Zero and four to ten multiples of a step of 1, 2 or 5 times a power of ten, the last of them not below `most`.
+fn round_ticks(most: f64) -> Vec<f64> {
+    let most = if most > 0.0 { most } else { 1.0 };
+    let power = 10f64.powf((most / 4.0).log10().floor());
+    let step = [5.0, 2.0, 1.0].into_iter().map(|of| of * power).find(|step| step * 4.0 <= most * 1.000_001).unwrap_or(power);
+    let count = (most / step - 1e-6).ceil() as u32;
+    (0..=count).map(|i| f64::from(i) * step).collect()
+}
+
 /// Circle, square, diamond, triangle: cells differ by shape as well as by colour.
 fn dot(cell: usize, x: f64, y: f64, status: Status, about: &str) -> Markup {
     let class = format!("dot k{}{}", cell % 8, if status == Status::Ok { "" } else { " hollow" });
@@ -307,4 +318,25 @@ fn dot(cell: usize, x: f64, y: f64, status: Status, about: &str) -> Markup {
 
 fn dot_key(cell: usize) -> Markup {
     html! { svg.dotkey viewBox="0 0 14 14" aria-hidden="true" { (dot(cell, 7.0, 7.0, Status::Ok, "")) } }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ticks_are_round_and_reach_the_highest() {
+        for (most, wanted) in [
+            (97_000.0, &[0.0, 20_000.0, 40_000.0, 60_000.0, 80_000.0, 100_000.0][..]),
+            (40.0, &[0.0, 10.0, 20.0, 30.0, 40.0]),
+            (0.0, &[0.0, 0.2, 0.4, 0.6, 0.8, 1.0]),
+        ] {
+            let ticks = round_ticks(most);
+            assert!(ticks.len() == wanted.len() && ticks.iter().zip(wanted).all(|(a, b)| (a - b).abs() < 1e-9), "{most}: {ticks:?}");
+        }
+        for most in (1..2000).map(|i| f64::from(i) * 0.37) {
+            let ticks = round_ticks(most);
+            assert!((5..=11).contains(&ticks.len()) && *ticks.last().unwrap() >= most * 0.999_99, "{most}: {ticks:?}");
+        }
+    }
 }

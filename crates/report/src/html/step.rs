@@ -62,23 +62,24 @@ pub(super) fn section(view: &View, index: usize, step: &StepView) -> Markup {
 fn events(view: &View, step: &StepView) -> Markup {
     let text = |value: Option<f64>, decimals: usize| value.map_or_else(|| "–".to_owned(), |value| decimal(value, decimals));
     let time = |value: Option<f64>| value.map_or_else(|| "–".to_owned(), |us| time_ns(us * 1e3));
+    let response = step.has_event_responses().then_some("response p99");
     html! {
         @if !step.events.is_empty() {
             h3 { "Events" }
             p.caption { "Each kind by itself: service times from sending an event's first statement to the end of its last. BEGIN and COMMIT are statements." }
             (scrolling(html! {
                 table {
-                    thead { tr { th { "event" } th { "cell" } @for name in ["events", "retried", "failed", "events/s", "statements", "mean", "p50", "p99", "p99.9", "max"] { th { (name) } } } }
+                    thead { tr { th { "event" } th { "cell" } @for name in ["events", "retried", "failed", "events/s", "statements", "mean", "p50", "p99", "p99.9", "max"].into_iter().chain(response) { th { (name) } } } }
                     tbody {
                         @for row in &step.events {
-                            @let [events, retried, failed, per_s, statements, times @ ..] = row.numbers().map(|(_, _, value)| value);
+                            @let [events, retried, failed, per_s, statements, times @ .., p99_response] = row.numbers().map(|(_, _, value)| value);
                             tr {
                                 th { (row.kind) }
                                 td { (cell_name(row.cell, &view.cells[row.cell])) }
                                 @for count in [events, retried, failed] { td { (text(count, 0)) } }
                                 td { (text(per_s, 1)) }
                                 td { (text(statements, 2)) }
-                                @for us in times { td { (time(us)) } }
+                                @for us in times.into_iter().chain(response.map(|_| p99_response)) { td { (time(us)) } }
                             }
                         }
                     }

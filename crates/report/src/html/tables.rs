@@ -98,7 +98,7 @@ pub(super) fn classic_cell(cell: &ClassicCell) -> Markup {
 }
 
 /// What stands beside a number that is not simply ok.
-fn status_word(status: Status) -> Option<&'static str> {
+pub(super) fn status_word(status: Status) -> Option<&'static str> {
     match status {
         Status::Ok | Status::Missing => None,
         Status::SlaMissed => Some("SLA"),

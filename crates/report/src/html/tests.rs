@@ -5,14 +5,14 @@ use maud::{Markup, html};
 use super::figures::{ramp_figure, section_figure};
 use super::numbers::{decimal, time_ns};
 use super::step::anchor;
-use super::tables::{cell_name, classic_cell, dagger, scrolling};
-use crate::view::{Ramp, TestTable, View};
+use super::tables::{cell_name, classic_cell, dagger, scrolling, status_word};
+use crate::view::{Ramp, Status, TestSubject, TestTable, View};
 
 pub(super) fn tests(view: &View) -> Markup {
     let summary = &view.summary;
-    let (front, costs) = summary.tests.split_at(summary.tests.len().min(2));
+    let (costs, front): (Vec<&TestTable>, Vec<&TestTable>) = summary.tests.iter().partition(|table| table.subject == TestSubject::Cost);
     html! {
-        @for table in front { (test_table(view, table, table.is_relative && view.cells.len() > 1)) }
+        @for table in front { (test_table(view, table, table.subject == TestSubject::Relative)) }
         @for ramp in &summary.ramps { (ramp_table(view, ramp)) }
         @if !costs.is_empty() {
             h3 { "What a statement costs" }
@@ -33,7 +33,7 @@ fn test_table(view: &View, table: &TestTable, has_figures: bool) -> Markup {
             h4 { (section.title) }
             (scrolling(html! {
                 table.classic {
-                    thead { tr { th {} @for (i, cell) in view.cells.iter().enumerate() { th { (cell_name(i, cell)) @if table.is_relative { (dagger(cell)) } } } } }
+                    thead { tr { th {} @for (i, cell) in view.cells.iter().enumerate() { th { (cell_name(i, cell)) @if table.subject == TestSubject::Relative { (dagger(cell)) } } } } }
                     tbody {
                         @for row in &section.rows {
                             tr {
@@ -52,12 +52,12 @@ fn test_table(view: &View, table: &TestTable, has_figures: bool) -> Markup {
 /// What the colours of a table mean; costs are coloured the other way round, by their inverse.
 fn legend(table: &TestTable) -> Markup {
     html! {
-        @if table.is_relative {
-            span.swatch.above { "▲ above 1.05" } " " span.swatch.below { "▼ below 0.95" }
-        } @else if table.title == "Throughput" {
-            span.swatch.best { "▲ best quarter of the row" } " " span.swatch.worst { "▼ worst quarter" }
-        } @else {
-            span.swatch.above { "▲ more than 5 % less than the base" } " " span.swatch.below { "▼ more than 5 % more" }
+        @match table.subject {
+            TestSubject::Relative => { span.swatch.above { "▲ above 1.05" } " " span.swatch.below { "▼ below 0.95" } }
+            TestSubject::Throughput => { span.swatch.best { "▲ best quarter of the row" } " " span.swatch.worst { "▼ worst quarter" } }
+            TestSubject::Response | TestSubject::Cost => {
+                span.swatch.above { "▲ more than 5 % less than the base" } " " span.swatch.below { "▼ more than 5 % more" }
+            }
         }
     }
 }
@@ -65,6 +65,8 @@ fn legend(table: &TestTable) -> Markup {
 fn ramp_table(view: &View, ramp: &Ramp) -> Markup {
     let time = |value: Option<f64>| value.map_or_else(|| "–".to_owned(), |us| time_ns(us * 1e3));
     let number = |value: Option<f64>| value.map_or_else(|| "–".to_owned(), |value| decimal(value, 0));
+    let events = if ramp.events == "events" { "events/s" } else { "tps" };
+    let response = ramp.is_open_loop().then_some("response p99");
     let users = |place: Option<usize>| place.map_or_else(|| "–".to_owned(), |place| ramp.users[place].to_string());
     html! {
         h3 { "Ramp of " (ramp.test) }
@@ -74,14 +76,16 @@ fn ramp_table(view: &View, ramp: &Ramp) -> Markup {
             p { (cell_name(i, cell)) (dagger(cell)) " peak at " (users(of_ramp.peak)) " clients, knee at " (users(of_ramp.knee)) }
             (scrolling(html! {
                 table {
-                    thead { tr { @for name in ["users", ramp.rate.name, "tps", "mean", "p95", "p99", "max"] { th { (name) } } } }
+                    thead { tr { @for name in ["users", ramp.rate.name, events, "mean", "p95", "p99", "max"].into_iter().chain(response) { th { (name) } } } }
                     tbody {
                         @for (users, level) in ramp.users.iter().zip(&of_ramp.levels) {
                             tr {
                                 th { a href={ "#" (anchor(&format!("{}@{users}", ramp.test))) } { (users) } }
-                                td { (number(level.rate)) (level.status.mark()) }
+                                td title=[(level.status != Status::Ok).then(|| level.status.meaning())] {
+                                    (number(level.rate)) @if let Some(word) = status_word(level.status) { " " span.mark { (word) } }
+                                }
                                 td { (number(level.tps)) }
-                                @for value in level.service_us { td { (time(value)) } }
+                                @for value in level.service_us.into_iter().chain(response.map(|_| level.p99_response_us)) { td { (time(value)) } }
                             }
                         }
                     }
