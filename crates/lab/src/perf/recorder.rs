@@ -179,7 +179,9 @@ fn wait(child: &mut Child, limit: Duration) -> Result<(), ()> {
 /// Why perf has recorded nothing, and what to do.
 fn refusal(log: &str) -> String {
     let is_forbidden = ["ermission", "aranoid", "not permitted", "CAP_PERFMON"].iter().any(|word| log.contains(word));
-    let line = log.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or("it said nothing");
+    let Some(line) = log.lines().map(str::trim).find(|line| !line.is_empty()) else {
+        return "perf recorded nothing: the step was over before it had begun; profile for longer with --perf D".to_owned();
+    };
     if is_forbidden {
         format!("perf may not look at the server ({line}); {ALLOW}, and confirm with --perf again")
     } else {
@@ -196,7 +198,7 @@ mod tests {
         let log = "Error:\nAccess to performance monitoring and observability operations is limited.\nConsider adjusting /proc/sys/kernel/perf_event_paranoid setting\n";
         assert!(refusal(log).contains("perf may not look at the server") && refusal(log).contains("sysctl kernel.perf_event_paranoid=1"));
         assert_eq!(refusal("\nfailed to mmap\n"), "perf recorded nothing: failed to mmap");
-        assert_eq!(refusal(""), "perf recorded nothing: it said nothing");
+        assert!(refusal("").ends_with("profile for longer with --perf D"));
     }
 
     #[test]
