@@ -28,6 +28,7 @@ use crate::profiles::profiled;
 use crate::reasons::reasons;
 use crate::selection::{Candidate, choose};
 use crate::settings::{self, CellSettings};
+use crate::starved::starved_clients;
 use crate::summary::summarise;
 use crate::value::{Measure, median_over_blocks};
 use crate::verdicts::{Basis, Setting, Spreads, basis, find};
@@ -144,6 +145,7 @@ pub fn analyse_among(campaigns: &[CampaignRecord], options: &Options, stored: &[
     view.notes.extend(of_plan);
     view.notes.extend(cells_notes(&cells));
     view.notes.extend(view.cells.iter().zip(&cells).filter_map(|(info, cell)| stop_problem(&info.label, cell)));
+    view.notes.extend(view.cells.iter().zip(&cells).filter_map(|(info, cell)| starved_clients(&info.label, cell)));
     Ok(view)
 }
 

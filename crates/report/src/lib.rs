@@ -35,6 +35,7 @@ mod reasons;
 mod selection;
 mod setting_value;
 mod settings;
+mod starved;
 mod summary;
 mod terminal;
 mod test_tables;
