@@ -21,13 +21,15 @@ pub enum EngineName {
     Mariadb,
     /// PostgreSQL.
     Postgres,
+    /// RocksDB, a library that is loaded into the trial's process.
+    Rocksdb,
     /// No database: every statement succeeds at once. Shows what the client itself can do.
     Null,
 }
 
 impl EngineName {
     /// Every engine, in the order they are listed to people.
-    pub const ALL: [Self; 5] = [Self::Sqlite, Self::Mysql, Self::Mariadb, Self::Postgres, Self::Null];
+    pub const ALL: [Self; 6] = [Self::Sqlite, Self::Mysql, Self::Mariadb, Self::Postgres, Self::Rocksdb, Self::Null];
 
     /// True when the engine is inside this program: nothing is fetched for it, and it shares its client's process.
     pub fn is_embedded(self) -> bool {
@@ -41,6 +43,7 @@ impl EngineName {
             Self::Mysql => "mysql",
             Self::Mariadb => "mariadb",
             Self::Postgres => "postgres",
+            Self::Rocksdb => "rocksdb",
             Self::Null => "null",
         }
     }
@@ -194,7 +197,10 @@ mod tests {
             assert_eq!(text.parse::<BuildName>().unwrap().to_string(), text);
         }
         let error = "sqlit".parse::<BuildName>().unwrap_err().to_string();
-        assert_eq!(error, "unknown engine \"sqlit\": this version knows sqlite, mysql, mariadb, postgres, null (did you mean \"sqlite\"?)");
+        assert_eq!(
+            error,
+            "unknown engine \"sqlit\": this version knows sqlite, mysql, mariadb, postgres, rocksdb, null (did you mean \"sqlite\"?)"
+        );
         assert!("sqlite@".parse::<BuildName>().is_err());
         assert!("sqlite@3/4".parse::<BuildName>().is_err());
     }

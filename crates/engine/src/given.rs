@@ -72,7 +72,7 @@ pub fn given_engine(given: Given) -> Result<Box<dyn Engine>, EngineError> {
     match given.server.engine {
         EngineName::Mysql | EngineName::Mariadb => Ok(Box::new(mysql::GivenMysql::new(given))),
         EngineName::Postgres => Ok(Box::new(postgres::GivenPostgres::new(given)?)),
-        EngineName::Sqlite | EngineName::Null => Err(EngineError::new(format!(
+        EngineName::Sqlite | EngineName::Rocksdb | EngineName::Null => Err(EngineError::new(format!(
             "{} has no servers; write a build in place of [server.{}]",
             given.server.engine, given.server.label
         ))),

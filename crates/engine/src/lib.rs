@@ -5,11 +5,13 @@ mod build;
 mod deadline;
 mod error;
 mod given;
+mod kv;
 pub mod mysql;
 pub mod null;
 mod password;
 pub mod postgres;
 pub mod process;
+pub mod rocksdb;
 pub mod sqlite;
 mod tls;
 mod wire;
@@ -21,6 +23,7 @@ use std::time::{Duration, Instant};
 pub use build::{DataInit, InstalledBuild};
 pub use error::{EngineError, ErrorClass, SqlError};
 pub use given::{Given, given_engine};
+pub use kv::{Direction, Found, KvSession, KvStore, Level, WriteMode};
 pub use password::Password;
 use plimsoll_core::name::{BuildName, EngineName};
 pub use plimsoll_core::plan::{SessionClient, Transport};
@@ -115,8 +118,13 @@ pub struct DrainAction {
 
 /// A running engine on one data state.
 pub trait Server: Send + Sync {
-    /// Its SQL.
+    /// Its SQL. Plans refuse workloads of SQL on engines that have none.
     fn dialect(&self) -> Dialect;
+
+    /// Its keys and values, where that is what the engine has instead of SQL.
+    fn kv(&self) -> Option<&dyn KvStore> {
+        None
+    }
 
     /// What follows the closing bracket of a `create table`, with a leading blank: ` engine=innodb`. Empty for most.
     fn table_suffix(&self) -> String {
@@ -289,6 +297,7 @@ pub fn engine(build: &BuildName, installed: Option<&InstalledBuild>) -> Result<B
         EngineName::Mysql | EngineName::Mariadb => Ok(Box::new(mysql::Mysql::new(needed()?))),
         EngineName::Postgres => Ok(Box::new(postgres::Postgres::new(needed()?))),
         EngineName::Sqlite => Ok(Box::new(sqlite::Sqlite::new(build)?)),
+        EngineName::Rocksdb => Ok(Box::new(rocksdb::Rocksdb::new(needed()?))),
         EngineName::Null => Ok(Box::new(null::Null::new(build)?)),
     }
 }
@@ -299,6 +308,7 @@ pub fn bytes_per_row(engine: EngineName) -> u64 {
         EngineName::Sqlite => sqlite::BYTES_PER_ROW,
         EngineName::Mysql | EngineName::Mariadb => mysql::BYTES_PER_ROW,
         EngineName::Postgres => postgres::BYTES_PER_ROW,
+        EngineName::Rocksdb => rocksdb::BYTES_PER_ROW,
         EngineName::Null => 0,
     }
 }
@@ -308,7 +318,7 @@ pub fn bytes_at_start(engine: EngineName, settings: &Settings) -> u64 {
     match engine {
         EngineName::Mysql | EngineName::Mariadb => mysql::bytes_at_start(settings),
         EngineName::Postgres => postgres::BYTES_AT_START,
-        EngineName::Sqlite | EngineName::Null => 0,
+        EngineName::Sqlite | EngineName::Rocksdb | EngineName::Null => 0,
     }
 }
 

@@ -102,6 +102,7 @@ fn extension(engine: EngineName) -> &'static str {
     match engine {
         EngineName::Mysql | EngineName::Mariadb => "cnf",
         EngineName::Sqlite | EngineName::Postgres | EngineName::Null => "conf",
+        EngineName::Rocksdb => "options",
     }
 }
 

@@ -79,6 +79,7 @@ pub struct StepForecast {
 /// Rows per second by engine and step when nothing has been measured yet: orders of magnitude, nothing more.
 fn assumed_rows_per_s(engine: EngineName, step: &Step) -> f64 {
     match (engine, &step.kind) {
+        (EngineName::Rocksdb, _) => 300_000.0,
         (EngineName::Null, _) => 2_000_000.0,
         (EngineName::Sqlite, StepKind::Load { .. } | StepKind::CreateIndexes { .. }) => 200_000.0,
         (EngineName::Sqlite, StepKind::Write { .. }) if step.batch < 20 => 4_000.0,

@@ -606,7 +606,7 @@ impl Source<'_> {
                     "PostgreSQL partitions tables with a primary key since version 11".to_owned()
                 }
                 EngineName::Postgres => continue,
-                EngineName::Sqlite | EngineName::Null => format!("{engine} has no partitioned tables"),
+                EngineName::Sqlite | EngineName::Rocksdb | EngineName::Null => format!("{engine} has no partitioned tables"),
             };
             return Err(self.error(span, format!("cell {}: {problem}; leave out \"partitions\" or the cell", cell.label)));
         }

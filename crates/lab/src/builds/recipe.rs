@@ -229,6 +229,7 @@ fn check(engine: EngineName, layout: &Layout, package: &Package) -> Result<(), S
     let is_postgres = match engine {
         EngineName::Postgres => true,
         EngineName::Mysql | EngineName::Mariadb => false,
+        EngineName::Rocksdb => return Err("RocksDB has no recipes yet".to_owned()),
         EngineName::Sqlite | EngineName::Null => return Err(format!("{engine} is part of the program and has no recipe")),
     };
     let has_right_init = match layout.init {
