@@ -63,7 +63,8 @@ mod tests {
 
     #[test]
     fn a_cache_counts_up_to_what_it_can_hold_whatever_the_logs_take() {
-        let plan = "name = \"t\"\nworkload = \"sysbench-2025\"\nbuilds = [\"mysql@8.0.33\"]\nconfigs = [\"cz12a\"]\n[sizes]\nrows = \"100K\"\n";
+        let plan =
+            "name = \"t\"\nworkload = \"sysbench-2025\"\nbuilds = [\"mysql@8.0.33\"]\nconfigs = [\"cz12a\"]\n[sizes]\nrows = \"100K\"\n";
         let plan = plimsoll_core::plan::Plan::parse("t.toml", plan).unwrap();
         let settings = |pool: &str| {
             let pairs = [("innodb-buffer-pool-size", pool), ("innodb_log_file_size", "8G"), ("innodb_log_files_in_group", "4")];
