@@ -195,7 +195,7 @@ pub struct Confirm {
     /// Slices: the longest time of a step over all starts [default: 60s]; blocks: the length of a step [default: the plan's, at most 60s]
     #[arg(long, value_name = "D")]
     pub time: Option<String>,
-    /// Slices: how often all servers are started anew on restored data [default: 3]
+    /// Slices: how often all servers are started anew on restored data [default: 5]
     #[arg(long, value_name = "N")]
     pub starts: Option<u32>,
     /// CPUs of clients and of servers, as in 0/1-3, or `none` [default: slices: disjoint sets; blocks: none]

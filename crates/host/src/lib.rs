@@ -25,6 +25,7 @@
 //! | `series` | rows written to the series file, when one was asked for | |
 
 mod affinity;
+mod awake;
 mod busy;
 mod canary;
 mod clocks;
@@ -42,6 +43,7 @@ mod space;
 mod tree;
 
 pub use affinity::{Cpus, pin_thread};
+pub use awake::AwakeCpus;
 pub use busy::busy_ns;
 pub use canary::{Canary, run_canary, speed_witness};
 pub use clocks::{CpuClocks, tree_pids};

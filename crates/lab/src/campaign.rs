@@ -176,8 +176,8 @@ fn is_program(name: &str) -> bool {
 /// again for what updates leave behind, and logs.
 const SYSBENCH_ROW_BYTES: u64 = 600;
 
-/// Rows a cell's tables hold at their largest, and an estimate of the bytes that its data directory takes then.
-pub(crate) fn peak_size(cell: &Cell, settings: &BTreeMap<String, String>) -> (u64, u64) {
+/// Rows a cell's tables hold at their largest.
+fn peak_rows(cell: &Cell) -> u64 {
     let mut rows = 0u64;
     let mut peak = 0;
     for step in cell.workload.steps() {
@@ -193,16 +193,24 @@ pub(crate) fn peak_size(cell: &Cell, settings: &BTreeMap<String, String>) -> (u6
     }
     // With deletes the table never holds more than what was loaded and a little.
     let deletes = cell.workload.steps().iter().any(|step| matches!(step.kind, StepKind::Write { deletes: true, .. }));
-    let peak = if deletes { rows.saturating_add(rows / 10) } else { peak };
-    // A given server has its own disk, which we know nothing of.
-    let engine = cell.build.engine;
+    if deletes { rows.saturating_add(rows / 10) } else { peak }
+}
+
+/// An estimate of the bytes that a cell's tables and indexes take at their largest.
+pub(crate) fn peak_table_bytes(cell: &Cell) -> u64 {
     let row_bytes = match cell.workload {
-        Workload::InsertBenchmark(_) => bytes_per_row(engine),
+        Workload::InsertBenchmark(_) => bytes_per_row(cell.build.engine),
         Workload::Sysbench(_) | Workload::File(_) => SYSBENCH_ROW_BYTES,
     };
-    let of_rows = || peak.saturating_mul(row_bytes).saturating_add(bytes_at_start(engine, settings));
-    let bytes = if cell.server.is_some() { 0 } else { of_rows() };
-    (peak, bytes)
+    peak_rows(cell).saturating_mul(row_bytes)
+}
+
+/// Rows a cell's tables hold at their largest, and an estimate of the bytes that its data directory takes then, logs that are made in advance
+/// included.
+pub(crate) fn peak_size(cell: &Cell, settings: &BTreeMap<String, String>) -> (u64, u64) {
+    // A given server has its own disk, which we know nothing of.
+    let of_ours = || peak_table_bytes(cell).saturating_add(bytes_at_start(cell.build.engine, settings));
+    (peak_rows(cell), if cell.server.is_some() { 0 } else { of_ours() })
 }
 
 /// Trials run one after the other and remove their data, so the largest cell decides.

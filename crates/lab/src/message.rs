@@ -26,6 +26,9 @@ pub(crate) struct TrialOrder {
     pub verify: Verify,
     /// A server that does not answer for this long hangs.
     pub watchdog_ns: u64,
+    /// Whether idle CPUs are kept from sleeping, where that is possible.
+    #[serde(default)]
+    pub keeps_cpus_awake: bool,
     /// Steps that were done on the data before it was copied for this trial. Without any the data directory is new and empty.
     #[serde(default)]
     pub before: Vec<Step>,

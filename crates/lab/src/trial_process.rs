@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
-use plimsoll_core::plan::Cell;
+use plimsoll_core::plan::{Cell, IdleCpus};
 use plimsoll_core::schedule::ScheduledTrial;
 use plimsoll_engine::InstalledBuild;
 use plimsoll_store::event::{Event, ServerCrashed, StepFailed, TrialFailed};
@@ -79,6 +79,7 @@ impl Runner<'_> {
             seed: header.seed,
             verify: header.plan.verify,
             watchdog_ns: header.plan.watchdog_ns,
+            keeps_cpus_awake: header.plan.idle_cpus == Some(IdleCpus::Awake),
             before: confirm.and_then(|confirm| confirm.before.get(scheduled.cell)).cloned().unwrap_or_default(),
             makes_state: false,
             placement: confirm.and_then(|confirm| confirm.placement.clone()),

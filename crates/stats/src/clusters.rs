@@ -1,7 +1,7 @@
 //! Pairs that come in clusters: rounds of turns within starts of the servers.
 
 use crate::distribution::{student_quantile, student_two_sided};
-use crate::effective_sample::batch_means;
+use crate::effective_sample::consecutive;
 use crate::estimate::{Interval, hodges_lehmann};
 use crate::order::{mean, variance};
 
@@ -30,8 +30,9 @@ pub struct Clustered {
 ///
 /// The spread of the `m_s` holds both variances, between starts and of the rounds within (`s_b^2 + s_w^2 / R`), so neither has to be
 /// known, and more rounds never hide that starts differ (Kalibera & Jones 2013; a cluster's summary as the unit is Cornfield's 1978
-/// rule). With one start `estimate = m_1` and the interval is that of the mean over batches of consecutive rounds, which allows for
-/// rounds that resemble their neighbours (Law & Kelton 2000, 9.5.3): `m_1 ± t(B-1) s_batches / sqrt(B)`, `B = floor(sqrt(R))` of at least 4.
+/// rule). With one start `estimate = m_1` and the interval is that over batches of consecutive rounds, which allows for rounds that resemble
+/// their neighbours (Law & Kelton 2000, 9.5.3): `m_1 ± t(B-1) s_batches / sqrt(B)`, `B = floor(sqrt(R))` of at least 4. A batch counts by
+/// its own Hodges-Lehmann estimate, as a start does: a turn in which the host took the CPU away would make any mean as wide as itself.
 ///
 /// `None` without enough: two starts, or one start with 8 rounds.
 pub fn clustered(starts: &[Vec<f64>], level: f64) -> Option<Clustered> {
@@ -56,7 +57,8 @@ pub fn clustered(starts: &[Vec<f64>], level: f64) -> Option<Clustered> {
 
 fn batches(rounds: &[f64]) -> Option<Vec<f64>> {
     let count = (rounds.len() as f64).sqrt().floor().max(4.0) as usize;
-    (rounds.len() >= 8).then(|| batch_means(rounds, count))
+    let estimates = || consecutive(rounds, count).filter_map(hodges_lehmann).collect();
+    (rounds.len() >= 8).then(estimates)
 }
 
 #[cfg(test)]
@@ -84,6 +86,29 @@ mod tests {
         let equal = clustered(&[vec![0.1], vec![0.1]], 0.95).unwrap();
         assert_eq!((equal.p, equal.interval.half_width()), (0.0, 0.0));
         assert_eq!(clustered(&[vec![0.0], vec![0.0]], 0.95).unwrap().p, 1.0);
+    }
+
+    /// Of every ten rounds one is hit by something that has nothing to do with either side.
+    #[test]
+    fn rounds_that_were_hit_leave_the_interval_of_a_start_narrow_and_honest() {
+        let mut stream = Stream::new(12);
+        let (mut held, mut widths) = (0, Vec::new());
+        for _ in 0..2000 {
+            let rounds: Vec<f64> = (0..100)
+                .map(|_| {
+                    let hit = if stream.unit() < 0.1 { 2.0 * stream.normal() } else { 0.0 };
+                    0.02 * stream.normal() + hit
+                })
+                .collect();
+            let interval = clustered(&[rounds], 0.95).unwrap().interval;
+            held += usize::from(interval.holds(0.0));
+            widths.push(interval.half_width());
+        }
+        let share = held as f64 / 2000.0;
+        assert!((0.93..=0.97).contains(&share), "{share}");
+        widths.sort_by(f64::total_cmp);
+        // Without hits it is 0.0047; a mean over hit rounds would have 0.14.
+        assert!((0.004..0.012).contains(&widths[1000]), "{}", widths[1000]);
     }
 
     /// Null campaigns with a between-start spread as large as the rounds' own: the interval holds 0 as often as it says.

@@ -2,10 +2,10 @@
 
 use crate::order::{mean, variance};
 
-/// The means of `count` batches of consecutive values, all of the same length; values that do not fill the last batch are left out.
-pub(crate) fn batch_means(values: &[f64], count: usize) -> Vec<f64> {
+/// The values in `count` batches of consecutive ones, all of the same length; values that do not fill the last batch are left out.
+pub(crate) fn consecutive(values: &[f64], count: usize) -> impl Iterator<Item = &[f64]> {
     let length = (values.len() / count).max(1);
-    values.chunks_exact(length).take(count).map(mean).collect()
+    values.chunks_exact(length).take(count)
 }
 
 /// The effective sample size by batch means (Law & Kelton 2000, 9.5.3): `n s^2 / (b s_batch^2)`, with `sqrt(n)` batches of length `b`;
@@ -17,7 +17,7 @@ pub fn effective_sample_size(values: &[f64]) -> Option<f64> {
     if n < 16 || all == 0.0 {
         return None;
     }
-    let batches = batch_means(values, (n as f64).sqrt() as usize);
+    let batches: Vec<f64> = consecutive(values, (n as f64).sqrt() as usize).map(mean).collect();
     let length = n / (n as f64).sqrt() as usize;
     let of_batches = length as f64 * variance(&batches);
     Some(if of_batches == 0.0 { n as f64 } else { (n as f64 * all / of_batches).clamp(1.0, n as f64) })

@@ -178,6 +178,7 @@ impl Source<'_> {
             verify,
             seed: document.seed,
             watchdog_ns: self.watchdog_ns(document)?,
+            idle_cpus: document.idle_cpus,
             report,
         })
     }

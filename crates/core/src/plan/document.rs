@@ -8,7 +8,7 @@ use serde::de::{self, Deserializer, MapAccess, Visitor};
 use toml::Spanned;
 
 use super::server::TlsMode;
-use super::{LoadMode, SessionClient, StepEnd, TablePlacement, Transport, Verify, WriteArrival};
+use super::{IdleCpus, LoadMode, SessionClient, StepEnd, TablePlacement, Transport, Verify, WriteArrival};
 use crate::{suggest, units};
 
 #[derive(Debug, Deserialize)]
@@ -34,6 +34,7 @@ pub(super) struct Document {
     pub seed: Option<u64>,
     pub wait: Option<Spanned<Wait>>,
     pub watchdog: Option<Spanned<Duration>>,
+    pub idle_cpus: Option<IdleCpus>,
     pub max_failed: Option<Spanned<Share>>,
     pub steps: Option<Vec<Spanned<String>>>,
     pub tests: Option<Vec<Spanned<String>>>,

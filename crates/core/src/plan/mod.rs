@@ -55,6 +55,9 @@ pub struct Plan {
     /// A server that has not answered for this long while no operation was done hangs. In nanoseconds.
     #[serde(default = "default_watchdog_ns")]
     pub watchdog_ns: u64,
+    /// What CPUs do that have nothing to do. Without it the machine's own way in a screen, and awake where differences are confirmed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub idle_cpus: Option<IdleCpus>,
     /// The steps that the plan is about, in their order; nothing means all of them. The others only make the state that these need.
     #[serde(default)]
     pub report: Vec<String>,
@@ -133,6 +136,16 @@ impl SessionClient {
     fn is_default(&self) -> bool {
         *self == Self::default()
     }
+}
+
+/// What CPUs do that have nothing to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum IdleCpus {
+    /// They wait in a loop, where the kernel lets us ask for it.
+    Awake,
+    /// They sleep as deeply as the machine lets them.
+    Asleep,
 }
 
 /// How the rows of the tables are verified, always outside the measured window.

@@ -1,6 +1,6 @@
 //! From a number to a status, a finding and an advice. Pure.
 
-use super::measure::Foreign;
+use super::measure::{Foreign, RoundTrip};
 use super::{Check, Status, Supply};
 use crate::Answer;
 
@@ -184,6 +184,26 @@ pub(super) fn timer(late_ns: u64, slack_ns: Option<u64>) -> Check {
     })
 }
 
+/// What it costs to wake a CPU that has nothing to do.
+pub(super) fn idle_cpus(trip: Answer<RoundTrip>) -> Check {
+    judge("idle_cpus", trip, |RoundTrip { asleep_ns, awake_ns }| {
+        let us = |ns: u64| format!("{:.0} us", ns as f64 / 1000.0);
+        let asleep = format!("another CPU answers after {}", us(asleep_ns));
+        match awake_ns {
+            Ok(awake_ns) => (
+                warn_if(asleep_ns > 2 * awake_ns && asleep_ns > 20_000),
+                format!("{asleep}, and after {} when idle CPUs are kept awake", us(awake_ns)),
+                "`plimsoll confirm` keeps them awake; `idle_cpus = \"awake\"` in a plan does it for `run`, whose rates of few clients are else those of waking up",
+            ),
+            Err(reason) => (
+                warn_if(asleep_ns > 40_000),
+                format!("{asleep}; keeping idle CPUs awake is not allowed ({reason})"),
+                "waking a CPU costs more than most statements here, and varies: run as root, or with `idle=poll` on the kernel's command line",
+            ),
+        }
+    })
+}
+
 /// `kernel.perf_event_paranoid`, and whether the kernel knows hardware counters. Nothing needs them: they explain, they do not measure.
 pub(super) fn perf_counters(paranoid: Answer<i64>, has_counters: bool) -> Check {
     judge("perf_counters", paranoid, |paranoid| match (has_counters, paranoid) {
@@ -217,6 +237,7 @@ mod tests {
     fn decisions() {
         use Status::{Fail, Ok as Good, Unavailable, Warn};
         const GIB: u64 = 1 << 30;
+        let trip = |asleep_ns, awake_ns| Ok(RoundTrip { asleep_ns, awake_ns });
         let foreign = |cores: f64| Ok(Foreign { cores, first: Some((String::from("cc1"), cores)) });
         for (check, status, finding) in [
             (free_disk(Ok(12 * GIB), Some(10 * GIB), text("ext4")), Good, "12.0 GiB free, the plan needs 10.0 GiB"),
@@ -265,6 +286,11 @@ mod tests {
             (pressure(Ok(0.0), Ok(0.0), no()), Unavailable, "not here"),
             (timer(58_000, Some(50_000)), Good, "58 us late (timer slack 50 us)"),
             (timer(200_001, None), Warn, "200 us late"),
+            (idle_cpus(trip(190_000, Ok(30_000))), Warn, "after 190 us, and after 30 us when idle"),
+            (idle_cpus(trip(19_000, Ok(5_000))), Good, "after 19 us"),
+            (idle_cpus(trip(50_000, Ok(30_000))), Good, "after 50 us"),
+            (idle_cpus(trip(50_000, Err("no right".to_owned()))), Warn, "not allowed (no right)"),
+            (idle_cpus(Err("there is one CPU".to_owned())), Unavailable, "there is one CPU"),
             (perf_counters(Ok(2), true), Good, "is 2"),
             (perf_counters(Ok(-1), true), Good, "is -1"),
             (perf_counters(Ok(4), true), Warn, "may not count"),

@@ -1,11 +1,13 @@
 //! What must be watched for a moment rather than read.
 
 use std::collections::HashMap;
+use std::io::{Read, Write};
+use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
 use crate::parse::{HostCpu, parse_process_stat, parse_stat};
 use crate::process::{process_cpu_ns, tick_ns};
-use crate::{Answer, Proc};
+use crate::{Answer, AwakeCpus, Cpus, Proc, pin_thread};
 
 /// What other processes took, in cores.
 #[derive(Debug)]
@@ -95,6 +97,57 @@ pub(super) fn wake_up_lateness_ns() -> u64 {
     lateness_ns[SLEEPS / 2]
 }
 
+/// How long a question takes to another CPU and back when both sleep in between, as client and server of a closed loop do: the median of some.
+#[derive(Debug)]
+pub(super) struct RoundTrip {
+    /// With CPUs that sleep as the machine has it.
+    pub asleep_ns: u64,
+    /// With CPUs that are kept awake, where that is possible.
+    pub awake_ns: Answer<u64>,
+}
+
+pub(super) fn round_trip() -> Answer<RoundTrip> {
+    let cpus = Cpus::allowed().map_err(|error| format!("cannot read which CPUs may be used: {error}"))?;
+    if cpus.count() < 2 {
+        return Err(String::from("there is one CPU"));
+    }
+    let asleep_ns = round_trip_ns(&cpus)?;
+    let awake_ns = AwakeCpus::keep().and_then(|_awake| round_trip_ns(&cpus));
+    Ok(RoundTrip { asleep_ns, awake_ns })
+}
+
+fn round_trip_ns(cpus: &Cpus) -> Answer<u64> {
+    const TRIPS: usize = 201;
+    let (one, rest) = cpus.split(1);
+    let (other, _) = rest.split(1);
+    let failed = |error: std::io::Error| format!("cannot send a byte to another CPU: {error}");
+    let (mut near, mut far) = UnixStream::pair().map_err(failed)?;
+    let answering = std::thread::spawn(move || -> std::io::Result<()> {
+        pin_thread(&other)?;
+        let mut byte = [0];
+        while far.read(&mut byte)? > 0 {
+            far.write_all(&byte)?;
+        }
+        Ok(())
+    });
+    let asking = std::thread::spawn(move || -> std::io::Result<u64> {
+        pin_thread(&one)?;
+        let mut trips_ns = [0; TRIPS];
+        for trip_ns in &mut trips_ns {
+            let start = Instant::now();
+            near.write_all(&[1])?;
+            near.read_exact(&mut [0])?;
+            *trip_ns = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        }
+        trips_ns.sort_unstable();
+        Ok(trips_ns[TRIPS / 2])
+    });
+    let ended = || String::from("a thread that asks another CPU panicked");
+    let trip_ns = asking.join().map_err(|_| ended())?.map_err(failed)?;
+    answering.join().map_err(|_| ended())?.map_err(failed)?;
+    Ok(trip_ns)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -108,6 +161,18 @@ mod tests {
         let (pid, cores) = first.unwrap();
         assert!(pid == 4 && (cores - 0.2).abs() < 1e-9);
         assert_eq!(foreign(&before, &before, 0.3), (0.0, None));
+    }
+
+    #[test]
+    fn another_cpu_answers() {
+        match round_trip() {
+            // No byte comes back from another CPU in less than the time of four system calls.
+            Ok(RoundTrip { asleep_ns, awake_ns }) => {
+                assert!(asleep_ns > 200, "{asleep_ns}");
+                assert!(awake_ns.as_ref().map_or_else(|reason| reason.contains("cpu_dma_latency"), |&ns| ns > 200), "{awake_ns:?}");
+            }
+            Err(reason) => assert_eq!(reason, "there is one CPU"),
+        }
     }
 
     #[test]

@@ -72,6 +72,7 @@ pub fn check_machine(proc_: impl Borrow<Proc>, sys_root: &Path, data_dir: &Path,
         decide::steal(quiet.steal_share, quiet.steal_share_since_boot),
         decide::pressure(pressure("cpu"), pressure("io"), pressure("memory")),
         decide::timer(measure::wake_up_lateness_ns(), proc.read("self/timerslack_ns").ok().and_then(|text| text.trim().parse().ok())),
+        decide::idle_cpus(measure::round_trip()),
         decide::perf_counters(first_number(proc, "sys/kernel/perf_event_paranoid"), has_counters(&sys)),
     ]
 }
@@ -118,6 +119,7 @@ fn has_counters(sys: &Sys) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Cpus;
 
     #[test]
     fn this_machine_is_judged_whole() {
@@ -146,6 +148,7 @@ mod tests {
                 "free_disk" => vec![Status::Fail],
                 // Measured or counted on the real machine.
                 "timer" => vec![Status::Ok, Status::Warn],
+                "idle_cpus" if Cpus::allowed().unwrap().count() > 1 => vec![Status::Ok, Status::Warn],
                 "power" => vec![Status::Ok],
                 _ => vec![Status::Unavailable],
             };

@@ -238,6 +238,7 @@ fn header(id: &str, unit: &Unit, imported: &Imported) -> CampaignHeader {
             verify: Verify::Counters,
             seed: None,
             watchdog_ns: 0,
+            idle_cpus: None,
             report: Vec::new(),
         },
         cells: Vec::new(),

@@ -5,8 +5,14 @@ use std::io;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, chown, symlink};
 use std::path::Path;
 
-/// Copies a folder to a place that is not there yet, with owners and permissions. Sockets and pipes are left out: they are of processes.
-pub(super) fn copy_tree(from: &Path, to: &Path) -> io::Result<()> {
+/// Copies a folder to a place that is not there yet, with owners and permissions, and has it all on the disk: else the kernel would write it
+/// while something is measured. Sockets and pipes are left out: they are of processes.
+pub(super) fn copy_to_disk(from: &Path, to: &Path) -> io::Result<()> {
+    copy_tree(from, to)?;
+    Ok(rustix::fs::syncfs(File::open(to)?)?)
+}
+
+fn copy_tree(from: &Path, to: &Path) -> io::Result<()> {
     let about = fs::metadata(from)?;
     fs::create_dir(to)?;
     for entry in fs::read_dir(from)? {
@@ -67,12 +73,12 @@ mod tests {
         fs::set_permissions(from.join("data"), fs::Permissions::from_mode(0o700)).unwrap();
         symlink("data/ibdata1", from.join("link")).unwrap();
         let _socket = UnixListener::bind(from.join("socket")).unwrap();
-        copy_tree(&from, &to).unwrap();
+        copy_to_disk(&from, &to).unwrap();
         assert_eq!(fs::read(to.join("data/ibdata1")).unwrap(), vec![7u8; 100_000]);
         assert!(to.join("data/empty").is_dir() && !to.join("socket").exists());
         assert_eq!(fs::read_link(to.join("link")).unwrap(), Path::new("data/ibdata1"));
         let mode = |path: &str| fs::metadata(to.join(path)).unwrap().permissions().mode() & 0o777;
         assert_eq!((mode("my.cnf"), mode("data")), (0o600, 0o700));
-        assert!(copy_tree(&from, &to).is_err(), "what is there is not written over");
+        assert!(copy_to_disk(&from, &to).is_err(), "what is there is not written over");
     }
 }

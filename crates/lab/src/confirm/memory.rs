@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use plimsoll_core::name::EngineName;
 use plimsoll_core::plan::Cell;
 
-use crate::campaign::peak_size;
+use crate::campaign::peak_table_bytes;
 
 const MIB: u64 = 1 << 20;
 /// What a server takes beside its cache.
@@ -23,15 +23,14 @@ const CACHES: [(EngineName, &str, u64, u64); 6] = [
     (EngineName::Sqlite, "mmap_size", 64 * MIB, 1),
 ];
 
-/// Bytes that a cell's server takes: its caches, which hold no more than twice its data, and itself.
+/// Bytes that a cell's server takes: its caches, which hold no more than twice its tables, and itself.
 pub(super) fn server_bytes(cell: &Cell, settings: &BTreeMap<String, String>) -> u64 {
     let caches = CACHES.iter().filter(|(engine, ..)| *engine == cell.build.engine).map(|(_, name, default, unit)| {
         // MySQL takes dashes for underscores.
         let asked = settings.iter().find(|(key, _)| key.replace('-', "_") == *name);
         asked.and_then(|(_, value)| parse_size(value, *unit)).unwrap_or(*default)
     });
-    let (_, data_bytes) = peak_size(cell, settings);
-    caches.sum::<u64>().min(data_bytes.saturating_mul(2)) + SERVER_BYTES
+    caches.sum::<u64>().min(peak_table_bytes(cell).saturating_mul(2)) + SERVER_BYTES
 }
 
 /// A size as servers write them: a bare number in `unit`, or with K, M, G, T and perhaps a B, each 1,024 times the one before.
@@ -61,6 +60,20 @@ pub(super) fn usable_bytes() -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_cache_counts_up_to_what_it_can_hold_whatever_the_logs_take() {
+        let plan =
+            "name = \"t\"\nworkload = \"sysbench-2025\"\nbuilds = [\"mysql@8.0.33\"]\nconfigs = [\"cz12a\"]\n[sizes]\nrows = \"100K\"\n";
+        let plan = plimsoll_core::plan::Plan::parse("t.toml", plan).unwrap();
+        let settings = |pool: &str| {
+            let pairs = [("innodb-buffer-pool-size", pool), ("innodb_log_file_size", "8G"), ("innodb_log_files_in_group", "4")];
+            pairs.map(|(name, value)| (name.to_owned(), value.to_owned())).into()
+        };
+        let of_tables = 2 * 100_000 * 600;
+        assert_eq!(server_bytes(&plan.cells[0], &settings("24G")), of_tables + SERVER_BYTES);
+        assert_eq!(server_bytes(&plan.cells[0], &settings("32M")), 32 * MIB + SERVER_BYTES);
+    }
 
     #[test]
     fn sizes_are_read_as_servers_read_them() {

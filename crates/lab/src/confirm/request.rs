@@ -4,10 +4,10 @@ use std::path::Path;
 
 use plimsoll_core::METHODOLOGY_VERSION;
 use plimsoll_core::confirm::{Division, divide};
-use plimsoll_core::plan::{Cell, Plan, Verify};
+use plimsoll_core::plan::{Cell, IdleCpus, Plan, Verify};
 use plimsoll_core::schedule::schedule_with_control;
 use plimsoll_core::units::format_bytes;
-use plimsoll_host::Cpus;
+use plimsoll_host::{AwakeCpus, Cpus};
 use plimsoll_store::header::{CampaignHeader, CellHeader, FORMAT};
 use plimsoll_store::{BisectionProbe, CampaignDir, Confirm, Design, Placement, Store};
 
@@ -24,7 +24,7 @@ const TURN_NS_WRITE: u64 = 50_000_000;
 pub(super) const SLICES_TIME_NS: u64 = 60 * SECOND_NS;
 /// A step of a block that ends by time is no longer than this.
 const BLOCKS_TIME_NS: u64 = 60 * SECOND_NS;
-pub(super) const STARTS: u32 = 3;
+pub(super) const STARTS: u32 = 5;
 /// With n pairs no two-sided signed-rank test gives less than 2 / 2^n; with fewer than six that is above 0.05.
 const FEWEST_BLOCKS: u32 = 6;
 /// Enough for a campaign of a dozen questions (spec of the method: n >= log2(40 F)).
@@ -151,6 +151,7 @@ pub fn create_confirm(store: &Store, request: &ConfirmRequest<'_>) -> Result<(Ca
         // Counting rows after every step would be a visit to the caches.
         verify: if screen.plan.verify == Verify::Full { Verify::End } else { screen.plan.verify },
         report: Vec::new(),
+        idle_cpus: Some(idle_cpus(screen.plan.idle_cpus, &mut notes)),
         ..screen.plan.clone()
     };
     let turn = take_data_root(request.data_dir)?;
@@ -304,6 +305,21 @@ fn placement(choice: &ConfirmChoice, design: Design, cells: &[Cell], notes: &mut
             Ok(Some(Placement { client_cpus: client.to_string(), server_cpus: server.to_string() }))
         }
     }
+}
+
+/// Verdicts are about what servers do, and waking a CPU is what the machine does.
+fn idle_cpus(wanted: Option<IdleCpus>, notes: &mut Vec<String>) -> IdleCpus {
+    let idle_cpus = wanted.unwrap_or(IdleCpus::Awake);
+    if idle_cpus == IdleCpus::Awake {
+        notes.push(match AwakeCpus::keep() {
+            Ok(_) => "idle CPUs are kept awake".to_owned(),
+            Err(reason) => format!(
+                "idle CPUs may sleep ({reason}): waking one takes time that varies, above all in a virtual machine; run as root for narrower \
+                 intervals"
+            ),
+        });
+    }
+    idle_cpus
 }
 
 /// What data takes: by slices all states and all copies at once, by blocks all states and the largest copy.

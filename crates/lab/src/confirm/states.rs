@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use plimsoll_core::schedule::ScheduledTrial;
 use plimsoll_engine::directory_bytes;
 
-use super::copy::copy_tree;
+use super::copy::copy_to_disk;
 use crate::error::LabError;
 use crate::orchestrator::{Notice, Observer};
 use crate::places::remove_data_dir;
@@ -50,7 +50,7 @@ impl<'a> States<'a> {
             let parent = into.parent().unwrap_or(Path::new("/"));
             make_dir(parent).map_err(|error| error.to_string())?;
             let wanted = directory_bytes(state).map_err(|error| error.to_string())?;
-            copy_tree(state, into).map_err(|error| error.to_string())?;
+            copy_to_disk(state, into).map_err(|error| error.to_string())?;
             let found = directory_bytes(into).map_err(|error| error.to_string())?;
             if found == wanted { Ok(()) } else { Err(format!("{found} bytes came of {wanted}")) }
         });

@@ -22,7 +22,7 @@ use plimsoll_core::name::EngineName;
 use plimsoll_core::plan::Step;
 use plimsoll_core::record::TableCheck;
 use plimsoll_engine::{Engine, EngineError, Given, Health, Settings, StartOptions, engine, given_engine};
-use plimsoll_host::{Cpus, Proc, boot_id, capture_environment, pin_thread, process_start_ticks, run_canary};
+use plimsoll_host::{AwakeCpus, Cpus, Fact, Proc, boot_id, capture_environment, pin_thread, process_start_ticks, run_canary};
 use plimsoll_load::{Command, Control};
 use plimsoll_store::event::{
     Canary, DrainDone, DrainStep, Event, ServerCrashed, ServerReady, StepFailed, TrialDone, TrialFailed, TrialStart,
@@ -54,6 +54,9 @@ const START: &str = "start";
 
 /// The folder in a trial's with what its server leaves behind.
 pub(crate) const SERVER_FOLDER: &str = "server";
+
+/// The fact about the machine that a trial itself decides.
+const IDLE_CPUS: &str = "idle_cpus";
 
 /// Why a trial ends before its last step.
 enum Broken {
@@ -111,7 +114,17 @@ fn run(order: &TrialOrder, control: &Arc<Control>, directions: &Mutex<Receiver<D
         boot_id: boot_id().unwrap_or_default(),
     }))?;
     events.sync()?;
-    write_json_atomically(order.dir.join("env.json"), &capture_environment(Proc::new(), &order.data_dir))?;
+    let awake = order.keeps_cpus_awake.then(AwakeCpus::keep);
+    let mut environment = capture_environment(Proc::new(), &order.data_dir);
+    environment.facts.insert(
+        IDLE_CPUS.to_owned(),
+        match &awake {
+            None => Fact::Known("as the machine has it".to_owned()),
+            Some(Ok(_)) => Fact::Known("kept awake".to_owned()),
+            Some(Err(reason)) => Fact::Unavailable(format!("not kept awake: {reason}")),
+        },
+    );
+    write_json_atomically(order.dir.join("env.json"), &environment)?;
     if order.has_canary {
         let canary = run_canary(order.data_dir.parent().unwrap_or(&order.data_dir));
         let (integer_per_us, memory_bytes_per_s, sync_ns) = (canary.integer_per_us, canary.memory_bytes_per_s, canary.sync_ns);
