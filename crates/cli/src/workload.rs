@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use plimsoll_core::plan::{
-    Definition, Distribution, InsertBenchmark, KEY_BYTES, KvEnd, KvWork, MULTIGET_KEYS, Plan, PlanError, PresetInfo, RANGE_KEYS, RocksdbBench,
-    StepKind, Sysbench, VALUE_BYTES, Workload, presets,
+    Definition, Distribution, InsertBenchmark, KEY_BYTES, KvEnd, KvWork, MULTIGET_KEYS, Plan, PlanError, PresetInfo, RANGE_KEYS,
+    RocksdbBench, StepKind, Sysbench, VALUE_BYTES, Workload, presets,
 };
 use plimsoll_core::suggest;
 use plimsoll_core::units::{format_bytes, format_count, format_duration_ns};
@@ -199,7 +199,8 @@ fn show_rocksdb(workload: &RocksdbBench) {
             KvWork::Range { is_backward: false } => format!("seek a random key, then up to {RANGE_KEYS} next"),
             KvWork::Range { is_backward: true } => format!("seek a random key, then up to {RANGE_KEYS} prev"),
         };
-        let beside = kv.background_bytes_per_s.map_or(String::new(), |bytes| format!(", beside {} of writes a second", format_bytes(bytes)));
+        let beside =
+            kv.background_bytes_per_s.map_or(String::new(), |bytes| format!(", beside {} of writes a second", format_bytes(bytes)));
         let waits = if kv.waits { ", then wait for compaction" } else { "" };
         let drain = if step.drain_after { "; the engine's debt is worked off" } else { "" };
         anstream::println!("{:<28} {:>7} {until:>12}  {what}{beside}{waits}{drain}", step.name, step.clients);

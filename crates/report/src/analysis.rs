@@ -346,7 +346,7 @@ fn describe_file(workload: &FileWorkload) -> String {
     )
 }
 
-fn count(number: u32, noun: &str) -> String {
+pub(crate) fn count(number: u32, noun: &str) -> String {
     format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
 }
 

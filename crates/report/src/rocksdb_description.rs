@@ -1,8 +1,6 @@
 //! RocksDB's benchmark in words.
 
-use plimsoll_core::plan::{
-    KEY_BYTES, KvEnd, KvStep, KvWork, MULTIGET_KEYS, RANGE_KEYS, RocksdbBench, Step, StepProcess, VALUE_BYTES,
-};
+use plimsoll_core::plan::{KEY_BYTES, KvEnd, KvStep, KvWork, MULTIGET_KEYS, RANGE_KEYS, RocksdbBench, Step, StepProcess, VALUE_BYTES};
 use plimsoll_core::units::{format_bytes, format_count, format_duration_ns};
 
 use crate::analysis::count;
