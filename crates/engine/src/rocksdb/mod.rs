@@ -49,7 +49,7 @@ impl Engine for Rocksdb {
         let checked = options::check(&start.settings, ram_bytes())?;
         let companions = self.build.env.get(LIBRARY_PATH).map(Path::new);
         let library = library::Library::load(&self.build.server, companions)?;
-        Ok(Box::new(server::RocksdbServer::start(library, &checked, start)?))
+        Ok(Box::new(server::RocksdbServer::start(library, checked, start)?))
     }
 
     fn is_embedded(&self) -> bool {

@@ -34,7 +34,10 @@ const REFUSED: &[(&str, &str)] = &[
 ];
 
 /// Prefix of options that the running version does not have, in the settings that are read back.
-pub(super) const IGNORED: &str = "ignored.";
+const IGNORED: &str = "ignored.";
+
+/// Prefix of options that run with another value than the config's, which is told with them.
+const CHANGED: &str = "changed.";
 
 /// The cache that RocksDB makes where none is asked for.
 const DEFAULT_CACHE_BYTES: u64 = 8 << 20;
@@ -301,6 +304,21 @@ impl Checked {
             }
         }
         Ok((options, ignored))
+    }
+
+    /// The numbers and switches that RocksDB runs with another value than asked for: it corrects what does not go together, and says so
+    /// in its log alone.
+    pub(super) fn changed(&self, effective: &Settings) -> Settings {
+        let differs = |(name, wanted): &(&String, &String)| {
+            let (Some(known), Some(runs)) = (known().find(|known| known.name == **name), effective.get(*name)) else { return false };
+            match known.kind {
+                Kind::Number => parse_bytes(wanted).is_some_and(|number| parse_bytes(runs) != Some(number)),
+                Kind::Switch => parse_switch(wanted) != parse_switch(runs),
+                Kind::Real => wanted.parse::<f64>().ok() != runs.parse().ok(),
+                Kind::Text => false,
+            }
+        };
+        self.options.iter().filter(differs).map(|(name, wanted)| (format!("{CHANGED}{name}"), wanted.clone())).collect()
     }
 
     fn set_lru_cache(&self, options: &mut Options, bytes: u64, ignored: &mut Settings) -> Result<(), EngineError> {

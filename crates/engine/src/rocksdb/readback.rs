@@ -94,7 +94,8 @@ pub(super) fn parse_log(text: &str) -> Settings {
             "low_pri_pool_ratio" if is_cache => "block_cache_low_pri_pool_ratio",
             _ => "",
         };
-        is_cache = name == "block_cache_options" || (is_cache && (!key.is_empty() || name == "strict_capacity_limit"));
+        // What belongs to the cache is set in further.
+        is_cache = name == "block_cache_options" || (is_cache && line.starts_with("    "));
         if !key.is_empty() && !value.is_empty() {
             // The first: a database that was changed later says all of it again.
             settings.entry(key.to_owned()).or_insert_with(|| value.to_owned());

@@ -57,24 +57,18 @@ pub(super) struct RocksdbServer {
     dir: PathBuf,
     log_dir: PathBuf,
     ignored: Settings,
-    verifies_checksums: bool,
+    checked: Checked,
 }
 
 impl RocksdbServer {
     /// Opens the database of a data directory, or makes and marks it; refuses one that is not ours.
-    pub(super) fn start(library: &'static Library, checked: &Checked, start: &StartOptions) -> Result<Self, EngineError> {
+    pub(super) fn start(library: &'static Library, checked: Checked, start: &StartOptions) -> Result<Self, EngineError> {
         let dir = start.data_dir.join(FOLDER);
         claim(&start.data_dir, &dir)?;
         let (options, ignored) = checked.options(library)?;
         let database =
             Database::open(library, &dir, &options).map_err(|status| status.of_store(&format!("open the database {}", dir.display())))?;
-        Ok(Self {
-            database: Arc::new(database),
-            dir,
-            log_dir: start.log_dir.clone(),
-            ignored,
-            verifies_checksums: checked.verifies_checksums,
-        })
+        Ok(Self { database: Arc::new(database), dir, log_dir: start.log_dir.clone(), ignored, checked })
     }
 }
 
@@ -124,10 +118,13 @@ impl Server for RocksdbServer {
     }
 
     /// From the database's own option file and log: options by the names of option strings, `rocksdb_version`, `fast_crc32`, the block
-    /// cache; `verify_checksums` as reads have it, and `ignored.NAME` for each option that this version does not have.
+    /// cache; `verify_checksums` as reads have it, and `ignored.NAME` for each option that this version does not have, `changed.NAME` with the config's value where RocksDB runs with
+    /// another.
     fn effective_settings(&self) -> Result<Settings, EngineError> {
         let mut settings = read_back(&self.dir)?;
-        settings.insert("verify_checksums".to_owned(), self.verifies_checksums.to_string());
+        settings.insert("verify_checksums".to_owned(), self.checked.verifies_checksums.to_string());
+        let changed = self.checked.changed(&settings);
+        settings.extend(changed);
         settings.extend(self.ignored.clone());
         Ok(settings)
     }
@@ -215,7 +212,7 @@ impl RocksdbServer {
 
 impl KvStore for RocksdbServer {
     fn session(&self, writes: WriteMode) -> Result<Box<dyn KvSession>, EngineError> {
-        Ok(Box::new(RocksdbSession::new(self.database.clone(), writes, self.verifies_checksums)))
+        Ok(Box::new(RocksdbSession::new(self.database.clone(), writes, self.checked.verifies_checksums)))
     }
 
     fn flush(&self) -> Result<(), EngineError> {
@@ -246,7 +243,7 @@ impl KvStore for RocksdbServer {
 
     /// Reads past the block cache: what a check reads is not what the next step should find there.
     fn for_each(&self, row: &mut dyn FnMut(&[u8], &[u8])) -> Result<u64, EngineError> {
-        let reads = ReadOptions::new(self.database.library(), self.verifies_checksums, false);
+        let reads = ReadOptions::new(self.database.library(), self.checked.verifies_checksums, false);
         let mut cursor = self.database.iterator(&reads);
         let mut rows = 0;
         cursor.seek_to_first();
