@@ -53,7 +53,7 @@ pub fn run(places: &Places, arguments: &Run) -> Outcome {
 
 /// Builds of cells that run on servers of ours.
 fn builds_of<'a>(cells: impl Iterator<Item = &'a Cell>) -> Vec<BuildName> {
-    cells.filter(|cell| cell.server.is_none() && !cell.build.engine.is_embedded()).map(|cell| cell.build.clone()).collect()
+    cells.filter(|cell| cell.server.is_none() && !cell.build.engine.is_built_in()).map(|cell| cell.build.clone()).collect()
 }
 
 pub fn resume(places: &Places, campaign: Option<&str>, is_offline: bool) -> Outcome {

@@ -26,6 +26,7 @@ use crate::machines;
 use crate::notes::notes;
 use crate::profiles::profiled;
 use crate::reasons::reasons;
+use crate::rocksdb_description::{describe_kv, describe_rocksdb};
 use crate::selection::{Candidate, choose};
 use crate::settings::{self, CellSettings};
 use crate::starved::starved_clients;
@@ -311,6 +312,7 @@ fn describe_workload(workload: &Workload) -> String {
         Workload::InsertBenchmark(workload) => describe_insert_benchmark(workload),
         Workload::Sysbench(workload) => describe_sysbench(workload),
         Workload::File(workload) => describe_file(workload),
+        Workload::Rocksdb(workload) => describe_rocksdb(workload),
     }
 }
 
@@ -344,7 +346,7 @@ fn describe_file(workload: &FileWorkload) -> String {
     )
 }
 
-fn count(number: u32, noun: &str) -> String {
+pub(crate) fn count(number: u32, noun: &str) -> String {
     format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
 }
 
@@ -476,6 +478,7 @@ fn describe_step(step: &Step) -> String {
         }
         StepKind::Mix(mix) => describe_mix(step, mix),
         StepKind::Test(test) => describe_test(step, test),
+        StepKind::Kv(kv) => describe_kv(step, kv),
     }
 }
 

@@ -32,6 +32,7 @@ mod profiles;
 mod published;
 mod ratio;
 mod reasons;
+mod rocksdb_description;
 mod selection;
 mod setting_value;
 mod settings;

@@ -14,13 +14,14 @@ const SERVER_BYTES: u64 = 400 * MIB;
 const SHARE: f64 = 0.9;
 
 /// The settings that say how large a cache is, with what they are when nothing is set and the unit of a bare number.
-const CACHES: [(EngineName, &str, u64, u64); 6] = [
+const CACHES: [(EngineName, &str, u64, u64); 7] = [
     (EngineName::Mysql, "innodb_buffer_pool_size", 128 * MIB, 1),
     (EngineName::Mysql, "rocksdb_block_cache_size", 0, 1),
     (EngineName::Mariadb, "innodb_buffer_pool_size", 128 * MIB, 1),
     (EngineName::Mariadb, "rocksdb_block_cache_size", 0, 1),
     (EngineName::Postgres, "shared_buffers", 128 * MIB, 8192),
     (EngineName::Sqlite, "mmap_size", 64 * MIB, 1),
+    (EngineName::Rocksdb, "block_cache_bytes", 32 * MIB, 1),
 ];
 
 /// Bytes that a cell's server takes: its caches, which hold no more than twice its data, and itself.

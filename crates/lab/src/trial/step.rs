@@ -6,7 +6,7 @@ use std::io::{BufWriter, Write};
 use std::sync::Arc;
 use std::time::Duration;
 
-use plimsoll_core::plan::{STATEMENT_NOTES, Step, StepKind, Verify};
+use plimsoll_core::plan::{KvWork, STATEMENT_NOTES, Step, StepKind, Verify};
 use plimsoll_core::record::{OperationRecord, Reading, TableCheck};
 use plimsoll_core::units::format_grouped;
 use plimsoll_engine::EngineError;
@@ -284,6 +284,17 @@ fn summary(step: &Step, done: &StepDone) -> String {
                 Some(rows) => format!("{} rows/s", text(per_s * rows)),
                 None => format!("{} queries/s, {} {}s/s", text(per_s * all / events.max(1.0)), text(per_s), done.primary),
             }
+        }
+        StepKind::Kv(kv) => {
+            let missed = done.sla_missed.map_or(String::new(), |share| format!(", only {:.1} % of the rate", share * 100.0));
+            let keys = rate(&done.primary, false) * f64::from(kv.work.keys());
+            let beside = kv.background_bytes_per_s.map_or(String::new(), |_| format!(" beside {} puts/s", text(rate("put", false))));
+            let what = match kv.work {
+                KvWork::Fill | KvWork::Overwrite => "puts",
+                KvWork::Get | KvWork::MultiGet => "keys",
+                KvWork::Range { .. } => "ranges",
+            };
+            format!("{} {what}/s{beside}{missed}", text(keys))
         }
         StepKind::ReadWrite { .. } => {
             let missed = done.sla_missed.map_or(String::new(), |share| format!(", SLA missed: {:.1} % of the rate", share * 100.0));
