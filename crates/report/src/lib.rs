@@ -36,12 +36,14 @@ mod rocksdb_description;
 mod selection;
 mod setting_value;
 mod settings;
+mod shapes;
 mod starved;
 mod summary;
 mod terminal;
 mod test_tables;
 pub mod value;
 mod verdicts;
+mod version_groups;
 pub mod view;
 
 pub use analysis::{Options, analyse, analyse_among};
