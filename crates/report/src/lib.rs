@@ -33,6 +33,7 @@ mod published;
 mod ratio;
 mod reasons;
 mod rocksdb_description;
+mod rocksdb_notes;
 mod selection;
 mod setting_value;
 mod settings;
