@@ -86,7 +86,11 @@ pub enum Verb {
     },
     /// Internal: the body of one trial
     #[command(hide = true)]
-    Trial,
+    Trial {
+        /// Where an earlier image of the process has left what it was to do
+        #[arg(long, hide = true)]
+        continued: Option<u32>,
+    },
 }
 
 #[derive(Debug, Args)]

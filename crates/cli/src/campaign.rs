@@ -95,8 +95,8 @@ fn same_data_dir(places: &Places, campaign: CampaignDir) -> Result<CampaignDir, 
 }
 
 /// The body of one trial, in its own process.
-pub fn trial() -> Outcome {
-    plimsoll_lab::trial::main()?;
+pub fn trial(continued: Option<u32>) -> Outcome {
+    plimsoll_lab::trial::main(continued)?;
     Ok(0)
 }
 

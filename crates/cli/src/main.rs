@@ -52,7 +52,7 @@ fn main() -> ExitCode {
         Verb::Plan { verb } => plan::plan(places, &verb),
         Verb::Workload { verb } => workload::workload(&verb),
         Verb::Machine { verb } => machine::machine(places, &verb),
-        Verb::Trial => campaign::trial(),
+        Verb::Trial { continued } => campaign::trial(continued),
     };
     match outcome {
         Ok(code) => ExitCode::from(code),

@@ -104,6 +104,7 @@ fn describe(
         env: BTreeMap::new(),
         server_options: Vec::new(),
         storage_plugins: BTreeMap::new(),
+        db_bench: None,
     };
     finish(short_version(&version), &mut build)?;
     Ok(build)

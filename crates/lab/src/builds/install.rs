@@ -78,7 +78,7 @@ fn check_layout(layout: &Layout, root: &Path) -> Result<(), BuildError> {
     wanted.extend(layout.share.clone());
     wanted.extend(layout.plugin.clone());
     wanted.extend(match &layout.init {
-        DataInit::Initialize => Vec::new(),
+        DataInit::Initialize | DataInit::Library => Vec::new(),
         DataInit::Bootstrap { scripts } => scripts.clone(),
         DataInit::Copy { dir } => vec![dir.clone()],
         DataInit::InstallDb { script, .. } => vec![script.clone()],
@@ -123,6 +123,7 @@ fn recognise(
             DataInit::InstallDb { script: in_root(script), has_auth_method: *has_auth_method }
         }
         DataInit::Initdb { program } => DataInit::Initdb { program: in_root(program) },
+        DataInit::Library => DataInit::Library,
     };
     let origin = recipe.package.describe();
     Ok(InstalledBuild {
@@ -140,5 +141,6 @@ fn recognise(
         env,
         server_options: layout.server_options.clone(),
         storage_plugins: layout.storage_plugins.clone(),
+        db_bench: None,
     })
 }

@@ -236,6 +236,7 @@ fn check(engine: EngineName, layout: &Layout, package: &Package) -> Result<(), S
         DataInit::Initdb { .. } => is_postgres,
         DataInit::InstallDb { .. } => engine == EngineName::Mariadb,
         DataInit::Initialize | DataInit::Bootstrap { .. } | DataInit::Copy { .. } => engine == EngineName::Mysql,
+        DataInit::Library => engine == EngineName::Rocksdb,
     };
     if !has_right_init {
         return Err(format!("{:?} does not make a data directory of {engine}", layout.init));
