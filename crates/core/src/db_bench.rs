@@ -2,6 +2,9 @@
 
 use crate::rocksdb_stats::{self, RocksdbStats};
 
+/// So begins what db_bench warns of, among the options of a build.
+pub const WARNING: &str = "db_bench warns: ";
+
 /// Which result line it has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Line {

@@ -177,7 +177,7 @@ pub const OF_ROCKSDB: &[Metric] = metrics![
     "writes_per_s", "writes/s", Neutral, 0, "sum over writers of puts / that writer's active seconds", "load loop", "writes per second, also those beside reads";
     "mb_sec", "MiB/s", Higher, 1, "bytes of the keys and values that were written or found / 2^20 / seconds", "load loop", "throughput in bytes";
     "usec_op", "us", Lower, 1, "time of all clients / operations", "load loop", "thread time per operation, not 1/rate";
-    "found_ratio", "share", Neutral, 4, "keys found / keys looked for; of ranges values read / values asked for", "load loop", "reads that found what the load wrote: less than 1 is a broken load, or the end of the keys";
+    "found_ratio", "share", Neutral, 4, "keys found / keys that must be there; of ranges values read", "load loop", "reads that found what the load wrote: less than 1 is a broken load, or the end of the keys";
     "mean_service_us", "us", Lower, 1, "histogram of done - sent", "load loop", "mean service time; of a MultiGet the time of one call";
     "p9999_service_us", "us", Lower, 0, "histogram of done - sent", "load loop", "99.99th percentile of service time";
     "user_cpu_s", "s", Neutral, 1, "user CPU of the step's process", "getrusage", "user CPU; the classic column u_cpu is a thousandth of it";

@@ -2,7 +2,7 @@
 
 use hdrhistogram::Histogram;
 use plimsoll_core::metric::{self, CATALOGUE, Metric};
-use plimsoll_core::plan::{ALL_EVENTS, KEY_BYTES, MULTIGET_KEYS, RANGE_KEYS, STATEMENT_NOTES, VALUE_BYTES};
+use plimsoll_core::plan::{ALL_EVENTS, MULTIGET_KEYS, STATEMENT_NOTES};
 use plimsoll_core::record::{ClientRecord, EncodedHistogram, OperationRecord, Pacing, Reading};
 use plimsoll_core::rocksdb_report;
 use plimsoll_core::rocksdb_stats::PRINTED_STALL_PCT;
@@ -275,17 +275,14 @@ impl Facts<'_> {
 
     /// Bytes of keys and values that the step's own operations wrote or found.
     fn mib_per_s(&self) -> Answer {
-        let bytes = f64::from(KEY_BYTES + VALUE_BYTES);
-        Ok(self.rate(&self.done.primary, |client| client.rows)? * bytes / MIB)
+        let bytes = self.done.notes.get("operation_bytes").copied().ok_or("the step did not note the bytes of its operations")?;
+        let per_operation = ratio(bytes, self.primary()?.ok as f64, "no operation was done")?;
+        Ok(self.rate(&self.done.primary, |client| client.ok)? * per_operation / MIB)
     }
 
     fn found_ratio(&self) -> Answer {
-        if self.done.primary == "put" {
-            return Err("the step reads nothing".to_owned());
-        }
-        let primary = self.primary()?;
-        let asked = primary.ok as f64 * if primary.kind == "range" { f64::from(RANGE_KEYS) } else { self.keys_per_operation() };
-        ratio(primary.rows as f64, asked, "no operation was done")
+        let nothing = if self.done.primary == "put" { "the step reads nothing" } else { "the step did not note what it found" };
+        self.done.notes.get("found_ratio").copied().ok_or_else(|| nothing.to_owned())
     }
 
     fn space_amplification(&self) -> Answer {

@@ -33,15 +33,18 @@ mod published;
 mod ratio;
 mod reasons;
 mod rocksdb_description;
+mod rocksdb_notes;
 mod selection;
 mod setting_value;
 mod settings;
+mod shapes;
 mod starved;
 mod summary;
 mod terminal;
 mod test_tables;
 pub mod value;
 mod verdicts;
+mod version_groups;
 pub mod view;
 
 pub use analysis::{Options, analyse, analyse_among};
