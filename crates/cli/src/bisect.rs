@@ -81,7 +81,7 @@ fn candidates(store: &Store, builds: &BuildCache, arguments: &Bisect) -> Result<
         let commits: Vec<String> = text.lines().map(str::trim).filter(|line| !line.is_empty()).map(str::to_owned).collect();
         return Ok(Candidates::of_commits(&loaded, &commits, BuildCommand::new(command)?, good, bad)?);
     }
-    let own = || loaded.plan.cells.iter().filter(|cell| !cell.build.engine.is_embedded()).map(|cell| cell.build.clone()).collect();
+    let own = || loaded.plan.cells.iter().filter(|cell| !cell.build.engine.is_built_in()).map(|cell| cell.build.clone()).collect();
     let names: Vec<BuildName> = if has_names { arguments.builds.clone() } else { own() };
     if let Some((name, failure)) = build::fetch(builds, &names, arguments.offline)?.first() {
         return Err(Failure::usage(format!("the build {name} cannot be had: {failure}; leave it out")));

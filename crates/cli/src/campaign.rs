@@ -53,7 +53,7 @@ pub fn run(places: &Places, arguments: &Run) -> Outcome {
 
 /// Builds of cells that run on servers of ours.
 fn builds_of<'a>(cells: impl Iterator<Item = &'a Cell>) -> Vec<BuildName> {
-    cells.filter(|cell| cell.server.is_none() && !cell.build.engine.is_embedded()).map(|cell| cell.build.clone()).collect()
+    cells.filter(|cell| cell.server.is_none() && !cell.build.engine.is_built_in()).map(|cell| cell.build.clone()).collect()
 }
 
 pub fn resume(places: &Places, campaign: Option<&str>, is_offline: bool) -> Outcome {
@@ -95,8 +95,8 @@ fn same_data_dir(places: &Places, campaign: CampaignDir) -> Result<CampaignDir, 
 }
 
 /// The body of one trial, in its own process.
-pub fn trial() -> Outcome {
-    plimsoll_lab::trial::main()?;
+pub fn trial(continued: Option<u32>) -> Outcome {
+    plimsoll_lab::trial::main(continued)?;
     Ok(0)
 }
 

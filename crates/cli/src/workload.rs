@@ -2,9 +2,12 @@
 
 use std::path::Path;
 
-use plimsoll_core::plan::{Distribution, InsertBenchmark, Plan, PlanError, PresetInfo, StepKind, Sysbench, Workload, presets};
+use plimsoll_core::plan::{
+    Definition, Distribution, InsertBenchmark, KEY_BYTES, KvEnd, KvWork, MULTIGET_KEYS, Plan, PlanError, PresetInfo, RANGE_KEYS,
+    RocksdbBench, StepKind, Sysbench, VALUE_BYTES, Workload, presets,
+};
 use plimsoll_core::suggest;
-use plimsoll_core::units::{format_count, format_duration_ns};
+use plimsoll_core::units::{format_bytes, format_count, format_duration_ns};
 use plimsoll_core::workload_file::{ColumnValues, Parameter, Sql, Value, WorkloadFile};
 use plimsoll_lab::{SHIPPED_WORKLOADS, shipped_workload};
 
@@ -147,12 +150,14 @@ fn describe_parameter(parameter: &Parameter) -> String {
 }
 
 fn show(preset: &PresetInfo) -> Result<(), Failure> {
-    let text = format!("name = \"show\"\nworkload = \"{}\"\nbuilds = [\"sqlite\"]\nconfigs = [\"wal_full\"]\n", preset.name);
+    let build = if preset.definition == Definition::Rocksdb { "rocksdb" } else { "sqlite" };
+    let text = format!("name = \"show\"\nworkload = \"{}\"\nbuilds = [\"{build}\"]\nconfigs = [\"any\"]\n", preset.name);
     let plan = Plan::parse(preset.name, &text).map_err(|error| Failure::bug(error.to_string()))?;
     anstream::println!("{}: {}", preset.name, preset.description);
     match &plan.cells[0].workload {
         Workload::InsertBenchmark(workload) => show_insert_benchmark(workload),
         Workload::Sysbench(workload) => show_sysbench(workload),
+        Workload::Rocksdb(workload) => show_rocksdb(workload),
         Workload::File(_) => {}
     }
     Ok(())
@@ -176,6 +181,32 @@ fn show_sysbench(workload: &Sysbench) {
     }
 }
 
+/// The steps in their order: threads, what ends them, what an operation is.
+fn show_rocksdb(workload: &RocksdbBench) {
+    anstream::println!("full size, {} keys of {KEY_BYTES} bytes with values of {VALUE_BYTES}:\n", format_count(workload.keys));
+    anstream::println!("{:<28} {:>7} {:>12}  what", "step", "threads", "until");
+    for step in &workload.steps {
+        let StepKind::Kv(kv) = step.kind else { continue };
+        let until = match kv.end {
+            KvEnd::Time(ns) => format_duration_ns(ns),
+            KvEnd::Operations(operations) => format!("{} each", format_count(operations)),
+        };
+        let what = match kv.work {
+            KvWork::Fill => "put the next key, without the log".to_owned(),
+            KvWork::Overwrite => "put a random key".to_owned(),
+            KvWork::Get => "get a random key".to_owned(),
+            KvWork::MultiGet => format!("get {MULTIGET_KEYS} random keys at once"),
+            KvWork::Range { is_backward: false } => format!("seek a random key, then up to {RANGE_KEYS} next"),
+            KvWork::Range { is_backward: true } => format!("seek a random key, then up to {RANGE_KEYS} prev"),
+        };
+        let beside =
+            kv.background_bytes_per_s.map_or(String::new(), |bytes| format!(", beside {} of writes a second", format_bytes(bytes)));
+        let waits = if kv.waits { ", then wait for compaction" } else { "" };
+        let drain = if step.drain_after { "; the engine's debt is worked off" } else { "" };
+        anstream::println!("{:<28} {:>7} {until:>12}  {what}{beside}{waits}{drain}", step.name, step.clients);
+    }
+}
+
 fn show_insert_benchmark(workload: &InsertBenchmark) {
     anstream::println!("full size, per client:\n");
     anstream::println!("{:<8} {:>10} {:>6} {:>8}  what", "step", "rows", "batch", "rate");
@@ -191,7 +222,7 @@ fn show_insert_benchmark(workload: &InsertBenchmark) {
                 format!("{query:?} queries flat out beside {background} at the rate, {}", format_duration_ns(duration_ns)).to_lowercase()
             }
             StepKind::Scan => "five scans that match no row".to_owned(),
-            StepKind::Prepare { .. } | StepKind::Test(_) | StepKind::Fill { .. } | StepKind::Mix(_) => {
+            StepKind::Prepare { .. } | StepKind::Test(_) | StepKind::Fill { .. } | StepKind::Mix(_) | StepKind::Kv(_) => {
                 unreachable!("these are steps of other workloads")
             }
         };

@@ -1,6 +1,6 @@
 //! From a workload and the steps that somebody wants confirmed to what runs once and what runs in every trial.
 
-use crate::plan::{Step, StepKind, Test, Workload};
+use crate::plan::{KvEnd, KvStep, KvWork, Step, StepKind, Test, Workload};
 
 /// A workload's steps, divided for a confirm campaign.
 #[derive(Clone, Debug, PartialEq)]
@@ -12,7 +12,7 @@ pub struct Division {
 }
 
 /// Divides a workload. There are two data states to begin with: after the indexes were made and after the last step that writes only, its
-/// debt worked off; sysbench has one, after its load. The last one that all wanted steps come after is taken; where one of them makes the
+/// debt worked off; sysbench has one, after its load; RocksDB's benchmark has them after its load and after `overwritesome`. The last one that all wanted steps come after is taken; where one of them makes the
 /// data itself, trials begin with nothing.
 ///
 /// # Errors
@@ -30,10 +30,11 @@ pub fn divide(workload: &Workload, wanted: &[String]) -> Result<Division, String
     };
     let last = all.iter().rposition(is_wanted).unwrap_or(first);
     let indexed = all.iter().position(|step| step.makes_indexes());
-    let written = all.iter().rposition(|step| matches!(step.kind, StepKind::Write { .. }));
+    let written = all.iter().rposition(|step| matches!(step.kind, StepKind::Write { .. }) || step.makes_kv_data());
     let state = [indexed, written].into_iter().flatten().filter(|&state| state < first).max();
     let begin = state.map_or(0, |state| state + 1);
-    let mut before = all[..begin].to_vec();
+    // Steps between them that only read leave nothing.
+    let mut before: Vec<Step> = all[..begin].iter().filter(|step| step.makes_data()).cloned().collect();
     if let Some(state) = before.last_mut() {
         // What it leaves to do must not be done while something is measured.
         state.drain_after = true;
@@ -48,8 +49,13 @@ impl Step {
         match self.kind {
             StepKind::Load { .. } | StepKind::CreateIndexes { .. } | StepKind::Write { .. } => true,
             StepKind::Prepare { .. } | StepKind::Fill { .. } => true,
+            StepKind::Kv(_) => self.makes_kv_data(),
             StepKind::ReadWrite { .. } | StepKind::Scan | StepKind::Test(_) | StepKind::Mix(_) => false,
         }
+    }
+
+    fn makes_kv_data(&self) -> bool {
+        matches!(self.kind, StepKind::Kv(step) if step.makes_data())
     }
 
     /// Whether it is one of the workload's results; sysbench's tests that warm up are not.
@@ -61,19 +67,27 @@ impl Step {
     fn makes_indexes(&self) -> bool {
         matches!(
             self.kind,
-            StepKind::Prepare { .. } | StepKind::Fill { .. } | StepKind::CreateIndexes { .. } | StepKind::Load { indexes_first: true, .. }
+            StepKind::Prepare { .. }
+                | StepKind::Fill { .. }
+                | StepKind::CreateIndexes { .. }
+                | StepKind::Load { indexes_first: true, .. }
+                | StepKind::Kv(KvStep { work: KvWork::Fill, .. })
         )
     }
 
     /// Whether it can be cut into turns: what ends by time can, what does a number of things cannot.
     pub fn can_take_turns(&self) -> bool {
-        matches!(self.kind, StepKind::Test(_) | StepKind::Mix(_) | StepKind::ReadWrite { .. })
+        matches!(
+            self.kind,
+            StepKind::Test(_) | StepKind::Mix(_) | StepKind::ReadWrite { .. } | StepKind::Kv(KvStep { end: KvEnd::Time(_), .. })
+        )
     }
 
     /// Whether its operations, the primary ones, write. Events of a workload file may.
     pub fn is_writing(&self) -> bool {
         match self.kind {
             StepKind::Test(Test { kind, .. }) => kind.is_write(),
+            StepKind::Kv(step) => step.work.is_write(),
             StepKind::ReadWrite { .. } | StepKind::Scan => false,
             _ => true,
         }
@@ -90,6 +104,10 @@ impl Step {
                 mix.duration_ns = length_ns;
                 mix.warm_up_ns = warm_up.unwrap_or(mix.warm_up_ns);
             }
+            StepKind::Kv(step) if step.duration_ns().is_some() => {
+                step.end = KvEnd::Time(length_ns);
+                step.warm_up_ns = warm_up.unwrap_or(step.warm_up_ns);
+            }
             StepKind::ReadWrite { duration_ns, end, .. } => {
                 *duration_ns = length_ns;
                 *end = crate::plan::StepEnd::Time;
@@ -105,12 +123,19 @@ mod tests {
     use crate::plan::Plan;
 
     fn workload(name: &str) -> Workload {
+        let (build, size) = match name {
+            "rocksdb" => ("rocksdb@8.9.1", ""),
+            "insert-benchmark" => ("sqlite", "write_rows = 1000\n"),
+            _ => ("sqlite", "tables = 1\n"),
+        };
         let text = format!(
-            "name = \"x\"\nworkload = \"{name}\"\nbuilds = [\"sqlite\"]\nconfigs = [\"wal_full\"]\n[sizes]\nrows = \"50K\"\nclients = 1\nduration = \"2s\"\n{}",
-            if name.starts_with("sysbench") { "tables = 1\n" } else { "write_rows = 1000\n" }
+            "name = \"x\"\nworkload = \"{name}\"\nbuilds = [\"{build}\"]\nconfigs = [\"wal_full\"]\n[sizes]\nrows = \"50K\"\nclients = 1\nduration = \"2s\"\n{size}"
         );
         Plan::parse("x.toml", &text).unwrap().cells.remove(0).workload
     }
+
+    const FILLSEQ: &str = "fillseq.wal_disabled.v400";
+    const SOME: &str = "overwritesome.t1.s0";
 
     fn names(steps: &[Step]) -> Vec<&str> {
         steps.iter().map(|step| step.name.as_str()).collect()
@@ -129,12 +154,35 @@ mod tests {
             ("insert-benchmark", &["l.i0"], &[], &["l.i0"]),
             ("sysbench-2025", &["insert", "point-query"], &["prepare"], &["point-query", "insert"]),
             ("sysbench-2025", &["prepare", "scan"], &[], &["prepare", "scan"]),
+            ("rocksdb", &["readrandom.t1"], &[FILLSEQ], &["readrandom.t1"]),
+            (
+                "rocksdb",
+                &["readwhilewriting.t1", "overwriteandwait.t1.s0"],
+                &[FILLSEQ, SOME],
+                &["readwhilewriting.t1", "overwriteandwait.t1.s0"],
+            ),
+            ("rocksdb", &["fwdrange.t1", "readwhilewriting.t1"], &[FILLSEQ], &["fwdrange.t1", SOME, "readwhilewriting.t1"]),
+            ("rocksdb", &[FILLSEQ], &[], &[FILLSEQ]),
         ] {
             let wanted: Vec<String> = wanted.iter().map(|&name| name.to_owned()).collect();
             let division = divide(&workload(name), &wanted).unwrap();
             assert_eq!((names(&division.before), names(&division.steps)), (before.to_vec(), steps.to_vec()), "{wanted:?}");
             assert!(division.before.last().is_none_or(|step| step.drain_after), "{wanted:?}");
         }
+    }
+
+    #[test]
+    fn steps_of_rocksdb_that_end_by_time_take_turns() {
+        let rocksdb = workload("rocksdb");
+        let turning: Vec<&str> = rocksdb.steps().iter().filter(|step| step.can_take_turns()).map(|step| step.name.as_str()).collect();
+        assert_eq!(turning.len(), 7);
+        assert!(!turning.contains(&FILLSEQ) && !turning.contains(&SOME));
+        let mut step = rocksdb.steps()[1].clone();
+        step.set_duration(5, Some(3));
+        assert!(matches!(step.kind, StepKind::Kv(KvStep { end: KvEnd::Time(5), warm_up_ns: 3, .. })));
+        let mut fill = rocksdb.steps()[0].clone();
+        fill.set_duration(5, Some(3));
+        assert_eq!(fill, rocksdb.steps()[0]);
     }
 
     #[test]

@@ -5,12 +5,14 @@
 
 pub mod clock;
 pub mod confirm;
+pub mod db_bench;
 pub mod imported_metric;
 pub mod metric;
 pub mod name;
 pub mod plan;
 pub mod record;
 pub mod rocksdb_report;
+pub mod rocksdb_stats;
 pub mod schedule;
 pub mod seed;
 pub mod suggest;

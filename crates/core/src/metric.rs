@@ -169,6 +169,109 @@ pub fn find_of_sysbench(name: &str) -> Option<&'static Metric> {
     OF_SYSBENCH.iter().find(|metric| metric.name == name).or_else(|| find(name))
 }
 
+/// What the steps of RocksDB have in place of entries of [`CATALOGUE`], and beside them. Totals are those since the database was opened for
+/// the step, the wait at its end included.
+pub const OF_ROCKSDB: &[Metric] = metrics![
+    "qps", "ops/s", Higher, 0, "sum over clients of operations / that client's active seconds; a MultiGet counts its keys", "load loop", "operations of the step per second; the writes beside reads are not counted";
+    "reads_per_s", "reads/s", Higher, 0, "qps of a step that reads", "load loop", "reads per second of all clients; a range is one";
+    "writes_per_s", "writes/s", Neutral, 0, "sum over writers of puts / that writer's active seconds", "load loop", "writes per second, also those beside reads";
+    "mb_sec", "MiB/s", Higher, 1, "bytes of the keys and values that were written or found / 2^20 / seconds", "load loop", "throughput in bytes";
+    "usec_op", "us", Lower, 1, "time of all clients / operations", "load loop", "thread time per operation, not 1/rate";
+    "found_ratio", "share", Neutral, 4, "keys found / keys that must be there; of ranges values read", "load loop", "reads that found what the load wrote: less than 1 is a broken load, or the end of the keys";
+    "mean_service_us", "us", Lower, 1, "histogram of done - sent", "load loop", "mean service time; of a MultiGet the time of one call";
+    "p9999_service_us", "us", Lower, 0, "histogram of done - sent", "load loop", "99.99th percentile of service time";
+    "user_cpu_s", "s", Neutral, 1, "user CPU of the step's process", "getrusage", "user CPU; the classic column u_cpu is a thousandth of it";
+    "system_cpu_s", "s", Neutral, 1, "system CPU of the step's process", "getrusage", "system CPU; the classic column s_cpu is a thousandth of it";
+    "lsm_gb", "GiB", Lower, 2, "Sum line of the compaction statistics", "rocksdb.stats", "size of the tree at the end of the step";
+    "blob_gb", "GiB", Lower, 2, "total size of blob files", "rocksdb.stats", "size of blob files";
+    "space_amp", "bytes/byte", Lower, 2, "bytes of the database / (keys x bytes of key and value)", "files of the database, plan", "space amplification";
+    "c_wgb", "GiB", Lower, 2, "cumulative compaction, written; flushes included", "rocksdb.stats", "bytes written by flushes and compactions";
+    "w_amp", "bytes/byte", Lower, 2, "c_wgb / ingest, or their rates where little was ingested", "rocksdb.stats", "write amplification";
+    "w_amp_sum", "bytes/byte", Lower, 1, "W-Amp of the Sum line: bytes written / bytes flushed", "rocksdb.stats", "write amplification as RocksDB counts it";
+    "c_mbps", "MiB/s", Neutral, 1, "c_wgb / uptime", "rocksdb.stats", "write rate of flushes and compactions";
+    "c_wsecs", "s", Lower, 2, "Comp(sec) of the Sum line", "rocksdb.stats", "wall seconds of all flush and compaction threads";
+    "c_csecs", "s", Lower, 2, "CompMergeCPU(sec) of the Sum line", "rocksdb.stats", "CPU seconds of compaction";
+    "b_rgb", "GiB", Neutral, 1, "Rblob(GB) of the Sum line", "rocksdb.stats", "blob bytes read by compaction";
+    "b_wgb", "GiB", Neutral, 1, "Wblob(GB) of the Sum line", "rocksdb.stats", "blob bytes written by compaction";
+    "uptime_s", "s", Neutral, 1, "Uptime(secs) total", "rocksdb.stats", "seconds the database was open, with what came after the step's operations";
+    "stall_pct", "%", Lower, 1, "stalled time / uptime x 100", "rocksdb.stats", "share of time writes were stalled";
+    "n_stall", "stalls", Lower, 0, "sum of the stall counts, slowed and stopped, in either form of the line", "rocksdb.stats", "write stalls";
+];
+
+/// The names of a RocksDB step's metrics, in the order of the tables.
+const ROCKSDB_NAMES: [&str; 60] = [
+    "qps",
+    "reads_per_s",
+    "writes_per_s",
+    "mb_sec",
+    "usec_op",
+    "process_cpu_us_per_op",
+    "user_cpu_s",
+    "system_cpu_s",
+    "rss",
+    "lsm_gb",
+    "blob_gb",
+    "space_amp",
+    "c_wgb",
+    "w_amp",
+    "w_amp_sum",
+    "c_mbps",
+    "c_wsecs",
+    "c_csecs",
+    "b_rgb",
+    "b_wgb",
+    "uptime_s",
+    "stall_pct",
+    "n_stall",
+    "found_ratio",
+    "mean_service_us",
+    "p50_service_us",
+    "p90_service_us",
+    "p99_service_us",
+    "p999_service_us",
+    "p9999_service_us",
+    "max_service_us",
+    "p50_response_us",
+    "p90_response_us",
+    "p99_response_us",
+    "p999_response_us",
+    "max_response_us",
+    "p50_lag_us",
+    "p99_lag_us",
+    "rate_share",
+    "seconds_under_rate",
+    "backlog",
+    "rps",
+    "rmbps",
+    "wps",
+    "wmbps",
+    "rpq",
+    "rkbpq",
+    "csps",
+    "cpups",
+    "cspq",
+    "cpupq",
+    "dbgb1",
+    "dbgb2",
+    "p50_rate",
+    "p99_rate",
+    "steal_share",
+    "foreign_cpu_cores",
+    "psi_cpu_share",
+    "psi_io_share",
+    "psi_memory_share",
+];
+
+/// The metrics of a step of RocksDB.
+pub fn of_rocksdb() -> impl Iterator<Item = &'static Metric> {
+    ROCKSDB_NAMES.iter().map(|name| find_of_rocksdb(name).expect("every name has its entry"))
+}
+
+/// The entry of a metric of a step of RocksDB.
+pub fn find_of_rocksdb(name: &str) -> Option<&'static Metric> {
+    OF_ROCKSDB.iter().find(|metric| metric.name == name).or_else(|| find(name))
+}
+
 /// The 20 columns of the Insert Benchmark's metrics line before its tag, in its order.
 pub const CLASSIC_COLUMNS: [&str; 20] = [
     "ips", "qps", "rps", "rmbps", "wps", "wmbps", "rpq", "rkbpq", "wpi", "wkbpi", "csps", "cpups", "cspq", "cpupq", "dbgb1", "dbgb2",
@@ -191,6 +294,7 @@ mod tests {
             assert!(!metric.meaning.is_empty() && !metric.formula.is_empty() && !metric.source.is_empty());
         }
         assert_eq!(of_sysbench().count(), SYSBENCH_NAMES.len());
+        assert_eq!(of_rocksdb().count(), ROCKSDB_NAMES.len());
         for name in CLASSIC_COLUMNS {
             assert!(find(name).is_some(), "{name}");
         }

@@ -31,9 +31,14 @@ impl EngineName {
     /// Every engine, in the order they are listed to people.
     pub const ALL: [Self; 6] = [Self::Sqlite, Self::Mysql, Self::Mariadb, Self::Postgres, Self::Rocksdb, Self::Null];
 
-    /// True when the engine is inside this program: nothing is fetched for it, and it shares its client's process.
-    pub fn is_embedded(self) -> bool {
+    /// True when the engine is inside this program: nothing is fetched for it.
+    pub fn is_built_in(self) -> bool {
         matches!(self, Self::Sqlite | Self::Null)
+    }
+
+    /// True when the engine shares its client's process: it is inside this program, or a library that a trial loads.
+    pub fn is_embedded(self) -> bool {
+        self.is_built_in() || self == Self::Rocksdb
     }
 
     /// The name used in plans and files.

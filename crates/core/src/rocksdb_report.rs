@@ -27,5 +27,16 @@ pub const METRICS: [(&str, &str); 23] = [
     ("rss", "rss"),
 ];
 
+/// What the operations of its benchmark are called in results.
+pub const OPERATIONS: [&str; 4] = ["put", "get", "multiget", "range"];
+
+/// Whether a step is in the tables over versions: some only drain, or only make versions of keys.
+pub fn is_in_tables(step: &str) -> bool {
+    !step.contains("revrange.t") && !step.contains("overwritesome")
+}
+
+/// The note of a step's logical size in bytes: keys x bytes of a key and its value.
+pub const LOGICAL_BYTES: &str = "logical_bytes";
+
 /// The columns behind them.
 pub const FACTS: [&str; 5] = ["test", "date", "version", "job_id", "githash"];

@@ -3,11 +3,11 @@
 use std::path::Path;
 
 use plimsoll_core::imported_metric::IMPORTED;
-use plimsoll_core::metric::{CATALOGUE, Direction, Metric, OF_SYSBENCH};
+use plimsoll_core::metric::{CATALOGUE, Direction, Metric, OF_ROCKSDB, OF_SYSBENCH};
 
 #[test]
 fn every_metric_is_documented_as_the_catalogue_defines_it() {
-    check_rows(CATALOGUE.iter().chain(OF_SYSBENCH));
+    check_rows(CATALOGUE.iter().chain(OF_SYSBENCH).chain(OF_ROCKSDB));
 }
 
 #[test]

@@ -34,6 +34,8 @@ pub enum DataInit {
         /// The program.
         program: PathBuf,
     },
+    /// Nothing: the build is a library, and its databases make themselves.
+    Library,
 }
 
 /// A build on this machine. Stored as `build.json` beside its files.
@@ -51,7 +53,7 @@ pub struct InstalledBuild {
     pub toolchain: BTreeMap<String, String>,
     /// sha256 of the server binary (the real one behind a wrapper).
     pub server_sha256: String,
-    /// The server program, or the wrapper that starts it with its own loader.
+    /// The server program, or the wrapper that starts it with its own loader; of RocksDB the library.
     pub server: PathBuf,
     /// `--basedir` of MySQL and MariaDB; the installation folder of PostgreSQL.
     pub basedir: PathBuf,
@@ -67,4 +69,7 @@ pub struct InstalledBuild {
     pub server_options: Vec<String>,
     /// Storage engines that need a plugin, by the option that loads it (`rocksdb` -> `--plugin-load-add=ha_rocksdb.so`).
     pub storage_plugins: BTreeMap<String, String>,
+    /// RocksDB's own benchmark program of the same version, where the build has it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub db_bench: Option<PathBuf>,
 }

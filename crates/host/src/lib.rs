@@ -21,6 +21,7 @@
 //! | `rss_max_bytes` | largest sample: VmRSS of this process with an embedded engine, else of the server's process trees: every process's own memory, shared memory and files once | `/proc/PID/status` |
 //! | `data_dir_bytes` | sizes of the files in the data directory at the stop | directory walk |
 //! | `voluntary_switches` `involuntary_switches` `client_major_faults` | of this process, all threads | `getrusage` |
+//! | `own_user_s` `own_system_s` | CPU of this process by mode, all threads | `getrusage` |
 //! | `collector_cpu_s` | CPU of the sampling thread | thread clock |
 //! | `series` | rows written to the series file, when one was asked for | |
 

@@ -88,6 +88,8 @@ impl Difference {
         put("voluntary_switches", usage(|usage| usage.voluntary_switches));
         put("involuntary_switches", usage(|usage| usage.involuntary_switches));
         put("client_major_faults", usage(|usage| usage.major_faults));
+        put("own_user_s", usage(|usage| usage.user_us).map(|us| us / US_PER_S));
+        put("own_system_s", usage(|usage| usage.system_us).map(|us| us / US_PER_S));
         readings
     }
 }
@@ -124,7 +126,13 @@ mod tests {
     }
 
     fn samples() -> (Sample, Sample) {
-        let usage = |count: u64| OwnUsage { voluntary_switches: 2 * count, involuntary_switches: count, major_faults: 3 * count };
+        let usage = |count: u64| OwnUsage {
+            voluntary_switches: 2 * count,
+            involuntary_switches: count,
+            major_faults: 3 * count,
+            user_us: 700_000 * count,
+            system_us: 50_000 * count,
+        };
         let host = |count: u64| HostCpu {
             user: 100 * count,
             nice: 10 * count,
@@ -180,6 +188,8 @@ mod tests {
             ("voluntary_switches", 4.0),
             ("involuntary_switches", 2.0),
             ("client_major_faults", 6.0),
+            ("own_user_s", 1.4),
+            ("own_system_s", 0.1),
         ] {
             let value = readings[name].value().unwrap();
             assert!((value - expected).abs() < 1e-9, "{name}: {value} instead of {expected}");

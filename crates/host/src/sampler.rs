@@ -4,6 +4,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use nix::sys::resource::{UsageWho, getrusage};
+use nix::sys::time::TimeValLike;
 
 use crate::disk::Disk;
 use crate::parse::{DiskCounters, HostCpu, kib_field, parse_pressure, parse_stat};
@@ -34,6 +35,8 @@ pub(crate) struct OwnUsage {
     pub voluntary_switches: u64,
     pub involuntary_switches: u64,
     pub major_faults: u64,
+    pub user_us: u64,
+    pub system_us: u64,
 }
 
 impl OwnUsage {
@@ -43,6 +46,8 @@ impl OwnUsage {
             voluntary_switches: self.voluntary_switches.saturating_sub(before.voluntary_switches),
             involuntary_switches: self.involuntary_switches.saturating_sub(before.involuntary_switches),
             major_faults: self.major_faults.saturating_sub(before.major_faults),
+            user_us: self.user_us.saturating_sub(before.user_us),
+            system_us: self.system_us.saturating_sub(before.system_us),
         }
     }
 }
@@ -106,6 +111,8 @@ fn own_usage() -> Answer<OwnUsage> {
         voluntary_switches: count(usage.voluntary_context_switches()),
         involuntary_switches: count(usage.involuntary_context_switches()),
         major_faults: count(usage.major_page_faults()),
+        user_us: count(usage.user_time().num_microseconds()),
+        system_us: count(usage.system_time().num_microseconds()),
     })
 }
 

@@ -23,7 +23,7 @@ fn read_all(bytes: &[u8]) {
     let _ = client::read(bytes).map(|client| (client.nth_rate(99.0, |second| second.i_qps), client.seconds_exact(), client.queries()));
     let _ = (step_result::read(bytes), metrics_lines::read(bytes).map(|lines| lines.is_relative()));
     let _ = rows::read(bytes);
-    let _ = log::read(bytes).map(|log| (log.write_amplification(), log.of_sum("Comp(sec)")));
+    let _ = log::read(bytes).map(|log| (log.rate(), log.stats.notes()));
     let _ = (pgbench::read(bytes), pgbench_log::read(bytes), hdr_log::read(bytes), table::read(bytes));
     let text = String::from_utf8_lossy(bytes);
     let _ = (output::is_output(&text, &text), iostat::is_iostat(&text), rows::is_rows(&text), log::is_log(&text), table::is_table(&text));

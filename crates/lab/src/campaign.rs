@@ -11,6 +11,7 @@ use plimsoll_core::units::format_bytes;
 use plimsoll_engine::{InstalledBuild, bytes_at_start, bytes_per_row, engine};
 use plimsoll_store::header::{BuildHeader, CampaignHeader, CellHeader, FORMAT};
 use plimsoll_store::{CampaignDir, CampaignLock, Store, StoreError};
+use plimsoll_workload::kv::is_universal;
 
 use crate::builds::BuildCache;
 use crate::config::resolve;
@@ -107,7 +108,7 @@ pub(crate) fn look_up_cells(plan: &LoadedPlan, builds: &BuildCache, need: Need<'
                 settings: config.settings,
             });
         }
-        let (installed, known) = if cell.build.engine.is_embedded() {
+        let (installed, known) = if cell.build.engine.is_built_in() {
             (None, None)
         } else {
             let known = builds.resolve(&cell.build).map_err(|error| in_cell(error.to_string()))?;
@@ -197,9 +198,13 @@ fn peak_rows(cell: &Cell) -> u64 {
 }
 
 /// An estimate of the bytes that a cell's tables and indexes take at their largest.
-pub(crate) fn peak_table_bytes(cell: &Cell) -> u64 {
+pub(crate) fn peak_table_bytes(cell: &Cell, settings: &BTreeMap<String, String>) -> u64 {
+    let engine = cell.build.engine;
     let row_bytes = match cell.workload {
-        Workload::InsertBenchmark(_) => bytes_per_row(cell.build.engine),
+        Workload::InsertBenchmark(_) => bytes_per_row(engine),
+        // Universal compaction may hold all of it twice, and write it a third time.
+        Workload::Rocksdb(_) if is_universal(settings) => bytes_per_row(engine) * 2,
+        Workload::Rocksdb(_) => bytes_per_row(engine),
         Workload::Sysbench(_) | Workload::File(_) => SYSBENCH_ROW_BYTES,
     };
     peak_rows(cell).saturating_mul(row_bytes)
@@ -209,7 +214,7 @@ pub(crate) fn peak_table_bytes(cell: &Cell) -> u64 {
 /// included.
 pub(crate) fn peak_size(cell: &Cell, settings: &BTreeMap<String, String>) -> (u64, u64) {
     // A given server has its own disk, which we know nothing of.
-    let of_ours = || peak_table_bytes(cell).saturating_add(bytes_at_start(cell.build.engine, settings));
+    let of_ours = || peak_table_bytes(cell, settings).saturating_add(bytes_at_start(cell.build.engine, settings));
     (peak_rows(cell), if cell.server.is_some() { 0 } else { of_ours() })
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use plimsoll_core::name::EngineName;
-use plimsoll_core::plan::{Cell, Plan, Step, StepEnd, StepKind};
+use plimsoll_core::plan::{Cell, KvEnd, KvStep, KvWork, Plan, Step, StepEnd, StepKind};
 use plimsoll_engine::bytes_at_start;
 use plimsoll_store::Store;
 use plimsoll_store::event::{Event, StepDone};
@@ -79,7 +79,9 @@ pub struct StepForecast {
 /// Rows per second by engine and step when nothing has been measured yet: orders of magnitude, nothing more.
 fn assumed_rows_per_s(engine: EngineName, step: &Step) -> f64 {
     match (engine, &step.kind) {
-        (EngineName::Rocksdb, _) => 300_000.0,
+        // A load writes without the log, one by one and in order; random keys come with it.
+        (EngineName::Rocksdb, StepKind::Kv(KvStep { work: KvWork::Fill, .. })) => 300_000.0,
+        (EngineName::Rocksdb, _) => 100_000.0,
         (EngineName::Null, _) => 2_000_000.0,
         (EngineName::Sqlite, StepKind::Load { .. } | StepKind::CreateIndexes { .. }) => 200_000.0,
         (EngineName::Sqlite, StepKind::Write { .. }) if step.batch < 20 => 4_000.0,
@@ -89,7 +91,7 @@ fn assumed_rows_per_s(engine: EngineName, step: &Step) -> f64 {
         (_, StepKind::CreateIndexes { .. }) => 150_000.0,
         (_, StepKind::Write { .. }) if step.batch < 20 => 3_000.0,
         (_, StepKind::Write { .. }) => 10_000.0,
-        (_, StepKind::Scan | StepKind::ReadWrite { .. } | StepKind::Test(_) | StepKind::Mix(_)) => 1_000_000.0,
+        (_, StepKind::Scan | StepKind::ReadWrite { .. } | StepKind::Test(_) | StepKind::Mix(_) | StepKind::Kv(_)) => 1_000_000.0,
     }
 }
 
@@ -123,6 +125,7 @@ fn rows_per_s(done: &StepDone) -> Option<f64> {
 fn connections(cell: &Cell, step: &Step) -> u32 {
     match (cell.build.engine, &step.kind) {
         (EngineName::Sqlite, StepKind::Prepare { .. } | StepKind::Fill { .. }) => 1,
+        (_, StepKind::Kv(KvStep { background_bytes_per_s: Some(_), .. })) => step.clients + 1,
         _ => step.connections_per_client() * step.clients,
     }
 }
@@ -143,10 +146,12 @@ pub fn forecast(loaded: &LoadedPlan, store: &Store, builds: &BuildCache, data_di
                 StepKind::ReadWrite { duration_ns, end: StepEnd::Rows | StepEnd::Time, .. } => (*duration_ns as f64 / 1e9, "plan"),
                 StepKind::Mix(mix) => ((mix.duration_ns + mix.warm_up_ns) as f64 / 1e9, "plan"),
                 StepKind::Test(test) => ((test.duration_ns + test.warm_up_ns) as f64 / 1e9, "plan"),
+                StepKind::Kv(KvStep { end: KvEnd::Time(ns), warm_up_ns, .. }) => ((ns + warm_up_ns) as f64 / 1e9, "plan"),
                 _ => {
                     let rows = match step.kind {
                         StepKind::CreateIndexes { .. } => held + inserted_rows,
                         StepKind::Scan => held * 5,
+                        StepKind::Kv(KvStep { end: KvEnd::Operations(operations), .. }) => operations * u64::from(step.clients),
                         _ => inserted_rows,
                     };
                     let found = measured.get(&(cell.build.engine, cell.config.label.clone(), step.name.clone()));

@@ -108,7 +108,7 @@ impl Runner<'_> {
     /// Starts a trial's process and gives it its order.
     pub fn start(&self, order: &TrialOrder) -> Result<TrialProcess, LabError> {
         let log = order.dir.join("trial.log");
-        let mut child = self.spawn(&order.cell, order.build.is_some(), &log)?;
+        let mut child = self.spawn(&order.cell, &log)?;
         let (Some(mut input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
             return Err(LabError::Io("the trial has no pipes".into()));
         };
@@ -120,9 +120,10 @@ impl Runner<'_> {
         Ok(TrialProcess { dir: order.dir.clone(), log, child, input, output: Some(output), is_reaped: false })
     }
 
-    fn spawn(&self, cell: &Cell, is_server: bool, log: &Path) -> Result<Child, LabError> {
+    fn spawn(&self, cell: &Cell, log: &Path) -> Result<Child, LabError> {
         // A server runs under the config's prefix and environment itself; an embedded engine only with all of its process.
-        let (prefix, env) = if is_server { (&[][..], None) } else { (&cell.config.prefix[..], Some(&cell.config.env)) };
+        let is_embedded = cell.build.engine.is_embedded();
+        let (prefix, env) = if is_embedded { (&cell.config.prefix[..], Some(&cell.config.env)) } else { (&[][..], None) };
         let mut command = match prefix.split_first() {
             Some((prefix, arguments)) => {
                 let mut command = Command::new(prefix);

@@ -26,12 +26,15 @@ use crate::machines;
 use crate::notes::notes;
 use crate::profiles::profiled;
 use crate::reasons::reasons;
+use crate::rocksdb_description::{describe_kv, describe_rocksdb};
 use crate::selection::{Candidate, choose};
 use crate::settings::{self, CellSettings};
+use crate::shapes::shapes;
 use crate::starved::starved_clients;
 use crate::summary::summarise;
 use crate::value::{Measure, median_over_blocks};
 use crate::verdicts::{Basis, Setting, Spreads, basis, find};
+use crate::version_groups::{published_groups, version_groups};
 use crate::view::{CampaignInfo, CellInfo, Crash, Drain, OperationCount, Outcome, Status, StepResult, StepView, TestPlace, View};
 
 /// What to show.
@@ -125,6 +128,7 @@ pub fn analyse_among(campaigns: &[CampaignRecord], options: &Options, stored: &[
     });
     let spreads = if basis(first) == Basis::Screen { Spreads::of_machine(first, stored) } else { Spreads::default() };
     let findings = find(&Setting { infos: &infos, cells: &cells, control: experiment_control(first), steps: &steps, spreads: &spreads });
+    let version_groups = version_groups(&infos, &reported);
     let mut view = View {
         findings,
         profiles: profiled(&cells),
@@ -133,9 +137,10 @@ pub fn analyse_among(campaigns: &[CampaignRecord], options: &Options, stored: &[
         campaigns: campaigns.iter().map(campaign_info).collect(),
         results: cells.iter().enumerate().flat_map(|(index, cell)| cell.runs.iter().map(move |run| step_result(index, run))).collect(),
         summary: summarise(&infos, &reported),
-        published: Vec::new(),
+        published: published_groups(&version_groups, &infos, &reported),
         reasons: reasons(&infos, &steps, basis(first) == Basis::Slices),
         steps,
+        version_groups,
         environment: compare(&environments),
         settings,
         notes: Vec::new(),
@@ -311,6 +316,7 @@ fn describe_workload(workload: &Workload) -> String {
         Workload::InsertBenchmark(workload) => describe_insert_benchmark(workload),
         Workload::Sysbench(workload) => describe_sysbench(workload),
         Workload::File(workload) => describe_file(workload),
+        Workload::Rocksdb(workload) => describe_rocksdb(workload),
     }
 }
 
@@ -344,7 +350,7 @@ fn describe_file(workload: &FileWorkload) -> String {
     )
 }
 
-fn count(number: u32, noun: &str) -> String {
+pub(crate) fn count(number: u32, noun: &str) -> String {
     format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
 }
 
@@ -476,6 +482,7 @@ fn describe_step(step: &Step) -> String {
         }
         StepKind::Mix(mix) => describe_mix(step, mix),
         StepKind::Test(test) => describe_test(step, test),
+        StepKind::Kv(kv) => describe_kv(step, kv),
     }
 }
 
@@ -509,6 +516,7 @@ fn step_view(name: &str, cells: &[CellRuns<'_>]) -> StepView {
         ("insert" | "index", _) => metric::find("ips"),
         ("scan", StepKind::Test(_)) => metric::find_of_sysbench("krps"),
         (_, StepKind::Test(_) | StepKind::Mix(_)) => metric::find_of_sysbench("qps"),
+        (_, StepKind::Kv(_)) => metric::find_of_rocksdb("qps"),
         _ => metric::find("qps"),
     };
     StepView {
@@ -529,6 +537,7 @@ fn step_view(name: &str, cells: &[CellRuns<'_>]) -> StepView {
         latencies: latency_tables(&valued),
         events: event_rows(step, &valued),
         charts: charts(&representative),
+        shapes: shapes(&representative),
         counters: counters(&representative),
     }
 }
@@ -561,7 +570,7 @@ fn outcome(name: &str, cell: &CellRuns<'_>, valued: &[&Run<'_>]) -> Outcome {
         reason,
         blocks_used: valued.len() as u32,
         blocks_planned: used.len() as u32,
-        target_per_s: step.and_then(|step| Some(step.background_rate()? as f64 * f64::from(step.clients))),
+        target_per_s: step.and_then(background_target_per_s),
         measures,
         operations,
         elapsed_s: first.map(|done| done.elapsed_ns as f64 / 1e9),
@@ -569,6 +578,14 @@ fn outcome(name: &str, cell: &CellRuns<'_>, valued: &[&Run<'_>]) -> Outcome {
         drain,
         checks: first.map(|done| done.tables.clone()).unwrap_or_default(),
         notes: first.map(|done| done.notes.clone()).unwrap_or_default(),
+    }
+}
+
+/// What the writers beside the step's own operations should do together.
+fn background_target_per_s(step: &Step) -> Option<f64> {
+    match &step.kind {
+        StepKind::Kv(kv) => kv.background_writes().map(|(writes, ns)| writes as f64 * 1e9 / ns as f64),
+        _ => Some(step.background_rate()? as f64 * f64::from(step.clients)),
     }
 }
 

@@ -58,9 +58,9 @@ pub(crate) fn runs_of_cell(campaign: &CampaignRecord, cell: usize) -> Vec<Run<'_
     runs
 }
 
-/// The engine of an attempt, once it was ready.
+/// The engine of an attempt, once it was ready; as its last step had it where steps open it anew.
 pub(crate) fn server_ready(record: &TrialRecord) -> Option<&ServerReady> {
-    record.events.iter().find_map(|stamped| match &stamped.event {
+    record.events.iter().rev().find_map(|stamped| match &stamped.event {
         Event::ServerReady(ready) => Some(ready),
         _ => None,
     })

@@ -20,7 +20,7 @@ enum Reduce {
 /// Charts of one step from one run per cell.
 pub(crate) fn charts(runs: &[Option<&Run<'_>>]) -> Vec<Chart> {
     let mut charts = Vec::new();
-    let mut kinds = vec!["query", "transaction", "insert", "delete"];
+    let mut kinds = vec!["query", "transaction", "get", "multiget", "range", "put", "insert", "delete"];
     for run in runs.iter().flatten().filter(|run| run.done.is_some_and(|done| done.primary == ALL_EVENTS)) {
         let events = run.operations.iter().map(|operation| operation.kind.as_str());
         kinds.extend(events.filter(|event| !kinds.contains(event)).collect::<Vec<_>>());
@@ -34,6 +34,8 @@ pub(crate) fn charts(runs: &[Option<&Run<'_>>]) -> Vec<Chart> {
         let unit = match kind {
             "transaction" => "transactions/s",
             "query" => "queries/s",
+            "get" | "multiget" | "range" => "reads/s",
+            "put" => "writes/s",
             _ if counts_rows(kind) => "rows/s",
             _ => "events/s",
         };

@@ -35,9 +35,59 @@ const OF_TESTS: [&str; 22] = [
     "rss",
 ];
 
+/// Columns of a step of RocksDB, those of them that any cell has: the original's in its order, each with what sets it right.
+const OF_ROCKSDB: [&str; 34] = [
+    "qps",
+    "reads_per_s",
+    "writes_per_s",
+    "rate_share",
+    "mb_sec",
+    "lsm_gb",
+    "blob_gb",
+    "space_amp",
+    "c_wgb",
+    "w_amp",
+    "w_amp_sum",
+    "c_mbps",
+    "c_wsecs",
+    "c_csecs",
+    "b_rgb",
+    "b_wgb",
+    "usec_op",
+    "process_cpu_us_per_op",
+    "p50_service_us",
+    "p99_service_us",
+    "p999_service_us",
+    "p9999_service_us",
+    "max_service_us",
+    "uptime_s",
+    "stall_pct",
+    "n_stall",
+    "user_cpu_s",
+    "system_cpu_s",
+    "rss",
+    "found_ratio",
+    "rkbpq",
+    "wmbps",
+    "cspq",
+    "cpups",
+];
+
+/// From this many columns on a table is turned: a row per metric.
+const MOST_COLUMNS: usize = 25;
+
+/// Whether a step's table of metrics is turned, so that it need not be scrolled sideways.
+pub(crate) fn is_turned(columns: &[&Metric]) -> bool {
+    columns.len() > MOST_COLUMNS
+}
+
 /// All metrics that a step has, in the order of its catalogue.
 pub(crate) fn step_metrics(step: &StepView) -> Vec<&'static Metric> {
-    if step.test.is_some() { metric::of_sysbench().collect() } else { CATALOGUE.iter().collect() }
+    match () {
+        () if step.test.is_some() => metric::of_sysbench().collect(),
+        () if step.is_of_rocksdb() => metric::of_rocksdb().collect(),
+        () => CATALOGUE.iter().collect(),
+    }
 }
 
 /// The seconds of index creation where there is one, then the field's own columns in their order, with the CPU per operation that any cell has behind `cpupq`.
@@ -45,6 +95,9 @@ pub(crate) fn step_columns(step: &StepView) -> Vec<&'static Metric> {
     let has_value = |name: &&str| step.outcomes.iter().any(|outcome| outcome.number(name).is_some());
     if step.test.is_some() {
         return OF_TESTS.into_iter().filter(has_value).filter_map(metric::find_of_sysbench).collect();
+    }
+    if step.is_of_rocksdb() {
+        return OF_ROCKSDB.into_iter().filter(has_value).filter_map(metric::find_of_rocksdb).collect();
     }
     // Native results have every metric, if only with the reason why there is no value; imported ones have what their files tell.
     let is_known = |name: &str| step.outcomes.iter().any(|outcome| outcome.measure(name).is_some());

@@ -2,8 +2,10 @@
 
 use hdrhistogram::Histogram;
 use plimsoll_core::metric::{self, CATALOGUE, Metric};
-use plimsoll_core::plan::{ALL_EVENTS, STATEMENT_NOTES};
+use plimsoll_core::plan::{ALL_EVENTS, MULTIGET_KEYS, STATEMENT_NOTES};
 use plimsoll_core::record::{ClientRecord, EncodedHistogram, OperationRecord, Pacing, Reading};
+use plimsoll_core::rocksdb_report;
+use plimsoll_core::rocksdb_stats::PRINTED_STALL_PCT;
 use plimsoll_store::OperationSecond;
 use plimsoll_store::event::StepDone;
 
@@ -38,6 +40,7 @@ fn measure_one(facts: &Facts<'_>) -> Vec<Measure> {
     let latencies = Latencies::decode(facts);
     let answer = |metric| Measure { metric, value: facts.answer(metric, &latencies).into(), classic: None };
     match facts.statements() {
+        None if facts.is_of_rocksdb() => metric::of_rocksdb().map(answer).collect(),
         None => CATALOGUE.iter().map(answer).collect(),
         Some(_) => metric::of_sysbench().map(answer).collect(),
     }
@@ -48,7 +51,11 @@ pub(crate) fn measure_cheaply(done: &StepDone, names: &[&str]) -> Vec<Measure> {
     let unread = || Err("it was not read".to_owned());
     let latencies = Latencies { service: unread(), response: unread(), lag: unread() };
     let facts = Facts { done, series: Err("it was not read") };
-    let find = |name: &&str| if facts.statements().is_some() { metric::find_of_sysbench(name) } else { metric::find(name) };
+    let find = |name: &&str| match facts.statements() {
+        None if facts.is_of_rocksdb() => metric::find_of_rocksdb(name),
+        None => metric::find(name),
+        Some(_) => metric::find_of_sysbench(name),
+    };
     let metrics = names.iter().filter_map(find);
     metrics.map(|metric| Measure { metric, value: facts.answer(metric, &latencies).into(), classic: None }).collect()
 }
@@ -101,6 +108,21 @@ impl Facts<'_> {
         match metric.name {
             "ips" => self.inserted_or_indexed_per_s(),
             "qps" if self.statements().is_some() => self.statements_per_s(),
+            "qps" if self.is_of_rocksdb() => self.operation_rate(),
+            "reads_per_s" if self.done.primary == "put" => Err("the step reads nothing".to_owned()),
+            "reads_per_s" => self.operation_rate(),
+            "writes_per_s" if self.operation("put").is_none() => Err("the step writes nothing".to_owned()),
+            "writes_per_s" => self.rate("put", |client| client.ok),
+            "mb_sec" => self.mib_per_s(),
+            "usec_op" => ratio(self.primary()?.worker_ns as f64 / 1e3, self.operations()?, "no operation was done"),
+            "found_ratio" => self.found_ratio(),
+            "user_cpu_s" => self.reading("own_user_s"),
+            "system_cpu_s" => self.reading("own_system_s"),
+            "space_amp" => self.space_amplification(),
+            "stall_pct" => self.stall_pct(),
+            "lsm_gb" | "blob_gb" | "c_wgb" | "w_amp" | "w_amp_sum" | "c_mbps" | "c_wsecs" | "c_csecs" | "b_rgb" | "b_wgb" | "uptime_s"
+            | "n_stall" => self.statistic(metric.name),
+            "p9999_service_us" => quantile_us(&latencies.service, 0.9999),
             "tps" => self.rate(&self.done.primary, |client| client.ok),
             "krps" => Ok(self.scan_rows()? / (mean_ns(&latencies.service)? / 1e6)),
             "hit_ratio" => self.done.notes.get("delete_hit_ratio").copied().ok_or_else(|| "it is no test of deletes".to_owned()),
@@ -242,6 +264,44 @@ impl Facts<'_> {
         Ok(creation_ns as f64 / NS_PER_S)
     }
 
+    fn is_of_rocksdb(&self) -> bool {
+        rocksdb_report::OPERATIONS.contains(&self.done.primary.as_str())
+    }
+
+    /// Keys that an operation asks for or writes; of a range only the one that it begins at.
+    fn keys_per_operation(&self) -> f64 {
+        if self.done.primary == "multiget" { f64::from(MULTIGET_KEYS) } else { 1.0 }
+    }
+
+    /// Bytes of keys and values that the step's own operations wrote or found.
+    fn mib_per_s(&self) -> Answer {
+        let bytes = self.done.notes.get("operation_bytes").copied().ok_or("the step did not note the bytes of its operations")?;
+        let per_operation = ratio(bytes, self.primary()?.ok as f64, "no operation was done")?;
+        Ok(self.rate(&self.done.primary, |client| client.ok)? * per_operation / MIB)
+    }
+
+    fn found_ratio(&self) -> Answer {
+        let nothing = if self.done.primary == "put" { "the step reads nothing" } else { "the step did not note what it found" };
+        self.done.notes.get("found_ratio").copied().ok_or_else(|| nothing.to_owned())
+    }
+
+    fn space_amplification(&self) -> Answer {
+        let logical = self.done.notes.get(rocksdb_report::LOGICAL_BYTES).copied().ok_or("the step did not note its logical size")?;
+        ratio(self.reading("database_bytes")?, logical, "the step holds no keys")
+    }
+
+    /// What RocksDB's statistics said at the end of the step.
+    fn statistic(&self, name: &str) -> Answer {
+        self.done.notes.get(name).copied().ok_or_else(|| "the statistics of RocksDB did not say it".to_owned())
+    }
+
+    fn stall_pct(&self) -> Answer {
+        self.statistic("stall_pct").map_err(|reason| match self.done.notes.get(PRINTED_STALL_PCT) {
+            Some(printed) => format!("RocksDB said {printed} %, which cannot be"),
+            None => reason,
+        })
+    }
+
     /// Statements of a sysbench test, as sysbench counts them.
     fn statements(&self) -> Option<f64> {
         STATEMENT_NOTES.iter().map(|name| self.done.notes.get(*name).copied()).sum()
@@ -264,6 +324,7 @@ impl Facts<'_> {
         Ok(match (self.statements(), self.scan_rows()) {
             (Some(_), Ok(rows)) => primary.ok as f64 * rows / 1e3,
             (Some(statements), Err(_)) => statements,
+            (None, _) if self.is_of_rocksdb() => primary.ok as f64 * self.keys_per_operation(),
             (None, _) if counts_rows(&primary.kind) => primary.rows as f64,
             (None, _) => primary.ok as f64,
         })
@@ -278,6 +339,7 @@ impl Facts<'_> {
             }
             "insert" | "index" => self.inserted_or_indexed_per_s(),
             "query" | "scan" => self.rate(&self.done.primary, |client| client.ok),
+            primary if self.is_of_rocksdb() => Ok(self.rate(primary, |client| client.ok)? * self.keys_per_operation()),
             other => Err(format!("the rate of {other} is not defined")),
         }
     }

@@ -69,6 +69,7 @@ pub(crate) fn imported_view(records: &[CampaignRecord], options: &Options) -> Re
         published: if is_insert_benchmark { Vec::new() } else { published(&cells, &infos, &known_steps) },
         reasons: reasons(&infos, &steps, false),
         steps,
+        version_groups: Vec::new(),
         environment: Differences::default(),
         settings: Settings::default(),
         notes: Vec::new(),
@@ -163,6 +164,7 @@ fn step_view(step: &ImportedStep, cells: &[&Cell<'_>]) -> StepView {
         latencies: Vec::new(),
         events: Vec::new(),
         charts: charts(&found),
+        shapes: Vec::new(),
         counters: counters(&found, &step.rate),
         // Imported files rarely tell how many there were, and have tables of their own.
         clients: 0,

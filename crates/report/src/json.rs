@@ -1,6 +1,6 @@
 //! JSON: what `show --json` prints, and the whole report.
 
-use plimsoll_core::metric::{CATALOGUE, Direction, OF_SYSBENCH};
+use plimsoll_core::metric::{CATALOGUE, Direction, OF_ROCKSDB, OF_SYSBENCH};
 use serde_json::{Map, Value, json};
 
 use crate::classic::response;
@@ -52,7 +52,11 @@ pub fn to_json(view: &View) -> String {
     report["steps"] = view.steps.iter().map(|step| step_json(view, step)).collect();
     report["environment"] = differences_json(view, &view.environment);
     report["settings"] = settings_json(view, &view.settings);
-    let own: &[_] = if view.steps.iter().any(|step| step.test.is_some()) { OF_SYSBENCH } else { &[] };
+    let own: &[_] = match () {
+        () if view.steps.iter().any(|step| step.test.is_some()) => OF_SYSBENCH,
+        () if view.steps.iter().any(StepView::is_of_rocksdb) => OF_ROCKSDB,
+        () => &[],
+    };
     report["metrics"] = CATALOGUE
         .iter()
         .chain(own)

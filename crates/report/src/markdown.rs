@@ -6,7 +6,7 @@ use plimsoll_core::metric::Metric;
 use plimsoll_core::toolchain::{COMPILER, OPTIMISATION, PACKAGER, UNKNOWN};
 
 use crate::classic::Class;
-use crate::columns::step_columns;
+use crate::columns::{is_turned, step_columns};
 use crate::published;
 use crate::ratio::{BASE_IS_ZERO, divide};
 use crate::reasons::brief;
@@ -218,14 +218,16 @@ fn add_step(text: &mut String, view: &View, step: &StepView) {
     line(text, &format!("\n## {}\n\n{}\n", escape(&step.name), escape(&step.description)));
     let columns = step_columns(step);
     let rows = || view.cells.iter().zip(&step.outcomes).filter(|(_, outcome)| !outcome.measures.is_empty());
-    if rows().next().is_some() {
+    if is_turned(&columns) && rows().next().is_some() {
+        add_turned(text, view, step, &columns);
+    } else if rows().next().is_some() {
         header(text, columns.iter().map(|metric| metric.name));
         for (cell, outcome) in rows() {
             row(text, std::iter::once(escape(&cell.label)).chain(columns.iter().map(|metric| value(outcome, metric))));
         }
     }
     let base = &step.outcomes[0];
-    if !base.measures.is_empty() {
+    if !base.measures.is_empty() && !is_turned(&columns) {
         for (cell, outcome) in rows().skip(1) {
             let label = format!("{} / base{}", escape(&cell.label), cell.mark());
             row(text, std::iter::once(label).chain(columns.iter().map(|metric| ratio(outcome, base, metric))));
@@ -236,6 +238,18 @@ fn add_step(text: &mut String, view: &View, step: &StepView) {
         if let Some(reason) = outcome.reason.as_deref().filter(|_| outcome.status != Status::Ok) {
             line(text, &format!("\n{} {}: {}", escape(&cell.label), outcome.status.name(), escape(&brief(reason).0)));
         }
+    }
+}
+
+/// A row per metric: the value of each cell, and behind it the ratio to the base.
+fn add_turned(text: &mut String, view: &View, step: &StepView, columns: &[&Metric]) {
+    header(text, view.cells.iter().map(|cell| cell.label.as_str()));
+    for metric in columns {
+        let cell = |(i, outcome): (usize, &Outcome)| match ratio(outcome, &step.outcomes[0], metric) {
+            ratio if i > 0 && !matches!(ratio.as_str(), "-" | "NA") => format!("{} ({ratio})", value(outcome, metric)),
+            _ => value(outcome, metric),
+        };
+        row(text, std::iter::once(escape(metric.name)).chain(step.outcomes.iter().enumerate().map(cell)));
     }
 }
 

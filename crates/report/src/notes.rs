@@ -2,6 +2,7 @@
 
 use plimsoll_core::toolchain::Caveat;
 
+use crate::rocksdb_notes::rocksdb_notes;
 use crate::summary::without_base;
 use crate::verdicts::Basis;
 use crate::view::{CellInfo, Outcome, Status, StepView, View};
@@ -57,6 +58,9 @@ pub(crate) fn notes(view: &View) -> Vec<String> {
     if view.steps.iter().flat_map(|step| &step.latencies).any(|table| !table.is_open_loop) {
         let closed = if view.steps.iter().any(|step| step.test.is_some()) {
             "Closed loops have no schedule and so no response time: their service time does not show what waiting callers would have seen."
+        } else if view.steps.iter().any(StepView::is_of_rocksdb) {
+            "Closed loops have no schedule and so no response time: their service time does not show what waiting callers would have seen. The \
+             writes beside reads follow a schedule and show both."
         } else {
             "Closed loops (the l steps, and the queries of the q steps) have no schedule and so no response time: their service time does not \
              show what waiting callers would have seen. Background writers follow a schedule and show both."
@@ -86,6 +90,7 @@ pub(crate) fn notes(view: &View) -> Vec<String> {
             notes.push(format!("{cells} of {} cell-steps {what}.", view.steps.len() * view.cells.len()));
         }
     }
+    notes.extend(rocksdb_notes(view));
     notes.extend(allowed_failures(view));
     let surplus = view.steps.iter().flat_map(|step| step.outcomes.iter().map(move |outcome| (step, outcome)));
     for (step, outcome) in surplus {

@@ -17,6 +17,11 @@ pub(crate) struct CellSettings<'a> {
 /// that does not apply.
 const LEFT_OUT: [&str; 2] = ["loose_", "not applied: "];
 
+/// How RocksDB's settings tell of an option of the config that the version does not have, and of one that runs with another value. The value
+/// is the config's.
+const IGNORED: &str = "ignored.";
+const CHANGED: &str = "changed.";
+
 /// Ends of the names of places, ports and identities. Each with what comes before it in a longer name.
 const PLACE_ENDS: [&str; 9] = ["dir", "_file", "port", "socket", "hostname", "uuid", "_basename", "_uid", "_host"];
 
@@ -53,7 +58,7 @@ pub(crate) fn compare(cells: &[CellSettings<'_>]) -> Settings {
     let asked: BTreeSet<String> = cells.iter().flat_map(|cell| cell.asked.keys()).map(|name| plain_name(name)).collect();
     let names: BTreeSet<&String> = cells.iter().filter_map(|cell| cell.effective).flat_map(BTreeMap::keys).collect();
     let mut only_in: BTreeMap<Vec<usize>, Vec<(String, String)>> = BTreeMap::new();
-    for name in names.into_iter().filter(|name| LEFT_OUT.iter().all(|mark| !name.starts_with(mark))) {
+    for name in names.into_iter().filter(|name| LEFT_OUT.iter().chain(&[IGNORED, CHANGED]).all(|mark| !name.starts_with(mark))) {
         let values: Vec<Option<String>> = cells.iter().map(|cell| cell.effective?.get(name).cloned()).collect();
         let present: Vec<&String> = values.iter().flatten().collect();
         let is_one_value = present.iter().all(|value| is_same(value, present[0]));
@@ -105,17 +110,23 @@ fn not_as_asked(cells: &[CellSettings<'_>]) -> Vec<NotAsAsked> {
     let mut found: Vec<NotAsAsked> = Vec::new();
     for (index, cell) in cells.iter().enumerate() {
         let Some(effective) = cell.effective else { continue };
-        for (option, asked) in cell.asked {
+        let told = effective.iter().filter_map(|(name, asked)| match (name.strip_prefix(IGNORED), name.strip_prefix(CHANGED)) {
+            (Some(name), _) => Some((name, asked, Err(NOT_KNOWN.to_owned()))),
+            (_, Some(name)) => Some((name, asked, effective.get(name).cloned().ok_or_else(|| NOT_KNOWN.to_owned()))),
+            _ => None,
+        });
+        for (name, asked, what) in told {
+            note(&mut found, NotAsAsked { name: name.to_owned(), asked: asked.clone(), found: what, cells: vec![index] });
+        }
+        let is_told = |name: &str| [IGNORED, CHANGED].iter().any(|mark| effective.contains_key(&format!("{mark}{name}")));
+        for (option, asked) in cell.asked.iter().filter(|(option, _)| !is_told(&plain_name(option))) {
             let name = plain_name(option);
             let what = match (left_out(option, effective), stated(&name, effective)) {
                 (Some(reason), _) => Err(reason.clone()),
                 (None, Some((value, is_negated))) if !is_taken(&name, asked, value, is_negated) => Ok(value.clone()),
                 _ => continue,
             };
-            match found.iter_mut().find(|known| known.name == name && known.asked == *asked && known.found == what) {
-                Some(known) => known.cells.push(index),
-                None => found.push(NotAsAsked { name, asked: asked.clone(), found: what, cells: vec![index] }),
-            }
+            note(&mut found, NotAsAsked { name, asked: asked.clone(), found: what, cells: vec![index] });
         }
     }
     // Another value first: what a version does not know is what the config expects.
@@ -123,10 +134,24 @@ fn not_as_asked(cells: &[CellSettings<'_>]) -> Vec<NotAsAsked> {
     found
 }
 
+const NOT_KNOWN: &str = "this version does not have it";
+
+/// One entry for all cells in which it is so.
+fn note(found: &mut Vec<NotAsAsked>, of: NotAsAsked) {
+    match found.iter_mut().find(|known| known.name == of.name && known.asked == of.asked && known.found == of.found) {
+        Some(known) => known.cells.extend(of.cells),
+        None => found.push(of),
+    }
+}
+
 fn untold(cells: &[CellSettings<'_>]) -> Vec<String> {
     let of_cell = |cell: &CellSettings<'_>| -> Vec<String> {
         let Some(effective) = cell.effective else { return Vec::new() };
-        let is_untold = |option: &&String| stated(&plain_name(option), effective).is_none() && left_out(option, effective).is_none();
+        let is_untold = |option: &&String| {
+            stated(&plain_name(option), effective).is_none()
+                && left_out(option, effective).is_none()
+                && !effective.contains_key(&format!("{IGNORED}{}", plain_name(option)))
+        };
         cell.asked.keys().filter(is_untold).map(|option| plain_name(option)).collect()
     };
     cells.iter().flat_map(of_cell).collect::<BTreeSet<_>>().into_iter().collect()

@@ -10,6 +10,8 @@ use crate::view::{CellInfo, ClassicCell, ClassicRow, ClassicTable, Outcome, Stat
 /// Tests have tables of their own; the classic ones show the other steps.
 pub(crate) fn summarise(cells: &[CellInfo], steps: &[&StepView]) -> Summary {
     let (tests, steps): (Vec<&StepView>, Vec<&StepView>) = steps.iter().copied().partition(|step| step.test.is_some());
+    // Those of RocksDB are set over versions, a table per config.
+    let steps: Vec<&StepView> = steps.into_iter().filter(|step| !step.is_of_rocksdb()).collect();
     let steps = &steps[..];
     let mut columns: Vec<(String, Vec<ClassicCell>)> = steps.iter().map(|step| (step.name.clone(), absolute_column(step))).collect();
     let rates = match steps {
@@ -96,27 +98,37 @@ pub(crate) fn format_rate(per_s: f64) -> String {
     if per_s < 9.995 && per_s > 0.0 { format!("{per_s:.2}") } else { format!("{per_s:.0}") }
 }
 
-fn rates(step: &StepView) -> Vec<Option<f64>> {
-    step.outcomes.iter().map(|outcome| outcome.number(step.rate.name)).collect()
+fn rates(outcomes: &[&Outcome], rate: &str) -> Vec<Option<f64>> {
+    outcomes.iter().map(|outcome| outcome.number(rate)).collect()
 }
 
 pub(crate) fn absolute_column(step: &StepView) -> Vec<ClassicCell> {
-    let rates = rates(step);
+    absolute_cells(&step.outcomes.iter().collect::<Vec<_>>(), step.rate.name)
+}
+
+/// Rates as they are printed, coloured among each other.
+pub(crate) fn absolute_cells(outcomes: &[&Outcome], rate: &str) -> Vec<ClassicCell> {
+    let rates = rates(outcomes, rate);
     let rounded: Vec<Option<Rate>> = rates
         .iter()
-        .zip(&step.outcomes)
+        .zip(outcomes)
         .map(|(rate, outcome)| Some(Rate { per_s: rate.as_ref()?.round() as u64, is_sla_met: outcome.status != Status::SlaMissed }))
         .collect();
     let classes = throughput::classify(&rounded);
-    let cells = step.outcomes.iter().zip(rates).zip(classes);
+    let cells = outcomes.iter().zip(rates).zip(classes);
     cells.map(|((outcome, rate), class)| cell(outcome, rate.map(format_rate), class)).collect()
 }
 
 pub(crate) fn relative_column(step: &StepView) -> Vec<ClassicCell> {
-    let rates = rates(step);
+    relative_cells(&step.outcomes.iter().collect::<Vec<_>>(), step.rate.name)
+}
+
+/// Rates divided by the first one.
+pub(crate) fn relative_cells(outcomes: &[&Outcome], rate: &str) -> Vec<ClassicCell> {
+    let rates = rates(outcomes, rate);
     let base = rates[0];
-    let is_base_missed = step.outcomes[0].status == Status::SlaMissed;
-    let ratio = |(i, outcome): (usize, &Outcome)| match (divide(rates[i], base), rates[i], base) {
+    let is_base_missed = outcomes[0].status == Status::SlaMissed;
+    let ratio = |(i, outcome): (usize, &&Outcome)| match (divide(rates[i], base), rates[i], base) {
         (Ok(text), Some(rate), Some(base)) => {
             // Who spared the background work has an advantage: such a ratio neither wins nor loses.
             let is_missed = is_base_missed || outcome.status == Status::SlaMissed;
@@ -125,12 +137,12 @@ pub(crate) fn relative_column(step: &StepView) -> Vec<ClassicCell> {
             if is_base_missed && outcome.status.is_finished() { with_missed_base(ratio) } else { ratio }
         }
         (Err(_), Some(_), None) => {
-            ClassicCell { reason: Some(format!("no ratio: {}", without_base(&step.outcomes[0]))), ..cell(outcome, None, Class::Plain) }
+            ClassicCell { reason: Some(format!("no ratio: {}", without_base(outcomes[0]))), ..cell(outcome, None, Class::Plain) }
         }
         (Err(reason), Some(_), _) => ClassicCell { reason: Some(reason.to_owned()), ..cell(outcome, None, Class::Plain) },
         _ => cell(outcome, None, Class::Plain),
     };
-    step.outcomes.iter().enumerate().map(ratio).collect()
+    outcomes.iter().enumerate().map(ratio).collect()
 }
 
 /// Why the base has no number.

@@ -30,6 +30,8 @@ pub struct View {
     pub published: Vec<PublishedTable>,
     /// Per step, in the order of the plan.
     pub steps: Vec<StepView>,
+    /// RocksDB: its versions side by side, config by config.
+    pub version_groups: Vec<VersionGroup>,
     /// Facts of machine and program, by cell.
     pub environment: Differences,
     /// Settings the engines really ran with, by cell.
@@ -454,6 +456,39 @@ pub struct PublishedRow {
     pub cells: Vec<ClassicCell>,
 }
 
+/// Cells of one config and shape, set side by side as versions.
+#[derive(Clone, Debug, PartialEq)]
+pub struct VersionGroup {
+    /// Config and, where there are several, shape.
+    pub title: String,
+    /// Indices of its cells; what the others are divided by is first.
+    pub cells: Vec<usize>,
+    /// The tests, in the order of the plan.
+    pub tests: Vec<VersionRow>,
+}
+
+/// A test over versions.
+#[derive(Clone, Debug, PartialEq)]
+pub struct VersionRow {
+    /// The step.
+    pub step: String,
+    /// Rate / rate of the first, one per cell of the group.
+    pub ratios: Vec<Option<f64>>,
+}
+
+/// The tree of one cell over the seconds of a step.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LevelShape {
+    /// Index into the view's cells.
+    pub cell: usize,
+    /// How many seconds one column stands for.
+    pub seconds_per_column: u32,
+    /// The levels that had files at any time, rising.
+    pub levels: Vec<u32>,
+    /// Per level and column: files and bytes at the column's last look.
+    pub columns: Vec<Vec<(u64, u64)>>,
+}
+
 /// One step over all cells.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StepView {
@@ -479,6 +514,8 @@ pub struct StepView {
     pub events: Vec<EventRow>,
     /// What changed from second to second.
     pub charts: Vec<Chart>,
+    /// RocksDB: the shape of the tree over time.
+    pub shapes: Vec<LevelShape>,
     /// Growth of the engine's counters during the step, one value per cell, those of [`CounterKind::Front`] first. Counters that stayed
     /// zero everywhere are left out.
     pub counters: Vec<Counter>,
@@ -508,6 +545,11 @@ pub struct EventRow {
 }
 
 impl StepView {
+    /// Whether it is a step of RocksDB's benchmark, native.
+    pub fn is_of_rocksdb(&self) -> bool {
+        plimsoll_core::rocksdb_report::OPERATIONS.contains(&self.operation)
+    }
+
     /// Whether any of its kinds of events had a schedule, and so response times.
     pub fn has_event_responses(&self) -> bool {
         self.events.iter().any(|row| row.response.is_some())

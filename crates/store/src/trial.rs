@@ -7,7 +7,10 @@ use std::path::{Path, PathBuf};
 use crate::StoreError;
 use crate::event::{Event, StepDone, TrialStart};
 use crate::event_log::{EventLog, Stamped, read_events};
-use crate::series::{HostSeries, OperationSecond, Turn, host_path, operations_path, read_host, read_operations, read_turns, turns_path};
+use crate::series::{
+    HostSeries, LevelSample, OperationSecond, Turn, host_path, levels_path, operations_path, read_host, read_levels, read_operations,
+    read_turns, turns_path,
+};
 
 const EVENTS_FILE: &str = "events.jsonl";
 const ENVIRONMENT_FILE: &str = "env.json";
@@ -78,6 +81,11 @@ impl TrialRecord {
     /// What was done in each turn of a step of a confirm campaign by slices. A missing file is an error.
     pub fn turns(&self, step: &str) -> Result<Vec<Turn>, StoreError> {
         read_turns(turns_path(&self.dir, step))
+    }
+
+    /// The levels of the tree in each second of a step. A missing file is an error.
+    pub fn levels(&self, step: &str) -> Result<Vec<LevelSample>, StoreError> {
+        read_levels(levels_path(&self.dir, step))
     }
 
     /// What the host did in each second of a step. A missing file is an error.

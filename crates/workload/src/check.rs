@@ -28,5 +28,10 @@ fn checksum(session: &mut dyn SqlSession, sql: &str) -> Result<String, EngineErr
         }
         hash.update(b"\n");
     })?;
-    Ok(hash.finalize().iter().take(8).map(|byte| format!("{byte:02x}")).collect())
+    Ok(short_hash(hash))
+}
+
+/// The first 16 hexadecimal digits.
+pub(crate) fn short_hash(hash: Sha256) -> String {
+    hash.finalize().iter().take(8).map(|byte| format!("{byte:02x}")).collect()
 }

@@ -5,6 +5,7 @@ mod client;
 pub mod file;
 mod filling;
 pub mod insert_benchmark;
+pub mod kv;
 mod run;
 mod session;
 pub mod sysbench;

@@ -2,15 +2,17 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Instant;
 
 use plimsoll_core::plan::{Step, Workload};
 use plimsoll_core::record::TableCheck;
-use plimsoll_engine::{EngineError, Server, Settings};
+use plimsoll_engine::{DrainAction, EngineError, Server, Settings};
 use plimsoll_load::{StepOptions, StepOutcome, Task};
 
 use crate::client::{Statements, Tally};
 use crate::file::FileRun;
 use crate::insert_benchmark::{InsertBenchmarkRun, MinIdCost};
+use crate::kv::{Bounds, KvRun, MovedSum};
 use crate::sysbench::SysbenchRun;
 
 /// A server that several workers connect to.
@@ -39,6 +41,8 @@ pub(crate) enum Facts {
     MinId(Arc<MinIdCost>),
     /// Statements, and the growth of tables.
     Clients(Arc<Tally>),
+    /// Keys found, bytes moved.
+    Moved(Arc<MovedSum>),
 }
 
 /// A workload on one data state.
@@ -49,6 +53,8 @@ pub enum WorkloadRun {
     Sysbench(SysbenchRun),
     /// A workload that the user wrote.
     File(Box<FileRun>),
+    /// RocksDB's benchmark.
+    Kv(KvRun),
 }
 
 impl WorkloadRun {
@@ -58,6 +64,7 @@ impl WorkloadRun {
             Workload::InsertBenchmark(settings) => Self::InsertBenchmark(Box::new(InsertBenchmarkRun::new(settings.clone(), server, seed))),
             Workload::Sysbench(settings) => Self::Sysbench(SysbenchRun::new(settings.clone(), server, seed)),
             Workload::File(settings) => Self::File(Box::new(FileRun::new(settings.clone(), server, seed)?)),
+            Workload::Rocksdb(settings) => Self::Kv(KvRun::new(settings.clone(), server, seed)?),
         })
     }
 
@@ -67,6 +74,7 @@ impl WorkloadRun {
             Self::InsertBenchmark(run) => run.table_names(),
             Self::Sysbench(run) => run.table_names(),
             Self::File(run) => run.table_names(),
+            Self::Kv(run) => run.table_names(),
         }
     }
 
@@ -76,6 +84,8 @@ impl WorkloadRun {
             Self::InsertBenchmark(run) => run.check_statements(settings),
             // Short statements, and a load in pieces below every default: what a server does not take ends the first step.
             Self::Sysbench(_) | Self::File(_) => Ok(()),
+            // There are none.
+            Self::Kv(_) => Ok(()),
         }
     }
 
@@ -85,6 +95,7 @@ impl WorkloadRun {
             Self::InsertBenchmark(run) => run.tasks(step),
             Self::Sysbench(run) => run.tasks(step),
             Self::File(run) => run.tasks(step),
+            Self::Kv(run) => run.tasks(step),
         }
     }
 
@@ -94,6 +105,7 @@ impl WorkloadRun {
             Self::InsertBenchmark(run) => run.book(step, outcome),
             Self::Sysbench(run) => run.book(step, facts),
             Self::File(run) => run.book(step, facts),
+            Self::Kv(run) => run.assume(step),
         }
     }
 
@@ -101,7 +113,7 @@ impl WorkloadRun {
     pub fn statements(&self, facts: &StepFacts) -> Vec<u64> {
         match &facts.0 {
             Facts::Clients(tally) => tally.by_event().into_iter().map(Statements::all).collect(),
-            Facts::Nothing | Facts::MinId(_) => Vec::new(),
+            Facts::Nothing | Facts::MinId(_) | Facts::Moved(_) => Vec::new(),
         }
     }
 
@@ -111,15 +123,49 @@ impl WorkloadRun {
             Self::InsertBenchmark(run) => run.assume(step),
             Self::Sysbench(run) => run.assume(step),
             Self::File(run) => run.assume(step),
+            Self::Kv(run) => run.assume(step),
         }
     }
 
-    /// Statements that read every table once and fetch one row at most: what a trial on copied data warms up with.
-    pub fn scans(&self) -> Vec<String> {
-        match self {
+    /// Reads every table once: what a trial on copied data warms up with.
+    pub fn read_all(&self, server: &SharedServer) -> Result<(), EngineError> {
+        let scans = match self {
             Self::InsertBenchmark(run) => run.whole_scans(),
             Self::Sysbench(run) => run.whole_scans(),
             Self::File(run) => run.whole_scans(),
+            Self::Kv(run) => return run.read_all(),
+        };
+        let mut session = server.connect()?;
+        for scan in scans {
+            // It fetches one row at most.
+            session.query(&scan)?;
+        }
+        Ok(())
+    }
+
+    /// What belongs to a step after its operations: the wait of one that waits. Facts of it.
+    pub fn finish(&self, step: &Step, limit: Instant, is_stopped: &dyn Fn() -> bool) -> Result<BTreeMap<String, f64>, EngineError> {
+        match self {
+            Self::Kv(run) => run.finish(step, &Bounds { limit, is_stopped }),
+            Self::InsertBenchmark(_) | Self::Sysbench(_) | Self::File(_) => Ok(BTreeMap::new()),
+        }
+    }
+
+    /// Works off the engine's debt after a step. `is_copied` when the data is what other trials begin with.
+    pub fn drain(
+        &self,
+        step: &Step,
+        server: &SharedServer,
+        is_copied: bool,
+        wait_until: Instant,
+        limit: Instant,
+        is_stopped: &dyn Fn() -> bool,
+    ) -> Result<Vec<DrainAction>, EngineError> {
+        match self {
+            Self::Kv(run) => run.drain(step, is_copied, &Bounds { limit, is_stopped }),
+            Self::InsertBenchmark(_) | Self::Sysbench(_) | Self::File(_) => {
+                server.drain(&self.table_names(), wait_until, limit, is_stopped)
+            }
         }
     }
 
@@ -129,6 +175,7 @@ impl WorkloadRun {
             Self::InsertBenchmark(run) => run.notes(facts, outcome),
             Self::Sysbench(run) => run.notes(step, facts, outcome),
             Self::File(run) => run.notes(facts, outcome),
+            Self::Kv(run) => run.notes(step, facts),
         }
     }
 
@@ -138,6 +185,7 @@ impl WorkloadRun {
             Self::InsertBenchmark(run) => run.verify(with_checksum),
             Self::Sysbench(run) => run.verify(with_checksum),
             Self::File(run) => run.verify(with_checksum),
+            Self::Kv(run) => run.verify(with_checksum),
         }
     }
 }

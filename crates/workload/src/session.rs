@@ -64,8 +64,9 @@ pub(crate) fn write_outcome(result: Result<u64, SqlError>, what: &str, wanted: O
     }
 }
 
+/// What any other error means to the load loop.
 #[cold]
-fn refusal(error: SqlError) -> Outcome {
+pub(crate) fn refusal(error: SqlError) -> Outcome {
     let class = error.class.as_str();
     if error.class.is_retryable() { Outcome::Retry { class } } else { Outcome::Failed(Failure { class, message: error.to_string() }) }
 }

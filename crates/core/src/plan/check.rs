@@ -17,7 +17,7 @@ use crate::suggest;
 use crate::units::format_grouped;
 
 /// Rows a client may ask for: transaction ids stay far inside 63 bits.
-const MOST_ROWS: u64 = 1_000_000_000_000;
+pub(super) const MOST_ROWS: u64 = 1_000_000_000_000;
 pub(super) const MOST_CLIENTS: u32 = 4096;
 const MOST_BLOCKS: u32 = 1000;
 /// What MySQL allows.
@@ -153,6 +153,7 @@ impl Source<'_> {
         };
         let blocks = self.ranged(document.blocks.as_ref(), 1, MOST_BLOCKS, "blocks")?;
         let cells = self.cells(document, &chosen)?;
+        self.check_engines(document, &cells)?;
         let base = match &document.base {
             None => 0,
             Some(base) => cells.iter().position(|cell| &cell.label == base.get_ref()).ok_or_else(|| {
@@ -378,6 +379,7 @@ impl Source<'_> {
         match chosen {
             Chosen::Preset(Definition::InsertBenchmark(era)) => self.insert_benchmark(document, *era, shape).map(Workload::InsertBenchmark),
             Chosen::Preset(Definition::Sysbench(preset)) => self.sysbench(document, *preset, shape).map(Workload::Sysbench),
+            Chosen::Preset(Definition::Rocksdb) => self.rocksdb(document, shape).map(Workload::Rocksdb),
             Chosen::File(file) => self.file_workload(document, file, shape).map(Workload::File),
         }
     }
@@ -404,6 +406,7 @@ impl Source<'_> {
                 ("pareto_h", span(&sizes.pareto_h)),
             ];
             self.refuse(&keys, "the Insert Benchmark")?;
+            self.refuse_rocksdb_sizes(sizes, "the Insert Benchmark")?;
         }
         self.refuse(&[("max_failed", span(&document.max_failed))], "the Insert Benchmark, which counts every row,")?;
         if let Some(first) = document.tests.as_ref().and_then(|tests| tests.first()) {
@@ -473,7 +476,8 @@ impl Source<'_> {
             self.override_step(step, change, clients, tables)?;
         }
         if let Some(wanted) = &document.steps {
-            steps = self.select_steps(steps, wanted)?;
+            let is_optional = |step: &Step| matches!(step.kind, StepKind::ReadWrite { .. } | StepKind::Scan);
+            steps = self.select_steps(steps, wanted, is_optional, "read-write steps")?;
         }
         let partitions = match size!(partitions) {
             None => None,
@@ -549,12 +553,19 @@ impl Source<'_> {
         Ok(())
     }
 
-    /// A prefix of the sequence keeps its meaning; a hole in it does not, because every step needs the state the earlier ones leave.
-    fn select_steps(&self, steps: Vec<Step>, wanted: &[Spanned<String>]) -> Result<Vec<Step>, PlanError> {
+    /// A prefix of the sequence keeps its meaning; a hole in it does not, but for `optional` steps: every other needs the state that the
+    /// earlier ones leave.
+    pub(super) fn select_steps(
+        &self,
+        steps: Vec<Step>,
+        wanted: &[Spanned<String>],
+        is_optional: impl Fn(&Step) -> bool,
+        optional: &str,
+    ) -> Result<Vec<Step>, PlanError> {
         let known: Vec<&str> = steps.iter().map(|step| step.name.as_str()).collect();
         let mut last = None;
         for name in wanted {
-            let Some(position) = known.iter().position(|known| known == name.get_ref()) else {
+            let Some(position) = steps.iter().position(|step| step.is_called(name.get_ref())) else {
                 let hint = suggest::hint(name.get_ref(), known.iter().copied());
                 return Err(
                     self.error(Some(name.span()), format!("there is no step \"{}\"{hint}; steps: {}", name.get_ref(), known.join(", ")))
@@ -564,23 +575,22 @@ impl Source<'_> {
             if skips_load || last.is_some_and(|last| position <= last) {
                 return Err(self.error(Some(name.span()), format!("steps run in the order {} and begin with the load", known.join(", "))));
             }
-            let write = |step: &Step| !matches!(step.kind, StepKind::ReadWrite { .. } | StepKind::Scan);
-            if let Some(hole) = steps[last.map_or(0, |last| last + 1)..position].iter().find(|step| write(step)) {
+            if let Some(hole) = steps[last.map_or(0, |last| last + 1)..position].iter().find(|step| !is_optional(step)) {
                 return Err(self.error(
                     Some(name.span()),
-                    format!("\"{}\" needs \"{}\" before it; only read-write steps can be left out", name.get_ref(), hole.name),
+                    format!("\"{}\" needs \"{}\" before it; only {optional} can be left out", name.get_ref(), hole.name),
                 ));
             }
             last = Some(position);
         }
-        Ok(steps.into_iter().filter(|step| wanted.iter().any(|name| name.get_ref() == &step.name)).collect())
+        Ok(steps.into_iter().filter(|step| wanted.iter().any(|name| step.is_called(name.get_ref()))).collect())
     }
 
     /// The steps a plan is about, in the order they run.
     fn reported_steps(&self, document: &Document, workload: &Workload) -> Result<Vec<String>, PlanError> {
         let known: Vec<&str> = workload.steps().iter().map(|step| step.name.as_str()).collect();
         for name in &document.report {
-            if !known.contains(&name.get_ref().as_str()) {
+            if !workload.steps().iter().any(|step| step.is_called(name.get_ref())) {
                 let hint = suggest::hint(name.get_ref(), known.iter().copied());
                 let message = format!("report: this plan runs no step \"{}\"{hint}; steps: {}", name.get_ref(), known.join(", "));
                 return Err(self.error(Some(name.span()), message));
@@ -589,8 +599,8 @@ impl Source<'_> {
         if let (Workload::Sysbench(sysbench), true) = (workload, document.report.is_empty()) {
             return Ok(sysbench.reported());
         }
-        let is_wanted = |name: &&&str| document.report.iter().any(|wanted| wanted.get_ref() == **name);
-        Ok(known.iter().filter(is_wanted).map(|name| (*name).to_owned()).collect())
+        let is_wanted = |step: &&Step| document.report.iter().any(|wanted| step.is_called(wanted.get_ref()));
+        Ok(workload.steps().iter().filter(is_wanted).map(|step| step.name.clone()).collect())
     }
 
     /// Not every engine can partition a table that has a primary key.

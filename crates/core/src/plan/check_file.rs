@@ -63,6 +63,7 @@ impl Source<'_> {
                 ("pareto_h", span(&sizes.pareto_h)),
             ];
             self.refuse(&keys, "a plan of a workload file")?;
+            self.refuse_rocksdb_sizes(sizes, "a plan of a workload file")?;
         }
         if let Some(first) = document.tests.as_ref().and_then(|tests| tests.first()) {
             return Err(self.error(Some(first.span()), "a workload file has no \"tests\": name its steps in \"steps\""));

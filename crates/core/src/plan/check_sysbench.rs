@@ -69,6 +69,7 @@ impl Source<'_> {
                 ("partitions", span(&sizes.partitions)),
             ];
             self.refuse(&keys, "sysbench")?;
+            self.refuse_rocksdb_sizes(sizes, "sysbench")?;
         }
         if let Some(first) = document.steps.as_ref().and_then(|steps| steps.first()) {
             return Err(self.error(Some(first.span()), "sysbench has no \"steps\": name its tests in \"tests\""));

@@ -8,7 +8,7 @@ use serde::de::{self, Deserializer, MapAccess, Visitor};
 use toml::Spanned;
 
 use super::server::TlsMode;
-use super::{IdleCpus, LoadMode, SessionClient, StepEnd, TablePlacement, Transport, Verify, WriteArrival};
+use super::{IdleCpus, LoadMode, SessionClient, StepEnd, StepProcess, TablePlacement, Transport, Verify, WriteArrival};
 use crate::{suggest, units};
 
 #[derive(Debug, Deserialize)]
@@ -77,6 +77,9 @@ pub(super) struct Sizes {
     pub distribution: Option<Spanned<DistributionName>>,
     pub zipfian_exponent: Option<Spanned<f64>>,
     pub pareto_h: Option<Spanned<f64>>,
+    pub background_rate: Option<Spanned<ByteSize>>,
+    pub process: Option<Spanned<StepProcess>>,
+    pub warm_cache: Option<Spanned<bool>>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -161,6 +164,10 @@ pub(crate) struct Count(pub u64);
 /// A duration such as `"30s"`, in nanoseconds.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Duration(pub u64);
+
+/// A number of bytes such as `"2MiB"`.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ByteSize(pub u64);
 
 /// `"classic"`, `"classic-max"` or a duration in nanoseconds.
 #[derive(Debug, Clone, Copy)]
@@ -261,6 +268,19 @@ impl<'de> Deserialize<'de> for Duration {
         deserializer.deserialize_any(Text {
             expecting: "a duration such as \"250ms\", \"30s\" or \"2h\"",
             text: |text| units::parse_duration_ns(text).map(Duration).map_err(|e| e.to_string()),
+            integer: None,
+        })
+    }
+}
+
+impl<'de> Deserialize<'de> for ByteSize {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(Text {
+            expecting: "a size in MiB or GiB such as \"2MiB\"",
+            text: |text| match units::parse_bytes(text) {
+                Ok(bytes) if text.ends_with("MiB") || text.ends_with("GiB") => Ok(ByteSize(bytes)),
+                _ => Err(format!("\"{text}\" is not a size in MiB or GiB such as \"2MiB\"")),
+            },
             integer: None,
         })
     }

@@ -2,11 +2,13 @@
 
 mod check;
 mod check_file;
+mod check_rocksdb;
 mod check_sysbench;
 mod document;
 mod error;
 mod file;
 mod insert_benchmark;
+mod rocksdb;
 mod server;
 mod step;
 mod sysbench;
@@ -22,6 +24,7 @@ pub(crate) use document::{Count, DistributionName};
 pub use error::PlanError;
 pub use file::{FileWorkload, MixStep};
 pub use insert_benchmark::{Era, InsertBenchmark, Partitions, QueryKind, StepEnd, TablePlacement, WriteArrival};
+pub use rocksdb::{KEY_BYTES, KvEnd, KvStep, KvWork, MULTIGET_KEYS, RANGE_KEYS, RocksdbBench, StepProcess, VALUE_BYTES};
 pub use server::{GivenServer, PasswordSource, ServerPlace, TlsMode};
 pub use step::{ALL_EVENTS, Step, StepKind, WaitRule};
 pub use sysbench::{

@@ -2,10 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{LoadMode, MixStep, QueryKind, StepEnd, Test, TestKind};
+use super::{KvEnd, KvStep, KvWork, LoadMode, MixStep, QueryKind, StepEnd, Test, TestKind};
 
 /// What stands for a step that has several kinds of events: all of them together.
 pub const ALL_EVENTS: &str = "event";
+const SECOND_NS: u64 = 1_000_000_000;
 
 /// One step of the sequence.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -87,6 +88,8 @@ pub enum StepKind {
     },
     /// Of a workload file: events of it.
     Mix(MixStep),
+    /// RocksDB: one of db_bench's benchmarks.
+    Kv(KvStep),
 }
 
 impl Step {
@@ -94,7 +97,7 @@ impl Step {
     pub fn connections_per_client(&self) -> u32 {
         match self.kind {
             StepKind::Load { .. } | StepKind::CreateIndexes { .. } | StepKind::Scan => 1,
-            StepKind::Prepare { .. } | StepKind::Test(_) | StepKind::Fill { .. } | StepKind::Mix(_) => 1,
+            StepKind::Prepare { .. } | StepKind::Test(_) | StepKind::Fill { .. } | StepKind::Mix(_) | StepKind::Kv(_) => 1,
             StepKind::Write { deletes, .. } => 1 + u32::from(deletes),
             StepKind::ReadWrite { deletes, .. } => 2 + u32::from(deletes),
         }
@@ -105,7 +108,8 @@ impl Step {
         let rows = match self.kind {
             StepKind::Load { rows, .. } | StepKind::CreateIndexes { rows } | StepKind::Write { rows, .. } => rows,
             StepKind::ReadWrite { rate, duration_ns, .. } => (u128::from(rate) * u128::from(duration_ns) / 1_000_000_000) as u64,
-            StepKind::Scan | StepKind::Prepare { .. } | StepKind::Test(_) | StepKind::Fill { .. } | StepKind::Mix(_) => 0,
+            StepKind::Kv(KvStep { work: KvWork::Fill, end: KvEnd::Operations(keys), .. }) => keys,
+            StepKind::Scan | StepKind::Prepare { .. } | StepKind::Test(_) | StepKind::Fill { .. } | StepKind::Mix(_) | StepKind::Kv(_) => 0,
         };
         rows.next_multiple_of(u64::from(self.batch))
     }
@@ -119,8 +123,8 @@ impl Step {
         }
     }
 
-    /// The operation whose rate and latency stand for the step: `insert`, `index`, `query`, `scan`, `transaction`, or `event` for
-    /// all kinds of events together.
+    /// The operation whose rate and latency stand for the step: `insert`, `index`, `query`, `scan`, `transaction`, `put`, `get`,
+    /// `multiget`, `range`, or `event` for all kinds of events together.
     pub fn primary_operation(&self) -> &'static str {
         match self.kind {
             StepKind::Load { .. } | StepKind::Write { .. } | StepKind::Prepare { .. } | StepKind::Fill { .. } => "insert",
@@ -129,13 +133,17 @@ impl Step {
             StepKind::Scan | StepKind::Test(Test { kind: TestKind::Scan, .. }) => "scan",
             StepKind::Test(_) => "transaction",
             StepKind::Mix(_) => ALL_EVENTS,
+            StepKind::Kv(KvStep { work, .. }) => work.operation(),
         }
     }
 
-    /// What is due per second over all clients: background rows of a read-write step, events of a step with a rate.
+    /// What is due per second over all clients: background rows of a read-write step, background writes beside reads of RocksDB, events or
+    /// operations of a step with a rate.
     pub fn rate_per_s(&self) -> Option<u64> {
         match &self.kind {
             StepKind::Test(Test { rate, .. }) | StepKind::Mix(MixStep { rate, .. }) => rate.map(|rate| rate.per_s),
+            StepKind::Kv(KvStep { rate: Some(rate), .. }) => Some(rate.per_s),
+            StepKind::Kv(step) => step.background_writes().map(|(writes, ns)| writes.saturating_mul(SECOND_NS) / ns),
             _ => self.background_rate().map(|rate| rate * u64::from(self.clients)),
         }
     }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Era, FileWorkload, InsertBenchmark, Step, Sysbench, SysbenchPreset, WaitRule};
+use super::{Era, FileWorkload, InsertBenchmark, RocksdbBench, Step, Sysbench, SysbenchPreset, WaitRule};
 
 /// A definition of a workload as plans name it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,6 +22,8 @@ pub enum Definition {
     InsertBenchmark(Era),
     /// The sysbench microbenchmarks of these years.
     Sysbench(SysbenchPreset),
+    /// RocksDB's benchmark, as it was in 2023-12.
+    Rocksdb,
 }
 
 /// All presets.
@@ -52,6 +54,11 @@ pub fn presets() -> &'static [PresetInfo] {
             definition: Definition::Sysbench(SysbenchPreset::Year2023),
             description: "sysbench microbenchmarks as in 2023: 42 tests, 15 of them before the writes and again after",
         },
+        PresetInfo {
+            name: "rocksdb",
+            definition: Definition::Rocksdb,
+            description: "the db_bench sequence as in 2023-12: fillseq, reads, overwritesome, reads beside writes, overwriteandwait",
+        },
     ]
 }
 
@@ -67,6 +74,8 @@ pub enum Workload {
     Sysbench(Sysbench),
     /// Tables and statements that the user wrote.
     File(FileWorkload),
+    /// RocksDB's benchmark.
+    Rocksdb(RocksdbBench),
 }
 
 impl Workload {
@@ -76,6 +85,7 @@ impl Workload {
             Self::InsertBenchmark(_) => "Insert Benchmark",
             Self::Sysbench(_) => "sysbench",
             Self::File(workload) => &workload.title,
+            Self::Rocksdb(_) => "RocksDB",
         }
     }
 
@@ -83,7 +93,7 @@ impl Workload {
     pub fn insert_benchmark(&self) -> Option<&InsertBenchmark> {
         match self {
             Self::InsertBenchmark(workload) => Some(workload),
-            Self::Sysbench(_) | Self::File(_) => None,
+            Self::Sysbench(_) | Self::File(_) | Self::Rocksdb(_) => None,
         }
     }
 
@@ -91,7 +101,15 @@ impl Workload {
     pub fn sysbench(&self) -> Option<&Sysbench> {
         match self {
             Self::Sysbench(workload) => Some(workload),
-            Self::InsertBenchmark(_) | Self::File(_) => None,
+            Self::InsertBenchmark(_) | Self::File(_) | Self::Rocksdb(_) => None,
+        }
+    }
+
+    /// RocksDB's benchmark, if it is that.
+    pub fn rocksdb(&self) -> Option<&RocksdbBench> {
+        match self {
+            Self::Rocksdb(workload) => Some(workload),
+            Self::InsertBenchmark(_) | Self::Sysbench(_) | Self::File(_) => None,
         }
     }
 
@@ -101,6 +119,7 @@ impl Workload {
             Self::InsertBenchmark(workload) => &workload.steps,
             Self::Sysbench(workload) => &workload.steps,
             Self::File(workload) => &workload.steps,
+            Self::Rocksdb(workload) => &workload.steps,
         }
     }
 
@@ -111,6 +130,7 @@ impl Workload {
             Self::InsertBenchmark(workload) => workload.steps = steps,
             Self::Sysbench(workload) => workload.steps = steps,
             Self::File(workload) => workload.steps = steps,
+            Self::Rocksdb(workload) => workload.steps = steps,
         }
         workload
     }
@@ -126,6 +146,7 @@ impl Workload {
             Self::InsertBenchmark(workload) => workload.rows * u64::from(workload.clients),
             Self::Sysbench(workload) => workload.rows * u64::from(workload.tables),
             Self::File(workload) => workload.rows,
+            Self::Rocksdb(workload) => workload.keys,
         }
     }
 
@@ -135,6 +156,7 @@ impl Workload {
             Self::InsertBenchmark(workload) => workload.wait,
             Self::Sysbench(workload) => workload.wait,
             Self::File(workload) => workload.wait,
+            Self::Rocksdb(workload) => workload.wait,
         };
         step.wait_ns.unwrap_or_else(|| rule.ns(self.loaded_rows()))
     }

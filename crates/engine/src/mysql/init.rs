@@ -66,9 +66,9 @@ pub(super) fn make_data(build: &InstalledBuild, version: Version, config: &Serve
             }
             run(Program { path: script.clone(), arguments, env: build.env.clone(), ..Program::default() }, b"")?;
         }
-        DataInit::Initdb { .. } => {
+        other @ (DataInit::Initdb { .. } | DataInit::Library) => {
             return Err(EngineError::new(format!(
-                "{} makes its data directory with initdb, which is PostgreSQL's; check its build.json",
+                "{} makes its data directory by {other:?}, which is not MySQL's way; check its build.json",
                 build.name
             )));
         }

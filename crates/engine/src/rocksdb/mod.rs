@@ -1,9 +1,28 @@
-//! RocksDB: a library per version, loaded into the trial's process.
+//! RocksDB, embedded: a version's shared library, loaded into the trial's process, and one database with one column family.
+
+mod failure;
+mod library;
+mod options;
+mod probe;
+mod readback;
+mod server;
+mod session;
+mod wait;
+
+use std::path::Path;
+
+pub use probe::{Probe, probe};
 
 use crate::{BuildInfo, Engine, EngineError, InstalledBuild, Server, Settings, StartOptions};
 
 /// Bytes on disk per key of 20 and value of 400 bytes, with twice its room for compaction.
 pub const BYTES_PER_ROW: u64 = 1000;
+
+/// Where a build keeps libraries that its own one needs, in the environment it asks for.
+pub const LIBRARY_PATH: &str = "LD_LIBRARY_PATH";
+
+/// The oldest version that the tests have run with.
+pub const OLDEST_TESTED: &str = "6.29.5";
 
 /// A version of RocksDB.
 pub struct Rocksdb {
@@ -20,18 +39,30 @@ impl Rocksdb {
 impl Engine for Rocksdb {
     fn build(&self) -> BuildInfo {
         let build = &self.build;
-        BuildInfo { engine: "rocksdb".into(), version: build.version.clone(), origin: build.origin.clone(), options: Vec::new() }
+        let options = build.toolchain.iter().map(|(name, value)| format!("{name}: {value}")).collect();
+        BuildInfo { engine: "rocksdb".to_owned(), version: build.version.clone(), origin: build.origin.clone(), options }
     }
 
-    fn check_settings(&self, _settings: &Settings) -> Result<(), EngineError> {
-        Ok(())
+    /// Loads no library: values that only RocksDB can judge are judged when the database is opened.
+    fn check_settings(&self, settings: &Settings) -> Result<(), EngineError> {
+        options::check(settings, ram_bytes()).map(drop)
     }
 
-    fn start(&self, _options: &StartOptions) -> Result<Box<dyn Server>, EngineError> {
-        Err(EngineError::new("not built yet"))
+    fn start(&self, start: &StartOptions) -> Result<Box<dyn Server>, EngineError> {
+        let checked = options::check(&start.settings, ram_bytes())?;
+        let companions = self.build.env.get(LIBRARY_PATH).map(Path::new);
+        let library = library::Library::load(&self.build.server, companions)?;
+        Ok(Box::new(server::RocksdbServer::start(library, checked, start)?))
     }
 
     fn is_embedded(&self) -> bool {
         true
     }
+}
+
+/// The machine's memory, where it tells.
+fn ram_bytes() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let kib: u64 = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?.trim().trim_end_matches(" kB").parse().ok()?;
+    kib.checked_mul(1024)
 }

@@ -4,13 +4,14 @@ use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use plimsoll_core::rocksdb_report::METRICS;
+use plimsoll_core::rocksdb_stats::{Stalls, gib};
 use plimsoll_store::imported::{Family, Imported, ImportedStep, ImportedValue};
 
 use super::builder::{Builder, both, clean, plain_step, printed};
 use super::import::File;
 use crate::names::folder::CellName;
 use crate::rocksdb::log::Log;
-use crate::rocksdb::rows::{Row, Rows, gib, is_shifted};
+use crate::rocksdb::rows::{Row, Rows, is_shifted};
 use crate::tree::contents::Contents;
 
 /// Makes a campaign of the files that are db_bench's.
@@ -122,7 +123,7 @@ fn add_row(builder: &mut Builder, cell: usize, row: &Row) {
     for (column, metric) in METRICS {
         if let Some(text) = row.cell(column) {
             let is_size = matches!(column, "lsm_sz" | "blob_sz");
-            let size = || ImportedValue { value: gib(text), classic: Some(text.to_owned()), unavailable: None };
+            let size = || ImportedValue { value: gib_of(text), classic: Some(text.to_owned()), unavailable: None };
             add(metric, if is_size { size() } else { printed(text) });
         }
     }
@@ -132,6 +133,12 @@ fn add_row(builder: &mut Builder, cell: usize, row: &Row) {
     if is_shifted(&version) {
         unshift(row, &mut add);
     }
+}
+
+/// A size such as `40GB` in GiB.
+fn gib_of(text: &str) -> Option<f64> {
+    let (number, unit) = text.split_at(text.find(|c: char| c.is_ascii_alphabetic())?);
+    gib(number, unit)
 }
 
 fn without(reason: &str, classic: Option<&str>) -> ImportedValue {
@@ -170,8 +177,10 @@ fn add_log(builder: &mut Builder, file: &File, log: &Log) {
     let result = builder.result(cell, step);
     let mut values: BTreeMap<String, ImportedValue> = BTreeMap::new();
     let mut add = |metric: &str, value: Option<ImportedValue>| drop(value.map(|value| values.insert(metric.to_owned(), value)));
-    let exact = log.operations.filter(|(seconds, _)| *seconds > 0.0).map(|(seconds, count)| count as f64 / seconds);
-    add("qps", Some(exact.map_or_else(|| printed(&log.ops_sec), |rate| both(rate, log.ops_sec.clone()))));
+    let stats = &log.stats;
+    // Without seconds and operations the rate is the printed one.
+    let rate = log.operations.and_then(|_| log.rate());
+    add("qps", Some(rate.map_or_else(|| printed(&log.ops_sec), |rate| both(rate, log.ops_sec.clone()))));
     add("usec_op", log.usec_op.parse().ok().map(|number: f64| both(number, format!("{number:.1}"))));
     add("mb_sec", log.mb_sec.as_deref().map(printed));
     for (metric, value, digits) in [
@@ -184,17 +193,27 @@ fn add_log(builder: &mut Builder, file: &File, log: &Log) {
         add(metric, value.map(|value| both(value, format!("{value:.digits$}"))));
     }
     let rounded = |gib: f64| both(gib, format!("{gib:.0}GB"));
-    add("lsm_gb", log.lsm_gib.map(rounded));
-    add("blob_gb", log.blob_gib.map(rounded));
-    add("c_wgb", log.compaction.map(|(written, _)| both(written, format!("{written:.1}"))));
-    add("c_mbps", log.compaction.map(|(_, rate)| both(rate, format!("{rate:.1}"))));
-    add("w_amp", log.write_amplification().map(|(classic, clean)| both(clean, format!("{classic:.1}"))));
+    add("lsm_gb", stats.lsm_gib.map(rounded));
+    add("blob_gb", stats.blob_gib.map(rounded));
+    add("c_wgb", stats.compaction.map(|written| both(written.gib, format!("{:.1}", written.gib))));
+    add("c_mbps", stats.compaction.and_then(|written| written.mib_per_s).map(|rate| both(rate, format!("{rate:.1}"))));
+    let w_amp = stats.write_amplification().zip(stats.classic_write_amplification());
+    add("w_amp", w_amp.map(|(clean, classic)| both(clean, format!("{classic:.1}"))));
     for (metric, column) in [("c_wsecs", "Comp(sec)"), ("c_csecs", "CompMergeCPU(sec)"), ("b_rgb", "Rblob(GB)"), ("b_wgb", "Wblob(GB)")] {
-        add(metric, log.of_sum(column).map(|value| both(value, format!("{value:.0}"))));
+        add(metric, stats.of_sum(column).map(|value| both(value, format!("{value:.0}"))));
     }
-    add("uptime_s", log.uptime_s.map(|value| both(value, format!("{value:.0}"))));
-    add("stall_pct", log.stall_pct.map(|value| both(value, format!("{value:.1}"))));
-    add("n_stall", log.stalls.map(|stalls| clean(stalls as f64)));
+    add("uptime_s", stats.uptime_s.map(|value| both(value, format!("{value:.0}"))));
+    let stalled = |printed: f64| match stats.stall_pct() {
+        Some(percent) => both(percent, format!("{percent:.1}")),
+        None => without("RocksDB printed more than all of the time", Some(&format!("{printed:.1}"))),
+    };
+    add("stall_pct", stats.printed_stall_pct.map(stalled));
+    // The scripts read one form of the line only.
+    let count = |stalls: Stalls| match stalls.is_classic {
+        true => both(stalls.total as f64, stalls.total.to_string()),
+        false => clean(stalls.total as f64),
+    };
+    add("n_stall", stats.stalls.map(count));
     result.era = log.line.name().to_owned();
     // A report's row is what was published; the log beside it adds what the row lacks.
     for (metric, value) in values {

@@ -109,6 +109,7 @@ mod tests {
                 env: BTreeMap::from([("LD_LIBRARY_PATH".into(), root.join("syslib").display().to_string())]),
                 server_options: vec!["--mysqlx=OFF".into()],
                 storage_plugins: BTreeMap::new(),
+                db_bench: None,
             },
         };
         assert_eq!(read(&before).unwrap(), None);

@@ -14,13 +14,14 @@ const SERVER_BYTES: u64 = 400 * MIB;
 const SHARE: f64 = 0.9;
 
 /// The settings that say how large a cache is, with what they are when nothing is set and the unit of a bare number.
-const CACHES: [(EngineName, &str, u64, u64); 6] = [
+const CACHES: [(EngineName, &str, u64, u64); 7] = [
     (EngineName::Mysql, "innodb_buffer_pool_size", 128 * MIB, 1),
     (EngineName::Mysql, "rocksdb_block_cache_size", 0, 1),
     (EngineName::Mariadb, "innodb_buffer_pool_size", 128 * MIB, 1),
     (EngineName::Mariadb, "rocksdb_block_cache_size", 0, 1),
     (EngineName::Postgres, "shared_buffers", 128 * MIB, 8192),
     (EngineName::Sqlite, "mmap_size", 64 * MIB, 1),
+    (EngineName::Rocksdb, "block_cache_bytes", 32 * MIB, 1),
 ];
 
 /// Bytes that a cell's server takes: its caches, which hold no more than twice its tables, and itself.
@@ -30,7 +31,7 @@ pub(super) fn server_bytes(cell: &Cell, settings: &BTreeMap<String, String>) -> 
         let asked = settings.iter().find(|(key, _)| key.replace('-', "_") == *name);
         asked.and_then(|(_, value)| parse_size(value, *unit)).unwrap_or(*default)
     });
-    caches.sum::<u64>().min(peak_table_bytes(cell).saturating_mul(2)) + SERVER_BYTES
+    caches.sum::<u64>().min(peak_table_bytes(cell, settings).saturating_mul(2)) + SERVER_BYTES
 }
 
 /// A size as servers write them: a bare number in `unit`, or with K, M, G, T and perhaps a B, each 1,024 times the one before.

@@ -341,6 +341,10 @@ fn short(mut cell: Cell, division: &Division, choice: &ConfirmChoice, is_slices:
         let planned_ns = match step.kind {
             plimsoll_core::plan::StepKind::Test(test) => test.duration_ns,
             plimsoll_core::plan::StepKind::ReadWrite { duration_ns, .. } => duration_ns,
+            plimsoll_core::plan::StepKind::Kv(kv) => match kv.duration_ns() {
+                Some(duration_ns) => duration_ns,
+                None => continue,
+            },
             _ => continue,
         };
         step.set_duration(if choice.time_ns.is_some() { time_ns } else { planned_ns.min(time_ns) }, None);

@@ -202,9 +202,10 @@ impl<'a, 'o> Stage<'a, 'o> {
         let present: Vec<usize> = (0..self.contestants.len()).filter(|&index| !self.contestants[index].is_out).collect();
         for &index in &present {
             let others = || present.iter().filter(move |&&other| other != index).map(|&other| &self.contestants[other]);
-            let servers = others().flat_map(|other| other.servers.iter().copied()).collect();
-            let clients = others().filter_map(|other| other.process.as_ref().map(TrialProcess::pid));
-            let peers = Direction::Peers { servers, others: clients.chain([std::process::id()]).collect() };
+            let servers: Vec<u32> = others().flat_map(|other| other.servers.iter().copied()).collect();
+            let clients = others().filter_map(|other| other.process.as_ref().map(TrialProcess::pid)).filter(|pid| !servers.contains(pid));
+            let others = clients.chain([std::process::id()]).collect();
+            let peers = Direction::Peers { servers, others };
             self.tell(index, &peers);
         }
     }

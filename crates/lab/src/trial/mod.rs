@@ -3,6 +3,7 @@
 //! It reads its order from standard input, tells its progress on standard output, and is the only writer of its folder while it
 //! lives. When its orchestrator dies, it dies.
 
+mod continuation;
 mod lifeline;
 mod progress;
 mod step;
@@ -11,15 +12,15 @@ mod watchdog;
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::{BufRead, Write, stdin, stdout};
+use std::io::{Write, stdout};
+use std::ops::Range;
 use std::path::Path;
-use std::sync::mpsc::Receiver;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use plimsoll_core::METHODOLOGY_VERSION;
 use plimsoll_core::name::EngineName;
-use plimsoll_core::plan::Step;
+use plimsoll_core::plan::{Step, StepProcess};
 use plimsoll_core::record::TableCheck;
 use plimsoll_engine::{Engine, EngineError, Given, Health, Settings, StartOptions, engine, given_engine};
 use plimsoll_host::{AwakeCpus, Cpus, Fact, Proc, boot_id, capture_environment, pin_thread, process_start_ticks, run_canary};
@@ -28,11 +29,13 @@ use plimsoll_store::event::{
     Canary, DrainDone, DrainStep, Event, ServerCrashed, ServerReady, StepFailed, TrialDone, TrialFailed, TrialStart,
 };
 use plimsoll_store::{EventWriter, write_json_atomically};
+use plimsoll_workload::kv::step_settings;
 use plimsoll_workload::{SharedServer, WorkloadRun};
-use zeroize::Zeroizing;
 
 use crate::error::LabError;
-use crate::message::{Direction, TrialMessage, TrialOrder};
+use crate::message::{TrialMessage, TrialOrder};
+use crate::trial::continuation::Continuation;
+use crate::trial::lifeline::{Input, Lifeline};
 use crate::trial::watchdog::Watchdog;
 
 /// An engine that is asked to stop has this long.
@@ -51,6 +54,8 @@ const RESERVED_CONNECTIONS: [&str; 2] = ["superuser_reserved_connections", "rese
 
 /// The server's state before the first step has this in its files' names, where that after a step has the step's name.
 const START: &str = "start";
+
+const EVENTS_FILE: &str = "events.jsonl";
 
 /// The folder in a trial's with what its server leaves behind.
 pub(crate) const SERVER_FOLDER: &str = "server";
@@ -86,57 +91,55 @@ impl From<plimsoll_store::StoreError> for Broken {
     }
 }
 
-/// The body of the internal `trial` verb. Returns when the trial has ended and all it has to say is on disk.
-pub fn main() -> Result<(), LabError> {
-    // It may hold a password.
-    let mut line = Zeroizing::new(String::new());
-    stdin().lock().read_line(&mut line).map_err(|error| LabError::io("failed to read the trial's order", error))?;
-    let order: TrialOrder =
-        serde_json::from_str(&line).map_err(|_| LabError::Usage("`trial` is internal: `plimsoll run` starts it".into()))?;
+/// The body of the internal `trial` verb. `continued` is where an earlier image of this process has left what it was to do. Returns when the
+/// trial has ended and all it has to say is on disk.
+pub fn main(continued: Option<u32>) -> Result<(), LabError> {
+    let (order, input, next_step, seconds) = match continued {
+        None => {
+            let mut input = Input::default();
+            let line = input.next_line().map_err(|error| LabError::io("failed to read the trial's order", error))?;
+            let order: TrialOrder =
+                serde_json::from_slice(&line).map_err(|_| LabError::Usage("`trial` is internal: `plimsoll run` starts it".into()))?;
+            (order, input, 0, 0.0)
+        }
+        Some(fd) => {
+            let Continuation { order, next_step, seconds, input } = Continuation::take(fd)?;
+            (order, Input::behind(input), next_step, seconds)
+        }
+    };
+    let started = Started { at: Instant::now(), earlier: Duration::from_secs_f64(seconds), continued };
     let control = Arc::new(Control::default());
-    let directions = lifeline::tie_to_parent(order.parent_pid, control.clone())?;
-    run(&order, &control, &Mutex::new(directions))
+    let lifeline = Lifeline::tie_to_parent(order.parent_pid, control.clone(), input)?;
+    run(&order, &control, &lifeline, next_step, started)
 }
 
-fn run(order: &TrialOrder, control: &Arc<Control>, directions: &Mutex<Receiver<Direction>>) -> Result<(), LabError> {
-    let started = Instant::now();
-    let mut events = EventWriter::create(order.dir.join("events.jsonl"))?;
-    let pid = std::process::id();
-    events.append(&Event::TrialStart(TrialStart {
-        trial: order.trial,
-        attempt: order.attempt,
-        cell: order.cell.label.clone(),
-        block: order.block,
-        seed: order.seed,
-        methodology_version: METHODOLOGY_VERSION,
-        pid,
-        pid_start_ticks: process_start_ticks(pid).unwrap_or(0),
-        boot_id: boot_id().unwrap_or_default(),
-    }))?;
-    events.sync()?;
-    let awake = order.keeps_cpus_awake.then(AwakeCpus::keep);
-    let mut environment = capture_environment(Proc::new(), &order.data_dir);
-    environment.facts.insert(
-        IDLE_CPUS.to_owned(),
-        match &awake {
-            None => Fact::Known("as the machine has it".to_owned()),
-            Some(Ok(_)) => Fact::Known("kept awake".to_owned()),
-            Some(Err(reason)) => Fact::Unavailable(format!("not kept awake: {reason}")),
-        },
-    );
-    write_json_atomically(order.dir.join("env.json"), &environment)?;
-    if order.has_canary {
-        let canary = run_canary(order.data_dir.parent().unwrap_or(&order.data_dir));
-        let (integer_per_us, memory_bytes_per_s, sync_ns) = (canary.integer_per_us, canary.memory_bytes_per_s, canary.sync_ns);
-        events.append(&Event::Canary(Canary { integer_per_us, memory_bytes_per_s, sync_ns }))?;
+/// When the trial began, and how its process came to this image.
+struct Started {
+    at: Instant,
+    /// Spent in earlier images.
+    earlier: Duration,
+    /// Where the image before has left what it was to do.
+    continued: Option<u32>,
+}
+
+impl Started {
+    fn elapsed_s(&self) -> f64 {
+        (self.earlier + self.at.elapsed()).as_secs_f64()
     }
+}
+
+fn run(order: &TrialOrder, control: &Arc<Control>, lifeline: &Lifeline, next_step: usize, started: Started) -> Result<(), LabError> {
+    // Held until the trial ends.
+    let awake = order.keeps_cpus_awake.then(AwakeCpus::keep);
+    let events = if started.continued.is_some() { EventWriter::reopen(order.dir.join(EVENTS_FILE))? } else { begin(order, awake.as_ref())? };
     let limit = Duration::from_nanos(order.watchdog_ns);
     let watchdog = Watchdog::start(limit, &order.dir, &order.data_dir, control.clone())
         .map_err(|error| LabError::io("failed to start a thread", error))?;
-    let mut trial = Trial { order, control, directions, events, watchdog, next_step: 0 };
+    let mut trial = Trial { order, control, lifeline, started, events, watchdog, next_step };
     match trial.run() {
         Ok(stop_problem) => {
-            trial.events.append(&Event::TrialDone(TrialDone { seconds: started.elapsed().as_secs_f64(), stop_problem }))?;
+            let seconds = trial.started.elapsed_s();
+            trial.events.append(&Event::TrialDone(TrialDone { seconds, stop_problem }))?;
         }
         Err(broken) => {
             let (reason, interrupted) = match broken {
@@ -150,6 +153,41 @@ fn run(order: &TrialOrder, control: &Arc<Control>, directions: &Mutex<Receiver<D
     Ok(trial.events.sync()?)
 }
 
+/// The first events: who runs what, where, on a machine in which state.
+fn begin(order: &TrialOrder, awake: Option<&Result<AwakeCpus, String>>) -> Result<EventWriter, LabError> {
+    let mut events = EventWriter::create(order.dir.join(EVENTS_FILE))?;
+    let pid = std::process::id();
+    events.append(&Event::TrialStart(TrialStart {
+        trial: order.trial,
+        attempt: order.attempt,
+        cell: order.cell.label.clone(),
+        block: order.block,
+        seed: order.seed,
+        methodology_version: METHODOLOGY_VERSION,
+        pid,
+        pid_start_ticks: process_start_ticks(pid).unwrap_or(0),
+        boot_id: boot_id().unwrap_or_default(),
+    }))?;
+    events.sync()?;
+    let mut environment = capture_environment(Proc::new(), &order.data_dir);
+    environment.facts.insert(IDLE_CPUS.to_owned(), idle_cpus(awake));
+    write_json_atomically(order.dir.join("env.json"), &environment)?;
+    if order.has_canary {
+        let canary = run_canary(order.data_dir.parent().unwrap_or(&order.data_dir));
+        let (integer_per_us, memory_bytes_per_s, sync_ns) = (canary.integer_per_us, canary.memory_bytes_per_s, canary.sync_ns);
+        events.append(&Event::Canary(Canary { integer_per_us, memory_bytes_per_s, sync_ns }))?;
+    }
+    Ok(events)
+}
+
+fn idle_cpus(awake: Option<&Result<AwakeCpus, String>>) -> Fact {
+    match awake {
+        None => Fact::Known("as the machine has it".to_owned()),
+        Some(Ok(_)) => Fact::Known("kept awake".to_owned()),
+        Some(Err(reason)) => Fact::Unavailable(format!("not kept awake: {reason}")),
+    }
+}
+
 /// Progress is for people; a reader that is gone must not stop the trial. That the orchestrator is gone shows on standard input.
 fn say(message: &TrialMessage) {
     if let Ok(line) = serde_json::to_string(message) {
@@ -160,65 +198,109 @@ fn say(message: &TrialMessage) {
 struct Trial<'a> {
     order: &'a TrialOrder,
     control: &'a Arc<Control>,
-    directions: &'a Mutex<Receiver<Direction>>,
+    lifeline: &'a Lifeline,
+    started: Started,
     events: EventWriter,
     watchdog: Watchdog,
     next_step: usize,
 }
 
 impl Trial<'_> {
-    /// Runs all steps. What goes wrong after them, when the server is stopped, is returned.
+    /// Runs all steps that are left. What goes wrong after them, when the server is stopped, is returned.
     fn run(&mut self) -> Result<Option<String>, Broken> {
         let engine = self.engine()?;
-        let started = Instant::now();
-        if self.order.before.is_empty() {
+        if self.order.before.is_empty() && self.next_step == 0 {
             create_data_dir(&self.order.data_dir)?;
         }
         let log_dir = self.order.dir.join(SERVER_FOLDER);
         fs::create_dir_all(&log_dir).map_err(|error| Broken::Failed(format!("failed to make {}: {error}", log_dir.display())))?;
+        let workload = &self.order.cell.workload;
+        loop {
+            let sitting = self.sitting();
+            let is_last = sitting.end == workload.steps().len();
+            let server = self.start(&*engine, &workload.steps()[sitting.start], &log_dir)?;
+            let settings = server.effective_settings()?;
+            if !engine.is_embedded() {
+                self.check_connections(&settings)?;
+                self.watchdog.ask(server.connect()?).map_err(|error| LabError::io("failed to start a thread", error))?;
+            }
+            self.run_steps(sitting.clone(), &server, &settings, engine.is_embedded(), &log_dir)
+                .map_err(|broken| self.explain(&server, None, broken))?;
+            self.watchdog.stop_asking();
+            // Every worker has closed its session and dropped its share of the server by now.
+            let Ok(server) = Arc::try_unwrap(server) else {
+                return Err(Broken::Failed("a worker still holds a connection after its step".into()));
+            };
+            let stopped = server.stop(STOP_TIMEOUT);
+            match stopped {
+                Err(error) if self.order.makes_state || !is_last => {
+                    return Err(Broken::Failed(format!("the server did not stop cleanly: {error}")));
+                }
+                // All steps are done and verified, and the data is thrown away: whatever comes now is told and changes no result.
+                stopped if is_last => return Ok(stopped.err().map(|error| error.to_string())),
+                _ => self.next_step = sitting.end,
+            }
+            if self.has_process_per_step() {
+                return Err(self.go_on());
+            }
+        }
+    }
+
+    fn has_process_per_step(&self) -> bool {
+        self.order.cell.workload.rocksdb().is_some_and(|workload| workload.process == StepProcess::Step)
+    }
+
+    /// The steps that come next and share a start of the engine: all of them, but where single ones are opened otherwise, or have a process
+    /// of their own.
+    fn sitting(&self) -> Range<usize> {
+        let steps = &self.order.cell.workload.steps()[self.next_step..];
+        let own = |step: &Step| step_settings(step, &self.order.settings);
+        let alike = if self.has_process_per_step() { 1 } else { steps.iter().take_while(|step| own(step) == own(&steps[0])).count() };
+        self.next_step..self.next_step + alike
+    }
+
+    /// Starts the engine for a step and those that share its start.
+    fn start(&mut self, engine: &dyn Engine, step: &Step, log_dir: &Path) -> Result<SharedServer, Broken> {
+        let started = Instant::now();
         let config = &self.order.cell.config;
         let options = StartOptions {
-            log_dir: log_dir.clone(),
+            log_dir: log_dir.to_owned(),
             // An embedded engine's process, this one, already runs under them.
             prefix: if engine.is_embedded() { Vec::new() } else { config.prefix.clone() },
             env: if engine.is_embedded() { BTreeMap::new() } else { config.env.clone() },
             transport: config.transport,
             client: config.client,
-            ..StartOptions::new(&self.order.data_dir, self.order.settings.clone())
+            ..StartOptions::new(&self.order.data_dir, step_settings(step, &self.order.settings))
         };
         // What a thread begins runs where the thread may: the server on its CPUs, the workers on theirs. An embedded engine is its worker.
         let placement = self.order.placement.as_ref();
-        if let Some(placement) = placement.filter(|_| !engine.is_embedded()) {
-            pin(&placement.server_cpus)?;
+        if let Some(placement) = placement {
+            pin(if engine.is_embedded() { &placement.client_cpus } else { &placement.server_cpus })?;
         }
         let server: SharedServer = Arc::new(engine.start(&options)?);
         if let Some(placement) = placement {
             pin(&placement.client_cpus)?;
         }
-        let settings = server.effective_settings()?;
         let build = engine.build();
         self.events.append(&Event::ServerReady(ServerReady {
             version: build.version,
             build_options: build.options,
             embedded: engine.is_embedded(),
-            effective_settings: settings.clone(),
+            effective_settings: server.effective_settings()?,
             seconds: started.elapsed().as_secs_f64(),
         }))?;
-        if !engine.is_embedded() {
-            self.check_connections(&settings)?;
-            self.watchdog.ask(server.connect()?).map_err(|error| LabError::io("failed to start a thread", error))?;
+        Ok(server)
+    }
+
+    /// Goes on with the next step in a new image of this process. Returns only when it does not.
+    fn go_on(&self) -> Broken {
+        let input = self.lifeline.hold();
+        if self.control.command() == Command::Stop {
+            return Broken::Interrupted;
         }
-        self.run_steps(&server, &settings, engine.is_embedded(), &log_dir).map_err(|broken| self.explain(&server, None, broken))?;
-        self.watchdog.stop_asking();
-        // Every worker has closed its session and dropped its share of the server by now.
-        match Arc::try_unwrap(server) {
-            // All steps are done and verified, and the data is thrown away: whatever comes now is told and changes no result.
-            Ok(server) => match server.stop(STOP_TIMEOUT) {
-                Err(error) if self.order.makes_state => Err(Broken::Failed(format!("the server did not stop cleanly: {error}"))),
-                stopped => Ok(stopped.err().map(|error| error.to_string())),
-            },
-            Err(_) => Err(Broken::Failed("a worker still holds a connection after its step".into())),
-        }
+        let (order, next_step, seconds) = (self.order.clone(), self.next_step, self.started.elapsed_s());
+        let continuation = Continuation { order, next_step, seconds, input: input.pending().to_vec() };
+        continuation.go_on(self.started.continued).into()
     }
 
     /// The engine of the cell's build, or of the server that the plan gives in its place.
@@ -259,22 +341,36 @@ impl Trial<'_> {
         }
     }
 
-    fn run_steps(&mut self, server: &SharedServer, settings: &Settings, is_embedded: bool, log_dir: &Path) -> Result<(), Broken> {
+    fn run_steps(
+        &mut self,
+        sitting: Range<usize>,
+        server: &SharedServer,
+        settings: &Settings,
+        is_embedded: bool,
+        log_dir: &Path,
+    ) -> Result<(), Broken> {
         let workload = &self.order.cell.workload;
         let mut run = WorkloadRun::new(workload, server.clone(), self.order.seed)?;
         run.check_statements(settings)?;
-        if !self.order.before.is_empty() {
-            self.order.before.iter().for_each(|step| run.assume(step));
-            self.check_and_warm(&run, server)?;
-        }
         let steps = workload.steps();
-        server.save_state(log_dir, START)?;
-        for (index, step) in steps.iter().enumerate() {
+        self.order.before.iter().chain(&steps[..sitting.start]).for_each(|step| run.assume(step));
+        if !self.order.before.is_empty() {
+            self.check_and_warm(&run, server, sitting.start == 0)?;
+        }
+        if sitting.start == 0 {
+            server.save_state(log_dir, START)?;
+        }
+        let is_warmed = workload.rocksdb().is_some_and(|workload| workload.warm_cache);
+        for index in sitting {
+            let step = &steps[index];
             if self.control.command() == Command::Stop {
                 return Err(Broken::Interrupted);
             }
             self.next_step = index;
             server.reset_between_steps()?;
+            if is_warmed {
+                run.read_all(server)?;
+            }
             let is_last = index + 1 == steps.len();
             step::run_step(self, step, &mut run, server, is_embedded, is_last)?;
             self.events.sync()?;
@@ -287,12 +383,13 @@ impl Trial<'_> {
         Ok(())
     }
 
-    /// Copied data must be what was copied. Then every table is read once, so that all contestants begin with what their caches can hold.
-    fn check_and_warm(&self, run: &WorkloadRun, server: &SharedServer) -> Result<(), Broken> {
+    /// Copied data must be what was copied, which is looked at once. Then every table is read, so that all contestants begin with what their
+    /// caches can hold.
+    fn check_and_warm(&self, run: &WorkloadRun, server: &SharedServer, is_first: bool) -> Result<(), Broken> {
         if self.order.cell.build.engine == EngineName::Null {
             return Ok(());
         }
-        let checks = run.verify(false)?;
+        let checks = if is_first { run.verify(false)? } else { Vec::new() };
         if let Some(check) = checks.iter().find(|check| check.found_rows != check.expected_rows) {
             let TableCheck { table, found_rows, expected_rows, .. } = check;
             return Err(Broken::Failed(format!(
@@ -300,11 +397,7 @@ impl Trial<'_> {
                  which makes the data anew"
             )));
         }
-        let mut session = server.connect()?;
-        for scan in run.scans() {
-            session.query(&scan).map_err(|error| Broken::Failed(error.to_string()))?;
-        }
-        Ok(())
+        Ok(run.read_all(server)?)
     }
 
     /// Works off the engine's debt, then waits until the plan's wait is over.
@@ -315,7 +408,7 @@ impl Trial<'_> {
         // Looked at often: a crash is noticed within a second, here as in a step.
         let is_stopped = || self.control.command() == Command::Stop || server.health() != Health::Running;
         let limit = started + wait.max(DRAIN_LIMIT);
-        let actions = server.drain(&run.table_names(), started + wait, limit, &is_stopped)?;
+        let actions = run.drain(step, server, self.order.makes_state, started + wait, limit, &is_stopped)?;
         let drained = started.elapsed();
         while started.elapsed() < wait {
             if is_stopped() {

@@ -1,6 +1,6 @@
 //! From the load loop's counters to a line for people.
 
-use plimsoll_core::plan::{Step, StepKind, TestKind};
+use plimsoll_core::plan::{KvEnd, KvStep, Step, StepKind, TestKind};
 use plimsoll_load::Progress;
 
 use crate::message::StepProgress;
@@ -23,7 +23,7 @@ pub(super) struct Meter {
 impl Meter {
     pub fn new(step: &Step, index: usize, steps: usize) -> Self {
         let mut progress = StepProgress { step: step.name.clone(), index: index + 1, steps, ..StepProgress::default() };
-        let is_timed = matches!(step.kind, StepKind::ReadWrite { .. } | StepKind::Test(_) | StepKind::Mix(_));
+        let is_timed = step.can_take_turns();
         match &step.kind {
             StepKind::ReadWrite { duration_ns, .. } => {
                 progress.total = *duration_ns as f64 / 1e9;
@@ -40,6 +40,13 @@ impl Meter {
                 progress.total = mix.duration_ns as f64 / 1e9;
                 progress.measure = "s".into();
                 progress.rate_unit = "events/s".into();
+            }
+            StepKind::Kv(KvStep { work, end, .. }) => {
+                progress.rate_unit = format!("{}s/s", work.operation());
+                (progress.total, progress.measure) = match end {
+                    KvEnd::Time(ns) => (*ns as f64 / 1e9, "s".to_owned()),
+                    KvEnd::Operations(operations) => ((operations * u64::from(step.clients)) as f64, "rows".to_owned()),
+                };
             }
             StepKind::CreateIndexes { .. } | StepKind::Scan => {}
             _ => {

@@ -4,21 +4,22 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use plimsoll_core::plan::{STATEMENT_NOTES, Step, StepKind, Verify};
+use plimsoll_core::plan::{KvWork, STATEMENT_NOTES, Step, StepKind, Verify};
 use plimsoll_core::record::{OperationRecord, Reading, TableCheck};
+use plimsoll_core::rocksdb_stats;
 use plimsoll_core::units::format_grouped;
 use plimsoll_engine::EngineError;
 use plimsoll_host::{Collector, Proc, Watch, tree_pids};
 use plimsoll_load::{Command, Ended, MonotonicClock, Progress, StepError, StepOptions, StepOutcome, run_step as run_workers};
 use plimsoll_store::event::{Event, StepDone, StepStart};
-use plimsoll_store::series::{OperationSecond, turns_path, write_operations, write_turns};
+use plimsoll_store::series::{LevelSample, OperationSecond, levels_path, turns_path, write_levels, write_operations, write_turns};
 use plimsoll_workload::{SharedServer, WorkloadRun};
 
 use super::progress::Meter;
 use super::turns::{Cut, Director};
-use super::{Broken, SERVER_FOLDER, Trial, record_crash, say};
+use super::{Broken, DRAIN_LIMIT, SERVER_FOLDER, Trial, record_crash, say};
 use crate::leftovers::end_server;
 use crate::message::TrialMessage;
 use crate::perf::Recorder;
@@ -100,6 +101,8 @@ fn attempt_step(
     let mut recorder = None;
     let mut crashed = None;
     let mut done = 0;
+    let mut levels: Vec<LevelSample> = Vec::new();
+    let mut next_level_look_s = 0;
     let mut watch = |progress: &Progress| {
         if !progress.is_warming && watching.is_none() && !has_turns {
             watching = Some(start_watching());
@@ -108,6 +111,17 @@ fn attempt_step(
             // Connected workers have their processes by now.
             let servers = tree_pids(&Proc::new(), &server.processes()).unwrap_or_else(|_| server.processes());
             recorder = Some(Recorder::start(&order.dir.join(SERVER_FOLDER), &step.name, &servers));
+        }
+        // A look between the turns would fall into somebody else's.
+        if let Some(store) = server.kv().filter(|_| !has_turns && !progress.is_warming && progress.elapsed_s as u32 >= next_level_look_s) {
+            let second = progress.elapsed_s as u32;
+            next_level_look_s = second + 1;
+            levels.extend(store.levels().unwrap_or_default().into_iter().map(|level| LevelSample {
+                second,
+                level: level.level,
+                files: level.files,
+                bytes: level.bytes,
+            }));
         }
         let now = progress.kinds.iter().map(|(operations, _)| operations).sum();
         if now != std::mem::replace(&mut done, now) {
@@ -126,7 +140,8 @@ fn attempt_step(
     };
     let mut taken = None;
     let outcome = if has_turns {
-        let director = Director::new(trial.directions, trial.control, &step.name, Duration::from_nanos(order.watchdog_ns), server)?;
+        let director =
+            Director::new(&trial.lifeline.directions, trial.control, &step.name, Duration::from_nanos(order.watchdog_ns), server)?;
         let (outcome, turns) = director.direct(|clock, board| {
             let options = StepOptions { board: Some(board.clone()), ..options.clone() };
             run_workers(clock, &tasks.kinds, tasks.tasks, trial.control, &options, &mut log, &mut watch)
@@ -136,6 +151,9 @@ fn attempt_step(
     } else {
         run_workers(&Arc::new(MonotonicClock), &tasks.kinds, tasks.tasks, trial.control, &options, &mut log, &mut watch)
     };
+    let is_finished = matches!(&outcome, Ok(outcome) if outcome.ended == Ended::Finished);
+    let is_stopped = || trial.control.command() == Command::Stop;
+    let finished = if is_finished { run.finish(step, Instant::now() + DRAIN_LIMIT, &is_stopped) } else { Ok(BTreeMap::new()) };
     let watched = watching.transpose().map(|watched| watched.map(|(counters, collector)| (counters, collector.stop())));
     if let Some(crashed) = crashed {
         return Err(crashed);
@@ -184,6 +202,17 @@ fn attempt_step(
         }
     }
     run.book(step, &facts, &outcome);
+    let mut notes = run.notes(step, &facts, &outcome);
+    notes.extend(finished?);
+    if is_finished && is_stopped() {
+        left.operations = outcome.operations;
+        return Err(Broken::Interrupted);
+    }
+    if let Some(store) = server.kv() {
+        write_levels(levels_path(&order.dir, &step.name), &levels)?;
+        notes.extend(rocksdb_stats::parse(&store.stats_text()?).notes());
+        notes.insert("has_own_process".to_owned(), f64::from(u8::from(trial.has_process_per_step())));
+    }
     let after = server.counters()?;
     let database_bytes = server.database_bytes().map_or_else(|e| Reading::Unavailable(e.to_string()), |bytes| Reading::Ok(bytes as f64));
     host.insert("database_bytes".to_owned(), database_bytes);
@@ -201,7 +230,7 @@ fn attempt_step(
         primary: step.primary_operation().to_owned(),
         elapsed_ns: outcome.elapsed_ns,
         sla_missed: worst_share(&outcome).filter(|&share| share < SLA_SHARE),
-        notes: run.notes(step, &facts, &outcome),
+        notes,
         operations: outcome.operations,
         clients: outcome.clients,
         host,
@@ -284,6 +313,17 @@ fn summary(step: &Step, done: &StepDone) -> String {
                 Some(rows) => format!("{} rows/s", text(per_s * rows)),
                 None => format!("{} queries/s, {} {}s/s", text(per_s * all / events.max(1.0)), text(per_s), done.primary),
             }
+        }
+        StepKind::Kv(kv) => {
+            let missed = done.sla_missed.map_or(String::new(), |share| format!(", only {:.1} % of the rate", share * 100.0));
+            let keys = rate(&done.primary, false) * f64::from(kv.work.keys());
+            let beside = kv.background_bytes_per_s.map_or(String::new(), |_| format!(" beside {} puts/s", text(rate("put", false))));
+            let what = match kv.work {
+                KvWork::Fill | KvWork::Overwrite => "puts",
+                KvWork::Get | KvWork::MultiGet => "keys",
+                KvWork::Range { .. } => "ranges",
+            };
+            format!("{} {what}/s{beside}{missed}", text(keys))
         }
         StepKind::ReadWrite { .. } => {
             let missed = done.sla_missed.map_or(String::new(), |share| format!(", SLA missed: {:.1} % of the rate", share * 100.0));

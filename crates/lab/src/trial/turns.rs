@@ -107,6 +107,8 @@ impl<'a> Director<'a> {
             tree_pids(&Proc::new(), &self.roots).map_err(Cut::Failed)?
         };
         let mut meter = Meter::new(&servers);
+        // An embedded engine works here, and may go on in the turns of others: it is told like a server.
+        let servers = if servers.is_empty() { vec![std::process::id()] } else { servers };
         say(&TrialMessage::Ready { step: self.step.clone(), servers });
         let begin = Instant::now();
         let mut turns = Vec::new();

@@ -4,6 +4,7 @@
 
 mod insert_benchmark;
 mod rocksdb;
+mod rocksdb_native;
 mod sysbench;
 pub(crate) mod sysbench_layout;
 
@@ -11,6 +12,7 @@ use plimsoll_store::CampaignRecord;
 use plimsoll_store::imported::Family;
 
 use crate::selection::{Candidate, choose, find};
+use crate::view::StepView;
 use crate::{Options, ReportError, analyse};
 
 /// A file to be written.
@@ -36,6 +38,7 @@ pub fn to_classic_files(record: &CampaignRecord, options: &Options) -> Result<Ve
             // No original runs a workload that the user wrote.
             () if tests().any(|test| test.group.is_none()) => Vec::new(),
             () if tests().next().is_some() => crate::classic::sysbench::export(&view),
+            () if view.steps.iter().any(StepView::is_of_rocksdb) => rocksdb_native::files(&view),
             () => insert_benchmark::of_native(&view),
         });
     };

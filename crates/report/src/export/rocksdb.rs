@@ -1,6 +1,6 @@
 //! `<build>/report.tsv` with its 28 columns, `abs.<set>.tsv` and `rel2.<set>.csv`.
 
-use plimsoll_core::rocksdb_report::{FACTS, METRICS};
+use plimsoll_core::rocksdb_report::{FACTS, METRICS, is_in_tables};
 use plimsoll_store::imported::{Imported, ImportedResult};
 
 use super::ExportFile;
@@ -44,11 +44,6 @@ fn row(result: &ImportedResult, step: &str) -> Option<String> {
     };
     let cells: Vec<String> = METRICS.iter().map(|(_, metric)| *metric).chain(FACTS).map(cell).collect();
     Some(format!("{}\n", cells.join("\t")))
-}
-
-/// Steps that only drain, or only make versions, are not in the tables.
-fn is_in_tables(step: &str) -> bool {
-    !step.contains("revrange.t") && !step.contains("overwritesome")
 }
 
 fn tables(imported: &Imported, cells: &[usize]) -> (String, String) {

@@ -33,7 +33,8 @@ pub(super) fn bars(view: &View, step: &StepView) -> Markup {
         @if step.operation == "indexed row" { (bar_panel(view, step, "index_s", "seconds of index creation")) }
         (bar_panel(view, step, step.rate.name, step.rate.unit))
         @if step.rate.name == "qps" && step.outcomes.iter().any(|outcome| outcome.target_per_s.is_some()) {
-            (bar_panel(view, step, "ips", "rows/s inserted in the background"))
+            @if step.is_of_rocksdb() { (bar_panel(view, step, "writes_per_s", "writes/s in the background")) }
+            @else { (bar_panel(view, step, "ips", "rows/s inserted in the background")) }
         }
     }
 }
@@ -42,7 +43,7 @@ fn bar_panel(view: &View, step: &StepView, metric: &str, unit: &str) -> Markup {
     const ROW: f64 = 24.0;
     const LABEL: f64 = 168.0;
     const VALUE: f64 = 128.0;
-    let is_background = metric == "ips" && step.rate.name == "qps";
+    let is_background = matches!(metric, "ips" | "writes_per_s") && step.rate.name == "qps";
     let targets = step.outcomes.iter().filter_map(|outcome| outcome.target_per_s.filter(|_| is_background));
     let values = step.outcomes.iter().filter_map(|outcome| outcome.number(metric));
     let most = values.chain(targets).fold(0.0, f64::max).max(f64::MIN_POSITIVE);

@@ -11,10 +11,12 @@ mod page;
 mod ran;
 mod ratio_plot;
 mod settings;
+mod shapes;
 mod step;
 mod summary;
 mod tables;
 mod tests;
 mod verdicts;
+mod versions;
 
 pub use page::to_html;

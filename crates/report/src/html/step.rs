@@ -1,6 +1,7 @@
 //! A step's section: figures, charts and tables.
 
 use maud::{Markup, html};
+use plimsoll_core::metric::Metric;
 
 use super::counters::counters;
 use super::data::chart_id;
@@ -10,7 +11,7 @@ use super::numbers::{decimal, group, time_ns};
 use super::tables::{cell_name, dagger, measure, metric_heading, ratio, scrolling};
 use crate::classic::Class;
 use crate::classic::response::{BUCKETS, format_share, shade};
-use crate::columns::{step_columns, step_metrics};
+use crate::columns::{is_turned, step_columns, step_metrics};
 use crate::view::{LatencyTable, ResponseTable, StepView, View};
 
 /// The id of a step's heading: letters and digits only, whatever the name holds.
@@ -37,6 +38,7 @@ pub(super) fn section(view: &View, index: usize, step: &StepView) -> Markup {
                 }
             }
             (charts(view, index, step))
+            (super::shapes::section(view, step))
             (super::flames::section(view, step))
             h3 { "Metrics" }
             (main_metrics(view, step))
@@ -139,6 +141,9 @@ fn charts(view: &View, index: usize, step: &StepView) -> Markup {
 /// The field's own columns and CPU per operation, a row per cell, and below them the ratios to the base.
 fn main_metrics(view: &View, step: &StepView) -> Markup {
     let columns = step_columns(step);
+    if is_turned(&columns) {
+        return metric_rows(view, step, &columns);
+    }
     html! {
         (scrolling(html! {
             table {
@@ -155,6 +160,32 @@ fn main_metrics(view: &View, step: &StepView) -> Markup {
                                 tr {
                                     th { span class={ "key k" (i % 8) } {} (cell.label) " / base" (dagger(cell)) }
                                     @for metric in &columns { td { (ratio(outcome.number(metric.name), step.outcomes[0].number(metric.name))) } }
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+        }))
+    }
+}
+
+/// A row per metric, with the ratio to the base beside each cell's value.
+fn metric_rows(view: &View, step: &StepView, metrics: &[&Metric]) -> Markup {
+    html! {
+        (scrolling(html! {
+            table {
+                thead { tr { th { "metric" } th { "unit" } @for (i, cell) in view.cells.iter().enumerate() { th colspan=(if i == 0 { 1 } else { 2 }) { (cell_name(i, cell)) (dagger(cell)) } } } }
+                tbody {
+                    @for metric in metrics {
+                        tr {
+                            th { (metric_heading(metric)) }
+                            td.unit { (metric.unit) }
+                            @for (i, outcome) in step.outcomes.iter().enumerate() {
+                                td { (measure(outcome.measure(metric.name))) }
+                                @if i > 0 {
+                                    @let (value, base) = (outcome.number(metric.name), step.outcomes[0].number(metric.name));
+                                    td.ratio { @if value.is_some() && base.is_some_and(|base| base != 0.0) { "×" } (ratio(value, base)) }
                                 }
                             }
                         }
@@ -184,26 +215,7 @@ fn own_metrics(view: &View, step: &StepView) -> Markup {
     html! {
         details {
             summary { "More metrics: latency, background rate, witnesses" }
-            (scrolling(html! {
-                table {
-                    thead { tr { th { "metric" } th { "unit" } @for (i, cell) in view.cells.iter().enumerate() { th colspan=(if i == 0 { 1 } else { 2 }) { (cell_name(i, cell)) (dagger(cell)) } } } }
-                    tbody {
-                        @for metric in with {
-                            tr {
-                                th { (metric_heading(metric)) }
-                                td.unit { (metric.unit) }
-                                @for (i, outcome) in step.outcomes.iter().enumerate() {
-                                    td { (measure(outcome.measure(metric.name))) }
-                                    @if i > 0 {
-                                        @let (value, base) = (outcome.number(metric.name), step.outcomes[0].number(metric.name));
-                                        td.ratio { @if value.is_some() && base.is_some_and(|base| base != 0.0) { "×" } (ratio(value, base)) }
-                                    }
-                                }
-                            }
-                        }
-                    }
-                }
-            }))
+            (metric_rows(view, step, &with))
             @for (reason, names) in missing { p.caption { "Unavailable, " (reason) ": " (names.join(", ")) "." } }
         }
     }

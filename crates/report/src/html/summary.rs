@@ -71,7 +71,9 @@ pub(super) fn summary(view: &View) -> Markup {
         section {
             h2 id="summary" { a.anchor href="#summary" { "Summary" } }
             (super::tests::tests(view))
+            (super::versions::figures(view))
             @for table in &view.published { (published::to_html(table, classic_cell)) }
+            @if view.version_groups.iter().any(|group| group.cells.len() > 1) { (caveats(view)) }
             @if view.published.is_empty() {
             @if !summary.absolute.columns.is_empty() { (classic_table(view, &summary.absolute, html! {
                 span.swatch.best { "▲ best quarter of the column" } " " span.swatch.worst { "▼ worst quarter" } " "
@@ -81,10 +83,7 @@ pub(super) fn summary(view: &View) -> Markup {
                 span.swatch.above { "▲ above 1.05" } " " span.swatch.below { "▼ below 0.95" } " "
                 span.swatch.plain.sla_missed { "SLA missed by the cell or the base: the ratio proves nothing" }
             })) }
-            @if view.cells.iter().any(|cell| cell.other_machine.is_some()) { p.caption { "‡ ran on another machine than the base: a ratio compares the machines too." } }
-            @if view.cells.iter().any(|cell| cell.caveat.is_some()) {
-                p.caption { "† not strictly comparable: compiler, flags or packager differ from the base's, or are not known; " a href="#ran" { "what ran" } "." }
-            }
+            (caveats(view))
             @if !summary.index_seconds.columns.is_empty() { (classic_table(view, &summary.index_seconds, html! {})) }
             @if view.cells.len() > 1 && summary.tests.is_empty() && summary.ramps.is_empty() { (ratios(view)) }
             @if !summary.insert_rate.columns.is_empty() {
@@ -92,6 +91,16 @@ pub(super) fn summary(view: &View) -> Markup {
             }
             }
             (reasons(view))
+        }
+    }
+}
+
+/// What the marks behind names of cells say.
+fn caveats(view: &View) -> Markup {
+    html! {
+        @if view.cells.iter().any(|cell| cell.other_machine.is_some()) { p.caption { "‡ ran on another machine than the base: a ratio compares the machines too." } }
+        @if view.cells.iter().any(|cell| cell.caveat.is_some()) {
+            p.caption { "† not strictly comparable: compiler, flags or packager differ from the base's, or are not known; " a href="#ran" { "what ran" } "." }
         }
     }
 }

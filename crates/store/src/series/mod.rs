@@ -1,9 +1,10 @@
 //! One row a second: what was done (`series/<step>.operations.tsv`) and what the host did (`series/<step>.host.tsv`). One row a turn of a step
-//! by slices: `series/<step>.turns.tsv`.
+//! by slices: `series/<step>.turns.tsv`. One row a second and level of a log-structured tree: `series/<step>.levels.tsv`.
 //!
 //! Tab separated, a header line first, every line ended by a newline. A file appears when it is complete.
 
 mod host;
+mod levels;
 mod operations;
 mod table;
 mod turns;
@@ -11,6 +12,7 @@ mod turns;
 use std::path::{Path, PathBuf};
 
 pub use host::{HostSeries, read_host, write_host};
+pub use levels::{LevelSample, read_levels, write_levels};
 pub use operations::{OperationSecond, read_operations, write_operations};
 pub use turns::{Turn, read_turns, write_turns};
 
@@ -24,6 +26,11 @@ pub fn operations_path(trial_dir: impl AsRef<Path>, step: &str) -> PathBuf {
 /// Where a trial keeps what the host did in each second of a step.
 pub fn host_path(trial_dir: impl AsRef<Path>, step: &str) -> PathBuf {
     path(trial_dir.as_ref(), step, "host")
+}
+
+/// Where a trial keeps the levels of the tree in each second of a step.
+pub fn levels_path(trial_dir: impl AsRef<Path>, step: &str) -> PathBuf {
+    path(trial_dir.as_ref(), step, "levels")
 }
 
 /// Where a trial keeps what was done in each turn of a step by slices.

@@ -54,17 +54,8 @@ pub fn read_operations(path: impl AsRef<Path>) -> Result<Vec<OperationSecond>, S
         .rows()
         .map(|row| {
             let (line, cells) = row?;
-            let number = |column: usize| {
-                cells[column]
-                    .parse::<u64>()
-                    .ok()
-                    .filter(|number| number.to_string() == cells[column])
-                    .ok_or_else(|| table.corrupt(line, &format!("the {} {:?} is not a whole number", COLUMNS[column], cells[column])))
-            };
-            let small = |column: usize| {
-                u32::try_from(number(column)?)
-                    .map_err(|_| table.corrupt(line, &format!("the {} {} is too large", COLUMNS[column], cells[column])))
-            };
+            let number = |column| table.whole::<u64>(line, &cells, &COLUMNS, column);
+            let small = |column| table.whole::<u32>(line, &cells, &COLUMNS, column);
             Ok(OperationSecond {
                 second: small(0)?,
                 client: small(1)?,

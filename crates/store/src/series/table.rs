@@ -76,6 +76,14 @@ impl Table {
         })
     }
 
+    /// A cell that holds a whole number which fits.
+    pub(super) fn whole<T: TryFrom<u64>>(&self, line: usize, cells: &[&str], columns: &[&str], column: usize) -> Result<T, StoreError> {
+        let (name, cell) = (columns[column], cells[column]);
+        let number = cell.parse::<u64>().ok().filter(|number| number.to_string() == cell);
+        let number = number.ok_or_else(|| self.corrupt(line, &format!("the {name} {cell:?} is not a whole number")))?;
+        T::try_from(number).map_err(|_| self.corrupt(line, &format!("the {name} {cell} is too large")))
+    }
+
     pub(super) fn corrupt(&self, line: usize, reason: &str) -> StoreError {
         StoreError::corrupt(&self.path, line, reason)
     }

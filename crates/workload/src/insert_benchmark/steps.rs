@@ -174,7 +174,7 @@ impl InsertBenchmarkRun {
                 }
                 &["scan"]
             }
-            StepKind::Prepare { .. } | StepKind::Test(_) | StepKind::Fill { .. } | StepKind::Mix(_) => {
+            StepKind::Prepare { .. } | StepKind::Test(_) | StepKind::Fill { .. } | StepKind::Mix(_) | StepKind::Kv(_) => {
                 return Err(EngineError::new(format!("{} is no step of the Insert Benchmark; take another workload for it", step.name)));
             }
         };

@@ -1,0 +1,67 @@
+//! What happens between steps: compaction that a step has left to do is done, and the tree is put into the shape that the next step wants.
+
+use std::time::Instant;
+
+use plimsoll_engine::{DrainAction, EngineError, KvStore};
+
+/// What a step's end asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Maintenance {
+    /// No flush and no compaction is left to do.
+    Wait,
+    /// The same, with an empty memtable and no file in level 0.
+    EmptyLevel0,
+}
+
+/// Bounds of a wait.
+pub(crate) struct Bounds<'a> {
+    /// Nothing goes on after it.
+    pub limit: Instant,
+    /// Whether somebody wants the end.
+    pub is_stopped: &'a dyn Fn() -> bool,
+}
+
+impl Maintenance {
+    /// Does it. A wait that reaches the limit says so in its result and ends nothing: what is left to do is the next step's.
+    pub fn perform(self, store: &dyn KvStore, bounds: &Bounds<'_>) -> Result<Vec<DrainAction>, EngineError> {
+        let mut actions = Vec::new();
+        match self {
+            Self::Wait => actions.push(wait(store, bounds)?),
+            Self::EmptyLevel0 => {
+                actions.push(timed("flush", || store.flush().map(|()| String::new()))?);
+                actions.push(wait(store, bounds)?);
+                actions.push(timed("empty level 0", || {
+                    let files = files_of_level0(store)?;
+                    let emptied = bounded(bounds, || store.empty_level0(bounds.limit, bounds.is_stopped))?;
+                    Ok(emptied.unwrap_or_else(|| format!("{files} files before, {} after", files_of_level0(store).unwrap_or(0))))
+                })?);
+                actions.push(wait(store, bounds)?);
+            }
+        }
+        Ok(actions)
+    }
+}
+
+/// Waits until no flush and no compaction is left to do.
+pub(super) fn wait(store: &dyn KvStore, bounds: &Bounds<'_>) -> Result<DrainAction, EngineError> {
+    timed("wait for compaction", || Ok(bounded(bounds, || store.wait_for_compaction(bounds.limit, bounds.is_stopped))?.unwrap_or_default()))
+}
+
+fn files_of_level0(store: &dyn KvStore) -> Result<u64, EngineError> {
+    Ok(store.levels()?.iter().find(|level| level.level == 0).map_or(0, |level| level.files))
+}
+
+/// What was still going on when the limit came; an error before it is one.
+fn bounded(bounds: &Bounds<'_>, act: impl FnOnce() -> Result<(), EngineError>) -> Result<Option<String>, EngineError> {
+    match act() {
+        Ok(()) => Ok(None),
+        Err(error) if Instant::now() >= bounds.limit => Ok(Some(format!("not done in time: {error}"))),
+        Err(error) => Err(error),
+    }
+}
+
+fn timed(action: &str, act: impl FnOnce() -> Result<String, EngineError>) -> Result<DrainAction, EngineError> {
+    let started = Instant::now();
+    let result = act()?;
+    Ok(DrainAction { action: action.to_owned(), seconds: started.elapsed().as_secs_f64(), result })
+}

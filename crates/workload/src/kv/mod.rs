@@ -1,0 +1,13 @@
+//! RocksDB's benchmark: keys, values and operations of db_bench's sequence, on an engine of keys and values.
+
+mod keys;
+mod maintenance;
+mod settings;
+mod steps;
+mod values;
+mod worker;
+
+pub(crate) use maintenance::Bounds;
+pub use settings::{is_universal, step_settings};
+pub use steps::KvRun;
+pub(crate) use worker::MovedSum;
