@@ -264,6 +264,28 @@ impl ServerProcess {
         }
     }
 
+    /// Whether it has ended with status 0; none while it runs.
+    pub(crate) fn ended_well(&self) -> Option<bool> {
+        self.watched().status().map(|status| status.success())
+    }
+
+    /// Waits for a process that ends by itself, with status 0. It is killed when `limit` is over.
+    pub(crate) fn wait_until_ended(&self, limit: Duration) -> Result<(), EngineError> {
+        let deadline = Instant::now() + limit;
+        while self.ended_well().is_none() && Instant::now() < deadline {
+            std::thread::sleep(PAUSE);
+        }
+        let problem = match self.health() {
+            Health::Crashed { .. } if self.ended_well() == Some(true) => return Ok(()),
+            Health::Crashed { status, .. } => format!("it ended with {status}"),
+            Health::Running => {
+                self.watched().kill();
+                format!("it was not done within {limit:?} and was killed")
+            }
+        };
+        Err(EngineError::new(format!("run a program: {problem}; see {}, which ends with:\n{}", self.log.display(), log_tail(&self.log))))
+    }
+
     /// Asks `is_ready` until it says yes. An early end of the process and the end of `limit` are errors with the log's tail.
     pub(crate) fn wait_until_ready(
         &self,

@@ -9,8 +9,8 @@ use super::check_file::ReadFile;
 use super::document::{Config, Document, Sizes, StepOverride, Tables, Wait, WorkloadName};
 use super::server::given_server;
 use super::{
-    Cell, ConfigRef, Definition, Era, InsertBenchmark, Partitions, Plan, PlanError, QueryKind, SessionClient, Step, StepEnd, StepKind,
-    TablePlacement, TlsMode, Transport, Verify, WaitRule, Workload, WriteArrival, presets,
+    Cell, ConfigRef, Definition, Driver, Era, InsertBenchmark, Partitions, Plan, PlanError, QueryKind, SessionClient, Step, StepEnd,
+    StepKind, TablePlacement, TlsMode, Transport, Verify, WaitRule, Workload, WriteArrival, presets,
 };
 use crate::name::{BuildName, EngineName, check_label, check_plan_name, natural_cmp};
 use crate::suggest;
@@ -315,6 +315,9 @@ impl Source<'_> {
                 let message =
                     format!("cell {}: {} has no storage engines to choose from: leave out \"engine\"", cell.label, cell.build.engine);
                 return Err(self.error(Some(engine.span()), message));
+            }
+            if let Some(driver) = config.driver.as_ref().filter(|driver| *driver.get_ref() == Driver::DbBench) {
+                self.check_db_bench(driver, cell)?;
             }
             let wants_thin = config.client.as_ref().filter(|client| *client.get_ref() == SessionClient::Thin);
             if let (Some(client), Some(server)) = (wants_thin, cell.server.as_ref().filter(|server| server.tls != TlsMode::Off)) {
@@ -695,6 +698,7 @@ fn config_ref(label: &str, document: &Document) -> ConfigRef {
         env: config.env.clone(),
         transport: config.transport,
         client: config.client.as_ref().map_or_else(SessionClient::default, |client| *client.get_ref()),
+        driver: config.driver.as_ref().map_or_else(Driver::default, |driver| *driver.get_ref()),
     }
 }
 

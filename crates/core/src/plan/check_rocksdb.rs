@@ -4,7 +4,10 @@ use toml::Spanned;
 
 use super::check::{MOST_CLIENTS, MOST_ROWS, SECOND_NS, Source, span};
 use super::document::{ByteSize, Document, Sizes, StepOverride, Wait};
-use super::{Cell, KEY_BYTES, KvEnd, KvStep, KvWork, PlanError, RocksdbBench, Step, StepKind, TestRate, VALUE_BYTES, WaitRule, Workload};
+use super::{
+    Cell, Driver, KEY_BYTES, KvEnd, KvStep, KvWork, PlanError, RocksdbBench, Step, StepKind, StepProcess, TestRate, VALUE_BYTES, WaitRule,
+    Workload,
+};
 use crate::name::{BuildName, EngineName};
 use crate::suggest;
 use crate::units::{format_bytes, format_grouped};
@@ -151,6 +154,25 @@ impl Source<'_> {
         self.refuse(&keys, what)
     }
 
+    /// What db_bench cannot do is no part of a cell that it drives.
+    pub(super) fn check_db_bench(&self, driver: &Spanned<Driver>, cell: &Cell) -> Result<(), PlanError> {
+        let Workload::Rocksdb(bench) = &cell.workload else {
+            let message = format!("cell {}: db_bench drives the workload rocksdb alone: leave out \"driver\"", cell.label);
+            return Err(self.error(Some(driver.span()), message));
+        };
+        let kv = |step: &Step| if let StepKind::Kv(kv) = step.kind { Some(kv) } else { None };
+        let has = |what: &dyn Fn(&Step) -> bool| bench.steps.iter().any(what);
+        let problem = match () {
+            () if bench.warm_cache => "begins each step with cold caches: leave out warm_cache",
+            () if bench.process == StepProcess::Trial => "has a process for each step: leave out process",
+            () if has(&|step| kv(step).is_some_and(|kv| kv.rate.is_some())) => "has no rate of operations: leave out rate",
+            () if has(&|step| kv(step).is_some_and(|kv| kv.warm_up_ns > 0)) => "has no warm-up: leave out warm_up",
+            () if has(&|step| step.max_failed.is_some()) => "ends with the first operation that fails: leave out max_failed",
+            () => return Ok(()),
+        };
+        Err(self.error(Some(driver.span()), format!("cell {}: db_bench {problem}, or driver = \"db_bench\"", cell.label)))
+    }
+
     /// Keys and values for the engine that has them, statements for those that speak SQL.
     pub(super) fn check_engines(&self, document: &Document, cells: &[Cell]) -> Result<(), PlanError> {
         for cell in cells {
@@ -177,6 +199,8 @@ mod tests {
     use crate::plan::{Plan, StepProcess};
 
     const PLAN: &str = "name = \"t\"\nworkload = \"rocksdb\"\nbuilds = [\"rocksdb@8.9.1\"]\nconfigs = [\"lc\"]\n";
+
+    const DB_BENCH: &str = "[config.lc]\ndriver = \"db_bench\"\n";
 
     fn parse(text: &str) -> RocksdbBench {
         Plan::parse("t.toml", text).unwrap().cells[0].workload.rocksdb().unwrap().clone()
@@ -292,6 +316,19 @@ mod tests {
                 "t.toml:3:11: cell sqlite.lc: the workload rocksdb is keys and values, which sqlite has not",
             ),
             (PLAN.replace("rocksdb@8.9.1", "null"), "which null has not"),
+            (
+                format!("{PLAN}{DB_BENCH}[sizes]\nwarm_cache = true\n"),
+                "t.toml:6:10: cell rocksdb@8.9.1.lc: db_bench begins each step with cold caches",
+            ),
+            (format!("{PLAN}{DB_BENCH}[sizes]\nprocess = \"trial\"\n"), "db_bench has a process for each step: leave out process"),
+            (format!("{PLAN}{DB_BENCH}[sizes]\nwarm_up = \"1s\"\n"), "db_bench has no warm-up"),
+            (format!("{PLAN}{DB_BENCH}[step.readrandom]\nrate = 9\n"), "db_bench has no rate of operations"),
+            (format!("{PLAN}max_failed = \"1%\"\n{DB_BENCH}"), "db_bench ends with the first operation that fails"),
+            (format!("{PLAN}[config.lc]\ndriver = \"dbbench\"\n"), "unknown value \"dbbench\" (did you mean \"db_bench\"?)"),
+            (
+                format!("{}{DB_BENCH}", other.replace("rocksdb@8.9.1", "sqlite")),
+                "t.toml:6:10: cell sqlite.lc: db_bench drives the workload rocksdb alone: leave out \"driver\"",
+            ),
             (
                 other.replace("rocksdb@8.9.1", "sqlite") + "[sizes]\nwarm_cache = true\n",
                 "t.toml:6:14: sysbench has no \"warm_cache\": leave it out",

@@ -8,7 +8,7 @@ use serde::de::{self, Deserializer, MapAccess, Visitor};
 use toml::Spanned;
 
 use super::server::TlsMode;
-use super::{IdleCpus, LoadMode, SessionClient, StepEnd, StepProcess, TablePlacement, Transport, Verify, WriteArrival};
+use super::{Driver, IdleCpus, LoadMode, SessionClient, StepEnd, StepProcess, TablePlacement, Transport, Verify, WriteArrival};
 use crate::{suggest, units};
 
 #[derive(Debug, Deserialize)]
@@ -97,6 +97,7 @@ pub(super) struct Config {
     #[serde(default)]
     pub transport: Transport,
     pub client: Option<Spanned<SessionClient>>,
+    pub driver: Option<Spanned<Driver>>,
 }
 
 #[derive(Debug, Deserialize)]

@@ -111,6 +111,27 @@ pub struct ConfigRef {
     /// Which client the workers' sessions go through. Those that TLS protects go through the full one in any case.
     #[serde(default, skip_serializing_if = "SessionClient::is_default")]
     pub client: SessionClient,
+    /// What makes the load.
+    #[serde(default, skip_serializing_if = "Driver::is_default")]
+    pub driver: Driver,
+}
+
+/// What makes the load of a cell.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Driver {
+    /// This program.
+    #[default]
+    #[serde(rename = "plimsoll")]
+    Plimsoll,
+    /// RocksDB's own benchmark program, which the build brings.
+    #[serde(rename = "db_bench")]
+    DbBench,
+}
+
+impl Driver {
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 /// How sessions reach a server.

@@ -1,5 +1,6 @@
 //! RocksDB, embedded: a version's shared library, loaded into the trial's process, and one database with one column family.
 
+pub mod db_bench;
 mod failure;
 mod library;
 mod options;

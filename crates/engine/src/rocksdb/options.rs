@@ -119,7 +119,7 @@ impl Kind {
 }
 
 /// `16777216`, `16m`.
-fn parse_bytes(text: &str) -> Option<u64> {
+pub(super) fn parse_bytes(text: &str) -> Option<u64> {
     let (digits, shift) = match text.chars().last()?.to_ascii_lowercase() {
         'k' => (&text[..text.len() - 1], 10),
         'm' => (&text[..text.len() - 1], 20),
