@@ -211,8 +211,10 @@ impl Source<'_> {
         } else {
             document.shapes.iter().map(|(label, sizes)| (label.get_ref().as_str(), Some(sizes))).collect()
         };
-        let workloads: BTreeMap<&str, Workload> =
-            shapes.iter().map(|(label, sizes)| Ok((*label, self.workload(document, chosen, *sizes)?))).collect::<Result<_, PlanError>>()?;
+        let workloads: BTreeMap<&str, Workload> = shapes
+            .iter()
+            .map(|(label, sizes)| Ok((*label, self.workload(document, chosen, &document.sizes.with(*sizes))?)))
+            .collect::<Result<_, PlanError>>()?;
 
         let mut cells: Vec<Cell> = Vec::new();
         let mut add = |build: BuildName, config: &str, shape: &str| {
@@ -378,12 +380,12 @@ impl Source<'_> {
         })
     }
 
-    fn workload(&self, document: &Document, chosen: &Chosen, shape: Option<&Sizes>) -> Result<Workload, PlanError> {
+    fn workload(&self, document: &Document, chosen: &Chosen, sizes: &Sizes) -> Result<Workload, PlanError> {
         match chosen {
-            Chosen::Preset(Definition::InsertBenchmark(era)) => self.insert_benchmark(document, *era, shape).map(Workload::InsertBenchmark),
-            Chosen::Preset(Definition::Sysbench(preset)) => self.sysbench(document, *preset, shape).map(Workload::Sysbench),
-            Chosen::Preset(Definition::Rocksdb) => self.rocksdb(document, shape).map(Workload::Rocksdb),
-            Chosen::File(file) => self.file_workload(document, file, shape).map(Workload::File),
+            Chosen::Preset(Definition::InsertBenchmark(era)) => self.insert_benchmark(document, *era, sizes).map(Workload::InsertBenchmark),
+            Chosen::Preset(Definition::Sysbench(preset)) => self.sysbench(document, *preset, sizes).map(Workload::Sysbench),
+            Chosen::Preset(Definition::Rocksdb) => self.rocksdb(document, sizes).map(Workload::Rocksdb),
+            Chosen::File(file) => self.file_workload(document, file, sizes).map(Workload::File),
         }
     }
 
@@ -395,36 +397,26 @@ impl Source<'_> {
         }
     }
 
-    fn insert_benchmark(&self, document: &Document, era: Era, shape: Option<&Sizes>) -> Result<InsertBenchmark, PlanError> {
-        for sizes in std::iter::once(&document.sizes).chain(shape) {
-            let keys = [
-                ("write_duration", span(&sizes.write_duration)),
-                ("warm_up", span(&sizes.warm_up)),
-                ("rate", span(&sizes.rate)),
-                ("ramp", span(&sizes.ramp)),
-                ("prepared", span(&sizes.prepared)),
-                ("load", span(&sizes.load)),
-                ("distribution", span(&sizes.distribution)),
-                ("zipfian_exponent", span(&sizes.zipfian_exponent)),
-                ("pareto_h", span(&sizes.pareto_h)),
-            ];
-            self.refuse(&keys, "the Insert Benchmark")?;
-            self.refuse_rocksdb_sizes(sizes, "the Insert Benchmark")?;
-        }
+    fn insert_benchmark(&self, document: &Document, era: Era, sizes: &Sizes) -> Result<InsertBenchmark, PlanError> {
+        let keys = [
+            ("write_duration", span(&sizes.write_duration)),
+            ("warm_up", span(&sizes.warm_up)),
+            ("rate", span(&sizes.rate)),
+            ("ramp", span(&sizes.ramp)),
+            ("prepared", span(&sizes.prepared)),
+            ("load", span(&sizes.load)),
+            ("distribution", span(&sizes.distribution)),
+            ("zipfian_exponent", span(&sizes.zipfian_exponent)),
+            ("pareto_h", span(&sizes.pareto_h)),
+        ];
+        self.refuse(&keys, "the Insert Benchmark")?;
+        self.refuse_rocksdb_sizes(sizes, "the Insert Benchmark")?;
         self.refuse(&[("max_failed", span(&document.max_failed))], "the Insert Benchmark, which counts every row,")?;
         if let Some(first) = document.tests.as_ref().and_then(|tests| tests.first()) {
             return Err(self.error(Some(first.span()), "the Insert Benchmark has no \"tests\": name its steps in \"steps\""));
         }
-        let empty = Sizes::default();
-        let over = shape.unwrap_or(&empty);
-        let base = &document.sizes;
-        macro_rules! size {
-            ($field:ident) => {
-                over.$field.as_ref().or(base.$field.as_ref())
-            };
-        }
-        let clients = self.ranged(size!(clients), 1, MOST_CLIENTS, "clients")?;
-        let tables = match size!(tables).map(|tables| (tables, *tables.get_ref())) {
+        let clients = self.ranged(sizes.clients.as_ref(), 1, MOST_CLIENTS, "clients")?;
+        let tables = match sizes.tables.as_ref().map(|tables| (tables, *tables.get_ref())) {
             None => TablePlacement::PerClient,
             Some((_, Tables::Placement(placement))) => placement,
             Some((tables, Tables::Count(_))) => {
@@ -437,18 +429,18 @@ impl Source<'_> {
             Some(value) if (1..=MOST_ROWS).contains(&value.get_ref().0) => Ok(value.get_ref().0),
             Some(value) => Err(self.error(Some(value.span()), format!("{key} must be 1 to {} rows per client", format_grouped(MOST_ROWS)))),
         };
-        let rows = count(size!(rows), default_rows(era), "rows")?;
-        let write_rows = count(size!(write_rows), 50_000_000, "write_rows")?;
+        let rows = count(sizes.rows.as_ref(), default_rows(era), "rows")?;
+        let write_rows = count(sizes.write_rows.as_ref(), 50_000_000, "write_rows")?;
         let duration = |value: Option<&Spanned<super::document::Duration>>, default: u64| match value {
             None => Ok(default),
             Some(value) if value.get_ref().0 >= SECOND_NS => Ok(value.get_ref().0),
             Some(value) => Err(self.error(Some(value.span()), "a step's duration must be at least 1s")),
         };
-        let duration_ns = duration(size!(duration), default_duration_ns(era))?;
-        let deletes_key = size!(deletes);
+        let duration_ns = duration(sizes.duration.as_ref(), default_duration_ns(era))?;
+        let deletes_key = sizes.deletes.as_ref();
         let can_delete = era != Era::Year2017;
         let deletes = deletes_key.map_or(can_delete && tables == TablePlacement::PerClient, |deletes| *deletes.get_ref());
-        let deletes_span = || deletes_key.map(Spanned::span).or_else(|| size!(tables).map(Spanned::span));
+        let deletes_span = || deletes_key.map(Spanned::span).or_else(|| sizes.tables.as_ref().map(Spanned::span));
         if deletes && !can_delete {
             return Err(self.error(deletes_span(), "the 2017 sequence has no deletes: leave out \"deletes\""));
         }
@@ -458,31 +450,20 @@ impl Source<'_> {
                 "clients that share one table cannot delete per insert (the original refuses it too): use tables = \"per-client\" or deletes = false",
             ));
         }
-        let wait = match document.wait.as_ref().map(Spanned::get_ref) {
-            None if era == Era::Current => WaitRule::Classic,
-            None => WaitRule::Fixed { ns: 0 },
-            Some(Wait::Classic) => WaitRule::Classic,
-            Some(Wait::ClassicMax) => WaitRule::ClassicMax,
-            Some(Wait::Ns(ns)) => WaitRule::Fixed { ns: *ns },
-        };
-        let end = size!(end).map_or(StepEnd::Rows, |end| *end.get_ref());
+        let by_default = if era == Era::Current { WaitRule::Classic } else { WaitRule::Fixed { ns: 0 } };
+        let wait = document.wait.as_ref().map_or(by_default, |wait| wait.get_ref().rule());
+        let end = sizes.end.as_ref().map_or(StepEnd::Rows, |end| *end.get_ref());
         let preset = Preset { era, clients, rows, write_rows, duration_ns, end, deletes };
         let mut steps = preset.steps();
         for (name, change) in &document.step {
-            let known: Vec<String> = steps.iter().map(|step| step.name.clone()).collect();
-            let Some(step) = steps.iter_mut().find(|step| &step.name == name.get_ref()) else {
-                let hint = suggest::hint(name.get_ref(), known.iter().map(String::as_str));
-                return Err(
-                    self.error(Some(name.span()), format!("there is no step \"{}\"{hint}; steps: {}", name.get_ref(), known.join(", ")))
-                );
-            };
+            let step = self.find_step(&mut steps, name)?;
             self.override_step(step, change, clients, tables)?;
         }
         if let Some(wanted) = &document.steps {
             let is_optional = |step: &Step| matches!(step.kind, StepKind::ReadWrite { .. } | StepKind::Scan);
             steps = self.select_steps(steps, wanted, is_optional, "read-write steps")?;
         }
-        let partitions = match size!(partitions) {
+        let partitions = match sizes.partitions.as_ref() {
             None => None,
             count => {
                 let count = self.ranged(count, 1, MOST_PARTITIONS, "partitions")?;
@@ -494,12 +475,12 @@ impl Source<'_> {
             clients,
             tables,
             rows,
-            arrival: size!(arrival).map_or(WriteArrival::Even, |arrival| *arrival.get_ref()),
+            arrival: sizes.arrival.as_ref().map_or(WriteArrival::Even, |arrival| *arrival.get_ref()),
             wait,
             partitions,
             steps,
         };
-        let write_span = size!(write_rows).or(size!(rows)).map(Spanned::span);
+        let write_span = sizes.write_rows.as_ref().or(sizes.rows.as_ref()).map(Spanned::span);
         self.check_deletes(&workload, write_span)?;
         Ok(workload)
     }
@@ -556,6 +537,21 @@ impl Source<'_> {
         Ok(())
     }
 
+    pub(super) fn no_step<'k>(&self, name: &Spanned<String>, known: impl Iterator<Item = &'k str>) -> PlanError {
+        let known: Vec<&str> = known.collect();
+        let hint = suggest::hint(name.get_ref(), known.iter().copied());
+        let message = format!("this plan runs no step \"{}\"{hint}; steps: {}", name.get_ref(), suggest::first_few(&known));
+        self.error(Some(name.span()), message)
+    }
+
+    /// The step that a table `[step.NAME]` is about.
+    pub(super) fn find_step<'s>(&self, steps: &'s mut [Step], name: &Spanned<String>) -> Result<&'s mut Step, PlanError> {
+        match steps.iter().position(|step| step.is_called(name.get_ref())) {
+            Some(position) => Ok(&mut steps[position]),
+            None => Err(self.no_step(name, steps.iter().map(|step| step.name.as_str()))),
+        }
+    }
+
     /// A prefix of the sequence keeps its meaning; a hole in it does not, but for `optional` steps: every other needs the state that the
     /// earlier ones leave.
     pub(super) fn select_steps(
@@ -569,10 +565,7 @@ impl Source<'_> {
         let mut last = None;
         for name in wanted {
             let Some(position) = steps.iter().position(|step| step.is_called(name.get_ref())) else {
-                let hint = suggest::hint(name.get_ref(), known.iter().copied());
-                return Err(
-                    self.error(Some(name.span()), format!("there is no step \"{}\"{hint}; steps: {}", name.get_ref(), known.join(", ")))
-                );
+                return Err(self.no_step(name, known.iter().copied()));
             };
             let skips_load = last.is_none() && position > 0;
             if skips_load || last.is_some_and(|last| position <= last) {
@@ -594,9 +587,7 @@ impl Source<'_> {
         let known: Vec<&str> = workload.steps().iter().map(|step| step.name.as_str()).collect();
         for name in &document.report {
             if !workload.steps().iter().any(|step| step.is_called(name.get_ref())) {
-                let hint = suggest::hint(name.get_ref(), known.iter().copied());
-                let message = format!("report: this plan runs no step \"{}\"{hint}; steps: {}", name.get_ref(), known.join(", "));
-                return Err(self.error(Some(name.span()), message));
+                return Err(self.no_step(name, known.iter().copied()));
             }
         }
         if let (Workload::Sysbench(sysbench), true) = (workload, document.report.is_empty()) {
@@ -850,7 +841,7 @@ base = "sqlite.wal_full"
             ),
             (format!("{QUICK}[sizes]\narrival = \"evn\"\n"), "unknown value \"evn\" (did you mean \"even\"?"),
             (QUICK.replace("sqlite.wal_full", "sqlite.wal"), "t.toml:6:8: base \"sqlite.wal\" is not a cell (did you mean"),
-            (format!("{QUICK}[step.qr10]\nduration = \"2s\"\n"), "there is no step \"qr10\" (did you mean one of qr100, qr1000?"),
+            (format!("{QUICK}[step.qr10]\nduration = \"2s\"\n"), "this plan runs no step \"qr10\" (did you mean one of qr100, qr1000?"),
             (format!("{QUICK}[step.\"l.i0\"]\nduration = \"2s\"\n"), "it has no duration"),
             (format!("{QUICK}[step.\"l.i2\"]\nwait = \"2s\"\ndrain = false\n"), "a wait is a part of the drain"),
             (QUICK.replace("base", "watchdog = \"900ms\"\nbase"), "t.toml:6:12: watchdog must be at least 1s"),
@@ -866,7 +857,7 @@ base = "sqlite.wal_full"
                 ),
                 "cell postgres@10.wal_full: PostgreSQL partitions tables with a primary key since version 11",
             ),
-            (QUICK.replace("base", "report = [\"l.y\"]\nbase"), "report: this plan runs no step \"l.y\" (did you mean \"l.x\"?"),
+            (QUICK.replace("base", "report = [\"l.y\"]\nbase"), "this plan runs no step \"l.y\" (did you mean \"l.x\"?"),
             (format!("{QUICK}[config.wal_off]\nfile = \"a\"\nfrom = \"wal_full\"\n"), "[config.wal_off] has \"file\" and \"from\""),
             ("name = 3".to_owned(), "t.toml:1:8: expected a text in quotes, not 3"),
             ("name = \"x\"\n".to_owned(), "the key \"workload\" is missing"),

@@ -6,7 +6,7 @@ use toml::Spanned;
 
 use super::check::{MOST_CLIENTS, SECOND_NS, Source, span};
 use super::check_sysbench::MOST_LOADERS;
-use super::document::{Document, Sizes, StepOverride, Wait};
+use super::document::{Document, Sizes, StepOverride};
 use super::{FileWorkload, LoadMode, MixStep, PlanError, Step, StepKind, TestRate, WaitRule};
 use crate::name::check_label;
 use crate::suggest;
@@ -40,47 +40,37 @@ impl Source<'_> {
         Ok(ReadFile { path: path.to_owned(), text, file })
     }
 
-    pub(super) fn file_workload(&self, document: &Document, read: &ReadFile, shape: Option<&Sizes>) -> Result<FileWorkload, PlanError> {
-        let empty = Sizes::default();
-        let over = shape.unwrap_or(&empty);
-        let base = &document.sizes;
-        macro_rules! size {
-            ($field:ident) => {
-                over.$field.as_ref().or(base.$field.as_ref())
-            };
-        }
-        for sizes in [over, base] {
-            let keys = [
-                ("tables", span(&sizes.tables)),
-                ("rows", span(&sizes.rows)),
-                ("write_rows", span(&sizes.write_rows)),
-                ("end", span(&sizes.end)),
-                ("deletes", span(&sizes.deletes)),
-                ("partitions", span(&sizes.partitions)),
-                ("write_duration", span(&sizes.write_duration)),
-                ("distribution", span(&sizes.distribution)),
-                ("zipfian_exponent", span(&sizes.zipfian_exponent)),
-                ("pareto_h", span(&sizes.pareto_h)),
-            ];
-            self.refuse(&keys, "a plan of a workload file")?;
-            self.refuse_rocksdb_sizes(sizes, "a plan of a workload file")?;
-        }
+    pub(super) fn file_workload(&self, document: &Document, read: &ReadFile, sizes: &Sizes) -> Result<FileWorkload, PlanError> {
+        let keys = [
+            ("tables", span(&sizes.tables)),
+            ("rows", span(&sizes.rows)),
+            ("write_rows", span(&sizes.write_rows)),
+            ("end", span(&sizes.end)),
+            ("deletes", span(&sizes.deletes)),
+            ("partitions", span(&sizes.partitions)),
+            ("write_duration", span(&sizes.write_duration)),
+            ("distribution", span(&sizes.distribution)),
+            ("zipfian_exponent", span(&sizes.zipfian_exponent)),
+            ("pareto_h", span(&sizes.pareto_h)),
+        ];
+        self.refuse(&keys, "a plan of a workload file")?;
+        self.refuse_rocksdb_sizes(sizes, "a plan of a workload file")?;
         if let Some(first) = document.tests.as_ref().and_then(|tests| tests.first()) {
             return Err(self.error(Some(first.span()), "a workload file has no \"tests\": name its steps in \"steps\""));
         }
         let file = &read.file;
-        let clients = self.ranged(size!(clients), 1, MOST_CLIENTS, "clients")?;
-        let is_poisson = self.is_poisson(size!(arrival), "a workload file")?;
+        let clients = self.ranged(sizes.clients.as_ref(), 1, MOST_CLIENTS, "clients")?;
+        let is_poisson = self.is_poisson(sizes.arrival.as_ref(), "a workload file")?;
         let rate = |rate: Option<&Spanned<u64>>| -> Result<Option<TestRate>, PlanError> {
             rate.map(|rate| Ok(TestRate { per_s: self.rate(rate)?, is_poisson })).transpose()
         };
         let common = MixStep {
             events: Vec::new(),
-            duration_ns: self.test_duration(size!(duration), DURATION_NS)?,
-            warm_up_ns: size!(warm_up).map_or(0, |warm_up| warm_up.get_ref().0),
-            rate: rate(size!(rate))?,
+            duration_ns: self.test_duration(sizes.duration.as_ref(), DURATION_NS)?,
+            warm_up_ns: sizes.warm_up.as_ref().map_or(0, |warm_up| warm_up.get_ref().0),
+            rate: rate(sizes.rate.as_ref())?,
         };
-        let load = size!(load).map_or(LoadMode::Fast, |load| *load.get_ref());
+        let load = sizes.load.as_ref().map_or(LoadMode::Fast, |load| *load.get_ref());
         let fill = StepKind::Fill { tables: file.tables.len() as u32, rows: file.rows(), load };
         let step = |name: &str, kind: StepKind, clients: u32| Step {
             name: name.to_owned(),
@@ -92,6 +82,7 @@ impl Source<'_> {
             max_failed: None,
         };
         let mut steps = vec![Step { drain_after: true, ..step(LOAD, fill, if load == LoadMode::Fast { MOST_LOADERS } else { 1 }) }];
+        let ramp = self.ramp(sizes)?;
         for (name, place) in self.step_names(document, file)? {
             let change = document.step.iter().find(|(key, _)| key.get_ref() == &name).map(|(_, change)| change);
             let mut mix = MixStep { events: self.events_of(file, &name, place, change)?, ..common.clone() };
@@ -110,26 +101,19 @@ impl Source<'_> {
             let share = change.and_then(|change| change.max_failed.as_ref()).or(document.max_failed.as_ref());
             of_step.max_failed = share.map(|share| share.get_ref().0);
             of_step.kind = StepKind::Mix(mix);
-            match size!(ramp) {
+            match ramp {
                 None => steps.push(of_step),
                 Some(ramp) => {
-                    self.check_ramp(ramp)?;
-                    self.refuse_clients_beside(ramp, base, over)?;
                     if let Some(clients) = change.and_then(|change| change.clients.as_ref()) {
                         let message = format!("{name} has the clients that the ramp gives it: leave this out, or leave out \"ramp\"");
                         return Err(self.error(Some(clients.span()), message));
                     }
-                    let level = |clients: &u32| Step { name: format!("{name}@{clients}"), clients: *clients, ..of_step.clone() };
-                    steps.extend(ramp.get_ref().iter().map(level));
+                    steps.extend(ramp.iter().map(|&clients| of_step.at_clients(clients)));
                 }
             }
         }
         self.override_load(document, &mut steps)?;
-        let wait = match document.wait.as_ref().map(Spanned::get_ref) {
-            None | Some(Wait::Classic) => WaitRule::Classic,
-            Some(Wait::ClassicMax) => WaitRule::ClassicMax,
-            Some(Wait::Ns(ns)) => WaitRule::Fixed { ns: *ns },
-        };
+        let wait = document.wait.as_ref().map_or(WaitRule::Classic, |wait| wait.get_ref().rule());
         Ok(FileWorkload {
             workload_file: read.path.clone(),
             title: file.name.clone(),
@@ -137,7 +121,7 @@ impl Source<'_> {
             clients,
             tables: file.tables.len() as u32,
             rows: file.rows(),
-            prepared: size!(prepared).is_none_or(|prepared| *prepared.get_ref()),
+            prepared: sizes.prepared.as_ref().is_none_or(|prepared| *prepared.get_ref()),
             wait,
             steps,
         })
@@ -228,10 +212,7 @@ impl Source<'_> {
             }
             let base = |step: &Step| step.name.split('@').next().map(str::to_owned);
             if !steps.iter().any(|step| base(step).as_ref() == Some(name.get_ref())) {
-                let known: Vec<&str> = steps.iter().map(|step| step.name.as_str()).collect();
-                let hint = suggest::hint(name.get_ref(), known.iter().copied());
-                let message = format!("this plan runs no step \"{}\"{hint}; steps: {}", name.get_ref(), known.join(", "));
-                return Err(self.error(Some(name.span()), message));
+                return Err(self.no_step(name, steps.iter().map(|step| step.name.as_str())));
             }
         }
         Ok(())

@@ -9,7 +9,6 @@ use super::{
     Workload,
 };
 use crate::name::{BuildName, EngineName};
-use crate::suggest;
 use crate::units::{format_bytes, format_grouped};
 
 /// As the wrapper scripts pass it.
@@ -22,62 +21,47 @@ const DURATION_NS: u64 = 3600 * SECOND_NS;
 const WHAT: &str = "the benchmark of RocksDB";
 
 impl Source<'_> {
-    pub(super) fn rocksdb(&self, document: &Document, shape: Option<&Sizes>) -> Result<RocksdbBench, PlanError> {
-        let empty = Sizes::default();
-        let over = shape.unwrap_or(&empty);
-        let base = &document.sizes;
-        macro_rules! size {
-            ($field:ident) => {
-                over.$field.as_ref().or(base.$field.as_ref())
-            };
-        }
-        for sizes in [over, base] {
-            let keys = [
-                ("tables", span(&sizes.tables)),
-                ("write_rows", span(&sizes.write_rows)),
-                ("end", span(&sizes.end)),
-                ("deletes", span(&sizes.deletes)),
-                ("partitions", span(&sizes.partitions)),
-                ("write_duration", span(&sizes.write_duration)),
-                ("ramp", span(&sizes.ramp)),
-                ("prepared", span(&sizes.prepared)),
-                ("load", span(&sizes.load)),
-                ("distribution", span(&sizes.distribution)),
-                ("zipfian_exponent", span(&sizes.zipfian_exponent)),
-                ("pareto_h", span(&sizes.pareto_h)),
-            ];
-            self.refuse(&keys, WHAT)?;
-            if let Some(rate) = &sizes.rate {
-                let message = format!("{WHAT} has no \"rate\" for all steps: name one in its table, [step.readwhilewriting] rate = ...");
-                return Err(self.error(Some(rate.span()), message));
-            }
+    pub(super) fn rocksdb(&self, document: &Document, sizes: &Sizes) -> Result<RocksdbBench, PlanError> {
+        let keys = [
+            ("tables", span(&sizes.tables)),
+            ("write_rows", span(&sizes.write_rows)),
+            ("end", span(&sizes.end)),
+            ("deletes", span(&sizes.deletes)),
+            ("partitions", span(&sizes.partitions)),
+            ("write_duration", span(&sizes.write_duration)),
+            ("ramp", span(&sizes.ramp)),
+            ("prepared", span(&sizes.prepared)),
+            ("load", span(&sizes.load)),
+            ("distribution", span(&sizes.distribution)),
+            ("zipfian_exponent", span(&sizes.zipfian_exponent)),
+            ("pareto_h", span(&sizes.pareto_h)),
+        ];
+        self.refuse(&keys, WHAT)?;
+        if let Some(rate) = &sizes.rate {
+            let message = format!("{WHAT} has no \"rate\" for all steps: name one in its table, [step.readwhilewriting] rate = ...");
+            return Err(self.error(Some(rate.span()), message));
         }
         if let Some(first) = document.tests.as_ref().and_then(|tests| tests.first()) {
             return Err(self.error(Some(first.span()), format!("{WHAT} has no \"tests\": name its steps in \"steps\"")));
         }
-        let clients = self.ranged(size!(clients), 1, MOST_CLIENTS, "clients")?;
-        let keys = match size!(rows) {
+        let clients = self.ranged(sizes.clients.as_ref(), 1, MOST_CLIENTS, "clients")?;
+        let keys = match sizes.rows.as_ref() {
             None => KEYS,
             Some(rows) if (1..=MOST_ROWS).contains(&rows.get_ref().0) => rows.get_ref().0,
             Some(rows) => return Err(self.error(Some(rows.span()), format!("rows must be 1 to {} keys", format_grouped(MOST_ROWS)))),
         };
         let timed = KvStep {
             work: KvWork::Get,
-            end: KvEnd::Time(self.test_duration(size!(duration), DURATION_NS)?),
-            warm_up_ns: size!(warm_up).map_or(0, |warm_up| warm_up.get_ref().0),
+            end: KvEnd::Time(self.test_duration(sizes.duration.as_ref(), DURATION_NS)?),
+            warm_up_ns: sizes.warm_up.as_ref().map_or(0, |warm_up| warm_up.get_ref().0),
             background_bytes_per_s: None,
             rate: None,
             waits: false,
         };
-        let mut steps = RocksdbBench::sequence(keys, clients, timed, self.background_rate(size!(background_rate))?);
-        let is_poisson = self.is_poisson(size!(arrival), WHAT)?;
+        let mut steps = RocksdbBench::sequence(keys, clients, timed, self.background_rate(sizes.background_rate.as_ref())?);
+        let is_poisson = self.is_poisson(sizes.arrival.as_ref(), WHAT)?;
         for (name, change) in &document.step {
-            let known: Vec<String> = steps.iter().map(|step| step.name.clone()).collect();
-            let Some(step) = steps.iter_mut().find(|step| step.is_called(name.get_ref())) else {
-                let hint = suggest::hint(name.get_ref(), known.iter().map(String::as_str));
-                let message = format!("there is no step \"{}\"{hint}; steps: {}", name.get_ref(), known.join(", "));
-                return Err(self.error(Some(name.span()), message));
-            };
+            let step = self.find_step(&mut steps, name)?;
             self.override_kv(step, change, is_poisson)?;
         }
         if let Some(share) = &document.max_failed {
@@ -100,8 +84,8 @@ impl Source<'_> {
                 }
             },
         };
-        let process = size!(process).map(|process| *process.get_ref()).unwrap_or_default();
-        let warm_cache = size!(warm_cache).is_some_and(|warm_cache| *warm_cache.get_ref());
+        let process = sizes.process.as_ref().map(|process| *process.get_ref()).unwrap_or_default();
+        let warm_cache = sizes.warm_cache.as_ref().is_some_and(|warm_cache| *warm_cache.get_ref());
         Ok(RocksdbBench { keys, clients, process, warm_cache, wait, steps })
     }
 
@@ -295,14 +279,17 @@ mod tests {
                 "steps = [\"fillseq\", \"readwhilewriting\"]",
                 "\"readwhilewriting\" needs \"overwritesome.t1.s0\" before it; only steps that only read",
             ),
-            ("steps = [\"fillseq\", \"redrandom\"]", "there is no step \"redrandom\""),
-            ("[step.\"readrandom.t2\"]\nrate = 5", "t.toml:5:7: there is no step \"readrandom.t2\" (did you mean \"readrandom.t1\"?)"),
+            ("steps = [\"fillseq\", \"redrandom\"]", "this plan runs no step \"redrandom\""),
+            (
+                "[step.\"readrandom.t2\"]\nrate = 5",
+                "t.toml:5:7: this plan runs no step \"readrandom.t2\" (did you mean \"readrandom.t1\"?)",
+            ),
             ("[step.readrandom]\nclients = 5", "the clients of readrandom.t1 are a part of its name"),
             ("[step.fillseq]\nduration = \"5s\"", "fillseq.wal_disabled.v400, which ends when its keys are written, has no \"duration\""),
             ("[step.overwritesome]\nrate = 5", "has no \"rate\""),
             ("[step.readrandom]\nrate = 0", "rate must be 1 to 100,000,000 per second"),
             ("[step.readrandom]\nmix = \"x\"", "a step of RocksDB has no \"mix\""),
-            ("report = [\"readrandm\"]", "report: this plan runs no step \"readrandm\""),
+            ("report = [\"readrandm\"]", "this plan runs no step \"readrandm\""),
         ];
         for (text, wanted) in cases {
             let found = Plan::parse("t.toml", &format!("{PLAN}{text}\n")).unwrap_err().to_string();

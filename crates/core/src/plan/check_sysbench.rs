@@ -5,8 +5,8 @@ use std::ops::Range;
 use toml::Spanned;
 
 use super::check::{MOST_CLIENTS, SECOND_NS, Source, span};
-use super::document::{self, DistributionName, Document, Sizes, StepOverride, Tables, Wait};
-use super::sysbench::{PARETO_H, ZIPFIAN_EXPONENT};
+use super::document::{self, Document, Sizes, StepOverride, Tables};
+use super::sysbench::{MOST_ZIPFIAN_EXPONENT, PARETO_H, ZIPFIAN_EXPONENT};
 use super::{
     Distribution, LoadMode, PlanError, Step, StepKind, Sysbench, SysbenchPreset, TablePlacement, Test, TestKind, TestName, TestRate,
     WaitRule, WriteArrival,
@@ -18,7 +18,6 @@ use crate::units::format_grouped;
 const MOST_ROWS: u64 = i32::MAX as u64;
 const MOST_TABLES: u64 = 1000;
 const MOST_RATE: u64 = 100_000_000;
-const MOST_ZIPFIAN_EXPONENT: f64 = 10.0;
 /// Connections that fill the tables, where the mode allows more than one.
 pub(super) const MOST_LOADERS: u32 = 4;
 /// The step that makes the tables.
@@ -52,60 +51,50 @@ impl Sysbench {
 }
 
 impl Source<'_> {
-    pub(super) fn sysbench(&self, document: &Document, preset: SysbenchPreset, shape: Option<&Sizes>) -> Result<Sysbench, PlanError> {
-        let empty = Sizes::default();
-        let over = shape.unwrap_or(&empty);
-        let base = &document.sizes;
-        macro_rules! size {
-            ($field:ident) => {
-                over.$field.as_ref().or(base.$field.as_ref())
-            };
-        }
-        for sizes in [over, base] {
-            let keys = [
-                ("write_rows", span(&sizes.write_rows)),
-                ("end", span(&sizes.end)),
-                ("deletes", span(&sizes.deletes)),
-                ("partitions", span(&sizes.partitions)),
-            ];
-            self.refuse(&keys, "sysbench")?;
-            self.refuse_rocksdb_sizes(sizes, "sysbench")?;
-        }
+    pub(super) fn sysbench(&self, document: &Document, preset: SysbenchPreset, sizes: &Sizes) -> Result<Sysbench, PlanError> {
+        let keys = [
+            ("write_rows", span(&sizes.write_rows)),
+            ("end", span(&sizes.end)),
+            ("deletes", span(&sizes.deletes)),
+            ("partitions", span(&sizes.partitions)),
+        ];
+        self.refuse(&keys, "sysbench")?;
+        self.refuse_rocksdb_sizes(sizes, "sysbench")?;
         if let Some(first) = document.steps.as_ref().and_then(|steps| steps.first()) {
             return Err(self.error(Some(first.span()), "sysbench has no \"steps\": name its tests in \"tests\""));
         }
-        let clients = self.ranged(size!(clients), 1, MOST_CLIENTS, "clients")?;
-        let tables = self.table_count(size!(tables))?;
-        let rows = match size!(rows) {
+        let clients = self.ranged(sizes.clients.as_ref(), 1, MOST_CLIENTS, "clients")?;
+        let tables = self.table_count(sizes.tables.as_ref())?;
+        let rows = match sizes.rows.as_ref() {
             None => 10_000_000,
             Some(rows) if (1..=MOST_ROWS).contains(&rows.get_ref().0) => rows.get_ref().0,
             Some(rows) => {
                 return Err(self.error(Some(rows.span()), format!("rows must be 1 to {} per table", format_grouped(MOST_ROWS))));
             }
         };
-        let read_ns = self.test_duration(size!(duration), 600 * SECOND_NS)?;
-        let write_ns = self.test_duration(size!(write_duration), if size!(duration).is_some() { read_ns } else { 900 * SECOND_NS })?;
-        let zipfian_exponent = self.number(size!(zipfian_exponent), ZIPFIAN_EXPONENT, 0.0..MOST_ZIPFIAN_EXPONENT, "zipfian_exponent")?;
-        let pareto_h = self.number(size!(pareto_h), PARETO_H, f64::MIN_POSITIVE..1.0, "pareto_h")?;
+        let read_ns = self.test_duration(sizes.duration.as_ref(), 600 * SECOND_NS)?;
+        let write_ns =
+            self.test_duration(sizes.write_duration.as_ref(), if sizes.duration.as_ref().is_some() { read_ns } else { 900 * SECOND_NS })?;
+        let zipfian_exponent =
+            self.number(sizes.zipfian_exponent.as_ref(), ZIPFIAN_EXPONENT, 0.0..MOST_ZIPFIAN_EXPONENT, "zipfian_exponent")?;
+        let pareto_h = self.number(sizes.pareto_h.as_ref(), PARETO_H, f64::MIN_POSITIVE..1.0, "pareto_h")?;
         let common = Common {
             preset,
             clients,
             tables,
             read_ns,
             write_ns,
-            warm_up_ns: size!(warm_up).map_or(5 * SECOND_NS, |warm_up| warm_up.get_ref().0),
-            rate: size!(rate).map(|rate| self.rate(rate)).transpose()?,
-            is_poisson: self.is_poisson(size!(arrival), "sysbench")?,
-            distribution: match size!(distribution).map(Spanned::get_ref) {
-                None | Some(DistributionName::Uniform) => Distribution::Uniform,
-                Some(DistributionName::Zipfian) => Distribution::Zipfian { exponent: zipfian_exponent },
-                Some(DistributionName::Pareto) => Distribution::Pareto { h: pareto_h },
-                Some(DistributionName::Gaussian) => Distribution::Gaussian,
-                Some(DistributionName::Special) => Distribution::Special,
-            },
+            warm_up_ns: sizes.warm_up.as_ref().map_or(5 * SECOND_NS, |warm_up| warm_up.get_ref().0),
+            rate: sizes.rate.as_ref().map(|rate| self.rate(rate)).transpose()?,
+            is_poisson: self.is_poisson(sizes.arrival.as_ref(), "sysbench")?,
+            distribution: sizes
+                .distribution
+                .as_ref()
+                .map_or_else(Default::default, |name| *name.get_ref())
+                .with(zipfian_exponent, pareto_h),
             zipfian_exponent,
         };
-        let load = size!(load).map_or(LoadMode::Fast, |load| *load.get_ref());
+        let load = sizes.load.as_ref().map_or(LoadMode::Fast, |load| *load.get_ref());
         let loaders = if load == LoadMode::Fast { MOST_LOADERS } else { 1 };
         let prepare = StepKind::Prepare { tables, rows, load };
         let mut steps = vec![Step {
@@ -118,28 +107,16 @@ impl Source<'_> {
             max_failed: None,
         }];
         let names = self.test_names(document, preset)?;
-        self.check_ranges(document, &names, rows, size!(rows).map(Spanned::span))?;
+        self.check_ranges(document, &names, rows, sizes.rows.as_ref().map(Spanned::span))?;
         let tests = names.iter().map(|name| common.step(*name));
-        match size!(ramp) {
+        match self.ramp(sizes)? {
             None => steps.extend(tests),
-            Some(ramp) => {
-                self.check_ramp(ramp)?;
-                self.refuse_clients_beside(ramp, base, over)?;
-                let level = |step: &Step, clients: u32| Step { name: format!("{}@{clients}", step.name), clients, ..step.clone() };
-                let levels = tests.flat_map(|step| ramp.get_ref().iter().map(move |&clients| level(&step, clients)));
-                steps.extend(levels.collect::<Vec<_>>());
-            }
+            Some(ramp) => steps.extend(tests.flat_map(|step| ramp.iter().map(move |&clients| step.at_clients(clients)))),
         }
         place_drains(&mut steps);
-        let known: Vec<String> = steps.iter().map(|step| step.name.clone()).collect();
         for (name, change) in &document.step {
-            let Some(step) = steps.iter_mut().find(|step| &step.name == name.get_ref()) else {
-                let hint = suggest::hint(name.get_ref(), known.iter().map(String::as_str));
-                let known: Vec<&str> = known.iter().map(String::as_str).collect();
-                let message = format!("this plan runs no step \"{}\"{hint}; steps: {}", name.get_ref(), suggest::first_few(&known));
-                return Err(self.error(Some(name.span()), message));
-            };
-            if let (Some(_), Some(clients), StepKind::Test(_)) = (size!(ramp), &change.clients, &step.kind) {
+            let step = self.find_step(&mut steps, name)?;
+            if let (Some(_), Some(clients), StepKind::Test(_)) = (&sizes.ramp, &change.clients, &step.kind) {
                 let message = format!("{} has the clients that the ramp gives it: leave this out, or change \"ramp\"", name.get_ref());
                 return Err(self.error(Some(clients.span()), message));
             }
@@ -149,18 +126,14 @@ impl Source<'_> {
             let tests = steps.iter_mut().filter(|step| matches!(step.kind, StepKind::Test(_)));
             tests.for_each(|step| step.max_failed = step.max_failed.or(Some(share.get_ref().0)));
         }
-        let wait = match document.wait.as_ref().map(Spanned::get_ref) {
-            None | Some(Wait::Classic) => WaitRule::Classic,
-            Some(Wait::ClassicMax) => WaitRule::ClassicMax,
-            Some(Wait::Ns(ns)) => WaitRule::Fixed { ns: *ns },
-        };
+        let wait = document.wait.as_ref().map_or(WaitRule::Classic, |wait| wait.get_ref().rule());
         let is_left_out = |name: &&&str| !names.iter().any(|chosen| chosen.text() == **name);
         Ok(Sysbench {
             sysbench: preset,
             clients,
             tables,
             rows,
-            prepared: size!(prepared).is_none_or(|prepared| *prepared.get_ref()),
+            prepared: sizes.prepared.as_ref().is_none_or(|prepared| *prepared.get_ref()),
             wait,
             left_out: preset.order().iter().filter(is_left_out).map(|name| (*name).to_owned()).collect(),
             steps,
@@ -257,28 +230,22 @@ impl Source<'_> {
         Err(self.error(written.map(Spanned::span).or(rows_span), message))
     }
 
-    pub(super) fn check_ramp(&self, ramp: &Spanned<Vec<u32>>) -> Result<(), PlanError> {
+    /// The numbers of clients at which each test or step runs. They are the clients: beside them none can be set.
+    pub(super) fn ramp<'s>(&self, sizes: &'s Sizes) -> Result<Option<&'s [u32]>, PlanError> {
+        let Some(ramp) = &sizes.ramp else { return Ok(None) };
         let levels = ramp.get_ref();
         let is_rising = levels.windows(2).all(|pair| pair[0] < pair[1]);
         if levels.is_empty() || !is_rising || levels[0] == 0 || levels.iter().any(|&level| level > MOST_CLIENTS) {
             let message = format!("ramp must be rising numbers of clients from 1 to {}", format_grouped(MOST_CLIENTS.into()));
             return Err(self.error(Some(ramp.span()), message));
         }
-        Ok(())
-    }
-
-    /// A ramp says how many clients there are. Beside the ramp of one shape `[sizes]` may have those of the others.
-    pub(super) fn refuse_clients_beside(&self, ramp: &Spanned<Vec<u32>>, base: &Sizes, over: &Sizes) -> Result<(), PlanError> {
-        let is_of_shape = over.ramp.is_some();
-        match over.clients.as_ref().or(base.clients.as_ref().filter(|_| !is_of_shape)) {
-            None => Ok(()),
-            Some(clients) => {
-                let line = self.line_of(ramp.span());
-                let message =
-                    format!("clients and ramp (line {line}) exclude each other: the ramp's numbers are the clients; keep one of them");
-                Err(self.error(Some(clients.span()), message))
-            }
+        if let Some(clients) = &sizes.clients {
+            let line = self.line_of(ramp.span());
+            let message =
+                format!("clients and ramp (line {line}) exclude each other: the ramp's numbers are the clients; keep one of them");
+            return Err(self.error(Some(clients.span()), message));
         }
+        Ok(Some(levels))
     }
 
     pub(super) fn rate(&self, rate: &Spanned<u64>) -> Result<u64, PlanError> {
@@ -477,7 +444,7 @@ mod tests {
             ("[sizes]\nload = \"fats\"", "unknown value \"fats\" (did you mean \"fast\"?)"),
             ("[step.prepare]\nduration = \"5s\"", "prepare ends when its rows are there"),
             ("[step.scam]\nclients = 5", "this plan runs no step \"scam\" (did you mean \"scan\"?)"),
-            ("report = [\"scam\"]", "report: this plan runs no step \"scam\""),
+            ("report = [\"scam\"]", "this plan runs no step \"scam\""),
         ];
         for (text, wanted) in cases {
             let found = Plan::parse("t.toml", &format!("{PLAN}{text}\n")).unwrap_err().to_string();

@@ -8,7 +8,10 @@ use serde::de::{self, Deserializer, MapAccess, Visitor};
 use toml::Spanned;
 
 use super::server::TlsMode;
-use super::{Driver, IdleCpus, LoadMode, SessionClient, StepEnd, StepProcess, TablePlacement, Transport, Verify, WriteArrival};
+use super::{
+    Distribution, Driver, IdleCpus, LoadMode, SessionClient, StepEnd, StepProcess, TablePlacement, Transport, Verify, WaitRule,
+    WriteArrival,
+};
 use crate::{suggest, units};
 
 #[derive(Debug, Deserialize)]
@@ -56,30 +59,51 @@ fn yes() -> bool {
     true
 }
 
-#[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct Sizes {
-    pub clients: Option<Spanned<u32>>,
-    pub tables: Option<Spanned<Tables>>,
-    pub rows: Option<Spanned<Count>>,
-    pub write_rows: Option<Spanned<Count>>,
-    pub duration: Option<Spanned<Duration>>,
-    pub arrival: Option<Spanned<WriteArrival>>,
-    pub end: Option<Spanned<StepEnd>>,
-    pub deletes: Option<Spanned<bool>>,
-    pub partitions: Option<Spanned<u32>>,
-    pub write_duration: Option<Spanned<Duration>>,
-    pub warm_up: Option<Spanned<Duration>>,
-    pub rate: Option<Spanned<u64>>,
-    pub ramp: Option<Spanned<Vec<u32>>>,
-    pub prepared: Option<Spanned<bool>>,
-    pub load: Option<Spanned<LoadMode>>,
-    pub distribution: Option<Spanned<DistributionName>>,
-    pub zipfian_exponent: Option<Spanned<f64>>,
-    pub pareto_h: Option<Spanned<f64>>,
-    pub background_rate: Option<Spanned<ByteSize>>,
-    pub process: Option<Spanned<StepProcess>>,
-    pub warm_cache: Option<Spanned<bool>>,
+macro_rules! sizes {
+    ($($field:ident: $type:ty,)*) => {
+        #[derive(Clone, Debug, Default, Deserialize)]
+        #[serde(deny_unknown_fields)]
+        pub(super) struct Sizes {
+            $(pub $field: Option<Spanned<$type>>,)*
+        }
+
+        impl Sizes {
+            /// These, with what a shape says in their place.
+            pub fn with(&self, shape: Option<&Self>) -> Self {
+                let Some(shape) = shape else { return self.clone() };
+                let mut sizes = Self { $($field: shape.$field.clone().or_else(|| self.$field.clone()),)* };
+                if shape.ramp.is_some() {
+                    // Its numbers are the clients; those of `[sizes]` are the other shapes'.
+                    sizes.clients.clone_from(&shape.clients);
+                }
+                sizes
+            }
+        }
+    };
+}
+
+sizes! {
+    clients: u32,
+    tables: Tables,
+    rows: Count,
+    write_rows: Count,
+    duration: Duration,
+    arrival: WriteArrival,
+    end: StepEnd,
+    deletes: bool,
+    partitions: u32,
+    write_duration: Duration,
+    warm_up: Duration,
+    rate: u64,
+    ramp: Vec<u32>,
+    prepared: bool,
+    load: LoadMode,
+    distribution: DistributionName,
+    zipfian_exponent: f64,
+    pareto_h: f64,
+    background_rate: ByteSize,
+    process: StepProcess,
+    warm_cache: bool,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -148,14 +172,28 @@ pub(super) enum Tables {
 }
 
 /// A distribution without its parameter, which has a key of its own.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum DistributionName {
+    #[default]
     Uniform,
     Zipfian,
     Pareto,
     Gaussian,
     Special,
+}
+
+impl DistributionName {
+    /// The distribution with these parameters, of which each has one at most.
+    pub fn with(self, exponent: f64, h: f64) -> Distribution {
+        match self {
+            Self::Uniform => Distribution::Uniform,
+            Self::Zipfian => Distribution::Zipfian { exponent },
+            Self::Pareto => Distribution::Pareto { h },
+            Self::Gaussian => Distribution::Gaussian,
+            Self::Special => Distribution::Special,
+        }
+    }
 }
 
 /// A number of rows: an integer, or text such as `"20M"`.
@@ -176,6 +214,16 @@ pub(super) enum Wait {
     Classic,
     ClassicMax,
     Ns(u64),
+}
+
+impl Wait {
+    pub fn rule(self) -> WaitRule {
+        match self {
+            Self::Classic => WaitRule::Classic,
+            Self::ClassicMax => WaitRule::ClassicMax,
+            Self::Ns(ns) => WaitRule::Fixed { ns },
+        }
+    }
 }
 
 /// A share such as `"0.1%"`, from 0 to 1.

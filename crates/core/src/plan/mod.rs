@@ -31,7 +31,7 @@ pub use sysbench::{
     Distribution, INLIST_IDS, LoadMode, POINT_SELECTS, PublishedPosition, STATEMENT_NOTES, StatementMix, Sysbench, SysbenchPreset, Test,
     TestGroup, TestKind, TestName, TestRate, published_position,
 };
-pub(crate) use sysbench::{PARETO_H, ZIPFIAN_EXPONENT};
+pub(crate) use sysbench::{MOST_ZIPFIAN_EXPONENT, PARETO_H, ZIPFIAN_EXPONENT};
 pub use workload::{Definition, PresetInfo, Workload, presets};
 
 use crate::name::BuildName;

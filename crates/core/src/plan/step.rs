@@ -93,6 +93,11 @@ pub enum StepKind {
 }
 
 impl Step {
+    /// The same with so many clients, called after them.
+    pub fn at_clients(&self, clients: u32) -> Self {
+        Self { name: format!("{}@{clients}", self.name), clients, ..self.clone() }
+    }
+
     /// Busy connections that one client has in this step.
     pub fn connections_per_client(&self) -> u32 {
         match self.kind {

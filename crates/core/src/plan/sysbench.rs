@@ -77,6 +77,8 @@ pub enum Distribution {
 
 /// sysbench's `--rand-zipfian-exp` by default.
 pub const ZIPFIAN_EXPONENT: f64 = 0.8;
+/// Exponents are below this: beyond, nearly every draw is the first row.
+pub const MOST_ZIPFIAN_EXPONENT: f64 = 10.0;
 /// sysbench's `--rand-pareto-h` by default.
 pub const PARETO_H: f64 = 0.2;
 

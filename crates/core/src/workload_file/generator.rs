@@ -6,7 +6,7 @@ use toml::Spanned;
 
 use super::document::{Constant, Generator};
 use super::{ColumnValues, Parameter, Table, Value};
-use crate::plan::{Distribution, DistributionName, PARETO_H, PlanError, Source, ZIPFIAN_EXPONENT, span};
+use crate::plan::{Distribution, DistributionName, MOST_ZIPFIAN_EXPONENT, PARETO_H, PlanError, Source, ZIPFIAN_EXPONENT, span};
 use crate::suggest;
 use crate::units::format_grouped;
 
@@ -14,7 +14,6 @@ use crate::units::format_grouped;
 const MOST_VALUES: u32 = 10_000;
 /// Letters of a text.
 const MOST_LETTERS: u32 = 4000;
-const MOST_ZIPFIAN_EXPONENT: f64 = 10.0;
 
 /// Of these a column's generator has exactly one.
 const KINDS_OF_COLUMNS: &str = "id, integer, pattern, letters, one_of, constant, repeat, cycle";
@@ -78,13 +77,7 @@ impl Generator {
     fn distribution(&self, source: &Source<'_>) -> Result<Distribution, PlanError> {
         let exponent = source.number(self.exponent.as_ref(), ZIPFIAN_EXPONENT, 0.0..MOST_ZIPFIAN_EXPONENT, "exponent")?;
         let h = source.number(self.h.as_ref(), PARETO_H, f64::MIN_POSITIVE..1.0, "h")?;
-        Ok(match self.distribution.as_ref().map(Spanned::get_ref) {
-            None | Some(DistributionName::Uniform) => Distribution::Uniform,
-            Some(DistributionName::Zipfian) => Distribution::Zipfian { exponent },
-            Some(DistributionName::Pareto) => Distribution::Pareto { h },
-            Some(DistributionName::Gaussian) => Distribution::Gaussian,
-            Some(DistributionName::Special) => Distribution::Special,
-        })
+        Ok(self.distribution.as_ref().map_or_else(Default::default, |name| *name.get_ref()).with(exponent, h))
     }
 }
 

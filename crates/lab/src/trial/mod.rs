@@ -131,7 +131,8 @@ impl Started {
 fn run(order: &TrialOrder, control: &Arc<Control>, lifeline: &Lifeline, next_step: usize, started: Started) -> Result<(), LabError> {
     // Held until the trial ends.
     let awake = order.keeps_cpus_awake.then(AwakeCpus::keep);
-    let events = if started.continued.is_some() { EventWriter::reopen(order.dir.join(EVENTS_FILE))? } else { begin(order, awake.as_ref())? };
+    let events =
+        if started.continued.is_some() { EventWriter::reopen(order.dir.join(EVENTS_FILE))? } else { begin(order, awake.as_ref())? };
     let limit = Duration::from_nanos(order.watchdog_ns);
     let watchdog = Watchdog::start(limit, &order.dir, &order.data_dir, control.clone())
         .map_err(|error| LabError::io("failed to start a thread", error))?;
