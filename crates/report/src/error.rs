@@ -56,3 +56,11 @@ pub enum ReportError {
         cells: String,
     },
 }
+
+impl ReportError {
+    pub(crate) fn unknown_step<'k>(name: &str, known: impl Iterator<Item = &'k str>) -> Self {
+        let known: Vec<&str> = known.collect();
+        let hint = plimsoll_core::suggest::hint(name, known.iter().copied());
+        Self::UnknownStep { name: name.to_owned(), hint, known: known.join(", ") }
+    }
+}

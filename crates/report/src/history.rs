@@ -64,8 +64,7 @@ pub fn history(campaign: &CampaignRecord, stored: &[CampaignRecord], options: &H
     if let Some(step) = &options.step
         && !steps.contains(step)
     {
-        let hint = plimsoll_core::suggest::hint(step, steps.iter().map(String::as_str));
-        return Err(ReportError::UnknownStep { name: step.clone(), hint, known: steps.join(", ") });
+        return Err(ReportError::unknown_step(step, steps.iter().map(String::as_str)));
     }
     let spreads = Spreads::of_machine(campaign, stored);
     let mut all = Vec::new();

@@ -49,7 +49,7 @@ pub use estimate::{Interval, as_percent, hodges_lehmann, walsh_averages};
 pub use family::{benjamini_hochberg, holm};
 pub use looks::{LOOKS, Look, Looks};
 pub use mann_whitney::{MannWhitney, mann_whitney};
-pub use order::{median, quantile};
+pub use order::{mean, median, quantile, variance};
 pub use permutation::sign_flip;
 pub use power::{blocks_needed, blocks_to_decide, minimum_detectable_effect, power};
 pub use random::Stream;

@@ -46,12 +46,13 @@ pub(crate) fn doubled_mid_ranks(values: &[f64]) -> Vec<u32> {
     ranks
 }
 
-pub(crate) fn mean(values: &[f64]) -> f64 {
+/// The arithmetic mean; not a number of none.
+pub fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
 /// The variance with `n - 1` below; 0 for fewer than two numbers.
-pub(crate) fn variance(values: &[f64]) -> f64 {
+pub fn variance(values: &[f64]) -> f64 {
     if values.len() < 2 {
         return 0.0;
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use plimsoll_stats::{Bisection, Evidence, PRIOR_SPREAD};
+use plimsoll_stats::{Bisection, Evidence, PRIOR_SPREAD, mean, variance};
 
 /// The prior of the spread of log ratios counts like so many blocks.
 const PRIOR_BLOCKS: f64 = 2.0;
@@ -88,9 +88,9 @@ pub fn weigh(n: usize, probes: &[Probe]) -> Option<Weight> {
     of_probe.iter().for_each(|(build, values)| by_build.entry(*build).or_default().extend(values));
     let (mut squares, mut freedom) = (PRIOR_BLOCKS * 2.0 * PRIOR_SPREAD.powi(2), PRIOR_BLOCKS);
     for values in by_build.values().chain([&all_bad]).filter(|values| values.len() > 1) {
-        let mean = mean(values);
-        squares += values.iter().map(|value| (value - mean).powi(2)).sum::<f64>();
-        freedom += (values.len() - 1) as f64;
+        let of_build = (values.len() - 1) as f64;
+        squares += variance(values) * of_build;
+        freedom += of_build;
     }
     // A control is held against one instance, others against the mean of two: twice the variance of a rate, and one and a half times.
     squares += 0.75 * of_control.iter().map(|value| value.powi(2)).sum::<f64>();
@@ -107,10 +107,6 @@ pub fn weigh(n: usize, probes: &[Probe]) -> Option<Weight> {
         bisection.learn(*build, *evidence);
     }
     Some(Weight { bisection, bad, control: evidence(&of_control), probes, blocks: all_bad.len() })
-}
-
-fn mean(values: &[f64]) -> f64 {
-    values.iter().sum::<f64>() / values.len() as f64
 }
 
 #[cfg(test)]

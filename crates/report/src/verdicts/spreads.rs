@@ -98,19 +98,12 @@ impl Spreads {
 
     /// The spread of an engine's step: its own, shrunk towards that of the engine over all steps, which is shrunk towards the prior of 3 %.
     pub fn of(&self, engine: EngineName, step: &str, metric: &str) -> Spread {
-        let of_engine: Vec<Vec<f64>> = self
-            .groups
-            .iter()
-            .filter(|((of, _, name), _)| *of == engine && *name == metric)
-            .flat_map(|(_, groups)| groups.iter().cloned())
-            .collect();
-        let general = Spread::of_groups(&of_engine);
-        let own: Vec<Vec<f64>> = self
-            .groups
-            .iter()
-            .filter(|((of, at, name), _)| *of == engine && at == step && *name == metric)
-            .flat_map(|(_, groups)| groups.iter().cloned())
-            .collect();
+        let starts = |is_wanted: &dyn Fn(&str) -> bool| -> Vec<Vec<f64>> {
+            let groups = self.groups.iter().filter(|((of, at, name), _)| *of == engine && *name == metric && is_wanted(at));
+            groups.flat_map(|(_, groups)| groups.iter().cloned()).collect()
+        };
+        let general = Spread::of_groups(&starts(&|_| true));
+        let own = starts(&|at| at == step);
         if own.is_empty() { general } else { Spread::shrunk(&own, general.sd) }
     }
 }

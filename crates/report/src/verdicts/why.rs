@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use plimsoll_stats::{PRIOR_SPREAD, as_percent, hodges_lehmann};
+use plimsoll_stats::{PRIOR_SPREAD, as_percent, hodges_lehmann, variance};
 use plimsoll_store::CampaignRecord;
 use serde_json::{Value, json};
 
@@ -84,10 +84,7 @@ pub(crate) fn changes(base: &CellRuns<'_>, other: &CellRuns<'_>, step: &str) -> 
             let centre = hodges_lehmann(&logs)?;
             let deviation = match logs.len() {
                 1 => PRIOR_SPREAD * std::f64::consts::SQRT_2,
-                n => {
-                    let mean = logs.iter().sum::<f64>() / n as f64;
-                    (logs.iter().map(|log| (log - mean).powi(2)).sum::<f64>() / (n - 1) as f64).sqrt()
-                }
+                _ => variance(&logs).sqrt(),
             };
             Some(Change { name, is_counter, ratio: centre.exp(), standardised: centre / deviation.max(LEAST_DEVIATION), pairs: logs.len() })
         })
@@ -211,9 +208,7 @@ pub fn explain(
     let base = a.or(base_label(campaign)).map(str::to_owned);
     let view: View = analyse_among(std::slice::from_ref(campaign), &Options { base, builds }, stored)?;
     if !view.steps.iter().any(|known| known.name == step) {
-        let known: Vec<&str> = view.steps.iter().map(|step| step.name.as_str()).collect();
-        let hint = plimsoll_core::suggest::hint(step, known.iter().copied());
-        return Err(ReportError::UnknownStep { name: step.to_owned(), hint, known: known.join(", ") });
+        return Err(ReportError::unknown_step(step, view.steps.iter().map(|step| step.name.as_str())));
     }
     let of_step: Vec<&Finding> = view.findings.all.iter().filter(|finding| finding.step == step && finding.is_throughput).collect();
     let largest = of_step.iter().max_by(|a, b| a.gain().unwrap_or(0.0).abs().total_cmp(&b.gain().unwrap_or(0.0).abs()));
