@@ -347,7 +347,9 @@ impl Checked {
 
 /// Whether a library refused a name, by its words in one version or another.
 fn is_unknown(status: &str) -> bool {
-    ["Could not find option", "Unrecognized option", "Extra option not recognized"].iter().any(|words| status.contains(words))
+    ["Could not find option", "Unrecognized option", "Extra option not recognized", "Can't parse option"]
+        .iter()
+        .any(|words| status.contains(words))
 }
 
 #[cfg(test)]
