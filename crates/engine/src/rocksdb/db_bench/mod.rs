@@ -95,6 +95,11 @@ impl DbBench {
         Ok(Arguments { line, ignored })
     }
 
+    /// Whether every setting has a flag.
+    pub fn check(&self, settings: &Settings) -> Result<(), EngineError> {
+        self.arguments(settings, &Job::look(), Path::new(".")).map(drop)
+    }
+
     /// Starts a run; both its outputs go to `log`.
     pub fn start(&self, arguments: &Arguments, log: &Path) -> Result<DbBenchProcess, EngineError> {
         let program = Program {
