@@ -91,6 +91,16 @@ pub enum Verb {
         #[arg(long, hide = true)]
         continued: Option<u32>,
     },
+    /// Internal: loads a library of RocksDB and tries it in an empty folder
+    #[command(hide = true)]
+    ProbeRocksdb {
+        /// The library
+        library: PathBuf,
+        /// The folder
+        folder: PathBuf,
+        /// A folder with libraries that it needs and the machine may lack
+        companions: Option<PathBuf>,
+    },
 }
 
 #[derive(Debug, Args)]
@@ -411,14 +421,17 @@ pub enum BuildVerb {
 #[command(after_help = "\
 Examples:
   plimsoll build add mysql@5.7 mysql@8.0.33 mariadb@10.11 postgres@15+debian
+  plimsoll build add rocksdb@6.29.5 rocksdb@8.9.1 rocksdb@11.8.1
   plimsoll build add --basedir /opt/my8035 --label my8035_rel_native_lto    # plans call it mysql+my8035_rel_native_lto
+  plimsoll build add --basedir ~/rocksdb/librocksdb.so --label lto          # plans call it rocksdb+lto
 
 Packages are fetched by their ordinary clients (mvn, npm, apt-get), which use their own configuration.")]
 pub struct AddBuild {
     /// ENGINE[@VERSION][+SOURCE]; a part of a version means the newest that a recipe offers
     #[arg(required_unless_present = "basedir", conflicts_with = "basedir", value_name = "NAME")]
     pub names: Vec<BuildName>,
-    /// The installation folder of a build of your own (what `make install` or a tarball filled); nothing is copied
+    /// The installation folder of a build of your own (what `make install` or a tarball filled), or RocksDB's shared library; nothing is
+    /// copied
     #[arg(long, value_name = "DIR", requires = "label")]
     pub basedir: Option<PathBuf>,
     /// What plans call it, after the engine: ENGINE+LABEL

@@ -1,14 +1,15 @@
 //! `build add`, `list`, `show`, `remove` and `check`.
 
 use std::io::{IsTerminal, Write, stderr};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use plimsoll_core::name::BuildName;
+use plimsoll_core::toolchain::{ASSERTIONS, CRC32};
 use plimsoll_core::units::format_bytes;
-use plimsoll_lab::builds::{BuildCache, BuildError, BuildState, CheckState, FetchProgress, InstalledBuild, Stage};
+use plimsoll_lab::builds::{self, BuildCache, BuildError, BuildState, CheckState, DataInit, FetchProgress, InstalledBuild, Stage};
 use plimsoll_lab::{LabError, default_cache_dir};
 use serde_json::json;
 use signal_hook::consts::{SIGINT, SIGTERM};
@@ -102,6 +103,24 @@ fn bring(
 
 fn print_added(build: &InstalledBuild) {
     print(&format!("{}  {}  {}\n", build.name, build.version, build.server.display()));
+    if let Some(note) = note(build) {
+        anstream::eprintln!("plimsoll: {}: {note}", build.name);
+    }
+}
+
+/// What should be known before a build is measured.
+fn note(build: &InstalledBuild) -> Option<String> {
+    let has_assertions = build.toolchain.get(ASSERTIONS).is_some_and(|assertions| assertions == "on");
+    let untested = builds::is_untested(build).then_some("older than any version that this program is tested with");
+    let slow = has_assertions.then_some("compiled with assertions: slower than other builds of its version");
+    let notes: Vec<&str> = untested.into_iter().chain(slow).collect();
+    (!notes.is_empty()).then(|| notes.join("; "))
+}
+
+/// The body of a library's first trial: what it says of itself, as one JSON value.
+pub fn probe_rocksdb(library: &Path, folder: &Path, companions: Option<&Path>) -> Outcome {
+    let probe = builds::probe_rocksdb(library, companions, folder).map_err(|error| Failure::usage(error.message))?;
+    print_json(&probe)
 }
 
 /// How a fetch goes, on standard error: one moving line on a terminal, plain lines elsewhere.
@@ -183,15 +202,19 @@ fn show(cache: &BuildCache, name: &BuildName, is_json: bool) -> Outcome {
             rows.push(("origin", resolved.origin));
         }
         Some(build) => {
-            rows.push(("version", build.version));
-            rows.push(("origin", build.origin));
-            rows.push(("server", build.server.display().to_string()));
+            rows.push(("version", build.version.clone()));
+            rows.push(("origin", build.origin.clone()));
+            rows.extend(note(&build).map(|note| ("note", note)));
+            rows.push((if build.init == DataInit::Library { "library" } else { "server" }, build.server.display().to_string()));
             rows.push(("sha256", build.server_sha256));
             rows.extend(
-                ["packager", "compiler", "optimisation", "flags"].iter().filter_map(|key| Some((*key, build.toolchain.get(*key)?.clone()))),
+                ["packager", "compiler", "optimisation", "flags", ASSERTIONS, CRC32, "commit"]
+                    .iter()
+                    .filter_map(|key| Some((*key, build.toolchain.get(*key)?.clone()))),
             );
             rows.push(("basedir", build.basedir.display().to_string()));
             rows.extend(build.share_dir.map(|path| ("share", path.display().to_string())));
+            rows.extend(build.db_bench.map(|path| ("db_bench", path.display().to_string())));
             rows.extend(build.plugin_dir.map(|path| ("plugins", path.display().to_string())));
             rows.extend(build.env.iter().map(|(key, value)| ("environment", format!("{key}={value}"))));
             rows.extend(build.server_options.into_iter().map(|option| ("option", option)));

@@ -53,6 +53,7 @@ fn main() -> ExitCode {
         Verb::Workload { verb } => workload::workload(&verb),
         Verb::Machine { verb } => machine::machine(places, &verb),
         Verb::Trial { continued } => campaign::trial(continued),
+        Verb::ProbeRocksdb { library, folder, companions } => build::probe_rocksdb(&library, &folder, companions.as_deref()),
     };
     match outcome {
         Ok(code) => ExitCode::from(code),

@@ -13,6 +13,10 @@ pub const COMPILER: &str = "compiler";
 pub const OPTIMISATION: &str = "optimisation";
 /// All options, where the build tells them.
 pub const FLAGS: &str = "flags";
+/// Whether assertions are compiled in: `on`, `off`. Known of libraries alone.
+pub const ASSERTIONS: &str = "assertions";
+/// Whether CRC32C is computed by an instruction, `hardware`, or not, `software`. Known of RocksDB alone.
+pub const CRC32: &str = "crc32";
 /// Said where a build does not tell.
 pub const UNKNOWN: &str = "unknown";
 
@@ -48,28 +52,50 @@ impl Display for Caveat {
     }
 }
 
-/// Compares two toolchains. `None` when all three parts are known and alike. What one build does not tell counts as different from what
+/// Compares two toolchains. `None` when all parts are known and alike. What one build does not tell counts as different from what
 /// the other tells.
 pub fn caveat(a: &BTreeMap<String, String>, b: &BTreeMap<String, String>) -> Option<Caveat> {
     let (a, b) = (Side::of(a), Side::of(b));
     let parts = [("packagers", a.packager, b.packager), ("compilers", &a.compiler, &b.compiler), ("optimisation flags", a.flags, b.flags)];
     let is_alike = |x: &str, y: &str| x == y && x != UNKNOWN;
-    let differing: Vec<&'static str> = parts.iter().filter(|(_, x, y)| !is_alike(x, y)).map(|(what, ..)| *what).collect();
-    let is_known = parts.iter().any(|(_, x, y)| x != y);
+    let mut differing: Vec<&'static str> = parts.iter().filter(|(_, x, y)| !is_alike(x, y)).map(|(what, ..)| *what).collect();
+    let mut is_known = parts.iter().any(|(_, x, y)| x != y);
     let has_packager = differing.contains(&"packagers");
-    (!differing.is_empty()).then(|| Caveat { is_known, sides: [a.text(&b, has_packager), b.text(&a, has_packager)], parts: differing })
+    let mut sides = [a.text(&b, has_packager), b.text(&a, has_packager)];
+    // Told by few engines: where neither build has the fact it is no part of the comparison.
+    for (what, key, [x, y]) in [("assertions", ASSERTIONS, [a.assertions, b.assertions]), ("CRC32C", CRC32, [a.crc32, b.crc32])] {
+        let [x, y] = match (x, y) {
+            (None, None) => continue,
+            (x, y) => [x.unwrap_or(UNKNOWN), y.unwrap_or(UNKNOWN)],
+        };
+        if !is_alike(x, y) {
+            differing.push(what);
+            is_known |= x != y;
+            sides = [format!("{}, {key} {x}", sides[0]), format!("{}, {key} {y}", sides[1])];
+        }
+    }
+    (!differing.is_empty()).then_some(Caveat { is_known, sides, parts: differing })
 }
 
 struct Side<'a> {
     packager: &'a str,
     compiler: String,
     flags: &'a str,
+    assertions: Option<&'a str>,
+    crc32: Option<&'a str>,
 }
 
 impl<'a> Side<'a> {
     fn of(toolchain: &'a BTreeMap<String, String>) -> Self {
-        let part = |key: &str| toolchain.get(key).map_or(UNKNOWN, String::as_str);
-        Self { packager: part(PACKAGER), compiler: compiler_major(part(COMPILER)), flags: part(OPTIMISATION) }
+        let told = |key: &str| toolchain.get(key).map(String::as_str);
+        let part = |key: &str| told(key).unwrap_or(UNKNOWN);
+        Self {
+            packager: part(PACKAGER),
+            compiler: compiler_major(part(COMPILER)),
+            flags: part(OPTIMISATION),
+            assertions: told(ASSERTIONS),
+            crc32: told(CRC32),
+        }
     }
 
     /// Compiler, level of optimisation, flags that the other has not, and where they differ the packager.
@@ -105,6 +131,30 @@ mod tests {
         for (compiler, major) in [("gcc 4.4.7", "gcc 4.4"), ("gcc 12.2.0", "gcc 12"), ("clang 4.0.1", "clang 4"), ("unknown", "unknown")] {
             assert_eq!(compiler_major(compiler), major);
         }
+    }
+
+    #[test]
+    fn assertions_and_checksums_count_where_they_are_told() {
+        let library = |assertions: &str, crc32: &str| {
+            let mut facts = toolchain("RocksDB", "gcc 7.3.1", "-O2");
+            facts.extend([(ASSERTIONS, assertions), (CRC32, crc32)].map(|(key, value)| (key.to_owned(), value.to_owned())));
+            facts
+        };
+        let text = |a: &BTreeMap<String, String>, b: &BTreeMap<String, String>| caveat(a, b).map(|caveat| caveat.to_string());
+        let (plain, checking) = (library("off", "software"), library("on", "software"));
+        assert_eq!(text(&plain, &plain), None);
+        assert_eq!(
+            text(&plain, &checking).as_deref(),
+            Some("not strictly comparable (gcc 7 -O2, assertions off vs gcc 7 -O2, assertions on)")
+        );
+        assert_eq!(
+            text(&checking, &library("on", "hardware")).as_deref(),
+            Some("not strictly comparable (gcc 7 -O2, crc32 software vs gcc 7 -O2, crc32 hardware)")
+        );
+        assert_eq!(
+            text(&library("unknown", "software"), &library("unknown", "software")).as_deref(),
+            Some("not known to be strictly comparable (both: gcc 7 -O2, assertions unknown)")
+        );
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use plimsoll_core::name::EngineName;
 
 /// Name and text of every shipped plan. The first is the default.
-pub const SHIPPED_PLANS: [(&str, &str); 16] = [
+pub const SHIPPED_PLANS: [(&str, &str); 18] = [
     ("quick", include_str!("../../../plans/quick.toml")),
     ("insert-benchmark", include_str!("../../../plans/insert-benchmark.toml")),
     ("client-ceiling", include_str!("../../../plans/client-ceiling.toml")),
@@ -20,12 +20,14 @@ pub const SHIPPED_PLANS: [(&str, &str); 16] = [
     ("ramp", include_str!("../../../plans/ramp.toml")),
     ("pk-fetch", include_str!("../../../plans/pk-fetch.toml")),
     ("shop", include_str!("../../../plans/shop.toml")),
+    ("rocksdb-quick", include_str!("../../../plans/rocksdb-quick.toml")),
+    ("rocksdb-8x", include_str!("../../../plans/rocksdb-8x.toml")),
 ];
 
 /// Path, as shipped plans name it, and text of every shipped workload file.
 pub const SHIPPED_WORKLOADS: [(&str, &str); 1] = [("workloads/shop.toml", include_str!("../../../plans/workloads/shop.toml"))];
 
-const SHIPPED_CONFIGS: [(EngineName, &str, &str); 19] = [
+const SHIPPED_CONFIGS: [(EngineName, &str, &str); 31] = [
     (EngineName::Sqlite, "delete_full", include_str!("../../../configs/sqlite/delete_full.conf")),
     (EngineName::Sqlite, "wal_full", include_str!("../../../configs/sqlite/wal_full.conf")),
     (EngineName::Sqlite, "wal_normal", include_str!("../../../configs/sqlite/wal_normal.conf")),
@@ -44,6 +46,18 @@ const SHIPPED_CONFIGS: [(EngineName, &str, &str); 19] = [
     (EngineName::Postgres, "cx10bdur", include_str!("../../../configs/postgres/cx10bdur.conf")),
     (EngineName::Postgres, "cx10bio", include_str!("../../../configs/postgres/cx10bio.conf")),
     (EngineName::Postgres, "cx10blog", include_str!("../../../configs/postgres/cx10blog.conf")),
+    (EngineName::Rocksdb, "lc_byrx_small", include_str!("../../../configs/rocksdb/lc_byrx_small.options")),
+    (EngineName::Rocksdb, "uc_byrx_small", include_str!("../../../configs/rocksdb/uc_byrx_small.options")),
+    (EngineName::Rocksdb, "lc_byrx_c4r16", include_str!("../../../configs/rocksdb/lc_byrx_c4r16.options")),
+    (EngineName::Rocksdb, "uc_byrx_c4r16", include_str!("../../../configs/rocksdb/uc_byrx_c4r16.options")),
+    (EngineName::Rocksdb, "lc_byrx_c40r256bc180", include_str!("../../../configs/rocksdb/lc_byrx_c40r256bc180.options")),
+    (EngineName::Rocksdb, "uc_byrx_c40r256bc180", include_str!("../../../configs/rocksdb/uc_byrx_c40r256bc180.options")),
+    (EngineName::Rocksdb, "lc_byos_c40bc1g", include_str!("../../../configs/rocksdb/lc_byos_c40bc1g.options")),
+    (EngineName::Rocksdb, "uc_byos_c40bc1g", include_str!("../../../configs/rocksdb/uc_byos_c40bc1g.options")),
+    (EngineName::Rocksdb, "lc_iobuf_c40r256bc180", include_str!("../../../configs/rocksdb/lc_iobuf_c40r256bc180.options")),
+    (EngineName::Rocksdb, "uc_iobuf_c40r256bc180", include_str!("../../../configs/rocksdb/uc_iobuf_c40r256bc180.options")),
+    (EngineName::Rocksdb, "lc_iodir_c40r256bc180", include_str!("../../../configs/rocksdb/lc_iodir_c40r256bc180.options")),
+    (EngineName::Rocksdb, "uc_iodir_c40r256bc180", include_str!("../../../configs/rocksdb/uc_iodir_c40r256bc180.options")),
     (EngineName::Null, "none", include_str!("../../../configs/null/none.conf")),
 ];
 

@@ -133,7 +133,7 @@ impl WorkloadRun {
             Self::InsertBenchmark(run) => run.whole_scans(),
             Self::Sysbench(run) => run.whole_scans(),
             Self::File(run) => run.whole_scans(),
-            Self::Kv(run) => return run.read_all().map(drop),
+            Self::Kv(run) => return run.read_all(),
         };
         let mut session = server.connect()?;
         for scan in scans {
@@ -141,11 +141,6 @@ impl WorkloadRun {
             session.query(&scan)?;
         }
         Ok(())
-    }
-
-    /// Whether to count rows is to read all of them.
-    pub fn counts_by_reading(&self) -> bool {
-        matches!(self, Self::Kv(_))
     }
 
     /// What belongs to a step after its operations: the wait of one that waits. Facts of it.

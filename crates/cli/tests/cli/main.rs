@@ -9,6 +9,7 @@ mod given;
 mod import;
 mod perf;
 mod resume;
+mod rocksdb;
 mod servers;
 mod support;
 mod sysbench;

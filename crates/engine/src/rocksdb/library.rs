@@ -214,31 +214,33 @@ impl Library {
     }
 }
 
-/// Where the loader does not find a library's own needs, they are loaded first, from the folder: it then takes those.
+/// Loads a library. What the loader says it lacks is taken from the folder, if it is there, and loaded first: the loader then finds it by
+/// its name.
 fn open_with_companions(path: &Path, companions: Option<&Path>) -> Result<Loaded, EngineError> {
-    let cannot = |error: &libloading::Error| {
-        EngineError::new(format!("load {}: {error}; try `ldd {}`, and install what is missing", path.display(), path.display()))
-    };
-    let mut outcome = open(path);
-    let Some(folder) = companions.filter(|_| outcome.is_err()) else { return outcome.map_err(|error| cannot(&error)) };
-    let entries = std::fs::read_dir(folder).map_err(|error| EngineError::new(format!("read the folder {}: {error}", folder.display())))?;
-    let mut left: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).filter(|file| *file != path).collect();
-    // They may need each other: as long as one more can be loaded, another may follow.
-    while outcome.is_err() {
-        let before = left.len();
-        left.retain(|file| match open(file) {
-            Ok(loaded) => {
-                std::mem::forget(loaded);
-                false
+    let mut brought = Vec::new();
+    loop {
+        let error = match open(path) {
+            Ok(loaded) => return Ok(loaded),
+            Err(error) => error.to_string(),
+        };
+        let companion = companions.zip(missing_library(&error)).map(|(folder, name)| folder.join(name));
+        match companion.filter(|file| file.is_file() && !brought.contains(file)) {
+            Some(file) => {
+                std::mem::forget(open_with_companions(&file, companions)?);
+                brought.push(file);
             }
-            Err(_) => true,
-        });
-        if left.len() == before {
-            break;
+            None => {
+                let path = path.display();
+                return Err(EngineError::new(format!("load {path}: {error}; try `ldd {path}`, and install what is missing")));
+            }
         }
-        outcome = open(path);
     }
-    outcome.map_err(|error| cannot(&error))
+}
+
+/// `libsnappy.so.1` of `libsnappy.so.1: cannot open shared object file: No such file or directory`.
+fn missing_library(error: &str) -> Option<&str> {
+    let (name, rest) = error.split_once(": ")?;
+    (rest.starts_with("cannot open shared object file") && !name.contains('/')).then_some(name)
 }
 
 fn open(path: &Path) -> Result<Loaded, libloading::Error> {
@@ -754,4 +756,31 @@ unsafe fn bytes<'a>(start: Bytes, count: usize) -> &'a [u8] {
     }
     // SAFETY: the caller's promise.
     unsafe { std::slice::from_raw_parts(start.cast(), count) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_loader_lacks_is_named_in_its_error() {
+        for (error, missing) in [
+            ("libsnappy.so.1: cannot open shared object file: No such file or directory", Some("libsnappy.so.1")),
+            ("/x/librocksdb.so: cannot open shared object file: No such file or directory", None),
+            ("/x/librocksdb.so: undefined symbol: foo", None),
+            ("nothing", None),
+        ] {
+            assert_eq!(missing_library(error), missing);
+        }
+    }
+
+    #[test]
+    fn the_c_library_is_no_rocksdb() {
+        let path = Path::new("/lib/x86_64-linux-gnu/libc.so.6");
+        if !path.exists() {
+            return plimsoll_testkit::skip("engine::the_c_library_is_no_rocksdb", "no C library of x86-64");
+        }
+        let error = Library::load(path, None).err().unwrap().message;
+        assert!(error.contains("is not a RocksDB that can be used: it lacks the C function rocksdb_free"), "{error}");
+    }
 }

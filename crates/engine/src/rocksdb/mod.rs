@@ -22,6 +22,9 @@ pub const BYTES_PER_ROW: u64 = 1000;
 /// Where a build keeps libraries that its own one needs, in the environment it asks for.
 pub const LIBRARY_PATH: &str = "LD_LIBRARY_PATH";
 
+/// The oldest version that the tests have run with.
+pub const OLDEST_TESTED: &str = "6.29.5";
+
 /// A version of RocksDB.
 pub struct Rocksdb {
     build: InstalledBuild,

@@ -8,6 +8,8 @@ use plimsoll_core::name::{EngineName, natural_cmp};
 use plimsoll_engine::{DataInit, InstalledBuild};
 
 use super::error::BuildError;
+use super::facts::Facts;
+use super::library::{find_db_bench, find_library, library_path};
 use super::server_file::{ask, ask_version, real_program, sha256, short_version};
 use super::toolchain::toolchain;
 
@@ -21,18 +23,44 @@ pub(crate) fn recognise(basedir: &Path, label: &str) -> Result<InstalledBuild, B
     let basedir = basedir.canonicalize().map_err(|error| {
         BuildError::Usage(format!("the folder {} cannot be read: {error}; give the folder that holds bin/", basedir.display()))
     })?;
+    if basedir.is_file() {
+        return rocksdb_file(&basedir, label);
+    }
     if basedir.join("bin/postgres").is_file() {
         return postgres(&basedir, label);
     }
     let server =
         SERVER_FOLDERS.iter().flat_map(|folder| MYSQL_SERVERS.map(|name| basedir.join(folder).join(name))).find(|path| path.is_file());
-    match server {
-        Some(server) => mysql(&basedir, server, label),
-        None => Err(BuildError::Usage(format!(
-            "{} holds no server (looked for bin/postgres, and for mysqld and mariadbd in bin, sbin and libexec); give the folder that holds bin/",
+    match (server, find_library(&basedir)) {
+        (Some(server), _) => mysql(&basedir, server, label),
+        (None, Some(library)) => rocksdb(&basedir, library, label),
+        (None, None) => Err(BuildError::Usage(format!(
+            "{} holds no server (looked for bin/postgres, for mysqld and mariadbd in bin, sbin and libexec, and for librocksdb*.so* here and in \
+             lib); give the folder that holds bin/, or RocksDB's shared library",
             basedir.display()
         ))),
     }
+}
+
+/// RocksDB by its library's file. Its folder is the basedir.
+fn rocksdb_file(file: &Path, label: &str) -> Result<InstalledBuild, BuildError> {
+    let is_library = file.file_name().is_some_and(|name| name.to_string_lossy().contains(".so"));
+    match file.parent() {
+        Some(folder) if is_library => rocksdb(folder, file.to_owned(), label),
+        _ => Err(BuildError::Usage(format!(
+            "{} is a file and no shared library; give a folder that holds bin/, or RocksDB's librocksdb.so (make shared_lib), beside which \
+             db_bench is found",
+            file.display()
+        ))),
+    }
+}
+
+fn rocksdb(basedir: &Path, library: PathBuf, label: &str) -> Result<InstalledBuild, BuildError> {
+    describe(EngineName::Rocksdb, basedir, library, label, |_, build| {
+        build.init = DataInit::Library;
+        build.db_bench = find_db_bench(basedir);
+        Ok(())
+    })
 }
 
 fn postgres(basedir: &Path, label: &str) -> Result<InstalledBuild, BuildError> {
@@ -87,21 +115,25 @@ fn describe(
     label: &str,
     finish: impl FnOnce(&str, &mut InstalledBuild) -> Result<(), BuildError>,
 ) -> Result<InstalledBuild, BuildError> {
-    let version = ask_version(engine, &server, &BTreeMap::new())?;
+    // What a library needs may lie beside it.
+    let env: BTreeMap<String, String> = library_path(&server).filter(|_| engine == EngineName::Rocksdb).into_iter().collect();
+    let Facts { version, toolchain: told } = Facts::ask(engine, &server, &env)?;
     let real = real_program(&server);
+    let mut toolchain = toolchain(&real, basedir, "own build");
+    toolchain.extend(told);
     let mut build = InstalledBuild {
         name: format!("{engine}+{label}"),
         engine,
         version: version.clone(),
         origin: basedir.display().to_string(),
-        toolchain: toolchain(&real, basedir, "own build"),
+        toolchain,
         server_sha256: sha256(&real)?,
         server,
         basedir: basedir.to_owned(),
         share_dir: None,
         plugin_dir: None,
         init: DataInit::Initialize,
-        env: BTreeMap::new(),
+        env,
         server_options: Vec::new(),
         storage_plugins: BTreeMap::new(),
         db_bench: None,

@@ -4,19 +4,20 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use plimsoll_core::name::{BuildName, check_label, natural_cmp};
+use plimsoll_core::name::{BuildName, EngineName, check_label, natural_cmp};
 use plimsoll_engine::{InstalledBuild, directory_bytes};
 
 use super::basedir::recognise;
 use super::client::{Clients, Fetcher};
 use super::error::BuildError;
+use super::facts::Facts;
 use super::install::Install;
 use super::lock::Lock;
 use super::progress::{FetchProgress, Stage, Watch};
 use super::recipe::Recipe;
 use super::record::{self, Record};
 use super::resolve::{Here, OWN, ResolvedBuild, is_patch_of, nearest, resolve};
-use super::server_file::{ask_version, real_program, sha256, short_version};
+use super::server_file::{real_program, sha256, short_version};
 use super::shipped::recipes;
 
 /// In the cache's folder, but no build: locks, and what Maven keeps for itself.
@@ -199,7 +200,9 @@ impl BuildCache {
         }
         let build = recognise(basedir, label)?;
         let folder = self.dir.join(&build.name);
-        if let Some(taken) = record::read(&folder)?.filter(|taken| taken.build.basedir != build.basedir) {
+        if let Some(taken) =
+            record::read(&folder)?.filter(|taken| taken.build.basedir != build.basedir || is_other_library(&taken.build, &build))
+        {
             return Err(BuildError::Usage(format!(
                 "{} is {} already; choose another label, or remove it with `plimsoll build remove {}`",
                 build.name,
@@ -343,6 +346,11 @@ impl BuildCache {
     }
 }
 
+/// A folder may hold several libraries, of which the file that was given is the build.
+fn is_other_library(one: &InstalledBuild, other: &InstalledBuild) -> bool {
+    one.engine == EngineName::Rocksdb && one.server != other.server
+}
+
 /// A folder's name and what its record says.
 type Found = (String, Result<Record, BuildError>);
 
@@ -414,10 +422,12 @@ fn check_build(build: &InstalledBuild) -> (CheckState, String) {
         }
         Ok(_) => {}
     }
-    match ask_version(build.engine, &build.server, &build.env) {
+    match Facts::ask(build.engine, &build.server, &build.env) {
         Err(error) => (CheckState::Changed, error.to_string()),
-        Ok(version) if version != build.version => (CheckState::Changed, format!("it says {version}, recorded is {}", build.version)),
-        Ok(version) => (CheckState::Ok, version),
+        Ok(Facts { version, .. }) if version != build.version => {
+            (CheckState::Changed, format!("it says {version}, recorded is {}", build.version))
+        }
+        Ok(Facts { version, .. }) => (CheckState::Ok, version),
     }
 }
 

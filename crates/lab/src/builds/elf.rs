@@ -5,7 +5,7 @@ use std::path::Path;
 
 use object::elf::{FileHeader64, PT_INTERP};
 use object::read::elf::{ElfFile64, ProgramHeader};
-use object::{Endianness, Object, ObjectSection};
+use object::{Architecture, Endianness, Object, ObjectSection, ObjectSymbol, ObjectSymbolTable, RelocationTarget};
 
 /// The part of a binary that tools leave their marks in, and its constant texts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -37,7 +37,64 @@ pub(crate) fn marks(path: &Path) -> Marks {
     }
 }
 
+/// How often the code of an x86-64 library calls the function of the C library that a failed assertion ends in. `None` where this cannot be
+/// told.
+pub(crate) fn assertions(path: &Path) -> Option<usize> {
+    let bytes = fs::read(path).ok()?;
+    let file = ElfFile64::<Endianness>::parse(&*bytes).ok()?;
+    if file.architecture() != Architecture::X86_64 {
+        return None;
+    }
+    let symbols = file.dynamic_symbol_table()?;
+    let is_assertion = |target: RelocationTarget| match target {
+        RelocationTarget::Symbol(index) => symbols.symbol_by_index(index).is_ok_and(|symbol| symbol.name() == Ok("__assert_fail")),
+        _ => false,
+    };
+    // The slot that the loader writes the function's address to.
+    let slot = file.dynamic_relocations()?.find(|(_, relocation)| is_assertion(relocation.target())).map(|(slot, _)| slot);
+    let Some(slot) = slot else { return Some(0) };
+    // The code that jumps through that slot: `jmp [rip+n]`, in entries of 16 bytes.
+    let mut stubs = Vec::new();
+    for name in [".plt", ".plt.sec", ".plt.got"] {
+        let Some(section) = file.section_by_name(name) else { continue };
+        let code = section.data().ok()?;
+        let jumps = relative_targets(code, section.address(), &[0xff, 0x25]).filter(|(_, target)| *target == slot);
+        stubs.extend(jumps.map(|(at, _)| at & !0xf));
+    }
+    let text = file.section_by_name(".text")?;
+    Some(relative_targets(text.data().ok()?, text.address(), &[0xe8]).filter(|(_, target)| stubs.contains(target)).count())
+}
+
+/// Instructions that begin with `opcode` and go on with a distance of 4 bytes from their end: where they are, and what they mean.
+fn relative_targets<'a>(code: &'a [u8], address: u64, opcode: &'a [u8]) -> impl Iterator<Item = (u64, u64)> + 'a {
+    code.windows(opcode.len() + 4).enumerate().filter(move |(_, window)| window.starts_with(opcode)).map(move |(at, window)| {
+        let distance = i32::from_le_bytes(std::array::from_fn(|byte| window[opcode.len() + byte]));
+        let at = address + at as u64;
+        (at, (at + window.len() as u64).wrapping_add_signed(i64::from(distance)))
+    })
+}
+
 /// Texts between zero bytes.
 fn texts(bytes: &[u8]) -> impl Iterator<Item = &str> {
     bytes.split(|byte| *byte == 0).filter(|text| !text.is_empty()).filter_map(|text| std::str::from_utf8(text).ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn distances_count_from_the_end_of_an_instruction() {
+        let code = [0x90, 0xe8, 0x02, 0, 0, 0, 0xe8, 0xfa, 0xff, 0xff, 0xff];
+        let targets: Vec<(u64, u64)> = relative_targets(&code, 0x100, &[0xe8]).collect();
+        assert_eq!(targets, [(0x101, 0x108), (0x106, 0x105)]);
+    }
+
+    #[test]
+    fn what_is_no_library_has_no_answer() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("x.so");
+        fs::write(&path, "#!/bin/sh\n").unwrap();
+        assert_eq!(assertions(&path), None);
+    }
 }

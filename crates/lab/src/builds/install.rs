@@ -5,17 +5,21 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use glob::Pattern;
+use plimsoll_core::name::EngineName;
+use plimsoll_core::toolchain::{OPTIMISATION, UNKNOWN};
 use plimsoll_engine::{DataInit, InstalledBuild};
 
 use super::client::Fetcher;
 use super::error::BuildError;
+use super::facts::Facts;
 use super::libraries::bring_missing;
+use super::library::library_path;
 use super::own_loader::wrap_programs;
 use super::progress::{Stage, Watch};
 use super::recipe::{Layout, Package, Recipe};
 use super::record::{self, Record};
 use super::resolve::is_patch_of;
-use super::server_file::{ask_version, real_program, sha256, short_version};
+use super::server_file::{real_program, sha256, short_version};
 use super::shipped::debian;
 use super::toolchain::toolchain;
 use super::unpack::{open_rights, unpack, unpack_debs};
@@ -41,11 +45,14 @@ impl Install<'_, '_> {
             fs::create_dir_all(folder).map_err(BuildError::io("make", folder))?;
         }
         watch.begin(Stage::Fetching)?;
-        let fetched = fetcher.fetch(&recipe.package, wanted, &download, watch)?;
+        let (package, fetched) = match (fetcher.fetch(&recipe.package, wanted, &download, watch), &recipe.otherwise) {
+            (Err(BuildError::Gone(_)), Some(otherwise)) => (otherwise, fetcher.fetch(otherwise, wanted, &download, watch)?),
+            (fetched, _) => (&recipe.package, fetched?),
+        };
 
         watch.begin(Stage::Unpacking)?;
         let mut packages = Vec::new();
-        let is_debian = matches!(recipe.package, Package::Apt { .. });
+        let is_debian = matches!(package, Package::Apt { .. });
         if is_debian {
             let skip: Vec<Pattern> = debian().skip.iter().filter_map(|pattern| Pattern::new(pattern).ok()).collect();
             packages = unpack_debs(&fetched.files, &skip, &root, watch)?;
@@ -57,7 +64,10 @@ impl Install<'_, '_> {
         open_rights(&root)?;
         check_layout(&recipe.layout, &root)?;
         let mut env = BTreeMap::new();
-        if is_debian {
+        if is_debian && recipe.engine == EngineName::Rocksdb {
+            // Loaded into a process of ours, which has its C library already.
+            env.extend(library_path(&root.join(&recipe.layout.server)));
+        } else if is_debian {
             wrap_programs(&root)?;
         } else {
             let server = root.join(&recipe.layout.server);
@@ -65,7 +75,11 @@ impl Install<'_, '_> {
         }
 
         watch.begin(Stage::Checking)?;
-        let build = recognise(recipe, &root, env, fetched.package_version.as_deref())?;
+        let origin = match &fetched.package_version {
+            Some(version) => format!("{}, package version {version}", package.describe()),
+            None => package.describe(),
+        };
+        let build = recognise(recipe, &root, env, origin)?;
         let record = Record { source: recipe.source.clone(), packages, build };
         record::write(&root, &record)?;
         Ok((root, record))
@@ -77,6 +91,7 @@ fn check_layout(layout: &Layout, root: &Path) -> Result<(), BuildError> {
     let mut wanted = vec![layout.server.clone(), layout.basedir.clone()];
     wanted.extend(layout.share.clone());
     wanted.extend(layout.plugin.clone());
+    wanted.extend(layout.db_bench.clone());
     wanted.extend(match &layout.init {
         DataInit::Initialize | DataInit::Library => Vec::new(),
         DataInit::Bootstrap { scripts } => scripts.clone(),
@@ -93,17 +108,13 @@ fn check_layout(layout: &Layout, root: &Path) -> Result<(), BuildError> {
 }
 
 /// Asks the unpacked server what it is, and holds it against the recipe.
-fn recognise(
-    recipe: &Recipe,
-    root: &Path,
-    env: BTreeMap<String, String>,
-    package_version: Option<&str>,
-) -> Result<InstalledBuild, BuildError> {
+fn recognise(recipe: &Recipe, root: &Path, env: BTreeMap<String, String>, origin: String) -> Result<InstalledBuild, BuildError> {
     let layout = &recipe.layout;
     let in_root = |path: &PathBuf| if path.as_os_str().is_empty() { root.to_owned() } else { root.join(path) };
     let server = in_root(&layout.server);
     let basedir = in_root(&layout.basedir);
-    let version = ask_version(recipe.engine, &server, &env)?;
+    let facts = Facts::ask(recipe.engine, &server, &env)?;
+    let version = facts.version;
     let short = short_version(&version);
     let is_right = if recipe.is_series() { is_patch_of(short, &recipe.version) } else { short == recipe.version };
     if !is_right {
@@ -125,12 +136,16 @@ fn recognise(
         DataInit::Initdb { program } => DataInit::Initdb { program: in_root(program) },
         DataInit::Library => DataInit::Library,
     };
-    let origin = recipe.package.describe();
+    let mut toolchain = toolchain(&real, &basedir, &recipe.packager);
+    toolchain.extend(facts.toolchain);
+    if let (Some(stated), Some(UNKNOWN)) = (&recipe.optimisation, toolchain.get(OPTIMISATION).map(String::as_str)) {
+        toolchain.insert(OPTIMISATION.to_owned(), stated.clone());
+    }
     Ok(InstalledBuild {
         name: recipe.name_at(short),
         engine: recipe.engine,
-        origin: package_version.map_or(origin.clone(), |version| format!("{origin}, package version {version}")),
-        toolchain: toolchain(&real, &basedir, &recipe.packager),
+        origin,
+        toolchain,
         server_sha256: sha256(&real)?,
         version,
         share_dir: layout.share.as_ref().map(in_root),
@@ -141,6 +156,6 @@ fn recognise(
         env,
         server_options: layout.server_options.clone(),
         storage_plugins: layout.storage_plugins.clone(),
-        db_bench: None,
+        db_bench: layout.db_bench.as_ref().map(in_root),
     })
 }

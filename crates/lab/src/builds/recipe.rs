@@ -124,6 +124,8 @@ pub(crate) struct Layout {
     /// Storage engines by the option that loads their plugin.
     #[serde(default)]
     pub storage_plugins: BTreeMap<String, String>,
+    /// RocksDB's benchmark program.
+    pub db_bench: Option<PathBuf>,
 }
 
 #[derive(Deserialize)]
@@ -133,7 +135,9 @@ struct RecipeFile {
     source: String,
     rank: u32,
     packager: String,
+    optimisation: Option<String>,
     package: Option<Package>,
+    otherwise: Option<Package>,
     layouts: BTreeMap<String, Layout>,
     builds: Vec<Entry>,
 }
@@ -164,8 +168,12 @@ pub struct Recipe {
     pub seen: Option<String>,
     /// Who compiled it.
     pub packager: String,
+    /// Optimisation flags that the packager states, where the build itself does not.
+    pub optimisation: Option<String>,
     /// The package.
     pub package: Package,
+    /// Where the package is not there: another one that holds the same.
+    pub otherwise: Option<Package>,
     pub(crate) layout: Layout,
 }
 
@@ -203,8 +211,12 @@ pub(crate) fn parse(file: &str, text: &str) -> Result<Vec<Recipe>, BuildError> {
         let layout = recipe_file.layouts.get(layout_name).ok_or_else(|| wrong(&format!("there is no layout \"{layout_name}\"")))?;
         used_layouts.insert(layout_name);
         let package = entry.package.as_ref().or(recipe_file.package.as_ref()).ok_or_else(|| wrong("it names no package"))?;
-        let package = package.at_release(entry.release.as_deref().unwrap_or(&entry.version));
-        check(recipe_file.engine, layout, &package).map_err(|problem| wrong(&problem))?;
+        let release = entry.release.as_deref().unwrap_or(&entry.version);
+        let package = package.at_release(release);
+        let otherwise = recipe_file.otherwise.as_ref().map(|package| package.at_release(release));
+        for package in [Some(&package), otherwise.as_ref()].into_iter().flatten() {
+            check(recipe_file.engine, layout, package).map_err(|problem| wrong(&problem))?;
+        }
         recipes.push(Recipe {
             engine: recipe_file.engine,
             source: recipe_file.source.clone(),
@@ -212,7 +224,9 @@ pub(crate) fn parse(file: &str, text: &str) -> Result<Vec<Recipe>, BuildError> {
             version: entry.version.clone(),
             seen: entry.seen.clone(),
             packager: entry.packager.clone().unwrap_or_else(|| recipe_file.packager.clone()),
+            optimisation: recipe_file.optimisation.clone(),
             package,
+            otherwise,
             layout: layout.clone(),
         });
     }
@@ -228,8 +242,7 @@ pub(crate) fn parse(file: &str, text: &str) -> Result<Vec<Recipe>, BuildError> {
 fn check(engine: EngineName, layout: &Layout, package: &Package) -> Result<(), String> {
     let is_postgres = match engine {
         EngineName::Postgres => true,
-        EngineName::Mysql | EngineName::Mariadb => false,
-        EngineName::Rocksdb => return Err("RocksDB has no recipes yet".to_owned()),
+        EngineName::Mysql | EngineName::Mariadb | EngineName::Rocksdb => false,
         EngineName::Sqlite | EngineName::Null => return Err(format!("{engine} is part of the program and has no recipe")),
     };
     let has_right_init = match layout.init {
@@ -241,10 +254,11 @@ fn check(engine: EngineName, layout: &Layout, package: &Package) -> Result<(), S
     if !has_right_init {
         return Err(format!("{:?} does not make a data directory of {engine}", layout.init));
     }
-    if is_postgres == layout.share.is_some() {
+    let needs_share = matches!(engine, EngineName::Mysql | EngineName::Mariadb);
+    if needs_share != layout.share.is_some() {
         return Err("`share` is for MySQL and MariaDB, which need it".to_owned());
     }
-    let paths = [&layout.server, &layout.basedir].into_iter().chain(&layout.share).chain(&layout.plugin);
+    let paths = [&layout.server, &layout.basedir].into_iter().chain(&layout.share).chain(&layout.plugin).chain(&layout.db_bench);
     for path in paths.chain(layout.unpack.iter().map(|rule| &rule.into)) {
         if !is_inside(path) {
             return Err(format!("the path {} leaves the build's folder", path.display()));
@@ -308,6 +322,8 @@ init = { copy = { dir = "data" } }
             ("release = \"5.6.1002\"", "layout = \"other\"", "there is no layout \"other\""),
             ("[{ version = \"5.6.1\", release = \"5.6.1002\" }]", "[]", "it offers no build"),
             ("engine = \"mysql\"", "engine = \"sqlite\"", "has no recipe"),
+            ("engine = \"mysql\"", "engine = \"rocksdb\"", "does not make a data directory of rocksdb"),
+            ("rank = 1", "rank = 1\notherwise = { client = \"npm\", package = \"mysql\" }", "mysql is not name@version"),
         ];
         for (old, new, wanted) in cases {
             let text = GOOD.replacen(old, new, 1);

@@ -48,17 +48,21 @@ pub(crate) fn ask_version(engine: EngineName, server: &Path, env: &BTreeMap<Stri
 
 /// What a program prints, within a deadline.
 pub(crate) fn ask(program: &Path, arguments: &[&str], env: &BTreeMap<String, String>) -> Result<String, BuildError> {
-    let cannot = |problem: String| {
+    run(program, arguments, env).map_err(|problem| {
         BuildError::Unfit(format!(
             "{} does not run here: {problem}; try `{} {}`",
             program.display(),
             program.display(),
             arguments.join(" ")
         ))
-    };
+    })
+}
+
+/// What a program prints; or how it ended and what it complained of.
+pub(crate) fn run(program: &Path, arguments: &[&str], env: &BTreeMap<String, String>) -> Result<String, String> {
     let mut command = Command::new(program);
     command.args(arguments).envs(env).env("LC_ALL", "C").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = command.spawn().map_err(|error| cannot(error.to_string()))?;
+    let mut child = command.spawn().map_err(|error| error.to_string())?;
     // Read beside waiting: a full pipe would keep the program from ending.
     let read_all = |pipe: Option<Box<dyn Read + Send>>| {
         std::thread::spawn(move || {
@@ -79,13 +83,13 @@ pub(crate) fn ask(program: &Path, arguments: &[&str], env: &BTreeMap<String, Str
             Ok(None) => {
                 let _ = child.kill();
                 let _ = child.wait();
-                return Err(cannot(format!("no answer within {} s", DEADLINE.as_secs())));
+                return Err(format!("no answer within {} s", DEADLINE.as_secs()));
             }
-            Err(error) => return Err(cannot(error.to_string())),
+            Err(error) => return Err(error.to_string()),
         }
     };
     let (output, errors) = (output.join().unwrap_or_default(), errors.join().unwrap_or_default());
-    if status.success() { Ok(output) } else { Err(cannot(format!("{status}: {}", errors.trim()))) }
+    if status.success() { Ok(output) } else { Err(format!("{status}: {}", errors.trim())) }
 }
 
 /// `8.0.33` of `mysqld  Ver 8.0.33 for Linux on x86_64 (...)`, `10.11.19-MariaDB` of `mariadbd  Ver 10.11.19-MariaDB-0+deb12u1 for ...`,

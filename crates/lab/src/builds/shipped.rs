@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use super::libraries::DebianFacts;
 use super::recipe::{Recipe, parse};
 
-const FILES: [(&str, &str); 9] = [
+const FILES: [(&str, &str); 11] = [
     ("builds/mysql-mxj.toml", include_str!("../../../../builds/mysql-mxj.toml")),
     ("builds/mysql-jcabi.toml", include_str!("../../../../builds/mysql-jcabi.toml")),
     ("builds/mysql-npm.toml", include_str!("../../../../builds/mysql-npm.toml")),
@@ -15,6 +15,8 @@ const FILES: [(&str, &str); 9] = [
     ("builds/mariadb-debian.toml", include_str!("../../../../builds/mariadb-debian.toml")),
     ("builds/postgres-zonky.toml", include_str!("../../../../builds/postgres-zonky.toml")),
     ("builds/postgres-debian.toml", include_str!("../../../../builds/postgres-debian.toml")),
+    ("builds/rocksdb-maven.toml", include_str!("../../../../builds/rocksdb-maven.toml")),
+    ("builds/rocksdb-debian.toml", include_str!("../../../../builds/rocksdb-debian.toml")),
 ];
 
 static RECIPES: LazyLock<Vec<Recipe>> = LazyLock::new(|| {

@@ -386,10 +386,7 @@ impl Trial<'_> {
                  which makes the data anew"
             )));
         }
-        if !is_first || !run.counts_by_reading() {
-            run.read_all(server)?;
-        }
-        Ok(())
+        Ok(run.read_all(server)?)
     }
 
     /// Works off the engine's debt, then waits until the plan's wait is over.

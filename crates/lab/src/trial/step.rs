@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use plimsoll_core::plan::{KvWork, STATEMENT_NOTES, Step, StepKind, Verify};
 use plimsoll_core::record::{OperationRecord, Reading, TableCheck};
+use plimsoll_core::rocksdb_stats;
 use plimsoll_core::units::format_grouped;
 use plimsoll_engine::EngineError;
 use plimsoll_host::{Collector, Proc, Watch, tree_pids};
@@ -200,17 +201,18 @@ fn attempt_step(
             return Err(Broken::Failed(reason));
         }
     }
+    run.book(step, &facts, &outcome);
     let mut notes = run.notes(step, &facts, &outcome);
     notes.extend(finished?);
     if is_finished && is_stopped() {
         left.operations = outcome.operations;
         return Err(Broken::Interrupted);
     }
-    if server.kv().is_some() {
+    if let Some(store) = server.kv() {
         write_levels(levels_path(&order.dir, &step.name), &levels)?;
+        notes.extend(rocksdb_stats::parse(&store.stats_text()?).notes());
         notes.insert("has_own_process".to_owned(), f64::from(u8::from(trial.has_process_per_step())));
     }
-    run.book(step, &facts, &outcome);
     let after = server.counters()?;
     let database_bytes = server.database_bytes().map_or_else(|e| Reading::Unavailable(e.to_string()), |bytes| Reading::Ok(bytes as f64));
     host.insert("database_bytes".to_owned(), database_bytes);

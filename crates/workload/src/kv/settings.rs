@@ -4,7 +4,9 @@ use plimsoll_core::plan::{KvWork, Step, StepKind};
 use plimsoll_engine::Settings;
 
 const UNIVERSAL_OPTIONS: &str = "compaction_options_universal";
-const COMPRESSED_SHARE: &str = "compression_size_percent=";
+const TRIVIAL_MOVE: &str = "compaction_options_universal.allow_trivial_move";
+const COMPRESSED_SHARE: &str = "compaction_options_universal.compression_size_percent";
+const COMPRESSED_SHARE_IN_GROUP: &str = "compression_size_percent=";
 
 /// Whether the config's compaction is universal; else it is leveled.
 pub fn is_universal(settings: &Settings) -> bool {
@@ -22,8 +24,12 @@ pub fn step_settings(step: &Step, config: &Settings) -> Settings {
     settings.insert("memtable_factory".to_owned(), "vector".to_owned());
     settings.insert("allow_concurrent_memtable_write".to_owned(), "false".to_owned());
     if is_universal(config) {
+        // Written as one group, or each option as a line of its own.
         if let Some(options) = settings.get_mut(UNIVERSAL_OPTIONS).filter(|options| options.contains("allow_trivial_move=true")) {
             *options = with_all_compressed(options);
+        }
+        if settings.get(TRIVIAL_MOVE).is_some_and(|value| value == "true") {
+            settings.insert(COMPRESSED_SHARE.to_owned(), "-1".to_owned());
         }
     } else {
         settings.remove("compression_per_level");
@@ -34,8 +40,8 @@ pub fn step_settings(step: &Step, config: &Settings) -> Settings {
 /// The options with the share of data that is compressed being all of it.
 fn with_all_compressed(options: &str) -> String {
     let inner = options.trim().trim_start_matches('{').trim_end_matches('}');
-    let others = inner.split(';').map(str::trim).filter(|option| !option.is_empty() && !option.starts_with(COMPRESSED_SHARE));
-    let all: Vec<String> = others.map(str::to_owned).chain([format!("{COMPRESSED_SHARE}-1")]).collect();
+    let others = inner.split(';').map(str::trim).filter(|option| !option.is_empty() && !option.starts_with(COMPRESSED_SHARE_IN_GROUP));
+    let all: Vec<String> = others.map(str::to_owned).chain([format!("{COMPRESSED_SHARE_IN_GROUP}-1")]).collect();
     format!("{{{}}}", all.join(";"))
 }
 
@@ -71,5 +77,7 @@ mod tests {
             let found = of(&[style, (UNIVERSAL_OPTIONS, options)], 0);
             assert!(found.contains(&pair((UNIVERSAL_OPTIONS, wanted))), "{found:?}");
         }
+        let lines = of(&[style, (TRIVIAL_MOVE, "true"), (COMPRESSED_SHARE, "80")], 0);
+        assert!(lines.contains(&pair((COMPRESSED_SHARE, "-1"))), "{lines:?}");
     }
 }

@@ -3,14 +3,15 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use plimsoll_core::plan::{KvEnd, KvStep, KvWork, RocksdbBench, Step, StepKind};
+use plimsoll_core::plan::{KEY_BYTES, KvEnd, KvStep, KvWork, RocksdbBench, Step, StepKind, VALUE_BYTES};
 use plimsoll_core::record::TableCheck;
+use plimsoll_core::rocksdb_report::LOGICAL_BYTES;
 use plimsoll_core::seed::Draw;
-use plimsoll_engine::{DrainAction, EngineError, KvStore};
+use plimsoll_engine::{Direction, DrainAction, EngineError, KvStore, WriteMode};
 use plimsoll_load::{Arrival, StepOptions, Stop, Task};
 use sha2::{Digest, Sha256};
 
-use super::keys::Numbers;
+use super::keys::{KEY_LENGTH, Numbers, write_key};
 use super::maintenance::{Bounds, Maintenance, wait};
 use super::settings::is_universal;
 use super::values::Values;
@@ -23,6 +24,8 @@ use crate::timing::arrival;
 const COLUMN_FAMILY: &str = "default";
 /// The kind of operation of the thread that writes beside readers.
 const BACKGROUND: &str = "put";
+/// Keys of one iterator when all are read.
+const READ_AT_ONCE: u32 = 10_000;
 
 /// The benchmark on one data state.
 pub struct KvRun {
@@ -125,9 +128,15 @@ impl KvRun {
         maintenance.perform(self.store()?, bounds)
     }
 
-    /// Reads all keys and values once.
-    pub fn read_all(&self) -> Result<u64, EngineError> {
-        self.store()?.for_each(&mut |_, _| ())
+    /// Reads all keys and values once, through the block cache as the workers do.
+    pub fn read_all(&self) -> Result<(), EngineError> {
+        let mut session = self.store()?.session(WriteMode { has_wal: true, syncs: false })?;
+        let mut key = [0; KEY_LENGTH];
+        for first in (0..self.expected_keys).step_by(READ_AT_ONCE as usize) {
+            write_key(first, &mut key);
+            session.range(&key, READ_AT_ONCE, Direction::Forward)?;
+        }
+        Ok(())
     }
 
     /// Facts of a step that no histogram holds.
@@ -135,6 +144,7 @@ impl KvRun {
         let mut notes = BTreeMap::new();
         let (Facts::Moved(sum), StepKind::Kv(kv)) = (&facts.0, &step.kind) else { return notes };
         let moved = sum.get();
+        notes.insert(LOGICAL_BYTES.to_owned(), (self.expected_keys * u64::from(KEY_BYTES + VALUE_BYTES)) as f64);
         notes.insert("operation_bytes".to_owned(), moved.bytes as f64);
         notes.insert("keys_per_operation".to_owned(), f64::from(kv.work.keys()));
         if !kv.work.is_write() && moved.expected_keys > 0 {

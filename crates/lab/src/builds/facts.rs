@@ -1,0 +1,29 @@
+//! What a build says of itself when it is asked.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use plimsoll_core::name::EngineName;
+
+use super::error::BuildError;
+use super::library;
+use super::server_file::ask_version;
+
+/// The answers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Facts {
+    /// The version it states.
+    pub version: String,
+    /// What it adds to the toolchain that its file tells.
+    pub toolchain: BTreeMap<String, String>,
+}
+
+impl Facts {
+    /// Asks a server for its version; a library is loaded and tried, in a process of its own.
+    pub fn ask(engine: EngineName, server: &Path, env: &BTreeMap<String, String>) -> Result<Self, BuildError> {
+        match engine {
+            EngineName::Rocksdb => library::ask(server, env),
+            _ => Ok(Self { version: ask_version(engine, server, env)?, toolchain: BTreeMap::new() }),
+        }
+    }
+}
