@@ -358,7 +358,7 @@ fn facts(output: &Output) -> BTreeMap<String, f64> {
     let number = |text: &str| text.parse::<f64>().ok();
     let percentile = |at: usize| output.percentiles[at];
     let mut facts: BTreeMap<String, f64> = [
-        ("qps", output.rate()),
+        ("qps", number(&output.ops_sec)),
         ("usec_op", number(&output.usec_op)),
         ("mb_sec", output.mb_sec.as_deref().and_then(number)),
         ("mean_service_us", output.latencies.map(|(_, mean)| mean)),
