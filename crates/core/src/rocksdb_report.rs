@@ -30,6 +30,12 @@ pub const METRICS: [(&str, &str); 23] = [
 /// What the operations of its benchmark are called in results.
 pub const OPERATIONS: [&str; 4] = ["put", "get", "multiget", "range"];
 
+/// Before the name of a metric: a note of what db_bench printed for it.
+pub const PRINTED: &str = "printed.";
+
+/// The note that a step's load was made by db_bench.
+pub const DRIVEN_BY_DB_BENCH: &str = "driven_by_db_bench";
+
 /// Whether a step is in the tables over versions: some only drain, or only make versions of keys.
 pub fn is_in_tables(step: &str) -> bool {
     !step.contains("revrange.t") && !step.contains("overwritesome")

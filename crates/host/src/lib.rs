@@ -53,6 +53,7 @@ pub use environment::{Environment, Fact, capture_environment};
 pub use proc::Proc;
 pub use process::{boot_id, is_same_process, process_cpu_ns, process_start_ticks};
 pub use readiness::{Check, Status, check_machine};
+pub use sampler::{ChildUsage, child_usage};
 pub use space::{DiskSpace, disk_space, free_bytes};
 
 /// A value, or the reason there is none: a lowercase fragment without paths, host or user names.

@@ -116,6 +116,25 @@ fn own_usage() -> Answer<OwnUsage> {
     })
 }
 
+/// What the children of this process used that it has waited for, theirs included.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ChildUsage {
+    /// CPU seconds in user mode.
+    pub user_s: f64,
+    /// CPU seconds in the kernel.
+    pub system_s: f64,
+}
+
+/// The total of all children so far: the difference of two is exact for what ended between them.
+///
+/// # Errors
+/// When the kernel does not answer.
+pub fn child_usage() -> Answer<ChildUsage> {
+    let usage = getrusage(UsageWho::RUSAGE_CHILDREN).map_err(|error| format!("getrusage does not answer: {error}"))?;
+    let seconds = |time: nix::sys::time::TimeVal| time.num_microseconds() as f64 / 1e6;
+    Ok(ChildUsage { user_s: seconds(usage.user_time()), system_s: seconds(usage.system_time()) })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -5,9 +5,10 @@ use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use plimsoll_core::METHODOLOGY_VERSION;
-use plimsoll_core::plan::{Cell, Plan, StepKind, Workload, config_error};
+use plimsoll_core::plan::{Cell, Driver, Plan, StepKind, Workload, config_error};
 use plimsoll_core::schedule::schedule;
 use plimsoll_core::units::format_bytes;
+use plimsoll_engine::rocksdb::db_bench::DbBench;
 use plimsoll_engine::{InstalledBuild, bytes_at_start, bytes_per_row, engine};
 use plimsoll_store::header::{BuildHeader, CampaignHeader, CellHeader, FORMAT};
 use plimsoll_store::{CampaignDir, CampaignLock, Store, StoreError};
@@ -148,6 +149,11 @@ fn with_build(cell: &Cell, header: CellHeader, installed: Option<InstalledBuild>
     engine
         .check_settings(&header.settings)
         .map_err(|error| in_cell(format!("config {} ({}): {error}", cell.config.label, header.config_source)))?;
+    if let Some(build) = installed.as_ref().filter(|_| cell.config.driver == Driver::DbBench) {
+        // Asked for its flags now: a setting that db_bench has no flag for would fail the trial hours later.
+        let program = DbBench::new(build, &[], &cell.config.env).map_err(|error| in_cell(error.to_string()))?;
+        program.check(&header.settings).map_err(|error| in_cell(error.to_string()))?;
+    }
     let about = engine.build();
     let build = installed.map(|build| BuildHeader { name: build.name, server_sha256: build.server_sha256, toolchain: build.toolchain });
     Ok(CellHeader { version: about.version, origin: about.origin, build, missing_build: None, ..header })

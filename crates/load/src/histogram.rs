@@ -33,6 +33,29 @@ pub(crate) fn encode<T: hdrhistogram::Counter>(histogram: &Histogram<T>) -> Enco
     EncodedHistogram(STANDARD.encode(bytes))
 }
 
+/// A histogram of counts that are known by range only: above the first and up to the second number of nanoseconds. They are spread evenly
+/// over their range, and none is longer than `longest_ns`, which one of them is.
+pub fn histogram_of_ranges(ranges: &[(u64, u64, u64)], longest_ns: u64) -> EncodedHistogram {
+    const PLACES: u64 = 64;
+    let mut histogram: Histogram<u64> = empty();
+    let last = ranges.iter().rposition(|(_, _, count)| *count > 0);
+    for (at, (above, up_to, count)) in ranges.iter().enumerate() {
+        let mut left = *count;
+        if Some(at) == last && longest_ns > 0 {
+            histogram.saturating_record(longest_ns);
+            left -= 1;
+        }
+        let up_to = if longest_ns > 0 { (*up_to).min(longest_ns).max(*above) } else { *up_to };
+        let places = left.clamp(1, PLACES);
+        for place in 1..=places {
+            // The rest of the division goes to the last places.
+            let share = left * place / places - left * (place - 1) / places;
+            histogram.saturating_record_n((above + (up_to - above) * place / places).max(1), share);
+        }
+    }
+    encode(&histogram)
+}
+
 /// Decodes a histogram of nanoseconds from its V2-deflate base64 form.
 pub fn decode(encoded: &EncodedHistogram) -> Result<Histogram<u64>, HistogramError> {
     let bytes = STANDARD.decode(&encoded.0).map_err(|error| HistogramError(error.to_string()))?;
@@ -42,6 +65,16 @@ pub fn decode(encoded: &EncodedHistogram) -> Result<Histogram<u64>, HistogramErr
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn ranges_are_spread_and_end_with_the_longest() {
+        let ranges = [(0, 1000, 100), (1000, 2000, 0), (2000, 3000, 1000), (9000, 20_000, 1)];
+        let histogram = decode(&histogram_of_ranges(&ranges, 10_000)).unwrap();
+        assert_eq!((histogram.len(), histogram.max() / 10), (1101, 1000));
+        let p50 = histogram.value_at_quantile(0.5);
+        assert!((2430..2480).contains(&p50), "{p50}: linear within its range");
+        assert_eq!(decode(&histogram_of_ranges(&[], 0)).unwrap().len(), 0);
+    }
 
     #[test]
     fn round_trip() {

@@ -26,7 +26,7 @@ pub use arrival::{Arrival, Due};
 pub use clock::MonotonicClock;
 pub use control::{Command, Control};
 pub use drive::RetryPolicy;
-pub use histogram::{HistogramError, decode};
+pub use histogram::{HistogramError, decode, histogram_of_ranges};
 pub use recorder::Second;
 pub use step::{Ended, Progress, SecondRow, StepError, StepOptions, StepOutcome, run_step};
 pub use turns::{Board, Tally, TurnClock};

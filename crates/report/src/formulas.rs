@@ -105,12 +105,19 @@ pub(crate) fn counts_rows(kind: &str) -> bool {
 
 impl Facts<'_> {
     fn answer(&self, metric: &Metric, latencies: &Latencies) -> Answer {
+        // What db_bench printed stands as printed.
+        if let Some(printed) = self.printed(metric.name) {
+            return Ok(printed);
+        }
         match metric.name {
             "ips" => self.inserted_or_indexed_per_s(),
             "qps" if self.statements().is_some() => self.statements_per_s(),
             "qps" if self.is_of_rocksdb() => self.operation_rate(),
             "reads_per_s" if self.done.primary == "put" => Err("the step reads nothing".to_owned()),
             "reads_per_s" => self.operation_rate(),
+            "writes_per_s" if self.is_of_db_bench() && self.operation("put").is_none() => {
+                Err("db_bench does not tell the writes beside reads".to_owned())
+            }
             "writes_per_s" if self.operation("put").is_none() => Err("the step writes nothing".to_owned()),
             "writes_per_s" => self.rate("put", |client| client.ok),
             "mb_sec" => self.mib_per_s(),
@@ -266,6 +273,17 @@ impl Facts<'_> {
 
     fn is_of_rocksdb(&self) -> bool {
         rocksdb_report::OPERATIONS.contains(&self.done.primary.as_str())
+    }
+
+    fn is_of_db_bench(&self) -> bool {
+        self.done.notes.contains_key(rocksdb_report::DRIVEN_BY_DB_BENCH)
+    }
+
+    fn printed(&self, name: &str) -> Option<f64> {
+        if !self.is_of_db_bench() {
+            return None;
+        }
+        self.done.notes.get(&format!("{}{name}", rocksdb_report::PRINTED)).copied()
     }
 
     /// Keys that an operation asks for or writes; of a range only the one that it begins at.

@@ -1,6 +1,7 @@
 //! What a reader must know of results of RocksDB before the numbers.
 
 use plimsoll_core::db_bench::WARNING;
+use plimsoll_core::rocksdb_report::DRIVEN_BY_DB_BENCH;
 
 use crate::view::{CellInfo, Outcome, StepView, View};
 
@@ -15,11 +16,11 @@ pub(crate) fn rocksdb_notes(view: &View) -> Vec<String> {
     for ignored in view.settings.not_as_asked.iter().filter(|of| is_native && of.found.is_err()) {
         let cells: Vec<&str> = ignored.cells.iter().map(|cell| view.cells[*cell].label.as_str()).collect();
         let why = ignored.found.as_ref().err().map_or(String::new(), |reason| format!(": {reason}"));
+        let asked = if ignored.asked.is_empty() { String::new() } else { format!(" = {}", ignored.asked) };
         notes.push(format!(
-            "IGNORED by {}: the option {} = {}{why}. The cells do not run alike.",
+            "IGNORED by {}: {}{asked}{why}. Cells that do not ignore it run with other options.",
             cells.join(", "),
-            ignored.name,
-            ignored.asked
+            ignored.name
         ));
     }
     let warned = |cell: &CellInfo| cell.build_options.iter().find_map(|option| option.strip_prefix(WARNING).map(str::to_owned));
@@ -35,6 +36,17 @@ pub(crate) fn rocksdb_notes(view: &View) -> Vec<String> {
             .map(|(step, cell, _): (&StepView, _, _)| format!("{} of {}", step.name, cell.label))
             .collect()
     };
+    let driven: Vec<&str> = view
+        .cells
+        .iter()
+        .enumerate()
+        .filter(|(i, _)| steps().any(|step| step.outcomes[*i].notes.contains_key(DRIVEN_BY_DB_BENCH)))
+        .map(|(_, cell)| cell.label.as_str())
+        .collect();
+    if !driven.is_empty() {
+        let mixed = if driven.len() < view.cells.len() { " A ratio with the other cells compares the drivers too." } else { "" };
+        notes.push(format!("Load and numbers by db_bench: {}.{mixed}", driven.join(", ")));
+    }
     let lost = telling(&|outcome| outcome.number("found_ratio").is_some_and(|ratio| ratio < LEAST_FOUND));
     if !lost.is_empty() {
         notes.push(format!("Reads did not find keys that must be there: {}.", lost.join(", ")));

@@ -17,10 +17,8 @@ pub(crate) struct CellSettings<'a> {
 /// that does not apply.
 const LEFT_OUT: [&str; 2] = ["loose_", "not applied: "];
 
-/// How RocksDB's settings tell of an option of the config that the version does not have, and of one that runs with another value. The value
-/// is the config's.
-const IGNORED: &str = "ignored.";
-const CHANGED: &str = "changed.";
+/// The second of them, also for what no config asks for by this name: a flag of db_bench.
+const NOT_APPLIED: &str = "not applied: ";
 
 /// Ends of the names of places, ports and identities. Each with what comes before it in a longer name.
 const PLACE_ENDS: [&str; 9] = ["dir", "_file", "port", "socket", "hostname", "uuid", "_basename", "_uid", "_host"];
@@ -58,7 +56,7 @@ pub(crate) fn compare(cells: &[CellSettings<'_>]) -> Settings {
     let asked: BTreeSet<String> = cells.iter().flat_map(|cell| cell.asked.keys()).map(|name| plain_name(name)).collect();
     let names: BTreeSet<&String> = cells.iter().filter_map(|cell| cell.effective).flat_map(BTreeMap::keys).collect();
     let mut only_in: BTreeMap<Vec<usize>, Vec<(String, String)>> = BTreeMap::new();
-    for name in names.into_iter().filter(|name| LEFT_OUT.iter().chain(&[IGNORED, CHANGED]).all(|mark| !name.starts_with(mark))) {
+    for name in names.into_iter().filter(|name| LEFT_OUT.iter().all(|mark| !name.starts_with(mark))) {
         let values: Vec<Option<String>> = cells.iter().map(|cell| cell.effective?.get(name).cloned()).collect();
         let present: Vec<&String> = values.iter().flatten().collect();
         let is_one_value = present.iter().all(|value| is_same(value, present[0]));
@@ -110,16 +108,7 @@ fn not_as_asked(cells: &[CellSettings<'_>]) -> Vec<NotAsAsked> {
     let mut found: Vec<NotAsAsked> = Vec::new();
     for (index, cell) in cells.iter().enumerate() {
         let Some(effective) = cell.effective else { continue };
-        let told = effective.iter().filter_map(|(name, asked)| match (name.strip_prefix(IGNORED), name.strip_prefix(CHANGED)) {
-            (Some(name), _) => Some((name, asked, Err(NOT_KNOWN.to_owned()))),
-            (_, Some(name)) => Some((name, asked, effective.get(name).cloned().ok_or_else(|| NOT_KNOWN.to_owned()))),
-            _ => None,
-        });
-        for (name, asked, what) in told {
-            note(&mut found, NotAsAsked { name: name.to_owned(), asked: asked.clone(), found: what, cells: vec![index] });
-        }
-        let is_told = |name: &str| [IGNORED, CHANGED].iter().any(|mark| effective.contains_key(&format!("{mark}{name}")));
-        for (option, asked) in cell.asked.iter().filter(|(option, _)| !is_told(&plain_name(option))) {
+        for (option, asked) in cell.asked {
             let name = plain_name(option);
             let what = match (left_out(option, effective), stated(&name, effective)) {
                 (Some(reason), _) => Err(reason.clone()),
@@ -128,13 +117,20 @@ fn not_as_asked(cells: &[CellSettings<'_>]) -> Vec<NotAsAsked> {
             };
             note(&mut found, NotAsAsked { name, asked: asked.clone(), found: what, cells: vec![index] });
         }
+        let is_asked = |name: &str| cell.asked.keys().any(|option| option == name || plain_name(option) == name);
+        for (name, reason) in effective.iter().filter_map(|(name, reason)| Some((name.strip_prefix(NOT_APPLIED)?, reason))) {
+            if !is_asked(name) {
+                note(
+                    &mut found,
+                    NotAsAsked { name: name.to_owned(), asked: String::new(), found: Err(reason.clone()), cells: vec![index] },
+                );
+            }
+        }
     }
     // Another value first: what a version does not know is what the config expects.
     found.sort_by(|a, b| (a.found.is_err(), &a.name).cmp(&(b.found.is_err(), &b.name)));
     found
 }
-
-const NOT_KNOWN: &str = "this version does not have it";
 
 /// One entry for all cells in which it is so.
 fn note(found: &mut Vec<NotAsAsked>, of: NotAsAsked) {
@@ -147,11 +143,7 @@ fn note(found: &mut Vec<NotAsAsked>, of: NotAsAsked) {
 fn untold(cells: &[CellSettings<'_>]) -> Vec<String> {
     let of_cell = |cell: &CellSettings<'_>| -> Vec<String> {
         let Some(effective) = cell.effective else { return Vec::new() };
-        let is_untold = |option: &&String| {
-            stated(&plain_name(option), effective).is_none()
-                && left_out(option, effective).is_none()
-                && !effective.contains_key(&format!("{IGNORED}{}", plain_name(option)))
-        };
+        let is_untold = |option: &&String| stated(&plain_name(option), effective).is_none() && left_out(option, effective).is_none();
         cell.asked.keys().filter(is_untold).map(|option| plain_name(option)).collect()
     };
     cells.iter().flat_map(of_cell).collect::<BTreeSet<_>>().into_iter().collect()

@@ -34,7 +34,7 @@ const REFUSED: &[(&str, &str)] = &[
 ];
 
 /// Prefix of options that the running version does not have, in the settings that are read back; the value is the reason.
-const NOT_APPLIED: &str = "not applied: ";
+pub(super) const NOT_APPLIED: &str = "not applied: ";
 
 /// 6.29.5 tells the kind of its filter, and not how many bits a key has in it.
 const FILTER: &str = "block_based_table_factory.filter_policy";

@@ -4,6 +4,7 @@
 //! lives. When its orchestrator dies, it dies.
 
 mod continuation;
+mod db_bench;
 mod lifeline;
 mod progress;
 mod step;
@@ -20,7 +21,7 @@ use std::time::{Duration, Instant};
 
 use plimsoll_core::METHODOLOGY_VERSION;
 use plimsoll_core::name::EngineName;
-use plimsoll_core::plan::{Step, StepProcess};
+use plimsoll_core::plan::{Driver, Step, StepProcess};
 use plimsoll_core::record::TableCheck;
 use plimsoll_engine::{Engine, EngineError, Given, Health, Settings, StartOptions, engine, given_engine};
 use plimsoll_host::{AwakeCpus, Cpus, Fact, Proc, boot_id, capture_environment, pin_thread, process_start_ticks, run_canary};
@@ -209,6 +210,9 @@ struct Trial<'a> {
 impl Trial<'_> {
     /// Runs all steps that are left. What goes wrong after them, when the server is stopped, is returned.
     fn run(&mut self) -> Result<Option<String>, Broken> {
+        if self.order.cell.config.driver == Driver::DbBench {
+            return db_bench::run(self);
+        }
         let engine = self.engine()?;
         if self.order.before.is_empty() && self.next_step == 0 {
             create_data_dir(&self.order.data_dir)?;

@@ -1,15 +1,19 @@
 //! What the scripts around db_bench would have left of a native run: `report.tsv` of each build, `summary.tsv`, tables over versions.
 
-use plimsoll_core::rocksdb_report::{FACTS, METRICS, is_in_tables};
+use plimsoll_core::rocksdb_report::{DRIVEN_BY_DB_BENCH, FACTS, METRICS, is_in_tables};
 use plimsoll_core::rocksdb_stats::{N_STALL_CLASSIC, PRINTED_STALL_PCT, W_AMP_CLASSIC};
 
 use super::ExportFile;
 use crate::classic::relative;
 use crate::view::{Outcome, StepView, VersionGroup, View};
 
-/// Lines before the header: what the columns are, in words of our own.
-const LEGEND: [&str; 8] = [
-    "native: measured by plimsoll's own threads, not by db_bench; compare such rows with each other",
+/// Who made the load: the first line of every file that may have one.
+const NATIVE: &str = "native: measured by plimsoll's own threads, not by db_bench; compare such rows with each other";
+const DRIVEN: &str = "driven by plimsoll, measured by db_bench: its rates, latencies and statistics";
+const MIXED: &str = "native rows and rows of db_bench: do not compare the ones with the others";
+
+/// Lines before the header: what the columns are.
+const LEGEND: [&str; 7] = [
     "ops_sec operations/s; mb_sec MiB/s of keys and values; usec_op thread time per operation",
     "lsm_sz, blob_sz sizes of tree and blob files; c_wgb GiB written by flushes and compactions; c_mbps the same per second",
     "w_amp (c_wgb + flushes) / ingest: flushes are in it twice, as in the original",
@@ -27,7 +31,8 @@ pub(super) fn files(view: &View) -> Vec<ExportFile> {
     for group in &view.version_groups {
         // A set's folder is called so in the originals.
         let folder = if has_groups { format!("bm.{}/", group.title.replace(", ", ".")) } else { String::new() };
-        let legend: String = LEGEND.iter().map(|line| format!("# {line}\n")).collect();
+        let who = who(&steps, group);
+        let legend: String = [who].iter().chain(&LEGEND).map(|line| format!("# {line}\n")).collect();
         let header = METRICS.iter().map(|(column, _)| *column).chain(FACTS).collect::<Vec<_>>().join("\t");
         let row = |step: &StepView, cell: usize| row(view, step, cell);
         for cell in &group.cells {
@@ -44,13 +49,25 @@ pub(super) fn files(view: &View) -> Vec<ExportFile> {
                 format!("\n{header}\n{rows}")
             })
             .collect();
-        files.push(ExportFile { path: format!("{folder}summary.tsv"), text: format!("# {}\n{paths}{blocks}", LEGEND[0]) });
+        files.push(ExportFile { path: format!("{folder}summary.tsv"), text: format!("# {who}\n{paths}{blocks}") });
         let (absolute, relative) = tables(group, &steps);
         let set = group.title.replace(", ", ".");
         files.push(ExportFile { path: format!("{folder}abs.{set}.tsv"), text: absolute });
         files.push(ExportFile { path: format!("{folder}rel2.{set}.csv"), text: relative });
     }
     files
+}
+
+fn who(steps: &[&StepView], group: &VersionGroup) -> &'static str {
+    let outcomes = || {
+        steps.iter().flat_map(|step| group.cells.iter().map(|cell| &step.outcomes[*cell])).filter(|outcome| !outcome.measures.is_empty())
+    };
+    let is_driven = |outcome: &Outcome| outcome.notes.contains_key(DRIVEN_BY_DB_BENCH);
+    match (outcomes().any(is_driven), outcomes().all(is_driven)) {
+        (false, _) => NATIVE,
+        (true, true) => DRIVEN,
+        (true, false) => MIXED,
+    }
 }
 
 /// None where the step never ran: then the originals have no row either.

@@ -3,6 +3,7 @@
 #![allow(dead_code, reason = "each test file uses a part of this")]
 
 pub mod confirm;
+pub mod rocksdb;
 pub mod servers;
 
 use std::collections::BTreeMap;
@@ -12,7 +13,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Serializer, V2DeflateSerializer};
-use plimsoll_core::plan::{Plan, Step, StepKind};
+use plimsoll_core::plan::{KvEnd, Plan, Step, StepKind};
 use plimsoll_core::record::{ClientRecord, EncodedHistogram, OperationRecord, Pacing, Reading, Readings, TableCheck};
 use plimsoll_core::schedule::ScheduledTrial;
 use plimsoll_store::event::*;
@@ -265,6 +266,17 @@ pub fn step(plan: &Step, speed: Speed) -> Made {
             let per_s = if is_point { 14_000.0 } else { 8_000.0 } * speed.queries - rate;
             let query = Kind { name: "query", per_s, rows_per_operation: 10, typical_ns: 1e9 / per_s, target_per_s: None };
             (vec![query, paced("insert"), paced("delete")], *duration_ns as f64 / 1e9)
+        }
+        StepKind::Kv(kv) => {
+            let of = |name, per_s: f64, target_per_s| Kind { name, per_s, rows_per_operation: 1, typical_ns: 1e9 / per_s, target_per_s };
+            let per_s = if kv.work.is_write() { 40_000.0 * speed.writes } else { 60_000.0 * speed.queries };
+            let own = of(kv.work.operation(), per_s / f64::from(kv.work.keys()), None);
+            let beside = kv.background_bytes_per_s.map(|bytes| of("put", bytes as f64 / 840.0, Some(bytes as f64 / 420.0)));
+            let seconds = match kv.end {
+                KvEnd::Time(ns) => ns as f64 / 1e9,
+                KvEnd::Operations(operations) => operations as f64 / own.per_s,
+            };
+            (std::iter::once(own).chain(beside).collect(), seconds)
         }
         StepKind::Scan | StepKind::Prepare { .. } | StepKind::Test(_) | StepKind::Fill { .. } | StepKind::Mix(_) => {
             unreachable!("the sample has no such steps")

@@ -144,7 +144,7 @@ impl KvRun {
         let mut notes = BTreeMap::new();
         let (Facts::Moved(sum), StepKind::Kv(kv)) = (&facts.0, &step.kind) else { return notes };
         let moved = sum.get();
-        notes.insert(LOGICAL_BYTES.to_owned(), (self.expected_keys * u64::from(KEY_BYTES + VALUE_BYTES)) as f64);
+        notes.insert(LOGICAL_BYTES.to_owned(), (self.settings.keys * u64::from(KEY_BYTES + VALUE_BYTES)) as f64);
         notes.insert("operation_bytes".to_owned(), moved.bytes as f64);
         notes.insert("keys_per_operation".to_owned(), f64::from(kv.work.keys()));
         if !kv.work.is_write() && moved.expected_keys > 0 {

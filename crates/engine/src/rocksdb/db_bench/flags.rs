@@ -198,6 +198,13 @@ pub(super) fn flags(settings: &Settings, job: &Job, dir: &Path) -> Result<Vec<(S
     Ok(flags)
 }
 
+/// The setting that a flag comes from.
+pub(super) fn setting_of<'a>(settings: &'a Settings, flag: &str) -> Option<&'a String> {
+    let gives =
+        |(name, value): &(&String, &String)| of_setting(name, value.trim()).is_ok_and(|flags| flags.iter().any(|(known, _)| known == flag));
+    settings.iter().find(gives).map(|(name, _)| name)
+}
+
 fn of_setting(name: &str, value: &str) -> Result<Vec<(String, String)>, EngineError> {
     let one = |flag: &str, value: &str| Ok(vec![(flag.to_owned(), value.to_owned())]);
     let refused =

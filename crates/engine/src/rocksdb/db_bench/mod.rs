@@ -10,7 +10,7 @@ use std::time::Duration;
 
 pub use flags::Job;
 
-use super::options::check;
+use super::options::{NOT_APPLIED, check};
 use super::ram_bytes;
 use super::server::read_back;
 use crate::process::{Program, ServerProcess};
@@ -95,6 +95,11 @@ impl DbBench {
         Ok(Arguments { line, ignored })
     }
 
+    /// Whether every setting has a flag.
+    pub fn check(&self, settings: &Settings) -> Result<(), EngineError> {
+        self.arguments(settings, &Job::look(), Path::new(".")).map(drop)
+    }
+
     /// Starts a run; both its outputs go to `log`.
     pub fn start(&self, arguments: &Arguments, log: &Path) -> Result<DbBenchProcess, EngineError> {
         let program = Program {
@@ -107,8 +112,8 @@ impl DbBench {
         Ok(DbBenchProcess { process: ServerProcess::spawn(&program, log)? })
     }
 
-    /// What a database of this config runs with: one key is put into one in `dir`, which is gone afterwards. With `ignored.FLAG` for each
-    /// flag that this version does not have. And what db_bench printed meanwhile.
+    /// What a database of this config runs with: one key is put into one in `dir`, which is gone afterwards. With the reason
+    /// under `not applied: SETTING` for each flag that this version does not have. And what db_bench printed meanwhile.
     pub fn look(&self, settings: &Settings, dir: &Path, log: &Path) -> Result<(Settings, String), EngineError> {
         let arguments = self.arguments(settings, &Job::look(), dir)?;
         let io = |error: std::io::Error| EngineError::new(format!("use {}: {error}; check the folder's permissions", dir.display()));
@@ -116,7 +121,10 @@ impl DbBench {
         let process = self.start(&arguments, log)?;
         process.process.wait_until_ended(LOOK_LIMIT)?;
         let mut effective = read_back(dir)?;
-        effective.extend(arguments.ignored.into_iter().map(|(name, value)| (format!("ignored.{name}"), value)));
+        for (flag, value) in arguments.ignored {
+            let setting = flags::setting_of(settings, &flag).unwrap_or(&flag);
+            effective.insert(format!("{NOT_APPLIED}{setting}"), format!("this db_bench has no --{flag}={value}"));
+        }
         fs::remove_dir_all(dir).map_err(io)?;
         let printed = fs::read_to_string(log).unwrap_or_default();
         Ok((effective, printed))
