@@ -2,9 +2,10 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use plimsoll_testkit::{cached_build, skip};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
@@ -211,4 +212,92 @@ fn a_build_of_ones_own_has_a_label() {
     assert_eq!(build(&place, &["check", "postgres+pg18_o3"]).status.code(), Some(0));
     assert_eq!(build(&place, &["remove", "postgres+pg18_o3"]).status.code(), Some(0));
     assert!(place.path("my/bin/postgres").exists());
+}
+
+/// A folder as `make install-shared` fills it, with a real library, and db_bench beside.
+fn installed_rocksdb(place: &Place, library: &Path) {
+    fs::create_dir_all(place.path("own/lib")).unwrap();
+    fs::copy(library, place.path("own/lib/librocksdb.so.8.9.1")).unwrap();
+    std::os::unix::fs::symlink("librocksdb.so.8.9.1", place.path("own/lib/librocksdb.so")).unwrap();
+    script(&place.path("own/bin/db_bench"), "exit 0");
+}
+
+/// The library of RocksDB 8.9.1 in the cache.
+fn rocksdb_library(test: &str) -> Option<PathBuf> {
+    let build = cached_build(&format!("cli::{test}"), "rocksdb@8.9.1")?;
+    Some(build.cache.join(build.name).join("librocksdbjni-linux64.so"))
+}
+
+#[test]
+fn a_rocksdb_of_ones_own_is_tried_and_known_by_its_label() {
+    let Some(library) = rocksdb_library("a_rocksdb_of_ones_own_is_tried_and_known_by_its_label") else { return };
+    let place = Place::new();
+    installed_rocksdb(&place, &library);
+    let real = place.dir.path().canonicalize().unwrap().join("own/lib/librocksdb.so.8.9.1");
+    for (given, basedir, has_db_bench) in [("own", "own", true), ("own/lib/librocksdb.so", "own/lib", false)] {
+        let label = if has_db_bench { "folder" } else { "file" };
+        let added = build(&place, &["add", "--basedir", given, "--label", label]);
+        assert_eq!(added.status.code(), Some(0), "{}", text(&added.stderr));
+        assert_eq!(text(&added.stdout), format!("rocksdb+{label}  8.9.1  {}\n", real.display()));
+        let shown = &json(&build(&place, &["show", &format!("rocksdb+{label}"), "--json"]))["build"];
+        assert_eq!(shown["basedir"].as_str().map(Path::new), Some(place.dir.path().canonicalize().unwrap().join(basedir).as_path()));
+        assert_eq!(shown["db_bench"].is_string(), has_db_bench);
+        let fact = |name: &str| shown["toolchain"][name].as_str().unwrap();
+        assert_eq!(
+            [fact("packager"), fact("compiler"), fact("optimisation"), fact("assertions")],
+            ["own build", "gcc 7.3.1", "unknown", "off"]
+        );
+        assert!(["software", "hardware"].contains(&fact("crc32")));
+    }
+    let listed = text(&build(&place, &["list"]).stdout);
+    assert!(listed.lines().any(|line| line.starts_with("rocksdb+folder ") && line.contains(" here")), "{listed}");
+    assert!(listed.lines().any(|line| line.starts_with("rocksdb@11.8.1 ") && line.contains(" available")), "{listed}");
+    let checked = build(&place, &["check"]);
+    assert_eq!(checked.status.code(), Some(0), "{}", text(&checked.stdout));
+
+    // A label that is taken means the same library or none.
+    fs::copy(&library, place.path("own/lib/librocksdb.so.7.0.0")).unwrap();
+    let taken = build(&place, &["add", "--basedir", "own/lib/librocksdb.so.7.0.0", "--label", "file"]);
+    assert_eq!(taken.status.code(), Some(2), "{}", text(&taken.stderr));
+    assert_eq!(text(&build(&place, &["remove", "rocksdb+folder"]).stdout), "rocksdb+folder  removed\n");
+    assert!(real.exists());
+}
+
+#[test]
+fn what_is_no_rocksdb_is_refused_with_its_reason_and_leaves_nothing() {
+    let place = Place::new();
+    script(&place.path("db_bench"), "exit 0");
+    fs::write(place.path("librocksdb.so"), "not a library").unwrap();
+    let libc = "/lib/x86_64-linux-gnu/libc.so.6";
+    for (given, exit_code, wanted) in [
+        (libc, 3, "it lacks the C function rocksdb_free, which 6.29.5 and newer have"),
+        ("librocksdb.so", 3, "file too short"),
+        ("db_bench", 2, "is a file and no shared library"),
+        ("nowhere", 2, "cannot be read"),
+    ] {
+        if given == libc && !Path::new(libc).exists() {
+            skip("cli::what_is_no_rocksdb_is_refused_with_its_reason_and_leaves_nothing", "no C library of x86-64");
+            continue;
+        }
+        let output = build(&place, &["add", "--basedir", given, "--label", "x"]);
+        let stderr = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(exit_code), "{given}: {stderr}");
+        assert!(stderr.contains(wanted), "{given}: {stderr}");
+        assert_eq!(cached(&place), Vec::<String>::new());
+    }
+}
+
+/// The library's process dies, not this program.
+#[test]
+fn a_library_that_crashes_is_refused() {
+    let Some(library) = rocksdb_library("a_library_that_crashes_is_refused") else { return };
+    let place = Place::new();
+    let bytes = fs::read(library).unwrap();
+    // The loader maps what the headers promise, and touches it.
+    fs::write(place.path("librocksdb.so"), &bytes[..bytes.len() / 4]).unwrap();
+    let output = build(&place, &["add", "--basedir", "librocksdb.so", "--label", "x"]);
+    let stderr = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(3), "{stderr}");
+    assert!(stderr.contains("librocksdb.so cannot be used: signal: "), "{stderr}");
+    assert_eq!(cached(&place), Vec::<String>::new());
 }

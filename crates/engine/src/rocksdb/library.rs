@@ -177,8 +177,8 @@ impl Library {
             }
             None => {}
         }
-        *one = Some((path.clone(), None));
         let loaded = open_with_companions(&path, companions)?;
+        *one = Some((path.clone(), None));
         let functions = Functions::find(&loaded, &path);
         // Unloading would run C++ destructors under threads that are still there.
         std::mem::forget(loaded);
@@ -221,7 +221,8 @@ fn open_with_companions(path: &Path, companions: Option<&Path>) -> Result<Loaded
     loop {
         let error = match open(path) {
             Ok(loaded) => return Ok(loaded),
-            Err(error) => error.to_string(),
+            // The loader's own words are the source of the error.
+            Err(error) => std::error::Error::source(&error).map_or_else(|| error.to_string(), ToString::to_string),
         };
         let companion = companions.zip(missing_library(&error)).map(|(folder, name)| folder.join(name));
         match companion.filter(|file| file.is_file() && !brought.contains(file)) {

@@ -33,11 +33,12 @@ const REFUSED: &[(&str, &str)] = &[
     ("table_factory", "tables are block-based"),
 ];
 
-/// Prefix of options that the running version does not have, in the settings that are read back.
-const IGNORED: &str = "ignored.";
+/// Prefix of options that the running version does not have, in the settings that are read back; the value is the reason.
+const NOT_APPLIED: &str = "not applied: ";
 
-/// Prefix of options that run with another value than the config's, which is told with them.
-const CHANGED: &str = "changed.";
+/// 6.29.5 tells the kind of its filter, and not how many bits a key has in it.
+const FILTER: &str = "block_based_table_factory.filter_policy";
+const BLOOM_FILTER: &str = "rocksdb.BuiltinBloomFilter";
 
 /// The cache that RocksDB makes where none is asked for.
 const DEFAULT_CACHE_BYTES: u64 = 8 << 20;
@@ -212,6 +213,10 @@ fn flatten(settings: &Settings) -> Result<Settings, EngineError> {
     Ok(flat)
 }
 
+fn versions_of(name: &str) -> &'static str {
+    known().find(|known| known.name == name).map_or("all", |known| known.versions)
+}
+
 fn find(name: &str) -> Result<Known, EngineError> {
     if let Some((_, reason)) = REFUSED.iter().find(|(refused, _)| *refused == name) {
         return Err(EngineError::new(format!("setting {name} cannot be set: {reason}; take it out")));
@@ -274,7 +279,7 @@ impl Checked {
     /// The settings as options of a library. Beside them what this version does not have and was left out.
     pub(super) fn options(&self, library: &'static Library) -> Result<(Options, Settings), EngineError> {
         let mut options = Options::new(library);
-        let mut ignored = Settings::new();
+        let mut left_out = Settings::new();
         if self.cache != CacheKind::Lru {
             let bytes = usize::try_from(self.cache_bytes.unwrap_or(DEFAULT_CACHE_BYTES)).unwrap_or(usize::MAX);
             let block_bytes = self.number(&format!("{TABLE}.block_size")).unwrap_or(DEFAULT_BLOCK_BYTES);
@@ -284,7 +289,7 @@ impl Checked {
         } else if let Some(bytes) =
             self.cache_bytes.or((self.shard_bits.is_some() || !self.pool_ratios.is_empty()).then_some(DEFAULT_CACHE_BYTES))
         {
-            self.set_lru_cache(&mut options, bytes, &mut ignored)?;
+            self.set_lru_cache(&mut options, bytes, &mut left_out)?;
         }
         for (name, value) in &self.options {
             let text = match name.split_once('.') {
@@ -293,35 +298,36 @@ impl Checked {
                 None => format!("{name}={value}"),
             };
             if let Err(status) = options.apply(&text) {
-                let versions = known().find(|known| known.name == name).map_or("all", |known| known.versions);
+                let versions = versions_of(name);
                 if versions == "all" || !is_unknown(&status.0) {
                     return Err(EngineError::new(format!(
                         "set {name} = {value}: {}; the versions that take this name are: {versions}; see RocksDB's documentation of this version",
                         status.0
                     )));
                 }
-                ignored.insert(format!("{IGNORED}{name}"), value.clone());
+                left_out.insert(format!("{NOT_APPLIED}{name}"), format!("this RocksDB does not know it; versions that do: {versions}"));
             }
         }
-        Ok((options, ignored))
+        Ok((options, left_out))
     }
 
-    /// The numbers and switches that RocksDB runs with another value than asked for: it corrects what does not go together, and says so
-    /// in its log alone.
-    pub(super) fn changed(&self, effective: &Settings) -> Settings {
-        let differs = |(name, wanted): &(&String, &String)| {
-            let (Some(known), Some(runs)) = (known().find(|known| known.name == **name), effective.get(*name)) else { return false };
-            match known.kind {
-                Kind::Number => parse_bytes(wanted).is_some_and(|number| parse_bytes(runs) != Some(number)),
-                Kind::Switch => parse_switch(wanted) != parse_switch(runs),
-                Kind::Real => wanted.parse::<f64>().ok() != runs.parse().ok(),
-                Kind::Text => false,
-            }
-        };
-        self.options.iter().filter(differs).map(|(name, wanted)| (format!("{CHANGED}{name}"), wanted.clone())).collect()
+    /// Adds what the files of a database do not tell: the filter's bits where a version tells its kind alone, and that an option had no
+    /// effect, because RocksDB goes on taking names of options that it has no longer.
+    pub(super) fn complete(&self, effective: &mut Settings) {
+        if let (Some(asked), Some(told)) = (self.options.get(FILTER), effective.get_mut(FILTER))
+            && asked.starts_with("bloomfilter:")
+            && told == BLOOM_FILTER
+        {
+            told.clone_from(asked);
+        }
+        let untold: Vec<&String> = self.options.keys().filter(|name| !effective.contains_key(*name)).collect();
+        for name in untold {
+            let reason = format!("this RocksDB takes the name without effect; versions that have the option: {}", versions_of(name));
+            effective.insert(format!("{NOT_APPLIED}{name}"), reason);
+        }
     }
 
-    fn set_lru_cache(&self, options: &mut Options, bytes: u64, ignored: &mut Settings) -> Result<(), EngineError> {
+    fn set_lru_cache(&self, options: &mut Options, bytes: u64, left_out: &mut Settings) -> Result<(), EngineError> {
         let mut parts = BTreeMap::from([("capacity", bytes.to_string())]);
         parts.extend(self.shard_bits.map(|bits| ("num_shard_bits", bits.to_string())));
         parts.extend(self.pool_ratios.iter().map(|(name, value)| (name.as_str(), value.clone())));
@@ -331,7 +337,8 @@ impl Checked {
             let Err(status) = options.apply(&text) else { return Ok(()) };
             // 6.29.5 has no such pool.
             match parts.remove("low_pri_pool_ratio").filter(|_| is_unknown(&status.0)) {
-                Some(ratio) => ignored.insert(format!("{IGNORED}block_cache_low_pri_pool_ratio"), ratio),
+                Some(_) => left_out
+                    .insert(format!("{NOT_APPLIED}block_cache_low_pri_pool_ratio"), "this RocksDB's cache has no such pool".to_owned()),
                 None => return Err(EngineError::new(format!("make the block cache: {}; check the settings block_cache_*", status.0))),
             };
         }

@@ -7,6 +7,9 @@ use crate::{EngineError, Settings};
 /// Its own log, in its folder.
 pub(super) const LOG: &str = "LOG";
 
+/// Before the commit, without a colon; `0` where it is not known.
+const GIT_SHA: &str = "Git sha";
+
 /// Where options of tables are found: the name that option strings use for them.
 pub(super) const TABLE: &str = "block_based_table_factory";
 
@@ -82,11 +85,11 @@ pub(super) fn parse_log(text: &str) -> Settings {
     for line in text.lines() {
         // `2026/11/22-08:40:45.809894 140630296910720 Fast CRC32 supported: Not supported on x86`; details follow without a time.
         let body = if line.starts_with(' ') { line.trim() } else { line.splitn(3, ' ').nth(2).unwrap_or_default().trim() };
-        let Some((name, value)) = body.split_once(':') else { continue };
+        let Some((name, value)) = body.split_once(':').or_else(|| Some((GIT_SHA, body.strip_prefix(GIT_SHA)?))) else { continue };
         let (name, value) = (name.trim(), value.trim());
         let key = match name {
             "Fast CRC32 supported" => "fast_crc32",
-            "Git sha" => "git_sha",
+            GIT_SHA if value != "0" => "git_sha",
             "block_cache_name" => "block_cache",
             "capacity" if is_cache => "block_cache_bytes",
             "num_shard_bits" if is_cache => "block_cache_shard_bits",
@@ -98,10 +101,22 @@ pub(super) fn parse_log(text: &str) -> Settings {
         is_cache = name == "block_cache_options" || (is_cache && line.starts_with("    "));
         if !key.is_empty() && !value.is_empty() {
             // The first: a database that was changed later says all of it again.
-            settings.entry(key.to_owned()).or_insert_with(|| value.to_owned());
+            settings.entry(key.to_owned()).or_insert_with(|| in_words_of_a_config(key, value));
         }
     }
     settings
+}
+
+/// A value as a config would have it.
+fn in_words_of_a_config(key: &str, value: &str) -> String {
+    match (key, value) {
+        ("block_cache", "LRUCache") => "lru".to_owned(),
+        ("block_cache", "HyperClockCache" | "FixedHyperClockCache") => "hyper_clock".to_owned(),
+        ("block_cache", "AutoHyperClockCache") => "auto_hyper_clock".to_owned(),
+        // Numbers without the zeros behind.
+        _ if key.ends_with("_ratio") => value.parse::<f64>().map_or_else(|_| value.to_owned(), |ratio| ratio.to_string()),
+        _ => value.to_owned(),
+    }
 }
 
 #[cfg(test)]
@@ -169,16 +184,17 @@ mod tests {
               strict_capacity_limit : 0\n    high_pri_pool_ratio: 0.500\n    low_pri_pool_ratio: 0.000\n  block_size: 8192\n  capacity : 7\n";
         let settings = parse_log(log);
         let expected = [
-            ("block_cache", "LRUCache"),
+            ("block_cache", "lru"),
             ("block_cache_bytes", "1000000"),
-            ("block_cache_high_pri_pool_ratio", "0.500"),
-            ("block_cache_low_pri_pool_ratio", "0.000"),
+            ("block_cache_high_pri_pool_ratio", "0.5"),
+            ("block_cache_low_pri_pool_ratio", "0"),
             ("block_cache_shard_bits", "6"),
             ("fast_crc32", "Not supported on x86"),
         ];
         let found: Vec<(&str, &str)> = settings.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
         assert_eq!(found, expected);
         assert_eq!(parse_log("nothing\n\n: : :\n"), Settings::new());
+        assert_eq!(parse_log("2026/11/22-08:41:12.2 139 Git sha 7f106a5f\n")["git_sha"], "7f106a5f");
     }
 
     #[test]

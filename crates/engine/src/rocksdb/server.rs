@@ -56,7 +56,7 @@ pub(super) struct RocksdbServer {
     database: Arc<Database>,
     dir: PathBuf,
     log_dir: PathBuf,
-    ignored: Settings,
+    left_out: Settings,
     checked: Checked,
 }
 
@@ -65,10 +65,10 @@ impl RocksdbServer {
     pub(super) fn start(library: &'static Library, checked: Checked, start: &StartOptions) -> Result<Self, EngineError> {
         let dir = start.data_dir.join(FOLDER);
         claim(&start.data_dir, &dir)?;
-        let (options, ignored) = checked.options(library)?;
+        let (options, left_out) = checked.options(library)?;
         let database =
             Database::open(library, &dir, &options).map_err(|status| status.of_store(&format!("open the database {}", dir.display())))?;
-        Ok(Self { database: Arc::new(database), dir, log_dir: start.log_dir.clone(), ignored, checked })
+        Ok(Self { database: Arc::new(database), dir, log_dir: start.log_dir.clone(), left_out, checked })
     }
 }
 
@@ -118,14 +118,12 @@ impl Server for RocksdbServer {
     }
 
     /// From the database's own option file and log: options by the names of option strings, `rocksdb_version`, `fast_crc32`, the block
-    /// cache; `verify_checksums` as reads have it, and `ignored.NAME` for each option that this version does not have, `changed.NAME` with the config's value where RocksDB runs with
-    /// another.
+    /// cache; `verify_checksums` as reads have it, and `not applied: NAME` with the reason for each option that this version does not have.
     fn effective_settings(&self) -> Result<Settings, EngineError> {
         let mut settings = read_back(&self.dir)?;
         settings.insert("verify_checksums".to_owned(), self.checked.verifies_checksums.to_string());
-        let changed = self.checked.changed(&settings);
-        settings.extend(changed);
-        settings.extend(self.ignored.clone());
+        self.checked.complete(&mut settings);
+        settings.extend(self.left_out.clone());
         Ok(settings)
     }
 

@@ -47,8 +47,10 @@ fn listed<'a>(engines: &'a [&str]) -> impl Iterator<Item = &'a str> {
 }
 
 /// Whether a build's name is the listed one, or one of the listed series from the same source.
-fn is_of(name: &str, listed: &str) -> bool {
-    name.strip_prefix(listed).is_some_and(|rest| rest.is_empty() || (rest.starts_with('.') && !rest.contains('+')))
+fn is_of<'a>(name: &'a str, listed: &'a str) -> bool {
+    let parts = |name: &'a str| name.split_once('+').map_or((name, None), |(name, source)| (name, Some(source)));
+    let ((name, source), (listed, listed_source)) = (parts(name), parts(listed));
+    source == listed_source && name.strip_prefix(listed).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }
 
 /// Tells that a test had no build of this name.

@@ -283,6 +283,11 @@ mod tests {
             ("postgres@15+debian", "postgres@15+debian", false, "debian"),
             ("postgres+debian", "postgres@18+debian", false, "debian"),
             ("postgres@19", "postgres@19+debian", false, "debian"),
+            ("rocksdb", "rocksdb@11.8.1", true, "maven"),
+            ("rocksdb@8", "rocksdb@8.11.4", true, "maven"),
+            ("rocksdb@8.9", "rocksdb@8.9.1", true, "maven"),
+            ("rocksdb@7.8", "rocksdb@7.8.3", true, "maven"),
+            ("rocksdb@7.8+debian", "rocksdb@7.8+debian", false, "debian"),
         ] {
             let found = resolve(&parse(name), recipes(), &[]).unwrap();
             assert_eq!((found.name.as_str(), found.is_exact, found.source.as_str()), (resolved, is_exact, source), "{name}");

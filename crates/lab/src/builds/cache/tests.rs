@@ -112,6 +112,33 @@ fn names(dir: &Path) -> Vec<String> {
     names
 }
 
+/// Has nothing whose name ends in `:small`.
+struct WithoutSmall(Attic);
+
+impl Fetcher for WithoutSmall {
+    fn fetch(&self, package: &Package, wanted: Option<&str>, folder: &Path, watch: &mut Watch<'_>) -> Result<Fetched, BuildError> {
+        if package.describe().ends_with(":small") {
+            self.0.calls.0.lock().unwrap().push(package.describe());
+            return Err(BuildError::Gone("no such package".into()));
+        }
+        self.0.fetch(package, wanted, folder, watch)
+    }
+}
+
+#[test]
+fn where_a_package_is_not_the_other_one_is_taken() {
+    let text = RECIPES.replace(
+        "a:mysql:{release}\" }",
+        "a:mysql:{release}:jar:small\" }\notherwise = { client = \"mvn\", artifact = \"a:mysql:{release}\" }",
+    );
+    let dir = tempfile::tempdir().unwrap();
+    let calls = Calls::default();
+    let fetcher = Box::new(WithoutSmall(attic(&calls, "5.7.2")));
+    let cache = BuildCache { dir: dir.path().to_owned(), recipes: parse("a.toml", &text).unwrap(), fetcher };
+    assert_eq!(add(&cache, "mysql@5.7").unwrap().origin, "mvn a:mysql:5.7.2");
+    assert_eq!(calls.seen(), ["mvn a:mysql:5.7.2:jar:small", "mvn a:mysql:5.7.2"]);
+}
+
 #[test]
 fn a_build_is_fetched_once() {
     let dir = tempfile::tempdir().unwrap();
