@@ -129,12 +129,13 @@ fn a_setting_without_a_flag_is_told_before_the_first_trial() {
 fn a_stop_ends_db_bench_at_once_and_leaves_nothing_running() {
     let sizes = "rows = \"10K\"\nduration = \"600s\"";
     let Some(driven) = Driven::new("a_stop_ends_db_bench_at_once_and_leaves_nothing_running", sizes, "") else { return };
-    let child =
-        driven.command(&["run", "plan.toml", "--seed", "3"]).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let child = driven.command(&["run", "plan.toml", "--seed", "3"]).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     let runs = driven.place.path("plimsoll-runs");
     wait_until("a timed step runs", || {
         let has_campaign = fs::read_dir(&runs).is_ok_and(|mut entries| entries.next().is_some());
-        has_campaign && driven.place.steps_done().iter().any(|(_, step)| step.starts_with("fillseq")) && !processes_in(driven.place.dir.path()).is_empty()
+        has_campaign
+            && driven.place.steps_done().iter().any(|(_, step)| step.starts_with("fillseq"))
+            && !processes_in(driven.place.dir.path()).is_empty()
     });
     kill_process(Pid::from_raw(child.id() as i32).unwrap(), Signal::INT).unwrap();
     wait(child);
