@@ -177,8 +177,8 @@ impl Library {
             }
             None => {}
         }
-        *one = Some((path.clone(), None));
         let loaded = open_with_companions(&path, companions)?;
+        *one = Some((path.clone(), None));
         let functions = Functions::find(&loaded, &path);
         // Unloading would run C++ destructors under threads that are still there.
         std::mem::forget(loaded);

@@ -213,6 +213,10 @@ fn flatten(settings: &Settings) -> Result<Settings, EngineError> {
     Ok(flat)
 }
 
+fn versions_of(name: &str) -> &'static str {
+    known().find(|known| known.name == name).map_or("all", |known| known.versions)
+}
+
 fn find(name: &str) -> Result<Known, EngineError> {
     if let Some((_, reason)) = REFUSED.iter().find(|(refused, _)| *refused == name) {
         return Err(EngineError::new(format!("setting {name} cannot be set: {reason}; take it out")));
@@ -294,7 +298,7 @@ impl Checked {
                 None => format!("{name}={value}"),
             };
             if let Err(status) = options.apply(&text) {
-                let versions = known().find(|known| known.name == name).map_or("all", |known| known.versions);
+                let versions = versions_of(name);
                 if versions == "all" || !is_unknown(&status.0) {
                     return Err(EngineError::new(format!(
                         "set {name} = {value}: {}; the versions that take this name are: {versions}; see RocksDB's documentation of this version",
@@ -307,13 +311,19 @@ impl Checked {
         Ok((options, left_out))
     }
 
-    /// Where a version tells less than what it was given, and took: what it was given.
+    /// Adds what the files of a database do not tell: the filter's bits where a version tells its kind alone, and that an option had no
+    /// effect, because RocksDB goes on taking names of options that it has no longer.
     pub(super) fn complete(&self, effective: &mut Settings) {
         if let (Some(asked), Some(told)) = (self.options.get(FILTER), effective.get_mut(FILTER))
             && asked.starts_with("bloomfilter:")
             && told == BLOOM_FILTER
         {
             told.clone_from(asked);
+        }
+        let untold: Vec<&String> = self.options.keys().filter(|name| !effective.contains_key(*name)).collect();
+        for name in untold {
+            let reason = format!("this RocksDB takes the name without effect; versions that have the option: {}", versions_of(name));
+            effective.insert(format!("{NOT_APPLIED}{name}"), reason);
         }
     }
 

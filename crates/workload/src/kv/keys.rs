@@ -14,6 +14,7 @@ pub(super) fn write_key(number: u64, key: &mut [u8]) {
 }
 
 /// Which keys a worker takes, one after the other.
+#[expect(clippy::large_enum_variant, reason = "there is one for each worker")]
 pub(super) enum Numbers {
     /// All of them, from 0.
     InOrder {
