@@ -1,8 +1,14 @@
 # deps: what a bare Debian lacks.  servers: the database servers that the tests use.  test: everything, as CI runs it.
 # lint: format and clippy.  bench: the load loop's own cost.  bench-peers: a query's cost beside sysbench, pgbench and a raw loop in C.
+# bench-db-bench: a point read's cost beside db_bench.
 .DEFAULT_GOAL := test
-.PHONY: deps servers client-cost lint test bench bench-peers
+.PHONY: deps servers client-cost lint test bench bench-peers bench-db-bench
 .NOTPARALLEL:
+
+# CPU per point read of our driver and of db_bench on the same library, medians over five blocks.
+bench-db-bench:
+	cargo run --release -p plimsoll -- run crates/lab/examples/db-bench-cost.toml --store target/db-bench-cost
+	cargo run --release -p plimsoll -- show --store target/db-bench-cost
 
 # Where the tests find real servers. Under root PostgreSQL runs as nobody, who may not enter root's home.
 root_cache = $(shell [ "$$(id -u)" -eq 0 ] && echo /var/cache)

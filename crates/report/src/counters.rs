@@ -153,6 +153,8 @@ const COUNTED_ALL_THE_SAME: &[&str] = &["threads_created", "innodb_buffer_pool_p
 fn is_level(name: &str) -> bool {
     !COUNTED_ALL_THE_SAME.contains(&name)
         && (LEVEL_NAMES.contains(&name)
+            // Properties of RocksDB itself, not MyRocks' counters of it.
+            || name.starts_with("rocksdb.")
             || name.starts_with("innodb_buffer_pool_pages_") && !name.contains("_made_")
             || LEVEL_PARTS.iter().any(|part| name.contains(part))
             || LEVEL_ENDS.iter().any(|end| name.ends_with(end)))
@@ -257,6 +259,7 @@ mod tests {
             ("pg_stat_wal.wal_bytes", false),
             ("wal_bytes", true),
             ("rocksdb_memtable_total", true),
+            ("rocksdb.cur-size-active-mem-table", true),
             ("rocksdb_compaction_cpu_us", false),
         ] {
             assert_eq!(is_level(name), expected, "{name}");

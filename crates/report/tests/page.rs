@@ -120,6 +120,16 @@ fn every_chart_is_drawn_and_nothing_leaves_the_page() {
 }
 
 #[test]
+fn the_page_of_rocksdb_is_drawn_and_fits() {
+    let page = page(&[common::rocksdb::sample().load()]);
+    for window in ["1400,1000", "500,900"] {
+        let told = told!(&page, window, "the_page_of_rocksdb_is_drawn_and_fits");
+        assert_eq!((&told["seen"], &told["requests"], &told["wide"]), (&json!([]), &json!([]), &json!(false)), "{window}: {told}");
+        assert_eq!(told["charts"], told["filled"], "{window}: {told}");
+    }
+}
+
+#[test]
 fn a_narrow_window_scrolls_tables_and_not_the_page() {
     let page = page(&[common::sample(12).load()]);
     // Chromium opens no window narrower than 500 pixels.

@@ -5,6 +5,7 @@ mod bisect;
 mod build;
 mod campaign;
 mod confirm;
+mod db_bench;
 mod given;
 mod import;
 mod perf;

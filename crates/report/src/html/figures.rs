@@ -303,7 +303,7 @@ fn round_ticks(most: f64) -> Vec<f64> {
 }
 
 /// Circle, square, diamond, triangle: cells differ by shape as well as by colour.
-fn dot(cell: usize, x: f64, y: f64, status: Status, about: &str) -> Markup {
+pub(super) fn dot(cell: usize, x: f64, y: f64, status: Status, about: &str) -> Markup {
     let class = format!("dot k{}{}", cell % 8, if status == Status::Ok { "" } else { " hollow" });
     let points =
         |corners: &[(f64, f64)]| corners.iter().map(|(dx, dy)| format!("{:.1},{:.1}", x + dx, y + dy)).collect::<Vec<_>>().join(" ");
@@ -317,7 +317,7 @@ fn dot(cell: usize, x: f64, y: f64, status: Status, about: &str) -> Markup {
     }
 }
 
-fn dot_key(cell: usize) -> Markup {
+pub(super) fn dot_key(cell: usize) -> Markup {
     html! { svg.dotkey viewBox="0 0 14 14" aria-hidden="true" { (dot(cell, 7.0, 7.0, Status::Ok, "")) } }
 }
 

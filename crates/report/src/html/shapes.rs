@@ -37,6 +37,7 @@ fn figure(view: &View, step: &StepView, shape: &LevelShape, most: f64) -> Markup
         .levels
         .iter()
         .zip(&shape.columns)
+        .filter(|(_, columns)| columns[count - 1].0 > 0)
         .map(|(level, columns)| {
             let (files, bytes) = columns[count - 1];
             format!("L{level} {files} files {}", size(bytes as f64))

@@ -2,9 +2,9 @@
 
 use maud::{Markup, html};
 
-use super::figures::short;
+use super::figures::{dot, dot_key, short};
 use super::numbers::compact;
-use crate::view::{VersionGroup, View};
+use crate::view::{Status, VersionGroup, View};
 
 const WIDTH: f64 = 900.0;
 const HEIGHT: f64 = 300.0;
@@ -29,7 +29,7 @@ fn figure(view: &View, group: &VersionGroup) -> Markup {
     let is_crowded = group.cells.len() > 6;
     html! {
         figure.wide {
-            figcaption { (group.title) ": throughput relative to " (base) ", a line per test (the band is within 5 %)" }
+            figcaption { (group.title) ": throughput relative to " (base) ", a line per test (the band is within 5 %; hollow: SLA missed or suspect)" }
             svg viewBox={ "0 0 " (WIDTH) " " (HEIGHT) } role="img" aria-label={ (group.title) ": throughput over versions" } {
                 rect.band x=(LEFT) width=(WIDTH - LEFT - RIGHT) y=(format!("{:.1}", y(1.05))) height=(format!("{:.1}", y(0.95) - y(1.05))) {}
                 @for tick in ticks(low, high) {
@@ -55,15 +55,23 @@ fn figure(view: &View, group: &VersionGroup) -> Markup {
                     }
                     @for (at, ratio) in test.ratios.iter().enumerate() {
                         @if let Some(ratio) = ratio {
-                            circle class={ "fill k" (i % 8) } cx=(format!("{:.1}", x(at))) cy=(format!("{:.1}", y(*ratio))) r="3.5" {
-                                title { (test.step) ", " (view.cells[group.cells[at]].label) ": " (format!("{ratio:.2}")) }
-                            }
+                            @let about = format!("{}, {}: {ratio:.2}", test.step, view.cells[group.cells[at]].label);
+                            (dot(i, x(at), y(*ratio), status(view, &test.step, group, at), &about))
                         }
                     }
                 }
             }
         }
-        p.keys { @for (i, test) in group.tests.iter().enumerate() { span { span class={ "key k" (i % 8) } {} " " (test.step) } } }
+        p.keys { @for (i, test) in group.tests.iter().enumerate() { span { (dot_key(i)) " " (test.step) } } }
+    }
+}
+
+/// That of the cell, or of the base where only that one is not ok.
+fn status(view: &View, step: &str, group: &VersionGroup, at: usize) -> Status {
+    let of = |cell: usize| view.steps.iter().find(|known| known.name == step).map_or(Status::Ok, |step| step.outcomes[cell].status);
+    match of(group.cells[at]) {
+        Status::Ok => of(group.cells[0]),
+        status => status,
     }
 }
 
