@@ -129,8 +129,11 @@ const OF_UNIVERSAL: [(&str, &str); 6] = [
     ("allow_trivial_move", "universal_allow_trivial_move"),
 ];
 
+/// A setting, its flag, and the words of both.
+type Wording = (&'static str, &'static str, &'static [(&'static str, &'static str)]);
+
 /// Values that db_bench has other words for.
-const WORDS: [(&str, &str, &[(&str, &str)]); 5] = [
+const WORDS: [Wording; 5] = [
     (
         "compaction_style",
         "compaction_style",
