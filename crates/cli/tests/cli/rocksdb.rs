@@ -208,7 +208,7 @@ fn versions_take_turns() {
     let steps = "steps = [\"fillseq\", \"readrandom\"]";
     let Some(rocks) = Rocks::new("versions_take_turns", &[OLD, NEW], "lc", steps, TWO) else { return };
     succeed(&rocks.run(&["run", "plan.toml", "--seed", "3"]));
-    let output = rocks.run(&["confirm", "--step", "readrandom.t2", "--slices", "20ms", "--time", "3s"]);
+    let output = rocks.run(&["confirm", "--step", "readrandom.t2", "--slices", "20ms", "--starts", "3", "--time", "3s"]);
     assert!(matches!(output.status.code(), Some(0 | 3)), "{}", text(&output.stderr));
     let campaign = rocks.newest();
     assert!(campaign.header.confirm.is_some());

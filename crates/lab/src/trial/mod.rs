@@ -98,9 +98,8 @@ pub fn main(continued: Option<u32>) -> Result<(), LabError> {
     let (order, input, next_step, seconds) = match continued {
         None => {
             let mut input = Input::default();
-            let line = input.next_line().map_err(|error| LabError::io("failed to read the trial's order", error))?;
-            let order: TrialOrder =
-                serde_json::from_slice(&line).map_err(|_| LabError::Usage("`trial` is internal: `plimsoll run` starts it".into()))?;
+            let order = input.next_line().ok().and_then(|line| serde_json::from_slice::<TrialOrder>(&line).ok());
+            let order = order.ok_or_else(|| LabError::Usage("`trial` is internal: `plimsoll run` starts it".into()))?;
             (order, input, 0, 0.0)
         }
         Some(fd) => {
