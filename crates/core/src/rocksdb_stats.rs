@@ -262,7 +262,7 @@ mod tests {
         assert_eq!(small.write_amplification(), Some(37.91 / 10.11));
         assert_eq!(small.classic_write_amplification(), Some((0.18 + 0.047) / 0.05));
         let large = |ingest: &str| {
-            let text = format!("Flush(GB): cumulative 15.900, x\nCumulative compaction: 0.04 TB write, 400.00 MB/s write, x\n");
+            let text = "Flush(GB): cumulative 15.900, x\nCumulative compaction: 0.04 TB write, 400.00 MB/s write, x\n";
             parse(&format!("{text}Cumulative writes: 5M writes, ingest: {ingest}\n"))
         };
         assert_eq!(large("15.90 GB, 38.10 MB/s").write_amplification(), Some(40.96 / 15.9));
@@ -286,7 +286,7 @@ mod tests {
             let stats = of(version);
             assert_eq!((stats.stalls, stats.stall_pct()), (Some(Stalls { total, is_classic }), percent), "{version}");
             let notes = stats.notes();
-            assert_eq!((notes["n_stall"], notes.get(N_STALL_CLASSIC).is_some()), (total as f64, is_classic), "{version}");
+            assert_eq!((notes["n_stall"], notes.contains_key(N_STALL_CLASSIC)), (total as f64, is_classic), "{version}");
             assert!(notes[PRINTED_STALL_PCT] > 4.0 && notes.contains_key("stall_pct") == percent.is_some(), "{version}");
         }
         assert_eq!(of("8.9.1").printed_stall_pct, Some(145_502_290_115.2));
