@@ -129,11 +129,11 @@ const OF_UNIVERSAL: [(&str, &str); 6] = [
     ("allow_trivial_move", "universal_allow_trivial_move"),
 ];
 
-/// A setting, its flag, and the words of both.
-type Wording = (&'static str, &'static str, &'static [(&'static str, &'static str)]);
+/// Words of option strings, and those of db_bench.
+type Words = &'static [(&'static str, &'static str)];
 
-/// Values that db_bench has other words for.
-const WORDS: [Wording; 5] = [
+/// Values that db_bench has other words for, by setting and flag.
+const WORDS: [(&str, &str, Words); 5] = [
     (
         "compaction_style",
         "compaction_style",
@@ -153,7 +153,7 @@ const WORDS: [Wording; 5] = [
     ("prepopulate_block_cache", "prepopulate_block_cache", &[("kDisable", "0"), ("kFlushOnly", "1")]),
 ];
 
-const CODECS: &[(&str, &str)] = &[
+const CODECS: Words = &[
     ("kNoCompression", "none"),
     ("kSnappyCompression", "snappy"),
     ("kZlibCompression", "zlib"),
