@@ -6,7 +6,7 @@ use std::io::{BufWriter, Write};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use plimsoll_core::plan::{KvWork, STATEMENT_NOTES, Step, StepKind, Verify};
+use plimsoll_core::plan::{ALL_EVENTS, KvWork, STATEMENT_NOTES, Step, StepKind, Verify};
 use plimsoll_core::record::{OperationRecord, Reading, TableCheck};
 use plimsoll_core::rocksdb_stats;
 use plimsoll_core::units::format_grouped;
@@ -238,14 +238,19 @@ fn attempt_step(
         tables,
     };
     if let Some(recorder) = recorder {
-        let operations =
-            done.operations.iter().filter(|operation| operation.kind == done.primary).map(|operation| operation.ok).sum::<u64>();
+        let operations = primary_operations(&done.primary, &done.operations);
         let server_cpu_s = done.host.get("server_cpu_s").and_then(Reading::value);
         let us_per_op = server_cpu_s.filter(|_| operations > 0).map(|seconds| seconds * 1e6 / operations as f64);
         recorder.finish(&order.cell.label, operations, us_per_op).write(&order.dir.join(SERVER_FOLDER))?;
     }
     say(&TrialMessage::StepDone { step: step.name.clone(), seconds: done.elapsed_ns as f64 / 1e9, summary: summary(step, &done) });
     Ok(trial.events.append(&Event::StepDone(Box::new(done)))?)
+}
+
+/// Operations that count for the step: those of the primary kind, or of all kinds where its events are drawn.
+fn primary_operations(primary: &str, operations: &[OperationRecord]) -> u64 {
+    let is_primary = |operation: &&OperationRecord| primary == ALL_EVENTS || operation.kind == primary;
+    operations.iter().filter(is_primary).map(|operation| operation.ok).sum()
 }
 
 /// A given server has its data elsewhere: what happened on the disk under our empty folder says nothing of it.
@@ -342,5 +347,19 @@ fn summary(step: &Step, done: &StepDone) -> String {
             let indexes = if has_indexes { " (the time has the indexes, too)" } else { "" };
             format!("{} inserts/s{indexes}", text(rate("insert", true)))
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_profile_counts_the_events_of_a_workload_file() {
+        let operation = |kind: &str, ok| OperationRecord { kind: kind.to_owned(), ok, ..OperationRecord::default() };
+        let events = [operation("look", 40), operation("buy", 2)];
+        assert_eq!(primary_operations(ALL_EVENTS, &events), 42);
+        let kinds = [operation("query", 40), operation("insert", 2)];
+        assert_eq!(primary_operations("query", &kinds), 40);
     }
 }
