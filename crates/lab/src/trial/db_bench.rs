@@ -10,14 +10,15 @@ use plimsoll_core::plan::{KEY_BYTES, KvEnd, KvStep, KvWork, MULTIGET_KEYS, RANGE
 use plimsoll_core::record::{ClientRecord, OperationRecord, Reading, Readings};
 use plimsoll_core::rocksdb_report::{DRIVEN_BY_DB_BENCH, LOGICAL_BYTES, PRINTED};
 use plimsoll_core::units::format_grouped;
+use plimsoll_engine::DrainAction;
 use plimsoll_engine::rocksdb::db_bench::{DbBench, DbBenchProcess, Job, Progress};
 use plimsoll_host::{ChildUsage, Collector, Proc, Watch, child_usage};
 use plimsoll_load::{Command, histogram_of_ranges};
-use plimsoll_store::event::{DrainDone, DrainStep, Event, ServerReady, StepDone, StepFailed, StepStart};
+use plimsoll_store::event::{Event, ServerReady, StepDone, StepStart};
 use plimsoll_store::series::{OperationSecond, host_path, operations_path, write_operations};
-use plimsoll_workload::kv::{is_universal, step_settings};
+use plimsoll_workload::kv::{Maintenance, is_universal, step_settings};
 
-use super::{Broken, DRAIN_LIMIT, SERVER_FOLDER, Trial, create_data_dir, say};
+use super::{Broken, DRAIN_LIMIT, SERVER_FOLDER, Trial, create_data_dir, say, wait_out};
 use crate::message::{StepProgress, TrialMessage};
 
 /// Between two looks at a process: so late its end and a wish to stop are noticed.
@@ -68,15 +69,7 @@ pub(super) fn run(trial: &mut Trial<'_>) -> Result<Option<String>, Broken> {
             }
             Err(broken) => {
                 let broken = trial.watchdog.verdict().map_or(broken, |reason| Broken::Failed(reason.to_owned()));
-                let reason = match &broken {
-                    Broken::Interrupted => "interrupted".to_owned(),
-                    Broken::Failed(reason) | Broken::Told(reason) => reason.clone(),
-                };
-                trial.events.append(&Event::StepFailed(StepFailed { step: step.name.clone(), reason, operations: Vec::new() }))?;
-                return Err(match broken {
-                    Broken::Failed(reason) => Broken::Told(format!("{}: {reason}", step.name)),
-                    other => other,
-                });
+                return Err(trial.record_failed_step(step, broken, Vec::new()));
             }
         }
         trial.events.sync()?;
@@ -251,11 +244,10 @@ fn progress_of(trial: &Trial<'_>, step: &Step, kv: &KvStep, report: &Path, elaps
 /// shape in every run.
 fn drain(trial: &mut Trial<'_>, program: &DbBench, step: &Step, logs: &Path) -> Result<(), Broken> {
     let order = trial.order;
-    let is_some = matches!(step.kind, StepKind::Kv(KvStep { work: KvWork::Overwrite, end: KvEnd::Operations(_), .. }));
-    let benchmarks = match (is_some, is_universal(&order.settings)) {
-        (true, true) if !order.makes_state => return Ok(()),
-        (true, false) => vec!["flush", "waitforcompaction", "compact0", "waitforcompaction", "stats"],
-        _ => vec!["waitforcompaction", "stats"],
+    let benchmarks = match Maintenance::after(step, is_universal(&order.settings), order.makes_state) {
+        None => return Ok(()),
+        Some(Maintenance::EmptyLevel0) => vec!["flush", "waitforcompaction", "compact0", "waitforcompaction", "stats"],
+        Some(Maintenance::Wait) => vec!["waitforcompaction", "stats"],
     };
     let action = benchmarks[..benchmarks.len() - 1].join(", ");
     let started = Instant::now();
@@ -281,18 +273,9 @@ fn drain(trial: &mut Trial<'_>, program: &DbBench, step: &Step, logs: &Path) -> 
         Ended::Failed(reason) => return Err(Broken::Failed(reason)),
     };
     drop(process);
-    let drained = started.elapsed();
-    while started.elapsed() < wait {
-        if trial.control.command() == Command::Stop {
-            return Err(Broken::Interrupted);
-        }
-        std::thread::sleep(LOOK.min(wait.saturating_sub(started.elapsed())));
-    }
-    let (drained_s, waited_s) = (drained.as_secs_f64(), (started.elapsed() - drained).as_secs_f64());
-    say(&TrialMessage::Drained { drained_s, waited_s });
-    let actions = vec![DrainStep { action: format!("db_bench {action}"), seconds: drained_s, result }];
-    trial.events.append(&Event::DrainDone(DrainDone { step: step.name.clone(), actions, drained_s, waited_s }))?;
-    Ok(trial.events.sync()?)
+    let seconds = started.elapsed().as_secs_f64();
+    let waited_s = wait_out(started, wait, &|| trial.control.command() == Command::Stop)?;
+    trial.record_drain(step, vec![DrainAction { action: format!("db_bench {action}"), seconds, result }], seconds, waited_s)
 }
 
 /// The CPU of the process, which the kernel tells when it has ended: the embedded engine and its client are one.

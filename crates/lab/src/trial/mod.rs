@@ -23,7 +23,7 @@ use plimsoll_core::METHODOLOGY_VERSION;
 use plimsoll_core::name::EngineName;
 use plimsoll_core::plan::{Driver, Step, StepProcess};
 use plimsoll_core::record::TableCheck;
-use plimsoll_engine::{Engine, EngineError, Given, Health, Settings, StartOptions, engine, given_engine};
+use plimsoll_engine::{DrainAction, Engine, EngineError, Given, Health, Settings, StartOptions, engine, given_engine};
 use plimsoll_host::{AwakeCpus, Cpus, Fact, Proc, boot_id, capture_environment, pin_thread, process_start_ticks, run_canary};
 use plimsoll_load::{Command, Control};
 use plimsoll_store::event::{
@@ -222,8 +222,7 @@ impl Trial<'_> {
         loop {
             let sitting = self.sitting();
             let is_last = sitting.end == workload.steps().len();
-            let server = self.start(&*engine, &workload.steps()[sitting.start], &log_dir)?;
-            let settings = server.effective_settings()?;
+            let (server, settings) = self.start(&*engine, &workload.steps()[sitting.start], &log_dir)?;
             if !engine.is_embedded() {
                 self.check_connections(&settings)?;
                 self.watchdog.ask(server.connect()?).map_err(|error| LabError::io("failed to start a thread", error))?;
@@ -263,8 +262,8 @@ impl Trial<'_> {
         self.next_step..self.next_step + alike
     }
 
-    /// Starts the engine for a step and those that share its start.
-    fn start(&mut self, engine: &dyn Engine, step: &Step, log_dir: &Path) -> Result<SharedServer, Broken> {
+    /// Starts the engine for a step and those that share its start, and reads back what it runs with.
+    fn start(&mut self, engine: &dyn Engine, step: &Step, log_dir: &Path) -> Result<(SharedServer, Settings), Broken> {
         let started = Instant::now();
         let config = &self.order.cell.config;
         let options = StartOptions {
@@ -285,15 +284,16 @@ impl Trial<'_> {
         if let Some(placement) = placement {
             pin(&placement.client_cpus)?;
         }
+        let settings = server.effective_settings()?;
         let build = engine.build();
         self.events.append(&Event::ServerReady(ServerReady {
             version: build.version,
             build_options: build.options,
             embedded: engine.is_embedded(),
-            effective_settings: server.effective_settings()?,
+            effective_settings: settings.clone(),
             seconds: started.elapsed().as_secs_f64(),
         }))?;
-        Ok(server)
+        Ok((server, settings))
     }
 
     /// Goes on with the next step in a new image of this process. Returns only when it does not.
@@ -413,20 +413,17 @@ impl Trial<'_> {
         let is_stopped = || self.control.command() == Command::Stop || server.health() != Health::Running;
         let limit = started + wait.max(DRAIN_LIMIT);
         let actions = run.drain(step, server, self.order.makes_state, started + wait, limit, &is_stopped)?;
-        let drained = started.elapsed();
-        while started.elapsed() < wait {
-            if is_stopped() {
-                return Err(Broken::Interrupted);
-            }
-            std::thread::sleep(Duration::from_millis(50).min(wait.saturating_sub(started.elapsed())));
-        }
-        let waited = started.elapsed() - drained;
-        say(&TrialMessage::Drained { drained_s: drained.as_secs_f64(), waited_s: waited.as_secs_f64() });
+        let waited_s = wait_out(started, wait, &is_stopped)?;
+        self.record_drain(step, actions, started.elapsed().as_secs_f64() - waited_s, waited_s)
+    }
+
+    fn record_drain(&mut self, step: &Step, actions: Vec<DrainAction>, drained_s: f64, waited_s: f64) -> Result<(), Broken> {
+        say(&TrialMessage::Drained { drained_s, waited_s });
         self.events.append(&Event::DrainDone(DrainDone {
             step: step.name.clone(),
             actions: actions.into_iter().map(|a| DrainStep { action: a.action, seconds: a.seconds, result: a.result }).collect(),
-            drained_s: drained.as_secs_f64(),
-            waited_s: waited.as_secs_f64(),
+            drained_s,
+            waited_s,
         }))?;
         Ok(self.events.sync()?)
     }
@@ -456,6 +453,11 @@ impl Trial<'_> {
         operations: Vec<plimsoll_core::record::OperationRecord>,
     ) -> Broken {
         let broken = self.explain(server, Some(&step.name), broken);
+        self.record_failed_step(step, broken, operations)
+    }
+
+    /// Writes down why a step did not end as it should, where no event says it yet.
+    fn record_failed_step(&mut self, step: &Step, broken: Broken, operations: Vec<plimsoll_core::record::OperationRecord>) -> Broken {
         let reason = match &broken {
             Broken::Interrupted => "interrupted".to_owned(),
             Broken::Failed(reason) => reason.clone(),
@@ -470,6 +472,18 @@ impl Trial<'_> {
             Err(error) => error.into(),
         }
     }
+}
+
+/// Waits until the plan's wait is over that began at `started`, and says for how many seconds that was.
+fn wait_out(started: Instant, wait: Duration, is_stopped: &dyn Fn() -> bool) -> Result<f64, Broken> {
+    let drained = Instant::now();
+    while started.elapsed() < wait {
+        if is_stopped() {
+            return Err(Broken::Interrupted);
+        }
+        std::thread::sleep(Duration::from_millis(50).min(wait.saturating_sub(started.elapsed())));
+    }
+    Ok(drained.elapsed().as_secs_f64())
 }
 
 /// Records that a server is gone, if it is: then everything else that went wrong follows from that.

@@ -2,11 +2,12 @@
 
 use std::time::Instant;
 
+use plimsoll_core::plan::{KvEnd, KvStep, KvWork, Step, StepKind};
 use plimsoll_engine::{DrainAction, EngineError, KvStore};
 
 /// What a step's end asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Maintenance {
+pub enum Maintenance {
     /// No flush and no compaction is left to do.
     Wait,
     /// The same, with an empty memtable and no file in level 0.
@@ -22,8 +23,19 @@ pub(crate) struct Bounds<'a> {
 }
 
 impl Maintenance {
+    /// What comes between a step and the next: the debt of the load is worked off, and behind `overwritesome` a leveled tree gets the same
+    /// shape in every run. Universal compaction has no such shape, and is left as it is, but where its data is to be copied.
+    pub fn after(step: &Step, is_universal: bool, is_copied: bool) -> Option<Self> {
+        let is_some = matches!(step.kind, StepKind::Kv(KvStep { work: KvWork::Overwrite, end: KvEnd::Operations(_), .. }));
+        match (is_some, is_universal) {
+            (true, true) if !is_copied => None,
+            (true, false) => Some(Self::EmptyLevel0),
+            _ => Some(Self::Wait),
+        }
+    }
+
     /// Does it. A wait that reaches the limit says so in its result and ends nothing: what is left to do is the next step's.
-    pub fn perform(self, store: &dyn KvStore, bounds: &Bounds<'_>) -> Result<Vec<DrainAction>, EngineError> {
+    pub(super) fn perform(self, store: &dyn KvStore, bounds: &Bounds<'_>) -> Result<Vec<DrainAction>, EngineError> {
         let mut actions = Vec::new();
         match self {
             Self::Wait => actions.push(wait(store, bounds)?),

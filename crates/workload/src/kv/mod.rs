@@ -8,6 +8,7 @@ mod values;
 mod worker;
 
 pub(crate) use maintenance::Bounds;
+pub use maintenance::Maintenance;
 pub use settings::{is_universal, step_settings};
 pub use steps::KvRun;
 pub(crate) use worker::MovedSum;

@@ -116,16 +116,9 @@ impl KvRun {
         Ok(notes)
     }
 
-    /// What comes between a step and the next: the debt of the load is worked off, and behind `overwritesome` a leveled tree gets the same
-    /// shape in every run. Universal compaction has no such shape, and is left as it is, but where its data is to be copied.
+    /// What comes between a step and the next.
     pub(crate) fn drain(&self, step: &Step, is_copied: bool, bounds: &Bounds<'_>) -> Result<Vec<DrainAction>, EngineError> {
-        let is_some = matches!(step.kind, StepKind::Kv(KvStep { work: KvWork::Overwrite, end: KvEnd::Operations(_), .. }));
-        let maintenance = match (is_some, self.is_universal) {
-            (true, true) if !is_copied => return Ok(Vec::new()),
-            (true, false) => Maintenance::EmptyLevel0,
-            _ => Maintenance::Wait,
-        };
-        maintenance.perform(self.store()?, bounds)
+        Maintenance::after(step, self.is_universal, is_copied).map_or_else(|| Ok(Vec::new()), |what| what.perform(self.store()?, bounds))
     }
 
     /// Reads all keys and values once, through the block cache as the workers do.
