@@ -11,7 +11,7 @@ use crate::published;
 use crate::ratio::{BASE_IS_ZERO, divide};
 use crate::reasons::brief;
 use crate::value::Measure;
-use crate::verdicts::{Basis, Call, Finding, control_line, counts, floor_line, percent};
+use crate::verdicts::{Call, Finding, NO_VERDICTS, control_line, counts, floor_line, percent};
 use crate::view::{ClassicTable, Outcome, Ramp, Status, StepView, TestTable, View};
 
 /// The three classic tables, the metrics of every step absolute and relative to the base, and the notes.
@@ -73,14 +73,17 @@ pub fn to_markdown(view: &View) -> String {
 /// What is said of the cells: a row per verdict, or per unusual step of a screen.
 fn add_verdicts(text: &mut String, view: &View) {
     let findings = &view.findings;
-    if findings.all.is_empty() {
+    if findings.is_empty() {
         return;
     }
-    let is_screen = findings.all.iter().all(|finding| finding.basis == Basis::Screen);
+    let is_screen = findings.is_screen();
     let counted: Vec<String> = counts(findings).iter().map(|(word, count)| format!("{count} {word}")).collect();
     let title = if is_screen { "Screen" } else { "Verdicts" };
     let caveat = if is_screen { " One run each: no verdict." } else { "" };
-    line(text, &format!("\n## {title}\n\nAgainst {}: {}.{caveat}\n", escape(&view.cells[0].label), counted.join(", ")));
+    let base = escape(&view.cells[0].label);
+    let said =
+        if findings.all.is_empty() { format!("{NO_VERDICTS} {base}.") } else { format!("Against {base}: {}.{caveat}", counted.join(", ")) };
+    line(text, &format!("\n## {title}\n\n{said}\n"));
     for of in control_line(findings).iter().chain(&floor_line(findings)) {
         line(text, &format!("{}.  ", escape(of)));
     }

@@ -5,8 +5,8 @@ mod common;
 use common::confirm::{BASE, CONTROL, SAME, SLOW, blocks, crash_in, slices};
 use plimsoll_core::record::Reading;
 use plimsoll_report::{
-    Basis, Finding, HistoryOptions, Options, View, analyse, analyse_among, explain, gate, history, show_json, to_html, to_terminal,
-    verdict_lines,
+    Basis, Finding, HistoryOptions, Options, View, analyse, analyse_among, explain, gate, history, show_json, to_html, to_markdown,
+    to_terminal, verdict_lines,
 };
 use plimsoll_store::{CampaignRecord, Turn};
 
@@ -119,6 +119,30 @@ fn a_failed_control_takes_every_verdict_of_its_step() {
     );
     assert_eq!(finding(&view, SLOW, "qp100", "qps").call.word(), "regression", "the other step's control is sound");
     assert!(verdict_lines(&view).contains("does not hold 1 in 1 of 4: qr100 qps"), "{}", verdict_lines(&view));
+}
+
+#[test]
+fn a_base_that_meets_only_itself_has_its_control_and_no_verdict() {
+    let campaign = slices(5, 60, &|_, _, _| {});
+    let mut record = campaign.load();
+    // As `confirm --cells BASE` makes it: the base and its second instance.
+    record.header.plan.cells.retain(|cell| cell.label == BASE || cell.label == CONTROL);
+    record.header.cells.retain(|cell| cell.label == BASE || cell.label == CONTROL);
+    record.header.schedule.retain(|scheduled| [0, 3].contains(&scheduled.cell));
+    record.header.schedule.iter_mut().for_each(|scheduled| scheduled.cell = scheduled.cell.min(1));
+    let numbers: Vec<u32> = record.header.schedule.iter().map(|scheduled| scheduled.number).collect();
+    record.trials.retain(|trial| numbers.contains(&trial.number));
+    let view = view(&record);
+    let lines = verdict_lines(&view);
+    assert!(lines.starts_with("No verdicts: the only contestant beside the base is its second instance, of sqlite.wal_full\n"), "{lines}");
+    assert!(
+        lines.contains("A/A control: the base against itself holds 1 in 4 of 4") && lines.contains("noise floor: throughput"),
+        "{lines}"
+    );
+    assert!(lines.contains("qp100  sqlite.wal_full#2 vs sqlite.wal_full  A/A holds"), "{lines}");
+    let page = to_html(&view);
+    assert!(page.contains("id=\"verdicts\"") && page.contains("A/A, 99 %") && !page.contains("class=\"matrix\""));
+    assert!(to_markdown(&view).contains("No verdicts: the only contestant"));
 }
 
 #[test]
@@ -241,6 +265,8 @@ fn explaining_works_on_screens_and_says_what_it_is() {
     assert!(!explanation.is_screen && !explanation.to_text().contains("unconfirmed"));
     assert!(explanation.changes.windows(2).all(|pair| pair[0].standardised.abs() >= pair[1].standardised.abs()));
     assert_eq!(explanation.to_json()["verdict"], "regression");
+    let text = explanation.to_text();
+    assert!(text.contains("One build, with other settings: synchronous off (base: full)."), "{text}");
     let wrong = explain(&screen, &[], "qr101", None, None).unwrap_err().to_string();
     assert!(wrong.contains("qr101") && wrong.contains("qr100"), "{wrong}");
     let nobody = explain(&screen, &[], "qr100", None, Some("nobody")).unwrap_err().to_string();

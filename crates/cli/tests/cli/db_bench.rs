@@ -101,6 +101,10 @@ fn all_steps_run_and_give_what_db_bench_prints() {
     for part in ["Assertions are enabled", "Load and numbers by db_bench", "delete_obsolete_files_period_micros"] {
         assert!(shown.contains(part), "{part}: {shown}");
     }
+    let refused = driven.command(&["confirm", "--step", "readrandom.t2", "--slices", "20ms"]).output().unwrap();
+    assert_eq!(refused.status.code(), Some(2), "{}", text(&refused.stderr));
+    let reason = "db_bench drives cell rocksdb@7.8.3+debian.c, and does not stop for the turns of others; take --blocks 12";
+    assert!(text(&refused.stderr).contains(reason), "{}", text(&refused.stderr));
     let exported = driven.place.command(&["export", "--classic", "out"]).output().unwrap();
     assert_eq!(exported.status.code(), Some(0), "{}", text(&exported.stderr));
     let report = fs::read_to_string(driven.place.path(&format!("out/{BUILD}/report.tsv"))).unwrap();

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use plimsoll_core::METHODOLOGY_VERSION;
 use plimsoll_core::confirm::{Division, divide};
-use plimsoll_core::plan::{Cell, IdleCpus, Plan, Verify};
+use plimsoll_core::plan::{Cell, Driver, IdleCpus, Plan, Verify};
 use plimsoll_core::schedule::schedule_with_control;
 use plimsoll_core::units::format_bytes;
 use plimsoll_host::{AwakeCpus, Cpus};
@@ -260,6 +260,9 @@ fn design(
         notes.push(format!("by blocks: {reason}"));
         Ok(Design::Blocks)
     };
+    if let Some(cell) = cells.iter().find(|cell| cell.config.driver == Driver::DbBench) {
+        return refuse(format!("db_bench drives cell {}, and does not stop for the turns of others", cell.label));
+    }
     if let Some(step) = divisions[0].steps.iter().find(|step| !step.can_take_turns()) {
         return refuse(format!("{} does a fixed number of things and cannot be cut into turns", step.name));
     }

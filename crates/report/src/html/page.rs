@@ -55,7 +55,7 @@ fn contents(view: &View) -> Markup {
     html! {
         nav aria-label="contents" {
             strong { "Plimsoll" }
-            @if !view.findings.all.is_empty() { a href="#verdicts" { "Verdicts" } }
+            @if !view.findings.is_empty() { a href="#verdicts" { "Verdicts" } }
             a href="#cells" { "Cells" }
             a href="#summary" { "Summary" }
             span.group { "Steps" }

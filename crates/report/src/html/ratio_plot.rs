@@ -4,7 +4,6 @@ use maud::{Markup, html};
 use plimsoll_stats::Verdict;
 
 use super::figures::short;
-use super::verdicts::is_screen;
 use crate::verdicts::{Basis, Call, Control, Finding, percent};
 use crate::view::View;
 
@@ -65,8 +64,8 @@ impl<'a> Row<'a> {
     }
 }
 
-/// One metric of these findings.
-pub(super) fn ratio_plot(view: &View, findings: &[&Finding], title: &str) -> Markup {
+/// These findings, on throughput or on the other metric, with the control of their steps; without findings the control of all steps.
+pub(super) fn ratio_plot(view: &View, findings: &[&Finding], is_throughput: bool, title: &str) -> Markup {
     let mut groups: Vec<(&str, Vec<Row<'_>>)> = Vec::new();
     for finding in findings {
         let Some(row) = Row::of(view, finding) else { continue };
@@ -75,10 +74,13 @@ pub(super) fn ratio_plot(view: &View, findings: &[&Finding], title: &str) -> Mar
             None => groups.push((&finding.step, vec![row])),
         }
     }
-    for (step, rows) in &mut groups {
-        let metric = findings.iter().find(|finding| finding.step == *step).map(|finding| finding.metric);
-        let of_step = view.findings.control.iter().filter(|control| control.step == *step && Some(control.metric) == metric);
-        rows.extend(of_step.filter_map(Row::of_control));
+    for control in view.findings.control.iter().filter(|control| control.is_throughput == is_throughput) {
+        let Some(row) = Row::of_control(control) else { continue };
+        match groups.iter_mut().find(|(step, _)| *step == control.step) {
+            Some((_, rows)) => rows.push(row),
+            None if findings.is_empty() => groups.push((&control.step, vec![row])),
+            None => {}
+        }
     }
     let margin = view.findings.margin;
     let all = groups.iter().flat_map(|(_, rows)| rows.iter().flat_map(Row::ends)).chain([1.0 - 2.0 * margin, 1.0 + 2.0 * margin]);
@@ -117,8 +119,11 @@ pub(super) fn ratio_plot(view: &View, findings: &[&Finding], title: &str) -> Mar
 }
 
 fn legend(view: &View, findings: &[&Finding]) -> String {
-    if is_screen(view) {
+    if view.findings.is_screen() {
         return "The bar is where two equal builds lie.".to_owned();
+    }
+    if findings.is_empty() {
+        return format!("The bar is the 99 % interval, the band is ±{:.0} %.", 100.0 * view.findings.margin);
     }
     let level = 100.0 * findings.iter().find_map(|finding| finding.estimate).map_or(0.95, |estimate| estimate.level);
     let dots = if findings.iter().any(|finding| finding.basis == Basis::Slices) { "rounds" } else { "blocks" };

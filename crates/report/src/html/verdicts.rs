@@ -4,39 +4,40 @@ use maud::{Markup, html};
 
 use super::ratio_plot::ratio_plot;
 use super::tables::{cell_name, scrolling};
-use crate::verdicts::{Basis, Finding, control_line, counts, floor_line, headline, largest, percent};
+use crate::verdicts::{Finding, NO_VERDICTS, control_line, counts, floor_line, headline, largest, percent};
 use crate::view::{Status, View};
 
 /// Differences that are told in words.
 const TOLD: usize = 5;
 /// Findings that a ratio plot shows at the most; of more, the largest.
 const PLOTTED: usize = 120;
+/// With more findings than this the first plot shows the largest, and the plot of all is folded.
+const PLOTTED_FIRST: usize = 24;
 
 /// Strip, matrix and ratio plots; nothing where nothing was compared.
 pub(super) fn section(view: &View) -> Markup {
     let findings = &view.findings;
-    if findings.all.is_empty() {
+    if findings.is_empty() {
         return html! {};
     }
-    let is_screen = is_screen(view);
+    let is_screen = findings.is_screen();
     html! {
         section {
             h2 id="verdicts" { a.anchor href="#verdicts" { @if is_screen { "Screen" } @else { "Verdicts" } } }
             p.strip {
                 @for (word, count) in counts(findings) { span class={ "verdict " (word) } { strong { (count) } " " (word) } " " }
-                span.caption { "of throughput, against " (view.cells[0].label) }
+                span.caption {
+                    @if findings.all.is_empty() { (NO_VERDICTS) " " (view.cells[0].label) }
+                    @else { "of throughput, against " (view.cells[0].label) }
+                }
             }
             @if is_screen { p.caption { "One run of each cell: a word here is no verdict. An unusual step differs by more than two starts of one build would, 95 times of 100; " code { "plimsoll confirm" } " tells whether it is there." } }
             @for line in control_line(findings).iter().chain(&floor_line(findings)) { p.facts { (line) } }
             (told(view))
-            (matrix(view))
+            @if !findings.all.is_empty() { (matrix(view)) }
             (plots(view))
         }
     }
-}
-
-pub(super) fn is_screen(view: &View) -> bool {
-    view.findings.all.iter().all(|finding| finding.basis == Basis::Screen)
 }
 
 /// The largest differences with what explains them.
@@ -126,23 +127,38 @@ fn matrix_cell(view: &View, cell: usize, step: &str) -> Markup {
     }
 }
 
-/// Ratios with their intervals; single blocks, rounds or runs as dots. One plot per metric.
+/// Ratios with their intervals; single blocks, rounds or runs as dots. One plot per metric; of many rows the largest first, all of them folded.
 fn plots(view: &View) -> Markup {
-    let of_metric = |is_throughput: bool| -> Vec<&Finding> {
+    let findings = &view.findings;
+    let largest = |is_throughput: bool, most: usize| -> Vec<&Finding> {
         let is_shown = |finding: &&Finding| finding.is_throughput == is_throughput && finding.estimate.is_some();
-        let mut shown: Vec<&Finding> = view.findings.all.iter().filter(is_shown).collect();
-        if shown.len() > PLOTTED {
+        let mut shown: Vec<&Finding> = findings.all.iter().filter(is_shown).collect();
+        if shown.len() > most {
             let mut sizes: Vec<f64> = shown.iter().map(|finding| size(finding)).collect();
             sizes.sort_by(|a, b| b.total_cmp(a));
-            shown.retain(|finding| size(finding) >= sizes[PLOTTED - 1]);
+            shown.retain(|finding| size(finding) >= sizes[most - 1]);
         }
         shown
     };
-    let (rate, cpu) = (of_metric(true), of_metric(false));
-    let title = |findings: &[&Finding]| findings.first().map_or(String::new(), |finding| headline(finding.metric.name));
+    let has = |is_throughput: bool| findings.all.iter().any(|finding| finding.is_throughput == is_throughput && finding.estimate.is_some());
+    let controls = |is_throughput: bool| findings.control.iter().any(|control| control.is_throughput == is_throughput);
+    let rows = findings.all.iter().filter(|finding| finding.is_throughput && finding.estimate.is_some()).count();
+    let cpu = largest(false, PLOTTED);
+    let of_cpu = cpu.first().map(|finding| finding.metric).or(findings
+        .control
+        .iter()
+        .find(|control| !control.is_throughput)
+        .map(|control| control.metric));
+    let title = of_cpu.map_or_else(String::new, |metric| headline(metric.name));
+    const RATE: &str = "Throughput / base, more is better";
     html! {
-        @if !rate.is_empty() { (ratio_plot(view, &rate, "Throughput / base, more is better")) }
-        @if !cpu.is_empty() { details { summary { (title(&cpu)) } (ratio_plot(view, &cpu, &format!("{} / base, less is better", title(&cpu)))) } }
+        @if rows > PLOTTED_FIRST {
+            (ratio_plot(view, &largest(true, PLOTTED_FIRST), true, &format!("The {PLOTTED_FIRST} largest differences. {RATE}")))
+            details { summary { "Throughput, " @if rows > PLOTTED { "the " (PLOTTED) " largest of " (rows) } @else { "all " (rows) } } (ratio_plot(view, &largest(true, PLOTTED), true, RATE)) }
+        } @else if has(true) || controls(true) {
+            (ratio_plot(view, &largest(true, PLOTTED), true, RATE))
+        }
+        @if has(false) || controls(false) { details { summary { (title) } (ratio_plot(view, &cpu, false, &format!("{title} / base, less is better"))) } }
     }
 }
 

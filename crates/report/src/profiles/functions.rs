@@ -51,13 +51,37 @@ fn own(stack: &str) -> &str {
     stack.rsplit(';').next().unwrap_or(stack)
 }
 
+/// Functions that a sentence names.
+const TOLD: usize = 5;
+/// Below this share of the base's CPU per operation there is no change to tell about.
+const LEAST_CHANGE: f64 = 0.02;
+
 impl Profiled {
+    /// How the server's CPU per operation changed, and which functions' own time went the same way most; `None` where it hardly changed.
+    pub fn where_it_went(&self) -> Option<String> {
+        let change = self.tree.cell_us - self.tree.base_us;
+        if self.reason.is_some() || change.abs() < LEAST_CHANGE * self.tree.base_us {
+            return None;
+        }
+        let told: Vec<&FunctionChange> =
+            self.functions.iter().filter(|function| function.difference_us() * change > 0.0).take(TOLD).collect();
+        let sum: f64 = told.iter().map(|function| function.difference_us()).sum();
+        let names: Vec<String> = told.iter().map(|function| format!("{} {:+.1}", function.name, function.difference_us())).collect();
+        Some(format!(
+            "Server CPU {change:+.1} us/op ({:.1} to {:.1}); functions whose own time moved most that way: {} (together {sum:+.1}).",
+            self.tree.base_us,
+            self.tree.cell_us,
+            names.join(", ")
+        ))
+    }
+
     /// The functions that moved, as lines of text.
     pub fn to_text(&self) -> String {
         if let Some(reason) = &self.reason {
             return format!("\nNo profile of {}\n", reason);
         }
-        let mut text = format!("\n{:<NAME_WIDTH$} {:>9} {:>9} {:>9}\n", "server CPU by function, us/op", "base", "cell", "change");
+        let mut text = self.where_it_went().map_or_else(String::new, |told| format!("\n{told}\n"));
+        let _ = writeln!(text, "\n{:<NAME_WIDTH$} {:>9} {:>9} {:>9}", "server CPU by function, us/op", "base", "cell", "change");
         for function in &self.functions {
             let name: String = function.name.chars().take(NAME_WIDTH).collect();
             let _ = writeln!(
@@ -152,6 +176,12 @@ mod tests {
         assert_eq!(rows, [("write", 0.0, 40.0), ("run", 10.0, 0.0), ("parse", 20.0, 20.0), ("read", 20.0, 20.0)]);
         let text = found.to_text();
         assert!(text.contains("write") && text.contains("+40.000"), "{text}");
+        assert!(
+            text.starts_with(
+                "\nServer CPU +30.0 us/op (50.0 to 80.0); functions whose own time moved most that way: write +40.0 (together +40.0).\n"
+            ),
+            "{text}"
+        );
         assert!(text.contains("symbols missing for 25 % of them") && text.contains("unavailable: no PMU"), "{text}");
         assert_eq!(found.to_json()["functions"][1]["difference_us_per_op"], -10.0);
     }

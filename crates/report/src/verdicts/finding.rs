@@ -179,6 +179,17 @@ impl Findings {
         Self { all: Vec::new(), control: Vec::new(), margin: MARGIN, alpha: ALPHA, control_cells: Vec::new() }
     }
 
+    /// Whether nothing was compared: neither with another cell nor the base with itself.
+    pub fn is_empty(&self) -> bool {
+        self.all.is_empty() && self.control.is_empty()
+    }
+
+    /// Whether all of it rests on one run of each cell.
+    pub fn is_screen(&self) -> bool {
+        let bases = self.all.iter().map(|finding| finding.basis).chain(self.control.iter().map(|control| control.basis));
+        bases.into_iter().all(|basis| basis == Basis::Screen)
+    }
+
     /// The finding on a cell's throughput in a step.
     pub fn of_throughput(&self, cell: usize, step: &str) -> Option<&Finding> {
         self.all.iter().find(|finding| finding.cell == cell && finding.step == step && finding.is_throughput)

@@ -9,6 +9,9 @@ use super::finding::{Basis, Call, Control, Estimate, Finding, Findings};
 use super::measured::headline;
 use crate::view::View;
 
+/// Said where the base and its second instance are the only contestants; the base's label follows.
+pub(crate) const NO_VERDICTS: &str = "No verdicts: the only contestant beside the base is its second instance, of";
+
 /// Unusual steps of a screen that are named.
 const UNUSUAL_SHOWN: usize = 5;
 
@@ -127,7 +130,9 @@ pub(crate) fn largest(findings: &Findings, most: usize) -> Vec<&Finding> {
 
 /// What the A/A control says; `None` for a screen.
 pub(crate) fn control_line(findings: &Findings) -> Option<String> {
-    findings.all.iter().find(|finding| finding.basis != Basis::Screen)?;
+    if findings.is_screen() {
+        return None;
+    }
     if findings.control.is_empty() {
         return Some("A/A control: none in this campaign; `plimsoll confirm` always has one".to_owned());
     }
@@ -164,17 +169,20 @@ pub(crate) fn floor_line(findings: &Findings) -> Option<String> {
 /// to compare.
 pub fn verdict_lines(view: &View) -> String {
     let findings = &view.findings;
-    if findings.all.is_empty() {
+    if findings.is_empty() {
         return String::new();
     }
     let mut text = String::new();
     let counted: Vec<String> = counts(findings).iter().map(|(word, count)| format!("{count} {word}")).collect();
     let mut add = |line: &str| writeln!(text, "{line}").expect("writing to a string cannot fail");
-    if findings.all.iter().all(|finding| finding.basis == Basis::Screen) {
+    if findings.is_screen() {
         screen_lines(view, &counted, &mut add);
         return text;
     }
-    add(&format!("Verdicts against {}: {}", view.cells[0].label, counted.join(", ")));
+    add(&match findings.all.is_empty() {
+        true => format!("{NO_VERDICTS} {}", view.cells[0].label),
+        false => format!("Verdicts against {}: {}", view.cells[0].label, counted.join(", ")),
+    });
     control_line(findings).iter().chain(&floor_line(findings)).for_each(|line| add(line));
     // CPU that moved with throughput explains it; alone it is news.
     let is_called = |finding: &Finding| matches!(finding.verdict(), Some(Verdict::Regression | Verdict::Improvement));
@@ -182,9 +190,9 @@ pub fn verdict_lines(view: &View) -> String {
         finding.is_throughput || is_called(finding) && !findings.of_throughput(finding.cell, &finding.step).is_some_and(is_called)
     };
     let mut steps: Vec<&str> = Vec::new();
-    for finding in &findings.all {
-        if !steps.contains(&finding.step.as_str()) {
-            steps.push(&finding.step);
+    for step in findings.all.iter().map(|finding| &finding.step).chain(findings.control.iter().map(|control| &control.step)) {
+        if !steps.contains(&step.as_str()) {
+            steps.push(step);
         }
     }
     let mut rows: Vec<Row> = Vec::new();
@@ -194,7 +202,7 @@ pub fn verdict_lines(view: &View) -> String {
         rows.extend(of_step.map(|control| control_row(view, control)));
     }
     aligned(&rows).iter().for_each(|line| add(line));
-    if findings.all.iter().any(|finding| finding.left_out > 0) {
+    if findings.all.iter().any(|finding| finding.left_out > 0) || findings.control.iter().any(|control| control.left_out > 0) {
         add("left out: a witness saw the machine disturbed");
     }
     text

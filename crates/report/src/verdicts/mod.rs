@@ -17,10 +17,10 @@ mod why;
 
 pub use finding::{Basis, Call, Control, Estimate, Finding, Findings};
 pub(crate) use judge::{Setting, find};
-pub(crate) use lines::{control_line, counts, floor_line, largest, percent};
+pub(crate) use lines::{NO_VERDICTS, control_line, counts, floor_line, largest, percent};
 pub use lines::{finding_line, verdict_lines};
 pub(crate) use measured::headline;
 pub(crate) use pairs::basis;
 pub use power::{Power, StepPower, power_of_blocks};
 pub(crate) use spreads::{Spreads, machine};
-pub use why::{Change, Explanation, explain};
+pub use why::{Change, Explanation, SettingChange, explain};

@@ -12,6 +12,7 @@ use super::pairs::{basis, by_block, value};
 use super::{finding_line, percent};
 use crate::analysis::{CellRuns, base_label};
 use crate::attempts::{Run, runs_of_cell};
+use crate::view::Setting;
 use crate::{Options, ReportError, View, analyse_among};
 
 /// The metrics that explain: what one operation costs.
@@ -170,6 +171,17 @@ pub(crate) fn sentence(changes: &[Change], gain: Option<f64>) -> String {
     })
 }
 
+/// A setting that two cells run with other values of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SettingChange {
+    /// Its name.
+    pub name: String,
+    /// What the base runs with, for people; `None` where it has no such setting.
+    pub base: Option<String>,
+    /// What the cell runs with.
+    pub cell: Option<String>,
+}
+
 /// Why a cell differs from the base in a step.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Explanation {
@@ -189,12 +201,18 @@ pub struct Explanation {
     pub sentence: String,
     /// Per-operation numbers, what changed most first.
     pub changes: Vec<Change>,
+    /// Whether both cells run one build, so that nothing but their settings differs.
+    pub is_one_build: bool,
+    /// Settings of the configs that the cells run with other values of; of one build all settings that differ.
+    pub settings: Vec<SettingChange>,
     /// Whether the campaign is a screen: then nothing here is confirmed.
     pub is_screen: bool,
 }
 
 /// Rows of the table that text shows.
 const SHOWN: usize = 16;
+/// Settings that text names.
+const SETTINGS_SHOWN: usize = 5;
 
 /// Explains a step of a campaign. `a` is the base, by default the campaign's; `b` the cell, by default the one that differs most.
 pub fn explain(
@@ -219,6 +237,7 @@ pub fn explain(
         return Err(ReportError::NothingToExplain { step: step.to_owned() });
     };
     let changes = changes(&of_base, &of_cell, step);
+    let is_one_build = of_base.cell.build == of_cell.cell.build;
     let finding = largest.map(|finding| (*finding).clone());
     let gain = finding.as_ref().and_then(Finding::gain);
     let line = finding.as_ref().map_or_else(String::new, |finding| finding_line(&view, finding));
@@ -232,7 +251,16 @@ pub fn explain(
         sentence: sentence(&changes, gain),
         changes,
         is_screen: basis(campaign) == Basis::Screen,
+        is_one_build,
+        settings: settings(&view, cell, is_one_build),
     })
+}
+
+fn settings(view: &View, cell: usize, is_one_build: bool) -> Vec<SettingChange> {
+    let differing = view.settings.differing.iter().filter(|setting| setting.is_other[cell] && (setting.is_asked || is_one_build));
+    let change =
+        |setting: &Setting| SettingChange { name: setting.name.clone(), base: setting.shown[0].clone(), cell: setting.shown[cell].clone() };
+    differing.map(change).collect()
 }
 
 fn runs<'a>(campaign: &'a CampaignRecord, label: &str) -> Option<CellRuns<'a>> {
@@ -249,6 +277,22 @@ impl Explanation {
         ["regression", "improvement", "unusual"].contains(&word)
     }
 
+    fn told_settings(&self) -> Option<String> {
+        if self.settings.is_empty() {
+            return None;
+        }
+        let value = |value: &Option<String>| value.clone().unwrap_or_else(|| "none".to_owned());
+        let told = self.settings.iter().take(SETTINGS_SHOWN);
+        let told: Vec<String> =
+            told.map(|setting| format!("{} {} (base: {})", setting.name, value(&setting.cell), value(&setting.base))).collect();
+        let more = match self.settings.len().saturating_sub(SETTINGS_SHOWN) {
+            0 => String::new(),
+            more => format!(", and {more} more in the report"),
+        };
+        let of = if self.is_one_build { "One build, with other settings" } else { "Settings of the configs that differ, too" };
+        Some(format!("{of}: {}{more}.", told.join(", ")))
+    }
+
     /// The finding, the sentence, and the table.
     pub fn to_text(&self) -> String {
         let mut lines = vec![format!("{}: {} against {}, campaign {}", self.step, self.cell, self.base, self.campaign)];
@@ -261,6 +305,7 @@ impl Explanation {
             sentence if self.is_shown() => format!("Likely: {sentence}."),
             sentence => format!("No difference is shown. If there is one, likely: {sentence}."),
         });
+        lines.extend(self.told_settings());
         if self.changes.is_empty() {
             lines.push("No per-operation number is known on both sides.".to_owned());
         } else {
@@ -288,6 +333,12 @@ impl Explanation {
             "verdict": self.finding.as_ref().map(|finding| finding.call.word()),
             "ratio": self.finding.as_ref().and_then(|finding| Some(finding.estimate?.ratio)),
             "sentence": self.sentence,
+            "one_build": self.is_one_build,
+            "settings": self.settings.iter().map(|setting| json!({
+                "name": setting.name,
+                "base": setting.base,
+                "cell": setting.cell,
+            })).collect::<Vec<_>>(),
             "changes": self.changes.iter().map(|change| json!({
                 "name": change.name,
                 "counter": change.is_counter,

@@ -126,7 +126,8 @@ fn run(campaign: &Campaign, after: impl Fn(&Trial, u32, &str), edit: Edit<'_>) {
     let templates: BTreeMap<String, Made> = steps.iter().map(|plan| (plan.name.clone(), step(plan, Speed::default()))).collect();
     for scheduled in &campaign.folder.header.schedule {
         let label = campaign.folder.header.plan.cells[scheduled.cell].label.clone();
-        let mut trial = campaign.attempt(scheduled.number, 1, &[("journal_mode", "wal")]);
+        let synchronous = label.trim_end_matches("#2").trim_start_matches("sqlite.wal_");
+        let mut trial = campaign.attempt(scheduled.number, 1, &[("journal_mode", "wal"), ("synchronous", synchronous)]);
         for plan in steps {
             let jitter = noise(scheduled.number * 17 + plan.name.len() as u32, 0.006);
             let mut made = template(&templates[&plan.name], speed(&label) * jitter);
