@@ -29,6 +29,7 @@ use crate::reasons::reasons;
 use crate::rocksdb_description::{describe_kv, describe_rocksdb};
 use crate::selection::{Candidate, choose};
 use crate::settings::{self, CellSettings};
+use crate::settling::unsettled_steps;
 use crate::shapes::shapes;
 use crate::starved::starved_clients;
 use crate::summary::summarise;
@@ -151,6 +152,9 @@ pub fn analyse_among(campaigns: &[CampaignRecord], options: &Options, stored: &[
     view.notes.extend(cells_notes(&cells));
     view.notes.extend(view.cells.iter().zip(&cells).filter_map(|(info, cell)| stop_problem(&info.label, cell)));
     view.notes.extend(view.cells.iter().zip(&cells).filter_map(|(info, cell)| starved_clients(&info.label, cell)));
+    if basis(first) != Basis::Slices {
+        view.notes.extend(view.cells.iter().zip(&cells).filter_map(|(info, cell)| unsettled_steps(&info.label, cell)));
+    }
     Ok(view)
 }
 

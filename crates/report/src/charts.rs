@@ -40,16 +40,7 @@ pub(crate) fn charts(runs: &[Option<&Run<'_>>]) -> Vec<Chart> {
             _ => "events/s",
         };
         charts.extend(chart(format!("{kind} rate"), unit, Reduce::Mean, runs, |run| {
-            let elapsed_s = run.done.map_or(0.0, |done| done.elapsed_ns as f64 / 1e9);
-            let mut rates = per_second(run, kind, |rate: &mut f64, row| {
-                *rate += (if counts_rows(kind) { row.rows } else { row.ok }) as f64;
-            })?;
-            // A second cut short by the step's end would look like a stall.
-            rates.truncate((elapsed_s as usize).max(1));
-            if elapsed_s > 0.0 && elapsed_s < 1.0 {
-                rates[0] /= elapsed_s;
-            }
-            Some(rates.into_iter().map(Some).collect())
+            Some(rates_by_second(run, kind)?.into_iter().map(Some).collect())
         }));
         let longest_ms = |run: &Run<'_>, pick: fn(&OperationSecond) -> u64| {
             let maxima = per_second(run, kind, |max: &mut f64, row| *max = max.max(pick(row) as f64 / 1e6))?;
@@ -70,6 +61,20 @@ pub(crate) fn charts(runs: &[Option<&Run<'_>>]) -> Vec<Chart> {
     charts.extend(host_chart("CPU stolen by other guests", "% of all CPUs", "steal_pct", 1.0, runs));
     charts.extend(host_chart("resident memory", "MiB", "rss_mib", 1.0, runs));
     charts
+}
+
+/// Operations of a kind in each second, or the rows of one that counts rows.
+pub(crate) fn rates_by_second(run: &Run<'_>, kind: &str) -> Option<Vec<f64>> {
+    let elapsed_s = run.done.map_or(0.0, |done| done.elapsed_ns as f64 / 1e9);
+    let mut rates = per_second(run, kind, |rate: &mut f64, row| {
+        *rate += (if counts_rows(kind) { row.rows } else { row.ok }) as f64;
+    })?;
+    // A second cut short by the step's end would look like a stall.
+    rates.truncate((elapsed_s as usize).max(1));
+    if elapsed_s > 0.0 && elapsed_s < 1.0 {
+        rates[0] /= elapsed_s;
+    }
+    Some(rates)
 }
 
 /// Folds the rows of a kind, over all clients, into one number a second. `None` when the step has no such operation.

@@ -37,6 +37,7 @@ mod rocksdb_notes;
 mod selection;
 mod setting_value;
 mod settings;
+mod settling;
 mod shapes;
 mod starved;
 mod summary;

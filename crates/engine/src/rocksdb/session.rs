@@ -19,9 +19,10 @@ pub(super) struct RocksdbSession {
 }
 
 impl RocksdbSession {
-    /// A session that writes in this mode.
+    /// A session of the calling thread that writes in this mode.
     pub(super) fn new(database: Arc<Database>, writes: WriteMode, verifies_checksums: bool) -> Self {
         let library = database.library();
+        database.count_nothing_in_this_thread();
         Self {
             reads: ReadOptions::new(library, verifies_checksums, true),
             writes: WriteOptions::new(library, writes.has_wal, writes.syncs),
