@@ -24,7 +24,7 @@ pub fn explain(places: &Places, arguments: &Explain) -> Outcome {
     let campaign = store.find(arguments.campaign.as_deref())?.load()?;
     let explanation =
         plimsoll_report::explain(&campaign, &stored(&store), &arguments.step, arguments.a.as_deref(), arguments.b.as_deref())?;
-    let profiled = plimsoll_report::profiles_of(&campaign, &arguments.step, &explanation.base, &explanation.cell)
+    let profiled = plimsoll_report::profiles_of(&campaign, &explanation)
         .map_err(|error| Failure::usage(format!("failed to read the profiles of {}: {error}", campaign.header.id)))?;
     let text = if arguments.json {
         let mut value = explanation.to_json();

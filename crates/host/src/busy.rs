@@ -1,14 +1,19 @@
 //! CPU that all tasks of the machine have used, in nanoseconds.
 
+use crate::parse::parse_stat;
+use crate::process::tick_ns;
 use crate::{Answer, Proc};
 
-/// The run time of all tasks on all CPUs since boot, in nanoseconds, from `/proc/schedstat`. `/proc/stat` counts in ticks of 10 ms, which says
-/// nothing about a turn.
+/// The run time of all tasks on all CPUs since boot, in nanoseconds: from `/proc/schedstat`, or, where the kernel keeps none, in ticks of
+/// 10 ms from `/proc/stat`. Ticks say nothing about a single turn, and much about a hundred of them.
 ///
 /// # Errors
-/// Where the kernel keeps no such times.
+/// Where neither can be read.
 pub fn busy_ns(proc_: &Proc) -> Answer<u64> {
-    parse(&proc_.read("schedstat").map_err(|_| "the kernel keeps no run times (no /proc/schedstat)".to_owned())?)
+    match proc_.read("schedstat") {
+        Ok(text) => parse(&text),
+        Err(_) => Ok(parse_stat(&proc_.read("stat")?)?.busy() * tick_ns()),
+    }
 }
 
 /// The seventh number behind a CPU's name is its run time.

@@ -34,7 +34,7 @@ use crate::shapes::shapes;
 use crate::starved::starved_clients;
 use crate::summary::summarise;
 use crate::value::{Measure, median_over_blocks};
-use crate::verdicts::{Basis, Setting, Spreads, basis, find};
+use crate::verdicts::{Basis, Findings, Setting, Spreads, basis, find};
 use crate::version_groups::{published_groups, version_groups};
 use crate::view::{CampaignInfo, CellInfo, Crash, Drain, OperationCount, Outcome, Status, StepResult, StepView, TestPlace, View};
 
@@ -106,13 +106,16 @@ pub fn analyse_among(campaigns: &[CampaignRecord], options: &Options, stored: &[
         .collect();
     let mut infos: Vec<CellInfo> =
         chosen.iter().zip(&cells).map(|(index, cell)| cell_info(cell, &candidates[*index].label, all[*index].0)).collect();
-    let steps: Vec<StepView> = step_names(&cells).into_iter().map(|name| step_view(&name, &cells)).collect();
+    let mut steps: Vec<StepView> = step_names(&cells).into_iter().map(|name| step_view(&name, &cells)).collect();
 
     let environments: Vec<_> = cells.iter().map(|cell| first_record(cell, |record| record.environment.as_ref()).map(flatten)).collect();
     for (info, facts) in infos.iter_mut().zip(&environments) {
         info.machine = facts.as_ref().map(machines::identity).unwrap_or_default();
     }
     mark_incomparable(&mut infos);
+    let spreads = if basis(first) == Basis::Screen { Spreads::of_machine(first, stored) } else { Spreads::default() };
+    let findings = find(&Setting { infos: &infos, cells: &cells, control: experiment_control(first), steps: &steps, spreads: &spreads });
+    set_paired_ratios(&mut steps, &findings);
     let effective = |cell: &CellRuns<'_>| first_record(cell, |record| server_ready(record)).map(|ready| ready.effective_settings.clone());
     let effective: Vec<_> = cells.iter().map(effective).collect();
     let settings: Vec<CellSettings<'_>> = infos
@@ -127,8 +130,6 @@ pub fn analyse_among(campaigns: &[CampaignRecord], options: &Options, stored: &[
         let names: Vec<&str> = reported.iter().map(|step| step.name.as_str()).collect();
         format!("The plan is about {}: the tables show no other step. All of them are in the details.", names.join(", "))
     });
-    let spreads = if basis(first) == Basis::Screen { Spreads::of_machine(first, stored) } else { Spreads::default() };
-    let findings = find(&Setting { infos: &infos, cells: &cells, control: experiment_control(first), steps: &steps, spreads: &spreads });
     let version_groups = version_groups(&infos, &reported);
     let mut view = View {
         findings,
@@ -156,6 +157,16 @@ pub fn analyse_among(campaigns: &[CampaignRecord], options: &Options, stored: &[
         view.notes.extend(view.cells.iter().zip(&cells).filter_map(|(info, cell)| unsettled_steps(&info.label, cell)));
     }
     Ok(view)
+}
+
+/// Tables of ratios and verdicts of one campaign must not differ: the ratio of two medians is another number than the estimate over pairs.
+fn set_paired_ratios(steps: &mut [StepView], findings: &Findings) {
+    for finding in findings.all.iter().filter(|finding| finding.is_throughput && finding.basis != Basis::Screen) {
+        let outcome = steps.iter_mut().find(|step| step.name == finding.step).map(|step| &mut step.outcomes[finding.cell]);
+        if let (Some(outcome), Some(estimate)) = (outcome, finding.estimate) {
+            outcome.paired_ratio = Some(estimate.ratio);
+        }
+    }
 }
 
 /// The plan's base, or that of the experiment where the campaign confirms another.
@@ -576,6 +587,7 @@ fn outcome(name: &str, cell: &CellRuns<'_>, valued: &[&Run<'_>]) -> Outcome {
         blocks_planned: used.len() as u32,
         target_per_s: step.and_then(background_target_per_s),
         measures,
+        paired_ratio: None,
         operations,
         elapsed_s: first.map(|done| done.elapsed_ns as f64 / 1e9),
         crash: crash.map(|crash| Crash { status: crash.status.clone(), log_tail: crash.log_tail.clone() }),

@@ -97,8 +97,9 @@ impl<'a> Run<'a> {
     fn finished(record: &'a TrialRecord, step: &'a Step, done: &'a StepDone) -> Self {
         let series = record.series(&step.name).map_err(|error| unreadable(&error));
         let host = record.host_series(&step.name).map_err(|error| unreadable(&error));
-        let measures = measure(&Facts { done, series: series.as_deref().map_err(String::as_str) });
-        let (status, reason) = judge(done, &measures, &record.turns(&step.name).unwrap_or_default());
+        let turns = record.turns(&step.name).unwrap_or_default();
+        let measures = measure(&Facts { done, series: series.as_deref().map_err(String::as_str), turns: &turns });
+        let (status, reason) = judge(done, &measures, &turns);
         let run = Self::missing(step, 0, record.number, String::new());
         Self { status, reason, record: Some(record), done: Some(done), operations: &done.operations, series, host, measures, ..run }
     }
@@ -126,9 +127,9 @@ pub(crate) fn judge(done: &StepDone, measures: &[Measure], turns: &[Turn]) -> (S
     let tell = |cores: f64| format!("other processes used {cores:.2} cores, more than {FOREIGN_CORES_LIMIT}");
     let foreign = match turns {
         [] => above("foreign_cpu_cores", FOREIGN_CORES_LIMIT).map(tell),
-        turns => cores_in_turns(turns, |turn| turn.foreign_cpu_ns).filter(|cores| *cores > FOREIGN_CORES_LIMIT).map(tell),
+        turns => cores_in_turns(turns, |turn| turn.foreign_cpu_ns.map(i128::from)).filter(|cores| *cores > FOREIGN_CORES_LIMIT).map(tell),
     };
-    let leaked = cores_in_turns(turns, |turn| turn.other_servers_cpu_ns)
+    let leaked = cores_in_turns(turns, |turn| turn.other_servers_cpu_ns.map(i128::from))
         .filter(|cores| *cores > LEAK_CORES_LIMIT)
         .map(|cores| format!("servers whose turn it was not used {cores:.2} cores, more than {LEAK_CORES_LIMIT}: use blocks"));
     let disturbed = steal.into_iter().chain(foreign).chain(leaked).reduce(|steal, foreign| format!("{steal}; {foreign}"));
@@ -144,8 +145,8 @@ pub(crate) fn judge(done: &StepDone, measures: &[Measure], turns: &[Turn]) -> (S
 }
 
 /// CPU used during turns, in cores, where it is known.
-fn cores_in_turns(turns: &[Turn], used_ns: fn(&Turn) -> Option<u64>) -> Option<f64> {
-    let (used, active) = turns.iter().fold((0, 0), |(used, active), turn| match used_ns(turn) {
+fn cores_in_turns(turns: &[Turn], used_ns: fn(&Turn) -> Option<i128>) -> Option<f64> {
+    let (used, active) = turns.iter().fold((0, 0_u64), |(used, active), turn| match used_ns(turn) {
         Some(ns) => (used + ns, active + turn.active_ns),
         None => (used, active),
     });

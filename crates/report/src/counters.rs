@@ -14,8 +14,8 @@ const MOST_CHANGED: usize = 8;
 /// A change by less than this factor is not remarkable.
 const LEAST_FACTOR: f64 = 1.2;
 /// What happens less often than once in a thousand operations, or less often than this in a whole step, changes by chance.
-const LEAST_PER_OPERATION: f64 = 0.001;
-const LEAST_COUNT: i64 = 100;
+pub(crate) const LEAST_PER_OPERATION: f64 = 0.001;
+pub(crate) const LEAST_COUNT: i64 = 100;
 
 /// What the field looks at: name, unit, meaning. In the order of the table.
 const FRONT: &[(&str, &str, &str)] = &[
@@ -150,7 +150,8 @@ const LEVEL_NAMES: &[&str] = &[
 /// Counts that begin like levels.
 const COUNTED_ALL_THE_SAME: &[&str] = &["threads_created", "innodb_buffer_pool_pages_flushed", "innodb_buffer_pool_pages_lru_flushed"];
 
-fn is_level(name: &str) -> bool {
+/// Whether an engine reports it beside its counters though it goes up and down.
+pub(crate) fn is_level(name: &str) -> bool {
     !COUNTED_ALL_THE_SAME.contains(&name)
         && (LEVEL_NAMES.contains(&name)
             // Properties of RocksDB itself, not MyRocks' counters of it.

@@ -6,8 +6,8 @@ use plimsoll_core::plan::{ALL_EVENTS, MULTIGET_KEYS, STATEMENT_NOTES};
 use plimsoll_core::record::{ClientRecord, EncodedHistogram, OperationRecord, Pacing, Reading};
 use plimsoll_core::rocksdb_report;
 use plimsoll_core::rocksdb_stats::PRINTED_STALL_PCT;
-use plimsoll_store::OperationSecond;
 use plimsoll_store::event::StepDone;
+use plimsoll_store::{OperationSecond, Turn};
 
 use crate::events::together;
 use crate::histogram;
@@ -26,12 +26,14 @@ pub(crate) struct Facts<'a> {
     pub done: &'a StepDone,
     /// The operations per second, client and kind, or why they cannot be read.
     pub series: Result<&'a [OperationSecond], &'a str>,
+    /// The turns of a step by slices, those for warming up left out; empty for every other step.
+    pub turns: &'a [Turn],
 }
 
 /// Every metric of the catalogue, in its order; of a sysbench test those of its own.
 pub(crate) fn measure(facts: &Facts<'_>) -> Vec<Measure> {
     if let Some((done, series)) = together(facts.done, facts.series) {
-        return measure_one(&Facts { done: &done, series: series.as_deref().map_err(String::as_str) });
+        return measure_one(&Facts { done: &done, series: series.as_deref().map_err(String::as_str), turns: facts.turns });
     }
     measure_one(facts)
 }
@@ -50,7 +52,7 @@ fn measure_one(facts: &Facts<'_>) -> Vec<Measure> {
 pub(crate) fn measure_cheaply(done: &StepDone, names: &[&str]) -> Vec<Measure> {
     let unread = || Err("it was not read".to_owned());
     let latencies = Latencies { service: unread(), response: unread(), lag: unread() };
-    let facts = Facts { done, series: Err("it was not read") };
+    let facts = Facts { done, series: Err("it was not read"), turns: &[] };
     let find = |name: &&str| match facts.statements() {
         None if facts.is_of_rocksdb() => metric::find_of_rocksdb(name),
         None => metric::find(name),
@@ -238,8 +240,23 @@ impl Facts<'_> {
         self.done.clients.iter().filter(move |client| client.kind == kind)
     }
 
-    /// The sum over clients of what each did by its own active time. Zero where the step has no such operation.
+    /// The sum over clients of what each did by its own active time. Zero where the step has no such operation. By slices the step's own
+    /// operation has the rate of the turns, as verdicts have: the clients' time has turns for warming up in it.
     fn rate(&self, kind: &str, done: fn(&ClientRecord) -> u64) -> Answer {
+        let whole = self.rate_of_clients(kind, done)?;
+        if kind != self.done.primary || self.turns.is_empty() {
+            return Ok(whole);
+        }
+        let active_s = self.sum_of_turns(|turn| turn.active_ns) / NS_PER_S;
+        let of_turns = ratio(self.sum_of_turns(|turn| turn.operations), active_s, "no turn took any time")?;
+        Ok(whole * ratio(of_turns, self.rate_of_clients(kind, |client| client.ok)?, "no operation was done")?)
+    }
+
+    fn sum_of_turns(&self, of: fn(&Turn) -> u64) -> f64 {
+        self.turns.iter().map(of).sum::<u64>() as f64
+    }
+
+    fn rate_of_clients(&self, kind: &str, done: fn(&ClientRecord) -> u64) -> Answer {
         if self.clients(kind).next().is_none() && self.operation(kind).is_some_and(|operation| operation.ok > 0) {
             return Err(format!("no client's active time was recorded for {kind}"));
         }
@@ -372,7 +389,15 @@ impl Facts<'_> {
 
     fn cpu_us_per_operation(&self, reading: &str) -> Answer {
         let operations = self.operations()?;
-        ratio(self.reading(reading)? * 1e6, operations, "no operation was done")
+        let whole = ratio(self.reading(reading)? * 1e6, operations, "no operation was done")?;
+        let of_turn = if reading == "client_cpu_s" { |turn: &Turn| turn.client_cpu_ns } else { |turn: &Turn| turn.server_cpu_ns };
+        let Some(cpu_ns) = self.turns.iter().map(of_turn).sum::<Option<u64>>().filter(|_| !self.turns.is_empty()) else {
+            return Ok(whole);
+        };
+        // An operation of a turn may count as several, or as a share of one.
+        let per_turn_operation = ratio(operations, self.primary()?.ok as f64, "no operation was done")?;
+        let done = self.sum_of_turns(|turn| turn.operations) * per_turn_operation;
+        ratio(cpu_ns as f64 / 1e3, done, "no operation was done")
     }
 
     /// Percentile of the per-second rates, by the original's rule: in descending order, the round(n/100 x seconds)-th.
@@ -529,7 +554,7 @@ mod tests {
     }
 
     fn values(done: &StepDone, series: Result<&[OperationSecond], &str>) -> BTreeMap<&'static str, Value> {
-        measure(&Facts { done, series }).into_iter().map(|measure| (measure.metric.name, measure.value)).collect()
+        measure(&Facts { done, series, turns: &[] }).into_iter().map(|measure| (measure.metric.name, measure.value)).collect()
     }
 
     #[test]

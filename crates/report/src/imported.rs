@@ -212,6 +212,7 @@ fn outcome(result: Option<&ImportedResult>) -> Outcome {
         blocks_planned: u32::from(result.is_some()),
         target_per_s: result.and_then(|result| result.facts.get("target_per_s")?.parse().ok()),
         measures: result.map(measures).unwrap_or_default(),
+        paired_ratio: None,
         operations: Vec::new(),
         elapsed_s: result.and_then(|result| result.facts.get("elapsed_s")?.parse().ok()),
         crash: None,

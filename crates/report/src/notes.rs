@@ -48,7 +48,7 @@ pub(crate) fn notes(view: &View) -> Vec<String> {
     }
     if view.findings.all.iter().any(|finding| finding.basis == Basis::Slices) {
         notes.push(
-            "The tables have totals over all turns of a start, the verdicts the typical round: a stall of few turns moves the first alone."
+            "The tables have totals over all turns, their ratios and the verdicts the typical round: a stall of few turns moves the first alone."
                 .to_owned(),
         );
     }

@@ -128,8 +128,9 @@ pub(crate) fn relative_cells(outcomes: &[&Outcome], rate: &str) -> Vec<ClassicCe
     let rates = rates(outcomes, rate);
     let base = rates[0];
     let is_base_missed = outcomes[0].status == Status::SlaMissed;
-    let ratio = |(i, outcome): (usize, &&Outcome)| match (divide(rates[i], base), rates[i], base) {
-        (Ok(text), Some(rate), Some(base)) => {
+    let ratio = |(i, outcome): (usize, &&Outcome)| match (divide(paired(outcome, rates[i], base), base), rates[i], base) {
+        (Ok(text), Some(_), Some(base)) => {
+            let rate = paired(outcome, rates[i], Some(base)).unwrap_or(base);
             // Who spared the background work has an advantage: such a ratio neither wins nor loses.
             let is_missed = is_base_missed || outcome.status == Status::SlaMissed;
             let class = if is_missed || i == 0 { Class::Plain } else { relative::classify(rate, base) };
@@ -143,6 +144,11 @@ pub(crate) fn relative_cells(outcomes: &[&Outcome], rate: &str) -> Vec<ClassicCe
         _ => cell(outcome, None, Class::Plain),
     };
     outcomes.iter().enumerate().map(ratio).collect()
+}
+
+/// The rate that has the ratio of the pairs to the base, where there are pairs.
+fn paired(outcome: &Outcome, rate: Option<f64>, base: Option<f64>) -> Option<f64> {
+    outcome.paired_ratio.zip(base).map(|(ratio, base)| ratio * base).or(rate)
 }
 
 /// Why the base has no number.

@@ -591,6 +591,8 @@ pub struct Outcome {
     pub target_per_s: Option<f64>,
     /// Medians over the used blocks, in the catalogue's order; empty without any.
     pub measures: Vec<Measure>,
+    /// The step's rate by the base's as the verdict has it, from pairs; `None` where there are none, and in a screen.
+    pub paired_ratio: Option<f64>,
     /// Operations of the used blocks, summed per kind; the step's own first.
     pub operations: Vec<OperationCount>,
     /// Seconds of the first used block's measured window.

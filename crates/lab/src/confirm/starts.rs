@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use plimsoll_core::plan::{Cell, Step};
 use plimsoll_core::schedule::ScheduledTrial;
 use plimsoll_core::witness::LEAK_CORES_LIMIT;
+use plimsoll_host::CpuClocks;
 use plimsoll_store::{Confirm, TrialRecord, seal};
 
 use super::order::order_of_round;
@@ -25,6 +26,10 @@ const WARM_UP_NS: u64 = 500_000_000;
 const READY_LIMIT: Duration = Duration::from_secs(3600);
 /// A turn's report may be so late, beside what the trial itself waits for a worker in an operation.
 const REPORT_PATIENCE: Duration = Duration::from_secs(30);
+/// Servers rest when all of them together use no more than this, in cores, for so long.
+const REST_CORES: f64 = 0.03;
+const REST_LOOK: Duration = Duration::from_millis(500);
+const REST_LIMIT: Duration = Duration::from_secs(15);
 const POLL: Duration = Duration::from_millis(50);
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(250);
 
@@ -168,6 +173,9 @@ impl<'a, 'o> Stage<'a, 'o> {
             if !self.wait_until_ready(&step.name) || !self.can_go_on() {
                 break;
             }
+            if index > 0 && self.steps[index - 1].is_writing() {
+                self.wait_until_servers_rest();
+            }
             self.introduce();
             self.run_step(index, step);
             self.tell_all(&Direction::Finish);
@@ -195,6 +203,22 @@ impl<'a, 'o> Stage<'a, 'o> {
     fn wait_until_ready(&mut self, step: &str) -> bool {
         let is_ready = |contestant: &Contestant<'_>| contestant.is_out || contestant.ready.as_deref() == Some(step);
         self.wait(READY_LIMIT, |contestants| contestants.iter().all(is_ready))
+    }
+
+    /// Waits until what the last step left to do is done, for as long as [`REST_LIMIT`]: it would be leakage in the next one.
+    fn wait_until_servers_rest(&mut self) {
+        let mut clocks = CpuClocks::new(self.contestants.iter().flat_map(|contestant| contestant.servers.iter().copied()));
+        let deadline = Instant::now() + REST_LIMIT;
+        while Instant::now() < deadline && self.can_go_on() {
+            let (Some(used_ns), from) = (clocks.read_ns(), Instant::now()) else { return };
+            while from.elapsed() < REST_LOOK && self.can_go_on() {
+                self.hear();
+            }
+            let used_ns = clocks.read_ns().unwrap_or(used_ns) - used_ns;
+            if used_ns as f64 <= REST_CORES * from.elapsed().as_nanos() as f64 {
+                return;
+            }
+        }
     }
 
     /// Tells everybody who the others are.

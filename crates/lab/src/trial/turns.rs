@@ -167,22 +167,24 @@ impl<'a> Director<'a> {
 
     fn take(&self, order: TurnOrder, begin: Instant, meter: &mut Meter) -> Result<Turn, Cut> {
         let speed = speed_witness();
-        let first = self.look(meter);
+        let first = self.look(|| meter.read());
         let begin_ns = begin.elapsed().as_nanos() as u64;
         let (start_ns, from_ns) = (self.clock.now_ns(), MonotonicClock.now_ns());
         self.clock.resume();
         self.control.give(Command::Run);
         MonotonicClock.sleep_until_ns(from_ns + order.length_ns / DISCARDED);
-        let second = self.look(meter);
+        let second = self.look(|| meter.read_ours());
         MonotonicClock.sleep_until_ns(from_ns + order.length_ns);
         self.settle()?;
-        let last = self.look(meter);
-        meter.add(&first.cpu, &last.cpu, self.clock.now_ns() - start_ns);
+        let last = self.look(|| meter.read());
+        let whole = last.cpu.since(&first.cpu);
+        meter.add(&whole, self.clock.now_ns() - start_ns);
         // Whose first operation takes longer than the discarded tenth keeps all of it.
         let is_slow = second.tallies.iter().any(|tally| tally.last_done_ns <= start_ns);
         let from = if is_slow { &first } else { &second };
         let (operations, active_ns) = done_between(from, &last, start_ns, is_slow);
         let cpu = last.cpu.since(&from.cpu);
+        let is_embedded = self.roots.is_empty();
         Ok(Turn {
             round: order.round,
             position: order.position,
@@ -190,16 +192,16 @@ impl<'a> Director<'a> {
             active_ns,
             operations,
             errors: last.unsuccessful - from.unsuccessful,
-            server_cpu_ns: cpu.server_ns,
-            client_cpu_ns: cpu.client_ns.filter(|_| cpu.server_ns.is_some()),
+            server_cpu_ns: if is_embedded { cpu.client_ns } else { cpu.server_ns },
+            client_cpu_ns: cpu.client_ns.filter(|_| !is_embedded),
             speed: Some(speed),
-            foreign_cpu_ns: cpu.foreign_ns(),
+            foreign_cpu_ns: whole.foreign_ns(),
             other_servers_cpu_ns: cpu.other_servers_ns,
         })
     }
 
-    fn look(&self, meter: &mut Meter) -> Look {
-        Look { tallies: self.board.tallies(), unsuccessful: self.board.unsuccessful(), cpu: meter.read() }
+    fn look(&self, cpu: impl FnOnce() -> Cpu) -> Look {
+        Look { tallies: self.board.tallies(), unsuccessful: self.board.unsuccessful(), cpu: cpu() }
     }
 }
 
@@ -246,9 +248,10 @@ impl Cpu {
         }
     }
 
-    fn foreign_ns(&self) -> Option<u64> {
-        let ours = [self.server_ns, self.client_ns, self.other_servers_ns, self.others_ns];
-        Some(self.busy_ns?.saturating_sub(ours.into_iter().flatten().sum()))
+    /// Below zero where the kernel's ticks missed what ours used.
+    fn foreign_ns(&self) -> Option<i64> {
+        let ours: u64 = [self.server_ns, self.client_ns, self.other_servers_ns, self.others_ns].into_iter().flatten().sum();
+        i64::try_from(i128::from(self.busy_ns?) - i128::from(ours)).ok()
     }
 }
 
@@ -281,17 +284,21 @@ impl Meter {
     }
 
     fn read(&mut self) -> Cpu {
+        Cpu { busy_ns: busy_ns(&self.proc).ok(), ..self.read_ours() }
+    }
+
+    /// Without the CPU of the whole machine, which takes longer to read than may be spent while workers are at work.
+    fn read_ours(&mut self) -> Cpu {
         Cpu {
             server_ns: self.server.read_ns(),
             client_ns: self.client.read_ns(),
             other_servers_ns: self.other_servers.read_ns(),
             others_ns: self.others.read_ns(),
-            busy_ns: busy_ns(&self.proc).ok(),
+            busy_ns: None,
         }
     }
 
-    fn add(&mut self, from: &Cpu, to: &Cpu, active_ns: u64) {
-        let cpu = to.since(from);
+    fn add(&mut self, cpu: &Cpu, active_ns: u64) {
         let sum = |total: Option<u64>, more: Option<u64>| more.map(|more| total.unwrap_or(0) + more);
         self.total.server_ns = sum(self.total.server_ns, cpu.server_ns);
         self.total.client_ns = sum(self.total.client_ns, cpu.client_ns);
@@ -347,6 +354,7 @@ mod tests {
     fn foreign_cpu_is_what_no_process_of_ours_used() {
         let cpu = Cpu { server_ns: Some(5), client_ns: Some(3), other_servers_ns: Some(1), others_ns: None, busy_ns: Some(20) };
         assert_eq!(cpu.foreign_ns(), Some(11));
+        assert_eq!(Cpu { busy_ns: Some(0), ..cpu }.foreign_ns(), Some(-9), "no tick fell into the turn");
         assert_eq!(Cpu { busy_ns: None, ..cpu }.foreign_ns(), None);
         let later = Cpu { server_ns: Some(9), busy_ns: None, ..cpu };
         assert_eq!((later.since(&cpu).server_ns, later.since(&cpu).busy_ns), (Some(4), None));

@@ -30,6 +30,7 @@ pub(super) fn section(view: &View, step: &StepView) -> Markup {
                     Some(reason) => p.caption { (names) ": no profile of " (reason) "." },
                     None => {
                         p.caption { (names) ", from a pass of its own after what was measured. " (profiled.trust()) }
+                        @if let Some(told) = profiled.doubt.clone().or_else(|| profiled.where_it_went()) { p { (told) } }
                         (functions(profiled))
                         (graph(profiled, &names))
                     },

@@ -80,7 +80,8 @@ impl Profiled {
         if let Some(reason) = &self.reason {
             return format!("\nNo profile of {}\n", reason);
         }
-        let mut text = self.where_it_went().map_or_else(String::new, |told| format!("\n{told}\n"));
+        let told = self.doubt.clone().or_else(|| self.where_it_went());
+        let mut text = told.map_or_else(String::new, |told| format!("\n{told}\n"));
         let _ = writeln!(text, "\n{:<NAME_WIDTH$} {:>9} {:>9} {:>9}", "server CPU by function, us/op", "base", "cell", "change");
         for function in &self.functions {
             let name: String = function.name.chars().take(NAME_WIDTH).collect();
@@ -136,6 +137,7 @@ impl Profiled {
         });
         json!({
             "unavailable": self.reason,
+            "doubt": self.doubt,
             "base": about(&self.base),
             "cell": about(&self.about),
             "functions": functions.collect::<Vec<_>>(),
@@ -149,6 +151,7 @@ mod tests {
 
     use super::super::pair;
     use super::*;
+    use crate::verdicts::Change;
 
     fn profile(cell: &str, us: Option<f64>, stacks: &[(&str, u64)]) -> Profile {
         let samples = stacks.iter().map(|(_, samples)| samples).sum();
@@ -184,6 +187,24 @@ mod tests {
         );
         assert!(text.contains("symbols missing for 25 % of them") && text.contains("unavailable: no PMU"), "{text}");
         assert_eq!(found.to_json()["functions"][1]["difference_us_per_op"], -10.0);
+    }
+
+    #[test]
+    fn a_pass_that_contradicts_the_measurement_says_so_instead_of_naming_functions() {
+        let base = profile("a", Some(50.0), &[("main;parse", 40)]);
+        let cell = profile("b", Some(80.0), &[("main;parse", 40)]);
+        let measured = |ratio: f64| Change {
+            name: "server_cpu_us_per_op".to_owned(),
+            is_counter: false,
+            ratio,
+            standardised: 1.0,
+            pairs: 5,
+        };
+        let found = |ratio: f64| pair(&[base.clone(), cell.clone()], "qr100", "a", "b").unwrap().beside(&[measured(ratio)]);
+        assert!(found(1.5).doubt.is_none() && found(1.5).to_text().contains("Server CPU +30.0 us/op"));
+        let text = found(0.9).to_text();
+        assert!(text.contains("disagree: server CPU/op +60.0 % in the pass, -10.0 % measured"), "{text}");
+        assert!(!text.contains("Server CPU +30.0"), "{text}");
     }
 
     #[test]

@@ -6,6 +6,7 @@ mod tree;
 use plimsoll_store::{CampaignRecord, Profile, ProfileAbout, read_profiles};
 
 use crate::analysis::CellRuns;
+use crate::verdicts::{Change, Explanation, changes, percent};
 pub use functions::FunctionChange;
 pub(crate) use functions::moved;
 pub use tree::FlameNode;
@@ -35,6 +36,8 @@ pub struct Profiled {
     pub tree: FlameNode,
     /// Why one of the profiles says nothing.
     pub reason: Option<String>,
+    /// Why the functions are not to be trusted: the profiled pass and the measurement say different things.
+    pub doubt: Option<String>,
 }
 
 /// Every profiled step of every cell that is profiled beside the base.
@@ -45,19 +48,19 @@ pub(crate) fn profiled(cells: &[CellRuns<'_>]) -> Vec<Profiled> {
     for (index, cell) in (1..).zip(others).filter(|(_, cell)| cell.campaign.header.id == base.campaign.header.id) {
         for step in cell.cell.workload.steps() {
             let pair = pair(&profiles, &step.name, &base.cell.label, &cell.cell.label);
-            found.extend(pair.map(|pair| Profiled { cell: index, ..pair }));
+            found.extend(pair.map(|pair| Profiled { cell: index, ..pair.beside(&changes(base, cell, &step.name)) }));
         }
     }
     found
 }
 
-/// The profiles of two cells of a campaign in a step; none where they were not profiled.
+/// The profiles of the two cells of an explanation; none where they were not profiled.
 ///
 /// # Errors
 /// When a profile cannot be read: a sentence for people.
-pub fn profiles_of(campaign: &CampaignRecord, step: &str, base: &str, cell: &str) -> Result<Option<Profiled>, String> {
+pub fn profiles_of(campaign: &CampaignRecord, of: &Explanation) -> Result<Option<Profiled>, String> {
     let profiles = read_profiles(&campaign.path).map_err(|error| error.to_string())?;
-    Ok(pair(&profiles, step, base, cell))
+    Ok(pair(&profiles, &of.step, &of.base, &of.cell).map(|pair| pair.beside(&of.changes)))
 }
 
 fn pair(profiles: &[Profile], step: &str, base: &str, cell: &str) -> Option<Profiled> {
@@ -79,6 +82,7 @@ fn pair(profiles: &[Profile], step: &str, base: &str, cell: &str) -> Option<Prof
         functions: if is_known { moved(base, cell, MOST_FUNCTIONS) } else { Vec::new() },
         tree: if is_known { tree(base, cell) } else { FlameNode::default() },
         reason,
+        doubt: None,
     })
 }
 
@@ -95,7 +99,26 @@ pub(crate) fn nameless_percent(about: &ProfileAbout) -> f64 {
 /// More samples without a name than this, in percent, and it is said.
 const NAMELESS_TOLD: f64 = 1.0;
 
+/// How far apart the changes of the server's CPU per operation may be, measured and in the profiled pass, as a factor.
+const APART: f64 = 1.15;
+
 impl Profiled {
+    /// Sets the pass beside what was measured.
+    fn beside(self, measured: &[Change]) -> Self {
+        let measured = measured.iter().find(|change| change.name == "server_cpu_us_per_op" && !change.is_counter).map(|change| change.ratio);
+        let passed = self.tree.cell_us / self.tree.base_us;
+        let apart = measured.filter(|measured| self.reason.is_none() && (passed / measured).ln().abs() > APART.ln());
+        let doubt = apart.map(|measured| {
+            format!(
+                "The profiled pass and the measurement disagree: server CPU/op {} in the pass, {} measured. A pass is one start of each server, \
+                 not in turns: trust no function before `plimsoll confirm --perf 20s` on a quieter machine shows it again.",
+                percent(passed),
+                percent(measured)
+            )
+        });
+        Self { doubt, ..self }
+    }
+
     /// How far the profiles can be trusted: their events, samples, and how many have no name.
     pub fn trust(&self) -> String {
         let of = |about: &ProfileAbout| {

@@ -23,4 +23,5 @@ pub(crate) use measured::headline;
 pub(crate) use pairs::basis;
 pub use power::{Power, StepPower, power_of_blocks};
 pub(crate) use spreads::{Spreads, machine};
+pub(crate) use why::changes;
 pub use why::{Change, Explanation, SettingChange, explain};

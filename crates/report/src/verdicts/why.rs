@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use plimsoll_stats::{PRIOR_SPREAD, as_percent, hodges_lehmann, variance};
+use plimsoll_stats::{PRIOR_SPREAD, as_percent, hodges_lehmann, median, variance};
 use plimsoll_store::CampaignRecord;
 use serde_json::{Value, json};
 
@@ -12,6 +12,7 @@ use super::pairs::{basis, by_block, value};
 use super::{finding_line, percent};
 use crate::analysis::{CellRuns, base_label};
 use crate::attempts::{Run, runs_of_cell};
+use crate::counters::{LEAST_COUNT, LEAST_PER_OPERATION, is_level};
 use crate::view::Setting;
 use crate::{Options, ReportError, View, analyse_among};
 
@@ -31,14 +32,13 @@ const PER_OPERATION: [&str; 12] = [
     "wait_share",
 ];
 
-/// Counters that grew less than this on both sides are left out: a ratio of small numbers means little.
-const LEAST_GROWTH: f64 = 100.0;
-
 /// The least standard deviation that a change is divided by: a counter that is always the same would else outrank everything.
 const LEAST_DEVIATION: f64 = 0.005;
 
 /// Changes below this share are told as flat.
 const FLAT: f64 = 0.05;
+/// With a smaller share of the added time that is CPU, CPU is not what the time went to.
+const LEAST_CPU_SHARE: f64 = 0.5;
 /// Context switches, reads and writes per operation vary more.
 const FLAT_EVENTS: f64 = 0.1;
 
@@ -71,7 +71,8 @@ pub(crate) fn changes(base: &CellRuns<'_>, other: &CellRuns<'_>, step: &str) -> 
         let (of_base, of_other) = (counters(of_base), counters(of_other));
         for (name, (growth, base)) in of_base {
             if let Some((grown, other)) = of_other.get(name)
-                && growth.max(*grown) >= LEAST_GROWTH
+                && growth.max(*grown) >= LEAST_COUNT
+                && base.max(*other) >= LEAST_PER_OPERATION
             {
                 ratios.entry((true, name.to_owned())).or_default().push((other / base).ln());
             }
@@ -94,22 +95,39 @@ pub(crate) fn changes(base: &CellRuns<'_>, other: &CellRuns<'_>, step: &str) -> 
     changes
 }
 
-/// Growth and growth per operation of the engine's counters that grew.
-fn counters<'a>(run: &'a Run<'_>) -> BTreeMap<&'a str, (f64, f64)> {
+/// Growth and growth per operation of the engine's counters that grew; what only goes up and down is no cost of an operation.
+fn counters<'a>(run: &'a Run<'_>) -> BTreeMap<&'a str, (i64, f64)> {
     let Some(done) = run.done else { return BTreeMap::new() };
     let operations: u64 = done.operations.iter().filter(|operation| operation.kind == done.primary).map(|operation| operation.ok).sum();
-    let grew = done.engine_counters.iter().filter(|(_, growth)| **growth > 0 && operations > 0);
-    grew.map(|(name, growth)| (name.as_str(), (*growth as f64, *growth as f64 / operations as f64))).collect()
+    let grew = done.engine_counters.iter().filter(|(name, growth)| **growth > 0 && operations > 0 && !is_level(name));
+    grew.map(|(name, growth)| (name.as_str(), (*growth, *growth as f64 / operations as f64))).collect()
 }
 
 /// What the per-operation numbers of a step say of a gain (a log ratio of which more is better), in a few words.
 pub(crate) fn why(base: &CellRuns<'_>, other: &CellRuns<'_>, step: &str, gain: Option<f64>) -> String {
-    sentence(&changes(base, other, step), gain)
+    sentence(&changes(base, other, step), gain, cpu_share(base, other, step))
+}
+
+/// Which share of the time that an operation takes longer is CPU of the server, or of the process where the engine lives in it: the median
+/// over pairs. `None` where operations take hardly longer.
+fn cpu_share(base: &CellRuns<'_>, other: &CellRuns<'_>, step: &str) -> Option<f64> {
+    let cpu_us = |run: &Run<'_>| value(run, "server_cpu_us_per_op").or_else(|| value(run, "process_cpu_us_per_op"));
+    let time_us = |run: &Run<'_>| {
+        let rate = value(run, "qps").or_else(|| value(run, "ips"))?;
+        Some(f64::from(run.step.clients) * 1e6 / rate)
+    };
+    let both = by_block(base, other, step);
+    let shares = both.iter().filter_map(|(base, other)| {
+        let (before, after) = (time_us(base)?, time_us(other)?);
+        (after > before * (1.0 + FLAT)).then_some((cpu_us(other)? - cpu_us(base)?) / (after - before))
+    });
+    let shares: Vec<f64> = shares.collect();
+    if 2 * shares.len() > both.len() { median(&shares) } else { None }
 }
 
 /// The rule table. Each rule looks at CPU, context switches and bytes per operation, and says what such a pattern usually is. What would make a
-/// cell faster does not explain that it is slower, and the other way round.
-pub(crate) fn sentence(changes: &[Change], gain: Option<f64>) -> String {
+/// cell faster does not explain that it is slower, and the other way round. `cpu_share` is the share of the added time that is CPU.
+pub(crate) fn sentence(changes: &[Change], gain: Option<f64>, cpu_share: Option<f64>) -> String {
     let (may_cost, may_save) = (gain.is_none_or(|gain| gain <= 0.0), gain.is_none_or(|gain| gain >= 0.0));
     let of = |names: &[&str]| names.iter().find_map(|name| changes.iter().find(|change| !change.is_counter && change.name == *name));
     let cpu = of(&["server_cpu_us_per_op", "process_cpu_us_per_op"]);
@@ -126,7 +144,14 @@ pub(crate) fn sentence(changes: &[Change], gain: Option<f64>) -> String {
             false => format!("{} {}", headline(&change.name), percent(change.ratio)),
         })
     };
-    let rules: [(bool, &[Option<String>], &str); 9] = [
+    let waits = cpu_share.filter(|share| *share < LEAST_CPU_SHARE);
+    let waiting = waits.map(|share| format!("{:.0} % of the added time is CPU", 100.0 * share.max(0.0)));
+    let rules: [(bool, &[Option<String>], &str); 11] = [
+        (
+            may_cost && is_up(cpu, FLAT) && waiting.is_some(),
+            &[tell(cpu, FLAT), waiting],
+            "the rest is waiting, for storage, for locks or for a free CPU",
+        ),
         (
             may_cost && is_up(switches, FLAT_EVENTS) && is_up(cpu, FLAT),
             &[tell(cpu, FLAT), tell(switches, FLAT_EVENTS)],
@@ -150,10 +175,11 @@ pub(crate) fn sentence(changes: &[Change], gain: Option<f64>) -> String {
         ),
         (may_cost && is_up(cpu, FLAT), &[tell(cpu, FLAT), tell(switches, FLAT_EVENTS)], "more CPU per statement"),
         (
-            may_save && is_down(cpu, FLAT) && !is_down(switches, FLAT_EVENTS),
+            may_save && is_down(cpu, FLAT) && switches.is_some() && !is_down(switches, FLAT_EVENTS),
             &[tell(cpu, FLAT), tell(switches, FLAT_EVENTS)],
             "less code per statement",
         ),
+        (may_save && is_down(cpu, FLAT) && switches.is_none(), &[tell(cpu, FLAT)], "less CPU per statement"),
         (
             may_save && is_down(switches, FLAT_EVENTS),
             &[tell(switches, FLAT_EVENTS), tell(cpu, FLAT)],
@@ -248,7 +274,7 @@ pub fn explain(
         cell: view.cells[cell].label.clone(),
         finding,
         line,
-        sentence: sentence(&changes, gain),
+        sentence: sentence(&changes, gain, cpu_share(&of_base, &of_cell, step)),
         changes,
         is_screen: basis(campaign) == Basis::Screen,
         is_one_build,
@@ -387,11 +413,17 @@ mod tests {
         ];
         for (changes, expected) in cases {
             let changes: Vec<Change> = changes.iter().map(|(name, ratio)| change(name, *ratio)).collect();
-            assert_eq!(sentence(&changes, None), expected);
+            assert_eq!(sentence(&changes, None, None), expected);
         }
+        assert_eq!(sentence(&[change("process_cpu_us_per_op", 0.8)], None, None), "process CPU/op -20.0 %: less CPU per statement");
+        assert_eq!(
+            sentence(&[change("process_cpu_us_per_op", 36.0), change("cspq", 1.0)], Some(-4.4), Some(0.2)),
+            "process CPU/op +3500.0 %, 20 % of the added time is CPU: the rest is waiting, for storage, for locks or for a free CPU"
+        );
+        assert!(sentence(&[change("process_cpu_us_per_op", 1.4), change("cspq", 1.0)], Some(-0.3), Some(0.9)).ends_with("more code per statement"));
         let counter = Change { is_counter: true, ..change("cspq", 9.0) };
-        assert_eq!(sentence(&[change("server_cpu_us_per_op", 0.9)], Some(-0.1)), "", "less CPU does not make it slower");
-        assert_ne!(sentence(&[change("server_cpu_us_per_op", 0.9)], Some(0.1)), "");
-        assert_eq!(sentence(&[counter], None), "", "an engine's counter of that name is another thing");
+        assert_eq!(sentence(&[change("server_cpu_us_per_op", 0.9)], Some(-0.1), None), "", "less CPU does not make it slower");
+        assert_ne!(sentence(&[change("server_cpu_us_per_op", 0.9)], Some(0.1), None), "");
+        assert_eq!(sentence(&[counter], None, None), "", "an engine's counter of that name is another thing");
     }
 }

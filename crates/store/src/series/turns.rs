@@ -39,14 +39,15 @@ pub struct Turn {
     pub operations: u64,
     /// Tries that were retried or failed.
     pub errors: u64,
-    /// CPU of the contestant's server processes.
+    /// CPU of the contestant's server processes; of an embedded engine that of the trial's process, which is both.
     pub server_cpu_ns: Option<u64>,
-    /// CPU of the trial's process.
+    /// CPU of the trial's process; none where the engine is in it.
     pub client_cpu_ns: Option<u64>,
     /// Iterations per microsecond of a fixed integer loop just before the turn.
     pub speed: Option<f64>,
-    /// CPU of processes that are no part of the campaign.
-    pub foreign_cpu_ns: Option<u64>,
+    /// CPU of processes that are no part of the campaign, over the whole turn. Where the kernel tells the whole machine's CPU in ticks alone, a turn's may be far off
+    /// and negative, and only the sum over turns says something.
+    pub foreign_cpu_ns: Option<i64>,
     /// CPU of the other contestants' servers: leakage.
     pub other_servers_cpu_ns: Option<u64>,
 }
@@ -56,7 +57,7 @@ pub fn write_turns(path: impl AsRef<Path>, turns: impl IntoIterator<Item = impl 
     let mut table = TableWriter::create(path.as_ref(), &COLUMNS)?;
     for turn in turns {
         let turn = turn.borrow();
-        let count = |value: Option<u64>| value.map_or_else(|| UNAVAILABLE.to_owned(), |value| value.to_string());
+        let count = |value: Option<i128>| value.map_or_else(|| UNAVAILABLE.to_owned(), |value| value.to_string());
         let speed = turn.speed.filter(|speed| speed.is_finite()).map_or_else(|| UNAVAILABLE.to_owned(), |speed| speed.to_string());
         table.append([
             turn.round.to_string(),
@@ -65,11 +66,11 @@ pub fn write_turns(path: impl AsRef<Path>, turns: impl IntoIterator<Item = impl 
             turn.active_ns.to_string(),
             turn.operations.to_string(),
             turn.errors.to_string(),
-            count(turn.server_cpu_ns),
-            count(turn.client_cpu_ns),
+            count(turn.server_cpu_ns.map(i128::from)),
+            count(turn.client_cpu_ns.map(i128::from)),
             speed,
-            count(turn.foreign_cpu_ns),
-            count(turn.other_servers_cpu_ns),
+            count(turn.foreign_cpu_ns.map(i128::from)),
+            count(turn.other_servers_cpu_ns.map(i128::from)),
         ])?;
     }
     table.finish()
@@ -143,9 +144,9 @@ mod tests {
             use proptest::num::f64::{NEGATIVE, NORMAL, POSITIVE, SUBNORMAL, ZERO};
             proptest::option::of(NORMAL | SUBNORMAL | ZERO | POSITIVE | NEGATIVE)
         };
-        let turn = (any::<[u32; 2]>(), any::<[u64; 4]>(), any::<[Option<u64>; 4]>(), speed);
-        let turn = turn.prop_map(|([round, position], [begin_ns, active_ns, operations, errors], cpu, speed)| {
-            let [server_cpu_ns, client_cpu_ns, foreign_cpu_ns, other_servers_cpu_ns] = cpu;
+        let turn = (any::<[u32; 2]>(), any::<[u64; 4]>(), any::<[Option<u64>; 3]>(), any::<Option<i64>>(), speed);
+        let turn = turn.prop_map(|([round, position], [begin_ns, active_ns, operations, errors], cpu, foreign_cpu_ns, speed)| {
+            let [server_cpu_ns, client_cpu_ns, other_servers_cpu_ns] = cpu;
             Turn {
                 round,
                 position,
