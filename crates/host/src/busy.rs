@@ -29,6 +29,15 @@ mod tests {
     use super::*;
 
     #[test]
+    fn without_run_times_ticks_are_counted() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("stat"), "cpu  100 10 50 900 40 3 2 7 0 0\ncpu0 100 10 50 900 40 3 2 7 0 0\nctxt 5\n").unwrap();
+        assert_eq!(busy_ns(&Proc::at(dir.path())), Ok(165 * tick_ns()));
+        std::fs::write(dir.path().join("schedstat"), "version 15\ncpu0 0 0 0 0 0 0 1000 20 3\n").unwrap();
+        assert_eq!(busy_ns(&Proc::at(dir.path())), Ok(1000));
+    }
+
+    #[test]
     fn run_times_are_summed_over_cpus() {
         let text = "version 15\ntimestamp 4295\ncpu0 0 0 0 0 0 0 1000 20 3\ndomain0 3 0 0\ncpu1 0 0 0 0 0 0 500 20 3\n";
         assert_eq!(parse(text), Ok(1500));

@@ -12,7 +12,7 @@ use plimsoll_core::suggest::first_few;
 use plimsoll_core::toolchain;
 use plimsoll_core::units::{format_count, format_duration_ns};
 use plimsoll_store::event::Event;
-use plimsoll_store::{CampaignRecord, CampaignState};
+use plimsoll_store::{CampaignRecord, CampaignState, Confirm, Design};
 
 use crate::ReportError;
 use crate::attempts::{Run, drain_after, runs_of_cell, server_ready};
@@ -501,6 +501,20 @@ fn describe_step(step: &Step) -> String {
     }
 }
 
+/// By slices a step has another length than the plan gives it.
+fn in_turns(campaign: &CampaignRecord, step: &Step) -> String {
+    let of_step = |confirm: &&Confirm| confirm.design == Design::Slices && confirm.steps.contains(&step.name);
+    campaign.header.confirm.as_ref().filter(of_step).map_or_else(String::new, |confirm| {
+        let turn_ns = if step.is_writing() { confirm.turn_ns_write } else { confirm.turn_ns_read };
+        format!(
+            "; here in turns of {}, {} at the most over {}, whatever the plan's length",
+            format_duration_ns(turn_ns),
+            format_duration_ns(confirm.time_ns),
+            count(confirm.starts.unwrap_or(1), "start")
+        )
+    })
+}
+
 /// The steps that the plans are about: what `report` names, and where nothing is named, every step.
 fn reported<'a>(cells: &[CellRuns<'_>], steps: &'a [StepView]) -> Vec<&'a StepView> {
     let is_wanted = |step: &&StepView| {
@@ -538,7 +552,7 @@ fn step_view(name: &str, cells: &[CellRuns<'_>]) -> StepView {
         clients: step.clients,
         test: test_place(step),
         name: name.to_owned(),
-        description: describe_step(step),
+        description: describe_step(step) + &in_turns(cells[0].campaign, step),
         rate: rate.expect("all are in the catalogue"),
         operation: match step.primary_operation() {
             "insert" => "inserted row",

@@ -55,6 +55,37 @@ fn slices_pair_by_round_and_count_starts() {
     assert!(view.findings.noise_floor_percent(true).unwrap() < 2.0);
     let page = to_html(&view);
     assert!(page.contains("id=\"verdicts\"") && page.contains("dots are single rounds"));
+    assert!(page.contains("here in turns of 20.0ms, 30.0s at the most over 5 starts"));
+}
+
+#[test]
+fn tables_of_slices_have_the_rate_of_the_turns_and_the_ratio_of_the_verdict() {
+    let campaign = slices(5, 60, &|_, _, _| {});
+    let view = view(&campaign.load());
+    let of = |label: &str| {
+        let cell = view.cells.iter().position(|cell| cell.label == label).unwrap();
+        let step = view.steps.iter().find(|step| step.name == "qp100").unwrap();
+        (cell, &step.outcomes[cell])
+    };
+    // 400 operations in 18 ms, and 12 ms of CPU for them; what the clients did in all is another number.
+    let base = of(BASE).1;
+    let (rate, cpu_us) = (base.number("qps").unwrap(), base.number("process_cpu_us_per_op").unwrap());
+    assert!((rate / 22_222.0 - 1.0).abs() < 0.02 && (cpu_us / 30.0 - 1.0).abs() < 0.02, "{rate} {cpu_us}");
+    let (cell, slow) = of(SLOW);
+    let ratio = finding(&view, SLOW, "qp100", "qps").estimate.unwrap().ratio;
+    assert_eq!(slow.paired_ratio, Some(ratio));
+    let column = view.summary.relative.columns.iter().position(|name| name == "qp100").unwrap();
+    assert_eq!(view.summary.relative.rows[cell].cells[column].number, Some(format!("{ratio:.2}")));
+}
+
+#[test]
+fn ticks_that_miss_a_turn_are_no_disturbance() {
+    // Without run times of its own the kernel tells a turn's CPU in ticks: one turn has too many of them, the next too few.
+    let ticks = |_: u32, _: &str, turns: &mut Vec<Turn>| {
+        turns.iter_mut().for_each(|turn| turn.foreign_cpu_ns = Some(if turn.round % 2 == 0 { 16_000_000 } else { -15_000_000 }));
+    };
+    let campaign = slices(5, 40, &ticks);
+    assert_eq!(finding(&view(&campaign.load()), SLOW, "qp100", "qps").left_out, 0);
 }
 
 #[test]
