@@ -193,13 +193,8 @@ mod tests {
     fn a_pass_that_contradicts_the_measurement_says_so_instead_of_naming_functions() {
         let base = profile("a", Some(50.0), &[("main;parse", 40)]);
         let cell = profile("b", Some(80.0), &[("main;parse", 40)]);
-        let measured = |ratio: f64| Change {
-            name: "server_cpu_us_per_op".to_owned(),
-            is_counter: false,
-            ratio,
-            standardised: 1.0,
-            pairs: 5,
-        };
+        let measured =
+            |ratio: f64| Change { name: "server_cpu_us_per_op".to_owned(), is_counter: false, ratio, standardised: 1.0, pairs: 5 };
         let found = |ratio: f64| pair(&[base.clone(), cell.clone()], "qr100", "a", "b").unwrap().beside(&[measured(ratio)]);
         assert!(found(1.5).doubt.is_none() && found(1.5).to_text().contains("Server CPU +30.0 us/op"));
         let text = found(0.9).to_text();

@@ -105,7 +105,8 @@ const APART: f64 = 1.15;
 impl Profiled {
     /// Sets the pass beside what was measured.
     fn beside(self, measured: &[Change]) -> Self {
-        let measured = measured.iter().find(|change| change.name == "server_cpu_us_per_op" && !change.is_counter).map(|change| change.ratio);
+        let measured =
+            measured.iter().find(|change| change.name == "server_cpu_us_per_op" && !change.is_counter).map(|change| change.ratio);
         let passed = self.tree.cell_us / self.tree.base_us;
         let apart = measured.filter(|measured| self.reason.is_none() && (passed / measured).ln().abs() > APART.ln());
         let doubt = apart.map(|measured| {

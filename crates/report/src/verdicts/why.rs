@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use plimsoll_stats::{PRIOR_SPREAD, as_percent, hodges_lehmann, median, variance};
+use plimsoll_stats::{PRIOR_SPREAD, as_percent, hodges_lehmann, variance};
 use plimsoll_store::CampaignRecord;
 use serde_json::{Value, json};
 
@@ -37,8 +37,8 @@ const LEAST_DEVIATION: f64 = 0.005;
 
 /// Changes below this share are told as flat.
 const FLAT: f64 = 0.05;
-/// With a smaller share of the added time that is CPU, CPU is not what the time went to.
-const LEAST_CPU_SHARE: f64 = 0.5;
+/// With less than this share of the base's CPU in use, CPU is not all that operations took longer for.
+const LEAST_IN_USE: f64 = 0.8;
 /// Context switches, reads and writes per operation vary more.
 const FLAT_EVENTS: f64 = 0.1;
 
@@ -105,29 +105,12 @@ fn counters<'a>(run: &'a Run<'_>) -> BTreeMap<&'a str, (i64, f64)> {
 
 /// What the per-operation numbers of a step say of a gain (a log ratio of which more is better), in a few words.
 pub(crate) fn why(base: &CellRuns<'_>, other: &CellRuns<'_>, step: &str, gain: Option<f64>) -> String {
-    sentence(&changes(base, other, step), gain, cpu_share(base, other, step))
-}
-
-/// Which share of the time that an operation takes longer is CPU of the server, or of the process where the engine lives in it: the median
-/// over pairs. `None` where operations take hardly longer.
-fn cpu_share(base: &CellRuns<'_>, other: &CellRuns<'_>, step: &str) -> Option<f64> {
-    let cpu_us = |run: &Run<'_>| value(run, "server_cpu_us_per_op").or_else(|| value(run, "process_cpu_us_per_op"));
-    let time_us = |run: &Run<'_>| {
-        let rate = value(run, "qps").or_else(|| value(run, "ips"))?;
-        Some(f64::from(run.step.clients) * 1e6 / rate)
-    };
-    let both = by_block(base, other, step);
-    let shares = both.iter().filter_map(|(base, other)| {
-        let (before, after) = (time_us(base)?, time_us(other)?);
-        (after > before * (1.0 + FLAT)).then_some((cpu_us(other)? - cpu_us(base)?) / (after - before))
-    });
-    let shares: Vec<f64> = shares.collect();
-    if 2 * shares.len() > both.len() { median(&shares) } else { None }
+    sentence(&changes(base, other, step), gain)
 }
 
 /// The rule table. Each rule looks at CPU, context switches and bytes per operation, and says what such a pattern usually is. What would make a
-/// cell faster does not explain that it is slower, and the other way round. `cpu_share` is the share of the added time that is CPU.
-pub(crate) fn sentence(changes: &[Change], gain: Option<f64>, cpu_share: Option<f64>) -> String {
+/// cell faster does not explain that it is slower, and the other way round. `gain` is a log ratio of which more is better: of throughput, or of CPU per operation turned round.
+pub(crate) fn sentence(changes: &[Change], gain: Option<f64>) -> String {
     let (may_cost, may_save) = (gain.is_none_or(|gain| gain <= 0.0), gain.is_none_or(|gain| gain >= 0.0));
     let of = |names: &[&str]| names.iter().find_map(|name| changes.iter().find(|change| !change.is_counter && change.name == *name));
     let cpu = of(&["server_cpu_us_per_op", "process_cpu_us_per_op"]);
@@ -144,13 +127,14 @@ pub(crate) fn sentence(changes: &[Change], gain: Option<f64>, cpu_share: Option<
             false => format!("{} {}", headline(&change.name), percent(change.ratio)),
         })
     };
-    let waits = cpu_share.filter(|share| *share < LEAST_CPU_SHARE);
-    let waiting = waits.map(|share| format!("{:.0} % of the added time is CPU", 100.0 * share.max(0.0)));
+    // CPU per operation x operations per second is CPU in use: where it fell, operations wait for something else.
+    let in_use = cpu.zip(gain).map(|(cpu, gain)| cpu.ratio * gain.exp());
+    let waiting = in_use.filter(|in_use| *in_use < LEAST_IN_USE).map(|in_use| format!("CPU in use {}", percent(in_use)));
     let rules: [(bool, &[Option<String>], &str); 11] = [
         (
             may_cost && is_up(cpu, FLAT) && waiting.is_some(),
             &[tell(cpu, FLAT), waiting],
-            "the rest is waiting, for storage, for locks or for a free CPU",
+            "more CPU per statement, and more waiting: for storage, or for locks",
         ),
         (
             may_cost && is_up(switches, FLAT_EVENTS) && is_up(cpu, FLAT),
@@ -274,7 +258,7 @@ pub fn explain(
         cell: view.cells[cell].label.clone(),
         finding,
         line,
-        sentence: sentence(&changes, gain, cpu_share(&of_base, &of_cell, step)),
+        sentence: sentence(&changes, gain),
         changes,
         is_screen: basis(campaign) == Basis::Screen,
         is_one_build,
@@ -413,17 +397,17 @@ mod tests {
         ];
         for (changes, expected) in cases {
             let changes: Vec<Change> = changes.iter().map(|(name, ratio)| change(name, *ratio)).collect();
-            assert_eq!(sentence(&changes, None, None), expected);
+            assert_eq!(sentence(&changes, None), expected);
         }
-        assert_eq!(sentence(&[change("process_cpu_us_per_op", 0.8)], None, None), "process CPU/op -20.0 %: less CPU per statement");
+        assert_eq!(sentence(&[change("process_cpu_us_per_op", 0.8)], None), "process CPU/op -20.0 %: less CPU per statement");
         assert_eq!(
-            sentence(&[change("process_cpu_us_per_op", 36.0), change("cspq", 1.0)], Some(-4.4), Some(0.2)),
-            "process CPU/op +3500.0 %, 20 % of the added time is CPU: the rest is waiting, for storage, for locks or for a free CPU"
+            sentence(&[change("process_cpu_us_per_op", 36.0), change("cspq", 1.0)], Some(-4.4)),
+            "process CPU/op +3500.0 %, CPU in use -55.8 %: more CPU per statement, and more waiting: for storage, or for locks"
         );
-        assert!(sentence(&[change("process_cpu_us_per_op", 1.4), change("cspq", 1.0)], Some(-0.3), Some(0.9)).ends_with("more code per statement"));
+        assert!(sentence(&[change("process_cpu_us_per_op", 1.4), change("cspq", 1.0)], Some(-0.3)).ends_with("more code per statement"));
         let counter = Change { is_counter: true, ..change("cspq", 9.0) };
-        assert_eq!(sentence(&[change("server_cpu_us_per_op", 0.9)], Some(-0.1), None), "", "less CPU does not make it slower");
-        assert_ne!(sentence(&[change("server_cpu_us_per_op", 0.9)], Some(0.1), None), "");
-        assert_eq!(sentence(&[counter], None, None), "", "an engine's counter of that name is another thing");
+        assert_eq!(sentence(&[change("server_cpu_us_per_op", 0.9)], Some(-0.1)), "", "less CPU does not make it slower");
+        assert_ne!(sentence(&[change("server_cpu_us_per_op", 0.9)], Some(0.1)), "");
+        assert_eq!(sentence(&[counter], None), "", "an engine's counter of that name is another thing");
     }
 }
