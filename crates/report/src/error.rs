@@ -43,7 +43,9 @@ pub enum ReportError {
         cells: String,
     },
     /// The candidate's name stands for nothing but the base.
-    #[error("choose the candidate: \"{name}\" is nothing but the base, {base}; name another cell with --candidate, or another base with --base")]
+    #[error(
+        "choose the candidate: \"{name}\" is nothing but the base, {base}; name another cell with --candidate, or another base with --base"
+    )]
     CandidateIsBase {
         /// What was asked for.
         name: String,

@@ -11,9 +11,7 @@ use crate::published;
 use crate::ratio::{BASE_IS_ZERO, divide};
 use crate::reasons::brief;
 use crate::value::Measure;
-use crate::verdicts::{
-    Call, Finding, NO_VERDICTS, bases, control_line, counts, floor_line, is_news, percent, repeats, subject,
-};
+use crate::verdicts::{Call, Finding, NO_VERDICTS, bases, control_line, counts, floor_line, is_news, percent, repeats, subject};
 use crate::view::{ClassicTable, Outcome, Ramp, Status, StepView, TestTable, View};
 
 /// The three classic tables, the metrics of every step absolute and relative to the base, and the notes.

@@ -127,7 +127,9 @@ fn a_control_is_no_version_of_its_own() {
     common::rocksdb::fill(&campaign, &|_, _| {});
     let view = analyse(&[campaign.load()], &Options::default()).unwrap();
     assert!(view.cells.iter().any(|cell| cell.label == control));
-    assert!(view.version_groups.iter().all(|group| group.cells.len() == 2 && group.cells.iter().all(|cell| view.cells[*cell].label != control)));
+    assert!(
+        view.version_groups.iter().all(|group| group.cells.len() == 2 && group.cells.iter().all(|cell| view.cells[*cell].label != control))
+    );
     assert!(view.published.iter().flat_map(|table| &table.columns).all(|column| !column.contains(control)));
     assert!(view.findings.all.iter().all(|finding| finding.base == 0), "a confirm has one base");
 }

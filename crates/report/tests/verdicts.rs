@@ -367,11 +367,8 @@ fn campaigns_of_one_kind_are_a_series_and_no_others() {
     // The folder must outlive the question: turns are read from it.
     let by_slices = slices(12, 10, &|_, _, _| {});
     let mut probe = blocks(12, true, UNTOUCHED);
-    probe.header.confirm.as_mut().unwrap().bisection = Some(plimsoll_store::BisectionProbe {
-        search: String::new(),
-        candidates: vec![BASE.to_owned(), SLOW.to_owned()],
-        probe: None,
-    });
+    probe.header.confirm.as_mut().unwrap().bisection =
+        Some(plimsoll_store::BisectionProbe { search: String::new(), candidates: vec![BASE.to_owned(), SLOW.to_owned()], probe: None });
     let stored = [record.clone(), named(by_slices.load(), "slices"), named(probe, "probe")];
     assert_eq!(history(&record, &stored, &options).unwrap(), []);
     let stored = [&stored[..], &[named(blocks(12, true, UNTOUCHED), "again")]].concat();

@@ -56,7 +56,8 @@ fn add_rows(builder: &mut Builder, file: &File, rows: &Rows) {
     }
     // The paths of a list that lies beside its versions begin with theirs: how they were run is in the name of its own folder.
     let folder = file.folders().next().unwrap_or_default();
-    let labels: Vec<Option<CellName>> = rows.paths.iter().map(|path| cell_of_path(path).and(cell_of_path(&format!("{folder}/{path}")))).collect();
+    let labels: Vec<Option<CellName>> =
+        rows.paths.iter().map(|path| cell_of_path(path).and(cell_of_path(&format!("{folder}/{path}")))).collect();
     for block in &rows.blocks {
         let is_aligned = labels.len() == block.len() || labels.is_empty();
         for (i, row) in block.iter().enumerate() {

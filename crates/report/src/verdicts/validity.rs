@@ -13,7 +13,10 @@ pub(crate) fn obstacle(base: &CellRuns<'_>, other: &CellRuns<'_>, step: &str) ->
     if base.cell.workload != other.cell.workload {
         return Some("the cells' shapes differ: a ratio would compare the shapes".to_owned());
     }
-    trouble("the base", base, step).or_else(|| trouble("the cell", other, step)).or_else(|| other_data(base, other, step)).or_else(|| too_short(base, other, step))
+    trouble("the base", base, step)
+        .or_else(|| trouble("the cell", other, step))
+        .or_else(|| other_data(base, other, step))
+        .or_else(|| too_short(base, other, step))
 }
 
 /// Runs that ended badly or missed their SLA. Leaving them out would leave out by result.
