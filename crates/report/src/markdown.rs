@@ -12,7 +12,7 @@ use crate::ratio::{BASE_IS_ZERO, divide};
 use crate::reasons::brief;
 use crate::value::Measure;
 use crate::verdicts::{Call, Finding, NO_VERDICTS, bases, control_line, counts, floor_line, is_news, percent, repeats, subject};
-use crate::view::{ClassicTable, Outcome, Ramp, Status, StepView, TestTable, View};
+use crate::view::{CellInfo, ClassicTable, Outcome, Ramp, Status, StepView, TestTable, View};
 
 /// The three classic tables, the metrics of every step absolute and relative to the base, and the notes.
 pub fn to_markdown(view: &View) -> String {
@@ -249,7 +249,13 @@ fn add_step(text: &mut String, view: &View, step: &StepView) {
 
 /// A row per metric: the value of each cell, and behind it the ratio to the base.
 fn add_turned(text: &mut String, view: &View, step: &StepView, columns: &[&Metric]) {
-    header(text, view.cells.iter().map(|cell| cell.label.as_str()));
+    let has_bases = view.cells.iter().any(|cell| cell.base != 0);
+    let label = |(i, cell): (usize, &CellInfo)| match has_bases && i == cell.base {
+        true => format!("{} (base)", cell.label),
+        false => cell.label.clone(),
+    };
+    let labels: Vec<String> = view.cells.iter().enumerate().map(label).collect();
+    header(text, labels.iter().map(String::as_str));
     for metric in columns {
         let cell = |(i, outcome): (usize, &Outcome)| match ratio(outcome, &step.outcomes[view.cells[i].base], metric) {
             ratio if i != view.cells[i].base && !matches!(ratio.as_str(), "-" | "NA") => format!("{} ({ratio})", value(outcome, metric)),
