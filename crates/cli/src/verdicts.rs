@@ -48,7 +48,7 @@ pub fn history(places: &Places, arguments: &History) -> Outcome {
     } else if series.is_empty() {
         let id = &campaign.header.id;
         print(&format!(
-            "{id} has no series: that takes two releases of an engine under one config, or two campaigns of one plan on this machine\n"
+            "{id} has no series: that takes two releases of an engine under one config, or two campaigns of one plan and kind on this machine\n"
         ))?;
     } else {
         print(&series.iter().map(plimsoll_report::Series::to_text).collect::<Vec<_>>().join("\n"))?;

@@ -3,7 +3,7 @@
 use plimsoll_core::name::EngineName;
 
 /// Name and text of every shipped plan. The first is the default.
-pub const SHIPPED_PLANS: [(&str, &str); 18] = [
+pub const SHIPPED_PLANS: [(&str, &str); 19] = [
     ("quick", include_str!("../../../plans/quick.toml")),
     ("insert-benchmark", include_str!("../../../plans/insert-benchmark.toml")),
     ("client-ceiling", include_str!("../../../plans/client-ceiling.toml")),
@@ -20,12 +20,16 @@ pub const SHIPPED_PLANS: [(&str, &str); 18] = [
     ("ramp", include_str!("../../../plans/ramp.toml")),
     ("pk-fetch", include_str!("../../../plans/pk-fetch.toml")),
     ("shop", include_str!("../../../plans/shop.toml")),
+    ("limit", include_str!("../../../plans/limit.toml")),
     ("rocksdb-quick", include_str!("../../../plans/rocksdb-quick.toml")),
     ("rocksdb-8x", include_str!("../../../plans/rocksdb-8x.toml")),
 ];
 
 /// Path, as shipped plans name it, and text of every shipped workload file.
-pub const SHIPPED_WORKLOADS: [(&str, &str); 1] = [("workloads/shop.toml", include_str!("../../../plans/workloads/shop.toml"))];
+pub const SHIPPED_WORKLOADS: [(&str, &str); 2] = [
+    ("workloads/shop.toml", include_str!("../../../plans/workloads/shop.toml")),
+    ("workloads/limit.toml", include_str!("../../../plans/workloads/limit.toml")),
+];
 
 const SHIPPED_CONFIGS: [(EngineName, &str, &str); 31] = [
     (EngineName::Sqlite, "delete_full", include_str!("../../../configs/sqlite/delete_full.conf")),

@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use plimsoll_core::metric;
+use plimsoll_core::name::EngineName;
 use plimsoll_core::plan::{
     ALL_EVENTS, Cell, Definition, Distribution, FileWorkload, InsertBenchmark, LoadMode, MixStep, QueryKind, Step, StepEnd, StepKind,
     Sysbench, TablePlacement, Test, TestKind, TestName, TestRate, Verify, Workload, WriteArrival, presets, published_position,
@@ -27,7 +28,7 @@ use crate::notes::notes;
 use crate::profiles::profiled;
 use crate::reasons::reasons;
 use crate::rocksdb_description::{describe_kv, describe_rocksdb};
-use crate::selection::{Candidate, choose};
+use crate::selection::{Candidate, choose, find as find_cells};
 use crate::settings::{self, CellSettings};
 use crate::settling::unsettled_steps;
 use crate::shapes::shapes;
@@ -35,7 +36,7 @@ use crate::starved::starved_clients;
 use crate::summary::summarise;
 use crate::value::{Measure, median_over_blocks};
 use crate::verdicts::{Basis, Findings, Setting, Spreads, basis, find};
-use crate::version_groups::{published_groups, version_groups};
+use crate::version_groups::{Version, grouped, published_groups, set_bases, version_groups};
 use crate::view::{CampaignInfo, CellInfo, Crash, Drain, OperationCount, Outcome, Status, StepResult, StepView, TestPlace, View};
 
 /// What to show.
@@ -65,6 +66,11 @@ impl<'a> CellRuns<'a> {
         let finished: Vec<&Run<'a>> = self.used(step).filter(|run| run.status.is_finished()).collect();
         let trusted: Vec<&Run<'a>> = finished.iter().copied().filter(|run| run.status != Status::Suspect).collect();
         if trusted.is_empty() { finished } else { trusted }
+    }
+
+    /// Whether it is the second instance of a confirm's base, and no contestant.
+    pub fn is_control(&self) -> bool {
+        self.campaign.header.confirm.as_ref().is_some_and(|confirm| confirm.control == self.cell.label)
     }
 
     /// The plan's definition of a step.
@@ -113,9 +119,6 @@ pub fn analyse_among(campaigns: &[CampaignRecord], options: &Options, stored: &[
         info.machine = facts.as_ref().map(machines::identity).unwrap_or_default();
     }
     mark_incomparable(&mut infos);
-    let spreads = if basis(first) == Basis::Screen { Spreads::of_machine(first, stored) } else { Spreads::default() };
-    let findings = find(&Setting { infos: &infos, cells: &cells, control: experiment_control(first), steps: &steps, spreads: &spreads });
-    set_paired_ratios(&mut steps, &findings);
     let effective = |cell: &CellRuns<'_>| first_record(cell, |record| server_ready(record)).map(|ready| ready.effective_settings.clone());
     let effective: Vec<_> = cells.iter().map(effective).collect();
     let settings: Vec<CellSettings<'_>> = infos
@@ -124,13 +127,21 @@ pub fn analyse_among(campaigns: &[CampaignRecord], options: &Options, stored: &[
         .map(|(info, effective)| CellSettings { asked: &info.config_settings, effective: effective.as_ref() })
         .collect();
     let settings = settings::compare(&settings);
+    let contestants: Vec<usize> = (0..cells.len()).filter(|cell| !cells[*cell].is_control()).collect();
+    let version_groups = version_groups(&infos, &contestants, &reported(&cells, &steps));
+    // A confirm holds every contestant against one base.
+    if first.header.confirm.is_none() {
+        set_bases(&mut infos, &version_groups);
+    }
+    let spreads = if basis(first) == Basis::Screen { Spreads::of_machine(first, stored) } else { Spreads::default() };
+    let findings = find(&Setting { infos: &infos, cells: &cells, control: experiment_control(first), steps: &steps, spreads: &spreads });
+    set_paired_ratios(&mut steps, &findings);
     let reported = reported(&cells, &steps);
     let is_of_tests = steps.iter().any(|step| step.test.is_some());
     let of_plan = (reported.len() < steps.len() && !is_of_tests).then(|| {
         let names: Vec<&str> = reported.iter().map(|step| step.name.as_str()).collect();
         format!("The plan is about {}: the tables show no other step. All of them are in the details.", names.join(", "))
     });
-    let version_groups = version_groups(&infos, &reported);
     let mut view = View {
         findings,
         profiles: profiled(&cells),
@@ -176,9 +187,26 @@ fn plan_base(campaign: &CampaignRecord) -> usize {
     of_experiment.unwrap_or(plan.base)
 }
 
-/// The label of the cell that a campaign's ratios divide by where nobody asks for another.
-pub(crate) fn base_label(campaign: &CampaignRecord) -> Option<&str> {
-    Some(&campaign.header.plan.cells.get(plan_base(campaign))?.label)
+/// The label of the cell that a campaign's ratios divide by where nobody asks for another; that of `cell`, a name, where it has its own.
+pub(crate) fn base_label<'a>(campaign: &'a CampaignRecord, cell: Option<&str>) -> Option<&'a str> {
+    let base = cell.and_then(|name| base_of_versions(campaign, name)).unwrap_or_else(|| plan_base(campaign));
+    Some(&campaign.header.plan.cells.get(base)?.label)
+}
+
+/// What the versions are divided by among which the one cell of this name stands.
+fn base_of_versions(campaign: &CampaignRecord, name: &str) -> Option<usize> {
+    let cells = &campaign.header.plan.cells;
+    if campaign.header.confirm.is_some() || cells.iter().any(|cell| cell.build.engine != EngineName::Rocksdb) {
+        return None;
+    }
+    let candidates: Vec<Candidate> =
+        cells.iter().map(|cell| Candidate { label: cell.label.clone(), build: cell.build.to_string() }).collect();
+    let [wanted] = find_cells(name, &candidates).ok()?[..] else { return None };
+    let version = |cell: &Cell| Version { group: (cell.config.label.clone(), cell.shape.clone(), 0), build: cell.build.to_string() };
+    let versions: Vec<(usize, Version)> = cells.iter().map(version).enumerate().collect();
+    let groups = grouped(&versions, &candidates.get(plan_base(campaign))?.build);
+    let group = groups.into_iter().find(|members| members.contains(&wanted))?;
+    group.first().copied().filter(|base| *base != wanted)
 }
 
 /// The base of the experiment and its second instance, whichever cells are shown.
@@ -273,6 +301,7 @@ fn cell_info(cell: &CellRuns<'_>, label: &str, campaign: usize) -> CellInfo {
         caveat: None,
         machine: BTreeMap::new(),
         other_machine: None,
+        base: 0,
     }
 }
 

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use crate::classic::relative;
 use crate::machines;
+use crate::notes::ONE_CELL;
 use crate::view::{Status, StepView, View};
 
 /// How many movers are named.
@@ -89,7 +90,8 @@ pub fn compare(a: (&View, usize), b: (&View, usize)) -> Comparison {
         notes.push(format!("‡ a and b ran on different machines ({difference}): a ratio compares the machines too."));
     }
     let mut seen = std::collections::BTreeSet::new();
-    notes.retain(|note| seen.insert(note.clone()));
+    // A side may be a view of one cell: here it has another beside it.
+    notes.retain(|note| note != ONE_CELL && seen.insert(note.clone()));
     Comparison {
         notes,
         a: a.0.cells[a.1].label.clone(),

@@ -1,5 +1,6 @@
 //! What can go wrong before there is a report.
 
+use plimsoll_core::metric::{CATALOGUE, OF_ROCKSDB, OF_SYSBENCH};
 use thiserror::Error;
 
 /// Why there is no report: fragments that fit after "failed to ". Missing and failed trials are no errors: the report shows them.
@@ -41,6 +42,24 @@ pub enum ReportError {
         /// The cells it stands for.
         cells: String,
     },
+    /// The candidate's name stands for nothing but the base.
+    #[error(
+        "choose the candidate: \"{name}\" is nothing but the base, {base}; name another cell with --candidate, or another base with --base"
+    )]
+    CandidateIsBase {
+        /// What was asked for.
+        name: String,
+        /// The base's label.
+        base: String,
+    },
+    /// A name stands for no metric.
+    #[error("find metric \"{name}\": it is not in the catalogue{hint}; `plimsoll show --json` has every metric of a result")]
+    UnknownMetric {
+        /// What was asked for.
+        name: String,
+        /// A suggestion, or nothing.
+        hint: String,
+    },
     /// One side has no runs of its own.
     #[error("explain {step}: the campaign has no second cell with runs of it; name two cells of a native campaign")]
     NothingToExplain {
@@ -58,6 +77,12 @@ pub enum ReportError {
 }
 
 impl ReportError {
+    pub(crate) fn unknown_metric(name: &str) -> Self {
+        let known = [CATALOGUE, OF_SYSBENCH, OF_ROCKSDB].into_iter().flatten();
+        let hint = plimsoll_core::suggest::hint(name, known.map(|metric| metric.name));
+        Self::UnknownMetric { name: name.to_owned(), hint }
+    }
+
     pub(crate) fn unknown_step<'k>(name: &str, known: impl Iterator<Item = &'k str>) -> Self {
         let known: Vec<&str> = known.collect();
         let hint = plimsoll_core::suggest::hint(name, known.iter().copied());

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use plimsoll_stats::{SignedRank, holm, student_quantile, student_two_sided};
-use plimsoll_store::CampaignRecord;
+use plimsoll_store::{CampaignRecord, CampaignState};
 use serde_json::{Value, json};
 
 use crate::analysis::base_label;
@@ -79,16 +79,20 @@ pub fn gate(
     candidate: &str,
     max_regression: f64,
 ) -> Result<Gate, ReportError> {
-    let options = Options { base: base.or(base_label(campaign)).map(str::to_owned), builds: vec![candidate.to_owned()] };
+    let base = base.or(base_label(campaign, Some(candidate)));
+    let options = Options { base: base.map(str::to_owned), builds: vec![candidate.to_owned()] };
     let view = analyse_among(std::slice::from_ref(campaign), &options, stored)?;
     let findings = &view.findings;
     let candidates: Vec<usize> = (1..view.cells.len()).filter(|cell| !findings.control_cells.contains(cell)).collect();
+    if candidates.is_empty() {
+        return Err(ReportError::CandidateIsBase { name: candidate.to_owned(), base: view.cells[0].label.clone() });
+    }
     let [cell] = candidates[..] else {
         let known: Vec<&str> = candidates.iter().map(|cell| view.cells[*cell].label.as_str()).collect();
         return Err(ReportError::AmbiguousCandidate { name: candidate.to_owned(), cells: known.join(", ") });
     };
     let of_cell: Vec<&Finding> = findings.all.iter().filter(|finding| finding.cell == cell && finding.is_throughput).collect();
-    let refusal = refusal(findings, &of_cell, max_regression);
+    let refusal = refusal(campaign, findings, &of_cell, max_regression);
     let adjusted = holm(&of_cell.iter().map(|finding| p_of_larger_loss(finding, max_regression)).collect::<Vec<_>>());
     let rows = of_cell.iter().zip(adjusted).map(|(finding, p)| row(finding, p, findings.alpha, max_regression)).collect();
     Ok(Gate {
@@ -102,26 +106,60 @@ pub fn gate(
     })
 }
 
-fn refusal(findings: &Findings, of_cell: &[&Finding], threshold: f64) -> Option<String> {
+fn refusal(campaign: &CampaignRecord, findings: &Findings, of_cell: &[&Finding], threshold: f64) -> Option<String> {
     if of_cell.is_empty() {
-        return Some("there is nothing to decide on: no step has a number on both sides".to_owned());
+        let next = match campaign.state {
+            CampaignState::Complete => String::new(),
+            _ => format!("; the campaign is not finished: `plimsoll resume {}` runs what is missing", campaign.header.id),
+        };
+        return Some(format!("there is nothing to decide on: no step has a number on both sides{next}"));
     }
     if of_cell.iter().all(|finding| finding.basis == Basis::Screen) {
         return Some("one run of each decides nothing: `plimsoll confirm` collects what does".to_owned());
     }
     let floor = findings.noise_floor_percent(true)?;
     let ours = 100.0 * threshold;
-    // The interval narrows with the square root of what repeats.
-    let more = (floor / ours).powi(2);
-    let repeats = of_cell.iter().filter_map(|finding| finding.estimate).map(|estimate| estimate.starts).max().unwrap_or(1);
+    let of_control = findings.control.iter().filter(|control| control.is_throughput).filter_map(|control| control.estimate);
+    let mut estimates = of_control.chain(of_cell.iter().filter_map(|finding| finding.estimate));
+    let estimate = estimates.find(|estimate| estimate.interval.is_some())?;
     let what = if of_cell[0].basis == Basis::Slices { "starts" } else { "blocks" };
     (ours < floor).then(|| {
-        format!(
-            "a threshold of {ours:.1} % is below the noise floor of {floor:.1} %: about {:.0} {what} would be needed where {repeats} were run, or a threshold of at least {:.1} %",
-            (repeats as f64 * more).ceil(),
-            (floor * 10.0).ceil() / 10.0
-        )
+        let advice = advice(ours, floor, estimate.starts, estimate.level, what);
+        format!("a threshold of {} is below the noise floor of {floor:.1} %: {advice}", in_percent(ours))
     })
+}
+
+/// More starts or blocks than this are no advice.
+const MOST_REPEATS: usize = 100;
+/// With so many it is said which threshold would do.
+const MORE_REPEATS: usize = 20;
+
+/// What would let a threshold be told: more starts or blocks, or a larger threshold. All in percent.
+///
+/// The floor is half of an interval, `t(n - 1) s / sqrt(n)`. Both `t` and the root fall with `n`, and with few starts `t` falls the faster.
+fn advice(threshold: f64, floor: f64, repeats: usize, level: f64, what: &str) -> String {
+    if repeats < 2 {
+        return format!("at least 2 {what} are needed, better 5");
+    }
+    let reach = |n: usize| student_quantile(0.5 + level / 2.0, n as f64 - 1.0) / (n as f64).sqrt();
+    let floor_of = |n: usize| floor * reach(n) / reach(repeats);
+    // Rounded up, so that what is said would pass.
+    let up = |percent: f64| format!("{:.1} %", (percent * 10.0).ceil() / 10.0);
+    match (repeats..=MOST_REPEATS).find(|n| floor_of(*n) < threshold) {
+        Some(needed) => {
+            format!("about {needed} {what} would be needed where {repeats} were run, or a threshold of at least {}", up(floor))
+        }
+        None => {
+            let more = MORE_REPEATS.max(repeats);
+            format!("this machine cannot tell so small a difference; with {more} {what} a threshold of {} would do", up(floor_of(more)))
+        }
+    }
+}
+
+/// `5.0 %`, `0.05 %`.
+fn in_percent(percent: f64) -> String {
+    let decimals = if percent < 0.1 { 2 } else { 1 };
+    format!("{percent:.decimals$} %")
 }
 
 /// The one-sided p of "the loss is no larger than the threshold": small when it is shown to be larger.
@@ -269,4 +307,25 @@ fn escaped(text: &str) -> String {
         }
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_needed_follows_student_and_not_the_root_alone() {
+        // Three starts: t(2) = 4.30. A floor of 6 % is one of 2 % with 9 starts, where the root alone would say 27.
+        assert_eq!(
+            advice(2.0, 6.0, 3, 0.95, "starts"),
+            "about 9 starts would be needed where 3 were run, or a threshold of at least 6.0 %"
+        );
+        assert_eq!(
+            advice(0.1, 6.0, 3, 0.95, "starts"),
+            "this machine cannot tell so small a difference; with 20 starts a threshold of 1.2 % would do"
+        );
+        assert_eq!(advice(1.0, 6.0, 1, 0.95, "starts"), "at least 2 starts are needed, better 5");
+        let many = advice(0.01, 0.45, 30, 0.95, "blocks");
+        assert!(many.ends_with("with 30 blocks a threshold of 0.5 % would do"), "{many}");
+    }
 }

@@ -1,8 +1,9 @@
 //! Releases and campaigns as a series.
 
+use plimsoll_core::metric::{find_of_rocksdb, find_of_sysbench};
 use plimsoll_core::name::{BuildName, EngineName, natural_cmp};
 use plimsoll_stats::{Spread, Trend, describe, median, page_trend, penalty_from_blocks, penalty_from_spread, segment};
-use plimsoll_store::{CampaignRecord, Turn};
+use plimsoll_store::CampaignRecord;
 use serde_json::{Value, json};
 
 use crate::ReportError;
@@ -33,6 +34,8 @@ pub struct Point {
 pub struct Series {
     /// `releases` or `campaigns`.
     pub over: &'static str,
+    /// How its values were measured; those of one kind are never set beside those of another.
+    pub kind: &'static str,
     /// What is alike: engine, config and shape, or the cell.
     pub of: String,
     /// The step.
@@ -58,13 +61,18 @@ pub struct HistoryOptions {
     pub step: Option<String>,
 }
 
-/// The releases of a campaign, and every stored campaign of its machine that ran a cell of it by the same plan, oldest first.
+/// The releases of a campaign, and every stored campaign of its machine that ran a cell of it by the same plan in the same way, oldest first.
 pub fn history(campaign: &CampaignRecord, stored: &[CampaignRecord], options: &HistoryOptions) -> Result<Vec<Series>, ReportError> {
     let steps = step_names(campaign);
     if let Some(step) = &options.step
         && !steps.contains(step)
     {
         return Err(ReportError::unknown_step(step, steps.iter().map(String::as_str)));
+    }
+    if let Some(metric) = &options.metric
+        && find_of_sysbench(metric).or(find_of_rocksdb(metric)).is_none()
+    {
+        return Err(ReportError::unknown_metric(metric));
     }
     let spreads = Spreads::of_machine(campaign, stored);
     let mut all = Vec::new();
@@ -74,6 +82,25 @@ pub fn history(campaign: &CampaignRecord, stored: &[CampaignRecord], options: &H
         all.extend(campaigns(campaign, stored, step, &metric, &spreads));
     }
     Ok(all)
+}
+
+/// How a campaign measures.
+fn kind(campaign: &CampaignRecord) -> &'static str {
+    let confirm = campaign.header.confirm.as_ref();
+    let is_probe = confirm.is_some_and(|confirm| confirm.bisection.is_some());
+    match (confirm.is_some(), is_probe, basis(campaign)) {
+        (false, _, Basis::Screen) => "screens",
+        (false, ..) => "blocks of a plan",
+        (true, false, Basis::Slices) => "confirms by slices",
+        (true, false, _) => "confirms by blocks",
+        (true, true, Basis::Slices) => "probes of a bisection by slices",
+        (true, true, _) => "probes of a bisection by blocks",
+    }
+}
+
+/// Whether a cell is a confirm's base for the second time, and no series of its own.
+fn is_control(campaign: &CampaignRecord, label: &str) -> bool {
+    campaign.header.confirm.as_ref().is_some_and(|confirm| confirm.control == label)
 }
 
 fn step_names(campaign: &CampaignRecord) -> Vec<String> {
@@ -109,25 +136,14 @@ fn values(campaign: &CampaignRecord, cell: usize, step: &str, metric: &str) -> V
     let runs = runs_of_cell(campaign, cell);
     let of = |status: Status| -> Vec<(u32, f64)> {
         let used = runs.iter().filter(|run| run.is_used && run.step.name == step && run.status == status);
-        used.filter_map(|run| Some((run.block, value(campaign, run, metric)?))).filter(|(_, value)| *value > 0.0).collect()
+        used.filter_map(|run| Some((run.block, value(run, metric)?))).filter(|(_, value)| *value > 0.0).collect()
     };
     let trusted = of(Status::Ok);
     let is_suspect = trusted.is_empty();
     Values { by_block: if is_suspect { of(Status::Suspect) } else { trusted }, is_suspect }
 }
 
-fn value(campaign: &CampaignRecord, run: &Run<'_>, metric: &str) -> Option<f64> {
-    if basis(campaign) == Basis::Slices
-        && let Some(turns) = run.record.and_then(|record| record.turns(&run.step.name).ok())
-    {
-        let sum = |of: fn(&Turn) -> u64| turns.iter().map(of).sum::<u64>() as f64;
-        let operations = sum(|turn| turn.operations);
-        return match metric {
-            "qps" | "ips" | "krps" => Some(operations / sum(|turn| turn.active_ns) * 1e9),
-            "server_cpu_us_per_op" => Some(turns.iter().map(|turn| turn.server_cpu_ns).sum::<Option<u64>>()? as f64 / operations / 1e3),
-            _ => None,
-        };
-    }
+fn value(run: &Run<'_>, metric: &str) -> Option<f64> {
     run.measures.iter().find(|measure| measure.metric.name == metric)?.value.value
 }
 
@@ -136,9 +152,8 @@ type Line = (EngineName, Option<String>, String, String);
 
 fn releases(campaign: &CampaignRecord, step: &str, metric: &str, spreads: &Spreads) -> Vec<Series> {
     let plan = &campaign.header.plan;
-    let is_control = |label: &str| campaign.header.confirm.as_ref().is_some_and(|confirm| confirm.control == label);
     let mut groups: Vec<(Line, Vec<usize>)> = Vec::new();
-    for (i, cell) in plan.cells.iter().enumerate().filter(|(_, cell)| !is_control(&cell.label)) {
+    for (i, cell) in plan.cells.iter().enumerate().filter(|(_, cell)| !is_control(campaign, &cell.label)) {
         let key = (cell.build.engine, cell.build.source.clone(), cell.config.label.clone(), cell.shape.clone());
         match groups.iter_mut().find(|(known, _)| *known == key) {
             Some((_, cells)) => cells.push(i),
@@ -158,7 +173,8 @@ fn releases(campaign: &CampaignRecord, step: &str, metric: &str, spreads: &Sprea
         let points: Vec<Point> = by_block.iter().map(|(cell, values)| point(version(*cell), values)).collect();
         let blocks = complete_blocks(&by_block.iter().map(|(_, values)| values.by_block.as_slice()).collect::<Vec<_>>());
         let of = format!("{engine}{} {config} {shape}", source.map_or(String::new(), |source| format!("+{source}")));
-        found.push(series("releases", of, step, metric, points, &blocks, spreads.of(engine, step, metric)));
+        let of = Of { over: "releases", kind: kind(campaign), of, step, metric };
+        found.push(series(of, points, &blocks, spreads.of(engine, step, metric)));
     }
     found
 }
@@ -179,12 +195,12 @@ fn point(label: String, of: &Values) -> Point {
     Point { label, value: median(&values).unwrap_or(f64::NAN), starts: values.len(), is_suspect: of.is_suspect }
 }
 
-/// Every stored campaign of the machine that ran a cell of this one by the same plan.
+/// Every stored campaign of the machine that ran a cell of this one by the same plan and in the same way.
 fn campaigns(campaign: &CampaignRecord, stored: &[CampaignRecord], step: &str, metric: &str, spreads: &Spreads) -> Vec<Series> {
     let here = machine(campaign);
     let is_alike = |other: &&CampaignRecord| {
         other.header.plan_text == campaign.header.plan_text
-            && other.header.confirm.is_some() == campaign.header.confirm.is_some()
+            && kind(other) == kind(campaign)
             && other.imported.is_none()
             && here.is_some()
             && machine(other) == here
@@ -192,7 +208,7 @@ fn campaigns(campaign: &CampaignRecord, stored: &[CampaignRecord], step: &str, m
     let mut alike: Vec<&CampaignRecord> = stored.iter().filter(is_alike).collect();
     alike.sort_by(|a, b| (&a.header.created, &a.header.id).cmp(&(&b.header.created, &b.header.id)));
     let mut found = Vec::new();
-    for cell in &campaign.header.plan.cells {
+    for cell in campaign.header.plan.cells.iter().filter(|cell| !is_control(campaign, &cell.label)) {
         let points: Vec<Point> = alike
             .iter()
             .filter_map(|other| {
@@ -202,13 +218,23 @@ fn campaigns(campaign: &CampaignRecord, stored: &[CampaignRecord], step: &str, m
             })
             .collect();
         if points.len() > 1 {
-            found.push(series("campaigns", cell.label.clone(), step, metric, points, &[], spreads.of(cell.build.engine, step, metric)));
+            let of = Of { over: "campaigns", kind: kind(campaign), of: cell.label.clone(), step, metric };
+            found.push(series(of, points, &[], spreads.of(cell.build.engine, step, metric)));
         }
     }
     found
 }
 
-fn series(over: &'static str, of: String, step: &str, metric: &str, points: Vec<Point>, blocks: &[Vec<f64>], spread: Spread) -> Series {
+/// What a series is of.
+struct Of<'a> {
+    over: &'static str,
+    kind: &'static str,
+    of: String,
+    step: &'a str,
+    metric: &'a str,
+}
+
+fn series(Of { over, kind, of, step, metric }: Of<'_>, points: Vec<Point>, blocks: &[Vec<f64>], spread: Spread) -> Series {
     let logs: Vec<f64> = points.iter().map(|point| point.value.ln()).collect();
     let labels: Vec<&str> = points.iter().map(|point| point.label.as_str()).collect();
     let (penalty, noise) = match penalty_from_blocks(blocks, ALPHA, 1) {
@@ -221,12 +247,18 @@ fn series(over: &'static str, of: String, step: &str, metric: &str, points: Vec<
         }
     };
     let is_cost = !matches!(metric, "qps" | "ips" | "krps" | "tps" | "rps");
+    let doubt = match points.iter().filter(|point| point.is_suspect).count() {
+        0 => String::new(),
+        all if all == points.len() => ", of runs that were disturbed: no more than a hint".to_owned(),
+        some => format!(", {some} of {} values of runs that were disturbed: no more than a hint", points.len()),
+    };
     Series {
         over,
+        kind,
         of,
         step: step.to_owned(),
         metric: metric.to_owned(),
-        words: describe(&segment(&logs, penalty), &labels, !is_cost),
+        words: describe(&segment(&logs, penalty), &labels, !is_cost) + &doubt,
         trend: page_trend(blocks),
         noise,
         points,
@@ -236,7 +268,8 @@ fn series(over: &'static str, of: String, step: &str, metric: &str, points: Vec<
 impl Series {
     /// A heading, a line per place with its ratio to the first, and the words.
     pub fn to_text(&self) -> String {
-        let mut lines = vec![format!("{} {} over {}: {}", self.step, headline(&self.metric), self.over, self.of)];
+        let kind = if self.over == "campaigns" { format!(" ({})", self.kind) } else { String::new() };
+        let mut lines = vec![format!("{} {} over {}{kind}: {}", self.step, headline(&self.metric), self.over, self.of)];
         let width = self.points.iter().map(|point| point.label.chars().count()).max().unwrap_or(0);
         let first = self.points.first().map_or(f64::NAN, |point| point.value);
         lines.extend(self.points.iter().map(|point| {
@@ -257,6 +290,7 @@ impl Series {
     pub fn to_json(&self) -> Value {
         json!({
             "over": self.over,
+            "kind": self.kind,
             "of": self.of,
             "step": self.step,
             "metric": self.metric,

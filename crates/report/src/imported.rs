@@ -116,6 +116,7 @@ fn cell_info(cell: &Cell<'_>, label: &str) -> CellInfo {
         caveat: None,
         machine: BTreeMap::new(),
         other_machine: None,
+        base: 0,
     }
 }
 

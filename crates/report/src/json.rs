@@ -96,7 +96,7 @@ fn controls_json(view: &View) -> Value {
 fn comparison_json(view: &View, finding: &Finding) -> Value {
     let mut value = json!({
         "cell": view.cells[finding.cell].label,
-        "base": view.cells[0].label,
+        "base": view.cells[finding.base].label,
         "step": finding.step,
         "metric": finding.metric.name,
         "is_throughput": finding.is_throughput,

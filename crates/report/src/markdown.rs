@@ -11,8 +11,8 @@ use crate::published;
 use crate::ratio::{BASE_IS_ZERO, divide};
 use crate::reasons::brief;
 use crate::value::Measure;
-use crate::verdicts::{Call, Finding, NO_VERDICTS, control_line, counts, floor_line, percent};
-use crate::view::{ClassicTable, Outcome, Ramp, Status, StepView, TestTable, View};
+use crate::verdicts::{Call, Finding, NO_VERDICTS, bases, control_line, counts, floor_line, is_news, percent, repeats, subject};
+use crate::view::{CellInfo, ClassicTable, Outcome, Ramp, Status, StepView, TestTable, View};
 
 /// The three classic tables, the metrics of every step absolute and relative to the base, and the notes.
 pub fn to_markdown(view: &View) -> String {
@@ -80,14 +80,16 @@ fn add_verdicts(text: &mut String, view: &View) {
     let counted: Vec<String> = counts(findings).iter().map(|(word, count)| format!("{count} {word}")).collect();
     let title = if is_screen { "Screen" } else { "Verdicts" };
     let caveat = if is_screen { " One run each: no verdict." } else { "" };
-    let base = escape(&view.cells[0].label);
-    let said =
-        if findings.all.is_empty() { format!("{NO_VERDICTS} {base}.") } else { format!("Against {base}: {}.{caveat}", counted.join(", ")) };
+    let said = match findings.all.is_empty() {
+        true => format!("{NO_VERDICTS} {}.", escape(&view.cells[0].label)),
+        false => format!("Against {}: {}.{caveat}", escape(&bases(view)), counted.join(", ")),
+    };
     line(text, &format!("\n## {title}\n\n{said}\n"));
     for of in control_line(findings).iter().chain(&floor_line(findings)) {
         line(text, &format!("{}.  ", escape(of)));
     }
-    let is_shown = |finding: &&Finding| finding.is_throughput && finding.call.word() != "usual";
+    let is_shown = |finding: &&Finding| is_news(findings, finding) && finding.call.word() != "usual";
+    let has_bases = findings.bases().len() > 1;
     if !findings.all.iter().any(|finding| is_shown(&finding)) {
         return;
     }
@@ -102,15 +104,16 @@ fn add_verdicts(text: &mut String, view: &View) {
             _ => "-".to_owned(),
         };
         let is_called = !finding.why.is_empty() && matches!(finding.call.word(), "regression" | "improvement" | "unusual");
+        let against = if has_bases { format!(" vs {}", view.cells[finding.base].label) } else { String::new() };
         row(
             text,
             [
-                escape(&finding.step),
-                escape(&view.cells[finding.cell].label),
+                escape(&subject(finding)),
+                escape(&format!("{}{against}", view.cells[finding.cell].label)),
                 finding.call.word().to_owned(),
                 estimate.map_or_else(|| "-".to_owned(), |estimate| percent(estimate.ratio)),
                 interval,
-                estimate.map_or_else(|| "-".to_owned(), |estimate| estimate.pairs.to_string()),
+                estimate.map_or_else(|| "-".to_owned(), |estimate| repeats(finding.basis, &estimate, finding.left_out)),
                 escape(if is_called { &finding.why } else { &finding.reason }),
             ],
         );
@@ -229,9 +232,9 @@ fn add_step(text: &mut String, view: &View, step: &StepView) {
             row(text, std::iter::once(escape(&cell.label)).chain(columns.iter().map(|metric| value(outcome, metric))));
         }
     }
-    let base = &step.outcomes[0];
-    if !base.measures.is_empty() && !is_turned(&columns) {
-        for (cell, outcome) in rows().skip(1) {
+    for (i, (cell, outcome)) in view.cells.iter().zip(&step.outcomes).enumerate().filter(|_| !is_turned(&columns)) {
+        let base = &step.outcomes[cell.base];
+        if i != cell.base && [base, outcome].iter().all(|outcome| !outcome.measures.is_empty()) {
             let label = format!("{} / base{}", escape(&cell.label), cell.mark());
             row(text, std::iter::once(label).chain(columns.iter().map(|metric| ratio(outcome, base, metric))));
         }
@@ -246,10 +249,16 @@ fn add_step(text: &mut String, view: &View, step: &StepView) {
 
 /// A row per metric: the value of each cell, and behind it the ratio to the base.
 fn add_turned(text: &mut String, view: &View, step: &StepView, columns: &[&Metric]) {
-    header(text, view.cells.iter().map(|cell| cell.label.as_str()));
+    let has_bases = view.cells.iter().any(|cell| cell.base != 0);
+    let label = |(i, cell): (usize, &CellInfo)| match has_bases && i == cell.base {
+        true => format!("{} (base)", cell.label),
+        false => cell.label.clone(),
+    };
+    let labels: Vec<String> = view.cells.iter().enumerate().map(label).collect();
+    header(text, labels.iter().map(String::as_str));
     for metric in columns {
-        let cell = |(i, outcome): (usize, &Outcome)| match ratio(outcome, &step.outcomes[0], metric) {
-            ratio if i > 0 && !matches!(ratio.as_str(), "-" | "NA") => format!("{} ({ratio})", value(outcome, metric)),
+        let cell = |(i, outcome): (usize, &Outcome)| match ratio(outcome, &step.outcomes[view.cells[i].base], metric) {
+            ratio if i != view.cells[i].base && !matches!(ratio.as_str(), "-" | "NA") => format!("{} ({ratio})", value(outcome, metric)),
             _ => value(outcome, metric),
         };
         row(text, std::iter::once(escape(metric.name)).chain(step.outcomes.iter().enumerate().map(cell)));

@@ -13,6 +13,9 @@ const GIVEN: &str = "given server ";
 /// What a server's cell says of its sessions when they went through our own client.
 const THIN_CLIENT: &str = "thin";
 
+/// Said of a lone cell.
+pub(crate) const ONE_CELL: &str = "There is one cell: nothing to compare it with.";
+
 pub(crate) fn notes(view: &View) -> Vec<String> {
     let mut notes = Vec::new();
     if !view.is_comparable {
@@ -53,7 +56,7 @@ pub(crate) fn notes(view: &View) -> Vec<String> {
         );
     }
     if view.cells.len() < 2 {
-        notes.push("There is one cell: nothing to compare it with.".to_owned());
+        notes.push(ONE_CELL.to_owned());
     }
     if view.steps.iter().flat_map(|step| &step.latencies).any(|table| !table.is_open_loop) {
         let closed = if view.steps.iter().any(|step| step.test.is_some()) {
@@ -202,15 +205,16 @@ fn other_shapes(view: &View) -> Option<String> {
 fn without_ratios(view: &View) -> Vec<String> {
     let mut groups: Vec<(String, Vec<&str>)> = Vec::new();
     for step in &view.steps {
-        let has = |outcome: &Outcome| outcome.number(step.rate.name).is_some();
-        let (base, others) = step.outcomes.split_first().expect("a view has a base");
-        if has(base) || !others.iter().any(has) {
-            continue;
-        }
-        let reason = without_base(base);
-        match groups.iter_mut().find(|(known, _)| *known == reason) {
-            Some((_, steps)) => steps.push(&step.name),
-            None => groups.push((reason, vec![&step.name])),
+        let has = |cell: usize| step.outcomes[cell].number(step.rate.name).is_some();
+        let mut bases: Vec<usize> = (0..view.cells.len()).filter(|cell| has(*cell)).map(|cell| view.cells[cell].base).collect();
+        bases.dedup();
+        for base in bases.into_iter().filter(|base| !has(*base)) {
+            let reason = without_base(&step.outcomes[base]);
+            match groups.iter_mut().find(|(known, _)| *known == reason) {
+                Some((_, steps)) if steps.contains(&step.name.as_str()) => {}
+                Some((_, steps)) => steps.push(&step.name),
+                None => groups.push((reason, vec![&step.name])),
+            }
         }
     }
     let sentence = |(reason, steps): (String, Vec<&str>)| {

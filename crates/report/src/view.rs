@@ -30,7 +30,7 @@ pub struct View {
     pub published: Vec<PublishedTable>,
     /// Per step, in the order of the plan.
     pub steps: Vec<StepView>,
-    /// RocksDB: its versions side by side, config by config.
+    /// RocksDB: its versions side by side, config by config. A/A controls are in none.
     pub version_groups: Vec<VersionGroup>,
     /// Facts of machine and program, by cell.
     pub environment: Differences,
@@ -110,6 +110,8 @@ pub struct CellInfo {
     pub machine: BTreeMap<&'static str, String>,
     /// How its machine differs from the base's.
     pub other_machine: Option<String>,
+    /// Index into the view's cells of the one that its numbers are divided by: the first, among RocksDB's versions the base of its group.
+    pub base: usize,
 }
 
 impl CellInfo {

@@ -7,7 +7,7 @@ use plimsoll_core::metric::CATALOGUE;
 use plimsoll_core::record::Reading;
 use plimsoll_report::classic::Class;
 use plimsoll_report::view::{Outcome, Status};
-use plimsoll_report::{Options, ReportError, View, analyse, to_terminal};
+use plimsoll_report::{Options, ReportError, View, analyse, compare, to_terminal};
 use plimsoll_store::CampaignRecord;
 use plimsoll_store::event::{Event, ServerCrashed, StepDone, StepFailed, StepStart, TrialFailed};
 
@@ -376,4 +376,17 @@ fn differences_name_what_is_not_the_build() {
     let settings: Vec<&str> = view.settings.differing.iter().map(|setting| setting.name.as_str()).collect();
     assert_eq!(settings, ["journal_mode", "synchronous"]);
     assert!(view.environment.equal.contains(&("cpu_governor".to_owned(), "unavailable (no such file)".to_owned())));
+}
+
+#[test]
+fn two_cells_that_are_compared_are_not_called_lone() {
+    let record = common::sample(2).load();
+    let of = |name: &str| {
+        let options = Options { base: None, builds: vec![name.to_owned()] };
+        analyse(std::slice::from_ref(&record), &options).unwrap()
+    };
+    let (a, b) = (of("sqlite.wal_full"), of("sqlite.wal_off"));
+    assert!(a.notes.iter().any(|note| note.starts_with("There is one cell")));
+    let text = compare((&a, 0), (&b, 0)).to_text();
+    assert!(!text.contains("There is one cell") && text.contains("Each cell ran once"), "{text}");
 }

@@ -5,7 +5,12 @@ mod common;
 use std::fs;
 use std::path::Path;
 
-use plimsoll_report::{Options, View, analyse, show_json, to_classic_files, to_csv, to_html, to_json, to_markdown, to_terminal};
+use plimsoll_core::plan::Plan;
+use plimsoll_core::record::Reading;
+use plimsoll_report::{
+    Options, View, analyse, explain, gate, show_json, to_classic_files, to_csv, to_html, to_json, to_markdown, to_terminal, verdict_lines,
+};
+use plimsoll_store::{Confirm, Design};
 
 fn view() -> View {
     analyse(&[common::rocksdb::sample().load()], &Options::default()).unwrap()
@@ -42,6 +47,91 @@ fn each_config_is_a_group_with_its_own_base() {
     let last = &view.version_groups[1].tests.last().unwrap().ratios;
     assert_eq!(last[0], Some(1.0));
     assert_eq!(last[1], None, "it failed");
+}
+
+#[test]
+fn each_version_is_judged_against_the_base_of_its_own_config() {
+    let record = common::rocksdb::sample().load();
+    let view = analyse(std::slice::from_ref(&record), &Options::default()).unwrap();
+    let label = |cell: usize| view.cells[cell].label.as_str();
+    let mut against: Vec<(&str, &str)> = view.findings.all.iter().map(|of| (label(of.cell), label(of.base))).collect();
+    against.dedup();
+    assert_eq!(against, [("rocksdb@10.10.1.lc", "rocksdb@8.0.0.lc"), ("rocksdb@10.10.1.uc", "rocksdb@8.0.0.uc")]);
+    let lines = verdict_lines(&view);
+    assert!(lines.starts_with("Screen against rocksdb@8.0.0.lc and rocksdb@8.0.0.uc, one run each"), "{lines}");
+    assert!(lines.contains("rocksdb@10.10.1.uc vs rocksdb@8.0.0.uc  unusual  -20.0 %"), "{lines}");
+    let page = to_html(&view);
+    assert!(page.contains("rocksdb@10.10.1.uc vs rocksdb@8.0.0.uc"), "in the matrix and what is told");
+    assert!(to_markdown(&view).contains("| rocksdb@10.10.1.uc vs rocksdb@8.0.0.uc | unusual | -20.0 % |"));
+    let json = show_json(&view);
+    let of_uc = json["comparisons"].as_array().unwrap().iter().find(|of| of["cell"] == "rocksdb@10.10.1.uc").unwrap();
+    assert_eq!(of_uc["base"], "rocksdb@8.0.0.uc");
+
+    let step = "fillseq.wal_disabled.v400";
+    for (a, b, base, cell) in [
+        (None, Some("rocksdb@10.10.1.uc"), "rocksdb@8.0.0.uc", "rocksdb@10.10.1.uc"),
+        (Some("rocksdb@8.0.0.lc"), None, "rocksdb@8.0.0.lc", "rocksdb@10.10.1.lc"),
+        (Some("rocksdb@8.0.0.lc"), Some("rocksdb@8.0.0.uc"), "rocksdb@8.0.0.lc", "rocksdb@8.0.0.uc"),
+        (None, Some("rocksdb@8.0.0.uc"), "rocksdb@8.0.0.lc", "rocksdb@8.0.0.uc"),
+    ] {
+        let explained = explain(&record, &[], step, a, b).unwrap();
+        assert_eq!((explained.base.as_str(), explained.cell.as_str()), (base, cell), "{a:?} {b:?}");
+    }
+    let largest = explain(&record, &[], step, None, None).unwrap();
+    assert_eq!(largest.base.replace("8.0.0", "10.10.1"), largest.cell, "a cell against its own base");
+    assert_eq!(gate(&record, &[], None, "rocksdb@10.10.1.uc", 0.05).unwrap().base, "rocksdb@8.0.0.uc");
+}
+
+#[test]
+fn configs_of_one_build_are_set_beside_each_other() {
+    let view = analyse(&[common::rocksdb::of_one_build().load()], &Options::default()).unwrap();
+    let of_table = |part: &str| part.contains("relative to the base") && part.contains("col-1 : rocksdb@8.0.0.uc");
+    let terminal = to_terminal(&view, false);
+    assert!(of_table(&terminal) && terminal.contains("0.70  readrandom.t2"), "{terminal}");
+    assert!(terminal.contains("col-1 : rocksdb@8.0.0.lc\ncol-2 : rocksdb@8.0.0.uc\n"), "one table of rates: {terminal}");
+    assert!(of_table(&to_markdown(&view)) && of_table(&to_html(&view)));
+    assert!(!to_html(&view).contains("a line per test"), "one version has no figure over versions");
+    assert!(view.findings.all.iter().all(|finding| (finding.cell, finding.base) == (1, 0)) && !view.findings.is_empty());
+}
+
+#[test]
+fn ratios_to_a_disturbed_base_are_marked() {
+    let campaign = common::Campaign::new("20261122T080000Z-rocks", common::rocksdb::PLAN);
+    common::rocksdb::fill(&campaign, &|label, made| {
+        if label == "rocksdb@8.0.0.lc" && made.done.step == "readrandom.t2" {
+            let all = made.done.host["cpu_total_s"].value().unwrap();
+            made.done.host.insert("cpu_steal_s".to_owned(), Reading::Ok(all * 0.05));
+        }
+    });
+    let view = analyse(&[campaign.load()], &Options::default()).unwrap();
+    let text = |table: usize, row: usize| view.published[table].sections[0].rows[row].cells[0].clone();
+    assert_eq!((text(0, 0).text(), text(0, 1).text(), text(1, 1).text()), ("0.80".into(), "1.00?".into(), "1.00".into()));
+    assert!(text(0, 1).reason.unwrap().starts_with("the base: "));
+}
+
+#[test]
+fn a_control_is_no_version_of_its_own() {
+    let control = "rocksdb@8.0.0.lc#2";
+    let confirm = Confirm {
+        base: "rocksdb@8.0.0.lc".to_owned(),
+        control: control.to_owned(),
+        steps: vec!["readrandom.t2".to_owned()],
+        ..common::confirm::design(Design::Blocks, 1)
+    };
+    let with_control = |plan: &mut Plan| {
+        let mut again = plan.cells[0].clone();
+        again.label = control.to_owned();
+        plan.cells.push(again);
+    };
+    let campaign = common::Campaign::with_plan("20261122T090000Z-rocks-confirm", common::rocksdb::PLAN, Some(confirm), with_control);
+    common::rocksdb::fill(&campaign, &|_, _| {});
+    let view = analyse(&[campaign.load()], &Options::default()).unwrap();
+    assert!(view.cells.iter().any(|cell| cell.label == control));
+    assert!(
+        view.version_groups.iter().all(|group| group.cells.len() == 2 && group.cells.iter().all(|cell| view.cells[*cell].label != control))
+    );
+    assert!(view.published.iter().flat_map(|table| &table.columns).all(|column| !column.contains(control)));
+    assert!(view.findings.all.iter().all(|finding| finding.base == 0), "a confirm has one base");
 }
 
 #[test]

@@ -323,7 +323,8 @@ fn a_gate_refuses_what_noise_would_decide() {
     let answer = gate(&record, &[], None, SAME, 0.0005).unwrap();
     assert_eq!(answer.exit_code(), 4);
     let refusal = answer.refusal.clone().unwrap();
-    assert!(refusal.contains("below the noise floor") && refusal.contains("blocks would be needed where 12 were run"), "{refusal}");
+    assert!(refusal.contains("a threshold of 0.05 % is below the noise floor"), "{refusal}");
+    assert!(refusal.contains("this machine cannot tell so small a difference; with 20 blocks a threshold of 0."), "{refusal}");
     assert!(answer.to_junit().contains("<error type=\"refused\""));
     let screen = gate(&blocks(1, false, UNTOUCHED), &[], None, SLOW, 0.05).unwrap();
     assert_eq!((screen.exit_code(), screen.refusal.unwrap().contains("one run of each decides nothing")), (4, true));
@@ -333,7 +334,7 @@ fn a_gate_refuses_what_noise_would_decide() {
     assert!(answer.exit_code() == 4 && answer.to_text().contains("crashed in 6 of 12 blocks"), "{}", answer.to_text());
     let few = gate(&blocks(3, false, UNTOUCHED), &[], None, SLOW, 0.05).unwrap();
     assert!(few.exit_code() == 4 && few.to_text().contains("cannot be decided with 3 blocks"), "{}", few.to_text());
-    for (candidate, words) in [("nobody", "nobody"), ("sqlite", "must stand for one cell"), (BASE, "must stand for one cell")] {
+    for (candidate, words) in [("nobody", "nobody"), ("sqlite", "must stand for one cell"), (BASE, "is nothing but the base")] {
         let error = gate(&record, &[], None, candidate, 0.05).unwrap_err().to_string();
         assert!(error.contains(words), "{error}");
     }
@@ -341,6 +342,92 @@ fn a_gate_refuses_what_noise_would_decide() {
     let campaign = slices(5, 40, &|_, _, _| {});
     let answer = gate(&campaign.load(), &[], None, SLOW, 0.05).unwrap();
     assert_eq!(answer.exit_code(), 1, "{}", answer.to_text());
+}
+
+#[test]
+fn a_gate_on_an_interrupted_confirm_says_what_goes_on() {
+    let mut record = blocks(12, true, UNTOUCHED);
+    record.trials.clear();
+    record.state = plimsoll_store::CampaignState::Broken;
+    let answer = gate(&record, &[], None, SLOW, 0.05).unwrap();
+    let refusal = answer.refusal.clone().unwrap();
+    assert!(refusal.contains(&format!("`plimsoll resume {}`", record.header.id)) && answer.exit_code() == 4, "{refusal}");
+}
+
+#[test]
+fn cpu_that_differs_where_throughput_does_not_is_named() {
+    let dearer = |_: u32, label: &str, made: &mut common::Made| {
+        if label == SAME {
+            let seconds = made.done.host["process_cpu_s"].value().unwrap();
+            made.done.host.insert("process_cpu_s".to_owned(), Reading::Ok(seconds * 1.113));
+        }
+    };
+    let record = blocks(12, true, &dearer);
+    let explanation = explain(&record, &[], "qr100", None, Some(SAME)).unwrap();
+    let text = explanation.to_text();
+    assert!(text.contains("Throughput: no difference is shown. process CPU/op: regression +11."), "{text}");
+    assert!(text.contains("Likely: process CPU/op +11.") && !text.contains("If there is one"), "{text}");
+    assert_eq!(explanation.to_json()["cost"]["verdict"], "regression");
+    let markdown = to_markdown(&view(&record));
+    assert!(markdown.contains("| qr100 process CPU/op | sqlite.wal_normal | regression | +11."), "as in the terminal: {markdown}");
+    assert!(markdown.contains("| 12 blocks |") && !markdown.contains("| qr100 process CPU/op | sqlite.wal_off"), "{markdown}");
+}
+
+#[test]
+fn a_run_that_was_over_at_once_is_not_judged_in_a_screen() {
+    let short = |_: u32, label: &str, made: &mut common::Made| {
+        if label == SLOW && made.done.step == "qr100" {
+            made.done.elapsed_ns = 80_000_000;
+        }
+    };
+    let screen = view(&blocks(1, false, &short));
+    let slow = finding(&screen, SLOW, "qr100", "qps");
+    assert_eq!((slow.call.word(), slow.reason.as_str()), ("invalid", "the cell ran 0.08 s: too short to tell"));
+    assert!(verdict_lines(&screen).contains("not judged  qr100: the cell ran 0.08 s: too short to tell"), "{}", verdict_lines(&screen));
+    assert_eq!(finding(&view(&blocks(12, true, &short)), SLOW, "qr100", "qps").call.word(), "regression", "twelve tell");
+}
+
+#[test]
+fn campaigns_of_one_kind_are_a_series_and_no_others() {
+    let options = HistoryOptions { step: Some("qr100".to_owned()), metric: None };
+    let record = blocks(12, true, UNTOUCHED);
+    let named = |mut other: CampaignRecord, id: &str| {
+        other.header.id = id.to_owned();
+        other
+    };
+    // The folder must outlive the question: turns are read from it.
+    let by_slices = slices(12, 10, &|_, _, _| {});
+    let mut probe = blocks(12, true, UNTOUCHED);
+    probe.header.confirm.as_mut().unwrap().bisection =
+        Some(plimsoll_store::BisectionProbe { search: String::new(), candidates: vec![BASE.to_owned(), SLOW.to_owned()], probe: None });
+    let stored = [record.clone(), named(by_slices.load(), "slices"), named(probe, "probe")];
+    assert_eq!(history(&record, &stored, &options).unwrap(), []);
+    let stored = [&stored[..], &[named(blocks(12, true, UNTOUCHED), "again")]].concat();
+    let series = history(&record, &stored, &options).unwrap();
+    assert_eq!(series.len(), 3, "one per contestant, none for the control: {series:?}");
+    assert!(series.iter().all(|of| of.points.len() == 2));
+    assert!(series[0].to_text().starts_with("qr100 qps over campaigns (confirms by blocks): sqlite.wal_full\n"), "{}", series[0].to_text());
+}
+
+#[test]
+fn a_metric_that_is_none_is_an_error_that_helps() {
+    let options = HistoryOptions { step: None, metric: Some("qsp".to_owned()) };
+    let error = history(&blocks(1, false, UNTOUCHED), &[], &options).unwrap_err().to_string();
+    assert!(error.contains("(did you mean \"qps\"?)"), "{error}");
+}
+
+#[test]
+fn a_series_of_disturbed_runs_is_a_hint() {
+    let mut record = common::servers::series(6);
+    for stamped in record.trials.iter_mut().flat_map(|trial| &mut trial.events) {
+        if let plimsoll_store::event::Event::StepDone(done) = &mut stamped.event {
+            let all = done.host["cpu_total_s"].value().unwrap();
+            done.host.insert("cpu_steal_s".to_owned(), Reading::Ok(all * 0.05));
+        }
+    }
+    let series = history(&record, &[], &HistoryOptions { step: Some("qr100".to_owned()), metric: None }).unwrap();
+    assert!(series[0].words.starts_with("one step between 5.7.22 and 8.0.4 (-2"), "{}", series[0].words);
+    assert!(series[0].words.ends_with("), of runs that were disturbed: no more than a hint"), "{}", series[0].words);
 }
 
 #[test]

@@ -202,6 +202,35 @@ fn metrics_of_feb25_come_out_of_raw_samples() {
     assert!(text(&output.stdout).contains("name it with --device"), "{}", text(&output.stdout));
 }
 
+/// The files that `export --classic` writes of a native campaign of two versions and two configs.
+const EXPORTED: &str = include_str!("../../../report/tests/golden/rocksdb_export.txt");
+
+#[test]
+fn what_was_exported_of_rocksdb_comes_back_once_and_says_whose_it_is() {
+    let place = Place::new();
+    let tree = place.path("out");
+    for file in EXPORTED.split("== ").skip(1) {
+        let (path, content) = file.split_once('\n').unwrap();
+        let path = tree.join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, content).unwrap();
+    }
+    for (path, cells) in [("out", 4), ("out/bm.uc", 2)] {
+        let run = place.run(&["import", path, "--json"]);
+        assert_eq!(run.status.code(), Some(0), "{}{}", text(&run.stdout), text(&run.stderr));
+        let value: Value = serde_json::from_slice(&run.stdout).unwrap();
+        let [campaign] = &value["imports"][0]["campaigns"].as_array().unwrap()[..] else { panic!("{value}") };
+        // A report of each version, a list of all, and the tables that follow from it, for each config.
+        let found = ["results", "files_read", "files_passed_over"].map(|count| campaign[count].as_u64().unwrap());
+        assert_eq!(found, [9 * cells, cells + cells / 2, cells], "{campaign}");
+        let labels: Vec<&str> = campaign["cells"].as_array().unwrap().iter().map(|cell| cell.as_str().unwrap()).collect();
+        assert!(labels.contains(&"rocksdb@10.10.1.uc") && labels.len() as u64 == cells, "{labels:?}");
+        let shown = text(&place.run(&["show", campaign["id"].as_str().unwrap()]).stdout);
+        assert!(shown.contains("RocksDB db_bench results exported by Plimsoll"), "{shown}");
+        assert!(shown.contains("note: Exported by Plimsoll: native: measured by plimsoll's own threads"), "{shown}");
+    }
+}
+
 #[test]
 fn rocksdb_tables_of_nov23_follow_from_summaries() {
     let test = "cli::import::rocksdb_tables_of_nov23_follow_from_summaries";

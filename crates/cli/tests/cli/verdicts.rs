@@ -60,5 +60,5 @@ fn two_campaigns_of_a_plan_are_a_series() {
     let series = history["series"].as_array().unwrap();
     assert_eq!(series.len(), 2, "one per cell: {history}");
     assert_eq!(series[0]["points"].as_array().unwrap().len(), 2);
-    assert!(text(&place.run(&["history", "--step", "l.i0"]).stdout).contains("over campaigns: sqlite.wal_full"));
+    assert!(text(&place.run(&["history", "--step", "l.i0"]).stdout).contains("over campaigns (screens): sqlite.wal_full"));
 }

@@ -12,6 +12,7 @@ use plimsoll_store::{CampaignDir, Store, StoreError, utc_now};
 use sha2::{Digest, Sha256};
 use thiserror::Error;
 
+use super::rocksdb::EXPORTED;
 use crate::names::folder::CellName;
 use crate::names::test_file::TestFile;
 use crate::text::ReadError;
@@ -20,7 +21,7 @@ use crate::tree::unit::{Unit, units};
 use crate::tree::walk::walk;
 
 /// Raised whenever a reader or a formula changes what is kept: campaigns of an older one are then made anew from their files.
-const READERS: u32 = 1;
+const READERS: u32 = 2;
 
 /// What the command line says.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -219,7 +220,9 @@ fn source(unit: &Unit) -> String {
 
 fn header(id: &str, unit: &Unit, imported: &Imported) -> CampaignHeader {
     let name: String = source(unit).chars().map(|c| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '-' }).collect();
-    let description = format!("{} results of another tool, imported: {}", imported.family.title(), source(unit));
+    let is_own = imported.notes.iter().any(|note| note.starts_with(EXPORTED));
+    let whose = if is_own { "exported by Plimsoll" } else { "of another tool" };
+    let description = format!("{} results {whose}, imported: {}", imported.family.title(), source(unit));
     CampaignHeader {
         format: FORMAT,
         id: id.to_owned(),

@@ -28,6 +28,9 @@ pub(super) fn assemble(files: &[File]) -> Option<Imported> {
     builder.finish(|_, _| Ordering::Equal)
 }
 
+/// So begins the note on results that Plimsoll measured and exported.
+pub(super) const EXPORTED: &str = "Exported by Plimsoll: ";
+
 /// `bm.lc.nt12.cm1.d0/8.0.fb.gcc/report.tsv`: the version's label, and how it was run.
 fn cell_of_path(path: &str) -> Option<CellName> {
     let mut parts = path.rsplit('/').skip(1);
@@ -37,6 +40,9 @@ fn cell_of_path(path: &str) -> Option<CellName> {
 }
 
 fn add_rows(builder: &mut Builder, file: &File, rows: &Rows) {
+    if let Some(made_by) = rows.made_by {
+        builder.note(format!("{EXPORTED}{made_by}."));
+    }
     if rows.paths.is_empty() {
         let folders: Vec<&str> = file.folders().take(2).collect();
         let path = format!("{}/{}/{}", folders.get(1).unwrap_or(&""), folders.first().unwrap_or(&""), file.name());
@@ -48,7 +54,10 @@ fn add_rows(builder: &mut Builder, file: &File, rows: &Rows) {
             return;
         }
     }
-    let labels: Vec<Option<CellName>> = rows.paths.iter().map(|path| cell_of_path(path)).collect();
+    // The paths of a list that lies beside its versions begin with theirs: how they were run is in the name of its own folder.
+    let folder = file.folders().next().unwrap_or_default();
+    let labels: Vec<Option<CellName>> =
+        rows.paths.iter().map(|path| cell_of_path(path).and(cell_of_path(&format!("{folder}/{path}")))).collect();
     for block in &rows.blocks {
         let is_aligned = labels.len() == block.len() || labels.is_empty();
         for (i, row) in block.iter().enumerate() {

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use plimsoll_core::rocksdb_report::{DRIVEN, MIXED, NATIVE};
+
 use crate::text::{Read, ReadError, end, lines, number, text};
 
 /// One row: a step of a version.
@@ -27,6 +29,8 @@ pub struct Rows {
     pub paths: Vec<String>,
     /// Blocks of rows: in summaries one per test, in a version's report one with all tests.
     pub blocks: Vec<Vec<Row>>,
+    /// Of what Plimsoll exported, who made the load.
+    pub made_by: Option<&'static str>,
 }
 
 /// Whether a file holds such rows.
@@ -42,12 +46,14 @@ fn is_header(line: &str) -> bool {
 pub fn read(bytes: &[u8]) -> Read<Rows> {
     let all = text(bytes);
     let mut header: Vec<&str> = Vec::new();
-    let mut rows = Rows { paths: Vec::new(), blocks: Vec::new() };
+    let mut rows = Rows { paths: Vec::new(), blocks: Vec::new(), made_by: None };
     for (n, line) in lines(&all) {
         if is_header(line) {
             header = line.split('\t').collect();
             rows.blocks.push(Vec::new());
-        } else if line.trim().is_empty() || line.starts_with('#') || line.contains("mean=") {
+        } else if let Some(comment) = line.strip_prefix('#') {
+            rows.made_by = rows.made_by.or([NATIVE, DRIVEN, MIXED].into_iter().find(|made_by| *made_by == comment.trim()));
+        } else if line.trim().is_empty() || line.contains("mean=") {
             continue;
         } else if header.is_empty() {
             rows.paths.push(line.trim().to_owned());

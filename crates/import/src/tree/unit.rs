@@ -22,9 +22,14 @@ pub(crate) struct Unit {
 pub(crate) fn units(files: Vec<PathBuf>, root: &Path) -> Vec<Unit> {
     let mut units: BTreeMap<(PathBuf, String), Vec<PathBuf>> = BTreeMap::new();
     let mut others: Vec<PathBuf> = Vec::new();
+    let listed: BTreeSet<PathBuf> =
+        files.iter().filter(|file| name(file) == LIST).filter_map(|file| Some(file.parent()?.to_owned())).collect();
     for file in files {
-        match unit_dir(&file, root) {
-            Some(dir) => units.entry((dir.to_owned(), table_set(&file).unwrap_or_default())).or_default().push(file),
+        // What follows from a list belongs to the campaign of the versions beside it.
+        let is_listed = file.parent().is_some_and(|dir| listed.contains(dir)) && follows_from_list(&file);
+        let set = if is_listed { String::new() } else { table_set(&file).unwrap_or_default() };
+        match unit_dir(&file, root).map(|dir| if is_listed { above_versions(dir) } else { dir }) {
+            Some(dir) => units.entry((dir.to_owned(), set)).or_default().push(file),
             None => others.push(file),
         }
     }
@@ -36,6 +41,20 @@ pub(crate) fn units(files: Vec<PathBuf>, root: &Path) -> Vec<Unit> {
         units.entry((dir, String::new())).or_default().push(file);
     }
     units.into_iter().map(|((dir, set), files)| Unit { dir, set, files }).collect()
+}
+
+/// A list of all versions, which lies beside their folders.
+const LIST: &str = "summary.tsv";
+
+/// Whether a file is the list, or one of the tables without names that its numbers are in once more.
+fn follows_from_list(file: &Path) -> bool {
+    let is_without_names = ["abs.", "rel.", "rel2."].iter().any(|start| name(file).starts_with(start));
+    name(file) == LIST || is_without_names && table_set(file).is_some()
+}
+
+/// The folder that versions under `bm.*` belong to, and with them what lies beside them.
+fn above_versions(dir: &Path) -> &Path {
+    dir.parent().filter(|_| name(dir).starts_with("bm.")).unwrap_or(dir)
 }
 
 fn name(path: &Path) -> &str {
@@ -76,7 +95,7 @@ fn unit_dir<'a>(file: &'a Path, root: &Path) -> Option<&'a Path> {
 }
 
 /// How files begin that hold several cells.
-const TABLES: [&str; 4] = ["qps.", "o.met", "o.sum.t", "summary.tsv"];
+const TABLES: [&str; 4] = ["qps.", "o.met", "o.sum.t", LIST];
 
 fn is_merged(file: &str) -> bool {
     file.starts_with("mrg.") || file.starts_with("rel.")
@@ -122,6 +141,16 @@ mod tests {
         let units = units(files.into(), Path::new("/r"));
         let found: Vec<_> = units.iter().map(|unit| (unit.dir.to_str().unwrap(), unit.files.len())).collect();
         assert_eq!(found, [("/r", 1), ("/r/dop1", 2)]);
+    }
+
+    #[test]
+    fn lists_and_their_tables_join_the_versions_beside_them() {
+        for (folder, dir) in [("/r/bm.lc", "/r"), ("/r/out", "/r/out")] {
+            let files = ["rocksdb@8.0.0/report.tsv", "summary.tsv", "abs.lc.tsv", "rel2.lc.csv"];
+            let units = units(files.map(|file| Path::new(folder).join(file)).into(), Path::new("/r"));
+            let found: Vec<_> = units.iter().map(|unit| (unit.dir.to_str().unwrap(), unit.set.as_str(), unit.files.len())).collect();
+            assert_eq!(found, [(dir, "", 4)]);
+        }
     }
 
     #[test]

@@ -1,16 +1,11 @@
 //! What the scripts around db_bench would have left of a native run: `report.tsv` of each build, `summary.tsv`, tables over versions.
 
-use plimsoll_core::rocksdb_report::{DRIVEN_BY_DB_BENCH, FACTS, METRICS, is_in_tables};
+use plimsoll_core::rocksdb_report::{DRIVEN, DRIVEN_BY_DB_BENCH, FACTS, METRICS, MIXED, NATIVE, is_in_tables};
 use plimsoll_core::rocksdb_stats::{N_STALL_CLASSIC, PRINTED_STALL_PCT, W_AMP_CLASSIC};
 
 use super::ExportFile;
 use crate::classic::relative;
 use crate::view::{Outcome, StepView, VersionGroup, View};
-
-/// Who made the load: the first line of every file that may have one.
-const NATIVE: &str = "native: measured by plimsoll's own threads, not by db_bench; compare such rows with each other";
-const DRIVEN: &str = "driven by plimsoll, measured by db_bench: its rates, latencies and statistics";
-const MIXED: &str = "native rows and rows of db_bench: do not compare the ones with the others";
 
 /// Lines before the header: what the columns are.
 const LEGEND: [&str; 7] = [
@@ -53,7 +48,9 @@ pub(super) fn files(view: &View) -> Vec<ExportFile> {
         let (absolute, relative) = tables(group, &steps);
         let set = group.title.replace(", ", ".");
         files.push(ExportFile { path: format!("{folder}abs.{set}.tsv"), text: absolute });
-        files.push(ExportFile { path: format!("{folder}rel2.{set}.csv"), text: relative });
+        if group.cells.len() > 1 {
+            files.push(ExportFile { path: format!("{folder}rel2.{set}.csv"), text: relative });
+        }
     }
     files
 }

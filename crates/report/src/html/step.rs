@@ -144,6 +144,10 @@ fn main_metrics(view: &View, step: &StepView) -> Markup {
     if is_turned(&columns) {
         return metric_rows(view, step, &columns);
     }
+    let has_ratios = |i: usize| {
+        let base = view.cells[i].base;
+        base != i && [base, i].iter().all(|cell| !step.outcomes[*cell].measures.is_empty())
+    };
     html! {
         (scrolling(html! {
             table {
@@ -153,13 +157,13 @@ fn main_metrics(view: &View, step: &StepView) -> Markup {
                         tr { th { (cell_name(i, cell)) } @for metric in &columns { td { (measure(outcome.measure(metric.name))) } } }
                     }
                 }
-                @if !step.outcomes[0].measures.is_empty() && step.outcomes[1..].iter().any(|outcome| !outcome.measures.is_empty()) {
+                @if (0..view.cells.len()).any(has_ratios) {
                     tbody.ratios {
-                        @for (i, (cell, outcome)) in view.cells.iter().zip(&step.outcomes).enumerate().skip(1) {
-                            @if !outcome.measures.is_empty() {
+                        @for (i, (cell, outcome)) in view.cells.iter().zip(&step.outcomes).enumerate() {
+                            @if has_ratios(i) {
                                 tr {
                                     th { span class={ "key k" (i % 8) } {} (cell.label) " / base" (dagger(cell)) }
-                                    @for metric in &columns { td { (ratio(outcome.number(metric.name), step.outcomes[0].number(metric.name))) } }
+                                    @for metric in &columns { td { (ratio(outcome.number(metric.name), step.outcomes[cell.base].number(metric.name))) } }
                                 }
                             }
                         }
@@ -175,16 +179,16 @@ fn metric_rows(view: &View, step: &StepView, metrics: &[&Metric]) -> Markup {
     html! {
         (scrolling(html! {
             table {
-                thead { tr { th { "metric" } th { "unit" } @for (i, cell) in view.cells.iter().enumerate() { th colspan=(if i == 0 { 1 } else { 2 }) { (cell_name(i, cell)) (dagger(cell)) } } } }
+                thead { tr { th { "metric" } th { "unit" } @for (i, cell) in view.cells.iter().enumerate() { th colspan=(if i == cell.base { 1 } else { 2 }) { (cell_name(i, cell)) (dagger(cell)) } } } }
                 tbody {
                     @for metric in metrics {
                         tr {
                             th { (metric_heading(metric)) }
                             td.unit { (metric.unit) }
-                            @for (i, outcome) in step.outcomes.iter().enumerate() {
+                            @for (i, (cell, outcome)) in view.cells.iter().zip(&step.outcomes).enumerate() {
                                 td { (measure(outcome.measure(metric.name))) }
-                                @if i > 0 {
-                                    @let (value, base) = (outcome.number(metric.name), step.outcomes[0].number(metric.name));
+                                @if i != cell.base {
+                                    @let (value, base) = (outcome.number(metric.name), step.outcomes[cell.base].number(metric.name));
                                     td.ratio { @if value.is_some() && base.is_some_and(|base| base != 0.0) { "×" } (ratio(value, base)) }
                                 }
                             }

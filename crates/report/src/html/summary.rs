@@ -73,7 +73,7 @@ pub(super) fn summary(view: &View) -> Markup {
             (super::tests::tests(view))
             (super::versions::figures(view))
             @for table in &view.published { (published::to_html(table, classic_cell)) }
-            @if view.version_groups.iter().any(|group| group.cells.len() > 1) { (caveats(view)) }
+            @if view.published.iter().any(|table| table.base.is_some()) { (caveats(view)) }
             @if view.published.is_empty() {
             @if !summary.absolute.columns.is_empty() { (classic_table(view, &summary.absolute, html! {
                 span.swatch.best { "▲ best quarter of the column" } " " span.swatch.worst { "▼ worst quarter" } " "

@@ -19,7 +19,7 @@ pub(super) fn cell_name(index: usize, cell: &CellInfo) -> Markup {
     html! {
         span class={ "key k" (index % 8) } {}
         (cell.label)
-        @if index == 0 { " " span.base { "base" } }
+        @if index == cell.base { " " span.base { "base" } }
     }
 }
 

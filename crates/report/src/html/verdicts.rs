@@ -4,7 +4,7 @@ use maud::{Markup, html};
 
 use super::ratio_plot::ratio_plot;
 use super::tables::{cell_name, scrolling};
-use crate::verdicts::{Finding, NO_VERDICTS, control_line, counts, floor_line, headline, largest, percent};
+use crate::verdicts::{Finding, NO_VERDICTS, bases, control_line, counts, floor_line, headline, largest, percent};
 use crate::view::{Status, View};
 
 /// Differences that are told in words.
@@ -28,7 +28,7 @@ pub(super) fn section(view: &View) -> Markup {
                 @for (word, count) in counts(findings) { span class={ "verdict " (word) } { strong { (count) } " " (word) } " " }
                 span.caption {
                     @if findings.all.is_empty() { (NO_VERDICTS) " " (view.cells[0].label) }
-                    @else { "of throughput, against " (view.cells[0].label) }
+                    @else { "of throughput, against " (bases(view)) }
                 }
             }
             @if is_screen { p.caption { "One run of each cell: a word here is no verdict. An unusual step differs by more than two starts of one build would, 95 times of 100; " code { "plimsoll confirm" } " tells whether it is there." } }
@@ -49,7 +49,7 @@ fn told(view: &View) -> Markup {
                 @for finding in largest {
                     li {
                         a href={ "#" (super::step::anchor(&finding.step)) } { (finding.step) } " "
-                        (view.cells[finding.cell].label) ": "
+                        (view.cells[finding.cell].label) (against(view, finding.base)) ": "
                         span class={ "verdict " (finding.call.word()) } { (finding.call.word()) } " "
                         strong { (change(finding)) }
                         @if let Some((low, high)) = finding.estimate.and_then(|estimate| estimate.interval) { " [" (percent(low)) ", " (percent(high)) "]" }
@@ -59,6 +59,11 @@ fn told(view: &View) -> Markup {
             }
         }
     }
+}
+
+/// The base of a row, where not all have the same.
+fn against(view: &View, base: usize) -> String {
+    if view.findings.bases().len() > 1 { format!(" vs {}", view.cells[base].label) } else { String::new() }
 }
 
 fn change(finding: &Finding) -> String {
@@ -77,6 +82,9 @@ fn matrix(view: &View) -> Markup {
         steps
     };
     let is_shown = |cell: &usize| view.findings.all.iter().any(|finding| finding.cell == *cell);
+    // Versions of one group stand together.
+    let mut cells: Vec<usize> = (0..view.cells.len()).filter(is_shown).collect();
+    cells.sort_by_key(|cell| view.cells[*cell].base);
     html! {
         h3 { "Throughput against the base" }
         p.caption {
@@ -87,9 +95,9 @@ fn matrix(view: &View) -> Markup {
             table.matrix {
                 thead { tr { th {} @for step in &steps { th { a href={ "#" (super::step::anchor(step)) } { (step) } } } } }
                 tbody {
-                    @for cell in (1..view.cells.len()).filter(is_shown) {
+                    @for cell in cells {
                         tr {
-                            th { (cell_name(cell, &view.cells[cell])) }
+                            th { (cell_name(cell, &view.cells[cell])) (against(view, view.cells[cell].base)) }
                             @for step in &steps { (matrix_cell(view, cell, step)) }
                         }
                     }
@@ -114,7 +122,7 @@ fn sign(word: &str) -> &'static str {
 
 fn matrix_cell(view: &View, cell: usize, step: &str) -> Markup {
     let Some(finding) = view.findings.of_throughput(cell, step) else { return html! { td { span.none { "–" } } } };
-    let statuses = view.steps.iter().find(|of| of.name == step).map(|of| [of.outcomes[0].status, of.outcomes[cell].status]);
+    let statuses = view.steps.iter().find(|of| of.name == step).map(|of| [of.outcomes[finding.base].status, of.outcomes[cell].status]);
     let has = |status: Status| statuses.is_some_and(|statuses| statuses.contains(&status));
     let hatch = if has(Status::SlaMissed) { " sla_missed" } else { "" };
     let hollow = if has(Status::Suspect) || finding.left_out > 0 { " hollow" } else { "" };

@@ -79,8 +79,10 @@ impl Call {
 /// One cell, step and metric against the base.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Finding {
-    /// Index into the view's cells; never the base.
+    /// Index into the view's cells; never a base.
     pub cell: usize,
+    /// Index into the view's cells of what it is held against.
+    pub base: usize,
     /// The step.
     pub step: String,
     /// What was measured.
@@ -158,7 +160,7 @@ pub struct Control {
     pub is_sound: bool,
 }
 
-/// Everything that is said of a view's cells against its base.
+/// Everything that is said of a view's cells against their bases.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Findings {
     /// By cell, step and metric.
@@ -188,6 +190,14 @@ impl Findings {
     pub fn is_screen(&self) -> bool {
         let bases = self.all.iter().map(|finding| finding.basis).chain(self.control.iter().map(|control| control.basis));
         bases.into_iter().all(|basis| basis == Basis::Screen)
+    }
+
+    /// The bases that cells are held against, each once: more than one where a screen has groups of versions.
+    pub fn bases(&self) -> Vec<usize> {
+        let mut bases: Vec<usize> = self.all.iter().map(|finding| finding.base).collect();
+        bases.sort_unstable();
+        bases.dedup();
+        bases
     }
 
     /// The finding on a cell's throughput in a step.

@@ -28,7 +28,7 @@ const EMPTY_TURNS: f64 = 0.1;
 
 /// What findings are made from.
 pub(crate) struct Setting<'a> {
-    /// The cells shown; index 0 is the base.
+    /// The cells shown, each with its base.
     pub infos: &'a [CellInfo],
     /// Their runs.
     pub cells: &'a [CellRuns<'a>],
@@ -40,16 +40,15 @@ pub(crate) struct Setting<'a> {
     pub spreads: &'a Spreads,
 }
 
-/// Everything that can be said of the cells against the base.
+/// Everything that can be said of the cells against their bases.
 pub(crate) fn find(setting: &Setting<'_>) -> Findings {
-    let Some((base, others)) = setting.cells.split_first().filter(|(_, others)| !others.is_empty()) else { return Findings::none() };
-    let campaign = base.campaign;
+    let [first, _, ..] = setting.cells else { return Findings::none() };
+    let campaign = first.campaign;
     let basis = basis(campaign);
     let confirm = campaign.header.confirm.as_ref();
     let (margin, alpha) = confirm.map_or((MARGIN, ALPHA), |confirm| (confirm.delta, confirm.alpha));
     let is_confirmed = |step: &&StepView| confirm.is_none_or(|confirm| confirm.steps.contains(&step.name));
     let steps: Vec<&StepView> = setting.steps.iter().filter(is_confirmed).collect();
-    let is_control = |cell: &CellRuns<'_>| confirm.is_some_and(|confirm| confirm.control == cell.cell.label);
 
     let mut controls: Vec<Control> = Vec::new();
     if let Some((of, again)) = &setting.control {
@@ -60,19 +59,23 @@ pub(crate) fn find(setting: &Setting<'_>) -> Findings {
         }
     }
     let mut all = Vec::new();
-    for (i, cell) in (1..).zip(others).filter(|(_, cell)| cell.campaign.header.id == campaign.header.id && !is_control(cell)) {
+    let is_contestant = |(i, cell): &(usize, &CellRuns<'_>)| {
+        setting.infos[*i].base != *i && cell.campaign.header.id == campaign.header.id && !cell.is_control()
+    };
+    for (index, cell) in setting.cells.iter().enumerate().filter(is_contestant) {
+        let of = setting.infos[index].base;
         for step in &steps {
-            for metric in metrics_of(step, &setting.infos[0]) {
-                let question = Question { basis, base, cell, index: i, step, metric };
+            for metric in metrics_of(step, &setting.infos[of]) {
+                let question = Question { basis, base: &setting.cells[of], cell, index, of, step, metric };
                 all.extend(question.finding(setting, &controls));
             }
         }
     }
     decide(&mut all, campaign, margin, alpha);
     for finding in &mut all {
-        finding.why = why(base, &setting.cells[finding.cell], &finding.step, finding.gain());
+        finding.why = why(&setting.cells[finding.base], &setting.cells[finding.cell], &finding.step, finding.gain());
     }
-    let control_cells = (0..setting.cells.len()).filter(|cell| is_control(&setting.cells[*cell])).collect();
+    let control_cells = (0..setting.cells.len()).filter(|cell| setting.cells[*cell].is_control()).collect();
     Findings { all, control: controls, margin, alpha, control_cells }
 }
 
@@ -82,6 +85,7 @@ struct Question<'a> {
     base: &'a CellRuns<'a>,
     cell: &'a CellRuns<'a>,
     index: usize,
+    of: usize,
     step: &'a StepView,
     metric: &'static Metric,
 }
@@ -95,6 +99,7 @@ impl Question<'_> {
         let estimate = estimate(self.basis, &pairs, LEVEL);
         let mut finding = Finding {
             cell: self.index,
+            base: self.of,
             step: step.clone(),
             metric: self.metric,
             is_throughput,

@@ -23,24 +23,41 @@ pub(crate) fn percent(ratio: f64) -> String {
 }
 
 /// `-34.1 % [-36.0, -32.2]`.
-fn change_with_interval(estimate: &Estimate) -> String {
+pub(crate) fn change_with_interval(estimate: &Estimate) -> String {
     let ends = estimate.interval.map(|(low, high)| format!(" [{:+.1}, {:+.1}]", 100.0 * (low - 1.0), 100.0 * (high - 1.0)));
     format!("{}{}", percent(estimate.ratio), ends.unwrap_or_default())
 }
 
-/// `12 blocks, 240 s`, `5 starts, 300 rounds, 60 s`.
-fn pairs(basis: Basis, estimate: &Estimate, left_out: usize, seconds: f64) -> String {
+/// What cells are held against: `8.0.0.lc`, `8.0.0.lc and 8.0.0.uc`.
+pub(crate) fn bases(view: &View) -> String {
+    view.findings.bases().into_iter().map(|base| view.cells[base].label.as_str()).collect::<Vec<_>>().join(" and ")
+}
+
+/// `12 blocks`, `5 starts, 300 rounds`, `1 run`.
+pub(crate) fn repeats(basis: Basis, estimate: &Estimate, left_out: usize) -> String {
     let count = |n: usize, noun: &str| format!("{n} {noun}{}", if n == 1 { "" } else { "s" });
     let out = match (left_out, basis) {
         (0, _) => String::new(),
         (out, Basis::Slices) => format!(" ({} left out)", count(out, "start")),
         (out, _) => format!(" ({out} left out)"),
     };
-    let pairs = match basis {
+    match basis {
         Basis::Slices => format!("{}{out}, {}", count(estimate.starts, "start"), count(estimate.pairs, "round")),
-        _ => format!("{}{out}", count(estimate.pairs, "block")),
-    };
-    format!("{pairs}, {seconds:.0} s")
+        Basis::Blocks => format!("{}{out}", count(estimate.pairs, "block")),
+        Basis::Screen => count(estimate.pairs, "run"),
+    }
+}
+
+/// The step, and behind it the metric where it is not the step's throughput.
+pub(crate) fn subject(finding: &Finding) -> String {
+    let metric = if finding.is_throughput { String::new() } else { format!(" {}", headline(finding.metric.name)) };
+    format!("{}{metric}", finding.step)
+}
+
+/// Whether it has a line of its own: throughput, and CPU that was called while throughput was not. CPU that moved with throughput explains it.
+pub(crate) fn is_news(findings: &Findings, finding: &Finding) -> bool {
+    let is_called = |finding: &Finding| matches!(finding.verdict(), Some(Verdict::Regression | Verdict::Improvement));
+    finding.is_throughput || is_called(finding) && !findings.of_throughput(finding.cell, &finding.step).is_some_and(is_called)
 }
 
 /// What a line ends with: the per-operation numbers behind a difference, else the reason.
@@ -58,16 +75,15 @@ struct Row {
 }
 
 fn row(view: &View, finding: &Finding, is_screen_told: bool) -> Row {
-    let metric = if finding.is_throughput { String::new() } else { format!(" {}", headline(finding.metric.name)) };
-    let cells = format!("{} vs {}", view.cells[finding.cell].label, view.cells[0].label);
-    let mut columns = vec![format!("{}{metric}", finding.step), cells, finding.call.word().to_owned()];
+    let cells = format!("{} vs {}", view.cells[finding.cell].label, view.cells[finding.base].label);
+    let mut columns = vec![subject(finding), cells, finding.call.word().to_owned()];
     if let Some(estimate) = &finding.estimate {
         let is_equivalent = finding.verdict() == Some(Verdict::Equivalent);
         let within = if is_equivalent { format!(" within +-{:.0} %", 100.0 * view.findings.margin) } else { String::new() };
         columns.push(format!("{}{within}", change_with_interval(estimate)));
         columns.push(match finding.call {
             Call::Screen(screen, _) => format!("z {:+.1}", screen.z),
-            _ => pairs(finding.basis, estimate, finding.left_out, finding.seconds),
+            _ => format!("{}, {:.0} s", repeats(finding.basis, estimate, finding.left_out), finding.seconds),
         });
     }
     let mut endings = Vec::new();
@@ -92,7 +108,7 @@ fn control_row(view: &View, control: &Control) -> Row {
     let mut columns = vec![control.step.clone(), format!("{} vs {}", control.cell, view.cells[0].label), word.to_owned()];
     if let Some(estimate) = &control.estimate {
         columns.push(change_with_interval(estimate));
-        columns.push(pairs(control.basis, estimate, control.left_out, control.seconds));
+        columns.push(format!("{}, {:.0} s", repeats(control.basis, estimate, control.left_out), control.seconds));
     }
     Row { columns, ending: if control.estimate.is_some() { String::new() } else { "no pairs".to_owned() } }
 }
@@ -181,14 +197,9 @@ pub fn verdict_lines(view: &View) -> String {
     }
     add(&match findings.all.is_empty() {
         true => format!("{NO_VERDICTS} {}", view.cells[0].label),
-        false => format!("Verdicts against {}: {}", view.cells[0].label, counted.join(", ")),
+        false => format!("Verdicts against {}: {}", bases(view), counted.join(", ")),
     });
     control_line(findings).iter().chain(&floor_line(findings)).for_each(|line| add(line));
-    // CPU that moved with throughput explains it; alone it is news.
-    let is_called = |finding: &Finding| matches!(finding.verdict(), Some(Verdict::Regression | Verdict::Improvement));
-    let is_news = |finding: &&Finding| {
-        finding.is_throughput || is_called(finding) && !findings.of_throughput(finding.cell, &finding.step).is_some_and(is_called)
-    };
     let mut steps: Vec<&str> = Vec::new();
     for step in findings.all.iter().map(|finding| &finding.step).chain(findings.control.iter().map(|control| &control.step)) {
         if !steps.contains(&step.as_str()) {
@@ -197,7 +208,8 @@ pub fn verdict_lines(view: &View) -> String {
     }
     let mut rows: Vec<Row> = Vec::new();
     for step in steps {
-        rows.extend(findings.all.iter().filter(|finding| finding.step == step).filter(is_news).map(|finding| row(view, finding, true)));
+        let told = findings.all.iter().filter(|finding| finding.step == step && is_news(findings, finding));
+        rows.extend(told.map(|finding| row(view, finding, true)));
         let of_step = findings.control.iter().filter(|control| control.step == step && control.is_throughput);
         rows.extend(of_step.map(|control| control_row(view, control)));
     }
@@ -210,7 +222,7 @@ pub fn verdict_lines(view: &View) -> String {
 
 fn screen_lines(view: &View, counted: &[String], add: &mut impl FnMut(&str)) {
     let findings = &view.findings;
-    add(&format!("Screen against {}, one run each, no verdict: {}", view.cells[0].label, counted.join(", ")));
+    add(&format!("Screen against {}, one run each, no verdict: {}", bases(view), counted.join(", ")));
     let of_throughput = || findings.all.iter().filter(|finding| finding.is_throughput);
     let mut expectations: Vec<String> = of_throughput().filter_map(expectation).collect();
     expectations.sort();

@@ -13,7 +13,10 @@ pub(crate) fn obstacle(base: &CellRuns<'_>, other: &CellRuns<'_>, step: &str) ->
     if base.cell.workload != other.cell.workload {
         return Some("the cells' shapes differ: a ratio would compare the shapes".to_owned());
     }
-    trouble("the base", base, step).or_else(|| trouble("the cell", other, step)).or_else(|| other_data(base, other, step))
+    trouble("the base", base, step)
+        .or_else(|| trouble("the cell", other, step))
+        .or_else(|| other_data(base, other, step))
+        .or_else(|| too_short(base, other, step))
 }
 
 /// Runs that ended badly or missed their SLA. Leaving them out would leave out by result.
@@ -27,6 +30,20 @@ fn trouble(who: &str, cell: &CellRuns<'_>, step: &str) -> Option<String> {
         let blocks = if used.len() > 1 { format!(" in {} of {} blocks", of_status.len(), used.len()) } else { String::new() };
         let reason = first.reason.as_ref().map_or(String::new(), |reason| format!(": {}", crate::reasons::brief(reason).0));
         Some(format!("{who} {what}{blocks}{reason}"))
+    })
+}
+
+/// In a screen a run of less than this says nothing: its seconds are mostly those of starting and stopping.
+const LEAST_NS: u64 = 500_000_000;
+
+/// One run that was over before there was anything to measure. Pairs show by their spread what short runs are worth.
+fn too_short(base: &CellRuns<'_>, other: &CellRuns<'_>, step: &str) -> Option<String> {
+    if super::pairs::basis(base.campaign) != super::Basis::Screen {
+        return None;
+    }
+    [("the base", base), ("the cell", other)].into_iter().find_map(|(who, cell)| {
+        let elapsed_ns = cell.used(step).filter_map(|run| run.done).map(|done| done.elapsed_ns).find(|ns| *ns < LEAST_NS)?;
+        Some(format!("{who} ran {:.2} s: too short to tell", elapsed_ns as f64 / 1e9))
     })
 }
 

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::finding::{Basis, Finding};
 use super::measured::headline;
 use super::pairs::{basis, by_block, value};
-use super::{finding_line, percent};
+use super::{change_with_interval, finding_line, percent};
 use crate::analysis::{CellRuns, base_label};
 use crate::attempts::{Run, runs_of_cell};
 use crate::counters::{LEAST_COUNT, LEAST_PER_OPERATION, is_level};
@@ -205,6 +205,8 @@ pub struct Explanation {
     pub cell: String,
     /// What is said of the cell's throughput.
     pub finding: Option<Finding>,
+    /// What is said of its CPU per operation, where that differs and throughput does not.
+    pub cost: Option<Finding>,
     /// The finding in a line, as tables of verdicts have it.
     pub line: String,
     /// What the per-operation numbers say.
@@ -224,7 +226,8 @@ const SHOWN: usize = 16;
 /// Settings that text names.
 const SETTINGS_SHOWN: usize = 5;
 
-/// Explains a step of a campaign. `a` is the base, by default the campaign's; `b` the cell, by default the one that differs most.
+/// Explains a step of a campaign. `b` is the cell, by default the one that differs most from its base; `a` the base, by default the campaign's or
+/// that of the cell's group.
 pub fn explain(
     campaign: &CampaignRecord,
     stored: &[CampaignRecord],
@@ -233,14 +236,23 @@ pub fn explain(
     b: Option<&str>,
 ) -> Result<Explanation, ReportError> {
     let builds = b.map(|b| vec![b.to_owned()]).unwrap_or_default();
-    let base = a.or(base_label(campaign)).map(str::to_owned);
+    let base = a.or(base_label(campaign, b)).map(str::to_owned);
     let view: View = analyse_among(std::slice::from_ref(campaign), &Options { base, builds }, stored)?;
     if !view.steps.iter().any(|known| known.name == step) {
         return Err(ReportError::unknown_step(step, view.steps.iter().map(|step| step.name.as_str())));
     }
-    let of_step: Vec<&Finding> = view.findings.all.iter().filter(|finding| finding.step == step && finding.is_throughput).collect();
-    let largest = of_step.iter().max_by(|a, b| a.gain().unwrap_or(0.0).abs().total_cmp(&b.gain().unwrap_or(0.0).abs()));
+    // A base that was named is the base of one group.
+    let is_asked = |finding: &&Finding| finding.step == step && (a.is_none() || finding.base == 0);
+    let of_step: Vec<&Finding> = view.findings.all.iter().filter(is_asked).collect();
+    let of_throughput = of_step.iter().copied().filter(|finding| finding.is_throughput);
+    let largest = of_throughput.max_by(|a, b| a.gain().unwrap_or(0.0).abs().total_cmp(&b.gain().unwrap_or(0.0).abs()));
+    if let Some(of_group) = largest.filter(|finding| finding.base != 0) {
+        let [base, cell] = [of_group.base, of_group.cell].map(|cell| Some(view.cells[cell].label.as_str()));
+        return explain(campaign, stored, step, base, cell);
+    }
     let cell = largest.map_or(1, |finding| finding.cell);
+    let cost = of_step.iter().copied().find(|finding| finding.cell == cell && !finding.is_throughput && is_shown(finding));
+    let cost = cost.filter(|_| !largest.is_some_and(is_shown)).cloned();
     let (Some(of_base), Some(of_cell)) =
         (runs(campaign, &view.cells[0].label), view.cells.get(cell).and_then(|cell| runs(campaign, &cell.label)))
     else {
@@ -248,8 +260,8 @@ pub fn explain(
     };
     let changes = changes(&of_base, &of_cell, step);
     let is_one_build = of_base.cell.build == of_cell.cell.build;
-    let finding = largest.map(|finding| (*finding).clone());
-    let gain = finding.as_ref().and_then(Finding::gain);
+    let finding = largest.cloned();
+    let gain = cost.as_ref().or(finding.as_ref()).and_then(Finding::gain);
     let line = finding.as_ref().map_or_else(String::new, |finding| finding_line(&view, finding));
     Ok(Explanation {
         campaign: campaign.header.id.clone(),
@@ -257,6 +269,7 @@ pub fn explain(
         base: view.cells[0].label.clone(),
         cell: view.cells[cell].label.clone(),
         finding,
+        cost,
         line,
         sentence: sentence(&changes, gain),
         changes,
@@ -280,11 +293,27 @@ fn runs<'a>(campaign: &'a CampaignRecord, label: &str) -> Option<CellRuns<'a>> {
 
 const UNCONFIRMED: &str = "One run of each: this is unconfirmed, and `plimsoll confirm` would tell whether it is there.";
 
+/// Whether there is a difference to explain, as far as is known.
+fn is_shown(finding: &Finding) -> bool {
+    ["regression", "improvement", "unusual"].contains(&finding.call.word())
+}
+
 impl Explanation {
-    /// Whether there is a difference to explain, as far as is known.
-    fn is_shown(&self) -> bool {
-        let word = self.finding.as_ref().map_or("", |finding| finding.call.word());
-        ["regression", "improvement", "unusual"].contains(&word)
+    /// The one sentence on what the numbers per operation usually mean.
+    fn told_sentence(&self) -> String {
+        let is_shown = self.cost.is_some() || self.finding.as_ref().is_some_and(is_shown);
+        match self.sentence.as_str() {
+            "" => "No rule fits what the per-operation numbers did.".to_owned(),
+            sentence if is_shown => format!("Likely: {sentence}."),
+            sentence => format!("No difference is shown. If there is one, likely: {sentence}."),
+        }
+    }
+
+    /// Where CPU per operation differs and throughput does not.
+    fn told_cost(&self) -> Option<String> {
+        let cost = self.cost.as_ref()?;
+        let change = change_with_interval(&cost.estimate?);
+        Some(format!("Throughput: no difference is shown. {}: {} {change}.", headline(cost.metric.name), cost.call.word()))
     }
 
     fn told_settings(&self) -> Option<String> {
@@ -310,11 +339,8 @@ impl Explanation {
         if self.is_screen {
             lines.push(UNCONFIRMED.to_owned());
         }
-        lines.push(match self.sentence.as_str() {
-            "" => "No rule fits what the per-operation numbers did.".to_owned(),
-            sentence if self.is_shown() => format!("Likely: {sentence}."),
-            sentence => format!("No difference is shown. If there is one, likely: {sentence}."),
-        });
+        lines.extend(self.told_cost());
+        lines.push(self.told_sentence());
         lines.extend(self.told_settings());
         if self.changes.is_empty() {
             lines.push("No per-operation number is known on both sides.".to_owned());
@@ -342,6 +368,11 @@ impl Explanation {
             "confirmed": !self.is_screen,
             "verdict": self.finding.as_ref().map(|finding| finding.call.word()),
             "ratio": self.finding.as_ref().and_then(|finding| Some(finding.estimate?.ratio)),
+            "cost": self.cost.as_ref().map(|cost| json!({
+                "metric": cost.metric.name,
+                "verdict": cost.call.word(),
+                "ratio": cost.estimate.map(|estimate| estimate.ratio),
+            })),
             "sentence": self.sentence,
             "one_build": self.is_one_build,
             "settings": self.settings.iter().map(|setting| json!({

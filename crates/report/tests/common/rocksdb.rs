@@ -6,9 +6,9 @@ use plimsoll_core::rocksdb_report::LOGICAL_BYTES;
 use plimsoll_core::rocksdb_stats;
 use plimsoll_store::series::{LevelSample, levels_path, write_levels};
 
-use super::{Campaign, Speed, step};
+use super::{Campaign, Made, Speed, step};
 
-const PLAN: &str = "name = \"rocks\"\nworkload = \"rocksdb\"\nbuilds = [\"rocksdb@8.0.0\", \"rocksdb@10.10.1\"]\nconfigs = [\"lc\", \"uc\"]\n\
+pub const PLAN: &str = "name = \"rocks\"\nworkload = \"rocksdb\"\nbuilds = [\"rocksdb@8.0.0\", \"rocksdb@10.10.1\"]\nconfigs = [\"lc\", \"uc\"]\n\
                     [sizes]\nrows = \"400K\"\nclients = 2\nduration = \"12s\"\n";
 
 /// What RocksDB says at the end of a step.
@@ -22,6 +22,19 @@ fn stats(version: &str) -> &'static str {
 /// The newer version is slower at writes and ignores an option; its last step failed with universal compaction.
 pub fn sample() -> Campaign {
     let campaign = Campaign::new("20261122T080000Z-rocks", PLAN);
+    fill(&campaign, &|_, _| {});
+    campaign
+}
+
+/// The same with one build, so that each config has one cell.
+pub fn of_one_build() -> Campaign {
+    let campaign = Campaign::new("20261122T080000Z-rocks", &PLAN.replace(", \"rocksdb@10.10.1\"", ""));
+    fill(&campaign, &|_, _| {});
+    campaign
+}
+
+/// Writes a trial for each cell; `edit` may make steps of a cell different.
+pub fn fill(campaign: &Campaign, edit: &dyn Fn(&str, &mut Made)) {
     let cells: Vec<String> = campaign.folder.header.plan.cells.iter().map(|cell| cell.label.clone()).collect();
     for (number, label) in (1..).zip(&cells) {
         let is_new = label.contains("10.10.1");
@@ -60,11 +73,11 @@ pub fn sample() -> Campaign {
                 .filter(|sample| sample.files > 0)
                 .collect();
             write_levels(levels_path(&trial.dir, &plan.name), &levels).unwrap();
+            edit(label, &mut made);
             trial.step(made);
         }
         if !(is_new && label.ends_with(".uc")) {
             trial.complete();
         }
     }
-    campaign
 }
