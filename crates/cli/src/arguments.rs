@@ -212,7 +212,7 @@ pub struct Confirm {
     /// Slices: how often all servers are started anew on restored data [default: 5]
     #[arg(long, value_name = "N")]
     pub starts: Option<u32>,
-    /// CPUs of clients and of servers, as in 0/1-3, or `none` [default: slices: disjoint sets; blocks: none]
+    /// CPUs of clients and of servers, as in 0/1-3, or `none` [default: slices of servers: disjoint sets; else none]
     #[arg(long, value_name = "C/S")]
     pub placement: Option<String>,
     /// Afterwards profile each contestant's server with perf, for so long in each step: which functions moved
@@ -255,9 +255,9 @@ pub struct Bisect {
     /// A file with the commits, one a line, oldest first
     #[arg(long, value_name = "FILE", requires = "command")]
     pub commits: Option<PathBuf>,
-    /// Blocks of a probe
-    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..))]
-    pub blocks: u32,
+    /// Blocks of a probe [default: 4]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub blocks: Option<u32>,
     /// By slices in place of blocks: all servers up at once, started anew so often for a probe
     #[arg(long, value_name = "STARTS", num_args = 0..=1, default_missing_value = "2", conflicts_with = "blocks",
         value_parser = clap::value_parser!(u32).range(1..))]
@@ -268,7 +268,7 @@ pub struct Bisect {
     /// The most probes [default: 4 for each halving of the builds]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub probes: Option<u32>,
-    /// Go on with the newest search of the same builds and step
+    /// Go on with the newest search of the same builds and step, with the blocks, slices and time that it began with
     #[arg(long)]
     pub resume: bool,
     /// Fetch nothing: use only builds that are here
@@ -321,7 +321,7 @@ pub struct Gate {
     #[arg(long, value_name = "C")]
     pub candidate: String,
     /// How much throughput may be lost: 5%, or 0.05
-    #[arg(long, value_name = "P", value_parser = parse_share)]
+    #[arg(long, value_name = "P", value_parser = parse_share, allow_hyphen_values = true)]
     pub max_regression: f64,
     /// Write the answer as JUnit XML, too
     #[arg(long, value_name = "FILE")]

@@ -32,12 +32,13 @@ pub fn bisect(places: &Places, arguments: &Bisect) -> Outcome {
     let builds = BuildCache::new(build::cache_dir(places)?);
     let candidates = candidates(&store, &builds, arguments)?;
     let names = candidates.names().to_vec();
+    let step = candidates.step_name(&arguments.step)?;
     let data_dir = data_dir(places)?;
     let program = std::env::current_exe().map_err(|error| Failure::bug(format!("failed to find this program: {error}")))?;
     let halvings = (names.len() - 1).next_power_of_two().trailing_zeros().max(1) as usize;
     let request = BisectRequest {
         candidates,
-        choice: choice(arguments)?,
+        choice: choice(arguments, &step)?,
         most_probes: arguments.probes.map_or(PROBES_PER_HALVING * halvings, |probes| probes as usize),
         is_resumed: arguments.resume,
         store: &store,
@@ -53,7 +54,7 @@ pub fn bisect(places: &Places, arguments: &Bisect) -> Outcome {
         anstream::eprintln!("interrupted: what is measured is kept; the same command with --resume goes on");
         return Ok(INTERRUPTED);
     }
-    let result = Found { names: &names, step: &arguments.step, ended: &ended, campaigns };
+    let result = Found { names: &names, step: &step, ended: &ended, campaigns };
     results::print(&if arguments.json { format!("{:#}\n", result.to_json()) } else { result.to_text() })?;
     Ok(if matches!(ended.outcome, Conclusion::Found(_)) { 0 } else { INCONCLUSIVE })
 }
@@ -92,7 +93,7 @@ fn candidates(store: &Store, builds: &BuildCache, arguments: &Bisect) -> Result<
     })
 }
 
-fn choice(arguments: &Bisect) -> Result<ConfirmChoice, Failure> {
+fn choice(arguments: &Bisect, step: &str) -> Result<ConfirmChoice, Failure> {
     let time_ns = match &arguments.time {
         None => None,
         Some(text) => match parse_duration_ns(text) {
@@ -102,9 +103,14 @@ fn choice(arguments: &Bisect) -> Result<ConfirmChoice, Failure> {
         },
     };
     Ok(ConfirmChoice {
-        steps: vec![arguments.step.clone()],
+        steps: vec![step.to_owned()],
+        is_all: false,
         cells: Vec::new(),
-        design: if arguments.slices.is_some() { DesignChoice::Slices(None) } else { DesignChoice::Blocks(arguments.blocks) },
+        design: match arguments.blocks {
+            _ if arguments.slices.is_some() => DesignChoice::Slices(None),
+            Some(blocks) => DesignChoice::Blocks(blocks),
+            None => DesignChoice::Auto,
+        },
         time_ns,
         starts: arguments.slices,
         placement: PlacementChoice::Auto,
@@ -137,6 +143,7 @@ impl Watcher for Progress {
             Heard::Probes(None) => "the good and the bad build alone".to_owned(),
             Heard::Weighed(weight) => posterior_line(names, weight),
             Heard::Skipped(build, reason) => format!("{} is skipped: {reason}", names[build]),
+            Heard::Stands(what) => format!("the search goes on as it began, with {what}; to change that, begin another without --resume"),
         });
     }
 }

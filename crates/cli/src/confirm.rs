@@ -1,5 +1,6 @@
 //! `confirm`.
 
+use plimsoll_core::confirm::results as results_of;
 use plimsoll_core::units::parse_duration_ns;
 use plimsoll_lab::builds::BuildCache;
 use plimsoll_lab::{ConfirmChoice, ConfirmRequest, DesignChoice, PlacementChoice, create_confirm};
@@ -12,6 +13,9 @@ use crate::build;
 use crate::campaign::{data_dir, finish};
 use crate::failure::Failure;
 use crate::results;
+
+/// Shorter turns would be nothing but their beginnings and ends.
+const SHORTEST_TURN_NS: u64 = 1_000_000;
 
 pub fn confirm(places: &Places, arguments: &Confirm) -> Outcome {
     let store = Store::new(&places.store);
@@ -74,15 +78,18 @@ fn steps(screened: &CampaignDir, arguments: &Confirm) -> Result<Option<Vec<Strin
     if !arguments.step.is_empty() {
         return Ok(Some(arguments.step.clone()));
     }
-    if arguments.all {
-        let steps = screened.header.plan.cells.first().map(|cell| cell.workload.steps()).unwrap_or_default();
-        let wanted = steps.iter().filter(|step| !step.makes_data() && step.is_reported());
-        return Ok(Some(wanted.map(|step| step.name.clone()).collect()));
+    if let (true, Some(cell)) = (arguments.all, screened.header.plan.cells.first()) {
+        let loads: Vec<&str> = cell.workload.steps().iter().filter(|step| step.makes_data()).map(|step| step.name.as_str()).collect();
+        if !loads.is_empty() {
+            anstream::eprintln!("left out, for the data of the others: {}; --step NAME confirms one of them", loads.join(", "));
+        }
+        return Ok(Some(results_of(&cell.workload)));
     }
     let id = &screened.header.id;
     let view = results::default_view(screened)?;
     let of_throughput = || view.findings.all.iter().filter(|finding| finding.is_throughput);
-    for finding in of_throughput().filter(|finding| finding.call == Call::Invalid) {
+    let invalid: Vec<&Finding> = of_throughput().filter(|finding| finding.call == Call::Invalid).collect();
+    for finding in &invalid {
         anstream::eprintln!("{}: left out for {}: {}", finding.step, view.cells[finding.cell].label, finding.reason);
     }
     let all = || screened.header.plan.cells.iter().flat_map(|cell| cell.workload.steps());
@@ -100,15 +107,32 @@ fn steps(screened: &CampaignDir, arguments: &Confirm) -> Result<Option<Vec<Strin
     }
     if steps.is_empty() {
         let else_ = if has_loads { "else " } else { "" };
-        anstream::eprintln!(
-            "nothing {else_}in {id} is unusual: no step that can be judged is further from the base than starts alone explain; --all confirms everything"
-        );
+        if invalid.is_empty() || invalid.len() < of_throughput().count() {
+            anstream::eprintln!(
+                "nothing {else_}in {id} is unusual: no step that can be judged is further from the base than starts alone explain; --all confirms everything"
+            );
+        } else {
+            let disturbed = invalid.iter().filter(|finding| finding.left_out > 0).count();
+            anstream::eprintln!("{}", nothing_judged(id, invalid.len(), disturbed));
+        }
         if arguments.json {
             results::print("{\"format\": 1, \"campaign\": null, \"comparisons\": [], \"control\": []}\n")?;
         }
         return Ok(None);
     }
     Ok(Some(steps))
+}
+
+/// Of a screen without a result that counts.
+fn nothing_judged(id: &str, results: usize, disturbed: usize) -> String {
+    let all = if results == 1 { "its one result is".to_owned() } else { format!("all {results} results are") };
+    match disturbed {
+        0 => format!("nothing in {id} could be judged: {all} left out; --all confirms everything"),
+        _ => format!(
+            "nothing in {id} could be judged: {all} left out, {disturbed} because the machine was disturbed; run it again on a quieter \
+             machine, or confirm everything with --all"
+        ),
+    }
 }
 
 fn choice(arguments: &Confirm, steps: Vec<String>) -> Result<ConfirmChoice, Failure> {
@@ -121,7 +145,11 @@ fn choice(arguments: &Confirm, steps: Vec<String>) -> Result<ConfirmChoice, Fail
         (None, None) => DesignChoice::Auto,
         (None, Some(lengths)) => {
             let (read, write) = lengths.split_once(',').unwrap_or((lengths, lengths));
-            DesignChoice::Slices(Some((duration("--slices", read)?, duration("--slices", write)?)))
+            let turn = |text: &str| match duration("--slices", text)? {
+                ns if ns < SHORTEST_TURN_NS => Err(Failure::usage(format!("--slices {text}: a turn is 1ms at least"))),
+                ns => Ok(ns),
+            };
+            DesignChoice::Slices(Some((turn(read)?, turn(write)?)))
         }
     };
     let placement = match arguments.placement.as_deref() {
@@ -136,6 +164,7 @@ fn choice(arguments: &Confirm, steps: Vec<String>) -> Result<ConfirmChoice, Fail
     };
     Ok(ConfirmChoice {
         steps,
+        is_all: arguments.all,
         cells: arguments.cells.clone(),
         design,
         time_ns: arguments.time.as_deref().map(|text| duration("--time", text)).transpose()?,
@@ -143,4 +172,17 @@ fn choice(arguments: &Confirm, steps: Vec<String>) -> Result<ConfirmChoice, Fail
         placement,
         profile_ns: arguments.perf.as_deref().map(|text| duration("--perf", text)).transpose()?,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::nothing_judged;
+
+    #[test]
+    fn a_screen_that_was_disturbed_all_the_time_is_told_with_its_count() {
+        assert_eq!(nothing_judged("c", 1, 0), "nothing in c could be judged: its one result is left out; --all confirms everything");
+        let disturbed = nothing_judged("c", 14, 12);
+        assert!(disturbed.contains("all 14 results are left out, 12 because the machine was disturbed"), "{disturbed}");
+        assert!(disturbed.contains("on a quieter machine") && disturbed.contains("--all"), "{disturbed}");
+    }
 }

@@ -135,10 +135,15 @@ fn explain(description: &str, forecast: &Forecast, power: Option<&Power>) {
         }
     }
     if let Some(confirm) = &forecast.confirm {
+        let by_slices = match (&confirm.slices, &confirm.no_slices) {
+            (Some(slices), _) => {
+                let without = if slices.left_out.is_empty() { String::new() } else { format!(", without {}", slices.left_out.join(", ")) };
+                format!("by slices at most {} and {} of disk{without}", seconds(slices.seconds.round()), format_bytes(slices.disk_bytes))
+            }
+            (None, reason) => format!("not by slices: {}", reason.as_deref().unwrap_or_default()),
+        };
         anstream::println!(
-            "\nconfirm --all: by slices at most {} and {} of disk;\n  by {} blocks, the fewest that can decide {}, about {} and {} of disk",
-            seconds(confirm.slices_seconds.round()),
-            format_bytes(confirm.slices_disk_bytes),
+            "\nconfirm --all: {by_slices};\n  by {} blocks, the fewest that can decide {}, about {} and {} of disk",
             confirm.blocks_needed,
             count(confirm.questions, "question"),
             seconds(confirm.blocks_seconds.round()),

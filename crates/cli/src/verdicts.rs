@@ -22,8 +22,8 @@ pub fn stored(store: &Store) -> Vec<CampaignRecord> {
 pub fn explain(places: &Places, arguments: &Explain) -> Outcome {
     let store = Store::new(&places.store);
     let campaign = store.find(arguments.campaign.as_deref())?.load()?;
-    let explanation =
-        plimsoll_report::explain(&campaign, &stored(&store), &arguments.step, arguments.a.as_deref(), arguments.b.as_deref())?;
+    let step = campaign.header.plan.step_name(&arguments.step);
+    let explanation = plimsoll_report::explain(&campaign, &stored(&store), &step, arguments.a.as_deref(), arguments.b.as_deref())?;
     let profiled = plimsoll_report::profiles_of(&campaign, &explanation)
         .map_err(|error| Failure::usage(format!("failed to read the profiles of {}: {error}", campaign.header.id)))?;
     let text = if arguments.json {
@@ -40,7 +40,8 @@ pub fn explain(places: &Places, arguments: &Explain) -> Outcome {
 pub fn history(places: &Places, arguments: &History) -> Outcome {
     let store = Store::new(&places.store);
     let campaign = store.find(arguments.campaign.as_deref())?.load()?;
-    let options = HistoryOptions { metric: arguments.metric.clone(), step: arguments.step.clone() };
+    let step = arguments.step.as_ref().map(|step| campaign.header.plan.step_name(step));
+    let options = HistoryOptions { metric: arguments.metric.clone(), step };
     let series = plimsoll_report::history(&campaign, &stored(&store), &options)?;
     if arguments.json {
         let series: Vec<_> = series.iter().map(plimsoll_report::Series::to_json).collect();

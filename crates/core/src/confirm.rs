@@ -43,6 +43,40 @@ pub fn divide(workload: &Workload, wanted: &[String]) -> Result<Division, String
     Ok(Division { before, steps: all[begin..=last].iter().filter(is_run).cloned().collect() })
 }
 
+/// The steps that are results, which is all but those that make the data and those that only warm up.
+pub fn results(workload: &Workload) -> Vec<String> {
+    let steps = workload.steps().iter().filter(|step| !step.makes_data() && step.is_reported());
+    steps.map(|step| step.name.clone()).collect()
+}
+
+/// Those of these steps that can be cut into turns.
+pub fn in_turns(workload: &Workload, wanted: &[String]) -> Vec<String> {
+    let steps = workload.steps().iter().filter(|step| wanted.contains(&step.name) && step.can_take_turns());
+    steps.map(|step| step.name.clone()).collect()
+}
+
+impl Division {
+    /// Why these wanted steps cannot be cut into turns together, a sentence for people; none where they can.
+    pub fn why_no_turns(&self, wanted: &[String]) -> Option<String> {
+        let fixed = |step: &Step| format!("{} does a fixed number of things and cannot be cut into turns", step.name);
+        if let Some(step) = self.steps.iter().find(|step| wanted.contains(&step.name) && !step.can_take_turns()) {
+            return Some(fixed(step));
+        }
+        let between = self.steps.iter().position(|step| !step.can_take_turns())?;
+        let names =
+            |steps: &[Step]| -> Vec<String> { steps.iter().map(|step| step.name.clone()).filter(|name| wanted.contains(name)).collect() };
+        let (before, after) = (names(&self.steps[..between]), names(&self.steps[between..]));
+        Some(format!(
+            "{} and {} begin with different data: {} between them; for slices confirm them one by one, --step {} and then --step {}",
+            before.join(", "),
+            after.join(", "),
+            fixed(&self.steps[between]),
+            before.join(","),
+            after.join(",")
+        ))
+    }
+}
+
 impl Step {
     /// Whether later steps need what it leaves in the tables: it loads, indexes, or writes a number of rows that the plan fixes.
     pub fn makes_data(&self) -> bool {
@@ -90,6 +124,16 @@ impl Step {
             StepKind::Kv(step) => step.work.is_write(),
             StepKind::ReadWrite { .. } | StepKind::Scan => false,
             _ => true,
+        }
+    }
+
+    /// The measured time of a step that ends by time, in nanoseconds.
+    pub fn duration_ns(&self) -> Option<u64> {
+        match &self.kind {
+            StepKind::Test(Test { duration_ns, .. }) | StepKind::ReadWrite { duration_ns, .. } => Some(*duration_ns),
+            StepKind::Mix(mix) => Some(mix.duration_ns),
+            StepKind::Kv(step) => step.duration_ns(),
+            _ => None,
         }
     }
 
@@ -180,9 +224,39 @@ mod tests {
         let mut step = rocksdb.steps()[1].clone();
         step.set_duration(5, Some(3));
         assert!(matches!(step.kind, StepKind::Kv(KvStep { end: KvEnd::Time(5), warm_up_ns: 3, .. })));
+        assert_eq!((step.duration_ns(), rocksdb.steps()[0].duration_ns()), (Some(5), None));
         let mut fill = rocksdb.steps()[0].clone();
         fill.set_duration(5, Some(3));
         assert_eq!(fill, rocksdb.steps()[0]);
+    }
+
+    #[test]
+    fn what_cannot_be_cut_into_turns_together_is_told() {
+        let why = |name: &str, wanted: &[String]| divide(&workload(name), wanted).unwrap().why_no_turns(wanted);
+        let texts = |names: &[&str]| -> Vec<String> { names.iter().map(|&name| name.to_owned()).collect() };
+        assert_eq!(why("sysbench-2025", &texts(&["point-query", "insert"])), None);
+        assert_eq!(why("rocksdb", &texts(&["readwhilewriting.t1", "overwriteandwait.t1.s0"])), None);
+        let fixed = why("insert-benchmark", &texts(&["l.i1", "qr100"])).unwrap();
+        assert_eq!(fixed, "l.i1 does a fixed number of things and cannot be cut into turns");
+        let all = results(&workload("rocksdb"));
+        assert_eq!(all.len(), 7);
+        let apart = why("rocksdb", &all).unwrap();
+        let words = [
+            "multireadrandom.t1 and revrangewhilewriting.t1, ",
+            "begin with different data: overwritesome.t1.s0 between them does a fixed number of things",
+            "one by one, --step readrandom.t1,fwdrange.t1,multireadrandom.t1 and then --step revrangewhilewriting.t1,",
+        ];
+        assert!(words.iter().all(|words| apart.contains(words)), "{apart}");
+    }
+
+    #[test]
+    fn results_that_cannot_take_turns_are_told_apart() {
+        let text =
+            "name = \"x\"\nworkload = \"insert-benchmark-2017\"\nbuilds = [\"sqlite\"]\nconfigs = [\"wal_full\"]\n[sizes]\nclients = 1\n";
+        let workload = Plan::parse("x.toml", text).unwrap().cells.remove(0).workload;
+        let all = results(&workload);
+        assert_eq!(all, ["scan", "q1000", "q100"]);
+        assert_eq!(in_turns(&workload, &all), ["q1000", "q100"]);
     }
 
     #[test]

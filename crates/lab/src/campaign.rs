@@ -86,7 +86,8 @@ pub(crate) enum Need<'a> {
     Names,
 }
 
-/// Looks up builds and configs. Fails on the first cell that cannot run; starts, fetches and writes nothing.
+/// Looks up builds and configs. Fails on the first cell whose build or config is not there, and with all cells whose config does not suit
+/// the build; starts, fetches and writes nothing.
 pub(crate) fn look_up_cells(plan: &LoadedPlan, builds: &BuildCache, need: Need<'_>) -> Result<Vec<CellHeader>, LabError> {
     let resolve = |cell: &Cell| {
         resolve(cell, plan.dir.as_deref()).map_err(|error| match error {
@@ -99,7 +100,7 @@ pub(crate) fn look_up_cells(plan: &LoadedPlan, builds: &BuildCache, need: Need<'
         if let Some(server) = &cell.server {
             // Looked up when a trial starts: now nobody is asked for a password.
             let config = resolve(cell)?;
-            return Ok(CellHeader {
+            return Ok(Ok(CellHeader {
                 label: cell.label.clone(),
                 version: "known after the start".to_owned(),
                 origin: format!("given server {}", server.label),
@@ -107,7 +108,7 @@ pub(crate) fn look_up_cells(plan: &LoadedPlan, builds: &BuildCache, need: Need<'
                 missing_build: None,
                 config_source: config.source,
                 settings: config.settings,
-            });
+            }));
         }
         let (installed, known) = if cell.build.engine.is_built_in() {
             (None, None)
@@ -132,27 +133,40 @@ pub(crate) fn look_up_cells(plan: &LoadedPlan, builds: &BuildCache, need: Need<'
             config_source: config.source,
             settings: config.settings,
         };
-        match known {
+        Ok(match known {
             Some(known) if installed.is_none() && (header.missing_build.is_some() || matches!(need, Need::Names)) => {
                 Ok(CellHeader { version: known.version, origin: known.origin, ..header })
             }
             _ => with_build(cell, header, installed),
-        }
+        })
     };
-    plan.plan.cells.iter().map(look_up).collect()
+    let mut headers = Vec::new();
+    let mut refused: Vec<(String, Vec<&str>)> = Vec::new();
+    for cell in &plan.plan.cells {
+        match look_up(cell)? {
+            Ok(header) => headers.push(header),
+            Err(reason) => match refused.iter_mut().find(|(known, _)| *known == reason) {
+                Some((_, cells)) => cells.push(&cell.label),
+                None => refused.push((reason, vec![&cell.label])),
+            },
+        }
+    }
+    if refused.is_empty() {
+        return Ok(headers);
+    }
+    let sentence =
+        |(reason, cells): &(String, Vec<&str>)| format!("cell{} {}: {reason}", if cells.len() == 1 { "" } else { "s" }, cells.join(", "));
+    Err(LabError::Usage(refused.iter().map(sentence).collect::<Vec<_>>().join("\n")))
 }
 
-/// The header of a cell whose build is here. Its config must suit the build.
-fn with_build(cell: &Cell, header: CellHeader, installed: Option<InstalledBuild>) -> Result<CellHeader, LabError> {
-    let in_cell = |message: String| LabError::Usage(format!("cell {}: {message}", cell.label));
-    let engine = engine(&cell.build, installed.as_ref()).map_err(|error| in_cell(error.to_string()))?;
-    engine
-        .check_settings(&header.settings)
-        .map_err(|error| in_cell(format!("config {} ({}): {error}", cell.config.label, header.config_source)))?;
+/// The header of a cell whose build is here, or why its config does not suit the build.
+fn with_build(cell: &Cell, header: CellHeader, installed: Option<InstalledBuild>) -> Result<CellHeader, String> {
+    let engine = engine(&cell.build, installed.as_ref()).map_err(|error| error.to_string())?;
+    engine.check_settings(&header.settings).map_err(|error| format!("config {} ({}): {error}", cell.config.label, header.config_source))?;
     if let Some(build) = installed.as_ref().filter(|_| cell.config.driver == Driver::DbBench) {
         // Asked for its flags now: a setting that db_bench has no flag for would fail the trial hours later.
-        let program = DbBench::new(build, &[], &cell.config.env).map_err(|error| in_cell(error.to_string()))?;
-        program.check(&header.settings).map_err(|error| in_cell(error.to_string()))?;
+        let program = DbBench::new(build, &[], &cell.config.env).map_err(|error| error.to_string())?;
+        program.check(&header.settings).map_err(|error| error.to_string())?;
     }
     let about = engine.build();
     let build = installed.map(|build| BuildHeader { name: build.name, server_sha256: build.server_sha256, toolchain: build.toolchain });
@@ -167,7 +181,8 @@ pub(crate) fn take_builds_that_came(campaign: &mut CampaignDir, lock: &CampaignL
             continue;
         }
         if let Some(installed) = builds.get(&cell.build)? {
-            let found = with_build(cell, header.clone(), Some(installed))?;
+            let found = with_build(cell, header.clone(), Some(installed));
+            let found = found.map_err(|reason| LabError::Usage(format!("cell {}: {reason}", cell.label)))?;
             campaign.replace_cell(lock, index, found)?;
         }
     }
@@ -320,6 +335,21 @@ mod tests {
             let error = look_up_cells(&loaded, &builds, Need::Names).unwrap_err().to_string();
             assert!(error.starts_with(wanted), "wanted {wanted}\nfound {error}");
         }
+    }
+
+    #[test]
+    fn all_cells_whose_config_does_not_suit_are_named() {
+        let text = "name = \"t\"\nworkload = \"insert-benchmark\"\nbuilds = [\"sqlite\"]\nconfigs = [\"c\", \"d\", \"wal_full\"]\n\
+            [config.c]\nsettings = { synchronus = \"off\" }\n[config.d]\nsettings = { jornal_mode = \"wal\" }\n\
+            [shapes.one]\nclients = 1\n[shapes.two]\nclients = 2\n";
+        let plan = Plan::parse("t.toml", text).unwrap();
+        let loaded = LoadedPlan { plan, file: "t.toml".into(), text: text.to_owned(), dir: None };
+        let dir = tempfile::tempdir().unwrap();
+        let error = look_up_cells(&loaded, &BuildCache::new(dir.path().to_owned()), Need::Names).unwrap_err().to_string();
+        let lines: Vec<&str> = error.lines().collect();
+        assert_eq!(lines.len(), 2, "{error}");
+        assert!(lines[0].starts_with("cells sqlite.c.one, sqlite.c.two: config c (plan): ") && lines[0].contains("synchronus"), "{error}");
+        assert!(lines[1].starts_with("cells sqlite.d.one, sqlite.d.two: config d (plan): ") && lines[1].contains("jornal_mode"), "{error}");
     }
 
     #[test]

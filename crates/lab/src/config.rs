@@ -65,12 +65,13 @@ pub(crate) fn resolve(cell: &Cell, plan_dir: Option<&Path>) -> Result<ResolvedCo
             )));
         }
     };
-    let mut settings = parse(&source, &text, engine)?;
-    for (name, value) in &config.settings {
-        // The plan's own line replaces the file's, whether or not either may be missing in some versions.
-        settings.retain(|known, _| option_name(known, engine) != option_name(name, engine));
-        settings.insert(name.clone(), value.clone());
-    }
+    let of_file = parse(&source, &text, engine)?;
+    let mut settings = if engine == EngineName::Rocksdb {
+        merge_rocksdb(of_file, &config.settings)
+            .map_err(|error| LabError::Usage(format!("cell {}: config {} ({source}): {error}", cell.label, config.label)))?
+    } else {
+        merge(of_file, &config.settings, engine)
+    };
     if engine == EngineName::Postgres
         && let Some((name, value)) = settings.iter().find(|(_, value)| value.contains("{ram") && value.ends_with('}'))
     {
@@ -86,6 +87,34 @@ pub(crate) fn resolve(cell: &Cell, plan_dir: Option<&Path>) -> Result<ResolvedCo
         }
     }
     Ok(ResolvedConfig { source, settings })
+}
+
+/// The file's lines, and in their place the plan's own where both are about the same option, whether or not either may be missing in some
+/// versions.
+fn merge(mut settings: BTreeMap<String, String>, of_plan: &BTreeMap<String, String>, engine: EngineName) -> BTreeMap<String, String> {
+    for (name, value) in of_plan {
+        settings.retain(|known, _| option_name(known, engine) != option_name(name, engine));
+        settings.insert(name.clone(), value.clone());
+    }
+    settings
+}
+
+/// The same for RocksDB, whose groups are their members. An empty value of the plan takes the file's line out, of a group all members.
+fn merge_rocksdb(of_file: BTreeMap<String, String>, of_plan: &BTreeMap<String, String>) -> Result<BTreeMap<String, String>, String> {
+    let flatten = |settings: &BTreeMap<String, String>| plimsoll_engine::rocksdb::flatten(settings).map_err(|error| error.to_string());
+    let mut settings = flatten(&of_file)?;
+    let (taken_out, set): (BTreeMap<_, _>, BTreeMap<_, _>) =
+        of_plan.iter().map(|(name, value)| (name.clone(), value.clone())).partition(|(_, value)| value.trim().is_empty());
+    for name in taken_out.keys() {
+        let is_other = |known: &str| known.strip_prefix(name.as_str()).is_none_or(|rest| !rest.is_empty() && !rest.starts_with('.'));
+        let hint = suggest::hint(name, settings.keys().map(String::as_str));
+        let before = settings.len();
+        settings.retain(|known, _| is_other(known));
+        if settings.len() == before {
+            return Err(format!("{name} = \"\" takes a setting out, and there is none of this name{hint}"));
+        }
+    }
+    Ok(merge(settings, &flatten(&set)?, EngineName::Rocksdb))
 }
 
 /// By which two lines are about the same option.
@@ -211,6 +240,40 @@ mod tests {
         assert_eq!(found, [(&"innodb_redo_log_capacity".to_owned(), &"64M".to_owned())]);
         let bare = cell("postgres@18.6", "settings = { shared_buffers = \"{ram*0.01}\" }");
         assert!(resolve(&bare, None).unwrap_err().to_string().contains("write {ram*0.01}B"));
+    }
+
+    #[test]
+    fn a_plan_changes_members_of_rocksdbs_groups_and_takes_settings_out() {
+        let resolved = |settings: &str| {
+            let text = format!(
+                "name = \"t\"\nworkload = \"rocksdb\"\nbuilds = [\"rocksdb@8.9.1\"]\nconfigs = [\"c\"]\n[config.c]\nfrom = \"uc_byrx_small\"\n\
+                 settings = {{ {settings} }}\n"
+            );
+            let plan = plimsoll_core::plan::Plan::parse("t.toml", &text).unwrap();
+            resolve(&plan.cells[0], None).map(|resolved| resolved.settings).map_err(|error| error.to_string())
+        };
+        let universal = "compaction_options_universal";
+        let shipped = resolved("use_direct_reads = true").unwrap();
+        assert_eq!((shipped["use_direct_reads"].as_str(), shipped[&format!("{universal}.size_ratio")].as_str()), ("true", "1"));
+        for changed in [format!("{universal} = \"{{size_ratio=5}}\""), format!("\"{universal}.size_ratio\" = 5")] {
+            let settings = resolved(&changed).unwrap();
+            assert_eq!(settings[&format!("{universal}.size_ratio")], "5");
+            assert_eq!(settings[&format!("{universal}.min_merge_width")], "2", "the other members stay");
+            assert!(!settings.contains_key(universal));
+        }
+        let without = resolved("block_cache_high_pri_pool_ratio = \"\"").unwrap();
+        assert_eq!(without.len() + 2, shipped.len());
+        assert!(!without.contains_key("block_cache_high_pri_pool_ratio"));
+        let without = resolved(&format!("{universal} = \"\"")).unwrap();
+        assert!(without.keys().all(|name| !name.starts_with(universal)) && without.contains_key("compression"));
+        for (settings, wanted) in [
+            ("compresion = \"\"", "cell rocksdb@8.9.1.c: config c (shipped uc_byrx_small): compresion = \"\" takes a setting out"),
+            ("compresion = \"\"", "(did you mean \"compression\"?)"),
+            ("compaction_options_universal = \"5\"", "write {NAME=VALUE;...}"),
+        ] {
+            let error = resolved(settings).unwrap_err();
+            assert!(error.contains(wanted), "{error}");
+        }
     }
 
     #[test]

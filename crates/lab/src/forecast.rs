@@ -30,7 +30,8 @@ pub struct Forecast {
     pub free_bytes: Option<u64>,
     /// The cells.
     pub cells: Vec<CellForecast>,
-    /// What confirming all of it will take; none where a cell is on a server that is not ours, or cells have different steps.
+    /// What confirming all of it will take; none where a cell is on a server that is not ours, cells have different steps, or no
+    /// step is a result.
     pub confirm: Option<ConfirmForecast>,
 }
 
@@ -136,7 +137,7 @@ pub fn forecast(loaded: &LoadedPlan, store: &Store, builds: &BuildCache, data_di
     let measured = measured_rows_per_s(store);
     let headers = look_up_cells(loaded, builds, Need::Names)?;
     let mut cells = Vec::new();
-    for (cell, header) in plan.cells.iter().zip(headers) {
+    for (cell, header) in plan.cells.iter().zip(&headers) {
         let (peak_rows, disk_bytes) = peak_size(cell, &header.settings);
         let mut held = 0u64;
         let mut steps = Vec::new();
@@ -177,7 +178,7 @@ pub fn forecast(loaded: &LoadedPlan, store: &Store, builds: &BuildCache, data_di
         }
         cells.push(CellForecast {
             cell: cell.label.clone(),
-            version: header.version,
+            version: header.version.clone(),
             connections: steps.iter().map(|step| step.connections).max().unwrap_or(0),
             peak_rows,
             disk_bytes,
@@ -186,16 +187,13 @@ pub fn forecast(loaded: &LoadedPlan, store: &Store, builds: &BuildCache, data_di
             steps,
         });
     }
-    let kinds = |cell: &Cell| cell.workload.steps().iter().map(|s| (s.makes_data(), s.is_reported(), s.can_take_turns())).collect();
     let can_confirm =
         plan.cells.iter().all(|cell| cell.server.is_none() && cell.workload.steps().len() == plan.cells[0].workload.steps().len());
-    let confirm = can_confirm.then(|| {
-        let of_cells: Vec<CellSteps<'_>> =
-            plan.cells.iter().zip(&cells).map(|(cell, forecast)| CellSteps { forecast, kinds: kinds(cell) }).collect();
-        forecast_confirm(&of_cells, plan.base)
-    });
+    let with_steps = plan.cells.iter().zip(&headers).zip(&cells);
+    let of_cells: Vec<CellSteps<'_>> =
+        with_steps.map(|((cell, header), forecast)| CellSteps { forecast, cell, settings: &header.settings }).collect();
     Ok(Forecast {
-        confirm,
+        confirm: if can_confirm { forecast_confirm(&of_cells, plan.base) } else { None },
         plan: plan.name.clone(),
         trials: plan.cells.len() * plan.blocks as usize,
         seconds: cells.iter().map(|cell| cell.seconds).sum::<f64>() * f64::from(plan.blocks),

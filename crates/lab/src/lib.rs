@@ -23,7 +23,8 @@ mod trial_process;
 
 pub use campaign::{CampaignRequest, LoadedPlan, create_campaign, load_plan};
 pub use confirm::{
-    ConfirmChoice, ConfirmForecast, ConfirmRequest, DesignChoice, PlacementChoice, StepTurns, TurnsProgress, TurnsRatio, create_confirm,
+    ConfirmChoice, ConfirmForecast, ConfirmRequest, DesignChoice, PlacementChoice, SlicesForecast, StepTurns, TurnsProgress, TurnsRatio,
+    create_confirm,
 };
 pub use error::LabError;
 pub use forecast::{CellForecast, Forecast, StepForecast, forecast};

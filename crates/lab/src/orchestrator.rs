@@ -134,9 +134,8 @@ pub fn run_campaign(
     if end != CampaignEnd::Interrupted && run_profiles(&runner, &mut states, &campaign_data, observer)? {
         end = CampaignEnd::Interrupted;
     }
-    if end != CampaignEnd::Interrupted {
-        remove_data(&campaign_data, observer);
-    }
+    // Of one that was interrupted, too: resuming it makes all data anew.
+    remove_data(&campaign_data, observer);
     Ok(end)
 }
 

@@ -62,6 +62,9 @@ pub fn prepare_data_root(dir: &Path) -> Result<PathBuf, LabError> {
     dir.canonicalize().map_err(|error| LabError::io(dir.display(), error))
 }
 
+/// Before the pid of the process that has a folder, in a line of its own below the text.
+const HELD_BY: &str = "Process: ";
+
 /// The right to use a data folder, for one campaign; given back when dropped, or when the process ends.
 #[derive(Debug)]
 pub struct DataTurn {
@@ -76,12 +79,20 @@ pub(crate) fn take_data_root(dir: &Path) -> Result<DataTurn, LabError> {
     let deadline = Instant::now() + TURN_PATIENCE;
     loop {
         match file.try_lock() {
-            Ok(()) => return Ok(DataTurn { _lock: file }),
+            Ok(()) => {
+                // Only told to whoever finds the folder taken: a marker that cannot be written is as good a lock.
+                let _ = fs::write(&marker, format!("{MARKER_TEXT}{HELD_BY}{}\n", std::process::id()));
+                return Ok(DataTurn { _lock: file });
+            }
             Err(TryLockError::WouldBlock) if Instant::now() < deadline => std::thread::sleep(POLL),
             Err(TryLockError::WouldBlock) => {
+                let text = fs::read_to_string(&marker).unwrap_or_default();
+                let pid = text.lines().find_map(|line| line.strip_prefix(HELD_BY)).map(|pid| format!(" (process {pid})"));
                 return Err(LabError::Machine(format!(
-                    "another campaign is running with its data in {}; two at a time would disturb each other: wait until it is done",
-                    dir.display()
+                    "another campaign is running with its data in {}{}; two at a time would disturb each other: wait until it is done, or give \
+                     this one another folder with --data DIR where that does not matter",
+                    dir.display(),
+                    pid.unwrap_or_default()
                 )));
             }
             Err(TryLockError::Error(error)) => return Err(LabError::io(marker.display(), error)),
@@ -154,7 +165,8 @@ mod tests {
         let data = dir.path().join("data");
         let turn = take_data_root(&data).unwrap();
         let error = take_data_root(&data).unwrap_err().to_string();
-        assert!(error.contains("another campaign is running"), "{error}");
+        let place = format!("another campaign is running with its data in {} (process {});", data.display(), std::process::id());
+        assert!(error.starts_with(&place) && error.contains("--data DIR"), "{error}");
         // Whoever holds it for an instant only is waited for.
         std::thread::scope(|scope| {
             let waiting = scope.spawn(|| take_data_root(&data).map(drop));

@@ -223,12 +223,17 @@ fn without_ratios(view: &View) -> Vec<String> {
     groups.into_iter().map(sentence).collect()
 }
 
+/// What runs otherwise than a config asks, with its cells where it is not so in all of them.
 fn settings_not_as_asked(view: &View) -> Option<String> {
     let others: Vec<String> = view
         .settings
         .not_as_asked
         .iter()
-        .filter_map(|setting| Some(format!("{} asked {}, runs with {}", setting.name, setting.asked, setting.found.as_ref().ok()?)))
+        .filter_map(|setting| {
+            let found = setting.found.as_ref().ok()?;
+            let of = if setting.cells.len() == view.cells.len() { String::new() } else { format!(" ({})", labels(view, &setting.cells)) };
+            Some(format!("{} asked {}, runs with {found}{of}", setting.name, setting.asked))
+        })
         .collect();
     (!others.is_empty()).then(|| format!("Settings that engines adjusted: {}.", others.join("; ")))
 }

@@ -97,8 +97,11 @@ fn an_interrupted_search_goes_on_and_a_finished_one_measures_nothing_more() {
     assert_eq!(first.header.schedule.len(), 8);
 
     if output.status.code() == Some(0) {
-        let again = place.run(&[&SEARCH[..], &["--resume"]].concat());
+        let other_time: Vec<&str> = SEARCH.iter().map(|word| if *word == "6s" { "3s" } else { *word }).collect();
+        let again = place.run(&[&other_time[..], &["--resume"]].concat());
         assert_eq!((again.status.code(), campaigns(&place)), (Some(0), made));
+        let stands = "the search goes on as it began, with --slices 2, --time 6.0s; to change that, begin another without --resume";
+        assert!(text(&again.stderr).contains(stands) && !stderr.contains(stands), "{}", text(&again.stderr));
         let again: Value = serde_json::from_slice(&again.stdout).unwrap();
         assert_eq!(again["first_bad"], found["first_bad"]);
     }
@@ -127,6 +130,7 @@ fn what_cannot_be_searched_is_said() {
         let stderr = text(&output.stderr);
         assert_eq!(output.status.code(), Some(2), "{arguments:?}: {stderr}");
         assert!(stderr.contains(expected), "{arguments:?}: {stderr}");
+        assert!(!stderr.contains("probe: ") && !stderr.contains("build alone"), "it is said before the search begins: {stderr}");
     }
     assert_eq!(campaigns(&place), 0, "no campaign was made");
 }

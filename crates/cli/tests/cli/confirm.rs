@@ -140,6 +140,9 @@ fn slices_go_round_in_balanced_order_and_are_recorded() {
     let campaign = newest(&place);
     let confirm = campaign.header.confirm.clone().unwrap();
     assert_eq!((confirm.design, confirm.starts, confirm.blocks), (Design::Slices, Some(2), None));
+    assert_eq!(confirm.placement, None, "workers and engine are one process");
+    let stderr = text(&output.stderr);
+    assert!(stderr.contains("nothing is pinned: the engine is in the workers' process"), "{stderr}");
     assert_eq!((confirm.turn_ns_read, confirm.turn_ns_write, confirm.time_ns), (4_000_000, 6_000_000, 2_000_000_000));
     // In the order of the preset, whatever the order of the wish.
     assert_eq!(confirm.steps, ["update-nonindex", "point-query", "delete"]);
@@ -187,6 +190,7 @@ fn steps_with_background_writers_take_turns_and_keep_their_rows() {
         campaign.header.plan.cells.iter().map(|cell| cell.label.as_str()).collect::<Vec<_>>(),
         ["sqlite.wal_off", "sqlite.wal_off#2"]
     );
+    assert!(text(&output.stderr).contains("there is one cell: nothing but the A/A control is measured"), "{}", text(&output.stderr));
     assert_turns(&campaign, 1, 1, "qr100");
     for trial in &campaign.trials {
         let done = trial.steps_done().next().unwrap();
@@ -264,7 +268,7 @@ fn ctrl_c_ends_all_contestants_and_resume_repeats_the_start() {
     signal(child.id(), Signal::INT);
     let output = wait(child);
     assert_eq!(output.status.code(), Some(130), "{}", text(&output.stderr));
-    assert!(processes_in(place.dir.path()).is_empty());
+    assert_nothing_is_left(&place);
     let output = resume_repeats_the_start(&place);
     assert!(text(&output.stdout).contains("point-query"), "{}", text(&output.stdout));
 }
@@ -324,6 +328,12 @@ fn what_cannot_be_confirmed_is_said() {
         (&["--step", "qr100", "--slices", "20"], "--slices 20"),
         (&["--step", "qr100", "--time", "0s"], "nothing can be measured in no time"),
         (&["--step", "qr100", "--blocks", "0"], "no block is no measurement"),
+        (&["--step", "qr100", "--starts", "0"], "no start is no measurement"),
+        (&["--step", "qr100", "--slices", "20ms,900us"], "--slices 900us: a turn is 1ms at least"),
+        (
+            &["--step", "l.i1", "--starts", "2"],
+            "--starts is for slices, which cannot be: l.i1 does a fixed number of things and cannot be cut into turns; take --blocks 12",
+        ),
     ] {
         let output = place.run(&[&["confirm"], arguments].concat());
         let stderr = text(&output.stderr);
@@ -420,6 +430,29 @@ fn the_newest_screen_is_taken_and_nothing_unusual_is_said() {
     assert_eq!(of.len(), 2, "both confirm the one screen: {of:?}");
 }
 
+#[test]
+fn all_by_slices_leaves_out_what_cannot_take_turns() {
+    let place = Place::new();
+    let plan = "name = \"tests\"\nworkload = \"insert-benchmark-2017\"\ncomparable = false\nbuilds = [\"sqlite\"]\n\
+        configs = [\"wal_full\", \"wal_off\"]\n[sizes]\nclients = 1\nrows = \"5K\"\nduration = \"1s\"\n";
+    fs::write(place.path("plan.toml"), plan).unwrap();
+    let explained = place.run(&["plan", "explain", "plan.toml"]);
+    let told = text(&explained.stdout);
+    assert!(told.contains("confirm --all: by slices at most") && told.contains(" of disk, without scan;"), "{told}");
+    let run = place.run(&["run", "plan.toml", "--seed", "3"]);
+    assert_eq!(run.status.code(), Some(0), "{}", text(&run.stderr));
+    let output = place.run(&["confirm", "--all", "--starts", "1", "--time", "1s"]);
+    let stderr = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{stderr}");
+    assert!(stderr.contains("left out: scan does a fixed number of things: --step scan --blocks 12 confirms it"), "{stderr}");
+    assert!(stderr.contains("left out, for the data of the others: l; --step NAME confirms one of them"), "{stderr}");
+    let confirm = newest(&place).header.confirm.unwrap();
+    assert_eq!((confirm.design, confirm.steps), (Design::Slices, vec!["q1000".to_owned(), "q100".to_owned()]));
+    let output = place.run(&["confirm", confirm.of.as_deref().unwrap(), "--all", "--blocks", "1", "--time", "1s"]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    assert_eq!(newest(&place).header.confirm.unwrap().steps, ["scan", "q1000", "q100"], "by blocks there is room for all of them");
+}
+
 /// A build that dies in half of the blocks: what is left would be its good days.
 #[test]
 fn a_cell_that_dies_in_half_of_the_blocks_gets_a_sentence_and_no_verdict() {
@@ -465,7 +498,7 @@ fn a_base_that_missed_its_rate_is_left_out() {
     let stderr = text(&output.stderr);
     assert_eq!(output.status.code(), Some(0), "{stderr}");
     assert!(stderr.contains("update-nonindex: left out for sqlite.wal_off: the base missed its rate"), "{stderr}");
-    assert!(stderr.contains("no step that can be judged is further from the base"), "{stderr}");
+    assert!(stderr.contains("could be judged: its one result is left out") && !stderr.contains("is unusual"), "{stderr}");
     assert_eq!(fs::read_dir(place.path("plimsoll-runs")).unwrap().count(), 1, "no campaign was made");
 }
 

@@ -146,6 +146,12 @@ fn both_styles_run_the_sequence_and_find_every_key() {
         }
         let shown = rocks.run(&["show"]);
         succeed(&shown);
+        let apart = "begin with different data: overwritesome.t2.s0 between them does a fixed number of things and cannot be cut into turns; for \
+                     slices confirm them one by one, --step readrandom.t2,fwdrange.t2,multireadrandom.t2 and then --step revrangewhilewriting.t2,";
+        let refused = rocks.run(&["confirm", "--all", "--slices"]);
+        assert!(refused.status.code() == Some(2) && text(&refused.stderr).contains(apart), "{}", text(&refused.stderr));
+        let explained = text(&rocks.run(&["plan", "explain", "plan.toml"]).stdout);
+        assert!(explained.contains("confirm --all: not by slices: ") && explained.contains(apart), "{explained}");
     }
 }
 
@@ -208,10 +214,14 @@ fn versions_take_turns() {
     let steps = "steps = [\"fillseq\", \"readrandom\"]";
     let Some(rocks) = Rocks::new("versions_take_turns", &[OLD, NEW], "lc", steps, TWO) else { return };
     succeed(&rocks.run(&["run", "plan.toml", "--seed", "3"]));
-    let output = rocks.run(&["confirm", "--step", "readrandom.t2", "--slices", "20ms", "--starts", "3", "--time", "3s"]);
+    let output = rocks.run(&["confirm", "--step", "readrandom", "--slices", "20ms", "--starts", "3", "--time", "3s"]);
     assert!(matches!(output.status.code(), Some(0 | 3)), "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains("nothing is pinned: the engine is in the workers' process"), "{}", text(&output.stderr));
+    let explained = rocks.run(&["explain", "readrandom"]);
+    assert!(text(&explained.stdout).starts_with("readrandom.t2: "), "{}", text(&explained.stderr));
     let campaign = rocks.newest();
-    assert!(campaign.header.confirm.is_some());
+    let confirm = campaign.header.confirm.as_ref().unwrap();
+    assert_eq!((confirm.steps.as_slice(), &confirm.placement), (&["readrandom.t2".to_owned()][..], &None));
     assert_eq!(campaign.trials.len(), 9, "two versions and the control, three starts");
     for trial in &campaign.trials {
         assert!(trial.is_complete(), "{:?}", trial.events.last());

@@ -38,6 +38,7 @@ fn a_screen_is_explained_and_decides_nothing() {
 
     for (arguments, words) in [
         (vec!["gate", "--candidate", "sqlite.wal_off", "--max-regression", "5"], "0.05 or 5%"),
+        (vec!["gate", "--candidate", "sqlite.wal_off", "--max-regression", "-1%"], "write a share between 0 and 1, or percent: 0.05 or 5%"),
         (vec!["gate", "--candidate", "nobody", "--max-regression", "5%"], "nobody"),
         (vec!["gate", "--candidate", "sqlite", "--max-regression", "5%", "--campaign", "x"], "--campaign"),
         (vec!["explain", "l.i7"], "l.i7"),

@@ -869,6 +869,17 @@ base = "sqlite.wal_full"
     }
 
     #[test]
+    fn settings_are_texts_numbers_and_switches() {
+        let config = |settings: &str| format!("{QUICK}[config.wal_off]\nsettings = {{ {settings} }}\n");
+        let plan = Plan::parse("t.toml", &config("a = \"x\", b = 8, c = true, d = false")).unwrap();
+        let settings: Vec<(&str, &str)> =
+            plan.cells[1].config.settings.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+        assert_eq!(settings, [("a", "x"), ("b", "8"), ("c", "true"), ("d", "false")]);
+        let found = error(&config("a = [1]"));
+        assert!(found.contains("expected a string, an integer, true or false, not a list"), "{found}");
+    }
+
+    #[test]
     fn partitions_share_all_rows_a_table_is_ever_given() {
         let mysql = QUICK.replace("[\"sqlite\"]", "[\"mysql\"]").replace("sqlite.", "mysql.");
         let rows = |sizes: &str| {

@@ -258,6 +258,24 @@ mod tests {
     }
 
     #[test]
+    fn a_step_may_be_called_without_its_threads() {
+        let of = |sizes: &str| Plan::parse("t.toml", &format!("{PLAN}{sizes}")).unwrap();
+        let one = of("[sizes]\nclients = 2\n");
+        for (text, name) in [
+            ("readrandom", "readrandom.t2"),
+            ("fillseq", "fillseq.wal_disabled.v400"),
+            ("readrandom.t2", "readrandom.t2"),
+            ("readrandom.t3", "readrandom.t3"),
+            ("read", "read"),
+        ] {
+            assert_eq!(one.step_name(text), name);
+        }
+        let two = of("[shapes.a]\nclients = 2\n[shapes.b]\nclients = 4\n");
+        assert_eq!(two.step_name("readrandom"), "readrandom", "it is another step in each shape");
+        assert_eq!(two.step_name("fillseq"), "fillseq.wal_disabled.v400");
+    }
+
+    #[test]
     fn bad_plans_say_where_and_what_to_do() {
         let cases = [
             ("[sizes]\nrows = 0", "t.toml:6:8: rows must be 1 to 1,000,000,000,000 keys"),

@@ -366,12 +366,30 @@ impl<'de> Deserialize<'de> for Wait {
     }
 }
 
+struct ScalarVisitor;
+
+impl Visitor<'_> for ScalarVisitor {
+    type Value = Scalar;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a string, an integer, true or false")
+    }
+
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<Scalar, E> {
+        Ok(Scalar(text.to_owned()))
+    }
+
+    fn visit_i64<E: de::Error>(self, number: i64) -> Result<Scalar, E> {
+        Ok(Scalar(number.to_string()))
+    }
+
+    fn visit_bool<E: de::Error>(self, is_on: bool) -> Result<Scalar, E> {
+        Ok(Scalar(is_on.to_string()))
+    }
+}
+
 impl<'de> Deserialize<'de> for Scalar {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(Text {
-            expecting: "a string or an integer",
-            text: |text| Ok(Scalar(text.to_owned())),
-            integer: Some(|n| Ok(Scalar(n.to_string()))),
-        })
+        deserializer.deserialize_any(ScalarVisitor)
     }
 }

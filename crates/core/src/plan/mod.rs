@@ -195,6 +195,17 @@ impl Plan {
         check::check(name, text, read)
     }
 
+    /// The full name of the step that is called so; a text that calls none stays as it is, and one that calls different steps in different
+    /// cells.
+    pub fn step_name(&self, text: &str) -> String {
+        let mut names: Vec<String> = self.cells.iter().map(|cell| cell.workload.step_name(text)).filter(|name| name != text).collect();
+        names.dedup();
+        match names.as_slice() {
+            [only] => only.clone(),
+            _ => text.to_owned(),
+        }
+    }
+
     /// The cell with this label.
     pub fn cell(&self, label: &str) -> Option<&Cell> {
         self.cells.iter().find(|cell| cell.label == label)

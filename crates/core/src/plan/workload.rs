@@ -123,6 +123,12 @@ impl Workload {
         }
     }
 
+    /// The full name of the step that is called so; a text that calls none stays as it is.
+    pub fn step_name(&self, text: &str) -> String {
+        let step = self.steps().iter().find(|step| step.is_called(text));
+        step.map_or(text, |step| step.name.as_str()).to_owned()
+    }
+
     /// The same with other steps.
     pub fn with_steps(&self, steps: Vec<Step>) -> Self {
         let mut workload = self.clone();

@@ -12,6 +12,7 @@ mod wait;
 
 use std::path::Path;
 
+pub use options::flatten;
 pub use probe::{Probe, probe};
 
 use crate::{BuildInfo, Engine, EngineError, InstalledBuild, Server, Settings, StartOptions};

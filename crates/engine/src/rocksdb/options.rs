@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use plimsoll_core::suggest;
+use plimsoll_core::units::format_bytes;
 
 use super::library::{Cache, Library, Options};
 use super::readback::{GROUPS, TABLE, members};
@@ -31,6 +32,31 @@ const REFUSED: &[(&str, &str)] = &[
     ("error_if_exists", "every trial makes its database"),
     ("comparator", "keys are compared as bytes"),
     ("table_factory", "tables are block-based"),
+];
+
+/// Settings with one of several words for a value. RocksDB would refuse others only when a database is opened.
+const ENUMERATIONS: [(&[&str], &[&str]); 4] = [
+    (
+        &["blob_compression_type", "bottommost_compression", "compression"],
+        &[
+            "kNoCompression",
+            "kSnappyCompression",
+            "kZlibCompression",
+            "kBZip2Compression",
+            "kLZ4Compression",
+            "kLZ4HCCompression",
+            "kXpressCompression",
+            "kZSTD",
+            "kZSTDNotFinalCompression",
+            "kDisableCompressionOption",
+        ],
+    ),
+    (&["compaction_style"], &["kCompactionStyleLevel", "kCompactionStyleUniversal", "kCompactionStyleFIFO", "kCompactionStyleNone"]),
+    (
+        &["compaction_pri"],
+        &["kByCompensatedSize", "kOldestLargestSeqFirst", "kOldestSmallestSeqFirst", "kMinOverlappingRatio", "kRoundRobin"],
+    ),
+    (&["compaction_options_universal.stop_style"], &["kCompactionStopStyleSimilarSize", "kCompactionStopStyleTotalSize"]),
 ];
 
 /// Prefix of options that the running version does not have, in the settings that are read back; the value is the reason.
@@ -182,6 +208,15 @@ pub(super) fn check(settings: &Settings, ram_bytes: Option<u64>) -> Result<Check
                 if !known.kind.takes(value) {
                     return Err(wrong(known.kind.rule()));
                 }
+                if let Some((_, words)) =
+                    ENUMERATIONS.iter().find(|(names, words)| names.contains(&name.as_str()) && !words.contains(&value))
+                {
+                    let hint = suggest::hint(value, words.iter().copied());
+                    return Err(EngineError::new(format!("setting {name} cannot be \"{value}\"{hint}: write one of {}", words.join(", "))));
+                }
+                if name == "level0_file_num_compaction_trigger" && value.starts_with('-') {
+                    return Err(wrong("a number of files, not a negative one"));
+                }
                 checked.options.insert(name.clone(), value.to_owned());
             }
         }
@@ -191,7 +226,10 @@ pub(super) fn check(settings: &Settings, ram_bytes: Option<u64>) -> Result<Check
 }
 
 /// Groups taken apart: `compaction_options_universal = {size_ratio=10}` is `compaction_options_universal.size_ratio = 10`.
-fn flatten(settings: &Settings) -> Result<Settings, EngineError> {
+///
+/// # Errors
+/// When a group is not written as one, or a member is there twice.
+pub fn flatten(settings: &Settings) -> Result<Settings, EngineError> {
     let mut flat = Settings::new();
     let mut add = |name: String, value: &str| match flat.insert(name.clone(), value.to_owned()) {
         Some(other) if other != value => {
@@ -246,8 +284,10 @@ impl Checked {
             && cache > ram
         {
             return Err(EngineError::new(format!(
-                "block_cache_bytes is {cache} and this machine has {ram} bytes of memory: the cache would be swapped or the process killed; \
-                 make it smaller"
+                "block_cache_bytes is {} and this machine has {} of memory: the cache would be swapped or the process killed; make it smaller, in \
+                 a plan with [config.NAME], from = \"...\" and settings = {{ block_cache_bytes = \"8g\" }}",
+                format_bytes(cache),
+                format_bytes(ram)
             )));
         }
         let universal = |member: &str| self.number(&format!("compaction_options_universal.{member}"));
@@ -271,7 +311,10 @@ impl Checked {
         }
         let has_clock = self.cache != CacheKind::Lru;
         if let Some(member) = self.pool_ratios.keys().next().filter(|_| has_clock) {
-            return Err(EngineError::new(format!("block_cache_{member} is for block_cache = lru: a hyper clock cache has no pools")));
+            return Err(EngineError::new(format!(
+                "block_cache_{member} is for block_cache = lru: a hyper clock cache has no pools; leave it out, or take it out of a config that a \
+                 plan names in \"from\" with settings = {{ block_cache_{member} = \"\" }}"
+            )));
         }
         Ok(())
     }
@@ -300,8 +343,10 @@ impl Checked {
             if let Err(status) = options.apply(&text) {
                 let versions = versions_of(name);
                 if versions == "all" || !is_unknown(&status.0) {
+                    let those =
+                        if versions == "all" { String::new() } else { format!("; the versions that take this name are: {versions}") };
                     return Err(EngineError::new(format!(
-                        "set {name} = {value}: {}; the versions that take this name are: {versions}; see RocksDB's documentation of this version",
+                        "set {name} = {value}: {}{those}; see RocksDB's documentation of this version",
                         status.0
                     )));
                 }
@@ -378,10 +423,22 @@ mod tests {
             (&[("block_based_table_factory", "8192")], "write {NAME=VALUE;...}"),
             (&[("block_based_table_factory", "{block_size=1}"), ("block_based_table_factory.block_size", "2")], "is both \"1\" and \"2\""),
             (&[("block_cache", "clock")], "write lru, hyper_clock or auto_hyper_clock"),
-            (&[("block_cache", "hyper_clock"), ("block_cache_high_pri_pool_ratio", "0.5")], "a hyper clock cache has no pools"),
+            (
+                &[("block_cache", "hyper_clock"), ("block_cache_high_pri_pool_ratio", "0.5")],
+                "settings = { block_cache_high_pri_pool_ratio = \"\" }",
+            ),
             (&[("block_cache_shard_bits", "20")], "from -1 (RocksDB chooses) to 19"),
             (&[("block_cache_high_pri_pool_ratio", "1.5")], "a number from 0 to 1"),
-            (&[("block_cache_bytes", "5g")], "block_cache_bytes is 5368709120 and this machine has 4294967296 bytes of memory"),
+            (&[("block_cache_bytes", "5g")], "block_cache_bytes is 5.0 GiB and this machine has 4.0 GiB of memory"),
+            (&[("block_cache_bytes", "5g")], "settings = { block_cache_bytes = \"8g\" }"),
+            (
+                &[("compression", "kZSDT")],
+                "setting compression cannot be \"kZSDT\" (did you mean \"kZSTD\"?): write one of kNoCompression, ",
+            ),
+            (&[("bottommost_compression", "zstd")], "setting bottommost_compression cannot be \"zstd\""),
+            (&[("compaction_style", "universal")], "write one of kCompactionStyleLevel, kCompactionStyleUniversal"),
+            (&[("compaction_pri", "kMinOverlapingRatio")], "(did you mean \"kMinOverlappingRatio\"?)"),
+            (&[("level0_file_num_compaction_trigger", "-1")], "cannot be \"-1\": write a number of files, not a negative one"),
             (&[("compaction_options_universal", "{min_merge_width=9;max_merge_width=2}")], "min_merge_width is 9 and max_merge_width 2"),
             (&[("num_levels", "1")], "leveled compaction needs 2"),
             (&[("memtable_factory", "vector")], "allow_concurrent_memtable_write = false"),
@@ -401,6 +458,12 @@ mod tests {
             &[("memtable_factory", "vector"), ("allow_concurrent_memtable_write", "false")],
             &[("block_cache", "auto_hyper_clock"), ("block_cache_bytes", "4g"), ("block_cache_shard_bits", "-1")],
             &[("block_based_table_factory", "{block_size=8192;filter_policy=bloomfilter:10:false}")],
+            &[
+                ("compression", "kNoCompression"),
+                ("bottommost_compression", "kDisableCompressionOption"),
+                ("compaction_pri", "kRoundRobin"),
+            ],
+            &[("level0_file_num_compaction_trigger", "4"), ("level0_stop_writes_trigger", "30")],
             // One version only.
             &[("memtable_batch_lookup_optimization", "true"), ("block_cache_low_pri_pool_ratio", "0")],
         ] {

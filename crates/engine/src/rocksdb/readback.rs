@@ -44,12 +44,30 @@ pub(super) fn parse_option_file(text: &str) -> Settings {
         let (Some(prefix), Some((name, value))) = (&prefix, line.split_once('=')) else { continue };
         let name = format!("{prefix}{}", name.trim());
         if GROUPS.contains(&name.as_str()) {
-            settings.extend(members(value).into_iter().map(|(member, value)| (format!("{name}.{member}"), value)));
+            settings.extend(members(value).into_iter().map(|(member, value)| (format!("{name}.{member}"), unescape(&value))));
         } else if !line.starts_with('#') && name != "options_file_version" {
-            settings.insert(name, value.trim().to_owned());
+            settings.insert(name, unescape(value.trim()));
         }
     }
     settings
+}
+
+/// A text without the backslashes that option files put before `:`, `#` and `\`, and in place of the ends of lines.
+fn unescape(text: &str) -> String {
+    let mut plain = String::with_capacity(text.len());
+    let mut characters = text.chars();
+    while let Some(character) = characters.next() {
+        plain.push(match character {
+            '\\' => match characters.next() {
+                Some('n') => '\n',
+                Some('r') => '\r',
+                Some(escaped) => escaped,
+                None => '\\',
+            },
+            other => other,
+        });
+    }
+    plain
 }
 
 /// The members of `{a=1;b={c=2;d=3};}`, outer braces or not.
@@ -157,6 +175,22 @@ mod tests {
         ];
         let found: Vec<(&str, &str)> = settings.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
         assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn what_an_option_file_escapes_is_read_as_it_was_set() {
+        let file = "[DBOptions]\n  daily_offpeak_time_utc=01\\:00-02\\:00\n  db_host_id=a\\#b\\\\c\\nd\\\n\
+            [TableOptions/BlockBasedTable \"default\"]\n  filter_policy=bloomfilter:10:false\n\
+            [CFOptions \"default\"]\n  compaction_options_fifo={file_temperature_age_thresholds=a\\:b;}\n";
+        let settings = parse_option_file(file);
+        for (name, value) in [
+            ("daily_offpeak_time_utc", "01:00-02:00"),
+            ("db_host_id", "a#b\\c\nd\\"),
+            ("block_based_table_factory.filter_policy", "bloomfilter:10:false"),
+            ("compaction_options_fifo.file_temperature_age_thresholds", "a:b"),
+        ] {
+            assert_eq!(settings[name], value);
+        }
     }
 
     #[test]

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use plimsoll_core::plan::Step;
+use plimsoll_core::units::format_duration_ns;
 use plimsoll_stats::clustered;
 use plimsoll_store::event::{Event, StepDone};
 use plimsoll_store::header::CampaignHeader;
@@ -14,12 +16,14 @@ use super::evidence::{Block, Probe};
 use super::search::{Ended, Heard, Probed, Prober, Search, Weigh, search};
 use crate::builds::BuildCache;
 use crate::campaign::seed_from_clock;
-use crate::confirm::{ConfirmChoice, ConfirmRequest, create_confirm};
+use crate::confirm::{ConfirmChoice, ConfirmRequest, DesignChoice, create_confirm};
 use crate::error::LabError;
 use crate::orchestrator::{CampaignEnd, Notice, Observer, run_campaign};
 
 /// The level of an interval that reaches one standard error to each side.
 const ONE_ERROR: f64 = 0.6827;
+/// Blocks of a probe where nothing is asked for.
+const BLOCKS: u32 = 4;
 /// Fewer rounds do not say how sure their estimate is.
 const FEWEST_ROUNDS: usize = 8;
 
@@ -36,7 +40,7 @@ pub trait Watcher: Observer {
 pub struct BisectRequest<'a> {
     /// The builds.
     pub candidates: Candidates,
-    /// How a probe is measured; one step.
+    /// How a probe is measured; one step. A search that goes on is measured as it began.
     pub choice: ConfirmChoice,
     /// No more campaigns than this.
     pub most_probes: usize,
@@ -58,12 +62,21 @@ pub struct BisectRequest<'a> {
 ///
 /// # Errors
 /// When there is nothing to resume, or the good or the bad build cannot be measured.
-pub fn bisect(request: BisectRequest<'_>, watcher: &mut dyn Watcher) -> Result<(Ended, Vec<String>), LabError> {
+pub fn bisect(mut request: BisectRequest<'_>, watcher: &mut dyn Watcher) -> Result<(Ended, Vec<String>), LabError> {
     let names = request.candidates.names().to_vec();
     let (last, most_probes) = (names.len() - 1, request.most_probes);
     let mut start = Search { last, most_probes, ..Search::default() };
     let seed = request.candidates.seed().unwrap_or_else(seed_from_clock);
     let stored = if request.is_resumed { stored(&request, &names)? } else { Vec::new() };
+    if let Some((begun, confirm)) = stored.first().and_then(|campaign| Some((&campaign.header, campaign.header.confirm.as_ref()?))) {
+        let choice = as_begun(&request.choice, begun, confirm);
+        if is_other(&request.choice, &choice) {
+            watcher.heard(&names, Heard::Stands(&in_words(&choice)));
+        }
+        request.choice = choice;
+    } else if request.choice.design == DesignChoice::Auto {
+        request.choice.design = DesignChoice::Blocks(BLOCKS);
+    }
     let mut campaigns = Campaigns { names: names.clone(), request, seed, search: String::new(), ids: Vec::new(), open: None, watcher };
     for campaign in stored {
         campaigns.seed = campaign.header.seed;
@@ -107,6 +120,37 @@ fn stored(request: &BisectRequest<'_>, names: &[String]) -> Result<Vec<CampaignR
     };
     all.retain(|campaign| search_of(campaign) == newest);
     all.iter().map(|campaign| Ok(campaign.load()?)).collect()
+}
+
+/// What is asked for, measured as the search began.
+fn as_begun(asked: &ConfirmChoice, begun: &CampaignHeader, confirm: &Confirm) -> ConfirmChoice {
+    let (design, time_ns) = match confirm.design {
+        Design::Slices => (DesignChoice::Slices(Some((confirm.turn_ns_read, confirm.turn_ns_write))), Some(confirm.time_ns)),
+        Design::Blocks => {
+            let steps = begun.plan.cells.first().map(|cell| cell.workload.steps()).unwrap_or_default();
+            let step = steps.iter().find(|step| confirm.steps.contains(&step.name));
+            (DesignChoice::Blocks(confirm.blocks.unwrap_or(BLOCKS)), step.and_then(Step::duration_ns))
+        }
+    };
+    ConfirmChoice { design, time_ns, starts: confirm.starts, ..asked.clone() }
+}
+
+/// Whether something else is asked for than what stands.
+fn is_other(asked: &ConfirmChoice, stands: &ConfirmChoice) -> bool {
+    let is_other_design = match asked.design {
+        DesignChoice::Auto => false,
+        DesignChoice::Slices(_) => asked.starts != stands.starts,
+        DesignChoice::Blocks(_) => asked.design != stands.design,
+    };
+    is_other_design || asked.time_ns.is_some_and(|time_ns| Some(time_ns) != stands.time_ns)
+}
+
+fn in_words(choice: &ConfirmChoice) -> String {
+    let time = choice.time_ns.map(|time_ns| format!(", --time {}", format_duration_ns(time_ns))).unwrap_or_default();
+    match (choice.design, choice.starts) {
+        (DesignChoice::Blocks(blocks), _) => format!("--blocks {blocks}{time}"),
+        (_, starts) => format!("--slices {}{time}", starts.unwrap_or_default()),
+    }
 }
 
 fn probe_of(header: &CampaignHeader) -> Option<(&Confirm, &BisectionProbe)> {

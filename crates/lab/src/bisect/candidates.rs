@@ -8,6 +8,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use plimsoll_core::confirm::divide;
 use plimsoll_core::name::{BuildName, EngineName, natural_cmp};
 use plimsoll_core::plan::{Cell, Plan};
 use plimsoll_store::header::{CampaignHeader, CellHeader};
@@ -190,6 +191,20 @@ impl Candidates {
     /// What they are called, in order.
     pub fn names(&self) -> &[String] {
         &self.names
+    }
+
+    /// The full name of the step that is called so.
+    ///
+    /// # Errors
+    /// When the workload has no such step.
+    pub fn step_name(&self, text: &str) -> Result<String, LabError> {
+        let cell = match &self.source {
+            Source::Cells(cells) => cells.first().map(|(cell, _)| cell),
+            Source::Commits { .. } => None,
+        };
+        let workload = &cell.unwrap_or(&self.plan.cells[self.plan.base]).workload;
+        let name = workload.step_name(text);
+        divide(workload, std::slice::from_ref(&name)).map(|_| name).map_err(LabError::Usage)
     }
 
     pub(super) fn seed(&self) -> Option<u64> {

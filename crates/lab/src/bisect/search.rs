@@ -53,6 +53,8 @@ pub enum Heard<'a> {
     Weighed(&'a Weight),
     /// A build cannot be probed.
     Skipped(usize, &'a str),
+    /// Another way to measure was asked for than that with which the search began, which this is.
+    Stands(&'a str),
 }
 
 /// How a search ended.

@@ -11,8 +11,8 @@ mod states;
 mod turns;
 mod witness;
 
-pub use forecast::ConfirmForecast;
 pub(crate) use forecast::{CellSteps, forecast_confirm};
+pub use forecast::{ConfirmForecast, SlicesForecast};
 pub(crate) use profiles::run_profiles;
 pub use request::{ConfirmChoice, ConfirmRequest, DesignChoice, PlacementChoice, create_confirm};
 pub(crate) use starts::run_starts;

@@ -1,9 +1,10 @@
 //! From a screen and what of it shall be confirmed to a confirm campaign. Nothing is written before everything is checked.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use plimsoll_core::METHODOLOGY_VERSION;
-use plimsoll_core::confirm::{Division, divide};
+use plimsoll_core::confirm::{Division, divide, in_turns};
 use plimsoll_core::plan::{Cell, Driver, IdleCpus, Plan, Verify};
 use plimsoll_core::schedule::schedule_with_control;
 use plimsoll_core::units::format_bytes;
@@ -52,7 +53,7 @@ pub enum DesignChoice {
 /// On which CPUs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PlacementChoice {
-    /// Disjoint sets where there are two CPUs or more; nothing is pinned in blocks.
+    /// Disjoint sets where there are two CPUs or more and servers of their own; nothing is pinned in blocks.
     Auto,
     /// Wherever the kernel likes.
     Unpinned,
@@ -65,6 +66,8 @@ pub enum PlacementChoice {
 pub struct ConfirmChoice {
     /// The steps.
     pub steps: Vec<String>,
+    /// Whether they are all there are: then those that cannot take turns are left out where the others do.
+    pub is_all: bool,
     /// Labels of the cells; none means all. Without the plan's base among them, the first one is the base.
     pub cells: Vec<String>,
     /// How they meet.
@@ -99,9 +102,11 @@ pub fn create_confirm(store: &Store, request: &ConfirmRequest<'_>) -> Result<(Ca
     let mut notes = Vec::new();
     let Contestants { cells, headers, base } = contestants(screen, &choice.cells)?;
     let (base_label, control_label) = (cells[base].label.clone(), cells[cells.len() - 1].label.clone());
-    let divisions = divisions(&cells, &choice.steps)?;
-    let steps: Vec<String> = divisions[0].steps.iter().map(|step| step.name.clone()).collect();
-    let design = design(choice, &cells, &headers, &divisions, &mut notes)?;
+    if cells.len() == 2 {
+        notes.push("there is one cell: nothing but the A/A control is measured".to_owned());
+    }
+    let Measured { design, wanted, divisions } = measured(choice, &cells, &headers, &mut notes)?;
+    let steps = divisions[0].steps.iter().map(|step| step.name.clone());
     let placement = placement(choice, design, &cells, &mut notes)?;
     let is_slices = design == Design::Slices;
     let blocks = match choice.design {
@@ -115,7 +120,7 @@ pub fn create_confirm(store: &Store, request: &ConfirmRequest<'_>) -> Result<(Ca
     if !is_slices && blocks < FEWEST_BLOCKS && request.bisection.is_none() {
         notes.push(format!("{blocks} blocks cannot decide anything at the level of {ALPHA}: {FEWEST_BLOCKS} are the fewest that can"));
     }
-    let starts = choice.starts.unwrap_or(STARTS).max(1);
+    let starts = choice.starts.unwrap_or(STARTS);
     let time_ns = choice.time_ns.unwrap_or(if is_slices { SLICES_TIME_NS } else { BLOCKS_TIME_NS });
     let (turn_ns_read, turn_ns_write) = match choice.design {
         DesignChoice::Slices(Some(turns)) => turns,
@@ -124,7 +129,7 @@ pub fn create_confirm(store: &Store, request: &ConfirmRequest<'_>) -> Result<(Ca
     let confirm = Confirm {
         of: Some(screen.id.clone()).filter(|id| !id.is_empty()),
         design,
-        steps: steps.into_iter().filter(|step| choice.steps.contains(step)).collect(),
+        steps: steps.filter(|step| wanted.contains(step)).collect(),
         base: base_label,
         control: control_label,
         starts: is_slices.then_some(starts),
@@ -242,40 +247,73 @@ fn divisions(cells: &[Cell], steps: &[String]) -> Result<Vec<Division>, LabError
     }
 }
 
-fn design(
-    choice: &ConfirmChoice,
-    cells: &[Cell],
-    headers: &[CellHeader],
-    divisions: &[Division],
-    notes: &mut Vec<String>,
-) -> Result<Design, LabError> {
-    if let DesignChoice::Blocks(_) = choice.design {
-        return Ok(Design::Blocks);
-    }
-    let is_asked = matches!(choice.design, DesignChoice::Slices(_));
-    let mut refuse = |reason: String| {
-        if is_asked {
-            return Err(LabError::Usage(format!("{reason}; take --blocks {BLOCKS}")));
-        }
-        notes.push(format!("by blocks: {reason}"));
-        Ok(Design::Blocks)
+/// What is measured, and how contestants meet.
+struct Measured {
+    design: Design,
+    wanted: Vec<String>,
+    divisions: Vec<Division>,
+}
+
+fn measured(choice: &ConfirmChoice, cells: &[Cell], headers: &[CellHeader], notes: &mut Vec<String>) -> Result<Measured, LabError> {
+    let workload = &cells[0].workload;
+    let wanted: Vec<String> = choice.steps.iter().map(|step| workload.step_name(step)).collect();
+    let by_blocks = |wanted: Vec<String>| -> Result<Measured, LabError> {
+        Ok(Measured { design: Design::Blocks, divisions: divisions(cells, &wanted)?, wanted })
     };
-    if let Some(cell) = cells.iter().find(|cell| cell.config.driver == Driver::DbBench) {
-        return refuse(format!("db_bench drives cell {}, and does not stop for the turns of others", cell.label));
+    if let DesignChoice::Blocks(_) = choice.design {
+        return by_blocks(wanted);
     }
-    if let Some(step) = divisions[0].steps.iter().find(|step| !step.can_take_turns()) {
-        return refuse(format!("{} does a fixed number of things and cannot be cut into turns", step.name));
+    if choice.starts == Some(0) {
+        return Err(LabError::Usage(format!("no start is no measurement; --starts {STARTS} is what there is without it")));
     }
-    let needed: u64 = cells.iter().zip(headers).map(|(cell, header)| server_bytes(cell, &header.settings)).sum();
+    let turning = if choice.is_all { in_turns(workload, &wanted) } else { Vec::new() };
+    let in_slices = if turning.is_empty() { wanted.clone() } else { turning };
+    let divisions = divisions(cells, &in_slices)?;
+    let contestants: Vec<Contestant<'_>> = cells.iter().zip(headers).map(|(cell, header)| (cell, &header.settings)).collect();
+    match slices_bytes(&contestants, &divisions[0], &in_slices) {
+        Ok(bytes) => {
+            notes.push(format!("by slices: the servers of all {} contestants fit into memory ({})", cells.len(), format_bytes(bytes)));
+            notes.extend(
+                wanted
+                    .iter()
+                    .filter(|step| !in_slices.contains(step))
+                    .map(|step| format!("left out: {step} does a fixed number of things: --step {step} --blocks {BLOCKS} confirms it")),
+            );
+            Ok(Measured { design: Design::Slices, wanted: in_slices, divisions })
+        }
+        Err(reason) if matches!(choice.design, DesignChoice::Slices(_)) => {
+            Err(LabError::Usage(format!("{reason}; take --blocks {BLOCKS}")))
+        }
+        Err(reason) if choice.starts.is_some() => {
+            Err(LabError::Usage(format!("--starts is for slices, which cannot be: {reason}; take --blocks {BLOCKS}")))
+        }
+        Err(reason) => {
+            notes.push(format!("by blocks: {reason}"));
+            by_blocks(wanted)
+        }
+    }
+}
+
+/// A cell and the settings of its config.
+pub(super) type Contestant<'a> = (&'a Cell, &'a BTreeMap<String, String>);
+
+/// Bytes of memory that the servers of all contestants take at once, or why they cannot have turns.
+pub(super) fn slices_bytes(contestants: &[Contestant<'_>], division: &Division, wanted: &[String]) -> Result<u64, String> {
+    if let Some((cell, _)) = contestants.iter().find(|(cell, _)| cell.config.driver == Driver::DbBench) {
+        return Err(format!("db_bench drives cell {}, and does not stop for the turns of others", cell.label));
+    }
+    if let Some(reason) = division.why_no_turns(wanted) {
+        return Err(reason);
+    }
+    let needed: u64 = contestants.iter().map(|(cell, settings)| server_bytes(cell, settings)).sum();
     match usable_bytes() {
-        Some(usable) if needed > usable => {
-            let sizes = (format_bytes(needed), format_bytes(usable));
-            refuse(format!("the servers of {} contestants take about {} together, and {} are available", cells.len(), sizes.0, sizes.1))
-        }
-        _ => {
-            notes.push(format!("by slices: the servers of all {} contestants fit into memory ({})", cells.len(), format_bytes(needed)));
-            Ok(Design::Slices)
-        }
+        Some(usable) if needed > usable => Err(format!(
+            "the servers of {} contestants take about {} together, and {} are available",
+            contestants.len(),
+            format_bytes(needed),
+            format_bytes(usable)
+        )),
+        _ => Ok(needed),
     }
 }
 
@@ -284,6 +322,10 @@ fn placement(choice: &ConfirmChoice, design: Design, cells: &[Cell], notes: &mut
     match &choice.placement {
         PlacementChoice::Unpinned => Ok(None),
         PlacementChoice::Auto if design == Design::Blocks => Ok(None),
+        PlacementChoice::Auto if cells.iter().all(|cell| cell.build.engine.is_embedded()) => {
+            notes.push("nothing is pinned: the engine is in the workers' process".to_owned());
+            Ok(None)
+        }
         PlacementChoice::Auto if allowed.count() < 2 => {
             notes.push("nothing is pinned: there is one CPU".to_owned());
             Ok(None)
@@ -341,16 +383,9 @@ fn disk_bytes(cells: &[Cell], headers: &[CellHeader], design: Design) -> u64 {
 fn short(mut cell: Cell, division: &Division, choice: &ConfirmChoice, is_slices: bool, time_ns: u64) -> Cell {
     let mut steps = division.steps.clone();
     for step in steps.iter_mut().filter(|_| !is_slices) {
-        let planned_ns = match step.kind {
-            plimsoll_core::plan::StepKind::Test(test) => test.duration_ns,
-            plimsoll_core::plan::StepKind::ReadWrite { duration_ns, .. } => duration_ns,
-            plimsoll_core::plan::StepKind::Kv(kv) => match kv.duration_ns() {
-                Some(duration_ns) => duration_ns,
-                None => continue,
-            },
-            _ => continue,
-        };
-        step.set_duration(if choice.time_ns.is_some() { time_ns } else { planned_ns.min(time_ns) }, None);
+        if let Some(planned_ns) = step.duration_ns() {
+            step.set_duration(if choice.time_ns.is_some() { time_ns } else { planned_ns.min(time_ns) }, None);
+        }
     }
     cell.workload = cell.workload.with_steps(steps);
     cell

@@ -98,6 +98,10 @@ struct Stage<'a, 'o> {
     observer: &'o mut dyn Observer,
     asked_at: Option<Instant>,
     last_progress: Instant,
+    /// When it began, the making of the data left out: the next start has it.
+    began: Instant,
+    /// So long it took until the first step began.
+    setup: Duration,
 }
 
 impl<'a, 'o> Stage<'a, 'o> {
@@ -114,6 +118,7 @@ impl<'a, 'o> Stage<'a, 'o> {
         observer: &'o mut dyn Observer,
     ) -> Result<Self, LabError> {
         let header = &runner.campaign.header;
+        let (began, made_before) = (Instant::now(), states.making());
         let (sender, inbox) = channel();
         let mut contestants = Vec::new();
         let mut orders = Vec::new();
@@ -163,6 +168,8 @@ impl<'a, 'o> Stage<'a, 'o> {
             observer,
             asked_at: None,
             last_progress: Instant::now(),
+            began: began + (states.making() - made_before),
+            setup: Duration::ZERO,
         })
     }
 
@@ -173,7 +180,9 @@ impl<'a, 'o> Stage<'a, 'o> {
             if !self.wait_until_ready(&step.name) || !self.can_go_on() {
                 break;
             }
-            if index > 0 && self.steps[index - 1].is_writing() {
+            if index == 0 {
+                self.setup = self.began.elapsed();
+            } else if self.steps[index - 1].is_writing() {
                 self.wait_until_servers_rest();
             }
             self.introduce();
@@ -303,7 +312,8 @@ impl<'a, 'o> Stage<'a, 'o> {
         self.last_progress = Instant::now();
         let (elapsed_s, limit_s) = (elapsed.as_secs_f64(), until.as_secs_f64());
         let per_step_s = self.confirm.time_ns as f64 / 1e9 / f64::from(self.starts);
-        let steps_left = self.steps.len() - index - 1 + self.steps.len() * (self.starts - self.start) as usize;
+        let starts_left = self.starts - self.start;
+        let steps_left = self.steps.len() - index - 1 + self.steps.len() * starts_left as usize;
         let progress = TurnsProgress {
             step: step.name.clone(),
             index: index + 1,
@@ -314,7 +324,7 @@ impl<'a, 'o> Stage<'a, 'o> {
             elapsed_s,
             limit_s,
             half_width: rounds.half_width(),
-            eta_s: (limit_s - elapsed_s).max(0.0) + per_step_s * steps_left as f64,
+            eta_s: (limit_s - elapsed_s).max(0.0) + per_step_s * steps_left as f64 + self.setup.as_secs_f64() * f64::from(starts_left),
         };
         self.observer.notice(Notice::Turns(&progress));
     }

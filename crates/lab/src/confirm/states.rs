@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
 
 use plimsoll_core::schedule::ScheduledTrial;
 use plimsoll_engine::directory_bytes;
@@ -21,13 +22,20 @@ pub(crate) struct States<'a> {
     folder: PathBuf,
     /// By cell: its data, or why there is none. The control has the base's.
     made: Vec<Option<Result<PathBuf, String>>>,
+    /// How long making them took.
+    making: Duration,
 }
 
 impl<'a> States<'a> {
     /// Nothing is made before it is wanted.
     pub fn new(runner: &'a Runner<'a>, campaign_data: &Path) -> Self {
         let made = runner.campaign.header.plan.cells.iter().map(|_| None).collect();
-        Self { runner, folder: campaign_data.to_owned(), made }
+        Self { runner, folder: campaign_data.to_owned(), made, making: Duration::ZERO }
+    }
+
+    /// How long it took to make those that are made.
+    pub fn making(&self) -> Duration {
+        self.making
     }
 
     /// Puts a copy of the cell's data into a directory; nothing where trials begin without data. The inner error says why it cannot be had.
@@ -39,7 +47,9 @@ impl<'a> States<'a> {
         let own = &self.runner.cell(cell).label;
         let owner = if *own == confirm.control { self.position(&confirm.base) } else { cell };
         if self.made[owner].is_none() {
+            let begin = Instant::now();
             self.made[owner] = Some(self.make(owner, observer)?);
+            self.making += begin.elapsed();
         }
         let state = match &self.made[owner] {
             Some(Ok(state)) => state,
