@@ -88,8 +88,7 @@ fn steps(screened: &CampaignDir, arguments: &Confirm) -> Result<Option<Vec<Strin
     let id = &screened.header.id;
     let view = results::default_view(screened)?;
     let of_throughput = || view.findings.all.iter().filter(|finding| finding.is_throughput);
-    let invalid: Vec<&Finding> = of_throughput().filter(|finding| finding.call == Call::Invalid).collect();
-    for finding in &invalid {
+    for finding in of_throughput().filter(|finding| finding.call == Call::Invalid) {
         anstream::eprintln!("{}: left out for {}: {}", finding.step, view.cells[finding.cell].label, finding.reason);
     }
     let all = || screened.header.plan.cells.iter().flat_map(|cell| cell.workload.steps());
@@ -107,13 +106,14 @@ fn steps(screened: &CampaignDir, arguments: &Confirm) -> Result<Option<Vec<Strin
     }
     if steps.is_empty() {
         let else_ = if has_loads { "else " } else { "" };
-        if invalid.is_empty() || invalid.len() < of_throughput().count() {
+        let of_results: Vec<&Finding> = of_throughput().filter(|finding| !makes_data(&finding.step)).collect();
+        if !of_results.is_empty() && of_results.iter().all(|finding| finding.call == Call::Invalid) {
+            let disturbed = of_results.iter().filter(|finding| finding.left_out > 0).count();
+            anstream::eprintln!("{}", nothing_judged(id, of_results.len(), disturbed));
+        } else {
             anstream::eprintln!(
                 "nothing {else_}in {id} is unusual: no step that can be judged is further from the base than starts alone explain; --all confirms everything"
             );
-        } else {
-            let disturbed = invalid.iter().filter(|finding| finding.left_out > 0).count();
-            anstream::eprintln!("{}", nothing_judged(id, invalid.len(), disturbed));
         }
         if arguments.json {
             results::print("{\"format\": 1, \"campaign\": null, \"comparisons\": [], \"control\": []}\n")?;

@@ -67,7 +67,7 @@ impl Division {
             |steps: &[Step]| -> Vec<String> { steps.iter().map(|step| step.name.clone()).filter(|name| wanted.contains(name)).collect() };
         let (before, after) = (names(&self.steps[..between]), names(&self.steps[between..]));
         Some(format!(
-            "{} and {} begin with different data: {} between them; for slices confirm them one by one, --step {} and then --step {}",
+            "{} and {} begin with different data: {}, and lies between them; for slices confirm them one by one, --step {} and then --step {}",
             before.join(", "),
             after.join(", "),
             fixed(&self.steps[between]),
@@ -243,7 +243,7 @@ mod tests {
         let apart = why("rocksdb", &all).unwrap();
         let words = [
             "multireadrandom.t1 and revrangewhilewriting.t1, ",
-            "begin with different data: overwritesome.t1.s0 between them does a fixed number of things",
+            "begin with different data: overwritesome.t1.s0 does a fixed number of things and cannot be cut into turns, and lies between them; for slices",
             "one by one, --step readrandom.t1,fwdrange.t1,multireadrandom.t1 and then --step revrangewhilewriting.t1,",
         ];
         assert!(words.iter().all(|words| apart.contains(words)), "{apart}");

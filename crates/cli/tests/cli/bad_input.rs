@@ -22,7 +22,7 @@ fn bad_plans_are_refused_with_their_place() {
         (SMALL_PLAN.replace("[\"sqlite\"]", "[\"sqlit\"]"), "plan.toml:4:11: unknown engine \"sqlit\"", "did you mean \"sqlite\"?"),
         (
             SMALL_PLAN.replace("[\"sqlite\"]", "[\"sqlite@2\"]").replace("sqlite.wal_full", "sqlite@2.wal_full"),
-            "cell sqlite@2.wal_full",
+            "cells sqlite@2.wal_full, sqlite@2.wal_off: ",
             "3.",
         ),
         (

@@ -146,7 +146,7 @@ fn both_styles_run_the_sequence_and_find_every_key() {
         }
         let shown = rocks.run(&["show"]);
         succeed(&shown);
-        let apart = "begin with different data: overwritesome.t2.s0 between them does a fixed number of things and cannot be cut into turns; for \
+        let apart = "begin with different data: overwritesome.t2.s0 does a fixed number of things and cannot be cut into turns, and lies between them; for \
                      slices confirm them one by one, --step readrandom.t2,fwdrange.t2,multireadrandom.t2 and then --step revrangewhilewriting.t2,";
         let refused = rocks.run(&["confirm", "--all", "--slices"]);
         assert!(refused.status.code() == Some(2) && text(&refused.stderr).contains(apart), "{}", text(&refused.stderr));
