@@ -140,8 +140,8 @@ fn attempt_step(
     };
     let mut taken = None;
     let outcome = if has_turns {
-        let director =
-            Director::new(&trial.lifeline.directions, trial.control, &step.name, Duration::from_nanos(order.watchdog_ns), server)?;
+        let limit = Duration::from_nanos(order.watchdog_ns);
+        let director = Director::new(&trial.lifeline.directions, trial.control, &step.name, limit, &trial.watchdog, server)?;
         let (outcome, turns) = director.direct(|clock, board| {
             let options = StepOptions { board: Some(board.clone()), ..options.clone() };
             run_workers(clock, &tasks.kinds, tasks.tasks, trial.control, &options, &mut log, &mut watch)

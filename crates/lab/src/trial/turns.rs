@@ -14,6 +14,7 @@ use plimsoll_load::{Board, Command, Control, MonotonicClock, Tally, TurnClock};
 use plimsoll_store::Turn;
 use plimsoll_workload::SharedServer;
 
+use super::watchdog::Watchdog;
 use super::{Broken, say};
 use crate::message::{Direction, TrialMessage, TurnDone, TurnOrder};
 
@@ -43,6 +44,7 @@ pub(super) struct Director<'a> {
     step: String,
     /// A worker that does not come back from an operation for so long hangs.
     limit: Duration,
+    watchdog: &'a Watchdog,
     roots: Vec<u32>,
     counters: BTreeMap<String, i64>,
     clock: Arc<TurnClock>,
@@ -56,6 +58,7 @@ impl<'a> Director<'a> {
         control: &'a Arc<Control>,
         step: &str,
         limit: Duration,
+        watchdog: &'a Watchdog,
         server: &SharedServer,
     ) -> Result<Self, Broken> {
         Ok(Self {
@@ -63,6 +66,7 @@ impl<'a> Director<'a> {
             control,
             step: step.to_owned(),
             limit,
+            watchdog,
             roots: server.processes(),
             counters: server.counters()?,
             clock: Arc::new(TurnClock::new(control.clone())),
@@ -159,7 +163,9 @@ impl<'a> Director<'a> {
         self.control.give(Command::Park);
         if !self.control.wait_until_parked(self.limit) {
             self.check()?;
-            return Err(Cut::Failed(format!("hung: a worker is still in an operation {} s after its turn", self.limit.as_secs())));
+            let reason = format!("hung: a worker is still in an operation {} s after its turn", self.limit.as_secs());
+            self.watchdog.end_hung_server(&reason);
+            return Err(Cut::Failed(reason));
         }
         self.clock.pause();
         Ok(())

@@ -48,6 +48,7 @@ struct Shared {
 /// A thread that looks, and one that asks the server: its question may never come back.
 pub(super) struct Watchdog {
     shared: Arc<Shared>,
+    trial_dir: PathBuf,
     started: Instant,
     limit: Duration,
     looking: Option<JoinHandle<()>>,
@@ -60,7 +61,7 @@ impl Watchdog {
         let (shared, started) = (Arc::new(Shared::default()), Instant::now());
         let look = Look { shared: shared.clone(), started, limit, trial_dir: trial_dir.to_owned(), data_dir: data_dir.to_owned(), control };
         let looking = thread::Builder::new().name("watchdog".into()).spawn(move || look.run())?;
-        Ok(Self { shared, started, limit, looking: Some(looking), asking: None })
+        Ok(Self { shared, trial_dir: trial_dir.to_owned(), started, limit, looking: Some(looking), asking: None })
     }
 
     /// Asks on this connection whether the server lives, and calls it hung when there is no answer and no operation within the limit.
@@ -98,6 +99,12 @@ impl Watchdog {
     /// An operation was done: the server lives.
     pub fn note_life(&self) {
         self.shared.note_life(self.started);
+    }
+
+    /// Ends the server of a trial whose worker waits for it in vain, though it may answer others: the worker comes back once it is dead.
+    pub fn end_hung_server(&self, reason: &str) {
+        let _ = self.shared.verdict.set(Verdict::Hung(reason.to_owned()));
+        end_server(&self.trial_dir);
     }
 
     /// Why the trial must end, if it must.
@@ -200,6 +207,15 @@ mod tests {
     use super::*;
 
     const GIB: u64 = 1 << 30;
+
+    #[test]
+    fn a_server_that_hangs_in_a_turn_is_the_reason_and_no_crash() {
+        let dir = tempfile::tempdir().unwrap();
+        let watchdog = Watchdog::start(Duration::from_secs(60), dir.path(), dir.path(), Arc::new(Control::default())).unwrap();
+        assert_eq!(watchdog.verdict(), None);
+        watchdog.end_hung_server("hung: a worker is still in an operation 60 s after its turn");
+        assert_eq!(watchdog.verdict(), Some("hung: a worker is still in an operation 60 s after its turn"));
+    }
 
     #[test]
     fn the_bound_suits_the_disk() {

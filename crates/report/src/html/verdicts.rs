@@ -11,6 +11,8 @@ use crate::view::{Status, View};
 const TOLD: usize = 5;
 /// Findings that a ratio plot shows at the most; of more, the largest.
 const PLOTTED: usize = 120;
+/// More steps than this are the matrix' rows.
+const MOST_COLUMNS: usize = 12;
 /// With more findings than this the first plot shows the largest, and the plot of all is folded.
 const PLOTTED_FIRST: usize = 24;
 
@@ -70,7 +72,7 @@ fn change(finding: &Finding) -> String {
     finding.estimate.map_or_else(|| "–".to_owned(), |estimate| percent(estimate.ratio))
 }
 
-/// A row per cell, a column per step, coloured by verdict. A hatch marks a missed SLA, an outline without a fill what a witness set aside.
+/// A row per cell, a column per step, the other way round where steps are many; coloured by verdict. A hatch marks a missed SLA, an outline without a fill what a witness set aside.
 fn matrix(view: &View) -> Markup {
     let steps: Vec<&str> = {
         let mut steps: Vec<&str> = Vec::new();
@@ -85,6 +87,8 @@ fn matrix(view: &View) -> Markup {
     // Versions of one group stand together.
     let mut cells: Vec<usize> = (0..view.cells.len()).filter(is_shown).collect();
     cells.sort_by_key(|cell| view.cells[*cell].base);
+    let name = |cell: usize| html! { (cell_name(cell, &view.cells[cell])) (against(view, view.cells[cell].base)) };
+    let link = |step: &str| html! { a href={ "#" (super::step::anchor(step)) } { (step) } };
     html! {
         h3 { "Throughput against the base" }
         p.caption {
@@ -93,14 +97,12 @@ fn matrix(view: &View) -> Markup {
         }
         (scrolling(html! {
             table.matrix {
-                thead { tr { th {} @for step in &steps { th { a href={ "#" (super::step::anchor(step)) } { (step) } } } } }
-                tbody {
-                    @for cell in cells {
-                        tr {
-                            th { (cell_name(cell, &view.cells[cell])) (against(view, view.cells[cell].base)) }
-                            @for step in &steps { (matrix_cell(view, cell, step)) }
-                        }
-                    }
+                @if steps.len() > MOST_COLUMNS {
+                    thead { tr { th {} @for cell in &cells { th { (name(*cell)) } } } }
+                    tbody { @for step in &steps { tr { th { (link(step)) } @for cell in &cells { (matrix_cell(view, *cell, step)) } } } }
+                } @else {
+                    thead { tr { th {} @for step in &steps { th { (link(step)) } } } }
+                    tbody { @for cell in &cells { tr { th { (name(*cell)) } @for step in &steps { (matrix_cell(view, *cell, step)) } } } }
                 }
             }
         }))
