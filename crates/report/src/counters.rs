@@ -3,6 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
+use plimsoll_core::plan::ALL_EVENTS;
 use plimsoll_store::event::StepDone;
 
 use crate::attempts::Run;
@@ -182,11 +183,11 @@ pub(crate) fn counters(runs: &[Option<&Run<'_>>]) -> Vec<Counter> {
     counters
 }
 
-/// Operations of the step's own kind, as its rates count them.
-fn operations(done: &StepDone) -> Option<f64> {
-    let primary = done.operations.iter().find(|operation| operation.kind == done.primary)?;
+/// Operations of the step's own kind, as its rates count them; of a workload file's step events of any kind.
+pub(crate) fn operations(done: &StepDone) -> Option<f64> {
+    let own = done.operations.iter().filter(|operation| [operation.kind.as_str(), ALL_EVENTS].contains(&done.primary.as_str()));
     // Of a sysbench test: per transaction, so that its statements can be seen.
-    let count = if counts_rows(&primary.kind) { primary.rows } else { primary.ok };
+    let count: u64 = own.map(|operation| if counts_rows(&operation.kind) { operation.rows } else { operation.ok }).sum();
     (count > 0).then_some(count as f64)
 }
 

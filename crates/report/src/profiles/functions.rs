@@ -196,7 +196,8 @@ mod tests {
         let measured =
             |ratio: f64| Change { name: "server_cpu_us_per_op".to_owned(), is_counter: false, ratio, standardised: 1.0, pairs: 5 };
         let found = |ratio: f64| pair(&[base.clone(), cell.clone()], "qr100", "a", "b").unwrap().beside(&[measured(ratio)]);
-        assert!(found(1.5).doubt.is_none() && found(1.5).to_text().contains("Server CPU +30.0 us/op"));
+        assert!(found(1.5).doubt.is_none() && found(2.4).doubt.is_none() && found(3.0).doubt.is_some());
+        assert!(found(1.5).to_text().contains("Server CPU +30.0 us/op"));
         let text = found(0.9).to_text();
         assert!(text.contains("disagree: server CPU/op +60.0 % in the pass, -10.0 % measured"), "{text}");
         assert!(!text.contains("Server CPU +30.0"), "{text}");

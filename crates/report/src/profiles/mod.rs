@@ -99,8 +99,16 @@ pub(crate) fn nameless_percent(about: &ProfileAbout) -> f64 {
 /// More samples without a name than this, in percent, and it is said.
 const NAMELESS_TOLD: f64 = 1.0;
 
-/// How far apart the changes of the server's CPU per operation may be, measured and in the profiled pass, as a factor.
-const APART: f64 = 1.15;
+/// The changes of the server's CPU per operation, measured and in the profiled pass, agree within this factor.
+const CLOSE: f64 = 1.15;
+/// They also agree where one is no more than so many times the other, in logarithms.
+const AGREES: f64 = 2.0;
+
+/// Whether two changes, as ratios, tell the same story.
+fn agree(a: f64, b: f64) -> bool {
+    let (a, b) = (a.ln(), b.ln());
+    (a - b).abs() <= CLOSE.ln() || a * b > 0.0 && a.abs().max(b.abs()) <= AGREES * a.abs().min(b.abs())
+}
 
 impl Profiled {
     /// Sets the pass beside what was measured.
@@ -108,7 +116,7 @@ impl Profiled {
         let measured =
             measured.iter().find(|change| change.name == "server_cpu_us_per_op" && !change.is_counter).map(|change| change.ratio);
         let passed = self.tree.cell_us / self.tree.base_us;
-        let apart = measured.filter(|measured| self.reason.is_none() && (passed / measured).ln().abs() > APART.ln());
+        let apart = measured.filter(|measured| self.reason.is_none() && !agree(passed, *measured));
         let doubt = apart.map(|measured| {
             format!(
                 "The profiled pass and the measurement disagree: server CPU/op {} in the pass, {} measured. A pass is one start of each server, \

@@ -12,7 +12,7 @@ use super::pairs::{basis, by_block, value};
 use super::{change_with_interval, finding_line, percent};
 use crate::analysis::{CellRuns, base_label};
 use crate::attempts::{Run, runs_of_cell};
-use crate::counters::{LEAST_COUNT, LEAST_PER_OPERATION, is_level};
+use crate::counters::{LEAST_COUNT, LEAST_PER_OPERATION, is_level, operations};
 use crate::view::Setting;
 use crate::{Options, ReportError, View, analyse_among};
 
@@ -98,9 +98,9 @@ pub(crate) fn changes(base: &CellRuns<'_>, other: &CellRuns<'_>, step: &str) -> 
 /// Growth and growth per operation of the engine's counters that grew; what only goes up and down is no cost of an operation.
 fn counters<'a>(run: &'a Run<'_>) -> BTreeMap<&'a str, (i64, f64)> {
     let Some(done) = run.done else { return BTreeMap::new() };
-    let operations: u64 = done.operations.iter().filter(|operation| operation.kind == done.primary).map(|operation| operation.ok).sum();
-    let grew = done.engine_counters.iter().filter(|(name, growth)| **growth > 0 && operations > 0 && !is_level(name));
-    grew.map(|(name, growth)| (name.as_str(), (*growth, *growth as f64 / operations as f64))).collect()
+    let Some(operations) = operations(done) else { return BTreeMap::new() };
+    let grew = done.engine_counters.iter().filter(|(name, growth)| **growth > 0 && !is_level(name));
+    grew.map(|(name, growth)| (name.as_str(), (*growth, *growth as f64 / operations))).collect()
 }
 
 /// What the per-operation numbers of a step say of a gain (a log ratio of which more is better), in a few words.
@@ -398,6 +398,16 @@ mod tests {
 
     fn change(name: &str, ratio: f64) -> Change {
         Change { name: name.to_owned(), is_counter: false, ratio, standardised: ratio.ln() / 0.01, pairs: 12 }
+    }
+
+    #[test]
+    fn counters_of_a_workload_files_step_are_divided_by_its_events() {
+        use plimsoll_core::record::OperationRecord;
+        use plimsoll_store::event::StepDone;
+        let kind = |kind: &str, ok| OperationRecord { kind: kind.to_owned(), ok, ..OperationRecord::default() };
+        let done = StepDone { primary: "event".to_owned(), operations: vec![kind("look", 30), kind("buy", 10)], ..StepDone::default() };
+        assert_eq!(operations(&done), Some(40.0));
+        assert_eq!(operations(&StepDone { primary: "buy".to_owned(), ..done }), Some(10.0));
     }
 
     #[test]
