@@ -200,7 +200,7 @@ pub struct Confirm {
     /// These cells or builds [default: all]; where the plan's base is not among them, the first is the base
     #[arg(long, value_name = "A,B", value_delimiter = ',')]
     pub cells: Vec<String>,
-    /// One trial after the other, every cell N times
+    /// One trial after the other, every cell at most N times: it ends at a planned look (6, 12, 18, 24) when all is decided
     #[arg(long, value_name = "N", conflicts_with_all = ["slices", "starts"])]
     pub blocks: Option<u32>,
     /// All servers up at once, in turns of D; of steps that write, of the second D [default: 20ms,50ms]
@@ -255,7 +255,7 @@ pub struct Bisect {
     /// A file with the commits, one a line, oldest first
     #[arg(long, value_name = "FILE", requires = "command")]
     pub commits: Option<PathBuf>,
-    /// Blocks of a probe [default: 4]
+    /// The most blocks of a probe [default: 4]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub blocks: Option<u32>,
     /// By slices in place of blocks: all servers up at once, started anew so often for a probe

@@ -156,6 +156,13 @@ pub fn finish(builds: &BuildCache, mut campaign: CampaignDir, turn: Option<DataT
             );
             Ok(INCOMPLETE)
         }
+        CampaignEnd::Decided { block } => {
+            anstream::eprintln!(
+                "everything was decided at the look after {block} of {} blocks; for narrower intervals, up to the next look: plimsoll resume {path}",
+                campaign.header.plan.blocks
+            );
+            Ok(0)
+        }
         _ => Ok(0),
     }
 }

@@ -81,6 +81,11 @@ pub trait Observer {
     /// Something happened.
     fn notice(&mut self, notice: Notice<'_>);
 
+    /// A block of a confirm campaign is done: whether it and those before it are enough, and the rest of the schedule need not run.
+    fn is_enough(&mut self, _campaign: &CampaignDir, _block: u32) -> bool {
+        false
+    }
+
     /// How often the user has asked to stop: once ends the step in flight cleanly, twice ends the trial's process.
     fn stop_requests(&self) -> &AtomicUsize;
 }
@@ -94,6 +99,11 @@ pub enum CampaignEnd {
     Incomplete {
         /// Trials without a complete attempt.
         broken: usize,
+    },
+    /// The observer had enough after this block.
+    Decided {
+        /// Of the schedule.
+        block: u32,
     },
     /// The user stopped it.
     Interrupted,
@@ -113,6 +123,7 @@ pub fn run_campaign(
     let passwords = Passwords::of_plan(&campaign.header.plan)?;
     let lock = campaign.lock()?;
     take_builds_that_came(campaign, &lock, builds)?;
+    campaign.reopen(&lock)?;
     let campaign = &*campaign;
     let installed: Vec<Result<Option<InstalledBuild>, String>> =
         campaign.header.cells.iter().map(|cell| installed_build(builds, cell).map_err(|error| error.to_string())).collect();
@@ -131,6 +142,9 @@ pub fn run_campaign(
         Some(Design::Slices) => run_starts(&runner, &done, &mut states, &campaign_data, observer)?,
         design => run_trials(&runner, &done, &mut states, &campaign_data, design == Some(Design::Blocks), observer)?,
     };
+    if let CampaignEnd::Decided { block } = end {
+        campaign.end_decided(&lock, block)?;
+    }
     if end != CampaignEnd::Interrupted && run_profiles(&runner, &mut states, &campaign_data, observer)? {
         end = CampaignEnd::Interrupted;
     }
@@ -195,6 +209,10 @@ fn run_trials(
                 }
                 broken += 1;
             }
+        }
+        let is_last_of_block = queue.front().is_some_and(|(next, _)| next.block > scheduled.block);
+        if is_confirming && is_last_of_block && observer.is_enough(runner.campaign, scheduled.block) {
+            return Ok(CampaignEnd::Decided { block: scheduled.block });
         }
     }
     Ok(if broken == 0 { CampaignEnd::Complete } else { CampaignEnd::Incomplete { broken } })

@@ -58,7 +58,7 @@ impl Runner<'_> {
     }
 
     fn is_control(&self, cell: usize) -> bool {
-        self.campaign.header.confirm.as_ref().is_some_and(|confirm| confirm.control == self.cell(cell).label)
+        self.campaign.header.is_control(&self.cell(cell).label)
     }
 
     /// The order for an attempt at a trial, or why its build cannot be had.

@@ -3,7 +3,8 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use plimsoll_core::metric;
+use itertools::Itertools;
+use plimsoll_core::metric::{self, Metric};
 use plimsoll_core::name::EngineName;
 use plimsoll_core::plan::{
     ALL_EVENTS, Cell, Definition, Distribution, FileWorkload, InsertBenchmark, LoadMode, MixStep, QueryKind, Step, StepEnd, StepKind,
@@ -70,7 +71,7 @@ impl<'a> CellRuns<'a> {
 
     /// Whether it is the second instance of a confirm's base, and no contestant.
     pub fn is_control(&self) -> bool {
-        self.campaign.header.confirm.as_ref().is_some_and(|confirm| confirm.control == self.cell.label)
+        self.campaign.header.is_control(&self.cell.label)
     }
 
     /// The plan's definition of a step.
@@ -257,6 +258,7 @@ pub(crate) fn campaign_info(campaign: &CampaignRecord) -> CampaignInfo {
         state: match campaign.state {
             CampaignState::Running => "running",
             CampaignState::Complete => "complete",
+            CampaignState::Decided => "decided",
             CampaignState::Broken => "broken",
         },
         methodology_version: header.methodology_version,
@@ -557,13 +559,7 @@ fn reported<'a>(cells: &[CellRuns<'_>], steps: &'a [StepView]) -> Vec<&'a StepVi
 
 /// Every step of the cells shown, in the order of the plans.
 fn step_names(cells: &[CellRuns<'_>]) -> Vec<String> {
-    let mut names: Vec<String> = Vec::new();
-    for step in cells.iter().flat_map(|cell| cell.cell.workload.steps()) {
-        if !names.contains(&step.name) {
-            names.push(step.name.clone());
-        }
-    }
-    names
+    cells.iter().flat_map(|cell| cell.cell.workload.steps()).map(|step| step.name.clone()).unique().collect()
 }
 
 fn step_view(name: &str, cells: &[CellRuns<'_>]) -> StepView {
@@ -577,12 +573,13 @@ fn step_view(name: &str, cells: &[CellRuns<'_>]) -> StepView {
         (_, StepKind::Kv(_)) => metric::find_of_rocksdb("qps"),
         _ => metric::find("qps"),
     };
+    let rate = rate.expect("all are in the catalogue");
     StepView {
         clients: step.clients,
         test: test_place(step),
         name: name.to_owned(),
         description: describe_step(step) + &in_turns(cells[0].campaign, step),
-        rate: rate.expect("all are in the catalogue"),
+        rate,
         operation: match step.primary_operation() {
             "insert" => "inserted row",
             "index" => "indexed row",
@@ -590,7 +587,7 @@ fn step_view(name: &str, cells: &[CellRuns<'_>]) -> StepView {
             "transaction" | ALL_EVENTS => "statement",
             other => other,
         },
-        outcomes: cells.iter().zip(&valued).map(|(cell, valued)| outcome(name, cell, valued)).collect(),
+        outcomes: cells.iter().zip(&valued).map(|(cell, valued)| outcome(name, rate, cell, valued)).collect(),
         responses: response_tables(&valued),
         latencies: latency_tables(&valued),
         events: event_rows(step, &valued),
@@ -600,7 +597,7 @@ fn step_view(name: &str, cells: &[CellRuns<'_>]) -> StepView {
     }
 }
 
-fn outcome(name: &str, cell: &CellRuns<'_>, valued: &[&Run<'_>]) -> Outcome {
+fn outcome(name: &str, rate: &Metric, cell: &CellRuns<'_>, valued: &[&Run<'_>]) -> Outcome {
     let used: Vec<&Run<'_>> = cell.used(name).collect();
     let (status, reason) = overall(&used);
     let measures = match valued {
@@ -630,6 +627,7 @@ fn outcome(name: &str, cell: &CellRuns<'_>, valued: &[&Run<'_>]) -> Outcome {
         blocks_planned: used.len() as u32,
         target_per_s: step.and_then(background_target_per_s),
         measures,
+        rate_of_blocks: valued.iter().filter_map(|run| run.number(rate.name)).collect(),
         paired_ratio: None,
         operations,
         elapsed_s: first.map(|done| done.elapsed_ns as f64 / 1e9),

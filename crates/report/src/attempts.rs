@@ -48,6 +48,7 @@ pub(crate) fn runs_of_cell(campaign: &CampaignRecord, cell: usize) -> Vec<Run<'_
         if attempts.is_empty() {
             let reason = match campaign.state {
                 CampaignState::Running => "it has not run yet".to_owned(),
+                CampaignState::Decided => "it was not needed: all was decided before".to_owned(),
                 _ => format!("the campaign broke off before it; `plimsoll resume {}` finishes it", campaign.header.id),
             };
             runs.extend(steps.iter().map(|step| Run::missing(step, trial.block, trial.number, reason.clone())));
@@ -75,6 +76,11 @@ pub(crate) fn drain_after<'a>(record: &'a TrialRecord, step: &str) -> Option<&'a
 }
 
 impl<'a> Run<'a> {
+    /// A metric's value, where the run has it.
+    pub fn number(&self, metric: &str) -> Option<f64> {
+        self.measures.iter().find(|measure| measure.metric.name == metric)?.value.value
+    }
+
     fn missing(step: &'a Step, block: u32, trial: u32, reason: String) -> Self {
         Self {
             step,
@@ -127,9 +133,11 @@ pub(crate) fn judge(done: &StepDone, measures: &[Measure], turns: &[Turn]) -> (S
     let tell = |cores: f64| format!("other processes used {cores:.2} cores, more than {FOREIGN_CORES_LIMIT}");
     let foreign = match turns {
         [] => above("foreign_cpu_cores", FOREIGN_CORES_LIMIT).map(tell),
-        turns => cores_in_turns(turns, |turn| turn.foreign_cpu_ns.map(i128::from)).filter(|cores| *cores > FOREIGN_CORES_LIMIT).map(tell),
+        turns => {
+            cores_in_turns(turns, |turn| turn.foreign_cpu_ns.map(|ns| ns as f64)).filter(|cores| *cores > FOREIGN_CORES_LIMIT).map(tell)
+        }
     };
-    let leaked = cores_in_turns(turns, |turn| turn.other_servers_cpu_ns.map(i128::from))
+    let leaked = cores_in_turns(turns, |turn| turn.other_servers_cpu_ns.map(|ns| ns as f64))
         .filter(|cores| *cores > LEAK_CORES_LIMIT)
         .map(|cores| format!("servers whose turn it was not used {cores:.2} cores, more than {LEAK_CORES_LIMIT}: use blocks"));
     let disturbed = steal.into_iter().chain(foreign).chain(leaked).reduce(|steal, foreign| format!("{steal}; {foreign}"));
@@ -145,12 +153,12 @@ pub(crate) fn judge(done: &StepDone, measures: &[Measure], turns: &[Turn]) -> (S
 }
 
 /// CPU used during turns, in cores, where it is known.
-fn cores_in_turns(turns: &[Turn], used_ns: fn(&Turn) -> Option<i128>) -> Option<f64> {
-    let (used, active) = turns.iter().fold((0, 0_u64), |(used, active), turn| match used_ns(turn) {
+fn cores_in_turns(turns: &[Turn], used_ns: fn(&Turn) -> Option<f64>) -> Option<f64> {
+    let (used, active) = turns.iter().fold((0.0, 0), |(used, active), turn| match used_ns(turn) {
         Some(ns) => (used + ns, active + turn.active_ns),
         None => (used, active),
     });
-    (active > 0).then(|| used as f64 / active as f64)
+    (active > 0).then(|| used / active as f64)
 }
 
 /// What a watchdog says begins so: see `StepFailed::reason`.

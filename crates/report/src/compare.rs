@@ -2,7 +2,9 @@
 
 use std::fmt::Write as _;
 
+use itertools::Itertools;
 use plimsoll_core::sysbench_tests::{PUBLISHED, group_of};
+use plimsoll_stats::{RESAMPLES, mann_whitney, median_ratio, seed_of};
 use serde_json::{Value, json};
 
 use crate::classic::relative;
@@ -13,8 +15,23 @@ use crate::view::{Status, StepView, View};
 /// How many movers are named.
 const MOVERS: usize = 5;
 
+/// Runs on each side from which on they are compared as samples: with fewer no Mann-Whitney test finds anything at 0.05.
+const LEAST_RUNS: usize = 4;
+/// Of the intervals.
+const LEVEL: f64 = 0.95;
+
 /// What the mark at a ratio means.
 const DOUBT: &str = "? machine disturbed or SLA missed, in the cell or the base";
+
+/// Columns of text: names, values, ratio, then [`SAMPLES`].
+const COLUMNS: usize = 7;
+/// Columns that two samples have.
+const SAMPLES: [&str; 3] = ["95 % interval", "p", "runs"];
+
+/// What is said of two campaigns' runs.
+const UNPAIRED: &str = "Values are medians over runs. The campaigns ran one after the other: p (Mann-Whitney) and the 95 % interval of the ratio of \
+    medians (bootstrap) tell chance apart from a difference, but not the builds from what changed on the machine in between. `plimsoll confirm` \
+    runs both in turn.";
 
 /// One cell against another.
 #[derive(Clone, Debug, PartialEq)]
@@ -50,6 +67,29 @@ pub struct Row {
     pub b: Option<(String, f64)>,
     /// Whether a witness saw the machine disturbed, or the writers missed their rate, on either side.
     pub is_doubtful: bool,
+    /// The runs of both sides as samples, where two campaigns have at least [`LEAST_RUNS`] each.
+    pub unpaired: Option<Unpaired>,
+}
+
+/// Two samples that are not paired: b against a.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Unpaired {
+    /// The 95 % bootstrap interval of the ratio of medians.
+    pub interval: (f64, f64),
+    /// The exact two-sided p of Mann and Whitney.
+    pub p: f64,
+    /// Runs of a and of b.
+    pub runs: (usize, usize),
+}
+
+impl Unpaired {
+    fn of(a: &[f64], b: &[f64]) -> Option<Self> {
+        if a.len().min(b.len()) < LEAST_RUNS {
+            return None;
+        }
+        let (_, interval) = median_ratio(a, b, LEVEL, RESAMPLES, seed_of(&[a, b].concat()))?;
+        Some(Self { interval: (interval.low.exp(), interval.high.exp()), p: mann_whitney(a, b)?.p_two_sided, runs: (a.len(), b.len()) })
+    }
 }
 
 impl Row {
@@ -65,17 +105,20 @@ impl Row {
         let mark = if self.is_doubtful { "?" } else { "" };
         number(&self.b).zip(number(&self.a)).map_or_else(|| "-".to_owned(), |(b, a)| relative::format(b, a) + mark)
     }
+
+    /// The interval, p and the numbers of runs; nothing where there is one run.
+    fn printed_samples(&self) -> [String; 3] {
+        self.unpaired.map_or_else(Default::default, |Unpaired { interval: (low, high), p, runs: (a, b) }| {
+            let p = if p < 0.001 { "<0.001".to_owned() } else { format!("{p:.3}") };
+            [format!("[{low:.3}, {high:.3}]"), p, format!("{a}+{b}")]
+        })
+    }
 }
 
 /// Compares a cell of one view with a cell of another, which may be the same view.
 pub fn compare(a: (&View, usize), b: (&View, usize)) -> Comparison {
-    let mut names: Vec<&str> = Vec::new();
-    for step in a.0.steps.iter().chain(&b.0.steps) {
-        if !names.contains(&step.name.as_str()) {
-            names.push(&step.name);
-        }
-    }
-    let rows: Vec<Row> = names.into_iter().filter_map(|name| row(name, a, b)).collect();
+    let names = a.0.steps.iter().chain(&b.0.steps).map(|step| step.name.as_str()).unique();
+    let rows: Vec<Row> = names.filter_map(|name| row(name, a, b)).collect();
     let mut groups: Vec<(String, Vec<f64>)> = Vec::new();
     for row in &rows {
         let Some(ratio) = row.ratio() else { continue };
@@ -97,13 +140,18 @@ pub fn compare(a: (&View, usize), b: (&View, usize)) -> Comparison {
         a: a.0.cells[a.1].label.clone(),
         b: b.0.cells[b.1].label.clone(),
         groups: groups.into_iter().map(|(name, ratios)| (name, geometric_mean(&ratios), ratios.len())).collect(),
-        rows,
-        caveat: if is_once(a) || is_once(b) {
-            "One run stands behind a value: a difference is something to look at, not a verdict."
-        } else {
-            "Values are medians over blocks; no verdict is given here."
+        caveat: match () {
+            () if is_once(a) || is_once(b) => "One run stands behind a value: a difference is something to look at, not a verdict.",
+            () if campaign(a) == campaign(b) => "Values are medians over blocks; `plimsoll show` judges them by pairs.",
+            () if rows.iter().any(|row| row.unpaired.is_some()) => UNPAIRED,
+            () => "Values are medians over few blocks: a difference is something to look at, not a verdict.",
         },
+        rows,
     }
+}
+
+fn campaign((view, cell): (&View, usize)) -> &str {
+    &view.campaigns[view.cells[cell].campaign].id
 }
 
 fn row(name: &str, a: (&View, usize), b: (&View, usize)) -> Option<Row> {
@@ -126,6 +174,12 @@ fn row(name: &str, a: (&View, usize), b: (&View, usize)) -> Option<Row> {
         a: value(in_a, a.1),
         b: value(in_b, b.1),
         is_doubtful: is_doubtful(in_a, a.1) || is_doubtful(in_b, b.1),
+        unpaired: match (in_a, in_b) {
+            (Some(of_a), Some(of_b)) if campaign(a) != campaign(b) => {
+                Unpaired::of(&of_a.outcomes[a.1].rate_of_blocks, &of_b.outcomes[b.1].rate_of_blocks)
+            }
+            _ => None,
+        },
     };
     (row.a.is_some() || row.b.is_some()).then_some(row)
 }
@@ -156,6 +210,10 @@ impl Comparison {
         rows.into_iter().take(MOVERS).filter(|(_, distance)| *distance > 0.005).map(|(row, _)| row).collect()
     }
 
+    fn has_samples(&self) -> bool {
+        self.rows.iter().any(|row| row.unpaired.is_some())
+    }
+
     /// Aligned text.
     pub fn to_text(&self) -> String {
         let mut text = format!("a: {}\nb: {}\n", self.a, self.b);
@@ -163,12 +221,19 @@ impl Comparison {
         // Where there are marks, room for one is left behind each ratio.
         let room = if self.rows.iter().any(|row| row.is_doubtful) { " " } else { "" };
         let ratio = |row: &Row| row.printed_ratio() + if row.is_doubtful { "" } else { room };
-        let lines: Vec<[String; 4]> =
-            self.rows.iter().map(|row| [row.step.clone(), printed(&row.a), printed(&row.b), ratio(row)]).collect();
-        let heading = ["".to_owned(), "a".to_owned(), "b".to_owned(), format!("b/a{room}")];
+        let line = |row: &Row| {
+            let [interval, p, runs] = row.printed_samples();
+            [row.step.clone(), printed(&row.a), printed(&row.b), ratio(row), interval, p, runs]
+        };
+        let lines: Vec<[String; COLUMNS]> = self.rows.iter().map(line).collect();
+        let mut heading = ["", "a", "b", "b/a", "", "", ""].map(str::to_owned);
+        heading[3].push_str(room);
+        if self.has_samples() {
+            heading[4..].clone_from_slice(&SAMPLES.map(str::to_owned));
+        }
         let width = |i: usize| lines.iter().chain([&heading]).map(|line| line[i].chars().count()).max().unwrap_or(0);
-        let widths: [usize; 4] = std::array::from_fn(width);
-        let mut add = |line: &[String; 4]| {
+        let widths: [usize; COLUMNS] = std::array::from_fn(width);
+        let mut add = |line: &[String; COLUMNS]| {
             let cells: Vec<String> = line.iter().zip(widths).skip(1).map(|(cell, width)| format!("{cell:>width$}")).collect();
             writeln!(text, "{:<width$}  {}", line[0], cells.join("  "), width = widths[0]).expect("writing to a string cannot fail");
         };
@@ -176,8 +241,9 @@ impl Comparison {
         for (row, line) in self.rows.iter().zip(&lines) {
             if row.group != group {
                 group = &row.group;
-                add(&[String::new(), String::new(), String::new(), String::new()]);
-                add(&[format!("- {group}"), heading[1].clone(), heading[2].clone(), heading[3].clone()]);
+                add(&Default::default());
+                heading[0] = format!("- {group}");
+                add(&heading);
             }
             add(line);
         }
@@ -205,12 +271,15 @@ impl Comparison {
         let quote =
             |cell: &str| if cell.contains([',', '"', '\n']) { format!("\"{}\"", cell.replace('"', "\"\"")) } else { cell.to_owned() };
         let number = |value: &Option<(String, f64)>| value.as_ref().map(|(_, number)| number.to_string()).unwrap_or_default();
-        let mut text = "a,b,group,step,metric,unit,value_a,value_b,ratio\n".to_owned();
+        let mut text = "a,b,group,step,metric,unit,value_a,value_b,ratio,low,high,p,runs_a,runs_b\n".to_owned();
         for row in &self.rows {
             let ratio = row.ratio().map(|ratio| ratio.to_string()).unwrap_or_default();
             let cells =
                 [&self.a, &self.b, &row.group, &row.step, row.metric, row.unit, &number(&row.a), &number(&row.b), &ratio].map(quote);
-            writeln!(text, "{}", cells.join(",")).expect("writing to a string cannot fail");
+            let samples = row
+                .unpaired
+                .map_or(",,,,".to_owned(), |Unpaired { interval: (low, high), p, runs: (a, b) }| format!("{low},{high},{p},{a},{b}"));
+            writeln!(text, "{},{samples}", cells.join(",")).expect("writing to a string cannot fail");
         }
         text
     }
@@ -218,10 +287,13 @@ impl Comparison {
     /// Markdown tables.
     pub fn to_markdown(&self) -> String {
         let escape = |text: &str| text.replace('|', "\\|").replace('<', "&lt;");
-        let mut text = format!("a: {}  \nb: {}\n\n| | a | b | b/a |\n| :-- | --: | --: | --: |\n", escape(&self.a), escape(&self.b));
+        let (names, rule) = if self.has_samples() { (format!(" {} |", SAMPLES.join(" | ")), " --: | --: | --: |") } else { <_>::default() };
+        let mut text =
+            format!("a: {}  \nb: {}\n\n| | a | b | b/a |{names}\n| :-- | --: | --: | --: |{rule}\n", escape(&self.a), escape(&self.b));
         let printed = |value: &Option<(String, f64)>| value.as_ref().map_or_else(|| "-".to_owned(), |(text, _)| text.clone());
         for row in &self.rows {
-            writeln!(text, "| {} | {} | {} | {} |", escape(&row.step), printed(&row.a), printed(&row.b), row.printed_ratio())
+            let samples = if self.has_samples() { format!(" {} |", row.printed_samples().join(" | ")) } else { String::new() };
+            writeln!(text, "| {} | {} | {} | {} |{samples}", escape(&row.step), printed(&row.a), printed(&row.b), row.printed_ratio())
                 .expect("writing to a string cannot fail");
         }
         text.push_str("\n| geometric mean of b/a | steps | |\n| :-- | --: | --: |\n");
@@ -247,6 +319,9 @@ impl Comparison {
             "steps": self.rows.iter().map(|row| json!({
                 "step": row.step, "group": row.group, "metric": row.metric, "unit": row.unit, "a": side(&row.a), "b": side(&row.b),
                 "ratio": row.ratio(), "printed_ratio": row.printed_ratio(), "doubtful": row.is_doubtful,
+                "unpaired": row.unpaired.map(|Unpaired { interval: (low, high), p, runs: (a, b) }| json!({
+                    "low": low, "high": high, "level": LEVEL, "p": p, "runs_a": a, "runs_b": b,
+                })),
             })).collect::<Vec<_>>(),
             "groups": self.groups.iter().map(|(name, mean, steps)| json!({"group": name, "geometric_mean": mean, "steps": steps})).collect::<Vec<_>>(),
             "movers": self.movers().iter().map(|row| &row.step).collect::<Vec<_>>(),
@@ -293,7 +368,24 @@ mod tests {
             a: of(a),
             b: of(b),
             is_doubtful: step == "delete_range=100",
+            unpaired: None,
         }
+    }
+
+    #[test]
+    fn samples_that_are_not_paired_have_an_interval_and_a_p() {
+        let (a, b) = ([100.0, 101.0, 99.0, 100.5], [90.0, 91.0, 89.0, 90.5, 90.2]);
+        assert_eq!(Unpaired::of(&a[..3], &b), None);
+        let found = Unpaired::of(&a, &b).unwrap();
+        assert!((found.p - 2.0 / 126.0).abs() < 1e-9 && found.runs == (4, 5), "{found:?}");
+        assert!(found.interval.0 < 0.9 && found.interval.1 > 0.9 && found.interval.1 < 1.0, "{found:?}");
+        let row = Row { unpaired: Some(found), ..row("q", "100", "90") };
+        let rows = vec![row, self::row("r", "1", "1")];
+        let comparison = Comparison { a: "a".to_owned(), b: "b".to_owned(), rows, groups: Vec::new(), caveat: "", notes: Vec::new() };
+        let text = comparison.to_text();
+        assert!(text.contains("b/a   95 % interval      p  runs\nq  ") && text.contains("]  0.016   4+5\n"), "{text}");
+        assert!(comparison.to_markdown().contains(" | 0.016 | 4+5 |\n| r | 1 | 1 | 1.00 |  |  |  |\n"), "{}", comparison.to_markdown());
+        assert_eq!(comparison.to_json()["steps"][0]["unpaired"]["runs_b"], 5);
     }
 
     #[test]
@@ -313,7 +405,7 @@ mod tests {
         let text = comparison.to_text();
         assert!(text.contains("scan_range=100    100   50  0.50\n\n- writes            a    b   b/a\n"), "{text}");
         assert!(text.ends_with("? machine disturbed or SLA missed, in the cell or the base\n\nnote: \nnote: shortened\n"), "{text}");
-        assert!(comparison.to_csv().contains("a,b|,writes,insert_range=100,qps,queries/s,100,200,2\n"));
+        assert!(comparison.to_csv().contains("a,b|,writes,insert_range=100,qps,queries/s,100,200,2,,,,,\n"));
         assert!(comparison.to_markdown().contains("| qr100 | 1 | - | - |"));
         assert_eq!(comparison.to_json()["steps"][3]["ratio"], Value::Null);
     }

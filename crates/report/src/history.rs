@@ -1,5 +1,6 @@
 //! Releases and campaigns as a series.
 
+use itertools::Itertools;
 use plimsoll_core::metric::{find_of_rocksdb, find_of_sysbench};
 use plimsoll_core::name::{BuildName, EngineName, natural_cmp};
 use plimsoll_stats::{Spread, Trend, describe, median, page_trend, penalty_from_blocks, penalty_from_spread, segment};
@@ -7,7 +8,7 @@ use plimsoll_store::CampaignRecord;
 use serde_json::{Value, json};
 
 use crate::ReportError;
-use crate::attempts::{Run, runs_of_cell};
+use crate::attempts::runs_of_cell;
 use crate::verdicts::{Basis, Spreads, basis, headline, machine};
 use crate::view::Status;
 
@@ -98,19 +99,8 @@ fn kind(campaign: &CampaignRecord) -> &'static str {
     }
 }
 
-/// Whether a cell is a confirm's base for the second time, and no series of its own.
-fn is_control(campaign: &CampaignRecord, label: &str) -> bool {
-    campaign.header.confirm.as_ref().is_some_and(|confirm| confirm.control == label)
-}
-
 fn step_names(campaign: &CampaignRecord) -> Vec<String> {
-    let mut names: Vec<String> = Vec::new();
-    for step in campaign.header.plan.cells.iter().flat_map(|cell| cell.workload.steps()) {
-        if !names.contains(&step.name) {
-            names.push(step.name.clone());
-        }
-    }
-    names
+    campaign.header.plan.cells.iter().flat_map(|cell| cell.workload.steps()).map(|step| step.name.clone()).unique().collect()
 }
 
 fn throughput(campaign: &CampaignRecord, step: &str) -> String {
@@ -136,15 +126,11 @@ fn values(campaign: &CampaignRecord, cell: usize, step: &str, metric: &str) -> V
     let runs = runs_of_cell(campaign, cell);
     let of = |status: Status| -> Vec<(u32, f64)> {
         let used = runs.iter().filter(|run| run.is_used && run.step.name == step && run.status == status);
-        used.filter_map(|run| Some((run.block, value(run, metric)?))).filter(|(_, value)| *value > 0.0).collect()
+        used.filter_map(|run| Some((run.block, run.number(metric)?))).filter(|(_, value)| *value > 0.0).collect()
     };
     let trusted = of(Status::Ok);
     let is_suspect = trusted.is_empty();
     Values { by_block: if is_suspect { of(Status::Suspect) } else { trusted }, is_suspect }
-}
-
-fn value(run: &Run<'_>, metric: &str) -> Option<f64> {
-    run.measures.iter().find(|measure| measure.metric.name == metric)?.value.value
 }
 
 /// What releases of one series have in common: engine, source, config and shape.
@@ -153,7 +139,7 @@ type Line = (EngineName, Option<String>, String, String);
 fn releases(campaign: &CampaignRecord, step: &str, metric: &str, spreads: &Spreads) -> Vec<Series> {
     let plan = &campaign.header.plan;
     let mut groups: Vec<(Line, Vec<usize>)> = Vec::new();
-    for (i, cell) in plan.cells.iter().enumerate().filter(|(_, cell)| !is_control(campaign, &cell.label)) {
+    for (i, cell) in plan.cells.iter().enumerate().filter(|(_, cell)| !campaign.header.is_control(&cell.label)) {
         let key = (cell.build.engine, cell.build.source.clone(), cell.config.label.clone(), cell.shape.clone());
         match groups.iter_mut().find(|(known, _)| *known == key) {
             Some((_, cells)) => cells.push(i),
@@ -208,7 +194,7 @@ fn campaigns(campaign: &CampaignRecord, stored: &[CampaignRecord], step: &str, m
     let mut alike: Vec<&CampaignRecord> = stored.iter().filter(is_alike).collect();
     alike.sort_by(|a, b| (&a.header.created, &a.header.id).cmp(&(&b.header.created, &b.header.id)));
     let mut found = Vec::new();
-    for cell in campaign.header.plan.cells.iter().filter(|cell| !is_control(campaign, &cell.label)) {
+    for cell in campaign.header.plan.cells.iter().filter(|cell| !campaign.header.is_control(&cell.label)) {
         let points: Vec<Point> = alike
             .iter()
             .filter_map(|other| {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use itertools::Itertools;
 use plimsoll_core::imported_metric::{find, place};
 use plimsoll_core::metric::{self, Metric};
 use plimsoll_store::CampaignRecord;
@@ -175,13 +176,8 @@ fn step_view(step: &ImportedStep, cells: &[&Cell<'_>]) -> StepView {
 
 /// Hardware counters of a window, and per operation. Shares and ratios among them are no counts.
 fn counters(found: &[Option<&ImportedResult>], rate: &str) -> Vec<Counter> {
-    let mut names: Vec<&str> = Vec::new();
-    let is_count = |name: &str| !name.ends_with("-pct") && !matches!(name, "ipc" | "GHz");
-    for name in found.iter().flatten().flat_map(|result| result.counters.keys()) {
-        if is_count(name) && !names.contains(&name.as_str()) {
-            names.push(name);
-        }
-    }
+    let is_count = |name: &&String| !name.ends_with("-pct") && !matches!(name.as_str(), "ipc" | "GHz");
+    let names = found.iter().flatten().flat_map(|result| result.counters.keys()).filter(is_count).unique();
     let of = |name: &str| {
         let value = |result: &Option<&ImportedResult>| result.as_ref()?.counters.get(name).copied();
         let per_operation = |result: &Option<&ImportedResult>| {
@@ -197,7 +193,7 @@ fn counters(found: &[Option<&ImportedResult>], rate: &str) -> Vec<Counter> {
             per_operation: found.iter().map(per_operation).collect(),
         }
     };
-    names.into_iter().map(of).collect()
+    names.map(|name| of(name)).collect()
 }
 
 fn outcome(result: Option<&ImportedResult>) -> Outcome {
@@ -213,6 +209,7 @@ fn outcome(result: Option<&ImportedResult>) -> Outcome {
         blocks_planned: u32::from(result.is_some()),
         target_per_s: result.and_then(|result| result.facts.get("target_per_s")?.parse().ok()),
         measures: result.map(measures).unwrap_or_default(),
+        rate_of_blocks: Vec::new(),
         paired_ratio: None,
         operations: Vec::new(),
         elapsed_s: result.and_then(|result| result.facts.get("elapsed_s")?.parse().ok()),
@@ -257,12 +254,7 @@ fn results(cells: &[&Cell<'_>], steps: &[&ImportedStep]) -> Vec<StepResult> {
 }
 
 fn responses(found: &[Option<&ImportedResult>]) -> Vec<ResponseTable> {
-    let mut kinds: Vec<&str> = Vec::new();
-    for response in found.iter().flatten().flat_map(|result| &result.responses) {
-        if !kinds.contains(&response.kind.as_str()) {
-            kinds.push(&response.kind);
-        }
-    }
+    let kinds = found.iter().flatten().flat_map(|result| &result.responses).map(|response| response.kind.as_str()).unique();
     let table = |kind: &str| {
         let of_kind = |result: &&ImportedResult| result.responses.iter().find(|response| response.kind == kind).cloned();
         let rows: Vec<_> = found.iter().enumerate().filter_map(|(cell, result)| Some((cell, of_kind(result.as_ref()?)?))).collect();

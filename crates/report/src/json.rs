@@ -139,6 +139,7 @@ fn control_json(control: &Control) -> Value {
     json!({
         "step": control.step,
         "cell": control.cell,
+        "base": control.base,
         "metric": control.metric.name,
         "sound": control.is_sound,
         "left_out": control.left_out,

@@ -1,6 +1,7 @@
 //! Response time tables and percentiles per kind of operation, over the blocks of each cell.
 
 use hdrhistogram::Histogram;
+use itertools::Itertools;
 use plimsoll_core::plan::ALL_EVENTS;
 use plimsoll_core::record::{EncodedHistogram, OperationRecord};
 
@@ -19,14 +20,10 @@ const KINDS: [&str; 5] = ["query", "scan", "index", "insert", "delete"];
 /// Kinds of operation that any of the runs did, in the order of the tables.
 fn kinds<'a>(cells: &[Vec<&Run<'a>>]) -> Vec<&'a str> {
     let operations = || cells.iter().flatten().flat_map(|run| run.operations);
-    let mut kinds: Vec<&str> = KINDS.into_iter().filter(|kind| operations().any(|operation| operation.kind == *kind)).collect();
+    let known = KINDS.into_iter().filter(|kind| operations().any(|operation| operation.kind == *kind));
     let is_event = |run: &&&Run<'a>| run.done.is_some_and(|done| done.primary == ALL_EVENTS);
-    for operation in cells.iter().flatten().filter(is_event).flat_map(|run| run.operations) {
-        if !kinds.contains(&operation.kind.as_str()) {
-            kinds.push(&operation.kind);
-        }
-    }
-    kinds
+    let events = cells.iter().flatten().filter(is_event).flat_map(|run| run.operations).map(|operation| operation.kind.as_str());
+    known.chain(events).unique().collect()
 }
 
 /// Ten buckets of service time. Index creation has none: it is one operation per table.

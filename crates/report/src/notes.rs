@@ -1,5 +1,6 @@
 //! What a reader must know before the numbers.
 
+use itertools::Itertools;
 use plimsoll_core::toolchain::Caveat;
 
 use crate::rocksdb_notes::rocksdb_notes;
@@ -24,6 +25,10 @@ pub(crate) fn notes(view: &View) -> Vec<String> {
     for campaign in &view.campaigns {
         match campaign.state {
             "running" => notes.push(format!("Campaign {} is still running: cells without a number have not run yet.", campaign.id)),
+            "decided" => notes.push(format!(
+                "Campaign {} ended at a planned look, because all was decided; `plimsoll resume {}` runs on to the next one.",
+                campaign.id, campaign.id
+            )),
             "broken" => {
                 notes.push(format!("Campaign {} is not finished: `plimsoll resume {}` runs what is missing.", campaign.id, campaign.id))
             }
@@ -188,17 +193,10 @@ fn other_machines(view: &View) -> Vec<String> {
 /// Ratios between shapes compare more than builds.
 fn other_shapes(view: &View) -> Option<String> {
     let base = &view.cells[0];
-    let mut shapes: Vec<String> = Vec::new();
-    for cell in &view.cells {
-        let shape = format!("{} ({})", cell.shape, cell.workload);
-        if cell.workload != base.workload && !shapes.contains(&shape) {
-            shapes.push(shape);
-        }
-    }
-    let base = format!("{} ({})", base.shape, base.workload);
-    (!shapes.is_empty()).then(|| {
-        format!("Shapes differ: the base is {base}, others are {}. Ratios between shapes compare the shapes too.", shapes.join("; "))
-    })
+    let shape = |cell: &CellInfo| format!("{} ({})", cell.shape, cell.workload);
+    let others = view.cells.iter().filter(|cell| cell.workload != base.workload).map(shape).unique().join("; ");
+    (!others.is_empty())
+        .then(|| format!("Shapes differ: the base is {}, others are {others}. Ratios between shapes compare the shapes too.", shape(base)))
 }
 
 /// Steps without ratios, because the base has no number there and another cell has one.

@@ -4,7 +4,6 @@ use plimsoll_core::suggest::first_few;
 use plimsoll_stats::{effective_sample_size, mean, variance, warm_up};
 
 use crate::analysis::CellRuns;
-use crate::attempts::Run;
 use crate::charts::rates_by_second;
 
 /// A share by which a rate must differ to be told.
@@ -15,13 +14,10 @@ const ERRORS: f64 = 3.0;
 /// A note on a cell's steps of a given length that began slower or faster than they went on, or never settled; none where there are none.
 pub(crate) fn unsettled_steps(label: &str, cell: &CellRuns<'_>) -> Option<String> {
     let runs = cell.runs.iter().filter(|run| run.is_used && run.step.can_take_turns());
-    let told: Vec<String> = runs.filter_map(|run| Some(format!("{}, {}", run.step.name, course(&rates(run)?)?))).collect();
+    let told: Vec<String> =
+        runs.filter_map(|run| Some(format!("{}, {}", run.step.name, course(&rates_by_second(run, &run.done?.primary)?)?))).collect();
     let told: Vec<&str> = told.iter().map(String::as_str).collect();
     (!told.is_empty()).then(|| format!("{label}: rates that changed while they were measured: {}.", first_few(&told)))
-}
-
-fn rates(run: &Run<'_>) -> Option<Vec<f64>> {
-    rates_by_second(run, &run.done?.primary)
 }
 
 /// How the rate went, where it did not keep one level.
@@ -33,12 +29,11 @@ fn course(rates: &[f64]) -> Option<String> {
         return (seconds >= 50 && is_told(first, second)).then(|| format!("{ratio:.2} of the first half's in the second of {seconds} s"));
     };
     let (first, rest) = rates.split_at(cut);
-    let (all, rest_mean) = (mean(rates), mean(rest));
     // What matters is what the beginning does to the result.
-    let moves = (rest_mean / all - 1.0).abs() >= LEAST;
-    (cut > 0 && moves && is_told(first, rest)).then(|| {
-        let without = 100.0 * (rest_mean / all - 1.0);
-        format!("{:.2} of the rest's in the first {cut} of {seconds} s (without them the step's {without:+.1} %)", mean(first) / rest_mean)
+    let without = mean(rest) / mean(rates) - 1.0;
+    (cut > 0 && without.abs() >= LEAST && is_told(first, rest)).then(|| {
+        let ratio = mean(first) / mean(rest);
+        format!("{ratio:.2} of the rest's in the first {cut} of {seconds} s (without them the step's {:+.1} %)", 100.0 * without)
     })
 }
 

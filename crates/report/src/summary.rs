@@ -129,8 +129,8 @@ pub(crate) fn relative_cells(outcomes: &[&Outcome], rate: &str) -> Vec<ClassicCe
     let base = rates[0];
     let is_base_missed = outcomes[0].status == Status::SlaMissed;
     let ratio = |(i, outcome): (usize, &&Outcome)| match (divide(paired(outcome, rates[i], base), base), rates[i], base) {
-        (Ok(text), Some(_), Some(base)) => {
-            let rate = paired(outcome, rates[i], Some(base)).unwrap_or(base);
+        (Ok(text), Some(rate), Some(base)) => {
+            let rate = outcome.paired_ratio.map_or(rate, |ratio| ratio * base);
             // Who spared the background work has an advantage: such a ratio neither wins nor loses.
             let is_missed = is_base_missed || outcome.status == Status::SlaMissed;
             let class = if is_missed || i == 0 { Class::Plain } else { relative::classify(rate, base) };

@@ -61,7 +61,7 @@ pub struct CampaignInfo {
     pub seed: u64,
     /// When it was made, RFC 3339.
     pub created: String,
-    /// `running`, `complete` or `broken`.
+    /// `running`, `complete`, `decided` (it ended before its last block, because all was decided) or `broken`.
     pub state: &'static str,
     /// What the numbers mean: see the changelog.
     pub methodology_version: u32,
@@ -593,6 +593,8 @@ pub struct Outcome {
     pub target_per_s: Option<f64>,
     /// Medians over the used blocks, in the catalogue's order; empty without any.
     pub measures: Vec<Measure>,
+    /// The step's rate in each used block that has one; empty in imports.
+    pub rate_of_blocks: Vec<f64>,
     /// The step's rate by the base's as the verdict has it, from pairs; `None` where there are none, and in a screen.
     pub paired_ratio: Option<f64>,
     /// Operations of the used blocks, summed per kind; the step's own first.

@@ -5,8 +5,8 @@ mod common;
 use common::confirm::{BASE, CONTROL, SAME, SLOW, blocks, crash_in, slices};
 use plimsoll_core::record::Reading;
 use plimsoll_report::{
-    Basis, Finding, HistoryOptions, Options, View, analyse, analyse_among, explain, gate, history, show_json, to_html, to_markdown,
-    to_terminal, verdict_lines,
+    Basis, Finding, HistoryOptions, Options, View, analyse, analyse_among, explain, gate, history, is_decided, show_json, to_html,
+    to_markdown, to_terminal, verdict_lines,
 };
 use plimsoll_store::{CampaignRecord, Turn};
 
@@ -257,6 +257,25 @@ fn a_campaign_under_way_waits_for_its_look() {
             assert_eq!(finding(&view, SAME, "qr100", "qps").call.word(), "equivalent", "that may be said early");
         }
     }
+}
+
+#[test]
+fn a_campaign_is_decided_at_a_look_when_all_its_steps_are() {
+    let mut record = blocks(24, true, UNTOUCHED);
+    let (all, schedule) = (record.trials.clone(), record.header.schedule.clone());
+    record.state = plimsoll_store::CampaignState::Running;
+    for (blocks, expected) in [(6, false), (11, false), (12, true), (13, false), (18, true)] {
+        let is_done = |number: u32| schedule.iter().any(|trial| trial.number == number && trial.block <= blocks);
+        record.trials = all.iter().filter(|trial| is_done(trial.number)).cloned().collect();
+        assert_eq!(is_decided(&record, blocks), expected, "{blocks} blocks");
+    }
+    // What was decided stays so when the campaign has ended there.
+    record.trials.retain(|trial| schedule.iter().any(|of| of.number == trial.number && of.block <= 12));
+    record.state = plimsoll_store::CampaignState::Decided;
+    let view = view(&record);
+    assert_eq!(finding(&view, SLOW, "qr100", "qps").call.word(), "regression");
+    assert!(view.notes.iter().any(|note| note.contains("ended at a planned look")), "{:?}", view.notes);
+    assert!(!is_decided(&blocks(12, false, UNTOUCHED), 12), "no confirm campaign");
 }
 
 #[test]

@@ -5,6 +5,9 @@ use crate::estimate::Interval;
 use crate::order::{mean, median_of_mut, quantile, variance};
 use crate::random::Stream;
 
+/// Enough for the ends of a 95 % interval to move by little from seed to seed.
+pub const RESAMPLES: usize = 10_000;
+
 /// The bias-corrected and accelerated interval of `statistic` (Efron 1987): quantiles of its values over `resamples` samples drawn with
 /// replacement, at
 ///

@@ -12,6 +12,23 @@ pub fn tost(differences: &[f64], margin: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::random::Stream;
+    use crate::signed_rank::signed_rank_interval;
+
+    /// What a verdict of "equivalent" rests on: an interval of 95 % within the margin is two one-sided tests at 2.5 % each.
+    #[test]
+    fn an_interval_within_the_margin_is_two_one_sided_tests() {
+        let mut stream = Stream::new(11);
+        let mut seen = [0, 0];
+        for i in 0..400 {
+            let shift = f64::from(i) * 1e-4;
+            let sample: Vec<f64> = (0..12).map(|_| shift + 0.01 * stream.normal()).collect();
+            let is_within = signed_rank_interval(&sample, 0.95).unwrap().is_within(0.03);
+            assert_eq!(is_within, tost(&sample, 0.03) <= 0.025, "{sample:?}");
+            seen[usize::from(is_within)] += 1;
+        }
+        assert!(seen[0] > 50 && seen[1] > 50, "{seen:?}");
+    }
 
     #[test]
     fn only_what_is_near_zero_is_equivalent() {

@@ -7,8 +7,8 @@
 //! | question | item |
 //! |---|---|
 //! | how large is it? | [`hodges_lehmann`], [`Interval`] |
-//! | could it be chance? | [`SignedRank`], [`sign_flip`], [`mann_whitney`], [`page_trend`] |
-//! | how sure is the size? | [`signed_rank_interval`], [`bca`], [`studentised`], [`clustered`] |
+//! | could it be chance? | [`SignedRank`], [`sign_flip`], [`page_trend`]; without pairs [`mann_whitney`] |
+//! | how sure is the size? | [`signed_rank_interval`], [`bca`], [`studentised`], [`clustered`]; without pairs [`median_ratio`] |
 //! | with so many questions at once? | [`benjamini_hochberg`], [`holm`] |
 //! | is it the same? | [`tost`], [`Interval::is_within`] |
 //! | what is the verdict, and when? | [`Policy`], [`Verdict`], [`Looks`] |
@@ -40,7 +40,7 @@ mod verdict;
 mod warm_up;
 
 pub use bisection::{Bisection, Evidence};
-pub use bootstrap::{bca, median_ratio, studentised};
+pub use bootstrap::{RESAMPLES, bca, median_ratio, studentised};
 pub use clusters::{Clustered, clustered};
 pub use distribution::{normal_cdf, normal_quantile, student_quantile, student_two_sided};
 pub use effective_sample::effective_sample_size;
@@ -52,7 +52,7 @@ pub use mann_whitney::{MannWhitney, mann_whitney};
 pub use order::{mean, median, quantile, variance};
 pub use permutation::sign_flip;
 pub use power::{blocks_needed, blocks_to_decide, minimum_detectable_effect, power};
-pub use random::Stream;
+pub use random::{Stream, seed_of};
 pub use screen::{PRIOR_SPREAD, Screen, Spread};
 pub use segments::{Segment, penalty_from_blocks, penalty_from_spread, segment};
 pub use series_words::describe;

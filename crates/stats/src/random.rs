@@ -46,3 +46,7 @@ impl Stream {
         }
     }
 }
+/// A seed that belongs to the numbers, so that what is made from them is the same each time.
+pub fn seed_of(values: &[f64]) -> u64 {
+    values.iter().fold(values.len() as u64, |seed, value| seed.rotate_left(7) ^ value.to_bits())
+}

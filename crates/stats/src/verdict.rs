@@ -1,5 +1,6 @@
 //! The verdict on one difference.
 
+use crate::bootstrap::RESAMPLES;
 use crate::estimate::Interval;
 use crate::permutation::sign_flip;
 use crate::signed_rank::{EXACT_PAIRS, SignedRank};
@@ -71,7 +72,7 @@ impl Verdict {
 
 /// The two-sided p of paired log ratios: the exact signed-rank test up to [`EXACT_PAIRS`], sign flips beyond.
 pub fn paired_p(differences: &[f64], seed: u64) -> f64 {
-    if differences.len() <= EXACT_PAIRS { SignedRank::of(differences).p_two_sided() } else { sign_flip(differences, 10_000, seed) }
+    if differences.len() <= EXACT_PAIRS { SignedRank::of(differences).p_two_sided() } else { sign_flip(differences, RESAMPLES, seed) }
 }
 
 #[cfg(test)]

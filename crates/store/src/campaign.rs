@@ -17,6 +17,8 @@ use crate::trial::{TrialRecord, folder_name, read_folder_name};
 
 pub(crate) const HEADER_FILE: &str = "campaign.json";
 pub(crate) const TRIALS_FOLDER: &str = "trials";
+/// What a campaign has that ended before its last block, because what it had was enough.
+const DECIDED_FILE: &str = "decided.json";
 
 /// A campaign's folder and what it is to run.
 #[derive(Clone, Debug, PartialEq)]
@@ -50,7 +52,9 @@ pub enum CampaignState {
     Running,
     /// Every scheduled trial has an attempt that was finished.
     Complete,
-    /// Neither: `plimsoll resume` finishes it.
+    /// It ended with a block before its last one, because what it had was enough: [`CampaignDir::end_decided`].
+    Decided,
+    /// None of these: `plimsoll resume` finishes it.
     Broken,
 }
 
@@ -75,6 +79,20 @@ impl CampaignDir {
     /// True while a process, this one included, holds [`CampaignDir::lock`].
     pub fn is_running(&self) -> bool {
         is_held(&self.path)
+    }
+
+    /// Says that the campaign is over after so many blocks of its schedule, because what they showed is enough.
+    pub fn end_decided(&self, _lock: &CampaignLock, blocks: u32) -> Result<(), StoreError> {
+        write_json_atomically(self.path.join(DECIDED_FILE), &Decided { blocks })
+    }
+
+    /// It goes on: what [`CampaignDir::end_decided`] said no longer holds.
+    pub fn reopen(&self, _lock: &CampaignLock) -> Result<(), StoreError> {
+        let file = self.path.join(DECIDED_FILE);
+        match fs::remove_file(&file) {
+            Err(error) if error.kind() != ErrorKind::NotFound => Err(StoreError::io("remove", &file)(error)),
+            _ => Ok(()),
+        }
     }
 
     /// Replaces what is known of a cell whose build could not be fetched before: all of `campaign.json` is written anew, or nothing.
@@ -132,11 +150,20 @@ impl CampaignDir {
             CampaignState::Complete
         } else if is_running {
             CampaignState::Running
+        } else if self.path.join(DECIDED_FILE).is_file() {
+            CampaignState::Decided
         } else {
             CampaignState::Broken
         };
         Ok(CampaignRecord { path: self.path.clone(), header: self.header.clone(), trials, state, imported: self.imported()? })
     }
+}
+
+/// `decided.json`.
+#[derive(Serialize)]
+struct Decided {
+    /// The last block that ran.
+    blocks: u32,
 }
 
 fn read_header(path: &Path) -> Result<CampaignHeader, StoreError> {

@@ -41,6 +41,13 @@ pub struct CampaignHeader {
     pub confirm: Option<Confirm>,
 }
 
+impl CampaignHeader {
+    /// Whether a cell is the second instance of a confirm's base, and no contestant.
+    pub fn is_control(&self, label: &str) -> bool {
+        self.confirm.as_ref().is_some_and(|confirm| confirm.control == label)
+    }
+}
+
 /// A build as found when the campaign was made.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BuildHeader {

@@ -6,8 +6,13 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Output, Stdio};
+use std::sync::atomic::AtomicUsize;
 
-use plimsoll_store::{CampaignDir, CampaignRecord, Design, Store, TrialRecord, check_seal};
+use plimsoll_lab::builds::BuildCache;
+use plimsoll_lab::{
+    CampaignEnd, ConfirmChoice, ConfirmRequest, DesignChoice, Notice, Observer, PlacementChoice, create_confirm, run_campaign,
+};
+use plimsoll_store::{CampaignDir, CampaignRecord, CampaignState, Design, Store, TrialRecord, check_seal};
 use plimsoll_testkit::cached_build;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
@@ -234,6 +239,57 @@ fn blocks_swap_two_contestants_and_begin_with_a_canary() {
         assert_eq!(campaign.trials.iter().any(|other| other.number == trial.number && other.attempt == 2), is_suspect);
         assert_eq!(check_seal(&trial.dir).unwrap(), Some(Vec::new()));
     }
+    assert_nothing_is_left(&place);
+}
+
+/// Has enough after two blocks.
+struct Content(AtomicUsize);
+
+impl Observer for Content {
+    fn notice(&mut self, _: Notice<'_>) {}
+
+    fn is_enough(&mut self, campaign: &CampaignDir, block: u32) -> bool {
+        assert_eq!(campaign.load().unwrap().state, CampaignState::Running);
+        block == 2
+    }
+
+    fn stop_requests(&self) -> &AtomicUsize {
+        &self.0
+    }
+}
+
+#[test]
+fn blocks_end_when_there_is_enough_and_resume_runs_the_rest() {
+    let place = screened(PLAN);
+    let store = Store::new(place.path("plimsoll-runs"));
+    let screen = store.find(None).unwrap();
+    let choice = ConfirmChoice {
+        steps: vec!["point-query".to_owned()],
+        is_all: false,
+        cells: Vec::new(),
+        design: DesignChoice::Blocks(3),
+        time_ns: Some(100_000_000),
+        starts: None,
+        placement: PlacementChoice::Auto,
+        profile_ns: None,
+    };
+    let data_dir = place.path("data").canonicalize().unwrap();
+    let request = ConfirmRequest { screen: &screen.header, choice, bisection: None, data_dir: &data_dir, plimsoll_version: "test" };
+    let (mut campaign, turn, _) = create_confirm(&store, &request).unwrap();
+    let builds = BuildCache::new(place.path("cache"));
+    let program = Path::new(env!("CARGO_BIN_EXE_plimsoll"));
+    let end = run_campaign(&mut campaign, Some(turn), &builds, program, &mut Content(AtomicUsize::new(0))).unwrap();
+    assert_eq!(end, CampaignEnd::Decided { block: 2 });
+    let decided = newest(&place);
+    assert_eq!((decided.state, decided.trials.len()), (CampaignState::Decided, 6), "three contestants, two blocks");
+    let shown = text(&place.run(&["show"]).stdout);
+    assert!(shown.contains("ended at a planned look, because all was decided"), "{shown}");
+
+    let output = place.run(&["resume"]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let whole = newest(&place);
+    assert_eq!(whole.state, CampaignState::Complete);
+    assert!(!whole.path.join("decided.json").exists());
     assert_nothing_is_left(&place);
 }
 

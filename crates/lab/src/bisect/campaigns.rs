@@ -9,7 +9,7 @@ use plimsoll_core::units::format_duration_ns;
 use plimsoll_stats::clustered;
 use plimsoll_store::event::{Event, StepDone};
 use plimsoll_store::header::CampaignHeader;
-use plimsoll_store::{BisectionProbe, CampaignDir, CampaignRecord, Confirm, Design, Store, TrialRecord};
+use plimsoll_store::{BisectionProbe, CampaignDir, CampaignRecord, CampaignState, Confirm, Design, Store, TrialRecord};
 
 use super::candidates::Candidates;
 use super::evidence::{Block, Probe};
@@ -24,6 +24,8 @@ use crate::orchestrator::{CampaignEnd, Notice, Observer, run_campaign};
 const ONE_ERROR: f64 = 0.6827;
 /// Blocks of a probe where nothing is asked for.
 const BLOCKS: u32 = 4;
+/// A probe has so many blocks or starts at least.
+const FEWEST_BLOCKS: u32 = 2;
 /// Fewer rounds do not say how sure their estimate is.
 const FEWEST_ROUNDS: usize = 8;
 
@@ -158,8 +160,11 @@ fn probe_of(header: &CampaignHeader) -> Option<(&Confirm, &BisectionProbe)> {
     Some((confirm, confirm.bisection.as_ref()?))
 }
 
-/// Whether every trial has come to an end of its own.
+/// Whether every trial has come to an end of its own, or what there is was enough.
 fn is_over(campaign: &CampaignRecord) -> bool {
+    if campaign.state == CampaignState::Decided {
+        return true;
+    }
     let has_ended = |trial: &TrialRecord| {
         trial.events.iter().any(|stamped| match &stamped.event {
             Event::TrialDone(_) | Event::ServerCrashed(_) => true,
@@ -234,8 +239,7 @@ impl Prober for Campaigns<'_, '_> {
                 (campaign, Some(turn))
             }
         };
-        let path = campaign.path.clone();
-        let mut blocks = ByBlock { watcher: self.watcher, names: &self.names, path: &path, block: 0, weigh };
+        let mut blocks = ByBlock { watcher: self.watcher, names: &self.names, build, weigh };
         let end = run_campaign(&mut campaign, turn, self.request.builds, self.request.program, &mut blocks)?;
         if end == CampaignEnd::Interrupted {
             return Ok(Probed::Interrupted);
@@ -243,7 +247,9 @@ impl Prober for Campaigns<'_, '_> {
         let record = campaign.load()?;
         let Some((confirm, probe)) = probe_of(&record.header) else { return Ok(Probed::Measured(Vec::new())) };
         let probed = judge(&record, confirm, probe)?;
-        if let Probed::Measured(blocks) = &probed
+        // What was enough has been told.
+        if !matches!(end, CampaignEnd::Decided { .. })
+            && let Probed::Measured(blocks) = &probed
             && let Some(weight) = weigh(blocks)
         {
             self.hear(Heard::Weighed(&weight));
@@ -252,35 +258,29 @@ impl Prober for Campaigns<'_, '_> {
     }
 }
 
-/// Passes on what a campaign tells, and looks at its blocks whenever another one begins.
+/// Passes on what a campaign tells, and weighs its blocks whenever one is done.
 struct ByBlock<'a> {
     watcher: &'a mut dyn Watcher,
     names: &'a [String],
-    path: &'a Path,
-    block: u32,
+    /// What is probed.
+    build: Option<usize>,
     weigh: &'a Weigh<'a>,
 }
 
 impl Observer for ByBlock<'_> {
     fn notice(&mut self, notice: Notice<'_>) {
-        let block = match &notice {
-            Notice::TrialStart { trial, .. } => trial.block,
-            Notice::StartBegins { start, .. } => *start,
-            _ => self.block,
-        };
-        let is_new = block > self.block;
-        self.block = self.block.max(block);
-        if is_new && block > 1 {
-            // What cannot be read now is read at the end, where it is an error.
-            let blocks = CampaignDir::open(self.path).and_then(|campaign| campaign.load()).ok().and_then(|record| {
-                let (confirm, probe) = probe_of(&record.header)?;
-                Some(read_blocks(&record, confirm, probe))
-            });
-            if let Some(weight) = (self.weigh)(&blocks.unwrap_or_default()) {
-                self.watcher.heard(self.names, Heard::Weighed(&weight));
-            }
-        }
         self.watcher.notice(notice);
+    }
+
+    fn is_enough(&mut self, campaign: &CampaignDir, block: u32) -> bool {
+        // What cannot be read now is read at the end, where it is an error.
+        let blocks = campaign.load().ok().and_then(|record| {
+            let (confirm, probe) = probe_of(&record.header)?;
+            Some(read_blocks(&record, confirm, probe))
+        });
+        let Some(weight) = blocks.and_then(|blocks| (self.weigh)(&blocks)) else { return false };
+        self.watcher.heard(self.names, Heard::Weighed(&weight));
+        block >= FEWEST_BLOCKS && weight.is_settled(self.build)
     }
 
     fn stop_requests(&self) -> &AtomicUsize {

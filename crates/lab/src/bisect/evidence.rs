@@ -62,6 +62,15 @@ impl Weight {
         self.bad.log_ratio.abs() > DISTINCT * self.bad.error
     }
 
+    /// Whether more blocks of a probe of this build would hardly change what is known: good and bad differ, and it is like one of them.
+    pub fn is_settled(&self, build: Option<usize>) -> bool {
+        let is_like_one = |build| {
+            let bad: f64 = self.bisection.posterior().iter().take(build).sum();
+            bad.max(1.0 - bad) >= Bisection::ENOUGH
+        };
+        self.is_distinct() && build.is_none_or(is_like_one)
+    }
+
     /// Whether the good build's second instance is like the first.
     pub fn does_control_hold(&self) -> bool {
         self.control.is_none_or(|control| control.log_ratio.abs() <= DISTINCT * control.error)
@@ -128,6 +137,17 @@ mod tests {
         assert!((weight.bad.error - spread / 2f64.sqrt()).abs() < 1e-12, "{}", weight.bad.error);
         let posterior = weight.bisection.posterior();
         assert!(posterior[0] + posterior[1] < 0.05, "{posterior:?}");
+    }
+
+    #[test]
+    fn a_probe_is_settled_when_it_is_like_the_good_or_the_bad_build() {
+        let settled = |bad: f64, probe: f64| {
+            let probe = Probe { build: Some(2), blocks: vec![block(0.0, bad, probe), block(0.01, bad, probe)] };
+            weigh(4, &[probe]).unwrap().is_settled(Some(2))
+        };
+        assert!(settled(-0.2, 0.0) && settled(-0.2, -0.2));
+        assert!(!settled(-0.2, -0.1), "it lies between them");
+        assert!(!settled(-0.03, 0.0), "good and bad hardly differ");
     }
 
     #[test]

@@ -44,7 +44,8 @@ pub(crate) fn run_starts(
     let header = &runner.campaign.header;
     let Some(confirm) = &header.confirm else { return Ok(CampaignEnd::Complete) };
     let mut broken = 0;
-    for start in 1..=confirm.starts.unwrap_or(1) {
+    let starts = confirm.starts.unwrap_or(1);
+    for start in 1..=starts {
         let trials: Vec<&ScheduledTrial> = header.schedule.iter().filter(|trial| trial.block == start).collect();
         let attempts: Vec<&TrialRecord> = done.iter().filter(|record| trials.iter().any(|trial| trial.number == record.number)).collect();
         let is_complete = |trial: &&ScheduledTrial| attempts.iter().any(|record| record.number == trial.number && record.is_complete());
@@ -53,12 +54,15 @@ pub(crate) fn run_starts(
         }
         let attempt = attempts.iter().map(|record| record.attempt).max().unwrap_or(0) + 1;
         let cells: Vec<&Cell> = trials.iter().map(|trial| runner.cell(trial.cell)).collect();
-        observer.notice(Notice::StartBegins { start, starts: confirm.starts.unwrap_or(1), cells: &cells, attempt });
+        observer.notice(Notice::StartBegins { start, starts, cells: &cells, attempt });
         let mut stage = Stage::set(runner, confirm, start, &trials, attempt, states, campaign_data, observer)?;
         stage.run_steps();
         broken += stage.strike()?;
         if observer.stop_requests().load(Ordering::SeqCst) > 0 {
             return Ok(CampaignEnd::Interrupted);
+        }
+        if start < starts && observer.is_enough(runner.campaign, start) {
+            return Ok(CampaignEnd::Decided { block: start });
         }
     }
     Ok(if broken == 0 { CampaignEnd::Complete } else { CampaignEnd::Incomplete { broken } })

@@ -18,6 +18,7 @@ const LABELLED: usize = 27;
 
 struct Row<'a> {
     label: &'a str,
+    base: &'a str,
     class: String,
     ratio: f64,
     interval: Option<(f64, f64)>,
@@ -31,6 +32,7 @@ impl<'a> Row<'a> {
         let estimate = finding.estimate?;
         Some(Self {
             label: &view.cells[finding.cell].label,
+            base: &view.cells[finding.base].label,
             class: format!("k{}", finding.cell % 8),
             ratio: estimate.ratio,
             interval: match finding.call {
@@ -48,6 +50,7 @@ impl<'a> Row<'a> {
         let estimate = control.estimate?;
         Some(Self {
             label: &control.cell,
+            base: &control.base,
             class: "control".to_owned(),
             ratio: estimate.ratio,
             interval: estimate.interval,
@@ -132,14 +135,14 @@ fn legend(view: &View, findings: &[&Finding]) -> String {
 
 fn drawn(row: &Row<'_>, y: f64, at: &impl Fn(f64) -> String) -> Markup {
     html! {
-        text x=(LABEL - 8.0) y=(y + 4.0) text-anchor="end" { title { (row.label) } (short(row.label, LABELLED)) }
+        text x=(LABEL - 8.0) y=(y + 4.0) text-anchor="end" { title { (row.label) " vs " (row.base) } (short(row.label, LABELLED)) }
         g class=(row.class) {
             @for (n, dot) in row.dots.iter().enumerate() {
                 // Three lanes, so that dots that are alike do not hide each other.
                 circle.trial cx=(at(*dot)) cy=(y + (n % 3) as f64 * 3.0 - 3.0) r="1.8" {}
             }
             @if let Some((low, high)) = row.interval { line.interval x1=(at(low)) x2=(at(high)) y1=(y) y2=(y) {} }
-            circle class={ "dot" @if row.is_hollow { " hollow" } } cx=(at(row.ratio)) cy=(y) r="4" { title { (row.label) ": " (percent(row.ratio)) } }
+            circle class={ "dot" @if row.is_hollow { " hollow" } } cx=(at(row.ratio)) cy=(y) r="4" { title { (row.label) " vs " (row.base) ": " (percent(row.ratio)) } }
         }
         text x=(WIDTH - VALUE + 8.0) y=(y + 4.0) { (percent(row.ratio)) " " (row.word) }
     }

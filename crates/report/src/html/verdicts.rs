@@ -1,5 +1,6 @@
 //! The top of the page: what is said of each cell, how sure it is, and on what it rests.
 
+use itertools::Itertools;
 use maud::{Markup, html};
 
 use super::ratio_plot::ratio_plot;
@@ -74,15 +75,7 @@ fn change(finding: &Finding) -> String {
 
 /// A row per cell, a column per step, the other way round where steps are many; coloured by verdict. A hatch marks a missed SLA, an outline without a fill what a witness set aside.
 fn matrix(view: &View) -> Markup {
-    let steps: Vec<&str> = {
-        let mut steps: Vec<&str> = Vec::new();
-        for finding in &view.findings.all {
-            if !steps.contains(&finding.step.as_str()) {
-                steps.push(&finding.step);
-            }
-        }
-        steps
-    };
+    let steps: Vec<&str> = view.findings.all.iter().map(|finding| finding.step.as_str()).unique().collect();
     let is_shown = |cell: &usize| view.findings.all.iter().any(|finding| finding.cell == *cell);
     // Versions of one group stand together.
     let mut cells: Vec<usize> = (0..view.cells.len()).filter(is_shown).collect();
@@ -139,37 +132,36 @@ fn matrix_cell(view: &View, cell: usize, step: &str) -> Markup {
 
 /// Ratios with their intervals; single blocks, rounds or runs as dots. One plot per metric; of many rows the largest first, all of them folded.
 fn plots(view: &View) -> Markup {
-    let findings = &view.findings;
-    let largest = |is_throughput: bool, most: usize| -> Vec<&Finding> {
-        let is_shown = |finding: &&Finding| finding.is_throughput == is_throughput && finding.estimate.is_some();
-        let mut shown: Vec<&Finding> = findings.all.iter().filter(is_shown).collect();
-        if shown.len() > most {
-            let mut sizes: Vec<f64> = shown.iter().map(|finding| size(finding)).collect();
-            sizes.sort_by(|a, b| b.total_cmp(a));
-            shown.retain(|finding| size(finding) >= sizes[most - 1]);
-        }
-        shown
-    };
-    let has = |is_throughput: bool| findings.all.iter().any(|finding| finding.is_throughput == is_throughput && finding.estimate.is_some());
-    let controls = |is_throughput: bool| findings.control.iter().any(|control| control.is_throughput == is_throughput);
-    let rows = findings.all.iter().filter(|finding| finding.is_throughput && finding.estimate.is_some()).count();
-    let cpu = largest(false, PLOTTED);
-    let of_cpu = cpu.first().map(|finding| finding.metric).or(findings
-        .control
-        .iter()
-        .find(|control| !control.is_throughput)
-        .map(|control| control.metric));
-    let title = of_cpu.map_or_else(String::new, |metric| headline(metric.name));
     const RATE: &str = "Throughput / base, more is better";
+    let findings = &view.findings;
+    let shown = |is_throughput: bool| -> Vec<&Finding> {
+        findings.all.iter().filter(|finding| finding.is_throughput == is_throughput && finding.estimate.is_some()).collect()
+    };
+    let control = |is_throughput: bool| findings.control.iter().find(|control| control.is_throughput == is_throughput);
+    let (rates, costs) = (shown(true), shown(false));
+    let cost = costs.first().map(|finding| finding.metric).or(control(false).map(|control| control.metric));
     html! {
-        @if rows > PLOTTED_FIRST {
-            (ratio_plot(view, &largest(true, PLOTTED_FIRST), true, &format!("The {PLOTTED_FIRST} largest differences. {RATE}")))
-            details { summary { "Throughput, " @if rows > PLOTTED { "the " (PLOTTED) " largest of " (rows) } @else { "all " (rows) } } (ratio_plot(view, &largest(true, PLOTTED), true, RATE)) }
-        } @else if has(true) || controls(true) {
-            (ratio_plot(view, &largest(true, PLOTTED), true, RATE))
+        @if rates.len() > PLOTTED_FIRST {
+            (ratio_plot(view, &farthest(&rates, PLOTTED_FIRST), true, &format!("The {PLOTTED_FIRST} largest differences. {RATE}")))
+            details {
+                summary { "Throughput, " @if rates.len() > PLOTTED { "the " (PLOTTED) " largest of " (rates.len()) } @else { "all " (rates.len()) } }
+                (ratio_plot(view, &farthest(&rates, PLOTTED), true, RATE))
+            }
+        } @else if !rates.is_empty() || control(true).is_some() {
+            (ratio_plot(view, &rates, true, RATE))
         }
-        @if has(false) || controls(false) { details { summary { (title) } (ratio_plot(view, &cpu, false, &format!("{title} / base, less is better"))) } }
+        @if let Some(title) = cost.map(|metric| headline(metric.name)) {
+            details { summary { (title) } (ratio_plot(view, &farthest(&costs, PLOTTED), false, &format!("{title} / base, less is better"))) }
+        }
     }
+}
+
+/// The findings with the largest differences, in their order; more than asked for where some are equally large.
+fn farthest<'a>(findings: &[&'a Finding], most: usize) -> Vec<&'a Finding> {
+    let mut sizes: Vec<f64> = findings.iter().map(|finding| size(finding)).collect();
+    sizes.sort_by(|a, b| b.total_cmp(a));
+    let least = sizes.get(most - 1).copied().unwrap_or(0.0);
+    findings.iter().copied().filter(|finding| size(finding) >= least).collect()
 }
 
 fn size(finding: &Finding) -> f64 {

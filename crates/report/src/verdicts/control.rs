@@ -24,6 +24,7 @@ pub(crate) fn control(
     let interval: Option<Interval> = estimate.as_ref().and_then(Estimate::log_interval);
     Control {
         step: step.to_owned(),
+        base: base.cell.label.clone(),
         cell: again.cell.label.clone(),
         metric,
         is_throughput: is_rate,

@@ -142,7 +142,9 @@ impl Finding {
 pub struct Control {
     /// The step.
     pub step: String,
-    /// The label of the second instance.
+    /// The label of the experiment's base, which a view may hold against another.
+    pub base: String,
+    /// The label of its second instance.
     pub cell: String,
     /// What was measured.
     pub metric: &'static Metric,
@@ -188,8 +190,8 @@ impl Findings {
 
     /// Whether all of it rests on one run of each cell.
     pub fn is_screen(&self) -> bool {
-        let bases = self.all.iter().map(|finding| finding.basis).chain(self.control.iter().map(|control| control.basis));
-        bases.into_iter().all(|basis| basis == Basis::Screen)
+        let mut bases = self.all.iter().map(|finding| finding.basis).chain(self.control.iter().map(|control| control.basis));
+        bases.all(|basis| basis == Basis::Screen)
     }
 
     /// The bases that cells are held against, each once: more than one where a screen has groups of versions.

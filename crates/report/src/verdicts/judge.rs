@@ -2,8 +2,8 @@
 
 use plimsoll_core::metric::{Direction, Metric};
 use plimsoll_stats::{
-    EXACT_PAIRS, Looks, Policy, Screen, Verdict, bca, benjamini_hochberg, blocks_needed, blocks_to_decide, clustered, hodges_lehmann,
-    paired_p, signed_rank_interval,
+    EXACT_PAIRS, Looks, Policy, RESAMPLES, Screen, Verdict, bca, benjamini_hochberg, blocks_needed, blocks_to_decide, clustered,
+    hodges_lehmann, paired_p, seed_of, signed_rank_interval,
 };
 use plimsoll_store::{CampaignRecord, CampaignState};
 
@@ -19,8 +19,6 @@ use crate::view::{CellInfo, StepView};
 
 /// The level of intervals and of a screen's prediction.
 const LEVEL: f64 = 0.95;
-/// Resamples of a bootstrap.
-const RESAMPLES: usize = 10_000;
 /// Dots that a plot can show.
 const DOTS: usize = 100;
 /// More turns without an operation than this, and turns are too short for the step.
@@ -169,11 +167,6 @@ fn dots(pairs: &Pairs) -> Vec<f64> {
     let all = pairs.all();
     let every = all.len().div_ceil(DOTS).max(1);
     all.iter().step_by(every).map(|ratio| ratio.exp()).collect()
-}
-
-/// A seed that belongs to the numbers, so that a report is the same each time it is written.
-fn seed_of(values: &[f64]) -> u64 {
-    values.iter().fold(values.len() as u64, |seed, value| seed.rotate_left(7) ^ value.to_bits())
 }
 
 /// The estimate of pairs with an interval of that level, where there are enough pairs for one.

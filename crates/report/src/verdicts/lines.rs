@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use itertools::Itertools;
 use plimsoll_stats::Verdict;
 
 use super::finding::{Basis, Call, Control, Estimate, Finding, Findings};
@@ -98,14 +99,14 @@ fn row(view: &View, finding: &Finding, is_screen_told: bool) -> Row {
 }
 
 /// The base against itself, as a row among the others.
-fn control_row(view: &View, control: &Control) -> Row {
+fn control_row(control: &Control) -> Row {
     let has_interval = control.estimate.is_some_and(|estimate| estimate.interval.is_some());
     let word = match (has_interval, control.is_sound) {
         (false, _) => "A/A",
         (true, true) => "A/A holds",
         (true, false) => "A/A fails",
     };
-    let mut columns = vec![control.step.clone(), format!("{} vs {}", control.cell, view.cells[0].label), word.to_owned()];
+    let mut columns = vec![control.step.clone(), format!("{} vs {}", control.cell, control.base), word.to_owned()];
     if let Some(estimate) = &control.estimate {
         columns.push(change_with_interval(estimate));
         columns.push(format!("{}, {:.0} s", repeats(control.basis, estimate, control.left_out), control.seconds));
@@ -200,18 +201,13 @@ pub fn verdict_lines(view: &View) -> String {
         false => format!("Verdicts against {}: {}", bases(view), counted.join(", ")),
     });
     control_line(findings).iter().chain(&floor_line(findings)).for_each(|line| add(line));
-    let mut steps: Vec<&str> = Vec::new();
-    for step in findings.all.iter().map(|finding| &finding.step).chain(findings.control.iter().map(|control| &control.step)) {
-        if !steps.contains(&step.as_str()) {
-            steps.push(step);
-        }
-    }
+    let of_control = findings.control.iter().map(|control| control.step.as_str());
     let mut rows: Vec<Row> = Vec::new();
-    for step in steps {
+    for step in findings.all.iter().map(|finding| finding.step.as_str()).chain(of_control).unique() {
         let told = findings.all.iter().filter(|finding| finding.step == step && is_news(findings, finding));
         rows.extend(told.map(|finding| row(view, finding, true)));
         let of_step = findings.control.iter().filter(|control| control.step == step && control.is_throughput);
-        rows.extend(of_step.map(|control| control_row(view, control)));
+        rows.extend(of_step.map(control_row));
     }
     aligned(&rows).iter().for_each(|line| add(line));
     if findings.all.iter().any(|finding| finding.left_out > 0) || findings.control.iter().any(|control| control.left_out > 0) {

@@ -12,6 +12,7 @@ mod measured;
 mod pairs;
 mod power;
 mod spreads;
+mod stopping;
 mod validity;
 mod why;
 
@@ -25,5 +26,6 @@ pub(crate) use measured::headline;
 pub(crate) use pairs::basis;
 pub use power::{Power, StepPower, power_of_blocks};
 pub(crate) use spreads::{Spreads, machine};
+pub use stopping::is_decided;
 pub(crate) use why::changes;
 pub use why::{Change, Explanation, SettingChange, explain};

@@ -56,8 +56,7 @@ pub(crate) fn by_block<'a, 'b>(base: &'b CellRuns<'a>, other: &'b CellRuns<'a>, 
 }
 
 pub(crate) fn value(run: &Run<'_>, metric: &str) -> Option<f64> {
-    let measure = run.measures.iter().find(|measure| measure.metric.name == metric)?;
-    measure.value.value.filter(|value| *value > 0.0)
+    run.number(metric).filter(|value| *value > 0.0)
 }
 
 fn by_blocks(base: &CellRuns<'_>, other: &CellRuns<'_>, step: &str, metric: &str) -> Pairs {

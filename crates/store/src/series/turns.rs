@@ -57,8 +57,6 @@ pub fn write_turns(path: impl AsRef<Path>, turns: impl IntoIterator<Item = impl 
     let mut table = TableWriter::create(path.as_ref(), &COLUMNS)?;
     for turn in turns {
         let turn = turn.borrow();
-        let count = |value: Option<i128>| value.map_or_else(|| UNAVAILABLE.to_owned(), |value| value.to_string());
-        let speed = turn.speed.filter(|speed| speed.is_finite()).map_or_else(|| UNAVAILABLE.to_owned(), |speed| speed.to_string());
         table.append([
             turn.round.to_string(),
             turn.position.to_string(),
@@ -66,14 +64,18 @@ pub fn write_turns(path: impl AsRef<Path>, turns: impl IntoIterator<Item = impl 
             turn.active_ns.to_string(),
             turn.operations.to_string(),
             turn.errors.to_string(),
-            count(turn.server_cpu_ns.map(i128::from)),
-            count(turn.client_cpu_ns.map(i128::from)),
-            speed,
-            count(turn.foreign_cpu_ns.map(i128::from)),
-            count(turn.other_servers_cpu_ns.map(i128::from)),
+            cell(turn.server_cpu_ns),
+            cell(turn.client_cpu_ns),
+            cell(turn.speed.filter(|speed| speed.is_finite())),
+            cell(turn.foreign_cpu_ns),
+            cell(turn.other_servers_cpu_ns),
         ])?;
     }
     table.finish()
+}
+
+fn cell(value: Option<impl ToString>) -> String {
+    value.map_or_else(|| UNAVAILABLE.to_owned(), |value| value.to_string())
 }
 
 /// Reads what [`write_turns`] wrote.
