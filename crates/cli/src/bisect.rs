@@ -142,6 +142,7 @@ impl Watcher for Progress {
             Heard::Probes(Some(build)) => format!("probe: {}", names[build]),
             Heard::Probes(None) => "the good and the bad build alone".to_owned(),
             Heard::Weighed(weight) => posterior_line(names, weight),
+            Heard::Settled(block) => format!("after {block} of its blocks or starts the probe is like the good or the bad build: it ends"),
             Heard::Skipped(build, reason) => format!("{} is skipped: {reason}", names[build]),
             Heard::Stands(what) => format!("the search goes on as it began, with {what}; to change that, begin another without --resume"),
         });

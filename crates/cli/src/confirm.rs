@@ -130,7 +130,7 @@ fn nothing_judged(id: &str, results: usize, disturbed: usize) -> String {
         0 => format!("nothing in {id} could be judged: {all} left out; --all confirms everything"),
         _ => format!(
             "nothing in {id} could be judged: {all} left out, {disturbed} because the machine was disturbed; run it again on a quieter \
-             machine, or confirm everything with --all"
+             machine, or confirm with --step or --all"
         ),
     }
 }

@@ -137,8 +137,16 @@ pub fn compare(places: &Places, arguments: &Compare) -> Outcome {
             labels(&b)
         )));
     }
-    let comparisons: Vec<_> = pairs.into_iter().map(|(of_a, of_b)| plimsoll_report::compare((&a, of_a), (&b, of_b))).collect();
+    let mut comparisons: Vec<_> = pairs.into_iter().map(|(of_a, of_b)| plimsoll_report::compare((&a, of_a), (&b, of_b))).collect();
     let format = if arguments.json { CompareFormat::Json } else { arguments.format };
+    if matches!(format, CompareFormat::Text | CompareFormat::Md) {
+        // What holds for all is said once, at the end.
+        for i in 1..comparisons.len() {
+            if comparisons[i - 1].notes == comparisons[i].notes {
+                comparisons[i - 1].notes.clear();
+            }
+        }
+    }
     let text = match format {
         CompareFormat::Json => {
             let comparisons: Vec<_> = comparisons.iter().map(plimsoll_report::Comparison::to_json).collect();

@@ -194,7 +194,7 @@ fn run_trials(
             Ok(()) if is_confirming => {
                 if let Some(reason) = witness.suspect(&dir)? {
                     let is_again = attempt <= MOST_REPEATS;
-                    let then = if is_again { "it runs again at the end" } else { "it has run often enough" };
+                    let then = if is_again { "it runs again at the end, unless all is decided before" } else { "it has run often enough" };
                     observer.notice(Notice::Warning(&format!("{}: suspect: {reason}; {then}", cell.label)));
                     if is_again {
                         queue.push_back((scheduled, attempt + 1));

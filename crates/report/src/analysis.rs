@@ -646,7 +646,7 @@ fn background_target_per_s(step: &Step) -> Option<f64> {
     }
 }
 
-/// The worst of the blocks that came to something; with several blocks the reason says which.
+/// The worst of the blocks that came to something; with several blocks the reason says which, and how many are alike.
 fn overall(used: &[&Run<'_>]) -> (Status, Option<String>) {
     let badness = |status: Status| match status {
         Status::Missing => 0,
@@ -660,9 +660,10 @@ fn overall(used: &[&Run<'_>]) -> (Status, Option<String>) {
     let Some(worst) = used.iter().max_by_key(|run| (badness(run.status), Reverse(run.block))) else {
         return (Status::Missing, Some("the step is not in this cell's plan".to_owned()));
     };
-    let reason =
-        worst.reason.as_ref().map(|reason| if used.len() > 1 { format!("block {}: {reason}", worst.block) } else { reason.clone() });
-    (worst.status, reason)
+    let alike = used.iter().filter(|run| run.status == worst.status).count();
+    let others = if alike > 1 { format!(" (and {} more of {} blocks)", alike - 1, used.len()) } else { String::new() };
+    let with_block = |reason: &String| if used.len() > 1 { format!("block {}{others}: {reason}", worst.block) } else { reason.clone() };
+    (worst.status, worst.reason.as_ref().map(with_block))
 }
 
 fn operation_counts(run: &Run<'_>) -> impl Iterator<Item = OperationCount> {

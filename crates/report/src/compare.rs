@@ -40,6 +40,8 @@ pub struct Comparison {
     pub a: String,
     /// The other's label.
     pub b: String,
+    /// The campaigns that they are of.
+    pub campaigns: [String; 2],
     /// Steps that at least one has, in the order of reports.
     pub rows: Vec<Row>,
     /// Groups in the order of their first step: name, geometric mean of the ratios, steps.
@@ -139,6 +141,7 @@ pub fn compare(a: (&View, usize), b: (&View, usize)) -> Comparison {
         notes,
         a: a.0.cells[a.1].label.clone(),
         b: b.0.cells[b.1].label.clone(),
+        campaigns: [a, b].map(|side| campaign(side).to_owned()),
         groups: groups.into_iter().map(|(name, ratios)| (name, geometric_mean(&ratios), ratios.len())).collect(),
         caveat: match () {
             () if is_once(a) || is_once(b) => "One run stands behind a value: a difference is something to look at, not a verdict.",
@@ -207,7 +210,15 @@ impl Comparison {
     pub fn movers(&self) -> Vec<&Row> {
         let mut rows: Vec<(&Row, f64)> = self.rows.iter().filter_map(|row| Some((row, row.ratio()?.ln().abs()))).collect();
         rows.sort_by(|a, b| b.1.total_cmp(&a.1));
+        // What may well be chance has not moved.
+        rows.retain(|(row, _)| row.unpaired.is_none_or(|unpaired| unpaired.p <= 1.0 - LEVEL));
         rows.into_iter().take(MOVERS).filter(|(_, distance)| *distance > 0.005).map(|(row, _)| row).collect()
+    }
+
+    /// The names of both, with their campaigns where these are two.
+    fn names(&self) -> [String; 2] {
+        let [of_a, of_b] = &self.campaigns;
+        if of_a == of_b { [self.a.clone(), self.b.clone()] } else { [format!("{} of {of_a}", self.a), format!("{} of {of_b}", self.b)] }
     }
 
     fn has_samples(&self) -> bool {
@@ -216,7 +227,8 @@ impl Comparison {
 
     /// Aligned text.
     pub fn to_text(&self) -> String {
-        let mut text = format!("a: {}\nb: {}\n", self.a, self.b);
+        let [a, b] = self.names();
+        let mut text = format!("a: {a}\nb: {b}\n");
         let printed = |value: &Option<(String, f64)>| value.as_ref().map_or_else(|| "-".to_owned(), |(text, _)| text.clone());
         // Where there are marks, room for one is left behind each ratio.
         let room = if self.rows.iter().any(|row| row.is_doubtful) { " " } else { "" };
@@ -271,7 +283,8 @@ impl Comparison {
         let quote =
             |cell: &str| if cell.contains([',', '"', '\n']) { format!("\"{}\"", cell.replace('"', "\"\"")) } else { cell.to_owned() };
         let number = |value: &Option<(String, f64)>| value.as_ref().map(|(_, number)| number.to_string()).unwrap_or_default();
-        let mut text = "a,b,group,step,metric,unit,value_a,value_b,ratio,low,high,p,runs_a,runs_b\n".to_owned();
+        let mut text =
+            "a,b,group,step,metric,unit,value_a,value_b,ratio,low,high,p,runs_a,runs_b,doubtful,campaign_a,campaign_b\n".to_owned();
         for row in &self.rows {
             let ratio = row.ratio().map(|ratio| ratio.to_string()).unwrap_or_default();
             let cells =
@@ -279,7 +292,8 @@ impl Comparison {
             let samples = row
                 .unpaired
                 .map_or(",,,,".to_owned(), |Unpaired { interval: (low, high), p, runs: (a, b) }| format!("{low},{high},{p},{a},{b}"));
-            writeln!(text, "{},{samples}", cells.join(",")).expect("writing to a string cannot fail");
+            let campaigns = self.campaigns.each_ref().map(|campaign| quote(campaign)).join(",");
+            writeln!(text, "{},{samples},{},{campaigns}", cells.join(","), row.is_doubtful).expect("writing to a string cannot fail");
         }
         text
     }
@@ -288,8 +302,8 @@ impl Comparison {
     pub fn to_markdown(&self) -> String {
         let escape = |text: &str| text.replace('|', "\\|").replace('<', "&lt;");
         let (names, rule) = if self.has_samples() { (format!(" {} |", SAMPLES.join(" | ")), " --: | --: | --: |") } else { <_>::default() };
-        let mut text =
-            format!("a: {}  \nb: {}\n\n| | a | b | b/a |{names}\n| :-- | --: | --: | --: |{rule}\n", escape(&self.a), escape(&self.b));
+        let [a, b] = self.names().map(|name| escape(&name));
+        let mut text = format!("a: {a}  \nb: {b}\n\n| | a | b | b/a |{names}\n| :-- | --: | --: | --: |{rule}\n");
         let printed = |value: &Option<(String, f64)>| value.as_ref().map_or_else(|| "-".to_owned(), |(text, _)| text.clone());
         for row in &self.rows {
             let samples = if self.has_samples() { format!(" {} |", row.printed_samples().join(" | ")) } else { String::new() };
@@ -316,6 +330,8 @@ impl Comparison {
         json!({
             "a": self.a,
             "b": self.b,
+            "campaign_a": self.campaigns[0],
+            "campaign_b": self.campaigns[1],
             "steps": self.rows.iter().map(|row| json!({
                 "step": row.step, "group": row.group, "metric": row.metric, "unit": row.unit, "a": side(&row.a), "b": side(&row.b),
                 "ratio": row.ratio(), "printed_ratio": row.printed_ratio(), "doubtful": row.is_doubtful,
@@ -381,8 +397,11 @@ mod tests {
         assert!(found.interval.0 < 0.9 && found.interval.1 > 0.9 && found.interval.1 < 1.0, "{found:?}");
         let row = Row { unpaired: Some(found), ..row("q", "100", "90") };
         let rows = vec![row, self::row("r", "1", "1")];
-        let comparison = Comparison { a: "a".to_owned(), b: "b".to_owned(), rows, groups: Vec::new(), caveat: "", notes: Vec::new() };
+        let campaigns = ["1".to_owned(), "2".to_owned()];
+        let (a, b) = ("a".to_owned(), "b".to_owned());
+        let comparison = Comparison { a, b, campaigns, rows, groups: Vec::new(), caveat: "", notes: Vec::new() };
         let text = comparison.to_text();
+        assert!(text.starts_with("a: a of 1\nb: b of 2\n") && text.contains("largest movers: q 0.90\n"), "{text}");
         assert!(text.contains("b/a   95 % interval      p  runs\nq  ") && text.contains("]  0.016   4+5\n"), "{text}");
         assert!(comparison.to_markdown().contains(" | 0.016 | 4+5 |\n| r | 1 | 1 | 1.00 |  |  |  |\n"), "{}", comparison.to_markdown());
         assert_eq!(comparison.to_json()["steps"][0]["unpaired"]["runs_b"], 5);
@@ -398,14 +417,14 @@ mod tests {
         ];
         assert_eq!(rows.iter().map(Row::printed_ratio).collect::<Vec<_>>(), ["0.50", "2.00", "0.50?", "-"]);
         let groups = vec![("writes".to_owned(), geometric_mean(&[2.0, 0.5]), 2)];
-        let comparison =
-            Comparison { a: "a".to_owned(), b: "b|".to_owned(), rows, groups, caveat: "", notes: vec!["shortened".to_owned()] };
+        let (a, b, campaigns) = ("a".to_owned(), "b|".to_owned(), ["c".to_owned(), "c".to_owned()]);
+        let comparison = Comparison { a, b, campaigns, rows, groups, caveat: "", notes: vec!["shortened".to_owned()] };
         assert!((comparison.groups[0].1 - 1.0).abs() < 1e-12);
         assert_eq!(comparison.movers().len(), 3);
         let text = comparison.to_text();
         assert!(text.contains("scan_range=100    100   50  0.50\n\n- writes            a    b   b/a\n"), "{text}");
         assert!(text.ends_with("? machine disturbed or SLA missed, in the cell or the base\n\nnote: \nnote: shortened\n"), "{text}");
-        assert!(comparison.to_csv().contains("a,b|,writes,insert_range=100,qps,queries/s,100,200,2,,,,,\n"));
+        assert!(comparison.to_csv().contains("a,b|,writes,insert_range=100,qps,queries/s,100,200,2,,,,,,false,c,c\n"));
         assert!(comparison.to_markdown().contains("| qr100 | 1 | - | - |"));
         assert_eq!(comparison.to_json()["steps"][3]["ratio"], Value::Null);
     }

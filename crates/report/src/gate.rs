@@ -147,7 +147,7 @@ fn advice(threshold: f64, floor: f64, repeats: usize, level: f64, what: &str) ->
     let up = |percent: f64| format!("{:.1} %", (percent * 10.0).ceil() / 10.0);
     match (repeats..=MOST_REPEATS).find(|n| floor_of(*n) < threshold) {
         Some(needed) => {
-            format!("about {needed} {what} would be needed where {repeats} were run, or a threshold of at least {}", up(floor))
+            format!("about {needed} undisturbed {what} would be needed where there are {repeats}, or a threshold of at least {}", up(floor))
         }
         None => {
             let more = MORE_REPEATS.max(repeats);
@@ -261,18 +261,20 @@ impl Gate {
     /// The same for tools that read JUnit's XML: a regression is a failure, what could not be decided an error.
     pub fn to_junit(&self) -> String {
         let of = |answer: Answer| self.rows.iter().filter(|row| row.answer == answer).count();
-        let errors = of(Answer::Inconclusive) + of(Answer::Invalid) + usize::from(self.refusal.is_some());
+        // Where the gate is refused, that is the one answer.
+        let (failures, errors) = match self.refusal {
+            Some(_) => (0, 1),
+            None => (of(Answer::Regression), of(Answer::Inconclusive) + of(Answer::Invalid)),
+        };
         let tests = self.rows.len() + usize::from(self.refusal.is_some());
         let mut xml = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
         let mut add = |line: String| writeln!(xml, "{line}").expect("writing to a string cannot fail");
-        add(format!(
-            "<testsuites><testsuite name=\"plimsoll gate\" tests=\"{tests}\" failures=\"{}\" errors=\"{errors}\">",
-            of(Answer::Regression)
-        ));
+        add(format!("<testsuites><testsuite name=\"plimsoll gate\" tests=\"{tests}\" failures=\"{failures}\" errors=\"{errors}\">"));
         let case = |name: &str| format!("<testcase classname=\"{}\" name=\"{}\">", escaped(&self.candidate), escaped(name));
         for row in &self.rows {
             let message = escaped(format!("{} {}", estimate_text(row.estimate), row.reason).trim());
             let body = match row.answer {
+                _ if self.refusal.is_some() => format!("<system-out>{message}</system-out>"),
                 Answer::Pass => format!("<system-out>{message}</system-out>"),
                 Answer::Regression => format!("<failure type=\"regression\" message=\"{message}\"/>"),
                 Answer::Inconclusive | Answer::Invalid => format!("<error type=\"{}\" message=\"{message}\"/>", row.answer.name()),
@@ -318,7 +320,7 @@ mod tests {
         // Three starts: t(2) = 4.30. A floor of 6 % is one of 2 % with 9 starts, where the root alone would say 27.
         assert_eq!(
             advice(2.0, 6.0, 3, 0.95, "starts"),
-            "about 9 starts would be needed where 3 were run, or a threshold of at least 6.0 %"
+            "about 9 undisturbed starts would be needed where there are 3, or a threshold of at least 6.0 %"
         );
         assert_eq!(
             advice(0.1, 6.0, 3, 0.95, "starts"),

@@ -526,7 +526,7 @@ mod small {
         let words = text(&place.run(&["compare", "my5700", "my8000", "--campaign", &one_id]).stdout);
         assert!(words.contains("point-query  2000  1000  0.50") && words.contains("0.500  point queries (1)"), "{words}");
         let csv = text(&place.run(&["compare", "my5700", "my8000", "--campaign", &one_id, "--format", "csv"]).stdout);
-        assert!(csv.ends_with("point queries,point-query,qps,queries/s,2000,1000,0.5,,,,,\n"), "{csv}");
+        assert!(csv.contains("point queries,point-query,qps,queries/s,2000,1000,0.5,,,,,,false,"), "{csv}");
         let unknown = place.run(&["compare", "my5700", "my9999", "--campaign", &one_id]);
         assert_eq!(unknown.status.code(), Some(2));
         assert!(text(&unknown.stderr).contains("my8000_rel.z1_c2"), "{}", text(&unknown.stderr));

@@ -24,8 +24,8 @@ use crate::orchestrator::{CampaignEnd, Notice, Observer, run_campaign};
 const ONE_ERROR: f64 = 0.6827;
 /// Blocks of a probe where nothing is asked for.
 const BLOCKS: u32 = 4;
-/// A probe has so many blocks or starts at least.
-const FEWEST_BLOCKS: u32 = 2;
+/// A probe has so many blocks or starts that count at least.
+const FEWEST_BLOCKS: usize = 2;
 /// Fewer rounds do not say how sure their estimate is.
 const FEWEST_ROUNDS: usize = 8;
 
@@ -278,9 +278,14 @@ impl Observer for ByBlock<'_> {
             let (confirm, probe) = probe_of(&record.header)?;
             Some(read_blocks(&record, confirm, probe))
         });
-        let Some(weight) = blocks.and_then(|blocks| (self.weigh)(&blocks)) else { return false };
+        let blocks = blocks.unwrap_or_default();
+        let Some(weight) = (self.weigh)(&blocks) else { return false };
         self.watcher.heard(self.names, Heard::Weighed(&weight));
-        block >= FEWEST_BLOCKS && weight.is_settled(self.build)
+        let is_enough = blocks.iter().filter(|block| block.is_whole(self.build)).count() >= FEWEST_BLOCKS && weight.is_settled(self.build);
+        if is_enough {
+            self.watcher.heard(self.names, Heard::Settled(block));
+        }
+        is_enough
     }
 
     fn stop_requests(&self) -> &AtomicUsize {
@@ -306,8 +311,7 @@ fn judge(campaign: &CampaignRecord, confirm: &Confirm, probe: &BisectionProbe) -
     {
         return Ok(Probed::Skipped(why_broken(campaign, probed)));
     }
-    let is_whole = |block: &Block| block.bad.is_some() && (block.probe.is_some() || probe.probe.is_none());
-    if !blocks.iter().any(is_whole) {
+    if !blocks.iter().any(|block| block.is_whole(probe.probe)) {
         return Ok(Probed::Disturbed(match blocks.is_empty() || confirm.design == Design::Blocks {
             true => {
                 let reason = why_broken(campaign, 0);

@@ -25,6 +25,11 @@ pub struct Block {
 }
 
 impl Block {
+    /// Whether bad and probed build, if there is one, ran in it undisturbed.
+    pub fn is_whole(&self, build: Option<usize>) -> bool {
+        self.bad.is_some() && (self.probe.is_some() || build.is_none())
+    }
+
     /// Log ratio to the good build, of which there are two instances where the control ran, too.
     fn against_good(&self, rate: Option<f64>) -> Option<f64> {
         let good = self.control.map_or(self.good, |control| (self.good + control) / 2.0);

@@ -51,6 +51,8 @@ pub enum Heard<'a> {
     Probes(Option<usize>),
     /// A block is done: all that is known now.
     Weighed(&'a Weight),
+    /// So many blocks of a probe are enough: its build is like the good or the bad one.
+    Settled(u32),
     /// A build cannot be probed.
     Skipped(usize, &'a str),
     /// Another way to measure was asked for than that with which the search began, which this is.

@@ -55,19 +55,23 @@ pub(crate) fn by_block<'a, 'b>(base: &'b CellRuns<'a>, other: &'b CellRuns<'a>, 
     both.filter(|(base, other)| base.status.is_finished() && other.status.is_finished()).collect()
 }
 
+/// Whether a witness saw the machine disturbed on either side.
+pub(crate) fn is_suspect((base, other): &(&Run<'_>, &Run<'_>)) -> bool {
+    [base, other].iter().any(|run| run.status == Status::Suspect)
+}
+
 pub(crate) fn value(run: &Run<'_>, metric: &str) -> Option<f64> {
     run.number(metric).filter(|value| *value > 0.0)
 }
 
 fn by_blocks(base: &CellRuns<'_>, other: &CellRuns<'_>, step: &str, metric: &str) -> Pairs {
     let both = by_block(base, other, step);
-    let is_suspect = |(base, other): &&(&Run<'_>, &Run<'_>)| [base, other].iter().any(|run| run.status == Status::Suspect);
     let sound = || both.iter().filter(|pair| !is_suspect(pair));
     let ratios = sound().filter_map(|(base, other)| Some((value(other, metric)? / value(base, metric)?).ln()));
     let elapsed_ns = |run: &Run<'_>| run.done.map_or(0, |done| done.elapsed_ns);
     Pairs {
         starts: vec![ratios.collect()],
-        left_out: both.iter().filter(is_suspect).count(),
+        left_out: both.iter().filter(|pair| is_suspect(pair)).count(),
         done: both.len(),
         seconds: sound().map(|(base, other)| elapsed_ns(base) + elapsed_ns(other)).sum::<u64>() as f64 / 1e9,
         empty_turns: 0.0,
@@ -79,7 +83,7 @@ fn by_slices(base: &CellRuns<'_>, other: &CellRuns<'_>, step: &str, is_rate: boo
     let (mut empty, mut turns) = (0, 0);
     for (of_base, of_other) in by_block(base, other, step) {
         pairs.done += 1;
-        if [of_base, of_other].iter().any(|run| run.status == Status::Suspect) {
+        if is_suspect(&(of_base, of_other)) {
             pairs.left_out += 1;
             continue;
         }

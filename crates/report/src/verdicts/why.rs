@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::finding::{Basis, Finding};
 use super::measured::headline;
-use super::pairs::{basis, by_block, value};
+use super::pairs::{basis, by_block, is_suspect, value};
 use super::{change_with_interval, finding_line, percent};
 use crate::analysis::{CellRuns, base_label};
 use crate::attempts::{Run, runs_of_cell};
@@ -60,7 +60,11 @@ pub struct Change {
 
 /// Every per-operation number of a step that both cells have, by standardised change, largest first.
 pub(crate) fn changes(base: &CellRuns<'_>, other: &CellRuns<'_>, step: &str) -> Vec<Change> {
-    let both = by_block(base, other, step);
+    let mut both = by_block(base, other, step);
+    // As verdicts do; where all are, there is nothing better.
+    if !both.iter().all(is_suspect) {
+        both.retain(|pair| !is_suspect(pair));
+    }
     let mut ratios: BTreeMap<(bool, String), Vec<f64>> = BTreeMap::new();
     for (of_base, of_other) in &both {
         for name in PER_OPERATION {
