@@ -194,10 +194,15 @@ fn suspects_are_left_out_and_said() {
             made.done.host.insert("cpu_steal_s".to_owned(), Reading::Ok(all * 0.05));
         }
     };
-    let view = view(&blocks(12, true, &steal));
+    let disturbed = blocks(12, true, &steal);
+    let view = view(&disturbed);
     let slow = finding(&view, SLOW, "qr100", "qps");
     assert_eq!((slow.left_out, slow.estimate.unwrap().pairs, slow.call.word()), (2, 10, "regression"));
     assert!(verdict_lines(&view).contains("10 blocks (2 left out)"));
+    let explanation = explain(&disturbed, &[], "qr100", None, Some(SLOW)).unwrap();
+    assert!(explanation.changes.iter().all(|change| change.pairs == 10), "it explains the blocks that the verdict is about");
+    let status = &view.steps.iter().find(|step| step.name == "qr100").unwrap().outcomes[slow.cell];
+    assert!(status.reason.as_ref().unwrap().starts_with("block 1 (and 1 more of 12 blocks): "), "{status:?}");
 }
 
 #[test]
