@@ -10,7 +10,7 @@ use plimsoll_engine::EngineError;
 use plimsoll_load::{StepOptions, StepOutcome, Stop, Task};
 
 use super::event::program;
-use super::statements::{Statement, create_table, has_late_key, table_fill, table_name};
+use super::statements::{Statement, create_table, has_late_key, index_scan, table_fill, table_name};
 use crate::check::check_table;
 use crate::client::{Client, Seat, Tally};
 use crate::filling::{Finish, loading_tasks, parts_of};
@@ -119,9 +119,11 @@ impl SysbenchRun {
         }
     }
 
-    /// Reads every table once.
+    /// Reads every table and its secondary index once.
     pub fn whole_scans(&self) -> Vec<String> {
-        self.table_names().iter().map(|table| Statement::Scan.sql(table, self.server.dialect())).collect()
+        let dialect = self.server.dialect();
+        let tables = self.table_names().into_iter().map(|table| Statement::Scan.sql(&table, dialect));
+        tables.chain((1..=self.settings.tables).flat_map(|number| index_scan(number, dialect))).collect()
     }
 
     /// Facts of a step that no histogram holds.
