@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use plimsoll_core::units::{format_count, format_duration_ns, format_grouped};
 use plimsoll_lab::{Notice, Observer, StepProgress, StepTurns, TrialMessage, TurnsProgress, TurnsRatio};
-use plimsoll_report::is_decided;
+use plimsoll_report::{is_decided, is_look};
 use plimsoll_store::CampaignDir;
 use plimsoll_store::header::CampaignHeader;
 use rustix::termios::tcgetwinsize;
@@ -140,7 +140,7 @@ impl Observer for Console {
 
     fn is_enough(&mut self, campaign: &CampaignDir, block: u32) -> bool {
         // What cannot be read now is read at the end, where it is an error.
-        campaign.load().is_ok_and(|record| is_decided(&record, block))
+        is_look(&campaign.header, block) && campaign.load().is_ok_and(|record| is_decided(&record, block))
     }
 
     fn stop_requests(&self) -> &AtomicUsize {

@@ -113,7 +113,8 @@ pub fn analyse_among(campaigns: &[CampaignRecord], options: &Options, stored: &[
         .collect();
     let mut infos: Vec<CellInfo> =
         chosen.iter().zip(&cells).map(|(index, cell)| cell_info(cell, &candidates[*index].label, all[*index].0)).collect();
-    let mut steps: Vec<StepView> = step_names(&cells).into_iter().map(|name| step_view(&name, &cells)).collect();
+    let mut steps: Vec<StepView> =
+        step_names(cells.iter().map(|cell| cell.cell)).into_iter().map(|name| step_view(&name, &cells)).collect();
 
     let environments: Vec<_> = cells.iter().map(|cell| first_record(cell, |record| record.environment.as_ref()).map(flatten)).collect();
     for (info, facts) in infos.iter_mut().zip(&environments) {
@@ -557,9 +558,9 @@ fn reported<'a>(cells: &[CellRuns<'_>], steps: &'a [StepView]) -> Vec<&'a StepVi
     steps.iter().filter(is_wanted).collect()
 }
 
-/// Every step of the cells shown, in the order of the plans.
-fn step_names(cells: &[CellRuns<'_>]) -> Vec<String> {
-    cells.iter().flat_map(|cell| cell.cell.workload.steps()).map(|step| step.name.clone()).unique().collect()
+/// Every step of these cells, in the order of the plans.
+pub(crate) fn step_names<'a>(cells: impl IntoIterator<Item = &'a Cell>) -> Vec<String> {
+    cells.into_iter().flat_map(|cell| cell.workload.steps()).map(|step| step.name.clone()).unique().collect()
 }
 
 fn step_view(name: &str, cells: &[CellRuns<'_>]) -> StepView {

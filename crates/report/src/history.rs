@@ -1,6 +1,5 @@
 //! Releases and campaigns as a series.
 
-use itertools::Itertools;
 use plimsoll_core::metric::{find_of_rocksdb, find_of_sysbench};
 use plimsoll_core::name::{BuildName, EngineName, natural_cmp};
 use plimsoll_stats::{Spread, Trend, describe, median, page_trend, penalty_from_blocks, penalty_from_spread, segment};
@@ -8,6 +7,7 @@ use plimsoll_store::CampaignRecord;
 use serde_json::{Value, json};
 
 use crate::ReportError;
+use crate::analysis::step_names;
 use crate::attempts::runs_of_cell;
 use crate::verdicts::{Basis, Spreads, basis, headline, machine};
 use crate::view::Status;
@@ -64,7 +64,7 @@ pub struct HistoryOptions {
 
 /// The releases of a campaign, and every stored campaign of its machine that ran a cell of it by the same plan in the same way, oldest first.
 pub fn history(campaign: &CampaignRecord, stored: &[CampaignRecord], options: &HistoryOptions) -> Result<Vec<Series>, ReportError> {
-    let steps = step_names(campaign);
+    let steps = step_names(&campaign.header.plan.cells);
     if let Some(step) = &options.step
         && !steps.contains(step)
     {
@@ -97,10 +97,6 @@ fn kind(campaign: &CampaignRecord) -> &'static str {
         (true, true, Basis::Slices) => "probes of a bisection by slices",
         (true, true, _) => "probes of a bisection by blocks",
     }
-}
-
-fn step_names(campaign: &CampaignRecord) -> Vec<String> {
-    campaign.header.plan.cells.iter().flat_map(|cell| cell.workload.steps()).map(|step| step.name.clone()).unique().collect()
 }
 
 fn throughput(campaign: &CampaignRecord, step: &str) -> String {

@@ -26,6 +26,6 @@ pub(crate) use measured::headline;
 pub(crate) use pairs::basis;
 pub use power::{Power, StepPower, power_of_blocks};
 pub(crate) use spreads::{Spreads, machine};
-pub use stopping::is_decided;
+pub use stopping::{is_decided, is_look};
 pub(crate) use why::changes;
 pub use why::{Change, Explanation, SettingChange, explain};
