@@ -147,6 +147,8 @@ pub struct TurnDone {
     pub server_cpu_ns: Option<u64>,
     /// CPU of the other contestants' servers meanwhile.
     pub other_servers_cpu_ns: Option<u64>,
+    /// CPU of the server since its turn before: see the store's `Turn`.
+    pub left_cpu_ns: Option<u64>,
 }
 
 /// How a step goes on.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use plimsoll_core::plan::Step;
 use plimsoll_core::record::OperationRecord;
-use plimsoll_core::witness::{FOREIGN_CORES_LIMIT, LEAK_CORES_LIMIT, STEAL_LIMIT};
+use plimsoll_core::witness::{FOREIGN_CORES_LIMIT, Leakage, STEAL_LIMIT};
 use plimsoll_store::event::{DrainDone, Event, ServerCrashed, ServerReady, StepDone, StepFailed};
 use plimsoll_store::{CampaignRecord, CampaignState, HostSeries, OperationSecond, StoreError, TrialRecord, Turn};
 
@@ -137,9 +137,9 @@ pub(crate) fn judge(done: &StepDone, measures: &[Measure], turns: &[Turn]) -> (S
             cores_in_turns(turns, |turn| turn.foreign_cpu_ns.map(|ns| ns as f64)).filter(|cores| *cores > FOREIGN_CORES_LIMIT).map(tell)
         }
     };
-    let leaked = cores_in_turns(turns, |turn| turn.other_servers_cpu_ns.map(|ns| ns as f64))
-        .filter(|cores| *cores > LEAK_CORES_LIMIT)
-        .map(|cores| format!("servers whose turn it was not used {cores:.2} cores, more than {LEAK_CORES_LIMIT}: use blocks"));
+    let mut leakage = Leakage::default();
+    turns.iter().for_each(|turn| leakage.add(turn.active_ns, turn.other_servers_cpu_ns, turn.left_cpu_ns));
+    let leaked = leakage.is_high().then(|| format!("{leakage}; use blocks"));
     let disturbed = steal.into_iter().chain(foreign).chain(leaked).reduce(|steal, foreign| format!("{steal}; {foreign}"));
     match done.sla_missed {
         Some(share) => {

@@ -4,6 +4,7 @@ mod check;
 mod client;
 pub mod file;
 mod filling;
+mod index_scan;
 pub mod insert_benchmark;
 pub mod kv;
 mod run;

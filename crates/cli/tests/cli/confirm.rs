@@ -440,7 +440,11 @@ fn a_server_that_is_killed_in_its_turns_is_a_crash_of_that_contestant_alone() {
         assert!(!before["reason"].as_str().unwrap().contains("crashed"), "what it did before it crashed counts: {before}");
         let campaign = newest(&place);
         let control = campaign.trials.iter().find(|trial| label(&campaign, trial).ends_with("#2")).unwrap();
-        for turn in control.turns("point-query").unwrap() {
+        let turns = control.turns("point-query").unwrap();
+        let suffered: u64 = turns.iter().filter_map(|turn| turn.other_servers_cpu_ns).sum();
+        let active: u64 = turns.iter().map(|turn| turn.active_ns).sum();
+        assert!(suffered * 100 < active, "{suffered} ns of servers that are stopped in {active} ns");
+        for turn in turns {
             assert!(turn.server_cpu_ns.is_some() && turn.client_cpu_ns.is_some() && turn.other_servers_cpu_ns.is_some(), "{turn:?}");
         }
         assert_nothing_is_left(&place);

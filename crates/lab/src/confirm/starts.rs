@@ -8,7 +8,6 @@ use std::time::{Duration, Instant};
 
 use plimsoll_core::plan::{Cell, Step};
 use plimsoll_core::schedule::ScheduledTrial;
-use plimsoll_core::witness::LEAK_CORES_LIMIT;
 use plimsoll_host::CpuClocks;
 use plimsoll_store::{Confirm, TrialRecord, seal};
 
@@ -218,7 +217,7 @@ impl<'a, 'o> Stage<'a, 'o> {
         self.wait(READY_LIMIT, |contestants| contestants.iter().all(is_ready))
     }
 
-    /// Waits until what the last step left to do is done, for as long as [`REST_LIMIT`]: it would be leakage in the next one.
+    /// Waits until what the last step left to do is done, for as long as [`REST_LIMIT`]: the next one's turns would pay for it.
     fn wait_until_servers_rest(&mut self) {
         let mut clocks = CpuClocks::new(self.contestants.iter().flat_map(|contestant| contestant.servers.iter().copied()));
         let deadline = Instant::now() + REST_LIMIT;
@@ -340,13 +339,11 @@ impl<'a, 'o> Stage<'a, 'o> {
             let now = if rounds.control_holds() == Some(false) { "and it still does not" } else { "and now it does" };
             warnings.push(format!("the A/A control's 99 % interval did not hold 1; the rounds were repeated, {now}"));
         }
-        if let Some((contestant, cores)) = rounds.leak() {
-            warnings.push(format!(
-                "the other servers used {cores:.2} cores in the turns of {}, more than {LEAK_CORES_LIMIT}: this start will be left out; \
-                 `plimsoll confirm --blocks 12` has one server up at a time",
-                self.contestants[contestant].cell.label
-            ));
-        }
+        warnings.extend(rounds.leaks().map(|(contestant, leakage)| {
+            let label = &self.contestants[contestant].cell.label;
+            let of_base = if contestant == self.base { "all ratios of this start" } else { "its ratio in this start" };
+            format!("{label}: {leakage}; {of_base} will be left out; `plimsoll confirm --blocks 12` has one server up at a time")
+        }));
         StepTurns {
             step: step.name.clone(),
             start: self.start,

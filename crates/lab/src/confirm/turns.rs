@@ -1,6 +1,6 @@
 //! What a step's turns say while they go on: ratios to the base, and whether there are enough of them.
 
-use plimsoll_core::witness::LEAK_CORES_LIMIT;
+use plimsoll_core::witness::Leakage;
 use plimsoll_stats::{Clustered, clustered};
 
 use crate::message::TurnDone;
@@ -79,8 +79,8 @@ pub(super) struct Rounds {
     starts: u32,
     /// By contestant: the logarithm of each turn's throughput, one per round; none where there was none.
     rates: Vec<Vec<Option<f64>>>,
-    /// By contestant: CPU of the others' servers, and the time in which they used it.
-    leaks: Vec<(u64, u64)>,
+    /// By contestant.
+    leaks: Vec<Leakage>,
     half_width: Option<f64>,
     /// Rounds of the next look.
     next_look: usize,
@@ -88,7 +88,7 @@ pub(super) struct Rounds {
 
 impl Rounds {
     pub fn new(contestants: usize, base: usize, control: usize, is_writing: bool, starts: u32) -> Self {
-        let (rates, leaks) = (vec![Vec::new(); contestants], vec![(0, 0); contestants]);
+        let (rates, leaks) = (vec![Vec::new(); contestants], vec![Leakage::default(); contestants]);
         Self { base, control, is_writing, starts, rates, leaks, half_width: None, next_look: LOOK_ROUNDS }
     }
 
@@ -96,9 +96,8 @@ impl Rounds {
     pub fn book(&mut self, contestant: usize, turn: Option<TurnDone>) {
         let rate = turn.filter(|turn| turn.operations > 0 && turn.active_ns > 0).map(|turn| turn.operations as f64 / turn.active_ns as f64);
         self.rates[contestant].push(rate.map(f64::ln));
-        if let Some((turn, leak_ns)) = turn.and_then(|turn| Some((turn, turn.other_servers_cpu_ns?))) {
-            self.leaks[contestant].0 += leak_ns;
-            self.leaks[contestant].1 += turn.active_ns;
+        if let Some(turn) = turn {
+            self.leaks[contestant].add(turn.active_ns, turn.other_servers_cpu_ns, turn.left_cpu_ns);
         }
     }
 
@@ -142,10 +141,9 @@ impl Rounds {
         self.estimate(self.control, CONTROL_LEVEL).map(|found| found.interval.holds(0.0))
     }
 
-    /// The contestant that others disturbed most, when it is too much: its position, and the cores they used.
-    pub fn leak(&self) -> Option<(usize, f64)> {
-        let cores = self.leaks.iter().map(|&(cpu_ns, active_ns)| cpu_ns as f64 / active_ns.max(1) as f64);
-        cores.enumerate().filter(|(_, cores)| *cores > LEAK_CORES_LIMIT).max_by(|a, b| a.1.total_cmp(&b.1))
+    /// The contestants whose leakage is too much, by position.
+    pub fn leaks(&self) -> impl Iterator<Item = (usize, &Leakage)> {
+        self.leaks.iter().enumerate().filter(|(_, leakage)| leakage.is_high())
     }
 }
 
@@ -156,7 +154,14 @@ mod tests {
     use super::*;
 
     fn turn(operations: u64, leak_ns: u64) -> Option<TurnDone> {
-        Some(TurnDone { round: 1, operations, active_ns: 18_000_000, server_cpu_ns: None, other_servers_cpu_ns: Some(leak_ns) })
+        Some(TurnDone {
+            round: 1,
+            operations,
+            active_ns: 18_000_000,
+            server_cpu_ns: None,
+            other_servers_cpu_ns: Some(leak_ns),
+            left_cpu_ns: Some(0),
+        })
     }
 
     /// Base, control, and one with nine tenths of their throughput.
@@ -191,9 +196,10 @@ mod tests {
         assert_eq!(rounds(40, 1, 10_000, 0, 1).control_holds(), Some(true));
         assert_eq!(rounds(40, 1, 10_500, 0, 1).control_holds(), Some(false));
         assert_eq!(rounds(3, 1, 10_500, 0, 1).control_holds(), None);
-        assert_eq!(rounds(40, 1, 10_000, 100_000, 1).leak(), None);
-        let (contestant, cores) = rounds(40, 1, 10_000, 1_800_000, 1).leak().unwrap();
-        assert!(contestant == 0 && (cores - 0.1).abs() < 1e-9);
+        let leaks =
+            |leak_ns: u64| rounds(40, 1, 10_000, leak_ns, 1).leaks().map(|(at, leakage)| (at, leakage.net_cores())).collect::<Vec<_>>();
+        assert_eq!(leaks(100_000), []);
+        assert_eq!(leaks(1_800_000), [(0, Some(-0.1))]);
     }
 
     #[test]

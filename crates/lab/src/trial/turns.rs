@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use plimsoll_core::clock::Clock;
 use plimsoll_core::record::{Reading, Readings};
-use plimsoll_host::{CpuClocks, Proc, busy_ns, speed_witness, tree_pids};
+use plimsoll_host::{CpuClocks, Pausable, Proc, busy_ns, speed_witness, tree_pids};
 use plimsoll_load::{Board, Command, Control, MonotonicClock, Tally, TurnClock};
 use plimsoll_store::Turn;
 use plimsoll_workload::SharedServer;
@@ -111,8 +111,11 @@ impl<'a> Director<'a> {
             tree_pids(&Proc::new(), &self.roots).map_err(Cut::Failed)?
         };
         let mut meter = Meter::new(&servers);
+        let pausable = Pausable::new(&servers).map_err(Cut::Failed)?;
         // An embedded engine works here, and may go on in the turns of others: it is told like a server.
         let servers = if servers.is_empty() { vec![std::process::id()] } else { servers };
+        // What a server has left to do it does in its own turns. A given one has no processes here.
+        pausable.pause();
         say(&TrialMessage::Ready { step: self.step.clone(), servers });
         let begin = Instant::now();
         let mut turns = Vec::new();
@@ -120,13 +123,16 @@ impl<'a> Director<'a> {
             match self.next()? {
                 Direction::Peers { servers, others } => meter.set_peers(servers, others),
                 Direction::Turn(order) => {
+                    pausable.go_on();
                     let turn = self.take(order, begin, &mut meter)?;
+                    pausable.pause();
                     say(&TrialMessage::TurnDone(TurnDone {
                         round: order.round,
                         operations: turn.operations,
                         active_ns: turn.active_ns,
                         server_cpu_ns: turn.server_cpu_ns,
                         other_servers_cpu_ns: turn.other_servers_cpu_ns,
+                        left_cpu_ns: turn.left_cpu_ns,
                     }));
                     if order.round > 0 {
                         turns.push(turn);
@@ -184,13 +190,17 @@ impl<'a> Director<'a> {
         self.settle()?;
         let last = self.look(|| meter.read());
         let whole = last.cpu.since(&first.cpu);
-        meter.add(&whole, self.clock.now_ns() - start_ns);
+        let length_ns = self.clock.now_ns() - start_ns;
+        meter.add(&whole, length_ns);
         // Whose first operation takes longer than the discarded tenth keeps all of it.
         let is_slow = second.tallies.iter().any(|tally| tally.last_done_ns <= start_ns);
         let from = if is_slow { &first } else { &second };
         let (operations, active_ns) = done_between(from, &last, start_ns, is_slow);
         let cpu = last.cpu.since(&from.cpu);
         let is_embedded = self.roots.is_empty();
+        let of_engine = |cpu: &Cpu| if is_embedded { cpu.client_ns } else { cpu.server_ns };
+        let left = meter.rest_since_turn(&first.cpu, &last.cpu);
+        let counted = active_ns as f64 / length_ns.max(1) as f64;
         Ok(Turn {
             round: order.round,
             position: order.position,
@@ -198,11 +208,12 @@ impl<'a> Director<'a> {
             active_ns,
             operations,
             errors: last.unsuccessful - from.unsuccessful,
-            server_cpu_ns: if is_embedded { cpu.client_ns } else { cpu.server_ns },
+            server_cpu_ns: of_engine(&cpu),
             client_cpu_ns: cpu.client_ns.filter(|_| !is_embedded),
             speed: Some(speed),
             foreign_cpu_ns: whole.foreign_ns(),
             other_servers_cpu_ns: cpu.other_servers_ns,
+            left_cpu_ns: left.as_ref().and_then(of_engine).map(|ns| (ns as f64 * counted) as u64),
         })
     }
 
@@ -268,6 +279,8 @@ struct Meter {
     client: CpuClocks,
     other_servers: CpuClocks,
     others: CpuClocks,
+    /// At the end of the turn before.
+    last: Option<Cpu>,
     total: Cpu,
     active_ns: u64,
 }
@@ -280,6 +293,7 @@ impl Meter {
             client: CpuClocks::new([std::process::id()]),
             other_servers: CpuClocks::default(),
             others: CpuClocks::default(),
+            last: None,
             total: Cpu::default(),
             active_ns: 0,
         }
@@ -302,6 +316,11 @@ impl Meter {
             others_ns: self.others.read_ns(),
             busy_ns: None,
         }
+    }
+
+    /// CPU from the end of the turn before, if there was one, to the first look at this one; `last` is the end of this one.
+    fn rest_since_turn(&mut self, first: &Cpu, last: &Cpu) -> Option<Cpu> {
+        self.last.replace(*last).map(|before| first.since(&before))
     }
 
     fn add(&mut self, cpu: &Cpu, active_ns: u64) {

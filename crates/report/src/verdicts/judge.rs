@@ -138,11 +138,11 @@ impl Question<'_> {
     fn too_little(&self, pairs: &Pairs, estimate: Option<Estimate>, controls: &[Control]) -> Option<String> {
         if pairs.left_out == pairs.done {
             let what = match self.basis {
-                Basis::Screen => "the run was",
-                Basis::Blocks => "all blocks were",
-                Basis::Slices => "all starts were",
+                Basis::Screen => "the run was left out",
+                Basis::Blocks => "all blocks were left out; of the last",
+                Basis::Slices => "all starts were left out; of the last",
             };
-            return Some(format!("{what} left out: the machine was disturbed from outside"));
+            return Some(format!("{what}: {}", pairs.why_left_out.as_deref().unwrap_or("disturbed from outside")));
         }
         if pairs.empty_turns > EMPTY_TURNS {
             let share = 100.0 * pairs.empty_turns;

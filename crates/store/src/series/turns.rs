@@ -7,7 +7,7 @@ use std::str::FromStr;
 use super::table::{Table, TableWriter};
 use crate::StoreError;
 
-const COLUMNS: [&str; 11] = [
+const COLUMNS: [&str; 12] = [
     "round",
     "position",
     "begin_ns",
@@ -19,7 +19,10 @@ const COLUMNS: [&str; 11] = [
     "speed",
     "foreign_cpu_ns",
     "other_servers_cpu_ns",
+    "left_cpu_ns",
 ];
+/// The columns that campaigns before methodology version 7 have.
+const OLD_COLUMNS: usize = 11;
 /// A cell without a value.
 const UNAVAILABLE: &str = "-";
 
@@ -50,6 +53,9 @@ pub struct Turn {
     pub foreign_cpu_ns: Option<i64>,
     /// CPU of the other contestants' servers: leakage.
     pub other_servers_cpu_ns: Option<u64>,
+    /// CPU of the contestant's server from its turn before to this one, which was leakage in others', of it the share that a turn without its first tenth is of a
+    /// whole one. None in campaigns before methodology version 7.
+    pub left_cpu_ns: Option<u64>,
 }
 
 /// Writes the turns of a step, see [`super::turns_path`].
@@ -69,6 +75,7 @@ pub fn write_turns(path: impl AsRef<Path>, turns: impl IntoIterator<Item = impl 
             cell(turn.speed.filter(|speed| speed.is_finite())),
             cell(turn.foreign_cpu_ns),
             cell(turn.other_servers_cpu_ns),
+            cell(turn.left_cpu_ns),
         ])?;
     }
     table.finish()
@@ -81,7 +88,7 @@ fn cell(value: Option<impl ToString>) -> String {
 /// Reads what [`write_turns`] wrote.
 pub fn read_turns(path: impl AsRef<Path>) -> Result<Vec<Turn>, StoreError> {
     let table = Table::read(path.as_ref())?;
-    if table.columns() != COLUMNS {
+    if table.columns() != COLUMNS && table.columns() != COLUMNS[..OLD_COLUMNS] {
         return Err(table.corrupt(1, &format!("the columns are not {}", COLUMNS.join(", "))));
     }
     table
@@ -101,6 +108,7 @@ pub fn read_turns(path: impl AsRef<Path>) -> Result<Vec<Turn>, StoreError> {
                 speed: row.available(8, Row::finite)?,
                 foreign_cpu_ns: row.available(9, Row::number)?,
                 other_servers_cpu_ns: row.available(10, Row::number)?,
+                left_cpu_ns: if cells.len() > OLD_COLUMNS { row.available(11, Row::number)? } else { None },
             })
         })
         .collect()
@@ -146,9 +154,9 @@ mod tests {
             use proptest::num::f64::{NEGATIVE, NORMAL, POSITIVE, SUBNORMAL, ZERO};
             proptest::option::of(NORMAL | SUBNORMAL | ZERO | POSITIVE | NEGATIVE)
         };
-        let turn = (any::<[u32; 2]>(), any::<[u64; 4]>(), any::<[Option<u64>; 3]>(), any::<Option<i64>>(), speed);
+        let turn = (any::<[u32; 2]>(), any::<[u64; 4]>(), any::<[Option<u64>; 4]>(), any::<Option<i64>>(), speed);
         let turn = turn.prop_map(|([round, position], [begin_ns, active_ns, operations, errors], cpu, foreign_cpu_ns, speed)| {
-            let [server_cpu_ns, client_cpu_ns, other_servers_cpu_ns] = cpu;
+            let [server_cpu_ns, client_cpu_ns, other_servers_cpu_ns, left_cpu_ns] = cpu;
             Turn {
                 round,
                 position,
@@ -161,6 +169,7 @@ mod tests {
                 speed,
                 foreign_cpu_ns,
                 other_servers_cpu_ns,
+                left_cpu_ns,
             }
         });
         proptest::collection::vec(turn, 0..20)
@@ -188,18 +197,21 @@ mod tests {
             operations: 5,
             server_cpu_ns: Some(9),
             speed: Some(512.5),
+            left_cpu_ns: Some(7),
             ..Turn::default()
         };
-        write_turns(&path, [turn]).unwrap();
+        write_turns(&path, [turn.clone()]).unwrap();
         let expected = "round\tposition\tbegin_ns\tactive_ns\toperations\terrors\tserver_cpu_ns\tclient_cpu_ns\tspeed\tforeign_cpu_ns\t\
-                        other_servers_cpu_ns\n1\t2\t30\t18\t5\t0\t9\t-\t512.5\t-\t-\n";
+                        other_servers_cpu_ns\tleft_cpu_ns\n1\t2\t30\t18\t5\t0\t9\t-\t512.5\t-\t-\t7\n";
         assert_eq!(fs::read_to_string(&path).unwrap(), expected);
+        fs::write(&path, expected.replace("\tleft_cpu_ns", "").replace("\t7\n", "\n")).unwrap();
+        assert_eq!(read_turns(&path).unwrap(), [Turn { left_cpu_ns: None, ..turn }], "a campaign of an earlier version");
         for (bad, reason) in [
             (expected.replace("\t18\t", "\t-\t"), "line 2: the active_ns \"-\" is not a whole number"),
             (expected.replace("\t18\t", "\t018\t"), "is not a whole number"),
             (expected.replace("\n1\t2\t", "\n4294967296\t2\t"), "the round \"4294967296\" is not a whole number that fits"),
             (expected.replace("512.5", "inf"), "the speed \"inf\" is not a number"),
-            (expected.replace("\t-\t512.5", "\t512.5"), "it has 10 cells"),
+            (expected.replace("\t-\t512.5", "\t512.5"), "it has 11 cells"),
             (expected.replace("\tspeed\t", "\tpace\t"), "line 1: the columns are not"),
             (expected.trim_end().to_owned(), "line 2: the last line has no end"),
         ] {

@@ -15,6 +15,7 @@ use super::tables::{create_table, has_rising_key, table_fill};
 use crate::check::check_table;
 use crate::client::{Client, Seat, Tally};
 use crate::filling::{loading_tasks, parts_of};
+use crate::index_scan::index_scans;
 use crate::run::{Facts, SharedServer, StepFacts, StepTasks};
 use crate::session::Session;
 use crate::timing::arrival;
@@ -132,13 +133,15 @@ impl FileRun {
         }
     }
 
-    /// Reads every table once, whatever indexes it has.
+    /// Reads every table and its secondary indexes once.
     pub fn whole_scans(&self) -> Vec<String> {
         let scan = |table: &Table| {
             let columns: Vec<String> = table.columns.iter().map(|column| format!("max({})", column.name)).collect();
             format!("select {} from {}", columns.join(", "), table.name)
         };
-        self.file.tables.iter().map(scan).collect()
+        let tables = &self.file.tables;
+        let indexes = tables.iter().flat_map(|table| table.indexes.iter().map(|index| [&*table.name, &*index.name, &*index.columns[0]]));
+        tables.iter().map(scan).chain(index_scans(indexes, self.server.dialect())).collect()
     }
 
     /// Facts of a step that no histogram holds.

@@ -10,10 +10,11 @@ use plimsoll_engine::EngineError;
 use plimsoll_load::{StepOptions, StepOutcome, Stop, Task};
 
 use super::event::program;
-use super::statements::{Statement, create_table, has_late_key, index_scan, table_fill, table_name};
+use super::statements::{Statement, create_table, has_late_key, index_name, table_fill, table_name};
 use crate::check::check_table;
 use crate::client::{Client, Seat, Tally};
 use crate::filling::{Finish, loading_tasks, parts_of};
+use crate::index_scan::index_scans;
 use crate::run::{Facts, SharedServer, StepFacts, StepTasks};
 use crate::session::Session;
 use crate::timing::arrival;
@@ -123,7 +124,8 @@ impl SysbenchRun {
     pub fn whole_scans(&self) -> Vec<String> {
         let dialect = self.server.dialect();
         let tables = self.table_names().into_iter().map(|table| Statement::Scan.sql(&table, dialect));
-        tables.chain((1..=self.settings.tables).flat_map(|number| index_scan(number, dialect))).collect()
+        let indexes: Vec<[String; 2]> = (1..=self.settings.tables).map(|number| [table_name(number), index_name(number)]).collect();
+        tables.chain(index_scans(indexes.iter().map(|[table, index]| [table.as_str(), index, "k"]), dialect)).collect()
     }
 
     /// Facts of a step that no histogram holds.

@@ -7,7 +7,7 @@ use plimsoll_workload::{SharedServer, WorkloadRun};
 
 use crate::sysbench_support::run_one;
 
-const SHOP: &str = include_str!("../../../../plans/workloads/shop.toml");
+pub const SHOP: &str = include_str!("../../../../plans/workloads/shop.toml");
 
 /// The workload of a plan of a file; `text` is what the plan says beside it.
 pub fn workload(file: &str, text: &str) -> Workload {
