@@ -12,8 +12,11 @@ use crate::view::{Status, View};
 const TOLD: usize = 5;
 /// Findings that a ratio plot shows at the most; of more, the largest.
 const PLOTTED: usize = 120;
-/// More steps than this are the matrix' rows.
-const MOST_COLUMNS: usize = 12;
+/// Steps are the matrix' rows where they would be wider as columns than this many characters.
+const MOST_CHARACTERS: usize = 120;
+/// What a verdict takes, and the space between columns.
+const VERDICT_CHARACTERS: usize = 8;
+const SPACE_CHARACTERS: usize = 2;
 /// With more findings than this the first plot shows the largest, and the plot of all is folded.
 const PLOTTED_FIRST: usize = 24;
 
@@ -73,10 +76,11 @@ fn change(finding: &Finding) -> String {
     finding.estimate.map_or_else(|| "–".to_owned(), |estimate| percent(estimate.ratio))
 }
 
-/// A row per cell, a column per step, the other way round where steps are many; coloured by verdict. A hatch marks a missed SLA, an outline without a fill what a witness set aside.
+/// A row per cell, a column per step, the other way round where these would not fit beside each other; coloured by verdict. A hatch marks a missed SLA, an outline without a fill what a witness set aside.
 fn matrix(view: &View) -> Markup {
     let steps: Vec<&str> = view.findings.all.iter().map(|finding| finding.step.as_str()).unique().collect();
     let is_shown = |cell: &usize| view.findings.all.iter().any(|finding| finding.cell == *cell);
+    let are_wide = steps.iter().map(|step| step.len().max(VERDICT_CHARACTERS) + SPACE_CHARACTERS).sum::<usize>() > MOST_CHARACTERS;
     // Versions of one group stand together.
     let mut cells: Vec<usize> = (0..view.cells.len()).filter(is_shown).collect();
     cells.sort_by_key(|cell| view.cells[*cell].base);
@@ -90,7 +94,7 @@ fn matrix(view: &View) -> Markup {
         }
         (scrolling(html! {
             table.matrix {
-                @if steps.len() > MOST_COLUMNS {
+                @if are_wide {
                     thead { tr { th {} @for cell in &cells { th { (name(*cell)) } } } }
                     tbody { @for step in &steps { tr { th { (link(step)) } @for cell in &cells { (matrix_cell(view, *cell, step)) } } } }
                 } @else {
