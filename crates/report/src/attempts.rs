@@ -133,9 +133,7 @@ pub(crate) fn judge(done: &StepDone, measures: &[Measure], turns: &[Turn]) -> (S
     let tell = |cores: f64| format!("other processes used {cores:.2} cores, more than {FOREIGN_CORES_LIMIT}");
     let foreign = match turns {
         [] => above("foreign_cpu_cores", FOREIGN_CORES_LIMIT).map(tell),
-        turns => {
-            cores_in_turns(turns, |turn| turn.foreign_cpu_ns.map(|ns| ns as f64)).filter(|cores| *cores > FOREIGN_CORES_LIMIT).map(tell)
-        }
+        turns => foreign_cores_in_turns(turns).filter(|cores| *cores > FOREIGN_CORES_LIMIT).map(tell),
     };
     let mut leakage = Leakage::default();
     turns.iter().for_each(|turn| leakage.add(turn.active_ns, turn.other_servers_cpu_ns, turn.left_cpu_ns));
@@ -152,13 +150,11 @@ pub(crate) fn judge(done: &StepDone, measures: &[Measure], turns: &[Turn]) -> (S
     }
 }
 
-/// CPU used during turns, in cores, where it is known.
-fn cores_in_turns(turns: &[Turn], used_ns: fn(&Turn) -> Option<f64>) -> Option<f64> {
-    let (used, active) = turns.iter().fold((0.0, 0), |(used, active), turn| match used_ns(turn) {
-        Some(ns) => (used + ns, active + turn.active_ns),
-        None => (used, active),
-    });
-    (active > 0).then(|| used / active as f64)
+/// CPU that other processes used during turns, in cores, where it is known.
+fn foreign_cores_in_turns(turns: &[Turn]) -> Option<f64> {
+    let known = turns.iter().filter_map(|turn| Some((turn.foreign_cpu_ns?, turn.active_ns)));
+    let (used_ns, active_ns) = known.fold((0.0, 0), |(used_ns, active_ns), (used, active)| (used_ns + used as f64, active_ns + active));
+    (active_ns > 0).then(|| used_ns / active_ns as f64)
 }
 
 /// What a watchdog says begins so: see `StepFailed::reason`.

@@ -1,14 +1,16 @@
 //! Reading secondary indexes whole, whatever the optimizer would rather read.
 
+use std::fmt::Display;
+
 use plimsoll_engine::Dialect;
 
 /// Statements that read these indexes, each given by its table, its name and its first column, of any type that an index can order.
-pub(crate) fn index_scans<'a>(indexes: impl IntoIterator<Item = [&'a str; 3]>, dialect: Dialect) -> Vec<String> {
+pub(crate) fn index_scans<N: Display>(indexes: impl IntoIterator<Item = [N; 3]>, dialect: Dialect) -> Vec<String> {
     let settings: &[&str] = match dialect {
         Dialect::Postgres { .. } => &["SET enable_seqscan = off", "SET enable_bitmapscan = off"],
         Dialect::Mysql { .. } | Dialect::Sqlite => &[],
     };
-    let scan = |[table, index, column]: [&str; 3]| {
+    let scan = |[table, index, column]: [N; 3]| {
         let hint = match dialect {
             Dialect::Sqlite => format!(" INDEXED BY {index}"),
             Dialect::Mysql { .. } => format!(" FORCE INDEX ({index})"),

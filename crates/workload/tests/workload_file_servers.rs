@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use plimsoll_engine::Dialect;
 use plimsoll_workload::{SharedServer, WorkloadRun};
-use shop_support::{SHOP, rows, run_shop, workload};
+use shop_support::{rows, run_shop, shop};
 use sysbench_support::run_one;
 
 /// The example with prepared statements and in text; both leave the same rows, whoever loads which part.
@@ -38,7 +38,7 @@ fn check(start: impl Fn() -> SharedServer) -> Vec<String> {
 
 /// What is read after a start has the rows of secondary indexes, by the server's own count of rows that it read by an index.
 fn reads_secondary_indexes_after_a_start(server: SharedServer) {
-    let workload = workload(&SHOP.replace("K\"", "00\""), "");
+    let workload = shop("");
     let mut run = WorkloadRun::new(&workload, server.clone(), 42).unwrap();
     run_one(&mut run, &workload.steps()[0], 60);
     let read_by_index = || {

@@ -10,7 +10,7 @@ use plimsoll_store::{CampaignRecord, CampaignState};
 use super::control::{CONTROL_LEVEL, control};
 use super::finding::{ALPHA, Basis, Call, Control, Estimate, Finding, Findings, MARGIN};
 use super::measured::metrics_of;
-use super::pairs::{Pairs, basis, pairs};
+use super::pairs::{Pairs, basis, last_disturbance, pairs};
 use super::spreads::Spreads;
 use super::validity::obstacle;
 use super::why::why;
@@ -142,7 +142,8 @@ impl Question<'_> {
                 Basis::Blocks => "all blocks were left out; of the last",
                 Basis::Slices => "all starts were left out; of the last",
             };
-            return Some(format!("{what}: {}", pairs.why_left_out.as_deref().unwrap_or("disturbed from outside")));
+            let seen = last_disturbance(self.base, self.cell, &self.step.name);
+            return Some(format!("{what}: {}", seen.as_deref().unwrap_or("disturbed from outside")));
         }
         if pairs.empty_turns > EMPTY_TURNS {
             let share = 100.0 * pairs.empty_turns;

@@ -16,8 +16,6 @@ pub(crate) struct Pairs {
     pub starts: Vec<Vec<f64>>,
     /// Pairs that a witness left out; by slices, starts.
     pub left_out: usize,
-    /// What a witness saw of the last one of them.
-    pub why_left_out: Option<String>,
     /// Blocks or starts that have run on both sides, those left out included.
     pub done: usize,
     /// Seconds of measuring behind the pairs that count.
@@ -63,10 +61,11 @@ pub(crate) fn is_suspect((base, other): &(&Run<'_>, &Run<'_>)) -> bool {
 }
 
 /// What a witness saw of the last pair that it leaves out.
-fn witnessed(both: &[(&Run<'_>, &Run<'_>)], base: &CellRuns<'_>, other: &CellRuns<'_>) -> Option<String> {
+pub(crate) fn last_disturbance(base: &CellRuns<'_>, other: &CellRuns<'_>, step: &str) -> Option<String> {
+    let both = by_block(base, other, step);
     let sides = both.iter().rev().flat_map(|(of_base, of_other)| [(other, of_other), (base, of_base)]);
     let mut seen = sides.filter(|(_, run)| run.status == Status::Suspect);
-    seen.next().map(|(cell, run)| format!("{}: {}", cell.cell.label, run.reason.as_deref().unwrap_or("disturbed from outside")))
+    seen.find_map(|(cell, run)| Some(format!("{}: {}", cell.cell.label, run.reason.as_ref()?)))
 }
 
 pub(crate) fn value(run: &Run<'_>, metric: &str) -> Option<f64> {
@@ -81,7 +80,6 @@ fn by_blocks(base: &CellRuns<'_>, other: &CellRuns<'_>, step: &str, metric: &str
     Pairs {
         starts: vec![ratios.collect()],
         left_out: both.iter().filter(|pair| is_suspect(pair)).count(),
-        why_left_out: witnessed(&both, base, other),
         done: both.len(),
         seconds: sound().map(|(base, other)| elapsed_ns(base) + elapsed_ns(other)).sum::<u64>() as f64 / 1e9,
         empty_turns: 0.0,
@@ -89,10 +87,9 @@ fn by_blocks(base: &CellRuns<'_>, other: &CellRuns<'_>, step: &str, metric: &str
 }
 
 fn by_slices(base: &CellRuns<'_>, other: &CellRuns<'_>, step: &str, is_rate: bool) -> Pairs {
-    let both = by_block(base, other, step);
-    let mut pairs = Pairs { why_left_out: witnessed(&both, base, other), ..Pairs::default() };
+    let mut pairs = Pairs::default();
     let (mut empty, mut turns) = (0, 0);
-    for (of_base, of_other) in both {
+    for (of_base, of_other) in by_block(base, other, step) {
         pairs.done += 1;
         if is_suspect(&(of_base, of_other)) {
             pairs.left_out += 1;

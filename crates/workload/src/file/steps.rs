@@ -140,7 +140,7 @@ impl FileRun {
             format!("select {} from {}", columns.join(", "), table.name)
         };
         let tables = &self.file.tables;
-        let indexes = tables.iter().flat_map(|table| table.indexes.iter().map(|index| [&*table.name, &*index.name, &*index.columns[0]]));
+        let indexes = tables.iter().flat_map(|table| table.indexes.iter().map(|index| [&table.name, &index.name, &index.columns[0]]));
         tables.iter().map(scan).chain(index_scans(indexes, self.server.dialect())).collect()
     }
 

@@ -124,8 +124,8 @@ impl SysbenchRun {
     pub fn whole_scans(&self) -> Vec<String> {
         let dialect = self.server.dialect();
         let tables = self.table_names().into_iter().map(|table| Statement::Scan.sql(&table, dialect));
-        let indexes: Vec<[String; 2]> = (1..=self.settings.tables).map(|number| [table_name(number), index_name(number)]).collect();
-        tables.chain(index_scans(indexes.iter().map(|[table, index]| [table.as_str(), index, "k"]), dialect)).collect()
+        let indexes = (1..=self.settings.tables).map(|number| [table_name(number), index_name(number), "k".to_owned()]);
+        tables.chain(index_scans(indexes, dialect)).collect()
     }
 
     /// Facts of a step that no histogram holds.

@@ -7,7 +7,7 @@ use plimsoll_workload::{SharedServer, WorkloadRun};
 
 use crate::sysbench_support::run_one;
 
-pub const SHOP: &str = include_str!("../../../../plans/workloads/shop.toml");
+const SHOP: &str = include_str!("../../../../plans/workloads/shop.toml");
 
 /// The workload of a plan of a file; `text` is what the plan says beside it.
 pub fn workload(file: &str, text: &str) -> Workload {
@@ -24,9 +24,14 @@ pub fn rows(server: &SharedServer, sql: &str) -> Vec<String> {
     found
 }
 
+/// The example with a tenth of its rows; `text` is what the plan says beside it.
+pub fn shop(text: &str) -> Workload {
+    workload(&SHOP.replace("K\"", "00\""), text)
+}
+
 /// All steps of the example, with so many events each, after which the rows of all tables are counted.
 pub fn run_shop(server: &SharedServer, text: &str) -> Vec<String> {
-    let workload = workload(&SHOP.replace("K\"", "00\""), text);
+    let workload = shop(text);
     let mut run = WorkloadRun::new(&workload, server.clone(), 42).unwrap();
     for step in workload.steps() {
         let (outcome, notes) = run_one(&mut run, step, 60);
