@@ -4,6 +4,8 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use crate::patience::Patience;
+
 /// Whoever waits for a change looks at the command this often all the same.
 const LOOK: Duration = Duration::from_millis(100);
 
@@ -81,18 +83,23 @@ impl Control {
         seats.parked -= 1;
     }
 
-    /// Waits until every worker of the step is parked or has ended; false when it takes longer, or when a stop comes first.
+    /// Waits until every worker of the step is parked or has ended; false when it takes longer, or when a stop comes first. A freeze of the machine
+    /// uses up no patience.
     pub fn wait_until_parked(&self, limit: Duration) -> bool {
-        let deadline = Instant::now() + limit;
+        let mut patience = Patience::new(limit);
         let mut seats = self.seats();
         while self.command() == Command::Park && seats.parked < seats.taken {
-            let rest = deadline.saturating_duration_since(Instant::now());
-            if rest.is_zero() {
+            if patience.is_over() {
                 return false;
             }
-            seats = wait(&self.settled, seats, rest.min(LOOK));
+            seats = wait(&self.settled, seats, LOOK);
         }
         self.command() == Command::Park
+    }
+
+    /// Workers that hold still now.
+    pub fn parked(&self) -> usize {
+        self.seats().parked
     }
 
     /// Sleeps for so long, or until another command is given; not at all while one says to park or stop.

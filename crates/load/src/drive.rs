@@ -88,6 +88,15 @@ impl Shared<'_> {
         self.control.command() == Command::Stop || self.is_aborted.load(Ordering::Relaxed)
     }
 
+    /// Holds still while workers are parked.
+    #[inline]
+    fn park(&self, recorder: &mut Recorder) {
+        if self.control.command() == Command::Park {
+            self.control.wait_while_parked();
+            recorder.begin_turn();
+        }
+    }
+
     /// Whether a worker that ends by time is over before its time.
     #[inline]
     fn is_over(&self, stop: Stop) -> bool {
@@ -132,18 +141,16 @@ fn perform<C: Clock>(
     let (mut schedule, mut schedule_start_ns) = (task.arrival.due(), begin_ns);
     let mut operations = 0;
     let mut done_ns = begin_ns;
-    sleep(clock, begin_ns, shared);
+    sleep(clock, begin_ns, shared, recorder);
     loop {
-        if shared.control.command() == Command::Park {
-            shared.control.wait_while_parked();
-        }
+        shared.park(recorder);
         if shared.must_stop() || done_ns >= end_ns || shared.is_over(task.stop) {
             return Ok(());
         }
         match task.stop {
             Stop::Operations(most) if operations >= most => {
                 // The schedule of an open loop ends an interval after its last operation.
-                sleep(clock, schedule_start_ns + task.arrival.length_ns(most), shared);
+                sleep(clock, schedule_start_ns + task.arrival.length_ns(most), shared, recorder);
                 return Ok(());
             }
             Stop::WithClient if shared.leaders[client].load(Ordering::Acquire) == 0 => return Ok(()),
@@ -158,14 +165,12 @@ fn perform<C: Clock>(
                     if shared.must_stop() || clock.now_ns() >= end_ns || shared.is_over(task.stop) {
                         return Ok(());
                     }
-                    if shared.control.command() == Command::Park {
-                        shared.control.wait_while_parked();
-                    }
+                    shared.park(recorder);
                     clock.sleep_until_ns(clock.now_ns() + LATER_NS);
                 }
                 Next::Lost { message } => {
                     let next_ns = outage.next_try_ns(clock.now_ns(), &message, &shared.retry)?;
-                    if !sleep(clock, next_ns, shared) {
+                    if !sleep(clock, next_ns, shared, recorder) {
                         return Ok(());
                     }
                 }
@@ -180,10 +185,10 @@ fn perform<C: Clock>(
         }
         if let Some(due_ns) = due_ns {
             if due_ns >= end_ns {
-                sleep(clock, end_ns, shared);
+                sleep(clock, end_ns, shared, recorder);
                 return Ok(());
             }
-            if !sleep_unless(clock, due_ns, shared, || shared.is_over(task.stop)) {
+            if !sleep_unless(clock, due_ns, shared, recorder, || shared.is_over(task.stop)) {
                 return Ok(());
             }
         }
@@ -227,7 +232,7 @@ fn perform<C: Clock>(
                 Outcome::Lost { message } => {
                     let next_ns = outage.next_try_ns(done_ns, &message, &shared.retry);
                     recorder.unsuccessful(kind, sent_ns, done_ns, LOST, next_ns.is_err());
-                    if !sleep(clock, next_ns?, shared) {
+                    if !sleep(clock, next_ns?, shared, recorder) {
                         return Ok(());
                     }
                     sent_ns = clock.now_ns();
@@ -262,17 +267,15 @@ fn begin_measuring(task: &mut Task, is_warming: &mut bool, recorder: &mut Record
 
 /// Sleeps to an instant; false when a command or a failure came first.
 #[inline]
-fn sleep<C: Clock>(clock: &C, until_ns: u64, shared: &Shared<'_>) -> bool {
-    sleep_unless(clock, until_ns, shared, || false)
+fn sleep<C: Clock>(clock: &C, until_ns: u64, shared: &Shared<'_>, recorder: &mut Recorder) -> bool {
+    sleep_unless(clock, until_ns, shared, recorder, || false)
 }
 
 /// The same, and false when the worker is over.
 #[inline]
-fn sleep_unless<C: Clock>(clock: &C, until_ns: u64, shared: &Shared<'_>, is_over: impl Fn() -> bool) -> bool {
+fn sleep_unless<C: Clock>(clock: &C, until_ns: u64, shared: &Shared<'_>, recorder: &mut Recorder, is_over: impl Fn() -> bool) -> bool {
     loop {
-        if shared.control.command() == Command::Park {
-            shared.control.wait_while_parked();
-        }
+        shared.park(recorder);
         let now_ns = clock.now_ns();
         if now_ns >= until_ns {
             return true;

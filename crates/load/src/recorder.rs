@@ -41,6 +41,10 @@ pub(crate) struct Live {
     pub rows: AtomicU64,
     pub unsuccessful: AtomicU64,
     pub has_ended: AtomicU64,
+    /// Read by the worker when a turn begins: it marks the first operation done at this instant or later.
+    pub mark_from_ns: AtomicU64,
+    pub mark_ok: AtomicU64,
+    pub mark_done_ns: AtomicU64,
 }
 
 #[derive(Debug)]
@@ -70,8 +74,12 @@ pub(crate) struct Recorder {
     /// Nothing is recorded: the worker warms up.
     is_paused: bool,
     start_ns: u64,
+    /// The first instant that needs more than counting: the second's end, or where the turn's mark is due.
+    next_ns: u64,
     /// The first instant that no longer belongs to the current second.
     second_end_ns: u64,
+    /// Where the turn's mark is due; never, once it is set.
+    mark_from_ns: u64,
     second_index: u64,
     kinds: Vec<KindRecord>,
     /// Position in `kinds` by the step's kind index.
@@ -114,7 +122,9 @@ impl Recorder {
             worker,
             is_paused: false,
             start_ns: 0,
+            next_ns: SECOND_NS,
             second_end_ns: SECOND_NS,
+            mark_from_ns: u64::MAX,
             second_index: 0,
             kinds,
             by_kind,
@@ -132,6 +142,17 @@ impl Recorder {
         self.is_paused = is_paused;
         self.start_ns = start_ns;
         self.second_end_ns = start_ns + SECOND_NS;
+        self.next_ns = self.second_end_ns;
+    }
+
+    /// The worker goes on after it was parked: a turn may have begun.
+    #[cold]
+    pub fn begin_turn(&mut self) {
+        let mark_from_ns = self.live[self.worker].mark_from_ns.load(Ordering::Acquire);
+        if mark_from_ns > 0 {
+            self.mark_from_ns = mark_from_ns;
+            self.next_ns = self.second_end_ns.min(mark_from_ns);
+        }
     }
 
     /// The warm-up is over.
@@ -140,9 +161,9 @@ impl Recorder {
     }
 
     #[inline]
-    fn kind(&mut self, kind: usize, at_ns: u64) -> &mut KindRecord {
-        if at_ns >= self.second_end_ns {
-            self.roll(at_ns);
+    fn kind(&mut self, kind: usize, at_ns: u64, is_done: bool) -> &mut KindRecord {
+        if at_ns >= self.next_ns {
+            self.pass(at_ns, is_done);
         }
         &mut self.kinds[self.by_kind[kind]]
     }
@@ -153,7 +174,7 @@ impl Recorder {
         if self.is_paused {
             return;
         }
-        let record = self.kind(kind, done_ns);
+        let record = self.kind(kind, done_ns, true);
         let service_ns = done_ns - sent_ns;
         if record.ok == 0 {
             record.first_sent_ns = sent_ns;
@@ -197,7 +218,7 @@ impl Recorder {
         if self.is_paused {
             return;
         }
-        let record = self.kind(kind, ended_ns);
+        let record = self.kind(kind, ended_ns, false);
         if is_final {
             record.failed += 1;
         } else {
@@ -230,8 +251,22 @@ impl Recorder {
         }
     }
 
-    /// Closes the seconds before `at_ns`.
+    /// Does what is due at `at_ns`, the end of a try: a new second, a turn's mark where the operation is done.
     #[cold]
+    fn pass(&mut self, at_ns: u64, is_done: bool) {
+        if at_ns >= self.second_end_ns {
+            self.roll(at_ns);
+        }
+        if is_done && at_ns >= self.mark_from_ns {
+            let live = &self.live[self.worker];
+            live.mark_done_ns.store(at_ns, Ordering::Relaxed);
+            live.mark_ok.store(self.ok + 1, Ordering::Release);
+            self.mark_from_ns = u64::MAX;
+        }
+        self.next_ns = self.second_end_ns.min(self.mark_from_ns);
+    }
+
+    /// Closes the seconds before `at_ns`.
     fn roll(&mut self, at_ns: u64) {
         let index = (at_ns - self.start_ns) / SECOND_NS;
         for record in &mut self.kinds {

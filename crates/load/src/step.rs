@@ -23,6 +23,7 @@ use crate::drive::{RetryPolicy, Shared, drive};
 use crate::histogram;
 use crate::intervals::Intervals;
 use crate::pacing::{Paced, account};
+use crate::patience::Patience;
 use crate::recorder::{KindRecord, Live, Recorder, Second};
 use crate::turns::Board;
 use crate::worker::{Failure, Stop, Task};
@@ -213,10 +214,12 @@ pub fn run_step<C: Clock + 'static>(
         .iter()
         .map(|task| TaskInfo { client: task.client, arrival: task.arrival.clone(), stop: task.stop, kinds: task.kinds.clone() })
         .collect();
-    if let Some(board) = &options.board {
-        board.put_up(live.clone(), (0..infos.len()).filter(|&index| infos[index].kinds.last() == Some(&0)).collect());
-    }
+    // Before the board shows workers they are waited for: otherwise all of none would be parked.
     control.expect(infos.len());
+    if let Some(board) = &options.board {
+        let primary = infos.iter().enumerate().filter(|(_, info)| info.kinds.contains(&0));
+        board.put_up(live.clone(), primary.map(|(index, info)| (index, info.client)).collect());
+    }
     let gate = Arc::new(Gate::default());
     let is_aborted = Arc::new(AtomicBool::new(false));
     let (sender, receiver) = channel();
@@ -372,16 +375,17 @@ impl<C: Clock> Watch<'_, C> {
         let mut ends: Vec<Option<TaskEnd>> = self.infos.iter().map(|_| None).collect();
         let mut remaining = self.infos.len();
         let mut last_count = 0;
-        let mut last_change = Instant::now();
+        // Without a watchdog it is never asked.
+        let mut patience = Patience::new(self.options.watchdog.unwrap_or_default());
         let mut stop_asked: Option<Instant> = None;
         while remaining > 0 {
             // The end of the warm-up is told at once.
-            let patience = if latest.is_warming { WATCH.min(until_start(self.clock.now_ns())) } else { WATCH };
-            match receiver.recv_timeout(patience) {
+            let next_look = if latest.is_warming { WATCH.min(until_start(self.clock.now_ns())) } else { WATCH };
+            match receiver.recv_timeout(next_look) {
                 Ok(Message::Ended(index, end)) => {
                     ends[index] = Some(*end);
                     remaining -= 1;
-                    last_change = Instant::now();
+                    patience.renew();
                     if remaining > 0 {
                         continue;
                     }
@@ -418,13 +422,14 @@ impl<C: Clock> Watch<'_, C> {
             progress(&latest);
             let count: u64 = self.live.iter().map(|live| live.ok.load(Ordering::Relaxed) + live.unsuccessful.load(Ordering::Relaxed)).sum();
             if count != last_count || latest.is_warming || self.control.command() == crate::Command::Park {
-                (last_count, last_change) = (count, Instant::now());
+                last_count = count;
+                patience.renew();
             }
             let is_stopping = self.control.command() == crate::Command::Stop || self.is_aborted.load(Ordering::Relaxed);
             if is_stopping && stop_asked.get_or_insert_with(Instant::now).elapsed() > self.options.stop_timeout {
                 return Err(StepError::Hung(self.hung("after the step was asked to stop", self.options.stop_timeout)));
             }
-            if let Some(watchdog) = self.options.watchdog.filter(|&limit| !is_stopping && last_change.elapsed() > limit) {
+            if let Some(watchdog) = self.options.watchdog.filter(|_| patience.is_over() && !is_stopping) {
                 return Err(StepError::Hung(self.hung("and no operation has been done", watchdog)));
             }
         }

@@ -17,29 +17,31 @@ use crate::recorder::Live;
 #[derive(Debug)]
 pub struct TurnClock {
     control: Arc<Control>,
-    /// The sum of all pauses that are over.
-    paused_ns: AtomicU64,
-    /// When the pause began that is not over; 0 outside of pauses.
-    pause_ns: AtomicU64,
+    /// What the clock lags behind the machine's, in nanoseconds; with [`STANDS`] set, the instant at which it stands.
+    state_ns: AtomicU64,
 }
+
+/// Marks a clock that stands still. No instant in nanoseconds since boot comes near it.
+const STANDS: u64 = 1 << 63;
 
 impl TurnClock {
     /// A running clock. Whoever sleeps on it is woken by commands of this control.
     pub fn new(control: Arc<Control>) -> Self {
-        Self { control, paused_ns: AtomicU64::new(0), pause_ns: AtomicU64::new(0) }
+        Self { control, state_ns: AtomicU64::new(0) }
     }
 
     /// Stands still from now on. For when all workers are parked.
     pub fn pause(&self) {
-        let _ = self.pause_ns.compare_exchange(0, MonotonicClock.now_ns(), Ordering::SeqCst, Ordering::SeqCst);
+        if self.state_ns.load(Ordering::SeqCst) & STANDS == 0 {
+            self.state_ns.store(self.now_ns() | STANDS, Ordering::SeqCst);
+        }
     }
 
     /// Goes on from where it stood.
     pub fn resume(&self) {
-        let pause_ns = self.pause_ns.load(Ordering::SeqCst);
-        if pause_ns != 0 {
-            self.paused_ns.fetch_add(MonotonicClock.now_ns() - pause_ns, Ordering::SeqCst);
-            self.pause_ns.store(0, Ordering::SeqCst);
+        let state_ns = self.state_ns.load(Ordering::SeqCst);
+        if state_ns & STANDS != 0 {
+            self.state_ns.store(MonotonicClock.now_ns() - (state_ns & !STANDS), Ordering::SeqCst);
         }
     }
 }
@@ -47,11 +49,10 @@ impl TurnClock {
 impl Clock for TurnClock {
     #[inline]
     fn now_ns(&self) -> u64 {
-        let now_ns = match self.pause_ns.load(Ordering::Acquire) {
-            0 => MonotonicClock.now_ns(),
-            pause_ns => pause_ns,
-        };
-        now_ns - self.paused_ns.load(Ordering::Acquire)
+        match self.state_ns.load(Ordering::Acquire) {
+            stood if stood & STANDS != 0 => stood & !STANDS,
+            lag_ns => MonotonicClock.now_ns() - lag_ns,
+        }
     }
 
     fn sleep_until_ns(&self, deadline_ns: u64) {
@@ -67,38 +68,64 @@ pub struct Board(OnceLock<Posts>);
 #[derive(Debug)]
 struct Posts {
     live: Arc<[Live]>,
-    /// The workers whose last kind of operations is the step's primary one.
-    primary: Vec<usize>,
+    /// The workers that perform the step's first kind of operations, and perhaps others too, each with its client.
+    primary: Vec<(usize, u32)>,
 }
 
 /// How far one worker is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
-    /// Operations done since the step's start.
+    /// Whose worker this is, from 1.
+    pub client: u32,
+    /// Operations done since the step's start, of all its kinds.
     pub ok: u64,
     /// The instant at which the last of them was done, on the step's clock; 0 before the first.
     pub last_done_ns: u64,
+    /// The first operation of the turn that ended after the turn's [`mark`](Board::begin_turn).
+    pub mark: Mark,
+}
+
+/// Where counting begins in a turn: behind an operation, whose own length has no part in what is counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Mark {
+    /// Operations done up to this one, itself included.
+    pub ok: u64,
+    /// The instant at which it was done, on the step's clock.
+    pub done_ns: u64,
 }
 
 impl Board {
-    pub(crate) fn put_up(&self, live: Arc<[Live]>, primary: Vec<usize>) {
+    pub(crate) fn put_up(&self, live: Arc<[Live]>, primary: Vec<(usize, u32)>) {
         // A board is for one step; of another one it would show nothing.
         let _ = self.0.set(Posts { live, primary });
     }
 
-    /// How far each worker of the primary kind is. Nothing before the step's workers are there.
+    /// Whether the step's workers are known: from then on [`Control::wait_until_parked`] waits for all of them.
+    pub fn is_up(&self) -> bool {
+        self.0.get().is_some()
+    }
+
+    /// Has each worker mark the first operation that it ends at `mark_ns` or later, on the step's clock. For between two turns, while all workers are parked.
+    pub fn begin_turn(&self, mark_ns: u64) {
+        for live in self.0.get().iter().flat_map(|posts| posts.live.iter()) {
+            live.mark_from_ns.store(mark_ns, Ordering::Release);
+        }
+    }
+
+    /// How far each worker is that performs the step's first kind of operations. Nothing before the step's workers are there.
     pub fn tallies(&self) -> Vec<Tally> {
-        let tally = |posts: &Posts, index: usize| {
+        let tally = |posts: &Posts, index: usize, client: u32| {
             let live = &posts.live[index];
+            let mark = Mark { ok: live.mark_ok.load(Ordering::Acquire), done_ns: live.mark_done_ns.load(Ordering::Acquire) };
             loop {
                 let ok = live.ok.load(Ordering::Acquire);
                 let last_done_ns = live.last_done_ns.load(Ordering::Acquire);
                 if live.ok.load(Ordering::Acquire) == ok {
-                    return Tally { ok, last_done_ns };
+                    return Tally { client, ok, last_done_ns, mark };
                 }
             }
         };
-        self.0.get().map_or_else(Vec::new, |posts| posts.primary.iter().map(|&index| tally(posts, index)).collect())
+        self.0.get().map_or_else(Vec::new, |posts| posts.primary.iter().map(|&(index, client)| tally(posts, index, client)).collect())
     }
 
     /// Tries of all workers that did not succeed, since the step's start.

@@ -169,3 +169,91 @@ fn a_stop_reaches_parked_workers() {
     assert_eq!((outcome.ended, stage.count()), (Ended::Stopped, 0));
     assert!(!stage.control.wait_until_parked(LIMIT), "there is nothing to wait for any more");
 }
+
+/// An operation that takes a little more or less than a millisecond, and says when it ended.
+struct Logging(Arc<TurnClock>, Arc<std::sync::Mutex<Vec<u64>>>);
+
+impl Worker for Logging {
+    fn open(&mut self) -> Result<(), String> {
+        Ok(())
+    }
+
+    fn prepare(&mut self) -> Result<Next, String> {
+        Ok(Next::Operation(0))
+    }
+
+    fn execute(&mut self) -> Outcome {
+        let mut log = self.1.lock().unwrap();
+        thread::sleep(Duration::from_micros(500 + 300 * (log.len() as u64 % 5)));
+        log.push(self.0.now_ns());
+        Outcome::Done { rows: 1 }
+    }
+}
+
+#[test]
+fn each_turn_marks_the_first_operation_that_ends_after_its_discarded_part() {
+    let stage = Stage::new();
+    let log: Arc<std::sync::Mutex<Vec<u64>>> = Arc::default();
+    let worker = Box::new(Logging(stage.clock.clone(), log.clone()));
+    let task = Task { client: 7, kinds: vec![0], arrival: Arrival::Closed, stop: Stop::Time(DAY_NS), worker };
+    stage.run(vec![task], |stage| {
+        stage.settle();
+        for turn in 1..=8 {
+            let from_ns = stage.clock.now_ns() + 3 * MS;
+            stage.board.begin_turn(from_ns);
+            stage.turn(12 * MS);
+            let tally = stage.board.tallies()[0];
+            let log = log.lock().unwrap();
+            assert_eq!((tally.client, tally.ok), (7, log.len() as u64));
+            // The log has an end a moment before the recorder reads the clock.
+            let (marked, before) = (tally.mark.ok as usize - 1, tally.mark.ok as usize - 2);
+            assert!(tally.mark.done_ns >= from_ns && log[marked] <= tally.mark.done_ns, "turn {turn}: {tally:?}");
+            assert!(log[before] < from_ns, "turn {turn}: an earlier operation ended after {from_ns}: {log:?}");
+            assert!(log.get(marked + 1).is_none_or(|&next| next > tally.mark.done_ns), "turn {turn}");
+        }
+        stage.finish();
+    });
+}
+
+/// Steps of workload files have workers of several kinds of operations.
+#[test]
+fn a_worker_of_several_kinds_is_on_the_board() {
+    for kinds in [vec![0], vec![0, 1, 2], vec![2, 1, 0]] {
+        let stage = Stage::new();
+        let task = Task { kinds: kinds.clone(), ..stage.task(1, Arrival::Closed, Stop::Time(DAY_NS)) };
+        let board = stage.board.clone();
+        stage.control.give(Command::Run);
+        let names: Vec<String> = kinds.iter().map(|kind| format!("kind {kind}")).collect();
+        let options = StepOptions { board: Some(board.clone()), ..StepOptions::default() };
+        let control = stage.control.clone();
+        let mut progress = |progress: &Progress| {
+            if progress.kinds.iter().any(|(ok, _)| *ok > 0) {
+                assert!(board.is_up() && board.tallies().len() == 1, "{kinds:?}: {:?}", board.tallies());
+                control.give(Command::Stop);
+            }
+        };
+        run_step(&stage.clock, &names, vec![task], &stage.control, &options, &mut std::io::sink(), &mut progress).unwrap();
+    }
+}
+
+/// The thread that hands out turns looks at the board as soon as it is up: no worker has its thread yet.
+#[test]
+fn the_first_turn_waits_for_workers_that_are_still_to_come() {
+    for _ in 0..200 {
+        let stage = Stage::new();
+        let tasks = (1..=2).map(|client| stage.task(client, Arrival::Closed, Stop::Time(DAY_NS))).collect();
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                while !stage.board.is_up() {
+                    std::hint::spin_loop();
+                }
+                assert!(stage.control.wait_until_parked(LIMIT));
+                assert_eq!(stage.control.parked(), 2, "all are connected and parked");
+                stage.finish();
+            });
+            let options = StepOptions { board: Some(stage.board.clone()), ..StepOptions::default() };
+            let mut progress = |_: &Progress| {};
+            run_step(&stage.clock, &["op"], tasks, &stage.control, &options, &mut std::io::sink(), &mut progress).unwrap();
+        });
+    }
+}
