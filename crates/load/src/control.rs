@@ -34,8 +34,8 @@ pub struct Control {
 
 #[derive(Debug, Default)]
 struct Seats {
-    /// Workers of the step that have not ended.
-    taken: usize,
+    /// Workers of the step that have not ended; none before a step has said how many it has.
+    taken: Option<usize>,
     parked: usize,
 }
 
@@ -45,7 +45,9 @@ pub(crate) struct Seat<'a>(&'a Control);
 
 impl Drop for Seat<'_> {
     fn drop(&mut self) {
-        self.0.seats().taken -= 1;
+        let mut seats = self.0.seats();
+        seats.taken = seats.taken.map(|taken| taken - 1);
+        drop(seats);
         self.0.settled.notify_all();
     }
 }
@@ -88,7 +90,7 @@ impl Control {
     pub fn wait_until_parked(&self, limit: Duration) -> bool {
         let mut patience = Patience::new(limit);
         let mut seats = self.seats();
-        while self.command() == Command::Park && seats.parked < seats.taken {
+        while self.command() == Command::Park && seats.taken.is_none_or(|taken| seats.parked < taken) {
             if patience.is_over() {
                 return false;
             }
@@ -118,7 +120,7 @@ impl Control {
 
     /// So many workers are about to begin. Each must be given a [`seat`](Self::seat), or its place be freed by one.
     pub(crate) fn expect(&self, workers: usize) {
-        *self.seats() = Seats { taken: workers, parked: 0 };
+        *self.seats() = Seats { taken: Some(workers), parked: 0 };
     }
 
     /// The place of a worker that [`expect`](Self::expect) has counted.
