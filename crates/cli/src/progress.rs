@@ -106,6 +106,10 @@ impl Observer for Console {
                 let labels: Vec<&str> = cells.iter().map(|cell| cell.label.as_str()).collect();
                 self.line(&format!("\x1b[1mstart {start} of {starts}{attempt}\x1b[0m: {}", labels.join(", ")));
             }
+            Notice::Awaited { labels, what, seconds, limit_s } => {
+                let limit = duration(limit_s as f64);
+                self.live(&format!("  waiting for {} to {what}: {}, at most {limit}", labels.join(", "), duration(seconds as f64)));
+            }
             Notice::Turns(turns) => self.live(&turns_line(turns, width)),
             Notice::StepTurns(turns) => {
                 self.line(&format!("  {:<width$} {:>7}  {}", turns.step, duration(turns.seconds), ratios(turns)));

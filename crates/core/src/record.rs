@@ -98,6 +98,18 @@ pub struct ClientRecord {
     pub from_ns: u64,
     /// From the step's start to the end of this worker's last operation, or of its schedule where that is later.
     pub to_ns: u64,
+    /// What it did in turns, those for warming up and their discarded parts left out; none in a step without turns, and in campaigns before methodology version 8.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turns: Option<TurnSums>,
+}
+
+/// A worker's operations over all turns, and the time they took.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TurnSums {
+    /// Operations done.
+    pub operations: u64,
+    /// The time that they took, in nanoseconds.
+    pub active_ns: u64,
 }
 
 /// The result of counting a table's rows outside the measured window.

@@ -34,13 +34,13 @@ mod collector;
 mod disk;
 mod environment;
 mod parse;
-mod pausable;
 mod proc;
 mod process;
 mod readiness;
 mod readings;
 mod sampler;
 mod series;
+mod server_processes;
 mod space;
 mod tree;
 
@@ -51,12 +51,12 @@ pub use canary::{Canary, run_canary, speed_witness};
 pub use clocks::{CpuClocks, tree_pids};
 pub use collector::{Collector, Watch};
 pub use environment::{Environment, Fact, capture_environment};
-pub use pausable::Pausable;
 pub use proc::Proc;
 pub use process::{boot_id, is_same_process, process_cpu_ns, process_start_ticks};
 pub use readiness::{Check, Status, check_machine};
 pub use sampler::{ChildUsage, child_usage};
-pub use space::{DiskSpace, disk_space, free_bytes};
+pub use server_processes::ServerProcesses;
+pub use space::{DiskSpace, directory_bytes, disk_space, free_bytes};
 
 /// A value, or the reason there is none: a lowercase fragment without paths, host or user names.
 type Answer<T> = Result<T, String>;

@@ -46,6 +46,14 @@ pub fn process_cpu_ns(pid: u32) -> io::Result<u64> {
     Ok(nanoseconds(time.tv_sec(), time.tv_nsec()))
 }
 
+/// CPU time of the ended children that a process has waited for, and of theirs, in nanoseconds; in steps of a clock tick.
+///
+/// # Errors
+/// When there is no such process, or its `stat` file cannot be read.
+pub(crate) fn process_reaped_ns(pid: u32) -> io::Result<u64> {
+    Ok(process_stat(pid)?.reaped_ticks.saturating_mul(tick_ns()))
+}
+
 /// CPU time of the calling thread in nanoseconds.
 pub(crate) fn thread_cpu_ns() -> u64 {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);

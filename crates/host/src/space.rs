@@ -47,7 +47,10 @@ pub(crate) fn nearest_existing(path: &Path) -> io::Result<(PathBuf, Metadata)> {
 
 /// Sizes of all files below `dir`, links not followed. Files and folders that vanish meanwhile do not count: an engine removes its logs when
 /// it likes.
-pub(crate) fn directory_bytes(dir: &Path) -> io::Result<u64> {
+///
+/// # Errors
+/// When a folder cannot be listed.
+pub fn directory_bytes(dir: &Path) -> io::Result<u64> {
     let mut bytes = 0u64;
     let mut folders = vec![dir.to_owned()];
     while let Some(folder) = folders.pop() {

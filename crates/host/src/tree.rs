@@ -22,7 +22,7 @@ use crate::{Answer, Proc};
 pub(crate) struct ProcessTrees {
     proc: Proc,
     roots: Vec<u32>,
-    /// Start ticks by pid. Once a member, always a member: an orphan is given another parent.
+    /// Start ticks by pid. Once a member, a member until it ends: an orphan is given another parent.
     members: BTreeMap<u32, u64>,
     /// Processes that are not of the tree and never will be, so that each is looked at once. Forgotten when their pid leaves `/proc`:
     /// pids are handed out in turn, so one does not come back for another process between two looks.
@@ -81,6 +81,7 @@ impl ProcessTrees {
     fn find_members(&mut self) -> Answer<()> {
         let pids: HashSet<u32> = self.proc.pids()?.into_iter().collect();
         self.strangers.retain(|pid| pids.contains(pid));
+        self.members.retain(|pid, _| pids.contains(pid));
         let unknown = pids.into_iter().filter(|pid| !self.members.contains_key(pid) && !self.strangers.contains(pid));
         let mut new: Vec<(u32, ProcessStat)> = unknown.filter_map(|pid| Some((pid, self.stat(pid)?))).collect();
         loop {

@@ -80,6 +80,8 @@ pub(crate) struct TurnOrder {
     pub round: u32,
     pub position: u32,
     pub length_ns: u64,
+    /// So much of its beginning does not count.
+    pub discarded_ns: u64,
 }
 
 /// What a trial says.
@@ -135,20 +137,24 @@ pub enum TrialMessage {
 }
 
 /// A turn that is over.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TurnDone {
     /// The round, from 1; 0 was for warming up.
     pub round: u32,
-    /// Operations of the primary kind after the first tenth.
+    /// Operations of the primary kind that count: see the store's `Turn`.
     pub operations: u64,
     /// The time they took.
     pub active_ns: u64,
+    /// The mean time of one of them; none where there was none.
+    pub operation_ns: Option<u64>,
     /// CPU of the server meanwhile.
     pub server_cpu_ns: Option<u64>,
     /// CPU of the other contestants' servers meanwhile.
     pub other_servers_cpu_ns: Option<u64>,
     /// CPU of the server since its turn before: see the store's `Turn`.
     pub left_cpu_ns: Option<u64>,
+    /// All of the server's processes, where there are some that it did not have before.
+    pub new_servers: Option<Vec<u32>>,
 }
 
 /// How a step goes on.

@@ -68,6 +68,17 @@ pub enum Notice<'a> {
         /// Its attempt, from 1.
         attempt: u32,
     },
+    /// Candidates of a start are waited for.
+    Awaited {
+        /// Who.
+        labels: Vec<&'a str>,
+        /// For what, after "to".
+        what: &'a str,
+        /// So long so far, in seconds.
+        seconds: u64,
+        /// So long at the most.
+        limit_s: u64,
+    },
     /// A step in turns goes on.
     Turns(&'a TurnsProgress),
     /// A step in turns is over in this start.

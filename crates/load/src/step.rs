@@ -25,7 +25,7 @@ use crate::intervals::Intervals;
 use crate::pacing::{Paced, account};
 use crate::patience::Patience;
 use crate::recorder::{KindRecord, Live, Recorder, Second};
-use crate::turns::Board;
+use crate::turns::{Board, Post};
 use crate::worker::{Failure, Stop, Task};
 
 const WATCH: Duration = Duration::from_millis(100);
@@ -218,7 +218,8 @@ pub fn run_step<C: Clock + 'static>(
     control.expect(infos.len());
     if let Some(board) = &options.board {
         let primary = infos.iter().enumerate().filter(|(_, info)| info.kinds.contains(&0));
-        board.put_up(live.clone(), primary.map(|(index, info)| (index, info.client)).collect());
+        let post = |(index, info): (usize, &TaskInfo)| Post { index, client: info.client, is_open: info.arrival.is_open() };
+        board.put_up(live.clone(), primary.map(post).collect());
     }
     let gate = Arc::new(Gate::default());
     let is_aborted = Arc::new(AtomicBool::new(false));
@@ -545,6 +546,7 @@ impl<C: Clock> Watch<'_, C> {
                     rows: record.rows,
                     from_ns,
                     to_ns,
+                    turns: None,
                 });
                 seconds.extend(record.seconds.iter().enumerate().map(|(second, counts)| SecondRow {
                     second: second as u64,

@@ -68,8 +68,17 @@ pub struct Board(OnceLock<Posts>);
 #[derive(Debug)]
 struct Posts {
     live: Arc<[Live]>,
-    /// The workers that perform the step's first kind of operations, and perhaps others too, each with its client.
-    primary: Vec<(usize, u32)>,
+    primary: Vec<Post>,
+}
+
+/// A worker that performs the step's first kind of operations, and perhaps others too.
+#[derive(Debug)]
+pub(crate) struct Post {
+    /// Among the step's workers, from 0.
+    pub index: usize,
+    /// From 1.
+    pub client: u32,
+    pub is_open: bool,
 }
 
 /// How far one worker is.
@@ -77,6 +86,8 @@ struct Posts {
 pub struct Tally {
     /// Whose worker this is, from 1.
     pub client: u32,
+    /// Whether its operations are due by a schedule: it may have none in flight.
+    pub is_open: bool,
     /// Operations done since the step's start, of all its kinds.
     pub ok: u64,
     /// The instant at which the last of them was done, on the step's clock; 0 before the first.
@@ -95,7 +106,7 @@ pub struct Mark {
 }
 
 impl Board {
-    pub(crate) fn put_up(&self, live: Arc<[Live]>, primary: Vec<(usize, u32)>) {
+    pub(crate) fn put_up(&self, live: Arc<[Live]>, primary: Vec<Post>) {
         // A board is for one step; of another one it would show nothing.
         let _ = self.0.set(Posts { live, primary });
     }
@@ -114,18 +125,18 @@ impl Board {
 
     /// How far each worker is that performs the step's first kind of operations. Nothing before the step's workers are there.
     pub fn tallies(&self) -> Vec<Tally> {
-        let tally = |posts: &Posts, index: usize, client: u32| {
-            let live = &posts.live[index];
+        let tally = |posts: &Posts, post: &Post| {
+            let live = &posts.live[post.index];
             let mark = Mark { ok: live.mark_ok.load(Ordering::Acquire), done_ns: live.mark_done_ns.load(Ordering::Acquire) };
             loop {
                 let ok = live.ok.load(Ordering::Acquire);
                 let last_done_ns = live.last_done_ns.load(Ordering::Acquire);
                 if live.ok.load(Ordering::Acquire) == ok {
-                    return Tally { client, ok, last_done_ns, mark };
+                    return Tally { client: post.client, is_open: post.is_open, ok, last_done_ns, mark };
                 }
             }
         };
-        self.0.get().map_or_else(Vec::new, |posts| posts.primary.iter().map(|&(index, client)| tally(posts, index, client)).collect())
+        self.0.get().map_or_else(Vec::new, |posts| posts.primary.iter().map(|post| tally(posts, post)).collect())
     }
 
     /// Tries of all workers that did not succeed, since the step's start.

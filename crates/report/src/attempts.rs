@@ -152,9 +152,9 @@ pub(crate) fn judge(done: &StepDone, measures: &[Measure], turns: &[Turn]) -> (S
 
 /// CPU that other processes used during turns, in cores, where it is known.
 fn foreign_cores_in_turns(turns: &[Turn]) -> Option<f64> {
-    let known = turns.iter().filter_map(|turn| Some((turn.foreign_cpu_ns?, turn.active_ns)));
-    let (used_ns, active_ns) = known.fold((0.0, 0), |(used_ns, active_ns), (used, active)| (used_ns + used as f64, active_ns + active));
-    (active_ns > 0).then(|| used_ns / active_ns as f64)
+    let known = turns.iter().filter_map(|turn| Some((turn.foreign_cpu_ns?, turn.length_ns.unwrap_or(turn.active_ns))));
+    let (used_ns, length_ns) = known.fold((0.0, 0), |(used_ns, length_ns), (used, length)| (used_ns + used as f64, length_ns + length));
+    (length_ns > 0).then(|| used_ns / length_ns as f64)
 }
 
 /// What a watchdog says begins so: see `StepFailed::reason`.

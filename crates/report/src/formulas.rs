@@ -3,7 +3,7 @@
 use hdrhistogram::Histogram;
 use plimsoll_core::metric::{self, CATALOGUE, Metric};
 use plimsoll_core::plan::{ALL_EVENTS, MULTIGET_KEYS, STATEMENT_NOTES};
-use plimsoll_core::record::{ClientRecord, EncodedHistogram, OperationRecord, Pacing, Reading};
+use plimsoll_core::record::{ClientRecord, EncodedHistogram, OperationRecord, Pacing, Reading, TurnSums};
 use plimsoll_core::rocksdb_report;
 use plimsoll_core::rocksdb_stats::PRINTED_STALL_PCT;
 use plimsoll_store::event::StepDone;
@@ -247,9 +247,21 @@ impl Facts<'_> {
         if kind != self.done.primary || self.turns.is_empty() {
             return Ok(whole);
         }
-        let active_s = self.sum_of_turns(|turn| turn.active_ns) / NS_PER_S;
-        let of_turns = ratio(self.sum_of_turns(|turn| turn.operations), active_s, "no turn took any time")?;
+        let of_turns = self.rate_of_turns(kind)?;
         Ok(whole * ratio(of_turns, self.rate_of_clients(kind, |client| client.ok)?, "no operation was done")?)
+    }
+
+    /// Operations per second over all turns: of each worker the ratio of its sums, and the sum of these.
+    fn rate_of_turns(&self, kind: &str) -> Answer {
+        let by_worker: Vec<TurnSums> = self.clients(kind).filter_map(|client| client.turns).collect();
+        if by_worker.is_empty() {
+            // A campaign before methodology version 8.
+            let active_s = self.sum_of_turns(|turn| turn.active_ns) / NS_PER_S;
+            return ratio(self.sum_of_turns(|turn| turn.operations), active_s, "no turn took any time");
+        }
+        let rate = |sums: &TurnSums| sums.operations as f64 * NS_PER_S / sums.active_ns as f64;
+        let total: f64 = by_worker.iter().filter(|sums| sums.active_ns > 0).map(rate).sum();
+        if total > 0.0 { Ok(total) } else { Err("no turn took any time".to_owned()) }
     }
 
     fn sum_of_turns(&self, of: fn(&Turn) -> u64) -> f64 {
@@ -474,7 +486,7 @@ mod tests {
 
     fn client(client: u32, kind: &str, ok: u64, rows: u64, from_s: f64, to_s: f64) -> ClientRecord {
         let ns = |seconds: f64| (seconds * 1e9) as u64;
-        ClientRecord { client, kind: kind.to_owned(), ok, rows, from_ns: ns(from_s), to_ns: ns(to_s) }
+        ClientRecord { client, kind: kind.to_owned(), ok, rows, from_ns: ns(from_s), to_ns: ns(to_s), turns: None }
     }
 
     fn readings(values: &[(&str, f64)]) -> BTreeMap<String, Reading> {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use plimsoll_core::record::{ClientRecord, EncodedHistogram, OperationRecord, Pacing, Reading, TableCheck};
+use plimsoll_core::record::{ClientRecord, EncodedHistogram, OperationRecord, Pacing, Reading, TableCheck, TurnSums};
 use proptest::collection::{btree_map, vec};
 use proptest::option;
 use proptest::prelude::*;
@@ -108,14 +108,10 @@ fn operation() -> impl Strategy<Value = OperationRecord> {
 }
 
 fn step_done() -> impl Strategy<Value = Event> {
-    let client = (any::<u32>(), text(), any::<[u64; 4]>()).prop_map(|(client, kind, [ok, rows, from_ns, to_ns])| ClientRecord {
-        client,
-        kind,
-        ok,
-        rows,
-        from_ns,
-        to_ns,
-    });
+    let turns = option::of(any::<[u64; 2]>().prop_map(|[operations, active_ns]| TurnSums { operations, active_ns }));
+    let client = (any::<u32>(), text(), any::<[u64; 4]>(), turns);
+    let client =
+        client.prop_map(|(client, kind, [ok, rows, from_ns, to_ns], turns)| ClientRecord { client, kind, ok, rows, from_ns, to_ns, turns });
     let reading = prop_oneof![number().prop_map(Reading::Ok), text().prop_map(Reading::Unavailable)];
     let table = (text(), any::<[u64; 2]>(), option::of(text())).prop_map(|(table, [expected_rows, found_rows], checksum)| TableCheck {
         table,

@@ -8,7 +8,9 @@ use std::time::{Duration, Instant};
 
 use plimsoll_core::plan::{Cell, Step};
 use plimsoll_core::schedule::ScheduledTrial;
-use plimsoll_host::CpuClocks;
+use plimsoll_core::units::format_duration_ns;
+use plimsoll_host::directory_bytes;
+use plimsoll_load::Patience;
 use plimsoll_store::{Confirm, TrialRecord, seal};
 
 use super::order::order_of_round;
@@ -21,14 +23,16 @@ use crate::trial_process::{Runner, STOP_PATIENCE, TrialProcess, write_trial_fail
 
 /// Each contestant's first turn of a step, which is not recorded.
 const WARM_UP_NS: u64 = 500_000_000;
-/// Servers must be up, data read and workers connected by then.
-const READY_LIMIT: Duration = Duration::from_secs(3600);
+/// What counts of a turn begins behind its first tenth, unless operations are longer than that.
+const DISCARDED: u64 = 10;
+/// Servers must be up, data read and workers connected by then; the data takes its own time on top.
+const READY_LIMIT: Duration = Duration::from_secs(300);
+/// No machine is expected to read and check data more slowly than this, in bytes per second.
+const SLOWEST_READ: u64 = 4 << 20;
+/// Whoever is awaited for so long is named, and again after as long.
+const AWAITED: Duration = Duration::from_secs(10);
 /// A turn's report may be so late, beside what the trial itself waits for a worker in an operation.
 const REPORT_PATIENCE: Duration = Duration::from_secs(30);
-/// Servers rest when all of them together use no more than this, in cores, for so long.
-const REST_CORES: f64 = 0.03;
-const REST_LOOK: Duration = Duration::from_millis(500);
-const REST_LIMIT: Duration = Duration::from_secs(15);
 const POLL: Duration = Duration::from_millis(50);
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(250);
 
@@ -91,6 +95,8 @@ struct Stage<'a, 'o> {
     confirm: &'a Confirm,
     seed: u64,
     watchdog: Duration,
+    /// Of the contestant that has the most.
+    data_bytes: u64,
     start: u32,
     starts: u32,
     steps: &'a [Step],
@@ -149,6 +155,7 @@ impl<'a, 'o> Stage<'a, 'o> {
                 reason,
             });
         }
+        let data_bytes = contestants.iter().filter_map(|contestant| directory_bytes(&contestant.data_dir).ok()).max().unwrap_or(0);
         for (index, order) in orders.iter().enumerate() {
             let Some(order) = order else { continue };
             let mut process = runner.start(order)?;
@@ -161,6 +168,7 @@ impl<'a, 'o> Stage<'a, 'o> {
             confirm,
             seed: header.seed,
             watchdog: Duration::from_nanos(header.plan.watchdog_ns),
+            data_bytes,
             start,
             starts: confirm.starts.unwrap_or(1),
             steps: contestants[base].cell.workload.steps(),
@@ -185,8 +193,6 @@ impl<'a, 'o> Stage<'a, 'o> {
             }
             if index == 0 {
                 self.setup = self.began.elapsed();
-            } else if self.steps[index - 1].is_writing() {
-                self.wait_until_servers_rest();
             }
             self.introduce();
             self.run_step(index, step);
@@ -204,7 +210,7 @@ impl<'a, 'o> Stage<'a, 'o> {
             }
             self.stop();
         }
-        self.wait(READY_LIMIT, |contestants| contestants.iter().all(|contestant| contestant.is_out));
+        self.wait("end", |contestant| contestant.is_out);
     }
 
     fn can_go_on(&self) -> bool {
@@ -213,24 +219,14 @@ impl<'a, 'o> Stage<'a, 'o> {
     }
 
     fn wait_until_ready(&mut self, step: &str) -> bool {
+        let what = format!("be ready for {step}");
         let is_ready = |contestant: &Contestant<'_>| contestant.is_out || contestant.ready.as_deref() == Some(step);
-        self.wait(READY_LIMIT, |contestants| contestants.iter().all(is_ready))
+        self.wait(&what, is_ready)
     }
 
-    /// Waits until what the last step left to do is done, for as long as [`REST_LIMIT`]: the next one's turns would pay for it.
-    fn wait_until_servers_rest(&mut self) {
-        let mut clocks = CpuClocks::new(self.contestants.iter().flat_map(|contestant| contestant.servers.iter().copied()));
-        let deadline = Instant::now() + REST_LIMIT;
-        while Instant::now() < deadline && self.can_go_on() {
-            let (Some(used_ns), from) = (clocks.read_ns(), Instant::now()) else { return };
-            while from.elapsed() < REST_LOOK && self.can_go_on() {
-                self.hear();
-            }
-            let used_ns = clocks.read_ns().unwrap_or(used_ns) - used_ns;
-            if used_ns as f64 <= REST_CORES * from.elapsed().as_nanos() as f64 {
-                return;
-            }
-        }
+    /// How long a candidate may take to start its server, to check and read its data, and to connect.
+    fn ready_limit(&self) -> Duration {
+        READY_LIMIT + self.watchdog + Duration::from_secs(self.data_bytes / SLOWEST_READ)
     }
 
     /// Tells everybody who the others are.
@@ -250,9 +246,14 @@ impl<'a, 'o> Stage<'a, 'o> {
         let is_writing = step.is_writing();
         let length_ns = if is_writing { self.confirm.turn_ns_write } else { self.confirm.turn_ns_read };
         let limit = Duration::from_nanos(self.confirm.time_ns / u64::from(self.starts));
+        let mut longest_operation_ns = 0;
         for contestant in order_of_round(self.contestants.len(), self.seed, &step.name, self.start, 1) {
-            self.turn(contestant, TurnOrder { round: 0, position: 0, length_ns: WARM_UP_NS });
+            let warmed = self.turn(contestant, TurnOrder { round: 0, position: 0, length_ns: WARM_UP_NS, discarded_ns: 0 });
+            let operation_ns = warmed.map_or(0, |turn| turn.operation_ns.unwrap_or(WARM_UP_NS));
+            longest_operation_ns = longest_operation_ns.max(operation_ns);
         }
+        // The same for all of them, and not by what a turn brings: otherwise turns with long operations would be counted in another way than those without.
+        let discarded_ns = Some(length_ns / DISCARDED).filter(|&discarded_ns| longest_operation_ns <= discarded_ns).unwrap_or(0);
         let mut rounds = Rounds::new(self.contestants.len(), self.base, self.control, is_writing, self.starts);
         let begin = Instant::now();
         let mut round = 0;
@@ -261,7 +262,7 @@ impl<'a, 'o> Stage<'a, 'o> {
         loop {
             while self.can_go_on() && begin.elapsed() < until {
                 round += 1;
-                self.round(round, step, length_ns, &mut rounds);
+                self.round(round, step, (length_ns, discarded_ns), &mut rounds);
                 rounds.look();
                 self.show(index, step, round, begin.elapsed(), until, &rounds);
                 if !is_repeated && rounds.are_enough() {
@@ -279,10 +280,10 @@ impl<'a, 'o> Stage<'a, 'o> {
         self.observer.notice(Notice::StepTurns(&turns));
     }
 
-    fn round(&mut self, round: u32, step: &Step, length_ns: u64, rounds: &mut Rounds) {
+    fn round(&mut self, round: u32, step: &Step, (length_ns, discarded_ns): (u64, u64), rounds: &mut Rounds) {
         let order = order_of_round(self.contestants.len(), self.seed, &step.name, self.start, round);
         for (position, contestant) in (1..).zip(order) {
-            let turn = self.turn(contestant, TurnOrder { round, position, length_ns });
+            let turn = self.turn(contestant, TurnOrder { round, position, length_ns, discarded_ns });
             rounds.book(contestant, turn);
         }
     }
@@ -293,16 +294,20 @@ impl<'a, 'o> Stage<'a, 'o> {
             return None;
         }
         self.tell(contestant, &Direction::Turn(order));
-        let deadline = Instant::now() + Duration::from_nanos(order.length_ns) + self.watchdog + REPORT_PATIENCE;
+        let mut patience = Patience::new(Duration::from_nanos(order.length_ns) + self.watchdog + REPORT_PATIENCE);
         while !self.contestants[contestant].is_out && self.asked_at.is_none() {
-            if Instant::now() > deadline {
-                self.end(contestant, "its turn did not end");
-            }
             if let Some((from, TrialMessage::TurnDone(done))) = self.hear()
                 && from == contestant
                 && done.round == order.round
             {
+                if let Some(servers) = &done.new_servers {
+                    self.contestants[contestant].servers.clone_from(servers);
+                    self.introduce();
+                }
                 return Some(done);
+            }
+            if patience.is_over() {
+                self.end(contestant, "its turn did not end");
             }
         }
         None
@@ -423,20 +428,28 @@ impl<'a, 'o> Stage<'a, 'o> {
         }
     }
 
-    /// Waits until the contestants are so; whoever holds it up for too long is ended. False when the user stops it.
-    fn wait(&mut self, limit: Duration, is_so: impl Fn(&[Contestant<'_>]) -> bool) -> bool {
-        let deadline = Instant::now() + limit;
-        while !is_so(&self.contestants) {
-            if Instant::now() > deadline {
-                for contestant in 0..self.contestants.len() {
-                    if !self.contestants[contestant].is_out && self.contestants[contestant].ready.is_none() {
-                        self.end(contestant, "it was not ready in time");
-                    }
+    /// Waits until all contestants are so. Whoever is waited for is named from time to time, and ended after [`ready_limit`](Self::ready_limit). False when the user
+    /// stops it.
+    fn wait(&mut self, what: &str, is_so: impl Fn(&Contestant<'_>) -> bool) -> bool {
+        let limit = self.ready_limit();
+        let mut patience = Patience::new(limit);
+        let mut next_notice = AWAITED;
+        loop {
+            let awaited: Vec<usize> = (0..self.contestants.len()).filter(|&index| !is_so(&self.contestants[index])).collect();
+            if awaited.is_empty() {
+                return self.asked_at.is_none();
+            }
+            if patience.is_over() {
+                for &contestant in &awaited {
+                    self.end(contestant, &format!("it did not {what} within {}", format_duration_ns(limit.as_nanos() as u64)));
                 }
+            } else if patience.spent() >= next_notice {
+                next_notice += AWAITED;
+                let labels = awaited.iter().map(|&contestant| self.contestants[contestant].cell.label.as_str()).collect();
+                self.observer.notice(Notice::Awaited { labels, what, seconds: patience.spent().as_secs(), limit_s: limit.as_secs() });
             }
             self.hear();
         }
-        self.asked_at.is_none()
     }
 
     /// Closes all trials. How many are not complete.

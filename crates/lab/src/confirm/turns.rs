@@ -94,7 +94,10 @@ impl Rounds {
 
     /// Books a turn; none for a contestant that is out.
     pub fn book(&mut self, contestant: usize, turn: Option<TurnDone>) {
-        let rate = turn.filter(|turn| turn.operations > 0 && turn.active_ns > 0).map(|turn| turn.operations as f64 / turn.active_ns as f64);
+        let rate = turn
+            .as_ref()
+            .filter(|turn| turn.operations > 0 && turn.active_ns > 0)
+            .map(|turn| turn.operations as f64 / turn.active_ns as f64);
         self.rates[contestant].push(rate.map(f64::ln));
         if let Some(turn) = turn {
             self.leaks[contestant].add(turn.active_ns, turn.other_servers_cpu_ns, turn.left_cpu_ns);
@@ -158,9 +161,11 @@ mod tests {
             round: 1,
             operations,
             active_ns: 18_000_000,
+            operation_ns: Some(1_800),
             server_cpu_ns: None,
             other_servers_cpu_ns: Some(leak_ns),
             left_cpu_ns: Some(0),
+            new_servers: None,
         })
     }
 

@@ -170,8 +170,15 @@ fn run_step(trial: &mut Trial<'_>, program: &DbBench, step: &Step, logs: &Path) 
         notes.insert("wait_is_complete".to_owned(), f64::from(u8::from(is_complete)));
     }
     let operation = operation(&output, kv.work, elapsed_ns);
-    let client =
-        ClientRecord { client: 1, kind: operation.kind.clone(), ok: operation.ok, rows: operation.rows, from_ns: 0, to_ns: elapsed_ns };
+    let client = ClientRecord {
+        client: 1,
+        kind: operation.kind.clone(),
+        ok: operation.ok,
+        rows: operation.rows,
+        from_ns: 0,
+        to_ns: elapsed_ns,
+        turns: None,
+    };
     Ok(StepDone {
         step: step.name.clone(),
         primary: operation.kind.clone(),

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use plimsoll_core::plan::{ALL_EVENTS, KvWork, STATEMENT_NOTES, Step, StepKind, Verify};
-use plimsoll_core::record::{OperationRecord, Reading, TableCheck};
+use plimsoll_core::record::{ClientRecord, OperationRecord, Reading, TableCheck};
 use plimsoll_core::rocksdb_stats;
 use plimsoll_core::units::format_grouped;
 use plimsoll_engine::EngineError;
@@ -142,6 +142,7 @@ fn attempt_step(
     let outcome = if has_turns {
         let limit = Duration::from_nanos(order.watchdog_ns);
         let director = Director::new(&trial.lifeline.directions, trial.control, &step.name, limit, &trial.watchdog, server)?;
+        let director = director.after_writing(order.cell.workload.steps()[..trial.next_step].last().is_some_and(Step::is_writing));
         let (outcome, turns) = director.direct(|clock, board| {
             let options = StepOptions { board: Some(board.clone()), ..options.clone() };
             run_workers(clock, &tasks.kinds, tasks.tasks, trial.control, &options, &mut log, &mut watch)
@@ -179,6 +180,10 @@ fn attempt_step(
         Some(Ok(taken)) => {
             write_turns(turns_path(&order.dir, &step.name), &taken.turns)?;
             (counters, host) = (taken.counters, taken.host);
+            let is_primary = |client: &&mut ClientRecord| [client.kind.as_str(), ALL_EVENTS].contains(&step.primary_operation());
+            for client in outcome.clients.iter_mut().filter(is_primary) {
+                client.turns = taken.sums.get(&client.client).copied();
+            }
         }
         // A failure of the workers' own tells more than that there were no turns any more.
         Some(Err(Cut::Failed(reason))) if outcome.ended == Ended::Stopped => return Err(Broken::Failed(reason)),

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use plimsoll_core::units::format_bytes;
 use plimsoll_engine::SqlSession;
 use plimsoll_host::{DiskSpace, disk_space};
-use plimsoll_load::{Command, Control};
+use plimsoll_load::{Command, Control, Patience};
 
 use crate::leftovers::end_server;
 use crate::message::HUNG_EXIT;
@@ -39,9 +39,11 @@ enum Verdict {
 #[derive(Default)]
 struct Shared {
     verdict: OnceLock<Verdict>,
-    /// Milliseconds since the start at which the server last answered or an operation was done.
-    life_ms: AtomicU64,
+    /// How often the server answered or an operation was done.
+    life: AtomicU64,
     is_asking: AtomicBool,
+    /// The server is stopped, because it is not its turn: its silence means nothing.
+    is_paused: AtomicBool,
     is_over: AtomicBool,
 }
 
@@ -49,7 +51,6 @@ struct Shared {
 pub(super) struct Watchdog {
     shared: Arc<Shared>,
     trial_dir: PathBuf,
-    started: Instant,
     limit: Duration,
     looking: Option<JoinHandle<()>>,
     asking: Option<JoinHandle<()>>,
@@ -58,22 +59,22 @@ pub(super) struct Watchdog {
 impl Watchdog {
     /// Watches the disk of `data_dir` from now on. `control` is stopped when it is nearly full.
     pub fn start(limit: Duration, trial_dir: &Path, data_dir: &Path, control: Arc<Control>) -> std::io::Result<Self> {
-        let (shared, started) = (Arc::new(Shared::default()), Instant::now());
-        let look = Look { shared: shared.clone(), started, limit, trial_dir: trial_dir.to_owned(), data_dir: data_dir.to_owned(), control };
+        let shared = Arc::new(Shared::default());
+        let look = Look { shared: shared.clone(), limit, trial_dir: trial_dir.to_owned(), data_dir: data_dir.to_owned(), control };
         let looking = thread::Builder::new().name("watchdog".into()).spawn(move || look.run())?;
-        Ok(Self { shared, trial_dir: trial_dir.to_owned(), started, limit, looking: Some(looking), asking: None })
+        Ok(Self { shared, trial_dir: trial_dir.to_owned(), limit, looking: Some(looking), asking: None })
     }
 
     /// Asks on this connection whether the server lives, and calls it hung when there is no answer and no operation within the limit.
     pub fn ask(&mut self, mut session: Box<dyn SqlSession>) -> std::io::Result<()> {
         self.note_life();
         self.shared.is_asking.store(true, Ordering::SeqCst);
-        let (shared, started, pause) = (self.shared.clone(), self.started, self.limit / QUESTIONS);
+        let (shared, pause) = (self.shared.clone(), self.limit / QUESTIONS);
         let ask = move || {
             while shared.is_asking.load(Ordering::SeqCst) {
                 // An error is not an answer: a server that takes no connection any more does not live.
-                if session.query_integer("select 1").is_ok() {
-                    shared.note_life(started);
+                if !shared.is_paused() && session.query_integer("select 1").is_ok() {
+                    shared.note_life();
                 }
                 let next = Instant::now() + pause;
                 while shared.is_asking.load(Ordering::SeqCst) && Instant::now() < next {
@@ -98,7 +99,18 @@ impl Watchdog {
 
     /// An operation was done: the server lives.
     pub fn note_life(&self) {
-        self.shared.note_life(self.started);
+        self.shared.note_life();
+    }
+
+    /// Sleeps while the server is stopped between its turns. To be called before it is.
+    pub fn pause(&self) {
+        self.shared.is_paused.store(true, Ordering::SeqCst);
+    }
+
+    /// Watches again: the server goes on.
+    pub fn go_on(&self) {
+        self.note_life();
+        self.shared.is_paused.store(false, Ordering::SeqCst);
     }
 
     /// Ends the server of a trial whose worker waits for it in vain, though it may answer others: the worker comes back once it is dead.
@@ -126,8 +138,12 @@ impl Drop for Watchdog {
 }
 
 impl Shared {
-    fn note_life(&self, started: Instant) {
-        self.life_ms.store(started.elapsed().as_millis() as u64, Ordering::Relaxed);
+    fn note_life(&self) {
+        self.life.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn is_paused(&self) -> bool {
+        self.is_paused.load(Ordering::SeqCst)
     }
 
     fn is_over(&self) -> bool {
@@ -138,7 +154,6 @@ impl Shared {
 /// The thread that looks.
 struct Look {
     shared: Arc<Shared>,
-    started: Instant,
     limit: Duration,
     trial_dir: PathBuf,
     data_dir: PathBuf,
@@ -150,13 +165,19 @@ impl Look {
         // A filesystem that does not tell its space is not watched.
         let least = disk_space(&self.data_dir).map_or(0, least_free_bytes);
         let mut next_disk_look = Instant::now();
+        // Counted in looks: a freeze of the machine is not silence of the server.
+        let mut patience = Patience::new(self.limit);
+        let mut life = 0;
         while !self.shared.is_over() {
             if Instant::now() >= next_disk_look {
                 next_disk_look = Instant::now() + DISK_LOOK;
                 self.look_at_disk(least);
             }
-            let silent = self.started.elapsed().saturating_sub(Duration::from_millis(self.shared.life_ms.load(Ordering::Relaxed)));
-            if self.shared.is_asking.load(Ordering::SeqCst) && silent > self.limit {
+            let is_waiting = self.shared.is_asking.load(Ordering::SeqCst) && !self.shared.is_paused();
+            let is_alive = std::mem::replace(&mut life, self.shared.life.load(Ordering::Relaxed)) != life;
+            if !is_waiting || is_alive {
+                patience.renew();
+            } else if patience.is_over() {
                 return self.end_hung_trial();
             }
             thread::sleep(LOOK);
@@ -185,9 +206,9 @@ impl Look {
         end_server(&self.trial_dir);
         // Nobody is to wait for the server to come back.
         self.control.give(Command::Stop);
-        let deadline = Instant::now() + LAST_PATIENCE;
+        let mut patience = Patience::new(LAST_PATIENCE);
         while !self.shared.is_over() {
-            if Instant::now() >= deadline {
+            if patience.is_over() {
                 eprintln!("{reason}");
                 std::process::exit(HUNG_EXIT);
             }

@@ -297,6 +297,7 @@ pub fn step(plan: &Step, speed: Speed) -> Made {
                 rows: ok_per_client * kind.rows_per_operation,
                 from_ns: 0,
                 to_ns,
+                turns: None,
             });
             for second in 0..seconds.ceil() as u32 {
                 let share = (seconds - f64::from(second)).min(1.0);

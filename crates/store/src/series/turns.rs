@@ -7,7 +7,7 @@ use std::str::FromStr;
 use super::table::{Table, TableWriter};
 use crate::StoreError;
 
-const COLUMNS: [&str; 12] = [
+const COLUMNS: [&str; 13] = [
     "round",
     "position",
     "begin_ns",
@@ -20,13 +20,15 @@ const COLUMNS: [&str; 12] = [
     "foreign_cpu_ns",
     "other_servers_cpu_ns",
     "left_cpu_ns",
+    "length_ns",
 ];
-/// The columns that campaigns before methodology version 7 have.
-const OLD_COLUMNS: usize = 11;
+/// The columns that campaigns before methodology versions 7 and 8 have.
+const OLD_COLUMNS: [usize; 2] = [11, 12];
 /// A cell without a value.
 const UNAVAILABLE: &str = "-";
 
-/// One turn of one contestant. All but the first three members leave out the first tenth of the turn.
+/// One turn of one contestant. All but the first three members and the last leave out what was discarded of the turn: its first tenth where operations are shorter, else
+/// nothing.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Turn {
     /// The round within the step and start, from 1.
@@ -35,10 +37,10 @@ pub struct Turn {
     pub position: u32,
     /// Its beginning, from the step's start on the trial's clock.
     pub begin_ns: u64,
-    /// Its length: from the last operation that ended in the first tenth, or the turn's beginning, to the last that ended; the mean over
-    /// the step's workers.
+    /// The time that its operations took: from the end of the first operation that ended behind what was discarded, or from the turn's beginning where nothing was, to the
+    /// end of the last; the mean over the step's workers. For workers with a schedule from the discarded part to the turn's end.
     pub active_ns: u64,
-    /// Operations of the step's primary kind that ended.
+    /// Operations of the step's primary kind that were done in that time, whole ones.
     pub operations: u64,
     /// Tries that were retried or failed.
     pub errors: u64,
@@ -56,6 +58,8 @@ pub struct Turn {
     /// CPU of the contestant's server from its turn before to this one, which was leakage in others', of it the share that a turn without its first tenth is of a
     /// whole one. None in campaigns before methodology version 7.
     pub left_cpu_ns: Option<u64>,
+    /// The whole turn, until the last worker was parked. None in campaigns before methodology version 8.
+    pub length_ns: Option<u64>,
 }
 
 /// Writes the turns of a step, see [`super::turns_path`].
@@ -76,6 +80,7 @@ pub fn write_turns(path: impl AsRef<Path>, turns: impl IntoIterator<Item = impl 
             cell(turn.foreign_cpu_ns),
             cell(turn.other_servers_cpu_ns),
             cell(turn.left_cpu_ns),
+            cell(turn.length_ns),
         ])?;
     }
     table.finish()
@@ -88,7 +93,7 @@ fn cell(value: Option<impl ToString>) -> String {
 /// Reads what [`write_turns`] wrote.
 pub fn read_turns(path: impl AsRef<Path>) -> Result<Vec<Turn>, StoreError> {
     let table = Table::read(path.as_ref())?;
-    if table.columns() != COLUMNS && table.columns() != COLUMNS[..OLD_COLUMNS] {
+    if table.columns() != COLUMNS && OLD_COLUMNS.iter().all(|&count| table.columns() != &COLUMNS[..count]) {
         return Err(table.corrupt(1, &format!("the columns are not {}", COLUMNS.join(", "))));
     }
     table
@@ -108,7 +113,8 @@ pub fn read_turns(path: impl AsRef<Path>) -> Result<Vec<Turn>, StoreError> {
                 speed: row.available(8, Row::finite)?,
                 foreign_cpu_ns: row.available(9, Row::number)?,
                 other_servers_cpu_ns: row.available(10, Row::number)?,
-                left_cpu_ns: if cells.len() > OLD_COLUMNS { row.available(11, Row::number)? } else { None },
+                left_cpu_ns: row.available_where_present(11)?,
+                length_ns: row.available_where_present(12)?,
             })
         })
         .collect()
@@ -136,6 +142,11 @@ impl Row<'_> {
         if self.cells[column] == UNAVAILABLE { Ok(None) } else { read(self, column).map(Some) }
     }
 
+    /// A column that campaigns of an earlier version do not have.
+    fn available_where_present(&self, column: usize) -> Result<Option<u64>, StoreError> {
+        if column < self.cells.len() { self.available(column, Row::number) } else { Ok(None) }
+    }
+
     fn corrupt(&self, column: usize, wanted: &str) -> StoreError {
         self.table.corrupt(self.line, &format!("the {} {:?} is not {wanted}", COLUMNS[column], self.cells[column]))
     }
@@ -154,9 +165,9 @@ mod tests {
             use proptest::num::f64::{NEGATIVE, NORMAL, POSITIVE, SUBNORMAL, ZERO};
             proptest::option::of(NORMAL | SUBNORMAL | ZERO | POSITIVE | NEGATIVE)
         };
-        let turn = (any::<[u32; 2]>(), any::<[u64; 4]>(), any::<[Option<u64>; 4]>(), any::<Option<i64>>(), speed);
+        let turn = (any::<[u32; 2]>(), any::<[u64; 4]>(), any::<[Option<u64>; 5]>(), any::<Option<i64>>(), speed);
         let turn = turn.prop_map(|([round, position], [begin_ns, active_ns, operations, errors], cpu, foreign_cpu_ns, speed)| {
-            let [server_cpu_ns, client_cpu_ns, other_servers_cpu_ns, left_cpu_ns] = cpu;
+            let [server_cpu_ns, client_cpu_ns, other_servers_cpu_ns, left_cpu_ns, length_ns] = cpu;
             Turn {
                 round,
                 position,
@@ -170,6 +181,7 @@ mod tests {
                 foreign_cpu_ns,
                 other_servers_cpu_ns,
                 left_cpu_ns,
+                length_ns,
             }
         });
         proptest::collection::vec(turn, 0..20)
@@ -198,20 +210,24 @@ mod tests {
             server_cpu_ns: Some(9),
             speed: Some(512.5),
             left_cpu_ns: Some(7),
+            length_ns: Some(20),
             ..Turn::default()
         };
         write_turns(&path, [turn.clone()]).unwrap();
         let expected = "round\tposition\tbegin_ns\tactive_ns\toperations\terrors\tserver_cpu_ns\tclient_cpu_ns\tspeed\tforeign_cpu_ns\t\
-                        other_servers_cpu_ns\tleft_cpu_ns\n1\t2\t30\t18\t5\t0\t9\t-\t512.5\t-\t-\t7\n";
+                        other_servers_cpu_ns\tleft_cpu_ns\tlength_ns\n1\t2\t30\t18\t5\t0\t9\t-\t512.5\t-\t-\t7\t20\n";
         assert_eq!(fs::read_to_string(&path).unwrap(), expected);
-        fs::write(&path, expected.replace("\tleft_cpu_ns", "").replace("\t7\n", "\n")).unwrap();
-        assert_eq!(read_turns(&path).unwrap(), [Turn { left_cpu_ns: None, ..turn }], "a campaign of an earlier version");
+        let of_7 = expected.replace("\tlength_ns", "").replace("\t20\n", "\n");
+        fs::write(&path, &of_7).unwrap();
+        assert_eq!(read_turns(&path).unwrap(), [Turn { length_ns: None, ..turn.clone() }], "a campaign of version 7");
+        fs::write(&path, of_7.replace("\tleft_cpu_ns", "").replace("\t7\n", "\n")).unwrap();
+        assert_eq!(read_turns(&path).unwrap(), [Turn { left_cpu_ns: None, length_ns: None, ..turn }], "an earlier one");
         for (bad, reason) in [
             (expected.replace("\t18\t", "\t-\t"), "line 2: the active_ns \"-\" is not a whole number"),
             (expected.replace("\t18\t", "\t018\t"), "is not a whole number"),
             (expected.replace("\n1\t2\t", "\n4294967296\t2\t"), "the round \"4294967296\" is not a whole number that fits"),
             (expected.replace("512.5", "inf"), "the speed \"inf\" is not a number"),
-            (expected.replace("\t-\t512.5", "\t512.5"), "it has 11 cells"),
+            (expected.replace("\t-\t512.5", "\t512.5"), "it has 12 cells"),
             (expected.replace("\tspeed\t", "\tpace\t"), "line 1: the columns are not"),
             (expected.trim_end().to_owned(), "line 2: the last line has no end"),
         ] {

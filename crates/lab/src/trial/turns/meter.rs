@@ -1,0 +1,134 @@
+//! The clocks that a turn is measured by.
+
+use plimsoll_core::record::{Reading, Readings};
+use plimsoll_host::{CpuClocks, Proc, ServerProcesses, busy_ns};
+
+/// CPU used since some instant long ago, or between two looks.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Cpu {
+    /// Of the server; of an embedded engine, that of the trial's process, which is both.
+    pub engine_ns: Option<u64>,
+    /// Of the trial's process; none where the engine is in it.
+    pub client_ns: Option<u64>,
+    pub other_servers_ns: Option<u64>,
+    /// Of the campaign's other processes.
+    others_ns: Option<u64>,
+    busy_ns: Option<u64>,
+}
+
+impl Cpu {
+    pub fn since(&self, earlier: &Self) -> Self {
+        let grown = |now: Option<u64>, then: Option<u64>| Some(now?.saturating_sub(then?));
+        Self {
+            engine_ns: grown(self.engine_ns, earlier.engine_ns),
+            client_ns: grown(self.client_ns, earlier.client_ns),
+            other_servers_ns: grown(self.other_servers_ns, earlier.other_servers_ns),
+            others_ns: grown(self.others_ns, earlier.others_ns),
+            busy_ns: grown(self.busy_ns, earlier.busy_ns),
+        }
+    }
+
+    /// Below zero where the kernel's ticks missed what ours used.
+    pub fn foreign_ns(&self) -> Option<i64> {
+        let ours: u64 = [self.engine_ns, self.client_ns, self.other_servers_ns, self.others_ns].into_iter().flatten().sum();
+        i64::try_from(i128::from(self.busy_ns?) - i128::from(ours)).ok()
+    }
+}
+
+pub(super) struct Meter {
+    proc: Proc,
+    /// None of an embedded engine.
+    pub servers: Option<ServerProcesses>,
+    client: CpuClocks,
+    other_servers: CpuClocks,
+    others: CpuClocks,
+    /// At the end of the turn before.
+    last: Option<Cpu>,
+    total: Cpu,
+    active_ns: u64,
+}
+
+impl Meter {
+    pub fn new(servers: Option<ServerProcesses>) -> Self {
+        Self {
+            proc: Proc::new(),
+            servers,
+            client: CpuClocks::new([std::process::id()]),
+            other_servers: CpuClocks::default(),
+            others: CpuClocks::default(),
+            last: None,
+            total: Cpu::default(),
+            active_ns: 0,
+        }
+    }
+
+    /// The engine's processes, as the others are told of them. An embedded engine works in this one, and may go on in the turns of others.
+    pub fn pids(&self) -> Vec<u32> {
+        self.servers.as_ref().map_or_else(|| vec![std::process::id()], ServerProcesses::pids)
+    }
+
+    pub fn set_peers(&mut self, servers: Vec<u32>, others: Vec<u32>) {
+        (self.other_servers, self.others) = (CpuClocks::new(servers), CpuClocks::new(others));
+    }
+
+    pub fn read(&mut self) -> Cpu {
+        Cpu { busy_ns: busy_ns(&self.proc).ok(), ..self.read_ours() }
+    }
+
+    /// Without the CPU of the whole machine, which takes longer to read than may be spent while workers are at work.
+    pub fn read_ours(&mut self) -> Cpu {
+        let client_ns = self.client.read_ns();
+        let (engine_ns, client_ns) = match &mut self.servers {
+            Some(servers) => (Some(servers.cpu_ns()), client_ns),
+            None => (client_ns, None),
+        };
+        Cpu { engine_ns, client_ns, other_servers_ns: self.other_servers.read_ns(), others_ns: self.others.read_ns(), busy_ns: None }
+    }
+
+    /// The engine's CPU from the end of the turn before, if there was one, to the first look at this one; `last` is the end of this one.
+    pub fn engine_rest_ns(&mut self, first: &Cpu, last: &Cpu) -> Option<u64> {
+        self.last.replace(*last).and_then(|before| first.since(&before).engine_ns)
+    }
+
+    pub fn add(&mut self, cpu: &Cpu, active_ns: u64) {
+        let sum = |total: Option<u64>, more: Option<u64>| more.map(|more| total.unwrap_or(0) + more);
+        self.total.engine_ns = sum(self.total.engine_ns, cpu.engine_ns);
+        self.total.client_ns = sum(self.total.client_ns, cpu.client_ns);
+        self.active_ns += active_ns;
+    }
+
+    /// Of the readings of a step those that mean something when others have their turns meanwhile.
+    pub fn into_readings(self) -> Readings {
+        let seconds = |ns: u64| Reading::Ok(ns as f64 / 1e9);
+        let cpu = |ns: Option<u64>| ns.map_or_else(|| Reading::Unavailable("the step had no turn".to_owned()), seconds);
+        let shared = || Reading::Unavailable("shares the process with the engine".to_owned());
+        let not_here = || Reading::Unavailable("the engine is a server".to_owned());
+        let [server, client, process] = match &self.servers {
+            None => [shared(), shared(), cpu(self.total.engine_ns)],
+            Some(_) => [cpu(self.total.engine_ns), cpu(self.total.client_ns), not_here()],
+        };
+        Readings::from([
+            ("seconds".to_owned(), seconds(self.active_ns)),
+            ("server_cpu_s".to_owned(), server),
+            ("client_cpu_s".to_owned(), client),
+            ("process_cpu_s".to_owned(), process),
+        ])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_nobody_of_ours_used_is_foreign() {
+        let before = Cpu { engine_ns: Some(100), client_ns: Some(50), other_servers_ns: Some(10), others_ns: None, busy_ns: Some(1_000) };
+        let after = Cpu { engine_ns: Some(400), client_ns: Some(150), other_servers_ns: Some(10), others_ns: None, busy_ns: Some(1_500) };
+        assert_eq!(after.since(&before).foreign_ns(), Some(100));
+        assert_eq!(before.since(&before).foreign_ns(), Some(0));
+        let unknown = Cpu { busy_ns: None, ..after };
+        assert_eq!(unknown.since(&before).foreign_ns(), None);
+        let short_of_a_tick = Cpu { busy_ns: Some(1_390), ..after };
+        assert_eq!(short_of_a_tick.since(&before).foreign_ns(), Some(-10), "the sum over turns is right, not each turn");
+    }
+}

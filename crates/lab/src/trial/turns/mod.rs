@@ -1,0 +1,310 @@
+//! A step in turns, as its trial does it: the orchestrator says when the workers may work, and hears what they did.
+
+mod meter;
+mod window;
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use plimsoll_core::clock::Clock;
+use plimsoll_core::record::{Readings, TurnSums};
+use plimsoll_host::{Proc, ServerProcesses, speed_witness};
+use plimsoll_load::{Board, Command, Control, MonotonicClock, Patience, Tally, TurnClock};
+use plimsoll_store::Turn;
+use plimsoll_workload::SharedServer;
+
+use self::meter::{Cpu, Meter};
+use self::window::{Bounds, Part, counted_share, parts};
+use super::watchdog::Watchdog;
+use super::{Broken, say};
+use crate::message::{Direction, TrialMessage, TurnDone, TurnOrder};
+
+const LOOK: Duration = Duration::from_millis(50);
+/// An engine rests when it uses no more than this, in cores, for so long.
+const REST_CORES: f64 = 0.03;
+const REST_LOOK: Duration = Duration::from_millis(500);
+/// One that does not come to rest is not waited for any longer.
+const REST_LIMIT: Duration = Duration::from_secs(15);
+
+/// What the turns of a step leave.
+pub(super) struct Taken {
+    pub turns: Vec<Turn>,
+    /// The server's counters before the first.
+    pub counters: BTreeMap<String, i64>,
+    /// CPU over all turns, those for warming up and the discarded parts included, as operations are.
+    pub host: Readings,
+    /// By client: what its worker did, those for warming up and the discarded parts left out.
+    pub sums: BTreeMap<u32, TurnSums>,
+}
+
+/// Why there were no more turns.
+pub(super) enum Cut {
+    Interrupted,
+    Failed(String),
+}
+
+/// Hands the orchestrator's turns to the workers of one step.
+pub(super) struct Director<'a> {
+    directions: &'a Mutex<Receiver<Direction>>,
+    control: &'a Arc<Control>,
+    step: String,
+    /// A worker that does not come back from an operation for so long hangs.
+    limit: Duration,
+    watchdog: &'a Watchdog,
+    roots: Vec<u32>,
+    counters: BTreeMap<String, i64>,
+    /// Whether the step before wrote: what it left to do is done before the first turn.
+    must_rest: bool,
+    clock: Arc<TurnClock>,
+    board: Arc<Board>,
+    has_ended: AtomicBool,
+}
+
+impl<'a> Director<'a> {
+    pub fn new(
+        directions: &'a Mutex<Receiver<Direction>>,
+        control: &'a Arc<Control>,
+        step: &str,
+        limit: Duration,
+        watchdog: &'a Watchdog,
+        server: &SharedServer,
+    ) -> Result<Self, Broken> {
+        Ok(Self {
+            directions,
+            control,
+            step: step.to_owned(),
+            limit,
+            watchdog,
+            roots: server.processes(),
+            counters: server.counters()?,
+            must_rest: false,
+            clock: Arc::new(TurnClock::new(control.clone())),
+            board: Arc::new(Board::default()),
+            has_ended: AtomicBool::new(false),
+        })
+    }
+
+    /// Lets the engine rest before the first turn.
+    pub fn after_writing(self, must_rest: bool) -> Self {
+        Self { must_rest, ..self }
+    }
+
+    /// Runs the workers with `work` while turns are handed out, and gives what both leave.
+    pub fn direct<T>(mut self, work: impl FnOnce(&Arc<TurnClock>, &Arc<Board>) -> T) -> (T, Result<Taken, Cut>) {
+        self.control.give(Command::Park);
+        let counters = std::mem::take(&mut self.counters);
+        let (worked, taken) = thread::scope(|scope| {
+            let directing = scope.spawn(|| {
+                let taken = self.hand_out();
+                // The servers go on by now.
+                self.watchdog.go_on();
+                if taken.is_err() {
+                    self.control.give(Command::Stop);
+                }
+                taken
+            });
+            let worked = work(&self.clock, &self.board);
+            self.has_ended.store(true, Ordering::SeqCst);
+            let taken = directing.join().unwrap_or_else(|_| Err(Cut::Failed("the turns' thread panicked: see the trial's log".into())));
+            (worked, taken)
+        });
+        // What comes next is no turn.
+        self.control.give(Command::Run);
+        (worked, taken.map(|taken| Taken { counters, ..taken }))
+    }
+
+    fn hand_out(&self) -> Result<Taken, Cut> {
+        MonotonicClock::set_finest_slack();
+        while !self.board.is_up() {
+            self.check()?;
+            thread::sleep(Duration::from_millis(1));
+        }
+        self.settle()?;
+        // Connected workers have their processes by now.
+        let servers = if self.roots.is_empty() { None } else { Some(find(&self.roots)?) };
+        let mut meter = Meter::new(servers);
+        if self.must_rest {
+            self.rest(&mut meter)?;
+        }
+        // What a server has left to do it does in its own turns. A given one has no processes here.
+        self.pause(&mut meter)?;
+        say(&TrialMessage::Ready { step: self.step.clone(), servers: meter.pids() });
+        let begin = Instant::now();
+        let mut turns = Vec::new();
+        let mut sums: BTreeMap<u32, TurnSums> = BTreeMap::new();
+        loop {
+            match self.next()? {
+                Direction::Peers { servers, others } => meter.set_peers(servers, others),
+                Direction::Turn(order) => {
+                    self.go_on(&mut meter);
+                    let (turn, parts, has_new) = self.take(order, begin, &mut meter)?;
+                    let has_new = self.pause(&mut meter)? || has_new;
+                    say(&TrialMessage::TurnDone(TurnDone {
+                        round: order.round,
+                        operations: turn.operations,
+                        active_ns: turn.active_ns,
+                        operation_ns: length_of_operations(&parts),
+                        server_cpu_ns: turn.server_cpu_ns,
+                        other_servers_cpu_ns: turn.other_servers_cpu_ns,
+                        left_cpu_ns: turn.left_cpu_ns,
+                        new_servers: has_new.then(|| meter.pids()),
+                    }));
+                    if order.round > 0 {
+                        turns.push(turn);
+                        for part in parts {
+                            let sum = sums.entry(part.client).or_default();
+                            sum.operations += part.operations;
+                            sum.active_ns += part.active_ns;
+                        }
+                    }
+                }
+                Direction::Finish => {
+                    self.clock.resume();
+                    self.control.give(Command::Finish);
+                    return Ok(Taken { turns, counters: BTreeMap::new(), host: meter.into_readings(), sums });
+                }
+            }
+        }
+    }
+
+    /// Stops the server until its next turn. Nobody asks meanwhile whether it answers. True when it has processes that it did not have before.
+    fn pause(&self, meter: &mut Meter) -> Result<bool, Cut> {
+        let Some(servers) = &mut meter.servers else { return Ok(false) };
+        self.watchdog.pause();
+        servers.pause().map_err(Cut::Failed)
+    }
+
+    fn go_on(&self, meter: &mut Meter) {
+        if let Some(servers) = &mut meter.servers {
+            servers.go_on();
+            self.watchdog.go_on();
+        }
+    }
+
+    /// Waits until the engine has done what the step before left, or for as long as [`REST_LIMIT`]. It runs meanwhile, workers parked: otherwise it would do
+    /// that in the first turns of this step, and a build that leaves more would look slower in a step that is not the one that left it.
+    fn rest(&self, meter: &mut Meter) -> Result<(), Cut> {
+        let mut patience = Patience::new(REST_LIMIT);
+        while !patience.is_over() {
+            let (before, from) = (meter.read_ours(), Instant::now());
+            while from.elapsed() < REST_LOOK {
+                self.check()?;
+                thread::sleep(LOOK);
+                let _ = patience.is_over();
+            }
+            if let Some(servers) = &mut meter.servers {
+                servers.refresh().map_err(Cut::Failed)?;
+            }
+            let used_ns = meter.read_ours().since(&before).engine_ns.unwrap_or(0);
+            if used_ns as f64 <= REST_CORES * from.elapsed().as_nanos() as f64 {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// The next direction. The orchestrator's patience is the deadline; its end is the trial's.
+    fn next(&self) -> Result<Direction, Cut> {
+        loop {
+            let received = self.directions.lock().unwrap_or_else(PoisonError::into_inner).recv_timeout(LOOK);
+            match received {
+                Ok(direction) => return Ok(direction),
+                Err(RecvTimeoutError::Timeout) => self.check()?,
+                Err(RecvTimeoutError::Disconnected) => return Err(Cut::Interrupted),
+            }
+        }
+    }
+
+    fn check(&self) -> Result<(), Cut> {
+        let is_over = self.has_ended.load(Ordering::SeqCst) || self.control.command() == Command::Stop;
+        if is_over { Err(Cut::Interrupted) } else { Ok(()) }
+    }
+
+    /// Parks the workers, and stops their clock when all of them are.
+    fn settle(&self) -> Result<(), Cut> {
+        self.control.give(Command::Park);
+        if !self.control.wait_until_parked(self.limit) {
+            self.check()?;
+            let reason = format!("hung: a worker is still in an operation {} s after its turn", self.limit.as_secs());
+            self.watchdog.end_hung_server(&reason);
+            return Err(Cut::Failed(reason));
+        }
+        self.clock.pause();
+        Ok(())
+    }
+
+    /// One turn: what is recorded of it, what each worker did, and whether the server has new processes.
+    fn take(&self, order: TurnOrder, begin: Instant, meter: &mut Meter) -> Result<(Turn, Vec<Part>, bool), Cut> {
+        let speed = speed_witness();
+        let first = self.look(|| meter.read());
+        let begin_ns = begin.elapsed().as_nanos() as u64;
+        let (start_ns, from_ns) = (first.at_ns, MonotonicClock.now_ns());
+        let mark_ns = start_ns + order.discarded_ns;
+        self.board.begin_turn(mark_ns);
+        self.clock.resume();
+        self.control.give(Command::Run);
+        let second = (order.discarded_ns > 0).then(|| {
+            MonotonicClock.sleep_until_ns(from_ns + order.discarded_ns);
+            self.look(|| meter.read_ours())
+        });
+        MonotonicClock.sleep_until_ns(from_ns + order.length_ns);
+        self.settle()?;
+        let has_new = meter.servers.as_mut().map_or(Ok(false), ServerProcesses::refresh).map_err(Cut::Failed)?;
+        let last = self.look(|| meter.read());
+        let bounds = Bounds { begin_ns: start_ns, mark_ns, end_ns: last.at_ns };
+        let whole = last.cpu.since(&first.cpu);
+        let length_ns = last.at_ns - start_ns;
+        meter.add(&whole, length_ns);
+        let parts = parts(&bounds, &first.tallies, &last.tallies);
+        let active_ns = parts.iter().map(|part| part.active_ns).sum::<u64>() / (parts.len() as u64).max(1);
+        // CPU is read at the mark, operations are counted from a little later on.
+        let (from, share) = second.as_ref().map_or((&first, 1.0), |second| (second, counted_share(&parts, second.at_ns)));
+        let cpu = last.cpu.since(&from.cpu);
+        let counted = |ns: u64| (ns as f64 * share).round() as u64;
+        let left_ns = meter.engine_rest_ns(&first.cpu, &last.cpu);
+        let turn = Turn {
+            round: order.round,
+            position: order.position,
+            begin_ns,
+            active_ns,
+            operations: parts.iter().map(|part| part.operations).sum(),
+            errors: last.unsuccessful - from.unsuccessful,
+            server_cpu_ns: cpu.engine_ns.map(counted),
+            client_cpu_ns: cpu.client_ns.map(counted),
+            speed: Some(speed),
+            foreign_cpu_ns: whole.foreign_ns(),
+            other_servers_cpu_ns: cpu.other_servers_ns.map(counted),
+            left_cpu_ns: left_ns.map(|ns| (ns as f64 * active_ns as f64 / length_ns.max(1) as f64) as u64),
+            length_ns: Some(length_ns),
+        };
+        Ok((turn, parts, has_new))
+    }
+
+    fn look(&self, cpu: impl FnOnce() -> Cpu) -> Look {
+        let at_ns = self.clock.now_ns();
+        Look { at_ns, tallies: self.board.tallies(), unsuccessful: self.board.unsuccessful(), cpu: cpu() }
+    }
+}
+
+/// The mean time of one operation of a worker; none without one.
+fn length_of_operations(parts: &[Part]) -> Option<u64> {
+    let operations: u64 = parts.iter().map(|part| part.operations).sum();
+    parts.iter().map(|part| part.active_ns).sum::<u64>().checked_div(operations)
+}
+
+fn find(roots: &[u32]) -> Result<ServerProcesses, Cut> {
+    ServerProcesses::find(&Proc::new(), roots).map_err(Cut::Failed)
+}
+
+/// One look at everything that a turn is measured by.
+struct Look {
+    /// On the step's clock.
+    at_ns: u64,
+    tallies: Vec<Tally>,
+    unsuccessful: u64,
+    cpu: Cpu,
+}
