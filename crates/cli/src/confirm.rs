@@ -16,6 +16,8 @@ use crate::results;
 
 /// Shorter turns would be nothing but their beginnings and ends.
 const SHORTEST_TURN_NS: u64 = 1_000_000;
+/// The others stand still meanwhile, and a step has room for few rounds of longer ones.
+const LONGEST_TURN_NS: u64 = 10_000_000_000;
 
 pub fn confirm(places: &Places, arguments: &Confirm) -> Outcome {
     let store = Store::new(&places.store);
@@ -147,6 +149,9 @@ fn choice(arguments: &Confirm, steps: Vec<String>) -> Result<ConfirmChoice, Fail
             let (read, write) = lengths.split_once(',').unwrap_or((lengths, lengths));
             let turn = |text: &str| match duration("--slices", text)? {
                 ns if ns < SHORTEST_TURN_NS => Err(Failure::usage(format!("--slices {text}: a turn is 1ms at least"))),
+                ns if ns > LONGEST_TURN_NS => {
+                    Err(Failure::usage(format!("--slices {text}: a turn is 10s at most; what takes longer is measured by --blocks 12")))
+                }
                 ns => Ok(ns),
             };
             DesignChoice::Slices(Some((turn(read)?, turn(write)?)))

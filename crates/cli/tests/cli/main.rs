@@ -12,6 +12,7 @@ mod perf;
 mod resume;
 mod rocksdb;
 mod servers;
+mod slices;
 mod support;
 mod sysbench;
 mod verdicts;

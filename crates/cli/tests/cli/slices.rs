@@ -1,0 +1,160 @@
+//! Turns, whatever the step and whatever the server does: no step waits for ever, nobody innocent is hung, and what a step left is not paid for by the next.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+
+use plimsoll_core::confirm::{in_turns, results};
+use plimsoll_store::{CampaignRecord, Store};
+use plimsoll_testkit::cached_build;
+
+use crate::support::{Place, text};
+
+fn newest(place: &Place) -> CampaignRecord {
+    Store::new(place.path("plimsoll-runs")).find(None).unwrap().load().unwrap()
+}
+
+/// Confirms by slices, and gives the campaign, of which every trial has every step.
+fn confirmed(place: &Place, arguments: &[&str]) -> CampaignRecord {
+    let output = place.run(&[&["confirm"], arguments].concat());
+    assert_eq!(output.status.code(), Some(0), "{arguments:?}: {}", text(&output.stderr));
+    let campaign = newest(place);
+    let steps = &campaign.header.confirm.as_ref().unwrap().steps;
+    for trial in &campaign.trials {
+        assert!(trial.is_complete(), "{}", text(&output.stderr));
+        for step in steps {
+            let turns = trial.turns(step).unwrap();
+            assert!(turns.iter().any(|turn| turn.operations > 0 && turn.active_ns > 0), "{step}: {turns:?}");
+            let done = trial.steps_done().find(|done| done.step == *step).unwrap();
+            let of_turns: u64 = turns.iter().map(|turn| turn.operations).sum();
+            let of_workers: u64 = done.clients.iter().filter_map(|client| client.turns).map(|turns| turns.operations).sum();
+            // The worker of a step with several kinds of events stands with each of them.
+            let kinds = if done.primary == "event" { done.operations.len() as u64 } else { 1 };
+            assert_eq!(of_workers, of_turns * kinds, "{step}: each worker's operations are kept");
+        }
+    }
+    campaign
+}
+
+/// `confirm` of a step with several kinds of events waited for ever, because its workers were on no board.
+#[test]
+fn every_kind_of_step_of_every_family_takes_turns() {
+    let sizes = "comparable = false\nwait = \"100ms\"\n[sizes]\nclients = 2\nduration = \"1s\"\n";
+    // One of each form of sysbench's tests: points, ranges, scans, transactions that read, single writes, transactions that write.
+    let tests = "[\"hot-points\", \"range-covered-si\", \"scan\", \"read-only_range=10\", \"update-inlist\", \"insert\", \"delete\", \"write-only\"]";
+    let plans = [
+        format!(
+            "name = \"t\"\nworkload = \"sysbench-2025\"\nbuilds = [\"sqlite\"]\nconfigs = [\"wal_off\"]\ntests = {tests}\n{sizes}tables = 1\nrows = \"20K\"\nwarm_up = \"0ms\"\n"
+        ),
+        format!(
+            "name = \"t\"\nworkload = \"insert-benchmark\"\nbuilds = [\"sqlite\"]\nconfigs = [\"wal_off\"]\n{sizes}rows = \"5K\"\nwrite_rows = \"1K\"\n"
+        ),
+        format!(
+            "name = \"t\"\nworkload = {{ file = \"shop.toml\" }}\nbuilds = [\"sqlite\"]\nconfigs = [\"wal_off\"]\nsteps = [\"day\", \"look\", \"day-at-rate\", \"buy\"]\nmax_failed = \"1%\"\n{sizes}[step.day-at-rate]\nmix = \"day\"\nrate = 500\n[step.buy]\nclients = 1\n"
+        ),
+        format!("name = \"t\"\nworkload = \"rocksdb\"\nbuilds = [\"rocksdb@8.9\"]\nconfigs = [\"lc_byrx_small\"]\n{sizes}rows = \"20K\"\n"),
+    ];
+    for plan in plans {
+        let place = Place::new();
+        let mut arguments = Vec::new();
+        let cache;
+        if plan.contains("rocksdb@") {
+            let Some(build) = cached_build("cli::slices::every_kind_of_step_of_every_family_takes_turns", "rocksdb@8.9.1") else {
+                continue;
+            };
+            cache = build.cache.to_str().unwrap().to_owned();
+            arguments = vec!["--cache", cache.as_str()];
+        }
+        fs::copy(PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../plans/workloads/shop.toml"), place.path("shop.toml")).unwrap();
+        fs::write(place.path("plan.toml"), &plan).unwrap();
+        let run = place.run(&[&["run", "plan.toml", "--seed", "3"], &arguments[..]].concat());
+        assert_eq!(run.status.code(), Some(0), "{plan}: {}", text(&run.stderr));
+        let workload = newest(&place).header.plan.cells[0].workload.clone();
+        let wanted = in_turns(&workload, &results(&workload));
+        assert!(!wanted.is_empty());
+        let screen = newest(&place).header.id;
+        let mut steps = Vec::new();
+        // Steps before and after one that makes data are not confirmed together.
+        let cut = wanted.iter().position(|step| step == "revrangewhilewriting.t2").unwrap_or(0);
+        for together in [&wanted[..cut], &wanted[cut..]].into_iter().filter(|together| !together.is_empty()) {
+            let names = together.join(",");
+            let slices = [screen.as_str(), "--step", names.as_str(), "--slices", "4ms", "--time", "200ms", "--starts", "1"];
+            steps.extend(confirmed(&place, &[&slices[..], &arguments[..]].concat()).header.confirm.unwrap().steps);
+        }
+        assert!(wanted.iter().all(|step| steps.contains(step)), "{wanted:?} {steps:?}");
+    }
+}
+
+/// A place where root's servers may enter.
+fn open_place() -> Place {
+    let place = Place::new();
+    fs::set_permissions(place.dir.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    place
+}
+
+const POSTGRES: &str = "{ shared_buffers = \"32MB\", fsync = \"off\" }";
+
+/// Each of three servers stands still for more than a second between its turns, and none of them hangs.
+#[test]
+fn a_server_that_waits_for_its_turn_is_not_hung() {
+    let test = "cli::slices::a_server_that_waits_for_its_turn_is_not_hung";
+    let (Some(new), Some(_)) = (cached_build(test, "postgres@18.6"), cached_build(test, "postgres@9.6.24")) else { return };
+    let place = open_place();
+    let plan = format!(
+        "name = \"t\"\nworkload = \"sysbench-2025\"\ncomparable = false\nbuilds = [\"postgres@9.6.24\", \"postgres@18.6\"]\nconfigs = [\"small\"]\n\
+         wait = \"100ms\"\nwatchdog = \"1s\"\ntests = [\"point-query\"]\n[sizes]\nclients = 1\ntables = 1\nrows = \"2K\"\nduration = \"1s\"\n\
+         warm_up = \"0ms\"\n[config.small]\nsettings = {POSTGRES}\n"
+    );
+    fs::write(place.path("plan.toml"), plan).unwrap();
+    let cache = new.cache.to_str().unwrap();
+    let run = place.run(&["run", "plan.toml", "--seed", "3", "--cache", cache]);
+    assert_eq!(run.status.code(), Some(0), "{}", text(&run.stderr));
+    let campaign = confirmed(&place, &["--step", "point-query", "--slices", "800ms", "--time", "10s", "--starts", "2", "--cache", cache]);
+    assert_eq!(campaign.trials.len(), 6, "three servers, two starts");
+}
+
+/// A server that goes on working after a step that writes does so before anybody's next turn: none of it is paid for by the step after.
+#[test]
+fn what_a_writing_step_left_is_done_before_the_next_first_turn() {
+    let test = "cli::slices::what_a_writing_step_left_is_done_before_the_next_first_turn";
+    let Some(build) = cached_build(test, "postgres@18.6") else { return };
+    let place = open_place();
+    // A process of the server that works once a step has written. A stop in the middle of its work would be followed by SIGCONT.
+    let script = place.path("with-debt.sh");
+    let root = place.dir.path().display();
+    let debt = format!(
+        "#!/bin/sh\n(trap 'test -n \"$works\" && echo stopped >> {root}/stopped' CONT\n\
+         until grep -qs '\"event\":\"step_done\",\"step\":\"update-nonindex\"' {root}/plimsoll-runs/*-confirm/trials/*/events.jsonl; do sleep 0.05; done\n\
+         works=yes; i=0; while [ $i -lt 1500000 ]; do i=$((i+1)); done; works=; echo done >> {root}/done\n) </dev/null >/dev/null 2>&1 &\nexec \"$@\"\n"
+    );
+    fs::write(&script, debt).unwrap();
+    fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
+    for file in ["stopped", "done"] {
+        fs::write(place.path(file), "").unwrap();
+        fs::set_permissions(place.path(file), fs::Permissions::from_mode(0o666)).unwrap();
+    }
+    let plan = format!(
+        "name = \"t\"\nworkload = \"sysbench-2025\"\ncomparable = false\nbuilds = [\"{}\"]\nconfigs = [\"debt\"]\nwait = \"100ms\"\n\
+         tests = [\"update-nonindex\", \"point-query\"]\n[sizes]\nclients = 1\ntables = 1\nrows = \"2K\"\nduration = \"1s\"\nwarm_up = \"0ms\"\n\
+         [config.debt]\nsettings = {POSTGRES}\nprefix = [\"{}\"]\n",
+        build.name,
+        script.display()
+    );
+    fs::write(place.path("plan.toml"), plan).unwrap();
+    let cache = build.cache.to_str().unwrap();
+    let run = place.run(&["run", "plan.toml", "--seed", "3", "--cache", cache]);
+    assert_eq!(run.status.code(), Some(0), "{}", text(&run.stderr));
+    confirmed(&place, &["--all", "--slices", "20ms", "--time", "2s", "--starts", "1", "--cache", cache]);
+    assert_eq!(fs::read_to_string(place.path("done")).unwrap().lines().count(), 2, "both servers worked off what they had");
+    assert_eq!(fs::read_to_string(place.path("stopped")).unwrap(), "", "a server was stopped while it worked off what a step had left");
+}
+
+#[test]
+fn turns_have_a_longest_length() {
+    let place = Place::new();
+    assert_eq!(place.run(&["run", "small.toml"]).status.code(), Some(0));
+    let output = place.run(&["confirm", "--step", "qr100", "--slices", "11s"]);
+    assert_eq!(output.status.code(), Some(2));
+    let stderr = text(&output.stderr);
+    assert!(stderr.contains("--slices 11s: a turn is 10s at most; what takes longer is measured by --blocks 12"), "{stderr}");
+}
