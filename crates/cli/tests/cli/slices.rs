@@ -3,12 +3,15 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use plimsoll_core::confirm::{in_turns, results};
+use plimsoll_host::{Proc, tree_pids};
 use plimsoll_store::{CampaignRecord, Store};
 use plimsoll_testkit::cached_build;
+use rustix::process::{Pid, Signal, kill_process};
 
-use crate::support::{Place, text};
+use crate::support::{Place, text, wait, wait_until};
 
 fn newest(place: &Place) -> CampaignRecord {
     Store::new(place.path("plimsoll-runs")).find(None).unwrap().load().unwrap()
@@ -157,4 +160,40 @@ fn turns_have_a_longest_length() {
     assert_eq!(output.status.code(), Some(2));
     let stderr = text(&output.stderr);
     assert!(stderr.contains("--slices 11s: a turn is 10s at most; what takes longer is measured by --blocks 12"), "{stderr}");
+}
+
+/// A paused container or a migrating virtual machine stands still as a whole: nobody could have answered.
+#[test]
+fn a_freeze_of_the_machine_is_no_hang() {
+    let test = "cli::slices::a_freeze_of_the_machine_is_no_hang";
+    let Some(build) = cached_build(test, "postgres@18.6") else { return };
+    let place = open_place();
+    let plan = format!(
+        "name = \"t\"\nworkload = \"sysbench-2025\"\ncomparable = false\nbuilds = [\"{}\"]\nconfigs = [\"small\"]\nwait = \"100ms\"\nwatchdog = \"2s\"\n\
+         tests = [\"point-query\"]\n[sizes]\nclients = 1\ntables = 1\nrows = \"2K\"\nduration = \"8s\"\nwarm_up = \"0ms\"\n\
+         [config.small]\nsettings = {POSTGRES}\n",
+        build.name
+    );
+    fs::write(place.path("plan.toml"), plan).unwrap();
+    let child = place.spawn(&["run", "plan.toml", "--seed", "3", "--cache", build.cache.to_str().unwrap()]);
+    let mut trial = None;
+    wait_until("the step has begun", || {
+        let events = place.path("plimsoll-runs").exists().then(|| place.event_files().first().cloned()).flatten();
+        let events = events.and_then(|path| fs::read_to_string(path).ok()).unwrap_or_default();
+        let start = events.lines().next().and_then(|line| serde_json::from_str::<serde_json::Value>(line).ok());
+        trial = start.and_then(|start| start["pid"].as_u64());
+        events.contains("\"event\":\"step_start\",\"step\":\"point-query\"")
+    });
+    let frozen = tree_pids(&Proc::new(), &[trial.unwrap() as u32]).unwrap();
+    let signal = |signal| {
+        for pid in frozen.iter().filter_map(|&pid| Pid::from_raw(pid as i32)) {
+            // One that has just ended has nothing to freeze.
+            let _ = kill_process(pid, signal);
+        }
+    };
+    signal(Signal::STOP);
+    std::thread::sleep(Duration::from_secs(5));
+    signal(Signal::CONT);
+    let output = wait(child);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
 }

@@ -93,7 +93,7 @@ fn cell(value: Option<impl ToString>) -> String {
 /// Reads what [`write_turns`] wrote.
 pub fn read_turns(path: impl AsRef<Path>) -> Result<Vec<Turn>, StoreError> {
     let table = Table::read(path.as_ref())?;
-    if table.columns() != COLUMNS && OLD_COLUMNS.iter().all(|&count| table.columns() != &COLUMNS[..count]) {
+    if table.columns() != COLUMNS && OLD_COLUMNS.iter().all(|&count| table.columns() != COLUMNS[..count]) {
         return Err(table.corrupt(1, &format!("the columns are not {}", COLUMNS.join(", "))));
     }
     table
