@@ -39,53 +39,56 @@ fn confirmed(place: &Place, arguments: &[&str]) -> CampaignRecord {
     campaign
 }
 
+/// Screens a plan on an embedded engine, and confirms by slices all of its steps that can take turns. `cut` is the first one behind a step that makes data: those before and
+/// behind it are not confirmed together.
+fn all_take_turns(plan: &str, cut: Option<&str>, arguments: &[&str]) {
+    let place = Place::new();
+    fs::copy(PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../plans/workloads/shop.toml"), place.path("shop.toml")).unwrap();
+    let sizes = "comparable = false\nwait = \"100ms\"\n[sizes]\nclients = 2\nduration = \"1s\"\n";
+    fs::write(place.path("plan.toml"), format!("name = \"t\"\n{}", plan.replace("SIZES", sizes))).unwrap();
+    let run = place.run(&[&["run", "plan.toml", "--seed", "3"], arguments].concat());
+    assert_eq!(run.status.code(), Some(0), "{plan}: {}", text(&run.stderr));
+    let screen = newest(&place).header;
+    let workload = &screen.plan.cells[0].workload;
+    let wanted = in_turns(workload, &results(workload));
+    assert!(!wanted.is_empty());
+    let at = cut.map_or(0, |cut| wanted.iter().position(|step| step == cut).unwrap());
+    for together in [&wanted[..at], &wanted[at..]].into_iter().filter(|together| !together.is_empty()) {
+        let names = together.join(",");
+        let slices = [screen.id.as_str(), "--step", names.as_str(), "--slices", "4ms", "--time", "200ms", "--starts", "1"];
+        let campaign = confirmed(&place, &[&slices[..], arguments].concat());
+        assert_eq!(campaign.header.confirm.unwrap().steps, together);
+    }
+}
+
+/// One of each form: points, ranges, scans, transactions that read, single writes, transactions that write.
+#[test]
+fn steps_of_sysbench_take_turns() {
+    let tests =
+        "\"hot-points\", \"range-covered-si\", \"scan\", \"read-only_range=10\", \"update-inlist\", \"insert\", \"delete\", \"write-only\"";
+    let plan = "workload = \"sysbench-2025\"\nbuilds = [\"sqlite\"]\nconfigs = [\"wal_off\"]\n";
+    all_take_turns(&format!("{plan}tests = [{tests}]\nSIZEStables = 1\nrows = \"20K\"\nwarm_up = \"0ms\"\n"), None, &[]);
+}
+
+#[test]
+fn steps_of_the_insert_benchmark_take_turns() {
+    let plan = "workload = \"insert-benchmark\"\nbuilds = [\"sqlite\"]\nconfigs = [\"wal_off\"]\nSIZESrows = \"5K\"\nwrite_rows = \"1K\"\n";
+    all_take_turns(plan, None, &[]);
+}
+
 /// `confirm` of a step with several kinds of events waited for ever, because its workers were on no board.
 #[test]
-fn every_kind_of_step_of_every_family_takes_turns() {
-    let sizes = "comparable = false\nwait = \"100ms\"\n[sizes]\nclients = 2\nduration = \"1s\"\n";
-    // One of each form of sysbench's tests: points, ranges, scans, transactions that read, single writes, transactions that write.
-    let tests = "[\"hot-points\", \"range-covered-si\", \"scan\", \"read-only_range=10\", \"update-inlist\", \"insert\", \"delete\", \"write-only\"]";
-    let plans = [
-        format!(
-            "name = \"t\"\nworkload = \"sysbench-2025\"\nbuilds = [\"sqlite\"]\nconfigs = [\"wal_off\"]\ntests = {tests}\n{sizes}tables = 1\nrows = \"20K\"\nwarm_up = \"0ms\"\n"
-        ),
-        format!(
-            "name = \"t\"\nworkload = \"insert-benchmark\"\nbuilds = [\"sqlite\"]\nconfigs = [\"wal_off\"]\n{sizes}rows = \"5K\"\nwrite_rows = \"1K\"\n"
-        ),
-        format!(
-            "name = \"t\"\nworkload = {{ file = \"shop.toml\" }}\nbuilds = [\"sqlite\"]\nconfigs = [\"wal_off\"]\nsteps = [\"day\", \"look\", \"day-at-rate\", \"buy\"]\nmax_failed = \"1%\"\n{sizes}[step.day-at-rate]\nmix = \"day\"\nrate = 500\n[step.buy]\nclients = 1\n"
-        ),
-        format!("name = \"t\"\nworkload = \"rocksdb\"\nbuilds = [\"rocksdb@8.9\"]\nconfigs = [\"lc_byrx_small\"]\n{sizes}rows = \"20K\"\n"),
-    ];
-    for plan in plans {
-        let place = Place::new();
-        let mut arguments = Vec::new();
-        let cache;
-        if plan.contains("rocksdb@") {
-            let Some(build) = cached_build("cli::slices::every_kind_of_step_of_every_family_takes_turns", "rocksdb@8.9.1") else {
-                continue;
-            };
-            cache = build.cache.to_str().unwrap().to_owned();
-            arguments = vec!["--cache", cache.as_str()];
-        }
-        fs::copy(PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../plans/workloads/shop.toml"), place.path("shop.toml")).unwrap();
-        fs::write(place.path("plan.toml"), &plan).unwrap();
-        let run = place.run(&[&["run", "plan.toml", "--seed", "3"], &arguments[..]].concat());
-        assert_eq!(run.status.code(), Some(0), "{plan}: {}", text(&run.stderr));
-        let workload = newest(&place).header.plan.cells[0].workload.clone();
-        let wanted = in_turns(&workload, &results(&workload));
-        assert!(!wanted.is_empty());
-        let screen = newest(&place).header.id;
-        let mut steps = Vec::new();
-        // Steps before and after one that makes data are not confirmed together.
-        let cut = wanted.iter().position(|step| step == "revrangewhilewriting.t2").unwrap_or(0);
-        for together in [&wanted[..cut], &wanted[cut..]].into_iter().filter(|together| !together.is_empty()) {
-            let names = together.join(",");
-            let slices = [screen.as_str(), "--step", names.as_str(), "--slices", "4ms", "--time", "200ms", "--starts", "1"];
-            steps.extend(confirmed(&place, &[&slices[..], &arguments[..]].concat()).header.confirm.unwrap().steps);
-        }
-        assert!(wanted.iter().all(|step| steps.contains(step)), "{wanted:?} {steps:?}");
-    }
+fn mixed_events_of_a_workload_file_take_turns() {
+    let steps = "steps = [\"day\", \"look\", \"day-at-rate\", \"buy\"]\nmax_failed = \"1%\"\n";
+    let plan = "workload = { file = \"shop.toml\" }\nbuilds = [\"sqlite\"]\nconfigs = [\"wal_off\"]\n";
+    all_take_turns(&format!("{plan}{steps}SIZES[step.day-at-rate]\nmix = \"day\"\nrate = 500\n[step.buy]\nclients = 1\n"), None, &[]);
+}
+
+#[test]
+fn steps_of_rocksdb_take_turns() {
+    let Some(build) = cached_build("cli::slices::steps_of_rocksdb_take_turns", "rocksdb@8.9.1") else { return };
+    let plan = "workload = \"rocksdb\"\nbuilds = [\"rocksdb@8.9\"]\nconfigs = [\"lc_byrx_small\"]\nSIZESrows = \"20K\"\n";
+    all_take_turns(plan, Some("revrangewhilewriting.t2"), &["--cache", build.cache.to_str().unwrap()]);
 }
 
 /// A place where root's servers may enter.
@@ -178,7 +181,8 @@ fn a_freeze_of_the_machine_is_no_hang() {
     let child = place.spawn(&["run", "plan.toml", "--seed", "3", "--cache", build.cache.to_str().unwrap()]);
     let mut trial = None;
     wait_until("the step has begun", || {
-        let events = place.path("plimsoll-runs").exists().then(|| place.event_files().first().cloned()).flatten();
+        let has_campaign = fs::read_dir(place.path("plimsoll-runs")).is_ok_and(|mut campaigns| campaigns.next().is_some());
+        let events = has_campaign.then(|| place.event_files().first().cloned()).flatten();
         let events = events.and_then(|path| fs::read_to_string(path).ok()).unwrap_or_default();
         let start = events.lines().next().and_then(|line| serde_json::from_str::<serde_json::Value>(line).ok());
         trial = start.and_then(|start| start["pid"].as_u64());
