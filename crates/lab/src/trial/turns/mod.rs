@@ -253,8 +253,12 @@ impl<'a> Director<'a> {
         });
         MonotonicClock.sleep_until_ns(from_ns + order.length_ns);
         self.settle()?;
+        let mut last = self.look(|| meter.read());
+        // What was born in this turn has worked in it.
         let has_new = meter.servers.as_mut().map_or(Ok(false), ServerProcesses::refresh).map_err(Cut::Failed)?;
-        let last = self.look(|| meter.read());
+        if has_new {
+            last.cpu = meter.read();
+        }
         let bounds = Bounds { begin_ns: start_ns, mark_ns, end_ns: last.at_ns };
         let whole = last.cpu.since(&first.cpu);
         let length_ns = last.at_ns - start_ns;
