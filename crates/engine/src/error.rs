@@ -39,6 +39,9 @@ pub enum ErrorClass {
     Unsent,
     /// A row with this key is there already: another transaction may have put it there.
     Duplicate,
+    /// The statement was ended on purpose, by another session or by a limit of time: it did not take place, and the connection stands.
+    /// Not to be tried again by itself: a limit is met again, and whoever cancels means it.
+    Cancelled,
     /// The engine's files cannot be read or written as they should: no other try will do better.
     Io,
     /// The statement is wrong or the engine refuses it.
@@ -54,6 +57,7 @@ impl ErrorClass {
             Self::Full => "full",
             Self::Lost | Self::Unsent => "lost",
             Self::Duplicate => "duplicate",
+            Self::Cancelled => "cancelled",
             Self::Io => "io",
             Self::Statement => "statement",
         }

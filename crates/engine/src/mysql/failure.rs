@@ -25,8 +25,8 @@ const CR_AUTH_PLUGIN: i64 = 2059;
 
 /// Codes by meaning. One that is not here is [`ErrorClass::Statement`].
 ///
-/// An error of the server that answers a statement says that the statement failed, and with autocommit its transaction is rolled back: the
-/// operation may be tried again ([`ErrorClass::Unsent`]). A connection that ends without such an answer leaves open whether the
+/// An error of the server that answers a statement says that the statement failed, and with autocommit its transaction is rolled back. One
+/// that says that the session ends lets the operation be tried again ([`ErrorClass::Unsent`]). A connection that ends without such an answer leaves open whether the
 /// statement took place ([`ErrorClass::Lost`]), and so do errors about the connection itself that the server may have met while it
 /// answered. A storage engine without transactions keeps what a killed statement had done; counting the rows finds that.
 const CLASSES: &[(i64, ErrorClass)] = &[
@@ -35,7 +35,11 @@ const CLASSES: &[(i64, ErrorClass)] = &[
     (1020, ErrorClass::Deadlock),
     // XA: the branch was rolled back to break a deadlock.
     (1614, ErrorClass::Deadlock),
+    // Group replication: another member's transaction was first. Nothing of this one is there.
+    (3101, ErrorClass::Deadlock),
     (1205, ErrorClass::Busy),
+    // NOWAIT; MariaDB has 1205 for it.
+    (3572, ErrorClass::Busy),
     (1062, ErrorClass::Duplicate),
     // EE_DISK_FULL, the disk, the table (also InnoDB's word for a full file system).
     (20, ErrorClass::Full),
@@ -46,8 +50,12 @@ const CLASSES: &[(i64, ErrorClass)] = &[
     (1053, ErrorClass::Unsent),
     (1077, ErrorClass::Unsent),
     (1079, ErrorClass::Unsent),
-    // Killed, as a statement and as a connection (MariaDB); a connection that was idle too long.
-    (1317, ErrorClass::Unsent),
+    // KILL QUERY; max_statement_time (MariaDB) and max_execution_time were over. No server says so of what is committed: a statement that
+    // is killed while it commits is answered as done, from 5.6 on (tests/error_classes.rs).
+    (1317, ErrorClass::Cancelled),
+    (1969, ErrorClass::Cancelled),
+    (3024, ErrorClass::Cancelled),
+    // A connection that was killed (MariaDB); one that was idle too long.
     (1927, ErrorClass::Unsent),
     (4031, ErrorClass::Unsent),
     // Aborted connections and errors on the wire, as the server tells them.
@@ -177,7 +185,7 @@ fn advise(error: &SqlError) -> EngineError {
         ErrorClass::Lost | ErrorClass::Unsent | ErrorClass::Io => {
             "look into the server's log, and check that max_connections is large enough"
         }
-        ErrorClass::Statement | ErrorClass::Duplicate => "check the config's settings and the tables' names",
+        ErrorClass::Statement | ErrorClass::Duplicate | ErrorClass::Cancelled => "check the config's settings and the tables' names",
     };
     EngineError::new(format!("{error}; {next}"))
 }
@@ -188,7 +196,7 @@ mod tests {
 
     #[test]
     fn codes_have_their_class() {
-        use ErrorClass::{Busy, Deadlock, Full, Lost, Statement, Unsent};
+        use ErrorClass::{Busy, Cancelled, Deadlock, Full, Lost, Statement, Unsent};
         let table = [
             (1213, "Deadlock found when trying to get lock; try restarting transaction", Deadlock),
             (1020, "Record has changed since last read in table 'pi1'", Deadlock),
@@ -211,8 +219,11 @@ mod tests {
             (1030, "Got error 168 from storage engine", Statement),
             (1064, "You have an error in your SQL syntax near 'Errcode: 28'", Statement),
             (1146, "Table 'ib.pi1' doesn't exist", Statement),
-            (1317, "Query execution was interrupted", Unsent),
-            (3024, "Query execution was interrupted, maximum statement execution time exceeded", Statement),
+            (1317, "Query execution was interrupted", Cancelled),
+            (3024, "Query execution was interrupted, maximum statement execution time exceeded", Cancelled),
+            (1969, "Query execution was interrupted (max_statement_time exceeded)", Cancelled),
+            (3572, "Statement aborted because lock(s) could not be acquired immediately and NOWAIT is set.", Busy),
+            (3101, "Plugin instructed the server to rollback the current transaction.", Deadlock),
             (1160, "Got an error writing communication packets", Lost),
             (1153, "Got a packet bigger than 'max_allowed_packet' bytes", Statement),
         ];

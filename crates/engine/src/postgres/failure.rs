@@ -18,8 +18,7 @@ pub(super) const REFUSED_BY_CLIENT: &str = "22023";
 ///
 /// A server that ends a session on purpose says so in place of a statement's answer, or while it waits for one, and rolls back what was
 /// not committed: the operation may be tried again ([`ErrorClass::Unsent`]). A session that ends without that word leaves open whether
-/// the statement took place ([`ErrorClass::Lost`]), and so does the server's crash (57P02), which may come between commit and answer. A
-/// statement that was cancelled (57014) is no loss of the connection, and may have been the config's own timeout.
+/// the statement took place ([`ErrorClass::Lost`]), and so does the server's crash (57P02), which may come between commit and answer.
 const CLASSES: &[(&str, ErrorClass)] = &[
     // serialization_failure and deadlock_detected: the whole transaction is to be tried again.
     ("40001", ErrorClass::Deadlock),
@@ -29,10 +28,15 @@ const CLASSES: &[(&str, ErrorClass)] = &[
     // lock_not_available: NOWAIT, or lock_timeout was over.
     ("55P03", ErrorClass::Busy),
     ("53100", ErrorClass::Full),
+    // query_canceled: on request, or statement_timeout was over. The connection stands.
+    ("57014", ErrorClass::Cancelled),
     // The session was ended by an operator or a shutdown, no session is taken yet, the session was idle too long.
     ("57P01", ErrorClass::Unsent),
     ("57P03", ErrorClass::Unsent),
     ("57P05", ErrorClass::Unsent),
+    // The session was ended because its transaction was idle for too long, or lasted too long.
+    ("25P03", ErrorClass::Unsent),
+    ("25P04", ErrorClass::Unsent),
     // Another session crashed, and the server with it; the database was taken away.
     ("57P02", ErrorClass::Lost),
     ("57P04", ErrorClass::Lost),
@@ -128,7 +132,9 @@ pub(super) fn advice(doing: &str, words: &str, sqlstate: &str) -> EngineError {
         (ErrorClass::Busy | ErrorClass::Deadlock, _) => "end the program that holds the lock, or wait for it",
         (ErrorClass::Full, _) => "free space on the disk of the data directory, or take a smaller plan",
         (ErrorClass::Lost | ErrorClass::Unsent | ErrorClass::Io, _) => "see the server's log for why it ended the connection",
-        (ErrorClass::Statement | ErrorClass::Duplicate, _) => "check the config's settings and the tables' names, and see the server's log",
+        (ErrorClass::Statement | ErrorClass::Duplicate | ErrorClass::Cancelled, _) => {
+            "check the config's settings and the tables' names, and see the server's log"
+        }
     };
     EngineError::new(format!("{doing}: {}; {next}", message(words, sqlstate)))
 }
@@ -139,7 +145,7 @@ mod tests {
 
     #[test]
     fn sqlstates_have_their_class() {
-        use ErrorClass::{Busy, Deadlock, Duplicate, Full, Lost, Statement, Unsent};
+        use ErrorClass::{Busy, Cancelled, Deadlock, Duplicate, Full, Lost, Statement, Unsent};
         let table = [
             ("40001", Deadlock),
             ("40P01", Deadlock),
@@ -154,7 +160,7 @@ mod tests {
             ("57P03", Unsent),
             ("57P04", Lost),
             ("57P05", Unsent),
-            ("57014", Statement),
+            ("57014", Cancelled),
             ("08000", Lost),
             ("08001", Unsent),
             ("08006", Lost),
@@ -162,6 +168,8 @@ mod tests {
             ("42P01", Statement),
             ("23505", Duplicate),
             ("25P02", Statement),
+            ("25P03", Unsent),
+            ("25P04", Unsent),
             ("22003", Statement),
             ("XX001", Statement),
             ("", Statement),

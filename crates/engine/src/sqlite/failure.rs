@@ -23,6 +23,7 @@ const CLASSES: &[(i32, ErrorClass)] = &[
     (ffi::SQLITE_CONSTRAINT_PRIMARYKEY, ErrorClass::Duplicate),
     (ffi::SQLITE_CONSTRAINT_ROWID, ErrorClass::Duplicate),
     (ffi::SQLITE_CONSTRAINT_UNIQUE, ErrorClass::Duplicate),
+    (ffi::SQLITE_INTERRUPT, ErrorClass::Cancelled),
     (ffi::SQLITE_FULL, ErrorClass::Full),
     // The WAL's index could not be made larger; the library has no better word for a disk that filled up there.
     (ffi::SQLITE_IOERR_SHMSIZE, ErrorClass::Full),
@@ -70,7 +71,7 @@ pub(super) fn engine_error(statement: &str, error: &rusqlite::Error) -> EngineEr
         ErrorClass::Io | ErrorClass::Lost | ErrorClass::Unsent => {
             "check that the data directory exists, can be written and holds no foreign or damaged file"
         }
-        ErrorClass::Statement | ErrorClass::Duplicate => "check the config's settings and the tables' names",
+        ErrorClass::Statement | ErrorClass::Duplicate | ErrorClass::Cancelled => "check the config's settings and the tables' names",
     };
     EngineError::new(format!("{error}; {next}"))
 }
@@ -97,7 +98,7 @@ mod tests {
 
     #[test]
     fn codes_have_their_class() {
-        use ErrorClass::{Busy, Duplicate, Full, Io, Statement};
+        use ErrorClass::{Busy, Cancelled, Duplicate, Full, Io, Statement};
         let table = [
             (ffi::SQLITE_BUSY, Busy),
             (ffi::SQLITE_BUSY_RECOVERY, Busy),
@@ -106,6 +107,7 @@ mod tests {
             (ffi::SQLITE_LOCKED, Busy),
             (ffi::SQLITE_LOCKED_SHAREDCACHE, Busy),
             (ffi::SQLITE_PROTOCOL, Busy),
+            (ffi::SQLITE_INTERRUPT, Cancelled),
             (ffi::SQLITE_FULL, Full),
             (ffi::SQLITE_IOERR_SHMSIZE, Full),
             (ffi::SQLITE_IOERR, Io),
