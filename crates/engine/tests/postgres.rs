@@ -244,6 +244,50 @@ fn what_the_config_cannot_overcome_is_an_error() {
 }
 
 #[test]
+fn a_custom_parameter_reaches_statements_and_is_told() {
+    for major in MAJORS {
+        let Some(build) = build("postgres::a_custom_parameter_reaches_statements_and_is_told", major) else { continue };
+        let custom = [("Bench.Share", "3"), ("bench.words", "it's 'so' \\ 5MB"), ("bench.nothing", "")];
+        let (_folders, server) = quick(&build, &custom);
+        let effective = server.effective_settings().unwrap();
+        for (name, value) in custom {
+            let name = name.to_ascii_lowercase();
+            assert_eq!(effective[&name], value, "{major}");
+            assert_eq!(effective[&format!("custom parameter: {name}")], "no module of this server defines it", "{major}");
+        }
+        assert!(!effective.contains_key("custom parameter: work_mem"), "{major}");
+        let mut session = server.connect().unwrap();
+        assert_eq!(session.query_integer("select current_setting('bench.share')::int + 1").unwrap(), Some(4), "{major}");
+        server.stop(DEADLINE).unwrap();
+    }
+}
+
+#[test]
+fn a_parameter_of_a_module_that_is_not_loaded_or_lacks_it_is_no_custom_one() {
+    for major in MAJORS {
+        let Some(build) = build("postgres::a_parameter_of_a_module_that_is_not_loaded_or_lacks_it_is_no_custom_one", major) else {
+            continue;
+        };
+        for (settings, name) in [
+            // A library alone, and an extension.
+            (&[("auto_explain.log_analyze", "on")][..], "auto_explain.log_analyze"),
+            (&[("pg_stat_statements.max", "1000")], "pg_stat_statements.max"),
+            (&[("shared_preload_libraries", "auto_explain"), ("auto_explain.log_analise", "on")], "auto_explain.log_analise"),
+        ] {
+            let folders = Folders::new();
+            let message = start(&build, &folders.options(&[QUICK, settings])).err().unwrap();
+            assert!(message.contains(&format!("has no parameter {name} although")), "{major}: {message}");
+        }
+        let loaded = [("shared_preload_libraries", "auto_explain"), ("auto_explain.log_analyze", "on")];
+        let (_folders, server) = quick(&build, &loaded);
+        let effective = server.effective_settings().unwrap();
+        assert_eq!(effective["auto_explain.log_analyze"], "on", "{major}");
+        assert!(!effective.contains_key("custom parameter: auto_explain.log_analyze"), "{major}");
+        server.stop(DEADLINE).unwrap();
+    }
+}
+
+#[test]
 fn a_server_that_cannot_start_shows_its_log() {
     let Some(build) = build("postgres::a_server_that_cannot_start_shows_its_log", "18") else { return };
     let folders = Folders::new();

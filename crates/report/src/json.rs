@@ -296,6 +296,7 @@ fn settings_json(view: &View, settings: &Settings) -> Value {
             "cells": labels(&setting.cells),
         })).collect::<Vec<_>>(),
         "untold": settings.untold,
+        "custom": settings.custom,
         "differing": all(&settings.differing),
         "only_in": settings.only_in.iter().map(|only| json!({
             "cells": labels(&only.cells),

@@ -81,6 +81,7 @@ pub(crate) fn notes(view: &View) -> Vec<String> {
     notes.extend(other_shapes(view));
     notes.extend(without_ratios(view));
     notes.extend(settings_not_as_asked(view));
+    notes.extend(custom_parameters(view));
     notes.extend(session_clients(view));
     if view.cells.iter().any(|cell| cell.is_embedded == Some(true)) {
         notes.push("An embedded engine shares its process with the client: server and client CPU cannot be told apart.".to_owned());
@@ -234,6 +235,15 @@ fn settings_not_as_asked(view: &View) -> Option<String> {
         })
         .collect();
     (!others.is_empty()).then(|| format!("Settings that engines adjusted: {}.", others.join("; ")))
+}
+
+/// A name that is misspelt behind its dot is legal too.
+fn custom_parameters(view: &View) -> Option<String> {
+    match view.settings.custom.as_slice() {
+        [] => None,
+        [one] => Some(format!("{one} is a custom parameter: no module of the server defines it.")),
+        several => Some(format!("{} are custom parameters: no module of the server defines them.", several.join(", "))),
+    }
 }
 
 /// Which client each cell's sessions went through, when not all went through the same, or none through our own.

@@ -20,6 +20,9 @@ const LEFT_OUT: [&str; 2] = ["loose_", "not applied: "];
 /// The second of them, also for what no config asks for by this name: a flag of db_bench.
 const NOT_APPLIED: &str = "not applied: ";
 
+/// How an engine writes down that a parameter is the config's own: beside its value, which is a setting like any other.
+const CUSTOM: &str = "custom parameter: ";
+
 /// Ends of the names of places, ports and identities. Each with what comes before it in a longer name.
 const PLACE_ENDS: [&str; 9] = ["dir", "_file", "port", "socket", "hostname", "uuid", "_basename", "_uid", "_host"];
 
@@ -52,11 +55,13 @@ const LONG_LIST: usize = 48;
 
 pub(crate) fn compare(cells: &[CellSettings<'_>]) -> Settings {
     let session_clients = cells.iter().map(|cell| cell.effective?.get(SESSION_CLIENT).cloned()).collect();
-    let mut settings = Settings { not_as_asked: not_as_asked(cells), untold: untold(cells), session_clients, ..Default::default() };
+    let mut settings =
+        Settings { not_as_asked: not_as_asked(cells), untold: untold(cells), custom: custom(cells), session_clients, ..Default::default() };
     let asked: BTreeSet<String> = cells.iter().flat_map(|cell| cell.asked.keys()).map(|name| plain_name(name)).collect();
     let names: BTreeSet<&String> = cells.iter().filter_map(|cell| cell.effective).flat_map(BTreeMap::keys).collect();
     let mut only_in: BTreeMap<Vec<usize>, Vec<(String, String)>> = BTreeMap::new();
-    for name in names.into_iter().filter(|name| LEFT_OUT.iter().all(|mark| !name.starts_with(mark))) {
+    let is_remark = |name: &str| LEFT_OUT.iter().chain([&CUSTOM]).any(|mark| name.starts_with(mark));
+    for name in names.into_iter().filter(|name| !is_remark(name)) {
         let values: Vec<Option<String>> = cells.iter().map(|cell| cell.effective?.get(name).cloned()).collect();
         let present: Vec<&String> = values.iter().flatten().collect();
         let is_one_value = present.iter().all(|value| is_same(value, present[0]));
@@ -147,6 +152,12 @@ fn untold(cells: &[CellSettings<'_>]) -> Vec<String> {
         cell.asked.keys().filter(is_untold).map(|option| plain_name(option)).collect()
     };
     cells.iter().flat_map(of_cell).collect::<BTreeSet<_>>().into_iter().collect()
+}
+
+/// Names of the configs' own parameters.
+fn custom(cells: &[CellSettings<'_>]) -> Vec<String> {
+    let names = cells.iter().filter_map(|cell| cell.effective).flat_map(BTreeMap::keys);
+    names.filter_map(|name| name.strip_prefix(CUSTOM)).map(str::to_owned).collect::<BTreeSet<_>>().into_iter().collect()
 }
 
 fn is_place(name: &str) -> bool {
@@ -281,6 +292,19 @@ mod tests {
         assert_eq!(settings.equal.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>(), ["same", "tls_version"]);
         let only: Vec<_> = settings.only_in.iter().map(|only| (only.cells.clone(), only.settings[0].0.as_str())).collect();
         assert_eq!(only, [(vec![0], "old_only"), (vec![1], "new_only")]);
+    }
+
+    #[test]
+    fn custom_parameters_are_named_once_and_compared_as_others() {
+        let (one, other) = (map(&[("bench.share", "3"), ("bench.seed", "7")]), map(&[("bench.share", "5")]));
+        let told = |share| map(&[("bench.share", share), ("custom parameter: bench.share", "no module of this server defines it")]);
+        let (three, five) = (told("3"), told("5"));
+        let cell = |asked, effective| CellSettings { asked, effective: Some(effective) };
+        let settings = compare(&[cell(&one, &three), cell(&other, &five)]);
+        assert_eq!(settings.custom, ["bench.share"]);
+        assert_eq!(settings.differing.iter().map(|setting| setting.name.as_str()).collect::<Vec<_>>(), ["bench.share"]);
+        assert!(settings.not_as_asked.is_empty() && settings.only_in.is_empty() && settings.equal.is_empty(), "{settings:?}");
+        assert_eq!(settings.untold, ["bench.seed"]);
     }
 
     #[test]

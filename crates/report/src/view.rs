@@ -812,6 +812,8 @@ pub struct Settings {
     pub not_as_asked: Vec<NotAsAsked>,
     /// What a config asks for and no engine tells about.
     pub untold: Vec<String>,
+    /// PostgreSQL: names that a config made up for the workload's statements to read, which no module of the server defines.
+    pub custom: Vec<String>,
     /// Settings with different values in the cells that have them; those that a config asks for first.
     pub differing: Vec<Setting>,
     /// Settings that some cells have with one value and others do not have.

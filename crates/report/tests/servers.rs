@@ -142,6 +142,26 @@ fn which_client_the_sessions_used_is_told() {
 }
 
 #[test]
+fn a_custom_parameter_is_noted_once() {
+    let mut record = all_good();
+    let events = record.trials.iter_mut().flat_map(|trial| &mut trial.events);
+    for stamped in events {
+        if let Event::ServerReady(ready) = &mut stamped.event {
+            let told = [("bench.share", "3"), ("custom parameter: bench.share", "no module of this server defines it")];
+            ready.effective_settings.extend(told.map(|(name, value)| (name.to_owned(), value.to_owned())));
+        }
+    }
+    let view = view_of(record);
+    let note = "bench.share is a custom parameter: no module of the server defines it.";
+    for text in [to_terminal(&view, false), to_markdown(&view), to_html(&view)] {
+        assert_eq!(flat(&text).matches(note).count(), 1, "{text}");
+    }
+    let settings = serde_json::from_str::<Value>(&to_json(&view)).unwrap()["settings"].clone();
+    assert_eq!((&settings["custom"], &settings["equal"]["bench.share"]), (&json!(["bench.share"]), &json!("3")));
+    assert!(!view_of(all_good()).notes.iter().any(|note| note.contains("custom")));
+}
+
+#[test]
 fn what_ran_is_told() {
     let view = view_of(all_good());
     let page = to_html(&view);

@@ -248,7 +248,7 @@ impl Server for ForeignServer {
     /// workers' sessions speak through.
     fn effective_settings(&self) -> Result<Settings, EngineError> {
         let mut settings = self.link.ask("read pg_settings", ASK_LIMIT, |client| {
-            let mut settings = readback::effective(client, &Settings::new())?;
+            let mut settings = readback::effective(client, &Settings::new(), &[])?;
             let session = rows(client, "select version, cipher from pg_stat_ssl where pid = pg_backend_pid()")?;
             let text = |column| session.first().and_then(|row| row.get(column)).unwrap_or_default();
             settings.insert(given::SESSION_TLS.to_owned(), given::session_tls(text(0), text(1)));

@@ -1,5 +1,7 @@
 //! Whether the server runs with what the config says, in the server's own words.
 
+use std::path::Path;
+
 use postgres::Client;
 
 use super::config::Config;
@@ -23,6 +25,9 @@ const SECRETS: &[&str] = &[
     "restore_command",
     "ssl_passphrase_command",
 ];
+
+/// The source of a custom parameter: one with a dot that no module defines. The server keeps it for statements, and does not list it.
+const CUSTOM: &str = "custom";
 
 /// Takes out what a given server's owner would not want in a report.
 pub(super) fn hide_secrets(settings: &mut Settings) {
@@ -60,7 +65,34 @@ pub(super) fn read(client: &mut Client) -> Result<Vec<Found>, postgres::Error> {
         .collect())
 }
 
+/// The custom ones among the config's parameters. A class that is the name of a module that this server could load is no custom one: there
+/// the parameter would mean nothing, because the module is not loaded or does not know it.
+pub(super) fn read_custom(client: &mut Client, config: &Config, found: &[Found]) -> Result<Vec<Found>, postgres::Error> {
+    let mut custom = Vec::new();
+    for name in config.parameters.keys().filter(|name| !found.iter().any(|found| found.name.eq_ignore_ascii_case(name))) {
+        let Some((class, _)) = name.split_once('.') else { continue };
+        // Names are letters, digits and underscores.
+        let sql = format!(
+            "select current_setting('{name}', true), (select setting from pg_config where name = 'PKGLIBDIR') \
+             where not exists (select from pg_available_extensions where name = '{class}')"
+        );
+        let values = rows(client, &sql)?;
+        let Some((value, libraries)) = values.first().and_then(|row| Some((row.get(0)?, row.get(1)?))) else { continue };
+        // The server is ours: its libraries are on this machine.
+        if !Path::new(libraries).join(format!("{class}.so")).exists() {
+            let (value, shown) = (value.to_owned(), value.to_owned());
+            custom.push(Found { name: name.clone(), setting: value, shown, source: CUSTOM.to_owned(), ..Found::default() });
+        }
+    }
+    Ok(custom)
+}
+
 impl Found {
+    /// The name of a custom parameter.
+    pub fn custom_name(&self) -> Option<&str> {
+        (self.source == CUSTOM).then_some(&*self.name)
+    }
+
     /// Whether it is what our file says. PostgreSQL knows where each value comes from, so units and synonyms need no comparison here;
     /// only a value from elsewhere is looked at.
     fn has_taken(&self, wanted: &str) -> bool {
@@ -86,7 +118,7 @@ pub(super) fn check(config: &Config, found: &[Found], version: &str) -> Result<(
                     if found.source_file.is_empty() { &found.source } else { &found.source_file }
                 )));
             }
-            // A parameter of an extension that is not loaded is stored by the server, and means nothing.
+            // A parameter of a module that is not loaded is stored by the server, and means nothing.
             None => {
                 return Err(EngineError::new(format!(
                     "postgres {version} has no parameter {name} although it did not refuse it; load the extension that it belongs to (shared_preload_libraries), or remove it"
@@ -105,12 +137,18 @@ pub(super) fn check(config: &Config, found: &[Found], version: &str) -> Result<(
 }
 
 /// What a server runs with, as SHOW writes it, without what differs from server to server. What the config has for other versions is
-/// there as `not applied: NAME`, with the reason.
-pub(super) fn effective(client: &mut Client, not_applied: &Settings) -> Result<Settings, postgres::Error> {
+/// there as `not applied: NAME`, with the reason, and of `custom` parameters both their value and `custom parameter: NAME`.
+pub(super) fn effective(client: &mut Client, not_applied: &Settings, custom: &[String]) -> Result<Settings, postgres::Error> {
     let sql = format!("select name, current_setting(name) from pg_settings where name not in ({PLACES})");
     let mut settings: Settings =
         rows(client, &sql)?.iter().filter_map(|row| Some((row.get(0)?.to_owned(), row.get(1).unwrap_or_default().to_owned()))).collect();
     settings.extend(not_applied.iter().map(|(name, reason)| (format!("not applied: {name}"), reason.clone())));
+    for name in custom {
+        let value = rows(client, &format!("select current_setting('{name}', true)"))?;
+        let value = value.first().and_then(|row| row.get(0)).unwrap_or_default().to_owned();
+        settings.insert(name.clone(), value);
+        settings.insert(format!("custom parameter: {name}"), "no module of this server defines it".to_owned());
+    }
     Ok(settings)
 }
 

@@ -40,6 +40,8 @@ pub(super) struct PostgresServer {
     link: Link,
     version_num: u32,
     not_applied: Settings,
+    /// Names of custom parameters.
+    custom: Vec<String>,
     /// Of the workers' sessions.
     client: SessionClient,
 }
@@ -78,9 +80,15 @@ impl PostgresServer {
         postmaster.find_main();
         let link = admin.to(DATABASE);
         let version_num = make_database(&admin, &link)?;
-        let found = link.ask("read pg_settings", ASK_LIMIT, readback::read)?;
+        let wanted = config.clone();
+        let found = link.ask("read pg_settings", ASK_LIMIT, move |client| {
+            let mut found = readback::read(client)?;
+            found.extend(readback::read_custom(client, &wanted, &found)?);
+            Ok(found)
+        })?;
         readback::check(&config, &found, &build.version)?;
-        Ok(Self { postmaster, link, version_num, not_applied: config.not_applied, client: options.client })
+        let custom = found.iter().filter_map(|found| found.custom_name().map(str::to_owned)).collect();
+        Ok(Self { postmaster, link, version_num, not_applied: config.not_applied, custom, client: options.client })
     }
 }
 
@@ -149,8 +157,9 @@ impl Server for PostgresServer {
 
     /// All parameters, and `session_client`: what the workers' sessions speak through.
     fn effective_settings(&self) -> Result<Settings, EngineError> {
-        let not_applied = self.not_applied.clone();
-        let mut settings = self.link.ask("read pg_settings", ASK_LIMIT, move |client| readback::effective(client, &not_applied))?;
+        let (not_applied, custom) = (self.not_applied.clone(), self.custom.clone());
+        let mut settings =
+            self.link.ask("read pg_settings", ASK_LIMIT, move |client| readback::effective(client, &not_applied, &custom))?;
         settings.insert(SESSION_CLIENT.to_owned(), session::client_name(&self.link, self.client).to_owned());
         Ok(settings)
     }
