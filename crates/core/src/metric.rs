@@ -87,6 +87,7 @@ pub const CATALOGUE: &[Metric] = metrics![
     "seconds_under_rate", "share", Lower, 3, "seconds with less than 95 % of the rows due in them / seconds", "1-s series", "how much of the step the background writers were behind";
     "backlog", "ops", Lower, 0, "operations due before the schedule's end and not done within a second after it", "load loop", "what was still owed when the schedule ended";
     "wait_share", "share", Lower, 3, "time in tries that met a lock and their pauses / time of all workers of the role", "load loop", "share of the writers' time spent waiting for the write lock";
+    "excluded_wait_s", "s", Lower, 2, "time in tries that were given up and tried again, and in the pauses after them, all clients", "load loop", "waiting that no service time has: refused tries, locks, lost connections";
     "steal_share", "share", Neutral, 4, "steal / all CPU time", "/proc/stat", "CPU the hypervisor gave to others: a witness of outside disturbance";
     "foreign_cpu_cores", "cores", Neutral, 2, "(CPU of the whole host - CPU of client and server) / seconds", "/proc/stat, process CPU clocks", "CPU that other processes and the kernel's own threads used: a witness of outside disturbance";
     "psi_cpu_share", "share", Neutral, 3, "growth of 'some' stall time / seconds", "/proc/pressure/cpu", "share of time in which some task waited for a CPU";
@@ -109,7 +110,7 @@ pub const OF_SYSBENCH: &[Metric] = metrics![
 ];
 
 /// The names of a sysbench test's metrics, in the order of the tables.
-const SYSBENCH_NAMES: [&str; 47] = [
+const SYSBENCH_NAMES: [&str; 48] = [
     "qps",
     "tps",
     "krps",
@@ -152,6 +153,7 @@ const SYSBENCH_NAMES: [&str; 47] = [
     "rate_share",
     "seconds_under_rate",
     "backlog",
+    "excluded_wait_s",
     "steal_share",
     "foreign_cpu_cores",
     "psi_cpu_share",
@@ -199,7 +201,7 @@ pub const OF_ROCKSDB: &[Metric] = metrics![
 ];
 
 /// The names of a RocksDB step's metrics, in the order of the tables.
-const ROCKSDB_NAMES: [&str; 60] = [
+const ROCKSDB_NAMES: [&str; 61] = [
     "qps",
     "reads_per_s",
     "writes_per_s",
@@ -231,6 +233,7 @@ const ROCKSDB_NAMES: [&str; 60] = [
     "p999_service_us",
     "p9999_service_us",
     "max_service_us",
+    "excluded_wait_s",
     "p50_response_us",
     "p90_response_us",
     "p99_response_us",

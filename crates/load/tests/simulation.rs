@@ -152,6 +152,25 @@ fn an_outage_is_response_time_of_the_operations_that_were_due() {
     assert_near(decode(&operation.service).unwrap().max() as f64, 1.0);
 }
 
+/// A closed loop has no response times: what its service times do not have is in its wait alone.
+#[test]
+fn an_outage_of_a_closed_loop_is_waiting_to_the_nanosecond() {
+    let clock = Arc::new(FakeClock::default());
+    // After ten operations of 1 ms nothing answers for so many tries.
+    const TRIES: u64 = 30;
+    let worker = ScriptedWorker::new(clock.clone(), |attempt, _| match u64::from(attempt) {
+        10..40 => lost(MS),
+        _ => done(MS),
+    });
+    let (outcome, _) = run(&clock, worker, Arrival::Closed, Stop::Operations(20));
+    let operation = &outcome.operations[0];
+    assert_conserved(operation);
+    assert_eq!((operation.ok, operation.retried, operation.failed, operation.response.is_none()), (20, TRIES, 0, true));
+    assert_near(decode(&operation.service).unwrap().max() as f64, 1.0);
+    assert_eq!(operation.wait_ns, outcome.elapsed_ns - 20 * MS, "all that is no operation's service time");
+    assert!(operation.wait_ns > 4 * SECOND, "{}", operation.wait_ns);
+}
+
 #[test]
 fn an_outage_without_end_fails_the_operation_at_its_deadline() {
     let clock = Arc::new(FakeClock::default());

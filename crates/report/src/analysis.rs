@@ -677,6 +677,7 @@ fn operation_counts(run: &Run<'_>) -> impl Iterator<Item = OperationCount> {
         rows: operation.rows,
         errors: operation.errors.clone(),
         statements: operation.statements,
+        wait_s: operation.wait_ns as f64 / 1e9,
     })
 }
 
@@ -692,6 +693,7 @@ fn sum_operations(runs: &[&Run<'_>]) -> Vec<OperationCount> {
         sum.retried += count.retried;
         sum.failed += count.failed;
         sum.rows += count.rows;
+        sum.wait_s += count.wait_s;
         sum.statements = sum.statements.zip(count.statements).map(|(sum, of_run)| sum + of_run);
         for (class, errors) in count.errors {
             *sum.errors.entry(class).or_default() += errors;

@@ -71,6 +71,9 @@ fn write(view: &View, separator: char, escape: fn(&str) -> String) -> String {
                 };
                 add(&[cell, &result.step, &block, &attempt, status, &metric, &value, unit, unavailable, &caveat, ""]);
             }
+            let waited = result.operations.iter().find(|operation| operation.kind == event.kind).map_or(0.0, |operation| operation.wait_s);
+            let metric = format!("excluded_wait_s{{{}}}", event.kind);
+            add(&[cell, &result.step, &block, &attempt, status, &metric, &waited.to_string(), "s", "", &caveat, ""]);
         }
         if result.measures.is_empty() {
             add(&[cell, &result.step, &block, &attempt, status, "", "", "", result.reason.as_deref().unwrap_or_default(), &caveat, ""]);

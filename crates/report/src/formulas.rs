@@ -179,6 +179,8 @@ impl Facts<'_> {
             "seconds_under_rate" => self.seconds_under_rate(),
             "backlog" => self.backlog(),
             "wait_share" => self.wait_share(),
+            "excluded_wait_s" if self.is_of_db_bench() => Err("db_bench does not tell it".to_owned()),
+            "excluded_wait_s" => Ok(self.primary()?.wait_ns as f64 / NS_PER_S),
             "steal_share" => ratio(self.reading("cpu_steal_s")?, self.reading("cpu_total_s")?, "no CPU time was counted"),
             "foreign_cpu_cores" => self.foreign_cpu_cores(),
             "psi_cpu_share" => self.per_second("psi_cpu_some_s"),
@@ -512,6 +514,7 @@ mod tests {
         };
         let query = OperationRecord {
             kind: "query".to_owned(),
+            wait_ns: 30_000_000_000,
             attempts: 60_000,
             ok: 60_000,
             rows: 600_000,
@@ -603,6 +606,8 @@ mod tests {
             ("seconds_under_rate", 0.15),
             ("backlog", 5.0),
             ("wait_share", 0.025),
+            // Of the queries, not of the writers.
+            ("excluded_wait_s", 30.0),
             ("steal_share", 0.01),
             ("foreign_cpu_cores", 2.2),
             ("psi_cpu_share", 0.1),

@@ -7,7 +7,7 @@ use crate::classic::response;
 use crate::value::Measure;
 use crate::verdicts::{Call, Control, Estimate, Finding};
 use crate::view::{
-    CounterKind, Differences, EventRow, LatencyTable, Outcome, ResponseTable, Setting, Settings, StepResult, StepView, View,
+    Clock, CounterKind, Differences, EventRow, LatencyTable, Outcome, ResponseTable, Setting, Settings, StepResult, StepView, View,
 };
 
 /// The version of the JSON forms.
@@ -185,6 +185,7 @@ fn result_json(view: &View, result: &StepResult) -> Value {
             "rows": operation.rows,
             "errors": operation.errors,
             "statements": operation.statements,
+            "excluded_wait_s": operation.wait_s,
         }))).collect::<Map<String, Value>>(),
         "events": result.events.iter().map(|event| (event.kind.clone(), event_json(event))).collect::<Map<String, Value>>(),
         "metrics": metrics_json(&result.measures),
@@ -218,7 +219,7 @@ fn step_json(view: &View, step: &StepView) -> Value {
         "description": step.description,
         "cells": step.outcomes.iter().zip(&view.cells).map(|(outcome, cell)| outcome_json(&cell.label, outcome)).collect::<Vec<_>>(),
         "response_times": step.responses.iter().map(|table| response_json(view, table)).collect::<Vec<_>>(),
-        "percentiles": step.latencies.iter().map(|table| latency_json(view, table)).collect::<Vec<_>>(),
+        "percentiles": step.latencies.iter().map(|table| latency_json(view, step, table)).collect::<Vec<_>>(),
         "operation": step.operation,
         "counters": step.counters.iter().map(|counter| (counter.name.clone(), json!(counter.values))).collect::<Map<String, Value>>(),
         "counters_per_operation": counted().map(|counter| (counter.name.clone(), json!(counter.per_operation))).collect::<Map<String, Value>>(),
@@ -264,7 +265,7 @@ fn response_json(view: &View, table: &ResponseTable) -> Value {
     })
 }
 
-fn latency_json(view: &View, table: &LatencyTable) -> Value {
+fn latency_json(view: &View, step: &StepView, table: &LatencyTable) -> Value {
     json!({
         "operation": table.kind,
         "open_loop": table.is_open_loop,
@@ -273,6 +274,7 @@ fn latency_json(view: &View, table: &LatencyTable) -> Value {
             json!({
                 "cell": view.cells[row.cell].label, "clock": row.clock.name(), "operations": q.count, "mean_ns": q.mean_ns, "p50_ns": q.p50_ns,
                 "p90_ns": q.p90_ns, "p99_ns": q.p99_ns, "p999_ns": q.p999_ns, "p9999_ns": q.p9999_ns, "max_ns": q.max_ns,
+                "excluded_wait_s": step.excluded_wait_s(row.cell, &table.kind).filter(|_| row.clock == Clock::Service),
             })
         }).collect::<Vec<_>>(),
     })

@@ -47,6 +47,7 @@ pub mod value;
 mod verdicts;
 mod version_groups;
 pub mod view;
+mod waiting;
 
 pub use analysis::{Options, analyse, analyse_among};
 pub use compare::{Comparison, Row as ComparisonRow, compare, pairs};

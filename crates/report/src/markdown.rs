@@ -13,6 +13,7 @@ use crate::reasons::brief;
 use crate::value::Measure;
 use crate::verdicts::{Call, Finding, NO_VERDICTS, bases, control_line, counts, floor_line, is_news, percent, repeats, subject};
 use crate::view::{CellInfo, ClassicTable, Outcome, Ramp, Status, StepView, TestTable, View};
+use crate::waiting;
 
 /// The three classic tables, the metrics of every step absolute and relative to the base, and the notes.
 pub fn to_markdown(view: &View) -> String {
@@ -197,6 +198,11 @@ fn add_ramp(text: &mut String, view: &View, ramp: &Ramp) {
             let values = std::iter::once(level.tps).chain(level.service_us).chain(response).map(number);
             row(text, [users.to_string(), rate].into_iter().chain(values));
         }
+        for (users, level) in ramp.users.iter().zip(&of.levels) {
+            if let Some(seconds) = level.excluded_wait_s {
+                line(text, &format!("\n{users} clients: {}", waiting::excludes(seconds)));
+            }
+        }
     }
 }
 
@@ -240,6 +246,7 @@ fn add_step(text: &mut String, view: &View, step: &StepView) {
         }
     }
     add_events(text, view, step);
+    add_waiting(text, view, step);
     for (cell, outcome) in view.cells.iter().zip(&step.outcomes) {
         if let Some(reason) = outcome.reason.as_deref().filter(|_| outcome.status != Status::Ok) {
             line(text, &format!("\n{} {}: {}", escape(&cell.label), outcome.status.name(), escape(&brief(reason).0)));
@@ -278,6 +285,17 @@ fn add_events(text: &mut String, view: &View, step: &StepView) {
             |value: Option<f64>| value.map_or_else(|| "NA".to_owned(), |value| format!("{value:.1}").trim_end_matches(".0").to_owned());
         let cells = of.numbers().into_iter().take(shown).map(|(_, _, value)| number(value));
         row(text, [escape(&of.kind), escape(&view.cells[of.cell].label)].into_iter().chain(cells));
+    }
+}
+
+/// What the service times of the step do not have.
+fn add_waiting(text: &mut String, view: &View, step: &StepView) {
+    for (i, (cell, outcome)) in view.cells.iter().zip(&step.outcomes).enumerate() {
+        for of in &outcome.operations {
+            if let Some(seconds) = step.excluded_wait_s(i, &of.kind) {
+                line(text, &format!("\n{} {}: {}", escape(&cell.label), escape(&of.kind), waiting::excludes(seconds)));
+            }
+        }
     }
 }
 

@@ -7,6 +7,7 @@ use crate::rocksdb_notes::rocksdb_notes;
 use crate::summary::without_base;
 use crate::verdicts::Basis;
 use crate::view::{CellInfo, Outcome, Status, StepView, View};
+use crate::waiting;
 
 /// So begins the origin of a cell whose server is not ours.
 const GIVEN: &str = "given server ";
@@ -75,6 +76,7 @@ pub(crate) fn notes(view: &View) -> Vec<String> {
         };
         notes.push(closed.to_owned());
     }
+    notes.extend(waiting::note(view));
     notes.extend(given_servers(view));
     notes.extend(incomparable_builds(view));
     notes.extend(other_machines(view));

@@ -9,6 +9,7 @@ use crate::classic::Class;
 use crate::published;
 use crate::verdicts::verdict_lines;
 use crate::view::{ClassicCell, ClassicRow, ClassicTable, EventRow, Ramp, Status, StepView, TestSubject, TestTable, View};
+use crate::waiting;
 
 /// Spaces between columns; the last of them holds the mark of the cell before it, so that digits stay aligned.
 const GAP: usize = 2;
@@ -125,6 +126,7 @@ fn add_ramp(text: &mut String, view: &View, ramp: &Ramp, paint: Paint) {
             let mut line = format!("{users:>10}{rate:>10}{mark:<1}{:>9}", number(level.tps));
             let times = level.service_us.into_iter().chain(response.map(|_| level.p99_response_us));
             line.extend(times.map(|time| format!("{:>10}", number(time))));
+            line.extend(level.excluded_wait_s.map(|seconds| format!("  {}", waiting::excludes(seconds))));
             add(line);
         }
     }
@@ -154,7 +156,8 @@ fn add_events(text: &mut String, view: &View, step: &StepView, paint: Paint) {
         let rates = [number(failed, 0), number(per_s, 1), number(statements, 1)];
         let times = times.into_iter().chain(response.map(|_| p99_response)).map(|time| number(time, 0));
         let cells: String = first.chain(rates).chain(times).map(|cell| format!("{cell:>10}")).collect();
-        add(format!("{:<width$}{cells}", label(row)));
+        let excluded = step.excluded_wait_s(row.cell, &row.kind).map(|seconds| format!("  {}", waiting::excludes(seconds)));
+        add(format!("{:<width$}{cells}{}", label(row), excluded.unwrap_or_default()));
     }
 }
 

@@ -7,6 +7,7 @@ use crate::classic::{Class, relative};
 use crate::ratio::divide;
 use crate::summary::{absolute_column, cell, relative_column};
 use crate::view::{ClassicCell, Outcome, Ramp, RampCell, RampLevel, StepView, TestRow, TestSection, TestSubject, TestTable};
+use crate::waiting;
 
 /// At this share of the highest rate a ramp has its knee.
 const KNEE_SHARE: f64 = 0.9;
@@ -170,6 +171,7 @@ fn ramp_level(step: &StepView, cell: usize) -> RampLevel {
         tps: outcome.number("tps"),
         service_us: times.map(|name| outcome.number(name)),
         p99_response_us: outcome.number(P99_RESPONSE),
+        excluded_wait_s: outcome.number("excluded_wait_s").and_then(waiting::worth_telling),
     }
 }
 
@@ -205,6 +207,7 @@ mod tests {
                     tps: None,
                     service_us: [None; 4],
                     p99_response_us: None,
+                    excluded_wait_s: None,
                 })
                 .collect()
         };

@@ -10,6 +10,7 @@ use plimsoll_core::toolchain::Caveat;
 use crate::classic::Class;
 use crate::value::Measure;
 use crate::verdicts::Findings;
+use crate::waiting;
 
 /// What a report shows. The base cell comes first in `cells` and in every table.
 #[derive(Clone, Debug, PartialEq)]
@@ -215,6 +216,8 @@ pub struct OperationCount {
     pub errors: BTreeMap<String, u64>,
     /// Statements of the operations done, where they are counted.
     pub statements: Option<u64>,
+    /// Seconds of all clients in tries that were tried again, and in the pauses after them.
+    pub wait_s: f64,
 }
 
 /// One step of one attempt at one scheduled trial.
@@ -416,6 +419,8 @@ pub struct RampLevel {
     pub service_us: [Option<f64>; 4],
     /// The 99th percentile of response times, where events were due at a rate.
     pub p99_response_us: Option<f64>,
+    /// Seconds of waiting that the service times do not have, where it is more than next to nothing.
+    pub excluded_wait_s: Option<f64>,
 }
 
 impl Ramp {
@@ -550,6 +555,12 @@ impl StepView {
     /// Whether it is a step of RocksDB's benchmark, native.
     pub fn is_of_rocksdb(&self) -> bool {
         plimsoll_core::rocksdb_report::OPERATIONS.contains(&self.operation)
+    }
+
+    /// Seconds of waiting that the service times of a kind of operation in a cell do not have; `None` where it is next to nothing.
+    pub fn excluded_wait_s(&self, cell: usize, kind: &str) -> Option<f64> {
+        let operation = self.outcomes.get(cell)?.operations.iter().find(|operation| operation.kind == kind)?;
+        waiting::worth_telling(operation.wait_s)
     }
 
     /// Whether any of its kinds of events had a schedule, and so response times.

@@ -12,7 +12,8 @@ use super::tables::{cell_name, dagger, measure, metric_heading, ratio, scrolling
 use crate::classic::Class;
 use crate::classic::response::{BUCKETS, format_share, shade};
 use crate::columns::{is_turned, step_columns, step_metrics};
-use crate::view::{LatencyTable, ResponseTable, StepView, View};
+use crate::view::{Clock, LatencyTable, Outcome, ResponseTable, StepView, View};
+use crate::waiting::{excludes, worth_telling};
 
 /// The id of a step's heading: letters and digits only, whatever the name holds.
 pub(super) fn anchor(step: &str) -> String {
@@ -81,7 +82,8 @@ fn events(view: &View, step: &StepView) -> Markup {
                                 @for count in [events, retried, failed] { td { (text(count, 0)) } }
                                 td { (text(per_s, 1)) }
                                 td { (text(statements, 2)) }
-                                @for us in times.into_iter().chain(response.map(|_| p99_response)) { td { (time(us)) } }
+                                @for us in times { td title=[step.excluded_wait_s(row.cell, &row.kind).map(excludes)] { (time(us)) } }
+                                @if response.is_some() { td { (time(p99_response)) } }
                             }
                         }
                     }
@@ -109,7 +111,7 @@ fn percentiles(view: &View, step: &StepView) -> Markup {
                 "Service: from sending to done. Response: from the planned instant to done. Lag: from the planned instant to sending. A closed loop has service "
                 "times only."
             }
-            @for table in &step.latencies { (percentile_table(view, table)) }
+            @for table in &step.latencies { (percentile_table(view, step, table)) }
         }
     }
 }
@@ -154,7 +156,7 @@ fn main_metrics(view: &View, step: &StepView) -> Markup {
                 thead { tr { th {} @for metric in &columns { th { (metric_heading(metric)) } } } }
                 tbody {
                     @for (i, (cell, outcome)) in view.cells.iter().zip(&step.outcomes).enumerate() {
-                        tr { th { (cell_name(i, cell)) } @for metric in &columns { td { (measure(outcome.measure(metric.name))) } } }
+                        tr { th { (cell_name(i, cell)) } @for metric in &columns { td title=[excluded(outcome, metric)] { (measure(outcome.measure(metric.name))) } } }
                     }
                 }
                 @if (0..view.cells.len()).any(has_ratios) {
@@ -174,6 +176,12 @@ fn main_metrics(view: &View, step: &StepView) -> Markup {
     }
 }
 
+/// What a service time does not have, for on hover.
+fn excluded(outcome: &Outcome, metric: &Metric) -> Option<String> {
+    let is_service = metric.name.ends_with("_service_us") || metric.name == "maxop";
+    outcome.number("excluded_wait_s").filter(|_| is_service).and_then(worth_telling).map(excludes)
+}
+
 /// A row per metric, with the ratio to the base beside each cell's value.
 fn metric_rows(view: &View, step: &StepView, metrics: &[&Metric]) -> Markup {
     html! {
@@ -186,7 +194,7 @@ fn metric_rows(view: &View, step: &StepView, metrics: &[&Metric]) -> Markup {
                             th { (metric_heading(metric)) }
                             td.unit { (metric.unit) }
                             @for (i, (cell, outcome)) in view.cells.iter().zip(&step.outcomes).enumerate() {
-                                td { (measure(outcome.measure(metric.name))) }
+                                td title=[excluded(outcome, metric)] { (measure(outcome.measure(metric.name))) }
                                 @if i != cell.base {
                                     @let (value, base) = (outcome.number(metric.name), step.outcomes[cell.base].number(metric.name));
                                     td.ratio { @if value.is_some() && base.is_some_and(|base| base != 0.0) { "×" } (ratio(value, base)) }
@@ -252,7 +260,7 @@ fn response_table(view: &View, table: &ResponseTable) -> Markup {
     }
 }
 
-fn percentile_table(view: &View, table: &LatencyTable) -> Markup {
+fn percentile_table(view: &View, step: &StepView, table: &LatencyTable) -> Markup {
     html! {
         (scrolling(html! {
             table {
@@ -264,7 +272,8 @@ fn percentile_table(view: &View, table: &LatencyTable) -> Markup {
                         @let q = row.quantiles;
                         tr {
                             th { (cell_name(row.cell, &view.cells[row.cell])) }
-                            td.unit { (row.clock.name()) }
+                            @let excluded = step.excluded_wait_s(row.cell, &table.kind).filter(|_| row.clock == Clock::Service);
+                            td.unit { (row.clock.name()) @if let Some(seconds) = excluded { ", " (excludes(seconds)) } }
                             @if q.count < 2 {
                                 td.single colspan="8" { "1 operation: " (time_ns(q.max_ns as f64)) }
                             } @else {

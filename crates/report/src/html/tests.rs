@@ -7,6 +7,7 @@ use super::numbers::{decimal, time_ns};
 use super::step::anchor;
 use super::tables::{cell_name, classic_cell, dagger, scrolling, status_word};
 use crate::view::{Ramp, Status, TestSubject, TestTable, View};
+use crate::waiting::excludes;
 
 pub(super) fn tests(view: &View) -> Markup {
     let summary = &view.summary;
@@ -85,7 +86,8 @@ fn ramp_table(view: &View, ramp: &Ramp) -> Markup {
                                     (number(level.rate)) @if let Some(word) = status_word(level.status) { " " span.mark { (word) } }
                                 }
                                 td { (number(level.tps)) }
-                                @for value in level.service_us.into_iter().chain(response.map(|_| level.p99_response_us)) { td { (time(value)) } }
+                                @for value in level.service_us { td title=[level.excluded_wait_s.map(excludes)] { (time(value)) } }
+                                @if response.is_some() { td { (time(level.p99_response_us)) } }
                             }
                         }
                     }
