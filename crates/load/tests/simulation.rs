@@ -158,7 +158,7 @@ fn an_outage_of_a_closed_loop_is_waiting_to_the_nanosecond() {
     let clock = Arc::new(FakeClock::default());
     // After ten operations of 1 ms nothing answers for so many tries.
     const TRIES: u64 = 30;
-    let worker = ScriptedWorker::new(clock.clone(), |attempt, _| match u64::from(attempt) {
+    let worker = ScriptedWorker::new(clock.clone(), |attempt, _| match attempt {
         10..40 => lost(MS),
         _ => done(MS),
     });

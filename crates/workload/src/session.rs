@@ -106,8 +106,11 @@ mod tests {
         for class in [ErrorClass::Lost, ErrorClass::Unsent] {
             assert_eq!(query_outcome(Err(error(class))), lost);
         }
-        for class in [ErrorClass::Full, ErrorClass::Io, ErrorClass::Statement] {
+        for class in [ErrorClass::Full, ErrorClass::Io, ErrorClass::Statement, ErrorClass::Cancelled] {
             assert!(matches!(query_outcome(Err(error(class))), Outcome::Failed(failure) if failure.class == class.as_str()));
         }
+        // A cancelled write has surely not taken place: a step that may have failures goes on.
+        let Outcome::Failed(failure) = write_outcome(Err(error(ErrorClass::Cancelled)), "an insert", Some(7)) else { panic!() };
+        assert!(failure.class == "cancelled" && !failure.is_uncertain());
     }
 }
