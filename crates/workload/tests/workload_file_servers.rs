@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use plimsoll_engine::Dialect;
 use plimsoll_workload::{SharedServer, WorkloadRun};
-use shop_support::{rows, run_shop, shop};
+use shop_support::{rows, run_shop, shop, workload};
 use sysbench_support::run_one;
 
 /// The example with prepared statements and in text; both leave the same rows, whoever loads which part.
@@ -89,4 +89,72 @@ fn the_example_runs_on_postgres() {
         }));
     }
     assert!(found.windows(2).all(|pair| pair[0] == pair[1]), "{found:?}");
+}
+
+/// One row that must not be waited for, and, on PostgreSQL, a statement that reads what the config says.
+const SPOTS: &str = "
+name = \"spots\"
+[table.spot]
+rows = 10
+columns = [{ name = \"id\", type = \"bigint\" }]
+[statement.take]
+sql = \"SELECT id FROM spot WHERE id = :id FOR UPDATE NOWAIT\"
+parameters.id = { constant = 1 }
+[statement.share]
+sql = \"SELECT id FROM spot WHERE id <= 3\"
+postgres = \"SELECT id FROM spot WHERE id <= current_setting('bench.share')::int\"
+[event.take]
+statements = [\"take\", \"share\"]
+[event.share]
+statements = [\"share\"]
+";
+
+/// Somebody has the row when the step begins, and gives it back when it was asked for.
+fn meets_a_row_that_is_taken(server: &SharedServer) {
+    let is_postgres = matches!(server.dialect(), Dialect::Postgres { .. });
+    let workload = workload(SPOTS, "steps = [\"take\", \"share\"]\n");
+    let mut run = WorkloadRun::new(&workload, server.clone(), 42).unwrap();
+    let [load, take, share] = workload.steps() else { panic!() };
+    run_one(&mut run, load, 0);
+    let mut holder = server.connect().unwrap();
+    holder.perform("begin").unwrap();
+    holder.perform("select id from spot where id = 1 for update").unwrap();
+    // A try that was refused is taken back.
+    let rollbacks = || {
+        let sql = match is_postgres {
+            true => "select count(*) from pg_stat_activity where query = 'ROLLBACK' and state = 'idle'",
+            false => "show global status like 'com_rollback'",
+        };
+        rows(server, sql)[0].rsplit('|').next().unwrap().parse::<u64>().unwrap()
+    };
+    let before = rollbacks();
+    let (outcome, _) = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let deadline = Instant::now() + Duration::from_secs(60);
+            while rollbacks() == before && Instant::now() < deadline {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            holder.perform("commit").unwrap();
+        });
+        run_one(&mut run, take, 3)
+    });
+    let met = &outcome.operations[0];
+    assert!(met.ok == 3 && met.retried > 0 && met.failed == 0 && met.wait_ns > 0, "{met:?}");
+    assert_eq!(met.errors.keys().collect::<Vec<_>>(), ["busy"]);
+    let (outcome, _) = run_one(&mut run, share, 5);
+    assert_eq!((outcome.operations[0].ok, outcome.operations[0].rows), (5, 15));
+}
+
+#[test]
+fn a_row_that_is_taken_is_waited_for_by_the_loop_on_every_server() {
+    for wanted in [mysql_support::MYSQL_NEW, mysql_support::MARIADB] {
+        let Some(build) = mysql_support::build("workload_file_servers::taken_rows", wanted) else { continue };
+        let (_folders, server) = mysql_support::server(&build, &[]);
+        meets_a_row_that_is_taken(&Arc::new(server));
+    }
+    for major in postgres_support::MAJORS {
+        let Some(build) = postgres_support::build("workload_file_servers::taken_rows", major) else { continue };
+        let (_folders, server) = postgres_support::quick(&build, &[("bench.share", "3")]);
+        meets_a_row_that_is_taken(&Arc::new(server));
+    }
 }

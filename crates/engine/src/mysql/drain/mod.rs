@@ -17,7 +17,7 @@ use super::admin::{self, ANSWER_LIMIT};
 use super::failure;
 use super::options::ServerConfig;
 use super::text;
-use crate::{DrainAction, EngineError};
+use crate::{DrainAction, EngineError, ErrorClass};
 
 /// Between two looks at the clock, the server and the user.
 const PAUSE: Duration = Duration::from_millis(20);
@@ -183,12 +183,17 @@ fn analyze(connection: &mut Conn, sql: String, is_cut: &AtomicBool) -> Result<Dr
     let started = Instant::now();
     let result = match connection.query::<Row, _>(&sql) {
         Ok(rows) => rows.into_iter().map(|row| message(&row.unwrap())).collect::<Vec<_>>().join("; "),
-        Err(error) if is_cut.load(Ordering::Relaxed) && failure::sql_error(&error, &sql).class.is_disconnected() => {
+        Err(error) if is_cut.load(Ordering::Relaxed) && is_end(failure::sql_error(&error, &sql).class) => {
             "cut short: the time was over".to_owned()
         }
         Err(error) => return Err(failure::engine_error(&sql, &error)),
     };
     Ok(DrainAction { action: sql, seconds: started.elapsed().as_secs_f64(), result })
+}
+
+/// Whether a statement whose connection is ended ends so: the server may still say that it was interrupted.
+fn is_end(class: ErrorClass) -> bool {
+    class.is_disconnected() || class == ErrorClass::Cancelled
 }
 
 /// `Msg_type: Msg_text`, the last two of the four columns.
@@ -225,6 +230,13 @@ mod tests {
     use std::cell::Cell;
 
     use super::*;
+
+    #[test]
+    fn a_statement_whose_connection_we_end_may_be_told_to_be_interrupted() {
+        for (code, expected) in [(1317, true), (1927, true), (2013, true), (1053, true), (1146, false), (1205, false)] {
+            assert_eq!(is_end(failure::class_of(code, "")), expected, "{code}");
+        }
+    }
 
     #[test]
     fn a_wait_ends_with_its_time_its_goal_and_all_that_is_over() {
