@@ -11,7 +11,7 @@ use mysql::prelude::Queryable;
 use mysql::{Conn, OptsBuilder, Row, Value};
 use mysql_support::*;
 use plimsoll_core::plan::ServerPlace;
-use plimsoll_engine::{Given, InstalledBuild, Password, Server, SqlSession, StartOptions, Transport};
+use plimsoll_engine::{ErrorClass, Given, InstalledBuild, Password, Server, SqlSession, StartOptions, Transport};
 
 /// A connection of the full client to the same database.
 fn full(session: &mut dyn SqlSession) -> Conn {
@@ -185,7 +185,7 @@ fn a_query_that_is_killed_among_its_rows_is_an_error() {
         let mut other = server.connect().unwrap();
         other.define("create table t (a varchar(100)) engine=innodb").unwrap();
         other.write(&format!("insert into t values {}", vec!["(repeat('x', 100))"; 1000].join(",")), 1000).unwrap();
-        for kill in ["kill query", "kill"] {
+        for (kill, is_query) in [("kill query", true), ("kill", false)] {
             let mut session = server.connect().unwrap();
             let id = session.query_integer("select connection_id()").unwrap().unwrap();
             let ((began, begin), (killed, kill_sent)) = (mpsc::channel(), mpsc::channel());
@@ -206,8 +206,12 @@ fn a_query_that_is_killed_among_its_rows_is_an_error() {
             killed.send(()).unwrap();
             let (rows, outcome, mut session) = worker.join().unwrap();
             let error = outcome.unwrap_err();
-            assert!((1000..1_000_000).contains(&rows) && error.class.is_disconnected(), "{}: {kill}: {error}", build.name);
-            assert_eq!(session.query("select * from t").unwrap(), 1000, "{}: {kill}", build.name);
+            let place = format!("{}: {kill}: {rows}: {error}", build.name);
+            assert!((1000..1_000_000).contains(&rows), "{place}");
+            // Of a query alone the connection stands, and nothing of its rows is left on it.
+            assert_eq!((error.class == ErrorClass::Cancelled, error.class.is_disconnected()), (is_query, !is_query), "{place}");
+            assert_eq!(session.query("select * from t").unwrap(), 1000, "{place}");
+            assert_eq!(session.query_integer("select connection_id()").unwrap() == Some(id), is_query, "{place}");
         }
         drop(other);
         server.stop(DEADLINE).unwrap();
