@@ -266,8 +266,7 @@ impl<C: Clock> Crew<C> {
         };
         // A panic in a worker must end the step like any other failure, not leave the others waiting for it.
         let driven = catch_unwind(AssertUnwindSafe(|| drive(&*self.clock, &mut task, (begin_ns, start_ns), &mut recorder, &shared)));
-        let driven =
-            driven.unwrap_or_else(|_| Err(Failure { class: "panic", message: "the worker panicked: see the trial's log".into() }));
+        let driven = driven.unwrap_or_else(|_| Err(Failure { class: "panic", message: "the worker panicked: see the trial's log".into() }));
         let ended_ns = self.clock.now_ns().saturating_sub(start_ns);
         if driven.is_err() {
             self.is_aborted.store(true, Ordering::Relaxed);
@@ -540,8 +539,7 @@ impl<C: Clock> Watch<'_, C> {
     fn update(&self, progress: &mut Progress, start_ns: u64) {
         let now_ns = self.crew.clock.now_ns();
         let is_warming = self.options.warm_up_ns > 0 && now_ns < start_ns;
-        progress.phase =
-            if is_warming { Phase::WarmingUp { left: Duration::from_nanos(start_ns - now_ns) } } else { Phase::Measuring };
+        progress.phase = if is_warming { Phase::WarmingUp { left: Duration::from_nanos(start_ns - now_ns) } } else { Phase::Measuring };
         progress.elapsed_s = now_ns.saturating_sub(start_ns) as f64 / 1e9;
         progress.kinds = vec![(0, 0); self.kinds.len()];
         progress.unsuccessful = 0;
@@ -577,7 +575,13 @@ impl<C: Clock> Watch<'_, C> {
     }
 
     /// What is left goes to the log, with what open loops still owe.
-    fn conclude(&self, log: &mut Log<'_, '_, impl Write>, latest: &mut Progress, start_ns: u64, ends: &[TaskEnd]) -> Result<StepOutcome, StepError> {
+    fn conclude(
+        &self,
+        log: &mut Log<'_, '_, impl Write>,
+        latest: &mut Progress,
+        start_ns: u64,
+        ends: &[TaskEnd],
+    ) -> Result<StepOutcome, StepError> {
         let elapsed_ns = ends.iter().map(|end| end.ended_ns).max().unwrap_or(0);
         self.write_complete(log, Some(elapsed_ns), latest)?;
         let finished_ns = Some(self.crew.finished_ns.load(Ordering::Relaxed)).filter(|&finished_ns| finished_ns != u64::MAX);

@@ -179,13 +179,8 @@ fn a_step_that_hangs_ends_the_workers_that_do_not() {
     }
     let has_ended = Arc::new(AtomicBool::new(false));
     let options = StepOptions { watchdog: Some(Duration::from_millis(300)), ..StepOptions::default() };
-    let waits = Task {
-        client: 1,
-        kinds: vec![0],
-        arrival: Arrival::Closed,
-        stop: Stop::Operations(1),
-        worker: Box::new(Waits(has_ended.clone())),
-    };
+    let waits =
+        Task { client: 1, kinds: vec![0], arrival: Arrival::Closed, stop: Stop::Operations(1), worker: Box::new(Waits(has_ended.clone())) };
     let error = run(vec![waits], &Arc::new(Control::default()), &options, &mut |_| {}).unwrap_err();
     assert!(matches!(error, StepError::Hung(_)), "{error}");
     let deadline = Instant::now() + Duration::from_secs(60);
