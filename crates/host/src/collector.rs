@@ -39,44 +39,59 @@ pub struct Collector {
     data_dir: PathBuf,
 }
 
+/// A [`Collector`] that is about to begin under load.
+#[derive(Debug)]
+pub struct PreparedCollector {
+    sampler: Sampler,
+    /// So long before a sample's instant it must be begun.
+    lead: Duration,
+    data_dir: PathBuf,
+}
+
 const INTERVAL: Duration = Duration::from_secs(1);
 
 impl Collector {
-    /// Takes the first sample before it returns. `series` is where to write `host.tsv`: a header, then a line for each second with
+    /// Takes the first sample before it returns: for a step whose work begins after that. `series` is where to write `host.tsv`: a header, then a line for each second with
     /// the columns `second`, `cpu_busy_pct`, `cpu_user_pct`, `cpu_system_pct`, `steal_pct` (of all CPUs), `context_switches`, `read_kib`, `write_kib`, `reads`,
     /// `writes` (per second, of the host and of the data directory's device), `psi_io_pct`, `rss_mib`. An empty cell is unavailable.
     pub fn start(proc_: Proc, watch: Watch, series: Option<PathBuf>) -> Collector {
+        let prepared = Self::prepare(proc_, watch);
+        prepared.begin(None, series)
+    }
+
+    /// Meets every process and every file for the first time; what that costs does not belong to the step.
+    pub fn prepare(proc_: Proc, watch: Watch) -> PreparedCollector {
         let server_pids = (!watch.is_embedded).then_some(watch.server_pids);
         let mut sampler = Sampler::new(&proc_, watch.data_dir, server_pids);
-        // The first look meets every process and every file for the first time; what it costs does not belong to the step.
-        sampler.sample();
-        let first = sampler.sample();
-        let watcher = Watcher {
-            sampler,
-            rss_max_bytes: first.rss_bytes.clone(),
-            last: first.clone(),
-            first,
-            last_second: 0,
-            series: series.map(|path| SeriesWriter::create(&path)),
-        };
-        let watcher = Arc::new(Mutex::new(watcher));
-        let (stop, stopped) = channel();
-        let thread = std::thread::Builder::new()
-            .name(String::from("host-collector"))
-            .spawn({
-                let watcher = Arc::clone(&watcher);
-                move || watch_until(&watcher, &stopped)
-            })
-            .map_err(|error| format!("no thread to sample with: {error}"));
-        Collector { watcher, stop, thread, data_dir: watch.data_dir.to_owned() }
+        let begin = Instant::now();
+        let sample = sampler.sample();
+        PreparedCollector { sampler, lead: sample.at.duration_since(begin), data_dir: watch.data_dir.to_owned() }
+    }
+
+    /// Takes the last sample at once: for the instant at which the work is over. [`stop`](Self::stop) takes no other then.
+    pub fn look_last(&mut self) {
+        let mut watcher = lock(&self.watcher);
+        watcher.look();
+        watcher.is_over = true;
     }
 
     /// Takes the last sample at once and gives what was read. Never fails: each reading is a value or says why there is none.
     pub fn stop(self) -> Readings {
+        self.stop_over(None)
+    }
+
+    /// The same for a window of this length, which began when the first sample was to be taken, or with the work after it. Without one it ends with the last sample.
+    pub fn stop_over(self, window: Option<Duration>) -> Readings {
         let (mut readings, rss_max_bytes) = {
             let mut watcher = lock(&self.watcher);
-            watcher.look();
-            (Difference::between(&watcher.first, &watcher.last).into_readings(), watcher.rss_max_bytes.clone())
+            if !watcher.is_over {
+                watcher.look();
+            }
+            let begin = watcher.begin.unwrap_or(watcher.first.at);
+            let window = window.unwrap_or_else(|| watcher.last.at.saturating_duration_since(begin));
+            let difference = Difference::between(&watcher.first, &watcher.last);
+            let readings = difference.into_readings_of(&watcher.first, watcher.begin, window.as_secs_f64());
+            (readings, watcher.rss_max_bytes.clone())
         };
         drop(self.stop);
         let collector_cpu_ns = self.thread.and_then(|thread| thread.join().map_err(|_| String::from("the sampling thread panicked")));
@@ -92,12 +107,53 @@ impl Collector {
     }
 }
 
+impl PreparedCollector {
+    /// So long before its instant the first sample must be begun, as it took before.
+    pub fn lead(&self) -> Duration {
+        self.lead
+    }
+
+    /// Takes the first sample at `begin`, under load. It is never quite there; readings are taken in proportion.
+    pub fn begin_at(self, begin: Instant, series: Option<PathBuf>) -> Collector {
+        std::thread::sleep(begin.saturating_duration_since(Instant::now()).saturating_sub(self.lead));
+        self.begin(Some(begin), series)
+    }
+
+    fn begin(mut self, begin: Option<Instant>, series: Option<PathBuf>) -> Collector {
+        let first = self.sampler.sample();
+        let watcher = Watcher {
+            sampler: self.sampler,
+            rss_max_bytes: first.rss_bytes.clone(),
+            last: first.clone(),
+            begin,
+            first,
+            is_over: false,
+            last_second: 0,
+            series: series.map(|path| SeriesWriter::create(&path)),
+        };
+        let watcher = Arc::new(Mutex::new(watcher));
+        let (stop, stopped) = channel();
+        let thread = std::thread::Builder::new()
+            .name(String::from("host-collector"))
+            .spawn({
+                let watcher = Arc::clone(&watcher);
+                move || watch_until(&watcher, &stopped)
+            })
+            .map_err(|error| format!("no thread to sample with: {error}"));
+        Collector { watcher, stop, thread, data_dir: self.data_dir }
+    }
+}
+
 /// The state shared by the thread and the caller of `stop`, so that each can look at the instant it must.
 #[derive(Debug)]
 struct Watcher {
     sampler: Sampler,
     first: Sample,
+    /// When the first was to be taken, where that was under load.
+    begin: Option<Instant>,
     last: Sample,
+    /// The last one is taken.
+    is_over: bool,
     last_second: u64,
     rss_max_bytes: Answer<u64>,
     series: Option<SeriesWriter>,
@@ -132,7 +188,11 @@ fn watch_until(watcher: &Mutex<Watcher>, stopped: &Receiver<()>) -> u64 {
     let start = lock(watcher).first.at;
     let mut due = start + INTERVAL;
     while stopped.recv_timeout(due.saturating_duration_since(Instant::now())) == Err(RecvTimeoutError::Timeout) {
-        lock(watcher).look();
+        let mut watcher = lock(watcher);
+        if !watcher.is_over {
+            watcher.look();
+        }
+        drop(watcher);
         // A late look skips the seconds it missed instead of looking twice in a row.
         while due <= Instant::now() {
             due += INTERVAL;

@@ -1,5 +1,7 @@
 //! From two samples to the readings of a step.
 
+use std::time::Instant;
+
 use plimsoll_core::record::{Reading, Readings};
 
 use crate::Answer;
@@ -7,6 +9,8 @@ use crate::parse::{DiskCounters, HostCpu};
 use crate::process::tick_ns;
 use crate::sampler::{OwnUsage, Sample};
 
+/// A first look that is later than this share of the window says nothing about it.
+const MOST_LATE: f64 = 0.25;
 const NS_PER_S: f64 = 1e9;
 const US_PER_S: f64 = 1e6;
 
@@ -39,6 +43,37 @@ impl Difference {
             own_usage: both(&start.own_usage, &stop.own_usage).map(|(start, stop)| stop.since(start)),
             server_cpu_s: start.server_cpu_ns.as_ref().zip(stop.server_cpu_ns.as_ref()).map(|(start, stop)| grown(start, stop, NS_PER_S)),
         }
+    }
+
+    /// As readings of a window of so many seconds from `begin` to `stop`, which is behind its end when nothing works any more. `begin` is
+    /// known where `start` was read under load: then it was a little off, and what was counted is taken in proportion. Where nothing worked yet
+    /// there is nothing to take off.
+    pub(crate) fn into_readings_of(self, start: &Sample, begin: Option<Instant>, seconds: f64) -> Readings {
+        let share = |at: Instant| {
+            let Some(begin) = begin else { return Ok(1.0) };
+            let late_s = at.saturating_duration_since(begin).as_secs_f64() - begin.saturating_duration_since(at).as_secs_f64();
+            if late_s.abs() > MOST_LATE * seconds {
+                return Err(format!("the machine was too busy to be looked at when the step began, and was {late_s:.1} s later"));
+            }
+            Ok(seconds / (seconds - late_s))
+        };
+        let (server, others) = (share(start.server_at), share(start.at));
+        let mut readings = self.into_readings();
+        for (name, reading) in &mut readings {
+            let share = match name.as_str() {
+                "cpus" => continue,
+                "seconds" => Ok(seconds),
+                "server_cpu_s" => server.clone(),
+                _ => others.clone(),
+            };
+            *reading = match (std::mem::replace(reading, Reading::Ok(0.0)), share) {
+                (Reading::Ok(_), Ok(seconds)) if name == "seconds" => Reading::Ok(seconds),
+                (Reading::Ok(value), Ok(share)) => Reading::Ok(value * share),
+                (Reading::Ok(_), Err(reason)) => Reading::Unavailable(reason),
+                (unavailable, _) => unavailable,
+            };
+        }
+        readings
     }
 
     /// As readings under their public names.
@@ -117,7 +152,7 @@ fn grown(start: &Answer<u64>, stop: &Answer<u64>, units_per_s: f64) -> Answer<f6
 
 #[cfg(test)]
 mod tests {
-    use std::time::{Duration, Instant};
+    use std::time::Duration;
 
     use super::*;
 
@@ -149,6 +184,7 @@ mod tests {
         let at = Instant::now();
         let sample = |count: u64| Sample {
             at: at + Duration::from_millis(1500 * count),
+            server_at: at + Duration::from_millis(1500 * count),
             own_cpu_ns: Ok(250_000_000 * count),
             own_usage: Ok(usage(count)),
             host: Ok(host(count)),

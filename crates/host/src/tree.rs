@@ -12,6 +12,7 @@
 //! for each living parent.
 
 use std::collections::{BTreeMap, HashSet};
+use std::time::Instant;
 
 use crate::parse::{ProcessStat, kib_field, parse_process_stat};
 use crate::process::{process_cpu_ns, tick_ns};
@@ -28,12 +29,13 @@ pub(crate) struct ProcessTrees {
     /// pids are handed out in turn, so one does not come back for another process between two looks.
     strangers: HashSet<u32>,
     account: Account,
+    looked_at: Option<Instant>,
 }
 
 impl ProcessTrees {
     /// The trees below `roots`.
     pub(crate) fn of(proc: &Proc, roots: &[u32]) -> Self {
-        Self { proc: proc.clone(), roots: roots.to_vec(), members: BTreeMap::new(), strangers: HashSet::new(), account: Account::default() }
+        Self { proc: proc.clone(), roots: roots.to_vec(), members: BTreeMap::new(), strangers: HashSet::new(), account: Account::default(), looked_at: None }
     }
 
     /// CPU in nanoseconds of all members since they started. Only differences mean something: what ended before the first call and was
@@ -49,6 +51,11 @@ impl ProcessTrees {
             Some(root) => Err(format!("server process {root} has ended, or its /proc files cannot be read")),
             None => Ok(total_ns),
         }
+    }
+
+    /// The middle of the last look at the clocks.
+    pub(crate) fn looked_at(&self) -> Option<Instant> {
+        self.looked_at
     }
 
     /// The processes that are members now.
@@ -114,6 +121,7 @@ impl ProcessTrees {
     }
 
     fn look_once(&mut self) -> Seen {
+        let begin = Instant::now();
         let mut seen = Seen::new();
         for (pid, start_ticks) in std::mem::take(&mut self.members) {
             let Some(stat) = self.stat(pid).filter(|stat| stat.start_ticks == start_ticks) else { continue };
@@ -123,6 +131,7 @@ impl ProcessTrees {
             seen.insert((pid, start_ticks), CpuSeen { own_ns, reaped_ns });
             self.members.insert(pid, start_ticks);
         }
+        self.looked_at = Some(begin + begin.elapsed() / 2);
         seen
     }
 }
@@ -179,7 +188,7 @@ mod tests {
     use std::io::{BufRead, BufReader, Write};
     use std::path::Path;
     use std::process::{Child, Command, Stdio};
-    use std::time::{Duration, Instant};
+    use std::time::Duration;
 
     use super::*;
 
