@@ -43,8 +43,6 @@ pub struct Collector {
 #[derive(Debug)]
 pub struct PreparedCollector {
     sampler: Sampler,
-    /// So long before a sample's instant it must be begun.
-    lead: Duration,
     data_dir: PathBuf,
 }
 
@@ -55,17 +53,17 @@ impl Collector {
     /// the columns `second`, `cpu_busy_pct`, `cpu_user_pct`, `cpu_system_pct`, `steal_pct` (of all CPUs), `context_switches`, `read_kib`, `write_kib`, `reads`,
     /// `writes` (per second, of the host and of the data directory's device), `psi_io_pct`, `rss_mib`. An empty cell is unavailable.
     pub fn start(proc_: Proc, watch: Watch, series: Option<PathBuf>) -> Collector {
-        let prepared = Self::prepare(proc_, watch);
-        prepared.begin(None, series)
+        let mut prepared = Self::prepare(proc_, watch);
+        let first = prepared.sampler.sample();
+        prepared.begin(first, None, series)
     }
 
-    /// Meets every process and every file for the first time; what that costs does not belong to the step.
+    /// Meets every process and every file for the first time; what that costs does not belong to the step. Best while nobody works.
     pub fn prepare(proc_: Proc, watch: Watch) -> PreparedCollector {
         let server_pids = (!watch.is_embedded).then_some(watch.server_pids);
         let mut sampler = Sampler::new(&proc_, watch.data_dir, server_pids);
-        let begin = Instant::now();
-        let sample = sampler.sample();
-        PreparedCollector { sampler, lead: sample.at.duration_since(begin), data_dir: watch.data_dir.to_owned() }
+        sampler.sample();
+        PreparedCollector { sampler, data_dir: watch.data_dir.to_owned() }
     }
 
     /// Takes the last sample at once: for the instant at which the work is over. [`stop`](Self::stop) takes no other then.
@@ -108,19 +106,15 @@ impl Collector {
 }
 
 impl PreparedCollector {
-    /// So long before its instant the first sample must be begun, as it took before.
-    pub fn lead(&self) -> Duration {
-        self.lead
+    /// Takes the first sample at `begin`, under load: of the processes that were there when it was prepared. It is never quite at the instant;
+    /// readings are taken in proportion.
+    pub fn begin_at(mut self, begin: Instant, series: Option<PathBuf>) -> Collector {
+        std::thread::sleep(begin.saturating_duration_since(Instant::now()));
+        let first = self.sampler.sample_quickly();
+        self.begin(first, Some(begin), series)
     }
 
-    /// Takes the first sample at `begin`, under load. It is never quite there; readings are taken in proportion.
-    pub fn begin_at(self, begin: Instant, series: Option<PathBuf>) -> Collector {
-        std::thread::sleep(begin.saturating_duration_since(Instant::now()).saturating_sub(self.lead));
-        self.begin(Some(begin), series)
-    }
-
-    fn begin(mut self, begin: Option<Instant>, series: Option<PathBuf>) -> Collector {
-        let first = self.sampler.sample();
+    fn begin(self, first: Sample, begin: Option<Instant>, series: Option<PathBuf>) -> Collector {
         let watcher = Watcher {
             sampler: self.sampler,
             rss_max_bytes: first.rss_bytes.clone(),

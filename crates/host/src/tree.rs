@@ -35,7 +35,14 @@ pub(crate) struct ProcessTrees {
 impl ProcessTrees {
     /// The trees below `roots`.
     pub(crate) fn of(proc: &Proc, roots: &[u32]) -> Self {
-        Self { proc: proc.clone(), roots: roots.to_vec(), members: BTreeMap::new(), strangers: HashSet::new(), account: Account::default(), looked_at: None }
+        Self {
+            proc: proc.clone(),
+            roots: roots.to_vec(),
+            members: BTreeMap::new(),
+            strangers: HashSet::new(),
+            account: Account::default(),
+            looked_at: None,
+        }
     }
 
     /// CPU in nanoseconds of all members since they started. Only differences mean something: what ended before the first call and was
@@ -50,6 +57,23 @@ impl ProcessTrees {
         match self.roots.iter().find(|root| !self.members.contains_key(root)) {
             Some(root) => Err(format!("server process {root} has ended, or its /proc files cannot be read")),
             None => Ok(total_ns),
+        }
+    }
+
+    /// The same from the clocks of those that are known, a system call for each and no file: quick enough on a machine that is full of their
+    /// work. Children that ended since the last look are not waited for yet, and those that were born are met at the next.
+    pub(crate) fn cpu_ns_quickly(&mut self) -> Answer<u64> {
+        let begin = Instant::now();
+        let clock =
+            |(process, seen): (&(u32, u64), &CpuSeen)| Some((*process, CpuSeen { own_ns: process_cpu_ns(process.0).ok()?, ..*seen }));
+        let seen: Option<Seen> = self.account.last.iter().map(clock).collect();
+        match seen.filter(|seen| self.proc.has_clocks() && !seen.is_empty()) {
+            Some(seen) => {
+                self.looked_at = Some(begin + begin.elapsed() / 2);
+                Ok(self.account.settle(seen))
+            }
+            // One has ended, or there are no clocks here.
+            None => self.cpu_ns(),
         }
     }
 

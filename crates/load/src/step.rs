@@ -336,8 +336,9 @@ fn perform<C: Clock + 'static>(
         await_open(&receiver, infos.len(), options.open_timeout)?;
         progress(&Progress { kinds: vec![(0, 0); kinds.len()], ..Progress::default() });
         let begin_ns = crew.clock.now_ns() + LEAD_NS;
+        let start = (begin_ns + options.warm_up_ns, SystemTime::now() + Duration::from_nanos(LEAD_NS + options.warm_up_ns));
         crew.start.open(Some(begin_ns));
-        Watch { crew, kinds, infos: &infos, options }.run(&receiver, begin_ns + options.warm_up_ns, log, progress)
+        Watch { crew, kinds, infos: &infos, options }.run(&receiver, start, log, progress)
     });
     drop(let_go);
     // Who hangs has had its time.
@@ -452,19 +453,18 @@ impl<C: Clock> Watch<'_, C> {
     fn run(
         &self,
         receiver: &Receiver<Message>,
-        start_ns: u64,
+        (start_ns, start_time): (u64, SystemTime),
         mut log: &mut dyn Write,
         progress: &mut dyn FnMut(&Progress),
     ) -> Result<StepOutcome, StepError> {
         let mut serializer = V2DeflateSerializer::new();
         let until_start = || Duration::from_nanos(start_ns.saturating_sub(self.crew.clock.now_ns()));
-        let now = SystemTime::now() + if self.options.warm_up_ns > 0 { until_start() } else { Duration::ZERO };
         // Java's filters work only when both times are absolute and intervals are relative to them.
         let writer = IntervalLogWriterBuilder::new()
             .add_comment("[Histogram log format version 1.3]")
             .add_comment("Values are nanoseconds; the Interval_Max column is in milliseconds.")
-            .with_start_time(now)
-            .with_base_time(now)
+            .with_start_time(start_time)
+            .with_base_time(start_time)
             .with_max_value_divisor(1e6)
             .begin_log_with(&mut log, &mut serializer)
             .map_err(|error| StepError::Log(error.to_string()))?;

@@ -8,11 +8,14 @@ use std::time::{Duration, Instant};
 
 use plimsoll_core::record::Readings;
 use plimsoll_engine::EngineError;
-use plimsoll_host::{Collector, Proc, Watch, tree_pids};
+use plimsoll_host::{Collector, PreparedCollector, Proc, Watch, tree_pids};
 use plimsoll_load::Phase;
 use plimsoll_workload::SharedServer;
 
 use crate::perf::Recorder;
+
+/// A server has its counters together in about so long.
+const ANSWER: Duration = Duration::from_millis(10);
 
 /// What to measure.
 #[derive(Clone)]
@@ -41,6 +44,8 @@ pub(super) struct Measuring {
 
 enum State {
     NotBegun,
+    /// Everything was met while nobody worked.
+    Prepared(PreparedCollector),
     /// Under way, until the channel ends.
     Beginning(JoinHandle<Result<Option<Begun>, EngineError>>, Sender<()>),
     /// Nothing when the step was over before.
@@ -70,11 +75,13 @@ impl Measuring {
     /// To be called in every phase.
     pub fn observe(&mut self, phase: Phase) {
         match (phase, &self.state) {
-            (Phase::Connected, State::NotBegun) if !self.has_warm_up => self.state = State::Begun(self.what.begin().map(Some)),
-            (Phase::WarmingUp { left }, State::NotBegun) => {
+            (Phase::Connected, _) if !self.has_warm_up => self.state = State::Begun(self.what.begin().map(Some)),
+            (Phase::Connected, _) => self.state = State::Prepared(Collector::prepare(Proc::new(), self.what.watch())),
+            (Phase::WarmingUp { left }, State::Prepared(_)) => {
+                let State::Prepared(collector) = std::mem::replace(&mut self.state, State::NotBegun) else { return };
                 let (what, begin) = (self.what.clone(), Instant::now() + left);
                 let (goes_on, is_over) = channel();
-                let thread = thread::Builder::new().name("measuring".to_owned()).spawn(move || what.begin_at(begin, &is_over));
+                let thread = thread::Builder::new().name("measuring".to_owned()).spawn(move || what.begin_at(collector, begin, &is_over));
                 self.state = match thread {
                     Ok(thread) => State::Beginning(thread, goes_on),
                     Err(error) => State::Begun(Err(EngineError::new(format!("failed to start a thread that measures: {error}")))),
@@ -135,19 +142,19 @@ impl Beside {
         Ok(Begun { counters, collector: Collector::start(Proc::new(), self.watch(), Some(self.series.clone())), recorder })
     }
 
-    /// At this instant, under load; nothing when the step is over before.
-    fn begin_at(&self, begin: Instant, is_over: &Receiver<()>) -> Result<Option<Begun>, EngineError> {
-        let prepared = Collector::prepare(Proc::new(), self.watch());
-        // How long the answer takes.
-        let asked = Instant::now();
-        self.server.counters()?;
-        let lead = asked.elapsed() + prepared.lead();
-        let rest = begin.saturating_duration_since(Instant::now()).saturating_sub(lead);
+    /// At this instant, under load; nothing when the step is over before. The counters are asked for a little earlier, and the sample does not wait
+    /// for their answer.
+    fn begin_at(&self, collector: PreparedCollector, begin: Instant, is_over: &Receiver<()>) -> Result<Option<Begun>, EngineError> {
+        let rest = begin.saturating_duration_since(Instant::now()).saturating_sub(ANSWER);
         if is_over.recv_timeout(rest) == Err(RecvTimeoutError::Disconnected) {
             return Ok(None);
         }
-        let counters = self.server.counters()?;
-        let collector = prepared.begin_at(begin, Some(self.series.clone()));
+        let (counters, collector) = thread::scope(|scope| {
+            let counters = scope.spawn(|| self.server.counters());
+            let collector = collector.begin_at(begin, Some(self.series.clone()));
+            (counters.join(), collector)
+        });
+        let counters = counters.unwrap_or_else(|_| Err(EngineError::new("asking for counters panicked: see the trial's log")))?;
         Ok(Some(Begun { counters, collector, recorder: self.record() }))
     }
 }

@@ -85,7 +85,8 @@ fn ramp_table(view: &View, ramp: &Ramp) -> Markup {
                                     (number(level.rate)) @if let Some(word) = status_word(level.status) { " " span.mark { (word) } }
                                 }
                                 td { (number(level.tps)) }
-                                @for value in level.service_us.into_iter().chain(response.map(|_| level.p99_response_us)) { td { (time(value)) } }
+                                @for value in level.service_us { td { (time(value)) } }
+                                @if response.is_some() { td { @if level.is_lower_bound { "≥ " } (time(level.p99_response_us)) } }
                             }
                         }
                     }
