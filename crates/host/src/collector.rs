@@ -251,11 +251,35 @@ mod tests {
         assert_eq!(readings["process_cpu_s"].value(), None);
     }
 
+    /// A server that works before the window, in it, and is gone before it is asked about: no process uses more CPU than time passes.
+    #[test]
+    fn a_window_under_load_has_its_own_cpu_and_outlives_the_server() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut server = std::process::Command::new("sh").args(["-c", "while :; do :; done"]).spawn().unwrap();
+        let watch = Watch { data_dir: dir.path(), server_pids: vec![server.id()], is_embedded: false };
+        let prepared = Collector::prepare(Proc::new(), watch);
+        let begin = Instant::now() + Duration::from_millis(400);
+        let mut collector = prepared.begin_at(begin, None);
+        std::thread::sleep(Duration::from_millis(200));
+        collector.look_last();
+        let window = begin.elapsed();
+        server.kill().unwrap();
+        server.wait().unwrap();
+        let readings = collector.stop_over(Some(window));
+        let server_s = readings["server_cpu_s"].value().unwrap();
+        assert!(server_s > 0.0 && server_s <= window.as_secs_f64() * 1.001, "{server_s} s of {window:?}");
+        assert_eq!(readings["seconds"].value(), Some(window.as_secs_f64()));
+    }
+
     #[test]
     fn an_empty_proc_makes_reasons_not_errors() {
         let dir = tempfile::tempdir().unwrap();
         let watch = Watch { data_dir: &dir.path().join("gone"), server_pids: vec![7], is_embedded: false };
         let readings = Collector::start(Proc::at(dir.path()), watch, Some(dir.path().join("no/host.tsv"))).stop();
+        // Nor does a quick look.
+        let watch = Watch { data_dir: dir.path(), server_pids: vec![7], is_embedded: false };
+        let quick = Collector::prepare(Proc::at(dir.path()), watch).begin_at(Instant::now(), None).stop_over(Some(Duration::from_secs(9)));
+        assert!(quick["server_cpu_s"].value().is_none() && quick["client_cpu_s"].value().is_some());
         for name in [
             "cpus",
             "cpu_user_s",

@@ -234,6 +234,37 @@ mod tests {
         assert!(matches!(&readings["process_cpu_s"], Reading::Unavailable(reason) if reason.contains("processes of its own")));
     }
 
+    /// Three seconds of counting; the window is what it should have been.
+    #[test]
+    fn a_first_look_that_is_late_is_made_good_in_proportion() {
+        let of = |late_ms: i64, server_late_ms: i64, seconds: f64| {
+            let (start, stop) = samples();
+            let moved = |at: Instant, ms: i64| at - Duration::from_millis(ms.max(0) as u64) + Duration::from_millis((-ms).max(0) as u64);
+            let begin = moved(start.at, late_ms);
+            let start = Sample { server_at: moved(begin, -server_late_ms), ..start };
+            Difference::between(&start, &stop).into_readings_of(&start, Some(begin), seconds)
+        };
+        let whole = Difference::between(&samples().0, &samples().1).into_readings();
+        for (late_ms, server_late_ms, seconds, others, server) in
+            [(0, 0, 3.0, 1.0, 1.0), (1000, 500, 4.0, 4.0 / 3.0, 4.0 / 3.5), (-500, 0, 2.5, 2.5 / 3.0, 1.0)]
+        {
+            let readings = of(late_ms, server_late_ms, seconds);
+            for (name, factor) in [("cpu_user_s", others), ("context_switches", others), ("client_cpu_s", others), ("server_cpu_s", server)] {
+                let (value, expected) = (readings[name].value().unwrap(), whole[name].value().unwrap() * factor);
+                assert!((value - expected).abs() < 1e-9, "{name} of {late_ms}: {value} instead of {expected}");
+            }
+            assert_eq!((readings["seconds"].value(), &readings["cpus"]), (Some(seconds), &whole["cpus"]));
+        }
+        let late = of(1100, 0, 4.0);
+        let reason = "the machine was too busy to be looked at when the step began, and was 1.1 s later";
+        assert_eq!(late["cpu_user_s"], Reading::Unavailable(reason.to_owned()));
+        assert!(late["server_cpu_s"].value().is_some() && late["psi_memory_some_s"] == whole["psi_memory_some_s"]);
+        // Nobody worked before the first look or behind the last one: nothing is taken off.
+        let (start, stop) = samples();
+        let idle = Difference::between(&start, &stop).into_readings_of(&start, None, 2.0);
+        assert_eq!((idle["server_cpu_s"].value(), idle["seconds"].value()), (whole["server_cpu_s"].value(), Some(2.0)));
+    }
+
     #[test]
     fn an_embedded_engine_has_one_cpu_for_both() {
         let (mut start, mut stop) = samples();
