@@ -72,7 +72,7 @@ pub enum Phase {
     /// All workers are connected and idle; they begin when the call returns. Told once.
     #[default]
     Connected,
-    /// The workers warm up; nothing is recorded yet.
+    /// The workers warm up; nothing is recorded yet. Told first just before they begin.
     WarmingUp {
         /// Until the step's start.
         left: Duration,
@@ -334,8 +334,14 @@ fn perform<C: Clock + 'static>(
     let started = start_workers(crew, &infos, tasks, options, spawn, sender);
     let outcome = started.and_then(|()| {
         await_open(&receiver, infos.len(), options.open_timeout)?;
-        progress(&Progress { kinds: vec![(0, 0); kinds.len()], ..Progress::default() });
+        let mut first = Progress { kinds: vec![(0, 0); kinds.len()], ..Progress::default() };
+        progress(&first);
         let begin_ns = crew.clock.now_ns() + LEAD_NS;
+        if options.warm_up_ns > 0 {
+            // Before anybody works: on a machine that is full of work this thread may come to its turn when the warm-up is over.
+            first.phase = Phase::WarmingUp { left: Duration::from_nanos(LEAD_NS + options.warm_up_ns) };
+            progress(&first);
+        }
         let start = (begin_ns + options.warm_up_ns, SystemTime::now() + Duration::from_nanos(LEAD_NS + options.warm_up_ns));
         crew.start.open(Some(begin_ns));
         Watch { crew, kinds, infos: &infos, options }.run(&receiver, start, log, progress)

@@ -218,12 +218,15 @@ fn a_step_tells_when_all_are_connected_and_when_all_have_ended() {
         let (count, connected) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicI64::new(0)));
         let worker = || Box::new(Connected(Probe { count: count.clone(), ..Probe::default() }, connected.clone()));
         let new = |client| Task { client, kinds: vec![0], arrival: Arrival::Closed, stop: Stop::Time(20_000_000), worker: worker() };
-        let mut seen = Vec::new();
+        let (mut seen, mut warming) = (Vec::new(), None);
         let mut progress = |progress: &Progress| {
             let state = || (connected.load(Ordering::SeqCst), count.load(Ordering::SeqCst));
             match progress.phase {
                 Phase::Connected => seen.push(("connected", state())),
-                Phase::WarmingUp { left } => assert!(left <= Duration::from_nanos(warm_up_ns + 2_000_000)),
+                Phase::WarmingUp { left } => {
+                    assert!(left <= Duration::from_nanos(warm_up_ns + 2_000_000));
+                    warming.get_or_insert(state());
+                }
                 Phase::Measuring => {}
                 Phase::Ended => seen.push(("ended", state())),
             }
@@ -232,6 +235,7 @@ fn a_step_tells_when_all_are_connected_and_when_all_have_ended() {
         run((1..=8).map(new).collect(), &Arc::new(Control::default()), &options, &mut progress).unwrap();
         let done = count.load(Ordering::SeqCst);
         assert_eq!(seen, [("connected", (8, 0)), ("ended", (8, done))]);
+        assert_eq!(warming, (warm_up_ns > 0).then_some((8, 0)), "told before anybody warms up");
         assert_eq!(connected.load(Ordering::SeqCst), 0, "all have left");
     }
 }
