@@ -58,14 +58,26 @@ pub struct OperationRecord {
     pub worker_ns: u64,
     /// `done - sent` of the operations done; its count is `ok`.
     pub service: EncodedHistogram,
-    /// `done - due` of the operations done. Open loop only.
+    /// Operations that were due before the end of the schedule and never sent. Open loop only.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub unsent: u64,
+    /// What the unsent had waited when their worker ended, which their response and lag are at least; its count is `unsent`. These values are in
+    /// `response` and `lag`, too.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unsent_response: Option<EncodedHistogram>,
+    /// `done - due` of the operations done, and what the unsent had waited; its count is `ok + unsent`. Open loop only.
     pub response: Option<EncodedHistogram>,
-    /// `sent - due` of the first try. Open loop only.
+    /// `sent - due` of the first try, and what the unsent had waited. Open loop only.
     pub lag: Option<EncodedHistogram>,
     /// Service time of retried and failed tries; its count is `retried + failed`.
     pub unsuccessful: Option<EncodedHistogram>,
     /// How the schedule was kept. Open loop only.
     pub pacing: Option<Pacing>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 /// How well an open loop kept its schedule, over all clients.
@@ -96,7 +108,7 @@ pub struct ClientRecord {
     pub rows: u64,
     /// From the step's start to the start of this worker's active window; 0 unless the worker came to this kind after others.
     pub from_ns: u64,
-    /// From the step's start to the end of this worker's last operation, or of its schedule where that is later.
+    /// From the step's start to the end of this worker's last try, or of its schedule or time where that is later.
     pub to_ns: u64,
     /// What it did in turns, those for warming up and their discarded parts left out; none in a step without turns, and in campaigns before methodology version 8.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -9,7 +9,7 @@
 //!
 //! | name | unit, meaning | source |
 //! |---|---|---|
-//! | `seconds` | from start to stop | monotonic clock |
+//! | `seconds` | of the window, or from start to stop | monotonic clock |
 //! | `cpus` | CPUs online at the stop | `/proc/stat` |
 //! | `cpu_user_s` `cpu_system_s` `cpu_iowait_s` `cpu_steal_s` `cpu_idle_s` `cpu_total_s` | CPU seconds of the whole host: user + nice, system + irq + softirq, ..., the sum of all | `/proc/stat` |
 //! | `context_switches` | of the whole host | `/proc/stat` |
@@ -49,7 +49,7 @@ pub use awake::AwakeCpus;
 pub use busy::busy_ns;
 pub use canary::{Canary, run_canary, speed_witness};
 pub use clocks::{CpuClocks, tree_pids};
-pub use collector::{Collector, Watch};
+pub use collector::{Collector, PreparedCollector, Watch};
 pub use environment::{Environment, Fact, capture_environment};
 pub use proc::Proc;
 pub use process::{boot_id, is_same_process, process_cpu_ns, process_start_ticks};

@@ -1,5 +1,7 @@
 //! From two samples to the readings of a step.
 
+use std::time::Instant;
+
 use plimsoll_core::record::{Reading, Readings};
 
 use crate::Answer;
@@ -7,6 +9,8 @@ use crate::parse::{DiskCounters, HostCpu};
 use crate::process::tick_ns;
 use crate::sampler::{OwnUsage, Sample};
 
+/// A first look that is later than this share of the window says nothing about it.
+const MOST_LATE: f64 = 0.25;
 const NS_PER_S: f64 = 1e9;
 const US_PER_S: f64 = 1e6;
 
@@ -39,6 +43,37 @@ impl Difference {
             own_usage: both(&start.own_usage, &stop.own_usage).map(|(start, stop)| stop.since(start)),
             server_cpu_s: start.server_cpu_ns.as_ref().zip(stop.server_cpu_ns.as_ref()).map(|(start, stop)| grown(start, stop, NS_PER_S)),
         }
+    }
+
+    /// As readings of a window of so many seconds from `begin` to `stop`, which is behind its end when nothing works any more. `begin` is
+    /// known where `start` was read under load: then it was a little off, and what was counted is taken in proportion. Where nothing worked yet
+    /// there is nothing to take off.
+    pub(crate) fn into_readings_of(self, start: &Sample, begin: Option<Instant>, seconds: f64) -> Readings {
+        let share = |at: Instant| {
+            let Some(begin) = begin else { return Ok(1.0) };
+            let late_s = at.saturating_duration_since(begin).as_secs_f64() - begin.saturating_duration_since(at).as_secs_f64();
+            if late_s.abs() > MOST_LATE * seconds {
+                return Err(format!("the machine was too busy to be looked at when the step began, and was {late_s:.1} s later"));
+            }
+            Ok(seconds / (seconds - late_s))
+        };
+        let (server, others) = (share(start.server_at), share(start.at));
+        let mut readings = self.into_readings();
+        for (name, reading) in &mut readings {
+            let share = match name.as_str() {
+                "cpus" => continue,
+                "seconds" => Ok(seconds),
+                "server_cpu_s" => server.clone(),
+                _ => others.clone(),
+            };
+            *reading = match (std::mem::replace(reading, Reading::Ok(0.0)), share) {
+                (Reading::Ok(_), Ok(seconds)) if name == "seconds" => Reading::Ok(seconds),
+                (Reading::Ok(value), Ok(share)) => Reading::Ok(value * share),
+                (Reading::Ok(_), Err(reason)) => Reading::Unavailable(reason),
+                (unavailable, _) => unavailable,
+            };
+        }
+        readings
     }
 
     /// As readings under their public names.
@@ -117,7 +152,7 @@ fn grown(start: &Answer<u64>, stop: &Answer<u64>, units_per_s: f64) -> Answer<f6
 
 #[cfg(test)]
 mod tests {
-    use std::time::{Duration, Instant};
+    use std::time::Duration;
 
     use super::*;
 
@@ -149,6 +184,7 @@ mod tests {
         let at = Instant::now();
         let sample = |count: u64| Sample {
             at: at + Duration::from_millis(1500 * count),
+            server_at: at + Duration::from_millis(1500 * count),
             own_cpu_ns: Ok(250_000_000 * count),
             own_usage: Ok(usage(count)),
             host: Ok(host(count)),
@@ -196,6 +232,38 @@ mod tests {
         }
         assert_eq!(readings["psi_memory_some_s"], Reading::Unavailable(String::from("no pressure here")));
         assert!(matches!(&readings["process_cpu_s"], Reading::Unavailable(reason) if reason.contains("processes of its own")));
+    }
+
+    /// Three seconds of counting; the window is what it should have been.
+    #[test]
+    fn a_first_look_that_is_late_is_made_good_in_proportion() {
+        let of = |late_ms: i64, server_late_ms: i64, seconds: f64| {
+            let (start, stop) = samples();
+            let moved = |at: Instant, ms: i64| at - Duration::from_millis(ms.max(0) as u64) + Duration::from_millis((-ms).max(0) as u64);
+            let begin = moved(start.at, late_ms);
+            let start = Sample { server_at: moved(begin, -server_late_ms), ..start };
+            Difference::between(&start, &stop).into_readings_of(&start, Some(begin), seconds)
+        };
+        let whole = Difference::between(&samples().0, &samples().1).into_readings();
+        for (late_ms, server_late_ms, seconds, others, server) in
+            [(0, 0, 3.0, 1.0, 1.0), (1000, 500, 4.0, 4.0 / 3.0, 4.0 / 3.5), (-500, 0, 2.5, 2.5 / 3.0, 1.0)]
+        {
+            let readings = of(late_ms, server_late_ms, seconds);
+            for (name, factor) in [("cpu_user_s", others), ("context_switches", others), ("client_cpu_s", others), ("server_cpu_s", server)]
+            {
+                let (value, expected) = (readings[name].value().unwrap(), whole[name].value().unwrap() * factor);
+                assert!((value - expected).abs() < 1e-9, "{name} of {late_ms}: {value} instead of {expected}");
+            }
+            assert_eq!((readings["seconds"].value(), &readings["cpus"]), (Some(seconds), &whole["cpus"]));
+        }
+        let late = of(1100, 0, 4.0);
+        let reason = "the machine was too busy to be looked at when the step began, and was 1.1 s later";
+        assert_eq!(late["cpu_user_s"], Reading::Unavailable(reason.to_owned()));
+        assert!(late["server_cpu_s"].value().is_some() && late["psi_memory_some_s"] == whole["psi_memory_some_s"]);
+        // Nobody worked before the first look or behind the last one: nothing is taken off.
+        let (start, stop) = samples();
+        let idle = Difference::between(&start, &stop).into_readings_of(&start, None, 2.0);
+        assert_eq!((idle["server_cpu_s"].value(), idle["seconds"].value()), (whole["server_cpu_s"].value(), Some(2.0)));
     }
 
     #[test]

@@ -16,7 +16,10 @@ use crate::{Answer, Proc};
 /// All counters at one instant.
 #[derive(Clone, Debug)]
 pub(crate) struct Sample {
+    /// When all but the server's CPU was read.
     pub at: Instant,
+    /// When the server's CPU was read: the middle of the look at its processes.
+    pub server_at: Instant,
     pub own_cpu_ns: Answer<u64>,
     pub own_usage: Answer<OwnUsage>,
     pub host: Answer<HostCpu>,
@@ -79,10 +82,29 @@ impl Sampler {
         }
     }
 
-    /// Looks at everything, the clocks first.
+    /// Looks at everything. What takes long and cannot wait, the clocks of the server's processes, comes first, and their memory last.
     pub(crate) fn sample(&mut self) -> Sample {
+        let server_cpu_ns = self.server.as_mut().map(ProcessTrees::cpu_ns);
+        let sample = self.sample_with(server_cpu_ns);
+        // After the look at the server's clocks, which finds its processes.
+        let rss_bytes = match &self.server {
+            None => self.own_status.read().and_then(|status| kib_field(&status, "VmRSS")),
+            Some(server) => server.rss_bytes(),
+        };
+        Sample { rss_bytes, ..sample }
+    }
+
+    /// The same in about a millisecond, for an instant that counts: of the processes that an earlier sample has met, and without their memory.
+    pub(crate) fn sample_quickly(&mut self) -> Sample {
+        let server_cpu_ns = self.server.as_mut().map(ProcessTrees::cpu_ns_quickly);
+        self.sample_with(server_cpu_ns)
+    }
+
+    fn sample_with(&mut self, server_cpu_ns: Option<Answer<u64>>) -> Sample {
+        let at = Instant::now();
         Sample {
-            at: Instant::now(),
+            at,
+            server_at: self.server.as_ref().and_then(ProcessTrees::looked_at).unwrap_or(at),
             own_cpu_ns: process_cpu_ns(std::process::id()).map_err(|error| format!("no clock for this process: {error}")),
             own_usage: own_usage(),
             host: self.stat.read().and_then(|text| parse_stat(&text)),
@@ -90,12 +112,8 @@ impl Sampler {
             psi_cpu_us: total_us(&mut self.psi_cpu),
             psi_io_us: total_us(&mut self.psi_io),
             psi_memory_us: total_us(&mut self.psi_memory),
-            server_cpu_ns: self.server.as_mut().map(ProcessTrees::cpu_ns),
-            // After the look at the server's clocks, which finds its processes.
-            rss_bytes: match &self.server {
-                None => self.own_status.read().and_then(|status| kib_field(&status, "VmRSS")),
-                Some(server) => server.rss_bytes(),
-            },
+            server_cpu_ns,
+            rss_bytes: Err(String::from("it was not sampled")),
         }
     }
 }

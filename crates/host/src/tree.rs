@@ -12,6 +12,7 @@
 //! for each living parent.
 
 use std::collections::{BTreeMap, HashSet};
+use std::time::Instant;
 
 use crate::parse::{ProcessStat, kib_field, parse_process_stat};
 use crate::process::{process_cpu_ns, tick_ns};
@@ -28,12 +29,20 @@ pub(crate) struct ProcessTrees {
     /// pids are handed out in turn, so one does not come back for another process between two looks.
     strangers: HashSet<u32>,
     account: Account,
+    looked_at: Option<Instant>,
 }
 
 impl ProcessTrees {
     /// The trees below `roots`.
     pub(crate) fn of(proc: &Proc, roots: &[u32]) -> Self {
-        Self { proc: proc.clone(), roots: roots.to_vec(), members: BTreeMap::new(), strangers: HashSet::new(), account: Account::default() }
+        Self {
+            proc: proc.clone(),
+            roots: roots.to_vec(),
+            members: BTreeMap::new(),
+            strangers: HashSet::new(),
+            account: Account::default(),
+            looked_at: None,
+        }
     }
 
     /// CPU in nanoseconds of all members since they started. Only differences mean something: what ended before the first call and was
@@ -49,6 +58,28 @@ impl ProcessTrees {
             Some(root) => Err(format!("server process {root} has ended, or its /proc files cannot be read")),
             None => Ok(total_ns),
         }
+    }
+
+    /// The same from the clocks of those that are known, a system call for each and no file: quick enough on a machine that is full of their
+    /// work. Children that ended since the last look are not waited for yet, and those that were born are met at the next.
+    pub(crate) fn cpu_ns_quickly(&mut self) -> Answer<u64> {
+        let begin = Instant::now();
+        let clock =
+            |(process, seen): (&(u32, u64), &CpuSeen)| Some((*process, CpuSeen { own_ns: process_cpu_ns(process.0).ok()?, ..*seen }));
+        let seen: Option<Seen> = self.account.last.iter().map(clock).collect();
+        match seen.filter(|seen| self.proc.has_clocks() && !seen.is_empty()) {
+            Some(seen) => {
+                self.looked_at = Some(begin + begin.elapsed() / 2);
+                Ok(self.account.settle(seen))
+            }
+            // One has ended, or there are no clocks here.
+            None => self.cpu_ns(),
+        }
+    }
+
+    /// The middle of the last look at the clocks.
+    pub(crate) fn looked_at(&self) -> Option<Instant> {
+        self.looked_at
     }
 
     /// The processes that are members now.
@@ -115,6 +146,7 @@ impl ProcessTrees {
     }
 
     fn look_once(&mut self) -> Seen {
+        let begin = Instant::now();
         let mut seen = Seen::new();
         for (pid, start_ticks) in std::mem::take(&mut self.members) {
             let Some(stat) = self.stat(pid).filter(|stat| stat.start_ticks == start_ticks) else { continue };
@@ -124,6 +156,7 @@ impl ProcessTrees {
             seen.insert((pid, start_ticks), CpuSeen { own_ns, reaped_ns });
             self.members.insert(pid, start_ticks);
         }
+        self.looked_at = Some(begin + begin.elapsed() / 2);
         seen
     }
 }
@@ -180,7 +213,7 @@ mod tests {
     use std::io::{BufRead, BufReader, Write};
     use std::path::Path;
     use std::process::{Child, Command, Stdio};
-    use std::time::{Duration, Instant};
+    use std::time::Duration;
 
     use super::*;
 

@@ -57,8 +57,18 @@ impl Arrival {
 
     /// Operations due before `length_ns`.
     pub fn count_before(&self, length_ns: u64) -> u64 {
-        let mut due = self.due();
-        std::iter::from_fn(|| due.next_ns()).take_while(|&due_ns| due_ns < length_ns).count() as u64
+        match self {
+            Self::Closed => 0,
+            Self::Even { operations, period_ns, phase_ns } => {
+                let length_ns = length_ns.saturating_sub(*phase_ns);
+                (u128::from(length_ns) * u128::from(*operations)).div_ceil(u128::from(*period_ns)) as u64
+            }
+            Self::ClassicBurst { burst } => length_ns.div_ceil(SECOND_NS) * burst,
+            Self::Poisson { .. } => {
+                let mut due = self.due();
+                std::iter::from_fn(|| due.next_ns()).take_while(|&due_ns| due_ns < length_ns).count() as u64
+            }
+        }
     }
 
     /// The due instants, from the start of the step.
@@ -81,6 +91,11 @@ pub struct Due {
 }
 
 impl Due {
+    /// Instants that were taken.
+    pub fn count(&self) -> u64 {
+        self.index
+    }
+
     /// The next due instant; `None` in a closed loop, where it is whenever the worker is ready.
     #[inline]
     pub fn next_ns(&mut self) -> Option<u64> {
@@ -126,6 +141,22 @@ mod tests {
         let arrival = Arrival::ClassicBurst { burst: 2 };
         assert_eq!(first(&arrival, 5), [0, 0, SECOND_NS, SECOND_NS, 2 * SECOND_NS]);
         assert_eq!(arrival.length_ns(5), 3 * SECOND_NS);
+    }
+
+    #[test]
+    fn what_is_due_before_an_instant_is_counted_without_a_walk() {
+        for arrival in [
+            Arrival::Even { operations: 3, period_ns: SECOND_NS, phase_ns: 5 },
+            Arrival::Even { operations: 1000, period_ns: SECOND_NS, phase_ns: 0 },
+            Arrival::Even { operations: 7, period_ns: 50 * SECOND_NS, phase_ns: SECOND_NS },
+            Arrival::ClassicBurst { burst: 4 },
+        ] {
+            for length_ns in [0, 1, 4, 5, 6, 333_333_338, 333_333_339, SECOND_NS, SECOND_NS + 1, 7 * SECOND_NS, 50 * SECOND_NS + 17] {
+                let mut due = arrival.due();
+                let walked = std::iter::from_fn(|| due.next_ns()).take_while(|&due_ns| due_ns < length_ns).count() as u64;
+                assert_eq!(arrival.count_before(length_ns), walked, "{arrival:?} {length_ns}");
+            }
+        }
     }
 
     #[test]

@@ -1,9 +1,10 @@
 //! The one load loop.
 
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use plimsoll_core::clock::Clock;
 
+use crate::arrival::Due;
 use crate::control::{Command, Control};
 use crate::recorder::Recorder;
 use crate::worker::{Failure, Next, Outcome, Stop, Task};
@@ -78,6 +79,8 @@ pub(crate) struct Shared<'a> {
     pub may_fail: bool,
     /// Set when a worker failed: the step is lost, the others end.
     pub is_aborted: &'a AtomicBool,
+    /// The first instant at which a worker that ends by time obeyed a finish; `u64::MAX` before.
+    pub finished_ns: &'a AtomicU64,
     /// Workers by client, from 0, whose end ends the client's followers.
     pub leaders: &'a [AtomicU32],
 }
@@ -104,7 +107,31 @@ impl Shared<'_> {
     }
 }
 
-/// Runs a task from `begin_ns` until its stop rule, a command or a failure ends it. What it does before `start_ns` is its warm-up.
+/// A worker's schedule, and whether the instants of it are those of the warm-up.
+struct Agenda {
+    schedule: Due,
+    /// The instant from which its instants count.
+    from_ns: u64,
+    is_warming: bool,
+}
+
+impl Agenda {
+    #[inline]
+    fn next_ns(&mut self) -> Option<u64> {
+        self.schedule.next_ns().map(|offset_ns| self.from_ns + offset_ns)
+    }
+
+    /// The warm-up is over: what it still owes is forgiven.
+    #[cold]
+    fn begin_measuring(&mut self, task: &mut Task, start_ns: u64, recorder: &mut Recorder) {
+        *self = Self { schedule: task.arrival.due(), from_ns: start_ns, is_warming: false };
+        recorder.resume();
+        task.worker.begin_measuring();
+    }
+}
+
+/// Runs a task from `begin_ns` until its stop rule, a command or a failure ends it. What it does before `start_ns` is its warm-up. Gives
+/// where its schedule stands then, and whether a command to stop or a failure elsewhere came before its rule.
 ///
 /// A function of its own in the binary: what is counted inside it is what an operation costs.
 #[inline(never)]
@@ -114,56 +141,74 @@ pub(crate) fn drive<C: Clock>(
     (begin_ns, start_ns): (u64, u64),
     recorder: &mut Recorder,
     shared: &Shared<'_>,
-) -> Result<(), Failure> {
-    let mut is_warming = begin_ns < start_ns;
-    let result = perform(clock, task, (begin_ns, start_ns), &mut is_warming, recorder, shared);
-    if is_warming {
+) -> Result<(Due, bool), Failure> {
+    let mut agenda = Agenda { schedule: task.arrival.due(), from_ns: begin_ns, is_warming: begin_ns < start_ns };
+    let result = perform(clock, task, (begin_ns, start_ns), &mut agenda, recorder, shared);
+    if agenda.is_warming {
         // All it did was warm-up, and nothing of that counts.
-        task.worker.begin_measuring();
+        agenda.begin_measuring(task, start_ns, recorder);
     }
-    result
+    if matches!(task.stop, Stop::Time(_)) && shared.control.command() == Command::Finish {
+        shared.finished_ns.fetch_min(clock.now_ns(), Ordering::Relaxed);
+    }
+    let is_cut = result? == Way::Cut;
+    Ok((agenda.schedule, is_cut))
+}
+
+/// How a worker came to its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Way {
+    /// By its rule.
+    Over,
+    /// Before.
+    Cut,
 }
 
 fn perform<C: Clock>(
     clock: &C,
     task: &mut Task,
     (begin_ns, start_ns): (u64, u64),
-    is_warming: &mut bool,
+    agenda: &mut Agenda,
     recorder: &mut Recorder,
     shared: &Shared<'_>,
-) -> Result<(), Failure> {
+) -> Result<Way, Failure> {
     let client = task.client as usize - 1;
     let end_ns = match task.stop {
         Stop::Time(length_ns) => start_ns + length_ns,
         _ => u64::MAX,
     };
     let is_open = task.arrival.is_open();
-    let (mut schedule, mut schedule_start_ns) = (task.arrival.due(), begin_ns);
     let mut operations = 0;
     let mut done_ns = begin_ns;
     sleep(clock, begin_ns, shared, recorder);
     loop {
         shared.park(recorder);
-        if shared.must_stop() || done_ns >= end_ns || shared.is_over(task.stop) {
-            return Ok(());
+        if done_ns >= end_ns || shared.is_over(task.stop) {
+            return Ok(Way::Over);
+        }
+        if shared.must_stop() {
+            return Ok(Way::Cut);
         }
         match task.stop {
             Stop::Operations(most) if operations >= most => {
                 // The schedule of an open loop ends an interval after its last operation.
-                sleep(clock, schedule_start_ns + task.arrival.length_ns(most), shared, recorder);
-                return Ok(());
+                sleep(clock, agenda.from_ns + task.arrival.length_ns(most), shared, recorder);
+                return Ok(Way::Over);
             }
-            Stop::WithClient if shared.leaders[client].load(Ordering::Acquire) == 0 => return Ok(()),
+            Stop::WithClient if shared.leaders[client].load(Ordering::Acquire) == 0 => return Ok(Way::Over),
             _ => {}
         }
         let mut outage = Outage::none(&shared.retry);
         let kind = loop {
             match task.worker.prepare().map_err(|message| Failure { class: "prepare", message })? {
                 Next::Operation(kind) => break kind,
-                Next::Finished => return Ok(()),
+                Next::Finished => return Ok(Way::Over),
                 Next::Later => {
-                    if shared.must_stop() || clock.now_ns() >= end_ns || shared.is_over(task.stop) {
-                        return Ok(());
+                    if clock.now_ns() >= end_ns || shared.is_over(task.stop) {
+                        return Ok(Way::Over);
+                    }
+                    if shared.must_stop() {
+                        return Ok(Way::Cut);
                     }
                     shared.park(recorder);
                     clock.sleep_until_ns(clock.now_ns() + LATER_NS);
@@ -171,32 +216,38 @@ fn perform<C: Clock>(
                 Next::Lost { message } => {
                     let next_ns = outage.next_try_ns(clock.now_ns(), &message, &shared.retry)?;
                     if !sleep(clock, next_ns, shared, recorder) {
-                        return Ok(());
+                        return Ok(Way::Cut);
                     }
                 }
             }
         };
-        let mut due_ns = schedule.next_ns().map(|offset_ns| schedule_start_ns + offset_ns);
-        if *is_warming && due_ns.is_some_and(|due_ns| due_ns.max(clock.now_ns()) >= start_ns) {
-            // The schedule begins anew: what the warm-up still owes is forgiven.
-            (schedule, schedule_start_ns) = (task.arrival.due(), start_ns);
-            due_ns = schedule.next_ns().map(|offset_ns| schedule_start_ns + offset_ns);
-            begin_measuring(task, is_warming, recorder);
+        let mut due_ns = agenda.next_ns();
+        if agenda.is_warming && due_ns.is_some_and(|due_ns| due_ns >= start_ns) {
+            agenda.begin_measuring(task, start_ns, recorder);
+            due_ns = agenda.next_ns();
         }
-        if let Some(due_ns) = due_ns {
-            if due_ns >= end_ns {
-                sleep(clock, end_ns, shared, recorder);
-                return Ok(());
+        let first_sent_ns = loop {
+            if let Some(due_ns) = due_ns {
+                if due_ns >= end_ns {
+                    let is_there = sleep_unless(clock, end_ns, shared, recorder, || shared.is_over(task.stop));
+                    return Ok(if is_there || shared.is_over(task.stop) { Way::Over } else { Way::Cut });
+                }
+                if !sleep_unless(clock, due_ns, shared, recorder, || shared.is_over(task.stop)) {
+                    return Ok(if shared.is_over(task.stop) { Way::Over } else { Way::Cut });
+                }
             }
-            if !sleep_unless(clock, due_ns, shared, recorder, || shared.is_over(task.stop)) {
-                return Ok(());
+            let now_ns = clock.now_ns();
+            if !agenda.is_warming || now_ns < start_ns {
+                break now_ns;
             }
-        }
-        let first_sent_ns = clock.now_ns();
+            // Late enough to be the first that is measured: an open loop's is due by the schedule that begins with the step.
+            agenda.begin_measuring(task, start_ns, recorder);
+            due_ns = agenda.next_ns();
+            if due_ns.is_none() {
+                break now_ns;
+            }
+        };
         let due_ns = due_ns.unwrap_or(first_sent_ns);
-        if *is_warming && first_sent_ns >= start_ns {
-            begin_measuring(task, is_warming, recorder);
-        }
         if is_open {
             recorder.lag(kind, due_ns, first_sent_ns);
         }
@@ -222,7 +273,7 @@ fn perform<C: Clock>(
                         break;
                     }
                     if shared.must_stop() {
-                        return Ok(());
+                        return Ok(Way::Cut);
                     }
                     clock.sleep_until_ns(done_ns + pause_ns);
                     sent_ns = clock.now_ns();
@@ -233,7 +284,7 @@ fn perform<C: Clock>(
                     let next_ns = outage.next_try_ns(done_ns, &message, &shared.retry);
                     recorder.unsuccessful(kind, sent_ns, done_ns, LOST, next_ns.is_err());
                     if !sleep(clock, next_ns?, shared, recorder) {
-                        return Ok(());
+                        return Ok(Way::Cut);
                     }
                     sent_ns = clock.now_ns();
                     recorder.paused(kind, sent_ns - done_ns);
@@ -257,12 +308,6 @@ fn forgive(failure: Failure, recorder: &mut Recorder, shared: &Shared<'_>) -> Re
     }
     recorder.note_failure(failure);
     Ok(())
-}
-
-fn begin_measuring(task: &mut Task, is_warming: &mut bool, recorder: &mut Recorder) {
-    *is_warming = false;
-    recorder.resume();
-    task.worker.begin_measuring();
 }
 
 /// Sleeps to an instant; false when a command or a failure came first.

@@ -8,7 +8,8 @@
 //! ```
 //!
 //! A slot of an open loop is never skipped: when the worker is late its operations queue, and their response time counts from
-//! the instant they were due. A closed loop has no schedule and therefore no response time.
+//! the instant they were due. What is still owed when a step ends is never sent, and its response time is known to be at least what it has waited.
+//! A closed loop has no schedule and therefore no response time.
 
 mod arrival;
 mod clock;
@@ -16,6 +17,7 @@ mod control;
 mod drive;
 mod histogram;
 mod intervals;
+mod outcome;
 mod pacing;
 mod patience;
 mod recorder;
@@ -30,6 +32,6 @@ pub use drive::RetryPolicy;
 pub use histogram::{HistogramError, decode, histogram_of_ranges};
 pub use patience::Patience;
 pub use recorder::Second;
-pub use step::{Ended, Progress, SecondRow, StepError, StepOptions, StepOutcome, run_step};
+pub use step::{Ended, Phase, Progress, SecondRow, StepError, StepOptions, StepOutcome, run_step};
 pub use turns::{Board, Mark, Tally, TurnClock};
 pub use worker::{Failure, Next, Outcome, Stop, Task, Worker};

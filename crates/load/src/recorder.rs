@@ -59,12 +59,21 @@ pub(crate) struct KindRecord {
     pub lag: Option<Histogram<u32>>,
     pub unsuccessful: Option<Histogram<u32>>,
     pub seconds: Vec<Second>,
-    /// When the first operation done was sent; from the start of the step once the recorder is finished.
+    /// When the first try was sent, 0 before it; from the start of the step once the recorder is finished.
     pub first_sent_ns: u64,
-    /// The end of the last operation done; from the start of the step once the recorder is finished.
-    pub last_done_ns: u64,
+    /// The end of the last try, whatever came of it; from the start of the step once the recorder is finished.
+    pub last_tried_ns: u64,
     second: Second,
     interval: Pair,
+}
+
+impl KindRecord {
+    #[cold]
+    fn begin(&mut self, sent_ns: u64) {
+        if self.first_sent_ns == 0 {
+            self.first_sent_ns = sent_ns;
+        }
+    }
 }
 
 /// One worker's recorder.
@@ -112,7 +121,7 @@ impl Recorder {
                     unsuccessful: None,
                     seconds: Vec::new(),
                     first_sent_ns: 0,
-                    last_done_ns: 0,
+                    last_tried_ns: 0,
                     second: Second::default(),
                     interval: Pair::new(is_open),
                 }
@@ -177,11 +186,11 @@ impl Recorder {
         let record = self.kind(kind, done_ns, true);
         let service_ns = done_ns - sent_ns;
         if record.ok == 0 {
-            record.first_sent_ns = sent_ns;
+            record.begin(sent_ns);
         }
         record.ok += 1;
         record.rows += rows;
-        record.last_done_ns = done_ns;
+        record.last_tried_ns = done_ns;
         record.interval.service.saturating_record(service_ns);
         let second = &mut record.second;
         second.ok += 1;
@@ -219,6 +228,8 @@ impl Recorder {
             return;
         }
         let record = self.kind(kind, ended_ns, false);
+        record.begin(sent_ns);
+        record.last_tried_ns = ended_ns;
         if is_final {
             record.failed += 1;
         } else {
@@ -291,7 +302,7 @@ impl Recorder {
         for record in &mut self.kinds {
             record.seconds.push(std::mem::take(&mut record.second));
             record.first_sent_ns = record.first_sent_ns.saturating_sub(self.start_ns);
-            record.last_done_ns = record.last_done_ns.saturating_sub(self.start_ns);
+            record.last_tried_ns = record.last_tried_ns.saturating_sub(self.start_ns);
         }
         self.hand_over(self.second_index / self.intervals.interval_s(), u64::MAX);
         self.kinds

@@ -1,30 +1,29 @@
 //! One step: all workers start together, one thread each; the calling thread watches, writes the log and tells how it goes.
 
 use std::collections::BTreeMap;
-use std::io::Write;
+use std::io::{self, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
-use hdrhistogram::Histogram;
 use hdrhistogram::serialization::V2DeflateSerializer;
-use hdrhistogram::serialization::interval_log::{IntervalLogWriterBuilder, Tag};
+use hdrhistogram::serialization::interval_log::{IntervalLogWriter, IntervalLogWriterBuilder, Tag};
+use hdrhistogram::{Counter, Histogram};
 use plimsoll_core::clock::Clock;
 use plimsoll_core::record::{ClientRecord, OperationRecord};
 use thiserror::Error;
 
-use crate::arrival::Arrival;
 use crate::clock::MonotonicClock;
 use crate::control::Control;
 use crate::drive::{RetryPolicy, Shared, drive};
 use crate::histogram;
-use crate::intervals::Intervals;
-use crate::pacing::{Paced, account};
+use crate::intervals::{Intervals, Pair};
+use crate::outcome::{Ledger, TaskEnd, TaskInfo, Totals, unsent};
 use crate::patience::Patience;
-use crate::recorder::{KindRecord, Live, Recorder, Second};
+use crate::recorder::{Live, Recorder, Second};
 use crate::turns::{Board, Post};
 use crate::worker::{Failure, Stop, Task};
 
@@ -68,11 +67,28 @@ impl Default for StepOptions {
     }
 }
 
+/// Where a step is. Whoever measures beside the operations goes by it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Phase {
+    /// All workers are connected and idle; they begin when the call returns. Told once.
+    #[default]
+    Connected,
+    /// The workers warm up; nothing is recorded yet. Told first just before they begin.
+    WarmingUp {
+        /// Until the step's start.
+        left: Duration,
+    },
+    /// Operations are recorded.
+    Measuring,
+    /// The last worker has ended; connections are closed when the call returns. Told once, and not when the step is given up.
+    Ended,
+}
+
 /// How a step is going. Counts are over all workers of a kind.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Progress {
-    /// The workers warm up; nothing is recorded yet.
-    pub is_warming: bool,
+    /// Where it is.
+    pub phase: Phase,
     /// Seconds since the common start, which is the end of the warm-up where there is one.
     pub elapsed_s: f64,
     /// Per kind of operation: operations done and their rows.
@@ -166,32 +182,127 @@ impl Gate {
     }
 }
 
+/// Lets go of the workers, however the step ends: those that wait leave, those that work end with their operation.
+struct LetGo<'a, C>(&'a Crew<C>);
+
+impl<C> Drop for LetGo<'_, C> {
+    fn drop(&mut self) {
+        self.0.is_aborted.store(true, Ordering::Relaxed);
+        self.0.start.open(None);
+        self.0.leave.open(None);
+    }
+}
+
 enum Message {
     Opened,
     NotOpened(u32, String),
     Ended(usize, Box<TaskEnd>),
 }
 
-struct TaskEnd {
-    result: Result<(), Failure>,
-    ended_ns: u64,
-    kinds: Vec<KindRecord>,
-    /// Of those that may be.
-    first_failure: Option<Failure>,
+/// What the workers of a step share.
+struct Crew<C> {
+    clock: Arc<C>,
+    control: Arc<Control>,
+    retry: RetryPolicy,
+    may_fail: bool,
+    warm_up_ns: u64,
+    /// Opens with the instant at which all begin.
+    start: Gate,
+    /// Opens when all have ended and may disconnect.
+    leave: Gate,
+    is_aborted: AtomicBool,
+    finished_ns: AtomicU64,
+    leaders: Vec<AtomicU32>,
+    live: Arc<[Live]>,
+    intervals: Arc<Intervals>,
 }
 
-/// What the watching thread must know about a task after the task itself has moved to its thread.
-struct TaskInfo {
-    client: u32,
-    arrival: Arrival,
-    stop: Stop,
-    kinds: Vec<usize>,
+impl<C: Clock> Crew<C> {
+    fn new(clock: &Arc<C>, control: &Arc<Control>, options: &StepOptions, tasks: &[Task]) -> Self {
+        let clients = tasks.iter().map(|task| task.client).max().unwrap_or(0) as usize;
+        let leaders: Vec<AtomicU32> = (0..clients).map(|_| AtomicU32::new(0)).collect();
+        for task in tasks.iter().filter(|task| task.stop != Stop::WithClient) {
+            leaders[task.client as usize - 1].fetch_add(1, Ordering::Relaxed);
+        }
+        let interval_s = if tasks.len() > FINE_INTERVAL_WORKERS { 10 } else { 1 };
+        Self {
+            clock: clock.clone(),
+            control: control.clone(),
+            retry: options.retry,
+            may_fail: options.max_failed.is_some(),
+            warm_up_ns: options.warm_up_ns,
+            start: Gate::default(),
+            leave: Gate::default(),
+            is_aborted: AtomicBool::new(false),
+            finished_ns: AtomicU64::new(u64::MAX),
+            leaders,
+            live: tasks.iter().map(|_| Live::default()).collect(),
+            intervals: Arc::new(Intervals::new(interval_s, tasks.len())),
+        }
+    }
+
+    /// What a worker's thread does.
+    fn work(&self, index: usize, mut task: Task, mut recorder: Recorder, sender: &Sender<Message>) {
+        let seat = self.control.seat();
+        MonotonicClock::set_finest_slack();
+        if let Err(message) = task.worker.open() {
+            task.worker.close();
+            let _ = sender.send(Message::NotOpened(task.client, message));
+            return;
+        }
+        let _ = sender.send(Message::Opened);
+        let Some(begin_ns) = self.start.wait() else {
+            task.worker.close();
+            return;
+        };
+        let start_ns = begin_ns + self.warm_up_ns;
+        recorder.start(start_ns, begin_ns < start_ns);
+        let shared = Shared {
+            control: &self.control,
+            retry: self.retry,
+            may_fail: self.may_fail,
+            is_aborted: &self.is_aborted,
+            finished_ns: &self.finished_ns,
+            leaders: &self.leaders,
+        };
+        // A panic in a worker must end the step like any other failure, not leave the others waiting for it.
+        let driven = catch_unwind(AssertUnwindSafe(|| drive(&*self.clock, &mut task, (begin_ns, start_ns), &mut recorder, &shared)));
+        let driven = driven.unwrap_or_else(|_| Err(Failure { class: "panic", message: "the worker panicked: see the trial's log".into() }));
+        let ended_ns = self.clock.now_ns().saturating_sub(start_ns);
+        if driven.is_err() {
+            self.is_aborted.store(true, Ordering::Relaxed);
+        }
+        task.worker.close();
+        if task.stop != Stop::WithClient {
+            self.leaders[task.client as usize - 1].fetch_sub(1, Ordering::Release);
+        }
+        self.live[index].has_ended.store(1, Ordering::Relaxed);
+        drop(seat);
+        let first_failure = recorder.take_first_failure();
+        let (result, (schedule, is_cut)) = match driven {
+            Ok(ending) => (Ok(()), ending),
+            Err(failure) => (Err(failure), (task.arrival.due(), true)),
+        };
+        let end = TaskEnd { result, is_cut, schedule, ended_ns, kinds: recorder.finish(), first_failure };
+        let _ = sender.send(Message::Ended(index, Box::new(end)));
+        // Connected until all have ended and the last look at the server was taken: some servers' processes end with their connections.
+        self.leave.wait();
+        // The worker is gone before the thread is: whoever waits for the end may take the server down.
+        drop(task);
+    }
 }
+
+/// How threads are made.
+type Spawn<'a> = &'a mut dyn FnMut(thread::Builder, Box<dyn FnOnce() + Send>) -> io::Result<()>;
 
 /// Runs one step.
 ///
 /// `kinds` names the kinds of operations; the first is the one whose latency `progress` tells. `log` receives a HdrHistogram
-/// interval log with the tags `KIND.service` and, for open loops, `KIND.response`. `progress` is called about ten times a second.
+/// interval log with the tags `KIND.service` and, for open loops, `KIND.response`. `progress` is called about ten times a second, and once
+/// in the phases that say so.
+///
+/// # Errors
+/// Where nothing can be counted. No worker is left behind then but one that does not come back from its operation.
 pub fn run_step<C: Clock + 'static>(
     clock: &Arc<C>,
     kinds: &[impl AsRef<str>],
@@ -202,89 +313,78 @@ pub fn run_step<C: Clock + 'static>(
     progress: &mut dyn FnMut(&Progress),
 ) -> Result<StepOutcome, StepError> {
     let kinds: Vec<&str> = kinds.iter().map(AsRef::as_ref).collect();
-    let interval_s = if tasks.len() > FINE_INTERVAL_WORKERS { 10 } else { 1 };
-    let intervals = Arc::new(Intervals::new(interval_s, tasks.len()));
-    let live: Arc<[Live]> = tasks.iter().map(|_| Live::default()).collect();
-    let clients = tasks.iter().map(|task| task.client).max().unwrap_or(0) as usize;
-    let leaders: Arc<[AtomicU32]> = (0..clients).map(|_| AtomicU32::new(0)).collect();
-    for task in tasks.iter().filter(|task| task.stop != Stop::WithClient) {
-        leaders[task.client as usize - 1].fetch_add(1, Ordering::Relaxed);
-    }
+    let crew = Arc::new(Crew::new(clock, control, options, &tasks));
+    perform(&crew, &kinds, tasks, options, &mut |builder, body| builder.spawn(body).map(drop), log, progress)
+}
+
+fn perform<C: Clock + 'static>(
+    crew: &Arc<Crew<C>>,
+    kinds: &[&str],
+    tasks: Vec<Task>,
+    options: &StepOptions,
+    spawn: Spawn<'_>,
+    log: &mut dyn Write,
+    progress: &mut dyn FnMut(&Progress),
+) -> Result<StepOutcome, StepError> {
     let infos: Vec<TaskInfo> = tasks
         .iter()
         .map(|task| TaskInfo { client: task.client, arrival: task.arrival.clone(), stop: task.stop, kinds: task.kinds.clone() })
         .collect();
+    let (sender, receiver) = channel();
+    let let_go = LetGo(crew);
+    let started = start_workers(crew, &infos, tasks, options, spawn, sender);
+    let outcome = started.and_then(|()| {
+        await_open(&receiver, infos.len(), options.open_timeout)?;
+        let mut first = Progress { kinds: vec![(0, 0); kinds.len()], ..Progress::default() };
+        progress(&first);
+        let begin_ns = crew.clock.now_ns() + LEAD_NS;
+        if options.warm_up_ns > 0 {
+            // Before anybody works: on a machine that is full of work this thread may come to its turn when the warm-up is over.
+            first.phase = Phase::WarmingUp { left: Duration::from_nanos(LEAD_NS + options.warm_up_ns) };
+            progress(&first);
+        }
+        let start = (begin_ns + options.warm_up_ns, SystemTime::now() + Duration::from_nanos(LEAD_NS + options.warm_up_ns));
+        crew.start.open(Some(begin_ns));
+        Watch { crew, kinds, infos: &infos, options }.run(&receiver, start, log, progress)
+    });
+    drop(let_go);
+    // Who hangs has had its time.
+    if !matches!(outcome, Err(StepError::Hung(_))) {
+        await_leave(&receiver, options.stop_timeout);
+    }
+    outcome
+}
+
+fn start_workers<C: Clock + 'static>(
+    crew: &Arc<Crew<C>>,
+    infos: &[TaskInfo],
+    tasks: Vec<Task>,
+    options: &StepOptions,
+    spawn: Spawn<'_>,
+    sender: Sender<Message>,
+) -> Result<(), StepError> {
+    let control = &crew.control;
     // Before the board shows workers they are waited for: otherwise all of none would be parked.
     control.expect(infos.len());
     if let Some(board) = &options.board {
         let primary = infos.iter().enumerate().filter(|(_, info)| info.kinds.contains(&0));
         let post = |(index, info): (usize, &TaskInfo)| Post { index, client: info.client, is_open: info.arrival.is_open() };
-        board.put_up(live.clone(), primary.map(post).collect());
+        board.put_up(crew.live.clone(), primary.map(post).collect());
     }
-    let gate = Arc::new(Gate::default());
-    let is_aborted = Arc::new(AtomicBool::new(false));
-    let (sender, receiver) = channel();
-    for (index, mut task) in tasks.into_iter().enumerate() {
-        let (clock, control, gate, is_aborted) = (clock.clone(), control.clone(), gate.clone(), is_aborted.clone());
-        let (leaders, live, sender) = (leaders.clone(), live.clone(), sender.clone());
-        let mut recorder = Recorder::new(index, &task.kinds, task.arrival.is_open(), intervals.clone(), live.clone());
-        let (retry, warm_up_ns, may_fail) = (options.retry, options.warm_up_ns, options.max_failed.is_some());
-        let body = move || {
-            let _seat = control.seat();
-            MonotonicClock::set_finest_slack();
-            if let Err(message) = task.worker.open() {
-                task.worker.close();
-                let _ = sender.send(Message::NotOpened(task.client, message));
-                return;
+    for (index, task) in tasks.into_iter().enumerate() {
+        let recorder = Recorder::new(index, &task.kinds, task.arrival.is_open(), crew.intervals.clone(), crew.live.clone());
+        let (crew, sender) = (crew.clone(), sender.clone());
+        let body = Box::new(move || crew.work(index, task, recorder, &sender));
+        spawn(thread::Builder::new().name(format!("worker {index}")), body).map_err(|error| {
+            // Nobody takes the places of those that are not there.
+            (index..infos.len()).for_each(|_| drop(control.seat()));
+            StepError::Open {
+                client: infos[index].client,
+                message: format!("no thread for it: {error}; lower the number of clients or raise the limit of processes"),
             }
-            let _ = sender.send(Message::Opened);
-            let Some(begin_ns) = gate.wait() else {
-                task.worker.close();
-                return;
-            };
-            let start_ns = begin_ns + warm_up_ns;
-            recorder.start(start_ns, begin_ns < start_ns);
-            let shared = Shared { control: &control, retry, may_fail, is_aborted: &is_aborted, leaders: &leaders };
-            // A panic in a worker must end the step like any other failure, not leave the others waiting for it.
-            let driven = catch_unwind(AssertUnwindSafe(|| drive(&*clock, &mut task, (begin_ns, start_ns), &mut recorder, &shared)));
-            let result =
-                driven.unwrap_or_else(|_| Err(Failure { class: "panic", message: "the worker panicked: see the trial's log".into() }));
-            let ended_ns = clock.now_ns().saturating_sub(start_ns);
-            if result.is_err() {
-                is_aborted.store(true, Ordering::Relaxed);
-            }
-            task.worker.close();
-            let (client, is_leader) = (task.client as usize - 1, task.stop != Stop::WithClient);
-            // The worker is gone before the step ends: whoever waits for the end may take the server down.
-            drop(task);
-            if is_leader {
-                leaders[client].fetch_sub(1, Ordering::Release);
-            }
-            live[index].has_ended.store(1, Ordering::Relaxed);
-            let first_failure = recorder.take_first_failure();
-            let end = TaskEnd { result, ended_ns, kinds: recorder.finish(), first_failure };
-            let _ = sender.send(Message::Ended(index, Box::new(end)));
-        };
-        thread::Builder::new().name(format!("worker {index}")).spawn(body).map_err(|error| StepError::Open {
-            client: infos[index].client,
-            message: format!("no thread for it: {error}; lower the number of clients or raise the limit of processes"),
         })?;
     }
-    drop(sender);
-    await_open(&receiver, infos.len(), options.open_timeout).inspect_err(|_| gate.open(None))?;
-    let begin_ns = clock.now_ns() + LEAD_NS;
-    gate.open(Some(begin_ns));
-    let watch = Watch {
-        clock: &**clock,
-        kinds: &kinds,
-        infos: &infos,
-        control,
-        options,
-        intervals: &intervals,
-        live: &live,
-        is_aborted: &is_aborted,
-    };
-    watch.run(&receiver, begin_ns + options.warm_up_ns, log, progress)
+    Ok(())
 }
 
 fn await_open(receiver: &Receiver<Message>, tasks: usize, timeout: Duration) -> Result<(), StepError> {
@@ -299,97 +399,100 @@ fn await_open(receiver: &Receiver<Message>, tasks: usize, timeout: Duration) -> 
     Ok(())
 }
 
-impl TaskInfo {
-    /// Operations of the schedule and its length in nanoseconds; nothing in a closed loop. A step that was finished after `finished_ns` cut
-    /// off the schedules of those that end by time.
-    fn schedule(&self, finished_ns: Option<u64>) -> (u64, u64) {
-        let cut = |length_ns: u64| finished_ns.filter(|&finished_ns| finished_ns < length_ns);
-        match self.stop {
-            _ if !self.arrival.is_open() => (0, 0),
-            Stop::Operations(count) => (count, self.arrival.length_ns(count)),
-            Stop::Worker { planned, length_ns } => match cut(length_ns) {
-                Some(length_ns) => (self.arrival.count_before(length_ns), length_ns),
-                None => (planned, length_ns),
-            },
-            Stop::Time(length_ns) => {
-                let length_ns = cut(length_ns).unwrap_or(length_ns);
-                (self.arrival.count_before(length_ns), length_ns)
+/// Waits until the workers' threads have ended.
+fn await_leave(receiver: &Receiver<Message>, timeout: Duration) {
+    let deadline = Instant::now() + timeout;
+    // The channel ends with the last of them.
+    while receiver.recv_timeout(deadline.saturating_duration_since(Instant::now())).is_ok() {}
+}
+
+/// The histogram log, and the sums of what is written to it.
+struct Log<'a, 'b, W: Write> {
+    writer: IntervalLogWriter<'b, 'b, W, V2DeflateSerializer>,
+    kinds: &'a [&'a str],
+    totals: BTreeMap<usize, Totals>,
+}
+
+impl<W: Write> Log<'_, '_, W> {
+    /// Writes the histograms of an interval that begins `at` after the start.
+    fn add(&mut self, at: Duration, length: Duration, pairs: &BTreeMap<usize, Pair>) -> Result<(), StepError> {
+        for (&kind, pair) in pairs {
+            let total = self.totals.entry(kind).or_insert_with(Totals::new);
+            histogram::add(&mut total.service, &pair.service);
+            self.write(kind, "service", at, length, &pair.service)?;
+            if let Some(response) = &pair.response {
+                let total = self.totals.entry(kind).or_insert_with(Totals::new);
+                histogram::add(total.response.get_or_insert_with(histogram::empty), response);
+                self.write(kind, "response", at, length, response)?;
             }
-            Stop::WithClient => (0, 0),
         }
+        Ok(())
     }
-}
 
-/// What a worker did in each second, over its kinds.
-fn merge_seconds(kinds: &[KindRecord]) -> Vec<Second> {
-    let mut merged: Vec<Second> = Vec::new();
-    for record in kinds {
-        merged.resize(merged.len().max(record.seconds.len()), Second::default());
-        for (sum, second) in merged.iter_mut().zip(&record.seconds) {
-            sum.ok += second.ok;
-            sum.rows += second.rows;
-            sum.unsuccessful += second.unsuccessful;
+    /// The same for what was never sent.
+    fn add_unsent(&mut self, at: Duration, length: Duration, unsent: &BTreeMap<usize, Histogram<u64>>) -> Result<(), StepError> {
+        for (&kind, responses) in unsent {
+            let total = self.totals.entry(kind).or_insert_with(Totals::new).response.get_or_insert_with(histogram::empty);
+            total.add(responses).expect("all histograms have the same bounds");
+            self.write(kind, "response", at, length, responses)?;
         }
+        Ok(())
     }
-    merged
-}
 
-struct Totals {
-    service: Histogram<u64>,
-    response: Option<Histogram<u64>>,
+    fn write<T: Counter>(&mut self, kind: usize, what: &str, at: Duration, length: Duration, of: &Histogram<T>) -> Result<(), StepError> {
+        let tag = format!("{}.{what}", self.kinds[kind]);
+        self.writer.write_histogram(of, at, length, Tag::new(&tag)).map_err(|error| StepError::Log(error.to_string()))
+    }
 }
 
 struct Watch<'a, C> {
-    clock: &'a C,
+    crew: &'a Crew<C>,
     kinds: &'a [&'a str],
     infos: &'a [TaskInfo],
-    control: &'a Control,
     options: &'a StepOptions,
-    intervals: &'a Intervals,
-    live: &'a [Live],
-    is_aborted: &'a AtomicBool,
+}
+
+/// When the workers were last seen to do something.
+struct Life {
+    count: u64,
+    /// Renewed by each operation. Without a watchdog it is never asked.
+    patience: Patience,
+    stop_asked: Option<Instant>,
 }
 
 impl<C: Clock> Watch<'_, C> {
     fn run(
         &self,
         receiver: &Receiver<Message>,
-        start_ns: u64,
+        (start_ns, start_time): (u64, SystemTime),
         mut log: &mut dyn Write,
         progress: &mut dyn FnMut(&Progress),
     ) -> Result<StepOutcome, StepError> {
         let mut serializer = V2DeflateSerializer::new();
-        let until_start = |now_ns: u64| Duration::from_nanos(start_ns.saturating_sub(now_ns));
-        let now = SystemTime::now() + if self.options.warm_up_ns > 0 { until_start(self.clock.now_ns()) } else { Duration::ZERO };
-        let log_error = |error: &dyn std::fmt::Display| StepError::Log(error.to_string());
+        let until_start = || Duration::from_nanos(start_ns.saturating_sub(self.crew.clock.now_ns()));
         // Java's filters work only when both times are absolute and intervals are relative to them.
-        let mut log = IntervalLogWriterBuilder::new()
+        let writer = IntervalLogWriterBuilder::new()
             .add_comment("[Histogram log format version 1.3]")
             .add_comment("Values are nanoseconds; the Interval_Max column is in milliseconds.")
-            .with_start_time(now)
-            .with_base_time(now)
+            .with_start_time(start_time)
+            .with_base_time(start_time)
             .with_max_value_divisor(1e6)
             .begin_log_with(&mut log, &mut serializer)
-            .map_err(|e| log_error(&e))?;
-        let mut totals: BTreeMap<usize, Totals> = BTreeMap::new();
-        let mut latest = Progress { is_warming: self.options.warm_up_ns > 0, ..Progress::default() };
+            .map_err(|error| StepError::Log(error.to_string()))?;
+        let mut log = Log { writer, kinds: self.kinds, totals: BTreeMap::new() };
+        let mut latest = Progress::default();
+        self.update(&mut latest, start_ns);
         let mut ends: Vec<Option<TaskEnd>> = self.infos.iter().map(|_| None).collect();
-        let mut remaining = self.infos.len();
-        let mut last_count = 0;
-        // Without a watchdog it is never asked.
-        let mut patience = Patience::new(self.options.watchdog.unwrap_or_default());
-        let mut stop_asked: Option<Instant> = None;
-        while remaining > 0 {
+        let patience = Patience::new(self.options.watchdog.unwrap_or_default());
+        let mut life = Life { count: 0, patience, stop_asked: None };
+        while ends.iter().any(Option::is_none) {
             // The end of the warm-up is told at once.
-            let next_look = if latest.is_warming { WATCH.min(until_start(self.clock.now_ns())) } else { WATCH };
+            let next_look = if latest.is_warming() { WATCH.min(until_start()) } else { WATCH };
             match receiver.recv_timeout(next_look) {
                 Ok(Message::Ended(index, end)) => {
                     ends[index] = Some(*end);
-                    remaining -= 1;
-                    patience.renew();
-                    if remaining > 0 {
-                        continue;
-                    }
+                    life.patience.renew();
+                    continue;
                 }
                 Ok(_) => continue,
                 Err(RecvTimeoutError::Timeout) => {}
@@ -397,59 +500,64 @@ impl<C: Clock> Watch<'_, C> {
                     return Err(StepError::Hung("a worker's thread died: see the trial's log".into()));
                 }
             }
-            while let Some((interval, pairs)) = self.intervals.next_complete() {
-                let at = Duration::from_secs(interval * self.intervals.interval_s());
-                let whole = Duration::from_secs(self.intervals.interval_s());
-                // The last one ends with the step.
-                let ended_ns = ends.iter().flatten().map(|end| end.ended_ns).max().filter(|_| remaining == 0);
-                let length = ended_ns.map_or(whole, |ended_ns| whole.min(Duration::from_nanos(ended_ns).saturating_sub(at)));
-                for (kind, pair) in &pairs {
-                    if *kind == 0 {
-                        latest.p99_ns = Some(pair.service.value_at_quantile(0.99));
-                    }
-                    let total = totals.entry(*kind).or_insert_with(|| Totals { service: histogram::empty(), response: None });
-                    histogram::add(&mut total.service, &pair.service);
-                    let tag = format!("{}.service", self.kinds[*kind]);
-                    log.write_histogram(&pair.service, at, length, Tag::new(&tag)).map_err(|e| log_error(&e))?;
-                    if let Some(response) = &pair.response {
-                        let total = total.response.get_or_insert_with(histogram::empty);
-                        histogram::add(total, response);
-                        let tag = format!("{}.response", self.kinds[*kind]);
-                        log.write_histogram(response, at, length, Tag::new(&tag)).map_err(|e| log_error(&e))?;
-                    }
-                }
-            }
+            self.write_complete(&mut log, None, &mut latest)?;
             self.update(&mut latest, start_ns);
             progress(&latest);
-            let count: u64 = self.live.iter().map(|live| live.ok.load(Ordering::Relaxed) + live.unsuccessful.load(Ordering::Relaxed)).sum();
-            if count != last_count || latest.is_warming || self.control.command() == crate::Command::Park {
-                last_count = count;
-                patience.renew();
-            }
-            let is_stopping = self.control.command() == crate::Command::Stop || self.is_aborted.load(Ordering::Relaxed);
-            if is_stopping && stop_asked.get_or_insert_with(Instant::now).elapsed() > self.options.stop_timeout {
-                return Err(StepError::Hung(self.hung("after the step was asked to stop", self.options.stop_timeout)));
-            }
-            if let Some(watchdog) = self.options.watchdog.filter(|_| patience.is_over() && !is_stopping) {
-                return Err(StepError::Hung(self.hung("and no operation has been done", watchdog)));
-            }
+            self.check(&mut life, &latest)?;
         }
         let ends: Vec<TaskEnd> = ends.into_iter().flatten().collect();
-        Ok(self.outcome(&ends, &totals))
+        self.update(&mut latest, start_ns);
+        latest.phase = Phase::Ended;
+        progress(&latest);
+        self.conclude(&mut log, &mut latest, start_ns, &ends)
+    }
+    /// Writes the intervals to which nobody adds any more. The last one ends with the step.
+    fn write_complete(&self, log: &mut Log<'_, '_, impl Write>, elapsed_ns: Option<u64>, latest: &mut Progress) -> Result<(), StepError> {
+        let whole = Duration::from_secs(self.crew.intervals.interval_s());
+        while let Some((interval, pairs)) = self.crew.intervals.next_complete() {
+            let at = Duration::from_secs(interval * self.crew.intervals.interval_s());
+            let length = elapsed_ns.map_or(whole, |elapsed_ns| whole.min(Duration::from_nanos(elapsed_ns).saturating_sub(at)));
+            log.add(at, length, &pairs)?;
+            if let Some(pair) = pairs.get(&0) {
+                latest.p99_ns = Some(pair.service.value_at_quantile(0.99));
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the step goes on.
+    fn check(&self, life: &mut Life, latest: &Progress) -> Result<(), StepError> {
+        let live = self.crew.live.iter();
+        let count: u64 = live.map(|live| live.ok.load(Ordering::Relaxed) + live.unsuccessful.load(Ordering::Relaxed)).sum();
+        let command = self.crew.control.command();
+        if count != life.count || latest.is_warming() || command == crate::Command::Park {
+            life.count = count;
+            life.patience.renew();
+        }
+        let is_stopping = command == crate::Command::Stop || self.crew.is_aborted.load(Ordering::Relaxed);
+        if is_stopping && life.stop_asked.get_or_insert_with(Instant::now).elapsed() > self.options.stop_timeout {
+            return Err(StepError::Hung(self.hung("after the step was asked to stop", self.options.stop_timeout)));
+        }
+        let is_silent = life.patience.is_over() && !is_stopping;
+        match self.options.watchdog.filter(|_| is_silent) {
+            Some(watchdog) => Err(StepError::Hung(self.hung("and no operation has been done", watchdog))),
+            None => Ok(()),
+        }
     }
 
     fn hung(&self, what: &str, limit: Duration) -> String {
-        let running = self.live.iter().filter(|live| live.has_ended.load(Ordering::Relaxed) == 0).count();
+        let running = self.crew.live.iter().filter(|live| live.has_ended.load(Ordering::Relaxed) == 0).count();
         format!("{running} of {} workers are still in an operation {} s {what}", self.infos.len(), limit.as_secs())
     }
 
     fn update(&self, progress: &mut Progress, start_ns: u64) {
-        let now_ns = self.clock.now_ns();
-        progress.is_warming = now_ns < start_ns;
+        let now_ns = self.crew.clock.now_ns();
+        let is_warming = self.options.warm_up_ns > 0 && now_ns < start_ns;
+        progress.phase = if is_warming { Phase::WarmingUp { left: Duration::from_nanos(start_ns - now_ns) } } else { Phase::Measuring };
         progress.elapsed_s = now_ns.saturating_sub(start_ns) as f64 / 1e9;
         progress.kinds = vec![(0, 0); self.kinds.len()];
         progress.unsuccessful = 0;
-        for (info, live) in self.infos.iter().zip(self.live) {
+        for (info, live) in self.infos.iter().zip(&*self.crew.live) {
             // A worker's live counters are not split by kind: those of several kinds count for the last.
             if let Some((ok, rows)) = info.kinds.last().map(|&kind| &mut progress.kinds[kind]) {
                 *ok += live.ok.load(Ordering::Relaxed);
@@ -480,91 +588,95 @@ impl<C: Clock> Watch<'_, C> {
         Some(Failure { class, message })
     }
 
-    fn outcome(&self, ends: &[TaskEnd], totals: &BTreeMap<usize, Totals>) -> StepOutcome {
+    /// What is left goes to the log, with what open loops still owe.
+    fn conclude(
+        &self,
+        log: &mut Log<'_, '_, impl Write>,
+        latest: &mut Progress,
+        start_ns: u64,
+        ends: &[TaskEnd],
+    ) -> Result<StepOutcome, StepError> {
+        let elapsed_ns = ends.iter().map(|end| end.ended_ns).max().unwrap_or(0);
+        self.write_complete(log, Some(elapsed_ns), latest)?;
+        let finished_ns = Some(self.crew.finished_ns.load(Ordering::Relaxed)).filter(|&finished_ns| finished_ns != u64::MAX);
+        let finished_ns = finished_ns.map(|finished_ns| finished_ns.saturating_sub(start_ns));
+        let unsent = unsent(self.infos, ends, finished_ns);
+        let interval_ns = self.crew.intervals.interval_s() * 1_000_000_000;
+        let at_ns = elapsed_ns.saturating_sub(1) / interval_ns * interval_ns;
+        log.add_unsent(Duration::from_nanos(at_ns), Duration::from_nanos(elapsed_ns - at_ns), &unsent)?;
         let failure = ends.iter().find_map(|end| end.result.as_ref().err().cloned()).or_else(|| self.too_many_failures(ends));
         let ended = match failure {
             Some(failure) => Ended::Failed(failure),
-            None if self.control.command() == crate::Command::Stop => Ended::Stopped,
+            None if self.crew.control.command() == crate::Command::Stop => Ended::Stopped,
             None => Ended::Finished,
         };
-        let by_time = self.infos.iter().zip(ends).filter(|(info, _)| matches!(info.stop, Stop::Time(_)));
-        let finished_ns = by_time.map(|(_, end)| end.ended_ns).max().filter(|_| self.control.command() == crate::Command::Finish);
-        let mut clients = Vec::new();
-        let mut seconds = Vec::new();
-        let mut operations = Vec::new();
-        for (kind, name) in self.kinds.iter().enumerate() {
-            let workers: Vec<(&TaskInfo, &TaskEnd, &KindRecord)> = self
-                .infos
-                .iter()
-                .zip(ends)
-                .flat_map(|(info, end)| end.kinds.iter().filter(|record| record.kind == kind).map(move |record| (info, end, record)))
-                .collect();
-            if workers.is_empty() {
-                continue;
-            }
-            let mut operation = OperationRecord { kind: (*name).to_owned(), ..OperationRecord::default() };
-            let mut lag: Option<Histogram<u64>> = None;
-            let mut unsuccessful: Option<Histogram<u64>> = None;
-            let mut paced = Vec::new();
-            // The schedule of a worker of several kinds is one for all of them: it is accounted for with the first.
-            let merged: Vec<Vec<Second>> = workers.iter().map(|(_, end, _)| merge_seconds(&end.kinds)).collect();
-            for ((info, end, record), all_seconds) in workers.iter().zip(&merged) {
-                operation.ok += record.ok;
-                operation.retried += record.retried;
-                operation.failed += record.failed;
-                operation.rows += record.rows;
-                operation.wait_ns += record.wait_ns;
-                operation.worker_ns += end.ended_ns;
-                for (class, count) in &record.errors {
-                    *operation.errors.entry((*class).to_owned()).or_default() += count;
-                }
-                for (from, to) in [(&record.lag, &mut lag), (&record.unsuccessful, &mut unsuccessful)] {
-                    if let Some(from) = from {
-                        let to = to.get_or_insert_with(histogram::empty);
-                        histogram::add(to, from);
-                    }
-                }
-                let (planned, length_ns) = info.schedule(finished_ns);
-                // A worker that ends by time performs its kinds in turn all the while. A kind that another comes to after others, such as
-                // index creation after the inserts, starts then.
-                let is_mixed = matches!(info.stop, Stop::Time(_));
-                let from_ns = if info.kinds.len() > 1 && !is_mixed { record.first_sent_ns } else { 0 };
-                let last_done_ns = || end.kinds.iter().map(|record| record.last_done_ns).max().unwrap_or(0);
-                let to_ns = if is_mixed { last_done_ns() } else { record.last_done_ns }.max(length_ns);
-                let active_ns = to_ns - from_ns;
-                let ok = end.kinds.iter().map(|record| record.ok).sum();
-                let paced_here = Paced { arrival: &info.arrival, planned, length_ns, seconds: all_seconds, ok, active_ns };
-                if !is_mixed || info.kinds.len() == 1 {
-                    paced.push(Paced { seconds: &record.seconds, ok: record.ok, ..paced_here });
-                } else if kind == info.kinds[0] {
-                    paced.push(paced_here);
-                }
-                clients.push(ClientRecord {
-                    client: info.client,
-                    kind: (*name).to_owned(),
-                    ok: record.ok,
-                    rows: record.rows,
-                    from_ns,
-                    to_ns,
-                    turns: None,
-                });
-                seconds.extend(record.seconds.iter().enumerate().map(|(second, counts)| SecondRow {
-                    second: second as u64,
-                    client: info.client,
-                    kind,
-                    counts: *counts,
-                }));
-            }
-            operation.attempts = operation.ok + operation.retried + operation.failed;
-            operation.pacing = account(&paced);
-            operation.lag = lag.as_ref().map(histogram::encode);
-            operation.unsuccessful = unsuccessful.as_ref().map(histogram::encode);
-            let none = histogram::empty();
-            operation.service = histogram::encode(totals.get(&kind).map_or(&none, |total| &total.service));
-            operation.response = totals.get(&kind).and_then(|total| total.response.as_ref()).map(histogram::encode);
-            operations.push(operation);
+        let ledger = Ledger { kinds: self.kinds, infos: self.infos, ends, totals: &log.totals, unsent: &unsent, finished_ns };
+        Ok(ledger.outcome(ended))
+    }
+}
+
+impl Progress {
+    fn is_warming(&self) -> bool {
+        matches!(self.phase, Phase::WarmingUp { .. })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::arrival::Arrival;
+    use crate::worker::{Next, Outcome, Worker};
+
+    struct Idle(Arc<AtomicU32>);
+
+    impl Worker for Idle {
+        fn open(&mut self) -> Result<(), String> {
+            self.0.fetch_add(1, Ordering::SeqCst);
+            Ok(())
         }
-        let elapsed_ns = ends.iter().map(|end| end.ended_ns).max().unwrap_or(0);
-        StepOutcome { ended, elapsed_ns, operations, clients, seconds }
+        fn prepare(&mut self) -> Result<Next, String> {
+            Ok(Next::Operation(0))
+        }
+        fn execute(&mut self) -> Outcome {
+            Outcome::Done { rows: 1 }
+        }
+    }
+
+    impl Drop for Idle {
+        fn drop(&mut self) {
+            self.0.fetch_sub(1, Ordering::SeqCst);
+        }
+    }
+
+    /// The system has threads for two of four workers.
+    #[test]
+    fn workers_that_have_no_thread_send_the_others_home() {
+        let here = Arc::new(AtomicU32::new(2));
+        let task = |client| Task {
+            client,
+            kinds: vec![0],
+            arrival: Arrival::Closed,
+            stop: Stop::Time(3_600_000_000_000),
+            worker: Box::new(Idle(here.clone())),
+        };
+        let tasks: Vec<Task> = (1..=4).map(task).collect();
+        let control = Arc::new(Control::default());
+        let crew = Arc::new(Crew::new(&Arc::new(MonotonicClock), &control, &StepOptions::default(), &tasks));
+        let mut threads = Vec::new();
+        let mut spawn = |builder: thread::Builder, body: Box<dyn FnOnce() + Send>| {
+            if threads.len() == 2 {
+                return Err(io::ErrorKind::WouldBlock.into());
+            }
+            threads.push(builder.spawn(body)?);
+            Ok(())
+        };
+        let outcome =
+            perform(&crew, &["op"], tasks, &StepOptions::default(), &mut spawn, &mut io::sink(), &mut |_: &Progress| {}).unwrap_err();
+        assert!(outcome.to_string().starts_with("client 3 could not start: no thread for it"), "{outcome}");
+        // Four were made, of which none is left; two had connected.
+        assert_eq!(here.load(Ordering::SeqCst), 0, "nobody waits with a connection");
+        threads.into_iter().for_each(|thread| thread.join().unwrap());
+        control.give(crate::Command::Park);
+        assert!(control.wait_until_parked(Duration::ZERO), "nor does anybody wait for them");
     }
 }

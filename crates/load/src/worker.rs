@@ -75,7 +75,8 @@ pub trait Worker: Send {
     /// Executes the prepared operation, once. Called again after [`Outcome::Retry`] and [`Outcome::Lost`], when it connects again.
     fn execute(&mut self) -> Outcome;
 
-    /// The worker performs no more operations: others that wait for it must not wait any longer.
+    /// The worker performs no more operations: others that wait for it must not wait any longer. Its connection ends when it is dropped, after
+    /// the last worker has come to its end.
     fn close(&mut self) {}
 }
 

@@ -1,12 +1,12 @@
 //! Commands, deadlines and the common start, on the real clock. No timing decides: every wait is for a state.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use plimsoll_load::{
-    Arrival, Command, Control, Ended, MonotonicClock, Next, Outcome, Progress, StepError, StepOptions, StepOutcome, Stop, Task, Worker,
-    run_step,
+    Arrival, Command, Control, Ended, MonotonicClock, Next, Outcome, Phase, Progress, StepError, StepOptions, StepOutcome, Stop, Task,
+    Worker, run_step,
 };
 
 /// Counts its operations; optionally fails to open, or never comes back from an operation.
@@ -133,27 +133,109 @@ fn a_hanging_operation_is_called_hung() {
     assert!(error.to_string().starts_with("1 of 1 workers are still in an operation"), "{error}");
 }
 
+/// Takes so many bytes.
+struct Full(usize);
+
+impl std::io::Write for Full {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0 = self.0.checked_sub(bytes.len()).ok_or(std::io::ErrorKind::StorageFull)?;
+        Ok(bytes.len())
+    }
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
 #[test]
-fn a_log_that_cannot_be_written_fails_the_step() {
-    struct Full;
-    impl std::io::Write for Full {
-        fn write(&mut self, _: &[u8]) -> std::io::Result<usize> {
-            Err(std::io::Error::from(std::io::ErrorKind::StorageFull))
-        }
-        fn flush(&mut self) -> std::io::Result<()> {
+fn a_log_that_cannot_be_written_fails_the_step_and_leaves_no_worker() {
+    for room in [0, 600] {
+        let closed = Arc::new(AtomicU64::new(0));
+        let worker = || Probe { closed: closed.clone(), ..Probe::default() };
+        let tasks = (1..=3).map(|client| task(worker(), client, Stop::Operations(u64::MAX))).collect();
+        let control = Arc::new(Control::default());
+        let result =
+            run_step(&Arc::new(MonotonicClock), &["op"], tasks, &control, &StepOptions::default(), &mut Full(room), &mut |_: &Progress| {});
+        assert!(matches!(result, Err(StepError::Log(_))), "{result:?}");
+        assert_eq!(closed.load(Ordering::SeqCst), 3, "nobody works any more when the step is given up");
+    }
+}
+
+#[test]
+fn a_step_that_hangs_ends_the_workers_that_do_not() {
+    struct Waits(Arc<AtomicBool>);
+    impl Worker for Waits {
+        fn open(&mut self) -> Result<(), String> {
             Ok(())
         }
+        fn prepare(&mut self) -> Result<Next, String> {
+            Ok(Next::Later)
+        }
+        fn execute(&mut self) -> Outcome {
+            unreachable!()
+        }
+        fn close(&mut self) {
+            self.0.store(true, Ordering::SeqCst);
+        }
     }
-    let ended = Arc::new(AtomicBool::new(false));
-    let tasks = vec![task(Probe::default(), 1, Stop::Operations(5))];
-    let result = run_step(
-        &Arc::new(MonotonicClock),
-        &["op"],
-        tasks,
-        &Arc::new(Control::default()),
-        &StepOptions::default(),
-        &mut Full,
-        &mut |_: &Progress| ended.store(true, Ordering::SeqCst),
-    );
-    assert!(matches!(result, Err(StepError::Log(_))), "{result:?}");
+    let has_ended = Arc::new(AtomicBool::new(false));
+    let options = StepOptions { watchdog: Some(Duration::from_millis(300)), ..StepOptions::default() };
+    let waits =
+        Task { client: 1, kinds: vec![0], arrival: Arrival::Closed, stop: Stop::Operations(1), worker: Box::new(Waits(has_ended.clone())) };
+    let error = run(vec![waits], &Arc::new(Control::default()), &options, &mut |_| {}).unwrap_err();
+    assert!(matches!(error, StepError::Hung(_)), "{error}");
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while !has_ended.load(Ordering::SeqCst) {
+        assert!(Instant::now() < deadline, "it waits for ever");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// The instants at which the world may look at the server: nobody works yet, and nobody has left.
+#[test]
+fn a_step_tells_when_all_are_connected_and_when_all_have_ended() {
+    struct Connected(Probe, Arc<AtomicI64>);
+    impl Worker for Connected {
+        fn open(&mut self) -> Result<(), String> {
+            self.1.fetch_add(1, Ordering::SeqCst);
+            self.0.open()
+        }
+        fn prepare(&mut self) -> Result<Next, String> {
+            self.0.prepare()
+        }
+        fn execute(&mut self) -> Outcome {
+            self.0.execute()
+        }
+        fn close(&mut self) {
+            self.0.close();
+        }
+    }
+    impl Drop for Connected {
+        fn drop(&mut self) {
+            self.1.fetch_sub(1, Ordering::SeqCst);
+        }
+    }
+    for warm_up_ns in [0, 20_000_000] {
+        let (count, connected) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicI64::new(0)));
+        let worker = || Box::new(Connected(Probe { count: count.clone(), ..Probe::default() }, connected.clone()));
+        let new = |client| Task { client, kinds: vec![0], arrival: Arrival::Closed, stop: Stop::Time(20_000_000), worker: worker() };
+        let (mut seen, mut warming) = (Vec::new(), None);
+        let mut progress = |progress: &Progress| {
+            let state = || (connected.load(Ordering::SeqCst), count.load(Ordering::SeqCst));
+            match progress.phase {
+                Phase::Connected => seen.push(("connected", state())),
+                Phase::WarmingUp { left } => {
+                    assert!(left <= Duration::from_nanos(warm_up_ns + 2_000_000));
+                    warming.get_or_insert(state());
+                }
+                Phase::Measuring => {}
+                Phase::Ended => seen.push(("ended", state())),
+            }
+        };
+        let options = StepOptions { warm_up_ns, ..StepOptions::default() };
+        run((1..=8).map(new).collect(), &Arc::new(Control::default()), &options, &mut progress).unwrap();
+        let done = count.load(Ordering::SeqCst);
+        assert_eq!(seen, [("connected", (8, 0)), ("ended", (8, done))]);
+        assert_eq!(warming, (warm_up_ns > 0).then_some((8, 0)), "told before anybody warms up");
+        assert_eq!(connected.load(Ordering::SeqCst), 0, "all have left");
+    }
 }

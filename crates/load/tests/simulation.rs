@@ -380,6 +380,79 @@ fn without_a_share_or_with_an_uncertain_failure_the_first_one_is_the_end() {
     }
 }
 
+/// The client is done with 10 s of 100 operations a second; then one is refused until its deadline. It took 70 s, and not 10.
+#[test]
+fn a_window_ends_with_the_last_try_and_not_with_the_last_success() {
+    for stop in [Stop::Time(60 * SECOND), Stop::Operations(1001)] {
+        let clock = Arc::new(FakeClock::default());
+        let worker = ScriptedWorker::new(clock.clone(), |attempt, _| match attempt {
+            0..1000 => done(10 * MS),
+            _ => (10 * MS, Outcome::Retry { class: "busy" }),
+        });
+        let task = Task { client: 1, kinds: vec![0], arrival: Arrival::Closed, stop, worker: Box::new(worker) };
+        let options = StepOptions { max_failed: Some(0.5), ..StepOptions::default() };
+        let mut progress = |_: &Progress| {};
+        let control = Arc::new(Control::default());
+        let outcome = run_step(&clock, &["op"], vec![task], &control, &options, &mut std::io::sink(), &mut progress).unwrap();
+        assert_eq!((outcome.ended, outcome.operations[0].ok, outcome.operations[0].failed), (Ended::Finished, 1000, 1));
+        let client = &outcome.clients[0];
+        assert!((70 * SECOND..71 * SECOND).contains(&client.to_ns), "{client:?}");
+    }
+}
+
+/// Whoever waits for another at the end was at it until then.
+#[test]
+fn a_window_by_time_lasts_to_the_end_of_the_time() {
+    struct Waits<W>(W, Arc<FakeClock>);
+    impl<W: Worker> Worker for Waits<W> {
+        fn open(&mut self) -> Result<(), String> {
+            Ok(())
+        }
+        fn prepare(&mut self) -> Result<Next, String> {
+            use plimsoll_core::clock::Clock;
+            if self.1.now_ns() > 2 * SECOND { Ok(Next::Later) } else { self.0.prepare() }
+        }
+        fn execute(&mut self) -> Outcome {
+            self.0.execute()
+        }
+    }
+    let clock = Arc::new(FakeClock::default());
+    let worker = Waits(ScriptedWorker::new(clock.clone(), |_, _| done(MS)), clock.clone());
+    let (outcome, _) = run(&clock, worker, Arrival::Closed, Stop::Time(3 * SECOND));
+    assert!((3 * SECOND..3 * SECOND + MS).contains(&outcome.clients[0].to_ns), "{:?}", outcome.clients);
+}
+
+/// Index creation comes after the inserts, and first meets a lock.
+#[test]
+fn a_kind_that_comes_later_begins_with_its_first_try() {
+    struct Later<W>(W, u64);
+    impl<W: Worker> Worker for Later<W> {
+        fn open(&mut self) -> Result<(), String> {
+            Ok(())
+        }
+        fn prepare(&mut self) -> Result<Next, String> {
+            self.1 += 1;
+            Ok(if self.1 > 3 { Next::Finished } else { Next::Operation(usize::from(self.1 > 1)) })
+        }
+        fn execute(&mut self) -> Outcome {
+            self.0.execute()
+        }
+    }
+    let clock = Arc::new(FakeClock::default());
+    let worker = ScriptedWorker::new(clock.clone(), |attempt, _| match attempt {
+        1..=20 => (SECOND, Outcome::Retry { class: "busy" }),
+        _ => done(SECOND),
+    });
+    let stop = Stop::Worker { planned: 0, length_ns: 0 };
+    let task = Task { client: 1, kinds: vec![0, 1], arrival: Arrival::Closed, stop, worker: Box::new(Later(worker, 0)) };
+    let mut progress = |_: &Progress| {};
+    let control = Arc::new(Control::default());
+    let options = StepOptions::default();
+    let outcome = run_step(&clock, &["insert", "index"], vec![task], &control, &options, &mut std::io::sink(), &mut progress).unwrap();
+    let index = outcome.clients.iter().find(|client| client.kind == "index").unwrap();
+    assert_eq!(index.from_ns, SECOND, "{index:?}");
+}
+
 /// Two kinds in turn on one worker: their rates have one window, and the schedule is accounted for once.
 #[test]
 fn kinds_in_turn_share_a_window_and_a_schedule() {

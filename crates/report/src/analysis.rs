@@ -22,6 +22,7 @@ use crate::charts::charts;
 use crate::counters::counters;
 use crate::differences::{compare, flatten};
 use crate::events::{event_row, event_rows};
+use crate::formulas::classic_rate;
 use crate::imported::imported_view;
 use crate::latency::{latency_tables, response_tables};
 use crate::machines;
@@ -35,7 +36,7 @@ use crate::settling::unsettled_steps;
 use crate::shapes::shapes;
 use crate::starved::starved_clients;
 use crate::summary::summarise;
-use crate::value::{Measure, median_over_blocks};
+use crate::value::{Measure, Value, median_over_blocks};
 use crate::verdicts::{Basis, Findings, Setting, Spreads, basis, find};
 use crate::version_groups::{Version, grouped, published_groups, set_bases, version_groups};
 use crate::view::{CampaignInfo, CellInfo, Crash, Drain, OperationCount, Outcome, Status, StepResult, StepView, TestPlace, View};
@@ -619,6 +620,7 @@ fn outcome(name: &str, rate: &Metric, cell: &CellRuns<'_>, valued: &[&Run<'_>]) 
         waited_s: drain.waited_s,
     });
     let step = cell.step(name);
+    let classic_rates: Vec<Value> = valued.iter().filter_map(|run| classic_rate(run.done?)).map(|rate| Value::from(Ok(rate))).collect();
     let mut operations = sum_operations(valued);
     operations.sort_by_key(|operation| step.is_none_or(|step| step.primary_operation() != operation.kind));
     Outcome {
@@ -629,6 +631,7 @@ fn outcome(name: &str, rate: &Metric, cell: &CellRuns<'_>, valued: &[&Run<'_>]) 
         target_per_s: step.and_then(background_target_per_s),
         measures,
         rate_of_blocks: valued.iter().filter_map(|run| run.number(rate.name)).collect(),
+        classic_rate: median_over_blocks(&classic_rates.iter().collect::<Vec<_>>()).value,
         paired_ratio: None,
         operations,
         elapsed_s: first.map(|done| done.elapsed_ns as f64 / 1e9),
@@ -674,6 +677,7 @@ fn operation_counts(run: &Run<'_>) -> impl Iterator<Item = OperationCount> {
         ok: operation.ok,
         retried: operation.retried,
         failed: operation.failed,
+        unsent: operation.unsent,
         rows: operation.rows,
         errors: operation.errors.clone(),
         statements: operation.statements,
@@ -692,6 +696,7 @@ fn sum_operations(runs: &[&Run<'_>]) -> Vec<OperationCount> {
         sum.ok += count.ok;
         sum.retried += count.retried;
         sum.failed += count.failed;
+        sum.unsent += count.unsent;
         sum.rows += count.rows;
         sum.wait_s += count.wait_s;
         sum.statements = sum.statements.zip(count.statements).map(|(sum, of_run)| sum + of_run);

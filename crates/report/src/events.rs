@@ -26,6 +26,7 @@ pub(crate) fn together(
         all.ok += operation.ok;
         all.retried += operation.retried;
         all.failed += operation.failed;
+        all.unsent += operation.unsent;
         all.rows += operation.rows;
         all.wait_ns += operation.wait_ns;
         all.worker_ns = all.worker_ns.max(operation.worker_ns);
@@ -40,6 +41,7 @@ pub(crate) fn together(
     all.service = sum(|operation| Some(&operation.service)).unwrap_or_default();
     all.response = sum(|operation| operation.response.as_ref());
     all.lag = sum(|operation| operation.lag.as_ref());
+    all.unsent_response = sum(|operation| operation.unsent_response.as_ref());
     let mut clients: BTreeMap<u32, ClientRecord> = BTreeMap::new();
     for of_kind in &done.clients {
         let client = clients.entry(of_kind.client).or_insert_with(|| ClientRecord {
@@ -86,8 +88,9 @@ pub(crate) fn event_row(kind: &str, cell: usize, runs: &[&Run<'_>]) -> Option<Ev
         for histogram in operations().filter_map(pick).filter_map(|histogram| decode(histogram).ok()) {
             merge(&mut all, histogram);
         }
-        all.as_ref().and_then(quantiles)
+        all
     };
+    let unsent = all(|operation| operation.unsent_response.as_ref());
     (count(|operation| operation.attempts) > 0).then(|| EventRow {
         cell,
         kind: kind.to_owned(),
@@ -96,7 +99,7 @@ pub(crate) fn event_row(kind: &str, cell: usize, runs: &[&Run<'_>]) -> Option<Ev
         failed: count(|operation| operation.failed),
         per_s: (seconds > 0.0).then(|| ok as f64 / seconds),
         statements: statements.filter(|_| ok > 0).map(|statements| statements as f64 / ok as f64),
-        service: all(|operation| Some(&operation.service)),
-        response: all(|operation| operation.response.as_ref()),
+        service: all(|operation| Some(&operation.service)).and_then(|service| quantiles(&service, None)),
+        response: all(|operation| operation.response.as_ref()).and_then(|response| quantiles(&response, unsent.as_ref())),
     })
 }

@@ -2,7 +2,7 @@
 
 use hdrhistogram::Histogram;
 use plimsoll_core::metric::{self, CATALOGUE, Metric};
-use plimsoll_core::plan::{ALL_EVENTS, MULTIGET_KEYS, STATEMENT_NOTES};
+use plimsoll_core::plan::{ALL_EVENTS, MULTIGET_KEYS, STATEMENT_NOTES, VAIN_STATEMENTS_NOTE};
 use plimsoll_core::record::{ClientRecord, EncodedHistogram, OperationRecord, Pacing, Reading, TurnSums};
 use plimsoll_core::rocksdb_report;
 use plimsoll_core::rocksdb_stats::PRINTED_STALL_PCT;
@@ -11,7 +11,7 @@ use plimsoll_store::{OperationSecond, Turn};
 
 use crate::events::together;
 use crate::histogram;
-use crate::value::{Answer, Measure};
+use crate::value::{Answer, Measure, Value};
 
 const GIB: f64 = (1u64 << 30) as f64;
 const MIB: f64 = (1u64 << 20) as f64;
@@ -40,7 +40,10 @@ pub(crate) fn measure(facts: &Facts<'_>) -> Vec<Measure> {
 
 fn measure_one(facts: &Facts<'_>) -> Vec<Measure> {
     let latencies = Latencies::decode(facts);
-    let answer = |metric| Measure { metric, value: facts.answer(metric, &latencies).into(), classic: None };
+    let answer = |metric: &'static Metric| {
+        let is_lower_bound = latencies.is_lower_bound(metric.name);
+        Measure { metric, value: Value { is_lower_bound, ..facts.answer(metric, &latencies).into() }, classic: None }
+    };
     match facts.statements() {
         None if facts.is_of_rocksdb() => metric::of_rocksdb().map(answer).collect(),
         None => CATALOGUE.iter().map(answer).collect(),
@@ -51,7 +54,7 @@ fn measure_one(facts: &Facts<'_>) -> Vec<Measure> {
 /// The metrics of these names, without those that need a histogram or a series: what is read from every campaign of a store must be cheap.
 pub(crate) fn measure_cheaply(done: &StepDone, names: &[&str]) -> Vec<Measure> {
     let unread = || Err("it was not read".to_owned());
-    let latencies = Latencies { service: unread(), response: unread(), lag: unread() };
+    let latencies = Latencies { service: unread(), response: unread(), lag: unread(), unsent: None };
     let facts = Facts { done, series: Err("it was not read"), turns: &[] };
     let find = |name: &&str| match facts.statements() {
         None if facts.is_of_rocksdb() => metric::find_of_rocksdb(name),
@@ -62,14 +65,40 @@ pub(crate) fn measure_cheaply(done: &StepDone, names: &[&str]) -> Vec<Measure> {
     metrics.map(|metric| Measure { metric, value: facts.answer(metric, &latencies).into(), classic: None }).collect()
 }
 
+/// Statements per second of a sysbench test as sysbench counts them.
+pub(crate) fn classic_rate(done: &StepDone) -> Option<f64> {
+    let facts = Facts { done, series: Err("it was not read"), turns: &[] };
+    facts.statements().filter(|_| facts.scan_rows().is_err())?;
+    facts.all_statements_per_s().ok()
+}
+
 /// The decoded histograms of the step's operation.
 struct Latencies {
     service: Result<Histogram<u64>, String>,
     response: Result<Histogram<u64>, String>,
     lag: Result<Histogram<u64>, String>,
+    /// Of the operations that were due and never sent; these are in response and lag.
+    unsent: Option<Histogram<u64>>,
 }
 
 impl Latencies {
+    /// Whether a metric of response times or lag is the least that it may be.
+    fn is_lower_bound(&self, name: &str) -> bool {
+        let of = |histogram: &Result<Histogram<u64>, String>, quantile| {
+            histogram.as_ref().is_ok_and(|histogram| histogram::is_lower_bound(histogram, self.unsent.as_ref(), quantile))
+        };
+        match name {
+            "p50_response_us" => of(&self.response, 0.5),
+            "p90_response_us" => of(&self.response, 0.9),
+            "p99_response_us" => of(&self.response, 0.99),
+            "p999_response_us" => of(&self.response, 0.999),
+            "max_response_us" => of(&self.response, 1.0),
+            "p50_lag_us" => of(&self.lag, 0.5),
+            "p99_lag_us" => of(&self.lag, 0.99),
+            _ => false,
+        }
+    }
+
     fn decode(facts: &Facts<'_>) -> Self {
         let read = |pick: fn(&OperationRecord) -> Option<&EncodedHistogram>| {
             let encoded = pick(facts.primary()?).ok_or("closed loop: no response time")?;
@@ -80,6 +109,7 @@ impl Latencies {
             service: read(|operation| Some(&operation.service)),
             response: read(|operation| operation.response.as_ref()),
             lag: read(|operation| operation.lag.as_ref()),
+            unsent: read(|operation| operation.unsent_response.as_ref()).ok(),
         }
     }
 }
@@ -356,6 +386,13 @@ impl Facts<'_> {
         STATEMENT_NOTES.iter().map(|name| self.done.notes.get(*name).copied()).sum()
     }
 
+    /// The same rate with the statements of tries that were refused or failed, which sysbench counts.
+    fn all_statements_per_s(&self) -> Answer {
+        let statements = self.statements().ok_or("the step counted no statements")?;
+        let in_vain = self.done.notes.get(VAIN_STATEMENTS_NOTE).copied().unwrap_or(0.0);
+        Ok(self.statements_per_s()? * ratio(statements + in_vain, statements, "no statement was done")?)
+    }
+
     fn statements_per_s(&self) -> Answer {
         let transactions = self.primary()?.ok as f64;
         let statements = self.statements().ok_or("the step counted no statements")?;
@@ -471,7 +508,6 @@ impl Facts<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::value::Value;
     use hdrhistogram::serialization::{Serializer, V2DeflateSerializer};
     use std::collections::BTreeMap;
 

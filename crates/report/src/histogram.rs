@@ -46,10 +46,22 @@ pub(crate) fn bucket_counts(histogram: &Histogram<u64>) -> [u64; 10] {
     counts
 }
 
-/// The quantiles of the latency tables; `None` when nothing was recorded.
-pub(crate) fn quantiles(histogram: &Histogram<u64>) -> Option<Quantiles> {
+/// Whether the value at a quantile is the least that it may be. `unsent`, which are in the histogram, may be longer than they are there: the value
+/// is known where enough of the others are at most as long.
+pub(crate) fn is_lower_bound(histogram: &Histogram<u64>, unsent: Option<&Histogram<u64>>, quantile: f64) -> bool {
+    let Some(unsent) = unsent.filter(|unsent| !unsent.is_empty()) else { return false };
+    let value = histogram.value_at_quantile(quantile);
+    let rank = ((quantile * histogram.len() as f64).ceil() as u64).clamp(1, histogram.len());
+    histogram.count_between(0, value) - unsent.count_between(0, value) < rank
+}
+
+/// The quantiles of the latency tables; `None` when nothing was recorded. `unsent` are in the histogram.
+pub(crate) fn quantiles(histogram: &Histogram<u64>, unsent: Option<&Histogram<u64>>) -> Option<Quantiles> {
     let at = |quantile: f64| histogram.value_at_quantile(quantile);
+    let [p50, p90, p99, p999, p9999, max] =
+        [0.5, 0.9, 0.99, 0.999, 0.9999, 1.0].map(|quantile| is_lower_bound(histogram, unsent, quantile));
     (!histogram.is_empty()).then(|| Quantiles {
+        are_lower_bounds: [max, p50, p90, p99, p999, p9999, max],
         count: histogram.len(),
         mean_ns: histogram.mean(),
         p50_ns: at(0.5),
@@ -61,21 +73,23 @@ pub(crate) fn quantiles(histogram: &Histogram<u64>) -> Option<Quantiles> {
     })
 }
 
-/// Points of a percentile curve: eight per decade of 1/(1-p), from p = 0 to the quantile that the count can still tell.
-pub(crate) fn curve(histogram: &Histogram<u64>) -> Vec<CurvePoint> {
+/// Points of a percentile curve: eight per decade of 1/(1-p), from p = 0 to the quantile that the count can still tell, or from which on
+/// `unsent`, which are in the histogram, leave lower bounds only.
+pub(crate) fn curve(histogram: &Histogram<u64>, unsent: Option<&Histogram<u64>>) -> Vec<CurvePoint> {
     if histogram.is_empty() {
         return Vec::new();
     }
     let last_nines = (histogram.len() as f64).log10().min(7.0);
     let steps = (last_nines * 8.0).ceil() as u32;
-    let mut points: Vec<CurvePoint> = (0..steps)
-        .map(|i| {
-            let nines = f64::from(i) / 8.0;
-            CurvePoint { nines, value_ns: histogram.value_at_quantile(1.0 - 10f64.powf(-nines)).max(1) }
+    let inner = (0..steps).map(|i| f64::from(i) / 8.0).map(|nines| (nines, 1.0 - 10f64.powf(-nines)));
+    inner
+        .chain([(last_nines, 1.0)])
+        .take_while(|(_, quantile)| !is_lower_bound(histogram, unsent, *quantile))
+        .map(|(nines, quantile)| {
+            let value_ns = if quantile < 1.0 { histogram.value_at_quantile(quantile) } else { histogram.max() };
+            CurvePoint { nines, value_ns: value_ns.max(1) }
         })
-        .collect();
-    points.push(CurvePoint { nines: last_nines, value_ns: histogram.max().max(1) });
-    points
+        .collect()
 }
 
 #[cfg(test)]
@@ -123,13 +137,32 @@ mod tests {
 
     #[test]
     fn curves_end_at_the_maximum() {
-        let points = curve(&filled(&[(1_000, 900), (2_000_000, 100)]));
+        let points = curve(&filled(&[(1_000, 900), (2_000_000, 100)]), None);
         let last = points.last().unwrap();
         assert_eq!(last.nines, 3.0);
         assert!(last.value_ns >= 2_000_000 && points[0].value_ns < 1_010);
         assert!(points.windows(2).all(|pair| pair[0].nines < pair[1].nines && pair[0].value_ns <= pair[1].value_ns));
-        assert!(curve(&filled(&[])).is_empty());
-        assert_eq!(curve(&filled(&[(5_000, 1)])).len(), 1);
+        assert!(curve(&filled(&[]), None).is_empty());
+        assert_eq!(curve(&filled(&[(5_000, 1)]), None).len(), 1);
+    }
+
+    /// Of a hundred ten were never sent. They had waited for less than some that were.
+    #[test]
+    fn what_may_be_longer_bounds_what_is_at_its_place() {
+        let unsent = filled(&[(20_000, 10)]);
+        let all = filled(&[(1_000, 40), (2_000, 10), (20_000, 10), (30_000, 39), (90_000, 1)]);
+        for (quantile, is_lower) in [(0.3, false), (0.5, false), (0.51, true), (0.6, true), (0.9, true), (1.0, true)] {
+            assert_eq!(is_lower_bound(&all, Some(&unsent), quantile), is_lower, "{quantile}");
+            assert!(!is_lower_bound(&all, None, quantile));
+        }
+        // All of them behind all others: the share of the unsent is what is not known.
+        let all = filled(&[(1_000, 90), (20_000, 10)]);
+        for (quantile, is_lower) in [(0.5, false), (0.9, false), (0.91, true), (1.0, true)] {
+            assert_eq!(is_lower_bound(&all, Some(&unsent), quantile), is_lower, "{quantile}");
+        }
+        let known = quantiles(&all, Some(&unsent)).unwrap();
+        assert_eq!(known.are_lower_bounds, [true, false, false, true, true, true, true], "the mean as well");
+        assert_eq!(known.lower_bounds(), ["mean", "p99", "p999", "p9999", "max"]);
     }
 
     #[test]
@@ -141,6 +174,6 @@ mod tests {
         merge(&mut merged, filled(&[(3_000_000_000_000, 2)]));
         let merged = merged.unwrap();
         assert_eq!(merged.len(), 3);
-        assert_eq!(quantiles(&merged).unwrap().count, 3);
+        assert_eq!(quantiles(&merged, None).unwrap().count, 3);
     }
 }

@@ -137,7 +137,7 @@ fn measures(result: &ImportedResult) -> Vec<Measure> {
         .values
         .iter()
         .filter_map(|(name, value)| {
-            let of = Value { value: value.value, unavailable: value.unavailable.clone() };
+            let of = Value { value: value.value, unavailable: value.unavailable.clone(), is_lower_bound: false };
             Some(Measure { metric: find(name)?, value: of, classic: value.classic.clone() })
         })
         .collect();
@@ -210,6 +210,7 @@ fn outcome(result: Option<&ImportedResult>) -> Outcome {
         target_per_s: result.and_then(|result| result.facts.get("target_per_s")?.parse().ok()),
         measures: result.map(measures).unwrap_or_default(),
         rate_of_blocks: Vec::new(),
+        classic_rate: None,
         paired_ratio: None,
         operations: Vec::new(),
         elapsed_s: result.and_then(|result| result.facts.get("elapsed_s")?.parse().ok()),

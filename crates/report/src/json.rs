@@ -182,6 +182,7 @@ fn result_json(view: &View, result: &StepResult) -> Value {
             "ok": operation.ok,
             "retried": operation.retried,
             "failed": operation.failed,
+            "unsent": operation.unsent,
             "rows": operation.rows,
             "errors": operation.errors,
             "statements": operation.statements,
@@ -194,7 +195,9 @@ fn result_json(view: &View, result: &StepResult) -> Value {
 
 /// What one kind of event came to; a number that is not there is null.
 fn event_json(event: &EventRow) -> Value {
-    Value::Object(event.numbers().into_iter().map(|(name, _, value)| (name.to_owned(), json!(value))).collect())
+    let mut numbers: Map<String, Value> = event.numbers().into_iter().map(|(name, _, value)| (name.to_owned(), json!(value))).collect();
+    numbers.insert("p99_response_is_lower_bound".to_owned(), json!(event.is_response_lower_bound()));
+    Value::Object(numbers)
 }
 
 /// `low` and `high` stay null: one run has no interval. `classic` is that of imported results: a native run has one set of values.
@@ -202,6 +205,7 @@ fn metrics_json(measures: &[Measure]) -> Map<String, Value> {
     let metric = |measure: &Measure| {
         json!({
             "value": measure.value.value,
+            "is_lower_bound": measure.value.is_lower_bound,
             "unit": measure.metric.unit,
             "low": null,
             "high": null,
@@ -275,6 +279,7 @@ fn latency_json(view: &View, step: &StepView, table: &LatencyTable) -> Value {
                 "cell": view.cells[row.cell].label, "clock": row.clock.name(), "operations": q.count, "mean_ns": q.mean_ns, "p50_ns": q.p50_ns,
                 "p90_ns": q.p90_ns, "p99_ns": q.p99_ns, "p999_ns": q.p999_ns, "p9999_ns": q.p9999_ns, "max_ns": q.max_ns,
                 "excluded_wait_s": step.excluded_wait_s(row.cell, &table.kind).filter(|_| row.clock == Clock::Service),
+                "lower_bounds": q.lower_bounds(),
             })
         }).collect::<Vec<_>>(),
     })

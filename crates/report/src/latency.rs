@@ -35,7 +35,7 @@ pub(crate) fn response_tables(cells: &[Vec<&Run<'_>>]) -> Vec<ResponseTable> {
                 .iter()
                 .enumerate()
                 .filter_map(|(cell, runs)| {
-                    let histogram = merged(runs, kind, Clock::Service)?;
+                    let histogram = merged(runs, kind, |operation| Some(&operation.service))?;
                     let max_s = histogram.max() as f64 / 1e9;
                     let counts = bucket_counts(&histogram);
                     Some(ResponseRow { cell, total: histogram.len(), counts, max_s, max_class: Class::Plain })
@@ -60,9 +60,11 @@ pub(crate) fn latency_tables(cells: &[Vec<&Run<'_>>]) -> Vec<LatencyTable> {
                 .enumerate()
                 .flat_map(|(cell, runs)| {
                     [Clock::Service, Clock::Response, Clock::Lag].into_iter().filter_map(move |clock| {
-                        let histogram = merged(runs, kind, clock)?;
-                        let curve = if clock == Clock::Lag || histogram.len() < LEAST_FOR_CURVE { Vec::new() } else { curve(&histogram) };
-                        Some(LatencyRow { cell, clock, quantiles: quantiles(&histogram)?, curve })
+                        let histogram = merged(runs, kind, |operation| encoded(operation, clock))?;
+                        let unsent = merged(runs, kind, |operation| operation.unsent_response.as_ref()).filter(|_| clock != Clock::Service);
+                        let has_curve = clock != Clock::Lag && histogram.len() >= LEAST_FOR_CURVE;
+                        let curve = if has_curve { curve(&histogram, unsent.as_ref()) } else { Vec::new() };
+                        Some(LatencyRow { cell, clock, quantiles: quantiles(&histogram, unsent.as_ref())?, curve })
                     })
                 })
                 .collect();
@@ -81,10 +83,10 @@ fn encoded(operation: &OperationRecord, clock: Clock) -> Option<&EncodedHistogra
 }
 
 /// All operations of a kind over the blocks. `None` without any; one that cannot be decoded shows as an unavailable metric of its step.
-fn merged(runs: &[&Run<'_>], kind: &str, clock: Clock) -> Option<Histogram<u64>> {
+fn merged<'a>(runs: &[&Run<'a>], kind: &str, pick: impl Fn(&'a OperationRecord) -> Option<&'a EncodedHistogram>) -> Option<Histogram<u64>> {
     let mut sum = None;
     for operation in runs.iter().flat_map(|run| run.operations).filter(|operation| operation.kind == kind) {
-        if let Some(Ok(histogram)) = encoded(operation, clock).map(decode) {
+        if let Some(Ok(histogram)) = pick(operation).map(decode) {
             merge(&mut sum, histogram);
         }
     }

@@ -8,9 +8,9 @@ use plimsoll_core::toolchain::{COMPILER, OPTIMISATION, PACKAGER, UNKNOWN};
 use crate::classic::Class;
 use crate::columns::{is_turned, step_columns};
 use crate::published;
-use crate::ratio::{BASE_IS_ZERO, divide};
+use crate::ratio::{BASE_IS_ZERO, divide_measures};
 use crate::reasons::brief;
-use crate::value::Measure;
+use crate::value::{Measure, at_least};
 use crate::verdicts::{Call, Finding, NO_VERDICTS, bases, control_line, counts, floor_line, is_news, percent, repeats, subject};
 use crate::view::{CellInfo, ClassicTable, Outcome, Ramp, Status, StepView, TestTable, View};
 use crate::waiting;
@@ -194,8 +194,8 @@ fn add_ramp(text: &mut String, view: &View, ramp: &Ramp) {
         header(text, [ramp.rate.name, events, "mean", "p95", "p99", "max"].into_iter().chain(response));
         for (users, level) in ramp.users.iter().zip(&of.levels) {
             let rate = format!("{}{}", number(level.rate), escape(level.status.mark()));
-            let response = response.map(|_| level.p99_response_us);
-            let values = std::iter::once(level.tps).chain(level.service_us).chain(response).map(number);
+            let response = response.map(|_| format!("{}{}", at_least(level.is_lower_bound), number(level.p99_response_us)));
+            let values = std::iter::once(level.tps).chain(level.service_us).map(number).chain(response);
             row(text, [users.to_string(), rate].into_iter().chain(values));
         }
         for (users, level) in ramp.users.iter().zip(&of.levels) {
@@ -283,7 +283,8 @@ fn add_events(text: &mut String, view: &View, step: &StepView) {
     for of in &step.events {
         let number =
             |value: Option<f64>| value.map_or_else(|| "NA".to_owned(), |value| format!("{value:.1}").trim_end_matches(".0").to_owned());
-        let cells = of.numbers().into_iter().take(shown).map(|(_, _, value)| number(value));
+        let is_bound = |name: &str| name == "p99_response_us" && of.is_response_lower_bound();
+        let cells = of.numbers().into_iter().take(shown).map(|(name, _, value)| at_least(is_bound(name)).to_owned() + &number(value));
         row(text, [escape(&of.kind), escape(&view.cells[of.cell].label)].into_iter().chain(cells));
     }
 }
@@ -333,7 +334,7 @@ fn value(outcome: &Outcome, metric: &Metric) -> String {
 }
 
 fn ratio(outcome: &Outcome, base: &Outcome, metric: &Metric) -> String {
-    match divide(outcome.number(metric.name), base.number(metric.name)) {
+    match divide_measures(outcome.measure(metric.name), base.measure(metric.name)) {
         Ok(ratio) => escape(&ratio),
         Err(BASE_IS_ZERO) => "-".to_owned(),
         Err(_) => "NA".to_owned(),

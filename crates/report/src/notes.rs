@@ -1,6 +1,7 @@
 //! What a reader must know before the numbers.
 
 use itertools::Itertools;
+use plimsoll_core::suggest::first_few;
 use plimsoll_core::toolchain::Caveat;
 
 use crate::rocksdb_notes::rocksdb_notes;
@@ -103,6 +104,7 @@ pub(crate) fn notes(view: &View) -> Vec<String> {
     }
     notes.extend(rocksdb_notes(view));
     notes.extend(allowed_failures(view));
+    notes.extend(unsent(view));
     let surplus = view.steps.iter().flat_map(|step| step.outcomes.iter().map(move |outcome| (step, outcome)));
     for (step, outcome) in surplus {
         if outcome.checks.iter().any(|check| check.expected_rows != check.found_rows) {
@@ -136,6 +138,24 @@ fn allowed_failures(view: &View) -> Option<String> {
     };
     let found: Vec<String> = outcomes.filter_map(describe).collect();
     (!found.is_empty()).then(|| format!("Operations failed, and the plan allows so many: {}.", found.join("; ")))
+}
+
+/// What open loops still owed at their end.
+fn unsent(view: &View) -> Option<String> {
+    let outcomes = view.steps.iter().flat_map(|step| step.outcomes.iter().enumerate().map(move |(cell, outcome)| (step, cell, outcome)));
+    let describe = |(step, cell, outcome): (&StepView, usize, &Outcome)| {
+        let unsent: u64 = outcome.operations.iter().map(|operation| operation.unsent).sum();
+        (unsent > 0).then(|| format!("{} of {}: {unsent}", step.name, view.cells[cell].label))
+    };
+    let found: Vec<String> = outcomes.filter_map(describe).collect();
+    let found: Vec<&str> = found.iter().map(String::as_str).collect();
+    (!found.is_empty()).then(|| {
+        format!(
+            "Operations were due before the end and never sent ({}): their response times are at least what they had waited, and percentiles \
+             that this bounds from below stand behind >=.",
+            first_few(&found)
+        )
+    })
 }
 
 /// The config's name of a cell on a given server is a name and nothing more.

@@ -1,5 +1,7 @@
 //! A value divided by the base's, as tables for people show it. The original's own rule is in [`crate::classic::relative`].
 
+use crate::value::Measure;
+
 /// Why there is no ratio although both values are known.
 pub(crate) const BASE_IS_ZERO: &str = "the base is 0";
 
@@ -17,9 +19,40 @@ pub(crate) fn divide(value: Option<f64>, base: Option<f64>) -> Result<String, &'
     }
 }
 
+/// The same for metrics. A ratio of lower bounds is one itself, or an upper one, or says nothing.
+pub(crate) fn divide_measures(value: Option<&Measure>, base: Option<&Measure>) -> Result<String, &'static str> {
+    let number = |measure: Option<&Measure>| measure.and_then(|measure| measure.value.value);
+    let is_bound = |measure: Option<&Measure>| measure.is_some_and(|measure| measure.value.is_lower_bound);
+    let ratio = divide(number(value), number(base))?;
+    match (is_bound(value), is_bound(base)) {
+        (false, false) => Ok(ratio),
+        (true, false) => Ok(format!(">={ratio}")),
+        (false, true) => Ok(format!("<={ratio}")),
+        (true, true) => Err("both are lower bounds"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn ratios_of_lower_bounds() {
+        let measure = |value: f64, is_lower_bound| Measure {
+            metric: plimsoll_core::metric::find("p99_response_us").unwrap(),
+            value: crate::value::Value { is_lower_bound, ..Ok(value).into() },
+            classic: None,
+        };
+        for (value, base, expected) in [
+            (measure(3.0, false), measure(2.0, false), Ok("1.50")),
+            (measure(3.0, true), measure(2.0, false), Ok(">=1.50")),
+            (measure(3.0, false), measure(2.0, true), Ok("<=1.50")),
+            (measure(3.0, true), measure(2.0, true), Err("both are lower bounds")),
+            (measure(3.0, true), measure(0.0, true), Err(BASE_IS_ZERO)),
+        ] {
+            assert_eq!(divide_measures(Some(&value), Some(&base)).as_deref().map_err(|reason| *reason), expected);
+        }
+    }
 
     #[test]
     fn ratios_of_values_that_round_to_nothing() {

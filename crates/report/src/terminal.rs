@@ -7,6 +7,7 @@ use plimsoll_core::suggest::first_few;
 
 use crate::classic::Class;
 use crate::published;
+use crate::value::at_least;
 use crate::verdicts::verdict_lines;
 use crate::view::{ClassicCell, ClassicRow, ClassicTable, EventRow, Ramp, Status, StepView, TestSubject, TestTable, View};
 use crate::waiting;
@@ -125,7 +126,10 @@ fn add_ramp(text: &mut String, view: &View, ramp: &Ramp, paint: Paint) {
             let (rate, mark) = (number(level.rate), level.status.mark());
             let mut line = format!("{users:>10}{rate:>10}{mark:<1}{:>9}", number(level.tps));
             let times = level.service_us.into_iter().chain(response.map(|_| level.p99_response_us));
-            line.extend(times.map(|time| format!("{:>10}", number(time))));
+            let times: Vec<String> = times.map(number).collect();
+            let last = times.len() - 1;
+            let at_least = |at: usize| at_least(response.is_some() && at == last && level.is_lower_bound);
+            line.extend(times.iter().enumerate().map(|(at, time)| format!("{:>10}", format!("{}{time}", at_least(at)))));
             line.extend(level.excluded_wait_s.map(|seconds| format!("  {}", waiting::excludes(seconds))));
             add(line);
         }
@@ -154,7 +158,8 @@ fn add_events(text: &mut String, view: &View, step: &StepView, paint: Paint) {
         let retried = has_retries.then(|| number(retried, 0));
         let first = std::iter::once(number(events, 0)).chain(retried);
         let rates = [number(failed, 0), number(per_s, 1), number(statements, 1)];
-        let times = times.into_iter().chain(response.map(|_| p99_response)).map(|time| number(time, 0));
+        let response = response.map(|_| format!("{}{}", at_least(row.is_response_lower_bound()), number(p99_response, 0)));
+        let times = times.into_iter().map(|time| number(time, 0)).chain(response);
         let cells: String = first.chain(rates).chain(times).map(|cell| format!("{cell:>10}")).collect();
         let excluded = step.excluded_wait_s(row.cell, &row.kind).map(|seconds| format!("  {}", waiting::excludes(seconds)));
         add(format!("{:<width$}{cells}{}", label(row), excluded.unwrap_or_default()));

@@ -4,8 +4,9 @@ use plimsoll_core::metric::{self, Direction};
 use plimsoll_core::plan::TestGroup;
 
 use crate::classic::{Class, relative};
-use crate::ratio::divide;
+use crate::ratio::divide_measures;
 use crate::summary::{absolute_column, cell, relative_column};
+use crate::value::at_least;
 use crate::view::{ClassicCell, Outcome, Ramp, RampCell, RampLevel, StepView, TestRow, TestSection, TestSubject, TestTable};
 use crate::waiting;
 
@@ -124,9 +125,10 @@ fn cost_column(step: &StepView, name: &str) -> Vec<ClassicCell> {
     let base = step.outcomes[0].number(name);
     let of_outcome = |(i, outcome): (usize, &Outcome)| {
         let value = outcome.number(name);
-        let number = value.map(|value| match divide(Some(value), base) {
-            Ok(ratio) if i > 0 => format!("{value:.decimals$} ({ratio})"),
-            _ => format!("{value:.decimals$}"),
+        let at_least = at_least(outcome.measure(name).is_some_and(|measure| measure.value.is_lower_bound));
+        let number = value.map(|value| match divide_measures(outcome.measure(name), step.outcomes[0].measure(name)) {
+            Ok(ratio) if i > 0 => format!("{at_least}{value:.decimals$} ({ratio})"),
+            _ => format!("{at_least}{value:.decimals$}"),
         });
         let class = match (value, base) {
             // Less is better: coloured by the inverse.
@@ -172,6 +174,7 @@ fn ramp_level(step: &StepView, cell: usize) -> RampLevel {
         service_us: times.map(|name| outcome.number(name)),
         p99_response_us: outcome.number(P99_RESPONSE),
         excluded_wait_s: outcome.number("excluded_wait_s").and_then(waiting::worth_telling),
+        is_lower_bound: outcome.measure(P99_RESPONSE).is_some_and(|measure| measure.value.is_lower_bound),
     }
 }
 
@@ -208,6 +211,7 @@ mod tests {
                     service_us: [None; 4],
                     p99_response_us: None,
                     excluded_wait_s: None,
+                    is_lower_bound: false,
                 })
                 .collect()
         };

@@ -210,6 +210,8 @@ pub struct OperationCount {
     pub retried: u64,
     /// Operations given up for good.
     pub failed: u64,
+    /// Operations that were due and never sent.
+    pub unsent: u64,
     /// Rows of the operations done.
     pub rows: u64,
     /// Retried and failed tries by class.
@@ -421,6 +423,8 @@ pub struct RampLevel {
     pub p99_response_us: Option<f64>,
     /// Seconds of waiting that the service times do not have, where it is more than next to nothing.
     pub excluded_wait_s: Option<f64>,
+    /// That percentile is the least that it may be.
+    pub is_lower_bound: bool,
 }
 
 impl Ramp {
@@ -570,6 +574,11 @@ impl StepView {
 }
 
 impl EventRow {
+    /// Whether the last of the numbers is the least that it may be.
+    pub fn is_response_lower_bound(&self) -> bool {
+        self.response.as_ref().is_some_and(|quantiles| quantiles.lower_bounds().contains(&"p99"))
+    }
+
     /// Name, unit and value of what a line of numbers tells of a kind of event. The last one is there in open loops only.
     pub fn numbers(&self) -> [(&'static str, &'static str, Option<f64>); 11] {
         let time = |pick: fn(&Quantiles) -> f64| self.service.as_ref().map(|quantiles| pick(quantiles) / 1e3);
@@ -606,6 +615,8 @@ pub struct Outcome {
     pub measures: Vec<Measure>,
     /// The step's rate in each used block that has one; empty in imports.
     pub rate_of_blocks: Vec<f64>,
+    /// The rate as sysbench counts it, with the statements of tries that were refused or failed; the median over the used blocks.
+    pub classic_rate: Option<f64>,
     /// The step's rate by the base's as the verdict has it, from pairs; `None` where there are none, and in a screen.
     pub paired_ratio: Option<f64>,
     /// Operations of the used blocks, summed per kind; the step's own first.
@@ -743,6 +754,23 @@ pub struct Quantiles {
     pub p9999_ns: u64,
     /// The longest.
     pub max_ns: u64,
+    /// Which of these are the least that they may be, from the mean to the longest.
+    pub are_lower_bounds: [bool; 7],
+}
+
+impl Quantiles {
+    /// Name, nanoseconds, and whether it is the least that it may be.
+    pub fn values(&self) -> [(&'static str, f64, bool); 7] {
+        let [p50, p90, p99, p999, p9999, max] =
+            [self.p50_ns, self.p90_ns, self.p99_ns, self.p999_ns, self.p9999_ns, self.max_ns].map(|ns| ns as f64);
+        let named = [("mean", self.mean_ns), ("p50", p50), ("p90", p90), ("p99", p99), ("p999", p999), ("p9999", p9999), ("max", max)];
+        std::array::from_fn(|i| (named[i].0, named[i].1, self.are_lower_bounds[i]))
+    }
+
+    /// The names of those that are the least that they may be.
+    pub fn lower_bounds(&self) -> Vec<&'static str> {
+        self.values().into_iter().filter(|(_, _, is_lower_bound)| *is_lower_bound).map(|(name, ..)| name).collect()
+    }
 }
 
 /// A point of a percentile curve.

@@ -178,7 +178,7 @@ fn csv_and_tsv() {
     let (csv, tsv) = (to_csv(&view), to_tsv(&view));
     compare("report.csv", &csv);
     compare("report.tsv", &tsv);
-    assert!(tsv.lines().all(|line| line.matches('\t').count() == 9));
+    assert!(tsv.lines().all(|line| line.matches('\t').count() == 10));
     assert_eq!(csv.lines().count(), tsv.lines().count());
 }
 
@@ -232,4 +232,76 @@ fn verdicts_in_every_output() {
         compare(&format!("verdicts_{name}.json"), &format!("{:#}\n{:#}\n", value["comparisons"], value["control"]));
     }
     assert!(to_terminal(&of_blocks, false).lines().all(|line| line.chars().count() <= 120));
+}
+
+/// A tenth of the operations of `l.i1` was due and never sent, and waited for longer than any other: from the 90th percentile on the response
+/// times are lower bounds, wherever they are shown.
+#[test]
+fn lower_bounds_are_told_as_such() {
+    use plimsoll_report::view::{EventRow, LatencyTable, Ramp, RampCell, RampLevel, Status};
+    let mut record = common::sample(12).load();
+    for stamped in record.trials.iter_mut().filter(|trial| trial.number == 2).flat_map(|trial| &mut trial.events) {
+        let Event::StepDone(done) = &mut stamped.event else { continue };
+        for operation in done.operations.iter_mut().filter(|operation| done.step == "l.i1" && operation.kind == "insert") {
+            operation.response = Some(common::histogram([(1_000_000, 900), (50_000_000, 100)]));
+            operation.unsent_response = Some(common::histogram([(50_000_000, 100)]));
+            operation.unsent = 100;
+        }
+    }
+    let mut view = analyse(&[record], &Options::default()).unwrap();
+    let show = show_json(&view);
+    let results = show["results"].as_array().unwrap();
+    let result = results.iter().find(|result| result["step"] == "l.i1" && result["is_used"] == true && result["trial"] == 2).unwrap();
+    assert_eq!(result["operations"]["insert"]["unsent"], 100);
+    let is_bound = |name: &str| result["metrics"][name]["is_lower_bound"].as_bool().unwrap();
+    assert!(!is_bound("p90_response_us") && is_bound("p99_response_us") && is_bound("max_response_us") && !is_bound("p99_service_us"));
+    let csv = to_csv(&view);
+    let line = |metric: &str| {
+        let is_it = |line: &&str| line.starts_with("sqlite.wal_off,l.i1,") && line.contains(&format!(",{metric},"));
+        csv.lines().find(is_it).unwrap_or_else(|| panic!("no {metric}"))
+    };
+    assert!(line("p99_response_us").ends_with(",true") && line("p90_response_us").ends_with(','), "{}", line("p99_response_us"));
+    let json: serde_json::Value = serde_json::from_str(&to_json(&view)).unwrap();
+    let steps = json["steps"].as_array().unwrap();
+    let table = &steps.iter().find(|step| step["step"] == "l.i1").unwrap()["percentiles"][0];
+    let rows: Vec<_> = table["rows"].as_array().unwrap().iter().filter(|row| row["clock"] == "response").collect();
+    assert_eq!(rows[0]["lower_bounds"], serde_json::json!(["mean", "p99", "p999", "p9999", "max"]));
+
+    // The tables of tests with a rate, and of events of workload files.
+    let step = view.steps.iter_mut().find(|step| step.name == "l.i1").unwrap();
+    let is_response = |table: &&LatencyTable| table.is_open_loop;
+    let response =
+        step.latencies.iter().find(is_response).unwrap().rows.iter().find(|row| !row.quantiles.lower_bounds().is_empty()).unwrap();
+    assert!(response.curve.last().unwrap().nines < 1.1, "the curve ends where it is known");
+    let quantiles = response.quantiles;
+    step.events = vec![EventRow {
+        cell: 1,
+        kind: "look".to_owned(),
+        ok: 900,
+        retried: 0,
+        failed: 0,
+        per_s: Some(1.0),
+        statements: None,
+        service: None,
+        response: Some(quantiles),
+    }];
+    let level = RampLevel {
+        status: Status::Ok,
+        rate: Some(1.0),
+        tps: Some(1.0),
+        service_us: [Some(2.0); 4],
+        p99_response_us: Some(50_123.0),
+        is_lower_bound: true,
+        excluded_wait_s: None,
+    };
+    let rate = view.steps[0].rate;
+    let cells = view.cells.iter().map(|_| RampCell { levels: vec![level], peak: None, knee: None }).collect();
+    view.summary.ramps = vec![Ramp { test: "look".to_owned(), rate, events: "events", users: vec![1], cells }];
+    let page = to_html(&view);
+    assert!(page.contains("title=\"at least 50") && page.contains("≥ 50.1 ms") && page.contains("never sent end a curve"));
+    assert_eq!(page.matches("<abbr title=\"due before the end, and never sent\">unsent</abbr>").count(), 1);
+    for text in [to_terminal(&view, false), to_markdown(&view)] {
+        assert!(text.contains(">=50123") && text.contains("never sent (l.i1 of sqlite.wal_off: 100)"), "{text}");
+        assert_eq!(text.matches(">=50").count(), 1 + view.cells.len(), "{text}");
+    }
 }

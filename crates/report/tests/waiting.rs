@@ -77,7 +77,17 @@ fn next_to_no_waiting_is_not_told() {
 #[test]
 fn ramps_and_events_tell_it_too() {
     let mut view = view(31_200_000_000, 0);
-    let quantiles = Quantiles { count: 9, mean_ns: 1e6, p50_ns: 1, p90_ns: 1, p99_ns: 1, p999_ns: 1, p9999_ns: 1, max_ns: 1 };
+    let quantiles = Quantiles {
+        count: 9,
+        mean_ns: 1e6,
+        p50_ns: 1,
+        p90_ns: 1,
+        p99_ns: 1,
+        p999_ns: 1,
+        p9999_ns: 1,
+        max_ns: 1,
+        are_lower_bounds: [false; 7],
+    };
     let event = |cell| EventRow {
         cell,
         kind: "insert".to_owned(),
@@ -97,6 +107,7 @@ fn ramps_and_events_tell_it_too() {
         tps: None,
         service_us: [Some(7.0); 4],
         p99_response_us: None,
+        is_lower_bound: false,
         excluded_wait_s,
     };
     let ramp = |told| RampCell { levels: vec![level(None), level(told)], peak: Some(0), knee: Some(0) };

@@ -83,9 +83,16 @@ fn operation() -> impl Strategy<Value = OperationRecord> {
         Pacing { target_per_s, achieved_per_s, seconds, seconds_under, backlog }
     });
     let histograms = (histogram(), option::of(histogram()), option::of(histogram()), option::of(histogram()));
-    (text(), any::<[u64; 7]>(), btree_map(text(), any::<u64>(), 0..3), histograms, option::of((pacing, any::<u64>()))).prop_map(
-        |(kind, [attempts, ok, retried, failed, rows, wait_ns, worker_ns], errors, (service, response, lag, unsuccessful), more)| {
+    (text(), any::<[u64; 8]>(), btree_map(text(), any::<u64>(), 0..3), histograms, option::of((pacing, any::<u64>()))).prop_map(
+        |(
+            kind,
+            [attempts, ok, retried, failed, unsent, rows, wait_ns, worker_ns],
+            errors,
+            (service, response, lag, unsuccessful),
+            more,
+        )| {
             let (pacing, statements) = more.unzip();
+            let unsent_response = lag.clone();
             OperationRecord {
                 kind,
                 attempts,
@@ -102,6 +109,8 @@ fn operation() -> impl Strategy<Value = OperationRecord> {
                 unsuccessful,
                 pacing,
                 statements,
+                unsent,
+                unsent_response,
             }
         },
     )

@@ -9,7 +9,7 @@ mod worker;
 
 pub use archives::archive;
 pub use builds::{CachedBuild, build_record, builds_dir, cached_build, is_root};
-pub use clock::FakeClock;
+pub use clock::{ClockPerThread, FakeClock};
 pub use histogram::histogram_count;
 pub use skip::skip;
 pub use worker::ScriptedWorker;

@@ -26,10 +26,6 @@ impl Session {
     pub fn get(&mut self) -> &mut dyn SqlSession {
         &mut **self.session.as_mut().expect("the loop opens a worker first")
     }
-
-    pub fn close(&mut self) {
-        self.session = None;
-    }
 }
 
 /// What a query's result means to the load loop. A query that lost its connection does no harm when it is asked again.

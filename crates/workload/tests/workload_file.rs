@@ -116,3 +116,38 @@ fn what_the_engine_refuses_is_told_before_the_load() {
     assert!(error.to_string().contains("statement bad of f.toml is refused: no such column: absent"), "{error}");
     assert_eq!(rows(&server, "select count(*) from a"), ["0"]);
 }
+
+/// Numbers that are there already are refused, in the middle of a transaction: such an event is none, and neither are its statements.
+#[test]
+fn statements_of_tries_in_vain_are_not_those_of_events() {
+    let text = r#"name = "t"
+[table.a]
+rows = 100
+columns = [{ name = "id", type = "integer" }]
+[statement.ask]
+sql = "SELECT id FROM a WHERE id = :x"
+parameters.x = { id = "a" }
+[statement.add]
+sql = "INSERT INTO a (id) VALUES (:n)"
+parameters.n = { integer = [1, 200] }
+[event.e]
+transaction = true
+statements = [{ statement = "ask", times = 3 }, "add"]
+"#;
+    let dir = tempfile::tempdir().unwrap();
+    let server = start(dir.path());
+    let workload = workload(text, "[step.e]\nmax_failed = \"99%\"\n");
+    let mut run = WorkloadRun::new(&workload, server.clone(), 7).unwrap();
+    for step in workload.steps() {
+        let (outcome, notes) = sysbench_support::run_one(&mut run, step, 100);
+        if step.name == "load" {
+            continue;
+        }
+        let events = &outcome.operations[0];
+        assert!(events.ok > 10 && events.failed > 10, "{events:?}");
+        let statements = ["statements_read", "statements_write", "statements_other"].map(|name| notes[name] as u64);
+        assert_eq!(statements, [3 * events.ok, events.ok, 2 * events.ok]);
+        assert_eq!(notes["statements_in_vain"] as u64, 4 * events.failed, "BEGIN and three questions");
+        assert!(run.verify(false).unwrap().iter().all(|check| check.found_rows == check.expected_rows));
+    }
+}

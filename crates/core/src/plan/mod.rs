@@ -29,7 +29,7 @@ pub use server::{GivenServer, PasswordSource, ServerPlace, TlsMode};
 pub use step::{ALL_EVENTS, Step, StepKind, WaitRule};
 pub use sysbench::{
     Distribution, INLIST_IDS, LoadMode, POINT_SELECTS, PublishedPosition, STATEMENT_NOTES, StatementMix, Sysbench, SysbenchPreset, Test,
-    TestGroup, TestKind, TestName, TestRate, published_position,
+    TestGroup, TestKind, TestName, TestRate, VAIN_STATEMENTS_NOTE, published_position,
 };
 pub(crate) use sysbench::{MOST_ZIPFIAN_EXPONENT, PARETO_H, ZIPFIAN_EXPONENT};
 pub use workload::{Definition, PresetInfo, Workload, presets};

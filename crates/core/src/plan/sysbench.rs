@@ -205,6 +205,9 @@ pub enum TestKind {
 /// The notes of a step that hold the statements of its test, as [`StatementMix`] tells them apart.
 pub const STATEMENT_NOTES: [&str; 3] = ["statements_read", "statements_write", "statements_other"];
 
+/// The note of a step that holds the statements of tries that were refused or failed. sysbench counts them, too.
+pub const VAIN_STATEMENTS_NOTE: &str = "statements_in_vain";
+
 /// Statements of one event, as sysbench counts them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StatementMix {

@@ -68,6 +68,13 @@ impl Recorder {
         })
     }
 
+    /// Tells it to end, and does not wait for that: what the server does from now on is not the step's.
+    pub fn stop(&mut self) {
+        for child in self.record.as_mut().ok().into_iter().chain(&mut self.stat) {
+            interrupt(child);
+        }
+    }
+
     /// Ends it and gives the profile, or in its place why there is none. The step has done so many operations, and the server used so much
     /// CPU for each.
     pub fn finish(mut self, cell: &str, operations: u64, server_cpu_us_per_op: Option<f64>) -> Profile {
@@ -98,7 +105,7 @@ impl Recorder {
 
     fn counters(&mut self, operations: u64) -> Readings {
         let Some(mut child) = self.stat.take() else { return counters::unavailable(NO_COUNTERS) };
-        if let Err(reason) = interrupt(&mut child) {
+        if let Err(reason) = end(&mut child) {
             return counters::unavailable(&reason);
         }
         let text = fs::read_to_string(self.file("perf.stat")).unwrap_or_default();
@@ -107,7 +114,7 @@ impl Recorder {
 
     fn stacks(&mut self) -> Result<Folded, String> {
         match std::mem::replace(&mut self.record, Err(String::new())) {
-            Ok(mut child) => interrupt(&mut child)?,
+            Ok(mut child) => end(&mut child)?,
             Err(reason) => return Err(reason),
         }
         let data = self.file("perf.data");
@@ -152,13 +159,17 @@ fn counts_cycles() -> bool {
     })
 }
 
-/// Ends perf as Ctrl-C does: it writes what it has.
-fn interrupt(child: &mut Child) -> Result<(), String> {
+/// Tells perf to end as Ctrl-C does: it writes what it has.
+fn interrupt(child: &mut Child) {
     if let Some(pid) = Pid::from_raw(child.id() as i32)
         && matches!(child.try_wait(), Ok(None))
     {
         let _ = kill_process(pid, Signal::INT);
     }
+}
+
+fn end(child: &mut Child) -> Result<(), String> {
+    interrupt(child);
     wait(child, END_PATIENCE).map_err(|()| format!("perf did not end within {} s", END_PATIENCE.as_secs()))
 }
 

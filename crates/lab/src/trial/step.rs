@@ -10,19 +10,17 @@ use plimsoll_core::plan::{ALL_EVENTS, KvWork, STATEMENT_NOTES, Step, StepKind, V
 use plimsoll_core::record::{ClientRecord, OperationRecord, Reading, TableCheck};
 use plimsoll_core::rocksdb_stats;
 use plimsoll_core::units::format_grouped;
-use plimsoll_engine::EngineError;
-use plimsoll_host::{Collector, Proc, Watch, tree_pids};
-use plimsoll_load::{Command, Ended, MonotonicClock, Progress, StepError, StepOptions, StepOutcome, run_step as run_workers};
+use plimsoll_load::{Command, Ended, MonotonicClock, Phase, Progress, StepError, StepOptions, StepOutcome, run_step as run_workers};
 use plimsoll_store::event::{Event, StepDone, StepStart};
 use plimsoll_store::series::{LevelSample, OperationSecond, levels_path, turns_path, write_levels, write_operations, write_turns};
 use plimsoll_workload::{SharedServer, WorkloadRun};
 
+use super::beside::{Beside, Measuring};
 use super::progress::Meter;
 use super::turns::{Cut, Director};
 use super::{Broken, DRAIN_LIMIT, SERVER_FOLDER, Trial, record_crash, say};
 use crate::leftovers::end_server;
 use crate::message::TrialMessage;
-use crate::perf::Recorder;
 
 /// So long a step in turns may work: longer than anybody waits.
 const TIMELESS_NS: u64 = 24 * 3600 * 1_000_000_000;
@@ -90,30 +88,27 @@ fn attempt_step(
     let series = order.dir.join("series");
     std::fs::create_dir_all(&series).map_err(|error| io("the series", error))?;
     let mut meter = Meter::new(step, trial.next_step, steps);
-    // Both ends of what is measured beside the operations are those of the operations: a warm-up is in neither.
-    let start_watching = || -> Result<(BTreeMap<String, i64>, Collector), EngineError> {
-        // Asking for counters costs the server something, which is not the step's.
-        let counters = server.counters()?;
-        let watch = Watch { data_dir: &order.data_dir, server_pids: server.processes(), is_embedded };
-        Ok((counters, Collector::start(Proc::new(), watch, Some(series.join(format!("{}.host.tsv", step.name))))))
+    let beside = Beside {
+        server: server.clone(),
+        data_dir: order.data_dir.clone(),
+        is_embedded,
+        series: series.join(format!("{}.host.tsv", step.name)),
+        profile: order.profile_ns.map(|_| (order.dir.join(SERVER_FOLDER), step.name.clone())),
+        has_wait: matches!(step.kind, StepKind::Kv(kv) if kv.waits),
     };
-    let mut watching = if options.warm_up_ns == 0 && !has_turns { Some(start_watching()) } else { None };
-    let mut recorder = None;
+    // Turns have a meter of their own.
+    let mut measuring = (!has_turns).then(|| Measuring::new(beside, options.warm_up_ns > 0));
     let mut crashed = None;
     let mut done = 0;
     let mut levels: Vec<LevelSample> = Vec::new();
     let mut next_level_look_s = 0;
     let mut watch = |progress: &Progress| {
-        if !progress.is_warming && watching.is_none() && !has_turns {
-            watching = Some(start_watching());
-        }
-        if order.profile_ns.is_some() && !progress.is_warming && recorder.is_none() {
-            // Connected workers have their processes by now.
-            let servers = tree_pids(&Proc::new(), &server.processes()).unwrap_or_else(|_| server.processes());
-            recorder = Some(Recorder::start(&order.dir.join(SERVER_FOLDER), &step.name, &servers));
+        if let Some(measuring) = &mut measuring {
+            measuring.observe(progress.phase);
         }
         // A look between the turns would fall into somebody else's.
-        if let Some(store) = server.kv().filter(|_| !has_turns && !progress.is_warming && progress.elapsed_s as u32 >= next_level_look_s) {
+        let has_levels = progress.phase == Phase::Measuring && !has_turns && progress.elapsed_s as u32 >= next_level_look_s;
+        if let Some(store) = server.kv().filter(|_| has_levels) {
             let second = progress.elapsed_s as u32;
             next_level_look_s = second + 1;
             levels.extend(store.levels().unwrap_or_default().into_iter().map(|level| LevelSample {
@@ -155,7 +150,8 @@ fn attempt_step(
     let is_finished = matches!(&outcome, Ok(outcome) if outcome.ended == Ended::Finished);
     let is_stopped = || trial.control.command() == Command::Stop;
     let finished = if is_finished { run.finish(step, Instant::now() + DRAIN_LIMIT, &is_stopped) } else { Ok(BTreeMap::new()) };
-    let watched = watching.transpose().map(|watched| watched.map(|(counters, collector)| (counters, collector.stop())));
+    let elapsed = outcome.as_ref().ok().map(|outcome| Duration::from_nanos(outcome.elapsed_ns));
+    let measured = measuring.map_or(Ok(None), |measuring| measuring.finish(elapsed));
     if let Some(crashed) = crashed {
         return Err(crashed);
     }
@@ -174,7 +170,8 @@ fn attempt_step(
             operation.statements = Some(statements);
         }
     }
-    let (mut counters, mut host) = watched?.unwrap_or_default();
+    let (mut counters, mut host, recorder) =
+        measured?.map_or_else(Default::default, |measured| (measured.counters, measured.host, measured.recorder));
     match taken {
         None => {}
         Some(Ok(taken)) => {

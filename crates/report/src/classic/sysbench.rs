@@ -151,9 +151,14 @@ fn test_of(step: &StepView) -> Option<TestName<'_>> {
     TestName::parse(&step.name)
 }
 
+/// The rate as the originals count it: an aborted transaction's statements are in it.
+fn rate(step: &StepView, outcome: &Outcome) -> Option<f64> {
+    outcome.classic_rate.or_else(|| outcome.number(step.rate.name))
+}
+
 fn metrics_of(step: &StepView, outcome: &Outcome) -> Option<Metrics> {
     let number = |name: &str| outcome.number(name).unwrap_or(0.0);
-    let operations = outcome.number(step.rate.name)?;
+    let operations = rate(step, outcome)?;
     Some(Metrics {
         samples: outcome.elapsed_s.unwrap_or(0.0) as u64,
         disk: [number("rps"), number("rmbps") * 1024.0, number("wps"), number("wmbps") * 1024.0],
@@ -173,7 +178,7 @@ pub fn export(view: &View) -> Vec<ExportFile> {
     let mut placed: Vec<_> = tests.iter().filter_map(|(step, name)| Some((classic_position(*name)?, *step, *name))).collect();
     placed.sort_by_key(|(position, ..)| *position);
     let rows = placed.into_iter().map(|(_, step, name)| {
-        let rate = |outcome: &Outcome| outcome.number(step.rate.name).map(|rate| rate.round() as u64);
+        let rate = |outcome: &Outcome| rate(step, outcome).map(|rate| rate.round() as u64);
         (format!("{}_range={}", name.without_range(), name.classic_range()), step.outcomes.iter().map(rate).collect())
     });
     let table = QpsTable { folders: folders.clone(), rows: rows.collect() };

@@ -110,7 +110,12 @@ pub(super) fn curves(view: &View, table: &LatencyTable) -> Markup {
             figcaption {
                 (table.kind) " percentiles: "
                 span.line {} " service time"
-                @if table.is_open_loop { ", " span.line.dashed {} " response time from the planned instant" } @else { " (closed loop: no response time)" }
+                @if table.is_open_loop {
+                    ", " span.line.dashed {} " response time from the planned instant"
+                    @if table.rows.iter().any(|row| !row.quantiles.lower_bounds().is_empty()) {
+                        "; operations that were never sent end a curve where it would be a lower bound only"
+                    }
+                } @else { " (closed loop: no response time)" }
             }
             svg viewBox={ "0 0 " (WIDTH) " " (HEIGHT) } role="img" aria-label={ (table.kind) " percentiles" } {
                 @for ns in time_ticks(low, high) {

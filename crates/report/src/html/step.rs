@@ -8,7 +8,7 @@ use super::data::chart_id;
 use super::drain::drains;
 use super::figures::{bars, curves};
 use super::numbers::{decimal, group, time_ns};
-use super::tables::{cell_name, dagger, measure, metric_heading, ratio, scrolling};
+use super::tables::{cell_name, dagger, measure, metric_heading, metric_ratio, scrolling};
 use crate::classic::Class;
 use crate::classic::response::{BUCKETS, format_share, shade};
 use crate::columns::{is_turned, step_columns, step_metrics};
@@ -83,7 +83,7 @@ fn events(view: &View, step: &StepView) -> Markup {
                                 td { (text(per_s, 1)) }
                                 td { (text(statements, 2)) }
                                 @for us in times { td title=[step.excluded_wait_s(row.cell, &row.kind).map(excludes)] { (time(us)) } }
-                                @if response.is_some() { td { (time(p99_response)) } }
+                                @if response.is_some() { td { @if row.is_response_lower_bound() { "≥ " } (time(p99_response)) } }
                             }
                         }
                     }
@@ -165,7 +165,7 @@ fn main_metrics(view: &View, step: &StepView) -> Markup {
                             @if has_ratios(i) {
                                 tr {
                                     th { span class={ "key k" (i % 8) } {} (cell.label) " / base" (dagger(cell)) }
-                                    @for metric in &columns { td { (ratio(outcome.number(metric.name), step.outcomes[cell.base].number(metric.name))) } }
+                                    @for metric in &columns { td { (metric_ratio(outcome.measure(metric.name), step.outcomes[cell.base].measure(metric.name))) } }
                                 }
                             }
                         }
@@ -197,7 +197,7 @@ fn metric_rows(view: &View, step: &StepView, metrics: &[&Metric]) -> Markup {
                                 td title=[excluded(outcome, metric)] { (measure(outcome.measure(metric.name))) }
                                 @if i != cell.base {
                                     @let (value, base) = (outcome.number(metric.name), step.outcomes[cell.base].number(metric.name));
-                                    td.ratio { @if value.is_some() && base.is_some_and(|base| base != 0.0) { "×" } (ratio(value, base)) }
+                                    td.ratio { @if value.is_some() && base.is_some_and(|base| base != 0.0) { "×" } (metric_ratio(outcome.measure(metric.name), step.outcomes[cell.base].measure(metric.name))) }
                                 }
                             }
                         }
@@ -274,11 +274,12 @@ fn percentile_table(view: &View, step: &StepView, table: &LatencyTable) -> Marku
                             th { (cell_name(row.cell, &view.cells[row.cell])) }
                             @let excluded = step.excluded_wait_s(row.cell, &table.kind).filter(|_| row.clock == Clock::Service);
                             td.unit { (row.clock.name()) @if let Some(seconds) = excluded { ", " (excludes(seconds)) } }
-                            @if q.count < 2 {
+                            @if q.count < 2 && q.lower_bounds().is_empty() {
                                 td.single colspan="8" { "1 operation: " (time_ns(q.max_ns as f64)) }
                             } @else {
-                                td { (time_ns(q.mean_ns)) }
-                                @for ns in [q.p50_ns, q.p90_ns, q.p99_ns, q.p999_ns, q.p9999_ns, q.max_ns] { td title={ (group(&ns.to_string())) " ns" } { (time_ns(ns as f64)) } }
+                                @for (_, ns, is_lower_bound) in q.values() {
+                                    td title={ (group(&format!("{ns:.0}"))) " ns" } { @if is_lower_bound { "≥ " } (time_ns(ns)) }
+                                }
                                 td { (group(&q.count.to_string())) }
                             }
                         }
@@ -292,20 +293,23 @@ fn percentile_table(view: &View, step: &StepView, table: &LatencyTable) -> Marku
 /// Tries, errors and what the workload noted.
 fn operations(view: &View, step: &StepView) -> Markup {
     let count = |count: u64| group(&count.to_string());
+    let has_unsent = step.outcomes.iter().flat_map(|outcome| &outcome.operations).any(|operation| operation.unsent > 0);
     html! {
         @if step.outcomes.iter().any(|outcome| !outcome.operations.is_empty()) {
             details {
                 summary { "Operations: tries, retries, failures, notes" }
                 (scrolling(html! {
                     table.text {
-                        thead { tr { th { "cell" } th { "operation" } th { "tries" } th { "done" } th { "retried" } th { "failed" } th { "rows" } th { "errors" } } }
+                        thead { tr { th { "cell" } th { "operation" } th { "tries" } th { "done" } th { "retried" } th { "failed" } @if has_unsent { th { abbr title="due before the end, and never sent" { "unsent" } } } th { "rows" } th { "errors" } } }
                         tbody {
                             @for (i, (cell, outcome)) in view.cells.iter().zip(&step.outcomes).enumerate() {
                                 @for operation in &outcome.operations {
                                     tr {
                                         th { (cell_name(i, cell)) }
                                         td { (operation.kind) }
-                                        @for number in [operation.attempts, operation.ok, operation.retried, operation.failed, operation.rows] { td.number { (count(number)) } }
+                                        @for number in [operation.attempts, operation.ok, operation.retried, operation.failed] { td.number { (count(number)) } }
+                                        @if has_unsent { td.number { (count(operation.unsent)) } }
+                                        td.number { (count(operation.rows)) }
                                         td { (operation.errors.iter().map(|(class, errors)| format!("{class} {}", count(*errors))).collect::<Vec<_>>().join(", ")) }
                                     }
                                 }

@@ -5,7 +5,7 @@ use plimsoll_core::metric::{Direction, Metric};
 
 use super::numbers::{decimal, group};
 use crate::classic::Class;
-use crate::ratio::divide;
+use crate::ratio::{divide, divide_measures};
 use crate::value::Measure;
 use crate::view::{CellInfo, ClassicCell, Status};
 
@@ -53,7 +53,8 @@ pub(super) fn measure(measure: Option<&Measure>) -> Markup {
     let Some(measure) = measure else { return html! { span.none title="no result" { "–" } } };
     match (measure.value.value, &measure.value.unavailable) {
         (Some(value), _) => {
-            html! { span title={ (value) " " (measure.metric.unit) @if let Some(classic) = &measure.classic { "; classic " (classic) } } { (decimal(value, measure.metric.decimals)) } }
+            let is_lower_bound = measure.value.is_lower_bound;
+            html! { span title={ @if is_lower_bound { "at least " } (value) " " (measure.metric.unit) @if let Some(classic) = &measure.classic { "; classic " (classic) } } { @if is_lower_bound { "≥ " } (decimal(value, measure.metric.decimals)) } }
         }
         (None, reason) => html! { span.none title=(reason.as_deref().unwrap_or("unavailable")) { "–" } },
     }
@@ -61,7 +62,16 @@ pub(super) fn measure(measure: Option<&Measure>) -> Markup {
 
 /// A ratio to the base, or why there is none on hover.
 pub(super) fn ratio(value: Option<f64>, base: Option<f64>) -> Markup {
-    match divide(value, base) {
+    ratio_text(divide(value, base))
+}
+
+/// The same of metrics.
+pub(super) fn metric_ratio(value: Option<&Measure>, base: Option<&Measure>) -> Markup {
+    ratio_text(divide_measures(value, base))
+}
+
+fn ratio_text(ratio: Result<String, &'static str>) -> Markup {
+    match ratio {
         Ok(ratio) => html! { (group(&ratio)) },
         Err(reason) => html! { span.none title=(reason) { "–" } },
     }

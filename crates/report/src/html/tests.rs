@@ -87,7 +87,7 @@ fn ramp_table(view: &View, ramp: &Ramp) -> Markup {
                                 }
                                 td { (number(level.tps)) }
                                 @for value in level.service_us { td title=[level.excluded_wait_s.map(excludes)] { (time(value)) } }
-                                @if response.is_some() { td { (time(level.p99_response_us)) } }
+                                @if response.is_some() { td { @if level.is_lower_bound { "≥ " } (time(level.p99_response_us)) } }
                             }
                         }
                     }

@@ -361,6 +361,8 @@ fn operation(kind: &Kind, ok: u64, seconds: f64, speed: Speed) -> OperationRecor
         ok,
         retried,
         failed: 0,
+        unsent: 0,
+        unsent_response: None,
         rows: ok * kind.rows_per_operation,
         statements: None,
         errors: if retried > 0 { BTreeMap::from([("busy".to_owned(), retried)]) } else { BTreeMap::new() },

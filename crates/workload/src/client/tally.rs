@@ -33,22 +33,25 @@ pub(crate) struct Tally(Mutex<Sums>);
 
 #[derive(Debug, Default)]
 struct Sums {
-    /// By event.
+    /// Of the events done, by event.
     statements: Vec<Statements>,
+    /// Of tries that did not come to their end.
+    vain: Statements,
     growth: BTreeMap<usize, i64>,
     /// The first number that no client has taken.
     sequences: Vec<i64>,
 }
 
 impl Tally {
-    /// Adds what a worker counted: its measured statements by event, the growth of each table over its whole life, and the next numbers of
+    /// Adds what a worker counted: its measured statements by event and those of tries in vain, the growth of each table over its whole life, and the next numbers of
     /// its sequences.
-    pub fn add(&self, statements: &[Statements], growth: &[i64], sequences: &[i64]) {
+    pub fn add(&self, statements: &[Statements], vain: Statements, growth: &[i64], sequences: &[i64]) {
         let mut sums = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         sums.statements.resize(statements.len(), Statements::default());
         for (sum, of_worker) in sums.statements.iter_mut().zip(statements) {
             sum.add(*of_worker);
         }
+        sums.vain.add(vain);
         for (table, rows) in growth.iter().enumerate().filter(|(_, rows)| **rows != 0) {
             *sums.growth.entry(table).or_default() += rows;
         }
@@ -58,12 +61,17 @@ impl Tally {
         }
     }
 
-    /// Statements of each event.
+    /// Statements of tries that did not come to their end: refused, without a connection, or failed.
+    pub fn vain(&self) -> Statements {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).vain
+    }
+
+    /// Statements of each event that was done.
     pub fn by_event(&self) -> Vec<Statements> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).statements.clone()
     }
 
-    /// Statements of all events.
+    /// Statements of all events that were done.
     pub fn statements(&self) -> Statements {
         self.by_event().into_iter().fold(Statements::default(), |mut sum, of_event| {
             sum.add(of_event);

@@ -37,8 +37,12 @@ pub(crate) struct Client {
     handles: Vec<Vec<Handle>>,
     values: Values,
     must_redraw: bool,
-    /// By event.
+    /// Of the events done, by event.
     statements: Vec<Statements>,
+    /// Of tries that did not come to their end: all that they performed before.
+    vain: Statements,
+    /// Of the try that is under way.
+    tried: Statements,
     /// By table, over the worker's life.
     growth: Vec<i64>,
     /// Of the transaction that is open.
@@ -80,6 +84,8 @@ impl Client {
             values: Values::default(),
             must_redraw: false,
             statements: vec![Statements::default(); program.events.len()],
+            vain: Statements::default(),
+            tried: Statements::default(),
             growth: vec![0; tables],
             pending: Vec::new(),
             program,
@@ -87,11 +93,12 @@ impl Client {
         }
     }
 
-    /// Performs the drawn event. What a transaction did to the tables takes effect with its end.
+    /// Performs the drawn event. What a transaction did to the tables takes effect with its end, and its statements count with it.
     fn perform(&mut self) -> Result<u64, Broken> {
         let session = self.session.get();
         let event = &self.program.events[self.values.event];
-        let statements = &mut self.statements[self.values.event];
+        self.tried = Statements::default();
+        let statements = &mut self.tried;
         let mut rows = 0;
         self.pending.clear();
         if event.is_transaction {
@@ -131,12 +138,14 @@ impl Client {
         for (table, rows) in &self.pending {
             self.growth[*table] += rows;
         }
+        self.statements[self.values.event].add(*statements);
         Ok(rows)
     }
 
     #[cold]
     fn outcome_of(&mut self, broken: Broken) -> Outcome {
         let Broken { error, is_counted } = broken;
+        self.vain.add(self.tried);
         let class = error.class;
         let event = &self.program.events[self.values.event];
         if class.is_disconnected() {
@@ -247,6 +256,7 @@ impl Worker for Client {
 
     fn begin_measuring(&mut self) {
         self.statements.fill(Statements::default());
+        self.vain = Statements::default();
     }
 
     fn execute(&mut self) -> Outcome {
@@ -261,9 +271,9 @@ impl Worker for Client {
     }
 
     fn close(&mut self) {
-        self.tally.add(&self.statements, &self.growth, &self.draws.sequences);
+        self.tally.add(&self.statements, self.vain, &self.growth, &self.draws.sequences);
         self.statements.fill(Statements::default());
+        self.vain = Statements::default();
         self.growth.fill(0);
-        self.session.close();
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use plimsoll_core::plan::{FileWorkload, LoadMode, MixStep, STATEMENT_NOTES, Step, StepKind};
+use plimsoll_core::plan::{FileWorkload, LoadMode, MixStep, STATEMENT_NOTES, Step, StepKind, VAIN_STATEMENTS_NOTE};
 use plimsoll_core::record::TableCheck;
 use plimsoll_core::seed::Draw;
 use plimsoll_core::workload_file::{Effect, Table, WorkloadFile};
@@ -151,6 +151,7 @@ impl FileRun {
         let statements = tally.statements();
         let counts = [statements.reads, statements.writes, statements.others];
         notes.extend(STATEMENT_NOTES.into_iter().zip(counts).map(|(note, count)| (note.to_owned(), count as f64)));
+        notes.insert(VAIN_STATEMENTS_NOTE.to_owned(), tally.vain().all() as f64);
         let (ok, rows) = outcome.operations.iter().fold((0, 0), |(ok, rows), operation| (ok + operation.ok, rows + operation.rows));
         if ok > 0 {
             notes.insert("rows_per_event".to_owned(), rows as f64 / ok as f64);

@@ -197,8 +197,4 @@ impl Worker for Loader {
             (Work::Rows(rows), Form::Lines) => write_outcome(session.copy_in(&self.sql, self.lines.as_bytes()), "a copy", Some(*rows)),
         }
     }
-
-    fn close(&mut self) {
-        self.session.close();
-    }
 }

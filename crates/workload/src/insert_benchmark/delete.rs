@@ -116,8 +116,4 @@ impl Worker for Deleter {
         }
         outcome
     }
-
-    fn close(&mut self) {
-        self.session.close();
-    }
 }

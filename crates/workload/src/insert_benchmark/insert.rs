@@ -74,6 +74,5 @@ impl Worker for Inserter {
         if let Some(pairing) = &self.pairing {
             pairing.end_inserter();
         }
-        self.session.close();
     }
 }

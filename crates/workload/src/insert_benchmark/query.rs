@@ -120,8 +120,4 @@ impl Worker for Reader {
     fn execute(&mut self) -> Outcome {
         query_outcome(self.requests[self.current].query(self.session.get()))
     }
-
-    fn close(&mut self) {
-        self.session.close();
-    }
 }

@@ -34,8 +34,4 @@ impl Worker for Scanner {
         // No row is fetched; what counts is the rows looked at.
         query_outcome(self.session.get().query(&self.scans[self.next - 1]).map(|_| self.table_rows))
     }
-
-    fn close(&mut self) {
-        self.session.close();
-    }
 }

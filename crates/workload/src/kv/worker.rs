@@ -156,7 +156,6 @@ impl Worker for KvWorker {
     }
 
     fn close(&mut self) {
-        self.session = None;
         if let Some(sum) = self.sum.take() {
             sum.add(self.moved);
         }

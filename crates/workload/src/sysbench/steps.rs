@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use plimsoll_core::plan::{LoadMode, STATEMENT_NOTES, Step, StepKind, Sysbench, Test, TestKind};
+use plimsoll_core::plan::{LoadMode, STATEMENT_NOTES, Step, StepKind, Sysbench, Test, TestKind, VAIN_STATEMENTS_NOTE};
 use plimsoll_core::record::TableCheck;
 use plimsoll_core::seed::Draw;
 use plimsoll_engine::EngineError;
@@ -135,6 +135,7 @@ impl SysbenchRun {
         let statements = tally.statements();
         let counts = [statements.reads, statements.writes, statements.others];
         notes.extend(STATEMENT_NOTES.into_iter().zip(counts).map(|(note, count)| (note.to_owned(), count as f64)));
+        notes.insert(VAIN_STATEMENTS_NOTE.to_owned(), tally.vain().all() as f64);
         let Some(events) = outcome.operations.iter().find(|operation| operation.ok > 0) else { return notes };
         match test.kind {
             TestKind::Scan => {
