@@ -249,7 +249,8 @@ mod tests {
             [(0, 0, 3.0, 1.0, 1.0), (1000, 500, 4.0, 4.0 / 3.0, 4.0 / 3.5), (-500, 0, 2.5, 2.5 / 3.0, 1.0)]
         {
             let readings = of(late_ms, server_late_ms, seconds);
-            for (name, factor) in [("cpu_user_s", others), ("context_switches", others), ("client_cpu_s", others), ("server_cpu_s", server)] {
+            for (name, factor) in [("cpu_user_s", others), ("context_switches", others), ("client_cpu_s", others), ("server_cpu_s", server)]
+            {
                 let (value, expected) = (readings[name].value().unwrap(), whole[name].value().unwrap() * factor);
                 assert!((value - expected).abs() < 1e-9, "{name} of {late_ms}: {value} instead of {expected}");
             }

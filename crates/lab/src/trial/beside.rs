@@ -145,15 +145,17 @@ impl Beside {
     /// At this instant, under load; nothing when the step is over before. The counters are asked for a little earlier, and the sample does not wait
     /// for their answer.
     fn begin_at(&self, collector: PreparedCollector, begin: Instant, is_over: &Receiver<()>) -> Result<Option<Begun>, EngineError> {
-        let rest = begin.saturating_duration_since(Instant::now()).saturating_sub(ANSWER);
-        if is_over.recv_timeout(rest) == Err(RecvTimeoutError::Disconnected) {
-            return Ok(None);
-        }
         let (counters, collector) = thread::scope(|scope| {
-            let counters = scope.spawn(|| self.server.counters());
-            let collector = collector.begin_at(begin, Some(self.series.clone()));
-            (counters.join(), collector)
-        });
+            let ask = || {
+                let rest = begin.saturating_duration_since(Instant::now()).saturating_sub(ANSWER);
+                let goes_on = is_over.recv_timeout(rest) != Err(RecvTimeoutError::Disconnected);
+                goes_on.then(|| scope.spawn(|| self.server.counters()))
+            };
+            let (asked, collector) = collector.begin_at(begin, Some(self.series.clone()), ask)?;
+            Some((asked.join(), collector))
+        })
+        .unzip();
+        let (Some(counters), Some(collector)) = (counters, collector) else { return Ok(None) };
         let counters = counters.unwrap_or_else(|_| Err(EngineError::new("asking for counters panicked: see the trial's log")))?;
         Ok(Some(Begun { counters, collector, recorder: self.record() }))
     }
