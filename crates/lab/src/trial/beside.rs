@@ -45,7 +45,7 @@ pub(super) struct Measuring {
 enum State {
     NotBegun,
     /// Everything was met while nobody worked.
-    Prepared(PreparedCollector),
+    Prepared(Box<PreparedCollector>),
     /// Under way, until the channel ends.
     Beginning(JoinHandle<Result<Option<Begun>, EngineError>>, Sender<()>),
     /// Nothing when the step was over before.
@@ -76,12 +76,12 @@ impl Measuring {
     pub fn observe(&mut self, phase: Phase) {
         match (phase, &self.state) {
             (Phase::Connected, _) if !self.has_warm_up => self.state = State::Begun(self.what.begin().map(Some)),
-            (Phase::Connected, _) => self.state = State::Prepared(Collector::prepare(Proc::new(), self.what.watch())),
+            (Phase::Connected, _) => self.state = State::Prepared(Box::new(Collector::prepare(Proc::new(), self.what.watch()))),
             (Phase::WarmingUp { left }, State::Prepared(_)) => {
                 let State::Prepared(collector) = std::mem::replace(&mut self.state, State::NotBegun) else { return };
                 let (what, begin) = (self.what.clone(), Instant::now() + left);
                 let (goes_on, is_over) = channel();
-                let thread = thread::Builder::new().name("measuring".to_owned()).spawn(move || what.begin_at(collector, begin, &is_over));
+                let thread = thread::Builder::new().name("measuring".to_owned()).spawn(move || what.begin_at(*collector, begin, &is_over));
                 self.state = match thread {
                     Ok(thread) => State::Beginning(thread, goes_on),
                     Err(error) => State::Begun(Err(EngineError::new(format!("failed to start a thread that measures: {error}")))),
