@@ -123,13 +123,14 @@ fn urgently<T>(act: impl FnOnce() -> T) -> T {
 
 impl PreparedCollector {
     /// Takes the first sample at `begin`, under load: of the processes that were there when it was prepared. It is never quite at the instant;
-    /// readings are taken in proportion.
-    pub fn begin_at(mut self, begin: Instant, series: Option<PathBuf>) -> Collector {
-        let first = urgently(|| {
+    /// readings are taken in proportion. `before` is what comes first and waits until then; with `None` from it there is nothing to look at.
+    pub fn begin_at<T>(mut self, begin: Instant, series: Option<PathBuf>, before: impl FnOnce() -> Option<T>) -> Option<(T, Collector)> {
+        let (before, first) = urgently(|| {
+            let before = before()?;
             std::thread::sleep(begin.saturating_duration_since(Instant::now()));
-            self.sampler.sample_quickly()
-        });
-        self.begin(first, Some(begin), series)
+            Some((before, self.sampler.sample_quickly()))
+        })?;
+        Some((before, self.begin(first, Some(begin), series)))
     }
 
     fn begin(self, first: Sample, begin: Option<Instant>, series: Option<PathBuf>) -> Collector {
@@ -277,7 +278,7 @@ mod tests {
         let watch = Watch { data_dir: dir.path(), server_pids: vec![server.id()], is_embedded: false };
         let prepared = Collector::prepare(Proc::new(), watch);
         let begin = Instant::now() + Duration::from_millis(400);
-        let mut collector = prepared.begin_at(begin, None);
+        let ((), mut collector) = prepared.begin_at(begin, None, || Some(())).unwrap();
         std::thread::sleep(Duration::from_millis(200));
         collector.look_last();
         let window = begin.elapsed();
@@ -296,7 +297,8 @@ mod tests {
         let readings = Collector::start(Proc::at(dir.path()), watch, Some(dir.path().join("no/host.tsv"))).stop();
         // Nor does a quick look.
         let watch = Watch { data_dir: dir.path(), server_pids: vec![7], is_embedded: false };
-        let quick = Collector::prepare(Proc::at(dir.path()), watch).begin_at(Instant::now(), None).stop_over(Some(Duration::from_secs(9)));
+        let quick = Collector::prepare(Proc::at(dir.path()), watch).begin_at(Instant::now(), None, || Some(())).unwrap().1;
+        let quick = quick.stop_over(Some(Duration::from_secs(9)));
         assert!(quick["server_cpu_s"].value().is_none() && quick["client_cpu_s"].value().is_some());
         for name in [
             "cpus",

@@ -10,6 +10,7 @@
 //! | name | unit, meaning | source |
 //! |---|---|---|
 //! | `seconds` | of the window, or from start to stop | monotonic clock |
+//! | `late_s` | by how much the first look at the server was later than the window, where that began under load | monotonic clock |
 //! | `cpus` | CPUs online at the stop | `/proc/stat` |
 //! | `cpu_user_s` `cpu_system_s` `cpu_iowait_s` `cpu_steal_s` `cpu_idle_s` `cpu_total_s` | CPU seconds of the whole host: user + nice, system + irq + softirq, ..., the sum of all | `/proc/stat` |
 //! | `context_switches` | of the whole host | `/proc/stat` |

@@ -49,9 +49,12 @@ impl Difference {
     /// known where `start` was read under load: then it was a little off, and what was counted is taken in proportion. Where nothing worked yet
     /// there is nothing to take off.
     pub(crate) fn into_readings_of(self, start: &Sample, begin: Option<Instant>, seconds: f64) -> Readings {
+        let late_s = |at: Instant, begin: Instant| {
+            at.saturating_duration_since(begin).as_secs_f64() - begin.saturating_duration_since(at).as_secs_f64()
+        };
         let share = |at: Instant| {
             let Some(begin) = begin else { return Ok(1.0) };
-            let late_s = at.saturating_duration_since(begin).as_secs_f64() - begin.saturating_duration_since(at).as_secs_f64();
+            let late_s = late_s(at, begin);
             if late_s.abs() > MOST_LATE * seconds {
                 return Err(format!("the machine was too busy to be looked at when the step began, and was {late_s:.1} s later"));
             }
@@ -72,6 +75,9 @@ impl Difference {
                 (Reading::Ok(_), Err(reason)) => Reading::Unavailable(reason),
                 (unavailable, _) => unavailable,
             };
+        }
+        if let Some(begin) = begin {
+            readings.insert(String::from("late_s"), Reading::Ok(late_s(start.server_at, begin)));
         }
         readings
     }
@@ -255,6 +261,7 @@ mod tests {
                 assert!((value - expected).abs() < 1e-9, "{name} of {late_ms}: {value} instead of {expected}");
             }
             assert_eq!((readings["seconds"].value(), &readings["cpus"]), (Some(seconds), &whole["cpus"]));
+            assert!((readings["late_s"].value().unwrap() - server_late_ms as f64 / 1e3).abs() < 1e-9);
         }
         let late = of(1100, 0, 4.0);
         let reason = "the machine was too busy to be looked at when the step began, and was 1.1 s later";

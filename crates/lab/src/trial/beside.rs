@@ -45,7 +45,7 @@ pub(super) struct Measuring {
 enum State {
     NotBegun,
     /// Everything was met while nobody worked.
-    Prepared(PreparedCollector),
+    Prepared(Box<PreparedCollector>),
     /// Under way, until the channel ends.
     Beginning(JoinHandle<Result<Option<Begun>, EngineError>>, Sender<()>),
     /// Nothing when the step was over before.
@@ -76,12 +76,12 @@ impl Measuring {
     pub fn observe(&mut self, phase: Phase) {
         match (phase, &self.state) {
             (Phase::Connected, _) if !self.has_warm_up => self.state = State::Begun(self.what.begin().map(Some)),
-            (Phase::Connected, _) => self.state = State::Prepared(Collector::prepare(Proc::new(), self.what.watch())),
+            (Phase::Connected, _) => self.state = State::Prepared(Box::new(Collector::prepare(Proc::new(), self.what.watch()))),
             (Phase::WarmingUp { left }, State::Prepared(_)) => {
                 let State::Prepared(collector) = std::mem::replace(&mut self.state, State::NotBegun) else { return };
                 let (what, begin) = (self.what.clone(), Instant::now() + left);
                 let (goes_on, is_over) = channel();
-                let thread = thread::Builder::new().name("measuring".to_owned()).spawn(move || what.begin_at(collector, begin, &is_over));
+                let thread = thread::Builder::new().name("measuring".to_owned()).spawn(move || what.begin_at(*collector, begin, &is_over));
                 self.state = match thread {
                     Ok(thread) => State::Beginning(thread, goes_on),
                     Err(error) => State::Begun(Err(EngineError::new(format!("failed to start a thread that measures: {error}")))),
@@ -145,15 +145,17 @@ impl Beside {
     /// At this instant, under load; nothing when the step is over before. The counters are asked for a little earlier, and the sample does not wait
     /// for their answer.
     fn begin_at(&self, collector: PreparedCollector, begin: Instant, is_over: &Receiver<()>) -> Result<Option<Begun>, EngineError> {
-        let rest = begin.saturating_duration_since(Instant::now()).saturating_sub(ANSWER);
-        if is_over.recv_timeout(rest) == Err(RecvTimeoutError::Disconnected) {
-            return Ok(None);
-        }
         let (counters, collector) = thread::scope(|scope| {
-            let counters = scope.spawn(|| self.server.counters());
-            let collector = collector.begin_at(begin, Some(self.series.clone()));
-            (counters.join(), collector)
-        });
+            let ask = || {
+                let rest = begin.saturating_duration_since(Instant::now()).saturating_sub(ANSWER);
+                let goes_on = is_over.recv_timeout(rest) != Err(RecvTimeoutError::Disconnected);
+                goes_on.then(|| scope.spawn(|| self.server.counters()))
+            };
+            let (asked, collector) = collector.begin_at(begin, Some(self.series.clone()), ask)?;
+            Some((asked.join(), collector))
+        })
+        .unzip();
+        let (Some(counters), Some(collector)) = (counters, collector) else { return Ok(None) };
         let counters = counters.unwrap_or_else(|_| Err(EngineError::new("asking for counters panicked: see the trial's log")))?;
         Ok(Some(Begun { counters, collector, recorder: self.record() }))
     }
