@@ -16,6 +16,8 @@ use crate::perf::Recorder;
 
 /// A server has its counters together in about so long.
 const ANSWER: Duration = Duration::from_millis(10);
+/// Nobody waits longer for a thread that begins.
+const READY: Duration = Duration::from_secs(1);
 
 /// What to measure.
 #[derive(Clone)]
@@ -81,9 +83,15 @@ impl Measuring {
                 let State::Prepared(collector) = std::mem::replace(&mut self.state, State::NotBegun) else { return };
                 let (what, begin) = (self.what.clone(), Instant::now() + left);
                 let (goes_on, is_over) = channel();
-                let thread = thread::Builder::new().name("measuring".to_owned()).spawn(move || what.begin_at(*collector, begin, &is_over));
+                let (tell, is_ready) = channel();
+                let thread =
+                    thread::Builder::new().name("measuring".to_owned()).spawn(move || what.begin_at(*collector, begin, (&tell, &is_over)));
                 self.state = match thread {
-                    Ok(thread) => State::Beginning(thread, goes_on),
+                    Ok(thread) => {
+                        // As long as nobody works it comes to its turn at once.
+                        let _ = is_ready.recv_timeout(READY);
+                        State::Beginning(thread, goes_on)
+                    }
                     Err(error) => State::Begun(Err(EngineError::new(format!("failed to start a thread that measures: {error}")))),
                 };
             }
@@ -144,9 +152,15 @@ impl Beside {
 
     /// At this instant, under load; nothing when the step is over before. The counters are asked for a little earlier, and the sample does not wait
     /// for their answer.
-    fn begin_at(&self, collector: PreparedCollector, begin: Instant, is_over: &Receiver<()>) -> Result<Option<Begun>, EngineError> {
+    fn begin_at(
+        &self,
+        collector: PreparedCollector,
+        begin: Instant,
+        (tell, is_over): (&Sender<()>, &Receiver<()>),
+    ) -> Result<Option<Begun>, EngineError> {
         let (counters, collector) = thread::scope(|scope| {
             let ask = || {
+                let _ = tell.send(());
                 let rest = begin.saturating_duration_since(Instant::now()).saturating_sub(ANSWER);
                 let goes_on = is_over.recv_timeout(rest) != Err(RecvTimeoutError::Disconnected);
                 goes_on.then(|| scope.spawn(|| self.server.counters()))
