@@ -51,7 +51,7 @@ pub fn bisect(places: &Places, arguments: &Bisect) -> Outcome {
     let (ended, campaigns) = search(request, &mut watcher)?;
     watcher.0.finish();
     if ended.outcome == Conclusion::Interrupted {
-        anstream::eprintln!("interrupted: what is measured is kept; the same command with --resume goes on");
+        tell!("interrupted: what is measured is kept; the same command with --resume goes on");
         return Ok(INTERRUPTED);
     }
     let result = Found { names: &names, step: &step, ended: &ended, campaigns };

@@ -114,7 +114,7 @@ fn newest_of_plan(store: &Store, name: &str) -> Result<CampaignDir, Failure> {
 fn warn_of_disturbance(campaign: &CampaignDir) {
     let checks = check_machine(Proc::new(), Path::new("/sys"), Path::new(&campaign.header.data_dir), None);
     for check in checks.iter().filter(|check| DISTURBANCES.contains(&check.name) && check.status == Status::Warn) {
-        anstream::eprintln!("machine: {}: {}", check.name, check.finding);
+        tell!("machine: {}: {}", check.name, check.finding);
     }
 }
 
@@ -134,8 +134,8 @@ pub fn finish(builds: &BuildCache, mut campaign: CampaignDir, turn: Option<DataT
     console.finish();
     let path = shell_word(&campaign.path.display().to_string());
     if end == CampaignEnd::Interrupted {
-        anstream::eprintln!("interrupted: what is done is kept in {path}; the trial that was running starts again");
-        anstream::eprintln!("go on with: plimsoll resume {path}");
+        tell!("interrupted: what is done is kept in {path}; the trial that was running starts again");
+        tell!("go on with: plimsoll resume {path}");
         return Ok(INTERRUPTED);
     }
     let page = results::write_page(&campaign)?;
@@ -150,14 +150,12 @@ pub fn finish(builds: &BuildCache, mut campaign: CampaignDir, turn: Option<DataT
     match end {
         CampaignEnd::Incomplete { broken } => {
             let trials = if broken == 1 { "1 trial is".to_owned() } else { format!("{broken} trials are") };
-            anstream::eprintln!("{trials} not complete; logs are in {path}/trials");
-            anstream::eprintln!(
-                "what failed by its config or plan needs a changed plan and a new run; to try the rest again: plimsoll resume {path}"
-            );
+            tell!("{trials} not complete; logs are in {path}/trials");
+            tell!("what failed by its config or plan needs a changed plan and a new run; to try the rest again: plimsoll resume {path}");
             Ok(INCOMPLETE)
         }
         CampaignEnd::Decided { block } => {
-            anstream::eprintln!(
+            tell!(
                 "everything was decided at the look after {block} of {} blocks; for narrower intervals, up to the next look: plimsoll resume {path}",
                 campaign.header.plan.blocks
             );

@@ -1,5 +1,13 @@
 //! `plimsoll`: the argument table, the wiring, the progress line and the exit codes. No logic.
 
+/// A line on standard error. A terminal that was closed meanwhile is no reason to fail: what is running is still to be ended.
+macro_rules! tell {
+    ($($argument:tt)*) => {{
+        use std::io::Write as _;
+        let _ = writeln!(anstream::stderr(), $($argument)*);
+    }};
+}
+
 mod arguments;
 mod bisect;
 mod build;
@@ -58,7 +66,7 @@ fn main() -> ExitCode {
     match outcome {
         Ok(code) => ExitCode::from(code),
         Err(failure) => {
-            anstream::eprintln!("plimsoll: {failure}");
+            tell!("plimsoll: {failure}");
             ExitCode::from(failure.exit_code())
         }
     }

@@ -70,7 +70,7 @@ fn warn_of_changes(record: &CampaignRecord) -> Result<(), Failure> {
                 Change::Missing => "is missing",
                 Change::Added => "was added",
             };
-            anstream::eprintln!("warning: {} {change} after its trial ended", trial.dir.join(mismatch.path).display());
+            tell!("warning: {} {change} after its trial ended", trial.dir.join(mismatch.path).display());
         }
     }
     Ok(())
