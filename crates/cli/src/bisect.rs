@@ -8,7 +8,7 @@ use plimsoll_lab::bisect::{
     BisectRequest, BuildCommand, Candidates, Ended, Heard, Outcome as Conclusion, Watcher, Weight, bisect as search,
 };
 use plimsoll_lab::builds::BuildCache;
-use plimsoll_lab::{ConfirmChoice, DesignChoice, LoadedPlan, Notice, Observer, PlacementChoice, load_plan};
+use plimsoll_lab::{ConfirmChoice, DesignChoice, LoadedPlan, Notice, Observer, PlacementChoice, keep_passwords_from_children, load_plan};
 use plimsoll_store::header::CampaignHeader;
 use plimsoll_store::{CampaignDir, Store};
 use serde_json::{Value, json};
@@ -73,6 +73,7 @@ fn candidates(store: &Store, builds: &BuildCache, arguments: &Bisect) -> Result<
             (LoadedPlan { plan, file: format!("plan of {id}"), text: plan_text, dir: None }, Some(campaign.header))
         }
     };
+    keep_passwords_from_children(&loaded.plan);
     if let Some(header) = header.filter(|_| !has_names) {
         return Ok(Candidates::of_campaign(&header, good, bad)?);
     }

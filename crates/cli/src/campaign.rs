@@ -6,7 +6,9 @@ use plimsoll_core::name::BuildName;
 use plimsoll_core::plan::Cell;
 use plimsoll_host::{Proc, Status, check_machine};
 use plimsoll_lab::builds::BuildCache;
-use plimsoll_lab::{CampaignEnd, CampaignRequest, DataTurn, create_campaign, default_data_dir, load_plan, run_campaign};
+use plimsoll_lab::{
+    CampaignEnd, CampaignRequest, DataTurn, create_campaign, default_data_dir, keep_passwords_from_children, load_plan, run_campaign,
+};
 use plimsoll_store::header::CellHeader;
 use plimsoll_store::{CampaignDir, Store};
 
@@ -69,6 +71,7 @@ fn go_on(places: &Places, builds: &BuildCache, campaign: CampaignDir, is_offline
             "campaign {id} is imported: another tool ran it, and nothing is left to run; `plimsoll show {id}` shows it"
         )));
     }
+    keep_passwords_from_children(&campaign.header.plan);
     let mut campaign = same_data_dir(places, campaign)?;
     let header = &mut campaign.header;
     let mut missing: Vec<(&Cell, &mut CellHeader)> = header.plan.cells.iter().zip(&mut header.cells).collect();

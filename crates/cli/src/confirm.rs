@@ -3,7 +3,7 @@
 use plimsoll_core::confirm::results as results_of;
 use plimsoll_core::units::parse_duration_ns;
 use plimsoll_lab::builds::BuildCache;
-use plimsoll_lab::{ConfirmChoice, ConfirmRequest, DesignChoice, PlacementChoice, create_confirm};
+use plimsoll_lab::{ConfirmChoice, ConfirmRequest, DesignChoice, PlacementChoice, create_confirm, keep_passwords_from_children};
 use plimsoll_report::{Call, Finding, finding_line, verdict_lines};
 use plimsoll_store::{CampaignDir, Placement, Store};
 
@@ -23,6 +23,7 @@ pub fn confirm(places: &Places, arguments: &Confirm) -> Outcome {
         Some(campaign) => check_screen(store.find(Some(campaign))?)?,
         None => newest_screen(&store)?,
     };
+    keep_passwords_from_children(&screened.header.plan);
     let Some(steps) = steps(&screened, arguments)? else { return Ok(0) };
     let data_dir = data_dir(places)?;
     let request = ConfirmRequest {

@@ -3,6 +3,7 @@
 //! A `ServerProcess` dies with its value: whoever drops one kills what still runs. What a killed owner leaves behind is found
 //! by the identity that was written to a file at the start.
 
+mod command;
 mod identity;
 
 use std::collections::BTreeMap;
@@ -17,6 +18,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
+pub use command::{child_command, keep_from_children};
 pub use identity::{ProcessGroup, ProcessIdentity};
 
 use crate::{EngineError, Health};
@@ -57,11 +59,11 @@ impl Program {
     fn command(&self) -> Command {
         let mut command = match self.prefix.split_first() {
             Some((first, rest)) => {
-                let mut command = Command::new(first);
+                let mut command = child_command(first);
                 command.args(rest).arg(&self.path);
                 command
             }
-            None => Command::new(&self.path),
+            None => child_command(&self.path),
         };
         command.args(&self.arguments).envs(&self.env);
         if let Some(dir) = &self.working_dir {

@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, ExitStatus, Stdio};
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use plimsoll_core::plan::{Cell, IdleCpus};
 use plimsoll_core::schedule::ScheduledTrial;
 use plimsoll_engine::InstalledBuild;
+use plimsoll_engine::process::child_command;
 use plimsoll_store::event::{Event, ServerCrashed, StepFailed, TrialFailed};
 use plimsoll_store::{CampaignDir, Design, EventWriter, read_events, seal};
 use zeroize::Zeroizing;
@@ -126,17 +127,14 @@ impl Runner<'_> {
         let (prefix, env) = if is_embedded { (&cell.config.prefix[..], Some(&cell.config.env)) } else { (&[][..], None) };
         let mut command = match prefix.split_first() {
             Some((prefix, arguments)) => {
-                let mut command = Command::new(prefix);
+                let mut command = child_command(prefix);
                 command.args(arguments).arg(self.program);
                 command
             }
-            None => Command::new(self.program),
+            None => child_command(self.program),
         };
         let stderr = File::create(log).map_err(|error| LabError::io(format!("failed to write {}", log.display()), error))?;
         command.arg("trial").envs(env.into_iter().flatten()).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(stderr);
-        for name in self.passwords.variables() {
-            command.env_remove(name);
-        }
         // Ctrl-C reaches the orchestrator alone; it tells the trial.
         command.process_group(0);
         command.spawn().map_err(|error| {

@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 use std::io::Read;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use plimsoll_core::confirm::divide;
 use plimsoll_core::name::{BuildName, EngineName, natural_cmp};
 use plimsoll_core::plan::{Cell, Plan};
+use plimsoll_engine::process::child_command;
 use plimsoll_store::header::{CampaignHeader, CellHeader};
 use rustix::process::{Pid, Signal, kill_process_group};
 
@@ -46,7 +47,7 @@ impl BuildCommand {
     fn run(&self, commit: &str, stop_requests: &AtomicUsize) -> Result<PathBuf, String> {
         // The commit's name was checked: nothing in it means anything to a shell.
         let text = self.0.replace(COMMIT, commit);
-        let mut command = Command::new("sh");
+        let mut command = child_command("sh");
         command.arg("-c").arg(&text).stdin(Stdio::null()).stdout(Stdio::piped()).process_group(0);
         let mut child = command.spawn().map_err(|error| format!("failed to start sh: {error}"))?;
         let output = child.stdout.take().map(|mut output| {
