@@ -49,7 +49,7 @@ impl Runner<'_> {
             folder.push_str(CONTROL);
         }
         let dir = self.campaign.trial_dir(scheduled.number, &folder, attempt);
-        make_dir(&dir)?;
+        make_new_dir(&dir)?;
         Ok(dir)
     }
 
@@ -230,6 +230,12 @@ impl Drop for TrialProcess {
 
 pub(crate) fn make_dir(dir: &Path) -> Result<(), LabError> {
     fs::create_dir_all(dir).map_err(|error| LabError::io(format!("failed to make {}", dir.display()), error))
+}
+
+/// Makes the folder of an attempt. Nothing may be there under its name, and least of all a link to somewhere else.
+pub(crate) fn make_new_dir(dir: &Path) -> Result<(), LabError> {
+    make_dir(dir.parent().unwrap_or(dir))?;
+    fs::create_dir(dir).map_err(|error| LabError::io(format!("failed to make {}", dir.display()), error))
 }
 
 fn read_lines(output: impl std::io::Read + Send + 'static) -> Receiver<String> {
