@@ -61,6 +61,7 @@ fn main() -> ExitCode {
         Verb::Workload { verb } => workload::workload(&verb),
         Verb::Machine { verb } => machine::machine(places, &verb),
         Verb::Trial { continued } => campaign::trial(continued),
+        Verb::Guard { parent, command } => plimsoll_lab::guard::main(parent, &command).map_err(Failure::from),
         Verb::ProbeRocksdb { library, folder, companions } => build::probe_rocksdb(&library, &folder, companions.as_deref()),
     };
     match outcome {

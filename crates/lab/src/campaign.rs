@@ -18,7 +18,7 @@ use crate::builds::BuildCache;
 use crate::config::resolve;
 use crate::error::LabError;
 use crate::passwords::{Passwords, keep_passwords_from_children};
-use crate::places::{DataTurn, check_data_root, prepare_data_root, take_data_root};
+use crate::places::{DataTurn, check_data_root, prepare_data_root, take_data_root_once};
 use crate::shipped::{SHIPPED_PLANS, shipped_plan, shipped_workload};
 
 /// Free space must exceed the estimate by this factor.
@@ -270,8 +270,7 @@ pub fn create_campaign(store: &Store, request: &CampaignRequest<'_>) -> Result<(
     let cells = look_up_cells(request.plan, request.builds, Need::Builds(request.missing))?;
     Passwords::check(plan)?;
     check_data_root(request.data_dir)?;
-    check_disk(plan, &cells, request.data_dir)?;
-    let turn = take_data_root(request.data_dir)?;
+    let turn = take_data_root_once(request.data_dir, || check_disk(plan, &cells, request.data_dir))?;
     let data_dir = prepare_data_root(request.data_dir)?;
     let seed = request.seed.or(plan.seed).unwrap_or_else(seed_from_clock);
     let header = CampaignHeader {

@@ -10,6 +10,7 @@ mod config;
 mod confirm;
 mod error;
 mod forecast;
+pub mod guard;
 mod leftovers;
 mod message;
 mod orchestrator;
