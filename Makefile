@@ -1,8 +1,9 @@
 # deps: what a bare Debian lacks.  servers: the database servers that the tests use.  test: everything, as CI runs it.
 # lint: format and clippy.  bench: the load loop's own cost.  bench-peers: a query's cost beside sysbench, pgbench and a raw loop in C.
+# faults: kills at random, FAULTS of them; PLIMSOLL_FAULTS_SEED repeats one run of it.
 # bench-db-bench: a point read's cost beside db_bench.
 .DEFAULT_GOAL := test
-.PHONY: deps servers client-cost lint test bench bench-peers bench-db-bench
+.PHONY: deps servers client-cost lint test faults bench bench-peers bench-db-bench
 .NOTPARALLEL:
 
 # CPU per point read of our driver and of db_bench on the same library, medians over five blocks.
@@ -39,6 +40,11 @@ test: deps lint servers client-cost
 	sh tests/fetch-builds-test.sh
 	cargo test --workspace --locked --doc
 	sh tests/check-skips.sh tests/allowed-skips.txt cargo test --workspace --locked --tests --no-fail-fast
+
+# Some 4 s each.
+FAULTS ?= 200
+faults: servers
+	PLIMSOLL_FAULTS=$(FAULTS) cargo test --locked -p plimsoll --test cli -- --nocapture faults::nothing_is_left_after_faults_at_random
 
 bench:
 	cargo bench --locked -p plimsoll-load --bench loop

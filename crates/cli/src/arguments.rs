@@ -1,5 +1,6 @@
 //! The argument table.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -90,6 +91,16 @@ pub enum Verb {
         /// Where an earlier image of the process has left what it was to do
         #[arg(long, hide = true)]
         continued: Option<u32>,
+    },
+    /// Internal: runs a command and ends all that is left of it
+    #[command(hide = true)]
+    Guard {
+        /// Who must live
+        #[arg(long)]
+        parent: u32,
+        /// The command
+        #[arg(last = true)]
+        command: Vec<OsString>,
     },
     /// Internal: loads a library of RocksDB and tries it in an empty folder
     #[command(hide = true)]

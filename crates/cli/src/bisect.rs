@@ -1,5 +1,6 @@
 //! `bisect`.
 
+use std::path::Path;
 use std::sync::atomic::AtomicUsize;
 
 use plimsoll_core::name::BuildName;
@@ -8,7 +9,7 @@ use plimsoll_lab::bisect::{
     BisectRequest, BuildCommand, Candidates, Ended, Heard, Outcome as Conclusion, Watcher, Weight, bisect as search,
 };
 use plimsoll_lab::builds::BuildCache;
-use plimsoll_lab::{ConfirmChoice, DesignChoice, LoadedPlan, Notice, Observer, PlacementChoice, load_plan};
+use plimsoll_lab::{ConfirmChoice, DesignChoice, LoadedPlan, Notice, Observer, PlacementChoice, keep_passwords_from_children, load_plan};
 use plimsoll_store::header::CampaignHeader;
 use plimsoll_store::{CampaignDir, Store};
 use serde_json::{Value, json};
@@ -30,11 +31,11 @@ const NAMED: f64 = 0.01;
 pub fn bisect(places: &Places, arguments: &Bisect) -> Outcome {
     let store = Store::new(&places.store);
     let builds = BuildCache::new(build::cache_dir(places)?);
-    let candidates = candidates(&store, &builds, arguments)?;
+    let program = std::env::current_exe().map_err(|error| Failure::bug(format!("failed to find this program: {error}")))?;
+    let candidates = candidates(&store, &builds, &program, arguments)?;
     let names = candidates.names().to_vec();
     let step = candidates.step_name(&arguments.step)?;
     let data_dir = data_dir(places)?;
-    let program = std::env::current_exe().map_err(|error| Failure::bug(format!("failed to find this program: {error}")))?;
     let halvings = (names.len() - 1).next_power_of_two().trailing_zeros().max(1) as usize;
     let request = BisectRequest {
         candidates,
@@ -51,7 +52,7 @@ pub fn bisect(places: &Places, arguments: &Bisect) -> Outcome {
     let (ended, campaigns) = search(request, &mut watcher)?;
     watcher.0.finish();
     if ended.outcome == Conclusion::Interrupted {
-        anstream::eprintln!("interrupted: what is measured is kept; the same command with --resume goes on");
+        tell!("interrupted: what is measured is kept; the same command with --resume goes on");
         return Ok(INTERRUPTED);
     }
     let result = Found { names: &names, step: &step, ended: &ended, campaigns };
@@ -59,7 +60,7 @@ pub fn bisect(places: &Places, arguments: &Bisect) -> Outcome {
     Ok(if matches!(ended.outcome, Conclusion::Found(_)) { 0 } else { INCONCLUSIVE })
 }
 
-fn candidates(store: &Store, builds: &BuildCache, arguments: &Bisect) -> Result<Candidates, Failure> {
+fn candidates(store: &Store, builds: &BuildCache, program: &Path, arguments: &Bisect) -> Result<Candidates, Failure> {
     let (good, bad) = (arguments.good.as_str(), arguments.bad.as_str());
     let has_names = !arguments.builds.is_empty() || arguments.command.is_some();
     let (loaded, header) = match &arguments.plan {
@@ -73,6 +74,7 @@ fn candidates(store: &Store, builds: &BuildCache, arguments: &Bisect) -> Result<
             (LoadedPlan { plan, file: format!("plan of {id}"), text: plan_text, dir: None }, Some(campaign.header))
         }
     };
+    keep_passwords_from_children(&loaded.plan);
     if let Some(header) = header.filter(|_| !has_names) {
         return Ok(Candidates::of_campaign(&header, good, bad)?);
     }
@@ -80,7 +82,8 @@ fn candidates(store: &Store, builds: &BuildCache, arguments: &Bisect) -> Result<
         let text = std::fs::read_to_string(file)
             .map_err(|error| Failure::usage(format!("the commits {} cannot be read: {error}", file.display())))?;
         let commits: Vec<String> = text.lines().map(str::trim).filter(|line| !line.is_empty()).map(str::to_owned).collect();
-        return Ok(Candidates::of_commits(&loaded, &commits, BuildCommand::new(command)?, good, bad)?);
+        let command = BuildCommand::new(command)?.under_guard(program.to_owned());
+        return Ok(Candidates::of_commits(&loaded, &commits, command, good, bad)?);
     }
     let own = || loaded.plan.cells.iter().filter(|cell| !cell.build.engine.is_built_in()).map(|cell| cell.build.clone()).collect();
     let names: Vec<BuildName> = if has_names { arguments.builds.clone() } else { own() };

@@ -12,11 +12,11 @@ use plimsoll_core::units::format_bytes;
 use plimsoll_lab::builds::{self, BuildCache, BuildError, BuildState, CheckState, DataInit, FetchProgress, InstalledBuild, Stage};
 use plimsoll_lab::{LabError, default_cache_dir};
 use serde_json::json;
-use signal_hook::consts::{SIGINT, SIGTERM};
 
 use crate::Outcome;
 use crate::arguments::{AddBuild, BuildVerb, Places};
 use crate::failure::{Failure, INCOMPLETE, INTERRUPTED};
+use crate::progress::stop_signals;
 
 /// Without a terminal a long fetch says this often how it goes.
 const PLAIN_INTERVAL: Duration = Duration::from_secs(10);
@@ -62,7 +62,7 @@ pub fn fetch(cache: &BuildCache, names: &[BuildName], is_offline: bool) -> Resul
             missing.push(name.clone());
         }
     }
-    bring(cache, &missing, is_offline, &mut |build| anstream::eprintln!("fetched {} from {}", build.name, build.origin))
+    bring(cache, &missing, is_offline, &mut |build| tell!("fetched {} from {}", build.name, build.origin))
 }
 
 /// Fails as a whole only when it is stopped, or when a name means nothing.
@@ -77,7 +77,7 @@ fn bring(
         cache.resolve(name).map_err(failure)?;
     }
     let stop = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM] {
+    for signal in stop_signals() {
         signal_hook::flag::register(signal, stop.clone())
             .map_err(|error| Failure::bug(format!("failed to listen for signals: {error}")))?;
     }
@@ -93,7 +93,7 @@ fn bring(
                 if failure.exit_code() == INTERRUPTED {
                     return Err(failure);
                 }
-                anstream::eprintln!("plimsoll: {name}: {failure}");
+                tell!("plimsoll: {name}: {failure}");
                 failed.push((name.clone(), failure));
             }
         }
@@ -104,7 +104,7 @@ fn bring(
 fn print_added(build: &InstalledBuild) {
     print(&format!("{}  {}  {}\n", build.name, build.version, build.server.display()));
     if let Some(note) = note(build) {
-        anstream::eprintln!("plimsoll: {}: {note}", build.name);
+        tell!("plimsoll: {}: {note}", build.name);
     }
 }
 
@@ -149,7 +149,7 @@ impl ProgressLine {
             let _ = stderr().flush();
             self.has_line = true;
         } else if self.told.is_none_or(|(stage, at)| stage != progress.stage || at.elapsed() >= PLAIN_INTERVAL) {
-            anstream::eprintln!("{text}");
+            tell!("{text}");
             self.told = Some((progress.stage, Instant::now()));
         }
     }

@@ -6,7 +6,9 @@ use plimsoll_core::name::BuildName;
 use plimsoll_core::plan::Cell;
 use plimsoll_host::{Proc, Status, check_machine};
 use plimsoll_lab::builds::BuildCache;
-use plimsoll_lab::{CampaignEnd, CampaignRequest, DataTurn, create_campaign, default_data_dir, load_plan, run_campaign};
+use plimsoll_lab::{
+    CampaignEnd, CampaignRequest, DataTurn, create_campaign, default_data_dir, keep_passwords_from_children, load_plan, run_campaign,
+};
 use plimsoll_store::header::CellHeader;
 use plimsoll_store::{CampaignDir, Store};
 
@@ -69,6 +71,7 @@ fn go_on(places: &Places, builds: &BuildCache, campaign: CampaignDir, is_offline
             "campaign {id} is imported: another tool ran it, and nothing is left to run; `plimsoll show {id}` shows it"
         )));
     }
+    keep_passwords_from_children(&campaign.header.plan);
     let mut campaign = same_data_dir(places, campaign)?;
     let header = &mut campaign.header;
     let mut missing: Vec<(&Cell, &mut CellHeader)> = header.plan.cells.iter().zip(&mut header.cells).collect();
@@ -114,7 +117,7 @@ fn newest_of_plan(store: &Store, name: &str) -> Result<CampaignDir, Failure> {
 fn warn_of_disturbance(campaign: &CampaignDir) {
     let checks = check_machine(Proc::new(), Path::new("/sys"), Path::new(&campaign.header.data_dir), None);
     for check in checks.iter().filter(|check| DISTURBANCES.contains(&check.name) && check.status == Status::Warn) {
-        anstream::eprintln!("machine: {}: {}", check.name, check.finding);
+        tell!("machine: {}: {}", check.name, check.finding);
     }
 }
 
@@ -134,8 +137,8 @@ pub fn finish(builds: &BuildCache, mut campaign: CampaignDir, turn: Option<DataT
     console.finish();
     let path = shell_word(&campaign.path.display().to_string());
     if end == CampaignEnd::Interrupted {
-        anstream::eprintln!("interrupted: what is done is kept in {path}; the trial that was running starts again");
-        anstream::eprintln!("go on with: plimsoll resume {path}");
+        tell!("interrupted: what is done is kept in {path}; the trial that was running starts again");
+        tell!("go on with: plimsoll resume {path}");
         return Ok(INTERRUPTED);
     }
     let page = results::write_page(&campaign)?;
@@ -150,14 +153,12 @@ pub fn finish(builds: &BuildCache, mut campaign: CampaignDir, turn: Option<DataT
     match end {
         CampaignEnd::Incomplete { broken } => {
             let trials = if broken == 1 { "1 trial is".to_owned() } else { format!("{broken} trials are") };
-            anstream::eprintln!("{trials} not complete; logs are in {path}/trials");
-            anstream::eprintln!(
-                "what failed by its config or plan needs a changed plan and a new run; to try the rest again: plimsoll resume {path}"
-            );
+            tell!("{trials} not complete; logs are in {path}/trials");
+            tell!("what failed by its config or plan needs a changed plan and a new run; to try the rest again: plimsoll resume {path}");
             Ok(INCOMPLETE)
         }
         CampaignEnd::Decided { block } => {
-            anstream::eprintln!(
+            tell!(
                 "everything was decided at the look after {block} of {} blocks; for narrower intervals, up to the next look: plimsoll resume {path}",
                 campaign.header.plan.blocks
             );

@@ -3,7 +3,7 @@
 use plimsoll_core::confirm::results as results_of;
 use plimsoll_core::units::parse_duration_ns;
 use plimsoll_lab::builds::BuildCache;
-use plimsoll_lab::{ConfirmChoice, ConfirmRequest, DesignChoice, PlacementChoice, create_confirm};
+use plimsoll_lab::{ConfirmChoice, ConfirmRequest, DesignChoice, PlacementChoice, create_confirm, keep_passwords_from_children};
 use plimsoll_report::{Call, Finding, finding_line, verdict_lines};
 use plimsoll_store::{CampaignDir, Placement, Store};
 
@@ -25,6 +25,7 @@ pub fn confirm(places: &Places, arguments: &Confirm) -> Outcome {
         Some(campaign) => check_screen(store.find(Some(campaign))?)?,
         None => newest_screen(&store)?,
     };
+    keep_passwords_from_children(&screened.header.plan);
     let Some(steps) = steps(&screened, arguments)? else { return Ok(0) };
     let data_dir = data_dir(places)?;
     let request = ConfirmRequest {
@@ -36,7 +37,7 @@ pub fn confirm(places: &Places, arguments: &Confirm) -> Outcome {
     };
     let (campaign, turn, notes) = create_confirm(&store, &request)?;
     for note in notes {
-        anstream::eprintln!("{note}");
+        tell!("{note}");
     }
     finish(&BuildCache::new(build::cache_dir(places)?), campaign, Some(turn), arguments.json)
 }
@@ -83,7 +84,7 @@ fn steps(screened: &CampaignDir, arguments: &Confirm) -> Result<Option<Vec<Strin
     if let (true, Some(cell)) = (arguments.all, screened.header.plan.cells.first()) {
         let loads: Vec<&str> = cell.workload.steps().iter().filter(|step| step.makes_data()).map(|step| step.name.as_str()).collect();
         if !loads.is_empty() {
-            anstream::eprintln!("left out, for the data of the others: {}; --step NAME confirms one of them", loads.join(", "));
+            tell!("left out, for the data of the others: {}; --step NAME confirms one of them", loads.join(", "));
         }
         return Ok(Some(results_of(&cell.workload)));
     }
@@ -91,17 +92,17 @@ fn steps(screened: &CampaignDir, arguments: &Confirm) -> Result<Option<Vec<Strin
     let view = results::default_view(screened)?;
     let of_throughput = || view.findings.all.iter().filter(|finding| finding.is_throughput);
     for finding in of_throughput().filter(|finding| finding.call == Call::Invalid) {
-        anstream::eprintln!("{}: left out for {}: {}", finding.step, view.cells[finding.cell].label, finding.reason);
+        tell!("{}: left out for {}: {}", finding.step, view.cells[finding.cell].label, finding.reason);
     }
     let all = || screened.header.plan.cells.iter().flat_map(|cell| cell.workload.steps());
     let makes_data = |name: &str| all().any(|step| step.name == name && step.makes_data());
     let is_wanted = |finding: &&Finding| arguments.cells.is_empty() || arguments.cells.contains(&view.cells[finding.cell].label);
     let (mut steps, mut has_loads): (Vec<String>, bool) = (Vec::new(), false);
     for finding in of_throughput().filter(|finding| finding.is_worth_confirming()).filter(is_wanted) {
-        anstream::eprintln!("{}", finding_line(&view, finding));
+        tell!("{}", finding_line(&view, finding));
         if makes_data(&finding.step) {
             has_loads = true;
-            anstream::eprintln!("{0}: it makes the data of the other steps: --step {0} confirms it", finding.step);
+            tell!("{0}: it makes the data of the other steps: --step {0} confirms it", finding.step);
         } else if !steps.contains(&finding.step) {
             steps.push(finding.step.clone());
         }
@@ -111,9 +112,9 @@ fn steps(screened: &CampaignDir, arguments: &Confirm) -> Result<Option<Vec<Strin
         let of_results: Vec<&Finding> = of_throughput().filter(|finding| !makes_data(&finding.step)).collect();
         if !of_results.is_empty() && of_results.iter().all(|finding| finding.call == Call::Invalid) {
             let disturbed = of_results.iter().filter(|finding| finding.left_out > 0).count();
-            anstream::eprintln!("{}", nothing_judged(id, of_results.len(), disturbed));
+            tell!("{}", nothing_judged(id, of_results.len(), disturbed));
         } else {
-            anstream::eprintln!(
+            tell!(
                 "nothing {else_}in {id} is unusual: no step that can be judged is further from the base than starts alone explain; --all confirms everything"
             );
         }

@@ -174,7 +174,7 @@ fn side(places: &Places, arguments: &Compare, name: &str) -> Result<View, Failur
     if path.exists() && !path.join("campaign.json").is_file() {
         let summary = import_path(&store, path, &plimsoll_import::Options::default())?;
         for out in summary.left_out.iter().take(LISTED) {
-            anstream::eprintln!("warning: left out {}: {}", printable(&out.path), printable(&out.reason));
+            tell!("warning: left out {}: {}", printable(&out.path), printable(&out.reason));
         }
         return match summary.units.len() {
             1 => whole(summary.units.into_iter().next().expect("there is one").campaign),

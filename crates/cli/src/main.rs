@@ -1,5 +1,13 @@
 //! `plimsoll`: the argument table, the wiring, the progress line and the exit codes. No logic.
 
+/// A line on standard error. A terminal that was closed meanwhile is no reason to fail: what is running is still to be ended.
+macro_rules! tell {
+    ($($argument:tt)*) => {{
+        use std::io::Write as _;
+        let _ = writeln!(anstream::stderr(), $($argument)*);
+    }};
+}
+
 mod arguments;
 mod bisect;
 mod build;
@@ -53,12 +61,13 @@ fn main() -> ExitCode {
         Verb::Workload { verb } => workload::workload(&verb),
         Verb::Machine { verb } => machine::machine(places, &verb),
         Verb::Trial { continued } => campaign::trial(continued),
+        Verb::Guard { parent, command } => plimsoll_lab::guard::main(parent, &command).map_err(Failure::from),
         Verb::ProbeRocksdb { library, folder, companions } => build::probe_rocksdb(&library, &folder, companions.as_deref()),
     };
     match outcome {
         Ok(code) => ExitCode::from(code),
         Err(failure) => {
-            anstream::eprintln!("plimsoll: {failure}");
+            tell!("plimsoll: {failure}");
             ExitCode::from(failure.exit_code())
         }
     }

@@ -11,13 +11,24 @@ use plimsoll_report::{is_decided, is_look};
 use plimsoll_store::CampaignDir;
 use plimsoll_store::header::CampaignHeader;
 use rustix::termios::tcgetwinsize;
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+use signal_hook::iterator::Signals;
 
 use crate::failure::Failure;
 use crate::plan::count;
 
 /// Without a terminal a long step says this often how it goes.
 const PLAIN_INTERVAL: Duration = Duration::from_secs(10);
+
+/// The signals that ask us to stop: Ctrl-C, `kill`, a terminal that was closed, and Ctrl-\, which wants it at once as a second Ctrl-C does.
+/// `nohup` and shells have us ignore those of the terminal where it does not mean us.
+pub fn stop_signals() -> Vec<i32> {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| u64::from_str_radix(line.strip_prefix("SigIgn:")?.trim(), 16).ok()).unwrap_or(0);
+    let is_ignored = |signal: i32| mask >> (signal - 1) & 1 == 1;
+    let of_terminal = [SIGHUP, SIGQUIT].into_iter().filter(|signal| !is_ignored(*signal));
+    [SIGINT, SIGTERM].into_iter().chain(of_terminal).collect()
+}
 
 /// Shows progress on standard error and counts requests to stop.
 pub struct Console {
@@ -39,18 +50,14 @@ impl Console {
     /// Without a campaign yet.
     pub fn listening() -> Result<Self, Failure> {
         let stop_requests = Arc::new(AtomicUsize::new(0));
-        for signal in [SIGINT, SIGTERM] {
-            let count = stop_requests.clone();
-            signal_hook::iterator::Signals::new([signal])
-                .map(|mut signals| {
-                    std::thread::spawn(move || {
-                        for _ in signals.forever() {
-                            count.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
-                        }
-                    });
-                })
-                .map_err(|error| Failure::bug(format!("failed to listen for signals: {error}")))?;
-        }
+        let mut signals = Signals::new(stop_signals()).map_err(|error| Failure::bug(format!("failed to listen for signals: {error}")))?;
+        let count = stop_requests.clone();
+        std::thread::spawn(move || {
+            for signal in signals.forever() {
+                let requests = if signal == SIGQUIT { 2 } else { 1 };
+                count.fetch_add(requests, std::sync::atomic::Ordering::SeqCst);
+            }
+        });
         Ok(Self { stop_requests, is_terminal: stderr().is_terminal(), name_width: 0, has_live_line: false, last_plain: Instant::now() })
     }
 
@@ -76,7 +83,7 @@ impl Console {
     /// A line of its own.
     pub fn line(&mut self, text: &str) {
         self.clear();
-        anstream::eprintln!("{text}");
+        tell!("{text}");
         self.last_plain = Instant::now();
     }
 

@@ -39,28 +39,23 @@ pub fn report(places: &Places, arguments: &Report) -> Outcome {
         Format::Json => plimsoll_report::to_json(&view),
     };
     let out = match (&arguments.out, arguments.format, campaigns.as_slice()) {
-        (Some(out), _, _) => Some(out.clone()),
-        (None, Format::Html, [campaign]) => {
-            let path = page_path(campaign);
-            make_folder(&path)?;
-            Some(path)
+        (Some(out), _, _) => {
+            write(out, &text)?;
+            out.clone()
         }
+        (None, Format::Html, [campaign]) => campaign.write_page(&text)?,
         (None, Format::Html, _) => {
             return Err(Failure::usage("a page over several campaigns belongs to none of them: say where with --out FILE"));
         }
-        (None, _, _) => None,
-    };
-    match out {
-        Some(out) => {
-            write(&out, &text)?;
-            anstream::println!("report: {}", out.display());
+        (None, _, _) => {
+            print(&text)?;
+            return Ok(0);
         }
-        None => print(&text)?,
-    }
+    };
+    anstream::println!("report: {}", out.display());
     Ok(0)
 }
 
-/// Writes the originals' files, and says which folder holds them.
 /// Says which files of finished trials are no longer what they were when the trial was sealed.
 fn warn_of_changes(record: &CampaignRecord) -> Result<(), Failure> {
     for trial in &record.trials {
@@ -70,7 +65,7 @@ fn warn_of_changes(record: &CampaignRecord) -> Result<(), Failure> {
                 Change::Missing => "is missing",
                 Change::Added => "was added",
             };
-            anstream::eprintln!("warning: {} {change} after its trial ended", trial.dir.join(mismatch.path).display());
+            tell!("warning: {} {change} after its trial ended", trial.dir.join(mismatch.path).display());
         }
     }
     Ok(())
@@ -88,25 +83,12 @@ pub fn default_view(campaign: &CampaignDir) -> Result<View, Failure> {
 
 /// Writes the campaign's own page.
 pub fn write_page(campaign: &CampaignDir) -> Result<PathBuf, Failure> {
-    let path = page_path(campaign);
-    make_folder(&path)?;
-    write(&path, &plimsoll_report::to_html(&default_view(campaign)?))?;
-    Ok(path)
+    Ok(campaign.write_page(&plimsoll_report::to_html(&default_view(campaign)?))?)
 }
 
 /// The tables on standard output.
 pub fn print_tables(campaign: &CampaignDir) -> Result<(), Failure> {
     print(&plimsoll_report::to_terminal(&default_view(campaign)?, std::io::stdout().is_terminal()))
-}
-
-fn page_path(campaign: &CampaignDir) -> PathBuf {
-    campaign.path.join("report").join("index.html")
-}
-
-/// The campaign's own report folder; a folder that `--out` names must be there already.
-fn make_folder(page: &Path) -> Result<(), Failure> {
-    let folder = page.parent().unwrap_or(Path::new("."));
-    std::fs::create_dir_all(folder).map_err(|error| Failure::usage(format!("failed to make {}: {error}", folder.display())))
 }
 
 fn write(path: &Path, text: &str) -> Result<(), Failure> {

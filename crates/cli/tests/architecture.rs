@@ -138,3 +138,39 @@ fn made_up_metadata(from: &str, to: &str, kind: Option<&str>) -> Value {
     });
     serde_json::json!({"packages": packages.collect::<Vec<_>>()})
 }
+
+/// Whoever makes a command elsewhere gives the child our whole environment, and the passwords in it.
+#[test]
+fn commands_of_children_are_made_in_one_place() {
+    const PLACE: &str = "engine/src/process/command.rs";
+    let mut found = Vec::new();
+    for file in sources(&Path::new(env!("CARGO_MANIFEST_DIR")).join("..")) {
+        let name = file.to_string_lossy().into_owned();
+        let is_test = name.ends_with("/tests.rs") || name.contains("/tests/") || name.contains("/testkit/");
+        if is_test {
+            continue;
+        }
+        let text = std::fs::read_to_string(&file).unwrap();
+        let shipped = text.split("#[cfg(test)]").next().unwrap_or_default();
+        let makes = |line: &&str| line.match_indices("Command::new(").any(|(at, _)| !line[..at].ends_with("Build"));
+        found.extend(shipped.lines().filter(makes).map(|line| format!("{name}: {}", line.trim())));
+    }
+    assert!(found.len() == 1 && found[0].contains(PLACE), "use plimsoll_engine::process::child_command: {found:#?}");
+}
+
+/// The files of all crates that are shipped.
+fn sources(crates: &Path) -> Vec<std::path::PathBuf> {
+    let entries = |dir: &Path| -> Vec<std::path::PathBuf> { std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path()).collect() };
+    let mut folders: Vec<_> = entries(crates).into_iter().map(|dir| dir.join("src")).filter(|dir| dir.is_dir()).collect();
+    let mut files = Vec::new();
+    while let Some(folder) = folders.pop() {
+        for path in entries(&folder) {
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                files.push(path);
+            }
+        }
+    }
+    files
+}

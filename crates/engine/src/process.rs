@@ -1,9 +1,11 @@
 //! Server processes: started with their log, watched, and ended by pid. Shared by the engines that are servers.
 //!
-//! A `ServerProcess` dies with its value: whoever drops one kills what still runs. What a killed owner leaves behind is found
-//! by the identity that was written to a file at the start.
+//! A `ServerProcess` dies with its value: whoever drops one kills what still runs. What a killed owner leaves behind its guard ends, and where that
+//! was killed too, [`end_below`].
 
+mod command;
 mod identity;
+mod leftovers;
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
@@ -17,7 +19,9 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-pub use identity::{ProcessGroup, ProcessIdentity};
+pub use command::{child_command, keep_from_children};
+pub use identity::{ProcessGroup, ProcessIdentity, end_children};
+pub use leftovers::{MARK, end_below};
 
 use crate::{EngineError, Health};
 
@@ -57,11 +61,11 @@ impl Program {
     fn command(&self) -> Command {
         let mut command = match self.prefix.split_first() {
             Some((first, rest)) => {
-                let mut command = Command::new(first);
+                let mut command = child_command(first);
                 command.args(rest).arg(&self.path);
                 command
             }
-            None => Command::new(&self.path),
+            None => child_command(&self.path),
         };
         command.args(&self.arguments).envs(&self.env);
         if let Some(dir) = &self.working_dir {
@@ -225,7 +229,7 @@ impl ServerProcess {
     pub(crate) fn set_main(&self, number: u32) {
         let mut watched = self.watched();
         if let Some(main) = watched.identity.find(number) {
-            // The file was written a moment ago; should that fail now, it names the wrapper still.
+            // Should that fail, the file names the wrapper still.
             let _ = main.write(&identity_file(&self.log));
             watched.identity = main;
         }
@@ -599,10 +603,6 @@ mod tests {
         while !fs::read_to_string(&log).unwrap_or_default().contains("up") || !dir.path().join(IDENTITY_FILE).exists() {
             assert!(Instant::now() < deadline);
             std::thread::sleep(PAUSE);
-        }
-        // Its file may be there and not yet written.
-        while fs::read_to_string(dir.path().join(IDENTITY_FILE)).unwrap().is_empty() {
-            assert!(Instant::now() < deadline);
         }
         assert!(written(dir.path()).kill_group());
         let message = running.join().unwrap().unwrap_err().message;

@@ -17,8 +17,8 @@ use plimsoll_workload::kv::is_universal;
 use crate::builds::BuildCache;
 use crate::config::resolve;
 use crate::error::LabError;
-use crate::passwords::Passwords;
-use crate::places::{DataTurn, check_data_root, prepare_data_root, take_data_root};
+use crate::passwords::{Passwords, keep_passwords_from_children};
+use crate::places::{DataTurn, check_data_root, prepare_data_root, take_data_root_once};
 use crate::shipped::{SHIPPED_PLANS, shipped_plan, shipped_workload};
 
 /// Free space must exceed the estimate by this factor.
@@ -49,7 +49,9 @@ pub fn load_plan(plan: Option<&str>) -> Result<LoadedPlan, LabError> {
             let path = dir.unwrap_or(Path::new(".")).join(file);
             std::fs::read_to_string(&path).map_err(|error| format!("{}: {error}; its path is relative to the plan", path.display()))
         };
-        return Ok(LoadedPlan { plan: Plan::parse_with(name, &text, &read)?, file: name.to_owned(), text, dir: dir.map(Path::to_owned) });
+        let plan = Plan::parse_with(name, &text, &read)?;
+        keep_passwords_from_children(&plan);
+        return Ok(LoadedPlan { plan, file: name.to_owned(), text, dir: dir.map(Path::to_owned) });
     }
     let Some(text) = shipped_plan(name) else {
         let known = SHIPPED_PLANS.map(|(known, _)| known);
@@ -268,8 +270,7 @@ pub fn create_campaign(store: &Store, request: &CampaignRequest<'_>) -> Result<(
     let cells = look_up_cells(request.plan, request.builds, Need::Builds(request.missing))?;
     Passwords::check(plan)?;
     check_data_root(request.data_dir)?;
-    check_disk(plan, &cells, request.data_dir)?;
-    let turn = take_data_root(request.data_dir)?;
+    let turn = take_data_root_once(request.data_dir, || check_disk(plan, &cells, request.data_dir))?;
     let data_dir = prepare_data_root(request.data_dir)?;
     let seed = request.seed.or(plan.seed).unwrap_or_else(seed_from_clock);
     let header = CampaignHeader {

@@ -9,13 +9,13 @@ use plimsoll_core::plan::Cell;
 use plimsoll_core::schedule::ScheduledTrial;
 use plimsoll_engine::InstalledBuild;
 use plimsoll_store::header::CellHeader;
-use plimsoll_store::{CampaignDir, Design, PROFILES_FOLDER, TrialRecord, seal};
+use plimsoll_store::{CampaignDir, Design, PROFILES_FOLDER, TRIALS_FOLDER, TrialRecord, seal};
 
 use crate::builds::BuildCache;
 use crate::campaign::take_builds_that_came;
 use crate::confirm::{STATES_FOLDER, States, StepTurns, TurnsProgress, Witness, run_profiles, run_starts};
 use crate::error::LabError;
-use crate::leftovers::{end_leftovers, end_state_leftovers};
+use crate::leftovers::end_servers;
 use crate::message::TrialMessage;
 use crate::passwords::Passwords;
 use crate::places::{DataTurn, remove_data_dir, take_data_root};
@@ -139,13 +139,13 @@ pub fn run_campaign(
     let installed: Vec<Result<Option<InstalledBuild>, String>> =
         campaign.header.cells.iter().map(|cell| installed_build(builds, cell).map_err(|error| error.to_string())).collect();
     let done = campaign.trials()?;
-    end_leftovers(&done);
-    end_state_leftovers(&campaign.path.join(STATES_FOLDER));
-    end_state_leftovers(&campaign.path.join(PROFILES_FOLDER));
     let data_root = PathBuf::from(&campaign.header.data_dir);
+    // Whatever earlier runs have left there is gone then, but for servers whose environment we may not read.
     let _turn = turn.map_or_else(|| take_data_root(&data_root), Ok)?;
     let campaign_data = data_root.join(&campaign.header.id);
-    // Data of broken attempts: ours, by the marked folder and the campaign's id.
+    for trials in [TRIALS_FOLDER, STATES_FOLDER, PROFILES_FOLDER] {
+        end_servers(&campaign.path.join(trials), &campaign_data);
+    }
     remove_data_dir(&campaign_data)?;
     let runner = Runner { campaign, passwords: &passwords, program, installed: &installed };
     let mut states = States::new(&runner, &campaign_data);

@@ -7,6 +7,7 @@ use std::os::unix::fs::MetadataExt;
 
 use plimsoll_core::plan::{GivenServer, PasswordSource, Plan};
 use plimsoll_engine::Password;
+use plimsoll_engine::process::keep_from_children;
 
 use crate::error::LabError;
 
@@ -14,7 +15,6 @@ use crate::error::LabError;
 #[derive(Debug, Default)]
 pub(crate) struct Passwords {
     by_server: BTreeMap<String, Password>,
-    variables: Vec<String>,
 }
 
 impl Passwords {
@@ -26,6 +26,7 @@ impl Passwords {
 
     /// Reads all of them, and asks at the terminal where the plan says so.
     pub fn of_plan(plan: &Plan) -> Result<Self, LabError> {
+        keep_passwords_from_children(plan);
         let mut passwords = Self::default();
         for server in plan.cells.iter().filter_map(|cell| cell.server.as_ref()) {
             if passwords.by_server.contains_key(&server.label) {
@@ -33,9 +34,6 @@ impl Passwords {
             }
             if let Some(password) = read(server)? {
                 passwords.by_server.insert(server.label.clone(), password);
-            }
-            if let PasswordSource::Env(name) = &server.password {
-                passwords.variables.push(name.clone());
             }
         }
         Ok(passwords)
@@ -45,10 +43,15 @@ impl Passwords {
     pub fn get(&self, server: &GivenServer) -> Option<Password> {
         self.by_server.get(&server.label).cloned()
     }
+}
 
-    /// The environment variables that hold passwords, which no child of ours needs.
-    pub fn variables(&self) -> &[String] {
-        &self.variables
+/// Keeps the environment variables that hold passwords from every child that is started from now on: none needs them, clients of packages and
+/// build commands least of all. To be called as soon as a plan is known.
+pub fn keep_passwords_from_children(plan: &Plan) {
+    for server in plan.cells.iter().filter_map(|cell| cell.server.as_ref()) {
+        if let PasswordSource::Env(name) = &server.password {
+            keep_from_children(name);
+        }
     }
 }
 
@@ -90,6 +93,8 @@ fn read_file(path: &str) -> Result<String, String> {
 #[cfg(test)]
 mod tests {
     use std::os::unix::fs::PermissionsExt;
+
+    use plimsoll_engine::process::child_command;
 
     use super::*;
 
@@ -133,10 +138,11 @@ mod tests {
     fn a_variable_is_read_and_kept_from_children() {
         assert!(found("password_env = \"PLIMSOLL_TEST_NO_SUCH_VARIABLE\"").unwrap_err().contains("is not set"));
         // One that is always there when cargo runs tests.
-        let plan = plan("password_env = \"CARGO_MANIFEST_DIR\"");
+        let plan = plan("password_env = \"CARGO_PKG_LICENSE\"");
         let passwords = Passwords::of_plan(&plan).unwrap();
-        assert_eq!(passwords.get(plan.cells[0].server.as_ref().unwrap()), Some(Password::new(env!("CARGO_MANIFEST_DIR").to_owned())));
-        assert_eq!(passwords.variables(), ["CARGO_MANIFEST_DIR"]);
+        assert_eq!(passwords.get(plan.cells[0].server.as_ref().unwrap()), Some(Password::new(env!("CARGO_PKG_LICENSE").to_owned())));
+        let output = child_command("sh").args(["-c", "echo \"<$CARGO_PKG_LICENSE>\""]).output().unwrap();
+        assert_eq!(String::from_utf8(output.stdout).unwrap(), "<>\n");
     }
 
     #[test]

@@ -4,6 +4,7 @@ use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use plimsoll_engine::process::end_below;
 use rustix::process::geteuid;
 
 use crate::error::LabError;
@@ -71,9 +72,45 @@ pub struct DataTurn {
     _lock: File,
 }
 
-/// Takes a data folder for one campaign: two at a time on one machine would measure each other.
+/// Takes a data folder for one campaign: two at a time on one machine would measure each other. So whatever of another campaign is still there,
+/// processes and data, was left behind, and is ended and removed: no campaign goes on with data of an earlier run.
 pub(crate) fn take_data_root(dir: &Path) -> Result<DataTurn, LabError> {
-    prepare_data_root(dir)?;
+    let dir = &prepare_data_root(dir)?;
+    let turn = lock_data_root(dir)?;
+    end_below(dir);
+    remove_campaigns_data(dir)?;
+    Ok(turn)
+}
+
+/// Takes a data folder once its disk is found large enough. One that is there is taken before: then what an earlier campaign left in it is gone, and
+/// its room is free. One that is not is only made after.
+pub(crate) fn take_data_root_once(dir: &Path, is_large_enough: impl FnOnce() -> Result<(), LabError>) -> Result<DataTurn, LabError> {
+    let turn = dir.join(MARKER).is_file().then(|| take_data_root(dir)).transpose()?;
+    is_large_enough()?;
+    turn.map_or_else(|| take_data_root(dir), Ok)
+}
+
+/// Removes data directories of campaigns: folders that are called as campaigns of ours are.
+fn remove_campaigns_data(dir: &Path) -> Result<(), LabError> {
+    let unreadable = |error| LabError::io(dir.display(), error);
+    for entry in fs::read_dir(dir).map_err(unreadable)? {
+        let entry = entry.map_err(unreadable)?;
+        // Of a link the type is that of the link.
+        let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
+        if is_folder && entry.file_name().to_str().is_some_and(is_stamped) {
+            remove_data_dir(&entry.path())?;
+        }
+    }
+    Ok(())
+}
+
+/// `20261123T051426Z-name`, as ids of campaigns begin.
+fn is_stamped(name: &str) -> bool {
+    let shape = |c: char| if c.is_ascii_digit() { '0' } else { c };
+    name.split_once('-').is_some_and(|(stamp, _)| stamp.chars().map(shape).eq("00000000T000000Z".chars()))
+}
+
+fn lock_data_root(dir: &Path) -> Result<DataTurn, LabError> {
     let marker = dir.join(MARKER);
     let file = File::open(&marker).map_err(|error| LabError::io(marker.display(), error))?;
     let deadline = Instant::now() + TURN_PATIENCE;
@@ -174,6 +211,30 @@ mod tests {
             drop(turn);
             waiting.join().unwrap().unwrap();
         });
+    }
+
+    #[test]
+    fn what_earlier_campaigns_left_is_removed_and_nothing_else() {
+        let dir = tempfile::tempdir().unwrap();
+        let data = dir.path().join("data");
+        drop(take_data_root(&data).unwrap());
+        for folder in
+            ["20261123T051426Z-t-confirm/1-a1/pgdata", "20261123T051426Z-quick-2/state-0", "photos", "20261123-x", "20261123T05142Z-x"]
+        {
+            fs::create_dir_all(data.join(folder)).unwrap();
+        }
+        fs::create_dir(dir.path().join("elsewhere")).unwrap();
+        std::os::unix::fs::symlink(dir.path().join("elsewhere"), data.join("20261123T051426Z-link")).unwrap();
+        let turn = take_data_root(&data).unwrap();
+        let mut left: Vec<_> = fs::read_dir(&data).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        left.sort();
+        assert_eq!(left, [".plimsoll-data", "20261123-x", "20261123T051426Z-link", "20261123T05142Z-x", "photos"]);
+
+        // As long as a campaign has its turn, its data is its own.
+        fs::create_dir_all(data.join("20261123T051426Z-t/1-a1")).unwrap();
+        take_data_root(&data).unwrap_err();
+        assert!(data.join("20261123T051426Z-t/1-a1").is_dir());
+        drop(turn);
     }
 
     #[test]

@@ -1,10 +1,11 @@
 //! A trial's process as its orchestrator sees it: started, watched, reaped, its folder closed.
 
+use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Write};
-use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, ExitStatus, Stdio};
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
@@ -12,11 +13,14 @@ use std::time::{Duration, Instant};
 use plimsoll_core::plan::{Cell, IdleCpus};
 use plimsoll_core::schedule::ScheduledTrial;
 use plimsoll_engine::InstalledBuild;
+use plimsoll_engine::process::{MARK, end_below};
 use plimsoll_store::event::{Event, ServerCrashed, StepFailed, TrialFailed};
 use plimsoll_store::{CampaignDir, Design, EventWriter, read_events, seal};
+use rustix::process::{Pid, Signal, kill_process};
 use zeroize::Zeroizing;
 
 use crate::error::LabError;
+use crate::guard::{BY_SIGNAL, guarded};
 use crate::leftovers::end_server;
 use crate::message::{HUNG_EXIT, STOP, TrialMessage, TrialOrder};
 use crate::orchestrator::{Notice, Observer};
@@ -24,8 +28,12 @@ use crate::passwords::Passwords;
 
 /// A trial that was asked to stop has this long before it is ended.
 pub(crate) const STOP_PATIENCE: Duration = Duration::from_secs(60);
+/// A guard that has nothing left to wait for ends at once; one that kills what the kernel holds has this long.
+const END_LIMIT: Duration = Duration::from_secs(60);
+const END_POLL: Duration = Duration::from_millis(5);
 const POLL: Duration = Duration::from_millis(50);
 const LOG_TAIL_BYTES: usize = 4000;
+const LAST_SIGNAL: i32 = 64;
 
 /// What the label of the A/A control has behind that of the base.
 pub(crate) const CONTROL: &str = "#2";
@@ -48,7 +56,7 @@ impl Runner<'_> {
             folder.push_str(CONTROL);
         }
         let dir = self.campaign.trial_dir(scheduled.number, &folder, attempt);
-        make_dir(&dir)?;
+        make_new_dir(&dir)?;
         Ok(dir)
     }
 
@@ -108,7 +116,7 @@ impl Runner<'_> {
     /// Starts a trial's process and gives it its order.
     pub fn start(&self, order: &TrialOrder) -> Result<TrialProcess, LabError> {
         let log = order.dir.join("trial.log");
-        let mut child = self.spawn(&order.cell, &log)?;
+        let mut child = self.spawn(order, &log)?;
         let (Some(mut input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
             return Err(LabError::Io("the trial has no pipes".into()));
         };
@@ -117,43 +125,30 @@ impl Runner<'_> {
         let text = Zeroizing::new(text);
         // A trial that died already is noticed by the end of its output.
         let _ = writeln!(input, "{}", *text);
-        Ok(TrialProcess { dir: order.dir.clone(), log, child, input, output: Some(output), is_reaped: false })
+        let (dir, data_dir) = (order.dir.clone(), order.data_dir.clone());
+        Ok(TrialProcess { dir, data_dir, log, child, input, output: Some(output), is_reaped: false })
     }
 
-    fn spawn(&self, cell: &Cell, log: &Path) -> Result<Child, LabError> {
+    fn spawn(&self, order: &TrialOrder, log: &Path) -> Result<Child, LabError> {
+        let cell = &order.cell;
         // A server runs under the config's prefix and environment itself; an embedded engine only with all of its process.
         let is_embedded = cell.build.engine.is_embedded();
         let (prefix, env) = if is_embedded { (&cell.config.prefix[..], Some(&cell.config.env)) } else { (&[][..], None) };
-        let mut command = match prefix.split_first() {
-            Some((prefix, arguments)) => {
-                let mut command = Command::new(prefix);
-                command.args(arguments).arg(self.program);
-                command
-            }
-            None => Command::new(self.program),
-        };
+        let trial = prefix.iter().map(OsString::from).chain([self.program.into(), "trial".into()]);
+        let mut command = guarded(self.program, &trial.collect::<Vec<_>>());
         let stderr = File::create(log).map_err(|error| LabError::io(format!("failed to write {}", log.display()), error))?;
-        command.arg("trial").envs(env.into_iter().flatten()).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(stderr);
-        for name in self.passwords.variables() {
-            command.env_remove(name);
-        }
-        // Ctrl-C reaches the orchestrator alone; it tells the trial.
-        command.process_group(0);
-        command.spawn().map_err(|error| {
-            LabError::Usage(format!(
-                "cell {}: failed to start {:?}: {error}; check [config.{}] prefix",
-                cell.label,
-                command.get_program(),
-                cell.config.label
-            ))
-        })
+        command.envs(env.into_iter().flatten()).env(MARK, &order.data_dir);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(stderr);
+        command.spawn().map_err(|error| LabError::io(format!("cell {}: failed to start {:?}", cell.label, command.get_program()), error))
     }
 }
 
-/// A trial's process. Dropped before it was reaped, it is killed.
+/// A trial's process, under its guard. Dropped before it was reaped, it is killed.
 pub(crate) struct TrialProcess {
     dir: PathBuf,
+    data_dir: PathBuf,
     log: PathBuf,
+    /// The guard.
     child: Child,
     input: ChildStdin,
     output: Option<ChildStdout>,
@@ -166,9 +161,11 @@ impl TrialProcess {
         self.output.take()
     }
 
-    /// Its process.
+    /// Its process, or the outermost wrapper's.
     pub fn pid(&self) -> u32 {
-        self.child.id()
+        let guard = self.child.id();
+        let children = fs::read_to_string(format!("/proc/{guard}/task/{guard}/children")).unwrap_or_default();
+        children.split_ascii_whitespace().next().and_then(|pid| pid.parse().ok()).unwrap_or(guard)
     }
 
     /// Writes a line to it. One that died is noticed by the end of its output.
@@ -176,9 +173,33 @@ impl TrialProcess {
         let _ = writeln!(self.input, "{line}");
     }
 
-    /// Ends it at once.
+    /// Ends it at once, with all it has started.
     pub fn kill(&mut self) {
-        let _ = self.child.kill();
+        // The number of a child that was not waited for cannot mean another process.
+        if let (Ok(None), Some(guard)) = (self.child.try_wait(), Pid::from_raw(self.child.id() as i32)) {
+            let _ = kill_process(guard, Signal::TERM);
+        }
+    }
+
+    /// Reaps the guard, which has ended, or ends as soon as it has ended the rest. One that was killed itself could not: then its work is done here.
+    fn reap(&mut self) -> Result<ExitStatus, LabError> {
+        let deadline = Instant::now() + END_LIMIT;
+        let failed = |error| LabError::io("failed to wait for the trial", error);
+        let status = loop {
+            if let Some(status) = self.child.try_wait().map_err(failed)? {
+                break status;
+            }
+            if Instant::now() >= deadline {
+                let _ = self.child.kill();
+            }
+            std::thread::sleep(END_POLL);
+        };
+        self.is_reaped = true;
+        if status.signal().is_some() {
+            end_below(&self.data_dir);
+            end_server(&self.dir);
+        }
+        Ok(status)
     }
 
     /// Passes messages on until the trial's output ends.
@@ -194,6 +215,8 @@ impl TrialProcess {
                         observer.notice(Notice::Trial(&message));
                     }
                 }
+                // What it left may hold its output open and not be killed: nothing is to be heard any more.
+                Err(RecvTimeoutError::Timeout) if matches!(self.child.try_wait(), Ok(Some(_))) => return Ok(()),
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return Ok(()),
             }
@@ -211,9 +234,7 @@ impl TrialProcess {
 
     /// Reaps it, ends the server it may have left behind, and closes its folder. The inner error says why it is not complete.
     pub fn conclude(mut self, is_stopped: bool) -> Result<Result<(), String>, LabError> {
-        let status = self.child.wait().map_err(|error| LabError::io("failed to wait for the trial", error))?;
-        self.is_reaped = true;
-        end_server(&self.dir);
+        let status = self.reap()?;
         let end = conclude(&self.dir, status, &self.log, is_stopped)?;
         seal(&self.dir)?;
         Ok(end)
@@ -224,14 +245,19 @@ impl Drop for TrialProcess {
     fn drop(&mut self) {
         if !self.is_reaped {
             self.kill();
-            let _ = self.child.wait();
-            end_server(&self.dir);
+            let _ = self.reap();
         }
     }
 }
 
 pub(crate) fn make_dir(dir: &Path) -> Result<(), LabError> {
     fs::create_dir_all(dir).map_err(|error| LabError::io(format!("failed to make {}", dir.display()), error))
+}
+
+/// Makes the folder of an attempt. Nothing may be there under its name, and least of all a link to somewhere else.
+pub(crate) fn make_new_dir(dir: &Path) -> Result<(), LabError> {
+    make_dir(dir.parent().unwrap_or(dir))?;
+    fs::create_dir(dir).map_err(|error| LabError::io(format!("failed to make {}", dir.display()), error))
 }
 
 fn read_lines(output: impl std::io::Read + Send + 'static) -> Receiver<String> {
@@ -299,7 +325,9 @@ pub(crate) fn write_trial_failed(dir: &Path, reason: &str, interrupted: bool) ->
 }
 
 fn describe(status: ExitStatus) -> String {
-    match (status.code(), status.signal()) {
+    // The guard's, or a shell's, word for it.
+    let told = status.code().map(|code| code - BY_SIGNAL).filter(|signal| (1..=LAST_SIGNAL).contains(signal));
+    match (status.code(), status.signal().or(told)) {
         (_, Some(signal)) => format!("signal {signal}{}", if signal == 9 { ", SIGKILL: killed, perhaps for want of memory" } else { "" }),
         (Some(code), _) => format!("exit status {code}"),
         _ => "unknown status".to_owned(),

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use crate::StoreError;
-use crate::durable::write_json_atomically;
+use crate::durable::{write_in_folder, write_json_atomically};
 use crate::error::RESTORE_HEADER;
 use crate::header::{CampaignHeader, CellHeader, FORMAT};
 use crate::imported::{Imported, read_imported};
@@ -16,7 +16,10 @@ use crate::lock::{CampaignLock, is_held};
 use crate::trial::{TrialRecord, folder_name, read_folder_name};
 
 pub(crate) const HEADER_FILE: &str = "campaign.json";
-pub(crate) const TRIALS_FOLDER: &str = "trials";
+/// Where the attempts at a campaign's trials are, in its folder.
+pub const TRIALS_FOLDER: &str = "trials";
+const REPORT_FOLDER: &str = "report";
+const PAGE_FILE: &str = "index.html";
 /// What a campaign has that ended before its last block, because what it had was enough.
 const DECIDED_FILE: &str = "decided.json";
 
@@ -71,9 +74,36 @@ impl CampaignDir {
         read_imported(&self.path)
     }
 
-    /// Takes the right to run this campaign, or says at once which process has it.
+    /// Takes the right to run this campaign, or says at once which process has it. Refused of a folder that is not called as its campaign is, and
+    /// of one with links in it: whoever runs it removes data by that name, and writes into these folders.
     pub fn lock(&self) -> Result<CampaignLock, StoreError> {
+        self.check_name()?;
+        self.check_links()?;
         CampaignLock::take(&self.path)
+    }
+
+    fn check_name(&self) -> Result<(), StoreError> {
+        let path = self.path.canonicalize().map_err(StoreError::io("read", &self.path))?;
+        // A file name has one part, and is never empty or `..`.
+        if path.file_name().is_some_and(|name| name == self.header.id.as_str()) {
+            return Ok(());
+        }
+        Err(StoreError::Renamed { path: self.path.clone(), id: self.header.id.clone() })
+    }
+
+    fn check_links(&self) -> Result<(), StoreError> {
+        for entry in fs::read_dir(&self.path).map_err(StoreError::io("read", &self.path))? {
+            let entry = entry.map_err(StoreError::io("read", &self.path))?;
+            if entry.file_type().map_err(StoreError::io("read", &entry.path()))?.is_symlink() {
+                return Err(StoreError::Link { path: entry.path() });
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes its page for people, `report/index.html`: a reader sees the old one or the whole new one. Never through a link.
+    pub fn write_page(&self, text: &str) -> Result<PathBuf, StoreError> {
+        write_in_folder(&self.path, REPORT_FOLDER, PAGE_FILE, text.as_bytes())
     }
 
     /// True while a process, this one included, holds [`CampaignDir::lock`].

@@ -5,6 +5,8 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use rustix::fs::{AtFlags, Mode, OFlags, fsync, mkdirat, open, openat, renameat, unlinkat};
+use rustix::io::Errno;
 use serde::Serialize;
 
 use crate::StoreError;
@@ -19,6 +21,36 @@ pub fn write_json_atomically<T: Serialize + ?Sized>(path: impl AsRef<Path>, valu
     let mut file = AtomicFile::create(path)?;
     file.write_all(&json).map_err(StoreError::io("write", path))?;
     file.commit()
+}
+
+/// Writes `above/folder/name`, whole or not at all, and returns its path. `folder` is made where it is missing. Neither it nor the file is followed
+/// if it is a link: the file is replaced, the folder refused.
+pub(crate) fn write_in_folder(above: &Path, folder: &str, name: &str, bytes: &[u8]) -> Result<PathBuf, StoreError> {
+    let at = above.join(folder);
+    let path = at.join(name);
+    let temporary = temporary_name(&path);
+    let write = || -> Result<(), Errno> {
+        let above = open(above, OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
+        match mkdirat(&above, folder, Mode::from_raw_mode(0o777)) {
+            Err(Errno::EXIST) => {}
+            made => made?,
+        }
+        let at = openat(&above, folder, OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())?;
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+        let mut file = File::from(openat(&at, &temporary, flags, Mode::from_raw_mode(0o666))?);
+        let written = file.write_all(bytes).and_then(|()| file.sync_all());
+        let renamed = written.map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO));
+        renamed.and_then(|()| renameat(&at, &temporary, &at, name)).inspect_err(|_| {
+            // What cannot be removed starts with a dot and is read by nobody.
+            let _ = unlinkat(&at, &temporary, AtFlags::empty());
+        })?;
+        fsync(&at)
+    };
+    match write() {
+        Ok(()) => Ok(path),
+        Err(Errno::LOOP | Errno::NOTDIR) if at.is_symlink() => Err(StoreError::Link { path: at }),
+        Err(error) => Err(StoreError::io("write", &path)(error.into())),
+    }
 }
 
 /// A file that appears under its name, complete, with [`AtomicFile::commit`]. Dropped before that, it leaves nothing.
@@ -113,6 +145,33 @@ mod tests {
         assert_eq!(names, ["x.json"]);
         write_json_atomically(&path, "new").unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), "\"new\"\n");
+    }
+
+    #[test]
+    fn a_page_is_written_beside_links_and_never_through_them() {
+        let dir = tempfile::tempdir().unwrap();
+        let precious = dir.path().join("precious");
+        fs::write(&precious, "theirs").unwrap();
+        let campaign = dir.path().join("campaign");
+        fs::create_dir(&campaign).unwrap();
+        let write = || write_in_folder(&campaign, "report", "index.html", b"page");
+        let path = write().unwrap();
+        assert_eq!((path.clone(), fs::read_to_string(&path).unwrap()), (campaign.join("report/index.html"), "page".to_owned()));
+
+        fs::remove_file(&path).unwrap();
+        std::os::unix::fs::symlink(&precious, &path).unwrap();
+        write().unwrap();
+        assert!(!path.is_symlink() && fs::read_to_string(&path).unwrap() == "page");
+        assert_eq!(fs::read_dir(campaign.join("report")).unwrap().count(), 1, "nothing else is left");
+
+        fs::remove_dir_all(campaign.join("report")).unwrap();
+        let elsewhere = dir.path().join("elsewhere");
+        fs::create_dir(&elsewhere).unwrap();
+        std::os::unix::fs::symlink(&elsewhere, campaign.join("report")).unwrap();
+        let error = write().unwrap_err().to_string();
+        assert!(error.contains("/report: it is a link") && error.contains("; remove it"), "{error}");
+        assert_eq!(fs::read_dir(&elsewhere).unwrap().count(), 0);
+        assert_eq!(fs::read_to_string(&precious).unwrap(), "theirs");
     }
 
     #[test]

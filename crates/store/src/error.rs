@@ -125,6 +125,20 @@ pub enum StoreError {
         /// The ids it fits, newest first.
         ids: Vec<String>,
     },
+    /// A link where a campaign has a file or folder of its own: what it leads to may be anybody's.
+    #[error("write {}: it is a link, and campaigns have none; remove it, or move the campaign to a folder without links", path.display())]
+    Link {
+        /// The link.
+        path: PathBuf,
+    },
+    /// A campaign's folder that was copied or renamed.
+    #[error("run {}: its campaign.json is that of \"{id}\"; to go on with it, give the folder that name", path.display())]
+    Renamed {
+        /// The folder.
+        path: PathBuf,
+        /// The id in `campaign.json`.
+        id: String,
+    },
     /// A folder among the trials that is not what its name says.
     #[error("read {}: {reason}; move the folder away if it does not belong to this campaign, then `plimsoll resume` runs what is missing", path.display())]
     StrangeFolder {

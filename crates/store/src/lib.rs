@@ -26,7 +26,7 @@ pub mod series;
 mod store;
 mod trial;
 
-pub use campaign::{CampaignDir, CampaignRecord, CampaignState};
+pub use campaign::{CampaignDir, CampaignRecord, CampaignState, TRIALS_FOLDER};
 pub use confirm::{BisectionProbe, Confirm, Design, Placement};
 pub use durable::write_json_atomically;
 pub use error::StoreError;

@@ -3,11 +3,12 @@
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Write};
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
+use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
 
 use crate::StoreError;
@@ -35,8 +36,12 @@ impl CampaignLock {
     /// Takes the lock file of `campaign`, or says at once who has it.
     pub(crate) fn take(campaign: &Path) -> Result<Self, StoreError> {
         let path = campaign.join("lock");
-        let mut file =
-            OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path).map_err(StoreError::io("open", &path))?;
+        let no_link = OFlags::NOFOLLOW.bits() as i32;
+        let opened = OpenOptions::new().read(true).write(true).create(true).truncate(false).custom_flags(no_link).open(&path);
+        let mut file = match opened {
+            Err(_) if path.is_symlink() => return Err(StoreError::Link { path }),
+            opened => opened.map_err(StoreError::io("open", &path))?,
+        };
         if !try_lock(&file, &path)? {
             return Err(StoreError::Running { path: campaign.to_owned(), pid: stated_holder(&path) });
         }
@@ -155,6 +160,17 @@ mod tests {
             assert_eq!(try_again(lock).unwrap(), is_taken, "{blocked}");
         }
         assert!(try_again(|| Err(TryLockError::Error(io::Error::other("no locks here")))).is_err());
+    }
+
+    #[test]
+    fn a_lock_file_that_is_a_link_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let precious = dir.path().join("precious");
+        fs::write(&precious, "theirs").unwrap();
+        std::os::unix::fs::symlink(&precious, dir.path().join("lock")).unwrap();
+        let error = CampaignLock::take(dir.path()).unwrap_err().to_string();
+        assert!(error.contains("/lock: it is a link"), "{error}");
+        assert_eq!(fs::read_to_string(&precious).unwrap(), "theirs");
     }
 
     #[test]

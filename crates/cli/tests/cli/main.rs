@@ -6,6 +6,8 @@ mod build;
 mod campaign;
 mod confirm;
 mod db_bench;
+mod faults;
+mod foreign;
 mod given;
 mod import;
 mod perf;

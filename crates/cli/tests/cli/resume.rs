@@ -14,7 +14,8 @@ fn signal(pid: u32, signal: Signal) {
 
 /// The trial's process of a running campaign.
 fn trial_pid(place: &Place, orchestrator: &Child) -> Option<u32> {
-    processes_in(place.dir.path()).into_iter().find(|&pid| pid != orchestrator.id())
+    let is_trial = |pid: &u32| std::fs::read_to_string(format!("/proc/{pid}/cmdline")).is_ok_and(|line| line.ends_with("\0trial\0"));
+    processes_in(place.dir.path()).into_iter().filter(is_trial).find(|&pid| pid != orchestrator.id())
 }
 
 fn wait_for_step(place: &Place, step: &str) {

@@ -1,10 +1,12 @@
 //! Which process a number meant, and what belongs to it.
 
 use std::fs;
+use std::io::Write;
 use std::path::Path;
 use std::time::Instant;
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::io::Errno;
+use rustix::process::{Pid, Signal, WaitOptions, kill_process, wait};
 use serde::{Deserialize, Serialize};
 
 use super::{KILL_LIMIT, PAUSE};
@@ -56,26 +58,7 @@ impl ProcessIdentity {
     /// Only what is provably meant is killed: this process by pid, start and boot; members of the group as long as its number cannot
     /// have been given to another, by number, session and a start not before the leader's; children by their parent.
     pub fn kill_group(&self) -> bool {
-        let deadline = Instant::now() + KILL_LIMIT;
-        let mut all: Vec<Self> = Vec::new();
-        loop {
-            let mut new = self.members();
-            new.retain(|member| !all.contains(member));
-            if new.is_empty() || Instant::now() >= deadline {
-                break;
-            }
-            // Who is stopped starts no other, and children of one who is killed could not be told from strangers.
-            new.iter().for_each(|member| member.signal(Signal::STOP));
-            all.append(&mut new);
-        }
-        all.iter().for_each(|member| member.signal(Signal::KILL));
-        while all.iter().any(Self::is_running) {
-            if Instant::now() >= deadline {
-                return false;
-            }
-            std::thread::sleep(PAUSE);
-        }
-        true
+        end_found(|| self.members())
     }
 
     /// The process among these that calls itself `number`, be it in a namespace of process ids of its own. Of two the one that started
@@ -89,14 +72,20 @@ impl ProcessIdentity {
         Stat::of(self.pid).is_some_and(|stat| self.is(&stat) && stat.is_running()) && boot_id() == self.boot_id
     }
 
-    /// Writes it down as JSON.
+    /// Writes it down as JSON. Whoever reads the file, and whenever, finds the old text or the new one.
     pub(super) fn write(&self, path: &Path) -> Result<(), EngineError> {
         let text = serde_json::to_string(self).expect("an identity is numbers and text");
-        fs::write(path, text + "\n")
-            .map_err(|error| EngineError::new(format!("write {}: {error}; check the folder's permissions", path.display())))
+        let folder = path.parent().unwrap_or(Path::new("."));
+        let written = tempfile::NamedTempFile::new_in(folder).and_then(|mut file| {
+            file.write_all(format!("{text}\n").as_bytes())?;
+            file.persist(path).map_err(|error| error.error)
+        });
+        written
+            .map(drop)
+            .map_err(|error| EngineError::new(format!("write {}: {error}; check the folder's permissions and space", path.display())))
     }
 
-    fn is(&self, stat: &Stat) -> bool {
+    pub(super) fn is(&self, stat: &Stat) -> bool {
         (stat.pid, stat.start_ticks) == (self.pid, self.start_ticks)
     }
 
@@ -113,28 +102,90 @@ impl ProcessIdentity {
         if boot_id != self.boot_id {
             return Vec::new();
         }
-        let mut rest = Stat::all();
+        let rest = Stat::all();
         // No process gets a number that a group still has.
         let is_replaced = |group: &ProcessGroup| rest.iter().any(|stat| stat.pid == group.id && stat.start_ticks != group.start_ticks);
         let group = self.group.filter(|group| !is_replaced(group));
         let in_group = |stat: &Stat| {
             group.is_some_and(|group| (stat.group, stat.session) == (group.id, group.session) && stat.start_ticks >= group.start_ticks)
         };
-        let mut members: Vec<Stat> = Vec::new();
-        let mut new: Vec<Stat> = rest.extract_if(.., |stat| self.is(stat) || in_group(stat)).collect();
-        while !new.is_empty() {
-            let is_child = |stat: &Stat| new.iter().any(|parent| stat.parent == parent.pid && stat.start_ticks >= parent.start_ticks);
-            let children = rest.extract_if(.., |stat| is_child(stat)).collect();
-            members.append(&mut std::mem::replace(&mut new, children));
-        }
-        members.into_iter().filter(Stat::is_running).map(|stat| stat.identity(&boot_id, self.group)).collect()
+        let members = with_children(rest, |stat| self.is(stat) || in_group(stat));
+        members.into_iter().map(|stat| stat.identity(&boot_id, self.group)).collect()
     }
+}
+
+/// Kills every process that `is_meant`, and all that these have started. Waits for their end, within reason, and returns whether none runs any more.
+pub(super) fn end_all(is_meant: impl Fn(&Stat) -> bool) -> bool {
+    let boot_id = boot_id();
+    end_found(|| with_children(Stat::all(), &is_meant).into_iter().map(|stat| stat.identity(&boot_id, None)).collect())
+}
+
+/// Kills the children of this process and all that they have started, until the kernel knows of no child any more, which for a process that
+/// takes in orphans is the end of all. Returns whether that was so within reason. Nobody else in this process may wait for a child.
+pub fn end_children() -> bool {
+    let deadline = Instant::now() + KILL_LIMIT;
+    loop {
+        for child in Stat::all().iter().filter(|stat| stat.parent == std::process::id() && stat.is_running()) {
+            if let Some(pid) = i32::try_from(child.pid).ok().and_then(Pid::from_raw) {
+                // Fails only when it has just ended: until it is waited for, its number is no other's.
+                let _ = kill_process(pid, Signal::KILL);
+            }
+        }
+        loop {
+            match wait(WaitOptions::NOHANG) {
+                Ok(Some(_)) | Err(Errno::INTR) => {}
+                Ok(None) => break,
+                Err(_) => return true,
+            }
+        }
+        if Instant::now() >= deadline {
+            return false;
+        }
+        std::thread::sleep(PAUSE);
+    }
+}
+
+/// Stops what is found until nothing new is, then kills it all.
+fn end_found(find: impl Fn() -> Vec<ProcessIdentity>) -> bool {
+    let deadline = Instant::now() + KILL_LIMIT;
+    let mut all: Vec<ProcessIdentity> = Vec::new();
+    loop {
+        let mut new = find();
+        new.retain(|found| !all.contains(found));
+        if new.is_empty() || Instant::now() >= deadline {
+            break;
+        }
+        // Who is stopped starts no other, and children of one who is killed could not be told from strangers.
+        new.iter().for_each(|found| found.signal(Signal::STOP));
+        all.append(&mut new);
+    }
+    all.iter().for_each(|found| found.signal(Signal::KILL));
+    while all.iter().any(ProcessIdentity::is_running) {
+        if Instant::now() >= deadline {
+            return false;
+        }
+        std::thread::sleep(PAUSE);
+    }
+    true
+}
+
+/// Of all processes those that run and are meant, or have been started by one that is.
+fn with_children(mut rest: Vec<Stat>, is_meant: impl Fn(&Stat) -> bool) -> Vec<Stat> {
+    let mut members: Vec<Stat> = Vec::new();
+    let mut new: Vec<Stat> = rest.extract_if(.., |stat| is_meant(stat)).collect();
+    while !new.is_empty() {
+        let is_child = |stat: &Stat| new.iter().any(|parent| stat.parent == parent.pid && stat.start_ticks >= parent.start_ticks);
+        let children = rest.extract_if(.., |stat| is_child(stat)).collect();
+        members.append(&mut std::mem::replace(&mut new, children));
+    }
+    members.retain(Stat::is_running);
+    members
 }
 
 /// What of a `/proc/PID/stat` line matters here.
 #[derive(Debug, PartialEq, Eq)]
-struct Stat {
-    pid: u32,
+pub(super) struct Stat {
+    pub pid: u32,
     state: char,
     parent: u32,
     group: u32,
@@ -268,6 +319,26 @@ mod tests {
         assert!(now.is_running() && ProcessIdentity::of(pids[0]).unwrap().is_running());
         assert!(now.kill_group());
         child.wait().unwrap();
+    }
+
+    #[test]
+    fn an_identity_file_is_whole_at_every_moment() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("identity");
+        let identity = ProcessIdentity::of(std::process::id()).unwrap();
+        identity.write(&path).unwrap();
+        let is_done = std::sync::atomic::AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                (0..2000).for_each(|_| identity.write(&path).unwrap());
+                is_done.store(true, std::sync::atomic::Ordering::SeqCst);
+            });
+            while !is_done.load(std::sync::atomic::Ordering::SeqCst) {
+                let text = fs::read_to_string(&path).unwrap();
+                assert_eq!(serde_json::from_str::<ProcessIdentity>(&text).ok(), Some(identity.clone()), "{text:?}");
+            }
+        });
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1, "nothing but the file is left");
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The ordered builds that a search is among.
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::io::Read;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
@@ -11,12 +12,14 @@ use std::time::{Duration, Instant};
 use plimsoll_core::confirm::divide;
 use plimsoll_core::name::{BuildName, EngineName, natural_cmp};
 use plimsoll_core::plan::{Cell, Plan};
+use plimsoll_engine::process::child_command;
 use plimsoll_store::header::{CampaignHeader, CellHeader};
 use rustix::process::{Pid, Signal, kill_process_group};
 
 use crate::builds::{BuildCache, BuildError};
 use crate::campaign::{LoadedPlan, Need, look_up_cells, seed_from_clock};
 use crate::error::LabError;
+use crate::guard::guarded;
 
 /// A build command may take so long; then something hangs.
 const BUILD_LIMIT: Duration = Duration::from_secs(4 * 3600);
@@ -26,7 +29,11 @@ const COMMIT: &str = "{commit}";
 
 /// The user's way from a commit to a build: a shell command with `{commit}`, whose last line of output is the build's folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct BuildCommand(String);
+pub struct BuildCommand {
+    text: String,
+    /// This program's binary, where the command runs under a guard.
+    guard: Option<PathBuf>,
+}
 
 impl BuildCommand {
     /// A command without `{commit}` would make the same build each time.
@@ -35,20 +42,47 @@ impl BuildCommand {
     /// When it has none: a sentence for people.
     pub fn new(command: &str) -> Result<Self, LabError> {
         if command.contains(COMMIT) {
-            return Ok(Self(command.to_owned()));
+            return Ok(Self { text: command.to_owned(), guard: None });
         }
         Err(LabError::Usage(format!(
             "the command \"{command}\" makes the same build of every commit; write {COMMIT} where the commit goes"
         )))
     }
 
+    /// The same, under a guard: when we are killed, what it has started does not build on. `program` is this program's binary.
+    pub fn under_guard(self, program: PathBuf) -> Self {
+        Self { guard: Some(program), ..self }
+    }
+
+    fn command(&self, text: &str) -> Command {
+        match &self.guard {
+            Some(program) => guarded(program, &["sh", "-c", text].map(OsString::from)),
+            None => {
+                let mut command = child_command("sh");
+                command.arg("-c").arg(text).process_group(0);
+                command
+            }
+        }
+    }
+
+    /// Ends the command and all it started.
+    fn end(&self, child: &mut Child, reason: &str) -> String {
+        // A guard ends what is below it, and then itself.
+        let signal = if self.guard.is_some() { Signal::TERM } else { Signal::KILL };
+        if let Some(group) = Pid::from_raw(child.id() as i32) {
+            let _ = kill_process_group(group, signal);
+        }
+        let _ = child.wait();
+        reason.to_owned()
+    }
+
     /// Runs it. The inner error says why the commit has no build.
     fn run(&self, commit: &str, stop_requests: &AtomicUsize) -> Result<PathBuf, String> {
         // The commit's name was checked: nothing in it means anything to a shell.
-        let text = self.0.replace(COMMIT, commit);
-        let mut command = Command::new("sh");
-        command.arg("-c").arg(&text).stdin(Stdio::null()).stdout(Stdio::piped()).process_group(0);
-        let mut child = command.spawn().map_err(|error| format!("failed to start sh: {error}"))?;
+        let text = self.text.replace(COMMIT, commit);
+        let mut command = self.command(&text);
+        let mut child =
+            command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().map_err(|error| format!("failed to start sh: {error}"))?;
         let output = child.stdout.take().map(|mut output| {
             std::thread::spawn(move || {
                 let mut bytes = Vec::new();
@@ -60,12 +94,12 @@ impl BuildCommand {
         let status = loop {
             match child.try_wait() {
                 Ok(Some(status)) => break status,
-                Ok(None) if stop_requests.load(Ordering::SeqCst) > 0 => return Err(end(&mut child, "interrupted")),
+                Ok(None) if stop_requests.load(Ordering::SeqCst) > 0 => return Err(self.end(&mut child, "interrupted")),
                 Ok(None) if Instant::now() > deadline => {
-                    return Err(end(&mut child, &format!("`{text}` ran for {} hours", BUILD_LIMIT.as_secs() / 3600)));
+                    return Err(self.end(&mut child, &format!("`{text}` ran for {} hours", BUILD_LIMIT.as_secs() / 3600)));
                 }
                 Ok(None) => std::thread::sleep(POLL),
-                Err(error) => return Err(end(&mut child, &format!("failed to wait for `{text}`: {error}"))),
+                Err(error) => return Err(self.end(&mut child, &format!("failed to wait for `{text}`: {error}"))),
             }
         };
         if !status.success() {
@@ -75,15 +109,6 @@ impl BuildCommand {
         let folder = output.lines().rfind(|line| !line.trim().is_empty()).map(|line| PathBuf::from(line.trim()));
         folder.ok_or_else(|| format!("`{text}` printed no folder; its last line must be the build's"))
     }
-}
-
-/// Ends the command and all it started.
-fn end(child: &mut Child, reason: &str) -> String {
-    if let Some(group) = Pid::from_raw(child.id() as i32) {
-        let _ = kill_process_group(group, Signal::KILL);
-    }
-    let _ = child.wait();
-    reason.to_owned()
 }
 
 enum Source {

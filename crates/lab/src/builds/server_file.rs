@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use plimsoll_core::name::EngineName;
+use plimsoll_engine::process::child_command;
 use sha2::{Digest, Sha256};
 
 use super::error::BuildError;
@@ -60,7 +61,7 @@ pub(crate) fn ask(program: &Path, arguments: &[&str], env: &BTreeMap<String, Str
 
 /// What a program prints; or how it ended and what it complained of.
 pub(crate) fn run(program: &Path, arguments: &[&str], env: &BTreeMap<String, String>) -> Result<String, String> {
-    let mut command = Command::new(program);
+    let mut command = child_command(program);
     command.args(arguments).envs(env).env("LC_ALL", "C").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().map_err(|error| error.to_string())?;
     // Read beside waiting: a full pipe would keep the program from ending.

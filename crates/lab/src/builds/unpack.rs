@@ -7,9 +7,9 @@ use std::fs::{self, File};
 use std::io::{self, BufReader, Cursor, Read, Seek};
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Component, Path, PathBuf};
-use std::process::Command;
 
 use glob::Pattern;
+use plimsoll_engine::process::child_command;
 
 use super::apt::package_name;
 use super::child::Client;
@@ -43,7 +43,7 @@ pub(crate) fn unpack_debs(debs: &[PathBuf], skip: &[Pattern], root: &Path, watch
         if skip.iter().any(|pattern| pattern.matches(name)) {
             continue;
         }
-        let mut command = Command::new("dpkg");
+        let mut command = child_command("dpkg");
         command.arg("-x").arg(deb).arg(root);
         let client = Client { command, needs: "dpkg (on Debian)", grows: deb, log: deb.with_extension("log") };
         client.run(watch)?.map_err(|refusal| BuildError::Unfit(format!("failed to unpack {name}: {}", refusal.summary)))?;

@@ -11,7 +11,7 @@ use plimsoll_store::{PROFILES_FOLDER, Stamped, read_events, read_profiles};
 use super::states::States;
 use crate::error::LabError;
 use crate::orchestrator::{Notice, Observer, remove_data};
-use crate::trial_process::{Runner, make_dir};
+use crate::trial_process::{Runner, make_new_dir};
 
 const WARM_UP_NS: u64 = 500_000_000;
 
@@ -43,7 +43,7 @@ pub(crate) fn run_profiles(
         let attempt = taken.len() as u32 + 1;
         let dir = folder.join(format!("{index}-a{attempt}"));
         let data_dir = campaign_data.join(format!("profile-{index}-a{attempt}"));
-        make_dir(&dir)?;
+        make_new_dir(&dir)?;
         let scheduled = ScheduledTrial { number: 0, block: 0, cell: index };
         let restored = states.restore(index, &data_dir, observer)?;
         let ended = match restored.and_then(|()| runner.order(&scheduled, attempt, &dir, &data_dir)) {

@@ -15,7 +15,7 @@ use plimsoll_store::{BisectionProbe, CampaignDir, Confirm, Design, Placement, St
 use super::memory::{server_bytes, usable_bytes};
 use crate::campaign::{check_free, create_in_store, peak_size};
 use crate::error::LabError;
-use crate::places::{DataTurn, check_data_root, prepare_data_root, take_data_root};
+use crate::places::{DataTurn, check_data_root, prepare_data_root, take_data_root_once};
 use crate::trial_process::CONTROL;
 
 const SECOND_NS: u64 = 1_000_000_000;
@@ -145,7 +145,8 @@ pub fn create_confirm(store: &Store, request: &ConfirmRequest<'_>) -> Result<(Ca
         bisection: request.bisection.clone(),
     };
     check_data_root(request.data_dir)?;
-    check_free(disk_bytes(&cells, &headers, design), "all contestants together", request.data_dir)?;
+    let bytes = disk_bytes(&cells, &headers, design);
+    let turn = take_data_root_once(request.data_dir, || check_free(bytes, "all contestants together", request.data_dir))?;
     let rounds = if is_slices { starts } else { blocks };
     let plan = Plan {
         name: format!("{}-{}", screen.plan.name, if request.bisection.is_some() { "bisect" } else { "confirm" }),
@@ -159,7 +160,6 @@ pub fn create_confirm(store: &Store, request: &ConfirmRequest<'_>) -> Result<(Ca
         idle_cpus: Some(idle_cpus(screen.plan.idle_cpus, &mut notes)),
         ..screen.plan.clone()
     };
-    let turn = take_data_root(request.data_dir)?;
     let data_dir = prepare_data_root(request.data_dir)?;
     let header = CampaignHeader {
         format: FORMAT,

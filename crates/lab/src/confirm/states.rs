@@ -11,7 +11,7 @@ use super::copy::copy_to_disk;
 use crate::error::LabError;
 use crate::orchestrator::{Notice, Observer};
 use crate::places::remove_data_dir;
-use crate::trial_process::{Runner, make_dir};
+use crate::trial_process::{Runner, make_dir, make_new_dir};
 
 /// Where the trials that make data keep their logs, in the campaign's folder.
 pub(crate) const STATES_FOLDER: &str = "states";
@@ -79,7 +79,7 @@ impl<'a> States<'a> {
         // A resumed campaign makes its data anew, and keeps what was said before.
         let attempt = (1..).find(|attempt| !logs.join(format!("{cell}-a{attempt}")).exists()).unwrap_or(1);
         let dir = logs.join(format!("{cell}-a{attempt}"));
-        make_dir(&dir)?;
+        make_new_dir(&dir)?;
         let scheduled = ScheduledTrial { number: 0, block: 0, cell };
         let mut order = match self.runner.order(&scheduled, attempt, &dir, &state) {
             Ok(order) => order,

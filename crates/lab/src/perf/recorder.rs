@@ -7,6 +7,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use plimsoll_core::record::Readings;
+use plimsoll_engine::process::child_command;
 use plimsoll_store::{Profile, ProfileAbout};
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -43,11 +44,11 @@ impl Recorder {
         let pids = pids.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
         let frequency = FREQUENCY_HZ.to_string();
         let data = recorder.file("perf.data");
-        let mut command = Command::new("perf");
+        let mut command = child_command("perf");
         command.args(["record", "-q", "-e", event, "-F", &frequency, "-g", "-p", &pids, "-o"]).arg(&data);
         recorder.record = recorder.spawn(command, "perf.log");
         if has_counters && recorder.record.is_ok() {
-            let mut command = Command::new("perf");
+            let mut command = child_command("perf");
             command.args(["stat", "-x,", "-e", &EVENTS.join(","), "-p", &pids, "-o"]).arg(recorder.file("perf.stat"));
             recorder.stat = recorder.spawn(command, "perf.stat.log").ok();
         }
@@ -124,7 +125,7 @@ impl Recorder {
         let text = self.file("perf.txt");
         let output = File::create(&text).map_err(|error| format!("failed to write {}: {error}", text.display()))?;
         let log = File::create(self.file("perf.txt.log")).map_err(|error| format!("failed to write a log for perf: {error}"))?;
-        let mut command = Command::new("perf");
+        let mut command = child_command("perf");
         command.args(["script", "--no-inline", "-F", "comm,ip,sym,dso", "-i"]).arg(&data);
         let mut child = command
             .stdin(Stdio::null())
@@ -151,7 +152,7 @@ impl Drop for Recorder {
 
 /// Whether the processor's own events are counted here.
 fn counts_cycles() -> bool {
-    let mut command = Command::new("perf");
+    let mut command = child_command("perf");
     command.args(["stat", "-x,", "-e", "cycles", "--", "true"]).stdin(Stdio::null()).env("LC_ALL", "C");
     command.output().is_ok_and(|output| {
         let counts = counters::read(&String::from_utf8_lossy(&output.stderr));

@@ -5,8 +5,8 @@ use std::fs::File;
 use std::io::{Read, Write};
 use std::os::fd::AsRawFd;
 use std::os::unix::process::CommandExt;
-use std::process::Command;
 
+use plimsoll_engine::process::child_command;
 use rustix::fs::{MemfdFlags, memfd_create};
 use serde::{Deserialize, Serialize};
 
@@ -51,7 +51,7 @@ impl Continuation {
         if let Err(error) = written {
             return failed(error);
         }
-        let mut next = Command::new("/proc/self/exe");
+        let mut next = child_command("/proc/self/exe");
         if let Some(name) = std::env::args_os().next() {
             next.arg0(name);
         }

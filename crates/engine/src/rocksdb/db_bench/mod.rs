@@ -5,7 +5,7 @@ mod flags;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::time::Duration;
 
 pub use flags::Job;
@@ -13,7 +13,7 @@ pub use flags::Job;
 use super::options::{NOT_APPLIED, check};
 use super::ram_bytes;
 use super::server::read_back;
-use crate::process::{Program, ServerProcess};
+use crate::process::{Program, ServerProcess, child_command};
 use crate::{EngineError, Health, InstalledBuild, Settings};
 
 /// A look at what the program is and runs with is over in a moment.
@@ -65,7 +65,7 @@ impl DbBench {
         })?;
         let env: BTreeMap<String, String> = build.env.iter().chain(env).map(|(name, value)| (name.clone(), value.clone())).collect();
         let help =
-            Command::new(&program).arg("--help").envs(&env).stdin(Stdio::null()).output().map_err(|error| {
+            child_command(&program).arg("--help").envs(&env).stdin(Stdio::null()).output().map_err(|error| {
                 EngineError::new(format!("start {}: {error}; check that it is there and can be run", program.display()))
             })?;
         let text = String::from_utf8_lossy(&help.stdout);
