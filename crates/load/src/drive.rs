@@ -221,6 +221,10 @@ fn perform<C: Clock>(
                 }
             }
         };
+        if let Some(since_ns) = outage.since_ns {
+            // What had to be looked up first waited for a connection.
+            recorder.paused(kind, clock.now_ns() - since_ns);
+        }
         let mut due_ns = agenda.next_ns();
         if agenda.is_warming && due_ns.is_some_and(|due_ns| due_ns >= start_ns) {
             agenda.begin_measuring(task, start_ns, recorder);

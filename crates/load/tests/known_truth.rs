@@ -70,6 +70,8 @@ struct Diary {
     /// The operation, and how often it was told, with which measuring began.
     measured_from: Option<u64>,
     tellings: u32,
+    /// Kinds of operations that were looked up without a connection, whether measuring had begun, and how long that took.
+    look_ups: Vec<(usize, bool, u64)>,
     /// The clock when it closed.
     closed_ns: u64,
     /// Its last asking was in vain, or gave nothing more.
@@ -91,6 +93,7 @@ struct Writer {
     diary: Diary,
     operations: u64,
     waited: u64,
+    lost_since_ns: Option<u64>,
     diaries: Arc<Mutex<BTreeMap<u32, Diary>>>,
     client: u32,
 }
@@ -109,11 +112,19 @@ impl Worker for Writer {
             self.script.waits.iter().find(|(operation, _)| *operation == self.operations).filter(|_| self.waited < 3)
         {
             self.waited += 1;
-            return Ok(if *is_lost { Next::Lost { message: "away".into() } } else { Next::Later });
+            if !is_lost {
+                return Ok(Next::Later);
+            }
+            self.lost_since_ns.get_or_insert(self.clock.now_ns());
+            return Ok(Next::Lost { message: "away".into() });
         }
         self.waited = 0;
+        let kind = (self.operations % self.script.kinds) as usize;
         self.operations += 1;
-        Ok(Next::Operation(((self.operations - 1) % self.script.kinds) as usize))
+        if let Some(since_ns) = self.lost_since_ns.take() {
+            self.diary.look_ups.push((kind, self.diary.measured_from.is_some(), self.clock.now_ns() - since_ns));
+        }
+        Ok(Next::Operation(kind))
     }
 
     fn begin_measuring(&mut self) {
@@ -180,6 +191,7 @@ fn run(case: &Case) -> Left {
             diary: Diary::default(),
             operations: 0,
             waited: 0,
+            lost_since_ns: None,
             diaries: diaries.clone(),
             client: index as u32 + 1,
         }),
@@ -324,6 +336,11 @@ fn truth(case: &Case, diary: &Diary, finished_ns: Option<u64>) -> Whole {
         } else {
             truth.retried += 1;
             truth.wait_ns += took_ns;
+        }
+    }
+    for (kind, is_measured, waited_ns) in &diary.look_ups {
+        if *is_measured || case.warm_up_ns == 0 {
+            of_kinds[*kind].wait_ns += waited_ns;
         }
     }
     // A failure in the warm-up ends the step as well.

@@ -204,6 +204,7 @@ fn an_outage_between_operations_is_waited_for_too() {
     let (outcome, _) = run(&clock, LookUp(0), Arrival::Closed, Stop::Operations(3));
     assert_eq!((outcome.ended, outcome.operations[0].ok, outcome.operations[0].attempts), (Ended::Finished, 3, 3));
     assert_eq!(outcome.elapsed_ns, 3 * (50 + 100 + 200 + 400) * 1000);
+    assert_eq!(outcome.operations[0].wait_ns, outcome.elapsed_ns, "what reports say that percentiles exclude");
     struct Never;
     impl Worker for Never {
         fn open(&mut self) -> Result<(), String> {
