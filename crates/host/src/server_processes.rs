@@ -106,9 +106,16 @@ impl ServerProcesses {
         self.roots.iter().filter_map(|&root| process_reaped_ns(root).ok()).sum()
     }
 
-    /// Who has ended is forgotten: its number may come back.
+    /// Who has ended is forgotten: its number may come back, and mean a stranger.
     fn signal(&mut self, signal: Signal) {
-        self.held.retain(|_, process| pidfd_send_signal(process, signal) != Err(Errno::SRCH));
+        let Self { held, trees, .. } = self;
+        held.retain(|&pid, process| {
+            let is_there = pidfd_send_signal(process, signal) != Err(Errno::SRCH);
+            if !is_there {
+                trees.forget(pid);
+            }
+            is_there
+        });
     }
 }
 
@@ -243,6 +250,29 @@ mod tests {
         processes.go_on();
         wait_for(worker, |state| state != 'T');
         kill(worker);
+    }
+
+    /// Its number was still taken for the worker's, and whoever had it next was stopped.
+    #[test]
+    fn the_number_of_a_worker_that_ended_may_come_back_to_a_stranger() {
+        let dir = tempfile::tempdir().unwrap();
+        let show = |pid: u32, parent: u32, start: u32| {
+            std::fs::create_dir_all(dir.path().join(pid.to_string())).unwrap();
+            let line = format!("{pid} (db) S {parent} 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 {start} 0 0\n");
+            std::fs::write(dir.path().join(format!("{pid}/stat")), line).unwrap();
+        };
+        let server = Server::start();
+        let mut worker = Command::new("sleep").arg("60").spawn().unwrap();
+        show(server.shell.id(), 1, 50);
+        show(worker.id(), server.shell.id(), 60);
+        let mut processes = ServerProcesses::find(&Proc::at(dir.path()), &[server.shell.id()]).unwrap();
+        assert_eq!(processes.pids().len(), 2);
+        worker.kill().unwrap();
+        worker.wait().unwrap();
+        show(worker.id(), 1, 95);
+        processes.pause().unwrap();
+        assert_eq!(processes.pids(), [server.shell.id()]);
+        assert_eq!(processes.trees.pids().unwrap(), [server.shell.id()], "whom the next look would hold and stop");
     }
 
     fn wait_for_cpu(pid: u32, ns: u64) {

@@ -88,6 +88,11 @@ impl ProcessTrees {
         Ok(self.members.keys().copied().collect())
     }
 
+    /// This one has ended: whoever has its number by now is looked at anew.
+    pub(crate) fn forget(&mut self, pid: u32) {
+        self.members.remove(&pid);
+    }
+
     /// Resident memory of all members seen last: what is each one's own (`RssAnon`), and of what they share (`RssShmem`, such as shared
     /// buffers, and `RssFile`, the program) as much as the one has that maps the most.
     pub(crate) fn rss_bytes(&self) -> Answer<u64> {

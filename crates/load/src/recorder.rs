@@ -80,6 +80,7 @@ impl KindRecord {
 #[derive(Debug)]
 pub(crate) struct Recorder {
     worker: usize,
+    is_open: bool,
     /// Nothing is recorded: the worker warms up.
     is_paused: bool,
     start_ns: u64,
@@ -129,6 +130,7 @@ impl Recorder {
             .collect();
         Self {
             worker,
+            is_open,
             is_paused: false,
             start_ns: 0,
             next_ns: SECOND_NS,
@@ -170,9 +172,9 @@ impl Recorder {
     }
 
     #[inline]
-    fn kind(&mut self, kind: usize, at_ns: u64, is_done: bool) -> &mut KindRecord {
+    fn kind(&mut self, kind: usize, at_ns: u64, mark_ok: Option<u64>) -> &mut KindRecord {
         if at_ns >= self.next_ns {
-            self.pass(at_ns, is_done);
+            self.pass(at_ns, mark_ok);
         }
         &mut self.kinds[self.by_kind[kind]]
     }
@@ -183,7 +185,7 @@ impl Recorder {
         if self.is_paused {
             return;
         }
-        let record = self.kind(kind, done_ns, true);
+        let record = self.kind(kind, done_ns, Some(self.ok + 1));
         let service_ns = done_ns - sent_ns;
         if record.ok == 0 {
             record.begin(sent_ns);
@@ -227,7 +229,9 @@ impl Recorder {
         if self.is_paused {
             return;
         }
-        let record = self.kind(kind, ended_ns, false);
+        // An operation that failed for good has ended, and took its time. What a schedule brings is counted by the clock.
+        let has_ended = is_final && !self.is_open;
+        let record = self.kind(kind, ended_ns, has_ended.then_some(self.ok));
         record.begin(sent_ns);
         record.last_tried_ns = ended_ns;
         if is_final {
@@ -240,6 +244,9 @@ impl Recorder {
         record.second.unsuccessful += 1;
         record.unsuccessful.get_or_insert_with(histogram::empty).saturating_record(ended_ns - sent_ns);
         self.unsuccessful += 1;
+        if has_ended {
+            self.live[self.worker].last_done_ns.store(ended_ns, Ordering::Relaxed);
+        }
         self.live[self.worker].unsuccessful.store(self.unsuccessful, Ordering::Relaxed);
     }
 
@@ -262,16 +269,16 @@ impl Recorder {
         }
     }
 
-    /// Does what is due at `at_ns`, the end of a try: a new second, a turn's mark where the operation is done.
+    /// Does what is due at `at_ns`, the end of a try: a new second, a turn's mark where the operation has ended with it, `mark_ok` then being those done.
     #[cold]
-    fn pass(&mut self, at_ns: u64, is_done: bool) {
+    fn pass(&mut self, at_ns: u64, mark_ok: Option<u64>) {
         if at_ns >= self.second_end_ns {
             self.roll(at_ns);
         }
-        if is_done && at_ns >= self.mark_from_ns {
+        if let Some(mark_ok) = mark_ok.filter(|_| at_ns >= self.mark_from_ns) {
             let live = &self.live[self.worker];
             live.mark_done_ns.store(at_ns, Ordering::Relaxed);
-            live.mark_ok.store(self.ok + 1, Ordering::Release);
+            live.mark_ok.store(mark_ok, Ordering::Release);
             self.mark_from_ns = u64::MAX;
         }
         self.next_ns = self.second_end_ns.min(self.mark_from_ns);

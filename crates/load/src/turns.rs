@@ -90,18 +90,18 @@ pub struct Tally {
     pub is_open: bool,
     /// Operations done since the step's start, of all its kinds.
     pub ok: u64,
-    /// The instant at which the last of them was done, on the step's clock; 0 before the first.
+    /// The instant at which the last operation ended, on the step's clock; 0 before the first. In a closed loop also one that failed for good.
     pub last_done_ns: u64,
-    /// The first operation of the turn that ended after the turn's [`mark`](Board::begin_turn).
+    /// The first operation of the turn that ended (see `last_done_ns`) after the turn's [`mark`](Board::begin_turn).
     pub mark: Mark,
 }
 
 /// Where counting begins in a turn: behind an operation, whose own length has no part in what is counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Mark {
-    /// Operations done up to this one, itself included.
+    /// Operations done up to this one, itself included where it did not fail.
     pub ok: u64,
-    /// The instant at which it was done, on the step's clock.
+    /// The instant at which it ended, on the step's clock.
     pub done_ns: u64,
 }
 

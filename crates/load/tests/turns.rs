@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 
 use plimsoll_core::clock::Clock;
 use plimsoll_load::{
-    Arrival, Board, Command, Control, Ended, Next, Outcome, Progress, StepOptions, StepOutcome, Stop, Task, TurnClock, Worker, run_step,
+    Arrival, Board, Command, Control, Ended, Failure, Next, Outcome, Progress, StepOptions, StepOutcome, Stop, Task, TurnClock, Worker,
+    run_step,
 };
 
 const MS: u64 = 1_000_000;
@@ -75,6 +76,10 @@ impl Stage {
 
     /// Runs a step whose turns `direct` hands out.
     fn run(&self, tasks: Vec<Task>, direct: impl FnOnce(&Self) + Send) -> StepOutcome {
+        self.run_with(StepOptions::default(), tasks, direct)
+    }
+
+    fn run_with(&self, options: StepOptions, tasks: Vec<Task>, direct: impl FnOnce(&Self) + Send) -> StepOutcome {
         thread::scope(|scope| {
             scope.spawn(|| {
                 while self.board.tallies().is_empty() {
@@ -82,7 +87,7 @@ impl Stage {
                 }
                 direct(self);
             });
-            let options = StepOptions { board: Some(self.board.clone()), ..StepOptions::default() };
+            let options = StepOptions { board: Some(self.board.clone()), ..options };
             let mut progress = |_: &Progress| {};
             run_step(&self.clock, &["op"], tasks, &self.control, &options, &mut std::io::sink(), &mut progress).unwrap()
         })
@@ -252,4 +257,58 @@ fn the_first_turn_waits_for_workers_that_are_still_to_come() {
         let mut progress = |_: &Progress| {};
         run_step(&stage.clock, &["op"], tasks, &stage.control, &options, &mut std::io::sink(), &mut progress).unwrap();
     });
+}
+
+/// One operation is done, and all others fail after a millisecond.
+struct FailsFromTheSecond(Arc<TurnClock>, Arc<std::sync::Mutex<Vec<u64>>>);
+
+impl Worker for FailsFromTheSecond {
+    fn open(&mut self) -> Result<(), String> {
+        Ok(())
+    }
+
+    fn prepare(&mut self) -> Result<Next, String> {
+        Ok(Next::Operation(0))
+    }
+
+    fn execute(&mut self) -> Outcome {
+        thread::sleep(Duration::from_millis(1));
+        let mut log = self.1.lock().unwrap();
+        log.push(self.0.now_ns());
+        if log.len() == 1 {
+            return Outcome::Done { rows: 1 };
+        }
+        Outcome::Failed(Failure { class: "statement", message: "it may fail".to_owned() })
+    }
+}
+
+/// A turn in which a client was refused all the while took no time, and its rate was that of the few operations before.
+#[test]
+fn operations_that_fail_take_their_time_in_a_turn() {
+    let stage = Stage::new();
+    let log: Arc<std::sync::Mutex<Vec<u64>>> = Arc::default();
+    let worker = Box::new(FailsFromTheSecond(stage.clock.clone(), log.clone()));
+    let task = Task { client: 1, kinds: vec![0], arrival: Arrival::Closed, stop: Stop::Time(DAY_NS), worker };
+    let options = StepOptions { max_failed: Some(1.0), ..StepOptions::default() };
+    let mut turns = Vec::new();
+    stage.run_with(options, vec![task], |stage| {
+        stage.settle();
+        for _ in 1..=3 {
+            let mark_ns = stage.clock.now_ns() + 3 * MS;
+            stage.board.begin_turn(mark_ns);
+            stage.turn(12 * MS);
+            turns.push((mark_ns, stage.board.tallies()[0], log.lock().unwrap().clone()));
+        }
+        stage.finish();
+    });
+    for (mark_ns, tally, log) in turns {
+        assert_eq!((tally.ok, tally.mark.ok), (1, 1));
+        // The log has an end a moment before the recorder reads the clock.
+        assert!(tally.last_done_ns >= log[log.len() - 1], "{tally:?} {log:?}");
+        let first = log.iter().position(|&end_ns| end_ns >= mark_ns).unwrap();
+        assert!(
+            tally.mark.done_ns >= mark_ns && log.get(first + 1).is_none_or(|&next_ns| tally.mark.done_ns < next_ns),
+            "{tally:?} {log:?}"
+        );
+    }
 }

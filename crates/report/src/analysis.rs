@@ -620,7 +620,8 @@ fn outcome(name: &str, rate: &Metric, cell: &CellRuns<'_>, valued: &[&Run<'_>]) 
         waited_s: drain.waited_s,
     });
     let step = cell.step(name);
-    let classic_rates: Vec<Value> = valued.iter().filter_map(|run| classic_rate(run.done?)).map(|rate| Value::from(Ok(rate))).collect();
+    let classic_rates = valued.iter().filter_map(|run| classic_rate(run.done?, run.number(rate.name)));
+    let classic_rates: Vec<Value> = classic_rates.map(|rate| Value::from(Ok(rate))).collect();
     let mut operations = sum_operations(valued);
     operations.sort_by_key(|operation| step.is_none_or(|step| step.primary_operation() != operation.kind));
     Outcome {

@@ -65,11 +65,12 @@ pub(crate) fn measure_cheaply(done: &StepDone, names: &[&str]) -> Vec<Measure> {
     metrics.map(|metric| Measure { metric, value: facts.answer(metric, &latencies).into(), classic: None }).collect()
 }
 
-/// Statements per second of a sysbench test as sysbench counts them.
-pub(crate) fn classic_rate(done: &StepDone) -> Option<f64> {
+/// Statements per second of a sysbench test as sysbench counts them, with those of tries that were refused or failed; `rate` is without them.
+pub(crate) fn classic_rate(done: &StepDone, rate: Option<f64>) -> Option<f64> {
     let facts = Facts { done, series: Err("it was not read"), turns: &[] };
-    facts.statements().filter(|_| facts.scan_rows().is_err())?;
-    facts.all_statements_per_s().ok()
+    let statements = facts.statements().filter(|_| facts.scan_rows().is_err())?;
+    let in_vain = done.notes.get(VAIN_STATEMENTS_NOTE).copied().unwrap_or(0.0);
+    Some(rate? * ratio(statements + in_vain, statements, "no statement was done").ok()?)
 }
 
 /// The decoded histograms of the step's operation.
@@ -386,13 +387,6 @@ impl Facts<'_> {
         STATEMENT_NOTES.iter().map(|name| self.done.notes.get(*name).copied()).sum()
     }
 
-    /// The same rate with the statements of tries that were refused or failed, which sysbench counts.
-    fn all_statements_per_s(&self) -> Answer {
-        let statements = self.statements().ok_or("the step counted no statements")?;
-        let in_vain = self.done.notes.get(VAIN_STATEMENTS_NOTE).copied().unwrap_or(0.0);
-        Ok(self.statements_per_s()? * ratio(statements + in_vain, statements, "no statement was done")?)
-    }
-
     fn statements_per_s(&self) -> Answer {
         let transactions = self.primary()?.ok as f64;
         let statements = self.statements().ok_or("the step counted no statements")?;
@@ -673,6 +667,28 @@ mod tests {
             let reason = if name == "index_s" { "the step creates no index" } else { "closed loop: no response time" };
             assert_eq!(values[name].unavailable.as_deref(), Some(reason), "{name}");
         }
+    }
+
+    /// By slices the classic rate was that of the whole step, turns for warming up included.
+    #[test]
+    fn by_slices_the_classic_rate_is_of_the_turns_too() {
+        let transaction =
+            OperationRecord { kind: "transaction".to_owned(), ok: 1_000, service: encoded(&[(1_000_000, 1_000)]), ..Default::default() };
+        let notes = STATEMENT_NOTES.iter().map(|name| ((*name).to_owned(), 2_000.0)).collect();
+        let done = StepDone {
+            primary: "transaction".to_owned(),
+            elapsed_ns: 10_000_000_000,
+            operations: vec![transaction],
+            clients: vec![client(1, "transaction", 1_000, 1_000, 0.0, 10.0)],
+            notes,
+            ..Default::default()
+        };
+        // 200 a second in turns, and 100 over the whole.
+        let turns = [Turn { operations: 800, active_ns: 4_000_000_000, ..Turn::default() }];
+        let of_turns = measure(&Facts { done: &done, series: Ok(&[]), turns: &turns });
+        let qps = of_turns.iter().find(|measure| measure.metric.name == "qps").unwrap().value.value.unwrap();
+        assert_eq!(qps, 200.0 * 2.0 * STATEMENT_NOTES.len() as f64);
+        assert_eq!(classic_rate(&done, Some(qps)), Some(qps), "nothing was in vain");
     }
 
     #[test]

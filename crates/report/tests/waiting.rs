@@ -56,7 +56,7 @@ fn waiting_that_no_service_time_has_is_told_beside_them() {
     assert_eq!(told, [(&json!(label), &json!(31.2))]);
 
     let csv = to_csv(&view);
-    let line = |cell: &str, step: &str, attempt: u32, value: &str| format!("{cell},{step},1,{attempt},ok,excluded_wait_s,{value},s,,\n");
+    let line = |cell: &str, step: &str, attempt: u32, value: &str| format!("{cell},{step},1,{attempt},ok,excluded_wait_s,{value},s,,,\n");
     let told: Vec<&str> = csv.lines().filter(|line| line.contains("excluded_wait_s")).collect();
     assert!(csv.contains(&line(&label, "l.i0", 2, "31.2")) && csv.contains(&line(&label, "qr100", 2, "0.06")), "{told:#?}");
     assert!(csv.contains(&line(&view.cells[0].label, "l.i0", 1, "0")), "{csv}");

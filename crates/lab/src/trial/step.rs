@@ -137,6 +137,7 @@ fn attempt_step(
     let outcome = if has_turns {
         let limit = Duration::from_nanos(order.watchdog_ns);
         let director = Director::new(&trial.lifeline.directions, trial.control, &step.name, limit, &trial.watchdog, server)?;
+        let director = director.with_open_limit(options.open_timeout);
         let director = director.after_writing(order.cell.workload.steps()[..trial.next_step].last().is_some_and(Step::is_writing));
         let (outcome, turns) = director.direct(|clock, board| {
             let options = StepOptions { board: Some(board.clone()), ..options.clone() };

@@ -54,6 +54,8 @@ pub(super) struct Director<'a> {
     step: String,
     /// A worker that does not come back from an operation for so long hangs.
     limit: Duration,
+    /// All workers are connected by then, or the step itself gives up.
+    open_limit: Duration,
     watchdog: &'a Watchdog,
     roots: Vec<u32>,
     counters: BTreeMap<String, i64>,
@@ -78,6 +80,7 @@ impl<'a> Director<'a> {
             control,
             step: step.to_owned(),
             limit,
+            open_limit: limit,
             watchdog,
             roots: server.processes(),
             counters: server.counters()?,
@@ -86,6 +89,11 @@ impl<'a> Director<'a> {
             board: Arc::new(Board::default()),
             has_ended: AtomicBool::new(false),
         })
+    }
+
+    /// Workers may take so long to connect, which is no operation.
+    pub fn with_open_limit(self, open_limit: Duration) -> Self {
+        Self { open_limit, ..self }
     }
 
     /// Lets the engine rest before the first turn.
@@ -123,7 +131,7 @@ impl<'a> Director<'a> {
             self.check()?;
             thread::sleep(Duration::from_millis(1));
         }
-        self.settle()?;
+        self.settle(self.limit + self.open_limit)?;
         // Connected workers have their processes by now.
         let servers = if self.roots.is_empty() { None } else { Some(find(&self.roots)?) };
         let mut meter = Meter::new(servers);
@@ -225,11 +233,11 @@ impl<'a> Director<'a> {
     }
 
     /// Parks the workers, and stops their clock when all of them are.
-    fn settle(&self) -> Result<(), Cut> {
+    fn settle(&self, limit: Duration) -> Result<(), Cut> {
         self.control.give(Command::Park);
-        if !self.control.wait_until_parked(self.limit) {
+        if !self.control.wait_until_parked(limit) {
             self.check()?;
-            let reason = format!("hung: a worker is still in an operation {} s after its turn", self.limit.as_secs());
+            let reason = format!("hung: a worker is still in an operation {} s after its turn", limit.as_secs());
             self.watchdog.end_hung_server(&reason);
             return Err(Cut::Failed(reason));
         }
@@ -252,7 +260,7 @@ impl<'a> Director<'a> {
             self.look(|| meter.read_ours())
         });
         MonotonicClock.sleep_until_ns(from_ns + order.length_ns);
-        self.settle()?;
+        self.settle(self.limit)?;
         let mut last = self.look(|| meter.read());
         // What was born in this turn has worked in it.
         let has_new = meter.servers.as_mut().map_or(Ok(false), ServerProcesses::refresh).map_err(Cut::Failed)?;
@@ -311,4 +319,65 @@ struct Look {
     tallies: Vec<Tally>,
     unsuccessful: u64,
     cpu: Cpu,
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::channel;
+
+    use plimsoll_load::{Arrival, Next, Outcome, Progress, StepOptions, Stop, Task, Worker, run_step};
+
+    use super::*;
+
+    /// Connects slowly, as one of a thousand does.
+    struct Slow(Duration);
+
+    impl Worker for Slow {
+        fn open(&mut self) -> Result<(), String> {
+            thread::sleep(self.0);
+            Ok(())
+        }
+
+        fn prepare(&mut self) -> Result<Next, String> {
+            Ok(Next::Operation(0))
+        }
+
+        fn execute(&mut self) -> Outcome {
+            Outcome::Done { rows: 1 }
+        }
+    }
+
+    /// With `watchdog = "1s"` a server that took two seconds for a thousand connections was hung.
+    #[test]
+    fn workers_that_connect_for_longer_than_the_watchdog_waits_do_not_hang() {
+        let dir = tempfile::tempdir().unwrap();
+        let control = Arc::new(Control::default());
+        let limit = Duration::from_millis(100);
+        let watchdog = Watchdog::start(limit, dir.path(), dir.path(), control.clone()).unwrap();
+        let (sender, receiver) = channel();
+        let directions = Mutex::new(receiver);
+        let director = Director {
+            directions: &directions,
+            control: &control,
+            step: "slow".to_owned(),
+            limit,
+            open_limit: StepOptions::default().open_timeout,
+            watchdog: &watchdog,
+            roots: Vec::new(),
+            counters: BTreeMap::new(),
+            must_rest: false,
+            clock: Arc::new(TurnClock::new(control.clone())),
+            board: Arc::default(),
+            has_ended: AtomicBool::new(false),
+        };
+        sender.send(Direction::Finish).unwrap();
+        let worker = Box::new(Slow(10 * limit));
+        let task = Task { client: 1, kinds: vec![0], arrival: Arrival::Closed, stop: Stop::Time(u64::MAX >> 8), worker };
+        let (worked, taken) = director.direct(|clock, board| {
+            let options = StepOptions { board: Some(board.clone()), ..StepOptions::default() };
+            run_step(clock, &["op"], vec![task], &control, &options, &mut std::io::sink(), &mut |_: &Progress| {})
+        });
+        assert_eq!(watchdog.verdict(), None);
+        assert!(taken.is_ok() && worked.is_ok());
+    }
 }
