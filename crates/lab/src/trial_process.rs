@@ -29,7 +29,7 @@ use crate::passwords::Passwords;
 /// A trial that was asked to stop has this long before it is ended.
 pub(crate) const STOP_PATIENCE: Duration = Duration::from_secs(60);
 /// A guard that has nothing left to wait for ends at once; one that kills what the kernel holds has this long.
-const END_LIMIT: Duration = Duration::from_secs(60);
+pub(crate) const END_LIMIT: Duration = Duration::from_secs(60);
 const END_POLL: Duration = Duration::from_millis(5);
 const POLL: Duration = Duration::from_millis(50);
 const LOG_TAIL_BYTES: usize = 4000;

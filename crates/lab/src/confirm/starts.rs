@@ -19,7 +19,7 @@ use super::turns::{Rounds, StepTurns, TurnsProgress};
 use crate::error::LabError;
 use crate::message::{Direction, STOP, TrialMessage, TurnDone, TurnOrder};
 use crate::orchestrator::{CampaignEnd, Notice, Observer, remove_data};
-use crate::trial_process::{Runner, STOP_PATIENCE, TrialProcess, write_trial_failed};
+use crate::trial_process::{END_LIMIT, Runner, STOP_PATIENCE, TrialProcess, write_trial_failed};
 
 /// Each contestant's first turn of a step, which is not recorded.
 const WARM_UP_NS: u64 = 500_000_000;
@@ -433,15 +433,19 @@ impl<'a, 'o> Stage<'a, 'o> {
     fn wait(&mut self, what: &str, is_so: impl Fn(&Contestant<'_>) -> bool) -> bool {
         let limit = self.ready_limit();
         let mut patience = Patience::new(limit);
+        let mut last_patience = Patience::new(limit + END_LIMIT);
         let mut next_notice = AWAITED;
         loop {
             let awaited: Vec<usize> = (0..self.contestants.len()).filter(|&index| !is_so(&self.contestants[index])).collect();
             if awaited.is_empty() {
                 return self.asked_at.is_none();
             }
+            let is_past_all = last_patience.is_over();
             if patience.is_over() {
                 for &contestant in &awaited {
                     self.end(contestant, &format!("it did not {what} within {}", format_duration_ns(limit.as_nanos() as u64)));
+                    // Something that the kernel holds may keep the output open: nothing is to be heard any more.
+                    self.contestants[contestant].is_out |= is_past_all;
                 }
             } else if patience.spent() >= next_notice {
                 next_notice += AWAITED;
