@@ -118,6 +118,31 @@ fn resume_kills_nobody_that_a_campaign_folder_names() {
     assert!(is_alive, "a stranger was killed");
 }
 
+/// A pipe that nobody writes to, and a file that never ends.
+#[test]
+fn resume_waits_for_no_identity_file() {
+    for make in [&["mkfifo"][..], &["ln", "-s", "/dev/zero"]] {
+        let place = ran();
+        let trial = place.event_files().remove(0).parent().unwrap().to_owned();
+        fs::create_dir_all(trial.join("server")).unwrap();
+        let made = Command::new(make[0]).args(&make[1..]).arg(trial.join("server/server-process.json")).status().unwrap();
+        assert!(made.success());
+        let mut command = Command::new("sh");
+        // A file that never ends is to take neither time nor memory.
+        command.args([
+            "-c",
+            "ulimit -v 4000000; exec timeout -s KILL 60 \"$@\"",
+            "sh",
+            env!("CARGO_BIN_EXE_plimsoll"),
+            "resume",
+            "--data",
+            "data",
+        ]);
+        let output = command.current_dir(place.dir.path()).stdin(Stdio::null()).output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{make:?}: {}", text(&output.stderr));
+    }
+}
+
 /// Client of packages that says what it was given.
 fn fake_client(dir: &Path, name: &str, told: &Path) {
     let script = format!("#!/bin/sh\n/usr/bin/env >> {}\nexit 1\n", told.display());
