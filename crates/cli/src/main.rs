@@ -34,6 +34,9 @@ use failure::Failure;
 type Outcome = Result<u8, Failure>;
 
 fn main() -> ExitCode {
+    if let Err(error) = plimsoll_lab::guard::unblock_signals() {
+        tell!("plimsoll: {error}");
+    }
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
         Err(error) => {

@@ -6,6 +6,7 @@ use std::sync::atomic::AtomicUsize;
 use std::time::{Duration, Instant};
 
 use plimsoll_core::units::{format_count, format_duration_ns, format_grouped};
+use plimsoll_lab::guard::ignored_signals;
 use plimsoll_lab::{Notice, Observer, StepProgress, StepTurns, TrialMessage, TurnsProgress, TurnsRatio};
 use plimsoll_report::{is_decided, is_look};
 use plimsoll_store::CampaignDir;
@@ -23,10 +24,8 @@ const PLAIN_INTERVAL: Duration = Duration::from_secs(10);
 /// The signals that ask us to stop: Ctrl-C, `kill`, a terminal that was closed, and Ctrl-\, which wants it at once as a second Ctrl-C does.
 /// `nohup` and shells have us ignore those of the terminal where it does not mean us.
 pub fn stop_signals() -> Vec<i32> {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let mask = status.lines().find_map(|line| u64::from_str_radix(line.strip_prefix("SigIgn:")?.trim(), 16).ok()).unwrap_or(0);
-    let is_ignored = |signal: i32| mask >> (signal - 1) & 1 == 1;
-    let of_terminal = [SIGHUP, SIGQUIT].into_iter().filter(|signal| !is_ignored(*signal));
+    let ignored = ignored_signals();
+    let of_terminal = [SIGHUP, SIGQUIT].into_iter().filter(|signal| !ignored.contains(signal));
     [SIGINT, SIGTERM].into_iter().chain(of_terminal).collect()
 }
 

@@ -5,10 +5,14 @@
 //! orchestrator's end by a signal. It ends when the kernel knows of no child of it any more.
 
 use std::ffi::{CStr, OsString};
+use std::fs;
 use std::io;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
+use nix::sys::signal::SigSet;
 use plimsoll_engine::process::{child_command, end_children};
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, getpid, getppid, set_child_subreaper, set_parent_process_death_signal, wait};
@@ -32,6 +36,25 @@ pub(crate) fn guarded(program: &std::path::Path, command: &[OsString]) -> Comman
     // A group of its own: Ctrl-C reaches the orchestrator alone.
     guard.arg(VERB).arg("--parent").arg(std::process::id().to_string()).arg("--").args(command).process_group(0);
     guard
+}
+
+/// Has every signal reach this process as if a shell had started it. A parent's mask, and that it ignores the ends of its children, are
+/// inherited: then a guard would hear of nothing, and nobody could wait for one. Call it first, when there is one thread.
+pub fn unblock_signals() -> Result<(), LabError> {
+    SigSet::empty().thread_set_mask().map_err(|error| LabError::io("failed to unblock signals", error))?;
+    if ignored_signals().contains(&SIGCHLD) {
+        // Who listens does not ignore it; children begin with what is usual.
+        let listened = signal_hook::flag::register(SIGCHLD, Arc::new(AtomicBool::new(false)));
+        listened.map_err(|error| LabError::io("failed to listen for signals", error))?;
+    }
+    Ok(())
+}
+
+/// The signals that this process ignores.
+pub fn ignored_signals() -> Vec<i32> {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| u64::from_str_radix(line.strip_prefix("SigIgn:")?.trim(), 16).ok()).unwrap_or(0);
+    (1..=64).filter(|signal| mask >> (signal - 1) & 1 == 1).collect()
 }
 
 /// The body of the internal `guard` verb: runs a command, ends all that is left of it, and returns the exit status. `parent` is who must live.

@@ -1,11 +1,17 @@
 //! Processes that a broken trial leaves behind.
 
-use std::fs;
+use std::fs::{self, File};
+use std::io::Read;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use plimsoll_engine::process::{IDENTITY_FILE, ProcessIdentity};
+use rustix::fs::OFlags;
 
 use crate::trial::SERVER_FOLDER;
+
+/// An identity is some numbers.
+const MOST_BYTES: u64 = 4096;
 
 /// Ends the servers that earlier runs of a campaign have left behind, by the identities below these folders of trials. Those are believed only
 /// of processes that work below `data`, the campaign's data folder: campaign folders may come from anybody.
@@ -27,6 +33,11 @@ pub(crate) fn end_server(trial_dir: &Path) {
     }
 }
 
+/// Only from a file that is one, and short: no link is followed, no pipe waited for.
 fn server_of(trial_dir: &Path) -> Option<ProcessIdentity> {
-    serde_json::from_str(&fs::read_to_string(trial_dir.join(SERVER_FOLDER).join(IDENTITY_FILE)).ok()?).ok()
+    let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits() as i32;
+    let file = File::options().read(true).custom_flags(flags).open(trial_dir.join(SERVER_FOLDER).join(IDENTITY_FILE)).ok()?;
+    let mut text = String::new();
+    file.metadata().is_ok_and(|metadata| metadata.is_file()).then(|| file.take(MOST_BYTES).read_to_string(&mut text))?.ok()?;
+    serde_json::from_str(&text).ok()
 }

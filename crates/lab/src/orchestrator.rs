@@ -142,6 +142,8 @@ pub fn run_campaign(
     let data_root = PathBuf::from(&campaign.header.data_dir);
     // Whatever earlier runs have left there is gone then, but for servers whose environment we may not read.
     let _turn = turn.map_or_else(|| take_data_root(&data_root), Ok)?;
+    // There may be a link on the way by now. Processes are known by the folder's own path.
+    let data_root = data_root.canonicalize().map_err(|error| LabError::io(data_root.display(), error))?;
     let campaign_data = data_root.join(&campaign.header.id);
     for trials in [TRIALS_FOLDER, STATES_FOLDER, PROFILES_FOLDER] {
         end_servers(&campaign.path.join(trials), &campaign_data);

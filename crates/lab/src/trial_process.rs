@@ -178,6 +178,8 @@ impl TrialProcess {
         // The number of a child that was not waited for cannot mean another process.
         if let (Ok(None), Some(guard)) = (self.child.try_wait(), Pid::from_raw(self.child.id() as i32)) {
             let _ = kill_process(guard, Signal::TERM);
+            // One that is stopped hears of nothing.
+            let _ = kill_process(guard, Signal::CONT);
         }
     }
 

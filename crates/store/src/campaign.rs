@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use crate::StoreError;
-use crate::durable::{write_in_folder, write_json_atomically};
+use crate::durable::{read_file, write_in_folder, write_json_atomically};
 use crate::error::RESTORE_HEADER;
 use crate::header::{CampaignHeader, CellHeader, FORMAT};
 use crate::imported::{Imported, read_imported};
@@ -201,7 +201,7 @@ fn read_header(path: &Path) -> Result<CampaignHeader, StoreError> {
     struct Version {
         format: u32,
     }
-    let text = fs::read(path).map_err(StoreError::io("read", path))?;
+    let text = read_file(path).map_err(StoreError::io("read", path))?;
     let damaged = |error: serde_json::Error| StoreError::Corrupt {
         path: path.to_owned(),
         line: error.line(),

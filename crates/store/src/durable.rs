@@ -1,7 +1,8 @@
 //! Writing so that a crash leaves the old file or the new one, never half of either.
 
 use std::fs::{self, File};
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter, Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -120,6 +121,23 @@ pub(crate) fn create_folders(path: &Path) -> Result<(), StoreError> {
     let missing: Vec<&Path> = path.ancestors().take_while(|above| !above.as_os_str().is_empty() && !above.exists()).collect();
     fs::create_dir_all(path).map_err(StoreError::io("create", path))?;
     missing.into_iter().try_for_each(|made| sync_folder(folder_of(made)))
+}
+
+/// Opens a file to read. Campaign folders may come from anybody: a pipe in its place, which may never say anything, and a device, which may never
+/// end, are errors.
+pub(crate) fn open_file(path: &Path) -> io::Result<File> {
+    let file = File::options().read(true).custom_flags(OFlags::NONBLOCK.bits() as i32).open(path)?;
+    match file.metadata()?.is_file() {
+        true => Ok(file),
+        false => Err(io::Error::other("it is no file; remove it")),
+    }
+}
+
+/// All of a file, as [`open_file`] opens it.
+pub(crate) fn read_file(path: &Path) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    open_file(path)?.read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 /// Makes the names in a folder durable: a file's own sync does not.

@@ -1,9 +1,9 @@
 //! Reading `events.jsonl`.
 
-use std::fs;
 use std::path::Path;
 
 use crate::StoreError;
+use crate::durable::read_file;
 use crate::event::Event;
 use crate::event_line::{LINE_FORMAT, LineError, decode};
 
@@ -30,7 +30,7 @@ pub struct EventLog {
 /// Reads an events file and believes nothing it does not have to: every line must carry its checksum and follow the one before it.
 pub fn read_events(path: impl AsRef<Path>) -> Result<EventLog, StoreError> {
     let path = path.as_ref();
-    parse(path, &fs::read(path).map_err(StoreError::io("read", path))?)
+    parse(path, &read_file(path).map_err(StoreError::io("read", path))?)
 }
 
 /// Reads the events in `bytes`; `path` stands for the file in errors.

@@ -1,12 +1,12 @@
 //! Appending to `events.jsonl`.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::StoreError;
-use crate::durable::{create_folders, folder_of, sync_folder};
+use crate::durable::{create_folders, folder_of, read_file, sync_folder};
 use crate::event::Event;
 use crate::event_line::{decode, encode};
 use crate::event_log::{Stamped, parse, whole_lines};
@@ -45,7 +45,7 @@ impl EventWriter {
         let path = path.as_ref();
         let file = open(path)?;
         own(&file, path)?;
-        let bytes = fs::read(path).map_err(StoreError::io("read", path))?;
+        let bytes = read_file(path).map_err(StoreError::io("read", path))?;
         let events = parse(path, &bytes)?.events;
         let good_bytes = whole_lines(&bytes) as u64;
         if good_bytes < bytes.len() as u64 {

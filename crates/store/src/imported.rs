@@ -4,13 +4,13 @@
 //! One run stands behind each value and runs are not paired, so no verdict can come from it.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::io::ErrorKind;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
 use crate::StoreError;
+use crate::durable::read_file;
 use crate::error::IMPORT_AGAIN;
 
 pub(crate) const IMPORTED_FILE: &str = "imported.json";
@@ -205,7 +205,7 @@ pub(crate) fn read_imported(folder: &Path) -> Result<Option<Imported>, StoreErro
         format: u32,
     }
     let path = folder.join(IMPORTED_FILE);
-    let text = match fs::read(&path) {
+    let text = match read_file(&path) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
         read => read.map_err(StoreError::io("read", &path))?,
     };

@@ -12,6 +12,7 @@ use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
 
 use crate::StoreError;
+use crate::durable::open_file;
 
 const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
 
@@ -61,7 +62,7 @@ impl Drop for CampaignLock {
 
 /// True while a process holds the campaign's lock.
 pub(crate) fn is_held(campaign: &Path) -> bool {
-    File::open(campaign.join("lock")).is_ok_and(|file| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)))
+    open_file(&campaign.join("lock")).is_ok_and(|file| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)))
 }
 
 /// Takes the exclusive lock of an open file; false when somebody else has it.

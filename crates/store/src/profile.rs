@@ -11,7 +11,7 @@ use plimsoll_core::record::Reading;
 use serde::{Deserialize, Serialize};
 
 use crate::StoreError;
-use crate::durable::write_json_atomically;
+use crate::durable::{read_file, write_json_atomically};
 
 /// The folder of a campaign with the trials that were profiled: nothing in them was measured.
 pub const PROFILES_FOLDER: &str = "profiles";
@@ -67,7 +67,7 @@ impl Profile {
     }
 
     fn read(about: &Path) -> Result<Self, StoreError> {
-        let text = fs::read(about).map_err(StoreError::io("read", about))?;
+        let text = read_file(about).map_err(StoreError::io("read", about))?;
         let found: ProfileAbout =
             serde_json::from_slice(&text).map_err(|error| StoreError::corrupt(about, error.line(), error.to_string()))?;
         let folded = about.with_file_name(format!("{}{FOLDED}", found.step));

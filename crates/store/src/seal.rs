@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::StoreError;
-use crate::durable::write_json_atomically;
+use crate::durable::{read_file, write_json_atomically};
 
 const FILE_NAME: &str = "seal.json";
 const FORMAT: u32 = 1;
@@ -67,7 +67,7 @@ pub fn seal(dir: impl AsRef<Path>) -> Result<(), StoreError> {
 pub fn check_seal(dir: impl AsRef<Path>) -> Result<Option<Vec<Mismatch>>, StoreError> {
     let dir = dir.as_ref();
     let path = dir.join(FILE_NAME);
-    let text = match fs::read(&path) {
+    let text = match read_file(&path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         read => read.map_err(StoreError::io("read", &path))?,
     };

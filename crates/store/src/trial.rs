@@ -1,10 +1,10 @@
 //! One attempt at one trial, as its folder tells it.
 
-use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use crate::StoreError;
+use crate::durable::read_file;
 use crate::event::{Event, StepDone, TrialStart};
 use crate::event_log::{EventLog, Stamped, read_events};
 use crate::series::{
@@ -95,7 +95,7 @@ impl TrialRecord {
 }
 
 fn read_environment(path: &Path) -> Result<Option<serde_json::Value>, StoreError> {
-    let text = match fs::read(path) {
+    let text = match read_file(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
         read => read.map_err(StoreError::io("read", path))?,
     };

@@ -375,7 +375,7 @@ fn a_build_command_ends_with_its_search() {
     fs::write(place.path("plan.toml"), plan).unwrap();
     fs::write(place.path("commits"), "a\nb\nc\n").unwrap();
     let search = ["bisect", "--plan", "plan.toml", "--good", "a", "--bad", "c", "--step", "point-query", "--commits", "commits"];
-    for signal in [Signal::KILL, Signal::HUP] {
+    for (who, signal) in [(Who::Orchestrator, Signal::KILL), (Who::Orchestrator, Signal::HUP), (Who::Guard, Signal::KILL)] {
         let mut command = place.command(&search);
         command.args(["--command", "sleep 300 & echo > begun; wait # {commit}"]).stdout(Stdio::null()).stderr(Stdio::null());
         let mut child = command.spawn().unwrap();
@@ -384,9 +384,9 @@ fn a_build_command_ends_with_its_search() {
             place.path("begun").exists()
         });
         assert!(processes_of(place.dir.path()).len() >= 4, "search, guard, shell, sleep");
-        send(&[child.id()], signal);
+        send(&targets(who, &place, &child), signal);
         wait(child);
-        assert_gone(&place, &format!("a search gets signal {}", signal.as_raw()));
+        assert_gone(&place, &format!("{who:?} of a search gets signal {}", signal.as_raw()));
         fs::remove_file(place.path("begun")).unwrap();
     }
 }
@@ -418,4 +418,99 @@ fn nothing_is_left_after_faults_at_random() {
         println!("{fault}");
         inject(fault, &build);
     }
+}
+
+/// Runs a small campaign as somebody's child; what is not over in time is killed, stopped or not, and fails.
+#[track_caller]
+fn run_as_child_of(place: &Place, starter: &[&str]) -> String {
+    fs::write(place.path("next.toml"), NEXT_PLAN).unwrap();
+    let mut command = Command::new(starter[0]);
+    command.args(&starter[1..]).args([env!("CARGO_BIN_EXE_plimsoll"), "run", "next.toml", "--data", "data"]);
+    let child = command.current_dir(place.dir.path()).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let started = Instant::now();
+    let mut is_late = false;
+    while !is_late && fs::read_to_string(format!("/proc/{}/stat", child.id())).is_ok_and(|stat| !stat.contains(") Z ")) {
+        is_late = started.elapsed() > Duration::from_secs(60);
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    if is_late {
+        let all = processes_of(place.dir.path());
+        send(&all.iter().map(|process| process.pid).collect::<Vec<_>>(), Signal::KILL);
+        send(&[child.id()], Signal::KILL);
+    }
+    let output = wait(child);
+    assert!(!is_late, "{starter:?}: still running after a minute: {}", text(&output.stderr));
+    assert_eq!(output.status.code(), Some(0), "{starter:?}: {}", text(&output.stderr));
+    text(&output.stderr)
+}
+
+/// Masks and ignored signals are inherited: a supervisor that waits for its children by `signalfd` has SIGCHLD blocked.
+#[test]
+fn signals_that_our_parent_has_blocked_or_ignored_hang_nothing() {
+    for starter in ["--block-signal=CHLD", "--block-signal", "--ignore-signal=CHLD"] {
+        run_as_child_of(&Place::new(), &["env", starter]);
+    }
+}
+
+/// The environment of a trial may be copied, to try something by hand: we stop neither ourselves nor the shell that we were started by.
+#[test]
+fn whoever_has_started_us_is_not_ended_for_a_mark() {
+    let place = Place::new();
+    fs::create_dir(place.path("data")).unwrap();
+    let mark = format!("PLIMSOLL_TRIAL={}/20261123T051426Z-t/1-a1", place.path("data").canonicalize().unwrap().display());
+    run_as_child_of(&place, &["env", &mark, "sh", "-c", "\"$@\"; exit $?", "sh"]);
+}
+
+/// A trial runs until its guard is stopped, and two requests to stop still end it.
+#[test]
+fn a_guard_that_is_stopped_ends_with_the_second_request() {
+    let place = Place::new();
+    fs::write(place.path("next.toml"), NEXT_PLAN.replace("1K", "20M")).unwrap();
+    let mut child = place.command(&["run", "next.toml"]).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let mut guards = Vec::new();
+    wait_until("a trial", || {
+        guards = targets(Who::Guard, &place, &child);
+        !targets(Who::Trial, &place, &child).is_empty()
+    });
+    send(&guards, Signal::STOP);
+    send(&[child.id()], Signal::QUIT);
+    let asked = Instant::now();
+    while child.try_wait().unwrap().is_none() && asked.elapsed() < Duration::from_secs(30) {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let is_over = child.try_wait().unwrap().is_some();
+    send(&guards, Signal::KILL);
+    wait(child);
+    assert!(is_over, "it waits for a guard that is stopped");
+    assert_gone(&place, &"a guard that was stopped");
+}
+
+/// Where the data folder was moved to a larger disk, and a link is in its place: the mark has the folder's own path all the same.
+#[test]
+fn the_mark_of_a_resumed_campaign_has_no_link_in_it() {
+    let place = Place::new();
+    fs::write(place.path("next.toml"), NEXT_PLAN.replace("1K", "20M")).unwrap();
+    let is_up = |child: &Child| !targets(Who::Trial, &place, child).is_empty();
+    let start = |arguments: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_plimsoll"));
+        let mut child = command.current_dir(place.dir.path()).args(arguments).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        wait_until("a trial", || {
+            assert_eq!(child.try_wait().unwrap(), None, "the campaign goes on");
+            is_up(&child)
+        });
+        child
+    };
+    let child = start(&["run", "next.toml", "--data", "data"]);
+    send(&[child.id()], Signal::QUIT);
+    wait(child);
+    fs::rename(place.path("data"), place.path("disk")).unwrap();
+    std::os::unix::fs::symlink(place.path("disk"), place.path("data")).unwrap();
+    let child = start(&["resume"]);
+    let trial = targets(Who::Trial, &place, &child)[0];
+    let environ = fs::read(format!("/proc/{trial}/environ")).unwrap();
+    send(&[child.id()], Signal::QUIT);
+    wait(child);
+    let environ = text(&environ);
+    let mark = environ.split('\0').find_map(|variable| variable.strip_prefix("PLIMSOLL_TRIAL=")).unwrap();
+    assert!(Path::new(mark).starts_with(place.path("disk").canonicalize().unwrap()), "{mark}");
 }

@@ -118,6 +118,55 @@ fn resume_kills_nobody_that_a_campaign_folder_names() {
     assert!(is_alive, "a stranger was killed");
 }
 
+/// A pipe that nobody writes to, and a file that never ends.
+#[test]
+fn resume_waits_for_no_identity_file() {
+    for make in [&["mkfifo"][..], &["ln", "-s", "/dev/zero"]] {
+        let place = ran();
+        let trial = place.event_files().remove(0).parent().unwrap().to_owned();
+        fs::create_dir_all(trial.join("server")).unwrap();
+        let made = Command::new(make[0]).args(&make[1..]).arg(trial.join("server/server-process.json")).status().unwrap();
+        assert!(made.success());
+        let mut command = Command::new("sh");
+        // A file that never ends is to take neither time nor memory.
+        command.args([
+            "-c",
+            "ulimit -v 4000000; exec timeout -s KILL 60 \"$@\"",
+            "sh",
+            env!("CARGO_BIN_EXE_plimsoll"),
+            "resume",
+            "--data",
+            "data",
+        ]);
+        let output = command.current_dir(place.dir.path()).stdin(Stdio::null()).output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{make:?}: {}", text(&output.stderr));
+    }
+}
+
+/// Nobody writes to them.
+#[test]
+fn pipes_in_place_of_files_hang_nobody() {
+    let place = ran();
+    let trial = place.event_files().remove(0).parent().unwrap().to_owned();
+    let series = fs::read_dir(trial.join("series")).unwrap().next().unwrap().unwrap().path();
+    let header = place.campaign().join("campaign.json");
+    for file in
+        [place.campaign().join("lock"), trial.join("events.jsonl"), trial.join("seal.json"), trial.join("l.i0.hlog"), series, header]
+    {
+        let kept = fs::read(&file).unwrap();
+        fs::remove_file(&file).unwrap();
+        assert!(Command::new("mkfifo").arg(&file).status().unwrap().success());
+        for verb in ["show", "report", "resume"] {
+            let mut command = Command::new("timeout");
+            command.args(["-s", "KILL", "20", env!("CARGO_BIN_EXE_plimsoll"), verb, "--data", "data"]);
+            let output = command.current_dir(place.dir.path()).stdin(Stdio::null()).output().unwrap();
+            assert!(output.status.code().is_some_and(|code| code < 128), "{verb} waits for {}: {:?}", file.display(), output.status);
+        }
+        fs::remove_file(&file).unwrap();
+        fs::write(&file, kept).unwrap();
+    }
+}
+
 /// Client of packages that says what it was given.
 fn fake_client(dir: &Path, name: &str, told: &Path) {
     let script = format!("#!/bin/sh\n/usr/bin/env >> {}\nexit 1\n", told.display());

@@ -114,10 +114,18 @@ impl ProcessIdentity {
     }
 }
 
-/// Kills every process that `is_meant`, and all that these have started. Waits for their end, within reason, and returns whether none runs any more.
+/// Kills every process that `is_meant`, and all that these have started, but for us and whoever has started us. Waits for their end, within
+/// reason, and returns whether none runs any more.
 pub(super) fn end_all(is_meant: impl Fn(&Stat) -> bool) -> bool {
     let boot_id = boot_id();
-    end_found(|| with_children(Stat::all(), &is_meant).into_iter().map(|stat| stat.identity(&boot_id, None)).collect())
+    end_found(|| {
+        let all = Stat::all();
+        let parent = |pid: &u32| all.iter().find(|stat| stat.pid == *pid).map(|stat| stat.parent);
+        // No longer than all processes: one may be another's parent only because its number was given anew while we read.
+        let own: Vec<u32> = std::iter::successors(Some(std::process::id()), parent).take(all.len()).collect();
+        let meant = with_children(all, |stat| !own.contains(&stat.pid) && is_meant(stat));
+        meant.into_iter().map(|stat| stat.identity(&boot_id, None)).collect()
+    })
 }
 
 /// Kills the children of this process and all that they have started, until the kernel knows of no child any more, which for a process that

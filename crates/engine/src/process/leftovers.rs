@@ -20,12 +20,9 @@ const MOST_BYTES: u64 = 4 << 20;
 /// their end, within reason, and returns whether none runs any more. Only for whoever knows that no trial there is wanted: the holder of
 /// the data folder's lock, or a trial's own parent.
 ///
-/// They are known by [`MARK`]. A PostgreSQL's session whose server is gone has lost it, and is known by its program and its working directory.
+/// They are known by [`MARK`]; this process and those that have started it are never meant. A PostgreSQL's session whose server is gone has lost it, and is known by its program and its working directory.
 pub fn end_below(dir: &Path) -> bool {
-    let own = std::process::id();
-    let is_ours =
-        |stat: &Stat| stat.pid != own && (mark(stat.pid).is_some_and(|mark| is_trial_of(&mark, dir)) || is_session(stat.pid, dir));
-    end_all(is_ours)
+    end_all(|stat| mark(stat.pid).is_some_and(|mark| is_trial_of(&mark, dir)) || is_session(stat.pid, dir))
 }
 
 /// Whether a trial's data is in `dir`: `dir/CAMPAIGN/TRIAL`, and no deeper, where another data folder may be.

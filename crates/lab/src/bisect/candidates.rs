@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io::Read;
-use std::os::unix::process::CommandExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use plimsoll_core::confirm::divide;
 use plimsoll_core::name::{BuildName, EngineName, natural_cmp};
 use plimsoll_core::plan::{Cell, Plan};
-use plimsoll_engine::process::child_command;
+use plimsoll_engine::process::{MARK, child_command, end_below};
 use plimsoll_store::header::{CampaignHeader, CellHeader};
 use rustix::process::{Pid, Signal, kill_process_group};
 
@@ -56,7 +56,11 @@ impl BuildCommand {
 
     fn command(&self, text: &str) -> Command {
         match &self.guard {
-            Some(program) => guarded(program, &["sh", "-c", text].map(OsString::from)),
+            Some(program) => {
+                let mut command = guarded(program, &["sh", "-c", text].map(OsString::from));
+                command.env(MARK, mark());
+                command
+            }
             None => {
                 let mut command = child_command("sh");
                 command.arg("-c").arg(text).process_group(0);
@@ -72,8 +76,17 @@ impl BuildCommand {
         if let Some(group) = Pid::from_raw(child.id() as i32) {
             let _ = kill_process_group(group, signal);
         }
-        let _ = child.wait();
+        if child.wait().is_ok_and(|status| status.signal().is_some()) {
+            self.end_without_guard();
+        }
         reason.to_owned()
+    }
+
+    /// A guard that was killed itself ends nothing any more.
+    fn end_without_guard(&self) {
+        if self.guard.is_some() {
+            end_below(&mark());
+        }
     }
 
     /// Runs it. The inner error says why the commit has no build.
@@ -102,6 +115,9 @@ impl BuildCommand {
                 Err(error) => return Err(self.end(&mut child, &format!("failed to wait for `{text}`: {error}"))),
             }
         };
+        if status.signal().is_some() {
+            self.end_without_guard();
+        }
         if !status.success() {
             return Err(format!("`{text}` failed ({status})"));
         }
@@ -109,6 +125,11 @@ impl BuildCommand {
         let folder = output.lines().rfind(|line| !line.trim().is_empty()).map(|line| PathBuf::from(line.trim()));
         folder.ok_or_else(|| format!("`{text}` printed no folder; its last line must be the build's"))
     }
+}
+
+/// What the processes of a build have in place of a trial's data directory: one build runs at a time.
+fn mark() -> PathBuf {
+    PathBuf::from(format!("/build-of/{}", std::process::id()))
 }
 
 enum Source {

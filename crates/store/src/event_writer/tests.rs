@@ -1,4 +1,5 @@
 use std::collections::VecDeque;
+use std::fs;
 
 use proptest::prelude::*;
 

@@ -1,12 +1,11 @@
 //! Tab separated tables with a header line.
 
 use std::fmt::Display;
-use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use crate::StoreError;
-use crate::durable::AtomicFile;
+use crate::durable::{AtomicFile, read_file};
 
 /// A table in the making; it appears under its name when it is finished.
 #[derive(Debug)]
@@ -49,7 +48,7 @@ pub(super) struct Table {
 
 impl Table {
     pub(super) fn read(path: &Path) -> Result<Self, StoreError> {
-        let bytes = fs::read(path).map_err(StoreError::io("read", path))?;
+        let bytes = read_file(path).map_err(StoreError::io("read", path))?;
         let text = String::from_utf8(bytes).map_err(|error| StoreError::corrupt(path, 1, format!("it is not text: {error}")))?;
         let table = Self { path: path.to_owned(), text };
         if !table.text.ends_with('\n') {
