@@ -536,18 +536,18 @@ impl<C: Clock> Watch<'_, C> {
         }
         let is_stopping = command == crate::Command::Stop || self.crew.is_aborted.load(Ordering::Relaxed);
         if is_stopping && life.stop_asked.get_or_insert_with(Instant::now).elapsed() > self.options.stop_timeout {
-            return Err(StepError::Hung(self.hung("after the step was asked to stop", self.options.stop_timeout)));
+            return Err(StepError::Hung(self.hung(&format!("{} s after the step was asked to stop", self.options.stop_timeout.as_secs()))));
         }
         let is_silent = life.patience.is_over() && !is_stopping;
         match self.options.watchdog.filter(|_| is_silent) {
-            Some(watchdog) => Err(StepError::Hung(self.hung("and no operation has been done", watchdog))),
+            Some(watchdog) => Err(StepError::Hung(self.hung(&format!("and none has been done for {} s", watchdog.as_secs())))),
             None => Ok(()),
         }
     }
 
-    fn hung(&self, what: &str, limit: Duration) -> String {
+    fn hung(&self, what: &str) -> String {
         let running = self.crew.live.iter().filter(|live| live.has_ended.load(Ordering::Relaxed) == 0).count();
-        format!("{running} of {} workers are still in an operation {} s {what}", self.infos.len(), limit.as_secs())
+        format!("{running} of {} workers are still in an operation, {what}", self.infos.len())
     }
 
     fn update(&self, progress: &mut Progress, start_ns: u64) {

@@ -25,7 +25,7 @@ fn functions_of_a_real_server_are_told() {
     let cache = build.cache.to_str().unwrap();
     let run = place.run(&["run", "plan.toml", "--cache", cache]);
     assert_eq!(run.status.code(), Some(0), "{}", text(&run.stderr));
-    let confirm = place.run(&["confirm", "--all", "--blocks", "1", "--time", "200ms", "--perf", "1s", "--cache", cache]);
+    let confirm = place.run(&["confirm", "--all", "--blocks", "1", "--time", "200ms", "--perf", "3s", "--cache", cache]);
     assert_eq!(confirm.status.code(), Some(0), "with perf or without: {}", text(&confirm.stderr));
     assert_eq!(processes_in(place.dir.path()), Vec::<u32>::new());
 

@@ -3,12 +3,13 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
+use std::process::Child;
 use std::time::Duration;
 
 use plimsoll_core::confirm::{in_turns, results};
 use plimsoll_host::{Proc, tree_pids};
 use plimsoll_store::{CampaignRecord, Store};
-use plimsoll_testkit::cached_build;
+use plimsoll_testkit::{CachedBuild, cached_build};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::support::{Place, text, wait, wait_until};
@@ -165,39 +166,62 @@ fn turns_have_a_longest_length() {
     assert!(stderr.contains("--slices 11s: a turn is 10s at most; what takes longer is measured by --blocks 12"), "{stderr}");
 }
 
-/// A paused container or a migrating virtual machine stands still as a whole: nobody could have answered.
-#[test]
-fn a_freeze_of_the_machine_is_no_hang() {
-    let test = "cli::slices::a_freeze_of_the_machine_is_no_hang";
-    let Some(build) = cached_build(test, "postgres@18.6") else { return };
-    let place = open_place();
+/// A plan with one step on PostgreSQL, under way; its trial, and the pid of that.
+fn started(place: &Place, build: &CachedBuild, watchdog: &str) -> (Child, PathBuf, u32) {
     let plan = format!(
-        "name = \"t\"\nworkload = \"sysbench-2025\"\ncomparable = false\nbuilds = [\"{}\"]\nconfigs = [\"small\"]\nwait = \"100ms\"\nwatchdog = \"2s\"\n\
+        "name = \"t\"\nworkload = \"sysbench-2025\"\ncomparable = false\nbuilds = [\"{}\"]\nconfigs = [\"small\"]\nwait = \"100ms\"\nwatchdog = \"{watchdog}\"\n\
          tests = [\"point-query\"]\n[sizes]\nclients = 1\ntables = 1\nrows = \"2K\"\nduration = \"8s\"\nwarm_up = \"0ms\"\n\
          [config.small]\nsettings = {POSTGRES}\n",
         build.name
     );
     fs::write(place.path("plan.toml"), plan).unwrap();
     let child = place.spawn(&["run", "plan.toml", "--seed", "3", "--cache", build.cache.to_str().unwrap()]);
-    let mut trial = None;
+    let mut found = None;
     wait_until("the step has begun", || {
         let has_campaign = fs::read_dir(place.path("plimsoll-runs")).is_ok_and(|mut campaigns| campaigns.next().is_some());
-        let events = has_campaign.then(|| place.event_files().first().cloned()).flatten();
-        let events = events.and_then(|path| fs::read_to_string(path).ok()).unwrap_or_default();
+        let file = has_campaign.then(|| place.event_files().first().cloned()).flatten();
+        let events = file.as_ref().and_then(|path| fs::read_to_string(path).ok()).unwrap_or_default();
         let start = events.lines().next().and_then(|line| serde_json::from_str::<serde_json::Value>(line).ok());
-        trial = start.and_then(|start| start["pid"].as_u64());
+        found = start.and_then(|start| Some((file?.parent()?.to_owned(), start["pid"].as_u64()? as u32)));
         events.contains("\"event\":\"step_start\",\"step\":\"point-query\"")
     });
-    let frozen = tree_pids(&Proc::new(), &[trial.unwrap() as u32]).unwrap();
-    let signal = |signal| {
-        for pid in frozen.iter().filter_map(|&pid| Pid::from_raw(pid as i32)) {
-            // One that has just ended has nothing to freeze.
-            let _ = kill_process(pid, signal);
-        }
-    };
-    signal(Signal::STOP);
+    let (dir, pid) = found.unwrap();
+    (child, dir, pid)
+}
+
+/// Signals a process and all that it has started.
+fn signal_tree(root: u32, signal: Signal) {
+    for pid in tree_pids(&Proc::new(), &[root]).unwrap().into_iter().filter_map(|pid| Pid::from_raw(pid as i32)) {
+        // One that has just ended has nothing to hear.
+        let _ = kill_process(pid, signal);
+    }
+}
+
+/// The step's own patience and the watchdog's end at the same time: who killed the server was told as its crash.
+#[test]
+fn a_server_that_hangs_in_a_step_has_not_crashed() {
+    let Some(build) = cached_build("cli::slices::a_server_that_hangs_in_a_step_has_not_crashed", "postgres@18.6") else { return };
+    let place = open_place();
+    let (child, dir, _) = started(&place, &build, "1s");
+    // The workers are connected and at work by then, or soon.
+    std::thread::sleep(Duration::from_secs(3));
+    let identity: serde_json::Value = serde_json::from_slice(&fs::read(dir.join("server/server-process.json")).unwrap()).unwrap();
+    signal_tree(identity["pid"].as_u64().unwrap() as u32, Signal::STOP);
+    let output = wait(child);
+    assert_eq!(output.status.code(), Some(3), "{}", text(&output.stderr));
+    let events = fs::read_to_string(dir.join("events.jsonl")).unwrap();
+    assert!(events.contains("\"reason\":\"hung: ") && !events.contains("server_crashed"), "{events}");
+}
+
+/// A paused container or a migrating virtual machine stands still as a whole: nobody could have answered.
+#[test]
+fn a_freeze_of_the_machine_is_no_hang() {
+    let Some(build) = cached_build("cli::slices::a_freeze_of_the_machine_is_no_hang", "postgres@18.6") else { return };
+    let place = open_place();
+    let (child, _, trial) = started(&place, &build, "2s");
+    signal_tree(trial, Signal::STOP);
     std::thread::sleep(Duration::from_secs(5));
-    signal(Signal::CONT);
+    signal_tree(trial, Signal::CONT);
     let output = wait(child);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
 }

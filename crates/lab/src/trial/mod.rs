@@ -442,7 +442,11 @@ impl Trial<'_> {
         while is_owned && matches!(broken, Broken::Failed(_)) && server.health() == Health::Running && Instant::now() < deadline {
             std::thread::sleep(Duration::from_millis(10));
         }
-        record_crash(&mut self.events, server, step).unwrap_or(broken)
+        // The watchdog may have ended it meanwhile.
+        match self.watchdog.verdict() {
+            Some(reason) => Broken::Failed(reason.to_owned()),
+            None => record_crash(&mut self.events, server, step).unwrap_or(broken),
+        }
     }
 
     /// Records that a step did not end as it should.

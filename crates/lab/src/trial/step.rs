@@ -10,6 +10,7 @@ use plimsoll_core::plan::{ALL_EVENTS, KvWork, STATEMENT_NOTES, Step, StepKind, V
 use plimsoll_core::record::{ClientRecord, OperationRecord, Reading, TableCheck};
 use plimsoll_core::rocksdb_stats;
 use plimsoll_core::units::format_grouped;
+use plimsoll_engine::Health;
 use plimsoll_load::{Command, Ended, MonotonicClock, Phase, Progress, StepError, StepOptions, StepOutcome, run_step as run_workers};
 use plimsoll_store::event::{Event, StepDone, StepStart};
 use plimsoll_store::series::{LevelSample, OperationSecond, levels_path, turns_path, write_levels, write_operations, write_turns};
@@ -126,7 +127,7 @@ fn attempt_step(
             say(&TrialMessage::Progress(progress));
         }
         // Recorded at once: the workers of a server that is gone may take a while to notice. One that hung was killed, and did not crash.
-        if crashed.is_none() && trial.watchdog.verdict().is_none() {
+        if crashed.is_none() && server.health() != Health::Running && trial.watchdog.verdict().is_none() {
             crashed = record_crash(&mut trial.events, server, Some(&step.name));
             if crashed.is_some() {
                 trial.control.give(Command::Stop);
@@ -162,7 +163,13 @@ fn attempt_step(
             left.has_operations_under_way = true;
             // Where it was asked to stop, an operation goes on and on, and nothing hung.
             let is_stopped = trial.control.command() == Command::Stop;
-            return Err(if is_stopped { Broken::Interrupted } else { Broken::Failed(format!("hung: {what}")) });
+            if is_stopped {
+                return Err(Broken::Interrupted);
+            }
+            // Said before the server is killed: it did not crash.
+            let reason = format!("hung: {what}");
+            trial.watchdog.end_hung_server(&reason);
+            return Err(Broken::Failed(reason));
         }
         Err(error) => return Err(Broken::Failed(error.to_string())),
     };
