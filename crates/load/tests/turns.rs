@@ -1,5 +1,6 @@
 //! Workers that get turns: they hold still between them, and their clock does too. No timing decides: every wait is for a state.
 
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
@@ -85,7 +86,13 @@ impl Stage {
                 while self.board.tallies().is_empty() {
                     thread::yield_now();
                 }
-                direct(self);
+                // A test that fails here leaves no worker parked for ever.
+                let failed = catch_unwind(AssertUnwindSafe(|| direct(self))).err();
+                if let Some(failed) = failed {
+                    self.clock.resume();
+                    self.control.give(Command::Stop);
+                    resume_unwind(failed);
+                }
             });
             let options = StepOptions { board: Some(self.board.clone()), ..options };
             let mut progress = |_: &Progress| {};
@@ -203,17 +210,25 @@ fn each_turn_marks_the_first_operation_that_ends_after_its_discarded_part() {
     let task = Task { client: 7, kinds: vec![0], arrival: Arrival::Closed, stop: Stop::Time(DAY_NS), worker };
     stage.run(vec![task], |stage| {
         stage.settle();
-        for turn in 1..=8 {
+        let (deadline, mut turn) = (Instant::now() + LIMIT, 0);
+        while turn < 8 {
+            assert!(Instant::now() < deadline, "only {turn} turns with an operation behind their discarded part");
             let from_ns = stage.clock.now_ns() + 3 * MS;
             stage.board.begin_turn(from_ns);
             stage.turn(12 * MS);
             let tally = stage.board.tallies()[0];
             let log = log.lock().unwrap();
             assert_eq!((tally.client, tally.ok), (7, log.len() as u64));
+            if tally.mark.done_ns < from_ns {
+                // On a busy machine a turn may pass without one.
+                assert!(log.last().is_none_or(|&last| last < from_ns), "an operation was not marked: {tally:?} {log:?}");
+                continue;
+            }
+            turn += 1;
             // The log has an end a moment before the recorder reads the clock.
-            let (marked, before) = (tally.mark.ok as usize - 1, tally.mark.ok as usize - 2);
+            let marked = tally.mark.ok as usize - 1;
             assert!(tally.mark.done_ns >= from_ns && log[marked] <= tally.mark.done_ns, "turn {turn}: {tally:?}");
-            assert!(log[before] < from_ns, "turn {turn}: an earlier operation ended after {from_ns}: {log:?}");
+            assert!(log[..marked].iter().all(|&end| end < from_ns), "turn {turn}: an earlier operation ended after {from_ns}: {log:?}");
             assert!(log.get(marked + 1).is_none_or(|&next| next > tally.mark.done_ns), "turn {turn}");
         }
         stage.finish();
