@@ -40,11 +40,6 @@ impl Patience {
         *self = Self::new(self.limit);
     }
 
-    /// What is left of it.
-    pub fn rest(&self) -> Duration {
-        self.limit.saturating_sub(self.spent)
-    }
-
     /// What of it is spent.
     pub fn spent(&self) -> Duration {
         self.spent
@@ -71,8 +66,8 @@ mod tests {
         let looks = (0..1000).take_while(|_| !look(&mut patience, Duration::from_millis(100))).count();
         assert_eq!(looks, 570, "57 s of looks were left");
         patience.renew();
-        assert_eq!(patience.rest(), Duration::from_secs(60));
+        assert_eq!(patience.spent(), Duration::ZERO);
         let mut short = Patience { limit: Duration::from_millis(400), spent: Duration::ZERO, looked: begin };
-        assert!(!short.is_over_at(begin + Duration::from_secs(9)) && short.rest() == Duration::from_millis(300), "of a short one, too");
+        assert!(!short.is_over_at(begin + Duration::from_secs(9)) && short.spent() == Duration::from_millis(100), "of a short one, too");
     }
 }

@@ -253,7 +253,8 @@ impl<'a, 'o> Stage<'a, 'o> {
             longest_operation_ns = longest_operation_ns.max(operation_ns);
         }
         // The same for all of them, and not by what a turn brings: otherwise turns with long operations would be counted in another way than those without.
-        let discarded_ns = Some(length_ns / DISCARDED).filter(|&discarded_ns| longest_operation_ns <= discarded_ns).unwrap_or(0);
+        let tenth_ns = length_ns / DISCARDED;
+        let discarded_ns = if longest_operation_ns <= tenth_ns { tenth_ns } else { 0 };
         let mut rounds = Rounds::new(self.contestants.len(), self.base, self.control, is_writing, self.starts);
         let begin = Instant::now();
         let mut round = 0;
@@ -433,19 +434,17 @@ impl<'a, 'o> Stage<'a, 'o> {
     fn wait(&mut self, what: &str, is_so: impl Fn(&Contestant<'_>) -> bool) -> bool {
         let limit = self.ready_limit();
         let mut patience = Patience::new(limit);
-        let mut last_patience = Patience::new(limit + END_LIMIT);
         let mut next_notice = AWAITED;
         loop {
             let awaited: Vec<usize> = (0..self.contestants.len()).filter(|&index| !is_so(&self.contestants[index])).collect();
             if awaited.is_empty() {
                 return self.asked_at.is_none();
             }
-            let is_past_all = last_patience.is_over();
             if patience.is_over() {
                 for &contestant in &awaited {
                     self.end(contestant, &format!("it did not {what} within {}", format_duration_ns(limit.as_nanos() as u64)));
                     // Something that the kernel holds may keep the output open: nothing is to be heard any more.
-                    self.contestants[contestant].is_out |= is_past_all;
+                    self.contestants[contestant].is_out |= patience.spent() > limit + END_LIMIT;
                 }
             } else if patience.spent() >= next_notice {
                 next_notice += AWAITED;

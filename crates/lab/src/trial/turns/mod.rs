@@ -102,9 +102,8 @@ impl<'a> Director<'a> {
     }
 
     /// Runs the workers with `work` while turns are handed out, and gives what both leave.
-    pub fn direct<T>(mut self, work: impl FnOnce(&Arc<TurnClock>, &Arc<Board>) -> T) -> (T, Result<Taken, Cut>) {
+    pub fn direct<T>(self, work: impl FnOnce(&Arc<TurnClock>, &Arc<Board>) -> T) -> (T, Result<Taken, Cut>) {
         self.control.give(Command::Park);
-        let counters = std::mem::take(&mut self.counters);
         let (worked, taken) = thread::scope(|scope| {
             let directing = scope.spawn(|| {
                 let taken = self.hand_out();
@@ -122,7 +121,7 @@ impl<'a> Director<'a> {
         });
         // What comes next is no turn.
         self.control.give(Command::Run);
-        (worked, taken.map(|taken| Taken { counters, ..taken }))
+        (worked, taken)
     }
 
     fn hand_out(&self) -> Result<Taken, Cut> {
@@ -173,7 +172,7 @@ impl<'a> Director<'a> {
                 Direction::Finish => {
                     self.clock.resume();
                     self.control.give(Command::Finish);
-                    return Ok(Taken { turns, counters: BTreeMap::new(), host: meter.into_readings(), sums });
+                    return Ok(Taken { turns, counters: self.counters.clone(), host: meter.into_readings(), sums });
                 }
             }
         }
@@ -202,7 +201,6 @@ impl<'a> Director<'a> {
             while from.elapsed() < REST_LOOK {
                 self.check()?;
                 thread::sleep(LOOK);
-                let _ = patience.is_over();
             }
             if let Some(servers) = &mut meter.servers {
                 servers.refresh().map_err(Cut::Failed)?;
