@@ -8,10 +8,16 @@ use plimsoll_core::name::BuildName;
 
 /// Hunts performance regressions in databases.
 ///
-/// Loads engine builds with the Insert Benchmark, over builds x configs, and shows throughput, latency, CPU and I/O of each step beside a
-/// base.
+/// Loads engine builds with the Insert Benchmark, over builds x configs, and shows throughput,
+/// latency, CPU and I/O of each step beside a base.
 #[derive(Debug, Parser)]
-#[command(name = "plimsoll", version, max_term_width = 110, subcommand_required = true, arg_required_else_help = true)]
+#[command(
+    name = "plimsoll",
+    version,
+    max_term_width = 110,
+    subcommand_required = true,
+    arg_required_else_help = true
+)]
 pub struct Arguments {
     #[command(flatten)]
     pub places: Places,
@@ -23,12 +29,19 @@ pub struct Arguments {
 #[derive(Debug, Args)]
 pub struct Places {
     /// Folder that holds the campaigns
-    #[arg(long, global = true, value_name = "DIR", default_value = "plimsoll-runs")]
+    #[arg(
+        long,
+        global = true,
+        value_name = "DIR",
+        default_value = "plimsoll-runs"
+    )]
     pub store: PathBuf,
-    /// Folder for data directories; empty, new or ours [default: plimsoll/data in the user's cache folder, for root in /var/cache]
+    /// Folder for data directories; empty, new or ours
+    /// [default: plimsoll/data in the user's cache folder, for root in /var/cache]
     #[arg(long, global = true, value_name = "DIR")]
     pub data: Option<PathBuf>,
-    /// Folder for builds of engines [default: plimsoll/builds in the user's cache folder, for root in /var/cache]
+    /// Folder for builds of engines
+    /// [default: plimsoll/builds in the user's cache folder, for root in /var/cache]
     #[arg(long, global = true, value_name = "DIR")]
     pub cache: Option<PathBuf>,
 }
@@ -51,21 +64,25 @@ pub enum Verb {
     Report(Report),
     /// Set two builds, cells, campaigns or folders of results side by side
     Compare(Compare),
-    /// Why does a step differ? Per-operation numbers by how far they moved, and what that usually means
+    /// Why does a step differ? Per-operation numbers by how far they moved, and what that usually
+    /// means
     Explain(Explain),
     /// Releases and stored campaigns as a series: one step, or gradual?
     History(History),
     /// Pass or fail for continuous integration: exit code 0 pass, 1 regression, 4 no decision
     Gate(Gate),
-    /// Measure what is unusual in a campaign again: all contestants interleaved, on copies of the same data, the base twice among them
+    /// Measure what is unusual in a campaign again: all contestants interleaved, on copies of the
+    /// same data, the base twice among them
     Confirm(Confirm),
-    /// Which build made a step slower? Probes between a good and a bad build, all three interleaved, until one is 95 % likely
+    /// Which build made a step slower? Probes between a good and a bad build, all three
+    /// interleaved, until one is 95 % likely
     Bisect(Bisect),
     /// Bring results of other tools into the store
     Import(Import),
     /// Write the files of the original tools
     Export(Export),
-    /// Builds of engines: fetched from package registries or your own; nothing is installed into the system
+    /// Builds of engines: fetched from package registries or your own; nothing is installed into
+    /// the system
     Build {
         #[command(subcommand)]
         verb: BuildVerb,
@@ -116,7 +133,8 @@ pub enum Verb {
 
 #[derive(Debug, Args)]
 pub struct Run {
-    /// A plan file or the name of a shipped plan [default: quick, about 90 s on the embedded SQLite]
+    /// A plan file or the name of a shipped plan
+    /// [default: quick, about 90 s on the embedded SQLite]
     pub plan: Option<String>,
     /// Seed of schedule and data [default: the plan's, else one from the clock, which is recorded]
     #[arg(long, value_name = "N")]
@@ -166,7 +184,8 @@ pub struct Report {
 
 #[derive(Debug, Args)]
 pub struct Compare {
-    /// The base: a cell, a build or the text before its first `_`, a campaign, or a folder of results
+    /// The base: a cell, a build or the text before its first `_`, a campaign, or a folder of
+    /// results
     pub a: String,
     /// What is held against it
     pub b: String,
@@ -196,11 +215,15 @@ pub enum CompareFormat {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  plimsoll confirm                                   # what is unusual in the newest campaign; slices where the servers fit in memory
-  plimsoll confirm --step point-query --time 60s     # one step; at most a minute of turns, over all starts
-  plimsoll confirm --all --blocks 12                 # everything, one server after the other, 12 times each")]
+  plimsoll confirm                                   # what is unusual in the newest campaign; \
+                       slices where the servers fit in memory
+  plimsoll confirm --step point-query --time 60s     # one step; at most a minute of turns, over \
+                       all starts
+  plimsoll confirm --all --blocks 12                 # everything, one server after the other, 12 \
+                       times each")]
 pub struct Confirm {
-    /// Id, beginning of an id, or path [default: the newest that is neither imported nor a confirm campaign]
+    /// Id, beginning of an id, or path
+    /// [default: the newest that is neither imported nor a confirm campaign]
     pub campaign: Option<String>,
     /// All steps, not only those with something unusual
     #[arg(long, conflicts_with = "step")]
@@ -208,25 +231,31 @@ pub struct Confirm {
     /// These steps
     #[arg(long, value_name = "S", value_delimiter = ',')]
     pub step: Vec<String>,
-    /// These cells or builds [default: all]; where the plan's base is not among them, the first is the base
+    /// These cells or builds [default: all]; where the plan's base is not among them, the first is
+    /// the base
     #[arg(long, value_name = "A,B", value_delimiter = ',')]
     pub cells: Vec<String>,
-    /// One trial after the other, every cell at most N times: it ends at a planned look (6, 12, 18, 24) when all is decided
+    /// One trial after the other, every cell at most N times: it ends at a planned look (6, 12, 18,
+    /// 24) when all is decided
     #[arg(long, value_name = "N", conflicts_with_all = ["slices", "starts"])]
     pub blocks: Option<u32>,
-    /// All servers up at once, in turns of D; of steps that write, of the second D [default: 20ms,50ms]
+    /// All servers up at once, in turns of D; of steps that write, of the second D
+    /// [default: 20ms,50ms]
     #[arg(long, value_name = "D[,D]", num_args = 0..=1, default_missing_value = "20ms,50ms")]
     pub slices: Option<String>,
-    /// Slices: the longest time of a step over all starts [default: 60s]; blocks: the length of a step [default: the plan's, at most 60s]
+    /// Slices: the longest time of a step over all starts [default: 60s]; blocks: the length of a
+    /// step [default: the plan's, at most 60s]
     #[arg(long, value_name = "D")]
     pub time: Option<String>,
     /// Slices: how often all servers are started anew on restored data [default: 5]
     #[arg(long, value_name = "N")]
     pub starts: Option<u32>,
-    /// CPUs of clients and of servers, as in 0/1-3, or `none` [default: slices of servers: disjoint sets; else none]
+    /// CPUs of clients and of servers, as in 0/1-3, or `none`
+    /// [default: slices of servers: disjoint sets; else none]
     #[arg(long, value_name = "C/S")]
     pub placement: Option<String>,
-    /// Afterwards profile each contestant's server with perf, for so long in each step: which functions moved
+    /// Afterwards profile each contestant's server with perf, for so long in each step: which
+    /// functions moved
     #[arg(long, value_name = "D", num_args = 0..=1, default_missing_value = "5s")]
     pub perf: Option<String>,
     /// Print one JSON value
@@ -237,13 +266,17 @@ pub struct Confirm {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  plimsoll bisect --good mysql@5.6.24 --bad mysql@9.7.4 --step qp100     # among the cells of the newest campaign
-  plimsoll bisect --good postgres@12 --bad postgres@18 --step point-query --plan plans/my.toml --builds postgres@12,postgres@14,postgres@16,postgres@18
-  plimsoll bisect --good v1.0 --bad main --step point-query --plan my.toml --command './build.sh {commit}' --commits commits.txt
+  plimsoll bisect --good mysql@5.6.24 --bad mysql@9.7.4 --step qp100     # among the cells of the \
+                       newest campaign
+  plimsoll bisect --good postgres@12 --bad postgres@18 --step point-query --plan plans/my.toml \
+                       --builds postgres@12,postgres@14,postgres@16,postgres@18
+  plimsoll bisect --good v1.0 --bad main --step point-query --plan my.toml --command './build.sh \
+                       {commit}' --commits commits.txt
 
 Exit code 0: found. 4: not found.")]
 pub struct Bisect {
-    /// The campaign whose cells are the builds, or whose plan is taken [default: the newest that is neither imported nor a confirm campaign]
+    /// The campaign whose cells are the builds, or whose plan is taken
+    /// [default: the newest that is neither imported nor a confirm campaign]
     pub campaign: Option<String>,
     /// The older build, which is fast: a cell, a build, a commit
     #[arg(long, value_name = "A")]
@@ -254,13 +287,20 @@ pub struct Bisect {
     /// The step
     #[arg(long, value_name = "S")]
     pub step: String,
-    /// Builds in place of the campaign's cells, under the config and with the workload of its first cell of their engine
-    #[arg(long, value_name = "A,B,...", value_delimiter = ',', conflicts_with = "command")]
+    /// Builds in place of the campaign's cells, under the config and with the workload of its first
+    /// cell of their engine
+    #[arg(
+        long,
+        value_name = "A,B,...",
+        value_delimiter = ',',
+        conflicts_with = "command"
+    )]
     pub builds: Vec<BuildName>,
     /// A plan in place of a campaign: a file, or the name of a shipped plan
     #[arg(long, value_name = "PLAN", conflicts_with = "campaign")]
     pub plan: Option<String>,
-    /// A shell command that makes the build of `{commit}`; the last line that it prints is the build's folder
+    /// A shell command that makes the build of `{commit}`; the last line that it prints is the
+    /// build's folder
     #[arg(long, value_name = "COMMAND", requires = "commits")]
     pub command: Option<String>,
     /// A file with the commits, one a line, oldest first
@@ -273,13 +313,15 @@ pub struct Bisect {
     #[arg(long, value_name = "STARTS", num_args = 0..=1, default_missing_value = "2", conflicts_with = "blocks",
         value_parser = clap::value_parser!(u32).range(1..))]
     pub slices: Option<u32>,
-    /// The length of the step in a block [default: the plan's, at most 60s]; by slices its longest time over all starts [default: 60s]
+    /// The length of the step in a block [default: the plan's, at most 60s]; by slices its longest
+    /// time over all starts [default: 60s]
     #[arg(long, value_name = "D")]
     pub time: Option<String>,
     /// The most probes [default: 4 for each halving of the builds]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub probes: Option<u32>,
-    /// Go on with the newest search of the same builds and step, with the blocks, slices and time that it began with
+    /// Go on with the newest search of the same builds and step, with the blocks, slices and time
+    /// that it began with
     #[arg(long)]
     pub resume: bool,
     /// Fetch nothing: use only builds that are here
@@ -344,8 +386,15 @@ pub struct Gate {
 
 /// `5%` or `0.05`: a share above 0 and below 1.
 fn parse_share(text: &str) -> Result<f64, String> {
-    let (number, unit) = text.trim().strip_suffix('%').map_or((text.trim(), 1.0), |number| (number.trim(), 100.0));
-    let share = number.parse::<f64>().ok().map(|number| number / unit).filter(|share| *share > 0.0 && *share < 1.0);
+    let (number, unit) = text
+        .trim()
+        .strip_suffix('%')
+        .map_or((text.trim(), 1.0), |number| (number.trim(), 100.0));
+    let share = number
+        .parse::<f64>()
+        .ok()
+        .map(|number| number / unit)
+        .filter(|share| *share > 0.0 && *share < 1.0);
     share.ok_or_else(|| "write a share between 0 and 1, or percent: 0.05 or 5%".to_owned())
 }
 
@@ -373,7 +422,12 @@ pub struct Export {
     #[arg(long, value_name = "OUT")]
     pub classic: PathBuf,
     /// Only these builds or cells; `-` between them begins a new group with its own base
-    #[arg(long, value_name = "A,B", value_delimiter = ',', allow_hyphen_values = true)]
+    #[arg(
+        long,
+        value_name = "A,B",
+        value_delimiter = ',',
+        allow_hyphen_values = true
+    )]
     pub builds: Vec<String>,
     /// The cell that relative tables divide by [default: the campaign's]
     #[arg(long, value_name = "CELL")]
@@ -418,7 +472,8 @@ pub enum BuildVerb {
         #[arg(required = true, value_name = "NAME")]
         names: Vec<BuildName>,
     },
-    /// Are builds as they were? Hashes the servers and asks them for their versions; exit code 3 if not
+    /// Are builds as they were? Hashes the servers and asks them for their versions; exit code 3 if
+    /// not
     Check {
         /// ENGINE[@VERSION][+SOURCE] or ENGINE+LABEL [default: all that are here]
         names: Vec<BuildName>,
@@ -433,16 +488,23 @@ pub enum BuildVerb {
 Examples:
   plimsoll build add mysql@5.7 mysql@8.0.33 mariadb@10.11 postgres@15+debian
   plimsoll build add rocksdb@6.29.5 rocksdb@8.9.1 rocksdb@11.8.1
-  plimsoll build add --basedir /opt/my8035 --label my8035_rel_native_lto    # plans call it mysql+my8035_rel_native_lto
-  plimsoll build add --basedir ~/rocksdb/librocksdb.so --label lto          # plans call it rocksdb+lto
+  plimsoll build add --basedir /opt/my8035 --label my8035_rel_native_lto    # plans call it \
+                       mysql+my8035_rel_native_lto
+  plimsoll build add --basedir ~/rocksdb/librocksdb.so --label lto          # plans call it \
+                       rocksdb+lto
 
-Packages are fetched by their ordinary clients (mvn, npm, apt-get), which use their own configuration.")]
+Packages are fetched by their ordinary clients (mvn, npm, apt-get), which use their own \
+                       configuration.")]
 pub struct AddBuild {
     /// ENGINE[@VERSION][+SOURCE]; a part of a version means the newest that a recipe offers
-    #[arg(required_unless_present = "basedir", conflicts_with = "basedir", value_name = "NAME")]
+    #[arg(
+        required_unless_present = "basedir",
+        conflicts_with = "basedir",
+        value_name = "NAME"
+    )]
     pub names: Vec<BuildName>,
-    /// The installation folder of a build of your own (what `make install` or a tarball filled), or RocksDB's shared library; nothing is
-    /// copied
+    /// The installation folder of a build of your own (what `make install` or a tarball filled), or
+    /// RocksDB's shared library; nothing is copied
     #[arg(long, value_name = "DIR", requires = "label")]
     pub basedir: Option<PathBuf>,
     /// What plans call it, after the engine: ENGINE+LABEL

@@ -6,10 +6,14 @@ use std::sync::atomic::AtomicUsize;
 use plimsoll_core::name::BuildName;
 use plimsoll_core::units::parse_duration_ns;
 use plimsoll_lab::bisect::{
-    BisectRequest, BuildCommand, Candidates, Ended, Heard, Outcome as Conclusion, Watcher, Weight, bisect as search,
+    BisectRequest, BuildCommand, Candidates, Ended, Heard, Outcome as Conclusion, Watcher, Weight,
+    bisect as search,
 };
 use plimsoll_lab::builds::BuildCache;
-use plimsoll_lab::{ConfirmChoice, DesignChoice, LoadedPlan, Notice, Observer, PlacementChoice, keep_passwords_from_children, load_plan};
+use plimsoll_lab::{
+    ConfirmChoice, DesignChoice, LoadedPlan, Notice, Observer, PlacementChoice,
+    keep_passwords_from_children, load_plan,
+};
 use plimsoll_store::header::CampaignHeader;
 use plimsoll_store::{CampaignDir, Store};
 use serde_json::{Value, json};
@@ -31,16 +35,22 @@ const NAMED: f64 = 0.01;
 pub fn bisect(places: &Places, arguments: &Bisect) -> Outcome {
     let store = Store::new(&places.store);
     let builds = BuildCache::new(build::cache_dir(places)?);
-    let program = std::env::current_exe().map_err(|error| Failure::bug(format!("failed to find this program: {error}")))?;
+    let program = std::env::current_exe()
+        .map_err(|error| Failure::bug(format!("failed to find this program: {error}")))?;
     let candidates = candidates(&store, &builds, &program, arguments)?;
     let names = candidates.names().to_vec();
     let step = candidates.step_name(&arguments.step)?;
     let data_dir = data_dir(places)?;
-    let halvings = (names.len() - 1).next_power_of_two().trailing_zeros().max(1) as usize;
+    let halvings = (names.len() - 1)
+        .next_power_of_two()
+        .trailing_zeros()
+        .max(1) as usize;
     let request = BisectRequest {
         candidates,
         choice: choice(arguments, &step)?,
-        most_probes: arguments.probes.map_or(PROBES_PER_HALVING * halvings, |probes| probes as usize),
+        most_probes: arguments
+            .probes
+            .map_or(PROBES_PER_HALVING * halvings, |probes| probes as usize),
         is_resumed: arguments.resume,
         store: &store,
         builds: &builds,
@@ -55,12 +65,30 @@ pub fn bisect(places: &Places, arguments: &Bisect) -> Outcome {
         tell!("interrupted: what is measured is kept; the same command with --resume goes on");
         return Ok(INTERRUPTED);
     }
-    let result = Found { names: &names, step: &step, ended: &ended, campaigns };
-    results::print(&if arguments.json { format!("{:#}\n", result.to_json()) } else { result.to_text() })?;
-    Ok(if matches!(ended.outcome, Conclusion::Found(_)) { 0 } else { INCONCLUSIVE })
+    let result = Found {
+        names: &names,
+        step: &step,
+        ended: &ended,
+        campaigns,
+    };
+    results::print(&if arguments.json {
+        format!("{:#}\n", result.to_json())
+    } else {
+        result.to_text()
+    })?;
+    Ok(if matches!(ended.outcome, Conclusion::Found(_)) {
+        0
+    } else {
+        INCONCLUSIVE
+    })
 }
 
-fn candidates(store: &Store, builds: &BuildCache, program: &Path, arguments: &Bisect) -> Result<Candidates, Failure> {
+fn candidates(
+    store: &Store,
+    builds: &BuildCache,
+    program: &Path,
+    arguments: &Bisect,
+) -> Result<Candidates, Failure> {
     let (good, bad) = (arguments.good.as_str(), arguments.bad.as_str());
     let has_names = !arguments.builds.is_empty() || arguments.command.is_some();
     let (loaded, header) = match &arguments.plan {
@@ -70,8 +98,21 @@ fn candidates(store: &Store, builds: &BuildCache, program: &Path, arguments: &Bi
                 Some(campaign) => store.find(Some(campaign))?,
                 None => newest_screen(store)?,
             };
-            let CampaignHeader { id, plan, plan_text, .. } = campaign.header.clone();
-            (LoadedPlan { plan, file: format!("plan of {id}"), text: plan_text, dir: None }, Some(campaign.header))
+            let CampaignHeader {
+                id,
+                plan,
+                plan_text,
+                ..
+            } = campaign.header.clone();
+            (
+                LoadedPlan {
+                    plan,
+                    file: format!("plan of {id}"),
+                    text: plan_text,
+                    dir: None,
+                },
+                Some(campaign.header),
+            )
         }
     };
     keep_passwords_from_children(&loaded.plan);
@@ -79,16 +120,41 @@ fn candidates(store: &Store, builds: &BuildCache, program: &Path, arguments: &Bi
         return Ok(Candidates::of_campaign(&header, good, bad)?);
     }
     if let (Some(command), Some(file)) = (&arguments.command, &arguments.commits) {
-        let text = std::fs::read_to_string(file)
-            .map_err(|error| Failure::usage(format!("the commits {} cannot be read: {error}", file.display())))?;
-        let commits: Vec<String> = text.lines().map(str::trim).filter(|line| !line.is_empty()).map(str::to_owned).collect();
+        let text = std::fs::read_to_string(file).map_err(|error| {
+            Failure::usage(format!(
+                "the commits {} cannot be read: {error}",
+                file.display()
+            ))
+        })?;
+        let commits: Vec<String> = text
+            .lines()
+            .map(str::trim)
+            .filter(|line| !line.is_empty())
+            .map(str::to_owned)
+            .collect();
         let command = BuildCommand::new(command)?.under_guard(program.to_owned());
-        return Ok(Candidates::of_commits(&loaded, &commits, command, good, bad)?);
+        return Ok(Candidates::of_commits(
+            &loaded, &commits, command, good, bad,
+        )?);
     }
-    let own = || loaded.plan.cells.iter().filter(|cell| !cell.build.engine.is_built_in()).map(|cell| cell.build.clone()).collect();
-    let names: Vec<BuildName> = if has_names { arguments.builds.clone() } else { own() };
+    let own = || {
+        loaded
+            .plan
+            .cells
+            .iter()
+            .filter(|cell| !cell.build.engine.is_built_in())
+            .map(|cell| cell.build.clone())
+            .collect()
+    };
+    let names: Vec<BuildName> = if has_names {
+        arguments.builds.clone()
+    } else {
+        own()
+    };
     if let Some((name, failure)) = build::fetch(builds, &names, arguments.offline)?.first() {
-        return Err(Failure::usage(format!("the build {name} cannot be had: {failure}; leave it out")));
+        return Err(Failure::usage(format!(
+            "the build {name} cannot be had: {failure}; leave it out"
+        )));
     }
     Ok(match has_names {
         true => Candidates::of_builds(&loaded, builds, &names, good, bad)?,
@@ -101,7 +167,11 @@ fn choice(arguments: &Bisect, step: &str) -> Result<ConfirmChoice, Failure> {
         None => None,
         Some(text) => match parse_duration_ns(text) {
             Ok(ns) if ns > 0 => Some(ns),
-            Ok(_) => return Err(Failure::usage(format!("--time {text}: nothing can be measured in no time"))),
+            Ok(_) => {
+                return Err(Failure::usage(format!(
+                    "--time {text}: nothing can be measured in no time"
+                )));
+            }
             Err(error) => return Err(Failure::usage(format!("--time {text}: {error}"))),
         },
     };
@@ -145,22 +215,45 @@ impl Watcher for Progress {
             Heard::Probes(Some(build)) => format!("probe: {}", names[build]),
             Heard::Probes(None) => "the good and the bad build alone".to_owned(),
             Heard::Weighed(weight) => posterior_line(names, weight),
-            Heard::Settled(block) => format!("after {block} of its blocks or starts the probe is like the good or the bad build: it ends"),
+            Heard::Settled(block) => format!(
+                "after {block} of its blocks or starts the probe is like the good or the bad \
+                build: it ends"
+            ),
             Heard::Skipped(build, reason) => format!("{} is skipped: {reason}", names[build]),
-            Heard::Stands(what) => format!("the search goes on as it began, with {what}; to change that, begin another without --resume"),
+            Heard::Stands(what) => format!(
+                "the search goes on as it began, with {what}; to change that, begin another \
+                without --resume"
+            ),
         });
     }
 }
 
 /// The first bad build's posterior in a line, the likeliest first.
 fn posterior_line(names: &[String], weight: &Weight) -> String {
-    let mut likely: Vec<(usize, f64)> = (1..).zip(weight.bisection.posterior().iter().copied()).filter(|(_, p)| *p >= NAMED).collect();
+    let mut likely: Vec<(usize, f64)> = (1..)
+        .zip(weight.bisection.posterior().iter().copied())
+        .filter(|(_, p)| *p >= NAMED)
+        .collect();
     likely.sort_by(|a, b| b.1.total_cmp(&a.1));
-    let likely: Vec<String> = likely.iter().map(|(build, p)| format!("{} {:.1} %", names[*build], 100.0 * p)).collect();
+    let likely: Vec<String> = likely
+        .iter()
+        .map(|(build, p)| format!("{} {:.1} %", names[*build], 100.0 * p))
+        .collect();
     let (ratio, error) = (weight.bad.log_ratio.exp(), 100.0 * weight.bad.error);
-    let doubt = if weight.is_distinct() { "" } else { ", not yet beyond doubt" };
-    let control = if weight.does_control_hold() { "" } else { "; the A/A control differs from its base: the machine is disturbed" };
-    format!("first bad build: {} (bad / good {ratio:.3}, ±{error:.1} %{doubt}{control})", likely.join(", "))
+    let doubt = if weight.is_distinct() {
+        ""
+    } else {
+        ", not yet beyond doubt"
+    };
+    let control = if weight.does_control_hold() {
+        ""
+    } else {
+        "; the A/A control differs from its base: the machine is disturbed"
+    };
+    format!(
+        "first bad build: {} (bad / good {ratio:.3}, ±{error:.1} %{doubt}{control})",
+        likely.join(", ")
+    )
 }
 
 struct Found<'a> {
@@ -176,11 +269,17 @@ impl Found<'_> {
     }
 
     fn probability(&self, first: usize, last: usize) -> f64 {
-        self.weight().map_or(0.0, |weight| weight.bisection.posterior()[first - 1..last].iter().sum())
+        self.weight().map_or(0.0, |weight| {
+            weight.bisection.posterior()[first - 1..last].iter().sum()
+        })
     }
 
     fn skipped(&self) -> Vec<&str> {
-        self.ended.skipped.iter().map(|build| self.names[*build].as_str()).collect()
+        self.ended
+            .skipped
+            .iter()
+            .map(|build| self.names[*build].as_str())
+            .collect()
     }
 
     fn to_text(&self) -> String {
@@ -194,7 +293,8 @@ impl Found<'_> {
                 names[build - 1]
             ),
             Conclusion::FoundAmong(first, last) => format!(
-                "{step}: the first bad build is one of {} ({:.1} %): those between could not be probed",
+                "{step}: the first bad build is one of {} ({:.1} %): those between could not be \
+                probed",
                 names[*first..=*last].join(", "),
                 percent(*first, *last)
             ),
@@ -211,11 +311,20 @@ impl Found<'_> {
                 weight.blocks
             ));
             let probed = weight.probes.iter().map(|(build, evidence)| {
-                format!("{}: {:.3} of {} (±{:.1} %)", names[*build], evidence.log_ratio.exp(), names[0], 100.0 * evidence.error)
+                format!(
+                    "{}: {:.3} of {} (±{:.1} %)",
+                    names[*build],
+                    evidence.log_ratio.exp(),
+                    names[0],
+                    100.0 * evidence.error
+                )
             });
             lines.extend(probed);
             if !weight.does_control_hold() {
-                lines.push("The A/A control differs from its base: repeat this on a quieter machine.".to_owned());
+                lines.push(
+                    "The A/A control differs from its base: repeat this on a quieter machine."
+                        .to_owned(),
+                );
             }
         }
         if !self.ended.skipped.is_empty() {
@@ -231,7 +340,11 @@ impl Found<'_> {
             Conclusion::Inconclusive(reason) => (None, None, Some(reason.clone())),
             Conclusion::Interrupted => (None, None, None),
         };
-        let posterior = |build: usize| self.weight().filter(|_| build > 0).map(|weight| weight.bisection.posterior()[build - 1]);
+        let posterior = |build: usize| {
+            self.weight()
+                .filter(|_| build > 0)
+                .map(|weight| weight.bisection.posterior()[build - 1])
+        };
         let builds = self.names.iter().enumerate();
         let builds: Vec<Value> =
             builds.map(|(i, name)| json!({"build": name, "posterior": posterior(i), "skipped": self.ended.skipped.contains(&i)})).collect();

@@ -9,7 +9,10 @@ use std::time::{Duration, Instant};
 use plimsoll_core::name::BuildName;
 use plimsoll_core::toolchain::{ASSERTIONS, CRC32};
 use plimsoll_core::units::format_bytes;
-use plimsoll_lab::builds::{self, BuildCache, BuildError, BuildState, CheckState, DataInit, FetchProgress, InstalledBuild, Stage};
+use plimsoll_lab::builds::{
+    self, BuildCache, BuildError, BuildState, CheckState, DataInit, FetchProgress, InstalledBuild,
+    Stage,
+};
 use plimsoll_lab::{LabError, default_cache_dir};
 use serde_json::json;
 
@@ -28,7 +31,11 @@ pub fn cache_dir(places: &Places) -> Result<PathBuf, Failure> {
 pub fn build(places: &Places, verb: &BuildVerb) -> Outcome {
     let cache = BuildCache::new(cache_dir(places)?);
     match verb {
-        BuildVerb::Add(AddBuild { basedir: Some(basedir), label: Some(label), .. }) => {
+        BuildVerb::Add(AddBuild {
+            basedir: Some(basedir),
+            label: Some(label),
+            ..
+        }) => {
             print_added(&cache.add_basedir(basedir, label).map_err(failure)?);
             Ok(0)
         }
@@ -47,22 +54,33 @@ fn failure(error: BuildError) -> Failure {
     }
 }
 
-/// Fetches one build after the other. What cannot be fetched does not keep the others from being tried.
+/// Fetches one build after the other. What cannot be fetched does not keep the others from being
+/// tried.
 fn add(cache: &BuildCache, names: &[BuildName]) -> Outcome {
     let failed = bring(cache, names, false, &mut print_added)?;
-    Ok(failed.iter().map(|(_, failure)| failure.exit_code()).max().unwrap_or(0))
+    Ok(failed
+        .iter()
+        .map(|(_, failure)| failure.exit_code())
+        .max()
+        .unwrap_or(0))
 }
 
-/// Fetches what a plan needs and is not here; returns what could not be fetched. Results have standard output to themselves: this says
-/// on standard error what it brought.
-pub fn fetch(cache: &BuildCache, names: &[BuildName], is_offline: bool) -> Result<Vec<(BuildName, Failure)>, Failure> {
+/// Fetches what a plan needs and is not here; returns what could not be fetched. Results have
+/// standard output to themselves: this says on standard error what it brought.
+pub fn fetch(
+    cache: &BuildCache,
+    names: &[BuildName],
+    is_offline: bool,
+) -> Result<Vec<(BuildName, Failure)>, Failure> {
     let mut missing = Vec::new();
     for name in names {
         if !missing.contains(name) && cache.get(name).map_err(failure)?.is_none() {
             missing.push(name.clone());
         }
     }
-    bring(cache, &missing, is_offline, &mut |build| tell!("fetched {} from {}", build.name, build.origin))
+    bring(cache, &missing, is_offline, &mut |build| {
+        tell!("fetched {} from {}", build.name, build.origin)
+    })
 }
 
 /// Fails as a whole only when it is stopped, or when a name means nothing.
@@ -84,7 +102,12 @@ fn bring(
     let mut failed = Vec::new();
     for name in names {
         let mut line = ProgressLine::new();
-        let added = cache.add(name, is_offline, &mut |progress| line.show(progress), &|| stop.load(Ordering::SeqCst));
+        let added = cache.add(
+            name,
+            is_offline,
+            &mut |progress| line.show(progress),
+            &|| stop.load(Ordering::SeqCst),
+        );
         line.clear();
         match added {
             Ok(build) => tell(&build),
@@ -102,7 +125,12 @@ fn bring(
 }
 
 fn print_added(build: &InstalledBuild) {
-    print(&format!("{}  {}  {}\n", build.name, build.version, build.server.display()));
+    print(&format!(
+        "{}  {}  {}\n",
+        build.name,
+        build.version,
+        build.server.display()
+    ));
     if let Some(note) = note(build) {
         tell!("plimsoll: {}: {note}", build.name);
     }
@@ -110,16 +138,22 @@ fn print_added(build: &InstalledBuild) {
 
 /// What should be known before a build is measured.
 fn note(build: &InstalledBuild) -> Option<String> {
-    let has_assertions = build.toolchain.get(ASSERTIONS).is_some_and(|assertions| assertions == "on");
-    let untested = builds::is_untested(build).then_some("older than any version that this program is tested with");
-    let slow = has_assertions.then_some("compiled with assertions: slower than other builds of its version");
+    let has_assertions = build
+        .toolchain
+        .get(ASSERTIONS)
+        .is_some_and(|assertions| assertions == "on");
+    let untested = builds::is_untested(build)
+        .then_some("older than any version that this program is tested with");
+    let slow = has_assertions
+        .then_some("compiled with assertions: slower than other builds of its version");
     let notes: Vec<&str> = untested.into_iter().chain(slow).collect();
     (!notes.is_empty()).then(|| notes.join("; "))
 }
 
 /// The body of a library's first trial: what it says of itself, as one JSON value.
 pub fn probe_rocksdb(library: &Path, folder: &Path, companions: Option<&Path>) -> Outcome {
-    let probe = builds::probe_rocksdb(library, companions, folder).map_err(|error| Failure::usage(error.message))?;
+    let probe = builds::probe_rocksdb(library, companions, folder)
+        .map_err(|error| Failure::usage(error.message))?;
     print_json(&probe)
 }
 
@@ -132,7 +166,11 @@ struct ProgressLine {
 
 impl ProgressLine {
     fn new() -> Self {
-        Self { is_terminal: stderr().is_terminal(), has_line: false, told: None }
+        Self {
+            is_terminal: stderr().is_terminal(),
+            has_line: false,
+            told: None,
+        }
     }
 
     fn show(&mut self, progress: &FetchProgress) {
@@ -142,13 +180,24 @@ impl ProgressLine {
             Stage::Unpacking => "unpacking",
             Stage::Checking => "checking",
         };
-        let bytes = if progress.bytes > 0 { format!("  {}", format_bytes(progress.bytes)) } else { String::new() };
-        let text = format!("{}  {what}{bytes}  {} s", progress.name, progress.elapsed.as_secs());
+        let bytes = if progress.bytes > 0 {
+            format!("  {}", format_bytes(progress.bytes))
+        } else {
+            String::new()
+        };
+        let text = format!(
+            "{}  {what}{bytes}  {} s",
+            progress.name,
+            progress.elapsed.as_secs()
+        );
         if self.is_terminal {
             let _ = write!(stderr(), "\r\x1b[K{text}");
             let _ = stderr().flush();
             self.has_line = true;
-        } else if self.told.is_none_or(|(stage, at)| stage != progress.stage || at.elapsed() >= PLAIN_INTERVAL) {
+        } else if self
+            .told
+            .is_none_or(|(stage, at)| stage != progress.stage || at.elapsed() >= PLAIN_INTERVAL)
+        {
             tell!("{text}");
             self.told = Some((progress.stage, Instant::now()));
         }
@@ -173,10 +222,22 @@ fn list(cache: &BuildCache, is_json: bool) -> Outcome {
             BuildState::Available => "available",
             BuildState::Damaged => "damaged",
         };
-        let size = build.bytes.filter(|bytes| *bytes > 0).map_or("-".to_owned(), format_bytes);
-        [build.name.clone(), build.version.clone(), build.source.clone(), state.to_owned(), size]
+        let size = build
+            .bytes
+            .filter(|bytes| *bytes > 0)
+            .map_or("-".to_owned(), format_bytes);
+        [
+            build.name.clone(),
+            build.version.clone(),
+            build.source.clone(),
+            state.to_owned(),
+            size,
+        ]
     });
-    print(&table(["name", "version", "source", "state", "size"], rows.collect()));
+    print(&table(
+        ["name", "version", "source", "state", "size"],
+        rows.collect(),
+    ));
     Ok(0)
 }
 
@@ -195,33 +256,91 @@ fn show(cache: &BuildCache, name: &BuildName, is_json: bool) -> Outcome {
             "build": build,
         }));
     }
-    let mut rows = vec![("name", resolved.name), ("state", state.to_owned()), ("source", resolved.source)];
+    let mut rows = vec![
+        ("name", resolved.name),
+        ("state", state.to_owned()),
+        ("source", resolved.source),
+    ];
     match build {
         None => {
-            rows.push(("version", if resolved.is_exact { resolved.version } else { format!("{}.* (its newest)", resolved.version) }));
+            rows.push((
+                "version",
+                if resolved.is_exact {
+                    resolved.version
+                } else {
+                    format!("{}.* (its newest)", resolved.version)
+                },
+            ));
             rows.push(("origin", resolved.origin));
         }
         Some(build) => {
             rows.push(("version", build.version.clone()));
             rows.push(("origin", build.origin.clone()));
             rows.extend(note(&build).map(|note| ("note", note)));
-            rows.push((if build.init == DataInit::Library { "library" } else { "server" }, build.server.display().to_string()));
+            rows.push((
+                if build.init == DataInit::Library {
+                    "library"
+                } else {
+                    "server"
+                },
+                build.server.display().to_string(),
+            ));
             rows.push(("sha256", build.server_sha256));
             rows.extend(
-                ["packager", "compiler", "optimisation", "flags", ASSERTIONS, CRC32, "commit"]
-                    .iter()
-                    .filter_map(|key| Some((*key, build.toolchain.get(*key)?.clone()))),
+                [
+                    "packager",
+                    "compiler",
+                    "optimisation",
+                    "flags",
+                    ASSERTIONS,
+                    CRC32,
+                    "commit",
+                ]
+                .iter()
+                .filter_map(|key| Some((*key, build.toolchain.get(*key)?.clone()))),
             );
             rows.push(("basedir", build.basedir.display().to_string()));
-            rows.extend(build.share_dir.map(|path| ("share", path.display().to_string())));
-            rows.extend(build.db_bench.map(|path| ("db_bench", path.display().to_string())));
-            rows.extend(build.plugin_dir.map(|path| ("plugins", path.display().to_string())));
-            rows.extend(build.env.iter().map(|(key, value)| ("environment", format!("{key}={value}"))));
-            rows.extend(build.server_options.into_iter().map(|option| ("option", option)));
-            rows.extend(build.storage_plugins.iter().map(|(engine, option)| ("storage", format!("{engine}: {option}"))));
+            rows.extend(
+                build
+                    .share_dir
+                    .map(|path| ("share", path.display().to_string())),
+            );
+            rows.extend(
+                build
+                    .db_bench
+                    .map(|path| ("db_bench", path.display().to_string())),
+            );
+            rows.extend(
+                build
+                    .plugin_dir
+                    .map(|path| ("plugins", path.display().to_string())),
+            );
+            rows.extend(
+                build
+                    .env
+                    .iter()
+                    .map(|(key, value)| ("environment", format!("{key}={value}"))),
+            );
+            rows.extend(
+                build
+                    .server_options
+                    .into_iter()
+                    .map(|option| ("option", option)),
+            );
+            rows.extend(
+                build
+                    .storage_plugins
+                    .iter()
+                    .map(|(engine, option)| ("storage", format!("{engine}: {option}"))),
+            );
         }
     }
-    print(&rows.iter().map(|(key, value)| format!("{key:<12}  {value}\n")).collect::<String>());
+    print(
+        &rows
+            .iter()
+            .map(|(key, value)| format!("{key:<12}  {value}\n"))
+            .collect::<String>(),
+    );
     Ok(0)
 }
 
@@ -234,7 +353,11 @@ fn remove(cache: &BuildCache, names: &[BuildName]) -> Outcome {
 }
 
 fn check(cache: &BuildCache, names: &[BuildName], is_json: bool) -> Outcome {
-    let mut checks = if names.is_empty() { cache.check(None).map_err(failure)? } else { Vec::new() };
+    let mut checks = if names.is_empty() {
+        cache.check(None).map_err(failure)?
+    } else {
+        Vec::new()
+    };
     for name in names {
         checks.extend(cache.check(Some(name)).map_err(failure)?);
     }
@@ -251,22 +374,37 @@ fn check(cache: &BuildCache, names: &[BuildName], is_json: bool) -> Outcome {
         });
         print(&table(["name", "state", "finding"], rows.collect()));
     }
-    Ok(if checks.iter().all(|check| check.state == CheckState::Ok) { 0 } else { INCOMPLETE })
+    Ok(
+        if checks.iter().all(|check| check.state == CheckState::Ok) {
+            0
+        } else {
+            INCOMPLETE
+        },
+    )
 }
 
 /// Columns as wide as their widest cell.
 fn table<const N: usize>(header: [&str; N], rows: Vec<[String; N]>) -> String {
-    let rows: Vec<[String; N]> = std::iter::once(header.map(str::to_owned)).chain(rows).collect();
-    let widths: Vec<usize> = (0..N).map(|column| rows.iter().map(|row| row[column].len()).max().unwrap_or(0)).collect();
+    let rows: Vec<[String; N]> = std::iter::once(header.map(str::to_owned))
+        .chain(rows)
+        .collect();
+    let widths: Vec<usize> = (0..N)
+        .map(|column| rows.iter().map(|row| row[column].len()).max().unwrap_or(0))
+        .collect();
     let line = |row: &[String; N]| {
-        let cells: Vec<String> = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:<width$}")).collect();
+        let cells: Vec<String> = row
+            .iter()
+            .zip(&widths)
+            .map(|(cell, width)| format!("{cell:<width$}"))
+            .collect();
         format!("{}\n", cells.join("  ").trim_end())
     };
     rows.iter().map(line).collect()
 }
 
 fn print_json(value: &impl serde::Serialize) -> Outcome {
-    let text = serde_json::to_string_pretty(value).map_err(|error| Failure::bug(error.to_string()))?;
+    let text =
+        serde_json::to_string_pretty(value).map_err(|error| Failure::bug(error.to_string()))?;
     print(&format!("{text}\n"));
     Ok(0)
 }

@@ -3,7 +3,10 @@
 use plimsoll_core::confirm::results as results_of;
 use plimsoll_core::units::parse_duration_ns;
 use plimsoll_lab::builds::BuildCache;
-use plimsoll_lab::{ConfirmChoice, ConfirmRequest, DesignChoice, PlacementChoice, create_confirm, keep_passwords_from_children};
+use plimsoll_lab::{
+    ConfirmChoice, ConfirmRequest, DesignChoice, PlacementChoice, create_confirm,
+    keep_passwords_from_children,
+};
 use plimsoll_report::{Call, Finding, finding_line, verdict_lines};
 use plimsoll_store::{CampaignDir, Placement, Store};
 
@@ -26,7 +29,9 @@ pub fn confirm(places: &Places, arguments: &Confirm) -> Outcome {
         None => newest_screen(&store)?,
     };
     keep_passwords_from_children(&screened.header.plan);
-    let Some(steps) = steps(&screened, arguments)? else { return Ok(0) };
+    let Some(steps) = steps(&screened, arguments)? else {
+        return Ok(0);
+    };
     let data_dir = data_dir(places)?;
     let request = ConfirmRequest {
         screen: &screened.header,
@@ -39,13 +44,22 @@ pub fn confirm(places: &Places, arguments: &Confirm) -> Outcome {
     for note in notes {
         tell!("{note}");
     }
-    finish(&BuildCache::new(build::cache_dir(places)?), campaign, Some(turn), arguments.json)
+    finish(
+        &BuildCache::new(build::cache_dir(places)?),
+        campaign,
+        Some(turn),
+        arguments.json,
+    )
 }
 
 /// What a confirm campaign says, on standard output.
 pub fn print(campaign: &CampaignDir, is_json: bool) -> Result<(), Failure> {
     let view = results::default_view(campaign)?;
-    results::print(&if is_json { format!("{:#}\n", plimsoll_report::confirm_json(&view)) } else { verdict_lines(&view) })
+    results::print(&if is_json {
+        format!("{:#}\n", plimsoll_report::confirm_json(&view))
+    } else {
+        verdict_lines(&view)
+    })
 }
 
 pub fn newest_screen(store: &Store) -> Result<CampaignDir, Failure> {
@@ -56,7 +70,8 @@ pub fn newest_screen(store: &Store) -> Result<CampaignDir, Failure> {
         }
     }
     Err(Failure::usage(
-        "there is no campaign to confirm: `plimsoll run PLAN` makes one, and then `plimsoll confirm` measures what is unusual in it",
+        "there is no campaign to confirm: `plimsoll run PLAN` makes one, and then `plimsoll \
+        confirm` measures what is unusual in it",
     ))
 }
 
@@ -65,12 +80,14 @@ fn check_screen(campaign: CampaignDir) -> Result<CampaignDir, Failure> {
     if let Some(confirm) = &campaign.header.confirm {
         let of = confirm.of.as_deref().unwrap_or("the campaign it confirms");
         return Err(Failure::usage(format!(
-            "campaign {id} is a confirm campaign itself: name {of}, or resume it with `plimsoll resume {id}`"
+            "campaign {id} is a confirm campaign itself: name {of}, or resume it with `plimsoll \
+            resume {id}`"
         )));
     }
     if campaign.imported()?.is_some() {
         return Err(Failure::usage(format!(
-            "campaign {id} is imported: its builds and data are not here; run a plan with its cells first"
+            "campaign {id} is imported: its builds and data are not here; run a plan with its \
+            cells first"
         )));
     }
     Ok(campaign)
@@ -82,44 +99,90 @@ fn steps(screened: &CampaignDir, arguments: &Confirm) -> Result<Option<Vec<Strin
         return Ok(Some(arguments.step.clone()));
     }
     if let (true, Some(cell)) = (arguments.all, screened.header.plan.cells.first()) {
-        let loads: Vec<&str> = cell.workload.steps().iter().filter(|step| step.makes_data()).map(|step| step.name.as_str()).collect();
+        let loads: Vec<&str> = cell
+            .workload
+            .steps()
+            .iter()
+            .filter(|step| step.makes_data())
+            .map(|step| step.name.as_str())
+            .collect();
         if !loads.is_empty() {
-            tell!("left out, for the data of the others: {}; --step NAME confirms one of them", loads.join(", "));
+            tell!(
+                "left out, for the data of the others: {}; --step NAME confirms one of them",
+                loads.join(", ")
+            );
         }
         return Ok(Some(results_of(&cell.workload)));
     }
     let id = &screened.header.id;
     let view = results::default_view(screened)?;
-    let of_throughput = || view.findings.all.iter().filter(|finding| finding.is_throughput);
+    let of_throughput = || {
+        view.findings
+            .all
+            .iter()
+            .filter(|finding| finding.is_throughput)
+    };
     for finding in of_throughput().filter(|finding| finding.call == Call::Invalid) {
-        tell!("{}: left out for {}: {}", finding.step, view.cells[finding.cell].label, finding.reason);
+        tell!(
+            "{}: left out for {}: {}",
+            finding.step,
+            view.cells[finding.cell].label,
+            finding.reason
+        );
     }
-    let all = || screened.header.plan.cells.iter().flat_map(|cell| cell.workload.steps());
+    let all = || {
+        screened
+            .header
+            .plan
+            .cells
+            .iter()
+            .flat_map(|cell| cell.workload.steps())
+    };
     let makes_data = |name: &str| all().any(|step| step.name == name && step.makes_data());
-    let is_wanted = |finding: &&Finding| arguments.cells.is_empty() || arguments.cells.contains(&view.cells[finding.cell].label);
+    let is_wanted = |finding: &&Finding| {
+        arguments.cells.is_empty() || arguments.cells.contains(&view.cells[finding.cell].label)
+    };
     let (mut steps, mut has_loads): (Vec<String>, bool) = (Vec::new(), false);
-    for finding in of_throughput().filter(|finding| finding.is_worth_confirming()).filter(is_wanted) {
+    for finding in of_throughput()
+        .filter(|finding| finding.is_worth_confirming())
+        .filter(is_wanted)
+    {
         tell!("{}", finding_line(&view, finding));
         if makes_data(&finding.step) {
             has_loads = true;
-            tell!("{0}: it makes the data of the other steps: --step {0} confirms it", finding.step);
+            tell!(
+                "{0}: it makes the data of the other steps: --step {0} confirms it",
+                finding.step
+            );
         } else if !steps.contains(&finding.step) {
             steps.push(finding.step.clone());
         }
     }
     if steps.is_empty() {
         let else_ = if has_loads { "else " } else { "" };
-        let of_results: Vec<&Finding> = of_throughput().filter(|finding| !makes_data(&finding.step)).collect();
-        if !of_results.is_empty() && of_results.iter().all(|finding| finding.call == Call::Invalid) {
-            let disturbed = of_results.iter().filter(|finding| finding.left_out > 0).count();
+        let of_results: Vec<&Finding> = of_throughput()
+            .filter(|finding| !makes_data(&finding.step))
+            .collect();
+        if !of_results.is_empty()
+            && of_results
+                .iter()
+                .all(|finding| finding.call == Call::Invalid)
+        {
+            let disturbed = of_results
+                .iter()
+                .filter(|finding| finding.left_out > 0)
+                .count();
             tell!("{}", nothing_judged(id, of_results.len(), disturbed));
         } else {
             tell!(
-                "nothing {else_}in {id} is unusual: no step that can be judged is further from the base than starts alone explain; --all confirms everything"
+                "nothing {else_}in {id} is unusual: no step that can be judged is further from the \
+                base than starts alone explain; --all confirms everything"
             );
         }
         if arguments.json {
-            results::print("{\"format\": 1, \"campaign\": null, \"comparisons\": [], \"control\": []}\n")?;
+            results::print(
+                "{\"format\": 1, \"campaign\": null, \"comparisons\": [], \"control\": []}\n",
+            )?;
         }
         return Ok(None);
     }
@@ -128,20 +191,31 @@ fn steps(screened: &CampaignDir, arguments: &Confirm) -> Result<Option<Vec<Strin
 
 /// Of a screen without a result that counts.
 fn nothing_judged(id: &str, results: usize, disturbed: usize) -> String {
-    let all = if results == 1 { "its one result is".to_owned() } else { format!("all {results} results are") };
+    let all = if results == 1 {
+        "its one result is".to_owned()
+    } else {
+        format!("all {results} results are")
+    };
     match disturbed {
         0 => format!("nothing in {id} could be judged: {all} left out; --all confirms everything"),
         _ => format!(
-            "nothing in {id} could be judged: {all} left out, {disturbed} because the machine was disturbed; run it again on a quieter \
-             machine, or confirm with --step or --all"
+            "nothing in {id} could be judged: {all} left out, {disturbed} because the machine was \
+            disturbed; run it again on a quieter machine, or confirm with --step or --all"
         ),
     }
 }
 
 fn choice(arguments: &Confirm, steps: Vec<String>) -> Result<ConfirmChoice, Failure> {
     let duration = |what: &str, text: &str| {
-        let parsed = parse_duration_ns(text).map_err(|error| Failure::usage(format!("{what} {text}: {error}")))?;
-        if parsed == 0 { Err(Failure::usage(format!("{what} {text}: nothing can be measured in no time"))) } else { Ok(parsed) }
+        let parsed = parse_duration_ns(text)
+            .map_err(|error| Failure::usage(format!("{what} {text}: {error}")))?;
+        if parsed == 0 {
+            Err(Failure::usage(format!(
+                "{what} {text}: nothing can be measured in no time"
+            )))
+        } else {
+            Ok(parsed)
+        }
     };
     let design = match (&arguments.blocks, &arguments.slices) {
         (Some(blocks), _) => DesignChoice::Blocks(*blocks),
@@ -149,10 +223,13 @@ fn choice(arguments: &Confirm, steps: Vec<String>) -> Result<ConfirmChoice, Fail
         (None, Some(lengths)) => {
             let (read, write) = lengths.split_once(',').unwrap_or((lengths, lengths));
             let turn = |text: &str| match duration("--slices", text)? {
-                ns if ns < SHORTEST_TURN_NS => Err(Failure::usage(format!("--slices {text}: a turn is 1ms at least"))),
-                ns if ns > LONGEST_TURN_NS => {
-                    Err(Failure::usage(format!("--slices {text}: a turn is 10s at most; what takes longer is measured by --blocks 12")))
-                }
+                ns if ns < SHORTEST_TURN_NS => Err(Failure::usage(format!(
+                    "--slices {text}: a turn is 1ms at least"
+                ))),
+                ns if ns > LONGEST_TURN_NS => Err(Failure::usage(format!(
+                    "--slices {text}: a turn is 10s at most; what takes longer is measured by \
+                    --blocks 12"
+                ))),
                 ns => Ok(ns),
             };
             DesignChoice::Slices(Some((turn(read)?, turn(write)?)))
@@ -162,10 +239,15 @@ fn choice(arguments: &Confirm, steps: Vec<String>) -> Result<ConfirmChoice, Fail
         None => PlacementChoice::Auto,
         Some("none") => PlacementChoice::Unpinned,
         Some(text) => {
-            let (client, server) = text
-                .split_once('/')
-                .ok_or_else(|| Failure::usage(format!("--placement {text}: write the CPUs of clients and servers as in 0/1-3, or none")))?;
-            PlacementChoice::Given(Placement { client_cpus: client.to_owned(), server_cpus: server.to_owned() })
+            let (client, server) = text.split_once('/').ok_or_else(|| {
+                Failure::usage(format!(
+                    "--placement {text}: write the CPUs of clients and servers as in 0/1-3, or none"
+                ))
+            })?;
+            PlacementChoice::Given(Placement {
+                client_cpus: client.to_owned(),
+                server_cpus: server.to_owned(),
+            })
         }
     };
     Ok(ConfirmChoice {
@@ -173,10 +255,18 @@ fn choice(arguments: &Confirm, steps: Vec<String>) -> Result<ConfirmChoice, Fail
         is_all: arguments.all,
         cells: arguments.cells.clone(),
         design,
-        time_ns: arguments.time.as_deref().map(|text| duration("--time", text)).transpose()?,
+        time_ns: arguments
+            .time
+            .as_deref()
+            .map(|text| duration("--time", text))
+            .transpose()?,
         starts: arguments.starts,
         placement,
-        profile_ns: arguments.perf.as_deref().map(|text| duration("--perf", text)).transpose()?,
+        profile_ns: arguments
+            .perf
+            .as_deref()
+            .map(|text| duration("--perf", text))
+            .transpose()?,
     })
 }
 
@@ -186,9 +276,18 @@ mod tests {
 
     #[test]
     fn a_screen_that_was_disturbed_all_the_time_is_told_with_its_count() {
-        assert_eq!(nothing_judged("c", 1, 0), "nothing in c could be judged: its one result is left out; --all confirms everything");
+        assert_eq!(
+            nothing_judged("c", 1, 0),
+            "nothing in c could be judged: its one result is left out; --all confirms everything"
+        );
         let disturbed = nothing_judged("c", 14, 12);
-        assert!(disturbed.contains("all 14 results are left out, 12 because the machine was disturbed"), "{disturbed}");
-        assert!(disturbed.contains("on a quieter machine") && disturbed.contains("--all"), "{disturbed}");
+        assert!(
+            disturbed.contains("all 14 results are left out, 12 because the machine was disturbed"),
+            "{disturbed}"
+        );
+        assert!(
+            disturbed.contains("on a quieter machine") && disturbed.contains("--all"),
+            "{disturbed}"
+        );
     }
 }

@@ -18,12 +18,17 @@ const LISTED: usize = 20;
 
 pub fn import(places: &Places, arguments: &Import) -> Outcome {
     let store = Store::new(&places.store);
-    let options = plimsoll_import::Options { base: arguments.base.clone(), device: arguments.device.clone() };
+    let options = plimsoll_import::Options {
+        base: arguments.base.clone(),
+        device: arguments.device.clone(),
+    };
     let mut summaries = Vec::new();
     for path in &arguments.paths {
         summaries.push(import_path(&store, path, &options)?);
     }
-    let is_complete = summaries.iter().all(|summary| summary.left_out.is_empty() && !summary.units.is_empty());
+    let is_complete = summaries
+        .iter()
+        .all(|summary| summary.left_out.is_empty() && !summary.units.is_empty());
     if arguments.json {
         let value: Vec<_> = summaries.iter().map(summary_json).collect();
         print(&format!("{:#}\n", json!({"format": 1, "imports": value})))?;
@@ -42,7 +47,11 @@ fn summary_text(path: &Path, summary: &Summary) -> String {
     }
     for unit in &summary.units {
         let of = &unit.imported;
-        let failed = of.results.iter().filter(|result| result.failed.is_some()).count();
+        let failed = of
+            .results
+            .iter()
+            .filter(|result| result.failed.is_some())
+            .count();
         text.push_str(&format!(
             "{}  {}: {} builds x {} steps, {} results{}; {} files read, {} passed over{}{}\n",
             unit.campaign.header.id,
@@ -50,23 +59,45 @@ fn summary_text(path: &Path, summary: &Summary) -> String {
             of.cells.len(),
             of.steps.len(),
             of.results.len() - failed,
-            if failed > 0 { format!(", {failed} failed") } else { String::new() },
+            if failed > 0 {
+                format!(", {failed} failed")
+            } else {
+                String::new()
+            },
             of.files_read,
             of.files_passed_over,
-            if of.passwords_stripped > 0 { format!(", {} passwords taken out", of.passwords_stripped) } else { String::new() },
-            if unit.is_known { " (known already)" } else { "" },
+            if of.passwords_stripped > 0 {
+                format!(", {} passwords taken out", of.passwords_stripped)
+            } else {
+                String::new()
+            },
+            if unit.is_known {
+                " (known already)"
+            } else {
+                ""
+            },
         ));
     }
     if let [unit] = &summary.units[..] {
-        text.push_str(&format!("next: plimsoll show {id}; plimsoll report {id}\n", id = unit.campaign.header.id));
+        text.push_str(&format!(
+            "next: plimsoll show {id}; plimsoll report {id}\n",
+            id = unit.campaign.header.id
+        ));
     }
     if !summary.left_out.is_empty() {
         text.push_str(&format!("left out: {}\n", summary.left_out.len()));
         for out in summary.left_out.iter().take(LISTED) {
-            text.push_str(&format!("  {}: {}\n", printable(&out.path), printable(&out.reason)));
+            text.push_str(&format!(
+                "  {}: {}\n",
+                printable(&out.path),
+                printable(&out.reason)
+            ));
         }
         if summary.left_out.len() > LISTED {
-            text.push_str(&format!("  and {} more: `plimsoll import --json` lists them\n", summary.left_out.len() - LISTED));
+            text.push_str(&format!(
+                "  and {} more: `plimsoll import --json` lists them\n",
+                summary.left_out.len() - LISTED
+            ));
         }
     }
     text
@@ -74,7 +105,9 @@ fn summary_text(path: &Path, summary: &Summary) -> String {
 
 /// Names of files may hold anything.
 fn printable(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+    text.chars()
+        .map(|c| if c.is_control() { ' ' } else { c })
+        .collect()
 }
 
 fn summary_json(summary: &Summary) -> serde_json::Value {
@@ -97,21 +130,32 @@ fn summary_json(summary: &Summary) -> serde_json::Value {
 }
 
 pub fn export(places: &Places, arguments: &Export) -> Outcome {
-    let record = Store::new(&places.store).find(arguments.campaign.as_deref())?.load()?;
-    let options = Options { base: arguments.base.clone(), builds: arguments.builds.clone() };
+    let record = Store::new(&places.store)
+        .find(arguments.campaign.as_deref())?
+        .load()?;
+    let options = Options {
+        base: arguments.base.clone(),
+        builds: arguments.builds.clone(),
+    };
     let files = to_classic_files(&record, &options)?;
     if files.is_empty() {
         return Err(Failure::usage(format!(
-            "failed to export {}: the originals have files of the Insert Benchmark's ten steps, of sysbench's tests and of db_bench, and none of \
-             ramps or workload files",
+            "failed to export {}: the originals have files of the Insert Benchmark's ten steps, of \
+            sysbench's tests and of db_bench, and none of ramps or workload files",
             record.header.id
         )));
     }
     for file in &files {
         let path = arguments.classic.join(&file.path);
-        let written = path.parent().map_or(Ok(()), fs::create_dir_all).and_then(|()| fs::write(&path, &file.text));
+        let written = path
+            .parent()
+            .map_or(Ok(()), fs::create_dir_all)
+            .and_then(|()| fs::write(&path, &file.text));
         written.map_err(|error| {
-            Failure::usage(format!("failed to write {}: {error}; choose another folder with --classic", path.display()))
+            Failure::usage(format!(
+                "failed to write {}: {error}; choose another folder with --classic",
+                path.display()
+            ))
         })?;
     }
     let how = if record.imported.is_some() {
@@ -119,7 +163,11 @@ pub fn export(places: &Places, arguments: &Export) -> Outcome {
     } else {
         "a native run: clean values in the originals' layout"
     };
-    anstream::println!("{} files in {}, {how}", files.len(), arguments.classic.display());
+    anstream::println!(
+        "{} files in {}, {how}",
+        files.len(),
+        arguments.classic.display()
+    );
     Ok(0)
 }
 
@@ -128,17 +176,31 @@ pub fn compare(places: &Places, arguments: &Compare) -> Outcome {
     let b = side(places, arguments, &arguments.b)?;
     let pairs = plimsoll_report::pairs(&a, &b);
     if pairs.is_empty() {
-        let labels = |view: &View| view.cells.iter().map(|cell| cell.label.as_str()).collect::<Vec<_>>().join(", ");
+        let labels = |view: &View| {
+            view.cells
+                .iter()
+                .map(|cell| cell.label.as_str())
+                .collect::<Vec<_>>()
+                .join(", ")
+        };
         return Err(Failure::usage(format!(
-            "failed to compare \"{}\" with \"{}\": no cell of {} belongs to one of {}; name a cell on each side",
+            "failed to compare \"{}\" with \"{}\": no cell of {} belongs to one of {}; name a cell \
+            on each side",
             arguments.a,
             arguments.b,
             labels(&a),
             labels(&b)
         )));
     }
-    let mut comparisons: Vec<_> = pairs.into_iter().map(|(of_a, of_b)| plimsoll_report::compare((&a, of_a), (&b, of_b))).collect();
-    let format = if arguments.json { CompareFormat::Json } else { arguments.format };
+    let mut comparisons: Vec<_> = pairs
+        .into_iter()
+        .map(|(of_a, of_b)| plimsoll_report::compare((&a, of_a), (&b, of_b)))
+        .collect();
+    let format = if arguments.json {
+        CompareFormat::Json
+    } else {
+        arguments.format
+    };
     if matches!(format, CompareFormat::Text | CompareFormat::Md) {
         // What holds for all is said once, at the end.
         for i in 1..comparisons.len() {
@@ -149,15 +211,31 @@ pub fn compare(places: &Places, arguments: &Compare) -> Outcome {
     }
     let text = match format {
         CompareFormat::Json => {
-            let comparisons: Vec<_> = comparisons.iter().map(plimsoll_report::Comparison::to_json).collect();
+            let comparisons: Vec<_> = comparisons
+                .iter()
+                .map(plimsoll_report::Comparison::to_json)
+                .collect();
             format!("{:#}\n", json!({"format": 1, "comparisons": comparisons}))
         }
-        CompareFormat::Text => comparisons.iter().map(plimsoll_report::Comparison::to_text).collect::<Vec<_>>().join("\n"),
-        CompareFormat::Md => comparisons.iter().map(plimsoll_report::Comparison::to_markdown).collect::<Vec<_>>().join("\n"),
+        CompareFormat::Text => comparisons
+            .iter()
+            .map(plimsoll_report::Comparison::to_text)
+            .collect::<Vec<_>>()
+            .join("\n"),
+        CompareFormat::Md => comparisons
+            .iter()
+            .map(plimsoll_report::Comparison::to_markdown)
+            .collect::<Vec<_>>()
+            .join("\n"),
         CompareFormat::Csv => {
             let header = |(i, comparison): (usize, &plimsoll_report::Comparison)| {
                 let csv = comparison.to_csv();
-                if i == 0 { csv } else { csv.split_once('\n').map_or(String::new(), |(_, rows)| rows.to_owned()) }
+                if i == 0 {
+                    csv
+                } else {
+                    csv.split_once('\n')
+                        .map_or(String::new(), |(_, rows)| rows.to_owned())
+                }
             };
             comparisons.iter().enumerate().map(header).collect()
         }
@@ -174,23 +252,45 @@ fn side(places: &Places, arguments: &Compare, name: &str) -> Result<View, Failur
     if path.exists() && !path.join("campaign.json").is_file() {
         let summary = import_path(&store, path, &plimsoll_import::Options::default())?;
         for out in summary.left_out.iter().take(LISTED) {
-            tell!("warning: left out {}: {}", printable(&out.path), printable(&out.reason));
+            tell!(
+                "warning: left out {}: {}",
+                printable(&out.path),
+                printable(&out.reason)
+            );
         }
         return match summary.units.len() {
-            1 => whole(summary.units.into_iter().next().expect("there is one").campaign),
-            0 => Err(Failure::usage(format!("failed to compare {}: no results were found in it", path.display()))),
-            several => {
-                Err(Failure::usage(format!("failed to compare {}: it holds {several} sets of results; name one of them", path.display())))
-            }
+            1 => whole(
+                summary
+                    .units
+                    .into_iter()
+                    .next()
+                    .expect("there is one")
+                    .campaign,
+            ),
+            0 => Err(Failure::usage(format!(
+                "failed to compare {}: no results were found in it",
+                path.display()
+            ))),
+            several => Err(Failure::usage(format!(
+                "failed to compare {}: it holds {several} sets of results; name one of them",
+                path.display()
+            ))),
         };
     }
     let of_campaign = || -> Result<View, Failure> {
         let record = store.find(arguments.campaign.as_deref())?.load()?;
-        Ok(analyse(&[record], &Options { base: None, builds: vec![name.to_owned()] })?)
+        Ok(analyse(
+            &[record],
+            &Options {
+                base: None,
+                builds: vec![name.to_owned()],
+            },
+        )?)
     };
     match of_campaign() {
         Ok(view) => Ok(view),
-        // A name that is no cell may be a campaign; if it is neither, the cells are what the user should see.
+        // A name that is no cell may be a campaign; if it is neither, the cells are what the user
+        // should see.
         Err(failure) => match store.find(Some(name)) {
             Ok(campaign) => whole(campaign),
             Err(_) => Err(failure),

@@ -29,15 +29,24 @@ pub struct Failure {
 
 impl Failure {
     pub fn usage(message: impl Into<String>) -> Self {
-        Self { message: message.into(), exit_code: USAGE }
+        Self {
+            message: message.into(),
+            exit_code: USAGE,
+        }
     }
 
     pub fn bug(message: impl Into<String>) -> Self {
-        Self { message: message.into(), exit_code: BUG }
+        Self {
+            message: message.into(),
+            exit_code: BUG,
+        }
     }
 
     pub fn interrupted(message: impl Into<String>) -> Self {
-        Self { message: message.into(), exit_code: INTERRUPTED }
+        Self {
+            message: message.into(),
+            exit_code: INTERRUPTED,
+        }
     }
 
     pub fn exit_code(&self) -> u8 {
@@ -58,7 +67,10 @@ impl From<LabError> for Failure {
             LabError::Io(_) => INCOMPLETE,
             LabError::Plan(_) | LabError::Usage(_) | LabError::Store(_) => USAGE,
         };
-        Self { message: error.to_string(), exit_code }
+        Self {
+            message: error.to_string(),
+            exit_code,
+        }
     }
 }
 

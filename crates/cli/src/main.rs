@@ -1,6 +1,7 @@
 //! `plimsoll`: the argument table, the wiring, the progress line and the exit codes. No logic.
 
-/// A line on standard error. A terminal that was closed meanwhile is no reason to fail: what is running is still to be ended.
+/// A line on standard error. A terminal that was closed meanwhile is no reason to fail: what is
+/// running is still to be ended.
 macro_rules! tell {
     ($($argument:tt)*) => {{
         use std::io::Write as _;
@@ -30,7 +31,8 @@ use clap::error::ErrorKind;
 use arguments::{Arguments, Verb};
 use failure::Failure;
 
-/// What a verb ends with, by cli.md: 0, or another number that says how it went without being an error.
+/// What a verb ends with, by cli.md: 0, or another number that says how it went without being an
+/// error.
 type Outcome = Result<u8, Failure>;
 
 fn main() -> ExitCode {
@@ -40,7 +42,10 @@ fn main() -> ExitCode {
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
         Err(error) => {
-            let is_help = matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion);
+            let is_help = matches!(
+                error.kind(),
+                ErrorKind::DisplayHelp | ErrorKind::DisplayVersion
+            );
             let _ = error.print();
             return ExitCode::from(if is_help { 0 } else { failure::USAGE });
         }
@@ -48,7 +53,9 @@ fn main() -> ExitCode {
     let places = &arguments.places;
     let outcome = match arguments.verb {
         Verb::Run(run) => campaign::run(places, &run),
-        Verb::Resume { campaign, offline } => campaign::resume(places, campaign.as_deref(), offline),
+        Verb::Resume { campaign, offline } => {
+            campaign::resume(places, campaign.as_deref(), offline)
+        }
         Verb::Show(show) => results::show(places, &show),
         Verb::Report(report) => results::report(places, &report),
         Verb::Compare(compare) => exchange::compare(places, &compare),
@@ -64,8 +71,14 @@ fn main() -> ExitCode {
         Verb::Workload { verb } => workload::workload(&verb),
         Verb::Machine { verb } => machine::machine(places, &verb),
         Verb::Trial { continued } => campaign::trial(continued),
-        Verb::Guard { parent, command } => plimsoll_lab::guard::main(parent, &command).map_err(Failure::from),
-        Verb::ProbeRocksdb { library, folder, companions } => build::probe_rocksdb(&library, &folder, companions.as_deref()),
+        Verb::Guard { parent, command } => {
+            plimsoll_lab::guard::main(parent, &command).map_err(Failure::from)
+        }
+        Verb::ProbeRocksdb {
+            library,
+            folder,
+            companions,
+        } => build::probe_rocksdb(&library, &folder, companions.as_deref()),
     };
     match outcome {
         Ok(code) => ExitCode::from(code),

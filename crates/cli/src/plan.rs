@@ -19,20 +19,42 @@ use crate::verdicts::stored;
 pub fn plan(places: &Places, verb: &PlanVerb) -> Outcome {
     let (PlanVerb::Check { plan, json } | PlanVerb::Explain { plan, json }) = verb;
     let loaded = load_plan(Some(plan))?;
-    let forecast = forecast(&loaded, &Store::new(&places.store), &BuildCache::new(cache_dir(places)?), &data_dir(places)?)?;
+    let forecast = forecast(
+        &loaded,
+        &Store::new(&places.store),
+        &BuildCache::new(cache_dir(places)?),
+        &data_dir(places)?,
+    )?;
     match verb {
         PlanVerb::Check { .. } if *json => print_json(&loaded.plan)?,
         PlanVerb::Check { .. } => {
-            let cells: Vec<&str> = loaded.plan.cells.iter().map(|cell| cell.label.as_str()).collect();
+            let cells: Vec<&str> = loaded
+                .plan
+                .cells
+                .iter()
+                .map(|cell| cell.label.as_str())
+                .collect();
             anstream::println!("{plan}: ok");
             let trials = cells.len() * loaded.plan.blocks as usize;
-            anstream::println!("{}, {}: {}", count(cells.len(), "cell"), count(trials, "trial"), cells.join(", "));
+            anstream::println!(
+                "{}, {}: {}",
+                count(cells.len(), "cell"),
+                count(trials, "trial"),
+                cells.join(", ")
+            );
             anstream::println!("base: {}", cells[loaded.plan.base]);
         }
         PlanVerb::Explain { .. } => {
-            let power = forecast.confirm.as_ref().map(|confirm| power(places, &loaded.plan, confirm)).transpose()?;
+            let power = forecast
+                .confirm
+                .as_ref()
+                .map(|confirm| power(places, &loaded.plan, confirm))
+                .transpose()?;
             if *json {
-                print_json(&WithPower { forecast: &forecast, power: &power })?;
+                print_json(&WithPower {
+                    forecast: &forecast,
+                    power: &power,
+                })?;
             } else {
                 explain(&loaded.plan.description, &forecast, power.as_ref());
             }
@@ -53,7 +75,12 @@ struct WithPower<'a> {
 fn power(places: &Places, plan: &Plan, confirm: &ConfirmForecast) -> Result<Power, Failure> {
     let environment = serde_json::to_value(capture_environment(Proc::new(), &data_dir(places)?));
     let environment = environment.map_err(|error| Failure::bug(error.to_string()))?;
-    Ok(power_of_blocks(plan, confirm.blocks_needed as usize, &environment, &stored(&Store::new(&places.store))))
+    Ok(power_of_blocks(
+        plan,
+        confirm.blocks_needed as usize,
+        &environment,
+        &stored(&Store::new(&places.store)),
+    ))
 }
 
 /// A number with its noun.
@@ -62,7 +89,8 @@ pub fn count(number: usize, noun: &str) -> String {
 }
 
 fn print_json(value: &impl Serialize) -> Result<(), Failure> {
-    let text = serde_json::to_string_pretty(value).map_err(|error| Failure::bug(error.to_string()))?;
+    let text =
+        serde_json::to_string_pretty(value).map_err(|error| Failure::bug(error.to_string()))?;
     anstream::println!("{text}");
     Ok(())
 }
@@ -78,14 +106,30 @@ fn about(count: u64) -> String {
 }
 
 fn explain(description: &str, forecast: &Forecast, power: Option<&Power>) {
-    anstream::println!("{}", if description.is_empty() { forecast.plan.clone() } else { format!("{}: {description}", forecast.plan) });
+    anstream::println!(
+        "{}",
+        if description.is_empty() {
+            forecast.plan.clone()
+        } else {
+            format!("{}: {description}", forecast.plan)
+        }
+    );
     anstream::println!(
         "{} {}, about {}; {} of disk needed with a fifth to spare, {}",
         forecast.trials,
-        if forecast.trials == 1 { "trial" } else { "trials" },
+        if forecast.trials == 1 {
+            "trial"
+        } else {
+            "trials"
+        },
         seconds(forecast.seconds),
         format_bytes(forecast.disk_bytes),
-        forecast.free_bytes.map_or("free space unknown".to_owned(), |free| format!("{} free", format_bytes(free)))
+        forecast
+            .free_bytes
+            .map_or("free space unknown".to_owned(), |free| format!(
+                "{} free",
+                format_bytes(free)
+            ))
     );
     for (index, cell) in forecast.cells.iter().enumerate() {
         let shape = |i: usize| (&forecast.cells[i].steps, forecast.cells[i].peak_rows);
@@ -101,15 +145,30 @@ fn explain(description: &str, forecast: &Forecast, power: Option<&Power>) {
         );
         if cell.disk_bytes_at_start > 0 {
             let bytes = format_bytes(cell.disk_bytes_at_start);
-            anstream::println!("  {bytes} of that before the first row: the server's own tables, and logs that are made in advance");
+            anstream::println!(
+                "  {bytes} of that before the first row: the server's own tables, and logs that \
+                are made in advance"
+            );
         }
         if let Some(same) = (0..index).find(|&earlier| step_text(earlier) == step_text(index)) {
             anstream::println!("  steps as in {}", forecast.cells[same].cell);
             continue;
         }
-        let width = cell.steps.iter().map(|step| step.step.len()).max().unwrap_or(0).max(8);
+        let width = cell
+            .steps
+            .iter()
+            .map(|step| step.step.len())
+            .max()
+            .unwrap_or(0)
+            .max(8);
         let has_batches = cell.steps.iter().any(|step| step.batch > 1);
-        let batch = |text: String| if has_batches { format!(" {text:>6}") } else { String::new() };
+        let batch = |text: String| {
+            if has_batches {
+                format!(" {text:>6}")
+            } else {
+                String::new()
+            }
+        };
         anstream::println!(
             "  {:<width$} {:>12}{} {:>6} {:>9} {:>9} {:>7}  basis",
             "step",
@@ -124,12 +183,21 @@ fn explain(description: &str, forecast: &Forecast, power: Option<&Power>) {
             anstream::println!(
                 "  {:<width$} {:>12}{} {:>6} {:>9} {:>9} {:>7}  {}",
                 step.step,
-                if step.inserted_rows > 0 { format_count(step.inserted_rows) } else { "-".to_owned() },
+                if step.inserted_rows > 0 {
+                    format_count(step.inserted_rows)
+                } else {
+                    "-".to_owned()
+                },
                 batch(step.batch.to_string()),
                 step.connections,
-                step.rate_per_s.map_or("-".to_owned(), |rate| rate.to_string()),
+                step.rate_per_s
+                    .map_or("-".to_owned(), |rate| rate.to_string()),
                 seconds(step.seconds),
-                if step.wait_seconds > 0.0 { seconds(step.wait_seconds) } else { "-".to_owned() },
+                if step.wait_seconds > 0.0 {
+                    seconds(step.wait_seconds)
+                } else {
+                    "-".to_owned()
+                },
                 step.basis
             );
         }
@@ -137,13 +205,22 @@ fn explain(description: &str, forecast: &Forecast, power: Option<&Power>) {
     if let Some(confirm) = &forecast.confirm {
         let by_slices = match (&confirm.slices, &confirm.no_slices) {
             (Some(slices), _) => {
-                let without = if slices.left_out.is_empty() { String::new() } else { format!(", without {}", slices.left_out.join(", ")) };
-                format!("by slices at most {} and {} of disk{without}", seconds(slices.seconds.round()), format_bytes(slices.disk_bytes))
+                let without = if slices.left_out.is_empty() {
+                    String::new()
+                } else {
+                    format!(", without {}", slices.left_out.join(", "))
+                };
+                format!(
+                    "by slices at most {} and {} of disk{without}",
+                    seconds(slices.seconds.round()),
+                    format_bytes(slices.disk_bytes)
+                )
             }
             (None, reason) => format!("not by slices: {}", reason.as_deref().unwrap_or_default()),
         };
         anstream::println!(
-            "\nconfirm --all: {by_slices};\n  by {} blocks, the fewest that can decide {}, about {} and {} of disk",
+            "\nconfirm --all: {by_slices};\n  by {} blocks, the fewest that can decide {}, about \
+            {} and {} of disk",
             confirm.blocks_needed,
             count(confirm.questions, "question"),
             seconds(confirm.blocks_seconds.round()),
@@ -153,5 +230,8 @@ fn explain(description: &str, forecast: &Forecast, power: Option<&Power>) {
     if let Some(text) = power.map(Power::to_text).filter(|text| !text.is_empty()) {
         anstream::println!("{text}");
     }
-    anstream::println!("\nbasis: plan = fixed by the plan; measured = the newest campaign in this store; assumed = an order of magnitude");
+    anstream::println!(
+        "\nbasis: plan = fixed by the plan; measured = the newest campaign in this store; assumed \
+        = an order of magnitude"
+    );
 }

@@ -7,7 +7,9 @@ use std::time::{Duration, Instant};
 
 use plimsoll_core::units::{format_count, format_duration_ns, format_grouped};
 use plimsoll_lab::guard::ignored_signals;
-use plimsoll_lab::{Notice, Observer, StepProgress, StepTurns, TrialMessage, TurnsProgress, TurnsRatio};
+use plimsoll_lab::{
+    Notice, Observer, StepProgress, StepTurns, TrialMessage, TurnsProgress, TurnsRatio,
+};
 use plimsoll_report::{is_decided, is_look};
 use plimsoll_store::CampaignDir;
 use plimsoll_store::header::CampaignHeader;
@@ -21,11 +23,14 @@ use crate::plan::count;
 /// Without a terminal a long step says this often how it goes.
 const PLAIN_INTERVAL: Duration = Duration::from_secs(10);
 
-/// The signals that ask us to stop: Ctrl-C, `kill`, a terminal that was closed, and Ctrl-\, which wants it at once as a second Ctrl-C does.
-/// `nohup` and shells have us ignore those of the terminal where it does not mean us.
+/// The signals that ask us to stop: Ctrl-C, `kill`, a terminal that was closed, and Ctrl-\, which
+/// wants it at once as a second Ctrl-C does. `nohup` and shells have us ignore those of the
+/// terminal where it does not mean us.
 pub fn stop_signals() -> Vec<i32> {
     let ignored = ignored_signals();
-    let of_terminal = [SIGHUP, SIGQUIT].into_iter().filter(|signal| !ignored.contains(signal));
+    let of_terminal = [SIGHUP, SIGQUIT]
+        .into_iter()
+        .filter(|signal| !ignored.contains(signal));
     [SIGINT, SIGTERM].into_iter().chain(of_terminal).collect()
 }
 
@@ -49,7 +54,8 @@ impl Console {
     /// Without a campaign yet.
     pub fn listening() -> Result<Self, Failure> {
         let stop_requests = Arc::new(AtomicUsize::new(0));
-        let mut signals = Signals::new(stop_signals()).map_err(|error| Failure::bug(format!("failed to listen for signals: {error}")))?;
+        let mut signals = Signals::new(stop_signals())
+            .map_err(|error| Failure::bug(format!("failed to listen for signals: {error}")))?;
         let count = stop_requests.clone();
         std::thread::spawn(move || {
             for signal in signals.forever() {
@@ -57,13 +63,28 @@ impl Console {
                 count.fetch_add(requests, std::sync::atomic::Ordering::SeqCst);
             }
         });
-        Ok(Self { stop_requests, is_terminal: stderr().is_terminal(), name_width: 0, has_live_line: false, last_plain: Instant::now() })
+        Ok(Self {
+            stop_requests,
+            is_terminal: stderr().is_terminal(),
+            name_width: 0,
+            has_live_line: false,
+            last_plain: Instant::now(),
+        })
     }
 
     /// A campaign begins.
     pub fn begin(&mut self, header: &CampaignHeader) {
-        self.line(&format!("campaign {} (seed {}, {})", header.id, header.seed, count(header.schedule.len(), "trial")));
-        let steps = header.plan.cells.iter().flat_map(|cell| cell.workload.steps());
+        self.line(&format!(
+            "campaign {} (seed {}, {})",
+            header.id,
+            header.seed,
+            count(header.schedule.len(), "trial")
+        ));
+        let steps = header
+            .plan
+            .cells
+            .iter()
+            .flat_map(|cell| cell.workload.steps());
         self.name_width = steps.map(|step| step.name.len()).max().unwrap_or(0).max(7);
     }
 
@@ -101,29 +122,76 @@ impl Observer for Console {
     fn notice(&mut self, notice: Notice<'_>) {
         let width = self.name_width;
         match notice {
-            Notice::TrialStart { trial, attempt, trials, cell } => {
-                let attempt = if attempt > 1 { format!(", attempt {attempt}") } else { String::new() };
-                self.line(&format!("\x1b[1m{}\x1b[0m (trial {} of {trials}{attempt})", cell.label, trial.number));
+            Notice::TrialStart {
+                trial,
+                attempt,
+                trials,
+                cell,
+            } => {
+                let attempt = if attempt > 1 {
+                    format!(", attempt {attempt}")
+                } else {
+                    String::new()
+                };
+                self.line(&format!(
+                    "\x1b[1m{}\x1b[0m (trial {} of {trials}{attempt})",
+                    cell.label, trial.number
+                ));
             }
-            Notice::StateStart { cell } => self.line(&format!("\x1b[1m{}\x1b[0m: making the data that trials begin with", cell.label)),
-            Notice::ProfileStart { cell } => self.line(&format!("\x1b[1m{}\x1b[0m: profiling its server", cell.label)),
-            Notice::StartBegins { start, starts, cells, attempt } => {
-                let attempt = if attempt > 1 { format!(", attempt {attempt}") } else { String::new() };
+            Notice::StateStart { cell } => self.line(&format!(
+                "\x1b[1m{}\x1b[0m: making the data that trials begin with",
+                cell.label
+            )),
+            Notice::ProfileStart { cell } => self.line(&format!(
+                "\x1b[1m{}\x1b[0m: profiling its server",
+                cell.label
+            )),
+            Notice::StartBegins {
+                start,
+                starts,
+                cells,
+                attempt,
+            } => {
+                let attempt = if attempt > 1 {
+                    format!(", attempt {attempt}")
+                } else {
+                    String::new()
+                };
                 let labels: Vec<&str> = cells.iter().map(|cell| cell.label.as_str()).collect();
-                self.line(&format!("\x1b[1mstart {start} of {starts}{attempt}\x1b[0m: {}", labels.join(", ")));
+                self.line(&format!(
+                    "\x1b[1mstart {start} of {starts}{attempt}\x1b[0m: {}",
+                    labels.join(", ")
+                ));
             }
-            Notice::Awaited { labels, what, seconds, limit_s } => {
+            Notice::Awaited {
+                labels,
+                what,
+                seconds,
+                limit_s,
+            } => {
                 let limit = duration(limit_s as f64);
-                self.live(&format!("  waiting for {} to {what}: {}, at most {limit}", labels.join(", "), duration(seconds as f64)));
+                self.live(&format!(
+                    "  waiting for {} to {what}: {}, at most {limit}",
+                    labels.join(", "),
+                    duration(seconds as f64)
+                ));
             }
             Notice::Turns(turns) => self.live(&turns_line(turns, width)),
             Notice::StepTurns(turns) => {
-                self.line(&format!("  {:<width$} {:>7}  {}", turns.step, duration(turns.seconds), ratios(turns)));
+                self.line(&format!(
+                    "  {:<width$} {:>7}  {}",
+                    turns.step,
+                    duration(turns.seconds),
+                    ratios(turns)
+                ));
                 for warning in &turns.warnings {
                     self.line(&format!("\x1b[33m  {}: {warning}\x1b[0m", turns.step));
                 }
             }
-            Notice::TrialBroken { cell, reason } => self.line(&format!("\x1b[31m{}: not complete: {reason}\x1b[0m", cell.label)),
+            Notice::TrialBroken { cell, reason } => self.line(&format!(
+                "\x1b[31m{}: not complete: {reason}\x1b[0m",
+                cell.label
+            )),
             Notice::Warning(text) => self.line(&format!("\x1b[33m{text}\x1b[0m")),
             Notice::Trial(message) => match message {
                 TrialMessage::StepStart { step, index, steps } => {
@@ -132,25 +200,48 @@ impl Observer for Console {
                     }
                 }
                 TrialMessage::Progress(progress) => self.live(&progress_line(progress, width)),
-                TrialMessage::StepDone { step, seconds, summary } => {
-                    self.line(&format!("  {step:<width$} {:>7}  {summary}", duration(*seconds)));
+                TrialMessage::StepDone {
+                    step,
+                    seconds,
+                    summary,
+                } => {
+                    self.line(&format!(
+                        "  {step:<width$} {:>7}  {summary}",
+                        duration(*seconds)
+                    ));
                 }
                 TrialMessage::Draining { seconds } => {
-                    self.live(&format!("  {:<width$} the engine works off its debt; at least {}", "drain", duration(*seconds)));
+                    self.live(&format!(
+                        "  {:<width$} the engine works off its debt; at least {}",
+                        "drain",
+                        duration(*seconds)
+                    ));
                 }
-                TrialMessage::Drained { drained_s, waited_s } => {
+                TrialMessage::Drained {
+                    drained_s,
+                    waited_s,
+                } => {
                     let total = duration(drained_s + waited_s);
-                    self.line(&format!("  {:<width$} {total:>7}  the engine worked off its debt in {}", "drain", duration(*drained_s)));
+                    self.line(&format!(
+                        "  {:<width$} {total:>7}  the engine worked off its debt in {}",
+                        "drain",
+                        duration(*drained_s)
+                    ));
                 }
                 // Told by `TrialBroken`, when the trial's process has ended, and by `StepTurns`.
-                TrialMessage::Failed { .. } | TrialMessage::Ready { .. } | TrialMessage::TurnDone(_) => {}
+                TrialMessage::Failed { .. }
+                | TrialMessage::Ready { .. }
+                | TrialMessage::TurnDone(_) => {}
             },
         }
     }
 
     fn is_enough(&mut self, campaign: &CampaignDir, block: u32) -> bool {
         // What cannot be read now is read at the end, where it is an error.
-        is_look(&campaign.header, block) && campaign.load().is_ok_and(|record| is_decided(&record, block))
+        is_look(&campaign.header, block)
+            && campaign
+                .load()
+                .is_ok_and(|record| is_decided(&record, block))
     }
 
     fn stop_requests(&self) -> &AtomicUsize {
@@ -161,7 +252,9 @@ impl Observer for Console {
 /// The beginning of a line that fits the terminal: a line that wraps cannot be taken back.
 fn fit(text: &str) -> &str {
     let columns = tcgetwinsize(stderr()).map_or(80, |size| usize::from(size.ws_col).max(20));
-    text.char_indices().nth(columns - 1).map_or(text, |(end, _)| &text[..end])
+    text.char_indices()
+        .nth(columns - 1)
+        .map_or(text, |(end, _)| &text[..end])
 }
 
 fn duration(seconds: f64) -> String {
@@ -175,11 +268,23 @@ fn progress_line(progress: &StepProgress, width: usize) -> String {
         format!("{}/{} rows", short(progress.done), short(progress.total))
     } else {
         // One long operation: the server tells nothing of how far it is.
-        return format!("  {:<width$} {}/{}  running for {:.0} s", progress.step, progress.index, progress.steps, progress.elapsed_s);
+        return format!(
+            "  {:<width$} {}/{}  running for {:.0} s",
+            progress.step, progress.index, progress.steps, progress.elapsed_s
+        );
     };
-    let p99 = progress.p99_ns.map_or(String::new(), |ns| format!("  p99 {}", format_duration_ns(ns)));
-    let eta = progress.eta_s.filter(|s| *s > 0.0).map_or(String::new(), |s| format!("  ETA {}", duration(s.ceil())));
-    let trouble = if progress.unsuccessful > 0 { format!("  {} retries", format_grouped(progress.unsuccessful)) } else { String::new() };
+    let p99 = progress.p99_ns.map_or(String::new(), |ns| {
+        format!("  p99 {}", format_duration_ns(ns))
+    });
+    let eta = progress
+        .eta_s
+        .filter(|s| *s > 0.0)
+        .map_or(String::new(), |s| format!("  ETA {}", duration(s.ceil())));
+    let trouble = if progress.unsuccessful > 0 {
+        format!("  {} retries", format_grouped(progress.unsuccessful))
+    } else {
+        String::new()
+    };
     format!(
         "  {:<width$} {}/{}  {amount}  now {} {unit}  mean {} {unit}{p99}{trouble}{eta}",
         progress.step,
@@ -192,7 +297,9 @@ fn progress_line(progress: &StepProgress, width: usize) -> String {
 }
 
 fn turns_line(turns: &TurnsProgress, width: usize) -> String {
-    let half_width = turns.half_width.map_or(String::new(), |share| format!("  within +-{:.1} %", share * 100.0));
+    let half_width = turns.half_width.map_or(String::new(), |share| {
+        format!("  within +-{:.1} %", share * 100.0)
+    });
     format!(
         "  {:<width$} {}/{}  start {}/{}  {:.0}/{:.0} s  {}{half_width}  ETA {}",
         turns.step,
@@ -210,10 +317,23 @@ fn turns_line(turns: &TurnsProgress, width: usize) -> String {
 /// What a start says of a step: ratios to the base, within this start.
 fn ratios(turns: &StepTurns) -> String {
     let ratio = |(label, ratio): &(String, Option<TurnsRatio>)| match ratio {
-        Some(ratio) => format!("{label} {:.3} +-{:.1} %", ratio.ratio, ratio.half_width * 100.0),
+        Some(ratio) => format!(
+            "{label} {:.3} +-{:.1} %",
+            ratio.ratio,
+            ratio.half_width * 100.0
+        ),
         None => format!("{label} -"),
     };
-    format!("{}: {}", count(turns.rounds as usize, "round"), turns.ratios.iter().map(ratio).collect::<Vec<_>>().join(", "))
+    format!(
+        "{}: {}",
+        count(turns.rounds as usize, "round"),
+        turns
+            .ratios
+            .iter()
+            .map(ratio)
+            .collect::<Vec<_>>()
+            .join(", ")
+    )
 }
 
 /// Three digits are enough for a moving number.

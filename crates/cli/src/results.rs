@@ -25,10 +25,23 @@ pub fn show(places: &Places, arguments: &Show) -> Outcome {
 
 pub fn report(places: &Places, arguments: &Report) -> Outcome {
     let store = Store::new(&places.store);
-    let wanted: Vec<Option<&str>> =
-        if arguments.campaigns.is_empty() { vec![None] } else { arguments.campaigns.iter().map(|c| Some(c.as_str())).collect() };
-    let campaigns = wanted.into_iter().map(|campaign| store.find(campaign)).collect::<Result<Vec<_>, _>>()?;
-    let records = campaigns.iter().map(CampaignDir::load).collect::<Result<Vec<_>, _>>()?;
+    let wanted: Vec<Option<&str>> = if arguments.campaigns.is_empty() {
+        vec![None]
+    } else {
+        arguments
+            .campaigns
+            .iter()
+            .map(|c| Some(c.as_str()))
+            .collect()
+    };
+    let campaigns = wanted
+        .into_iter()
+        .map(|campaign| store.find(campaign))
+        .collect::<Result<Vec<_>, _>>()?;
+    let records = campaigns
+        .iter()
+        .map(CampaignDir::load)
+        .collect::<Result<Vec<_>, _>>()?;
     records.iter().try_for_each(warn_of_changes)?;
     let view = view(&records, &arguments.selection, &stored(&store))?;
     let text = match arguments.format {
@@ -45,7 +58,9 @@ pub fn report(places: &Places, arguments: &Report) -> Outcome {
         }
         (None, Format::Html, [campaign]) => campaign.write_page(&text)?,
         (None, Format::Html, _) => {
-            return Err(Failure::usage("a page over several campaigns belongs to none of them: say where with --out FILE"));
+            return Err(Failure::usage(
+                "a page over several campaigns belongs to none of them: say where with --out FILE",
+            ));
         }
         (None, _, _) => {
             print(&text)?;
@@ -65,20 +80,45 @@ fn warn_of_changes(record: &CampaignRecord) -> Result<(), Failure> {
                 Change::Missing => "is missing",
                 Change::Added => "was added",
             };
-            tell!("warning: {} {change} after its trial ended", trial.dir.join(mismatch.path).display());
+            tell!(
+                "warning: {} {change} after its trial ended",
+                trial.dir.join(mismatch.path).display()
+            );
         }
     }
     Ok(())
 }
 
-fn view(records: &[CampaignRecord], selection: &Selection, stored: &[CampaignRecord]) -> Result<View, Failure> {
-    Ok(analyse_among(records, &Options { base: selection.base.clone(), builds: selection.builds.clone() }, stored)?)
+fn view(
+    records: &[CampaignRecord],
+    selection: &Selection,
+    stored: &[CampaignRecord],
+) -> Result<View, Failure> {
+    Ok(analyse_among(
+        records,
+        &Options {
+            base: selection.base.clone(),
+            builds: selection.builds.clone(),
+        },
+        stored,
+    )?)
 }
 
 /// A campaign as its page has it.
 pub fn default_view(campaign: &CampaignDir) -> Result<View, Failure> {
-    let stored = campaign.path.parent().map(|store| stored(&Store::new(store))).unwrap_or_default();
-    view(&[campaign.load()?], &Selection { base: None, builds: Vec::new() }, &stored)
+    let stored = campaign
+        .path
+        .parent()
+        .map(|store| stored(&Store::new(store)))
+        .unwrap_or_default();
+    view(
+        &[campaign.load()?],
+        &Selection {
+            base: None,
+            builds: Vec::new(),
+        },
+        &stored,
+    )
 }
 
 /// Writes the campaign's own page.
@@ -88,19 +128,29 @@ pub fn write_page(campaign: &CampaignDir) -> Result<PathBuf, Failure> {
 
 /// The tables on standard output.
 pub fn print_tables(campaign: &CampaignDir) -> Result<(), Failure> {
-    print(&plimsoll_report::to_terminal(&default_view(campaign)?, std::io::stdout().is_terminal()))
+    print(&plimsoll_report::to_terminal(
+        &default_view(campaign)?,
+        std::io::stdout().is_terminal(),
+    ))
 }
 
 fn write(path: &Path, text: &str) -> Result<(), Failure> {
-    std::fs::write(path, text)
-        .map_err(|error| Failure::usage(format!("failed to write {}: {error}; choose another file with --out", path.display())))
+    std::fs::write(path, text).map_err(|error| {
+        Failure::usage(format!(
+            "failed to write {}: {error}; choose another file with --out",
+            path.display()
+        ))
+    })
 }
 
-/// Standard output that is closed early (`| head`) is not an error, a full disk is. Colours are dropped where nobody sees them.
+/// Standard output that is closed early (`| head`) is not an error, a full disk is. Colours are
+/// dropped where nobody sees them.
 pub fn print(text: &str) -> Result<(), Failure> {
     let mut out = anstream::stdout();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(Failure::usage(format!("failed to write to standard output: {error}"))),
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(Failure::usage(format!(
+            "failed to write to standard output: {error}"
+        ))),
         _ => Ok(()),
     }
 }

@@ -12,20 +12,37 @@ use crate::results::print;
 /// The newest campaigns that are asked how far starts of a machine lie apart.
 const STORED: usize = 20;
 
-/// The newest campaigns of the store. One that cannot be read is passed over: it is not what was asked for.
+/// The newest campaigns of the store. One that cannot be read is passed over: it is not what was
+/// asked for.
 pub fn stored(store: &Store) -> Vec<CampaignRecord> {
     let paths = store.campaigns().unwrap_or_default();
-    let newest = paths.into_iter().rev().filter_map(|path| CampaignDir::open(path).ok()?.load().ok());
-    newest.filter(|campaign| campaign.imported.is_none()).take(STORED).collect()
+    let newest = paths
+        .into_iter()
+        .rev()
+        .filter_map(|path| CampaignDir::open(path).ok()?.load().ok());
+    newest
+        .filter(|campaign| campaign.imported.is_none())
+        .take(STORED)
+        .collect()
 }
 
 pub fn explain(places: &Places, arguments: &Explain) -> Outcome {
     let store = Store::new(&places.store);
     let campaign = store.find(arguments.campaign.as_deref())?.load()?;
     let step = campaign.header.plan.step_name(&arguments.step);
-    let explanation = plimsoll_report::explain(&campaign, &stored(&store), &step, arguments.a.as_deref(), arguments.b.as_deref())?;
-    let profiled = plimsoll_report::profiles_of(&campaign, &explanation)
-        .map_err(|error| Failure::usage(format!("failed to read the profiles of {}: {error}", campaign.header.id)))?;
+    let explanation = plimsoll_report::explain(
+        &campaign,
+        &stored(&store),
+        &step,
+        arguments.a.as_deref(),
+        arguments.b.as_deref(),
+    )?;
+    let profiled = plimsoll_report::profiles_of(&campaign, &explanation).map_err(|error| {
+        Failure::usage(format!(
+            "failed to read the profiles of {}: {error}",
+            campaign.header.id
+        ))
+    })?;
     let text = if arguments.json {
         let mut value = explanation.to_json();
         value["profile"] = json!(profiled.map(|profiled| profiled.to_json()));
@@ -40,19 +57,38 @@ pub fn explain(places: &Places, arguments: &Explain) -> Outcome {
 pub fn history(places: &Places, arguments: &History) -> Outcome {
     let store = Store::new(&places.store);
     let campaign = store.find(arguments.campaign.as_deref())?.load()?;
-    let step = arguments.step.as_ref().map(|step| campaign.header.plan.step_name(step));
-    let options = HistoryOptions { metric: arguments.metric.clone(), step };
+    let step = arguments
+        .step
+        .as_ref()
+        .map(|step| campaign.header.plan.step_name(step));
+    let options = HistoryOptions {
+        metric: arguments.metric.clone(),
+        step,
+    };
     let series = plimsoll_report::history(&campaign, &stored(&store), &options)?;
     if arguments.json {
-        let series: Vec<_> = series.iter().map(plimsoll_report::Series::to_json).collect();
-        print(&format!("{:#}\n", json!({"format": 1, "campaign": campaign.header.id, "series": series})))?;
+        let series: Vec<_> = series
+            .iter()
+            .map(plimsoll_report::Series::to_json)
+            .collect();
+        print(&format!(
+            "{:#}\n",
+            json!({"format": 1, "campaign": campaign.header.id, "series": series})
+        ))?;
     } else if series.is_empty() {
         let id = &campaign.header.id;
         print(&format!(
-            "{id} has no series: that takes two releases of an engine under one config, or two campaigns of one plan and kind on this machine\n"
+            "{id} has no series: that takes two releases of an engine under one config, or two \
+            campaigns of one plan and kind on this machine\n"
         ))?;
     } else {
-        print(&series.iter().map(plimsoll_report::Series::to_text).collect::<Vec<_>>().join("\n"))?;
+        print(
+            &series
+                .iter()
+                .map(plimsoll_report::Series::to_text)
+                .collect::<Vec<_>>()
+                .join("\n"),
+        )?;
     }
     Ok(0)
 }
@@ -60,12 +96,25 @@ pub fn history(places: &Places, arguments: &History) -> Outcome {
 pub fn gate(places: &Places, arguments: &Gate) -> Outcome {
     let store = Store::new(&places.store);
     let campaign = store.find(arguments.campaign.as_deref())?.load()?;
-    let gate =
-        plimsoll_report::gate(&campaign, &stored(&store), arguments.base.as_deref(), &arguments.candidate, arguments.max_regression)?;
+    let gate = plimsoll_report::gate(
+        &campaign,
+        &stored(&store),
+        arguments.base.as_deref(),
+        &arguments.candidate,
+        arguments.max_regression,
+    )?;
     if let Some(path) = &arguments.junit {
-        std::fs::write(path, gate.to_junit())
-            .map_err(|error| Failure::usage(format!("failed to write {}: {error}; choose another file with --junit", path.display())))?;
+        std::fs::write(path, gate.to_junit()).map_err(|error| {
+            Failure::usage(format!(
+                "failed to write {}: {error}; choose another file with --junit",
+                path.display()
+            ))
+        })?;
     }
-    print(&if arguments.json { format!("{:#}\n", gate.to_json()) } else { gate.to_text() })?;
+    print(&if arguments.json {
+        format!("{:#}\n", gate.to_json())
+    } else {
+        gate.to_text()
+    })?;
     Ok(gate.exit_code())
 }

@@ -3,8 +3,9 @@
 use std::path::Path;
 
 use plimsoll_core::plan::{
-    Definition, Distribution, InsertBenchmark, KEY_BYTES, KvEnd, KvWork, MULTIGET_KEYS, Plan, PlanError, PresetInfo, RANGE_KEYS,
-    RocksdbBench, StepKind, Sysbench, VALUE_BYTES, Workload, presets,
+    Definition, Distribution, InsertBenchmark, KEY_BYTES, KvEnd, KvWork, MULTIGET_KEYS, Plan,
+    PlanError, PresetInfo, RANGE_KEYS, RocksdbBench, StepKind, Sysbench, VALUE_BYTES, Workload,
+    presets,
 };
 use plimsoll_core::suggest;
 use plimsoll_core::units::{format_bytes, format_count, format_duration_ns};
@@ -19,27 +20,50 @@ use crate::plan::count;
 pub fn workload(verb: &WorkloadVerb) -> Outcome {
     match verb {
         WorkloadVerb::List => {
-            let files = SHIPPED_WORKLOADS.iter().map(|(path, text)| Ok((*path, WorkloadFile::parse(path, text)?.description)));
-            let files: Vec<(&str, String)> = files.collect::<Result<_, PlanError>>().map_err(|error| Failure::bug(error.to_string()))?;
-            let presets = presets().iter().map(|preset| (preset.name, preset.description.to_owned()));
+            let files = SHIPPED_WORKLOADS
+                .iter()
+                .map(|(path, text)| Ok((*path, WorkloadFile::parse(path, text)?.description)));
+            let files: Vec<(&str, String)> = files
+                .collect::<Result<_, PlanError>>()
+                .map_err(|error| Failure::bug(error.to_string()))?;
+            let presets = presets()
+                .iter()
+                .map(|preset| (preset.name, preset.description.to_owned()));
             let all: Vec<(&str, String)> = presets.chain(files).collect();
             let width = all.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
             for (name, description) in all {
                 anstream::println!("{name:width$}  {description}");
             }
         }
-        WorkloadVerb::Show { name } => match presets().iter().find(|preset| preset.name == name.as_str()) {
-            Some(preset) => show(preset)?,
-            None => show_file(&read(name)?),
-        },
+        WorkloadVerb::Show { name } => {
+            match presets().iter().find(|preset| preset.name == name.as_str()) {
+                Some(preset) => show(preset)?,
+                None => show_file(&read(name)?),
+            }
+        }
         WorkloadVerb::Check { file } => {
             let workload = read(file)?;
             anstream::println!("{file}: ok");
-            let counts = [(workload.tables.len(), "table"), (workload.statements.len(), "statement"), (workload.events.len(), "event")];
-            let counts: Vec<String> = counts.into_iter().map(|(number, noun)| count(number, noun)).collect();
+            let counts = [
+                (workload.tables.len(), "table"),
+                (workload.statements.len(), "statement"),
+                (workload.events.len(), "event"),
+            ];
+            let counts: Vec<String> = counts
+                .into_iter()
+                .map(|(number, noun)| count(number, noun))
+                .collect();
             let mixes = workload.mixes.len();
-            let mixes = if mixes == 1 { "1 mix".to_owned() } else { format!("{mixes} mixes") };
-            anstream::println!("{}, {mixes}, {} rows in all", counts.join(", "), format_count(workload.rows()));
+            let mixes = if mixes == 1 {
+                "1 mix".to_owned()
+            } else {
+                format!("{mixes} mixes")
+            };
+            anstream::println!(
+                "{}, {mixes}, {} rows in all",
+                counts.join(", "),
+                format_count(workload.rows())
+            );
         }
     }
     Ok(0)
@@ -47,16 +71,26 @@ pub fn workload(verb: &WorkloadVerb) -> Outcome {
 
 /// A workload file: one on this machine, or a shipped one, `shop` for short.
 fn read(name: &str) -> Result<WorkloadFile, Failure> {
-    let text = match (Path::new(name).is_file(), shipped_workload(name).or_else(|| shipped_workload(&format!("workloads/{name}.toml")))) {
-        (true, _) => {
-            std::fs::read_to_string(name).map_err(|error| Failure::usage(format!("the workload {name} cannot be read: {error}")))?
-        }
+    let text = match (
+        Path::new(name).is_file(),
+        shipped_workload(name).or_else(|| shipped_workload(&format!("workloads/{name}.toml"))),
+    ) {
+        (true, _) => std::fs::read_to_string(name).map_err(|error| {
+            Failure::usage(format!("the workload {name} cannot be read: {error}"))
+        })?,
         (false, Some(shipped)) => shipped.to_owned(),
         (false, None) => {
-            let names = || presets().iter().map(|preset| preset.name).chain(SHIPPED_WORKLOADS.map(|(path, _)| path));
+            let names = || {
+                presets()
+                    .iter()
+                    .map(|preset| preset.name)
+                    .chain(SHIPPED_WORKLOADS.map(|(path, _)| path))
+            };
             let hint = suggest::hint(name, names());
             let names = names().collect::<Vec<_>>().join(", ");
-            return Err(Failure::usage(format!("there is no workload or file \"{name}\"{hint}; there are: {names}")));
+            return Err(Failure::usage(format!(
+                "there is no workload or file \"{name}\"{hint}; there are: {names}"
+            )));
         }
     };
     WorkloadFile::parse(name, &text).map_err(|error| Failure::usage(error.to_string()))
@@ -66,7 +100,12 @@ fn read(name: &str) -> Result<WorkloadFile, Failure> {
 fn show_file(workload: &WorkloadFile) {
     anstream::println!("{}: {}", workload.name, workload.description);
     for table in &workload.tables {
-        anstream::println!("\ntable {}, {} rows, key {}", table.name, format_count(table.rows), table.primary_key.join(", "));
+        anstream::println!(
+            "\ntable {}, {} rows, key {}",
+            table.name,
+            format_count(table.rows),
+            table.primary_key.join(", ")
+        );
         for column in &table.columns {
             let values = match &column.values {
                 ColumnValues::Row => "the row's number".to_owned(),
@@ -74,22 +113,54 @@ fn show_file(workload: &WorkloadFile) {
                 ColumnValues::Cycle(numbers) => format!("1 to {numbers} again and again"),
                 ColumnValues::Drawn(value) => describe_value(value),
             };
-            let auto = if column.is_auto { ", given by the engine where a row has none" } else { "" };
-            anstream::println!("  {:<20} {:<16} {values}{auto}", column.name, column.sql_type);
+            let auto = if column.is_auto {
+                ", given by the engine where a row has none"
+            } else {
+                ""
+            };
+            anstream::println!(
+                "  {:<20} {:<16} {values}{auto}",
+                column.name,
+                column.sql_type
+            );
         }
         for index in &table.indexes {
             let unique = if index.is_unique { "unique " } else { "" };
-            anstream::println!("  {unique}index {} ({})", index.name, index.columns.join(", "));
+            anstream::println!(
+                "  {unique}index {} ({})",
+                index.name,
+                index.columns.join(", ")
+            );
         }
     }
     for statement in &workload.statements {
         let text = |sql: &Sql| -> String {
-            let names = sql.parameters.iter().map(|name| format!(":{name}")).chain([String::new()]);
-            sql.pieces.iter().zip(names).map(|(piece, name)| format!("{piece}{name}")).collect()
+            let names = sql
+                .parameters
+                .iter()
+                .map(|name| format!(":{name}"))
+                .chain([String::new()]);
+            sql.pieces
+                .iter()
+                .zip(names)
+                .map(|(piece, name)| format!("{piece}{name}"))
+                .collect()
         };
-        anstream::println!("\nstatement {}{}", statement.name, if statement.is_prepared { "" } else { ", sent as text" });
+        anstream::println!(
+            "\nstatement {}{}",
+            statement.name,
+            if statement.is_prepared {
+                ""
+            } else {
+                ", sent as text"
+            }
+        );
         anstream::println!("  {}", text(&statement.sql));
-        for (engine, sql) in [("mysql", &statement.mysql), ("postgres", &statement.postgres), ("sqlite", &statement.sqlite)] {
+        for (engine, sql) in [
+            ("mysql", &statement.mysql),
+            ("postgres", &statement.postgres),
+            ("sqlite", &statement.sqlite),
+        ] {
             if let Some(sql) = sql {
                 anstream::println!("  {engine}: {}", text(sql));
             }
@@ -99,27 +170,50 @@ fn show_file(workload: &WorkloadFile) {
         }
     }
     for event in &workload.events {
-        let kind = if event.is_transaction { "transaction" } else { "no transaction" };
+        let kind = if event.is_transaction {
+            "transaction"
+        } else {
+            "no transaction"
+        };
         let calls = event.calls.iter().map(|(statement, times)| {
             let name = &workload.statements[*statement].name;
-            if *times == 1 { name.clone() } else { format!("{times} x {name}") }
+            if *times == 1 {
+                name.clone()
+            } else {
+                format!("{times} x {name}")
+            }
         });
         let calls: Vec<String> = calls.collect();
-        anstream::println!("\nevent {}, {kind}, {}: {}", event.name, count(event.statements() as usize, "statement"), calls.join(", "));
+        anstream::println!(
+            "\nevent {}, {kind}, {}: {}",
+            event.name,
+            count(event.statements() as usize, "statement"),
+            calls.join(", ")
+        );
     }
     for mix in &workload.mixes {
         let sum: u32 = mix.events.iter().map(|(_, weight)| weight).sum();
         anstream::println!("\nmix {}", mix.name);
         for (event, weight) in &mix.events {
-            anstream::println!("  {:<20} {:>6.2} %", workload.events[*event].name, 100.0 * f64::from(*weight) / f64::from(sum));
+            anstream::println!(
+                "  {:<20} {:>6.2} %",
+                workload.events[*event].name,
+                100.0 * f64::from(*weight) / f64::from(sum)
+            );
         }
     }
 }
 
 fn describe_value(value: &Value) -> String {
     match value {
-        Value::Integer { first, count: 1, .. } => format!("always {first}"),
-        Value::Integer { first, count, distribution } => {
+        Value::Integer {
+            first, count: 1, ..
+        } => format!("always {first}"),
+        Value::Integer {
+            first,
+            count,
+            distribution,
+        } => {
             let distribution = match distribution {
                 Distribution::Uniform => "uniform".to_owned(),
                 Distribution::Zipfian { exponent } => format!("zipfian, exponent {exponent}"),
@@ -127,7 +221,10 @@ fn describe_value(value: &Value) -> String {
                 Distribution::Gaussian => "gaussian".to_owned(),
                 Distribution::Special => "special".to_owned(),
             };
-            format!("{first} to {}, {distribution}", i128::from(*first) + i128::from(*count) - 1)
+            format!(
+                "{first} to {}, {distribution}",
+                i128::from(*first) + i128::from(*count) - 1
+            )
         }
         Value::Pattern(pattern) => format!("a text like {pattern}"),
         Value::Letters { least, most } => format!("{least} to {most} letters"),
@@ -138,20 +235,39 @@ fn describe_value(value: &Value) -> String {
 
 fn describe_parameter(parameter: &Parameter) -> String {
     match parameter {
-        Parameter::Drawn { value, table, count } => {
-            let of = table.as_ref().map_or(String::new(), |table| format!("an id of {table}: "));
-            let list = if *count > 1 { format!("{count} values: ") } else { String::new() };
+        Parameter::Drawn {
+            value,
+            table,
+            count,
+        } => {
+            let of = table
+                .as_ref()
+                .map_or(String::new(), |table| format!("an id of {table}: "));
+            let list = if *count > 1 {
+                format!("{count} values: ")
+            } else {
+                String::new()
+            };
             format!("{list}{of}{}", describe_value(value))
         }
-        Parameter::Sequence { start, .. } => format!("{start} and on, a number that no other event has"),
+        Parameter::Sequence { start, .. } => {
+            format!("{start} and on, a number that no other event has")
+        }
         Parameter::Same(of) => format!("the same as :{of} before it"),
         Parameter::After { of, plus } => format!(":{of} + {plus}"),
     }
 }
 
 fn show(preset: &PresetInfo) -> Result<(), Failure> {
-    let build = if preset.definition == Definition::Rocksdb { "rocksdb" } else { "sqlite" };
-    let text = format!("name = \"show\"\nworkload = \"{}\"\nbuilds = [\"{build}\"]\nconfigs = [\"any\"]\n", preset.name);
+    let build = if preset.definition == Definition::Rocksdb {
+        "rocksdb"
+    } else {
+        "sqlite"
+    };
+    let text = format!(
+        "name = \"show\"\nworkload = \"{}\"\nbuilds = [\"{build}\"]\nconfigs = [\"any\"]\n",
+        preset.name
+    );
     let plan = Plan::parse(preset.name, &text).map_err(|error| Failure::bug(error.to_string()))?;
     anstream::println!("{}: {}", preset.name, preset.description);
     match &plan.cells[0].workload {
@@ -163,30 +279,55 @@ fn show(preset: &PresetInfo) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The tests in their order: the published section, statements of a transaction (those that read, write, and begin or end it), the time.
+/// The tests in their order: the published section, statements of a transaction (those that read,
+/// write, and begin or end it), the time.
 fn show_sysbench(workload: &Sysbench) {
-    anstream::println!("full size, {} rows per table:\n", format_count(workload.rows));
+    anstream::println!(
+        "full size, {} rows per table:\n",
+        format_count(workload.rows)
+    );
     anstream::println!("{:<26} {:>8} {:>8}  what", "step", "time", "r/w/o");
     for step in &workload.steps {
         let (time, mix, what) = match step.kind {
             StepKind::Test(test) => {
                 let mix = test.kind.statements();
-                let what = if test.is_reported { test.kind.group().title() } else { "not reported" };
-                (format_duration_ns(test.duration_ns), format!("{}/{}/{}", mix.reads, mix.writes, mix.others), what)
+                let what = if test.is_reported {
+                    test.kind.group().title()
+                } else {
+                    "not reported"
+                };
+                (
+                    format_duration_ns(test.duration_ns),
+                    format!("{}/{}/{}", mix.reads, mix.writes, mix.others),
+                    what,
+                )
             }
-            _ => (String::new(), String::new(), "create, load and index the tables"),
+            _ => (
+                String::new(),
+                String::new(),
+                "create, load and index the tables",
+            ),
         };
-        let drain = if step.drain_after { ", then the engine works off its debt" } else { "" };
+        let drain = if step.drain_after {
+            ", then the engine works off its debt"
+        } else {
+            ""
+        };
         anstream::println!("{:<26} {time:>8} {mix:>8}  {what}{drain}", step.name);
     }
 }
 
 /// The steps in their order: threads, what ends them, what an operation is.
 fn show_rocksdb(workload: &RocksdbBench) {
-    anstream::println!("full size, {} keys of {KEY_BYTES} bytes with values of {VALUE_BYTES}:\n", format_count(workload.keys));
+    anstream::println!(
+        "full size, {} keys of {KEY_BYTES} bytes with values of {VALUE_BYTES}:\n",
+        format_count(workload.keys)
+    );
     anstream::println!("{:<28} {:>7} {:>12}  what", "step", "threads", "until");
     for step in &workload.steps {
-        let StepKind::Kv(kv) = step.kind else { continue };
+        let StepKind::Kv(kv) = step.kind else {
+            continue;
+        };
         let until = match kv.end {
             KvEnd::Time(ns) => format_duration_ns(ns),
             KvEnd::Operations(operations) => format!("{} each", format_count(operations)),
@@ -196,37 +337,94 @@ fn show_rocksdb(workload: &RocksdbBench) {
             KvWork::Overwrite => "put a random key".to_owned(),
             KvWork::Get => "get a random key".to_owned(),
             KvWork::MultiGet => format!("get {MULTIGET_KEYS} random keys at once"),
-            KvWork::Range { is_backward: false } => format!("seek a random key, then up to {RANGE_KEYS} next"),
-            KvWork::Range { is_backward: true } => format!("seek a random key, then up to {RANGE_KEYS} prev"),
+            KvWork::Range { is_backward: false } => {
+                format!("seek a random key, then up to {RANGE_KEYS} next")
+            }
+            KvWork::Range { is_backward: true } => {
+                format!("seek a random key, then up to {RANGE_KEYS} prev")
+            }
         };
-        let beside =
-            kv.background_bytes_per_s.map_or(String::new(), |bytes| format!(", beside {} of writes a second", format_bytes(bytes)));
-        let waits = if kv.waits { ", then wait for compaction" } else { "" };
-        let drain = if step.drain_after { "; the engine's debt is worked off" } else { "" };
-        anstream::println!("{:<28} {:>7} {until:>12}  {what}{beside}{waits}{drain}", step.name, step.clients);
+        let beside = kv.background_bytes_per_s.map_or(String::new(), |bytes| {
+            format!(", beside {} of writes a second", format_bytes(bytes))
+        });
+        let waits = if kv.waits {
+            ", then wait for compaction"
+        } else {
+            ""
+        };
+        let drain = if step.drain_after {
+            "; the engine's debt is worked off"
+        } else {
+            ""
+        };
+        anstream::println!(
+            "{:<28} {:>7} {until:>12}  {what}{beside}{waits}{drain}",
+            step.name,
+            step.clients
+        );
     }
 }
 
 fn show_insert_benchmark(workload: &InsertBenchmark) {
     anstream::println!("full size, per client:\n");
-    anstream::println!("{:<8} {:>10} {:>6} {:>8}  what", "step", "rows", "batch", "rate");
+    anstream::println!(
+        "{:<8} {:>10} {:>6} {:>8}  what",
+        "step",
+        "rows",
+        "batch",
+        "rate"
+    );
     for step in &workload.steps {
         let what = match step.kind {
-            StepKind::Load { indexes_first: false, .. } => "create tables, insert in primary key order".to_owned(),
-            StepKind::Load { indexes_first: true, .. } => "create tables and indexes, insert".to_owned(),
-            StepKind::CreateIndexes { .. } => "insert one batch, create three secondary indexes".to_owned(),
-            StepKind::Write { deletes: true, .. } => "insert, delete as many, as fast as possible".to_owned(),
+            StepKind::Load {
+                indexes_first: false,
+                ..
+            } => "create tables, insert in primary key order".to_owned(),
+            StepKind::Load {
+                indexes_first: true,
+                ..
+            } => "create tables and indexes, insert".to_owned(),
+            StepKind::CreateIndexes { .. } => {
+                "insert one batch, create three secondary indexes".to_owned()
+            }
+            StepKind::Write { deletes: true, .. } => {
+                "insert, delete as many, as fast as possible".to_owned()
+            }
             StepKind::Write { deletes: false, .. } => "insert as fast as possible".to_owned(),
-            StepKind::ReadWrite { query, duration_ns, deletes, .. } => {
-                let background = if deletes { "inserts and deletes" } else { "inserts" };
-                format!("{query:?} queries flat out beside {background} at the rate, {}", format_duration_ns(duration_ns)).to_lowercase()
+            StepKind::ReadWrite {
+                query,
+                duration_ns,
+                deletes,
+                ..
+            } => {
+                let background = if deletes {
+                    "inserts and deletes"
+                } else {
+                    "inserts"
+                };
+                format!(
+                    "{query:?} queries flat out beside {background} at the rate, {}",
+                    format_duration_ns(duration_ns)
+                )
+                .to_lowercase()
             }
             StepKind::Scan => "five scans that match no row".to_owned(),
-            StepKind::Prepare { .. } | StepKind::Test(_) | StepKind::Fill { .. } | StepKind::Mix(_) | StepKind::Kv(_) => {
+            StepKind::Prepare { .. }
+            | StepKind::Test(_)
+            | StepKind::Fill { .. }
+            | StepKind::Mix(_)
+            | StepKind::Kv(_) => {
                 unreachable!("these are steps of other workloads")
             }
         };
-        let rate = step.background_rate().map_or(String::new(), |rate| format!("{rate}/s"));
-        anstream::println!("{:<8} {:>10} {:>6} {rate:>8}  {what}", step.name, format_count(step.inserted_rows()), step.batch);
+        let rate = step
+            .background_rate()
+            .map_or(String::new(), |rate| format!("{rate}/s"));
+        anstream::println!(
+            "{:<8} {:>10} {:>6} {rate:>8}  {what}",
+            step.name,
+            format_count(step.inserted_rows()),
+            step.batch
+        );
     }
 }

@@ -1,4 +1,5 @@
-//! Keeps the arrows between the crates as they were drawn: downwards only, and none that nobody decided on.
+//! Keeps the arrows between the crates as they were drawn: downwards only, and none that nobody
+//! decided on.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -6,11 +7,16 @@ use std::process::Command;
 
 use serde_json::Value;
 
-/// Every crate by its folder, from the top of the house to its floor, and the crates it may use directly.
-/// A new crate or arrow is a decision: it goes into ARCHITECTURE.md and then here.
+/// Every crate by its folder, from the top of the house to its floor, and the crates it may use
+/// directly. A new crate or arrow is a decision: it goes into ARCHITECTURE.md and then here.
 const ALLOWED: &[(&str, &[&str])] = &[
     ("cli", &["lab", "report", "import", "store", "host", "core"]),
-    ("lab", &["workload", "engine", "host", "load", "store", "stats", "core"]),
+    (
+        "lab",
+        &[
+            "workload", "engine", "host", "load", "store", "stats", "core",
+        ],
+    ),
     ("report", &["store", "stats", "core"]),
     ("import", &["store", "stats", "core"]),
     (TESTKIT, &["core", "load", "engine", "workload", "store"]),
@@ -37,16 +43,20 @@ enum Use {
 /// The crates of a workspace, and which others each one uses.
 type Graph = BTreeMap<String, Vec<(String, Use)>>;
 
-/// One sentence per arrow of `graph` that is not allowed and per crate that `ALLOWED` and `graph` do not both know.
+/// One sentence per arrow of `graph` that is not allowed and per crate that `ALLOWED` and `graph`
+/// do not both know.
 fn violations(graph: &Graph) -> Vec<String> {
     let mut found = Vec::new();
     for (crate_name, uses) in graph {
         let Some((_, allowed)) = ALLOWED.iter().find(|(name, _)| name == crate_name) else {
-            found.push(format!("{crate_name} is not in the table of allowed arrows"));
+            found.push(format!(
+                "{crate_name} is not in the table of allowed arrows"
+            ));
             continue;
         };
         for (used, kind) in uses {
-            let is_allowed = allowed.contains(&used.as_str()) || (*kind == Use::Dev && used == TESTKIT);
+            let is_allowed =
+                allowed.contains(&used.as_str()) || (*kind == Use::Dev && used == TESTKIT);
             if !is_allowed {
                 found.push(format!("{crate_name} -> {used} ({kind:?}) is not allowed"));
             }
@@ -54,25 +64,51 @@ fn violations(graph: &Graph) -> Vec<String> {
     }
     for (name, _) in ALLOWED {
         if !graph.contains_key(*name) {
-            found.push(format!("{name} is in the table of allowed arrows and not in the workspace"));
+            found.push(format!(
+                "{name} is in the table of allowed arrows and not in the workspace"
+            ));
         }
     }
     found
 }
 
-/// The graph in the answer of `cargo metadata --no-deps`. A crate is named by its folder; what has no path is not ours.
+/// The graph in the answer of `cargo metadata --no-deps`. A crate is named by its folder; what has
+/// no path is not ours.
 fn graph_of(metadata: &Value) -> Graph {
-    let folder_name = |folder: &Path| folder.file_name().expect("a crate lies in a folder").to_string_lossy().into_owned();
-    let packages = metadata["packages"].as_array().expect("cargo metadata lists packages");
+    let folder_name = |folder: &Path| {
+        folder
+            .file_name()
+            .expect("a crate lies in a folder")
+            .to_string_lossy()
+            .into_owned()
+    };
+    let packages = metadata["packages"]
+        .as_array()
+        .expect("cargo metadata lists packages");
     packages
         .iter()
         .map(|package| {
-            let manifest = Path::new(package["manifest_path"].as_str().expect("a package has a manifest"));
-            let uses = package["dependencies"].as_array().expect("a package lists dependencies").iter().filter_map(|dependency| {
-                let kind = if dependency["kind"] == "dev" { Use::Dev } else { Use::Shipped };
-                Some((folder_name(Path::new(dependency["path"].as_str()?)), kind))
-            });
-            (folder_name(manifest.parent().expect("a manifest lies in a folder")), uses.collect())
+            let manifest = Path::new(
+                package["manifest_path"]
+                    .as_str()
+                    .expect("a package has a manifest"),
+            );
+            let uses = package["dependencies"]
+                .as_array()
+                .expect("a package lists dependencies")
+                .iter()
+                .filter_map(|dependency| {
+                    let kind = if dependency["kind"] == "dev" {
+                        Use::Dev
+                    } else {
+                        Use::Shipped
+                    };
+                    Some((folder_name(Path::new(dependency["path"].as_str()?)), kind))
+                });
+            (
+                folder_name(manifest.parent().expect("a manifest lies in a folder")),
+                uses.collect(),
+            )
         })
         .collect()
 }
@@ -80,14 +116,28 @@ fn graph_of(metadata: &Value) -> Graph {
 #[test]
 fn the_workspace_has_only_allowed_arrows() {
     let output = Command::new(env!("CARGO"))
-        .args(["metadata", "--format-version", "1", "--no-deps", "--offline"])
+        .args([
+            "metadata",
+            "--format-version",
+            "1",
+            "--no-deps",
+            "--offline",
+        ])
         .current_dir(env!("CARGO_MANIFEST_DIR"))
         .output()
         .expect("cargo runs");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let graph = graph_of(&serde_json::from_slice(&output.stdout).expect("cargo metadata prints JSON"));
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    let graph =
+        graph_of(&serde_json::from_slice(&output.stdout).expect("cargo metadata prints JSON"));
 
-    assert!(graph["cli"].contains(&("lab".into(), Use::Shipped)), "the graph was not read: {graph:?}");
+    assert!(
+        graph["cli"].contains(&("lab".into(), Use::Shipped)),
+        "the graph was not read: {graph:?}"
+    );
     assert_eq!(violations(&graph), Vec::<String>::new());
 }
 
@@ -104,16 +154,50 @@ fn allowed_arrows_run_downwards() {
 #[test]
 fn a_forbidden_arrow_is_found() {
     let cases = [
-        ("load", "engine", None, "load -> engine (Shipped) is not allowed"),
-        ("report", "engine", Some("dev"), "report -> engine (Dev) is not allowed"),
-        ("core", "store", Some("build"), "core -> store (Shipped) is not allowed"),
-        ("lab", "testkit", None, "lab -> testkit (Shipped) is not allowed"),
-        ("store", "shed", None, "store -> shed (Shipped) is not allowed"),
+        (
+            "load",
+            "engine",
+            None,
+            "load -> engine (Shipped) is not allowed",
+        ),
+        (
+            "report",
+            "engine",
+            Some("dev"),
+            "report -> engine (Dev) is not allowed",
+        ),
+        (
+            "core",
+            "store",
+            Some("build"),
+            "core -> store (Shipped) is not allowed",
+        ),
+        (
+            "lab",
+            "testkit",
+            None,
+            "lab -> testkit (Shipped) is not allowed",
+        ),
+        (
+            "store",
+            "shed",
+            None,
+            "store -> shed (Shipped) is not allowed",
+        ),
     ];
-    assert_eq!(violations(&graph_of(&made_up_metadata("cli", "lab", None))), Vec::<String>::new());
-    assert_eq!(violations(&graph_of(&made_up_metadata("load", "testkit", Some("dev")))), Vec::<String>::new());
+    assert_eq!(
+        violations(&graph_of(&made_up_metadata("cli", "lab", None))),
+        Vec::<String>::new()
+    );
+    assert_eq!(
+        violations(&graph_of(&made_up_metadata("load", "testkit", Some("dev")))),
+        Vec::<String>::new()
+    );
     for (from, to, kind, expected) in cases {
-        assert_eq!(violations(&graph_of(&made_up_metadata(from, to, kind))), [expected]);
+        assert_eq!(
+            violations(&graph_of(&made_up_metadata(from, to, kind))),
+            [expected]
+        );
     }
 }
 
@@ -124,7 +208,10 @@ fn a_crate_that_only_one_side_knows_is_found() {
     graph.remove("host");
     assert_eq!(
         violations(&graph),
-        ["shed is not in the table of allowed arrows", "host is in the table of allowed arrows and not in the workspace"]
+        [
+            "shed is not in the table of allowed arrows",
+            "host is in the table of allowed arrows and not in the workspace"
+        ]
     );
 }
 
@@ -139,29 +226,51 @@ fn made_up_metadata(from: &str, to: &str, kind: Option<&str>) -> Value {
     serde_json::json!({"packages": packages.collect::<Vec<_>>()})
 }
 
-/// Whoever makes a command elsewhere gives the child our whole environment, and the passwords in it.
+/// Whoever makes a command elsewhere gives the child our whole environment, and the passwords in
+/// it.
 #[test]
 fn commands_of_children_are_made_in_one_place() {
     const PLACE: &str = "engine/src/process/command.rs";
     let mut found = Vec::new();
     for file in sources(&Path::new(env!("CARGO_MANIFEST_DIR")).join("..")) {
         let name = file.to_string_lossy().into_owned();
-        let is_test = name.ends_with("/tests.rs") || name.contains("/tests/") || name.contains("/testkit/");
+        let is_test =
+            name.ends_with("/tests.rs") || name.contains("/tests/") || name.contains("/testkit/");
         if is_test {
             continue;
         }
         let text = std::fs::read_to_string(&file).unwrap();
         let shipped = text.split("#[cfg(test)]").next().unwrap_or_default();
-        let makes = |line: &&str| line.match_indices("Command::new(").any(|(at, _)| !line[..at].ends_with("Build"));
-        found.extend(shipped.lines().filter(makes).map(|line| format!("{name}: {}", line.trim())));
+        let makes = |line: &&str| {
+            line.match_indices("Command::new(")
+                .any(|(at, _)| !line[..at].ends_with("Build"))
+        };
+        found.extend(
+            shipped
+                .lines()
+                .filter(makes)
+                .map(|line| format!("{name}: {}", line.trim())),
+        );
     }
-    assert!(found.len() == 1 && found[0].contains(PLACE), "use plimsoll_engine::process::child_command: {found:#?}");
+    assert!(
+        found.len() == 1 && found[0].contains(PLACE),
+        "use plimsoll_engine::process::child_command: {found:#?}"
+    );
 }
 
 /// The files of all crates that are shipped.
 fn sources(crates: &Path) -> Vec<std::path::PathBuf> {
-    let entries = |dir: &Path| -> Vec<std::path::PathBuf> { std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path()).collect() };
-    let mut folders: Vec<_> = entries(crates).into_iter().map(|dir| dir.join("src")).filter(|dir| dir.is_dir()).collect();
+    let entries = |dir: &Path| -> Vec<std::path::PathBuf> {
+        std::fs::read_dir(dir)
+            .unwrap()
+            .map(|entry| entry.unwrap().path())
+            .collect()
+    };
+    let mut folders: Vec<_> = entries(crates)
+        .into_iter()
+        .map(|dir| dir.join("src"))
+        .filter(|dir| dir.is_dir())
+        .collect();
     let mut files = Vec::new();
     while let Some(folder) = folders.pop() {
         for path in entries(&folder) {

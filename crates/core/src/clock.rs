@@ -1,8 +1,10 @@
 //! Time as the load loop sees it.
 
-/// A monotonic clock in nanoseconds since an arbitrary origin that is the same for all threads of a process.
+/// A monotonic clock in nanoseconds since an arbitrary origin that is the same for all threads of a
+/// process.
 ///
-/// The load loop is generic over this trait, so that a test can run hours of schedule in milliseconds.
+/// The load loop is generic over this trait, so that a test can run hours of schedule in
+/// milliseconds.
 pub trait Clock: Send + Sync {
     /// Nanoseconds since the origin.
     fn now_ns(&self) -> u64;

@@ -1,7 +1,7 @@
 //! The vocabulary every other crate speaks: names, units, metrics, plans, schedules and the clock.
 //!
-//! Nothing here touches a file, a socket or the time of day: a plan is parsed from text, a schedule follows
-//! from a plan and a seed, and whoever needs the time is handed a [`clock::Clock`].
+//! Nothing here touches a file, a socket or the time of day: a plan is parsed from text, a schedule
+//! follows from a plan and a seed, and whoever needs the time is handed a [`clock::Clock`].
 
 pub mod clock;
 pub mod confirm;
@@ -22,5 +22,6 @@ pub mod units;
 pub mod witness;
 pub mod workload_file;
 
-/// Stamped on every result. It grows whenever a change can move a number (see CHANGELOG, `Results`).
+/// Stamped on every result. It grows whenever a change can move a number (see CHANGELOG,
+/// `Results`).
 pub const METHODOLOGY_VERSION: u32 = 8;

@@ -29,14 +29,22 @@ pub enum EngineName {
 
 impl EngineName {
     /// Every engine, in the order they are listed to people.
-    pub const ALL: [Self; 6] = [Self::Sqlite, Self::Mysql, Self::Mariadb, Self::Postgres, Self::Rocksdb, Self::Null];
+    pub const ALL: [Self; 6] = [
+        Self::Sqlite,
+        Self::Mysql,
+        Self::Mariadb,
+        Self::Postgres,
+        Self::Rocksdb,
+        Self::Null,
+    ];
 
     /// True when the engine is inside this program: nothing is fetched for it.
     pub fn is_built_in(self) -> bool {
         matches!(self, Self::Sqlite | Self::Null)
     }
 
-    /// True when the engine shares its client's process: it is inside this program, or a library that a trial loads.
+    /// True when the engine shares its client's process: it is inside this program, or a library
+    /// that a trial loads.
     pub fn is_embedded(self) -> bool {
         self.is_built_in() || self == Self::Rocksdb
     }
@@ -110,16 +118,36 @@ impl FromStr for BuildName {
             None => (rest, None),
         };
         for part in [version, source].into_iter().flatten() {
-            if part.is_empty() || !part.chars().all(|c| c.is_ascii_alphanumeric() || "._-~".contains(c)) {
-                let rule = "write ENGINE[@VERSION][+SOURCE], with letters, digits, '.', '_', '-' and '~' in version and source";
-                return Err(NameError::Malformed { text: text.to_owned(), what: "build name", rule });
+            if part.is_empty()
+                || !part
+                    .chars()
+                    .all(|c| c.is_ascii_alphanumeric() || "._-~".contains(c))
+            {
+                let rule = "write ENGINE[@VERSION][+SOURCE], with letters, digits, '.', '_', '-' \
+                           and '~' in version and source";
+                return Err(NameError::Malformed {
+                    text: text.to_owned(),
+                    what: "build name",
+                    rule,
+                });
             }
         }
-        let engine = EngineName::ALL.into_iter().find(|known| known.as_str() == engine).ok_or_else(|| {
-            let known = EngineName::ALL.map(EngineName::as_str);
-            NameError::UnknownEngine { engine: engine.to_owned(), known: known.join(", "), hint: suggest::hint(engine, known) }
-        })?;
-        Ok(Self { engine, version: version.map(str::to_owned), source: source.map(str::to_owned) })
+        let engine = EngineName::ALL
+            .into_iter()
+            .find(|known| known.as_str() == engine)
+            .ok_or_else(|| {
+                let known = EngineName::ALL.map(EngineName::as_str);
+                NameError::UnknownEngine {
+                    engine: engine.to_owned(),
+                    known: known.join(", "),
+                    hint: suggest::hint(engine, known),
+                }
+            })?;
+        Ok(Self {
+            engine,
+            version: version.map(str::to_owned),
+            source: source.map(str::to_owned),
+        })
     }
 }
 
@@ -149,24 +177,42 @@ impl From<BuildName> for String {
     }
 }
 
-/// Checks a config or shape label: letters, digits, `_` and `-`. No dot, so that `build.config` can be taken apart.
+/// Checks a config or shape label: letters, digits, `_` and `-`. No dot, so that `build.config` can
+/// be taken apart.
 pub fn check_label(text: &str, what: &'static str) -> Result<(), NameError> {
-    if !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-') {
+    if !text.is_empty()
+        && text
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-')
+    {
         return Ok(());
     }
-    Err(NameError::Malformed { text: text.to_owned(), what, rule: "use letters, digits, '_' and '-'" })
+    Err(NameError::Malformed {
+        text: text.to_owned(),
+        what,
+        rule: "use letters, digits, '_' and '-'",
+    })
 }
 
 /// A plan's name, which campaigns carry too: versions may be in it.
 pub fn check_plan_name(text: &str) -> Result<(), NameError> {
-    if text.starts_with(|c: char| c.is_ascii_alphanumeric()) && text.chars().all(|c| c.is_ascii_alphanumeric() || "._-".contains(c)) {
+    if text.starts_with(|c: char| c.is_ascii_alphanumeric())
+        && text
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || "._-".contains(c))
+    {
         return Ok(());
     }
     let rule = "begin with a letter or digit; use letters, digits, '.', '_' and '-'";
-    Err(NameError::Malformed { text: text.to_owned(), what: "plan name", rule })
+    Err(NameError::Malformed {
+        text: text.to_owned(),
+        what: "plan name",
+        rule,
+    })
 }
 
-/// Orders versions as people do: digits by value, the rest as text (`9.6` < `10`, `8.0.9` < `8.0.33`).
+/// Orders versions as people do: digits by value, the rest as text (`9.6` < `10`, `8.0.9` <
+/// `8.0.33`).
 pub fn natural_cmp(a: &str, b: &str) -> Ordering {
     let (mut a, mut b) = (a, b);
     loop {
@@ -179,7 +225,10 @@ pub fn natural_cmp(a: &str, b: &str) -> Ordering {
         let digits = |s: &str| s.find(|c: char| !c.is_ascii_digit()).unwrap_or(s.len());
         let (da, db) = (digits(a), digits(b));
         let order = if da > 0 && db > 0 {
-            let (x, y) = (a[..da].trim_start_matches('0'), b[..db].trim_start_matches('0'));
+            let (x, y) = (
+                a[..da].trim_start_matches('0'),
+                b[..db].trim_start_matches('0'),
+            );
             x.len().cmp(&y.len()).then_with(|| x.cmp(y))
         } else {
             a.chars().next().cmp(&b.chars().next())
@@ -187,7 +236,13 @@ pub fn natural_cmp(a: &str, b: &str) -> Ordering {
         if order != Ordering::Equal {
             return order;
         }
-        let step = |s: &str, d: usize| if d > 0 { d } else { s.chars().next().map_or(0, char::len_utf8) };
+        let step = |s: &str, d: usize| {
+            if d > 0 {
+                d
+            } else {
+                s.chars().next().map_or(0, char::len_utf8)
+            }
+        };
         (a, b) = (&a[step(a, da)..], &b[step(b, db)..]);
     }
 }
@@ -204,7 +259,8 @@ mod tests {
         let error = "sqlit".parse::<BuildName>().unwrap_err().to_string();
         assert_eq!(
             error,
-            "unknown engine \"sqlit\": this version knows sqlite, mysql, mariadb, postgres, rocksdb, null (did you mean \"sqlite\"?)"
+            "unknown engine \"sqlit\": this version knows sqlite, mysql, mariadb, postgres, \
+            rocksdb, null (did you mean \"sqlite\"?)"
         );
         assert!("sqlite@".parse::<BuildName>().is_err());
         assert!("sqlite@3/4".parse::<BuildName>().is_err());
@@ -214,6 +270,9 @@ mod tests {
     fn versions_order_naturally() {
         let mut versions = ["10", "9.6", "8.0.33", "8.0.9", "5.7", "9.6.1", "19~rc1"];
         versions.sort_by(|a, b| natural_cmp(a, b));
-        assert_eq!(versions, ["5.7", "8.0.9", "8.0.33", "9.6", "9.6.1", "10", "19~rc1"]);
+        assert_eq!(
+            versions,
+            ["5.7", "8.0.9", "8.0.33", "9.6", "9.6.1", "10", "19~rc1"]
+        );
     }
 }

@@ -24,7 +24,8 @@ impl Reading {
     }
 }
 
-/// Named readings over one step. Names carry their unit: `context_switches`, `cpu_user_s`, `disk_read_bytes`, ...
+/// Named readings over one step. Names carry their unit: `context_switches`, `cpu_user_s`,
+/// `disk_read_bytes`, ...
 pub type Readings = BTreeMap<String, Reading>;
 
 /// An HDR histogram in nanoseconds, V2-deflate encoded as base64: the payload of a `.hlog` line.
@@ -61,11 +62,12 @@ pub struct OperationRecord {
     /// Operations that were due before the end of the schedule and never sent. Open loop only.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub unsent: u64,
-    /// What the unsent had waited when their worker ended, which their response and lag are at least; its count is `unsent`. These values are in
-    /// `response` and `lag`, too.
+    /// What the unsent had waited when their worker ended, which their response and lag are at
+    /// least; its count is `unsent`. These values are in `response` and `lag`, too.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unsent_response: Option<EncodedHistogram>,
-    /// `done - due` of the operations done, and what the unsent had waited; its count is `ok + unsent`. Open loop only.
+    /// `done - due` of the operations done, and what the unsent had waited; its count is
+    /// `ok + unsent`. Open loop only.
     pub response: Option<EncodedHistogram>,
     /// `sent - due` of the first try, and what the unsent had waited. Open loop only.
     pub lag: Option<EncodedHistogram>,
@@ -85,7 +87,8 @@ fn is_zero(count: &u64) -> bool {
 pub struct Pacing {
     /// Operations per second asked for, all clients together.
     pub target_per_s: f64,
-    /// Operations per second achieved: the sum over clients of operations done / that client's active seconds.
+    /// Operations per second achieved: the sum over clients of operations done / that client's
+    /// active seconds.
     pub achieved_per_s: f64,
     /// Whole seconds of the schedule.
     pub seconds: u64,
@@ -106,11 +109,14 @@ pub struct ClientRecord {
     pub ok: u64,
     /// Rows of those operations.
     pub rows: u64,
-    /// From the step's start to the start of this worker's active window; 0 unless the worker came to this kind after others.
+    /// From the step's start to the start of this worker's active window; 0 unless the worker came
+    /// to this kind after others.
     pub from_ns: u64,
-    /// From the step's start to the end of this worker's last try, or of its schedule or time where that is later.
+    /// From the step's start to the end of this worker's last try, or of its schedule or time where
+    /// that is later.
     pub to_ns: u64,
-    /// What it did in turns, those for warming up and their discarded parts left out; none in a step without turns, and in campaigns before methodology version 8.
+    /// What it did in turns, those for warming up and their discarded parts left out; none in a
+    /// step without turns, and in campaigns before methodology version 8.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turns: Option<TurnSums>,
 }

@@ -1,6 +1,7 @@
 //! The columns of db_bench's `report.tsv`, which reader and writer share.
 
-/// The columns that are numbers, in their order: their names in the file, and the metrics that hold them.
+/// The columns that are numbers, in their order: their names in the file, and the metrics that hold
+/// them.
 pub const METRICS: [(&str, &str); 23] = [
     ("ops_sec", "qps"),
     ("mb_sec", "mb_sec"),
@@ -44,10 +45,13 @@ pub fn is_in_tables(step: &str) -> bool {
 /// The note of a step's logical size in bytes: keys x bytes of a key and its value.
 pub const LOGICAL_BYTES: &str = "logical_bytes";
 
-/// Who made the load of what we export: the first line of every file that may have one, behind `# `.
-pub const NATIVE: &str = "native: measured by plimsoll's own threads, not by db_bench; compare such rows with each other";
+/// Who made the load of what we export: the first line of every file that may have one, behind
+/// `# `.
+pub const NATIVE: &str = "native: measured by plimsoll's own threads, not by db_bench; compare \
+                         such rows with each other";
 /// The same where db_bench made it.
-pub const DRIVEN: &str = "driven by plimsoll, measured by db_bench: its rates, latencies and statistics";
+pub const DRIVEN: &str =
+    "driven by plimsoll, measured by db_bench: its rates, latencies and statistics";
 /// The same where some rows are of the one and some of the other.
 pub const MIXED: &str = "native rows and rows of db_bench: do not compare the ones with the others";
 

@@ -1,20 +1,24 @@
-//! What RocksDB says of itself: the text of its property `rocksdb.stats`, which db_bench prints too.
+//! What RocksDB says of itself: the text of its property `rocksdb.stats`, which db_bench prints
+//! too.
 //!
-//! Layouts of RocksDB 6 to 11. Columns are found by the names in the header, because one was put between the others in 10.3. A unit such
-//! as `GB` is there a power of 1024.
+//! Layouts of RocksDB 6 to 11. Columns are found by the names in the header, because one was put
+//! between the others in 10.3. A unit such as `GB` is there a power of 1024.
 
 use std::collections::BTreeMap;
 
-/// Under this many GiB the two decimals of the totals are too coarse for a ratio, and rates over the same time are used instead.
+/// Under this many GiB the two decimals of the totals are too coarse for a ratio, and rates over
+/// the same time are used instead.
 const COARSE_GIB: f64 = 10.0;
 
-/// A share of the time above this cannot be: some versions start to count stalls at an arbitrary number.
+/// A share of the time above this cannot be: some versions start to count stalls at an arbitrary
+/// number.
 const MOST_PERCENT: f64 = 101.0;
 
 /// What the last statistics of a text say. What they do not say is `None`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RocksdbStats {
-    /// The Sum line of compactions by the names of columns: `Comp(sec)`, `W-Amp`, ... Sizes and columns with a suffix (`70M`) are left out.
+    /// The Sum line of compactions by the names of columns: `Comp(sec)`, `W-Amp`, ... Sizes and
+    /// columns with a suffix (`70M`) are left out.
     pub sum: Vec<(String, f64)>,
     /// Table files.
     pub files: Option<u64>,
@@ -30,7 +34,8 @@ pub struct RocksdbStats {
     pub ingest: Option<Written>,
     /// Seconds the database was open.
     pub uptime_s: Option<f64>,
-    /// Percent of that time in which writes were stalled, as printed: see [`RocksdbStats::stall_pct`].
+    /// Percent of that time in which writes were stalled, as printed: see
+    /// [`RocksdbStats::stall_pct`].
     pub printed_stall_pct: Option<f64>,
     /// How often writes were slowed or stopped.
     pub stalls: Option<Stalls>,
@@ -50,14 +55,18 @@ pub struct Written {
 pub struct Stalls {
     /// Writes slowed and writes stopped, for whichever reason.
     pub total: u64,
-    /// Whether they stand in the line `Stalls(count)`, as through 8.0: the only one that the scripts around db_bench read.
+    /// Whether they stand in the line `Stalls(count)`, as through 8.0: the only one that the
+    /// scripts around db_bench read.
     pub is_classic: bool,
 }
 
 impl RocksdbStats {
     /// A column of the Sum line.
     pub fn of_sum(&self, name: &str) -> Option<f64> {
-        self.sum.iter().find(|(known, _)| known == name).map(|(_, value)| *value)
+        self.sum
+            .iter()
+            .find(|(known, _)| known == name)
+            .map(|(_, value)| *value)
     }
 
     /// Bytes written by flushes and compactions per byte ingested.
@@ -65,18 +74,25 @@ impl RocksdbStats {
         let (written, ingest) = (self.compaction?, self.ingest?);
         let of_rates = || Some(written.mib_per_s? / ingest.mib_per_s.filter(|rate| *rate > 0.0)?);
         let of_totals = || (ingest.gib > 0.0).then(|| written.gib / ingest.gib);
-        if ingest.gib < COARSE_GIB { of_rates().or_else(of_totals) } else { of_totals() }
+        if ingest.gib < COARSE_GIB {
+            of_rates().or_else(of_totals)
+        } else {
+            of_totals()
+        }
     }
 
-    /// The same as the scripts around db_bench compute it, with flushes counted twice. None where the ingest is printed as zero.
+    /// The same as the scripts around db_bench compute it, with flushes counted twice. None where
+    /// the ingest is printed as zero.
     pub fn classic_write_amplification(&self) -> Option<f64> {
         let ingest = self.ingest.filter(|ingest| ingest.gib > 0.0)?;
         Some((self.compaction?.gib + self.flush_gib.unwrap_or(0.0)) / ingest.gib)
     }
 
-    /// Percent of the uptime in which writes were stalled. None where what is printed is more than all of it.
+    /// Percent of the uptime in which writes were stalled. None where what is printed is more than
+    /// all of it.
     pub fn stall_pct(&self) -> Option<f64> {
-        self.printed_stall_pct.filter(|percent| (0.0..=MOST_PERCENT).contains(percent))
+        self.printed_stall_pct
+            .filter(|percent| (0.0..=MOST_PERCENT).contains(percent))
     }
 
     /// The numbers under the names of metrics, for a step's notes.
@@ -87,7 +103,10 @@ impl RocksdbStats {
             ("lsm_files", self.files.map(|files| files as f64)),
             ("blob_gb", self.blob_gib),
             ("c_wgb", self.compaction.map(|written| written.gib)),
-            ("c_mbps", self.compaction.and_then(|written| written.mib_per_s)),
+            (
+                "c_mbps",
+                self.compaction.and_then(|written| written.mib_per_s),
+            ),
             ("flush_gb", self.flush_gib),
             ("ingest_gb", self.ingest.map(|ingest| ingest.gib)),
             ("w_amp", self.write_amplification()),
@@ -101,7 +120,10 @@ impl RocksdbStats {
             ("stall_pct", self.stall_pct()),
             (PRINTED_STALL_PCT, self.printed_stall_pct),
             ("n_stall", stalls),
-            (N_STALL_CLASSIC, stalls.filter(|_| self.stalls.is_some_and(|stalls| stalls.is_classic))),
+            (
+                N_STALL_CLASSIC,
+                stalls.filter(|_| self.stalls.is_some_and(|stalls| stalls.is_classic)),
+            ),
         ]
         .into_iter()
         .filter_map(|(name, value)| Some((name.to_owned(), value?)))
@@ -129,24 +151,56 @@ pub fn parse(text: &str) -> RocksdbStats {
 impl RocksdbStats {
     fn take<'a>(&mut self, line: &'a str, header: &mut Vec<&'a str>) {
         let words: Vec<&str> = line.split_whitespace().collect();
-        let number = |at: usize| words.get(at)?.trim_end_matches(',').parse::<f64>().ok().filter(|number| number.is_finite());
+        let number = |at: usize| {
+            words
+                .get(at)?
+                .trim_end_matches(',')
+                .parse::<f64>()
+                .ok()
+                .filter(|number| number.is_finite())
+        };
         match words.first().copied() {
             Some("Level") if words.contains(&"Comp(sec)") => *header = words,
             Some("Sum") if !header.is_empty() => self.take_sum(header, &words),
             Some("Flush(GB):") => self.flush_gib = number(2),
             Some("Uptime(secs):") => self.uptime_s = number(1),
             Some("Stalls(count):") => {
-                self.stalls = sum_of_causes(line).map(|total| Stalls { total, is_classic: true }).or(self.stalls);
+                self.stalls = sum_of_causes(line)
+                    .map(|total| Stalls {
+                        total,
+                        is_classic: true,
+                    })
+                    .or(self.stalls);
             }
             // Another line of this name counts the stops by memory of memtables, without totals.
-            Some("Write") if line.starts_with("Write Stall (count): ") && line.contains("total-delays:") => {
-                let of = |name: &str| line.split_once(name)?.1.split([',', ' ']).find(|word| !word.is_empty())?.parse::<u64>().ok();
-                let total = of("total-delays:").zip(of("total-stops:")).and_then(|(delays, stops)| delays.checked_add(stops));
-                self.stalls = total.map(|total| Stalls { total, is_classic: false }).or(self.stalls);
+            Some("Write")
+                if line.starts_with("Write Stall (count): ") && line.contains("total-delays:") =>
+            {
+                let of = |name: &str| {
+                    line.split_once(name)?
+                        .1
+                        .split([',', ' '])
+                        .find(|word| !word.is_empty())?
+                        .parse::<u64>()
+                        .ok()
+                };
+                let total = of("total-delays:")
+                    .zip(of("total-stops:"))
+                    .and_then(|(delays, stops)| delays.checked_add(stops));
+                self.stalls = total
+                    .map(|total| Stalls {
+                        total,
+                        is_classic: false,
+                    })
+                    .or(self.stalls);
             }
-            Some("Blob") => self.blob_gib = after(line, "total size: ").and_then(size).or(self.blob_gib),
+            Some("Blob") => {
+                self.blob_gib = after(line, "total size: ").and_then(size).or(self.blob_gib)
+            }
             Some("Cumulative") => match words.get(1).copied() {
-                Some("compaction:") => self.compaction = after(line, "compaction: ").and_then(written),
+                Some("compaction:") => {
+                    self.compaction = after(line, "compaction: ").and_then(written)
+                }
                 Some("writes:") => self.ingest = after(line, "ingest: ").and_then(written),
                 Some("stall:") => {
                     let at = words.iter().position(|word| *word == "percent");
@@ -184,14 +238,23 @@ fn after<'a>(line: &'a str, what: &str) -> Option<&'a str> {
 
 /// `0.18 GB write, 39.78 MB/s write, ...` or `0.05 GB, 10.60 MB/s`.
 fn written(text: &str) -> Option<Written> {
-    let rate = text.split(',').nth(1).map(|part| part.split_whitespace().collect::<Vec<_>>());
-    let mib_per_s = rate.and_then(|words| (words.get(1) == Some(&"MB/s")).then(|| words[0].parse().ok())?);
-    Some(Written { gib: size(text)?, mib_per_s })
+    let rate = text
+        .split(',')
+        .nth(1)
+        .map(|part| part.split_whitespace().collect::<Vec<_>>());
+    let mib_per_s =
+        rate.and_then(|words| (words.get(1) == Some(&"MB/s")).then(|| words[0].parse().ok())?);
+    Some(Written {
+        gib: size(text)?,
+        mib_per_s,
+    })
 }
 
 /// `39.9 GB` and what is behind it: GiB.
 fn size(text: &str) -> Option<f64> {
-    let mut words = text.split_whitespace().map(|word| word.trim_end_matches(','));
+    let mut words = text
+        .split_whitespace()
+        .map(|word| word.trim_end_matches(','));
     let (number, unit) = (words.next()?, words.next()?);
     gib(number, unit)
 }
@@ -206,13 +269,24 @@ pub fn gib(number: &str, unit: &str) -> Option<f64> {
         "TB" => 1024.0,
         _ => return None,
     };
-    Some(number.trim().parse::<f64>().ok().filter(|number| number.is_finite())? * factor)
+    Some(
+        number
+            .trim()
+            .parse::<f64>()
+            .ok()
+            .filter(|number| number.is_finite())?
+            * factor,
+    )
 }
 
 /// The sum of the counts by cause; what is `with_compaction` is a part of the count before it.
 fn sum_of_causes(line: &str) -> Option<u64> {
-    let causes = after(line, ": ")?.split(", ").filter(|cause| !cause.contains("with_compaction") && !cause.starts_with("interval"));
-    let counts: Option<Vec<u64>> = causes.map(|cause| cause.split(' ').next()?.parse().ok()).collect();
+    let causes = after(line, ": ")?
+        .split(", ")
+        .filter(|cause| !cause.contains("with_compaction") && !cause.starts_with("interval"));
+    let counts: Option<Vec<u64>> = causes
+        .map(|cause| cause.split(' ').next()?.parse().ok())
+        .collect();
     counts?.into_iter().try_fold(0u64, u64::checked_add)
 }
 
@@ -223,11 +297,26 @@ mod tests {
     use super::*;
 
     const TEXTS: [(&str, &str); 5] = [
-        ("6.29.5", include_str!("../tests/samples/rocksdb.stats.6.29.5.txt")),
-        ("8.0.0", include_str!("../tests/samples/rocksdb.stats.8.0.0.txt")),
-        ("8.9.1", include_str!("../tests/samples/rocksdb.stats.8.9.1.txt")),
-        ("10.10.1", include_str!("../tests/samples/rocksdb.stats.10.10.1.txt")),
-        ("11.8.1", include_str!("../tests/samples/rocksdb.stats.11.8.1.txt")),
+        (
+            "6.29.5",
+            include_str!("../tests/samples/rocksdb.stats.6.29.5.txt"),
+        ),
+        (
+            "8.0.0",
+            include_str!("../tests/samples/rocksdb.stats.8.0.0.txt"),
+        ),
+        (
+            "8.9.1",
+            include_str!("../tests/samples/rocksdb.stats.8.9.1.txt"),
+        ),
+        (
+            "10.10.1",
+            include_str!("../tests/samples/rocksdb.stats.10.10.1.txt"),
+        ),
+        (
+            "11.8.1",
+            include_str!("../tests/samples/rocksdb.stats.11.8.1.txt"),
+        ),
     ];
 
     fn of(version: &str) -> RocksdbStats {
@@ -237,21 +326,107 @@ mod tests {
     #[test]
     fn every_layout() {
         for (version, files, lsm_mib, written, ingest_rate, w_amp_sum, wall_s, cpu_s, uptime_s) in [
-            ("6.29.5", 20, 32.32, (0.19, 25.14), 6.40, 4.1, 9.21, 1.09, 7.8),
-            ("8.0.0", 21, 33.80, (0.19, 47.37), 12.06, 4.1, 2.10, 0.61, 4.1),
-            ("8.9.1", 23, 33.86, (0.18, 37.91), 10.11, 3.9, 3.20, 0.56, 4.9),
-            ("10.10.1", 22, 33.68, (0.18, 39.78), 10.60, 3.9, 2.66, 0.53, 4.7),
-            ("11.8.1", 21, 32.01, (0.20, 55.04), 13.65, 4.2, 1.74, 0.41, 3.7),
+            (
+                "6.29.5",
+                20,
+                32.32,
+                (0.19, 25.14),
+                6.40,
+                4.1,
+                9.21,
+                1.09,
+                7.8,
+            ),
+            (
+                "8.0.0",
+                21,
+                33.80,
+                (0.19, 47.37),
+                12.06,
+                4.1,
+                2.10,
+                0.61,
+                4.1,
+            ),
+            (
+                "8.9.1",
+                23,
+                33.86,
+                (0.18, 37.91),
+                10.11,
+                3.9,
+                3.20,
+                0.56,
+                4.9,
+            ),
+            (
+                "10.10.1",
+                22,
+                33.68,
+                (0.18, 39.78),
+                10.60,
+                3.9,
+                2.66,
+                0.53,
+                4.7,
+            ),
+            (
+                "11.8.1",
+                21,
+                32.01,
+                (0.20, 55.04),
+                13.65,
+                4.2,
+                1.74,
+                0.41,
+                3.7,
+            ),
         ] {
             let stats = of(version);
-            assert_eq!((stats.files, stats.lsm_gib, stats.blob_gib), (Some(files), Some(lsm_mib / 1024.0), Some(0.0)), "{version}");
-            assert_eq!(stats.compaction, Some(Written { gib: written.0, mib_per_s: Some(written.1) }), "{version}");
-            assert_eq!(stats.ingest, Some(Written { gib: 0.05, mib_per_s: Some(ingest_rate) }), "{version}");
-            assert_eq!((stats.flush_gib, stats.uptime_s), (Some(0.047), Some(uptime_s)), "{version}");
+            assert_eq!(
+                (stats.files, stats.lsm_gib, stats.blob_gib),
+                (Some(files), Some(lsm_mib / 1024.0), Some(0.0)),
+                "{version}"
+            );
+            assert_eq!(
+                stats.compaction,
+                Some(Written {
+                    gib: written.0,
+                    mib_per_s: Some(written.1)
+                }),
+                "{version}"
+            );
+            assert_eq!(
+                stats.ingest,
+                Some(Written {
+                    gib: 0.05,
+                    mib_per_s: Some(ingest_rate)
+                }),
+                "{version}"
+            );
+            assert_eq!(
+                (stats.flush_gib, stats.uptime_s),
+                (Some(0.047), Some(uptime_s)),
+                "{version}"
+            );
             // By name: since 10.3 they stand one word further on.
-            assert_eq!(["W-Amp", "Comp(sec)", "CompMergeCPU(sec)"].map(|name| stats.of_sum(name)), [w_amp_sum, wall_s, cpu_s].map(Some));
-            assert_eq!([stats.of_sum("Rblob(GB)"), stats.of_sum("Wblob(GB)"), stats.of_sum("KeyIn")], [Some(0.0), Some(0.0), None]);
-            assert_eq!(stats.of_sum("WPreComp(GB)").is_some(), version.starts_with('1'), "{version}");
+            assert_eq!(
+                ["W-Amp", "Comp(sec)", "CompMergeCPU(sec)"].map(|name| stats.of_sum(name)),
+                [w_amp_sum, wall_s, cpu_s].map(Some)
+            );
+            assert_eq!(
+                [
+                    stats.of_sum("Rblob(GB)"),
+                    stats.of_sum("Wblob(GB)"),
+                    stats.of_sum("KeyIn")
+                ],
+                [Some(0.0), Some(0.0), None]
+            );
+            assert_eq!(
+                stats.of_sum("WPreComp(GB)").is_some(),
+                version.starts_with('1'),
+                "{version}"
+            );
         }
     }
 
@@ -260,13 +435,25 @@ mod tests {
         // So little is ingested that its gigabytes have one digit: the rates know more.
         let small = of("8.9.1");
         assert_eq!(small.write_amplification(), Some(37.91 / 10.11));
-        assert_eq!(small.classic_write_amplification(), Some((0.18 + 0.047) / 0.05));
+        assert_eq!(
+            small.classic_write_amplification(),
+            Some((0.18 + 0.047) / 0.05)
+        );
         let large = |ingest: &str| {
-            let text = "Flush(GB): cumulative 15.900, x\nCumulative compaction: 0.04 TB write, 400.00 MB/s write, x\n";
-            parse(&format!("{text}Cumulative writes: 5M writes, ingest: {ingest}\n"))
+            let text = "Flush(GB): cumulative 15.900, x\nCumulative compaction: 0.04 TB write, \
+                       400.00 MB/s write, x\n";
+            parse(&format!(
+                "{text}Cumulative writes: 5M writes, ingest: {ingest}\n"
+            ))
         };
-        assert_eq!(large("15.90 GB, 38.10 MB/s").write_amplification(), Some(40.96 / 15.9));
-        assert_eq!(large("15.90 GB, 38.10 MB/s").classic_write_amplification(), Some((40.96 + 15.9) / 15.9));
+        assert_eq!(
+            large("15.90 GB, 38.10 MB/s").write_amplification(),
+            Some(40.96 / 15.9)
+        );
+        assert_eq!(
+            large("15.90 GB, 38.10 MB/s").classic_write_amplification(),
+            Some((40.96 + 15.9) / 15.9)
+        );
         for nothing in ["0.00 GB, 0.00 MB/s", "-"] {
             assert_eq!(large(nothing).write_amplification(), None);
             assert_eq!(large(nothing).classic_write_amplification(), None);
@@ -284,10 +471,22 @@ mod tests {
             ("11.8.1", 12 + 2, false, Some(4.7)),
         ] {
             let stats = of(version);
-            assert_eq!((stats.stalls, stats.stall_pct()), (Some(Stalls { total, is_classic }), percent), "{version}");
+            assert_eq!(
+                (stats.stalls, stats.stall_pct()),
+                (Some(Stalls { total, is_classic }), percent),
+                "{version}"
+            );
             let notes = stats.notes();
-            assert_eq!((notes["n_stall"], notes.contains_key(N_STALL_CLASSIC)), (total as f64, is_classic), "{version}");
-            assert!(notes[PRINTED_STALL_PCT] > 4.0 && notes.contains_key("stall_pct") == percent.is_some(), "{version}");
+            assert_eq!(
+                (notes["n_stall"], notes.contains_key(N_STALL_CLASSIC)),
+                (total as f64, is_classic),
+                "{version}"
+            );
+            assert!(
+                notes[PRINTED_STALL_PCT] > 4.0
+                    && notes.contains_key("stall_pct") == percent.is_some(),
+                "{version}"
+            );
         }
         assert_eq!(of("8.9.1").printed_stall_pct, Some(145_502_290_115.2));
     }
@@ -302,9 +501,13 @@ mod tests {
 
     #[test]
     fn units_of_sizes() {
-        for (number, unit, gib_of) in
-            [("40", "GB", Some(40.0)), ("512", "MB", Some(0.5)), ("2", "TB", Some(2048.0)), ("1", "PB", None), ("x", "GB", None)]
-        {
+        for (number, unit, gib_of) in [
+            ("40", "GB", Some(40.0)),
+            ("512", "MB", Some(0.5)),
+            ("2", "TB", Some(2048.0)),
+            ("1", "PB", None),
+            ("x", "GB", None),
+        ] {
             assert_eq!(gib(number, unit), gib_of, "{number} {unit}");
         }
     }

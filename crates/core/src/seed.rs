@@ -3,8 +3,9 @@
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 
-/// Derives the seed of a named stream from the campaign's seed, so that streams neither overlap nor depend on the
-/// order in which they are made. FNV-1a over the labels, finished with the SplitMix64 mixer.
+/// Derives the seed of a named stream from the campaign's seed, so that streams neither overlap nor
+/// depend on the order in which they are made. FNV-1a over the labels, finished with the SplitMix64
+/// mixer.
 pub fn derive(seed: u64, labels: &[&str]) -> u64 {
     let mut hash = 0xcbf2_9ce4_8422_2325_u64 ^ seed;
     for label in labels {
@@ -18,7 +19,8 @@ pub fn derive(seed: u64, labels: &[&str]) -> u64 {
     z ^ (z >> 31)
 }
 
-/// A reproducible stream of uniform integers (ChaCha8: the same bytes on every platform and crate version).
+/// A reproducible stream of uniform integers (ChaCha8: the same bytes on every platform and crate
+/// version).
 #[derive(Clone, Debug)]
 pub struct Draw(ChaCha8Rng);
 
@@ -28,8 +30,8 @@ impl Draw {
         Self(ChaCha8Rng::seed_from_u64(derive(seed, labels)))
     }
 
-    /// A uniform integer in `[0, bound)` for a bound of at most 2^32, by multiply and shift. The bias is below `bound / 2^64`
-    /// because 64 random bits are used for bounds above 2^16.
+    /// A uniform integer in `[0, bound)` for a bound of at most 2^32, by multiply and shift. The
+    /// bias is below `bound / 2^64` because 64 random bits are used for bounds above 2^16.
     #[inline]
     pub fn below(&mut self, bound: u64) -> u64 {
         debug_assert!(bound > 0);
@@ -86,8 +88,12 @@ mod tests {
         for _ in 0..100_000 {
             counts[draw.below(10) as usize] += 1;
         }
-        // Chi-square with 9 degrees of freedom: 27.9 is exceeded once in 1,000; the stream is fixed.
-        let chi: f64 = counts.iter().map(|&c| (f64::from(c) - 10_000.0).powi(2) / 10_000.0).sum();
+        // Chi-square with 9 degrees of freedom: 27.9 is exceeded once in 1,000; the stream is
+        // fixed.
+        let chi: f64 = counts
+            .iter()
+            .map(|&c| (f64::from(c) - 10_000.0).powi(2) / 10_000.0)
+            .sum();
         assert!(chi < 27.9, "chi-square {chi}");
     }
 }

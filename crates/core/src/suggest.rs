@@ -1,6 +1,7 @@
 //! "Did you mean": the nearest known name to a mistyped one.
 
-/// The candidate nearest to `typed`, the first of several, when it is near enough to be a likely typing mistake.
+/// The candidate nearest to `typed`, the first of several, when it is near enough to be a likely
+/// typing mistake.
 pub fn nearest<'a>(typed: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     candidates
         .into_iter()
@@ -10,10 +11,15 @@ pub fn nearest<'a>(typed: &str, candidates: impl IntoIterator<Item = &'a str>) -
         .map(|(_, candidate)| candidate)
 }
 
-/// ` (did you mean "x"?)` or nothing, to end an error sentence with. Where nothing is near, names that begin so are meant.
+/// ` (did you mean "x"?)` or nothing, to end an error sentence with. Where nothing is near, names
+/// that begin so are meant.
 pub fn hint<'a>(typed: &str, candidates: impl IntoIterator<Item = &'a str>) -> String {
     let candidates: Vec<&str> = candidates.into_iter().collect();
-    let longer: Vec<&str> = candidates.iter().copied().filter(|name| typed.len() >= LEAST_PREFIX && name.starts_with(typed)).collect();
+    let longer: Vec<&str> = candidates
+        .iter()
+        .copied()
+        .filter(|name| typed.len() >= LEAST_PREFIX && name.starts_with(typed))
+        .collect();
     match (longer.as_slice(), nearest(typed, candidates)) {
         ([_, _, ..], _) => format!(" (did you mean one of {}?)", first_few(&longer)),
         ([only], None) => format!(" (did you mean \"{only}\"?)"),
@@ -30,7 +36,9 @@ const MOST_LISTED: usize = 6;
 /// `a, b, c`; of many the first ones and how many more there are.
 pub fn first_few(names: &[&str]) -> String {
     match names.split_at_checked(MOST_LISTED) {
-        Some((first, rest)) if rest.len() > 1 => format!("{} and {} more", first.join(", "), rest.len()),
+        Some((first, rest)) if rest.len() > 1 => {
+            format!("{} and {} more", first.join(", "), rest.len())
+        }
         _ => names.join(", "),
     }
 }
@@ -50,10 +58,21 @@ mod tests {
 
     #[test]
     fn the_beginning_of_names_lists_them() {
-        let known = ["read-write_range=10", "read-write_range=100", "read-only-sum", "scan"];
+        let known = [
+            "read-write_range=10",
+            "read-write_range=100",
+            "read-only-sum",
+            "scan",
+        ];
         for (typed, wanted) in [
-            ("read-write", " (did you mean one of read-write_range=10, read-write_range=100?)"),
-            ("read", " (did you mean one of read-write_range=10, read-write_range=100, read-only-sum?)"),
+            (
+                "read-write",
+                " (did you mean one of read-write_range=10, read-write_range=100?)",
+            ),
+            (
+                "read",
+                " (did you mean one of read-write_range=10, read-write_range=100, read-only-sum?)",
+            ),
             ("read-only", " (did you mean \"read-only-sum\"?)"),
             ("sacn", " (did you mean \"scan\"?)"),
             ("s", ""),
@@ -61,7 +80,13 @@ mod tests {
         ] {
             assert_eq!(hint(typed, known), wanted, "{typed}");
         }
-        assert_eq!(first_few(&["a", "b", "c", "d", "e", "f", "g"]), "a, b, c, d, e, f, g");
-        assert_eq!(first_few(&["a", "b", "c", "d", "e", "f", "g", "h"]), "a, b, c, d, e, f and 2 more");
+        assert_eq!(
+            first_few(&["a", "b", "c", "d", "e", "f", "g"]),
+            "a, b, c, d, e, f, g"
+        );
+        assert_eq!(
+            first_few(&["a", "b", "c", "d", "e", "f", "g", "h"]),
+            "a, b, c, d, e, f and 2 more"
+        );
     }
 }

@@ -12,7 +12,9 @@ pub struct UnitError {
 
 fn split(text: &str) -> Option<(u64, u64, &str)> {
     // Mantissa as digits and thousandths, so that "1.5M" is exact.
-    let end = text.find(|c: char| !(c.is_ascii_digit() || c == '.' || c == '_')).unwrap_or(text.len());
+    let end = text
+        .find(|c: char| !(c.is_ascii_digit() || c == '.' || c == '_'))
+        .unwrap_or(text.len());
     let (number, unit) = text.split_at(end);
     let number = number.replace('_', "");
     let (whole, fraction) = number.split_once('.').unwrap_or((&number, ""));
@@ -23,38 +25,57 @@ fn split(text: &str) -> Option<(u64, u64, &str)> {
     Some((whole.parse().ok()?, thousandths, unit.trim()))
 }
 
-fn scaled(text: &str, what: &'static str, factor: impl Fn(&str) -> Option<u64>) -> Result<u64, UnitError> {
-    let error = || UnitError { text: text.to_owned(), what };
+fn scaled(
+    text: &str,
+    what: &'static str,
+    factor: impl Fn(&str) -> Option<u64>,
+) -> Result<u64, UnitError> {
+    let error = || UnitError {
+        text: text.to_owned(),
+        what,
+    };
     let (whole, thousandths, unit) = split(text.trim()).ok_or_else(error)?;
     let factor = factor(unit).ok_or_else(error)?;
     let part = thousandths.checked_mul(factor).ok_or_else(error)?;
     if part % 1000 != 0 {
         return Err(error());
     }
-    whole.checked_mul(factor).and_then(|n| n.checked_add(part / 1000)).ok_or_else(error)
+    whole
+        .checked_mul(factor)
+        .and_then(|n| n.checked_add(part / 1000))
+        .ok_or_else(error)
 }
 
-/// Rows or operations: `20M` = 20,000,000, `1.5K` = 1,500, `800` = 800. Decimal, as the field writes them.
+/// Rows or operations: `20M` = 20,000,000, `1.5K` = 1,500, `800` = 800. Decimal, as the field
+/// writes them.
 pub fn parse_count(text: &str) -> Result<u64, UnitError> {
-    scaled(text, "a number of rows such as 800, 50K, 20M or 1G", |unit| match unit {
-        "" => Some(1),
-        "K" | "k" => Some(1_000),
-        "M" | "m" => Some(1_000_000),
-        "G" | "B" => Some(1_000_000_000),
-        _ => None,
-    })
+    scaled(
+        text,
+        "a number of rows such as 800, 50K, 20M or 1G",
+        |unit| match unit {
+            "" => Some(1),
+            "K" | "k" => Some(1_000),
+            "M" | "m" => Some(1_000_000),
+            "G" | "B" => Some(1_000_000_000),
+            _ => None,
+        },
+    )
 }
 
 /// A duration in nanoseconds: `250ms`, `30s`, `5m`, `2h`.
 pub fn parse_duration_ns(text: &str) -> Result<u64, UnitError> {
-    scaled(text, "a duration such as 250ms, 30s, 5m or 2h", |unit| match unit {
-        "us" => Some(1_000),
-        "ms" => Some(1_000_000),
-        "s" => Some(1_000_000_000),
-        "m" | "min" => Some(60_000_000_000),
-        "h" => Some(3_600_000_000_000),
-        _ => None,
-    })
+    scaled(
+        text,
+        "a duration such as 250ms, 30s, 5m or 2h",
+        |unit| match unit {
+            "us" => Some(1_000),
+            "ms" => Some(1_000_000),
+            "s" => Some(1_000_000_000),
+            "m" | "min" => Some(60_000_000_000),
+            "h" => Some(3_600_000_000_000),
+            _ => None,
+        },
+    )
 }
 
 /// Bytes, only in binary units: `512MiB`, `4GiB`.
@@ -75,7 +96,10 @@ pub fn format_count(count: u64) -> String {
             let (whole, hundredths) = (count / factor, count % factor / (factor / 100));
             return match hundredths {
                 0 => format!("{whole}{unit}"),
-                _ => format!("{whole}.{}{unit}", format!("{hundredths:02}").trim_end_matches('0')),
+                _ => format!(
+                    "{whole}.{}{unit}",
+                    format!("{hundredths:02}").trim_end_matches('0')
+                ),
             };
         }
     }
@@ -104,8 +128,15 @@ pub fn format_duration_ns(ns: u64) -> String {
         1_000_000..1_000_000_000 => format!("{:.1}ms", ns as f64 / 1e6),
         1_000_000_000..120_000_000_000 => format!("{seconds:.1}s"),
         _ if seconds < 7200.0 => format!("{}m{:02}s", seconds as u64 / 60, seconds as u64 % 60),
-        _ if seconds < 48.0 * 3600.0 => format!("{}h{:02}m", seconds as u64 / 3600, seconds as u64 % 3600 / 60),
-        _ => format!("{} days", format_grouped((seconds / 86_400.0).round() as u64)),
+        _ if seconds < 48.0 * 3600.0 => format!(
+            "{}h{:02}m",
+            seconds as u64 / 3600,
+            seconds as u64 % 3600 / 60
+        ),
+        _ => format!(
+            "{} days",
+            format_grouped((seconds / 86_400.0).round() as u64)
+        ),
     }
 }
 
@@ -118,7 +149,11 @@ pub fn format_bytes(bytes: u64) -> String {
         value /= 1024.0;
         unit += 1;
     }
-    if unit == 0 || value >= 100.0 { format!("{value:.0} {}", units[unit]) } else { format!("{value:.1} {}", units[unit]) }
+    if unit == 0 || value >= 100.0 {
+        format!("{value:.0} {}", units[unit])
+    } else {
+        format!("{value:.1} {}", units[unit])
+    }
 }
 
 #[cfg(test)]
@@ -128,10 +163,21 @@ mod tests {
 
     #[test]
     fn reads_what_people_write() {
-        for (text, rows) in [("20M", 20_000_000), ("1.5K", 1500), ("800", 800), ("1_000", 1000), ("0.25M", 250_000)] {
+        for (text, rows) in [
+            ("20M", 20_000_000),
+            ("1.5K", 1500),
+            ("800", 800),
+            ("1_000", 1000),
+            ("0.25M", 250_000),
+        ] {
             assert_eq!(parse_count(text), Ok(rows), "{text}");
         }
-        for (text, ns) in [("250ms", 250_000_000), ("30s", 30_000_000_000), ("2h", 7_200_000_000_000), ("1.5s", 1_500_000_000)] {
+        for (text, ns) in [
+            ("250ms", 250_000_000),
+            ("30s", 30_000_000_000),
+            ("2h", 7_200_000_000_000),
+            ("1.5s", 1_500_000_000),
+        ] {
             assert_eq!(parse_duration_ns(text), Ok(ns), "{text}");
         }
         assert_eq!(parse_bytes("512MiB"), Ok(512 << 20));
@@ -139,7 +185,10 @@ mod tests {
             assert!(parse_count(text).is_err(), "{text}");
         }
         for text in ["30", "5GB", "1 week"] {
-            assert!(parse_duration_ns(text).is_err() && parse_bytes(text).is_err(), "{text}");
+            assert!(
+                parse_duration_ns(text).is_err() && parse_bytes(text).is_err(),
+                "{text}"
+            );
         }
     }
 

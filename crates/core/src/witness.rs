@@ -1,18 +1,22 @@
-//! When a machine counts as disturbed from outside. Whoever looks, the orchestrator or the report, looks with these limits.
+//! When a machine counts as disturbed from outside. Whoever looks, the orchestrator or the report,
+//! looks with these limits.
 
 /// More of all CPU time given to other guests than this share.
 pub const STEAL_LIMIT: f64 = 0.01;
 
-/// More CPU than this, in cores, used by others than the clients and the engine. The kernel's own threads count as others, and some of them
-/// do the engine's I/O: a limit of 0.02 cores, say, would flag every step bound by fsync.
+/// More CPU than this, in cores, used by others than the clients and the engine. The kernel's own
+/// threads count as others, and some of them do the engine's I/O: a limit of 0.02 cores, say, would
+/// flag every step bound by fsync.
 pub const FOREIGN_CORES_LIMIT: f64 = 0.25;
 
-/// A contestant is favoured or held back where its leakage one way is above that the other way by more than this, in cores.
+/// A contestant is favoured or held back where its leakage one way is above that the other way by
+/// more than this, in cores.
 const LEAK_CORES_LIMIT: f64 = 0.05;
 
-/// What engines do while it is not their turn: compacting, purging, flushing; servers are stopped and do next to nothing. It is worked off
-/// beside another contestant, which pays for it and not who left it. Where a contestant leaves as much as it suffers, no ratio is shifted; where
-/// it does not, all of its ratios are, and the A/A control, two of one kind, cannot see that.
+/// What engines do while it is not their turn: compacting, purging, flushing; servers are stopped
+/// and do next to nothing. It is worked off beside another contestant, which pays for it and not
+/// who left it. Where a contestant leaves as much as it suffers, no ratio is shifted; where it does
+/// not, all of its ratios are, and the A/A control, two of one kind, cannot see that.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Leakage {
     suffered_ns: u64,
@@ -21,10 +25,13 @@ pub struct Leakage {
 }
 
 impl Leakage {
-    /// Adds a turn: its length, CPU of other contestants' servers in it, and CPU of its own server since its turn before. Where the second
-    /// is not known the turn does not count; without the third it counts as if nothing was left.
+    /// Adds a turn: its length, CPU of other contestants' servers in it, and CPU of its own server
+    /// since its turn before. Where the second is not known the turn does not count; without the
+    /// third it counts as if nothing was left.
     pub fn add(&mut self, active_ns: u64, suffered_ns: Option<u64>, left_ns: Option<u64>) {
-        let Some(suffered_ns) = suffered_ns else { return };
+        let Some(suffered_ns) = suffered_ns else {
+            return;
+        };
         self.suffered_ns += suffered_ns;
         self.left_ns += left_ns.unwrap_or(0);
         self.active_ns += active_ns;
@@ -37,7 +44,8 @@ impl Leakage {
 
     /// Whether it shifts ratios by more than may be.
     pub fn is_high(&self) -> bool {
-        self.net_cores().is_some_and(|cores| cores.abs() > LEAK_CORES_LIMIT)
+        self.net_cores()
+            .is_some_and(|cores| cores.abs() > LEAK_CORES_LIMIT)
     }
 
     fn left_cores(&self) -> f64 {
@@ -54,7 +62,8 @@ impl std::fmt::Display for Leakage {
         let (suffered, left) = (self.suffered_cores(), self.left_cores());
         write!(
             to,
-            "other servers used {suffered:.2} cores in its turns, and its own {left:.2} in theirs: more than {LEAK_CORES_LIMIT} apart"
+            "other servers used {suffered:.2} cores in its turns, and its own {left:.2} in theirs: \
+            more than {LEAK_CORES_LIMIT} apart"
         )
     }
 }
@@ -67,15 +76,30 @@ mod tests {
     fn only_leakage_that_is_one_sided_is_high() {
         let of = |turns: &[(Option<u64>, Option<u64>)]| {
             let mut leakage = Leakage::default();
-            turns.iter().for_each(|&(suffered, left)| leakage.add(1_000, suffered, left));
+            turns
+                .iter()
+                .for_each(|&(suffered, left)| leakage.add(1_000, suffered, left));
             leakage
         };
         assert!(!Leakage::default().is_high(), "no turns");
-        assert!(!of(&[(Some(150), Some(110)), (Some(100), Some(130))]).is_high(), "as much one way as the other");
+        assert!(
+            !of(&[(Some(150), Some(110)), (Some(100), Some(130))]).is_high(),
+            "as much one way as the other"
+        );
         assert!(of(&[(Some(10), Some(70))]).is_high() && of(&[(Some(70), Some(10))]).is_high());
-        assert!(of(&[(Some(70), None)]).is_high() && !of(&[(Some(40), None)]).is_high(), "what was left is not known");
-        assert!(!of(&[(None, Some(900))]).is_high(), "what was suffered is not known");
+        assert!(
+            of(&[(Some(70), None)]).is_high() && !of(&[(Some(40), None)]).is_high(),
+            "what was left is not known"
+        );
+        assert!(
+            !of(&[(None, Some(900))]).is_high(),
+            "what was suffered is not known"
+        );
         let text = of(&[(Some(70), Some(200))]).to_string();
-        assert_eq!(text, "other servers used 0.07 cores in its turns, and its own 0.20 in theirs: more than 0.05 apart");
+        assert_eq!(
+            text,
+            "other servers used 0.07 cores in its turns, and its own 0.20 in theirs: more than \
+            0.05 apart"
+        );
     }
 }

@@ -24,8 +24,18 @@ fn check_rows(metrics: impl Iterator<Item = &'static Metric>) {
             Direction::Lower => "lower",
             Direction::Neutral => "",
         };
-        let cells = [&format!("`{}`", metric.name), metric.unit, better, metric.formula, metric.source, metric.meaning];
+        let cells = [
+            &format!("`{}`", metric.name),
+            metric.unit,
+            better,
+            metric.formula,
+            metric.source,
+            metric.meaning,
+        ];
         let row = format!("| {} |", cells.join(" | "));
-        assert!(text.contains(&row), "docs/methods.md lacks this row:\n{row}");
+        assert!(
+            text.contains(&row),
+            "docs/methods.md lacks this row:\n{row}"
+        );
     }
 }

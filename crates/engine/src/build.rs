@@ -1,4 +1,5 @@
-//! A build's unpacked files: what a recipe or a user's own basedir leaves, and what an engine needs to start it.
+//! A build's unpacked files: what a recipe or a user's own basedir leaves, and what an engine needs
+//! to start it.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -12,7 +13,8 @@ use serde::{Deserialize, Serialize};
 pub enum DataInit {
     /// `mysqld --initialize-insecure` (MySQL 5.7 and newer).
     Initialize,
-    /// The system tables' scripts piped into `mysqld --bootstrap` (MySQL 5.5 and 5.6), in this order.
+    /// The system tables' scripts piped into `mysqld --bootstrap` (MySQL 5.5 and 5.6), in this
+    /// order.
     Bootstrap {
         /// SQL files.
         scripts: Vec<PathBuf>,
@@ -49,11 +51,13 @@ pub struct InstalledBuild {
     pub version: String,
     /// The package or folder it comes from.
     pub origin: String,
-    /// What must be equal for builds to be strictly comparable: packager, compiler major, optimisation flags; `unknown` parts say so.
+    /// What must be equal for builds to be strictly comparable: packager, compiler major,
+    /// optimisation flags; `unknown` parts say so.
     pub toolchain: BTreeMap<String, String>,
     /// sha256 of the server binary (the real one behind a wrapper).
     pub server_sha256: String,
-    /// The server program, or the wrapper that starts it with its own loader; of RocksDB the library.
+    /// The server program, or the wrapper that starts it with its own loader; of RocksDB the
+    /// library.
     pub server: PathBuf,
     /// `--basedir` of MySQL and MariaDB; the installation folder of PostgreSQL.
     pub basedir: PathBuf,
@@ -65,9 +69,11 @@ pub struct InstalledBuild {
     pub init: DataInit,
     /// Environment variables its programs need (`LD_LIBRARY_PATH`).
     pub env: BTreeMap<String, String>,
-    /// Server options this build cannot start without (`--secure-file-priv=NULL`, `--mysqlx=OFF`, `--skip-ssl`).
+    /// Server options this build cannot start without (`--secure-file-priv=NULL`, `--mysqlx=OFF`,
+    /// `--skip-ssl`).
     pub server_options: Vec<String>,
-    /// Storage engines that need a plugin, by the option that loads it (`rocksdb` -> `--plugin-load-add=ha_rocksdb.so`).
+    /// Storage engines that need a plugin, by the option that loads it (`rocksdb` ->
+    /// `--plugin-load-add=ha_rocksdb.so`).
     pub storage_plugins: BTreeMap<String, String>,
     /// RocksDB's own benchmark program of the same version, where the build has it.
     #[serde(default, skip_serializing_if = "Option::is_none")]

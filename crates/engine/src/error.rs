@@ -13,7 +13,9 @@ pub struct EngineError {
 impl EngineError {
     /// An error with this message.
     pub fn new(message: impl Into<String>) -> Self {
-        Self { message: message.into() }
+        Self {
+            message: message.into(),
+        }
     }
 }
 
@@ -34,13 +36,15 @@ pub enum ErrorClass {
     Full,
     /// The connection was lost with the statement in flight: whether it took place is unknown.
     Lost,
-    /// There is no connection, and the statement surely did not take place: it was not sent, or the server itself said, before it ended the
-    /// connection, that the statement failed (a transaction of one statement is then rolled back).
+    /// There is no connection, and the statement surely did not take place: it was not sent, or the
+    /// server itself said, before it ended the connection, that the statement failed (a transaction
+    /// of one statement is then rolled back).
     Unsent,
     /// A row with this key is there already: another transaction may have put it there.
     Duplicate,
-    /// The statement was ended on purpose, by another session or by a limit of time: it did not take place, and the connection stands.
-    /// Not to be tried again by itself: a limit is met again, and whoever cancels means it.
+    /// The statement was ended on purpose, by another session or by a limit of time: it did not
+    /// take place, and the connection stands. Not to be tried again by itself: a limit is met
+    /// again, and whoever cancels means it.
     Cancelled,
     /// The engine's files cannot be read or written as they should: no other try will do better.
     Io,
@@ -91,7 +95,11 @@ pub struct SqlError {
 impl SqlError {
     /// The same error of something that came before the statement was sent: connecting, preparing.
     pub(crate) fn before_sending(self) -> Self {
-        let class = if self.class == ErrorClass::Lost { ErrorClass::Unsent } else { self.class };
+        let class = if self.class == ErrorClass::Lost {
+            ErrorClass::Unsent
+        } else {
+            self.class
+        };
         Self { class, ..self }
     }
 }

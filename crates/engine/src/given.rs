@@ -1,5 +1,5 @@
-//! Servers that a plan gives by their address. They are not ours: nothing is set, reset, started or stopped there, and in their
-//! database only tables that our marker lists are ever dropped.
+//! Servers that a plan gives by their address. They are not ours: nothing is set, reset, started or
+//! stopped there, and in their database only tables that our marker lists are ever dropped.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
@@ -25,13 +25,15 @@ pub(crate) const SESSION_TLS: &str = "session_tls";
 /// The name among the effective settings of which client the workers' sessions go through.
 pub(crate) const SESSION_CLIENT: &str = "session_client";
 
-/// The first use of a server and all that it takes may last so long: what an earlier campaign left is dropped then.
+/// The first use of a server and all that it takes may last so long: what an earlier campaign left
+/// is dropped then.
 pub(crate) const ENTER_LIMIT: Duration = Duration::from_secs(300);
 
 /// How long the end may take when nobody has said so: after an error that is told.
 pub(crate) const LEAVE_LIMIT: Duration = Duration::from_secs(60);
 
-/// A network that carries nothing is noticed, however long a statement may take: after so long without traffic it is probed, ...
+/// A network that carries nothing is noticed, however long a statement may take: after so long
+/// without traffic it is probed, ...
 pub(crate) const PROBE_AFTER: Duration = Duration::from_secs(60);
 /// ... so often, ...
 pub(crate) const PROBE_INTERVAL: Duration = Duration::from_secs(15);
@@ -60,8 +62,8 @@ pub(crate) fn limited<T: Send + 'static>(
 ) -> Result<T, EngineError> {
     within(Instant::now() + limit, work).unwrap_or_else(|| {
         Err(EngineError::new(format!(
-            "{doing} the server {}: {} did not answer within {limit:?}; check the server, and the network. What is left of our tables the \
-             next campaign on {} drops",
+            "{doing} the server {}: {} did not answer within {limit:?}; check the server, and the \
+            network. What is left of our tables the next campaign on {} drops",
             server.label, server.place, server.database
         )))
     })
@@ -72,41 +74,71 @@ pub fn given_engine(given: Given) -> Result<Box<dyn Engine>, EngineError> {
     match given.server.engine {
         EngineName::Mysql | EngineName::Mariadb => Ok(Box::new(mysql::GivenMysql::new(given))),
         EngineName::Postgres => Ok(Box::new(postgres::GivenPostgres::new(given)?)),
-        EngineName::Sqlite | EngineName::Rocksdb | EngineName::Null => Err(EngineError::new(format!(
-            "{} has no servers; write a build in place of [server.{}]",
-            given.server.engine, given.server.label
-        ))),
+        EngineName::Sqlite | EngineName::Rocksdb | EngineName::Null => {
+            Err(EngineError::new(format!(
+                "{} has no servers; write a build in place of [server.{}]",
+                given.server.engine, given.server.label
+            )))
+        }
     }
 }
 
-/// Which tables of a database are to be dropped before its first use: those that the marker of an earlier campaign lists and that are
-/// there. Anything else in it is somebody's, and an error. `marked` is what the marker lists, and `None` when there is no marker.
-pub(crate) fn leftovers(database: &str, found: &[String], marked: Option<&[String]>) -> Result<Vec<String>, EngineError> {
-    let ours: BTreeSet<&str> = marked.unwrap_or_default().iter().map(String::as_str).chain(marked.map(|_| MARKER)).collect();
-    let foreign: Vec<&str> = found.iter().map(String::as_str).filter(|name| !ours.contains(name)).collect();
+/// Which tables of a database are to be dropped before its first use: those that the marker of an
+/// earlier campaign lists and that are there. Anything else in it is somebody's, and an error.
+/// `marked` is what the marker lists, and `None` when there is no marker.
+pub(crate) fn leftovers(
+    database: &str,
+    found: &[String],
+    marked: Option<&[String]>,
+) -> Result<Vec<String>, EngineError> {
+    let ours: BTreeSet<&str> = marked
+        .unwrap_or_default()
+        .iter()
+        .map(String::as_str)
+        .chain(marked.map(|_| MARKER))
+        .collect();
+    let foreign: Vec<&str> = found
+        .iter()
+        .map(String::as_str)
+        .filter(|name| !ours.contains(name))
+        .collect();
     if foreign.is_empty() {
-        return Ok(found.iter().filter(|name| *name != MARKER).cloned().collect());
+        return Ok(found
+            .iter()
+            .filter(|name| *name != MARKER)
+            .cloned()
+            .collect());
     }
     let first = foreign[..foreign.len().min(3)].join(", ");
-    let more = if foreign.len() > 3 { format!(" and {} more", foreign.len() - 3) } else { String::new() };
-    let mark = if marked.is_some() { "are not in its marker" } else { "there is no marker of ours" };
+    let more = if foreign.len() > 3 {
+        format!(" and {} more", foreign.len() - 3)
+    } else {
+        String::new()
+    };
+    let mark = if marked.is_some() {
+        "are not in its marker"
+    } else {
+        "there is no marker of ours"
+    };
     Err(EngineError::new(format!(
-        "the database {database} holds what is not ours ({first}{more}; {mark}), and nothing was touched; give the plan an empty database"
+        "the database {database} holds what is not ours ({first}{more}; {mark}), and nothing was \
+        touched; give the plan an empty database"
     )))
 }
 
 /// The marker cannot be read as ours.
 pub(crate) fn unreadable_marker(database: &str, error: &str) -> EngineError {
     EngineError::new(format!(
-        "the database {database} has a table {MARKER} that is not as ours are ({error}), and nothing was touched; give the plan an empty \
-         database"
+        "the database {database} has a table {MARKER} that is not as ours are ({error}), and \
+        nothing was touched; give the plan an empty database"
     ))
 }
 
 /// Somebody else uses the database now.
 pub(crate) fn in_use(database: &str) -> EngineError {
     EngineError::new(format!(
-        "another campaign uses the database {database} now (it holds our lock); wait until it is done, or give the plan another database"
+        "another campaign uses the database {database} now (it holds our lock); wait until it is \
+        done, or give the plan another database"
     ))
 }
 
@@ -117,7 +149,10 @@ pub(crate) fn origin(server: &GivenServer) -> String {
 
 /// A config tries to set something up.
 pub(crate) fn setting_refused(name: &str) -> EngineError {
-    EngineError::new(format!("setting {name} is for servers of our own; a given server runs as it is: take it out of the config"))
+    EngineError::new(format!(
+        "setting {name} is for servers of our own; a given server runs as it is: take it out of \
+        the config"
+    ))
 }
 
 /// The server knows the user or the password otherwise.
@@ -125,19 +160,31 @@ pub(crate) fn access_denied(server: &GivenServer, says: &str, has_password: bool
     let next = if has_password {
         "check the user in the dsn, and the password"
     } else {
-        "check the user in the dsn, and name a password_file or a password_env if it needs a password"
+        "check the user in the dsn, and name a password_file or a password_env if it needs a \
+        password"
     };
-    format!("{} refuses us: {says}; {next} ([server.{}])", server.place, server.label)
+    format!(
+        "{} refuses us: {says}; {next} ([server.{}])",
+        server.place, server.label
+    )
 }
 
 /// How a connection is protected, in a word; without a protocol it is not.
 pub(crate) fn session_tls(protocol: &str, cipher: &str) -> String {
-    if protocol.is_empty() { "off".to_owned() } else { format!("{protocol} {cipher}").trim_end().to_owned() }
+    if protocol.is_empty() {
+        "off".to_owned()
+    } else {
+        format!("{protocol} {cipher}").trim_end().to_owned()
+    }
 }
 
 /// What a drain does not do on a given server, for the log of the drain.
 pub(crate) fn left_out(action: &str) -> DrainAction {
-    DrainAction { action: action.to_owned(), seconds: 0.0, result: "left out: the server is not ours".to_owned() }
+    DrainAction {
+        action: action.to_owned(),
+        seconds: 0.0,
+        result: "left out: the server is not ours".to_owned(),
+    }
 }
 
 #[cfg(test)]
@@ -146,25 +193,59 @@ mod tests {
 
     #[test]
     fn only_what_the_marker_lists_is_dropped() {
-        let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
-        type Row<'a> = (&'a [&'a str], Option<&'a [&'a str]>, Result<&'a [&'a str], &'a str>);
+        let names = |names: &[&str]| {
+            names
+                .iter()
+                .map(|name| (*name).to_owned())
+                .collect::<Vec<_>>()
+        };
+        type Row<'a> = (
+            &'a [&'a str],
+            Option<&'a [&'a str]>,
+            Result<&'a [&'a str], &'a str>,
+        );
         let table: [Row<'_>; 8] = [
             (&[], None, Ok(&[])),
             (&[MARKER], Some(&[]), Ok(&[])),
-            (&[MARKER, "pi1", "pi2"], Some(&["pi1", "pi2", "pi3"]), Ok(&["pi1", "pi2"])),
+            (
+                &[MARKER, "pi1", "pi2"],
+                Some(&["pi1", "pi2", "pi3"]),
+                Ok(&["pi1", "pi2"]),
+            ),
             (&["pi1"], None, Err("(pi1; there is no marker of ours)")),
-            (&[MARKER, "pi1", "payroll"], Some(&["pi1"]), Err("(payroll; are not in its marker)")),
-            (&[MARKER, "pi1"], Some(&[]), Err("(pi1; are not in its marker)")),
-            (&["a", "b", "c", "d", "e"], None, Err("(a, b, c and 2 more; there is no marker of ours)")),
+            (
+                &[MARKER, "pi1", "payroll"],
+                Some(&["pi1"]),
+                Err("(payroll; are not in its marker)"),
+            ),
+            (
+                &[MARKER, "pi1"],
+                Some(&[]),
+                Err("(pi1; are not in its marker)"),
+            ),
+            (
+                &["a", "b", "c", "d", "e"],
+                None,
+                Err("(a, b, c and 2 more; there is no marker of ours)"),
+            ),
             // A marker that we did not read as one is as foreign as anything.
-            (&[MARKER], None, Err("(plimsoll_marker; there is no marker of ours)")),
+            (
+                &[MARKER],
+                None,
+                Err("(plimsoll_marker; there is no marker of ours)"),
+            ),
         ];
         for (found, marked, expected) in table {
             let marked = marked.map(names);
             match (leftovers("ib", &names(found), marked.as_deref()), expected) {
                 (Ok(dropped), Ok(expected)) => assert_eq!(dropped, names(expected), "{found:?}"),
                 (Err(error), Err(expected)) => {
-                    assert!(error.message.contains(expected) && error.message.contains("nothing was touched"), "{}", error.message);
+                    assert!(
+                        error.message.contains(expected)
+                            && error.message.contains("nothing was touched"),
+                        "{}",
+                        error.message
+                    );
                 }
                 (found, expected) => panic!("{found:?} {expected:?}"),
             }

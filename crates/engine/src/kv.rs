@@ -31,7 +31,8 @@ pub struct Found {
     pub bytes: u64,
 }
 
-/// One worker's access to a store. Not shared between threads. Its calls allocate nothing that grows with the data.
+/// One worker's access to a store. Not shared between threads. Its calls allocate nothing that
+/// grows with the data.
 pub trait KvSession: Send {
     /// Sets the value of a key, in a batch of its own.
     fn put(&mut self, key: &[u8], value: &[u8]) -> Result<(), SqlError>;
@@ -39,10 +40,12 @@ pub trait KvSession: Send {
     /// Looks a key up and reads its value.
     fn get(&mut self, key: &[u8]) -> Result<Found, SqlError>;
 
-    /// Looks up keys of `key_bytes` bytes each, one behind the other in `keys`, in one call of the engine.
+    /// Looks up keys of `key_bytes` bytes each, one behind the other in `keys`, in one call of the
+    /// engine.
     fn get_many(&mut self, keys: &[u8], key_bytes: usize) -> Result<Found, SqlError>;
 
-    /// Makes an iterator, places it at `from` or the next key that is there, then reads up to `most` values and goes on after each.
+    /// Makes an iterator, places it at `from` or the next key that is there, then reads up to
+    /// `most` values and goes on after each.
     fn range(&mut self, from: &[u8], most: u32, direction: Direction) -> Result<Found, SqlError>;
 }
 
@@ -57,8 +60,8 @@ pub struct Level {
     pub bytes: u64,
 }
 
-/// An open store, beside what [`Server`](crate::Server) has. Waits end at `limit` with an error that says what was still going on, and
-/// soon after `is_stopped` says so without one.
+/// An open store, beside what [`Server`](crate::Server) has. Waits end at `limit` with an error
+/// that says what was still going on, and soon after `is_stopped` says so without one.
 pub trait KvStore: Send + Sync {
     /// Access for one worker.
     fn session(&self, writes: WriteMode) -> Result<Box<dyn KvSession>, EngineError>;
@@ -67,10 +70,18 @@ pub trait KvStore: Send + Sync {
     fn flush(&self) -> Result<(), EngineError>;
 
     /// Waits until no flush and no compaction is running or due.
-    fn wait_for_compaction(&self, limit: Instant, is_stopped: &dyn Fn() -> bool) -> Result<(), EngineError>;
+    fn wait_for_compaction(
+        &self,
+        limit: Instant,
+        is_stopped: &dyn Fn() -> bool,
+    ) -> Result<(), EngineError>;
 
     /// Moves all files out of level 0 into the levels below it. Nothing to do where there is none.
-    fn empty_level0(&self, limit: Instant, is_stopped: &dyn Fn() -> bool) -> Result<(), EngineError>;
+    fn empty_level0(
+        &self,
+        limit: Instant,
+        is_stopped: &dyn Fn() -> bool,
+    ) -> Result<(), EngineError>;
 
     /// The levels that have files, in their order.
     fn levels(&self) -> Result<Vec<Level>, EngineError>;

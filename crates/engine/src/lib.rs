@@ -1,5 +1,6 @@
-//! Database engines behind three traits: an [`Engine`] is what can be started, a [`Server`] is what is running on one
-//! data state, an [`SqlSession`] is what one worker talks to. No engine knows a workload.
+//! Database engines behind three traits: an [`Engine`] is what can be started, a [`Server`] is what
+//! is running on one data state, an [`SqlSession`] is what one worker talks to. No engine knows a
+//! workload.
 
 mod build;
 mod deadline;
@@ -51,9 +52,11 @@ pub struct StartOptions {
     pub data_dir: PathBuf,
     /// The config's settings.
     pub settings: Settings,
-    /// A folder for what the server leaves behind and people read: its log, statistics. Kept in the trial's folder.
+    /// A folder for what the server leaves behind and people read: its log, statistics. Kept in the
+    /// trial's folder.
     pub log_dir: PathBuf,
-    /// A command to run the server under. An embedded engine has its whole process run under it instead.
+    /// A command to run the server under. An embedded engine has its whole process run under it
+    /// instead.
     pub prefix: Vec<String>,
     /// Environment variables of the server's process.
     pub env: BTreeMap<String, String>,
@@ -64,12 +67,21 @@ pub struct StartOptions {
 }
 
 impl StartOptions {
-    /// A start without a prefix, an environment or a choice of transport and client; the server's log goes to the data directory.
+    /// A start without a prefix, an environment or a choice of transport and client; the server's
+    /// log goes to the data directory.
     pub fn new(data_dir: impl Into<PathBuf>, settings: Settings) -> Self {
         let data_dir = data_dir.into();
         let (prefix, env) = (Vec::new(), BTreeMap::new());
         let (transport, client) = (Transport::default(), SessionClient::default());
-        Self { log_dir: data_dir.clone(), data_dir, settings, prefix, env, transport, client }
+        Self {
+            log_dir: data_dir.clone(),
+            data_dir,
+            settings,
+            prefix,
+            env,
+            transport,
+            client,
+        }
     }
 }
 
@@ -101,7 +113,8 @@ pub trait Engine: Send + Sync {
     /// Starts a server (or opens an embedded engine) on the data directory.
     fn start(&self, options: &StartOptions) -> Result<Box<dyn Server>, EngineError>;
 
-    /// True when the engine lives in the process of its client: their CPU and memory cannot be told apart.
+    /// True when the engine lives in the process of its client: their CPU and memory cannot be told
+    /// apart.
     fn is_embedded(&self) -> bool;
 }
 
@@ -126,7 +139,8 @@ pub trait Server: Send + Sync {
         None
     }
 
-    /// What follows the closing bracket of a `create table`, with a leading blank: ` engine=innodb`. Empty for most.
+    /// What follows the closing bracket of a `create table`, with a leading blank:
+    /// ` engine=innodb`. Empty for most.
     fn table_suffix(&self) -> String {
         String::new()
     }
@@ -134,7 +148,8 @@ pub trait Server: Send + Sync {
     /// Opens one connection.
     fn connect(&self) -> Result<Box<dyn SqlSession>, EngineError>;
 
-    /// Says which tables are about to be made, before they are: on a given server nothing else is dropped later.
+    /// Says which tables are about to be made, before they are: on a given server nothing else is
+    /// dropped later.
     fn claim_tables(&self, _tables: &[String]) -> Result<(), EngineError> {
         Ok(())
     }
@@ -150,12 +165,14 @@ pub trait Server: Send + Sync {
     /// The engine's own counters since it started; a step's part is the difference of two calls.
     fn counters(&self) -> Result<BTreeMap<String, i64>, EngineError>;
 
-    /// What a step needs done before it starts and after it ends, outside the measured window: binary logs dropped. Says what was done.
+    /// What a step needs done before it starts and after it ends, outside the measured window:
+    /// binary logs dropped. Says what was done.
     fn reset_between_steps(&self) -> Result<Vec<DrainAction>, EngineError> {
         Ok(Vec::new())
     }
 
-    /// Writes what the server tells of itself (status texts, statistics views) to files in `dir` named after `moment`.
+    /// Writes what the server tells of itself (status texts, statistics views) to files in `dir`
+    /// named after `moment`.
     fn save_state(&self, _dir: &Path, _moment: &str) -> Result<(), EngineError> {
         Ok(())
     }
@@ -165,9 +182,10 @@ pub trait Server: Send + Sync {
         Health::Running
     }
 
-    /// Works off debt: writeback, checkpoints, statistics. An engine that writes faster only while settings are changed keeps them so until
-    /// `wait_until`, when the plan's wait is over, and restores them; the others return when their work is done. Ends at `limit` even when
-    /// debt is left, and soon after `is_stopped` says so, and says that it did.
+    /// Works off debt: writeback, checkpoints, statistics. An engine that writes faster only while
+    /// settings are changed keeps them so until `wait_until`, when the plan's wait is over, and
+    /// restores them; the others return when their work is done. Ends at `limit` even when debt is
+    /// left, and soon after `is_stopped` says so, and says that it did.
     fn drain(
         &self,
         tables: &[String],
@@ -227,27 +245,32 @@ pub enum Argument<'a> {
 pub struct Counts {
     /// Rows that were fetched.
     pub rows: u64,
-    /// Rows that were changed, as the engine says. Without meaning for a statement that fetches rows.
+    /// Rows that were changed, as the engine says. Without meaning for a statement that fetches
+    /// rows.
     pub affected: u64,
 }
 
-/// How long one call of a session tries to replace a lost connection. A server that takes none for that long has more than a hiccup.
+/// How long one call of a session tries to replace a lost connection. A server that takes none for
+/// that long has more than a hiccup.
 const RECONNECT_LIMIT: Duration = Duration::from_secs(2);
 
 /// One worker's connection. Not shared between threads.
 ///
-/// A call that meets the end of the connection says so ([`ErrorClass::is_disconnected`]); the next one, whichever it is, first makes a
-/// new connection, and gives up after 2 s. A running statement has no deadline: a hang is for others to notice.
+/// A call that meets the end of the connection says so ([`ErrorClass::is_disconnected`]); the next
+/// one, whichever it is, first makes a new connection, and gives up after 2 s. A running statement
+/// has no deadline: a hang is for others to notice.
 ///
-/// A write is one transaction of its own (autocommit); where the engine wants it, the session wraps it so. Whoever needs a transaction of
-/// several statements performs its beginning and its end like any other statement.
-/// The per-operation calls format nothing and copy no row; what they allocate does not grow with the rows.
+/// A write is one transaction of its own (autocommit); where the engine wants it, the session wraps
+/// it so. Whoever needs a transaction of several statements performs its beginning and its end like
+/// any other statement. The per-operation calls format nothing and copy no row; what they allocate
+/// does not grow with the rows.
 pub trait SqlSession: Send {
-    /// Runs one writing statement as a transaction and returns the affected rows. `expected_rows` is what the caller counts on;
-    /// only the null engine, which has no rows, answers with it.
+    /// Runs one writing statement as a transaction and returns the affected rows. `expected_rows`
+    /// is what the caller counts on; only the null engine, which has no rows, answers with it.
     fn write(&mut self, sql: &str, expected_rows: u64) -> Result<u64, SqlError>;
 
-    /// Runs one statement that defines or maintains something. A lock is reported like any other error: the caller knows how long to wait.
+    /// Runs one statement that defines or maintains something. A lock is reported like any other
+    /// error: the caller knows how long to wait.
     fn define(&mut self, sql: &str) -> Result<(), SqlError>;
 
     /// Prepares a statement with `?` placeholders for integers.
@@ -257,22 +280,33 @@ pub trait SqlSession: Send {
     fn query_prepared(&mut self, statement: Prepared, arguments: &[i64]) -> Result<u64, SqlError>;
 
     /// Runs a prepared writing statement as a transaction and returns the affected rows.
-    fn write_prepared(&mut self, statement: Prepared, arguments: &[i64], expected_rows: u64) -> Result<u64, SqlError>;
+    fn write_prepared(
+        &mut self,
+        statement: Prepared,
+        arguments: &[i64],
+        expected_rows: u64,
+    ) -> Result<u64, SqlError>;
 
     /// Runs a query, fetches all of its rows, and returns their number.
     fn query(&mut self, sql: &str) -> Result<u64, SqlError>;
 
-    /// Prepares a statement with `?` placeholders of these types. A server is told the types, and infers none.
+    /// Prepares a statement with `?` placeholders of these types. A server is told the types, and
+    /// infers none.
     fn prepare_as(&mut self, sql: &str, parameters: &[Parameter]) -> Result<Prepared, SqlError>;
 
-    /// Runs a statement as it is, in the transaction that is open or as one of its own, and fetches all of its rows. For statements that
-    /// begin and end transactions, and those between them.
+    /// Runs a statement as it is, in the transaction that is open or as one of its own, and fetches
+    /// all of its rows. For statements that begin and end transactions, and those between them.
     fn perform(&mut self, sql: &str) -> Result<Counts, SqlError>;
 
     /// The same with a statement of [`prepare_as`](Self::prepare_as).
-    fn perform_prepared(&mut self, statement: Prepared, arguments: &[Argument<'_>]) -> Result<Counts, SqlError>;
+    fn perform_prepared(
+        &mut self,
+        statement: Prepared,
+        arguments: &[Argument<'_>],
+    ) -> Result<Counts, SqlError>;
 
-    /// Runs a statement that copies rows in, `copy t from stdin`, and hands it `rows`. Only PostgreSQL has such statements.
+    /// Runs a statement that copies rows in, `copy t from stdin`, and hands it `rows`. Only
+    /// PostgreSQL has such statements.
     fn copy_in(&mut self, sql: &str, _rows: &[u8]) -> Result<u64, SqlError> {
         Err(SqlError {
             class: ErrorClass::Statement,
@@ -285,14 +319,23 @@ pub trait SqlSession: Send {
     /// The single integer a query returns; `None` for NULL or no row.
     fn query_integer(&mut self, sql: &str) -> Result<Option<i64>, SqlError>;
 
-    /// Runs a query and hands each row's columns, rendered as text in a stable way, to `row`. For checks, not for load.
+    /// Runs a query and hands each row's columns, rendered as text in a stable way, to `row`. For
+    /// checks, not for load.
     fn for_each_row(&mut self, sql: &str, row: &mut dyn FnMut(&[&str])) -> Result<(), SqlError>;
 }
 
 /// The engine of a build. Engines that are servers need `installed`, the build's unpacked files.
-pub fn engine(build: &BuildName, installed: Option<&InstalledBuild>) -> Result<Box<dyn Engine>, EngineError> {
-    let needed =
-        || installed.cloned().ok_or_else(|| EngineError::new(format!("{build} is not here; fetch it with `plimsoll build add {build}`")));
+pub fn engine(
+    build: &BuildName,
+    installed: Option<&InstalledBuild>,
+) -> Result<Box<dyn Engine>, EngineError> {
+    let needed = || {
+        installed.cloned().ok_or_else(|| {
+            EngineError::new(format!(
+                "{build} is not here; fetch it with `plimsoll build add {build}`"
+            ))
+        })
+    };
     match build.engine {
         EngineName::Mysql | EngineName::Mariadb => Ok(Box::new(mysql::Mysql::new(needed()?))),
         EngineName::Postgres => Ok(Box::new(postgres::Postgres::new(needed()?))),
@@ -302,7 +345,8 @@ pub fn engine(build: &BuildName, installed: Option<&InstalledBuild>) -> Result<B
     }
 }
 
-/// A cautious estimate of the bytes on disk per row of the Insert Benchmark's table, indexes and logs included.
+/// A cautious estimate of the bytes on disk per row of the Insert Benchmark's table, indexes and
+/// logs included.
 pub fn bytes_per_row(engine: EngineName) -> u64 {
     match engine {
         EngineName::Sqlite => sqlite::BYTES_PER_ROW,
@@ -313,7 +357,8 @@ pub fn bytes_per_row(engine: EngineName) -> u64 {
     }
 }
 
-/// Bytes that a new server takes before it has a row: its own tables, and the redo logs that it makes in advance.
+/// Bytes that a new server takes before it has a row: its own tables, and the redo logs that it
+/// makes in advance.
 pub fn bytes_at_start(engine: EngineName, settings: &Settings) -> u64 {
     match engine {
         EngineName::Mysql | EngineName::Mariadb => mysql::bytes_at_start(settings),
@@ -327,7 +372,8 @@ pub fn directory_bytes(dir: &Path) -> std::io::Result<u64> {
     let mut bytes = 0;
     for entry in std::fs::read_dir(dir)? {
         let entry = entry?;
-        // A file may vanish between the listing and the look at it: an engine removes its logs when it likes.
+        // A file may vanish between the listing and the look at it: an engine removes its logs when
+        // it likes.
         match entry.metadata() {
             Ok(metadata) if metadata.is_dir() => bytes += directory_bytes(&entry.path())?,
             Ok(metadata) => bytes += metadata.len(),

@@ -5,7 +5,8 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
-/// A password. Its memory is overwritten when it is dropped; client libraries keep copies that are not. Its debug text is empty of it.
+/// A password. Its memory is overwritten when it is dropped; client libraries keep copies that are
+/// not. Its debug text is empty of it.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Password(Zeroizing<String>);
@@ -35,7 +36,10 @@ mod tests {
     #[test]
     fn a_password_is_sent_and_not_shown() {
         let password = Password::new("geheim".to_owned());
-        assert_eq!(format!("{password:?} {:?}", Some(&password)), "Password Some(Password)");
+        assert_eq!(
+            format!("{password:?} {:?}", Some(&password)),
+            "Password Some(Password)"
+        );
         let sent = serde_json::to_string(&password).unwrap();
         assert_eq!(serde_json::from_str::<Password>(&sent).unwrap(), password);
     }

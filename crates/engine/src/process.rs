@@ -1,7 +1,8 @@
-//! Server processes: started with their log, watched, and ended by pid. Shared by the engines that are servers.
+//! Server processes: started with their log, watched, and ended by pid. Shared by the engines that
+//! are servers.
 //!
-//! A `ServerProcess` dies with its value: whoever drops one kills what still runs. What a killed owner leaves behind its guard ends, and where that
-//! was killed too, [`end_below`].
+//! A `ServerProcess` dies with its value: whoever drops one kills what still runs. What a killed
+//! owner leaves behind its guard ends, and where that was killed too, [`end_below`].
 
 mod command;
 mod identity;
@@ -25,7 +26,8 @@ pub use leftovers::{MARK, end_below};
 
 use crate::{EngineError, Health};
 
-/// The file in a log folder with the [`ProcessIdentity`] of what was started last: a program that makes the data, then the server.
+/// The file in a log folder with the [`ProcessIdentity`] of what was started last: a program that
+/// makes the data, then the server.
 pub const IDENTITY_FILE: &str = "server-process.json";
 
 /// Between two looks at a process.
@@ -74,29 +76,55 @@ impl Program {
         if let Some(UserIds { uid, gid }) = self.user {
             command.uid(uid).gid(gid);
         }
-        // A group of its own: Ctrl-C on the terminal is for us, and we stop the server in our own time.
+        // A group of its own: Ctrl-C on the terminal is for us, and we stop the server in our own
+        // time.
         command.process_group(0);
         command
     }
 
-    /// Starts with both outputs appended to `log`, and writes its identity into the log's folder, so that whoever finds the file after
-    /// our sudden end can end it.
+    /// Starts with both outputs appended to `log`, and writes its identity into the log's folder,
+    /// so that whoever finds the file after our sudden end can end it.
     fn start(&self, log: &Path, stdin: Stdio) -> Result<(Child, ProcessIdentity), EngineError> {
-        let unwritable = |error| EngineError::new(format!("write {}: {error}; check the folder's permissions", log.display()));
-        let out = OpenOptions::new().create(true).append(true).open(log).map_err(unwritable)?;
+        let unwritable = |error| {
+            EngineError::new(format!(
+                "write {}: {error}; check the folder's permissions",
+                log.display()
+            ))
+        };
+        let out = OpenOptions::new()
+            .create(true)
+            .append(true)
+            .open(log)
+            .map_err(unwritable)?;
         let err = out.try_clone().map_err(unwritable)?;
-        let mut child = self.command().stdin(stdin).stdout(out).stderr(err).spawn().map_err(|error| {
-            let name =
-                self.prefix.first().map_or_else(|| self.path.display().to_string(), |first| format!("{first} (the config's prefix)"));
-            EngineError::new(format!("start {name}: {error}; check that it is there and can be run"))
-        })?;
+        let mut child = self
+            .command()
+            .stdin(stdin)
+            .stdout(out)
+            .stderr(err)
+            .spawn()
+            .map_err(|error| {
+                let name = self.prefix.first().map_or_else(
+                    || self.path.display().to_string(),
+                    |first| format!("{first} (the config's prefix)"),
+                );
+                EngineError::new(format!(
+                    "start {name}: {error}; check that it is there and can be run"
+                ))
+            })?;
         let written = ProcessIdentity::of(child.id())
-            .ok_or_else(|| EngineError::new(format!("read /proc/{}/stat; this needs Linux's /proc", child.id())))
+            .ok_or_else(|| {
+                EngineError::new(format!(
+                    "read /proc/{}/stat; this needs Linux's /proc",
+                    child.id()
+                ))
+            })
             .and_then(|identity| identity.write(&identity_file(log)).map(|()| identity));
         match written {
             Ok(identity) => Ok((child, identity)),
             Err(error) => {
-                // Nothing is known of what it has started by now, but the child itself is ours as long as it was not waited for.
+                // Nothing is known of what it has started by now, but the child itself is ours as
+                // long as it was not waited for.
                 let _ = child.kill();
                 let _ = wait_for(&mut child, Instant::now() + KILL_LIMIT);
                 Err(error)
@@ -104,8 +132,8 @@ impl Program {
         }
     }
 
-    /// Runs to the end and asks for status 0. Both outputs are appended to `log`, and `input` is what it reads. It is killed when
-    /// `limit` is over.
+    /// Runs to the end and asks for status 0. Both outputs are appended to `log`, and `input` is
+    /// what it reads. It is killed when `limit` is over.
     pub(crate) fn run(&self, log: &Path, input: &[u8], limit: Duration) -> Result<(), EngineError> {
         let deadline = Instant::now() + limit;
         let (mut child, identity) = self.start(log, stdin(input)?)?;
@@ -115,18 +143,26 @@ impl Program {
             Ok(Some(status)) => format!("{} ended with {}", self.path.display(), describe(status)),
             Ok(None) => {
                 kill(&mut child, &identity);
-                format!("{} was not done within {limit:?} and was killed", self.path.display())
+                format!(
+                    "{} was not done within {limit:?} and was killed",
+                    self.path.display()
+                )
             }
             Err(error) => {
                 kill(&mut child, &identity);
                 format!("wait for {}: {error}", self.path.display())
             }
         };
-        Err(EngineError::new(format!("{problem}; see {}, which ends with:\n{}", log.display(), log_tail(log))))
+        Err(EngineError::new(format!(
+            "{problem}; see {}, which ends with:\n{}",
+            log.display(),
+            log_tail(log)
+        )))
     }
 }
 
-/// What a program reads, as a file without a name: with a pipe, one that does not read would hold up whoever writes.
+/// What a program reads, as a file without a name: with a pipe, one that does not read would hold
+/// up whoever writes.
 fn stdin(input: &[u8]) -> Result<Stdio, EngineError> {
     if input.is_empty() {
         return Ok(Stdio::null());
@@ -136,8 +172,12 @@ fn stdin(input: &[u8]) -> Result<Stdio, EngineError> {
         file.rewind()?;
         Ok(file)
     });
-    file.map(Stdio::from)
-        .map_err(|error| EngineError::new(format!("write a file in {}: {error}; check the disk", std::env::temp_dir().display())))
+    file.map(Stdio::from).map_err(|error| {
+        EngineError::new(format!(
+            "write a file in {}: {error}; check the disk",
+            std::env::temp_dir().display()
+        ))
+    })
 }
 
 /// Waits for the end of a child; `None` when the deadline came first.
@@ -186,8 +226,8 @@ impl Watched {
         self.ended
     }
 
-    /// Signals the server, and in its absence a wrapper that is still there. The number of a child that was not waited for cannot mean
-    /// another process.
+    /// Signals the server, and in its absence a wrapper that is still there. The number of a child
+    /// that was not waited for cannot mean another process.
     fn signal(&mut self, signal: Signal) {
         let is_waited_for = self.status().is_some();
         let pid = match self.identity.is_there() {
@@ -216,16 +256,26 @@ impl Watched {
 }
 
 impl ServerProcess {
-    /// Starts a server. `log` gets its standard outputs and is where its last words are looked for; beside it is [`IDENTITY_FILE`].
+    /// Starts a server. `log` gets its standard outputs and is where its last words are looked for;
+    /// beside it is [`IDENTITY_FILE`].
     pub(crate) fn spawn(program: &Program, log: &Path) -> Result<Self, EngineError> {
         let oom_kills = oom_kills();
         let (child, identity) = program.start(log, Stdio::null())?;
-        Ok(Self { watched: Mutex::new(Watched { child, identity, ended: None }), log: log.to_owned(), oom_kills })
+        Ok(Self {
+            watched: Mutex::new(Watched {
+                child,
+                identity,
+                ended: None,
+            }),
+            log: log.to_owned(),
+            oom_kills,
+        })
     }
 
-    /// Finds the server below a wrapper by the process id that it wrote down, which is its own word: in a namespace of process ids it
-    /// means somebody else here. Signals go to it from now on, and the identity file names it: a wrapper ends with its server, and not the
-    /// other way round. When it is not below what was started, that stays the one.
+    /// Finds the server below a wrapper by the process id that it wrote down, which is its own
+    /// word: in a namespace of process ids it means somebody else here. Signals go to it from now
+    /// on, and the identity file names it: a wrapper ends with its server, and not the other way
+    /// round. When it is not below what was started, that stays the one.
     pub(crate) fn set_main(&self, number: u32) {
         let mut watched = self.watched();
         if let Some(main) = watched.identity.find(number) {
@@ -249,12 +299,15 @@ impl ServerProcess {
     pub(crate) fn health(&self) -> Health {
         match self.watched().status() {
             None => Health::Running,
-            Some(status) => Health::Crashed { status: self.describe_end(status), log_tail: log_tail(&self.log) },
+            Some(status) => Health::Crashed {
+                status: self.describe_end(status),
+                log_tail: log_tail(&self.log),
+            },
         }
     }
 
-    /// The end in words. The kernel kills for want of memory with SIGKILL: the server itself, below a wrapper that ends with 128 + 9, or
-    /// one of its processes, which its log tells.
+    /// The end in words. The kernel kills for want of memory with SIGKILL: the server itself, below
+    /// a wrapper that ends with 128 + 9, or one of its processes, which its log tells.
     fn describe_end(&self, status: ExitStatus) -> String {
         let text = describe(status);
         let killed = Signal::KILL.as_raw();
@@ -262,7 +315,10 @@ impl ServerProcess {
             || status.code() == Some(128 + killed)
             || log_tail(&self.log).contains("terminated by signal 9");
         if is_killed && oom_kills() > self.oom_kills {
-            format!("{text}, perhaps for want of memory: the kernel has killed a process for that since the server started")
+            format!(
+                "{text}, perhaps for want of memory: the kernel has killed a process for that \
+                since the server started"
+            )
         } else {
             text
         }
@@ -287,10 +343,15 @@ impl ServerProcess {
                 format!("it was not done within {limit:?} and was killed")
             }
         };
-        Err(EngineError::new(format!("run a program: {problem}; see {}, which ends with:\n{}", self.log.display(), log_tail(&self.log))))
+        Err(EngineError::new(format!(
+            "run a program: {problem}; see {}, which ends with:\n{}",
+            self.log.display(),
+            log_tail(&self.log)
+        )))
     }
 
-    /// Asks `is_ready` until it says yes. An early end of the process and the end of `limit` are errors with the log's tail.
+    /// Asks `is_ready` until it says yes. An early end of the process and the end of `limit` are
+    /// errors with the log's tail.
     pub(crate) fn wait_until_ready(
         &self,
         limit: Duration,
@@ -300,7 +361,8 @@ impl ServerProcess {
         loop {
             if let Health::Crashed { status, log_tail } = self.health() {
                 return Err(EngineError::new(format!(
-                    "the server ended before it was ready ({status}); see {}, which ends with:\n{log_tail}",
+                    "the server ended before it was ready ({status}); see {}, which ends \
+                    with:\n{log_tail}",
                     self.log.display()
                 )));
             }
@@ -318,7 +380,8 @@ impl ServerProcess {
         }
     }
 
-    /// Signals the server, waits for its end, and kills it when `timeout` is over. An end that is not clean is an error.
+    /// Signals the server, waits for its end, and kills it when `timeout` is over. An end that is
+    /// not clean is an error.
     pub(crate) fn stop(&self, signal: Signal, timeout: Duration) -> Result<(), EngineError> {
         let mut watched = self.watched();
         let was_running = watched.status().is_none();
@@ -331,7 +394,11 @@ impl ServerProcess {
             None => format!("it did not end within {timeout:?} and was killed"),
         };
         watched.kill();
-        Err(EngineError::new(format!("stop the server: {problem}; see {}, which ends with:\n{}", self.log.display(), log_tail(&self.log))))
+        Err(EngineError::new(format!(
+            "stop the server: {problem}; see {}, which ends with:\n{}",
+            self.log.display(),
+            log_tail(&self.log)
+        )))
     }
 
     fn watched(&self) -> MutexGuard<'_, Watched> {
@@ -369,13 +436,20 @@ fn signal_name(signal: i32) -> Option<&'static str> {
         (Signal::SEGV, "SIGSEGV"),
         (Signal::TERM, "SIGTERM"),
     ];
-    NAMES.iter().find(|(known, _)| known.as_raw() == signal).map(|(_, name)| *name)
+    NAMES
+        .iter()
+        .find(|(known, _)| known.as_raw() == signal)
+        .map(|(_, name)| *name)
 }
 
 /// How often the kernel has killed a process for want of memory; `None` where it does not say.
 fn oom_kills() -> Option<u64> {
     let text = fs::read_to_string("/proc/vmstat").ok()?;
-    text.lines().find_map(|line| line.strip_prefix("oom_kill "))?.trim().parse().ok()
+    text.lines()
+        .find_map(|line| line.strip_prefix("oom_kill "))?
+        .trim()
+        .parse()
+        .ok()
 }
 
 /// The last lines of a log; what is wrong with it when it cannot be read.
@@ -403,7 +477,11 @@ pub(crate) fn free_loopback_port() -> Result<u16, EngineError> {
     TcpListener::bind(("127.0.0.1", 0))
         .and_then(|listener| listener.local_addr())
         .map(|address| address.port())
-        .map_err(|error| EngineError::new(format!("find a free port on 127.0.0.1: {error}; check that the loopback interface is up")))
+        .map_err(|error| {
+            EngineError::new(format!(
+                "find a free port on 127.0.0.1: {error}; check that the loopback interface is up"
+            ))
+        })
 }
 
 #[cfg(test)]
@@ -411,7 +489,11 @@ mod tests {
     use super::*;
 
     fn shell(script: &str) -> Program {
-        Program { path: "/bin/sh".into(), arguments: vec!["-c".into(), script.into()], ..Program::default() }
+        Program {
+            path: "/bin/sh".into(),
+            arguments: vec!["-c".into(), script.into()],
+            ..Program::default()
+        }
     }
 
     fn spawn(script: &str, dir: &Path) -> ServerProcess {
@@ -432,7 +514,11 @@ mod tests {
     /// Waits until the script has said so: only then are its traps set.
     fn wait_for_word(process: &ServerProcess, dir: &Path, word: &str) {
         let log = dir.join("log");
-        process.wait_until_ready(SOON, || Ok(fs::read_to_string(&log).unwrap_or_default().contains(word))).unwrap();
+        process
+            .wait_until_ready(SOON, || {
+                Ok(fs::read_to_string(&log).unwrap_or_default().contains(word))
+            })
+            .unwrap();
     }
 
     #[test]
@@ -440,31 +526,67 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let log = dir.path().join("log");
         let mut program = shell("cat; echo $WORD >&2; pwd");
-        program.env.insert("WORD".into(), "from the environment".into());
+        program
+            .env
+            .insert("WORD".into(), "from the environment".into());
         program.working_dir = Some("/".into());
         let input = "x".repeat(1 << 20);
         program.run(&log, input.as_bytes(), SOON).unwrap();
         let text = fs::read_to_string(&log).unwrap();
-        assert!(text.starts_with(&input) && text.ends_with("from the environment\n/\n"), "{} bytes", text.len());
+        assert!(
+            text.starts_with(&input) && text.ends_with("from the environment\n/\n"),
+            "{} bytes",
+            text.len()
+        );
 
-        let message = shell("echo last words; exit 3").run(&log, b"", SOON).unwrap_err().message;
-        assert!(message.contains("exit status 3") && message.ends_with("last words"), "{message}");
-        let message = shell("sleep 60").run(&log, input.as_bytes(), Duration::from_millis(50)).unwrap_err().message;
-        assert!(message.contains("was not done within 50ms and was killed"), "{message}");
-        let missing = Program { path: "/does/not/exist".into(), ..Program::default() };
-        assert!(missing.run(&log, b"", SOON).unwrap_err().message.starts_with("start /does/not/exist: "));
+        let message = shell("echo last words; exit 3")
+            .run(&log, b"", SOON)
+            .unwrap_err()
+            .message;
+        assert!(
+            message.contains("exit status 3") && message.ends_with("last words"),
+            "{message}"
+        );
+        let message = shell("sleep 60")
+            .run(&log, input.as_bytes(), Duration::from_millis(50))
+            .unwrap_err()
+            .message;
+        assert!(
+            message.contains("was not done within 50ms and was killed"),
+            "{message}"
+        );
+        let missing = Program {
+            path: "/does/not/exist".into(),
+            ..Program::default()
+        };
+        assert!(
+            missing
+                .run(&log, b"", SOON)
+                .unwrap_err()
+                .message
+                .starts_with("start /does/not/exist: ")
+        );
     }
 
     #[test]
     fn an_early_end_and_a_deadline_show_the_log() {
         let dir = tempfile::tempdir().unwrap();
         let process = spawn("echo no disk; exit 7", dir.path());
-        let message = process.wait_until_ready(SOON, || Ok(false)).unwrap_err().message;
-        assert!(message.contains("before it was ready (exit status 7)") && message.contains("no disk"), "{message}");
+        let message = process
+            .wait_until_ready(SOON, || Ok(false))
+            .unwrap_err()
+            .message;
+        assert!(
+            message.contains("before it was ready (exit status 7)") && message.contains("no disk"),
+            "{message}"
+        );
 
         let dir = tempfile::tempdir().unwrap();
         let process = spawn("sleep 60", dir.path());
-        let message = process.wait_until_ready(Duration::from_millis(30), || Ok(false)).unwrap_err().message;
+        let message = process
+            .wait_until_ready(Duration::from_millis(30), || Ok(false))
+            .unwrap_err()
+            .message;
         assert!(message.contains("was not ready within 30ms"), "{message}");
     }
 
@@ -481,23 +603,41 @@ mod tests {
             assert!(Instant::now() < deadline);
             std::thread::sleep(PAUSE);
         }
-        let Health::Crashed { status, .. } = process.health() else { panic!() };
+        let Health::Crashed { status, .. } = process.health() else {
+            panic!()
+        };
         assert_eq!(status, "signal 11, SIGSEGV");
         assert!(!written.is_there());
-        assert!(process.stop(Signal::TERM, SOON).unwrap_err().message.contains("it had ended before with signal 11"));
+        assert!(
+            process
+                .stop(Signal::TERM, SOON)
+                .unwrap_err()
+                .message
+                .contains("it had ended before with signal 11")
+        );
     }
 
     #[test]
     fn an_end_for_want_of_memory_is_told_where_the_kernel_counts() {
         if oom_kills().is_none() {
-            return plimsoll_testkit::skip("engine::process", "this kernel does not count oom_kill in /proc/vmstat");
+            return plimsoll_testkit::skip(
+                "engine::process",
+                "this kernel does not count oom_kill in /proc/vmstat",
+            );
         }
         for (script, is_killed) in [
             ("kill -9 $$", true),
             // A wrapper's word for it, and PostgreSQL's for one of its sessions.
             ("exit 137", true),
-            ("echo 'LOG:  server process (PID 7) was terminated by signal 9: Killed'; exit 1", true),
-            ("echo 'LOG:  server process (PID 7) was terminated by signal 11: Segmentation fault'; exit 1", false),
+            (
+                "echo 'LOG:  server process (PID 7) was terminated by signal 9: Killed'; exit 1",
+                true,
+            ),
+            (
+                "echo 'LOG:  server process (PID 7) was terminated by signal 11: Segmentation \
+                fault'; exit 1",
+                false,
+            ),
             ("kill -11 $$", false),
         ] {
             let dir = tempfile::tempdir().unwrap();
@@ -509,23 +649,41 @@ mod tests {
                 assert!(Instant::now() < deadline);
                 std::thread::sleep(PAUSE);
             }
-            let Health::Crashed { status, .. } = process.health() else { panic!() };
-            assert_eq!(status.contains("perhaps for want of memory"), is_killed, "{script}: {status}");
+            let Health::Crashed { status, .. } = process.health() else {
+                panic!()
+            };
+            assert_eq!(
+                status.contains("perhaps for want of memory"),
+                is_killed,
+                "{script}: {status}"
+            );
         }
     }
 
     #[test]
     fn stopping_is_clean_or_says_what_it_was() {
         let dir = tempfile::tempdir().unwrap();
-        let process = spawn("trap 'exit 0' TERM; echo up; while :; do sleep 0.01; done", dir.path());
+        let process = spawn(
+            "trap 'exit 0' TERM; echo up; while :; do sleep 0.01; done",
+            dir.path(),
+        );
         wait_for_word(&process, dir.path(), "up");
         process.stop(Signal::TERM, SOON).unwrap();
 
         let dir = tempfile::tempdir().unwrap();
-        let process = spawn("trap '' TERM; echo up; while :; do sleep 0.01; done", dir.path());
+        let process = spawn(
+            "trap '' TERM; echo up; while :; do sleep 0.01; done",
+            dir.path(),
+        );
         wait_for_word(&process, dir.path(), "up");
-        let message = process.stop(Signal::TERM, Duration::from_millis(50)).unwrap_err().message;
-        assert!(message.contains("did not end within 50ms and was killed"), "{message}");
+        let message = process
+            .stop(Signal::TERM, Duration::from_millis(50))
+            .unwrap_err()
+            .message;
+        assert!(
+            message.contains("did not end within 50ms and was killed"),
+            "{message}"
+        );
         assert!(!identity(&process).is_there());
     }
 
@@ -534,7 +692,14 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         // The wrapper ignores the signal and ends with its child's status.
         let mut program = shell("trap 'exit 0' TERM; echo pid $$ up; while :; do sleep 0.01; done");
-        program.prefix = ["/bin/sh", "-c", "trap '' TERM; (trap - TERM; exec \"$@\"); exit $?", "wrapper"].map(str::to_owned).to_vec();
+        program.prefix = [
+            "/bin/sh",
+            "-c",
+            "trap '' TERM; (trap - TERM; exec \"$@\"); exit $?",
+            "wrapper",
+        ]
+        .map(str::to_owned)
+        .to_vec();
         let process = ServerProcess::spawn(&program, &dir.path().join("log")).unwrap();
         wait_for_word(&process, dir.path(), "up");
         let log = fs::read_to_string(dir.path().join("log")).unwrap();
@@ -559,7 +724,11 @@ mod tests {
         let mut stranger = Command::new("sleep").arg("60").spawn().unwrap();
         for number in [1, stranger.id()] {
             process.set_main(number);
-            assert_eq!((process.main_pid(), identity(&process), written(dir.path())), (ours.pid, ours.clone(), ours.clone()), "{number}");
+            assert_eq!(
+                (process.main_pid(), identity(&process), written(dir.path())),
+                (ours.pid, ours.clone(), ours.clone()),
+                "{number}"
+            );
         }
         drop(process);
         assert!(!ours.is_there());
@@ -570,24 +739,41 @@ mod tests {
 
     #[test]
     fn a_server_in_a_namespace_of_process_ids_is_found_by_its_own_number() {
-        const WAYS: [&[&str]; 2] = [&["unshare", "--pid", "--fork"], &["unshare", "--user", "--map-root-user", "--pid", "--fork"]];
+        const WAYS: [&[&str]; 2] = [
+            &["unshare", "--pid", "--fork"],
+            &["unshare", "--user", "--map-root-user", "--pid", "--fork"],
+        ];
         let works = |way: &&&[&str]| {
-            let tried = Command::new(way[0]).args(&way[1..]).arg("true").stderr(Stdio::null()).status();
+            let tried = Command::new(way[0])
+                .args(&way[1..])
+                .arg("true")
+                .stderr(Stdio::null())
+                .status();
             tried.is_ok_and(|status| status.success())
         };
         let Some(way) = WAYS.iter().find(works) else {
-            return plimsoll_testkit::skip("engine::process", "unshare may make no namespace of process ids here");
+            return plimsoll_testkit::skip(
+                "engine::process",
+                "unshare may make no namespace of process ids here",
+            );
         };
         let dir = tempfile::tempdir().unwrap();
         let mut program = shell("trap 'exit 0' TERM; echo pid $$ up; while :; do sleep 0.01; done");
         program.prefix = way.iter().map(|word| (*word).to_owned()).collect();
         let process = ServerProcess::spawn(&program, &dir.path().join("log")).unwrap();
         wait_for_word(&process, dir.path(), "up");
-        assert!(fs::read_to_string(dir.path().join("log")).unwrap().contains("pid 1 up"));
+        assert!(
+            fs::read_to_string(dir.path().join("log"))
+                .unwrap()
+                .contains("pid 1 up")
+        );
         let wrapper = identity(&process);
         process.set_main(1);
         let server = identity(&process);
-        assert!(server.pid != 1 && server.pid != wrapper.pid && server.is_running(), "{server:?}");
+        assert!(
+            server.pid != 1 && server.pid != wrapper.pid && server.is_running(),
+            "{server:?}"
+        );
         assert_eq!(written(dir.path()), server);
         process.stop(Signal::TERM, SOON).unwrap();
         assert!(!server.is_there());
@@ -600,13 +786,18 @@ mod tests {
         let (program, path) = (shell("echo up; sleep 60"), log.clone());
         let running = std::thread::spawn(move || program.run(&path, b"", SOON * 4));
         let deadline = Instant::now() + SOON;
-        while !fs::read_to_string(&log).unwrap_or_default().contains("up") || !dir.path().join(IDENTITY_FILE).exists() {
+        while !fs::read_to_string(&log).unwrap_or_default().contains("up")
+            || !dir.path().join(IDENTITY_FILE).exists()
+        {
             assert!(Instant::now() < deadline);
             std::thread::sleep(PAUSE);
         }
         assert!(written(dir.path()).kill_group());
         let message = running.join().unwrap().unwrap_err().message;
-        assert!(message.contains("ended with signal 9, SIGKILL"), "{message}");
+        assert!(
+            message.contains("ended with signal 9, SIGKILL"),
+            "{message}"
+        );
     }
 
     #[test]
@@ -614,20 +805,33 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let mut program = shell("echo pid $$ up; exec sleep 60");
         // The wrapper starts the server, and ends as soon as it is told to.
-        program.prefix =
-            ["/bin/sh", "-c", "trap 'exit 3' TERM; \"$@\" & while :; do sleep 0.01; done", "wrapper"].map(str::to_owned).to_vec();
+        program.prefix = [
+            "/bin/sh",
+            "-c",
+            "trap 'exit 3' TERM; \"$@\" & while :; do sleep 0.01; done",
+            "wrapper",
+        ]
+        .map(str::to_owned)
+        .to_vec();
         let process = ServerProcess::spawn(&program, &dir.path().join("log")).unwrap();
         wait_for_word(&process, dir.path(), "up");
         let log = fs::read_to_string(dir.path().join("log")).unwrap();
-        let server = ProcessIdentity::of(log.split_whitespace().nth(1).unwrap().parse().unwrap()).unwrap();
+        let server =
+            ProcessIdentity::of(log.split_whitespace().nth(1).unwrap().parse().unwrap()).unwrap();
         process.set_main(server.pid);
-        kill_process(Pid::from_raw(process.watched().child.id() as i32).unwrap(), Signal::TERM).unwrap();
+        kill_process(
+            Pid::from_raw(process.watched().child.id() as i32).unwrap(),
+            Signal::TERM,
+        )
+        .unwrap();
         let deadline = Instant::now() + SOON;
         while process.health() == Health::Running {
             assert!(Instant::now() < deadline);
             std::thread::sleep(PAUSE);
         }
-        let Health::Crashed { status, .. } = process.health() else { panic!() };
+        let Health::Crashed { status, .. } = process.health() else {
+            panic!()
+        };
         assert_eq!(status, "exit status 3");
         assert!(server.is_running());
         drop(process);
@@ -640,7 +844,8 @@ mod tests {
         let process = spawn("sleep 60 & echo pid $! up; wait", dir.path());
         wait_for_word(&process, dir.path(), "up");
         let log = fs::read_to_string(dir.path().join("log")).unwrap();
-        let helper = ProcessIdentity::of(log.split_whitespace().nth(1).unwrap().parse().unwrap()).unwrap();
+        let helper =
+            ProcessIdentity::of(log.split_whitespace().nth(1).unwrap().parse().unwrap()).unwrap();
         assert!(helper.is_running());
         drop(process);
         let deadline = Instant::now() + SOON;
@@ -663,9 +868,18 @@ mod tests {
     fn a_tail_is_short_and_whole_lines_of_the_end() {
         let dir = tempfile::tempdir().unwrap();
         let log = dir.path().join("log");
-        fs::write(&log, (0..10_000).map(|n| format!("line {n}\n")).collect::<String>()).unwrap();
+        fs::write(
+            &log,
+            (0..10_000)
+                .map(|n| format!("line {n}\n"))
+                .collect::<String>(),
+        )
+        .unwrap();
         let tail = log_tail(&log);
-        assert_eq!((tail.lines().next(), tail.lines().count()), (Some("line 9980"), TAIL_LINES));
+        assert_eq!(
+            (tail.lines().next(), tail.lines().count()),
+            (Some("line 9980"), TAIL_LINES)
+        );
         assert!(log_tail(Path::new("/does/not/exist")).contains("cannot be read"));
     }
 }

@@ -1,5 +1,5 @@
-//! What a failed statement means, on every engine and over both clients: the same event has the same class everywhere, and who loses its
-//! connection is told so.
+//! What a failed statement means, on every engine and over both clients: the same event has the
+//! same class everywhere, and who loses its connection is told so.
 
 mod mysql_support;
 mod postgres_support;
@@ -12,7 +12,10 @@ use mysql_support::wait_until;
 use plimsoll_engine::ErrorClass::{Busy, Cancelled, Deadlock, Duplicate, Lost, Unsent};
 use plimsoll_engine::mysql::Mysql;
 use plimsoll_engine::postgres::Postgres;
-use plimsoll_engine::{Engine, ErrorClass, InstalledBuild, Server, SessionClient, SqlError, SqlSession, StartOptions, Transport};
+use plimsoll_engine::{
+    Engine, ErrorClass, InstalledBuild, Server, SessionClient, SqlError, SqlSession, StartOptions,
+    Transport,
+};
 
 /// A server with a table `t (id, n)` of the rows 1 and 2.
 struct Place {
@@ -33,25 +36,87 @@ struct Met {
 
 /// Scenarios, their class, and the codes that servers have for them.
 const TABLE: &[(&str, Scenario, ErrorClass, &str)] = &[
-    ("a row that must not be waited for", no_wait, Busy, "1205 3572 55P03"),
-    ("a row that was waited for in vain", row_wait, Busy, "1205 55P03"),
-    ("a table that was waited for in vain", table_wait, Busy, "1205 55P03"),
+    (
+        "a row that must not be waited for",
+        no_wait,
+        Busy,
+        "1205 3572 55P03",
+    ),
+    (
+        "a row that was waited for in vain",
+        row_wait,
+        Busy,
+        "1205 55P03",
+    ),
+    (
+        "a table that was waited for in vain",
+        table_wait,
+        Busy,
+        "1205 55P03",
+    ),
     ("a deadlock", deadlock, Deadlock, "1213 40P01"),
-    ("a row that has changed since the snapshot", snapshot, Deadlock, "1020 40001"),
+    (
+        "a row that has changed since the snapshot",
+        snapshot,
+        Deadlock,
+        "1020 40001",
+    ),
     ("a row that is there", duplicate, Duplicate, "1062 23505"),
-    ("a write that is cancelled", cancelled_write, Cancelled, "1317 57014"),
-    ("a sort that is cancelled", cancelled_sort, Cancelled, "1317 57014"),
-    ("a statement that takes too long", time_limit, Cancelled, "1969 3024 57014"),
-    ("a transaction that is idle for too long", idle_transaction, Unsent, "2006 4031 25P03"),
-    ("a transaction that takes too long", transaction_limit, Unsent, "25P04"),
-    ("a session that is ended while it is idle", ended_idle, Unsent, "2006 57P01"),
-    // PostgreSQL says that it ends the session, and what was not committed is gone; MySQL closes the connection without a word.
-    ("a session that is ended while it writes, by mysql", mysql_ended_busy, Lost, "2013"),
-    ("a session that is ended while it writes, by postgres", postgres_ended_busy, Unsent, "57P01"),
+    (
+        "a write that is cancelled",
+        cancelled_write,
+        Cancelled,
+        "1317 57014",
+    ),
+    (
+        "a sort that is cancelled",
+        cancelled_sort,
+        Cancelled,
+        "1317 57014",
+    ),
+    (
+        "a statement that takes too long",
+        time_limit,
+        Cancelled,
+        "1969 3024 57014",
+    ),
+    (
+        "a transaction that is idle for too long",
+        idle_transaction,
+        Unsent,
+        "2006 4031 25P03",
+    ),
+    (
+        "a transaction that takes too long",
+        transaction_limit,
+        Unsent,
+        "25P04",
+    ),
+    (
+        "a session that is ended while it is idle",
+        ended_idle,
+        Unsent,
+        "2006 57P01",
+    ),
+    // PostgreSQL says that it ends the session, and what was not committed is gone; MySQL closes
+    // the connection without a word.
+    (
+        "a session that is ended while it writes, by mysql",
+        mysql_ended_busy,
+        Lost,
+        "2013",
+    ),
+    (
+        "a session that is ended while it writes, by postgres",
+        postgres_ended_busy,
+        Unsent,
+        "57P01",
+    ),
 ];
 
-/// Codes of a connection that ended without a word of the server. Over TCP the kernel takes what it cannot deliver any more, and the full
-/// client may miss a word that came with the end: nobody knows whether the statement took place.
+/// Codes of a connection that ended without a word of the server. Over TCP the kernel takes what it
+/// cannot deliver any more, and the full client may miss a word that came with the end: nobody
+/// knows whether the statement took place.
 const WITHOUT_A_WORD: &[&str] = &["2013", "2027", "08006"];
 
 impl Place {
@@ -67,7 +132,8 @@ impl Place {
         names.iter().any(|name| self.name.starts_with(name))
     }
 
-    /// Whether the connection of a victim can end without a word although the statement was never read.
+    /// Whether the connection of a victim can end without a word although the statement was never
+    /// read.
     fn may_miss(&self, code: &str) -> bool {
         self.transport == Transport::Tcp && WITHOUT_A_WORD.contains(&code)
     }
@@ -80,12 +146,18 @@ impl Place {
     fn holder(&self) -> Box<dyn SqlSession> {
         let mut session = self.connect();
         session.perform("begin").unwrap();
-        session.perform("update t set n = n + 1 where id = 1").unwrap();
+        session
+            .perform("update t set n = n + 1 where id = 1")
+            .unwrap();
         session
     }
 
     fn id(&self, session: &mut dyn SqlSession) -> i64 {
-        let sql = if self.is_postgres() { "select pg_backend_pid()" } else { "select connection_id()" };
+        let sql = if self.is_postgres() {
+            "select pg_backend_pid()"
+        } else {
+            "select connection_id()"
+        };
         session.query_integer(sql).unwrap().unwrap()
     }
 
@@ -94,11 +166,19 @@ impl Place {
         let sql = match (self.is_postgres(), statement) {
             (true, "") => format!("select count(*) from pg_stat_activity where pid = {id}"),
             (true, statement) => {
-                format!("select count(*) from pg_stat_activity where pid = {id} and state = 'active' and query like '{statement}%'")
+                format!(
+                    "select count(*) from pg_stat_activity where pid = {id} and state = 'active' \
+                    and query like '{statement}%'"
+                )
             }
-            (false, "") => format!("select count(*) from information_schema.processlist where id = {id}"),
+            (false, "") => {
+                format!("select count(*) from information_schema.processlist where id = {id}")
+            }
             (false, statement) => {
-                format!("select count(*) from information_schema.processlist where id = {id} and info like '{statement}%'")
+                format!(
+                    "select count(*) from information_schema.processlist where id = {id} and info \
+                    like '{statement}%'"
+                )
             }
         };
         session.query_integer(&sql).unwrap().unwrap()
@@ -108,17 +188,23 @@ impl Place {
     fn met(&self, mut victim: Box<dyn SqlSession>, sql: &str) -> Met {
         let before = self.id(&mut *victim);
         let error = victim.perform(sql).unwrap_err();
-        Met { error, is_gone: self.id(&mut *victim) != before }
+        Met {
+            error,
+            is_gone: self.id(&mut *victim) != before,
+        }
     }
 
-    /// Runs `sql` on the victim, and `end` on another session as soon as it runs. `end` has the victim's id for `#`.
+    /// Runs `sql` on the victim, and `end` on another session as soon as it runs. `end` has the
+    /// victim's id for `#`.
     fn met_with(&self, mut victim: Box<dyn SqlSession>, sql: &str, end: &str) -> Met {
         let id = self.id(&mut *victim);
         let mut other = self.connect();
         thread::scope(|scope| {
             scope.spawn(move || {
                 let beginning: String = sql.chars().take(20).collect();
-                wait_until("the statement", || self.count(&mut *other, id, &beginning) > 0);
+                wait_until("the statement", || {
+                    self.count(&mut *other, id, &beginning) > 0
+                });
                 other.perform(&end.replace('#', &id.to_string())).unwrap();
             });
             self.met(victim, sql)
@@ -128,17 +214,30 @@ impl Place {
     /// Waits until the server has ended the victim's session, then runs `sql` on it.
     fn met_after_end(&self, mut victim: Box<dyn SqlSession>, id: i64, sql: &str) -> Met {
         let mut other = self.connect();
-        wait_until("the end of the session", || self.count(&mut *other, id, "") == 0);
+        wait_until("the end of the session", || {
+            self.count(&mut *other, id, "") == 0
+        });
         let error = victim.perform(sql).unwrap_err();
-        Met { error, is_gone: self.id(&mut *victim) != id }
+        Met {
+            error,
+            is_gone: self.id(&mut *victim) != id,
+        }
     }
 
     fn cancel(&self) -> &'static str {
-        if self.is_postgres() { "select pg_cancel_backend(#)" } else { "kill query #" }
+        if self.is_postgres() {
+            "select pg_cancel_backend(#)"
+        } else {
+            "kill query #"
+        }
     }
 
     fn end(&self) -> &'static str {
-        if self.is_postgres() { "select pg_terminate_backend(#)" } else { "kill #" }
+        if self.is_postgres() {
+            "select pg_terminate_backend(#)"
+        } else {
+            "kill #"
+        }
     }
 
     /// A session with a setting of its own.
@@ -162,19 +261,28 @@ fn no_wait(place: &Place) -> Option<Met> {
         return None;
     }
     let _holder = place.holder();
-    Some(place.met(place.connect(), "select id from t where id = 1 for update nowait"))
+    Some(place.met(
+        place.connect(),
+        "select id from t where id = 1 for update nowait",
+    ))
 }
 
 fn row_wait(place: &Place) -> Option<Met> {
     let _holder = place.holder();
     let seconds = "set innodb_lock_wait_timeout = 1";
-    Some(place.met(place.with(seconds, seconds, "set lock_timeout = 50"), "update t set n = 0 where id = 1"))
+    Some(place.met(
+        place.with(seconds, seconds, "set lock_timeout = 50"),
+        "update t set n = 0 where id = 1",
+    ))
 }
 
 fn table_wait(place: &Place) -> Option<Met> {
     let _holder = place.holder();
     let seconds = "set lock_wait_timeout = 1";
-    Some(place.met(place.with(seconds, seconds, "set lock_timeout = 50"), "alter table t add column more int"))
+    Some(place.met(
+        place.with(seconds, seconds, "set lock_timeout = 50"),
+        "alter table t add column more int",
+    ))
 }
 
 fn deadlock(place: &Place) -> Option<Met> {
@@ -193,7 +301,10 @@ fn deadlock(place: &Place) -> Option<Met> {
         let second = run(two, 1);
         [waiting.join().unwrap(), second]
     });
-    let mut failed = results.into_iter().zip(ids).filter_map(|((result, after), before)| Some((result.err()?, after != before)));
+    let mut failed = results
+        .into_iter()
+        .zip(ids)
+        .filter_map(|((result, after), before)| Some((result.err()?, after != before)));
     let (error, is_gone) = failed.next().expect("one of the two is refused");
     assert!(failed.next().is_none(), "{}: both were refused", place.name);
     Some(Met { error, is_gone })
@@ -205,16 +316,30 @@ fn snapshot(place: &Place) -> Option<Met> {
     }
     let mut session = place.connect();
     if place.is_mariadb() {
-        session.perform("set innodb_snapshot_isolation = on").unwrap();
+        session
+            .perform("set innodb_snapshot_isolation = on")
+            .unwrap();
     }
-    let begin = if place.is_postgres() { "begin isolation level repeatable read" } else { "start transaction with consistent snapshot" };
+    let begin = if place.is_postgres() {
+        "begin isolation level repeatable read"
+    } else {
+        "start transaction with consistent snapshot"
+    };
     session.perform(begin).unwrap();
     session.perform("select n from t").unwrap();
-    place.connect().perform("update t set n = n + 1 where id = 2").unwrap();
+    place
+        .connect()
+        .perform("update t set n = n + 1 where id = 2")
+        .unwrap();
     let before = place.id(&mut *session);
-    let error = session.perform("update t set n = n + 1 where id = 2").unwrap_err();
+    let error = session
+        .perform("update t set n = n + 1 where id = 2")
+        .unwrap_err();
     session.perform("rollback").unwrap();
-    Some(Met { error, is_gone: place.id(&mut *session) != before })
+    Some(Met {
+        error,
+        is_gone: place.id(&mut *session) != before,
+    })
 }
 
 fn duplicate(place: &Place) -> Option<Met> {
@@ -223,7 +348,11 @@ fn duplicate(place: &Place) -> Option<Met> {
 
 fn cancelled_write(place: &Place) -> Option<Met> {
     let _holder = place.holder();
-    Some(place.met_with(place.connect(), "update t set n = 0 where id = 1", place.cancel()))
+    Some(place.met_with(
+        place.connect(),
+        "update t set n = 0 where id = 1",
+        place.cancel(),
+    ))
 }
 
 fn cancelled_sort(place: &Place) -> Option<Met> {
@@ -239,21 +368,46 @@ fn time_limit(place: &Place) -> Option<Met> {
     if place.is_one_of(&["mysql@5.5", "mysql@5.6"]) {
         return None;
     }
-    let victim = place.with("set max_execution_time = 50", "set max_statement_time = 0.05", "set statement_timeout = 50");
-    Some(place.met(victim, if place.is_postgres() { "select pg_sleep(60)" } else { "select id from t where sleep(60) = 0" }))
+    let victim = place.with(
+        "set max_execution_time = 50",
+        "set max_statement_time = 0.05",
+        "set statement_timeout = 50",
+    );
+    Some(place.met(
+        victim,
+        if place.is_postgres() {
+            "select pg_sleep(60)"
+        } else {
+            "select id from t where sleep(60) = 0"
+        },
+    ))
 }
 
 fn idle_transaction(place: &Place) -> Option<Met> {
-    let mut victim = place.with("set wait_timeout = 1", "set idle_transaction_timeout = 1", "set idle_in_transaction_session_timeout = 50");
+    let mut victim = place.with(
+        "set wait_timeout = 1",
+        "set idle_transaction_timeout = 1",
+        "set idle_in_transaction_session_timeout = 50",
+    );
     let id = place.id(&mut *victim);
     victim.perform("begin").unwrap();
-    victim.perform("update t set n = n + 1 where id = 1").unwrap();
+    victim
+        .perform("update t set n = n + 1 where id = 1")
+        .unwrap();
     Some(place.met_after_end(victim, id, "commit"))
 }
 
 fn transaction_limit(place: &Place) -> Option<Met> {
     let mut names = vec!["mysql", "mariadb", "postgres@9"];
-    names.extend(["postgres@10", "postgres@11", "postgres@12", "postgres@13", "postgres@14", "postgres@15", "postgres@16"]);
+    names.extend([
+        "postgres@10",
+        "postgres@11",
+        "postgres@12",
+        "postgres@13",
+        "postgres@14",
+        "postgres@15",
+        "postgres@16",
+    ]);
     if place.is_one_of(&names) {
         return None;
     }
@@ -262,7 +416,10 @@ fn transaction_limit(place: &Place) -> Option<Met> {
     victim.perform("set transaction_timeout = 50").unwrap();
     victim.perform("begin").unwrap();
     let error = victim.perform("select pg_sleep(60)").unwrap_err();
-    Some(Met { error, is_gone: place.id(&mut *victim) != id })
+    Some(Met {
+        error,
+        is_gone: place.id(&mut *victim) != id,
+    })
 }
 
 fn ended_idle(place: &Place) -> Option<Met> {
@@ -287,40 +444,76 @@ fn postgres_ended_busy(place: &Place) -> Option<Met> {
 
 fn ended_busy(place: &Place) -> Met {
     let _holder = place.holder();
-    place.met_with(place.connect(), "update t set n = 0 where id = 1", place.end())
+    place.met_with(
+        place.connect(),
+        "update t set n = 0 where id = 1",
+        place.end(),
+    )
 }
 
 /// A server's own code: a number, or the SQLSTATE behind the words.
 fn code(error: &SqlError) -> String {
-    error.message.rsplit_once("SQLSTATE ").map_or_else(|| error.code.to_string(), |(_, sqlstate)| sqlstate.to_owned())
+    error.message.rsplit_once("SQLSTATE ").map_or_else(
+        || error.code.to_string(),
+        |(_, sqlstate)| sqlstate.to_owned(),
+    )
 }
 
 /// All that a server answers otherwise than the table says.
 fn differences(place: &Place) -> Vec<String> {
     let mut session = place.connect();
     session.define("drop table if exists t").unwrap();
-    session.define(&format!("create table t (id int primary key, n int){}", place.server.table_suffix())).unwrap();
-    session.perform("insert into t values (1, 0), (2, 0)").unwrap();
+    session
+        .define(&format!(
+            "create table t (id int primary key, n int){}",
+            place.server.table_suffix()
+        ))
+        .unwrap();
+    session
+        .perform("insert into t values (1, 0), (2, 0)")
+        .unwrap();
     let mut found = Vec::new();
     for (scenario, provoke, class, codes) in TABLE {
-        let Some(Met { error, is_gone }) = provoke(place) else { continue };
+        let Some(Met { error, is_gone }) = provoke(place) else {
+            continue;
+        };
         let code = code(&error);
         let is_known = codes.split(' ').any(|known| known == code) && error.class == *class;
         let is_missed = *class == Unsent && error.class == Lost && place.may_miss(&code);
         if !(is_known || is_missed) || is_gone != class.is_disconnected() {
             let transport = place.transport;
-            found.push(format!("{}, {transport:?}: {scenario}: {:?}, connection gone: {is_gone}: {error}", place.name, error.class));
+            found.push(format!(
+                "{}, {transport:?}: {scenario}: {:?}, connection gone: {is_gone}: {error}",
+                place.name, error.class
+            ));
         }
     }
     found
 }
 
 /// The same over both clients and both kinds of socket.
-fn differences_of(build: &InstalledBuild, engine: &dyn Engine, options: impl Fn() -> StartOptions) -> Vec<String> {
+fn differences_of(
+    build: &InstalledBuild,
+    engine: &dyn Engine,
+    options: impl Fn() -> StartOptions,
+) -> Vec<String> {
     let mut found = Vec::new();
-    for (client, transport) in [(SessionClient::Thin, Transport::Socket), (SessionClient::Full, Transport::Tcp)] {
-        let server = engine.start(&StartOptions { client, transport, ..options() }).unwrap();
-        let place = Place { name: build.name.clone(), server, transport };
+    for (client, transport) in [
+        (SessionClient::Thin, Transport::Socket),
+        (SessionClient::Full, Transport::Tcp),
+    ] {
+        let server = engine
+            .start(&StartOptions {
+                client,
+                transport,
+                ..options()
+            })
+            .unwrap();
+        let place = Place {
+            name: build.name.clone(),
+            server,
+            transport,
+        };
         found.extend(differences(&place));
         place.server.stop(mysql_support::DEADLINE).unwrap();
     }
@@ -343,22 +536,34 @@ fn the_same_event_has_the_same_class_on_every_engine() {
         for build in &postgres {
             running.push(scope.spawn(|| {
                 let folders = postgres_support::Folders::new();
-                differences_of(build, &Postgres::new(build.clone()), || folders.options(&[postgres_support::QUICK]))
+                differences_of(build, &Postgres::new(build.clone()), || {
+                    folders.options(&[postgres_support::QUICK])
+                })
             }));
         }
-        running.into_iter().flat_map(|running| running.join().unwrap()).collect()
+        running
+            .into_iter()
+            .flat_map(|running| running.join().unwrap())
+            .collect()
     });
     assert!(found.is_empty(), "{}", found.join("\n"));
 }
 
-/// Cancellations of a writing session at any instant, until `enough` of them were told. Returns what was told, with the rows that are there
-/// nevertheless.
+/// Cancellations of a writing session at any instant, until `enough` of them were told. Returns
+/// what was told, with the rows that are there nevertheless.
 fn cancelled_in_time(place: &Place, enough: usize) -> Vec<(SqlError, i64)> {
     let mut other = place.connect();
     other.define("drop table if exists t").unwrap();
-    other.define(&format!("create table t (id int primary key){}", place.server.table_suffix())).unwrap();
+    other
+        .define(&format!(
+            "create table t (id int primary key){}",
+            place.server.table_suffix()
+        ))
+        .unwrap();
     let mut victim = place.connect();
-    let cancel = place.cancel().replace('#', &place.id(&mut *victim).to_string());
+    let cancel = place
+        .cancel()
+        .replace('#', &place.id(&mut *victim).to_string());
     let (mut told, deadline) = (Vec::new(), Instant::now() + mysql_support::DEADLINE);
     let is_over = AtomicBool::new(false);
     thread::scope(|scope| {
@@ -381,12 +586,21 @@ fn cancelled_in_time(place: &Place, enough: usize) -> Vec<(SqlError, i64)> {
             let result = if row % 2 == 0 {
                 victim.perform(&insert)
             } else {
-                victim.perform("begin").and_then(|_| victim.perform(&insert)).and_then(|_| victim.perform("commit"))
+                victim
+                    .perform("begin")
+                    .and_then(|_| victim.perform(&insert))
+                    .and_then(|_| victim.perform("commit"))
             };
             let Err(error) = result else { continue };
             // A late one may meet this too.
             while victim.perform("rollback").is_err() {}
-            told.push((error, other.query_integer(&format!("select count(*) from t where id = {row}")).unwrap().unwrap()));
+            told.push((
+                error,
+                other
+                    .query_integer(&format!("select count(*) from t where id = {row}"))
+                    .unwrap()
+                    .unwrap(),
+            ));
         }
         is_over.store(true, Ordering::Relaxed);
     });
@@ -397,10 +611,18 @@ fn cancelled_in_time(place: &Place, enough: usize) -> Vec<(SqlError, i64)> {
 fn a_write_that_is_told_to_be_cancelled_has_not_taken_place() {
     let test = "error_classes::a_write_that_is_told_to_be_cancelled_has_not_taken_place";
     let check = |name: &str, server: Box<dyn Server>| {
-        let place = Place { name: name.to_owned(), server, transport: Transport::Socket };
+        let place = Place {
+            name: name.to_owned(),
+            server,
+            transport: Transport::Socket,
+        };
         const ENOUGH: usize = 20;
         let told = cancelled_in_time(&place, ENOUGH);
-        assert_eq!(told.len(), ENOUGH, "{name}: cancellations that came in time");
+        assert_eq!(
+            told.len(),
+            ENOUGH,
+            "{name}: cancellations that came in time"
+        );
         for (error, rows) in told {
             assert_eq!((error.class, rows), (Cancelled, 0), "{name}: {error}");
         }
@@ -408,7 +630,8 @@ fn a_write_that_is_told_to_be_cancelled_has_not_taken_place() {
     };
     for build in mysql_support::builds(test) {
         // A commit takes long, so that it is hit as well.
-        let (_folders, server) = mysql_support::server(&build, &[("innodb_flush_log_at_trx_commit", "1")]);
+        let (_folders, server) =
+            mysql_support::server(&build, &[("innodb_flush_log_at_trx_commit", "1")]);
         check(&build.name, server);
     }
     for build in postgres_support::builds(test) {

@@ -1,4 +1,5 @@
-//! The shipped configs of MySQL and MariaDB: each starts on what it is for, and twins differ in what they say they do.
+//! The shipped configs of MySQL and MariaDB: each starts on what it is for, and twins differ in
+//! what they say they do.
 
 mod mysql_support;
 
@@ -11,13 +12,21 @@ use plimsoll_engine::{Engine, Settings};
 
 /// A shipped config's settings.
 fn config(engine: &str, label: &str) -> Settings {
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(format!("../../configs/{engine}/{label}.cnf"));
-    let text = fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-    let lines = text.lines().filter(|line| !line.starts_with('#') && !line.is_empty());
-    lines.map(|line| line.split_once(" = ").unwrap_or_else(|| panic!("{line}"))).map(|(name, value)| (name.into(), value.into())).collect()
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+        .join(format!("../../configs/{engine}/{label}.cnf"));
+    let text =
+        fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    let lines = text
+        .lines()
+        .filter(|line| !line.starts_with('#') && !line.is_empty());
+    lines
+        .map(|line| line.split_once(" = ").unwrap_or_else(|| panic!("{line}")))
+        .map(|(name, value)| (name.into(), value.into()))
+        .collect()
 }
 
-/// The same with small sizes for what takes memory and time on any machine, and nothing else changed.
+/// The same with small sizes for what takes memory and time on any machine, and nothing else
+/// changed.
 fn small(engine: &str, label: &str) -> Vec<(String, String)> {
     let sizes = [
         ("innodb_buffer_pool_size", "64M"),
@@ -39,20 +48,44 @@ fn small(engine: &str, label: &str) -> Vec<(String, String)> {
 #[test]
 fn every_build_starts_with_its_configs_and_answers() {
     for build in builds("every_build_starts_with_its_configs_and_answers") {
-        let innodb = if build.version.starts_with("5.5") { "cz12a55" } else { "cz12a" };
-        let rocksdb = build.storage_plugins.contains_key("rocksdb").then_some("cza1");
+        let innodb = if build.version.starts_with("5.5") {
+            "cz12a55"
+        } else {
+            "cz12a"
+        };
+        let rocksdb = build
+            .storage_plugins
+            .contains_key("rocksdb")
+            .then_some("cza1");
         for label in [Some(innodb), rocksdb].into_iter().flatten() {
             let what = format!("{label} on {}", build.name);
             let settings = small(build.engine.as_str(), label);
-            let pairs: Vec<_> = settings.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+            let pairs: Vec<_> = settings
+                .iter()
+                .map(|(name, value)| (name.as_str(), value.as_str()))
+                .collect();
             let (_folders, server) = server_with(&build, &pairs);
             let mut session = server.connect().unwrap();
             create_table(&*server, &mut *session, "pi1");
-            assert_eq!(session.write(&insert_text("pi1", 1000), 1000).unwrap(), 1000, "{what}");
-            assert_eq!(session.query_integer("select count(*) from pi1").unwrap(), Some(1000), "{what}");
-            assert_eq!(server.effective_settings().unwrap()["log_bin"], "ON", "{what}");
+            assert_eq!(
+                session.write(&insert_text("pi1", 1000), 1000).unwrap(),
+                1000,
+                "{what}"
+            );
+            assert_eq!(
+                session.query_integer("select count(*) from pi1").unwrap(),
+                Some(1000),
+                "{what}"
+            );
+            assert_eq!(
+                server.effective_settings().unwrap()["log_bin"],
+                "ON",
+                "{what}"
+            );
             assert!(!server.reset_between_steps().unwrap().is_empty());
-            server.stop(DEADLINE).unwrap_or_else(|error| panic!("{what}: {error}"));
+            server
+                .stop(DEADLINE)
+                .unwrap_or_else(|error| panic!("{what}: {error}"));
         }
     }
 }
@@ -68,9 +101,14 @@ fn every_other_config_starts_on_a_build_it_is_for() {
         ("mariadb", MARIADB, "cz12aio"),
     ];
     for (engine, wanted, label) in table {
-        let Some(build) = build("every_other_config_starts_on_a_build_it_is_for", wanted) else { continue };
+        let Some(build) = build("every_other_config_starts_on_a_build_it_is_for", wanted) else {
+            continue;
+        };
         let settings = small(engine, label);
-        let pairs: Vec<_> = settings.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+        let pairs: Vec<_> = settings
+            .iter()
+            .map(|(name, value)| (name.as_str(), value.as_str()))
+            .collect();
         let (_folders, server) = server_with(&build, &pairs);
         let effective = server.effective_settings().unwrap();
         let (name, value) = match label {
@@ -79,7 +117,9 @@ fn every_other_config_starts_on_a_build_it_is_for() {
             _ => ("innodb_flush_method", "O_DIRECT_NO_FSYNC"),
         };
         assert_eq!(effective[name], value, "{label} on {}", build.name);
-        server.stop(DEADLINE).unwrap_or_else(|error| panic!("{label} on {}: {error}", build.name));
+        server
+            .stop(DEADLINE)
+            .unwrap_or_else(|error| panic!("{label} on {}: {error}", build.name));
     }
 }
 
@@ -87,30 +127,63 @@ fn every_other_config_starts_on_a_build_it_is_for() {
 fn twins_differ_in_what_they_say() {
     let table: [(&str, &[&str]); 3] = [
         ("cz12aps0", &["performance_schema"]),
-        ("cz12adur", &["innodb_flush_log_at_trx_commit", "innodb_flush_method", "sync_binlog"]),
-        ("cz12aio", &["innodb_buffer_pool_size", "loose_innodb_buffer_pool_instances"]),
+        (
+            "cz12adur",
+            &[
+                "innodb_flush_log_at_trx_commit",
+                "innodb_flush_method",
+                "sync_binlog",
+            ],
+        ),
+        (
+            "cz12aio",
+            &[
+                "innodb_buffer_pool_size",
+                "loose_innodb_buffer_pool_instances",
+            ],
+        ),
     ];
     for engine in ["mysql", "mariadb"] {
         let base = config(engine, "cz12a");
         for (label, differing) in table {
             let twin = config(engine, label);
-            let found: Vec<&str> =
-                base.iter().filter(|(name, value)| twin.get(*name) != Some(value)).map(|(name, _)| name.as_str()).collect();
-            assert_eq!((found.as_slice(), twin.len()), (differing, base.len()), "{engine} {label}");
+            let found: Vec<&str> = base
+                .iter()
+                .filter(|(name, value)| twin.get(*name) != Some(value))
+                .map(|(name, _)| name.as_str())
+                .collect();
+            assert_eq!(
+                (found.as_slice(), twin.len()),
+                (differing, base.len()),
+                "{engine} {label}"
+            );
         }
     }
 }
 
 #[test]
 fn every_config_passes_the_check_without_a_server() {
-    let Some(build) = build("every_config_passes_the_check_without_a_server", MYSQL_NEW) else { return };
+    let Some(build) = build("every_config_passes_the_check_without_a_server", MYSQL_NEW) else {
+        return;
+    };
     let mut count = 0;
     for engine in ["mysql", "mariadb"] {
-        let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../configs").join(engine);
+        let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+            .join("../../configs")
+            .join(engine);
         for entry in fs::read_dir(folder).unwrap() {
-            let label = entry.unwrap().path().file_stem().unwrap().to_str().unwrap().to_owned();
+            let label = entry
+                .unwrap()
+                .path()
+                .file_stem()
+                .unwrap()
+                .to_str()
+                .unwrap()
+                .to_owned();
             let settings = small(engine, &label).into_iter().collect();
-            Mysql::new(build.clone()).check_settings(&settings).unwrap_or_else(|error| panic!("{label}: {error}"));
+            Mysql::new(build.clone())
+                .check_settings(&settings)
+                .unwrap_or_else(|error| panic!("{label}: {error}"));
             count += 1;
         }
     }

@@ -9,7 +9,9 @@ use std::time::Instant;
 use given_support::*;
 use mysql_support::*;
 use plimsoll_core::plan::{ServerPlace, TlsMode};
-use plimsoll_engine::{Given, Health, InstalledBuild, Server, SessionClient, SqlSession, StartOptions, Transport};
+use plimsoll_engine::{
+    Given, Health, InstalledBuild, Server, SessionClient, SqlSession, StartOptions, Transport,
+};
 
 /// Somebody's server: with a database for us, and an account that has rights on nothing else.
 struct Somebody {
@@ -24,28 +26,56 @@ impl Somebody {
     }
 
     fn started(folders: Folders, build: &InstalledBuild, pairs: &[(&str, &str)]) -> Self {
-        let options = StartOptions { transport: Transport::Tcp, ..folders.options(pairs) };
-        let server = start(build, &options).unwrap_or_else(|error| panic!("{}: {error}", build.name));
+        let options = StartOptions {
+            transport: Transport::Tcp,
+            ..folders.options(pairs)
+        };
+        let server =
+            start(build, &options).unwrap_or_else(|error| panic!("{}: {error}", build.name));
         let mut root = server.connect().unwrap();
-        root.define(&format!("create database if not exists {DATABASE}")).unwrap();
-        // An account without a name for localhost, where there is one, comes before one for all hosts.
+        root.define(&format!("create database if not exists {DATABASE}"))
+            .unwrap();
+        // An account without a name for localhost, where there is one, comes before one for all
+        // hosts.
         for host in ["127.0.0.1", "localhost"] {
-            if root.query(&format!("select 1 from mysql.user where user = 'bench' and host = '{host}'")).unwrap() == 0 {
-                root.define(&format!("create user 'bench'@'{host}' identified by '{SECRET}'")).unwrap();
-                root.define(&format!("grant all on {DATABASE}.* to 'bench'@'{host}'")).unwrap();
+            if root
+                .query(&format!(
+                    "select 1 from mysql.user where user = 'bench' and host = '{host}'"
+                ))
+                .unwrap()
+                == 0
+            {
+                root.define(&format!(
+                    "create user 'bench'@'{host}' identified by '{SECRET}'"
+                ))
+                .unwrap();
+                root.define(&format!("grant all on {DATABASE}.* to 'bench'@'{host}'"))
+                    .unwrap();
             }
         }
-        Self { folders, server, root }
+        Self {
+            folders,
+            server,
+            root,
+        }
     }
 
     fn given(&mut self, build: &InstalledBuild) -> Given {
-        given(build.engine, self.root.query_integer("select @@port").unwrap().unwrap() as u16)
+        given(
+            build.engine,
+            self.root.query_integer("select @@port").unwrap().unwrap() as u16,
+        )
     }
 
     fn tables(&mut self) -> Vec<String> {
-        let sql = format!("select table_name from information_schema.tables where table_schema = '{DATABASE}' order by 1");
+        let sql = format!(
+            "select table_name from information_schema.tables where table_schema = '{DATABASE}' \
+            order by 1"
+        );
         let mut tables = Vec::new();
-        self.root.for_each_row(&sql, &mut |row| tables.push(row[0].to_owned())).unwrap();
+        self.root
+            .for_each_row(&sql, &mut |row| tables.push(row[0].to_owned()))
+            .unwrap();
         tables
     }
 }
@@ -53,22 +83,47 @@ impl Somebody {
 #[test]
 fn a_given_server_is_used_and_left_as_it_was() {
     for wanted in ALL {
-        let Some(build) = build("mysql_given::a_given_server_is_used_and_left_as_it_was", wanted) else { continue };
+        let Some(build) = build(
+            "mysql_given::a_given_server_is_used_and_left_as_it_was",
+            wanted,
+        ) else {
+            continue;
+        };
         let mut somebody = Somebody::new(&build);
         let before = somebody.server.effective_settings().unwrap();
         let given = somebody.given(&build);
         let server = enter(&given).unwrap_or_else(|error| panic!("{}: {error}", build.name));
-        assert_eq!((server.health(), server.processes()), (Health::Running, Vec::new()));
+        assert_eq!(
+            (server.health(), server.processes()),
+            (Health::Running, Vec::new())
+        );
         assert_eq!(server.table_suffix(), " engine=innodb");
-        server.claim_tables(&["pi1".to_owned(), "pi2".to_owned()]).unwrap();
+        server
+            .claim_tables(&["pi1".to_owned(), "pi2".to_owned()])
+            .unwrap();
         let mut session = server.connect().unwrap();
         create_table(&*server, &mut *session, "pi1");
-        assert_eq!(session.write(&insert_text("pi1", 1000), 1000).unwrap(), 1000);
+        assert_eq!(
+            session.write(&insert_text("pi1", 1000), 1000).unwrap(),
+            1000
+        );
         server.check_tables(&["pi1".to_owned()]).unwrap();
-        assert!(server.check_tables(&["pi2".to_owned()]).unwrap_err().message.contains("pi2 should be innodb's and is not there"));
+        assert!(
+            server
+                .check_tables(&["pi2".to_owned()])
+                .unwrap_err()
+                .message
+                .contains("pi2 should be innodb's and is not there")
+        );
 
         let settings = server.effective_settings().unwrap();
-        assert_eq!((settings["session_tls"].as_str(), settings["innodb_buffer_pool_size"].as_str()), ("off", "67108864"));
+        assert_eq!(
+            (
+                settings["session_tls"].as_str(),
+                settings["innodb_buffer_pool_size"].as_str()
+            ),
+            ("off", "67108864")
+        );
         assert_eq!(settings["session_client"], "thin");
         assert!(server.counters().unwrap()["com_insert"] >= 1);
         assert!(server.database_bytes().unwrap() > 0);
@@ -80,17 +135,28 @@ fn a_given_server_is_used_and_left_as_it_was() {
 
         // The wait is over, so the watching is short.
         let now = Instant::now();
-        let actions = server.drain(&["pi1".to_owned()], now, now + DEADLINE, &|| false).unwrap();
+        let actions = server
+            .drain(&["pi1".to_owned()], now, now + DEADLINE, &|| false)
+            .unwrap();
         let left_out: Vec<&str> = actions
             .iter()
             .filter(|action| action.result == "left out: the server is not ours")
             .map(|action| action.action.as_str())
             .collect();
         assert_eq!(left_out[0], "reset of the binary logs");
-        assert!(left_out[1].starts_with("set global innodb_max_dirty_pages_pct_lwm = 1; "), "{left_out:?}");
-        let analyzed = actions.iter().find(|action| action.action == "analyze table `pi1`").unwrap();
+        assert!(
+            left_out[1].starts_with("set global innodb_max_dirty_pages_pct_lwm = 1; "),
+            "{left_out:?}"
+        );
+        let analyzed = actions
+            .iter()
+            .find(|action| action.action == "analyze table `pi1`")
+            .unwrap();
         assert!(analyzed.result.contains("OK"), "{analyzed:?}");
-        let waited = actions.iter().find(|action| action.action == "wait for writeback").unwrap();
+        let waited = actions
+            .iter()
+            .find(|action| action.action == "wait for writeback")
+            .unwrap();
         assert!(waited.result.contains("dirty pages "), "{waited:?}");
 
         assert_eq!(somebody.tables(), ["pi1", "plimsoll_marker"]);
@@ -105,8 +171,17 @@ fn a_given_server_is_used_and_left_as_it_was() {
             full.is_some()
         });
         let full = full.unwrap();
-        assert_eq!(full.effective_settings().unwrap()["session_client"], "mysql crate");
-        assert_eq!(full.connect().unwrap().query_integer("select 40 + 2").unwrap(), Some(42));
+        assert_eq!(
+            full.effective_settings().unwrap()["session_client"],
+            "mysql crate"
+        );
+        assert_eq!(
+            full.connect()
+                .unwrap()
+                .query_integer("select 40 + 2")
+                .unwrap(),
+            Some(42)
+        );
         full.stop(DEADLINE).unwrap();
         drop(somebody.root);
         somebody.server.stop(DEADLINE).unwrap();
@@ -116,22 +191,55 @@ fn a_given_server_is_used_and_left_as_it_was() {
 #[test]
 fn what_is_foreign_is_left_alone_and_what_is_ours_goes() {
     for wanted in [MYSQL_OLD, MARIADB] {
-        let Some(build) = build("mysql_given::what_is_foreign_is_left_alone_and_what_is_ours_goes", wanted) else { continue };
+        let Some(build) = build(
+            "mysql_given::what_is_foreign_is_left_alone_and_what_is_ours_goes",
+            wanted,
+        ) else {
+            continue;
+        };
         let mut somebody = Somebody::new(&build);
         let given = somebody.given(&build);
-        somebody.root.define(&format!("create table {DATABASE}.precious as select 42 as answer")).unwrap();
+        somebody
+            .root
+            .define(&format!(
+                "create table {DATABASE}.precious as select 42 as answer"
+            ))
+            .unwrap();
         let message = refused(&given);
-        assert!(message.contains("the database given holds what is not ours (precious; there is no marker of ours)"), "{message}");
+        assert!(
+            message.contains(
+                "the database given holds what is not ours (precious; there is no marker of ours)"
+            ),
+            "{message}"
+        );
         assert_eq!(somebody.tables(), ["precious"]);
 
         // A view and a procedure are somebody's too.
-        for (make, name) in [("view v as select 1 as one", "v"), ("procedure p() select 1", "routine p")] {
-            somebody.root.define(&format!("drop table if exists {DATABASE}.precious")).unwrap();
-            somebody.root.define(&format!("create {}", make.replacen(' ', &format!(" {DATABASE}."), 1))).unwrap();
+        for (make, name) in [
+            ("view v as select 1 as one", "v"),
+            ("procedure p() select 1", "routine p"),
+        ] {
+            somebody
+                .root
+                .define(&format!("drop table if exists {DATABASE}.precious"))
+                .unwrap();
+            somebody
+                .root
+                .define(&format!(
+                    "create {}",
+                    make.replacen(' ', &format!(" {DATABASE}."), 1)
+                ))
+                .unwrap();
             let message = refused(&given);
             assert!(message.contains(&format!("({name}; ")), "{message}");
             let kind = make.split(' ').next().unwrap();
-            somebody.root.define(&format!("drop {kind} {DATABASE}.{}", name.rsplit(' ').next().unwrap())).unwrap();
+            somebody
+                .root
+                .define(&format!(
+                    "drop {kind} {DATABASE}.{}",
+                    name.rsplit(' ').next().unwrap()
+                ))
+                .unwrap();
         }
 
         // A campaign that was killed: its tables stay, and its lock goes with its connection.
@@ -139,11 +247,17 @@ fn what_is_foreign_is_left_alone_and_what_is_ours_goes() {
         killed.claim_tables(&["pi1".to_owned()]).unwrap();
         create_table(&*killed, &mut *killed.connect().unwrap(), "pi1");
         let message = refused(&given);
-        assert!(message.contains("another campaign uses the database given now"), "{message}");
+        assert!(
+            message.contains("another campaign uses the database given now"),
+            "{message}"
+        );
         std::mem::forget(killed);
         let mut connections = Vec::new();
         let sql = "select id from information_schema.processlist where user = 'bench'";
-        somebody.root.for_each_row(sql, &mut |row| connections.push(row[0].to_owned())).unwrap();
+        somebody
+            .root
+            .for_each_row(sql, &mut |row| connections.push(row[0].to_owned()))
+            .unwrap();
         for id in connections {
             // One that ends by itself just now is as good.
             let _ = somebody.root.define(&format!("kill {id}"));
@@ -151,27 +265,52 @@ fn what_is_foreign_is_left_alone_and_what_is_ours_goes() {
         assert_eq!(somebody.tables(), ["pi1", "plimsoll_marker"]);
 
         // A foreign table beside the marker: nothing is touched.
-        somebody.root.define(&format!("create table {DATABASE}.precious as select 42 as answer")).unwrap();
+        somebody
+            .root
+            .define(&format!(
+                "create table {DATABASE}.precious as select 42 as answer"
+            ))
+            .unwrap();
         let mut message = String::new();
         wait_until("the lock's end", || {
             message = refused(&given);
             !message.contains("another campaign")
         });
-        assert!(message.contains("(precious; are not in its marker)"), "{message}");
+        assert!(
+            message.contains("(precious; are not in its marker)"),
+            "{message}"
+        );
         assert_eq!(somebody.tables(), ["pi1", "plimsoll_marker", "precious"]);
-        assert_eq!(somebody.root.query_integer(&format!("select answer from {DATABASE}.precious")).unwrap(), Some(42));
+        assert_eq!(
+            somebody
+                .root
+                .query_integer(&format!("select answer from {DATABASE}.precious"))
+                .unwrap(),
+            Some(42)
+        );
 
         // Without it our tables go, and a value that is dropped after an error cleans up as well.
-        somebody.root.define(&format!("drop table {DATABASE}.precious")).unwrap();
+        somebody
+            .root
+            .define(&format!("drop table {DATABASE}.precious"))
+            .unwrap();
         let server = enter(&given).unwrap();
         assert_eq!(somebody.tables(), ["plimsoll_marker"]);
         drop(server);
         assert_eq!(somebody.tables(), [""; 0]);
 
         // A table of that name that is not a marker of ours.
-        somebody.root.define(&format!("create table {DATABASE}.plimsoll_marker (made_by varchar(100))")).unwrap();
+        somebody
+            .root
+            .define(&format!(
+                "create table {DATABASE}.plimsoll_marker (made_by varchar(100))"
+            ))
+            .unwrap();
         let message = refused(&given);
-        assert!(message.contains("has a table plimsoll_marker that is not as ours are"), "{message}");
+        assert!(
+            message.contains("has a table plimsoll_marker that is not as ours are"),
+            "{message}"
+        );
         assert_eq!(somebody.tables(), ["plimsoll_marker"]);
     }
 }
@@ -179,12 +318,22 @@ fn what_is_foreign_is_left_alone_and_what_is_ours_goes() {
 #[test]
 fn a_server_that_goes_silent_is_not_waited_for() {
     for wanted in [MYSQL_NEW, MARIADB] {
-        let Some(build) = build("mysql_given::a_server_that_goes_silent_is_not_waited_for", wanted) else { continue };
+        let Some(build) = build(
+            "mysql_given::a_server_that_goes_silent_is_not_waited_for",
+            wanted,
+        ) else {
+            continue;
+        };
         let mut somebody = Somebody::new(&build);
         let given = somebody.given(&build);
         let server = enter(&given).unwrap();
-        let message = stop_in_silence(server, somebody.server.processes()[0]).expect("the stop waited for the server");
-        assert!(message.contains("leave the server prod: 127.0.0.1:") && message.contains("did not answer within 100ms"), "{message}");
+        let message = stop_in_silence(server, somebody.server.processes()[0])
+            .expect("the stop waited for the server");
+        assert!(
+            message.contains("leave the server prod: 127.0.0.1:")
+                && message.contains("did not answer within 100ms"),
+            "{message}"
+        );
         // What was left undone is done late, or by the next.
         wait_until("the database for another use", || enter(&given).is_ok());
         assert_eq!(somebody.tables(), [""; 0]);
@@ -194,35 +343,64 @@ fn a_server_that_goes_silent_is_not_waited_for() {
 #[test]
 fn a_server_that_cannot_be_used_says_why() {
     for wanted in [MYSQL_NEW, MARIADB] {
-        let Some(build) = build("mysql_given::a_server_that_cannot_be_used_says_why", wanted) else { continue };
+        let Some(build) = build("mysql_given::a_server_that_cannot_be_used_says_why", wanted)
+        else {
+            continue;
+        };
         let mut somebody = Somebody::new(&build);
         let right = somebody.given(&build);
-        let port_of_nobody = TcpListener::bind(("127.0.0.1", 0)).unwrap().local_addr().unwrap().port();
+        let port_of_nobody = TcpListener::bind(("127.0.0.1", 0))
+            .unwrap()
+            .local_addr()
+            .unwrap()
+            .port();
         type Change<'a> = Box<dyn Fn(&mut Given) + 'a>;
         let table: [(Change<'_>, &str); 7] = [
             (
-                Box::new(|given| given.password = Some(plimsoll_engine::Password::new("falsch".into()))),
+                Box::new(|given| {
+                    given.password = Some(plimsoll_engine::Password::new("falsch".into()))
+                }),
                 "check the user in the dsn, and the password",
             ),
-            (Box::new(|given| given.password = None), "name a password_file or a password_env"),
-            (Box::new(|given| given.server.database = "nowhere".into()), "nowhere"),
             (
-                Box::new(|given| given.server.place = ServerPlace::Tcp { host: "127.0.0.1".into(), port: port_of_nobody }),
+                Box::new(|given| given.password = None),
+                "name a password_file or a password_env",
+            ),
+            (
+                Box::new(|given| given.server.database = "nowhere".into()),
+                "nowhere",
+            ),
+            (
+                Box::new(|given| {
+                    given.server.place = ServerPlace::Tcp {
+                        host: "127.0.0.1".into(),
+                        port: port_of_nobody,
+                    }
+                }),
                 "nobody answers at 127.0.0.1:",
             ),
             (
-                Box::new(|given| given.server.place = ServerPlace::Socket { path: "/does/not/exist.sock".into(), port: 1 }),
+                Box::new(|given| {
+                    given.server.place = ServerPlace::Socket {
+                        path: "/does/not/exist.sock".into(),
+                        port: 1,
+                    }
+                }),
                 "nobody answers at /does/not/exist.sock",
             ),
             (
                 Box::new(|given| {
-                    given.settings.insert("storage_engine".into(), "tokudb".into());
+                    given
+                        .settings
+                        .insert("storage_engine".into(), "tokudb".into());
                 }),
                 "the server prod has no storage engine \"tokudb\"; it has ",
             ),
             (
                 Box::new(|given| {
-                    given.settings.insert("innodb_io_capacity".into(), "100".into());
+                    given
+                        .settings
+                        .insert("innodb_io_capacity".into(), "100".into());
                 }),
                 "setting innodb_io_capacity is for servers of our own",
             ),
@@ -234,8 +412,11 @@ fn a_server_that_cannot_be_used_says_why() {
             assert!(message.contains(wanted), "wanted {wanted}: {message}");
         }
         let mut other = right.clone();
-        other.server.engine =
-            if wanted == MARIADB { plimsoll_core::name::EngineName::Mysql } else { plimsoll_core::name::EngineName::Mariadb };
+        other.server.engine = if wanted == MARIADB {
+            plimsoll_core::name::EngineName::Mysql
+        } else {
+            plimsoll_core::name::EngineName::Mariadb
+        };
         assert!(refused(&other).contains("write what it is in its dsn and in builds"));
         assert_eq!(somebody.tables(), [""; 0]);
     }
@@ -244,20 +425,35 @@ fn a_server_that_cannot_be_used_says_why() {
 /// A server with our certificates.
 fn with_certificates(build: &InstalledBuild, certificates: &Certificates) -> Somebody {
     let folders = Folders::new();
-    start(build, &folders.options(&[])).unwrap().stop(DEADLINE).unwrap();
+    start(build, &folders.options(&[]))
+        .unwrap()
+        .stop(DEADLINE)
+        .unwrap();
     let names = ["ca.pem", "server-cert.pem", "server-key.pem"];
     for name in names {
         certificates.copy(name, &folders.data.path().join("data").join(name));
     }
-    Somebody::started(folders, build, &[("ssl_ca", names[0]), ("ssl_cert", names[1]), ("ssl_key", names[2])])
+    Somebody::started(
+        folders,
+        build,
+        &[
+            ("ssl_ca", names[0]),
+            ("ssl_cert", names[1]),
+            ("ssl_key", names[2]),
+        ],
+    )
 }
 
 #[test]
 fn tls_is_checked_in_full_and_recorded() {
     let test = "mysql_given::tls_is_checked_in_full_and_recorded";
-    let Some(certificates) = Certificates::new(test) else { return };
+    let Some(certificates) = Certificates::new(test) else {
+        return;
+    };
     for wanted in [MYSQL_NEW, MARIADB] {
-        let Some(build) = build(test, wanted) else { continue };
+        let Some(build) = build(test, wanted) else {
+            continue;
+        };
         let mut somebody = with_certificates(&build, &certificates);
         let plain = somebody.given(&build);
         let demanding = certificates.demand(&plain);
@@ -265,38 +461,67 @@ fn tls_is_checked_in_full_and_recorded() {
         let settings = server.effective_settings().unwrap();
         assert_eq!(settings["session_client"], "mysql crate");
         let tls = &settings["session_tls"];
-        assert!(tls.starts_with("TLSv1.3 TLS_") || tls.starts_with("TLSv1.2 "), "{}: {tls}", build.name);
+        assert!(
+            tls.starts_with("TLSv1.3 TLS_") || tls.starts_with("TLSv1.2 "),
+            "{}: {tls}",
+            build.name
+        );
         let mut session = server.connect().unwrap();
         server.claim_tables(&["pi1".to_owned()]).unwrap();
         create_table(&*server, &mut *session, "pi1");
         assert_eq!(session.write(&insert_text("pi1", 100), 100).unwrap(), 100);
-        let prepared = session.prepare("select price, dateandtime, customerid from pi1 where price >= ? order by price limit 10").unwrap();
+        let prepared = session
+            .prepare(
+                "select price, dateandtime, customerid from pi1 where price >= ? order by price \
+                limit 10",
+            )
+            .unwrap();
         for _ in 0..3 {
             assert_eq!(session.query_prepared(prepared, &[0]).unwrap(), 10);
         }
-        assert_eq!(session.query_integer("select count(*) from pi1").unwrap(), Some(100));
+        assert_eq!(
+            session.query_integer("select count(*) from pi1").unwrap(),
+            Some(100)
+        );
         drop(session);
         server.stop(DEADLINE).unwrap();
 
         let mut stranger = demanding.clone();
         stranger.server.tls_ca = None;
         let message = refused(&stranger);
-        assert!(message.contains("the certificate of 127.0.0.1:") && message.contains("tls_ca in [server.prod]"), "{message}");
+        assert!(
+            message.contains("the certificate of 127.0.0.1:")
+                && message.contains("tls_ca in [server.prod]"),
+            "{message}"
+        );
         let mut misnamed = demanding.clone();
         if let ServerPlace::Tcp { host, .. } = &mut misnamed.server.place {
             *host = "127.0.0.2".to_owned();
         }
         let message = refused(&misnamed);
-        // MariaDB and MySQL listen on 127.0.0.1 alone here; where the way ends does not matter, only that it does.
-        assert!(message.contains("does not hold") || message.contains("nobody answers"), "{message}");
+        // MariaDB and MySQL listen on 127.0.0.1 alone here; where the way ends does not matter,
+        // only that it does.
+        assert!(
+            message.contains("does not hold") || message.contains("nobody answers"),
+            "{message}"
+        );
         let mut unreadable = demanding.clone();
         unreadable.server.tls_ca = Some("/does/not/exist.pem".to_owned());
-        assert!(refused(&unreadable).contains("read /does/not/exist.pem, the tls_ca of [server.prod]"));
+        assert!(
+            refused(&unreadable).contains("read /does/not/exist.pem, the tls_ca of [server.prod]")
+        );
 
         // Whoever demands TLS may not come without.
         if wanted == MYSQL_NEW {
-            somebody.root.define("set global require_secure_transport = on").unwrap();
-            assert!(refused(&plain).contains("set tls = \"verify-full\" in [server.prod]"), "{}", refused(&plain));
+            somebody
+                .root
+                .define("set global require_secure_transport = on")
+                .unwrap();
+            assert!(
+                refused(&plain).contains("set tls = \"verify-full\" in [server.prod]"),
+                "{}",
+                refused(&plain)
+            );
             enter(&demanding).unwrap().stop(DEADLINE).unwrap();
         }
         drop(somebody.root);
@@ -308,19 +533,40 @@ fn tls_is_checked_in_full_and_recorded() {
 #[test]
 fn a_server_without_tls_or_with_an_old_one_says_so() {
     let test = "mysql_given::a_server_without_tls_or_with_an_old_one_says_so";
-    let Some(certificates) = Certificates::new(test) else { return };
-    let Some(build) = build(test, MYSQL_OLD) else { return };
+    let Some(certificates) = Certificates::new(test) else {
+        return;
+    };
+    let Some(build) = build(test, MYSQL_OLD) else {
+        return;
+    };
     let mut somebody = Somebody::new(&build);
     let mut given = somebody.given(&build);
     given.server.tls = TlsMode::VerifyFull;
     let message = refused(&given);
-    assert!(message.contains("offers no TLS; give it a certificate, or set tls = \"off\" in [server.prod]"), "{message}");
+    assert!(
+        message.contains(
+            "offers no TLS; give it a certificate, or set tls = \"off\" in [server.prod]"
+        ),
+        "{message}"
+    );
     drop(somebody);
 
     let mut old = with_certificates(&build, &certificates);
     let mut versions = String::new();
-    old.root.for_each_row("show global variables like 'tls_version'", &mut |row| versions = row[1].to_owned()).unwrap();
-    assert!(!versions.contains("TLSv1.2"), "{} is newer than this test: {versions}", build.name);
+    old.root
+        .for_each_row("show global variables like 'tls_version'", &mut |row| {
+            versions = row[1].to_owned()
+        })
+        .unwrap();
+    assert!(
+        !versions.contains("TLSv1.2"),
+        "{} is newer than this test: {versions}",
+        build.name
+    );
     let message = refused(&certificates.demand(&old.given(&build)));
-    assert!(message.contains("TLS 1.2 is the least") && message.contains("tls = \"off\" in [server.prod]"), "{message}");
+    assert!(
+        message.contains("TLS 1.2 is the least")
+            && message.contains("tls = \"off\" in [server.prod]"),
+        "{message}"
+    );
 }

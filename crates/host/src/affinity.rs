@@ -13,7 +13,11 @@ impl Cpus {
     /// When the kernel does not tell.
     pub fn allowed() -> std::io::Result<Self> {
         let set = sched_getaffinity(None)?;
-        Ok(Self((0..CpuSet::MAX_CPU).filter(|&cpu| set.is_set(cpu)).collect()))
+        Ok(Self(
+            (0..CpuSet::MAX_CPU)
+                .filter(|&cpu| set.is_set(cpu))
+                .collect(),
+        ))
     }
 
     /// Reads a list of numbers and ranges.
@@ -21,7 +25,12 @@ impl Cpus {
         let mut cpus = Vec::new();
         for part in text.split(',') {
             let (first, last) = part.split_once('-').unwrap_or((part, part));
-            let number = |text: &str| text.trim().parse::<usize>().ok().filter(|&cpu| cpu < CpuSet::MAX_CPU);
+            let number = |text: &str| {
+                text.trim()
+                    .parse::<usize>()
+                    .ok()
+                    .filter(|&cpu| cpu < CpuSet::MAX_CPU)
+            };
             let (first, last) = (number(first)?, number(last)?);
             if first > last {
                 return None;
@@ -60,7 +69,11 @@ impl std::fmt::Display for Cpus {
         let mut rest = &self.0[..];
         let mut is_first = true;
         while let Some(&first) = rest.first() {
-            let length = rest.iter().enumerate().take_while(|(index, cpu)| **cpu == first + index).count();
+            let length = rest
+                .iter()
+                .enumerate()
+                .take_while(|(index, cpu)| **cpu == first + index)
+                .count();
             let comma = if is_first { "" } else { "," };
             match length {
                 1 => write!(f, "{comma}{first}")?,
@@ -73,7 +86,8 @@ impl std::fmt::Display for Cpus {
     }
 }
 
-/// Lets the calling thread, and the threads and processes it begins from now on, run on these CPUs only.
+/// Lets the calling thread, and the threads and processes it begins from now on, run on these CPUs
+/// only.
 ///
 /// # Errors
 /// When the process may not run on any of them.
@@ -89,16 +103,32 @@ mod tests {
 
     #[test]
     fn sets_are_written_as_they_are_read() {
-        for (text, written, count) in [("0", "0", 1), ("1-3", "1-3", 3), ("2,0", "0,2", 2), ("0,1,2,5-6", "0-2,5-6", 5)] {
+        for (text, written, count) in [
+            ("0", "0", 1),
+            ("1-3", "1-3", 3),
+            ("2,0", "0,2", 2),
+            ("0,1,2,5-6", "0-2,5-6", 5),
+        ] {
             let cpus = Cpus::parse(text).unwrap();
-            assert_eq!((cpus.to_string().as_str(), cpus.count()), (written, count), "{text}");
+            assert_eq!(
+                (cpus.to_string().as_str(), cpus.count()),
+                (written, count),
+                "{text}"
+            );
         }
         for bad in ["", "x", "3-1", "1,", "99999", "-1"] {
             assert_eq!(Cpus::parse(bad), None, "{bad}");
         }
         let (first, rest) = Cpus::parse("0-3").unwrap().split(1);
-        assert_eq!((first.to_string(), rest.to_string()), ("0".to_owned(), "1-3".to_owned()));
-        assert!(!first.meet(&rest) && first.are_among(&Cpus::parse("0-3").unwrap()) && !rest.are_among(&first));
+        assert_eq!(
+            (first.to_string(), rest.to_string()),
+            ("0".to_owned(), "1-3".to_owned())
+        );
+        assert!(
+            !first.meet(&rest)
+                && first.are_among(&Cpus::parse("0-3").unwrap())
+                && !rest.are_among(&first)
+        );
     }
 
     #[test]
@@ -108,8 +138,16 @@ mod tests {
             let (one, _) = all.split(1);
             pin_thread(&one).unwrap();
             assert_eq!(Cpus::allowed().unwrap(), one);
-            let output = std::process::Command::new("grep").args(["Cpus_allowed_list", "/proc/self/status"]).output().unwrap();
-            assert!(String::from_utf8_lossy(&output.stdout).trim().ends_with(&format!("\t{one}")), "{output:?}");
+            let output = std::process::Command::new("grep")
+                .args(["Cpus_allowed_list", "/proc/self/status"])
+                .output()
+                .unwrap();
+            assert!(
+                String::from_utf8_lossy(&output.stdout)
+                    .trim()
+                    .ends_with(&format!("\t{one}")),
+                "{output:?}"
+            );
             assert!(pin_thread(&Cpus(Vec::new())).is_err());
         })
         .join()

@@ -16,8 +16,8 @@ pub fn tree_pids(proc_: &Proc, roots: &[u32]) -> Answer<Vec<u32>> {
 
 /// The process clocks of a set of processes.
 ///
-/// One that has ended stays at what it was last seen with. One that is born later is not in the set: [`ServerProcesses`](crate::ServerProcesses) finds those of one's own
-/// server.
+/// One that has ended stays at what it was last seen with. One that is born later is not in the
+/// set: [`ServerProcesses`](crate::ServerProcesses) finds those of one's own server.
 #[derive(Clone, Debug, Default)]
 pub struct CpuClocks {
     last_ns: BTreeMap<u32, u64>,
@@ -26,7 +26,9 @@ pub struct CpuClocks {
 impl CpuClocks {
     /// The clocks of these processes.
     pub fn new(pids: impl IntoIterator<Item = u32>) -> Self {
-        Self { last_ns: pids.into_iter().map(|pid| (pid, 0)).collect() }
+        Self {
+            last_ns: pids.into_iter().map(|pid| (pid, 0)).collect(),
+        }
     }
 
     /// The sum of all CPU they have used, in nanoseconds. None without processes.
@@ -46,7 +48,10 @@ mod tests {
 
     #[test]
     fn a_set_of_processes_has_the_sum_of_its_clocks() {
-        let mut child = std::process::Command::new("sh").args(["-c", "sleep 60 & wait"]).spawn().unwrap();
+        let mut child = std::process::Command::new("sh")
+            .args(["-c", "sleep 60 & wait"])
+            .spawn()
+            .unwrap();
         let own = std::process::id();
         let mut clocks = CpuClocks::new([own, child.id()]);
         let before = clocks.read_ns().unwrap();
@@ -62,8 +67,16 @@ mod tests {
             }
         };
         assert_eq!(pids.len(), 2, "{pids:?}");
-        let sleep = pids.iter().find(|pid| **pid != child.id()).copied().unwrap();
-        rustix::process::kill_process(rustix::process::Pid::from_raw(sleep as i32).unwrap(), rustix::process::Signal::KILL).unwrap();
+        let sleep = pids
+            .iter()
+            .find(|pid| **pid != child.id())
+            .copied()
+            .unwrap();
+        rustix::process::kill_process(
+            rustix::process::Pid::from_raw(sleep as i32).unwrap(),
+            rustix::process::Signal::KILL,
+        )
+        .unwrap();
         child.wait().unwrap();
         assert!(clocks.read_ns().unwrap() >= after);
         assert_eq!(CpuClocks::new([]).read_ns(), None);

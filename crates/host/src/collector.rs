@@ -27,7 +27,8 @@ pub struct Watch<'a> {
     pub is_embedded: bool,
 }
 
-/// Counts what the machine does from `start` to `stop`, with a thread that looks once a second. The crate's page lists the readings.
+/// Counts what the machine does from `start` to `stop`, with a thread that looks once a second. The
+/// crate's page lists the readings.
 ///
 /// Dropped without `stop`, it ends its thread within a sample's time and gives nothing.
 #[derive(Debug)]
@@ -50,36 +51,45 @@ pub struct PreparedCollector {
 const INTERVAL: Duration = Duration::from_secs(1);
 
 impl Collector {
-    /// Takes the first sample before it returns: for a step whose work begins after that. `series` is where to write `host.tsv`: a header, then a line for each second with
-    /// the columns `second`, `cpu_busy_pct`, `cpu_user_pct`, `cpu_system_pct`, `steal_pct` (of all CPUs), `context_switches`, `read_kib`, `write_kib`, `reads`,
-    /// `writes` (per second, of the host and of the data directory's device), `psi_io_pct`, `rss_mib`. An empty cell is unavailable.
+    /// Takes the first sample before it returns: for a step whose work begins after that. `series`
+    /// is where to write `host.tsv`: a header, then a line for each second with the columns
+    /// `second`, `cpu_busy_pct`, `cpu_user_pct`, `cpu_system_pct`, `steal_pct` (of all CPUs),
+    /// `context_switches`, `read_kib`, `write_kib`, `reads`, `writes` (per second, of the host and
+    /// of the data directory's device), `psi_io_pct`, `rss_mib`. An empty cell is unavailable.
     pub fn start(proc_: Proc, watch: Watch, series: Option<PathBuf>) -> Collector {
         let mut prepared = Self::prepare(proc_, watch);
         let first = prepared.sampler.sample();
         prepared.begin(first, None, series)
     }
 
-    /// Meets every process and every file for the first time; what that costs does not belong to the step. Best while nobody works.
+    /// Meets every process and every file for the first time; what that costs does not belong to
+    /// the step. Best while nobody works.
     pub fn prepare(proc_: Proc, watch: Watch) -> PreparedCollector {
         let server_pids = (!watch.is_embedded).then_some(watch.server_pids);
         let mut sampler = Sampler::new(&proc_, watch.data_dir, server_pids);
         sampler.sample();
-        PreparedCollector { sampler, data_dir: watch.data_dir.to_owned() }
+        PreparedCollector {
+            sampler,
+            data_dir: watch.data_dir.to_owned(),
+        }
     }
 
-    /// Takes the last sample at once: for the instant at which the work is over. [`stop`](Self::stop) takes no other then.
+    /// Takes the last sample at once: for the instant at which the work is over.
+    /// [`stop`](Self::stop) takes no other then.
     pub fn look_last(&mut self) {
         let mut watcher = lock(&self.watcher);
         watcher.look();
         watcher.is_over = true;
     }
 
-    /// Takes the last sample at once and gives what was read. Never fails: each reading is a value or says why there is none.
+    /// Takes the last sample at once and gives what was read. Never fails: each reading is a value
+    /// or says why there is none.
     pub fn stop(self) -> Readings {
         self.stop_over(None)
     }
 
-    /// The same for a window of this length, which began when the first sample was to be taken, or with the work after it. Without one it ends with the last sample.
+    /// The same for a window of this length, which began when the first sample was to be taken, or
+    /// with the work after it. Without one it ends with the last sample.
     pub fn stop_over(self, window: Option<Duration>) -> Readings {
         let (mut readings, rss_max_bytes) = {
             let mut watcher = lock(&self.watcher);
@@ -89,16 +99,31 @@ impl Collector {
             let begin = watcher.begin.unwrap_or(watcher.first.at);
             let window = window.unwrap_or_else(|| watcher.last.at.saturating_duration_since(begin));
             let difference = Difference::between(&watcher.first, &watcher.last);
-            let readings = difference.into_readings_of(&watcher.first, watcher.begin, window.as_secs_f64());
+            let readings =
+                difference.into_readings_of(&watcher.first, watcher.begin, window.as_secs_f64());
             (readings, watcher.rss_max_bytes.clone())
         };
         drop(self.stop);
-        let collector_cpu_ns = self.thread.and_then(|thread| thread.join().map_err(|_| String::from("the sampling thread panicked")));
-        let data_dir_bytes = directory_bytes(&self.data_dir).map_err(|error| format!("cannot list the data directory: {error}"));
+        let collector_cpu_ns = self.thread.and_then(|thread| {
+            thread
+                .join()
+                .map_err(|_| String::from("the sampling thread panicked"))
+        });
+        let data_dir_bytes = directory_bytes(&self.data_dir)
+            .map_err(|error| format!("cannot list the data directory: {error}"));
         let series = lock(&self.watcher).series.take().map(SeriesWriter::finish);
-        readings.insert(String::from("rss_max_bytes"), reading(rss_max_bytes.map(|bytes| bytes as f64)));
-        readings.insert(String::from("data_dir_bytes"), reading(data_dir_bytes.map(|bytes| bytes as f64)));
-        readings.insert(String::from("collector_cpu_s"), reading(collector_cpu_ns.map(|ns| ns as f64 / 1e9)));
+        readings.insert(
+            String::from("rss_max_bytes"),
+            reading(rss_max_bytes.map(|bytes| bytes as f64)),
+        );
+        readings.insert(
+            String::from("data_dir_bytes"),
+            reading(data_dir_bytes.map(|bytes| bytes as f64)),
+        );
+        readings.insert(
+            String::from("collector_cpu_s"),
+            reading(collector_cpu_ns.map(|ns| ns as f64 / 1e9)),
+        );
         if let Some(series) = series {
             readings.insert(String::from("series"), reading(series));
         }
@@ -106,8 +131,8 @@ impl Collector {
     }
 }
 
-/// Before other threads of the machine, as far as the kernel lets us: under root. Without that a thread among a thousand that are ready to run
-/// comes to its turn seconds later.
+/// Before other threads of the machine, as far as the kernel lets us: under root. Without that a
+/// thread among a thousand that are ready to run comes to its turn seconds later.
 fn urgently<T>(act: impl FnOnce() -> T) -> T {
     const HIGHEST: i32 = -20;
     let usual = getpriority_process(None);
@@ -122,9 +147,15 @@ fn urgently<T>(act: impl FnOnce() -> T) -> T {
 }
 
 impl PreparedCollector {
-    /// Takes the first sample at `begin`, under load: of the processes that were there when it was prepared. It is never quite at the instant;
-    /// readings are taken in proportion. `before` is what comes first and waits until then; with `None` from it there is nothing to look at.
-    pub fn begin_at<T>(mut self, begin: Instant, series: Option<PathBuf>, before: impl FnOnce() -> Option<T>) -> Option<(T, Collector)> {
+    /// Takes the first sample at `begin`, under load: of the processes that were there when it was
+    /// prepared. It is never quite at the instant; readings are taken in proportion. `before` is
+    /// what comes first and waits until then; with `None` from it there is nothing to look at.
+    pub fn begin_at<T>(
+        mut self,
+        begin: Instant,
+        series: Option<PathBuf>,
+        before: impl FnOnce() -> Option<T>,
+    ) -> Option<(T, Collector)> {
         let (before, first) = urgently(|| {
             let before = before()?;
             std::thread::sleep(begin.saturating_duration_since(Instant::now()));
@@ -153,11 +184,17 @@ impl PreparedCollector {
                 move || watch_until(&watcher, &stopped)
             })
             .map_err(|error| format!("no thread to sample with: {error}"));
-        Collector { watcher, stop, thread, data_dir: self.data_dir }
+        Collector {
+            watcher,
+            stop,
+            thread,
+            data_dir: self.data_dir,
+        }
     }
 }
 
-/// The state shared by the thread and the caller of `stop`, so that each can look at the instant it must.
+/// The state shared by the thread and the caller of `stop`, so that each can look at the instant it
+/// must.
 #[derive(Debug)]
 struct Watcher {
     sampler: Sampler,
@@ -180,11 +217,20 @@ impl Watcher {
             (Ok(max), Err(_)) => Ok(*max),
             (Err(_), now) => now.clone(),
         };
-        // A last look soon after a whole second has no line of its own; one after half a second has.
-        let second = sample.at.duration_since(self.first.at).as_secs_f64().round() as u64;
+        // A last look soon after a whole second has no line of its own; one after half a second
+        // has.
+        let second = sample
+            .at
+            .duration_since(self.first.at)
+            .as_secs_f64()
+            .round() as u64;
         if second > self.last_second {
             if let Some(series) = &mut self.series {
-                series.add(second, &Difference::between(&self.last, &sample), &sample.rss_bytes);
+                series.add(
+                    second,
+                    &Difference::between(&self.last, &sample),
+                    &sample.rss_bytes,
+                );
             }
             self.last_second = second;
         }
@@ -200,7 +246,9 @@ fn lock(watcher: &Mutex<Watcher>) -> MutexGuard<'_, Watcher> {
 fn watch_until(watcher: &Mutex<Watcher>, stopped: &Receiver<()>) -> u64 {
     let start = lock(watcher).first.at;
     let mut due = start + INTERVAL;
-    while stopped.recv_timeout(due.saturating_duration_since(Instant::now())) == Err(RecvTimeoutError::Timeout) {
+    while stopped.recv_timeout(due.saturating_duration_since(Instant::now()))
+        == Err(RecvTimeoutError::Timeout)
+    {
         let mut watcher = lock(watcher);
         if !watcher.is_over {
             watcher.look();
@@ -224,7 +272,11 @@ mod tests {
     use crate::process::{burn_cpu, tick_ns};
 
     fn embedded(data_dir: &Path) -> Watch<'_> {
-        Watch { data_dir, server_pids: Vec::new(), is_embedded: true }
+        Watch {
+            data_dir,
+            server_pids: Vec::new(),
+            is_embedded: true,
+        }
     }
 
     #[test]
@@ -235,7 +287,11 @@ mod tests {
         burn_cpu(50_000_000);
         std::thread::sleep(Duration::from_millis(1));
         let readings = collector.stop();
-        let value = |name: &str| readings[name].value().unwrap_or_else(|| panic!("{name}: {:?}", readings[name]));
+        let value = |name: &str| {
+            readings[name]
+                .value()
+                .unwrap_or_else(|| panic!("{name}: {:?}", readings[name]))
+        };
         assert!(value("process_cpu_s") >= 0.05);
         assert!(value("context_switches") > 0.0 && value("voluntary_switches") > 0.0);
         assert!(value("cpus") >= 1.0 && value("seconds") > 0.0 && value("rss_max_bytes") > 0.0);
@@ -244,38 +300,73 @@ mod tests {
         assert!(!readings.contains_key("series"));
         for (name, reading) in &readings {
             match reading {
-                Reading::Ok(value) => assert!(value.is_finite() && *value >= 0.0, "{name} = {value}"),
+                Reading::Ok(value) => {
+                    assert!(value.is_finite() && *value >= 0.0, "{name} = {value}")
+                }
                 Reading::Unavailable(reason) => {
-                    assert!(!reason.is_empty() && !reason.contains(dir.path().to_str().unwrap()), "{name}: {reason}")
+                    assert!(
+                        !reason.is_empty() && !reason.contains(dir.path().to_str().unwrap()),
+                        "{name}: {reason}"
+                    )
                 }
             }
         }
-        let parts = ["cpu_user_s", "cpu_system_s", "cpu_iowait_s", "cpu_steal_s", "cpu_idle_s"].map(value).iter().sum::<f64>();
+        let parts = [
+            "cpu_user_s",
+            "cpu_system_s",
+            "cpu_iowait_s",
+            "cpu_steal_s",
+            "cpu_idle_s",
+        ]
+        .map(value)
+        .iter()
+        .sum::<f64>();
         assert!((parts - value("cpu_total_s")).abs() < 1e-6);
     }
 
     #[test]
     fn a_server_is_told_from_its_client() {
         let dir = tempfile::tempdir().unwrap();
-        let mut server = std::process::Command::new("sleep").arg("60").spawn().unwrap();
-        let watch = Watch { data_dir: dir.path(), server_pids: vec![server.id()], is_embedded: false };
+        let mut server = std::process::Command::new("sleep")
+            .arg("60")
+            .spawn()
+            .unwrap();
+        let watch = Watch {
+            data_dir: dir.path(),
+            server_pids: vec![server.id()],
+            is_embedded: false,
+        };
         let collector = Collector::start(Proc::new(), watch, None);
         burn_cpu(100_000_000);
         let readings = collector.stop();
         server.kill().unwrap();
         server.wait().unwrap();
-        let (client_s, server_s) = (readings["client_cpu_s"].value().unwrap(), readings["server_cpu_s"].value().unwrap());
-        assert!(client_s >= 0.1 && server_s < 0.1, "client {client_s} s, server {server_s} s");
+        let (client_s, server_s) = (
+            readings["client_cpu_s"].value().unwrap(),
+            readings["server_cpu_s"].value().unwrap(),
+        );
+        assert!(
+            client_s >= 0.1 && server_s < 0.1,
+            "client {client_s} s, server {server_s} s"
+        );
         assert!(readings["rss_max_bytes"].value().unwrap() > 0.0);
         assert_eq!(readings["process_cpu_s"].value(), None);
     }
 
-    /// A server that works before the window, in it, and is gone before it is asked about: no process uses more CPU than time passes.
+    /// A server that works before the window, in it, and is gone before it is asked about: no
+    /// process uses more CPU than time passes.
     #[test]
     fn a_window_under_load_has_its_own_cpu_and_outlives_the_server() {
         let dir = tempfile::tempdir().unwrap();
-        let mut server = std::process::Command::new("sh").args(["-c", "while :; do :; done"]).spawn().unwrap();
-        let watch = Watch { data_dir: dir.path(), server_pids: vec![server.id()], is_embedded: false };
+        let mut server = std::process::Command::new("sh")
+            .args(["-c", "while :; do :; done"])
+            .spawn()
+            .unwrap();
+        let watch = Watch {
+            data_dir: dir.path(),
+            server_pids: vec![server.id()],
+            is_embedded: false,
+        };
         let prepared = Collector::prepare(Proc::new(), watch);
         let begin = Instant::now() + Duration::from_millis(400);
         let ((), mut collector) = prepared.begin_at(begin, None, || Some(())).unwrap();
@@ -286,18 +377,37 @@ mod tests {
         server.wait().unwrap();
         let readings = collector.stop_over(Some(window));
         let server_s = readings["server_cpu_s"].value().unwrap();
-        assert!(server_s > 0.0 && server_s <= window.as_secs_f64() * 1.001, "{server_s} s of {window:?}");
+        assert!(
+            server_s > 0.0 && server_s <= window.as_secs_f64() * 1.001,
+            "{server_s} s of {window:?}"
+        );
         assert_eq!(readings["seconds"].value(), Some(window.as_secs_f64()));
     }
 
     #[test]
     fn an_empty_proc_makes_reasons_not_errors() {
         let dir = tempfile::tempdir().unwrap();
-        let watch = Watch { data_dir: &dir.path().join("gone"), server_pids: vec![7], is_embedded: false };
-        let readings = Collector::start(Proc::at(dir.path()), watch, Some(dir.path().join("no/host.tsv"))).stop();
+        let watch = Watch {
+            data_dir: &dir.path().join("gone"),
+            server_pids: vec![7],
+            is_embedded: false,
+        };
+        let readings = Collector::start(
+            Proc::at(dir.path()),
+            watch,
+            Some(dir.path().join("no/host.tsv")),
+        )
+        .stop();
         // Nor does a quick look.
-        let watch = Watch { data_dir: dir.path(), server_pids: vec![7], is_embedded: false };
-        let quick = Collector::prepare(Proc::at(dir.path()), watch).begin_at(Instant::now(), None, || Some(())).unwrap().1;
+        let watch = Watch {
+            data_dir: dir.path(),
+            server_pids: vec![7],
+            is_embedded: false,
+        };
+        let quick = Collector::prepare(Proc::at(dir.path()), watch)
+            .begin_at(Instant::now(), None, || Some(()))
+            .unwrap()
+            .1;
         let quick = quick.stop_over(Some(Duration::from_secs(9)));
         assert!(quick["server_cpu_s"].value().is_none() && quick["client_cpu_s"].value().is_some());
         for name in [
@@ -316,9 +426,15 @@ mod tests {
             "data_dir_bytes",
             "series",
         ] {
-            assert!(matches!(&readings[name], Reading::Unavailable(reason) if !reason.is_empty()), "{name}: {:?}", readings[name]);
+            assert!(
+                matches!(&readings[name], Reading::Unavailable(reason) if !reason.is_empty()),
+                "{name}: {:?}",
+                readings[name]
+            );
         }
-        assert!(readings["client_cpu_s"].value().is_some() && readings["seconds"].value().is_some());
+        assert!(
+            readings["client_cpu_s"].value().is_some() && readings["seconds"].value().is_some()
+        );
     }
 
     /// A machine whose counters all stand at `count`.
@@ -328,11 +444,41 @@ mod tests {
         std::fs::create_dir_all(root.join("pressure")).unwrap();
         std::fs::create_dir_all(root.join("50")).unwrap();
         for (name, text) in [
-            ("stat", format!("cpu {count} 0 {count} {count} 0 0 0 {count} 0 0\ncpu0 0\ncpu1 0\nctxt {}\n", 7 * count)),
-            ("diskstats", format!("{major} {minor} disk {count} 0 {} 0 {count} 0 {} 0\n", 2 * count, 4 * count)),
-            ("pressure/cpu", format!("some avg10=0.00 avg60=0.00 avg300=0.00 total={}\n", 1000 * count)),
-            ("50/stat", format!("50 (db) S 1 1 1 0 -1 0 0 0 0 0 {count} {count} {count} 0 20 0 1 0 5 0 0\n")),
-            ("50/status", format!("RssAnon: {} kB\nRssFile: 300 kB\nRssShmem: 700 kB\n", 1000 - count)),
+            (
+                "stat",
+                format!(
+                    "cpu {count} 0 {count} {count} 0 0 0 {count} 0 0\ncpu0 0\ncpu1 0\nctxt {}\n",
+                    7 * count
+                ),
+            ),
+            (
+                "diskstats",
+                format!(
+                    "{major} {minor} disk {count} 0 {} 0 {count} 0 {} 0\n",
+                    2 * count,
+                    4 * count
+                ),
+            ),
+            (
+                "pressure/cpu",
+                format!(
+                    "some avg10=0.00 avg60=0.00 avg300=0.00 total={}\n",
+                    1000 * count
+                ),
+            ),
+            (
+                "50/stat",
+                format!(
+                    "50 (db) S 1 1 1 0 -1 0 0 0 0 0 {count} {count} {count} 0 20 0 1 0 5 0 0\n"
+                ),
+            ),
+            (
+                "50/status",
+                format!(
+                    "RssAnon: {} kB\nRssFile: 300 kB\nRssShmem: 700 kB\n",
+                    1000 - count
+                ),
+            ),
         ] {
             std::fs::write(root.join(name), text).unwrap();
         }
@@ -342,7 +488,11 @@ mod tests {
     fn start_and_stop_sample_at_once_and_the_maximum_is_over_all() {
         let (dir, data) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         write_proc(dir.path(), data.path(), 100);
-        let watch = Watch { data_dir: data.path(), server_pids: vec![50], is_embedded: false };
+        let watch = Watch {
+            data_dir: data.path(),
+            server_pids: vec![50],
+            is_embedded: false,
+        };
         let collector = Collector::start(Proc::at(dir.path()), watch, None);
         write_proc(dir.path(), data.path(), 130);
         let readings = collector.stop();
@@ -359,10 +509,17 @@ mod tests {
             ("server_cpu_s", 3.0 * ticks_s),
             ("rss_max_bytes", 1900.0 * 1024.0),
         ] {
-            let value = readings[name].value().unwrap_or_else(|| panic!("{name}: {:?}", readings[name]));
-            assert!((value - expected).abs() < 1e-9, "{name}: {value} instead of {expected}");
+            let value = readings[name]
+                .value()
+                .unwrap_or_else(|| panic!("{name}: {:?}", readings[name]));
+            assert!(
+                (value - expected).abs() < 1e-9,
+                "{name}: {value} instead of {expected}"
+            );
         }
-        assert!(matches!(&readings["psi_io_some_s"], Reading::Unavailable(reason) if reason.contains("/proc/pressure/io")));
+        assert!(
+            matches!(&readings["psi_io_some_s"], Reading::Unavailable(reason) if reason.contains("/proc/pressure/io"))
+        );
     }
 
     #[test]
@@ -378,10 +535,19 @@ mod tests {
         }
         let readings = collector.stop();
         let text = std::fs::read_to_string(path).unwrap();
-        let lines: Vec<Vec<&str>> = text.lines().map(|line| line.split('\t').collect()).collect();
+        let lines: Vec<Vec<&str>> = text
+            .lines()
+            .map(|line| line.split('\t').collect())
+            .collect();
         assert_eq!(readings["series"], Reading::Ok((lines.len() - 1) as f64));
         assert_eq!(lines[0][..3], ["second", "cpu_busy_pct", "cpu_user_pct"]);
-        assert!(lines.len() >= 2 && lines.iter().all(|line| line.len() == 12), "{text}");
-        assert!(lines[1][0].parse::<u64>().unwrap() >= 1 && lines[1][5].parse::<u64>().unwrap() > 0, "{text}");
+        assert!(
+            lines.len() >= 2 && lines.iter().all(|line| line.len() == 12),
+            "{text}"
+        );
+        assert!(
+            lines[1][0].parse::<u64>().unwrap() >= 1 && lines[1][5].parse::<u64>().unwrap() > 0,
+            "{text}"
+        );
     }
 }

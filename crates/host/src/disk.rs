@@ -24,18 +24,35 @@ impl Filesystem {
             Ok(found) => found,
             Err(error) => {
                 let reason = format!("cannot look at the data directory: {error}");
-                return Self { mount: Err(reason.clone()), device: Err(reason) };
+                return Self {
+                    mount: Err(reason.clone()),
+                    device: Err(reason),
+                };
             }
         };
-        let mounts = proc.read("self/mountinfo").and_then(|text| parse_mountinfo(&text));
+        let mounts = proc
+            .read("self/mountinfo")
+            .and_then(|text| parse_mountinfo(&text));
         let mount = mounts.and_then(|mounts| {
-            Mount::of(&mounts, &path).cloned().ok_or_else(|| String::from("the data directory is not below any mount of this process"))
+            Mount::of(&mounts, &path).cloned().ok_or_else(|| {
+                String::from("the data directory is not below any mount of this process")
+            })
         });
         let number = device_number(metadata.dev());
         let device = proc
             .read("diskstats")
             .and_then(|text| parse_diskstats(&text))
-            .and_then(|disks| find_device(number, &mount, &|number| Some(disks.iter().find(|disk| disk.device == number)?.name.clone())));
+            .and_then(|disks| {
+                find_device(number, &mount, &|number| {
+                    Some(
+                        disks
+                            .iter()
+                            .find(|disk| disk.device == number)?
+                            .name
+                            .clone(),
+                    )
+                })
+            });
         Self { mount, device }
     }
 }
@@ -44,19 +61,40 @@ fn device_number(device: u64) -> (u32, u32) {
     (rustix::fs::major(device), rustix::fs::minor(device))
 }
 
-/// The number in `stat` is the device's own for ext4, xfs and their like. btrfs and some others show an anonymous number; there the mount
-/// table names the device file. A btrfs on several devices is measured by the one it was mounted from.
-fn find_device(number: (u32, u32), mount: &Answer<Mount>, name_of: &dyn Fn((u32, u32)) -> Option<String>) -> Answer<((u32, u32), String)> {
+/// The number in `stat` is the device's own for ext4, xfs and their like. btrfs and some others
+/// show an anonymous number; there the mount table names the device file. A btrfs on several
+/// devices is measured by the one it was mounted from.
+fn find_device(
+    number: (u32, u32),
+    mount: &Answer<Mount>,
+    name_of: &dyn Fn((u32, u32)) -> Option<String>,
+) -> Answer<((u32, u32), String)> {
     if let Some(name) = name_of(number) {
         return Ok((number, name));
     }
     let mount = mount.as_ref().map_err(String::clone)?;
-    let source = mount.source.metadata().ok().filter(|metadata| metadata.file_type().is_block_device());
-    let candidates = [Some(mount.device), source.map(|metadata| device_number(metadata.rdev()))];
-    let found = candidates.into_iter().flatten().find_map(|number| Some((number, name_of(number)?)));
+    let source = mount
+        .source
+        .metadata()
+        .ok()
+        .filter(|metadata| metadata.file_type().is_block_device());
+    let candidates = [
+        Some(mount.device),
+        source.map(|metadata| device_number(metadata.rdev())),
+    ];
+    let found = candidates
+        .into_iter()
+        .flatten()
+        .find_map(|number| Some((number, name_of(number)?)));
     found.ok_or_else(|| match number.0 {
-        0 => format!("the data directory is on {}, which has no block device of its own", mount.filesystem),
-        _ => format!("device {}:{} under the data directory ({}) is not in /proc/diskstats", number.0, number.1, mount.filesystem),
+        0 => format!(
+            "the data directory is on {}, which has no block device of its own",
+            mount.filesystem
+        ),
+        _ => format!(
+            "device {}:{} under the data directory ({}) is not in /proc/diskstats",
+            number.0, number.1, mount.filesystem
+        ),
     })
 }
 
@@ -70,7 +108,10 @@ pub(crate) struct Disk {
 impl Disk {
     /// The device under `path`.
     pub(crate) fn under(proc: &Proc, path: &Path) -> Self {
-        Self { device: Filesystem::of(proc, path).device.map(|(number, _)| number), diskstats: proc.keep("diskstats") }
+        Self {
+            device: Filesystem::of(proc, path).device.map(|(number, _)| number),
+            diskstats: proc.keep("diskstats"),
+        }
     }
 
     /// Its counters now.
@@ -78,7 +119,9 @@ impl Disk {
         let device = self.device.clone()?;
         let disks = parse_diskstats(&self.diskstats.read()?)?;
         let disk = disks.into_iter().find(|disk| disk.device == device);
-        Ok(disk.ok_or("the data directory's device has left /proc/diskstats")?.counters)
+        Ok(disk
+            .ok_or("the data directory's device has left /proc/diskstats")?
+            .counters)
     }
 }
 
@@ -87,7 +130,13 @@ mod tests {
     use super::*;
 
     fn mount(filesystem: &str, source: &str, device: (u32, u32)) -> Answer<Mount> {
-        Ok(Mount { device, mount_point: "/".into(), filesystem: filesystem.into(), source: source.into(), options: String::new() })
+        Ok(Mount {
+            device,
+            mount_point: "/".into(),
+            filesystem: filesystem.into(),
+            source: source.into(),
+            options: String::new(),
+        })
     }
 
     #[test]
@@ -101,13 +150,37 @@ mod tests {
             ((8, 1), mount("ext4", "/dev/sda1", (8, 1)), Ok("sda1")),
             ((8, 1), Err(String::from("no mount table")), Ok("sda1")),
             ((0, 40), mount("btrfs", "none", (259, 3)), Ok("nvme0n1p3")),
-            ((0, 50), mount("overlay", "overlay", (0, 50)), Err("on overlay, which has no block device")),
-            ((0, 51), mount("tmpfs", "tmpfs", (0, 51)), Err("on tmpfs, which has no block device")),
-            ((0, 52), mount("nfs4", "box:/export", (0, 52)), Err("on nfs4, which has no block device")),
+            (
+                (0, 50),
+                mount("overlay", "overlay", (0, 50)),
+                Err("on overlay, which has no block device"),
+            ),
+            (
+                (0, 51),
+                mount("tmpfs", "tmpfs", (0, 51)),
+                Err("on tmpfs, which has no block device"),
+            ),
+            (
+                (0, 52),
+                mount("nfs4", "box:/export", (0, 52)),
+                Err("on nfs4, which has no block device"),
+            ),
             // A device file that is none.
-            ((0, 53), mount("fuse", "/dev/null", (0, 53)), Err("on fuse, which has no block device")),
-            ((9, 9), mount("xfs", "/dev/no-such", (9, 9)), Err("device 9:9 under the data directory (xfs) is not in /proc/diskstats")),
-            ((0, 54), Err(String::from("no mount table")), Err("no mount table")),
+            (
+                (0, 53),
+                mount("fuse", "/dev/null", (0, 53)),
+                Err("on fuse, which has no block device"),
+            ),
+            (
+                (9, 9),
+                mount("xfs", "/dev/no-such", (9, 9)),
+                Err("device 9:9 under the data directory (xfs) is not in /proc/diskstats"),
+            ),
+            (
+                (0, 54),
+                Err(String::from("no mount table")),
+                Err("no mount table"),
+            ),
         ] {
             match (find_device(number, &mount, &names), expected) {
                 (Ok((_, name)), Ok(expected)) => assert_eq!(name, expected),
@@ -124,7 +197,15 @@ mod tests {
         let file = dir.path().join("diskstats");
         std::fs::write(&file, format!("{major} {minor} disk 1 0 2 0 3 0 4 0\n")).unwrap();
         let mut disk = Disk::under(&Proc::at(dir.path()), dir.path());
-        assert_eq!(disk.read().unwrap(), DiskCounters { reads: 1, read_bytes: 1024, writes: 3, write_bytes: 2048 });
+        assert_eq!(
+            disk.read().unwrap(),
+            DiskCounters {
+                reads: 1,
+                read_bytes: 1024,
+                writes: 3,
+                write_bytes: 2048
+            }
+        );
         std::fs::write(&file, "").unwrap();
         assert!(disk.read().unwrap_err().contains("has left"));
     }

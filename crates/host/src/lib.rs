@@ -1,8 +1,9 @@
-//! What the machine does while a step runs: CPU, storage, pressure, processes, the environment, and whether it is fit to measure on.
+//! What the machine does while a step runs: CPU, storage, pressure, processes, the environment, and
+//! whether it is fit to measure on.
 //!
-//! Everything is read from `/proc`, `/sys` and process clocks; nothing needs root or hardware counters. A number that cannot be
-//! read is unavailable with a reason, never an error and never a zero. Reasons and facts go into reports, so they name no host, no user and no
-//! path.
+//! Everything is read from `/proc`, `/sys` and process clocks; nothing needs root or hardware
+//! counters. A number that cannot be read is unavailable with a reason, never an error and never a
+//! zero. Reasons and facts go into reports, so they name no host, no user and no path.
 //!
 //! # Readings of a step
 //! A [`Collector`] gives the differences between its start and its stop, maxima over its samples, and sizes at its stop:

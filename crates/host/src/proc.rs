@@ -26,8 +26,9 @@ impl Proc {
         Self::at("/proc")
     }
 
-    /// The tree at `root`. Anything but `/proc` is taken to describe other processes than those running here: CPU of the server is then
-    /// read from its `stat` files (clock ticks), not from process clocks.
+    /// The tree at `root`. Anything but `/proc` is taken to describe other processes than those
+    /// running here: CPU of the server is then read from its `stat` files (clock ticks), not from
+    /// process clocks.
     pub fn at(root: impl Into<PathBuf>) -> Self {
         Self { root: root.into() }
     }
@@ -48,19 +49,26 @@ impl Proc {
     /// A file that will be read many times.
     pub(crate) fn keep(&self, name: &'static str) -> KeptFile {
         let file = File::open(self.root.join(name)).map_err(|error| unreadable(name, &error));
-        KeptFile { name, file, bytes: Vec::new() }
+        KeptFile {
+            name,
+            file,
+            bytes: Vec::new(),
+        }
     }
 
     /// All process ids.
     pub(crate) fn pids(&self) -> Answer<Vec<u32>> {
         let entries = std::fs::read_dir(&self.root).map_err(|error| unreadable("", &error))?;
-        Ok(entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok()).collect())
+        Ok(entries
+            .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
+            .collect())
     }
 }
 
 fn lossy(bytes: Vec<u8>) -> String {
     // Command names and mount points may hold any bytes.
-    String::from_utf8(bytes).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
+    String::from_utf8(bytes)
+        .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
 }
 
 /// Named as on a real system, so that no path of a test or a user gets into a report.
@@ -115,8 +123,14 @@ mod tests {
     fn reasons_name_the_file_but_not_where_a_test_put_it() {
         let dir = tempfile::tempdir().unwrap();
         let proc = Proc::at(dir.path());
-        for reason in [proc.read("pressure/io").unwrap_err(), proc.keep("pressure/io").read().unwrap_err()] {
-            assert!(reason.starts_with("cannot read /proc/pressure/io: "), "{reason}");
+        for reason in [
+            proc.read("pressure/io").unwrap_err(),
+            proc.keep("pressure/io").read().unwrap_err(),
+        ] {
+            assert!(
+                reason.starts_with("cannot read /proc/pressure/io: "),
+                "{reason}"
+            );
             assert!(!reason.contains(dir.path().to_str().unwrap()));
         }
     }

@@ -6,7 +6,8 @@ use nix::unistd::Pid;
 
 use crate::parse::{ProcessStat, parse_process_stat};
 
-/// When a process started, in clock ticks since boot. With the pid and the boot id it names one process for ever.
+/// When a process started, in clock ticks since boot. With the pid and the boot id it names one
+/// process for ever.
 ///
 /// # Errors
 /// When there is no such process, or its `stat` file cannot be read.
@@ -16,7 +17,8 @@ pub fn process_start_ticks(pid: u32) -> io::Result<u64> {
 
 fn process_stat(pid: u32) -> io::Result<ProcessStat> {
     let text = std::fs::read(format!("/proc/{pid}/stat"))?;
-    parse_process_stat(&String::from_utf8_lossy(&text)).map_err(|reason| io::Error::new(io::ErrorKind::InvalidData, reason))
+    parse_process_stat(&String::from_utf8_lossy(&text))
+        .map_err(|reason| io::Error::new(io::ErrorKind::InvalidData, reason))
 }
 
 /// The id of this boot of the machine.
@@ -24,29 +26,37 @@ fn process_stat(pid: u32) -> io::Result<ProcessStat> {
 /// # Errors
 /// When the kernel does not show it.
 pub fn boot_id() -> io::Result<String> {
-    Ok(std::fs::read_to_string("/proc/sys/kernel/random/boot_id")?.trim().to_owned())
+    Ok(std::fs::read_to_string("/proc/sys/kernel/random/boot_id")?
+        .trim()
+        .to_owned())
 }
 
-/// True when `pid` is, right now, the very process that was started at `start_ticks` in the boot `boot_id`, and still runs. False for a
-/// zombie, and when it cannot be proved.
+/// True when `pid` is, right now, the very process that was started at `start_ticks` in the boot
+/// `boot_id`, and still runs. False for a zombie, and when it cannot be proved.
 pub fn is_same_process(pid: u32, start_ticks: u64, boot_id: &str) -> bool {
     self::boot_id().is_ok_and(|now| now == boot_id)
         && process_stat(pid).is_ok_and(|stat| stat.start_ticks == start_ticks && stat.is_running)
 }
 
-/// CPU time of a process since its start, in nanoseconds: all its threads, ended ones too, but not its children.
+/// CPU time of a process since its start, in nanoseconds: all its threads, ended ones too, but not
+/// its children.
 ///
 /// # Errors
 /// When there is no such process.
 pub fn process_cpu_ns(pid: u32) -> io::Result<u64> {
-    /// The kernel's own limit. A clock id has room for 29 bits of pid only: a larger number, like 0, would mean another process or the caller.
+    /// The kernel's own limit. A clock id has room for 29 bits of pid only: a larger number, like
+    /// 0, would mean another process or the caller.
     const PID_LIMIT: i32 = 1 << 22;
-    let pid = i32::try_from(pid).ok().filter(|pid| (1..=PID_LIMIT).contains(pid)).ok_or(io::ErrorKind::NotFound)?;
+    let pid = i32::try_from(pid)
+        .ok()
+        .filter(|pid| (1..=PID_LIMIT).contains(pid))
+        .ok_or(io::ErrorKind::NotFound)?;
     let time = nix::time::clock_getcpuclockid(Pid::from_raw(pid))?.now()?;
     Ok(nanoseconds(time.tv_sec(), time.tv_nsec()))
 }
 
-/// CPU time of the ended children that a process has waited for, and of theirs, in nanoseconds; in steps of a clock tick.
+/// CPU time of the ended children that a process has waited for, and of theirs, in nanoseconds; in
+/// steps of a clock tick.
 ///
 /// # Errors
 /// When there is no such process, or its `stat` file cannot be read.
@@ -61,7 +71,12 @@ pub(crate) fn thread_cpu_ns() -> u64 {
 }
 
 fn nanoseconds(seconds: i64, nanoseconds: i64) -> u64 {
-    u64::try_from(seconds.saturating_mul(1_000_000_000).saturating_add(nanoseconds)).unwrap_or(0)
+    u64::try_from(
+        seconds
+            .saturating_mul(1_000_000_000)
+            .saturating_add(nanoseconds),
+    )
+    .unwrap_or(0)
 }
 
 /// The length of a clock tick, the unit of CPU time in `/proc`.
@@ -94,13 +109,23 @@ mod tests {
 
     #[test]
     fn an_ended_process_is_no_longer_the_same() {
-        let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
+        let mut child = std::process::Command::new("sleep")
+            .arg("60")
+            .spawn()
+            .unwrap();
         let pid = child.id();
         let (start, boot) = (process_start_ticks(pid).unwrap(), boot_id().unwrap());
         assert!(is_same_process(pid, start, &boot));
         child.kill().unwrap();
-        let (id, ended) = (rustix::process::Pid::from_child(&child), rustix::process::WaitIdOptions::EXITED);
-        rustix::process::waitid(rustix::process::WaitId::Pid(id), ended | rustix::process::WaitIdOptions::NOWAIT).unwrap();
+        let (id, ended) = (
+            rustix::process::Pid::from_child(&child),
+            rustix::process::WaitIdOptions::EXITED,
+        );
+        rustix::process::waitid(
+            rustix::process::WaitId::Pid(id),
+            ended | rustix::process::WaitIdOptions::NOWAIT,
+        )
+        .unwrap();
         assert_eq!(process_start_ticks(pid).unwrap(), start, "still a zombie");
         assert!(!is_same_process(pid, start, &boot));
         child.wait().unwrap();

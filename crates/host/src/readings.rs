@@ -40,23 +40,38 @@ impl Difference {
             psi_io_s: grown(&start.psi_io_us, &stop.psi_io_us, US_PER_S),
             psi_memory_s: grown(&start.psi_memory_us, &stop.psi_memory_us, US_PER_S),
             own_cpu_s: grown(&start.own_cpu_ns, &stop.own_cpu_ns, NS_PER_S),
-            own_usage: both(&start.own_usage, &stop.own_usage).map(|(start, stop)| stop.since(start)),
-            server_cpu_s: start.server_cpu_ns.as_ref().zip(stop.server_cpu_ns.as_ref()).map(|(start, stop)| grown(start, stop, NS_PER_S)),
+            own_usage: both(&start.own_usage, &stop.own_usage)
+                .map(|(start, stop)| stop.since(start)),
+            server_cpu_s: start
+                .server_cpu_ns
+                .as_ref()
+                .zip(stop.server_cpu_ns.as_ref())
+                .map(|(start, stop)| grown(start, stop, NS_PER_S)),
         }
     }
 
-    /// As readings of a window of so many seconds from `begin` to `stop`, which is behind its end when nothing works any more. `begin` is
-    /// known where `start` was read under load: then it was a little off, and what was counted is taken in proportion. Where nothing worked yet
-    /// there is nothing to take off.
-    pub(crate) fn into_readings_of(self, start: &Sample, begin: Option<Instant>, seconds: f64) -> Readings {
+    /// As readings of a window of so many seconds from `begin` to `stop`, which is behind its end
+    /// when nothing works any more. `begin` is known where `start` was read under load: then it was
+    /// a little off, and what was counted is taken in proportion. Where nothing worked yet there is
+    /// nothing to take off.
+    pub(crate) fn into_readings_of(
+        self,
+        start: &Sample,
+        begin: Option<Instant>,
+        seconds: f64,
+    ) -> Readings {
         let late_s = |at: Instant, begin: Instant| {
-            at.saturating_duration_since(begin).as_secs_f64() - begin.saturating_duration_since(at).as_secs_f64()
+            at.saturating_duration_since(begin).as_secs_f64()
+                - begin.saturating_duration_since(at).as_secs_f64()
         };
         let share = |at: Instant| {
             let Some(begin) = begin else { return Ok(1.0) };
             let late_s = late_s(at, begin);
             if late_s.abs() > MOST_LATE * seconds {
-                return Err(format!("the machine was too busy to be looked at when the step began, and was {late_s:.1} s later"));
+                return Err(format!(
+                    "the machine was too busy to be looked at when the step began, and was \
+                    {late_s:.1} s later"
+                ));
             }
             Ok(seconds / (seconds - late_s))
         };
@@ -77,7 +92,10 @@ impl Difference {
             };
         }
         if let Some(begin) = begin {
-            readings.insert(String::from("late_s"), Reading::Ok(late_s(start.server_at, begin)));
+            readings.insert(
+                String::from("late_s"),
+                Reading::Ok(late_s(start.server_at, begin)),
+            );
         }
         readings
     }
@@ -90,18 +108,31 @@ impl Difference {
         };
         put("seconds", Ok(self.seconds));
 
-        let host = |count: fn(&HostCpu) -> u64| self.host.as_ref().map(|host| count(host) as f64).map_err(String::clone);
+        let host = |count: fn(&HostCpu) -> u64| {
+            self.host
+                .as_ref()
+                .map(|host| count(host) as f64)
+                .map_err(String::clone)
+        };
         let cpu_s = |count: fn(&HostCpu) -> u64| Ok(host(count)? * tick_ns() as f64 / NS_PER_S);
         put("cpus", host(|host| host.cpus));
         put("cpu_user_s", cpu_s(|host| host.user + host.nice));
-        put("cpu_system_s", cpu_s(|host| host.system + host.irq + host.softirq));
+        put(
+            "cpu_system_s",
+            cpu_s(|host| host.system + host.irq + host.softirq),
+        );
         put("cpu_iowait_s", cpu_s(|host| host.iowait));
         put("cpu_steal_s", cpu_s(|host| host.steal));
         put("cpu_idle_s", cpu_s(|host| host.idle));
         put("cpu_total_s", cpu_s(HostCpu::total));
         put("context_switches", host(|host| host.context_switches));
 
-        let disk = |count: fn(&DiskCounters) -> u64| self.disk.as_ref().map(|disk| count(disk) as f64).map_err(String::clone);
+        let disk = |count: fn(&DiskCounters) -> u64| {
+            self.disk
+                .as_ref()
+                .map(|disk| count(disk) as f64)
+                .map_err(String::clone)
+        };
         put("disk_reads", disk(|disk| disk.reads));
         put("disk_read_bytes", disk(|disk| disk.read_bytes));
         put("disk_writes", disk(|disk| disk.writes));
@@ -115,7 +146,10 @@ impl Difference {
             Some(server_cpu_s) => {
                 put("client_cpu_s", self.own_cpu_s);
                 put("server_cpu_s", server_cpu_s);
-                put("process_cpu_s", Err(String::from("the engine has processes of its own")));
+                put(
+                    "process_cpu_s",
+                    Err(String::from("the engine has processes of its own")),
+                );
             }
             None => {
                 let shared = || Err(String::from("shares the process with the engine"));
@@ -125,12 +159,29 @@ impl Difference {
             }
         }
 
-        let usage = |count: fn(&OwnUsage) -> u64| self.own_usage.as_ref().map(|usage| count(usage) as f64).map_err(String::clone);
-        put("voluntary_switches", usage(|usage| usage.voluntary_switches));
-        put("involuntary_switches", usage(|usage| usage.involuntary_switches));
+        let usage = |count: fn(&OwnUsage) -> u64| {
+            self.own_usage
+                .as_ref()
+                .map(|usage| count(usage) as f64)
+                .map_err(String::clone)
+        };
+        put(
+            "voluntary_switches",
+            usage(|usage| usage.voluntary_switches),
+        );
+        put(
+            "involuntary_switches",
+            usage(|usage| usage.involuntary_switches),
+        );
         put("client_major_faults", usage(|usage| usage.major_faults));
-        put("own_user_s", usage(|usage| usage.user_us).map(|us| us / US_PER_S));
-        put("own_system_s", usage(|usage| usage.system_us).map(|us| us / US_PER_S));
+        put(
+            "own_user_s",
+            usage(|usage| usage.user_us).map(|us| us / US_PER_S),
+        );
+        put(
+            "own_system_s",
+            usage(|usage| usage.system_us).map(|us| us / US_PER_S),
+        );
         readings
     }
 }
@@ -152,7 +203,9 @@ fn both<'a, T>(start: &'a Answer<T>, stop: &'a Answer<T>) -> Answer<(&'a T, &'a 
 
 fn grown(start: &Answer<u64>, stop: &Answer<u64>, units_per_s: f64) -> Answer<f64> {
     let (start, stop) = both(start, stop)?;
-    let added = stop.checked_sub(*start).ok_or("the counter ran backwards")?;
+    let added = stop
+        .checked_sub(*start)
+        .ok_or("the counter ran backwards")?;
     Ok(added as f64 / units_per_s)
 }
 
@@ -186,7 +239,12 @@ mod tests {
             cpus: 4,
             context_switches: 9 * count,
         };
-        let disk = |count: u64| DiskCounters { reads: count, read_bytes: 2 * count, writes: 3 * count, write_bytes: 4 * count };
+        let disk = |count: u64| DiskCounters {
+            reads: count,
+            read_bytes: 2 * count,
+            writes: 3 * count,
+            write_bytes: 4 * count,
+        };
         let at = Instant::now();
         let sample = |count: u64| Sample {
             at: at + Duration::from_millis(1500 * count),
@@ -234,10 +292,18 @@ mod tests {
             ("own_system_s", 0.1),
         ] {
             let value = readings[name].value().unwrap();
-            assert!((value - expected).abs() < 1e-9, "{name}: {value} instead of {expected}");
+            assert!(
+                (value - expected).abs() < 1e-9,
+                "{name}: {value} instead of {expected}"
+            );
         }
-        assert_eq!(readings["psi_memory_some_s"], Reading::Unavailable(String::from("no pressure here")));
-        assert!(matches!(&readings["process_cpu_s"], Reading::Unavailable(reason) if reason.contains("processes of its own")));
+        assert_eq!(
+            readings["psi_memory_some_s"],
+            Reading::Unavailable(String::from("no pressure here"))
+        );
+        assert!(
+            matches!(&readings["process_cpu_s"], Reading::Unavailable(reason) if reason.contains("processes of its own"))
+        );
     }
 
     /// Three seconds of counting; the window is what it should have been.
@@ -245,32 +311,62 @@ mod tests {
     fn a_first_look_that_is_late_is_made_good_in_proportion() {
         let of = |late_ms: i64, server_late_ms: i64, seconds: f64| {
             let (start, stop) = samples();
-            let moved = |at: Instant, ms: i64| at - Duration::from_millis(ms.max(0) as u64) + Duration::from_millis((-ms).max(0) as u64);
+            let moved = |at: Instant, ms: i64| {
+                at - Duration::from_millis(ms.max(0) as u64)
+                    + Duration::from_millis((-ms).max(0) as u64)
+            };
             let begin = moved(start.at, late_ms);
-            let start = Sample { server_at: moved(begin, -server_late_ms), ..start };
+            let start = Sample {
+                server_at: moved(begin, -server_late_ms),
+                ..start
+            };
             Difference::between(&start, &stop).into_readings_of(&start, Some(begin), seconds)
         };
         let whole = Difference::between(&samples().0, &samples().1).into_readings();
-        for (late_ms, server_late_ms, seconds, others, server) in
-            [(0, 0, 3.0, 1.0, 1.0), (1000, 500, 4.0, 4.0 / 3.0, 4.0 / 3.5), (-500, 0, 2.5, 2.5 / 3.0, 1.0)]
-        {
+        for (late_ms, server_late_ms, seconds, others, server) in [
+            (0, 0, 3.0, 1.0, 1.0),
+            (1000, 500, 4.0, 4.0 / 3.0, 4.0 / 3.5),
+            (-500, 0, 2.5, 2.5 / 3.0, 1.0),
+        ] {
             let readings = of(late_ms, server_late_ms, seconds);
-            for (name, factor) in [("cpu_user_s", others), ("context_switches", others), ("client_cpu_s", others), ("server_cpu_s", server)]
-            {
-                let (value, expected) = (readings[name].value().unwrap(), whole[name].value().unwrap() * factor);
-                assert!((value - expected).abs() < 1e-9, "{name} of {late_ms}: {value} instead of {expected}");
+            for (name, factor) in [
+                ("cpu_user_s", others),
+                ("context_switches", others),
+                ("client_cpu_s", others),
+                ("server_cpu_s", server),
+            ] {
+                let (value, expected) = (
+                    readings[name].value().unwrap(),
+                    whole[name].value().unwrap() * factor,
+                );
+                assert!(
+                    (value - expected).abs() < 1e-9,
+                    "{name} of {late_ms}: {value} instead of {expected}"
+                );
             }
-            assert_eq!((readings["seconds"].value(), &readings["cpus"]), (Some(seconds), &whole["cpus"]));
-            assert!((readings["late_s"].value().unwrap() - server_late_ms as f64 / 1e3).abs() < 1e-9);
+            assert_eq!(
+                (readings["seconds"].value(), &readings["cpus"]),
+                (Some(seconds), &whole["cpus"])
+            );
+            assert!(
+                (readings["late_s"].value().unwrap() - server_late_ms as f64 / 1e3).abs() < 1e-9
+            );
         }
         let late = of(1100, 0, 4.0);
-        let reason = "the machine was too busy to be looked at when the step began, and was 1.1 s later";
+        let reason =
+            "the machine was too busy to be looked at when the step began, and was 1.1 s later";
         assert_eq!(late["cpu_user_s"], Reading::Unavailable(reason.to_owned()));
-        assert!(late["server_cpu_s"].value().is_some() && late["psi_memory_some_s"] == whole["psi_memory_some_s"]);
+        assert!(
+            late["server_cpu_s"].value().is_some()
+                && late["psi_memory_some_s"] == whole["psi_memory_some_s"]
+        );
         // Nobody worked before the first look or behind the last one: nothing is taken off.
         let (start, stop) = samples();
         let idle = Difference::between(&start, &stop).into_readings_of(&start, None, 2.0);
-        assert_eq!((idle["server_cpu_s"].value(), idle["seconds"].value()), (whole["server_cpu_s"].value(), Some(2.0)));
+        assert_eq!(
+            (idle["server_cpu_s"].value(), idle["seconds"].value()),
+            (whole["server_cpu_s"].value(), Some(2.0))
+        );
     }
 
     #[test]
@@ -280,7 +376,10 @@ mod tests {
         let readings = Difference::between(&start, &stop).into_readings();
         assert_eq!(readings["process_cpu_s"], Reading::Ok(0.5));
         for name in ["client_cpu_s", "server_cpu_s"] {
-            assert_eq!(readings[name], Reading::Unavailable(String::from("shares the process with the engine")));
+            assert_eq!(
+                readings[name],
+                Reading::Unavailable(String::from("shares the process with the engine"))
+            );
         }
     }
 
@@ -297,7 +396,11 @@ mod tests {
             ("disk_reads", "not at the stop"),
             ("psi_cpu_some_s", "the counter ran backwards"),
         ] {
-            assert_eq!(readings[name], Reading::Unavailable(String::from(reason)), "{name}");
+            assert_eq!(
+                readings[name],
+                Reading::Unavailable(String::from(reason)),
+                "{name}"
+            );
         }
     }
 }

@@ -46,8 +46,12 @@ impl OwnUsage {
     /// What was added since `before`.
     pub(crate) fn since(&self, before: &Self) -> Self {
         Self {
-            voluntary_switches: self.voluntary_switches.saturating_sub(before.voluntary_switches),
-            involuntary_switches: self.involuntary_switches.saturating_sub(before.involuntary_switches),
+            voluntary_switches: self
+                .voluntary_switches
+                .saturating_sub(before.voluntary_switches),
+            involuntary_switches: self
+                .involuntary_switches
+                .saturating_sub(before.involuntary_switches),
             major_faults: self.major_faults.saturating_sub(before.major_faults),
             user_us: self.user_us.saturating_sub(before.user_us),
             system_us: self.system_us.saturating_sub(before.system_us),
@@ -82,19 +86,27 @@ impl Sampler {
         }
     }
 
-    /// Looks at everything. What takes long and cannot wait, the clocks of the server's processes, comes first, and their memory last.
+    /// Looks at everything. What takes long and cannot wait, the clocks of the server's processes,
+    /// comes first, and their memory last.
     pub(crate) fn sample(&mut self) -> Sample {
         let server_cpu_ns = self.server.as_mut().map(ProcessTrees::cpu_ns);
         let sample = self.sample_with(server_cpu_ns);
         // After the look at the server's clocks, which finds its processes.
         let rss_bytes = match &self.server {
-            None => self.own_status.read().and_then(|status| kib_field(&status, "VmRSS")),
+            None => self
+                .own_status
+                .read()
+                .and_then(|status| kib_field(&status, "VmRSS")),
             Some(server) => server.rss_bytes(),
         };
-        Sample { rss_bytes, ..sample }
+        Sample {
+            rss_bytes,
+            ..sample
+        }
     }
 
-    /// The same in about a millisecond, for an instant that counts: of the processes that an earlier sample has met, and without their memory.
+    /// The same in about a millisecond, for an instant that counts: of the processes that an
+    /// earlier sample has met, and without their memory.
     pub(crate) fn sample_quickly(&mut self) -> Sample {
         let server_cpu_ns = self.server.as_mut().map(ProcessTrees::cpu_ns_quickly);
         self.sample_with(server_cpu_ns)
@@ -104,8 +116,13 @@ impl Sampler {
         let at = Instant::now();
         Sample {
             at,
-            server_at: self.server.as_ref().and_then(ProcessTrees::looked_at).unwrap_or(at),
-            own_cpu_ns: process_cpu_ns(std::process::id()).map_err(|error| format!("no clock for this process: {error}")),
+            server_at: self
+                .server
+                .as_ref()
+                .and_then(ProcessTrees::looked_at)
+                .unwrap_or(at),
+            own_cpu_ns: process_cpu_ns(std::process::id())
+                .map_err(|error| format!("no clock for this process: {error}")),
             own_usage: own_usage(),
             host: self.stat.read().and_then(|text| parse_stat(&text)),
             disk: self.disk.read(),
@@ -123,7 +140,8 @@ fn total_us(pressure: &mut KeptFile) -> Answer<u64> {
 }
 
 fn own_usage() -> Answer<OwnUsage> {
-    let usage = getrusage(UsageWho::RUSAGE_SELF).map_err(|error| format!("getrusage does not answer: {error}"))?;
+    let usage = getrusage(UsageWho::RUSAGE_SELF)
+        .map_err(|error| format!("getrusage does not answer: {error}"))?;
     let count = |number: i64| u64::try_from(number).unwrap_or(0);
     Ok(OwnUsage {
         voluntary_switches: count(usage.voluntary_context_switches()),
@@ -148,9 +166,13 @@ pub struct ChildUsage {
 /// # Errors
 /// When the kernel does not answer.
 pub fn child_usage() -> Answer<ChildUsage> {
-    let usage = getrusage(UsageWho::RUSAGE_CHILDREN).map_err(|error| format!("getrusage does not answer: {error}"))?;
+    let usage = getrusage(UsageWho::RUSAGE_CHILDREN)
+        .map_err(|error| format!("getrusage does not answer: {error}"))?;
     let seconds = |time: nix::sys::time::TimeVal| time.num_microseconds() as f64 / 1e6;
-    Ok(ChildUsage { user_s: seconds(usage.user_time()), system_s: seconds(usage.system_time()) })
+    Ok(ChildUsage {
+        user_s: seconds(usage.user_time()),
+        system_s: seconds(usage.system_time()),
+    })
 }
 
 #[cfg(test)]
@@ -181,9 +203,16 @@ mod tests {
         crate::process::burn_cpu(30_000_000);
         let after = sampler.sample();
         let (first, second) = (before.host.unwrap(), after.host.unwrap());
-        assert!(second.busy() >= first.busy() && second.context_switches >= first.context_switches && second.cpus > 0);
+        assert!(
+            second.busy() >= first.busy()
+                && second.context_switches >= first.context_switches
+                && second.cpus > 0
+        );
         assert!(after.own_cpu_ns.unwrap() >= before.own_cpu_ns.unwrap() + 30_000_000);
         assert!(after.rss_bytes.unwrap() > 0);
-        assert!(after.own_usage.unwrap().voluntary_switches >= before.own_usage.unwrap().voluntary_switches);
+        assert!(
+            after.own_usage.unwrap().voluntary_switches
+                >= before.own_usage.unwrap().voluntary_switches
+        );
     }
 }

@@ -26,7 +26,10 @@ impl SeriesWriter {
             writeln!(file, "{HEADER}")?;
             Ok(file)
         });
-        Self { file: file.map_err(|error| unwritable(&error)), rows: 0 }
+        Self {
+            file: file.map_err(|error| unwritable(&error)),
+            rows: 0,
+        }
     }
 
     /// Adds a line.
@@ -50,7 +53,8 @@ fn unwritable(error: &std::io::Error) -> String {
 }
 
 fn row(second: u64, interval: &Difference, rss_bytes: &Answer<u64>) -> String {
-    let share_pct = |ticks: u64, total: u64| (total > 0).then(|| 100.0 * ticks as f64 / total as f64);
+    let share_pct =
+        |ticks: u64, total: u64| (total > 0).then(|| 100.0 * ticks as f64 / total as f64);
     let cpu_pct = |ticks: fn(&crate::parse::HostCpu) -> u64| {
         let host = interval.host.as_ref().ok()?;
         share_pct(ticks(host), host.total())
@@ -62,13 +66,35 @@ fn row(second: u64, interval: &Difference, rss_bytes: &Answer<u64>) -> String {
         (cpu_pct(|host| host.user + host.nice), 1),
         (cpu_pct(|host| host.system + host.irq + host.softirq), 1),
         (cpu_pct(|host| host.steal), 1),
-        (per_s(interval.host.as_ref().ok().map(|host| host.context_switches)), 0),
+        (
+            per_s(
+                interval
+                    .host
+                    .as_ref()
+                    .ok()
+                    .map(|host| host.context_switches),
+            ),
+            0,
+        ),
         (per_s(disk.map(|disk| disk.read_bytes / 1024)), 0),
         (per_s(disk.map(|disk| disk.write_bytes / 1024)), 0),
         (per_s(disk.map(|disk| disk.reads)), 0),
         (per_s(disk.map(|disk| disk.writes)), 0),
-        (interval.psi_io_s.as_ref().ok().map(|stalled_s| 100.0 * stalled_s / interval.seconds), 1),
-        (rss_bytes.as_ref().ok().map(|bytes| *bytes as f64 / f64::from(1 << 20)), 1),
+        (
+            interval
+                .psi_io_s
+                .as_ref()
+                .ok()
+                .map(|stalled_s| 100.0 * stalled_s / interval.seconds),
+            1,
+        ),
+        (
+            rss_bytes
+                .as_ref()
+                .ok()
+                .map(|bytes| *bytes as f64 / f64::from(1 << 20)),
+            1,
+        ),
     ];
     let mut line = second.to_string();
     for (cell, decimals) in cells {
@@ -87,12 +113,27 @@ mod tests {
 
     fn interval() -> Difference {
         let no = || Err(String::from("not here"));
-        let host =
-            HostCpu { user: 10, nice: 2, system: 20, idle: 50, iowait: 8, irq: 1, softirq: 3, steal: 6, cpus: 2, context_switches: 600 };
+        let host = HostCpu {
+            user: 10,
+            nice: 2,
+            system: 20,
+            idle: 50,
+            iowait: 8,
+            irq: 1,
+            softirq: 3,
+            steal: 6,
+            cpus: 2,
+            context_switches: 600,
+        };
         Difference {
             seconds: 2.0,
             host: Ok(host),
-            disk: Ok(DiskCounters { reads: 10, read_bytes: 40 * 1024, writes: 3, write_bytes: 12 * 1024 }),
+            disk: Ok(DiskCounters {
+                reads: 10,
+                read_bytes: 40 * 1024,
+                writes: 3,
+                write_bytes: 12 * 1024,
+            }),
             psi_cpu_s: no(),
             psi_io_s: Ok(0.5),
             psi_memory_s: no(),
@@ -104,15 +145,34 @@ mod tests {
 
     #[test]
     fn a_line_has_shares_and_rates_and_empty_cells() {
-        assert_eq!(row(7, &interval(), &Ok(3 << 19)), "7\t36.0\t12.0\t24.0\t6.0\t300\t20\t6\t5\t2\t25.0\t1.5");
+        assert_eq!(
+            row(7, &interval(), &Ok(3 << 19)),
+            "7\t36.0\t12.0\t24.0\t6.0\t300\t20\t6\t5\t2\t25.0\t1.5"
+        );
         let no = || Err(String::from("not here"));
-        let nothing = Difference { host: Err(String::new()), disk: Err(String::new()), psi_io_s: no(), ..interval() };
-        assert_eq!(row(1, &nothing, &Err(String::new())), format!("1{}", "\t".repeat(11)));
+        let nothing = Difference {
+            host: Err(String::new()),
+            disk: Err(String::new()),
+            psi_io_s: no(),
+            ..interval()
+        };
+        assert_eq!(
+            row(1, &nothing, &Err(String::new())),
+            format!("1{}", "\t".repeat(11))
+        );
         assert_eq!(HEADER.split('\t').count(), 12);
         // Nothing was counted in no time: no share of it.
-        let instant =
-            Difference { seconds: 0.0, host: Ok(HostCpu::default()), disk: Ok(DiskCounters::default()), psi_io_s: Ok(0.0), ..interval() };
-        assert_eq!(row(1, &instant, &Err(String::new())), format!("1{}", "\t".repeat(11)));
+        let instant = Difference {
+            seconds: 0.0,
+            host: Ok(HostCpu::default()),
+            disk: Ok(DiskCounters::default()),
+            psi_io_s: Ok(0.0),
+            ..interval()
+        };
+        assert_eq!(
+            row(1, &instant, &Err(String::new())),
+            format!("1{}", "\t".repeat(11))
+        );
     }
 
     #[test]
@@ -121,10 +181,18 @@ mod tests {
         let mut series = SeriesWriter::create(&dir.path().join("no folder/host.tsv"));
         series.add(1, &interval(), &Ok(0));
         let reason = series.finish().unwrap_err();
-        assert!(reason.starts_with("cannot write the series: ") && !reason.contains("folder/"), "{reason}");
+        assert!(
+            reason.starts_with("cannot write the series: ") && !reason.contains("folder/"),
+            "{reason}"
+        );
         // A full disk shows when the buffer is written.
         if Path::new("/dev/full").exists() {
-            assert!(SeriesWriter::create(Path::new("/dev/full")).finish().unwrap_err().contains("cannot write the series"));
+            assert!(
+                SeriesWriter::create(Path::new("/dev/full"))
+                    .finish()
+                    .unwrap_err()
+                    .contains("cannot write the series")
+            );
         }
     }
 }

@@ -4,7 +4,8 @@ use std::fs::Metadata;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Bytes that an ordinary user may still write on the filesystem of `path`, or of its nearest ancestor that exists.
+/// Bytes that an ordinary user may still write on the filesystem of `path`, or of its nearest
+/// ancestor that exists.
 ///
 /// # Errors
 /// When the filesystem does not answer.
@@ -28,7 +29,10 @@ pub struct DiskSpace {
 pub fn disk_space(path: &Path) -> io::Result<DiskSpace> {
     let statistics = rustix::fs::statvfs(&nearest_existing(path)?.0)?;
     let bytes = |blocks: u64| blocks.saturating_mul(statistics.f_frsize);
-    Ok(DiskSpace { free_bytes: bytes(statistics.f_bavail), total_bytes: bytes(statistics.f_blocks) })
+    Ok(DiskSpace {
+        free_bytes: bytes(statistics.f_bavail),
+        total_bytes: bytes(statistics.f_blocks),
+    })
 }
 
 /// The path, made absolute, or its nearest ancestor that exists.
@@ -36,7 +40,10 @@ pub(crate) fn nearest_existing(path: &Path) -> io::Result<(PathBuf, Metadata)> {
     let path = std::path::absolute(path)?;
     let mut error = io::Error::from(io::ErrorKind::NotFound);
     for ancestor in path.ancestors() {
-        match ancestor.canonicalize().and_then(|real| Ok((real.metadata()?, real))) {
+        match ancestor
+            .canonicalize()
+            .and_then(|real| Ok((real.metadata()?, real)))
+        {
             Ok((metadata, real)) => return Ok((real, metadata)),
             Err(cause) if cause.kind() == io::ErrorKind::NotFound => error = cause,
             Err(cause) => return Err(cause),
@@ -45,8 +52,8 @@ pub(crate) fn nearest_existing(path: &Path) -> io::Result<(PathBuf, Metadata)> {
     Err(error)
 }
 
-/// Sizes of all files below `dir`, links not followed. Files and folders that vanish meanwhile do not count: an engine removes its logs when
-/// it likes.
+/// Sizes of all files below `dir`, links not followed. Files and folders that vanish meanwhile do
+/// not count: an engine removes its logs when it likes.
 ///
 /// # Errors
 /// When a folder cannot be listed.

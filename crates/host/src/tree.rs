@@ -1,15 +1,17 @@
 //! CPU of the server's process trees, ended children included.
 //!
-//! A process clock covers all threads of one process but none of its children, and it is gone with its process. What an ended child used
-//! is then in the `cutime` and `cstime` of the parent that waited for it, and in those of the parent's parent when that ends in turn. So at any moment
+//! A process clock covers all threads of one process but none of its children, and it is gone with
+//! its process. What an ended child used is then in the `cutime` and `cstime` of the parent that
+//! waited for it, and in those of the parent's parent when that ends in turn. So at any moment
 //!
 //! ```text
 //! CPU of a tree = sum over its living members of (own clock + cutime + cstime) + what no member waited for
 //! ```
 //!
-//! is complete, but for two gaps: a child that nobody in the tree waited for (its parent ended first, or ignores `SIGCHLD`) counts up to the last
-//! time it was seen, and not at all when it came and went between two looks; and `cutime` and `cstime` are whole clock ticks (10 ms), so the tree can be short by two ticks
-//! for each living parent.
+//! is complete, but for two gaps: a child that nobody in the tree waited for (its parent ended
+//! first, or ignores `SIGCHLD`) counts up to the last time it was seen, and not at all when it came
+//! and went between two looks; and `cutime` and `cstime` are whole clock ticks (10 ms), so the tree
+//! can be short by two ticks for each living parent.
 
 use std::collections::{BTreeMap, HashSet};
 use std::time::Instant;
@@ -23,10 +25,12 @@ use crate::{Answer, Proc};
 pub(crate) struct ProcessTrees {
     proc: Proc,
     roots: Vec<u32>,
-    /// Start ticks by pid. Once a member, a member until it ends: an orphan is given another parent.
+    /// Start ticks by pid. Once a member, a member until it ends: an orphan is given another
+    /// parent.
     members: BTreeMap<u32, u64>,
-    /// Processes that are not of the tree and never will be, so that each is looked at once. Forgotten when their pid leaves `/proc`:
-    /// pids are handed out in turn, so one does not come back for another process between two looks.
+    /// Processes that are not of the tree and never will be, so that each is looked at once.
+    /// Forgotten when their pid leaves `/proc`: pids are handed out in turn, so one does not come
+    /// back for another process between two looks.
     strangers: HashSet<u32>,
     account: Account,
     looked_at: Option<Instant>,
@@ -45,8 +49,8 @@ impl ProcessTrees {
         }
     }
 
-    /// CPU in nanoseconds of all members since they started. Only differences mean something: what ended before the first call and was
-    /// not waited for is not in it.
+    /// CPU in nanoseconds of all members since they started. Only differences mean something: what
+    /// ended before the first call and was not waited for is not in it.
     pub(crate) fn cpu_ns(&mut self) -> Answer<u64> {
         if self.roots.is_empty() {
             return Err(String::from("no server process is known"));
@@ -54,18 +58,32 @@ impl ProcessTrees {
         self.find_members()?;
         let seen = self.look();
         let total_ns = self.account.settle(seen);
-        match self.roots.iter().find(|root| !self.members.contains_key(root)) {
-            Some(root) => Err(format!("server process {root} has ended, or its /proc files cannot be read")),
+        match self
+            .roots
+            .iter()
+            .find(|root| !self.members.contains_key(root))
+        {
+            Some(root) => Err(format!(
+                "server process {root} has ended, or its /proc files cannot be read"
+            )),
             None => Ok(total_ns),
         }
     }
 
-    /// The same from the clocks of those that are known, a system call for each and no file: quick enough on a machine that is full of their
-    /// work. Children that ended since the last look are not waited for yet, and those that were born are met at the next.
+    /// The same from the clocks of those that are known, a system call for each and no file: quick
+    /// enough on a machine that is full of their work. Children that ended since the last look are
+    /// not waited for yet, and those that were born are met at the next.
     pub(crate) fn cpu_ns_quickly(&mut self) -> Answer<u64> {
         let begin = Instant::now();
-        let clock =
-            |(process, seen): (&(u32, u64), &CpuSeen)| Some((*process, CpuSeen { own_ns: process_cpu_ns(process.0).ok()?, ..*seen }));
+        let clock = |(process, seen): (&(u32, u64), &CpuSeen)| {
+            Some((
+                *process,
+                CpuSeen {
+                    own_ns: process_cpu_ns(process.0).ok()?,
+                    ..*seen
+                },
+            ))
+        };
         let seen: Option<Seen> = self.account.last.iter().map(clock).collect();
         match seen.filter(|seen| self.proc.has_clocks() && !seen.is_empty()) {
             Some(seen) => {
@@ -93,20 +111,31 @@ impl ProcessTrees {
         self.members.remove(&pid);
     }
 
-    /// Resident memory of all members seen last: what is each one's own (`RssAnon`), and of what they share (`RssShmem`, such as shared
-    /// buffers, and `RssFile`, the program) as much as the one has that maps the most.
+    /// Resident memory of all members seen last: what is each one's own (`RssAnon`), and of what
+    /// they share (`RssShmem`, such as shared buffers, and `RssFile`, the program) as much as the
+    /// one has that maps the most.
     pub(crate) fn rss_bytes(&self) -> Answer<u64> {
         let (mut own, mut shared, mut files) = (0, 0, 0);
         let mut is_known = false;
         // One that has just ended has no memory any more.
-        for status in self.members.keys().filter_map(|pid| self.proc.read(&format!("{pid}/status")).ok()) {
-            let Ok(anonymous) = kib_field(&status, "RssAnon") else { continue };
+        for status in self
+            .members
+            .keys()
+            .filter_map(|pid| self.proc.read(&format!("{pid}/status")).ok())
+        {
+            let Ok(anonymous) = kib_field(&status, "RssAnon") else {
+                continue;
+            };
             is_known = true;
             own += anonymous;
             shared = shared.max(kib_field(&status, "RssShmem")?);
             files = files.max(kib_field(&status, "RssFile")?);
         }
-        if is_known { Ok(own + shared + files) } else { Err(String::from("no server process shows its memory")) }
+        if is_known {
+            Ok(own + shared + files)
+        } else {
+            Err(String::from("no server process shows its memory"))
+        }
     }
 
     fn stat(&self, pid: u32) -> Option<ProcessStat> {
@@ -118,30 +147,40 @@ impl ProcessTrees {
         let pids: HashSet<u32> = self.proc.pids()?.into_iter().collect();
         self.strangers.retain(|pid| pids.contains(pid));
         self.members.retain(|pid, _| pids.contains(pid));
-        let unknown = pids.into_iter().filter(|pid| !self.members.contains_key(pid) && !self.strangers.contains(pid));
-        let mut new: Vec<(u32, ProcessStat)> = unknown.filter_map(|pid| Some((pid, self.stat(pid)?))).collect();
+        let unknown = pids
+            .into_iter()
+            .filter(|pid| !self.members.contains_key(pid) && !self.strangers.contains(pid));
+        let mut new: Vec<(u32, ProcessStat)> = unknown
+            .filter_map(|pid| Some((pid, self.stat(pid)?)))
+            .collect();
         loop {
-            let (found, others): (Vec<_>, Vec<_>) =
-                new.into_iter().partition(|(pid, stat)| self.roots.contains(pid) || self.members.contains_key(&stat.parent));
+            let (found, others): (Vec<_>, Vec<_>) = new.into_iter().partition(|(pid, stat)| {
+                self.roots.contains(pid) || self.members.contains_key(&stat.parent)
+            });
             new = others;
             if found.is_empty() {
                 break;
             }
-            self.members.extend(found.into_iter().map(|(pid, stat)| (pid, stat.start_ticks)));
+            self.members
+                .extend(found.into_iter().map(|(pid, stat)| (pid, stat.start_ticks)));
         }
         self.strangers.extend(new.into_iter().map(|(pid, _)| pid));
         Ok(())
     }
 
-    /// Reads all members. A child that is waited for between the reading of its own clock and that of its parent's would be counted twice or not
-    /// at all, so a look in which any parent's account moved is repeated.
+    /// Reads all members. A child that is waited for between the reading of its own clock and that
+    /// of its parent's would be counted twice or not at all, so a look in which any parent's
+    /// account moved is repeated.
     fn look(&mut self) -> Seen {
         const TRIES: usize = 3;
         let mut seen = self.look_once();
         for _ in 1..TRIES {
             let again = self.look_once();
             let is_quiet = seen.len() == again.len()
-                && seen.iter().zip(&again).all(|((a, before), (b, after))| a == b && before.reaped_ns == after.reaped_ns);
+                && seen
+                    .iter()
+                    .zip(&again)
+                    .all(|((a, before), (b, after))| a == b && before.reaped_ns == after.reaped_ns);
             seen = again;
             if is_quiet {
                 break;
@@ -154,9 +193,18 @@ impl ProcessTrees {
         let begin = Instant::now();
         let mut seen = Seen::new();
         for (pid, start_ticks) in std::mem::take(&mut self.members) {
-            let Some(stat) = self.stat(pid).filter(|stat| stat.start_ticks == start_ticks) else { continue };
+            let Some(stat) = self
+                .stat(pid)
+                .filter(|stat| stat.start_ticks == start_ticks)
+            else {
+                continue;
+            };
             let ticks_ns = stat.own_ticks.saturating_mul(tick_ns());
-            let own_ns = if self.proc.has_clocks() { process_cpu_ns(pid).unwrap_or(ticks_ns) } else { ticks_ns };
+            let own_ns = if self.proc.has_clocks() {
+                process_cpu_ns(pid).unwrap_or(ticks_ns)
+            } else {
+                ticks_ns
+            };
             let reaped_ns = stat.reaped_ticks.saturating_mul(tick_ns());
             seen.insert((pid, start_ticks), CpuSeen { own_ns, reaped_ns });
             self.members.insert(pid, start_ticks);
@@ -194,21 +242,34 @@ struct Account {
 
 impl Account {
     fn settle(&mut self, now: Seen) -> u64 {
-        let ended_ns: u64 = self.last.iter().filter(|(process, _)| !now.contains_key(process)).map(|(_, cpu)| cpu.total_ns()).sum();
-        let survivors = self.last.iter().filter_map(|(process, before)| Some((before, now.get(process)?)));
+        let ended_ns: u64 = self
+            .last
+            .iter()
+            .filter(|(process, _)| !now.contains_key(process))
+            .map(|(_, cpu)| cpu.total_ns())
+            .sum();
+        let survivors = self
+            .last
+            .iter()
+            .filter_map(|(process, before)| Some((before, now.get(process)?)));
         let (mut claimed_ns, mut rounding_ns) = (0u64, 2 * tick_ns());
         for (before, after) in survivors {
-            claimed_ns = claimed_ns.saturating_add(after.reaped_ns.saturating_sub(before.reaped_ns));
+            claimed_ns =
+                claimed_ns.saturating_add(after.reaped_ns.saturating_sub(before.reaped_ns));
             // User and system ticks are each rounded down.
             rounding_ns += 2 * tick_ns();
         }
         if ended_ns > claimed_ns.saturating_add(rounding_ns) {
             self.unclaimed_ns = self.unclaimed_ns.saturating_add(ended_ns - claimed_ns);
         }
-        let living_ns = now.values().fold(0u64, |sum, cpu| sum.saturating_add(cpu.total_ns()));
+        let living_ns = now
+            .values()
+            .fold(0u64, |sum, cpu| sum.saturating_add(cpu.total_ns()));
         self.last = now;
         // Rounding must not make CPU time run backwards.
-        self.total_ns = self.total_ns.max(living_ns.saturating_add(self.unclaimed_ns));
+        self.total_ns = self
+            .total_ns
+            .max(living_ns.saturating_add(self.unclaimed_ns));
         self.total_ns
     }
 }
@@ -226,23 +287,65 @@ mod tests {
 
     /// Members by pid, with own and reaped seconds.
     fn seen(members: &[(u32, u64, u64)]) -> Seen {
-        let cpu = |own: u64, reaped: u64| CpuSeen { own_ns: own * SECOND, reaped_ns: reaped * SECOND };
-        members.iter().map(|&(pid, own, reaped)| ((pid, 1), cpu(own, reaped))).collect()
+        let cpu = |own: u64, reaped: u64| CpuSeen {
+            own_ns: own * SECOND,
+            reaped_ns: reaped * SECOND,
+        };
+        members
+            .iter()
+            .map(|&(pid, own, reaped)| ((pid, 1), cpu(own, reaped)))
+            .collect()
     }
 
     #[test]
     fn the_sum_stays_whole_while_members_come_and_go() {
         for (story, looks, expected_s) in [
-            ("a child works on", vec![seen(&[(1, 1, 0), (2, 3, 0)]), seen(&[(1, 1, 0), (2, 9, 0)])], 10),
-            ("a child ends and is waited for", vec![seen(&[(1, 1, 0), (2, 3, 0)]), seen(&[(1, 1, 5)])], 6),
-            ("a child comes and goes unseen", vec![seen(&[(1, 1, 0)]), seen(&[(1, 1, 4)])], 5),
-            ("a child ends and nobody waits", vec![seen(&[(1, 1, 0), (2, 3, 0)]), seen(&[(1, 2, 0)])], 5),
-            ("child and grandchild end in turn", vec![seen(&[(1, 1, 0), (2, 3, 2), (3, 4, 0)]), seen(&[(1, 1, 9)])], 10),
-            ("one is waited for, one is not", vec![seen(&[(1, 0, 0), (2, 3, 0), (3, 4, 0)]), seen(&[(1, 0, 3)])], 7),
-            ("unclaimed once, not twice", vec![seen(&[(1, 1, 0), (2, 3, 0)]), seen(&[(1, 1, 0)]), seen(&[(1, 1, 0)])], 4),
+            (
+                "a child works on",
+                vec![seen(&[(1, 1, 0), (2, 3, 0)]), seen(&[(1, 1, 0), (2, 9, 0)])],
+                10,
+            ),
+            (
+                "a child ends and is waited for",
+                vec![seen(&[(1, 1, 0), (2, 3, 0)]), seen(&[(1, 1, 5)])],
+                6,
+            ),
+            (
+                "a child comes and goes unseen",
+                vec![seen(&[(1, 1, 0)]), seen(&[(1, 1, 4)])],
+                5,
+            ),
+            (
+                "a child ends and nobody waits",
+                vec![seen(&[(1, 1, 0), (2, 3, 0)]), seen(&[(1, 2, 0)])],
+                5,
+            ),
+            (
+                "child and grandchild end in turn",
+                vec![seen(&[(1, 1, 0), (2, 3, 2), (3, 4, 0)]), seen(&[(1, 1, 9)])],
+                10,
+            ),
+            (
+                "one is waited for, one is not",
+                vec![seen(&[(1, 0, 0), (2, 3, 0), (3, 4, 0)]), seen(&[(1, 0, 3)])],
+                7,
+            ),
+            (
+                "unclaimed once, not twice",
+                vec![
+                    seen(&[(1, 1, 0), (2, 3, 0)]),
+                    seen(&[(1, 1, 0)]),
+                    seen(&[(1, 1, 0)]),
+                ],
+                4,
+            ),
         ] {
             let mut account = Account::default();
-            let total_ns = looks.into_iter().map(|look| account.settle(look)).last().unwrap();
+            let total_ns = looks
+                .into_iter()
+                .map(|look| account.settle(look))
+                .last()
+                .unwrap();
             assert_eq!(total_ns, expected_s * SECOND, "{story}");
         }
     }
@@ -251,14 +354,52 @@ mod tests {
     fn rounding_never_makes_it_run_backwards() {
         let mut account = Account::default();
         let own_ns = 15_999_999;
-        let look: Seen = [((1, 1), CpuSeen { own_ns: 0, reaped_ns: 0 }), ((2, 1), CpuSeen { own_ns, reaped_ns: 0 })].into();
+        let look: Seen = [
+            (
+                (1, 1),
+                CpuSeen {
+                    own_ns: 0,
+                    reaped_ns: 0,
+                },
+            ),
+            (
+                (2, 1),
+                CpuSeen {
+                    own_ns,
+                    reaped_ns: 0,
+                },
+            ),
+        ]
+        .into();
         assert_eq!(account.settle(look), own_ns);
-        assert_eq!(account.settle([((1, 1), CpuSeen { own_ns: 0, reaped_ns: 10_000_000 })].into()), own_ns);
+        assert_eq!(
+            account.settle(
+                [(
+                    (1, 1),
+                    CpuSeen {
+                        own_ns: 0,
+                        reaped_ns: 10_000_000
+                    }
+                )]
+                .into()
+            ),
+            own_ns
+        );
     }
 
-    fn write_stat(root: &Path, pid: u32, parent: u32, own_ticks: u64, reaped_ticks: u64, start: u64) {
+    fn write_stat(
+        root: &Path,
+        pid: u32,
+        parent: u32,
+        own_ticks: u64,
+        reaped_ticks: u64,
+        start: u64,
+    ) {
         std::fs::create_dir_all(root.join(pid.to_string())).unwrap();
-        let line = format!("{pid} (db) S {parent} 1 1 0 -1 0 0 0 0 0 {own_ticks} 0 {reaped_ticks} 0 20 0 1 0 {start} 0 0\n");
+        let line = format!(
+            "{pid} (db) S {parent} 1 1 0 -1 0 0 0 0 0 {own_ticks} 0 {reaped_ticks} 0 20 0 1 0 \
+            {start} 0 0\n"
+        );
         std::fs::write(root.join(format!("{pid}/stat")), line).unwrap();
     }
 
@@ -278,7 +419,8 @@ mod tests {
         write_stat(dir.path(), 301, 200, 400, 0, 90);
         write_stat(dir.path(), 80, 1, 3, 1, 70);
         assert_eq!(trees.cpu_ns().unwrap(), 23 * tick_ns());
-        // A pid that now names another process has no part in it, but what its last owner used stays.
+        // A pid that now names another process has no part in it, but what its last owner used
+        // stays.
         write_stat(dir.path(), 300, 1, 9_999, 0, 95);
         write_stat(dir.path(), 90, 100, 5, 4, 60);
         assert_eq!(trees.cpu_ns().unwrap(), 23 * tick_ns());
@@ -291,16 +433,31 @@ mod tests {
         let mut trees = ProcessTrees::of(&Proc::at(dir.path()), &[100]);
         assert!(trees.cpu_ns().is_ok());
         std::fs::remove_dir_all(dir.path().join("100")).unwrap();
-        assert!(trees.cpu_ns().unwrap_err().contains("server process 100 has ended"));
-        assert!(ProcessTrees::of(&Proc::at(dir.path()), &[]).cpu_ns().unwrap_err().contains("no server process"));
-        assert!(ProcessTrees::of(&Proc::at(dir.path().join("none")), &[100]).cpu_ns().is_err());
+        assert!(
+            trees
+                .cpu_ns()
+                .unwrap_err()
+                .contains("server process 100 has ended")
+        );
+        assert!(
+            ProcessTrees::of(&Proc::at(dir.path()), &[])
+                .cpu_ns()
+                .unwrap_err()
+                .contains("no server process")
+        );
+        assert!(
+            ProcessTrees::of(&Proc::at(dir.path().join("none")), &[100])
+                .cpu_ns()
+                .is_err()
+        );
     }
 
     #[test]
     fn memory_of_a_tree_counts_what_is_shared_once() {
         let dir = tempfile::tempdir().unwrap();
         let write_memory = |pid: u32, anonymous: u64, file: u64, shared: u64| {
-            let text = format!("RssAnon: {anonymous} kB\nRssFile: {file} kB\nRssShmem: {shared} kB\n");
+            let text =
+                format!("RssAnon: {anonymous} kB\nRssFile: {file} kB\nRssShmem: {shared} kB\n");
             std::fs::write(dir.path().join(format!("{pid}/status")), text).unwrap();
         };
         write_stat(dir.path(), 100, 1, 10, 0, 50);
@@ -322,12 +479,22 @@ mod tests {
         fn run(script: &str) -> Self {
             let script = format!("{script}\necho ready\nread line");
             let mut command = Command::new("sh");
-            Self(command.arg("-c").arg(script).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap())
+            Self(
+                command
+                    .arg("-c")
+                    .arg(script)
+                    .stdin(Stdio::piped())
+                    .stdout(Stdio::piped())
+                    .spawn()
+                    .unwrap(),
+            )
         }
 
         fn wait_until_ready(&mut self) {
             let mut line = String::new();
-            BufReader::new(self.0.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+            BufReader::new(self.0.stdout.as_mut().unwrap())
+                .read_line(&mut line)
+                .unwrap();
             assert_eq!(line, "ready\n");
         }
     }
@@ -343,7 +510,8 @@ mod tests {
     #[test]
     fn ended_grandchildren_count_and_a_decoy_does_not() {
         let burn = "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done";
-        // The subshells are the child and the grandchild; the trailing commands keep the shell from replacing itself.
+        // The subshells are the child and the grandchild; the trailing commands keep the shell from
+        // replacing itself.
         let mut server = Shell::run(&format!("( ( {burn}; true ); true ); true"));
         let mut trees = ProcessTrees::of(&Proc::new(), &[server.0.id()]);
         let before_ns = trees.cpu_ns().unwrap();
@@ -360,8 +528,12 @@ mod tests {
         assert!(stat.reaped_ticks > 0, "the shell waited for its children");
         let whole_ns = process_cpu_ns(server.0.id()).unwrap() + stat.reaped_ticks * tick_ns();
         assert!(after_ns >= stat.reaped_ticks * tick_ns(), "{after_ns}");
-        // All of the server's CPU and nothing else, up to what a shell needs to start and to sit in `read`.
-        assert!(after_ns <= whole_ns && after_ns + 4 * tick_ns() >= whole_ns, "{after_ns} of {whole_ns}");
+        // All of the server's CPU and nothing else, up to what a shell needs to start and to sit in
+        // `read`.
+        assert!(
+            after_ns <= whole_ns && after_ns + 4 * tick_ns() >= whole_ns,
+            "{after_ns} of {whole_ns}"
+        );
         assert!(before_ns <= after_ns);
     }
 }

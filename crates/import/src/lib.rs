@@ -3,8 +3,9 @@
 //! ```text
 //! files -> recognised by content -> readers -> campaigns of the store
 //! ```
-//! A reader is a pure function from bytes to typed values; what it cannot read it says with its line. Numbers are kept in two ways: clean,
-//! and classic, which is what the original scripts print, digit for digit.
+//! A reader is a pure function from bytes to typed values; what it cannot read it says with its
+//! line. Numbers are kept in two ways: clean, and classic, which is what the original scripts
+//! print, digit for digit.
 
 mod campaign;
 pub mod host;

@@ -18,7 +18,10 @@ pub struct ReadError {
 impl ReadError {
     /// An error at a line, from 1.
     pub fn new(line: usize, reason: impl fmt::Display) -> Self {
-        Self { line, reason: reason.to_string() }
+        Self {
+            line,
+            reason: reason.to_string(),
+        }
     }
 }
 
@@ -48,11 +51,20 @@ pub(crate) fn number(text: &str, line: usize) -> Read<f64> {
 
 /// A count.
 pub(crate) fn count(text: &str, line: usize) -> Read<u64> {
-    text.parse().map_err(|_| ReadError::new(line, format!("\"{}\" is no count", shown(text))))
+    text.parse()
+        .map_err(|_| ReadError::new(line, format!("\"{}\" is no count", shown(text))))
 }
 
 /// The beginning of a text without control characters, for messages.
 pub(crate) fn shown(text: &str) -> String {
-    let clean: String = text.chars().take(60).map(|c| if c.is_control() { ' ' } else { c }).collect();
-    if text.chars().count() > 60 { format!("{clean}...") } else { clean }
+    let clean: String = text
+        .chars()
+        .take(60)
+        .map(|c| if c.is_control() { ' ' } else { c })
+        .collect();
+    if text.chars().count() > 60 {
+        format!("{clean}...")
+    } else {
+        clean
+    }
 }

@@ -1,4 +1,5 @@
-//! No reader panics, whatever bytes it is given: random ones, and real ones that were cut, repeated or changed.
+//! No reader panics, whatever bytes it is given: random ones, and real ones that were cut, repeated
+//! or changed.
 
 use plimsoll_import::host::{iostat, vmstat};
 use plimsoll_import::insert_benchmark::{client, metrics_lines, step_result};
@@ -13,21 +14,55 @@ use proptest::prelude::*;
 /// Every reader on the same bytes, and what is done with what it read.
 fn read_all(bytes: &[u8]) {
     if let Ok(output) = output::read(bytes) {
-        let _ = (output.scan_krows_per_thread(), output.scan_krows_of_all_threads(), output.queries_per_s(), output.script());
+        let _ = (
+            output.scan_krows_per_thread(),
+            output.scan_krows_of_all_threads(),
+            output.queries_per_s(),
+            output.script(),
+        );
     }
     let _ = metrics::read(bytes).map(|metrics| metrics.to_text());
     let _ = (perf::read(bytes), time::read(bytes));
-    let _ = (load::read(bytes), per_test::read(bytes), published::read_rates(bytes), published::read_costs(bytes));
+    let _ = (
+        load::read(bytes),
+        per_test::read(bytes),
+        published::read_rates(bytes),
+        published::read_costs(bytes),
+    );
     let _ = vmstat::read(bytes).map(|vmstat| (vmstat.classic(), vmstat.clean()));
     let _ = iostat::read(bytes).map(|iostat| (iostat.matching("sd"), iostat.of("sda")));
-    let _ = client::read(bytes).map(|client| (client.nth_rate(99.0, |second| second.i_qps), client.seconds_exact(), client.queries()));
-    let _ = (step_result::read(bytes), metrics_lines::read(bytes).map(|lines| lines.is_relative()));
+    let _ = client::read(bytes).map(|client| {
+        (
+            client.nth_rate(99.0, |second| second.i_qps),
+            client.seconds_exact(),
+            client.queries(),
+        )
+    });
+    let _ = (
+        step_result::read(bytes),
+        metrics_lines::read(bytes).map(|lines| lines.is_relative()),
+    );
     let _ = rows::read(bytes);
     let _ = log::read(bytes).map(|log| (log.rate(), log.stats.notes()));
-    let _ = (pgbench::read(bytes), pgbench_log::read(bytes), hdr_log::read(bytes), table::read(bytes));
+    let _ = (
+        pgbench::read(bytes),
+        pgbench_log::read(bytes),
+        hdr_log::read(bytes),
+        table::read(bytes),
+    );
     let text = String::from_utf8_lossy(bytes);
-    let _ = (output::is_output(&text, &text), iostat::is_iostat(&text), rows::is_rows(&text), log::is_log(&text), table::is_table(&text));
-    let _ = (client::is_client(&text), pgbench_log::is_pgbench_log(&text), output::strip_passwords(&text));
+    let _ = (
+        output::is_output(&text, &text),
+        iostat::is_iostat(&text),
+        rows::is_rows(&text),
+        log::is_log(&text),
+        table::is_table(&text),
+    );
+    let _ = (
+        client::is_client(&text),
+        pgbench_log::is_pgbench_log(&text),
+        output::strip_passwords(&text),
+    );
 }
 
 /// Samples of every format, of our own making.
@@ -35,12 +70,14 @@ const SAMPLES: [&str; 12] = [
     include_str!("samples/sysbench-1.0.txt"),
     include_str!("samples/o.res.txt"),
     include_str!("samples/db_bench.log"),
-    "iostat, vmstat normalized by operation rate\nsamp\tr/s\trMB/s\tw/s\twMB/s\tr/o\trKB/o\twKB/o\to/s\n6\t1\t0\t3\t0\t0\t0\t0\t9\n\nsamp\tcs/s\tcpu/s\tcs/o\tcpu/o\n6\t5\t1\t4\t0.01\n",
+    "iostat, vmstat normalized by operation \
+    rate\nsamp\tr/s\trMB/s\tw/s\twMB/s\tr/o\trKB/o\twKB/o\to/s\n6\t1\t0\t3\t0\t0\t0\t0\t9\n\nsamp\tcs/s\tcpu/s\tcs/o\tcpu/o\n6\t5\t1\t4\t0.01\n",
     "col-1 : x.a.b.pk1\n\ncol-1\n1\tscan_range=100\n",
     "x\n--- absolute\ncpu/o\t\tcs/o\n1\t2\t3\t4\t5\t6\tx.a.b.pk1\n--- relative to first result\n",
     "procs ---\n r b swpd free buff cache si so bi bo in cs us sy\n 1 0 0 0 0 0 0 0 0 0 0 9 1 1\n",
     "Device r/s rkB/s w/s wkB/s\nsda 1 2 3 4\n",
-    "iibench --a=b\ni_sec\tt_sec\ti_ips\tt_ips\ti_qps\tt_qps\tmax_i\tmax_q\tt_ins\tt_query\n1\t1\t1\t1\t1\t1\t1\t1\t1\t1\nInsert rt: 0 0 0 0 0 0 0 0 0 0 0.1\nTotals: 1.0 secs, 1.0 rows/sec, 1 rows\nDone\n",
+    "iibench \
+    --a=b\ni_sec\tt_sec\ti_ips\tt_ips\ti_qps\tt_qps\tmax_i\tmax_q\tt_ins\tt_query\n1\t1\t1\t1\t1\t1\t1\t1\t1\t1\nInsert rt: 0 0 0 0 0 0 0 0 0 0 0.1\nTotals: 1.0 secs, 1.0 rows/sec, 1 rows\nDone\n",
     "number of transactions actually processed: 5\nlatency average = 1 ms\ntps = 5.0 (x)\n",
     "0 1 1000 0 1700000000 5\n0 2 1000 0 1700000001 5\n",
     "build,step,metric,value\na,b,qps,1\n",
@@ -57,7 +94,8 @@ proptest! {
     #[test]
     fn words_of_the_formats(words in proptest::collection::vec(
         prop_oneof![
-            Just("SQL statistics:\n"), Just("queries:"), Just("(1.0 per sec.)"), Just("time elapsed:"), Just("1e308"), Just("-1"), Just("NaN"), Just("inf"),
+            Just("SQL statistics:\n"), Just("queries:"), Just("(1.0 per sec.)"), Just("time \
+                elapsed:"), Just("1e308"), Just("-1"), Just("NaN"), Just("inf"),
             Just("18446744073709551615"), Just("99999999999999999999"), Just("\n"), Just("\t"), Just(" "), Just("samp\t"), Just("Sum"), Just("Level"),
             Just("Comp(sec)"), Just("Size"), Just("GB"), Just("i_sec\tt_sec"), Just("Insert rt:"), Just("#[Histogram log format version 1.3]\n"), Just(","),
             Just("Tag=a"), Just("HISTFAAAAC14nJNpmSzMwMDAxAABzFCaEUoz2X+AMIKZAEARAtM="), Just("ops_sec\tmb_sec\t"), Just("failed"), Just("1700000000"),

@@ -43,24 +43,53 @@ pub fn load_plan(plan: Option<&str>) -> Result<LoadedPlan, LabError> {
     let name = plan.unwrap_or(SHIPPED_PLANS[0].0);
     let path = Path::new(name);
     if path.is_file() {
-        let text = std::fs::read_to_string(path).map_err(|error| LabError::Usage(format!("the plan {name} cannot be read: {error}")))?;
-        let dir = path.parent().map(|dir| if dir.as_os_str().is_empty() { Path::new(".") } else { dir });
+        let text = std::fs::read_to_string(path)
+            .map_err(|error| LabError::Usage(format!("the plan {name} cannot be read: {error}")))?;
+        let dir = path.parent().map(|dir| {
+            if dir.as_os_str().is_empty() {
+                Path::new(".")
+            } else {
+                dir
+            }
+        });
         let read = |file: &str| {
             let path = dir.unwrap_or(Path::new(".")).join(file);
-            std::fs::read_to_string(&path).map_err(|error| format!("{}: {error}; its path is relative to the plan", path.display()))
+            std::fs::read_to_string(&path).map_err(|error| {
+                format!(
+                    "{}: {error}; its path is relative to the plan",
+                    path.display()
+                )
+            })
         };
         let plan = Plan::parse_with(name, &text, &read)?;
         keep_passwords_from_children(&plan);
-        return Ok(LoadedPlan { plan, file: name.to_owned(), text, dir: dir.map(Path::to_owned) });
+        return Ok(LoadedPlan {
+            plan,
+            file: name.to_owned(),
+            text,
+            dir: dir.map(Path::to_owned),
+        });
     }
     let Some(text) = shipped_plan(name) else {
         let known = SHIPPED_PLANS.map(|(known, _)| known);
         let hint = plimsoll_core::suggest::hint(name, known);
-        return Err(LabError::Usage(format!("there is no plan file {name}{hint}; shipped plans: {}", known.join(", "))));
+        return Err(LabError::Usage(format!(
+            "there is no plan file {name}{hint}; shipped plans: {}",
+            known.join(", ")
+        )));
     };
-    let read = |file: &str| shipped_workload(file).map(str::to_owned).ok_or_else(|| format!("{file} is not shipped"));
+    let read = |file: &str| {
+        shipped_workload(file)
+            .map(str::to_owned)
+            .ok_or_else(|| format!("{file} is not shipped"))
+    };
     let file = format!("{name}.toml");
-    Ok(LoadedPlan { plan: Plan::parse_with(&file, text, &read)?, file, text: text.to_owned(), dir: None })
+    Ok(LoadedPlan {
+        plan: Plan::parse_with(&file, text, &read)?,
+        file,
+        text: text.to_owned(),
+        dir: None,
+    })
 }
 
 /// What a campaign is made of.
@@ -88,12 +117,18 @@ pub(crate) enum Need<'a> {
     Names,
 }
 
-/// Looks up builds and configs. Fails on the first cell whose build or config is not there, and with all cells whose config does not suit
-/// the build; starts, fetches and writes nothing.
-pub(crate) fn look_up_cells(plan: &LoadedPlan, builds: &BuildCache, need: Need<'_>) -> Result<Vec<CellHeader>, LabError> {
+/// Looks up builds and configs. Fails on the first cell whose build or config is not there, and
+/// with all cells whose config does not suit the build; starts, fetches and writes nothing.
+pub(crate) fn look_up_cells(
+    plan: &LoadedPlan,
+    builds: &BuildCache,
+    need: Need<'_>,
+) -> Result<Vec<CellHeader>, LabError> {
     let resolve = |cell: &Cell| {
         resolve(cell, plan.dir.as_deref()).map_err(|error| match error {
-            LabError::Usage(message) => LabError::Plan(config_error(&plan.file, &plan.text, cell, message)),
+            LabError::Usage(message) => {
+                LabError::Plan(config_error(&plan.file, &plan.text, cell, message))
+            }
             error => error,
         })
     };
@@ -115,12 +150,27 @@ pub(crate) fn look_up_cells(plan: &LoadedPlan, builds: &BuildCache, need: Need<'
         let (installed, known) = if cell.build.engine.is_built_in() {
             (None, None)
         } else {
-            let known = builds.resolve(&cell.build).map_err(|error| in_cell(error.to_string()))?;
-            (builds.get(&cell.build).map_err(|error| in_cell(error.to_string()))?, Some(known))
+            let known = builds
+                .resolve(&cell.build)
+                .map_err(|error| in_cell(error.to_string()))?;
+            (
+                builds
+                    .get(&cell.build)
+                    .map_err(|error| in_cell(error.to_string()))?,
+                Some(known),
+            )
         };
         let config = resolve(cell)?;
-        if let Some(program) = cell.config.prefix.first().filter(|program| !is_program(program)) {
-            return Err(in_cell(format!("[config.{}] prefix: there is no program {program} in PATH", cell.config.label)));
+        if let Some(program) = cell
+            .config
+            .prefix
+            .first()
+            .filter(|program| !is_program(program))
+        {
+            return Err(in_cell(format!(
+                "[config.{}] prefix: there is no program {program} in PATH",
+                cell.config.label
+            )));
         }
         let missing_build = match need {
             Need::Builds(missing) => missing.get(&cell.build.to_string()).cloned(),
@@ -136,8 +186,15 @@ pub(crate) fn look_up_cells(plan: &LoadedPlan, builds: &BuildCache, need: Need<'
             settings: config.settings,
         };
         Ok(match known {
-            Some(known) if installed.is_none() && (header.missing_build.is_some() || matches!(need, Need::Names)) => {
-                Ok(CellHeader { version: known.version, origin: known.origin, ..header })
+            Some(known)
+                if installed.is_none()
+                    && (header.missing_build.is_some() || matches!(need, Need::Names)) =>
+            {
+                Ok(CellHeader {
+                    version: known.version,
+                    origin: known.origin,
+                    ..header
+                })
             }
             _ => with_build(cell, header, installed),
         })
@@ -156,35 +213,76 @@ pub(crate) fn look_up_cells(plan: &LoadedPlan, builds: &BuildCache, need: Need<'
     if refused.is_empty() {
         return Ok(headers);
     }
-    let sentence =
-        |(reason, cells): &(String, Vec<&str>)| format!("cell{} {}: {reason}", if cells.len() == 1 { "" } else { "s" }, cells.join(", "));
-    Err(LabError::Usage(refused.iter().map(sentence).collect::<Vec<_>>().join("\n")))
+    let sentence = |(reason, cells): &(String, Vec<&str>)| {
+        format!(
+            "cell{} {}: {reason}",
+            if cells.len() == 1 { "" } else { "s" },
+            cells.join(", ")
+        )
+    };
+    Err(LabError::Usage(
+        refused.iter().map(sentence).collect::<Vec<_>>().join("\n"),
+    ))
 }
 
 /// The header of a cell whose build is here, or why its config does not suit the build.
-fn with_build(cell: &Cell, header: CellHeader, installed: Option<InstalledBuild>) -> Result<CellHeader, String> {
+fn with_build(
+    cell: &Cell,
+    header: CellHeader,
+    installed: Option<InstalledBuild>,
+) -> Result<CellHeader, String> {
     let engine = engine(&cell.build, installed.as_ref()).map_err(|error| error.to_string())?;
-    engine.check_settings(&header.settings).map_err(|error| format!("config {} ({}): {error}", cell.config.label, header.config_source))?;
-    if let Some(build) = installed.as_ref().filter(|_| cell.config.driver == Driver::DbBench) {
-        // Asked for its flags now: a setting that db_bench has no flag for would fail the trial hours later.
-        let program = DbBench::new(build, &[], &cell.config.env).map_err(|error| error.to_string())?;
-        program.check(&header.settings).map_err(|error| error.to_string())?;
+    engine.check_settings(&header.settings).map_err(|error| {
+        format!(
+            "config {} ({}): {error}",
+            cell.config.label, header.config_source
+        )
+    })?;
+    if let Some(build) = installed
+        .as_ref()
+        .filter(|_| cell.config.driver == Driver::DbBench)
+    {
+        // Asked for its flags now: a setting that db_bench has no flag for would fail the trial
+        // hours later.
+        let program =
+            DbBench::new(build, &[], &cell.config.env).map_err(|error| error.to_string())?;
+        program
+            .check(&header.settings)
+            .map_err(|error| error.to_string())?;
     }
     let about = engine.build();
-    let build = installed.map(|build| BuildHeader { name: build.name, server_sha256: build.server_sha256, toolchain: build.toolchain });
-    Ok(CellHeader { version: about.version, origin: about.origin, build, missing_build: None, ..header })
+    let build = installed.map(|build| BuildHeader {
+        name: build.name,
+        server_sha256: build.server_sha256,
+        toolchain: build.toolchain,
+    });
+    Ok(CellHeader {
+        version: about.version,
+        origin: about.origin,
+        build,
+        missing_build: None,
+        ..header
+    })
 }
 
 /// Cells of a campaign whose builds could not be fetched take the builds that are here now.
-pub(crate) fn take_builds_that_came(campaign: &mut CampaignDir, lock: &CampaignLock, builds: &BuildCache) -> Result<(), LabError> {
+pub(crate) fn take_builds_that_came(
+    campaign: &mut CampaignDir,
+    lock: &CampaignLock,
+    builds: &BuildCache,
+) -> Result<(), LabError> {
     for index in 0..campaign.header.cells.len() {
-        let (cell, header) = (&campaign.header.plan.cells[index], &campaign.header.cells[index]);
+        let (cell, header) = (
+            &campaign.header.plan.cells[index],
+            &campaign.header.cells[index],
+        );
         if header.missing_build.is_none() {
             continue;
         }
         if let Some(installed) = builds.get(&cell.build)? {
             let found = with_build(cell, header.clone(), Some(installed));
-            let found = found.map_err(|reason| LabError::Usage(format!("cell {}: {reason}", cell.label)))?;
+            let found = found
+                .map_err(|reason| LabError::Usage(format!("cell {}: {reason}", cell.label)))?;
             campaign.replace_cell(lock, index, found)?;
         }
     }
@@ -193,11 +291,13 @@ pub(crate) fn take_builds_that_came(campaign: &mut CampaignDir, lock: &CampaignL
 
 fn is_program(name: &str) -> bool {
     let folders = std::env::var_os("PATH").unwrap_or_default();
-    name.contains('/') && Path::new(name).is_file() || std::env::split_paths(&folders).any(|folder| folder.join(name).is_file())
+    name.contains('/') && Path::new(name).is_file()
+        || std::env::split_paths(&folders).any(|folder| folder.join(name).is_file())
 }
 
-/// A cautious estimate of the bytes on disk per row of sysbench's tables, and of those that users describe, on any engine: some 230 of the row and its two indexes, as much
-/// again for what updates leave behind, and logs.
+/// A cautious estimate of the bytes on disk per row of sysbench's tables, and of those that users
+/// describe, on any engine: some 230 of the row and its two indexes, as much again for what updates
+/// leave behind, and logs.
 const SYSBENCH_ROW_BYTES: u64 = 600;
 
 /// Rows a cell's tables hold at their largest.
@@ -207,7 +307,10 @@ fn peak_rows(cell: &Cell) -> u64 {
     for step in cell.workload.steps() {
         let inserted = step.all_inserted_rows();
         peak = peak.max(rows.saturating_add(inserted));
-        let is_balanced = matches!(step.kind, StepKind::Write { deletes: true, .. } | StepKind::ReadWrite { deletes: true, .. });
+        let is_balanced = matches!(
+            step.kind,
+            StepKind::Write { deletes: true, .. } | StepKind::ReadWrite { deletes: true, .. }
+        );
         if !is_balanced {
             rows = rows.saturating_add(inserted);
         } else {
@@ -216,8 +319,16 @@ fn peak_rows(cell: &Cell) -> u64 {
         }
     }
     // With deletes the table never holds more than what was loaded and a little.
-    let deletes = cell.workload.steps().iter().any(|step| matches!(step.kind, StepKind::Write { deletes: true, .. }));
-    if deletes { rows.saturating_add(rows / 10) } else { peak }
+    let deletes = cell
+        .workload
+        .steps()
+        .iter()
+        .any(|step| matches!(step.kind, StepKind::Write { deletes: true, .. }));
+    if deletes {
+        rows.saturating_add(rows / 10)
+    } else {
+        peak
+    }
 }
 
 /// An estimate of the bytes that a cell's tables and indexes take at their largest.
@@ -233,28 +344,46 @@ pub(crate) fn peak_table_bytes(cell: &Cell, settings: &BTreeMap<String, String>)
     peak_rows(cell).saturating_mul(row_bytes)
 }
 
-/// Rows a cell's tables hold at their largest, and an estimate of the bytes that its data directory takes then, logs that are made in advance
-/// included.
+/// Rows a cell's tables hold at their largest, and an estimate of the bytes that its data directory
+/// takes then, logs that are made in advance included.
 pub(crate) fn peak_size(cell: &Cell, settings: &BTreeMap<String, String>) -> (u64, u64) {
     // A given server has its own disk, which we know nothing of.
-    let of_ours = || peak_table_bytes(cell, settings).saturating_add(bytes_at_start(cell.build.engine, settings));
-    (peak_rows(cell), if cell.server.is_some() { 0 } else { of_ours() })
+    let of_ours = || {
+        peak_table_bytes(cell, settings).saturating_add(bytes_at_start(cell.build.engine, settings))
+    };
+    (
+        peak_rows(cell),
+        if cell.server.is_some() { 0 } else { of_ours() },
+    )
 }
 
 /// Trials run one after the other and remove their data, so the largest cell decides.
-pub(crate) fn check_disk(plan: &Plan, headers: &[CellHeader], data_dir: &Path) -> Result<(), LabError> {
-    let sizes = plan.cells.iter().zip(headers).map(|(cell, header)| (peak_size(cell, &header.settings).1, cell.label.as_str()));
+pub(crate) fn check_disk(
+    plan: &Plan,
+    headers: &[CellHeader],
+    data_dir: &Path,
+) -> Result<(), LabError> {
+    let sizes = plan
+        .cells
+        .iter()
+        .zip(headers)
+        .map(|(cell, header)| (peak_size(cell, &header.settings).1, cell.label.as_str()));
     let (bytes, cell) = sizes.max().unwrap_or_default();
     check_free(bytes, &format!("cell {cell}"), data_dir)
 }
 
 /// Refuses a disk without room for so many bytes and a margin.
 pub(crate) fn check_free(bytes: u64, what: &str, data_dir: &Path) -> Result<(), LabError> {
-    let free = plimsoll_host::free_bytes(data_dir)
-        .map_err(|error| LabError::io(format!("failed to read the free space of {}", data_dir.display()), error))?;
+    let free = plimsoll_host::free_bytes(data_dir).map_err(|error| {
+        LabError::io(
+            format!("failed to read the free space of {}", data_dir.display()),
+            error,
+        )
+    })?;
     if (free as f64) < bytes as f64 * DISK_MARGIN {
         return Err(LabError::Machine(format!(
-            "the disk is too small: {what} needs about {} in {} and {} are free; lower rows, or choose a larger disk with --data DIR",
+            "the disk is too small: {what} needs about {} in {} and {} are free; lower rows, or \
+            choose a larger disk with --data DIR",
             format_bytes((bytes as f64 * DISK_MARGIN) as u64),
             data_dir.display(),
             format_bytes(free)
@@ -263,20 +392,27 @@ pub(crate) fn check_free(bytes: u64, what: &str, data_dir: &Path) -> Result<(), 
     Ok(())
 }
 
-/// Makes a campaign in the store, and takes its data folder for it: a campaign that could not run at once is not made. Nothing is
-/// written before everything is checked.
-pub fn create_campaign(store: &Store, request: &CampaignRequest<'_>) -> Result<(CampaignDir, DataTurn), LabError> {
+/// Makes a campaign in the store, and takes its data folder for it: a campaign that could not run
+/// at once is not made. Nothing is written before everything is checked.
+pub fn create_campaign(
+    store: &Store,
+    request: &CampaignRequest<'_>,
+) -> Result<(CampaignDir, DataTurn), LabError> {
     let plan = &request.plan.plan;
     let cells = look_up_cells(request.plan, request.builds, Need::Builds(request.missing))?;
     Passwords::check(plan)?;
     check_data_root(request.data_dir)?;
-    let turn = take_data_root_once(request.data_dir, || check_disk(plan, &cells, request.data_dir))?;
+    let turn = take_data_root_once(request.data_dir, || {
+        check_disk(plan, &cells, request.data_dir)
+    })?;
     let data_dir = prepare_data_root(request.data_dir)?;
     let seed = request.seed.or(plan.seed).unwrap_or_else(seed_from_clock);
     let header = CampaignHeader {
         format: FORMAT,
         id: String::new(),
-        created: jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
+        created: jiff::Timestamp::now()
+            .strftime("%Y-%m-%dT%H:%M:%SZ")
+            .to_string(),
         plimsoll_version: request.plimsoll_version.to_owned(),
         methodology_version: METHODOLOGY_VERSION,
         seed,
@@ -291,7 +427,11 @@ pub fn create_campaign(store: &Store, request: &CampaignRequest<'_>) -> Result<(
 }
 
 /// Makes the campaign's folder under an id that is free.
-pub(crate) fn create_in_store(store: &Store, mut header: CampaignHeader, name: &str) -> Result<CampaignDir, LabError> {
+pub(crate) fn create_in_store(
+    store: &Store,
+    mut header: CampaignHeader,
+    name: &str,
+) -> Result<CampaignDir, LabError> {
     // Two runs of one plan may begin in the same second and find the same id free.
     for _ in 0..ID_TRIES {
         header.id = store.new_id(name);
@@ -300,12 +440,17 @@ pub(crate) fn create_in_store(store: &Store, mut header: CampaignHeader, name: &
             created => return Ok(created?),
         }
     }
-    Err(LabError::Usage(format!("the store takes no new campaign: the id {} is always taken by somebody else first", header.id)))
+    Err(LabError::Usage(format!(
+        "the store takes no new campaign: the id {} is always taken by somebody else first",
+        header.id
+    )))
 }
 
 /// Small enough to type again.
 pub(crate) fn seed_from_clock() -> u64 {
-    let nanos = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos() as u64);
+    let nanos = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |since| since.as_nanos() as u64);
     plimsoll_core::seed::derive(nanos, &["campaign"]) % 1_000_000_000
 }
 
@@ -323,34 +468,68 @@ mod tests {
                 "builds = [\"sqlite\"]\nconfigs = [\"wal_full\",\n\"wal_of\"]\n",
                 "t.toml:5:1: cell sqlite.wal_of: there is no config \"wal_of\"",
             ),
-            ("cells = [\"sqlite.wal_of\"]\n", "t.toml:3:10: cell sqlite.wal_of: there is no config"),
+            (
+                "cells = [\"sqlite.wal_of\"]\n",
+                "t.toml:3:10: cell sqlite.wal_of: there is no config",
+            ),
             (
                 "builds = [\"sqlite\"]\nconfigs = [\"c\"]\n[config.c]\nfrom = \"wal_of\"\n",
                 "t.toml:6:8: cell sqlite.c: [config.c] from: there is no shipped config \"wal_of\"",
             ),
-            ("builds = [\"sqlite\"]\nconfigs = [\"c\"]\n[config.c]\nfile = \"none.conf\"\n", "t.toml:5:9: cell sqlite.c: the config file"),
+            (
+                "builds = [\"sqlite\"]\nconfigs = [\"c\"]\n[config.c]\nfile = \"none.conf\"\n",
+                "t.toml:5:9: cell sqlite.c: the config file",
+            ),
         ] {
             let text = format!("{head}{plan}");
             let plan = Plan::parse("t.toml", &text).unwrap();
-            let loaded = LoadedPlan { plan, file: "t.toml".into(), text, dir: Some(dir.path().to_owned()) };
-            let error = look_up_cells(&loaded, &builds, Need::Names).unwrap_err().to_string();
+            let loaded = LoadedPlan {
+                plan,
+                file: "t.toml".into(),
+                text,
+                dir: Some(dir.path().to_owned()),
+            };
+            let error = look_up_cells(&loaded, &builds, Need::Names)
+                .unwrap_err()
+                .to_string();
             assert!(error.starts_with(wanted), "wanted {wanted}\nfound {error}");
         }
     }
 
     #[test]
     fn all_cells_whose_config_does_not_suit_are_named() {
-        let text = "name = \"t\"\nworkload = \"insert-benchmark\"\nbuilds = [\"sqlite\"]\nconfigs = [\"c\", \"d\", \"wal_full\"]\n\
-            [config.c]\nsettings = { synchronus = \"off\" }\n[config.d]\nsettings = { jornal_mode = \"wal\" }\n\
+        let text = "name = \"t\"\nworkload = \"insert-benchmark\"\nbuilds = [\"sqlite\"]\nconfigs \
+                   = [\"c\", \"d\", \"wal_full\"]\n\
+            [config.c]\nsettings = { synchronus = \"off\" }\n[config.d]\nsettings = \
+                   { jornal_mode = \"wal\" }\n\
             [shapes.one]\nclients = 1\n[shapes.two]\nclients = 2\n";
         let plan = Plan::parse("t.toml", text).unwrap();
-        let loaded = LoadedPlan { plan, file: "t.toml".into(), text: text.to_owned(), dir: None };
+        let loaded = LoadedPlan {
+            plan,
+            file: "t.toml".into(),
+            text: text.to_owned(),
+            dir: None,
+        };
         let dir = tempfile::tempdir().unwrap();
-        let error = look_up_cells(&loaded, &BuildCache::new(dir.path().to_owned()), Need::Names).unwrap_err().to_string();
+        let error = look_up_cells(
+            &loaded,
+            &BuildCache::new(dir.path().to_owned()),
+            Need::Names,
+        )
+        .unwrap_err()
+        .to_string();
         let lines: Vec<&str> = error.lines().collect();
         assert_eq!(lines.len(), 2, "{error}");
-        assert!(lines[0].starts_with("cells sqlite.c.one, sqlite.c.two: config c (plan): ") && lines[0].contains("synchronus"), "{error}");
-        assert!(lines[1].starts_with("cells sqlite.d.one, sqlite.d.two: config d (plan): ") && lines[1].contains("jornal_mode"), "{error}");
+        assert!(
+            lines[0].starts_with("cells sqlite.c.one, sqlite.c.two: config c (plan): ")
+                && lines[0].contains("synchronus"),
+            "{error}"
+        );
+        assert!(
+            lines[1].starts_with("cells sqlite.d.one, sqlite.d.two: config d (plan): ")
+                && lines[1].contains("jornal_mode"),
+            "{error}"
+        );
     }
 
     #[test]
@@ -370,11 +549,18 @@ mod tests {
         };
         let both: Vec<_> = std::thread::scope(|scope| {
             let threads = [(), ()].map(|()| scope.spawn(|| create_campaign(&store, &request)));
-            threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+            threads
+                .into_iter()
+                .map(|thread| thread.join().unwrap())
+                .collect()
         });
         let (made, refused): (Vec<_>, Vec<_>) = both.into_iter().partition(Result::is_ok);
         assert_eq!((made.len(), refused.len()), (1, 1));
-        let error = refused.into_iter().find_map(Result::err).unwrap().to_string();
+        let error = refused
+            .into_iter()
+            .find_map(Result::err)
+            .unwrap()
+            .to_string();
         assert!(error.contains("another campaign is running"), "{error}");
         assert_eq!(store.campaigns().unwrap().len(), 1);
 

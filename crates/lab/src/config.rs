@@ -18,13 +18,17 @@ pub(crate) struct ResolvedConfig {
     pub settings: BTreeMap<String, String>,
 }
 
-/// Reads the config of a cell. A `file` of the plan is relative to the plan's folder; without one, `LABEL.conf` next to the plan
-/// comes before the shipped config of that label. With `from` of the plan it is the shipped config of that name.
+/// Reads the config of a cell. A `file` of the plan is relative to the plan's folder; without one,
+/// `LABEL.conf` next to the plan comes before the shipped config of that label. With `from` of the
+/// plan it is the shipped config of that name.
 pub(crate) fn resolve(cell: &Cell, plan_dir: Option<&Path>) -> Result<ResolvedConfig, LabError> {
     let config = &cell.config;
     if let Some(server) = &cell.server {
         // Its settings are its own; the plan may name the storage engine of our tables.
-        return Ok(ResolvedConfig { source: format!("as the server {} is", server.label), settings: config.settings.clone() });
+        return Ok(ResolvedConfig {
+            source: format!("as the server {} is", server.label),
+            settings: config.settings.clone(),
+        });
     }
     let engine = cell.build.engine;
     let beside = plan_dir.unwrap_or(Path::new("."));
@@ -35,7 +39,8 @@ pub(crate) fn resolve(cell: &Cell, plan_dir: Option<&Path>) -> Result<ResolvedCo
         let text = shipped_config(engine, from).ok_or_else(|| {
             let known = shipped_config_labels(engine);
             LabError::Usage(format!(
-                "cell {}: [config.{}] from: there is no shipped config \"{from}\" for {engine}{}; shipped: {}",
+                "cell {}: [config.{}] from: there is no shipped config \"{from}\" for {engine}{}; \
+                shipped: {}",
                 cell.label,
                 config.label,
                 suggest::hint(from, known.iter().copied()),
@@ -55,7 +60,8 @@ pub(crate) fn resolve(cell: &Cell, plan_dir: Option<&Path>) -> Result<ResolvedCo
         } else {
             let known = shipped_config_labels(engine);
             return Err(LabError::Usage(format!(
-                "cell {}: there is no config \"{}\" for {engine}{}; shipped: {}; or put {} beside the plan, or set [config.{}] file = ... or settings = ...",
+                "cell {}: there is no config \"{}\" for {engine}{}; shipped: {}; or put {} beside \
+                the plan, or set [config.{}] file = ... or settings = ...",
                 cell.label,
                 config.label,
                 suggest::hint(&config.label, known.iter().copied()),
@@ -67,31 +73,44 @@ pub(crate) fn resolve(cell: &Cell, plan_dir: Option<&Path>) -> Result<ResolvedCo
     };
     let of_file = parse(&source, &text, engine)?;
     let mut settings = if engine == EngineName::Rocksdb {
-        merge_rocksdb(of_file, &config.settings)
-            .map_err(|error| LabError::Usage(format!("cell {}: config {} ({source}): {error}", cell.label, config.label)))?
+        merge_rocksdb(of_file, &config.settings).map_err(|error| {
+            LabError::Usage(format!(
+                "cell {}: config {} ({source}): {error}",
+                cell.label, config.label
+            ))
+        })?
     } else {
         merge(of_file, &config.settings, engine)
     };
     if engine == EngineName::Postgres
-        && let Some((name, value)) = settings.iter().find(|(_, value)| value.contains("{ram") && value.ends_with('}'))
+        && let Some((name, value)) = settings
+            .iter()
+            .find(|(_, value)| value.contains("{ram") && value.ends_with('}'))
     {
         return Err(LabError::Usage(format!(
-            "cell {}: {source}: {name}: PostgreSQL takes a number without a unit as so many blocks or kilobytes; write {value}B",
+            "cell {}: {source}: {name}: PostgreSQL takes a number without a unit as so many blocks \
+            or kilobytes; write {value}B",
             cell.label
         )));
     }
     if settings.values().any(|value| value.contains('{')) {
         let machine = Machine::read().map_err(LabError::Io)?;
         for (name, value) in &mut settings {
-            *value = fill(value, machine).map_err(|error| LabError::Usage(format!("cell {}: {source}: {name}: {error}", cell.label)))?;
+            *value = fill(value, machine).map_err(|error| {
+                LabError::Usage(format!("cell {}: {source}: {name}: {error}", cell.label))
+            })?;
         }
     }
     Ok(ResolvedConfig { source, settings })
 }
 
-/// The file's lines, and in their place the plan's own where both are about the same option, whether or not either may be missing in some
-/// versions.
-fn merge(mut settings: BTreeMap<String, String>, of_plan: &BTreeMap<String, String>, engine: EngineName) -> BTreeMap<String, String> {
+/// The file's lines, and in their place the plan's own where both are about the same option,
+/// whether or not either may be missing in some versions.
+fn merge(
+    mut settings: BTreeMap<String, String>,
+    of_plan: &BTreeMap<String, String>,
+    engine: EngineName,
+) -> BTreeMap<String, String> {
     for (name, value) in of_plan {
         settings.retain(|known, _| option_name(known, engine) != option_name(name, engine));
         settings.insert(name.clone(), value.clone());
@@ -99,19 +118,33 @@ fn merge(mut settings: BTreeMap<String, String>, of_plan: &BTreeMap<String, Stri
     settings
 }
 
-/// The same for RocksDB, whose groups are their members. An empty value of the plan takes the file's line out, of a group all members.
-fn merge_rocksdb(of_file: BTreeMap<String, String>, of_plan: &BTreeMap<String, String>) -> Result<BTreeMap<String, String>, String> {
-    let flatten = |settings: &BTreeMap<String, String>| plimsoll_engine::rocksdb::flatten(settings).map_err(|error| error.to_string());
+/// The same for RocksDB, whose groups are their members. An empty value of the plan takes the
+/// file's line out, of a group all members.
+fn merge_rocksdb(
+    of_file: BTreeMap<String, String>,
+    of_plan: &BTreeMap<String, String>,
+) -> Result<BTreeMap<String, String>, String> {
+    let flatten = |settings: &BTreeMap<String, String>| {
+        plimsoll_engine::rocksdb::flatten(settings).map_err(|error| error.to_string())
+    };
     let mut settings = flatten(&of_file)?;
-    let (taken_out, set): (BTreeMap<_, _>, BTreeMap<_, _>) =
-        of_plan.iter().map(|(name, value)| (name.clone(), value.clone())).partition(|(_, value)| value.trim().is_empty());
+    let (taken_out, set): (BTreeMap<_, _>, BTreeMap<_, _>) = of_plan
+        .iter()
+        .map(|(name, value)| (name.clone(), value.clone()))
+        .partition(|(_, value)| value.trim().is_empty());
     for name in taken_out.keys() {
-        let is_other = |known: &str| known.strip_prefix(name.as_str()).is_none_or(|rest| !rest.is_empty() && !rest.starts_with('.'));
+        let is_other = |known: &str| {
+            known
+                .strip_prefix(name.as_str())
+                .is_none_or(|rest| !rest.is_empty() && !rest.starts_with('.'))
+        };
         let hint = suggest::hint(name, settings.keys().map(String::as_str));
         let before = settings.len();
         settings.retain(|known, _| is_other(known));
         if settings.len() == before {
-            return Err(format!("{name} = \"\" takes a setting out, and there is none of this name{hint}"));
+            return Err(format!(
+                "{name} = \"\" takes a setting out, and there is none of this name{hint}"
+            ));
         }
     }
     Ok(merge(settings, &flatten(&set)?, EngineName::Rocksdb))
@@ -123,7 +156,8 @@ fn option_name(name: &str, engine: EngineName) -> String {
         return name.to_ascii_lowercase();
     }
     let name = name.to_ascii_lowercase().replace('-', "_");
-    name.strip_prefix("loose_").map_or(name.clone(), str::to_owned)
+    name.strip_prefix("loose_")
+        .map_or(name.clone(), str::to_owned)
 }
 
 /// Option files are named as the field names them.
@@ -138,7 +172,8 @@ fn extension(engine: EngineName) -> &'static str {
 fn read(path: &Path, cell: &str) -> Result<String, LabError> {
     std::fs::read_to_string(path).map_err(|error| {
         LabError::Usage(format!(
-            "cell {cell}: the config file {} cannot be read: {error}; paths are relative to the plan's folder",
+            "cell {cell}: the config file {} cannot be read: {error}; paths are relative to the \
+            plan's folder",
             path.display()
         ))
     })
@@ -147,22 +182,42 @@ fn read(path: &Path, cell: &str) -> Result<String, LabError> {
 /// Sections of an option file that MySQL's and MariaDB's servers read.
 const SERVER_SECTIONS: [&str; 4] = ["mysqld", "server", "mariadb", "mariadbd"];
 
-/// `name = value` lines; `#` begins a comment outside quotes. As in the servers' own option files a MySQL option may stand alone, `;`
-/// begins a comment too, and the sections of client programs are not the server's.
-fn parse(source: &str, text: &str, engine: EngineName) -> Result<BTreeMap<String, String>, LabError> {
+/// `name = value` lines; `#` begins a comment outside quotes. As in the servers' own option files a
+/// MySQL option may stand alone, `;` begins a comment too, and the sections of client programs are
+/// not the server's.
+fn parse(
+    source: &str,
+    text: &str,
+    engine: EngineName,
+) -> Result<BTreeMap<String, String>, LabError> {
     let is_option_file = matches!(engine, EngineName::Mysql | EngineName::Mariadb);
     let mut settings = BTreeMap::new();
     let mut is_server_section = true;
     for (number, line) in text.lines().enumerate() {
         let line = without_comment(line).trim();
-        let wrong = |problem: &str| LabError::Usage(format!("{source}:{}: {problem}: \"{line}\"; write NAME = VALUE", number + 1));
+        let wrong = |problem: &str| {
+            LabError::Usage(format!(
+                "{source}:{}: {problem}: \"{line}\"; write NAME = VALUE",
+                number + 1
+            ))
+        };
         if line.is_empty() || (is_option_file && line.starts_with(';')) {
             continue;
         }
-        if let Some(section) = line.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).filter(|_| is_option_file) {
-            let is_versioned = section.strip_prefix("mysqld-").or(section.strip_prefix("mariadb-")).is_some();
+        if let Some(section) = line
+            .strip_prefix('[')
+            .and_then(|rest| rest.strip_suffix(']'))
+            .filter(|_| is_option_file)
+        {
+            let is_versioned = section
+                .strip_prefix("mysqld-")
+                .or(section.strip_prefix("mariadb-"))
+                .is_some();
             if is_versioned {
-                return Err(wrong("sections of one version are not known here: write loose_NAME for what only some versions have"));
+                return Err(wrong(
+                    "sections of one version are not known here: write loose_NAME for what only \
+                    some versions have",
+                ));
             }
             is_server_section = SERVER_SECTIONS.contains(&section);
             continue;
@@ -209,67 +264,133 @@ mod tests {
 
     #[test]
     fn reads_lines_and_names_bad_ones() {
-        let settings = parse("x.conf", "# comment\njournal_mode = wal # trailing\n\nsynchronous=full\n", EngineName::Sqlite).unwrap();
+        let settings = parse(
+            "x.conf",
+            "# comment\njournal_mode = wal # trailing\n\nsynchronous=full\n",
+            EngineName::Sqlite,
+        )
+        .unwrap();
         assert_eq!(
             settings.into_iter().collect::<Vec<_>>(),
-            [("journal_mode".into(), "wal".into()), ("synchronous".into(), "full".into())]
+            [
+                ("journal_mode".into(), "wal".into()),
+                ("synchronous".into(), "full".into())
+            ]
         );
         for (text, wanted) in [
             ("a = 1\nb", "x.conf:2: no \"=\" in this line: \"b\""),
             ("a =", "x.conf:1: a name or a value is missing"),
             ("a = 1\na = 2", "x.conf:2: this setting is there twice"),
         ] {
-            assert!(parse("x.conf", text, EngineName::Sqlite).unwrap_err().to_string().contains(wanted));
+            assert!(
+                parse("x.conf", text, EngineName::Sqlite)
+                    .unwrap_err()
+                    .to_string()
+                    .contains(wanted)
+            );
         }
     }
 
     #[test]
     fn one_option_has_one_line() {
         let name = |name| option_name(name, EngineName::Mysql);
-        assert_eq!(name("loose_innodb-log-file-size"), name("innodb_log_file_size"));
-        assert_ne!(option_name("loose_x", EngineName::Postgres), option_name("x", EngineName::Postgres));
+        assert_eq!(
+            name("loose_innodb-log-file-size"),
+            name("innodb_log_file_size")
+        );
+        assert_ne!(
+            option_name("loose_x", EngineName::Postgres),
+            option_name("x", EngineName::Postgres)
+        );
         let cell = |builds: &str, settings: &str| {
             let text = format!(
-                "name = \"t\"\nworkload = \"insert-benchmark\"\nbuilds = [\"{builds}\"]\nconfigs = [\"c\"]\n[config.c]\n{settings}\n"
+                "name = \"t\"\nworkload = \"insert-benchmark\"\nbuilds = [\"{builds}\"]\nconfigs = \
+                [\"c\"]\n[config.c]\n{settings}\n"
             );
-            plimsoll_core::plan::Plan::parse("t.toml", &text).unwrap().cells.remove(0)
+            plimsoll_core::plan::Plan::parse("t.toml", &text)
+                .unwrap()
+                .cells
+                .remove(0)
         };
-        let changed = cell("mysql@5.7.22", "from = \"cz12a\"\nsettings = { innodb_redo_log_capacity = \"64M\" }");
+        let changed = cell(
+            "mysql@5.7.22",
+            "from = \"cz12a\"\nsettings = { innodb_redo_log_capacity = \"64M\" }",
+        );
         let settings = resolve(&changed, None).unwrap().settings;
-        let found: Vec<_> = settings.iter().filter(|(name, _)| name.contains("redo_log_capacity")).collect();
-        assert_eq!(found, [(&"innodb_redo_log_capacity".to_owned(), &"64M".to_owned())]);
-        let bare = cell("postgres@18.6", "settings = { shared_buffers = \"{ram*0.01}\" }");
-        assert!(resolve(&bare, None).unwrap_err().to_string().contains("write {ram*0.01}B"));
+        let found: Vec<_> = settings
+            .iter()
+            .filter(|(name, _)| name.contains("redo_log_capacity"))
+            .collect();
+        assert_eq!(
+            found,
+            [(&"innodb_redo_log_capacity".to_owned(), &"64M".to_owned())]
+        );
+        let bare = cell(
+            "postgres@18.6",
+            "settings = { shared_buffers = \"{ram*0.01}\" }",
+        );
+        assert!(
+            resolve(&bare, None)
+                .unwrap_err()
+                .to_string()
+                .contains("write {ram*0.01}B")
+        );
     }
 
     #[test]
     fn a_plan_changes_members_of_rocksdbs_groups_and_takes_settings_out() {
         let resolved = |settings: &str| {
             let text = format!(
-                "name = \"t\"\nworkload = \"rocksdb\"\nbuilds = [\"rocksdb@8.9.1\"]\nconfigs = [\"c\"]\n[config.c]\nfrom = \"uc_byrx_small\"\n\
+                "name = \"t\"\nworkload = \"rocksdb\"\nbuilds = [\"rocksdb@8.9.1\"]\nconfigs = \
+                [\"c\"]\n[config.c]\nfrom = \"uc_byrx_small\"\n\
                  settings = {{ {settings} }}\n"
             );
             let plan = plimsoll_core::plan::Plan::parse("t.toml", &text).unwrap();
-            resolve(&plan.cells[0], None).map(|resolved| resolved.settings).map_err(|error| error.to_string())
+            resolve(&plan.cells[0], None)
+                .map(|resolved| resolved.settings)
+                .map_err(|error| error.to_string())
         };
         let universal = "compaction_options_universal";
         let shipped = resolved("use_direct_reads = true").unwrap();
-        assert_eq!((shipped["use_direct_reads"].as_str(), shipped[&format!("{universal}.size_ratio")].as_str()), ("true", "1"));
-        for changed in [format!("{universal} = \"{{size_ratio=5}}\""), format!("\"{universal}.size_ratio\" = 5")] {
+        assert_eq!(
+            (
+                shipped["use_direct_reads"].as_str(),
+                shipped[&format!("{universal}.size_ratio")].as_str()
+            ),
+            ("true", "1")
+        );
+        for changed in [
+            format!("{universal} = \"{{size_ratio=5}}\""),
+            format!("\"{universal}.size_ratio\" = 5"),
+        ] {
             let settings = resolved(&changed).unwrap();
             assert_eq!(settings[&format!("{universal}.size_ratio")], "5");
-            assert_eq!(settings[&format!("{universal}.min_merge_width")], "2", "the other members stay");
+            assert_eq!(
+                settings[&format!("{universal}.min_merge_width")],
+                "2",
+                "the other members stay"
+            );
             assert!(!settings.contains_key(universal));
         }
         let without = resolved("block_cache_high_pri_pool_ratio = \"\"").unwrap();
         assert_eq!(without.len() + 2, shipped.len());
         assert!(!without.contains_key("block_cache_high_pri_pool_ratio"));
         let without = resolved(&format!("{universal} = \"\"")).unwrap();
-        assert!(without.keys().all(|name| !name.starts_with(universal)) && without.contains_key("compression"));
+        assert!(
+            without.keys().all(|name| !name.starts_with(universal))
+                && without.contains_key("compression")
+        );
         for (settings, wanted) in [
-            ("compresion = \"\"", "cell rocksdb@8.9.1.c: config c (shipped uc_byrx_small): compresion = \"\" takes a setting out"),
+            (
+                "compresion = \"\"",
+                "cell rocksdb@8.9.1.c: config c (shipped uc_byrx_small): compresion = \"\" takes a \
+                setting out",
+            ),
             ("compresion = \"\"", "(did you mean \"compression\"?)"),
-            ("compaction_options_universal = \"5\"", "write {NAME=VALUE;...}"),
+            (
+                "compaction_options_universal = \"5\"",
+                "write {NAME=VALUE;...}",
+            ),
         ] {
             let error = resolved(settings).unwrap_err();
             assert!(error.contains(wanted), "{error}");
@@ -278,17 +399,33 @@ mod tests {
 
     #[test]
     fn an_option_file_is_read_as_its_server_reads_it() {
-        let text = "[client]\nsocket = /tmp/x\n[mysqld]\n; comment\nskip-name-resolve\ninit_connect = 'set @a = \"#\"' # why\n[mysqldump]\nquick\n";
+        let text = "[client]\nsocket = /tmp/x\n[mysqld]\n; \
+                   comment\nskip-name-resolve\ninit_connect = 'set @a = \"#\"' # \
+                   why\n[mysqldump]\nquick\n";
         let settings = parse("my.cnf", text, EngineName::Mysql).unwrap();
         assert_eq!(
             settings.into_iter().collect::<Vec<_>>(),
-            [("init_connect".into(), "'set @a = \"#\"'".into()), ("skip-name-resolve".into(), String::new())]
+            [
+                ("init_connect".into(), "'set @a = \"#\"'".into()),
+                ("skip-name-resolve".into(), String::new())
+            ]
         );
         for (text, wanted) in [
-            ("[mysqld-8.0]\na = 1", "my.cnf:1: sections of one version are not known here"),
-            ("!includedir /etc/mysql", "my.cnf:1: other files are not included"),
+            (
+                "[mysqld-8.0]\na = 1",
+                "my.cnf:1: sections of one version are not known here",
+            ),
+            (
+                "!includedir /etc/mysql",
+                "my.cnf:1: other files are not included",
+            ),
         ] {
-            assert!(parse("my.cnf", text, EngineName::Mariadb).unwrap_err().to_string().contains(wanted));
+            assert!(
+                parse("my.cnf", text, EngineName::Mariadb)
+                    .unwrap_err()
+                    .to_string()
+                    .contains(wanted)
+            );
         }
     }
 }

@@ -10,7 +10,8 @@ pub enum LabError {
     /// The plan is wrong.
     #[error("{0}")]
     Plan(#[from] PlanError),
-    /// What was asked for is impossible: a missing file, a folder that is not ours, an unknown build.
+    /// What was asked for is impossible: a missing file, a folder that is not ours, an unknown
+    /// build.
     #[error("{0}")]
     Usage(String),
     /// The machine cannot run it: the disk is too small.

@@ -30,8 +30,8 @@ pub struct Forecast {
     pub free_bytes: Option<u64>,
     /// The cells.
     pub cells: Vec<CellForecast>,
-    /// What confirming all of it will take; none where a cell is on a server that is not ours, cells have different steps, or no
-    /// step is a result.
+    /// What confirming all of it will take; none where a cell is on a server that is not ours,
+    /// cells have different steps, or no step is a result.
     pub confirm: Option<ConfirmForecast>,
 }
 
@@ -48,7 +48,8 @@ pub struct CellForecast {
     pub peak_rows: u64,
     /// Bytes on disk at the largest, logs included.
     pub disk_bytes: u64,
-    /// Those of them that are there before the first row: redo logs made in advance, the server's own tables.
+    /// Those of them that are there before the first row: redo logs made in advance, the server's
+    /// own tables.
     pub disk_bytes_at_start: u64,
     /// One trial.
     pub seconds: f64,
@@ -61,27 +62,36 @@ pub struct CellForecast {
 pub struct StepForecast {
     /// The step.
     pub step: String,
-    /// Rows inserted over all clients; as many are deleted where the step deletes. 0 where no plan knows.
+    /// Rows inserted over all clients; as many are deleted where the step deletes. 0 where no plan
+    /// knows.
     pub inserted_rows: u64,
     /// Rows per transaction of steps of the Insert Benchmark.
     pub batch: u32,
     /// Connections.
     pub connections: u32,
-    /// Over all clients: background rows per second of a read-write step, events per second of one with a rate.
+    /// Over all clients: background rows per second of a read-write step, events per second of one
+    /// with a rate.
     pub rate_per_s: Option<u64>,
     /// The step.
     pub seconds: f64,
     /// The wait after it.
     pub wait_seconds: f64,
-    /// Where `seconds` comes from: `plan`, `measured` (an earlier campaign in this store) or `assumed`.
+    /// Where `seconds` comes from: `plan`, `measured` (an earlier campaign in this store) or
+    /// `assumed`.
     pub basis: &'static str,
 }
 
-/// Rows per second by engine and step when nothing has been measured yet: orders of magnitude, nothing more.
+/// Rows per second by engine and step when nothing has been measured yet: orders of magnitude,
+/// nothing more.
 fn assumed_rows_per_s(engine: EngineName, step: &Step) -> f64 {
     match (engine, &step.kind) {
         // A load writes without the log, one by one and in order; random keys come with it.
-        (EngineName::Rocksdb, StepKind::Kv(KvStep { work: KvWork::Fill, .. })) => 300_000.0,
+        (
+            EngineName::Rocksdb,
+            StepKind::Kv(KvStep {
+                work: KvWork::Fill, ..
+            }),
+        ) => 300_000.0,
         (EngineName::Rocksdb, _) => 100_000.0,
         (EngineName::Null, _) => 2_000_000.0,
         (EngineName::Sqlite, StepKind::Load { .. } | StepKind::CreateIndexes { .. }) => 200_000.0,
@@ -92,7 +102,14 @@ fn assumed_rows_per_s(engine: EngineName, step: &Step) -> f64 {
         (_, StepKind::CreateIndexes { .. }) => 150_000.0,
         (_, StepKind::Write { .. }) if step.batch < 20 => 3_000.0,
         (_, StepKind::Write { .. }) => 10_000.0,
-        (_, StepKind::Scan | StepKind::ReadWrite { .. } | StepKind::Test(_) | StepKind::Mix(_) | StepKind::Kv(_)) => 1_000_000.0,
+        (
+            _,
+            StepKind::Scan
+            | StepKind::ReadWrite { .. }
+            | StepKind::Test(_)
+            | StepKind::Mix(_)
+            | StepKind::Kv(_),
+        ) => 1_000_000.0,
     }
 }
 
@@ -101,15 +118,29 @@ fn measured_rows_per_s(store: &Store) -> BTreeMap<(EngineName, String, String), 
     let mut rates = BTreeMap::new();
     // A store that cannot be read has no say in a forecast.
     for path in store.campaigns().unwrap_or_default() {
-        let Ok(campaign) = store.find(path.to_str()).and_then(|campaign| campaign.load()) else { continue };
+        let Ok(campaign) = store
+            .find(path.to_str())
+            .and_then(|campaign| campaign.load())
+        else {
+            continue;
+        };
         for trial in &campaign.trials {
             let Some(start) = trial.start() else { continue };
-            let Some(cell) = campaign.header.plan.cell(&start.cell) else { continue };
+            let Some(cell) = campaign.header.plan.cell(&start.cell) else {
+                continue;
+            };
             for stamped in &trial.events {
                 if let Event::StepDone(done) = &stamped.event
                     && let Some(rate) = rows_per_s(done)
                 {
-                    rates.insert((cell.build.engine, cell.config.label.clone(), done.step.clone()), rate);
+                    rates.insert(
+                        (
+                            cell.build.engine,
+                            cell.config.label.clone(),
+                            done.step.clone(),
+                        ),
+                        rate,
+                    );
                 }
             }
         }
@@ -118,21 +149,37 @@ fn measured_rows_per_s(store: &Store) -> BTreeMap<(EngineName, String, String), 
 }
 
 fn rows_per_s(done: &StepDone) -> Option<f64> {
-    let primary = done.operations.iter().find(|operation| operation.kind == done.primary)?;
-    (done.elapsed_ns > 0 && primary.rows > 0).then(|| primary.rows as f64 * 1e9 / done.elapsed_ns as f64)
+    let primary = done
+        .operations
+        .iter()
+        .find(|operation| operation.kind == done.primary)?;
+    (done.elapsed_ns > 0 && primary.rows > 0)
+        .then(|| primary.rows as f64 * 1e9 / done.elapsed_ns as f64)
 }
 
-/// Busy connections of a step. SQLite has one writer at a time, and one connection loads its tables.
+/// Busy connections of a step. SQLite has one writer at a time, and one connection loads its
+/// tables.
 fn connections(cell: &Cell, step: &Step) -> u32 {
     match (cell.build.engine, &step.kind) {
         (EngineName::Sqlite, StepKind::Prepare { .. } | StepKind::Fill { .. }) => 1,
-        (_, StepKind::Kv(KvStep { background_bytes_per_s: Some(_), .. })) => step.clients + 1,
+        (
+            _,
+            StepKind::Kv(KvStep {
+                background_bytes_per_s: Some(_),
+                ..
+            }),
+        ) => step.clients + 1,
         _ => step.connections_per_client() * step.clients,
     }
 }
 
 /// Works out what a plan will take.
-pub fn forecast(loaded: &LoadedPlan, store: &Store, builds: &BuildCache, data_dir: &Path) -> Result<Forecast, LabError> {
+pub fn forecast(
+    loaded: &LoadedPlan,
+    store: &Store,
+    builds: &BuildCache,
+    data_dir: &Path,
+) -> Result<Forecast, LabError> {
     let plan: &Plan = &loaded.plan;
     let measured = measured_rows_per_s(store);
     let headers = look_up_cells(loaded, builds, Need::Names)?;
@@ -144,27 +191,58 @@ pub fn forecast(loaded: &LoadedPlan, store: &Store, builds: &BuildCache, data_di
         for (index, step) in cell.workload.steps().iter().enumerate() {
             let inserted_rows = step.all_inserted_rows();
             let (seconds, basis) = match &step.kind {
-                StepKind::ReadWrite { duration_ns, end: StepEnd::Rows | StepEnd::Time, .. } => (*duration_ns as f64 / 1e9, "plan"),
+                StepKind::ReadWrite {
+                    duration_ns,
+                    end: StepEnd::Rows | StepEnd::Time,
+                    ..
+                } => (*duration_ns as f64 / 1e9, "plan"),
                 StepKind::Mix(mix) => ((mix.duration_ns + mix.warm_up_ns) as f64 / 1e9, "plan"),
                 StepKind::Test(test) => ((test.duration_ns + test.warm_up_ns) as f64 / 1e9, "plan"),
-                StepKind::Kv(KvStep { end: KvEnd::Time(ns), warm_up_ns, .. }) => ((ns + warm_up_ns) as f64 / 1e9, "plan"),
+                StepKind::Kv(KvStep {
+                    end: KvEnd::Time(ns),
+                    warm_up_ns,
+                    ..
+                }) => ((ns + warm_up_ns) as f64 / 1e9, "plan"),
                 _ => {
                     let rows = match step.kind {
                         StepKind::CreateIndexes { .. } => held + inserted_rows,
                         StepKind::Scan => held * 5,
-                        StepKind::Kv(KvStep { end: KvEnd::Operations(operations), .. }) => operations * u64::from(step.clients),
+                        StepKind::Kv(KvStep {
+                            end: KvEnd::Operations(operations),
+                            ..
+                        }) => operations * u64::from(step.clients),
                         _ => inserted_rows,
                     };
-                    let found = measured.get(&(cell.build.engine, cell.config.label.clone(), step.name.clone()));
-                    let rate = found.copied().unwrap_or_else(|| assumed_rows_per_s(cell.build.engine, step));
-                    (rows as f64 / rate, if found.is_some() { "measured" } else { "assumed" })
+                    let found = measured.get(&(
+                        cell.build.engine,
+                        cell.config.label.clone(),
+                        step.name.clone(),
+                    ));
+                    let rate = found
+                        .copied()
+                        .unwrap_or_else(|| assumed_rows_per_s(cell.build.engine, step));
+                    (
+                        rows as f64 / rate,
+                        if found.is_some() {
+                            "measured"
+                        } else {
+                            "assumed"
+                        },
+                    )
                 }
             };
-            if matches!(step.kind, StepKind::Load { .. } | StepKind::CreateIndexes { .. }) {
+            if matches!(
+                step.kind,
+                StepKind::Load { .. } | StepKind::CreateIndexes { .. }
+            ) {
                 held += inserted_rows;
             }
             let is_last = index + 1 == cell.workload.steps().len();
-            let wait_ns = if step.drain_after && !is_last { cell.workload.wait_ns(step) } else { 0 };
+            let wait_ns = if step.drain_after && !is_last {
+                cell.workload.wait_ns(step)
+            } else {
+                0
+            };
             steps.push(StepForecast {
                 step: step.name.clone(),
                 inserted_rows,
@@ -182,22 +260,43 @@ pub fn forecast(loaded: &LoadedPlan, store: &Store, builds: &BuildCache, data_di
             connections: steps.iter().map(|step| step.connections).max().unwrap_or(0),
             peak_rows,
             disk_bytes,
-            disk_bytes_at_start: if cell.server.is_some() { 0 } else { bytes_at_start(cell.build.engine, &header.settings) },
-            seconds: steps.iter().map(|step| step.seconds + step.wait_seconds).sum(),
+            disk_bytes_at_start: if cell.server.is_some() {
+                0
+            } else {
+                bytes_at_start(cell.build.engine, &header.settings)
+            },
+            seconds: steps
+                .iter()
+                .map(|step| step.seconds + step.wait_seconds)
+                .sum(),
             steps,
         });
     }
-    let can_confirm =
-        plan.cells.iter().all(|cell| cell.server.is_none() && cell.workload.steps().len() == plan.cells[0].workload.steps().len());
+    let can_confirm = plan.cells.iter().all(|cell| {
+        cell.server.is_none() && cell.workload.steps().len() == plan.cells[0].workload.steps().len()
+    });
     let with_steps = plan.cells.iter().zip(&headers).zip(&cells);
-    let of_cells: Vec<CellSteps<'_>> =
-        with_steps.map(|((cell, header), forecast)| CellSteps { forecast, cell, settings: &header.settings }).collect();
+    let of_cells: Vec<CellSteps<'_>> = with_steps
+        .map(|((cell, header), forecast)| CellSteps {
+            forecast,
+            cell,
+            settings: &header.settings,
+        })
+        .collect();
     Ok(Forecast {
-        confirm: if can_confirm { forecast_confirm(&of_cells, plan.base) } else { None },
+        confirm: if can_confirm {
+            forecast_confirm(&of_cells, plan.base)
+        } else {
+            None
+        },
         plan: plan.name.clone(),
         trials: plan.cells.len() * plan.blocks as usize,
         seconds: cells.iter().map(|cell| cell.seconds).sum::<f64>() * f64::from(plan.blocks),
-        disk_bytes: cells.iter().map(|cell| cell.disk_bytes * 6 / 5).max().unwrap_or(0),
+        disk_bytes: cells
+            .iter()
+            .map(|cell| cell.disk_bytes * 6 / 5)
+            .max()
+            .unwrap_or(0),
         free_bytes: plimsoll_host::free_bytes(data_dir).ok(),
         cells,
     })

@@ -1,7 +1,8 @@
-//! The laboratory: makes campaigns of plans, runs their trials in child processes, and resumes what broke.
+//! The laboratory: makes campaigns of plans, runs their trials in child processes, and resumes what
+//! broke.
 //!
-//! The orchestrator ([`run`], [`resume`]) only watches; a [`trial`] does the work in a process of its own, so that a crash of an
-//! embedded engine never takes the campaign down.
+//! The orchestrator ([`run`], [`resume`]) only watches; a [`trial`] does the work in a process of
+//! its own, so that a crash of an embedded engine never takes the campaign down.
 
 pub mod bisect;
 pub mod builds;
@@ -24,8 +25,8 @@ mod trial_process;
 
 pub use campaign::{CampaignRequest, LoadedPlan, create_campaign, load_plan};
 pub use confirm::{
-    ConfirmChoice, ConfirmForecast, ConfirmRequest, DesignChoice, PlacementChoice, SlicesForecast, StepTurns, TurnsProgress, TurnsRatio,
-    create_confirm,
+    ConfirmChoice, ConfirmForecast, ConfirmRequest, DesignChoice, PlacementChoice, SlicesForecast,
+    StepTurns, TurnsProgress, TurnsRatio, create_confirm,
 };
 pub use error::LabError;
 pub use forecast::{CellForecast, Forecast, StepForecast, forecast};

@@ -8,7 +8,8 @@ use plimsoll_engine::{InstalledBuild, Password};
 use plimsoll_store::Placement;
 use serde::{Deserialize, Serialize};
 
-/// What a trial is to do: the first line of its standard input. The others are `stop` and, for a trial in turns, a [`Direction`] each.
+/// What a trial is to do: the first line of its standard input. The others are `stop` and, for a
+/// trial in turns, a [`Direction`] each.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct TrialOrder {
     pub trial: u32,
@@ -29,10 +30,12 @@ pub(crate) struct TrialOrder {
     /// Whether idle CPUs are kept from sleeping, where that is possible.
     #[serde(default)]
     pub keeps_cpus_awake: bool,
-    /// Steps that were done on the data before it was copied for this trial. Without any the data directory is new and empty.
+    /// Steps that were done on the data before it was copied for this trial. Without any the data
+    /// directory is new and empty.
     #[serde(default)]
     pub before: Vec<Step>,
-    /// Whether the data is to be copied afterwards: then the last step is drained too, and a server that does not stop cleanly fails.
+    /// Whether the data is to be copied afterwards: then the last step is drained too, and a server
+    /// that does not stop cleanly fails.
     #[serde(default)]
     pub makes_state: bool,
     /// Which CPUs workers and server have.
@@ -55,7 +58,8 @@ pub(crate) struct TrialOrder {
     pub parent_pid: u32,
 }
 
-/// The exit code of a trial that could not even write down that it hangs. The last line of its log says what hangs.
+/// The exit code of a trial that could not even write down that it hangs. The last line of its log
+/// says what hangs.
 pub(crate) const HUNG_EXIT: i32 = 70;
 
 /// The orchestrator's command that ends the step in flight and the trial.
@@ -65,7 +69,8 @@ pub(crate) const STOP: &str = "stop";
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Direction {
-    /// Who else takes part in the step: the processes of the other contestants' servers, and of the campaign besides.
+    /// Who else takes part in the step: the processes of the other contestants' servers, and of the
+    /// campaign besides.
     Peers { servers: Vec<u32>, others: Vec<u32> },
     /// The workers may work for so long.
     Turn(TurnOrder),

@@ -13,7 +13,9 @@ use plimsoll_store::{CampaignDir, Design, PROFILES_FOLDER, TRIALS_FOLDER, TrialR
 
 use crate::builds::BuildCache;
 use crate::campaign::take_builds_that_came;
-use crate::confirm::{STATES_FOLDER, States, StepTurns, TurnsProgress, Witness, run_profiles, run_starts};
+use crate::confirm::{
+    STATES_FOLDER, States, StepTurns, TurnsProgress, Witness, run_profiles, run_starts,
+};
 use crate::error::LabError;
 use crate::leftovers::end_servers;
 use crate::message::TrialMessage;
@@ -92,12 +94,14 @@ pub trait Observer {
     /// Something happened.
     fn notice(&mut self, notice: Notice<'_>);
 
-    /// A block of a confirm campaign is done: whether it and those before it are enough, and the rest of the schedule need not run.
+    /// A block of a confirm campaign is done: whether it and those before it are enough, and the
+    /// rest of the schedule need not run.
     fn is_enough(&mut self, _campaign: &CampaignDir, _block: u32) -> bool {
         false
     }
 
-    /// How often the user has asked to stop: once ends the step in flight cleanly, twice ends the trial's process.
+    /// How often the user has asked to stop: once ends the step in flight cleanly, twice ends the
+    /// trial's process.
     fn stop_requests(&self) -> &AtomicUsize;
 }
 
@@ -120,10 +124,11 @@ pub enum CampaignEnd {
     Interrupted,
 }
 
-/// Runs what is not complete yet: the whole schedule of a new campaign, or the broken trials of an old one.
+/// Runs what is not complete yet: the whole schedule of a new campaign, or the broken trials of an
+/// old one.
 ///
-/// `turn` is that of a campaign just made; without it the data folder is taken here. `program` is this program's binary: trials run
-/// as `program trial`.
+/// `turn` is that of a campaign just made; without it the data folder is taken here. `program` is
+/// this program's binary: trials run as `program trial`.
 pub fn run_campaign(
     campaign: &mut CampaignDir,
     turn: Option<DataTurn>,
@@ -136,29 +141,55 @@ pub fn run_campaign(
     take_builds_that_came(campaign, &lock, builds)?;
     campaign.reopen(&lock)?;
     let campaign = &*campaign;
-    let installed: Vec<Result<Option<InstalledBuild>, String>> =
-        campaign.header.cells.iter().map(|cell| installed_build(builds, cell).map_err(|error| error.to_string())).collect();
+    let installed: Vec<Result<Option<InstalledBuild>, String>> = campaign
+        .header
+        .cells
+        .iter()
+        .map(|cell| installed_build(builds, cell).map_err(|error| error.to_string()))
+        .collect();
     let done = campaign.trials()?;
     let data_root = PathBuf::from(&campaign.header.data_dir);
-    // Whatever earlier runs have left there is gone then, but for servers whose environment we may not read.
+    // Whatever earlier runs have left there is gone then, but for servers whose environment we may
+    // not read.
     let _turn = turn.map_or_else(|| take_data_root(&data_root), Ok)?;
     // There may be a link on the way by now. Processes are known by the folder's own path.
-    let data_root = data_root.canonicalize().map_err(|error| LabError::io(data_root.display(), error))?;
+    let data_root = data_root
+        .canonicalize()
+        .map_err(|error| LabError::io(data_root.display(), error))?;
     let campaign_data = data_root.join(&campaign.header.id);
     for trials in [TRIALS_FOLDER, STATES_FOLDER, PROFILES_FOLDER] {
         end_servers(&campaign.path.join(trials), &campaign_data);
     }
     remove_data_dir(&campaign_data)?;
-    let runner = Runner { campaign, passwords: &passwords, program, installed: &installed };
+    let runner = Runner {
+        campaign,
+        passwords: &passwords,
+        program,
+        installed: &installed,
+    };
     let mut states = States::new(&runner, &campaign_data);
-    let mut end = match campaign.header.confirm.as_ref().map(|confirm| confirm.design) {
+    let mut end = match campaign
+        .header
+        .confirm
+        .as_ref()
+        .map(|confirm| confirm.design)
+    {
         Some(Design::Slices) => run_starts(&runner, &done, &mut states, &campaign_data, observer)?,
-        design => run_trials(&runner, &done, &mut states, &campaign_data, design == Some(Design::Blocks), observer)?,
+        design => run_trials(
+            &runner,
+            &done,
+            &mut states,
+            &campaign_data,
+            design == Some(Design::Blocks),
+            observer,
+        )?,
     };
     if let CampaignEnd::Decided { block } = end {
         campaign.end_decided(&lock, block)?;
     }
-    if end != CampaignEnd::Interrupted && run_profiles(&runner, &mut states, &campaign_data, observer)? {
+    if end != CampaignEnd::Interrupted
+        && run_profiles(&runner, &mut states, &campaign_data, observer)?
+    {
         end = CampaignEnd::Interrupted;
     }
     // Of one that was interrupted, too: resuming it makes all data anew.
@@ -180,13 +211,27 @@ fn run_trials(
     let mut queue: VecDeque<(&ScheduledTrial, u32)> = schedule
         .iter()
         .filter(|scheduled| !attempts(scheduled.number).any(TrialRecord::is_complete))
-        .map(|scheduled| (scheduled, attempts(scheduled.number).map(|trial| trial.attempt).max().unwrap_or(0) + 1))
+        .map(|scheduled| {
+            (
+                scheduled,
+                attempts(scheduled.number)
+                    .map(|trial| trial.attempt)
+                    .max()
+                    .unwrap_or(0)
+                    + 1,
+            )
+        })
         .collect();
     let mut witness = Witness::of(done);
     let mut broken = 0;
     while let Some((scheduled, attempt)) = queue.pop_front() {
         let cell = runner.cell(scheduled.cell);
-        observer.notice(Notice::TrialStart { trial: scheduled, attempt, trials: schedule.len(), cell });
+        observer.notice(Notice::TrialStart {
+            trial: scheduled,
+            attempt,
+            trials: schedule.len(),
+            cell,
+        });
         let dir = runner.make_dir(scheduled, attempt)?;
         let data_dir = campaign_data.join(format!("{}-a{attempt}", scheduled.number));
         let order = match states.restore(scheduled.cell, &data_dir, observer)? {
@@ -207,8 +252,15 @@ fn run_trials(
             Ok(()) if is_confirming => {
                 if let Some(reason) = witness.suspect(&dir)? {
                     let is_again = attempt <= MOST_REPEATS;
-                    let then = if is_again { "it runs again at the end, unless all is decided before" } else { "it has run often enough" };
-                    observer.notice(Notice::Warning(&format!("{}: suspect: {reason}; {then}", cell.label)));
+                    let then = if is_again {
+                        "it runs again at the end, unless all is decided before"
+                    } else {
+                        "it has run often enough"
+                    };
+                    observer.notice(Notice::Warning(&format!(
+                        "{}: suspect: {reason}; {then}",
+                        cell.label
+                    )));
                     if is_again {
                         queue.push_back((scheduled, attempt + 1));
                     }
@@ -216,34 +268,60 @@ fn run_trials(
             }
             Ok(()) => {}
             Err(reason) => {
-                observer.notice(Notice::TrialBroken { cell, reason: &reason });
+                observer.notice(Notice::TrialBroken {
+                    cell,
+                    reason: &reason,
+                });
                 if observer.stop_requests().load(Ordering::SeqCst) > 0 {
                     return Ok(CampaignEnd::Interrupted);
                 }
                 broken += 1;
             }
         }
-        let is_last_of_block = queue.front().is_some_and(|(next, _)| next.block > scheduled.block);
-        if is_confirming && is_last_of_block && observer.is_enough(runner.campaign, scheduled.block) {
-            return Ok(CampaignEnd::Decided { block: scheduled.block });
+        let is_last_of_block = queue
+            .front()
+            .is_some_and(|(next, _)| next.block > scheduled.block);
+        if is_confirming && is_last_of_block && observer.is_enough(runner.campaign, scheduled.block)
+        {
+            return Ok(CampaignEnd::Decided {
+                block: scheduled.block,
+            });
         }
     }
-    Ok(if broken == 0 { CampaignEnd::Complete } else { CampaignEnd::Incomplete { broken } })
+    Ok(if broken == 0 {
+        CampaignEnd::Complete
+    } else {
+        CampaignEnd::Incomplete { broken }
+    })
 }
 
-/// The build of a cell, unchanged since the campaign was made; none for engines inside this program.
-fn installed_build(builds: &BuildCache, cell: &CellHeader) -> Result<Option<InstalledBuild>, LabError> {
+/// The build of a cell, unchanged since the campaign was made; none for engines inside this
+/// program.
+fn installed_build(
+    builds: &BuildCache,
+    cell: &CellHeader,
+) -> Result<Option<InstalledBuild>, LabError> {
     if let Some(reason) = &cell.missing_build {
-        return Err(LabError::Usage(format!("the build could not be fetched: {reason}")));
+        return Err(LabError::Usage(format!(
+            "the build could not be fetched: {reason}"
+        )));
     }
-    let Some(build) = &cell.build else { return Ok(None) };
-    let name: BuildName = build.name.parse().map_err(|error| LabError::Usage(format!("{error}")))?;
-    let installed = builds
-        .get(&name)?
-        .ok_or_else(|| LabError::Usage(format!("the build {name} is no longer here; fetch it again with `plimsoll build add {name}`")))?;
+    let Some(build) = &cell.build else {
+        return Ok(None);
+    };
+    let name: BuildName = build
+        .name
+        .parse()
+        .map_err(|error| LabError::Usage(format!("{error}")))?;
+    let installed = builds.get(&name)?.ok_or_else(|| {
+        LabError::Usage(format!(
+            "the build {name} is no longer here; fetch it again with `plimsoll build add {name}`"
+        ))
+    })?;
     if installed.server_sha256 != build.server_sha256 {
         return Err(LabError::Usage(format!(
-            "the build {name} is not the one the campaign began with (its server has another checksum); run the plan anew"
+            "the build {name} is not the one the campaign began with (its server has another \
+            checksum); run the plan anew"
         )));
     }
     Ok(Some(installed))

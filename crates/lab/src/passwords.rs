@@ -1,4 +1,5 @@
-//! The passwords of the servers that a plan gives: read where the plan says, once for a campaign, and kept in memory alone.
+//! The passwords of the servers that a plan gives: read where the plan says, once for a campaign,
+//! and kept in memory alone.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -21,7 +22,9 @@ impl Passwords {
     /// Whether all can be read, as far as that goes without asking anybody.
     pub fn check(plan: &Plan) -> Result<(), LabError> {
         let servers = plan.cells.iter().filter_map(|cell| cell.server.as_ref());
-        servers.filter(|server| server.password != PasswordSource::Prompt).try_for_each(|server| read(server).map(drop))
+        servers
+            .filter(|server| server.password != PasswordSource::Prompt)
+            .try_for_each(|server| read(server).map(drop))
     }
 
     /// Reads all of them, and asks at the terminal where the plan says so.
@@ -45,8 +48,9 @@ impl Passwords {
     }
 }
 
-/// Keeps the environment variables that hold passwords from every child that is started from now on: none needs them, clients of packages and
-/// build commands least of all. To be called as soon as a plan is known.
+/// Keeps the environment variables that hold passwords from every child that is started from now
+/// on: none needs them, clients of packages and build commands least of all. To be called as soon
+/// as a plan is known.
 pub fn keep_passwords_from_children(plan: &Plan) {
     for server in plan.cells.iter().filter_map(|cell| cell.server.as_ref()) {
         if let PasswordSource::Env(name) = &server.password {
@@ -56,21 +60,37 @@ pub fn keep_passwords_from_children(plan: &Plan) {
 }
 
 fn read(server: &GivenServer) -> Result<Option<Password>, LabError> {
-    read_source(server).map_err(|problem| LabError::Usage(format!("the password of [server.{}]: {problem}", server.label)))
+    read_source(server).map_err(|problem| {
+        LabError::Usage(format!(
+            "the password of [server.{}]: {problem}",
+            server.label
+        ))
+    })
 }
 
 fn read_source(server: &GivenServer) -> Result<Option<Password>, String> {
     let text = match &server.password {
         PasswordSource::None => return Ok(None),
         PasswordSource::File(path) => read_file(path)?,
-        PasswordSource::Env(name) => std::env::var(name)
-            .map_err(|_| format!("the environment variable {name} is not set, or is not UTF-8; set it before the run"))?,
+        PasswordSource::Env(name) => std::env::var(name).map_err(|_| {
+            format!(
+                "the environment variable {name} is not set, or is not UTF-8; set it before the run"
+            )
+        })?,
         PasswordSource::Prompt => {
             if !std::io::stdin().is_terminal() {
-                return Err("nobody is at a terminal to be asked; use password_file or password_env".to_owned());
+                return Err(
+                    "nobody is at a terminal to be asked; use password_file or password_env"
+                        .to_owned(),
+                );
             }
-            rpassword::prompt_password(format!("Password of {} at {} ([server.{}]): ", server.user, server.place, server.label))
-                .map_err(|error| format!("failed to ask for it: {error}; use password_file or password_env"))?
+            rpassword::prompt_password(format!(
+                "Password of {} at {} ([server.{}]): ",
+                server.user, server.place, server.label
+            ))
+            .map_err(|error| {
+                format!("failed to ask for it: {error}; use password_file or password_env")
+            })?
         }
     };
     if text.is_empty() {
@@ -81,10 +101,13 @@ fn read_source(server: &GivenServer) -> Result<Option<Password>, String> {
 
 /// The first line of a file that only its owner may read.
 fn read_file(path: &str) -> Result<String, String> {
-    let unreadable = |error| format!("{path} cannot be read: {error}; check its place and permissions");
+    let unreadable =
+        |error| format!("{path} cannot be read: {error}; check its place and permissions");
     let mode = fs::metadata(path).map_err(unreadable)?.mode() & 0o777;
     if mode & 0o077 != 0 {
-        return Err(format!("{path} has mode {mode:03o} and others may get at it; run `chmod 600 {path}`"));
+        return Err(format!(
+            "{path} has mode {mode:03o} and others may get at it; run `chmod 600 {path}`"
+        ));
     }
     let text = zeroize::Zeroizing::new(fs::read_to_string(path).map_err(unreadable)?);
     Ok(text.lines().next().unwrap_or_default().to_owned())
@@ -100,7 +123,8 @@ mod tests {
 
     fn plan(source: &str) -> Plan {
         let text = format!(
-            "name = \"t\"\nworkload = \"insert-benchmark\"\nbuilds = [\"mysql@prod\"]\nconfigs = [\"a\", \"b\"]\n[server.prod]\n\
+            "name = \"t\"\nworkload = \"insert-benchmark\"\nbuilds = [\"mysql@prod\"]\nconfigs = \
+            [\"a\", \"b\"]\n[server.prod]\n\
              dsn = \"mysql://bench@localhost/ib\"\n{source}\n"
         );
         Plan::parse("t.toml", &text).unwrap()
@@ -119,13 +143,30 @@ mod tests {
         let source = format!("password_file = \"{}\"", path.display());
         assert!(found(&source).unwrap_err().contains("cannot be read"));
         fs::write(&path, "geheim\n").unwrap();
-        for (mode, is_fine) in [(0o600, true), (0o400, true), (0o640, false), (0o604, false), (0o644, false)] {
+        for (mode, is_fine) in [
+            (0o600, true),
+            (0o400, true),
+            (0o640, false),
+            (0o604, false),
+            (0o644, false),
+        ] {
             fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
             match found(&source) {
-                Ok(password) => assert!(is_fine && password == Some(Password::new("geheim".to_owned())), "{mode:o}"),
+                Ok(password) => assert!(
+                    is_fine && password == Some(Password::new("geheim".to_owned())),
+                    "{mode:o}"
+                ),
                 Err(error) => {
-                    assert!(!is_fine && error.contains(&format!("has mode {mode:03o}")) && error.contains("chmod 600"), "{error}");
-                    assert!(error.contains("[server.prod]") && !error.contains("geheim"), "{error}");
+                    assert!(
+                        !is_fine
+                            && error.contains(&format!("has mode {mode:03o}"))
+                            && error.contains("chmod 600"),
+                        "{error}"
+                    );
+                    assert!(
+                        error.contains("[server.prod]") && !error.contains("geheim"),
+                        "{error}"
+                    );
                 }
             }
         }
@@ -136,12 +177,22 @@ mod tests {
 
     #[test]
     fn a_variable_is_read_and_kept_from_children() {
-        assert!(found("password_env = \"PLIMSOLL_TEST_NO_SUCH_VARIABLE\"").unwrap_err().contains("is not set"));
+        assert!(
+            found("password_env = \"PLIMSOLL_TEST_NO_SUCH_VARIABLE\"")
+                .unwrap_err()
+                .contains("is not set")
+        );
         // One that is always there when cargo runs tests.
         let plan = plan("password_env = \"CARGO_PKG_LICENSE\"");
         let passwords = Passwords::of_plan(&plan).unwrap();
-        assert_eq!(passwords.get(plan.cells[0].server.as_ref().unwrap()), Some(Password::new(env!("CARGO_PKG_LICENSE").to_owned())));
-        let output = child_command("sh").args(["-c", "echo \"<$CARGO_PKG_LICENSE>\""]).output().unwrap();
+        assert_eq!(
+            passwords.get(plan.cells[0].server.as_ref().unwrap()),
+            Some(Password::new(env!("CARGO_PKG_LICENSE").to_owned()))
+        );
+        let output = child_command("sh")
+            .args(["-c", "echo \"<$CARGO_PKG_LICENSE>\""])
+            .output()
+            .unwrap();
         assert_eq!(String::from_utf8(output.stdout).unwrap(), "<>\n");
     }
 

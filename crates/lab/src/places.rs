@@ -11,13 +11,15 @@ use crate::error::LabError;
 
 /// The file that marks a data folder as ours.
 const MARKER: &str = ".plimsoll-data";
-const MARKER_TEXT: &str =
-    "This folder belongs to Plimsoll. It makes and removes data directories here; do not keep anything of your own in it.\n";
+const MARKER_TEXT: &str = "This folder belongs to Plimsoll. It makes and removes data directories \
+                          here; do not keep anything of your own in it.\n";
 
-/// root's home keeps everybody else out, and PostgreSQL's servers do not run as root: its caches are where the system's are.
+/// root's home keeps everybody else out, and PostgreSQL's servers do not run as root: its caches
+/// are where the system's are.
 const ROOT_CACHE: &str = "/var/cache";
 
-/// A campaign that has just ended, or one that could not begin, holds a data folder for an instant; this outlasts it.
+/// A campaign that has just ended, or one that could not begin, holds a data folder for an instant;
+/// this outlasts it.
 const TURN_PATIENCE: Duration = Duration::from_secs(1);
 /// Processes of a server that was killed have this long to be gone.
 const REMOVE_PATIENCE: Duration = Duration::from_secs(10);
@@ -25,26 +27,44 @@ const POLL: Duration = Duration::from_millis(20);
 
 /// The data folder when none is given: `plimsoll/data` in the cache folder.
 pub fn default_data_dir() -> Result<PathBuf, LabError> {
-    cache_dir("data")
-        .ok_or_else(|| LabError::Usage("neither XDG_CACHE_HOME nor HOME is set: say where data directories go with --data DIR".into()))
+    cache_dir("data").ok_or_else(|| {
+        LabError::Usage(
+            "neither XDG_CACHE_HOME nor HOME is set: say where data directories go with --data DIR"
+                .into(),
+        )
+    })
 }
 
 /// The folder of builds when none is given: `plimsoll/builds` in the cache folder.
 pub fn default_cache_dir() -> Result<PathBuf, LabError> {
-    cache_dir("builds")
-        .ok_or_else(|| LabError::Usage("neither XDG_CACHE_HOME nor HOME is set: say where builds go with --cache DIR".into()))
+    cache_dir("builds").ok_or_else(|| {
+        LabError::Usage(
+            "neither XDG_CACHE_HOME nor HOME is set: say where builds go with --cache DIR".into(),
+        )
+    })
 }
 
 fn cache_dir(name: &str) -> Option<PathBuf> {
     let xdg = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
-    Some(cache_home(xdg, geteuid().is_root(), std::env::home_dir())?.join("plimsoll").join(name))
+    Some(
+        cache_home(xdg, geteuid().is_root(), std::env::home_dir())?
+            .join("plimsoll")
+            .join(name),
+    )
 }
 
-/// Where caches are: as the user says, else at the system's place for root and below the home of everybody else. Paths that are not
-/// absolute do not count, as the XDG base directory specification wants it.
+/// Where caches are: as the user says, else at the system's place for root and below the home of
+/// everybody else. Paths that are not absolute do not count, as the XDG base directory
+/// specification wants it.
 fn cache_home(xdg: Option<PathBuf>, is_root: bool, home: Option<PathBuf>) -> Option<PathBuf> {
     let is_usable = |path: &PathBuf| path.is_absolute();
-    let default = || if is_root { Some(PathBuf::from(ROOT_CACHE)) } else { home.filter(is_usable).map(|home| home.join(".cache")) };
+    let default = || {
+        if is_root {
+            Some(PathBuf::from(ROOT_CACHE))
+        } else {
+            home.filter(is_usable).map(|home| home.join(".cache"))
+        }
+    };
     xdg.filter(is_usable).or_else(default)
 }
 
@@ -52,28 +72,37 @@ fn cache_home(xdg: Option<PathBuf>, is_root: bool, home: Option<PathBuf>) -> Opt
 pub fn prepare_data_root(dir: &Path) -> Result<PathBuf, LabError> {
     check_data_root(dir)?;
     fs::create_dir_all(dir).map_err(|error| {
-        LabError::Usage(format!("the data folder {} cannot be made: {error}; choose another with --data DIR", dir.display()))
+        LabError::Usage(format!(
+            "the data folder {} cannot be made: {error}; choose another with --data DIR",
+            dir.display()
+        ))
     })?;
     let marker = dir.join(MARKER);
     if !marker.exists() {
         fs::write(&marker, MARKER_TEXT).map_err(|error| {
-            LabError::Usage(format!("the data folder {} cannot be written: {error}; choose another with --data DIR", dir.display()))
+            LabError::Usage(format!(
+                "the data folder {} cannot be written: {error}; choose another with --data DIR",
+                dir.display()
+            ))
         })?;
     }
-    dir.canonicalize().map_err(|error| LabError::io(dir.display(), error))
+    dir.canonicalize()
+        .map_err(|error| LabError::io(dir.display(), error))
 }
 
 /// Before the pid of the process that has a folder, in a line of its own below the text.
 const HELD_BY: &str = "Process: ";
 
-/// The right to use a data folder, for one campaign; given back when dropped, or when the process ends.
+/// The right to use a data folder, for one campaign; given back when dropped, or when the process
+/// ends.
 #[derive(Debug)]
 pub struct DataTurn {
     _lock: File,
 }
 
-/// Takes a data folder for one campaign: two at a time on one machine would measure each other. So whatever of another campaign is still there,
-/// processes and data, was left behind, and is ended and removed: no campaign goes on with data of an earlier run.
+/// Takes a data folder for one campaign: two at a time on one machine would measure each other. So
+/// whatever of another campaign is still there, processes and data, was left behind, and is ended
+/// and removed: no campaign goes on with data of an earlier run.
 pub(crate) fn take_data_root(dir: &Path) -> Result<DataTurn, LabError> {
     let dir = &prepare_data_root(dir)?;
     let turn = lock_data_root(dir)?;
@@ -82,10 +111,18 @@ pub(crate) fn take_data_root(dir: &Path) -> Result<DataTurn, LabError> {
     Ok(turn)
 }
 
-/// Takes a data folder once its disk is found large enough. One that is there is taken before: then what an earlier campaign left in it is gone, and
-/// its room is free. One that is not is only made after.
-pub(crate) fn take_data_root_once(dir: &Path, is_large_enough: impl FnOnce() -> Result<(), LabError>) -> Result<DataTurn, LabError> {
-    let turn = dir.join(MARKER).is_file().then(|| take_data_root(dir)).transpose()?;
+/// Takes a data folder once its disk is found large enough. One that is there is taken before: then
+/// what an earlier campaign left in it is gone, and its room is free. One that is not is only made
+/// after.
+pub(crate) fn take_data_root_once(
+    dir: &Path,
+    is_large_enough: impl FnOnce() -> Result<(), LabError>,
+) -> Result<DataTurn, LabError> {
+    let turn = dir
+        .join(MARKER)
+        .is_file()
+        .then(|| take_data_root(dir))
+        .transpose()?;
     is_large_enough()?;
     turn.map_or_else(|| take_data_root(dir), Ok)
 }
@@ -107,7 +144,8 @@ fn remove_campaigns_data(dir: &Path) -> Result<(), LabError> {
 /// `20261123T051426Z-name`, as ids of campaigns begin.
 fn is_stamped(name: &str) -> bool {
     let shape = |c: char| if c.is_ascii_digit() { '0' } else { c };
-    name.split_once('-').is_some_and(|(stamp, _)| stamp.chars().map(shape).eq("00000000T000000Z".chars()))
+    name.split_once('-')
+        .is_some_and(|(stamp, _)| stamp.chars().map(shape).eq("00000000T000000Z".chars()))
 }
 
 fn lock_data_root(dir: &Path) -> Result<DataTurn, LabError> {
@@ -117,17 +155,25 @@ fn lock_data_root(dir: &Path) -> Result<DataTurn, LabError> {
     loop {
         match file.try_lock() {
             Ok(()) => {
-                // Only told to whoever finds the folder taken: a marker that cannot be written is as good a lock.
-                let _ = fs::write(&marker, format!("{MARKER_TEXT}{HELD_BY}{}\n", std::process::id()));
+                // Only told to whoever finds the folder taken: a marker that cannot be written is
+                // as good a lock.
+                let _ = fs::write(
+                    &marker,
+                    format!("{MARKER_TEXT}{HELD_BY}{}\n", std::process::id()),
+                );
                 return Ok(DataTurn { _lock: file });
             }
             Err(TryLockError::WouldBlock) if Instant::now() < deadline => std::thread::sleep(POLL),
             Err(TryLockError::WouldBlock) => {
                 let text = fs::read_to_string(&marker).unwrap_or_default();
-                let pid = text.lines().find_map(|line| line.strip_prefix(HELD_BY)).map(|pid| format!(" (process {pid})"));
+                let pid = text
+                    .lines()
+                    .find_map(|line| line.strip_prefix(HELD_BY))
+                    .map(|pid| format!(" (process {pid})"));
                 return Err(LabError::Machine(format!(
-                    "another campaign is running with its data in {}{}; two at a time would disturb each other: wait until it is done, or give \
-                     this one another folder with --data DIR where that does not matter",
+                    "another campaign is running with its data in {}{}; two at a time would \
+                    disturb each other: wait until it is done, or give this one another folder \
+                    with --data DIR where that does not matter",
                     dir.display(),
                     pid.unwrap_or_default()
                 )));
@@ -140,24 +186,38 @@ fn lock_data_root(dir: &Path) -> Result<DataTurn, LabError> {
 /// Refuses a folder that holds somebody else's files; changes nothing.
 pub(crate) fn check_data_root(dir: &Path) -> Result<(), LabError> {
     let foreign = |problem: &str| {
-        LabError::Usage(format!("the data folder {} {problem}; choose an empty or new folder with --data DIR", dir.display()))
+        LabError::Usage(format!(
+            "the data folder {} {problem}; choose an empty or new folder with --data DIR",
+            dir.display()
+        ))
     };
     match fs::read_dir(dir).map(|mut entries| entries.next().is_none()) {
         Ok(is_empty) if is_empty || dir.join(MARKER).is_file() => Ok(()),
-        Ok(_) => Err(foreign("is not empty and is not ours (no .plimsoll-data in it)")),
+        Ok(_) => Err(foreign(
+            "is not empty and is not ours (no .plimsoll-data in it)",
+        )),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
         Err(error) => Err(foreign(&format!("cannot be read: {error}"))),
     }
 }
 
-/// Removes a data directory below a data folder of ours. A killed server's processes may still write into it for a moment.
+/// Removes a data directory below a data folder of ours. A killed server's processes may still
+/// write into it for a moment.
 pub(crate) fn remove_data_dir(dir: &Path) -> Result<(), LabError> {
     let deadline = Instant::now() + REMOVE_PATIENCE;
     loop {
         match fs::remove_dir_all(dir) {
-            Err(error) if error.kind() == std::io::ErrorKind::DirectoryNotEmpty && Instant::now() < deadline => std::thread::sleep(POLL),
+            Err(error)
+                if error.kind() == std::io::ErrorKind::DirectoryNotEmpty
+                    && Instant::now() < deadline =>
+            {
+                std::thread::sleep(POLL)
+            }
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                return Err(LabError::io(format!("failed to remove {}", dir.display()), error));
+                return Err(LabError::io(
+                    format!("failed to remove {}", dir.display()),
+                    error,
+                ));
             }
             _ => return Ok(()),
         }
@@ -190,10 +250,17 @@ mod tests {
             ("", false, "", ""),
             ("", false, "ada", ""),
         ] {
-            assert_eq!(cache_home(path(xdg), is_root, path(home)), path(wanted), "{xdg} {is_root} {home}");
+            assert_eq!(
+                cache_home(path(xdg), is_root, path(home)),
+                path(wanted),
+                "{xdg} {is_root} {home}"
+            );
         }
         assert!(default_data_dir().unwrap().ends_with("plimsoll/data"));
-        assert_eq!(default_cache_dir().unwrap(), default_data_dir().unwrap().with_file_name("builds"));
+        assert_eq!(
+            default_cache_dir().unwrap(),
+            default_data_dir().unwrap().with_file_name("builds")
+        );
     }
 
     #[test]
@@ -202,8 +269,15 @@ mod tests {
         let data = dir.path().join("data");
         let turn = take_data_root(&data).unwrap();
         let error = take_data_root(&data).unwrap_err().to_string();
-        let place = format!("another campaign is running with its data in {} (process {});", data.display(), std::process::id());
-        assert!(error.starts_with(&place) && error.contains("--data DIR"), "{error}");
+        let place = format!(
+            "another campaign is running with its data in {} (process {});",
+            data.display(),
+            std::process::id()
+        );
+        assert!(
+            error.starts_with(&place) && error.contains("--data DIR"),
+            "{error}"
+        );
         // Whoever holds it for an instant only is waited for.
         std::thread::scope(|scope| {
             let waiting = scope.spawn(|| take_data_root(&data).map(drop));
@@ -218,17 +292,37 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let data = dir.path().join("data");
         drop(take_data_root(&data).unwrap());
-        for folder in
-            ["20261123T051426Z-t-confirm/1-a1/pgdata", "20261123T051426Z-quick-2/state-0", "photos", "20261123-x", "20261123T05142Z-x"]
-        {
+        for folder in [
+            "20261123T051426Z-t-confirm/1-a1/pgdata",
+            "20261123T051426Z-quick-2/state-0",
+            "photos",
+            "20261123-x",
+            "20261123T05142Z-x",
+        ] {
             fs::create_dir_all(data.join(folder)).unwrap();
         }
         fs::create_dir(dir.path().join("elsewhere")).unwrap();
-        std::os::unix::fs::symlink(dir.path().join("elsewhere"), data.join("20261123T051426Z-link")).unwrap();
+        std::os::unix::fs::symlink(
+            dir.path().join("elsewhere"),
+            data.join("20261123T051426Z-link"),
+        )
+        .unwrap();
         let turn = take_data_root(&data).unwrap();
-        let mut left: Vec<_> = fs::read_dir(&data).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        let mut left: Vec<_> = fs::read_dir(&data)
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
         left.sort();
-        assert_eq!(left, [".plimsoll-data", "20261123-x", "20261123T051426Z-link", "20261123T05142Z-x", "photos"]);
+        assert_eq!(
+            left,
+            [
+                ".plimsoll-data",
+                "20261123-x",
+                "20261123T051426Z-link",
+                "20261123T05142Z-x",
+                "photos"
+            ]
+        );
 
         // As long as a campaign has its turn, its data is its own.
         fs::create_dir_all(data.join("20261123T051426Z-t/1-a1")).unwrap();

@@ -1,5 +1,6 @@
-//! Sizes that depend on the machine: `{ram*0.7}`, `{cpus}`, `{cpus*2}` in a config's values. Other braces are the engine's own, as in
-//! RocksDB's `{filter_policy=bloomfilter:10}`, and stay as they are.
+//! Sizes that depend on the machine: `{ram*0.7}`, `{cpus}`, `{cpus*2}` in a config's values. Other
+//! braces are the engine's own, as in RocksDB's `{filter_policy=bloomfilter:10}`, and stay as they
+//! are.
 
 use plimsoll_core::suggest;
 
@@ -17,10 +18,21 @@ pub(crate) struct Machine {
 impl Machine {
     /// This machine.
     pub fn read() -> Result<Self, String> {
-        let text = std::fs::read_to_string("/proc/meminfo").map_err(|error| format!("failed to read /proc/meminfo: {error}"))?;
-        let kib = text.lines().find_map(|line| line.strip_prefix("MemTotal:")?.split_whitespace().next()?.parse::<u64>().ok());
-        let cpus = std::thread::available_parallelism().map_err(|error| format!("failed to count the CPUs: {error}"))?;
-        Ok(Self { ram_bytes: kib.ok_or("/proc/meminfo has no MemTotal")? * 1024, cpus: cpus.get() as u64 })
+        let text = std::fs::read_to_string("/proc/meminfo")
+            .map_err(|error| format!("failed to read /proc/meminfo: {error}"))?;
+        let kib = text.lines().find_map(|line| {
+            line.strip_prefix("MemTotal:")?
+                .split_whitespace()
+                .next()?
+                .parse::<u64>()
+                .ok()
+        });
+        let cpus = std::thread::available_parallelism()
+            .map_err(|error| format!("failed to count the CPUs: {error}"))?;
+        Ok(Self {
+            ram_bytes: kib.ok_or("/proc/meminfo has no MemTotal")? * 1024,
+            cpus: cpus.get() as u64,
+        })
     }
 }
 
@@ -43,9 +55,14 @@ pub(crate) fn fill(value: &str, machine: Machine) -> Result<String, String> {
         }
         filled.push_str(&evaluate(inside, machine).ok_or_else(|| {
             let name = split(inside).0;
-            let hint = if NAMES.contains(&name) { String::new() } else { suggest::hint(name, NAMES) };
+            let hint = if NAMES.contains(&name) {
+                String::new()
+            } else {
+                suggest::hint(name, NAMES)
+            };
             format!(
-                "\"{{{inside}}}\" is not a template{hint}: write {{ram*0.7}}, {{cpus}} or {{cpus*2}}, with a factor above 0 and, for ram, below 1"
+                "\"{{{inside}}}\" is not a template{hint}: write {{ram*0.7}}, {{cpus}} or \
+                {{cpus*2}}, with a factor above 0 and, for ram, below 1"
             )
         })?);
         rest = &after[end + 1..];
@@ -54,26 +71,40 @@ pub(crate) fn fill(value: &str, machine: Machine) -> Result<String, String> {
     Ok(filled)
 }
 
-/// Whether braces around this are meant for us: one of our names alone or with a factor, or what a mistyped one looks like, which is
-/// any word alone or with a number.
+/// Whether braces around this are meant for us: one of our names alone or with a factor, or what a
+/// mistyped one looks like, which is any word alone or with a number.
 fn is_template(inside: &str) -> bool {
     let (name, factor) = split(inside);
-    let is_word = name.starts_with(|c: char| c.is_ascii_alphabetic()) && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    let is_word = name.starts_with(|c: char| c.is_ascii_alphabetic())
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
     let is_number = |text: &str| text.parse::<f64>().is_ok();
-    !inside.contains(['=', ';']) && (NAMES.contains(&name) || (is_word && factor.is_none_or(is_number)))
+    !inside.contains(['=', ';'])
+        && (NAMES.contains(&name) || (is_word && factor.is_none_or(is_number)))
 }
 
 /// Name and factor.
 fn split(expression: &str) -> (&str, Option<&str>) {
-    let (name, factor) = expression.split_once('*').map_or((expression, None), |(name, factor)| (name, Some(factor.trim())));
+    let (name, factor) = expression
+        .split_once('*')
+        .map_or((expression, None), |(name, factor)| {
+            (name, Some(factor.trim()))
+        });
     (name.trim(), factor)
 }
 
 fn evaluate(expression: &str, machine: Machine) -> Option<String> {
     let (name, factor) = split(expression);
-    let factor: f64 = factor.unwrap_or("1").parse().ok().filter(|factor: &f64| factor.is_finite() && *factor > 0.0)?;
+    let factor: f64 = factor
+        .unwrap_or("1")
+        .parse()
+        .ok()
+        .filter(|factor: &f64| factor.is_finite() && *factor > 0.0)?;
     match name {
-        "cpus" => Some(((machine.cpus as f64 * factor).round() as u64).max(1).to_string()),
+        "cpus" => Some(
+            ((machine.cpus as f64 * factor).round() as u64)
+                .max(1)
+                .to_string(),
+        ),
         "ram" if factor < 1.0 => {
             let mib = ((machine.ram_bytes as f64 * factor) as u64 >> 20).max(1);
             Some((mib << 20).to_string())
@@ -86,7 +117,10 @@ fn evaluate(expression: &str, machine: Machine) -> Option<String> {
 mod tests {
     use super::*;
 
-    const MACHINE: Machine = Machine { ram_bytes: 32 << 30, cpus: 8 };
+    const MACHINE: Machine = Machine {
+        ram_bytes: 32 << 30,
+        cpus: 8,
+    };
 
     #[test]
     fn sizes_follow_the_machine() {
@@ -111,7 +145,10 @@ mod tests {
             ("{ram*-1}", "above 0"),
             ("{ram*half}", "\"{ram*half}\" is not a template"),
             ("{cpus*}", "\"{cpus*}\" is not a template"),
-            ("{rma*0.5}", "\"{rma*0.5}\" is not a template (did you mean \"ram\"?)"),
+            (
+                "{rma*0.5}",
+                "\"{rma*0.5}\" is not a template (did you mean \"ram\"?)",
+            ),
             ("{cpu}", "(did you mean \"cpus\"?)"),
             ("{disk}", "\"{disk}\" is not a template: write"),
             ("{ram*0.5", "\"{ram*0.5\" has no closing brace"),
@@ -139,7 +176,10 @@ mod tests {
         ] {
             assert_eq!(fill(value, MACHINE).as_deref(), Ok(value));
         }
-        assert_eq!(fill("f={cache={ram*0.5};n={cpus}}", MACHINE).as_deref(), Ok("f={cache=17179869184;n=8}"));
+        assert_eq!(
+            fill("f={cache={ram*0.5};n={cpus}}", MACHINE).as_deref(),
+            Ok("f={cache=17179869184;n=8}")
+        );
     }
 
     #[test]

@@ -1,10 +1,14 @@
-//! What the client itself costs: one operation through the whole loop, with both stamps and its histograms.
+//! What the client itself costs: one operation through the whole loop, with both stamps and its
+//! histograms.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use plimsoll_load::{Arrival, Control, MonotonicClock, Next, Outcome, Progress, StepOptions, Stop, Task, Worker, run_step};
+use plimsoll_load::{
+    Arrival, Control, MonotonicClock, Next, Outcome, Progress, StepOptions, Stop, Task, Worker,
+    run_step,
+};
 
 struct Nothing;
 
@@ -18,12 +22,20 @@ impl Worker for Nothing {
     }
 
     fn execute(&mut self) -> Outcome {
-        Outcome::Done { rows: std::hint::black_box(1) }
+        Outcome::Done {
+            rows: std::hint::black_box(1),
+        }
     }
 }
 
 fn step(operations: u64, arrival: Arrival) -> Duration {
-    let task = Task { client: 1, kinds: vec![0], arrival, stop: Stop::Operations(operations), worker: Box::new(Nothing) };
+    let task = Task {
+        client: 1,
+        kinds: vec![0],
+        arrival,
+        stop: Stop::Operations(operations),
+        worker: Box::new(Nothing),
+    };
     let mut progress = |_: &Progress| {};
     let outcome = run_step(
         &Arc::new(MonotonicClock),
@@ -43,10 +55,23 @@ fn per_operation(criterion: &mut Criterion) {
     group.bench_function("closed loop: two stamps, service histogram", |bencher| {
         bencher.iter_custom(|operations| step(operations, Arrival::Closed));
     });
-    // Due so long ago that nothing ever sleeps: the cost of stamps, service, response and lag histograms.
-    group.bench_function("open loop: two stamps, service, response and lag histograms", |bencher| {
-        bencher.iter_custom(|operations| step(operations, Arrival::Even { operations: u64::MAX, period_ns: 1, phase_ns: 0 }));
-    });
+    // Due so long ago that nothing ever sleeps: the cost of stamps, service, response and lag
+    // histograms.
+    group.bench_function(
+        "open loop: two stamps, service, response and lag histograms",
+        |bencher| {
+            bencher.iter_custom(|operations| {
+                step(
+                    operations,
+                    Arrival::Even {
+                        operations: u64::MAX,
+                        period_ns: 1,
+                        phase_ns: 0,
+                    },
+                )
+            });
+        },
+    );
     group.bench_function("two readings of the clock alone", |bencher| {
         use plimsoll_core::clock::Clock;
         bencher.iter_custom(|operations| {

@@ -18,7 +18,8 @@ pub enum Arrival {
         /// When the first is due, from the start of the step.
         phase_ns: u64,
     },
-    /// Operation `i` is due at `floor(i / burst)` seconds: the limiter of the original Insert Benchmark, without its drift.
+    /// Operation `i` is due at `floor(i / burst)` seconds: the limiter of the original Insert
+    /// Benchmark, without its drift.
     ClassicBurst {
         /// Operations at the start of each second.
         burst: u64,
@@ -40,13 +41,17 @@ impl Arrival {
         !matches!(self, Self::Closed)
     }
 
-    /// Length in nanoseconds of the schedule of `count` operations: to the instant at which one more would be due, clients in phase.
+    /// Length in nanoseconds of the schedule of `count` operations: to the instant at which one
+    /// more would be due, clients in phase.
     pub fn length_ns(&self, count: u64) -> u64 {
         match self {
             Self::Closed => 0,
-            Self::Even { operations, period_ns, .. } => {
-                (u128::from(count) * u128::from(*period_ns)).div_ceil(u128::from(*operations)) as u64
-            }
+            Self::Even {
+                operations,
+                period_ns,
+                ..
+            } => (u128::from(count) * u128::from(*period_ns)).div_ceil(u128::from(*operations))
+                as u64,
             Self::Poisson { .. } => {
                 let mut due = self.due();
                 (0..=count).fold(0, |_, _| due.next_ns().unwrap_or(0))
@@ -59,14 +64,21 @@ impl Arrival {
     pub fn count_before(&self, length_ns: u64) -> u64 {
         match self {
             Self::Closed => 0,
-            Self::Even { operations, period_ns, phase_ns } => {
+            Self::Even {
+                operations,
+                period_ns,
+                phase_ns,
+            } => {
                 let length_ns = length_ns.saturating_sub(*phase_ns);
-                (u128::from(length_ns) * u128::from(*operations)).div_ceil(u128::from(*period_ns)) as u64
+                (u128::from(length_ns) * u128::from(*operations)).div_ceil(u128::from(*period_ns))
+                    as u64
             }
             Self::ClassicBurst { burst } => length_ns.div_ceil(SECOND_NS) * burst,
             Self::Poisson { .. } => {
                 let mut due = self.due();
-                std::iter::from_fn(|| due.next_ns()).take_while(|&due_ns| due_ns < length_ns).count() as u64
+                std::iter::from_fn(|| due.next_ns())
+                    .take_while(|&due_ns| due_ns < length_ns)
+                    .count() as u64
             }
         }
     }
@@ -77,7 +89,12 @@ impl Arrival {
             Self::Poisson { seed, .. } => Some(Draw::new(*seed, &["arrival"])),
             _ => None,
         };
-        Due { arrival: self.clone(), index: 0, at_ns: 0.0, draw }
+        Due {
+            arrival: self.clone(),
+            index: 0,
+            at_ns: 0.0,
+            draw,
+        }
     }
 }
 
@@ -103,12 +120,24 @@ impl Due {
         self.index += 1;
         match &self.arrival {
             Arrival::Closed => None,
-            Arrival::Even { operations, period_ns, phase_ns } => {
+            Arrival::Even {
+                operations,
+                period_ns,
+                phase_ns,
+            } => {
                 // From the index, not from the last instant: rounding never adds up.
-                Some(phase_ns + (u128::from(index) * u128::from(*period_ns) / u128::from(*operations)) as u64)
+                Some(
+                    phase_ns
+                        + (u128::from(index) * u128::from(*period_ns) / u128::from(*operations))
+                            as u64,
+                )
             }
             Arrival::ClassicBurst { burst } => Some(index / burst * SECOND_NS),
-            Arrival::Poisson { operations, period_ns, .. } => {
+            Arrival::Poisson {
+                operations,
+                period_ns,
+                ..
+            } => {
                 let mean_ns = *period_ns as f64 / *operations as f64;
                 let draw = self.draw.as_mut()?;
                 self.at_ns -= mean_ns * (1.0 - draw.unit()).ln();
@@ -129,7 +158,11 @@ mod tests {
 
     #[test]
     fn even_never_drifts() {
-        let arrival = Arrival::Even { operations: 3, period_ns: SECOND_NS, phase_ns: 5 };
+        let arrival = Arrival::Even {
+            operations: 3,
+            period_ns: SECOND_NS,
+            phase_ns: 5,
+        };
         let due = first(&arrival, 3_000_001);
         assert_eq!(due[..4], [5, 333_333_338, 666_666_671, 1_000_000_005]);
         assert_eq!(due[3_000_000], 1_000_000 * SECOND_NS + 5);
@@ -139,35 +172,76 @@ mod tests {
     #[test]
     fn classic_burst_is_due_at_whole_seconds() {
         let arrival = Arrival::ClassicBurst { burst: 2 };
-        assert_eq!(first(&arrival, 5), [0, 0, SECOND_NS, SECOND_NS, 2 * SECOND_NS]);
+        assert_eq!(
+            first(&arrival, 5),
+            [0, 0, SECOND_NS, SECOND_NS, 2 * SECOND_NS]
+        );
         assert_eq!(arrival.length_ns(5), 3 * SECOND_NS);
     }
 
     #[test]
     fn what_is_due_before_an_instant_is_counted_without_a_walk() {
         for arrival in [
-            Arrival::Even { operations: 3, period_ns: SECOND_NS, phase_ns: 5 },
-            Arrival::Even { operations: 1000, period_ns: SECOND_NS, phase_ns: 0 },
-            Arrival::Even { operations: 7, period_ns: 50 * SECOND_NS, phase_ns: SECOND_NS },
+            Arrival::Even {
+                operations: 3,
+                period_ns: SECOND_NS,
+                phase_ns: 5,
+            },
+            Arrival::Even {
+                operations: 1000,
+                period_ns: SECOND_NS,
+                phase_ns: 0,
+            },
+            Arrival::Even {
+                operations: 7,
+                period_ns: 50 * SECOND_NS,
+                phase_ns: SECOND_NS,
+            },
             Arrival::ClassicBurst { burst: 4 },
         ] {
-            for length_ns in [0, 1, 4, 5, 6, 333_333_338, 333_333_339, SECOND_NS, SECOND_NS + 1, 7 * SECOND_NS, 50 * SECOND_NS + 17] {
+            for length_ns in [
+                0,
+                1,
+                4,
+                5,
+                6,
+                333_333_338,
+                333_333_339,
+                SECOND_NS,
+                SECOND_NS + 1,
+                7 * SECOND_NS,
+                50 * SECOND_NS + 17,
+            ] {
                 let mut due = arrival.due();
-                let walked = std::iter::from_fn(|| due.next_ns()).take_while(|&due_ns| due_ns < length_ns).count() as u64;
-                assert_eq!(arrival.count_before(length_ns), walked, "{arrival:?} {length_ns}");
+                let walked = std::iter::from_fn(|| due.next_ns())
+                    .take_while(|&due_ns| due_ns < length_ns)
+                    .count() as u64;
+                assert_eq!(
+                    arrival.count_before(length_ns),
+                    walked,
+                    "{arrival:?} {length_ns}"
+                );
             }
         }
     }
 
     #[test]
     fn poisson_has_the_mean_and_the_spread_of_an_exponential() {
-        let arrival = Arrival::Poisson { operations: 1000, period_ns: SECOND_NS, seed: 1 };
+        let arrival = Arrival::Poisson {
+            operations: 1000,
+            period_ns: SECOND_NS,
+            seed: 1,
+        };
         let due = first(&arrival, 200_000);
         assert_eq!(due, first(&arrival, 200_000), "same seed, same schedule");
         let gaps: Vec<f64> = due.windows(2).map(|w| (w[1] - w[0]) as f64).collect();
         let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;
         let variance = gaps.iter().map(|gap| (gap - mean).powi(2)).sum::<f64>() / gaps.len() as f64;
         assert!((mean / 1e6 - 1.0).abs() < 0.01, "mean gap {mean} ns");
-        assert!((variance.sqrt() / mean - 1.0).abs() < 0.02, "coefficient of variation {}", variance.sqrt() / mean);
+        assert!(
+            (variance.sqrt() / mean - 1.0).abs() < 0.02,
+            "coefficient of variation {}",
+            variance.sqrt() / mean
+        );
     }
 }

@@ -11,8 +11,8 @@ use rustix::time::{ClockId, Timespec, clock_gettime};
 pub struct MonotonicClock;
 
 impl MonotonicClock {
-    /// Asks the kernel to wake this thread as exactly as it can: the default timer slack of 50 us would be the lateness of
-    /// every operation of an open loop.
+    /// Asks the kernel to wake this thread as exactly as it can: the default timer slack of 50 us
+    /// would be the lateness of every operation of an open loop.
     pub fn set_finest_slack() {
         // A kernel that refuses leaves us with the default slack; the lag histogram shows it.
         let _ = set_current_timer_slack(NonZeroU64::new(1));
@@ -27,8 +27,13 @@ impl Clock for MonotonicClock {
     }
 
     fn sleep_until_ns(&self, deadline_ns: u64) {
-        let deadline = Timespec { tv_sec: (deadline_ns / 1_000_000_000) as i64, tv_nsec: (deadline_ns % 1_000_000_000) as i64 };
+        let deadline = Timespec {
+            tv_sec: (deadline_ns / 1_000_000_000) as i64,
+            tv_nsec: (deadline_ns % 1_000_000_000) as i64,
+        };
         // Interrupted by a signal: sleep on. The deadline is absolute, so nothing adds up.
-        while clock_nanosleep_absolute(SleepClock::Monotonic, &deadline).is_err() && self.now_ns() < deadline_ns {}
+        while clock_nanosleep_absolute(SleepClock::Monotonic, &deadline).is_err()
+            && self.now_ns() < deadline_ns
+        {}
     }
 }

@@ -85,12 +85,14 @@ impl Control {
         seats.parked -= 1;
     }
 
-    /// Waits until every worker of the step is parked or has ended; false when it takes longer, or when a stop comes first. A freeze of the machine
-    /// uses up no patience.
+    /// Waits until every worker of the step is parked or has ended; false when it takes longer, or
+    /// when a stop comes first. A freeze of the machine uses up no patience.
     pub fn wait_until_parked(&self, limit: Duration) -> bool {
         let mut patience = Patience::new(limit);
         let mut seats = self.seats();
-        while self.command() == Command::Park && seats.taken.is_none_or(|taken| seats.parked < taken) {
+        while self.command() == Command::Park
+            && seats.taken.is_none_or(|taken| seats.parked < taken)
+        {
             if patience.is_over() {
                 return false;
             }
@@ -104,7 +106,8 @@ impl Control {
         self.seats().parked
     }
 
-    /// Sleeps for so long, or until another command is given; not at all while one says to park or stop.
+    /// Sleeps for so long, or until another command is given; not at all while one says to park or
+    /// stop.
     pub(crate) fn sleep(&self, length: Duration) {
         let deadline = Instant::now() + length;
         let at_entry = self.command();
@@ -118,9 +121,13 @@ impl Control {
         }
     }
 
-    /// So many workers are about to begin. Each must be given a [`seat`](Self::seat), or its place be freed by one.
+    /// So many workers are about to begin. Each must be given a [`seat`](Self::seat), or its place
+    /// be freed by one.
     pub(crate) fn expect(&self, workers: usize) {
-        *self.seats() = Seats { taken: Some(workers), parked: 0 };
+        *self.seats() = Seats {
+            taken: Some(workers),
+            parked: 0,
+        };
     }
 
     /// The place of a worker that [`expect`](Self::expect) has counted.
@@ -133,6 +140,13 @@ impl Control {
     }
 }
 
-fn wait<'a>(changed: &Condvar, seats: MutexGuard<'a, Seats>, limit: Duration) -> MutexGuard<'a, Seats> {
-    changed.wait_timeout(seats, limit).unwrap_or_else(PoisonError::into_inner).0
+fn wait<'a>(
+    changed: &Condvar,
+    seats: MutexGuard<'a, Seats>,
+    limit: Duration,
+) -> MutexGuard<'a, Seats> {
+    changed
+        .wait_timeout(seats, limit)
+        .unwrap_or_else(PoisonError::into_inner)
+        .0
 }

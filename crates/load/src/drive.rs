@@ -52,16 +52,27 @@ struct Outage {
 
 impl Outage {
     fn none(policy: &RetryPolicy) -> Self {
-        Self { since_ns: None, pause_ns: policy.first_pause_ns }
+        Self {
+            since_ns: None,
+            pause_ns: policy.first_pause_ns,
+        }
     }
 
-    /// The instant of the next try after one that ended at `now_ns`; a failure when there have been enough.
-    fn next_try_ns(&mut self, now_ns: u64, message: &str, policy: &RetryPolicy) -> Result<u64, Failure> {
+    /// The instant of the next try after one that ended at `now_ns`; a failure when there have been
+    /// enough.
+    fn next_try_ns(
+        &mut self,
+        now_ns: u64,
+        message: &str,
+        policy: &RetryPolicy,
+    ) -> Result<u64, Failure> {
         if now_ns - *self.since_ns.get_or_insert(now_ns) >= policy.reconnect_deadline_ns {
             let seconds = policy.reconnect_deadline_ns / 1_000_000_000;
             return Err(Failure {
                 class: LOST,
-                message: format!("the connection was lost and did not come back in {seconds} s: {message}"),
+                message: format!(
+                    "the connection was lost and did not come back in {seconds} s: {message}"
+                ),
             });
         }
         let pause_ns = self.pause_ns;
@@ -118,20 +129,27 @@ struct Agenda {
 impl Agenda {
     #[inline]
     fn next_ns(&mut self) -> Option<u64> {
-        self.schedule.next_ns().map(|offset_ns| self.from_ns + offset_ns)
+        self.schedule
+            .next_ns()
+            .map(|offset_ns| self.from_ns + offset_ns)
     }
 
     /// The warm-up is over: what it still owes is forgiven.
     #[cold]
     fn begin_measuring(&mut self, task: &mut Task, start_ns: u64, recorder: &mut Recorder) {
-        *self = Self { schedule: task.arrival.due(), from_ns: start_ns, is_warming: false };
+        *self = Self {
+            schedule: task.arrival.due(),
+            from_ns: start_ns,
+            is_warming: false,
+        };
         recorder.resume();
         task.worker.begin_measuring();
     }
 }
 
-/// Runs a task from `begin_ns` until its stop rule, a command or a failure ends it. What it does before `start_ns` is its warm-up. Gives
-/// where its schedule stands then, and whether a command to stop or a failure elsewhere came before its rule.
+/// Runs a task from `begin_ns` until its stop rule, a command or a failure ends it. What it does
+/// before `start_ns` is its warm-up. Gives where its schedule stands then, and whether a command to
+/// stop or a failure elsewhere came before its rule.
 ///
 /// A function of its own in the binary: what is counted inside it is what an operation costs.
 #[inline(never)]
@@ -142,14 +160,27 @@ pub(crate) fn drive<C: Clock>(
     recorder: &mut Recorder,
     shared: &Shared<'_>,
 ) -> Result<(Due, bool), Failure> {
-    let mut agenda = Agenda { schedule: task.arrival.due(), from_ns: begin_ns, is_warming: begin_ns < start_ns };
-    let result = perform(clock, task, (begin_ns, start_ns), &mut agenda, recorder, shared);
+    let mut agenda = Agenda {
+        schedule: task.arrival.due(),
+        from_ns: begin_ns,
+        is_warming: begin_ns < start_ns,
+    };
+    let result = perform(
+        clock,
+        task,
+        (begin_ns, start_ns),
+        &mut agenda,
+        recorder,
+        shared,
+    );
     if agenda.is_warming {
         // All it did was warm-up, and nothing of that counts.
         agenda.begin_measuring(task, start_ns, recorder);
     }
     if matches!(task.stop, Stop::Time(_)) && shared.control.command() == Command::Finish {
-        shared.finished_ns.fetch_min(clock.now_ns(), Ordering::Relaxed);
+        shared
+            .finished_ns
+            .fetch_min(clock.now_ns(), Ordering::Relaxed);
     }
     let is_cut = result? == Way::Cut;
     Ok((agenda.schedule, is_cut))
@@ -192,15 +223,25 @@ fn perform<C: Clock>(
         match task.stop {
             Stop::Operations(most) if operations >= most => {
                 // The schedule of an open loop ends an interval after its last operation.
-                sleep(clock, agenda.from_ns + task.arrival.length_ns(most), shared, recorder);
+                sleep(
+                    clock,
+                    agenda.from_ns + task.arrival.length_ns(most),
+                    shared,
+                    recorder,
+                );
                 return Ok(Way::Over);
             }
-            Stop::WithClient if shared.leaders[client].load(Ordering::Acquire) == 0 => return Ok(Way::Over),
+            Stop::WithClient if shared.leaders[client].load(Ordering::Acquire) == 0 => {
+                return Ok(Way::Over);
+            }
             _ => {}
         }
         let mut outage = Outage::none(&shared.retry);
         let kind = loop {
-            match task.worker.prepare().map_err(|message| Failure { class: "prepare", message })? {
+            match task.worker.prepare().map_err(|message| Failure {
+                class: "prepare",
+                message,
+            })? {
                 Next::Operation(kind) => break kind,
                 Next::Finished => return Ok(Way::Over),
                 Next::Later => {
@@ -233,18 +274,31 @@ fn perform<C: Clock>(
         let first_sent_ns = loop {
             if let Some(due_ns) = due_ns {
                 if due_ns >= end_ns {
-                    let is_there = sleep_unless(clock, end_ns, shared, recorder, || shared.is_over(task.stop));
-                    return Ok(if is_there || shared.is_over(task.stop) { Way::Over } else { Way::Cut });
+                    let is_there = sleep_unless(clock, end_ns, shared, recorder, || {
+                        shared.is_over(task.stop)
+                    });
+                    return Ok(if is_there || shared.is_over(task.stop) {
+                        Way::Over
+                    } else {
+                        Way::Cut
+                    });
                 }
-                if !sleep_unless(clock, due_ns, shared, recorder, || shared.is_over(task.stop)) {
-                    return Ok(if shared.is_over(task.stop) { Way::Over } else { Way::Cut });
+                if !sleep_unless(clock, due_ns, shared, recorder, || {
+                    shared.is_over(task.stop)
+                }) {
+                    return Ok(if shared.is_over(task.stop) {
+                        Way::Over
+                    } else {
+                        Way::Cut
+                    });
                 }
             }
             let now_ns = clock.now_ns();
             if !agenda.is_warming || now_ns < start_ns {
                 break now_ns;
             }
-            // Late enough to be the first that is measured: an open loop's is due by the schedule that begins with the step.
+            // Late enough to be the first that is measured: an open loop's is due by the schedule
+            // that begins with the step.
             agenda.begin_measuring(task, start_ns, recorder);
             due_ns = agenda.next_ns();
             if due_ns.is_none() {
@@ -272,7 +326,9 @@ fn perform<C: Clock>(
                     recorder.unsuccessful(kind, sent_ns, done_ns, class, is_final);
                     if is_final {
                         let seconds = shared.retry.deadline_ns / 1_000_000_000;
-                        let message = format!("the operation was still refused ({class}) after {seconds} s of retries");
+                        let message = format!(
+                            "the operation was still refused ({class}) after {seconds} s of retries"
+                        );
                         forgive(Failure { class, message }, recorder, shared)?;
                         break;
                     }
@@ -304,7 +360,8 @@ fn perform<C: Clock>(
     }
 }
 
-/// Lets a failure pass where operations may fail. One that leaves the state of the tables unknown never passes.
+/// Lets a failure pass where operations may fail. One that leaves the state of the tables unknown
+/// never passes.
 #[cold]
 fn forgive(failure: Failure, recorder: &mut Recorder, shared: &Shared<'_>) -> Result<(), Failure> {
     if !shared.may_fail || failure.is_uncertain() {
@@ -322,7 +379,13 @@ fn sleep<C: Clock>(clock: &C, until_ns: u64, shared: &Shared<'_>, recorder: &mut
 
 /// The same, and false when the worker is over.
 #[inline]
-fn sleep_unless<C: Clock>(clock: &C, until_ns: u64, shared: &Shared<'_>, recorder: &mut Recorder, is_over: impl Fn() -> bool) -> bool {
+fn sleep_unless<C: Clock>(
+    clock: &C,
+    until_ns: u64,
+    shared: &Shared<'_>,
+    recorder: &mut Recorder,
+    is_over: impl Fn() -> bool,
+) -> bool {
     loop {
         shared.park(recorder);
         let now_ns = clock.now_ns();

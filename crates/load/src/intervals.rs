@@ -1,8 +1,9 @@
 //! Interval histograms on their way from the workers to the `.hlog`.
 //!
-//! A worker hands over an interval when its first operation of a later one is done. A worker that is stuck in a long operation
-//! keeps its interval back; so that memory stays bounded, at most [`MOST_PENDING`] intervals wait for such workers. What comes later
-//! still is added to the oldest interval not yet written: totals are always exact.
+//! A worker hands over an interval when its first operation of a later one is done. A worker that
+//! is stuck in a long operation keeps its interval back; so that memory stays bounded, at most
+//! [`MOST_PENDING`] intervals wait for such workers. What comes later still is added to the oldest
+//! interval not yet written: totals are always exact.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -22,12 +23,17 @@ pub(crate) struct Pair {
 
 impl Pair {
     pub fn new(is_open: bool) -> Self {
-        Self { service: histogram::empty(), response: is_open.then(histogram::empty) }
+        Self {
+            service: histogram::empty(),
+            response: is_open.then(histogram::empty),
+        }
     }
 
     /// Moves all values of `other` here.
     fn take(&mut self, other: &mut Self) {
-        self.service.add(&other.service).expect("all histograms have the same bounds");
+        self.service
+            .add(&other.service)
+            .expect("all histograms have the same bounds");
         other.service.reset();
         if let Some(from) = &mut other.response {
             let to = self.response.get_or_insert_with(histogram::empty);
@@ -55,8 +61,15 @@ pub(crate) struct Intervals {
 
 impl Intervals {
     pub fn new(interval_s: u64, workers: usize) -> Self {
-        let state = State { pending: BTreeMap::new(), positions: vec![0; workers], oldest_open: 0 };
-        Self { interval_s, state: Mutex::new(state) }
+        let state = State {
+            pending: BTreeMap::new(),
+            positions: vec![0; workers],
+            oldest_open: 0,
+        };
+        Self {
+            interval_s,
+            state: Mutex::new(state),
+        }
     }
 
     /// Seconds per interval.
@@ -65,13 +78,25 @@ impl Intervals {
     }
 
     /// Takes over a worker's interval; the worker goes on in interval `next`.
-    pub fn add<'a>(&self, worker: usize, interval: u64, next: u64, pairs: impl Iterator<Item = (usize, &'a mut Pair)>) {
+    pub fn add<'a>(
+        &self,
+        worker: usize,
+        interval: u64,
+        next: u64,
+        pairs: impl Iterator<Item = (usize, &'a mut Pair)>,
+    ) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let interval = interval.max(state.oldest_open);
         for (kind, pair) in pairs {
             if !pair.service.is_empty() {
                 let is_open = pair.response.is_some();
-                state.pending.entry(interval).or_default().entry(kind).or_insert_with(|| Pair::new(is_open)).take(pair);
+                state
+                    .pending
+                    .entry(interval)
+                    .or_default()
+                    .entry(kind)
+                    .or_insert_with(|| Pair::new(is_open))
+                    .take(pair);
             }
         }
         state.positions[worker] = next;

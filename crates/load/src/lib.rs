@@ -1,5 +1,6 @@
-//! How load is made: an [`Arrival`] says when an operation is due, a [`Stop`] when there are no more, a [`Worker`] performs it,
-//! a recorder keeps what happened. One loop composes the four; it knows no engine and no benchmark.
+//! How load is made: an [`Arrival`] says when an operation is due, a [`Stop`] when there are no
+//! more, a [`Worker`] performs it, a recorder keeps what happened. One loop composes the four; it
+//! knows no engine and no benchmark.
 //!
 //! ```text
 //! due    the instant the schedule wants          lag      = sent - due
@@ -7,9 +8,10 @@
 //! done   just after                              response = done - due
 //! ```
 //!
-//! A slot of an open loop is never skipped: when the worker is late its operations queue, and their response time counts from
-//! the instant they were due. What is still owed when a step ends is never sent, and its response time is known to be at least what it has waited.
-//! A closed loop has no schedule and therefore no response time.
+//! A slot of an open loop is never skipped: when the worker is late its operations queue, and their
+//! response time counts from the instant they were due. What is still owed when a step ends is
+//! never sent, and its response time is known to be at least what it has waited. A closed loop has
+//! no schedule and therefore no response time.
 
 mod arrival;
 mod clock;

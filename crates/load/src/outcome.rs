@@ -1,4 +1,5 @@
-//! From what the workers recorded to what a step leaves: totals, windows, and what an open loop still owed at its end.
+//! From what the workers recorded to what a step leaves: totals, windows, and what an open loop
+//! still owed at its end.
 
 use std::collections::BTreeMap;
 
@@ -41,13 +42,16 @@ pub(crate) struct Totals {
 
 impl Totals {
     pub fn new() -> Self {
-        Self { service: histogram::empty(), response: None }
+        Self {
+            service: histogram::empty(),
+            response: None,
+        }
     }
 }
 
 impl TaskInfo {
-    /// Operations of the schedule and its length in nanoseconds; nothing in a closed loop. A finish at `finished_ns` cuts off the schedules
-    /// of those that end by time or follow them.
+    /// Operations of the schedule and its length in nanoseconds; nothing in a closed loop. A finish
+    /// at `finished_ns` cuts off the schedules of those that end by time or follow them.
     fn schedule(&self, end: &TaskEnd, finished_ns: Option<u64>) -> (u64, u64) {
         if !self.arrival.is_open() {
             return (0, 0);
@@ -58,32 +62,66 @@ impl TaskInfo {
             Stop::Time(length_ns) => (None, length_ns.min(end.ended_ns)),
             Stop::WithClient => (None, end.ended_ns),
         };
-        let finished_ns = finished_ns.filter(|_| matches!(self.stop, Stop::Time(_) | Stop::Worker { .. }));
-        let cut_ns = finished_ns.into_iter().chain(end.is_cut.then_some(end.ended_ns)).min();
+        let finished_ns =
+            finished_ns.filter(|_| matches!(self.stop, Stop::Time(_) | Stop::Worker { .. }));
+        let cut_ns = finished_ns
+            .into_iter()
+            .chain(end.is_cut.then_some(end.ended_ns))
+            .min();
         match cut_ns.filter(|&cut_ns| cut_ns < length_ns) {
             Some(cut_ns) => (self.arrival.count_before(cut_ns), cut_ns),
-            None => (planned.unwrap_or_else(|| self.arrival.count_before(length_ns)), length_ns),
+            None => (
+                planned.unwrap_or_else(|| self.arrival.count_before(length_ns)),
+                length_ns,
+            ),
         }
     }
 
-    /// The time in which the worker performed this kind. It ends with its last try: one that was refused took time, too. Of a worker that
-    /// ends by time it lasts to that time.
-    fn window(&self, end: &TaskEnd, record: &KindRecord, length_ns: u64, finished_ns: Option<u64>) -> (u64, u64) {
-        // A worker that ends by time performs its kinds in turn all the while. A kind that another comes to after others, such as
-        // index creation after the inserts, starts then.
+    /// The time in which the worker performed this kind. It ends with its last try: one that was
+    /// refused took time, too. Of a worker that ends by time it lasts to that time.
+    fn window(
+        &self,
+        end: &TaskEnd,
+        record: &KindRecord,
+        length_ns: u64,
+        finished_ns: Option<u64>,
+    ) -> (u64, u64) {
+        // A worker that ends by time performs its kinds in turn all the while. A kind that another
+        // comes to after others, such as index creation after the inserts, starts then.
         let Stop::Time(whole_ns) = self.stop else {
-            let from_ns = if self.kinds.len() > 1 { record.first_sent_ns } else { 0 };
+            let from_ns = if self.kinds.len() > 1 {
+                record.first_sent_ns
+            } else {
+                0
+            };
             return (from_ns, record.last_tried_ns.max(length_ns).max(from_ns));
         };
-        let last_tried_ns = end.kinds.iter().map(|record| record.last_tried_ns).max().unwrap_or(0);
-        (0, last_tried_ns.max(whole_ns.min(finished_ns.unwrap_or(u64::MAX)).min(end.ended_ns)))
+        let last_tried_ns = end
+            .kinds
+            .iter()
+            .map(|record| record.last_tried_ns)
+            .max()
+            .unwrap_or(0);
+        (
+            0,
+            last_tried_ns.max(
+                whole_ns
+                    .min(finished_ns.unwrap_or(u64::MAX))
+                    .min(end.ended_ns),
+            ),
+        )
     }
 }
 
-/// Response times that operations of open loops have at least, by kind: they were due before the end of their schedule and never sent, so
-/// they had waited until their worker's end. Of a worker of several kinds the schedule is one for all, and nobody knows which kind was next:
-/// they are shared out as what it did was.
-pub(crate) fn unsent(infos: &[TaskInfo], ends: &[TaskEnd], finished_ns: Option<u64>) -> BTreeMap<usize, Histogram<u64>> {
+/// Response times that operations of open loops have at least, by kind: they were due before the
+/// end of their schedule and never sent, so they had waited until their worker's end. Of a worker
+/// of several kinds the schedule is one for all, and nobody knows which kind was next: they are
+/// shared out as what it did was.
+pub(crate) fn unsent(
+    infos: &[TaskInfo],
+    ends: &[TaskEnd],
+    finished_ns: Option<u64>,
+) -> BTreeMap<usize, Histogram<u64>> {
     let mut unsent: BTreeMap<usize, Histogram<u64>> = BTreeMap::new();
     for (info, end) in infos.iter().zip(ends).filter(|(_, end)| !end.is_cut) {
         let (planned, _) = info.schedule(end, finished_ns);
@@ -92,7 +130,10 @@ pub(crate) fn unsent(infos: &[TaskInfo], ends: &[TaskEnd], finished_ns: Option<u
         let mut shares = Shares::new(&end.kinds);
         for due_ns in (0..owed).filter_map(|_| schedule.next_ns()) {
             let kind = shares.next();
-            unsent.entry(kind).or_insert_with(histogram::empty).saturating_record(end.ended_ns.saturating_sub(due_ns));
+            unsent
+                .entry(kind)
+                .or_insert_with(histogram::empty)
+                .saturating_record(end.ended_ns.saturating_sub(due_ns));
         }
     }
     unsent
@@ -106,7 +147,10 @@ struct Shares<'a> {
 
 impl<'a> Shares<'a> {
     fn new(kinds: &'a [KindRecord]) -> Self {
-        Self { kinds, handed_out: vec![0; kinds.len()] }
+        Self {
+            kinds,
+            handed_out: vec![0; kinds.len()],
+        }
     }
 
     fn next(&mut self) -> usize {
@@ -115,9 +159,15 @@ impl<'a> Shares<'a> {
         // The kind that would be the least ahead of its share with one more.
         let ahead = |&at: &usize| {
             let weight = if has_any { weight(&self.kinds[at]) } else { 1 };
-            if weight == 0 { f64::INFINITY } else { (self.handed_out[at] + 1) as f64 / weight as f64 }
+            if weight == 0 {
+                f64::INFINITY
+            } else {
+                (self.handed_out[at] + 1) as f64 / weight as f64
+            }
         };
-        let at = (0..self.kinds.len()).min_by(|a, b| ahead(a).total_cmp(&ahead(b))).expect("a task has a kind");
+        let at = (0..self.kinds.len())
+            .min_by(|a, b| ahead(a).total_cmp(&ahead(b)))
+            .expect("a task has a kind");
         self.handed_out[at] += 1;
         self.kinds[at].kind
     }
@@ -151,7 +201,13 @@ pub(crate) struct Ledger<'a> {
 impl Ledger<'_> {
     pub fn outcome(&self, ended: Ended) -> StepOutcome {
         let elapsed_ns = self.ends.iter().map(|end| end.ended_ns).max().unwrap_or(0);
-        let mut outcome = StepOutcome { ended, elapsed_ns, operations: Vec::new(), clients: Vec::new(), seconds: Vec::new() };
+        let mut outcome = StepOutcome {
+            ended,
+            elapsed_ns,
+            operations: Vec::new(),
+            clients: Vec::new(),
+            seconds: Vec::new(),
+        };
         for kind in 0..self.kinds.len() {
             self.add_kind(kind, &mut outcome);
         }
@@ -161,21 +217,36 @@ impl Ledger<'_> {
     fn add_kind(&self, kind: usize, outcome: &mut StepOutcome) {
         let tasks = || self.infos.iter().zip(self.ends);
         let workers: Vec<(&TaskInfo, &TaskEnd, &KindRecord)> = tasks()
-            .flat_map(|(info, end)| end.kinds.iter().filter(|record| record.kind == kind).map(move |record| (info, end, record)))
+            .flat_map(|(info, end)| {
+                end.kinds
+                    .iter()
+                    .filter(|record| record.kind == kind)
+                    .map(move |record| (info, end, record))
+            })
             .collect();
         if workers.is_empty() {
             return;
         }
-        let mut operation = OperationRecord { kind: self.kinds[kind].to_owned(), ..OperationRecord::default() };
+        let mut operation = OperationRecord {
+            kind: self.kinds[kind].to_owned(),
+            ..OperationRecord::default()
+        };
         let mut lag: Option<Histogram<u64>> = None;
         let mut unsuccessful: Option<Histogram<u64>> = None;
         let mut paced = Vec::new();
-        // The schedule of a worker of several kinds is one for all of them: it is accounted for with the first.
-        let merged: Vec<Vec<Second>> = workers.iter().map(|(_, end, _)| merge_seconds(&end.kinds)).collect();
+        // The schedule of a worker of several kinds is one for all of them: it is accounted for
+        // with the first.
+        let merged: Vec<Vec<Second>> = workers
+            .iter()
+            .map(|(_, end, _)| merge_seconds(&end.kinds))
+            .collect();
         for ((info, end, record), all_seconds) in workers.iter().zip(&merged) {
             add_record(&mut operation, record);
             operation.worker_ns += end.ended_ns;
-            for (from, to) in [(&record.lag, &mut lag), (&record.unsuccessful, &mut unsuccessful)] {
+            for (from, to) in [
+                (&record.lag, &mut lag),
+                (&record.unsuccessful, &mut unsuccessful),
+            ] {
                 if let Some(from) = from {
                     histogram::add(to.get_or_insert_with(histogram::empty), from);
                 }
@@ -183,10 +254,20 @@ impl Ledger<'_> {
             let (planned, length_ns) = info.schedule(end, self.finished_ns);
             let (from_ns, to_ns) = info.window(end, record, length_ns, self.finished_ns);
             let is_mixed = info.kinds.len() > 1 && matches!(info.stop, Stop::Time(_));
-            let (seconds, ok) =
-                if is_mixed { (all_seconds, end.kinds.iter().map(|record| record.ok).sum()) } else { (&record.seconds, record.ok) };
+            let (seconds, ok) = if is_mixed {
+                (all_seconds, end.kinds.iter().map(|record| record.ok).sum())
+            } else {
+                (&record.seconds, record.ok)
+            };
             if !is_mixed || kind == info.kinds[0] {
-                paced.push(Paced { arrival: &info.arrival, planned, length_ns, seconds, ok, active_ns: to_ns - from_ns });
+                paced.push(Paced {
+                    arrival: &info.arrival,
+                    planned,
+                    length_ns,
+                    seconds,
+                    ok,
+                    active_ns: to_ns - from_ns,
+                });
             }
             outcome.clients.push(ClientRecord {
                 client: info.client,
@@ -197,12 +278,20 @@ impl Ledger<'_> {
                 to_ns,
                 turns: None,
             });
-            outcome.seconds.extend(record.seconds.iter().enumerate().map(|(second, counts)| SecondRow {
-                second: second as u64,
-                client: info.client,
-                kind,
-                counts: *counts,
-            }));
+            outcome
+                .seconds
+                .extend(
+                    record
+                        .seconds
+                        .iter()
+                        .enumerate()
+                        .map(|(second, counts)| SecondRow {
+                            second: second as u64,
+                            client: info.client,
+                            kind,
+                            counts: *counts,
+                        }),
+                );
         }
         operation.attempts = operation.ok + operation.retried + operation.failed;
         operation.pacing = account(&paced);
@@ -210,13 +299,20 @@ impl Ledger<'_> {
             operation.unsent = unsent.len();
             operation.unsent_response = Some(histogram::encode(unsent));
             // They are as late as they have waited.
-            lag.get_or_insert_with(histogram::empty).add(unsent).expect("all histograms have the same bounds");
+            lag.get_or_insert_with(histogram::empty)
+                .add(unsent)
+                .expect("all histograms have the same bounds");
         }
         operation.lag = lag.as_ref().map(histogram::encode);
         operation.unsuccessful = unsuccessful.as_ref().map(histogram::encode);
         let none = histogram::empty();
-        operation.service = histogram::encode(self.totals.get(&kind).map_or(&none, |total| &total.service));
-        operation.response = self.totals.get(&kind).and_then(|total| total.response.as_ref()).map(histogram::encode);
+        operation.service =
+            histogram::encode(self.totals.get(&kind).map_or(&none, |total| &total.service));
+        operation.response = self
+            .totals
+            .get(&kind)
+            .and_then(|total| total.response.as_ref())
+            .map(histogram::encode);
         outcome.operations.push(operation);
     }
 }

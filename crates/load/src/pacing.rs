@@ -7,7 +7,8 @@ use crate::recorder::Second;
 
 const SECOND_NS: u64 = 1_000_000_000;
 
-/// A second is under its rate when less than this share of the operations due in it were done in it, the rule of the original report.
+/// A second is under its rate when less than this share of the operations due in it were done in
+/// it, the rule of the original report.
 pub(crate) const SLA_SHARE: f64 = 0.95;
 
 /// One worker's schedule and what came of it.
@@ -27,13 +28,21 @@ pub(crate) struct Paced<'a> {
 
 /// Adds up the workers of one kind of operation. `None` when none of them is paced.
 pub(crate) fn account(workers: &[Paced<'_>]) -> Option<Pacing> {
-    let length_ns = workers.iter().map(|worker| worker.length_ns).max().filter(|&length| length > 0)?;
+    let length_ns = workers
+        .iter()
+        .map(|worker| worker.length_ns)
+        .max()
+        .filter(|&length| length > 0)?;
     let whole_seconds = (length_ns / SECOND_NS) as usize;
-    // Up to a second of grace after the end of the schedule: the last operations need some time, too.
+    // Up to a second of grace after the end of the schedule: the last operations need some time,
+    // too.
     let counted_seconds = length_ns.div_ceil(SECOND_NS) as usize + 1;
     let mut due = vec![0u64; counted_seconds];
     let mut done = vec![0u64; counted_seconds];
-    let mut pacing = Pacing { seconds: whole_seconds as u64, ..Pacing::default() };
+    let mut pacing = Pacing {
+        seconds: whole_seconds as u64,
+        ..Pacing::default()
+    };
     for worker in workers {
         let mut schedule = worker.arrival.due();
         for _ in 0..worker.planned {
@@ -43,11 +52,14 @@ pub(crate) fn account(workers: &[Paced<'_>]) -> Option<Pacing> {
         for (second, counts) in worker.seconds.iter().enumerate().take(counted_seconds) {
             done[second] += counts.ok;
         }
-        // What was due, not the mean of the process: a Poisson schedule of a few operations may well be a tenth off its mean.
+        // What was due, not the mean of the process: a Poisson schedule of a few operations may
+        // well be a tenth off its mean.
         pacing.target_per_s += worker.planned as f64 * 1e9 / worker.length_ns.max(1) as f64;
         pacing.achieved_per_s += worker.ok as f64 * 1e9 / worker.active_ns.max(1) as f64;
     }
-    pacing.seconds_under = (0..whole_seconds).filter(|&s| (done[s] as f64) < SLA_SHARE * due[s] as f64).count() as u64;
+    pacing.seconds_under = (0..whole_seconds)
+        .filter(|&s| (done[s] as f64) < SLA_SHARE * due[s] as f64)
+        .count() as u64;
     pacing.backlog = due.iter().sum::<u64>().saturating_sub(done.iter().sum());
     Some(pacing)
 }
@@ -57,15 +69,24 @@ mod tests {
     use super::*;
 
     fn seconds(ok: &[u64]) -> Vec<Second> {
-        ok.iter().map(|&ok| Second { ok, ..Second::default() }).collect()
+        ok.iter()
+            .map(|&ok| Second {
+                ok,
+                ..Second::default()
+            })
+            .collect()
     }
 
     #[test]
     fn shortfall_shows_in_all_three_measures() {
-        let arrival = Arrival::Even { operations: 20, period_ns: SECOND_NS, phase_ns: 0 };
+        let arrival = Arrival::Even {
+            operations: 20,
+            period_ns: SECOND_NS,
+            phase_ns: 0,
+        };
         let cases: [(&[u64], u64, u64, u64); 4] = [
             (&[20, 20, 20, 20, 20], 5, 0, 0),
-            (&[20, 5, 35, 20, 20], 5, 1, 0),        // a stall that is made up
+            (&[20, 5, 35, 20, 20], 5, 1, 0), // a stall that is made up
             (&[20, 20, 20, 20, 10, 4, 6], 7, 1, 6), // behind at the end: six are later than a second after it
             (&[10, 10, 10, 10, 10, 10, 10, 10, 10, 10], 10, 5, 40),
         ];
@@ -80,17 +101,45 @@ mod tests {
                 active_ns: active_s * SECOND_NS,
             };
             let pacing = account(&[paced]).unwrap();
-            assert_eq!((pacing.seconds, pacing.seconds_under, pacing.backlog), (5, under, backlog), "{ok:?}");
+            assert_eq!(
+                (pacing.seconds, pacing.seconds_under, pacing.backlog),
+                (5, under, backlog),
+                "{ok:?}"
+            );
             assert!((pacing.achieved_per_s - 100.0 / active_s as f64).abs() < 1e-9);
         }
         // A Poisson schedule is held against what was due, however far its draw is from the mean.
-        let poisson = Arrival::Poisson { operations: 2, period_ns: SECOND_NS, seed: 3 };
+        let poisson = Arrival::Poisson {
+            operations: 2,
+            period_ns: SECOND_NS,
+            seed: 3,
+        };
         let length_ns = 4 * SECOND_NS;
         let planned = poisson.count_before(length_ns);
         let seconds = seconds(&[planned]);
-        let pacing =
-            account(&[Paced { arrival: &poisson, planned, length_ns, seconds: &seconds, ok: planned, active_ns: length_ns }]).unwrap();
-        assert!((pacing.achieved_per_s / pacing.target_per_s - 1.0).abs() < 1e-9, "{pacing:?}");
-        assert_eq!(account(&[Paced { arrival: &Arrival::Closed, planned: 5, length_ns: 0, seconds: &[], ok: 5, active_ns: 1 }]), None);
+        let pacing = account(&[Paced {
+            arrival: &poisson,
+            planned,
+            length_ns,
+            seconds: &seconds,
+            ok: planned,
+            active_ns: length_ns,
+        }])
+        .unwrap();
+        assert!(
+            (pacing.achieved_per_s / pacing.target_per_s - 1.0).abs() < 1e-9,
+            "{pacing:?}"
+        );
+        assert_eq!(
+            account(&[Paced {
+                arrival: &Arrival::Closed,
+                planned: 5,
+                length_ns: 0,
+                seconds: &[],
+                ok: 5,
+                active_ns: 1
+            }]),
+            None
+        );
     }
 }

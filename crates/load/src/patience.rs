@@ -8,8 +8,9 @@ const LONGEST_LOOK: Duration = Duration::from_secs(1);
 
 /// How long somebody has been waited for, counted in looks.
 ///
-/// A stopped process, a paused container or a migrating virtual machine sees its clock jump. Whoever is waited for was frozen too and could not answer, so a jump
-/// counts as one look and not as silence. A wait looks at least ten times a second.
+/// A stopped process, a paused container or a migrating virtual machine sees its clock jump.
+/// Whoever is waited for was frozen too and could not answer, so a jump counts as one look and not
+/// as silence. A wait looks at least ten times a second.
 #[derive(Clone, Copy, Debug)]
 pub struct Patience {
     limit: Duration,
@@ -20,7 +21,11 @@ pub struct Patience {
 impl Patience {
     /// Patience for so long from now on.
     pub fn new(limit: Duration) -> Self {
-        Self { limit, spent: Duration::ZERO, looked: Instant::now() }
+        Self {
+            limit,
+            spent: Duration::ZERO,
+            looked: Instant::now(),
+        }
     }
 
     /// Looks at the time; true when the patience is used up.
@@ -53,21 +58,38 @@ mod tests {
     #[test]
     fn a_freeze_is_no_silence_and_silence_is() {
         let begin = Instant::now();
-        let mut patience = Patience { limit: Duration::from_secs(60), spent: Duration::ZERO, looked: begin };
+        let mut patience = Patience {
+            limit: Duration::from_secs(60),
+            spent: Duration::ZERO,
+            looked: begin,
+        };
         let mut now = begin;
         let mut look = |patience: &mut Patience, step: Duration| {
             now += step;
             patience.is_over_at(now)
         };
         for _ in 0..3 {
-            assert!(!look(&mut patience, Duration::from_secs(3600)), "frozen for an hour");
+            assert!(
+                !look(&mut patience, Duration::from_secs(3600)),
+                "frozen for an hour"
+            );
         }
         assert_eq!(patience.spent(), Duration::from_secs(3));
-        let looks = (0..1000).take_while(|_| !look(&mut patience, Duration::from_millis(100))).count();
+        let looks = (0..1000)
+            .take_while(|_| !look(&mut patience, Duration::from_millis(100)))
+            .count();
         assert_eq!(looks, 570, "57 s of looks were left");
         patience.renew();
         assert_eq!(patience.spent(), Duration::ZERO);
-        let mut short = Patience { limit: Duration::from_millis(400), spent: Duration::ZERO, looked: begin };
-        assert!(!short.is_over_at(begin + Duration::from_secs(9)) && short.spent() == Duration::from_millis(100), "of a short one, too");
+        let mut short = Patience {
+            limit: Duration::from_millis(400),
+            spent: Duration::ZERO,
+            looked: begin,
+        };
+        assert!(
+            !short.is_over_at(begin + Duration::from_secs(9))
+                && short.spent() == Duration::from_millis(100),
+            "of a short one, too"
+        );
     }
 }

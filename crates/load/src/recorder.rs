@@ -1,7 +1,8 @@
-//! What one worker did: counters, a series of seconds and a pair of histograms per kind of operation.
+//! What one worker did: counters, a series of seconds and a pair of histograms per kind of
+//! operation.
 //!
-//! Only the worker's own thread writes here. Once a second it hands its interval histograms over under a lock; the live counters
-//! are plain stores that the progress line reads.
+//! Only the worker's own thread writes here. Once a second it hands its interval histograms over
+//! under a lock; the live counters are plain stores that the progress line reads.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -32,7 +33,8 @@ pub struct Second {
     pub response_max_ns: u64,
 }
 
-/// What the progress line reads while the worker runs. Padded so that no two workers share a cache line.
+/// What the progress line reads while the worker runs. Padded so that no two workers share a cache
+/// line.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub(crate) struct Live {
@@ -41,7 +43,8 @@ pub(crate) struct Live {
     pub rows: AtomicU64,
     pub unsuccessful: AtomicU64,
     pub has_ended: AtomicU64,
-    /// Read by the worker when a turn begins: it marks the first operation done at this instant or later.
+    /// Read by the worker when a turn begins: it marks the first operation done at this instant or
+    /// later.
     pub mark_from_ns: AtomicU64,
     pub mark_ok: AtomicU64,
     pub mark_done_ns: AtomicU64,
@@ -59,9 +62,11 @@ pub(crate) struct KindRecord {
     pub lag: Option<Histogram<u32>>,
     pub unsuccessful: Option<Histogram<u32>>,
     pub seconds: Vec<Second>,
-    /// When the first try was sent, 0 before it; from the start of the step once the recorder is finished.
+    /// When the first try was sent, 0 before it; from the start of the step once the recorder is
+    /// finished.
     pub first_sent_ns: u64,
-    /// The end of the last try, whatever came of it; from the start of the step once the recorder is finished.
+    /// The end of the last try, whatever came of it; from the start of the step once the recorder
+    /// is finished.
     pub last_tried_ns: u64,
     second: Second,
     interval: Pair,
@@ -84,7 +89,8 @@ pub(crate) struct Recorder {
     /// Nothing is recorded: the worker warms up.
     is_paused: bool,
     start_ns: u64,
-    /// The first instant that needs more than counting: the second's end, or where the turn's mark is due.
+    /// The first instant that needs more than counting: the second's end, or where the turn's mark
+    /// is due.
     next_ns: u64,
     /// The first instant that no longer belongs to the current second.
     second_end_ns: u64,
@@ -103,7 +109,13 @@ pub(crate) struct Recorder {
 }
 
 impl Recorder {
-    pub fn new(worker: usize, kinds: &[usize], is_open: bool, intervals: Arc<Intervals>, live: Arc<[Live]>) -> Self {
+    pub fn new(
+        worker: usize,
+        kinds: &[usize],
+        is_open: bool,
+        intervals: Arc<Intervals>,
+        live: Arc<[Live]>,
+    ) -> Self {
         let mut by_kind = vec![usize::MAX; kinds.iter().max().map_or(0, |most| most + 1)];
         let kinds = kinds
             .iter()
@@ -148,7 +160,8 @@ impl Recorder {
         }
     }
 
-    /// Sets the instant from which seconds are counted. Until [`resume`](Self::resume) nothing is recorded when it `is_paused`.
+    /// Sets the instant from which seconds are counted. Until [`resume`](Self::resume) nothing is
+    /// recorded when it `is_paused`.
     pub fn start(&mut self, start_ns: u64, is_paused: bool) {
         self.is_paused = is_paused;
         self.start_ns = start_ns;
@@ -225,11 +238,19 @@ impl Recorder {
     }
 
     /// A try did not succeed. `is_final` when there will be no other.
-    pub fn unsuccessful(&mut self, kind: usize, sent_ns: u64, ended_ns: u64, class: &'static str, is_final: bool) {
+    pub fn unsuccessful(
+        &mut self,
+        kind: usize,
+        sent_ns: u64,
+        ended_ns: u64,
+        class: &'static str,
+        is_final: bool,
+    ) {
         if self.is_paused {
             return;
         }
-        // An operation that failed for good has ended, and took its time. What a schedule brings is counted by the clock.
+        // An operation that failed for good has ended, and took its time. What a schedule brings is
+        // counted by the clock.
         let has_ended = is_final && !self.is_open;
         let record = self.kind(kind, ended_ns, has_ended.then_some(self.ok));
         record.begin(sent_ns);
@@ -242,12 +263,19 @@ impl Recorder {
         }
         *record.errors.entry(class).or_default() += 1;
         record.second.unsuccessful += 1;
-        record.unsuccessful.get_or_insert_with(histogram::empty).saturating_record(ended_ns - sent_ns);
+        record
+            .unsuccessful
+            .get_or_insert_with(histogram::empty)
+            .saturating_record(ended_ns - sent_ns);
         self.unsuccessful += 1;
         if has_ended {
-            self.live[self.worker].last_done_ns.store(ended_ns, Ordering::Relaxed);
+            self.live[self.worker]
+                .last_done_ns
+                .store(ended_ns, Ordering::Relaxed);
         }
-        self.live[self.worker].unsuccessful.store(self.unsuccessful, Ordering::Relaxed);
+        self.live[self.worker]
+            .unsuccessful
+            .store(self.unsuccessful, Ordering::Relaxed);
     }
 
     /// An operation failed that may.
@@ -269,7 +297,8 @@ impl Recorder {
         }
     }
 
-    /// Does what is due at `at_ns`, the end of a try: a new second, a turn's mark where the operation has ended with it, `mark_ok` then being those done.
+    /// Does what is due at `at_ns`, the end of a try: a new second, a turn's mark where the
+    /// operation has ended with it, `mark_ok` then being those done.
     #[cold]
     fn pass(&mut self, at_ns: u64, mark_ok: Option<u64>) {
         if at_ns >= self.second_end_ns {
@@ -300,7 +329,10 @@ impl Recorder {
     }
 
     fn hand_over(&mut self, interval: u64, next: u64) {
-        let pairs = self.kinds.iter_mut().map(|record| (record.kind, &mut record.interval));
+        let pairs = self
+            .kinds
+            .iter_mut()
+            .map(|record| (record.kind, &mut record.interval));
         self.intervals.add(self.worker, interval, next, pairs);
     }
 

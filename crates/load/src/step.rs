@@ -1,4 +1,5 @@
-//! One step: all workers start together, one thread each; the calling thread watches, writes the log and tells how it goes.
+//! One step: all workers start together, one thread each; the calling thread watches, writes the
+//! log and tells how it goes.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -40,12 +41,14 @@ pub struct StepOptions {
     pub retry: RetryPolicy,
     /// All workers must be connected by then.
     pub open_timeout: Duration,
-    /// The step hangs when no operation has been done for this long. `None` for steps of few long operations.
+    /// The step hangs when no operation has been done for this long. `None` for steps of few long
+    /// operations.
     pub watchdog: Option<Duration>,
-    /// So long the workers perform operations that are not recorded; the step starts when it is over. Schedules begin anew then. For
-    /// steps that end by time.
+    /// So long the workers perform operations that are not recorded; the step starts when it is
+    /// over. Schedules begin anew then. For steps that end by time.
     pub warm_up_ns: u64,
-    /// The share of the operations that may fail for the step to go on and be good. Without it the first one that fails is the end.
+    /// The share of the operations that may fail for the step to go on and be good. Without it the
+    /// first one that fails is the end.
     pub max_failed: Option<f64>,
     /// Where the workers show how far they are, for whoever gives them turns.
     pub board: Option<Arc<Board>>,
@@ -80,7 +83,8 @@ pub enum Phase {
     },
     /// Operations are recorded.
     Measuring,
-    /// The last worker has ended; connections are closed when the call returns. Told once, and not when the step is given up.
+    /// The last worker has ended; connections are closed when the call returns. Told once, and not
+    /// when the step is given up.
     Ended,
 }
 
@@ -93,7 +97,8 @@ pub struct Progress {
     pub elapsed_s: f64,
     /// Per kind of operation: operations done and their rows.
     pub kinds: Vec<(u64, u64)>,
-    /// 99th percentile of the service time of the primary kind in the last complete interval, in nanoseconds.
+    /// 99th percentile of the service time of the primary kind in the last complete interval, in
+    /// nanoseconds.
     pub p99_ns: Option<u64>,
     /// Tries that were retried or failed, over all workers.
     pub unsuccessful: u64,
@@ -177,12 +182,16 @@ impl Gate {
             if let Some(start) = *start {
                 return start;
             }
-            start = self.changed.wait(start).unwrap_or_else(PoisonError::into_inner);
+            start = self
+                .changed
+                .wait(start)
+                .unwrap_or_else(PoisonError::into_inner);
         }
     }
 }
 
-/// Lets go of the workers, however the step ends: those that wait leave, those that work end with their operation.
+/// Lets go of the workers, however the step ends: those that wait leave, those that work end with
+/// their operation.
 struct LetGo<'a, C>(&'a Crew<C>);
 
 impl<C> Drop for LetGo<'_, C> {
@@ -224,7 +233,11 @@ impl<C: Clock> Crew<C> {
         for task in tasks.iter().filter(|task| task.stop != Stop::WithClient) {
             leaders[task.client as usize - 1].fetch_add(1, Ordering::Relaxed);
         }
-        let interval_s = if tasks.len() > FINE_INTERVAL_WORKERS { 10 } else { 1 };
+        let interval_s = if tasks.len() > FINE_INTERVAL_WORKERS {
+            10
+        } else {
+            1
+        };
         Self {
             clock: clock.clone(),
             control: control.clone(),
@@ -265,9 +278,23 @@ impl<C: Clock> Crew<C> {
             finished_ns: &self.finished_ns,
             leaders: &self.leaders,
         };
-        // A panic in a worker must end the step like any other failure, not leave the others waiting for it.
-        let driven = catch_unwind(AssertUnwindSafe(|| drive(&*self.clock, &mut task, (begin_ns, start_ns), &mut recorder, &shared)));
-        let driven = driven.unwrap_or_else(|_| Err(Failure { class: "panic", message: "the worker panicked: see the trial's log".into() }));
+        // A panic in a worker must end the step like any other failure, not leave the others
+        // waiting for it.
+        let driven = catch_unwind(AssertUnwindSafe(|| {
+            drive(
+                &*self.clock,
+                &mut task,
+                (begin_ns, start_ns),
+                &mut recorder,
+                &shared,
+            )
+        }));
+        let driven = driven.unwrap_or_else(|_| {
+            Err(Failure {
+                class: "panic",
+                message: "the worker panicked: see the trial's log".into(),
+            })
+        });
         let ended_ns = self.clock.now_ns().saturating_sub(start_ns);
         if driven.is_err() {
             self.is_aborted.store(true, Ordering::Relaxed);
@@ -283,11 +310,20 @@ impl<C: Clock> Crew<C> {
             Ok(ending) => (Ok(()), ending),
             Err(failure) => (Err(failure), (task.arrival.due(), true)),
         };
-        let end = TaskEnd { result, is_cut, schedule, ended_ns, kinds: recorder.finish(), first_failure };
+        let end = TaskEnd {
+            result,
+            is_cut,
+            schedule,
+            ended_ns,
+            kinds: recorder.finish(),
+            first_failure,
+        };
         let _ = sender.send(Message::Ended(index, Box::new(end)));
-        // Connected until all have ended and the last look at the server was taken: some servers' processes end with their connections.
+        // Connected until all have ended and the last look at the server was taken: some servers'
+        // processes end with their connections.
         self.leave.wait();
-        // The worker is gone before the thread is: whoever waits for the end may take the server down.
+        // The worker is gone before the thread is: whoever waits for the end may take the server
+        // down.
         drop(task);
     }
 }
@@ -297,9 +333,10 @@ type Spawn<'a> = &'a mut dyn FnMut(thread::Builder, Box<dyn FnOnce() + Send>) ->
 
 /// Runs one step.
 ///
-/// `kinds` names the kinds of operations; the first is the one whose latency `progress` tells. `log` receives a HdrHistogram
-/// interval log with the tags `KIND.service` and, for open loops, `KIND.response`. `progress` is called about ten times a second, and once
-/// in the phases that say so.
+/// `kinds` names the kinds of operations; the first is the one whose latency `progress` tells.
+/// `log` receives a HdrHistogram interval log with the tags `KIND.service` and, for open loops,
+/// `KIND.response`. `progress` is called about ten times a second, and once in the phases that say
+/// so.
 ///
 /// # Errors
 /// Where nothing can be counted. No worker is left behind then but one that does not come back from its operation.
@@ -314,7 +351,15 @@ pub fn run_step<C: Clock + 'static>(
 ) -> Result<StepOutcome, StepError> {
     let kinds: Vec<&str> = kinds.iter().map(AsRef::as_ref).collect();
     let crew = Arc::new(Crew::new(clock, control, options, &tasks));
-    perform(&crew, &kinds, tasks, options, &mut |builder, body| builder.spawn(body).map(drop), log, progress)
+    perform(
+        &crew,
+        &kinds,
+        tasks,
+        options,
+        &mut |builder, body| builder.spawn(body).map(drop),
+        log,
+        progress,
+    )
 }
 
 fn perform<C: Clock + 'static>(
@@ -328,24 +373,44 @@ fn perform<C: Clock + 'static>(
 ) -> Result<StepOutcome, StepError> {
     let infos: Vec<TaskInfo> = tasks
         .iter()
-        .map(|task| TaskInfo { client: task.client, arrival: task.arrival.clone(), stop: task.stop, kinds: task.kinds.clone() })
+        .map(|task| TaskInfo {
+            client: task.client,
+            arrival: task.arrival.clone(),
+            stop: task.stop,
+            kinds: task.kinds.clone(),
+        })
         .collect();
     let (sender, receiver) = channel();
     let let_go = LetGo(crew);
     let started = start_workers(crew, &infos, tasks, options, spawn, sender);
     let outcome = started.and_then(|()| {
         await_open(&receiver, infos.len(), options.open_timeout)?;
-        let mut first = Progress { kinds: vec![(0, 0); kinds.len()], ..Progress::default() };
+        let mut first = Progress {
+            kinds: vec![(0, 0); kinds.len()],
+            ..Progress::default()
+        };
         progress(&first);
         let begin_ns = crew.clock.now_ns() + LEAD_NS;
         if options.warm_up_ns > 0 {
-            // Before anybody works: on a machine that is full of work this thread may come to its turn when the warm-up is over.
-            first.phase = Phase::WarmingUp { left: Duration::from_nanos(LEAD_NS + options.warm_up_ns) };
+            // Before anybody works: on a machine that is full of work this thread may come to its
+            // turn when the warm-up is over.
+            first.phase = Phase::WarmingUp {
+                left: Duration::from_nanos(LEAD_NS + options.warm_up_ns),
+            };
             progress(&first);
         }
-        let start = (begin_ns + options.warm_up_ns, SystemTime::now() + Duration::from_nanos(LEAD_NS + options.warm_up_ns));
+        let start = (
+            begin_ns + options.warm_up_ns,
+            SystemTime::now() + Duration::from_nanos(LEAD_NS + options.warm_up_ns),
+        );
         crew.start.open(Some(begin_ns));
-        Watch { crew, kinds, infos: &infos, options }.run(&receiver, start, log, progress)
+        Watch {
+            crew,
+            kinds,
+            infos: &infos,
+            options,
+        }
+        .run(&receiver, start, log, progress)
     });
     drop(let_go);
     // Who hangs has had its time.
@@ -367,12 +432,25 @@ fn start_workers<C: Clock + 'static>(
     // Before the board shows workers they are waited for: otherwise all of none would be parked.
     control.expect(infos.len());
     if let Some(board) = &options.board {
-        let primary = infos.iter().enumerate().filter(|(_, info)| info.kinds.contains(&0));
-        let post = |(index, info): (usize, &TaskInfo)| Post { index, client: info.client, is_open: info.arrival.is_open() };
+        let primary = infos
+            .iter()
+            .enumerate()
+            .filter(|(_, info)| info.kinds.contains(&0));
+        let post = |(index, info): (usize, &TaskInfo)| Post {
+            index,
+            client: info.client,
+            is_open: info.arrival.is_open(),
+        };
         board.put_up(crew.live.clone(), primary.map(post).collect());
     }
     for (index, task) in tasks.into_iter().enumerate() {
-        let recorder = Recorder::new(index, &task.kinds, task.arrival.is_open(), crew.intervals.clone(), crew.live.clone());
+        let recorder = Recorder::new(
+            index,
+            &task.kinds,
+            task.arrival.is_open(),
+            crew.intervals.clone(),
+            crew.live.clone(),
+        );
         let (crew, sender) = (crew.clone(), sender.clone());
         let body = Box::new(move || crew.work(index, task, recorder, &sender));
         spawn(thread::Builder::new().name(format!("worker {index}")), body).map_err(|error| {
@@ -380,20 +458,34 @@ fn start_workers<C: Clock + 'static>(
             (index..infos.len()).for_each(|_| drop(control.seat()));
             StepError::Open {
                 client: infos[index].client,
-                message: format!("no thread for it: {error}; lower the number of clients or raise the limit of processes"),
+                message: format!(
+                    "no thread for it: {error}; lower the number of clients or raise the limit of \
+                    processes"
+                ),
             }
         })?;
     }
     Ok(())
 }
 
-fn await_open(receiver: &Receiver<Message>, tasks: usize, timeout: Duration) -> Result<(), StepError> {
+fn await_open(
+    receiver: &Receiver<Message>,
+    tasks: usize,
+    timeout: Duration,
+) -> Result<(), StepError> {
     let deadline = Instant::now() + timeout;
     for _ in 0..tasks {
         match receiver.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
-            Ok(Message::NotOpened(client, message)) => return Err(StepError::Open { client, message }),
+            Ok(Message::NotOpened(client, message)) => {
+                return Err(StepError::Open { client, message });
+            }
             Ok(_) => {}
-            Err(_) => return Err(StepError::Hung(format!("not all clients were connected after {} s", timeout.as_secs()))),
+            Err(_) => {
+                return Err(StepError::Hung(format!(
+                    "not all clients were connected after {} s",
+                    timeout.as_secs()
+                )));
+            }
         }
     }
     Ok(())
@@ -403,7 +495,10 @@ fn await_open(receiver: &Receiver<Message>, tasks: usize, timeout: Duration) -> 
 fn await_leave(receiver: &Receiver<Message>, timeout: Duration) {
     let deadline = Instant::now() + timeout;
     // The channel ends with the last of them.
-    while receiver.recv_timeout(deadline.saturating_duration_since(Instant::now())).is_ok() {}
+    while receiver
+        .recv_timeout(deadline.saturating_duration_since(Instant::now()))
+        .is_ok()
+    {}
 }
 
 /// The histogram log, and the sums of what is written to it.
@@ -415,14 +510,22 @@ struct Log<'a, 'b, W: Write> {
 
 impl<W: Write> Log<'_, '_, W> {
     /// Writes the histograms of an interval that begins `at` after the start.
-    fn add(&mut self, at: Duration, length: Duration, pairs: &BTreeMap<usize, Pair>) -> Result<(), StepError> {
+    fn add(
+        &mut self,
+        at: Duration,
+        length: Duration,
+        pairs: &BTreeMap<usize, Pair>,
+    ) -> Result<(), StepError> {
         for (&kind, pair) in pairs {
             let total = self.totals.entry(kind).or_insert_with(Totals::new);
             histogram::add(&mut total.service, &pair.service);
             self.write(kind, "service", at, length, &pair.service)?;
             if let Some(response) = &pair.response {
                 let total = self.totals.entry(kind).or_insert_with(Totals::new);
-                histogram::add(total.response.get_or_insert_with(histogram::empty), response);
+                histogram::add(
+                    total.response.get_or_insert_with(histogram::empty),
+                    response,
+                );
                 self.write(kind, "response", at, length, response)?;
             }
         }
@@ -430,18 +533,39 @@ impl<W: Write> Log<'_, '_, W> {
     }
 
     /// The same for what was never sent.
-    fn add_unsent(&mut self, at: Duration, length: Duration, unsent: &BTreeMap<usize, Histogram<u64>>) -> Result<(), StepError> {
+    fn add_unsent(
+        &mut self,
+        at: Duration,
+        length: Duration,
+        unsent: &BTreeMap<usize, Histogram<u64>>,
+    ) -> Result<(), StepError> {
         for (&kind, responses) in unsent {
-            let total = self.totals.entry(kind).or_insert_with(Totals::new).response.get_or_insert_with(histogram::empty);
-            total.add(responses).expect("all histograms have the same bounds");
+            let total = self
+                .totals
+                .entry(kind)
+                .or_insert_with(Totals::new)
+                .response
+                .get_or_insert_with(histogram::empty);
+            total
+                .add(responses)
+                .expect("all histograms have the same bounds");
             self.write(kind, "response", at, length, responses)?;
         }
         Ok(())
     }
 
-    fn write<T: Counter>(&mut self, kind: usize, what: &str, at: Duration, length: Duration, of: &Histogram<T>) -> Result<(), StepError> {
+    fn write<T: Counter>(
+        &mut self,
+        kind: usize,
+        what: &str,
+        at: Duration,
+        length: Duration,
+        of: &Histogram<T>,
+    ) -> Result<(), StepError> {
         let tag = format!("{}.{what}", self.kinds[kind]);
-        self.writer.write_histogram(of, at, length, Tag::new(&tag)).map_err(|error| StepError::Log(error.to_string()))
+        self.writer
+            .write_histogram(of, at, length, Tag::new(&tag))
+            .map_err(|error| StepError::Log(error.to_string()))
     }
 }
 
@@ -469,7 +593,8 @@ impl<C: Clock> Watch<'_, C> {
         progress: &mut dyn FnMut(&Progress),
     ) -> Result<StepOutcome, StepError> {
         let mut serializer = V2DeflateSerializer::new();
-        let until_start = || Duration::from_nanos(start_ns.saturating_sub(self.crew.clock.now_ns()));
+        let until_start =
+            || Duration::from_nanos(start_ns.saturating_sub(self.crew.clock.now_ns()));
         // Java's filters work only when both times are absolute and intervals are relative to them.
         let writer = IntervalLogWriterBuilder::new()
             .add_comment("[Histogram log format version 1.3]")
@@ -479,15 +604,27 @@ impl<C: Clock> Watch<'_, C> {
             .with_max_value_divisor(1e6)
             .begin_log_with(&mut log, &mut serializer)
             .map_err(|error| StepError::Log(error.to_string()))?;
-        let mut log = Log { writer, kinds: self.kinds, totals: BTreeMap::new() };
+        let mut log = Log {
+            writer,
+            kinds: self.kinds,
+            totals: BTreeMap::new(),
+        };
         let mut latest = Progress::default();
         self.update(&mut latest, start_ns);
         let mut ends: Vec<Option<TaskEnd>> = self.infos.iter().map(|_| None).collect();
         let patience = Patience::new(self.options.watchdog.unwrap_or_default());
-        let mut life = Life { count: 0, patience, stop_asked: None };
+        let mut life = Life {
+            count: 0,
+            patience,
+            stop_asked: None,
+        };
         while ends.iter().any(Option::is_none) {
             // The end of the warm-up is told at once.
-            let next_look = if latest.is_warming() { WATCH.min(until_start()) } else { WATCH };
+            let next_look = if latest.is_warming() {
+                WATCH.min(until_start())
+            } else {
+                WATCH
+            };
             match receiver.recv_timeout(next_look) {
                 Ok(Message::Ended(index, end)) => {
                     ends[index] = Some(*end);
@@ -497,7 +634,9 @@ impl<C: Clock> Watch<'_, C> {
                 Ok(_) => continue,
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => {
-                    return Err(StepError::Hung("a worker's thread died: see the trial's log".into()));
+                    return Err(StepError::Hung(
+                        "a worker's thread died: see the trial's log".into(),
+                    ));
                 }
             }
             self.write_complete(&mut log, None, &mut latest)?;
@@ -512,11 +651,18 @@ impl<C: Clock> Watch<'_, C> {
         self.conclude(&mut log, &mut latest, start_ns, &ends)
     }
     /// Writes the intervals to which nobody adds any more. The last one ends with the step.
-    fn write_complete(&self, log: &mut Log<'_, '_, impl Write>, elapsed_ns: Option<u64>, latest: &mut Progress) -> Result<(), StepError> {
+    fn write_complete(
+        &self,
+        log: &mut Log<'_, '_, impl Write>,
+        elapsed_ns: Option<u64>,
+        latest: &mut Progress,
+    ) -> Result<(), StepError> {
         let whole = Duration::from_secs(self.crew.intervals.interval_s());
         while let Some((interval, pairs)) = self.crew.intervals.next_complete() {
             let at = Duration::from_secs(interval * self.crew.intervals.interval_s());
-            let length = elapsed_ns.map_or(whole, |elapsed_ns| whole.min(Duration::from_nanos(elapsed_ns).saturating_sub(at)));
+            let length = elapsed_ns.map_or(whole, |elapsed_ns| {
+                whole.min(Duration::from_nanos(elapsed_ns).saturating_sub(at))
+            });
             log.add(at, length, &pairs)?;
             if let Some(pair) = pairs.get(&0) {
                 latest.p99_ns = Some(pair.service.value_at_quantile(0.99));
@@ -528,37 +674,64 @@ impl<C: Clock> Watch<'_, C> {
     /// Whether the step goes on.
     fn check(&self, life: &mut Life, latest: &Progress) -> Result<(), StepError> {
         let live = self.crew.live.iter();
-        let count: u64 = live.map(|live| live.ok.load(Ordering::Relaxed) + live.unsuccessful.load(Ordering::Relaxed)).sum();
+        let count: u64 = live
+            .map(|live| live.ok.load(Ordering::Relaxed) + live.unsuccessful.load(Ordering::Relaxed))
+            .sum();
         let command = self.crew.control.command();
         if count != life.count || latest.is_warming() || command == crate::Command::Park {
             life.count = count;
             life.patience.renew();
         }
-        let is_stopping = command == crate::Command::Stop || self.crew.is_aborted.load(Ordering::Relaxed);
-        if is_stopping && life.stop_asked.get_or_insert_with(Instant::now).elapsed() > self.options.stop_timeout {
-            return Err(StepError::Hung(self.hung(&format!("{} s after the step was asked to stop", self.options.stop_timeout.as_secs()))));
+        let is_stopping =
+            command == crate::Command::Stop || self.crew.is_aborted.load(Ordering::Relaxed);
+        if is_stopping
+            && life.stop_asked.get_or_insert_with(Instant::now).elapsed()
+                > self.options.stop_timeout
+        {
+            return Err(StepError::Hung(self.hung(&format!(
+                "{} s after the step was asked to stop",
+                self.options.stop_timeout.as_secs()
+            ))));
         }
         let is_silent = life.patience.is_over() && !is_stopping;
         match self.options.watchdog.filter(|_| is_silent) {
-            Some(watchdog) => Err(StepError::Hung(self.hung(&format!("and none has been done for {} s", watchdog.as_secs())))),
+            Some(watchdog) => Err(StepError::Hung(self.hung(&format!(
+                "and none has been done for {} s",
+                watchdog.as_secs()
+            )))),
             None => Ok(()),
         }
     }
 
     fn hung(&self, what: &str) -> String {
-        let running = self.crew.live.iter().filter(|live| live.has_ended.load(Ordering::Relaxed) == 0).count();
-        format!("{running} of {} workers are still in an operation, {what}", self.infos.len())
+        let running = self
+            .crew
+            .live
+            .iter()
+            .filter(|live| live.has_ended.load(Ordering::Relaxed) == 0)
+            .count();
+        format!(
+            "{running} of {} workers are still in an operation, {what}",
+            self.infos.len()
+        )
     }
 
     fn update(&self, progress: &mut Progress, start_ns: u64) {
         let now_ns = self.crew.clock.now_ns();
         let is_warming = self.options.warm_up_ns > 0 && now_ns < start_ns;
-        progress.phase = if is_warming { Phase::WarmingUp { left: Duration::from_nanos(start_ns - now_ns) } } else { Phase::Measuring };
+        progress.phase = if is_warming {
+            Phase::WarmingUp {
+                left: Duration::from_nanos(start_ns - now_ns),
+            }
+        } else {
+            Phase::Measuring
+        };
         progress.elapsed_s = now_ns.saturating_sub(start_ns) as f64 / 1e9;
         progress.kinds = vec![(0, 0); self.kinds.len()];
         progress.unsuccessful = 0;
         for (info, live) in self.infos.iter().zip(&*self.crew.live) {
-            // A worker's live counters are not split by kind: those of several kinds count for the last.
+            // A worker's live counters are not split by kind: those of several kinds count for the
+            // last.
             if let Some((ok, rows)) = info.kinds.last().map(|&kind| &mut progress.kinds[kind]) {
                 *ok += live.ok.load(Ordering::Relaxed);
                 *rows += live.rows.load(Ordering::Relaxed);
@@ -577,14 +750,20 @@ impl<C: Clock> Watch<'_, C> {
             return None;
         }
         let classes = || records().flat_map(|record| &record.errors);
-        let class = classes().max_by_key(|(_, count)| **count).map_or("failed", |(class, _)| class);
+        let class = classes()
+            .max_by_key(|(_, count)| **count)
+            .map_or("failed", |(class, _)| class);
         let first = ends
             .iter()
             .find_map(|end| end.first_failure.as_ref())
-            .map_or(String::new(), |failure| format!("; the first: {}", failure.message));
+            .map_or(String::new(), |failure| {
+                format!("; the first: {}", failure.message)
+            });
         let share = failed as f64 / operations as f64 * 100.0;
-        let message =
-            format!("{failed} of {operations} operations failed, {share:.3} %, and {} % may{first}", (allowed * 1e5).round() / 1e3);
+        let message = format!(
+            "{failed} of {operations} operations failed, {share:.3} %, and {} % may{first}",
+            (allowed * 1e5).round() / 1e3
+        );
         Some(Failure { class, message })
     }
 
@@ -598,19 +777,34 @@ impl<C: Clock> Watch<'_, C> {
     ) -> Result<StepOutcome, StepError> {
         let elapsed_ns = ends.iter().map(|end| end.ended_ns).max().unwrap_or(0);
         self.write_complete(log, Some(elapsed_ns), latest)?;
-        let finished_ns = Some(self.crew.finished_ns.load(Ordering::Relaxed)).filter(|&finished_ns| finished_ns != u64::MAX);
+        let finished_ns = Some(self.crew.finished_ns.load(Ordering::Relaxed))
+            .filter(|&finished_ns| finished_ns != u64::MAX);
         let finished_ns = finished_ns.map(|finished_ns| finished_ns.saturating_sub(start_ns));
         let unsent = unsent(self.infos, ends, finished_ns);
         let interval_ns = self.crew.intervals.interval_s() * 1_000_000_000;
         let at_ns = elapsed_ns.saturating_sub(1) / interval_ns * interval_ns;
-        log.add_unsent(Duration::from_nanos(at_ns), Duration::from_nanos(elapsed_ns - at_ns), &unsent)?;
-        let failure = ends.iter().find_map(|end| end.result.as_ref().err().cloned()).or_else(|| self.too_many_failures(ends));
+        log.add_unsent(
+            Duration::from_nanos(at_ns),
+            Duration::from_nanos(elapsed_ns - at_ns),
+            &unsent,
+        )?;
+        let failure = ends
+            .iter()
+            .find_map(|end| end.result.as_ref().err().cloned())
+            .or_else(|| self.too_many_failures(ends));
         let ended = match failure {
             Some(failure) => Ended::Failed(failure),
             None if self.crew.control.command() == crate::Command::Stop => Ended::Stopped,
             None => Ended::Finished,
         };
-        let ledger = Ledger { kinds: self.kinds, infos: self.infos, ends, totals: &log.totals, unsent: &unsent, finished_ns };
+        let ledger = Ledger {
+            kinds: self.kinds,
+            infos: self.infos,
+            ends,
+            totals: &log.totals,
+            unsent: &unsent,
+            finished_ns,
+        };
         Ok(ledger.outcome(ended))
     }
 }
@@ -661,7 +855,12 @@ mod tests {
         };
         let tasks: Vec<Task> = (1..=4).map(task).collect();
         let control = Arc::new(Control::default());
-        let crew = Arc::new(Crew::new(&Arc::new(MonotonicClock), &control, &StepOptions::default(), &tasks));
+        let crew = Arc::new(Crew::new(
+            &Arc::new(MonotonicClock),
+            &control,
+            &StepOptions::default(),
+            &tasks,
+        ));
         let mut threads = Vec::new();
         let mut spawn = |builder: thread::Builder, body: Box<dyn FnOnce() + Send>| {
             if threads.len() == 2 {
@@ -670,13 +869,35 @@ mod tests {
             threads.push(builder.spawn(body)?);
             Ok(())
         };
-        let outcome =
-            perform(&crew, &["op"], tasks, &StepOptions::default(), &mut spawn, &mut io::sink(), &mut |_: &Progress| {}).unwrap_err();
-        assert!(outcome.to_string().starts_with("client 3 could not start: no thread for it"), "{outcome}");
+        let outcome = perform(
+            &crew,
+            &["op"],
+            tasks,
+            &StepOptions::default(),
+            &mut spawn,
+            &mut io::sink(),
+            &mut |_: &Progress| {},
+        )
+        .unwrap_err();
+        assert!(
+            outcome
+                .to_string()
+                .starts_with("client 3 could not start: no thread for it"),
+            "{outcome}"
+        );
         // Four were made, of which none is left; two had connected.
-        assert_eq!(here.load(Ordering::SeqCst), 0, "nobody waits with a connection");
-        threads.into_iter().for_each(|thread| thread.join().unwrap());
+        assert_eq!(
+            here.load(Ordering::SeqCst),
+            0,
+            "nobody waits with a connection"
+        );
+        threads
+            .into_iter()
+            .for_each(|thread| thread.join().unwrap());
         control.give(crate::Command::Park);
-        assert!(control.wait_until_parked(Duration::ZERO), "nor does anybody wait for them");
+        assert!(
+            control.wait_until_parked(Duration::ZERO),
+            "nor does anybody wait for them"
+        );
     }
 }

@@ -1,4 +1,5 @@
-//! A step in turns: a clock that stands still while the workers are parked, and a board on which they show how far they are.
+//! A step in turns: a clock that stands still while the workers are parked, and a board on which
+//! they show how far they are.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -12,12 +13,14 @@ use crate::recorder::Live;
 
 /// A monotonic clock that stands still between two turns.
 ///
-/// The loop reads schedules, the ends of steps and seconds from it, so all of them advance in turns only: an open loop is due as often per
-/// active second as it would be without turns, and nothing is owed for the time in which others had theirs.
+/// The loop reads schedules, the ends of steps and seconds from it, so all of them advance in turns
+/// only: an open loop is due as often per active second as it would be without turns, and nothing
+/// is owed for the time in which others had theirs.
 #[derive(Debug)]
 pub struct TurnClock {
     control: Arc<Control>,
-    /// What the clock lags behind the machine's, in nanoseconds; with [`STANDS`] set, the instant at which it stands.
+    /// What the clock lags behind the machine's, in nanoseconds; with [`STANDS`] set, the instant
+    /// at which it stands.
     state_ns: AtomicU64,
 }
 
@@ -27,13 +30,17 @@ const STANDS: u64 = 1 << 63;
 impl TurnClock {
     /// A running clock. Whoever sleeps on it is woken by commands of this control.
     pub fn new(control: Arc<Control>) -> Self {
-        Self { control, state_ns: AtomicU64::new(0) }
+        Self {
+            control,
+            state_ns: AtomicU64::new(0),
+        }
     }
 
     /// Stands still from now on. For when all workers are parked.
     pub fn pause(&self) {
         if self.state_ns.load(Ordering::SeqCst) & STANDS == 0 {
-            self.state_ns.store(self.now_ns() | STANDS, Ordering::SeqCst);
+            self.state_ns
+                .store(self.now_ns() | STANDS, Ordering::SeqCst);
         }
     }
 
@@ -41,7 +48,10 @@ impl TurnClock {
     pub fn resume(&self) {
         let state_ns = self.state_ns.load(Ordering::SeqCst);
         if state_ns & STANDS != 0 {
-            self.state_ns.store(MonotonicClock.now_ns() - (state_ns & !STANDS), Ordering::SeqCst);
+            self.state_ns.store(
+                MonotonicClock.now_ns() - (state_ns & !STANDS),
+                Ordering::SeqCst,
+            );
         }
     }
 }
@@ -90,13 +100,16 @@ pub struct Tally {
     pub is_open: bool,
     /// Operations done since the step's start, of all its kinds.
     pub ok: u64,
-    /// The instant at which the last operation ended, on the step's clock; 0 before the first. In a closed loop also one that failed for good.
+    /// The instant at which the last operation ended, on the step's clock; 0 before the first. In a
+    /// closed loop also one that failed for good.
     pub last_done_ns: u64,
-    /// The first operation of the turn that ended (see `last_done_ns`) after the turn's [`mark`](Board::begin_turn).
+    /// The first operation of the turn that ended (see `last_done_ns`) after the turn's
+    /// [`mark`](Board::begin_turn).
     pub mark: Mark,
 }
 
-/// Where counting begins in a turn: behind an operation, whose own length has no part in what is counted.
+/// Where counting begins in a turn: behind an operation, whose own length has no part in what is
+/// counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Mark {
     /// Operations done up to this one, itself included where it did not fail.
@@ -111,36 +124,60 @@ impl Board {
         let _ = self.0.set(Posts { live, primary });
     }
 
-    /// Whether the step's workers are known: from then on [`Control::wait_until_parked`] waits for all of them.
+    /// Whether the step's workers are known: from then on [`Control::wait_until_parked`] waits for
+    /// all of them.
     pub fn is_up(&self) -> bool {
         self.0.get().is_some()
     }
 
-    /// Has each worker mark the first operation that it ends at `mark_ns` or later, on the step's clock. For between two turns, while all workers are parked.
+    /// Has each worker mark the first operation that it ends at `mark_ns` or later, on the step's
+    /// clock. For between two turns, while all workers are parked.
     pub fn begin_turn(&self, mark_ns: u64) {
         for live in self.0.get().iter().flat_map(|posts| posts.live.iter()) {
             live.mark_from_ns.store(mark_ns, Ordering::Release);
         }
     }
 
-    /// How far each worker is that performs the step's first kind of operations. Nothing before the step's workers are there.
+    /// How far each worker is that performs the step's first kind of operations. Nothing before the
+    /// step's workers are there.
     pub fn tallies(&self) -> Vec<Tally> {
         let tally = |posts: &Posts, post: &Post| {
             let live = &posts.live[post.index];
-            let mark = Mark { ok: live.mark_ok.load(Ordering::Acquire), done_ns: live.mark_done_ns.load(Ordering::Acquire) };
+            let mark = Mark {
+                ok: live.mark_ok.load(Ordering::Acquire),
+                done_ns: live.mark_done_ns.load(Ordering::Acquire),
+            };
             loop {
                 let ok = live.ok.load(Ordering::Acquire);
                 let last_done_ns = live.last_done_ns.load(Ordering::Acquire);
                 if live.ok.load(Ordering::Acquire) == ok {
-                    return Tally { client: post.client, is_open: post.is_open, ok, last_done_ns, mark };
+                    return Tally {
+                        client: post.client,
+                        is_open: post.is_open,
+                        ok,
+                        last_done_ns,
+                        mark,
+                    };
                 }
             }
         };
-        self.0.get().map_or_else(Vec::new, |posts| posts.primary.iter().map(|post| tally(posts, post)).collect())
+        self.0.get().map_or_else(Vec::new, |posts| {
+            posts
+                .primary
+                .iter()
+                .map(|post| tally(posts, post))
+                .collect()
+        })
     }
 
     /// Tries of all workers that did not succeed, since the step's start.
     pub fn unsuccessful(&self) -> u64 {
-        self.0.get().map_or(0, |posts| posts.live.iter().map(|live| live.unsuccessful.load(Ordering::Relaxed)).sum())
+        self.0.get().map_or(0, |posts| {
+            posts
+                .live
+                .iter()
+                .map(|live| live.unsuccessful.load(Ordering::Relaxed))
+                .sum()
+        })
     }
 }

@@ -7,9 +7,11 @@ use crate::Arrival;
 pub enum Next {
     /// An operation of this kind (an index into the step's kinds) is ready to execute.
     Operation(usize),
-    /// Nothing yet: another worker must get on first. The loop looks at its commands and asks again.
+    /// Nothing yet: another worker must get on first. The loop looks at its commands and asks
+    /// again.
     Later,
-    /// There is no connection: the loop pauses and asks again, until [`RetryPolicy::reconnect_deadline_ns`] is over.
+    /// There is no connection: the loop pauses and asks again, until
+    /// [`RetryPolicy::reconnect_deadline_ns`] is over.
     ///
     /// [`RetryPolicy::reconnect_deadline_ns`]: crate::RetryPolicy::reconnect_deadline_ns
     Lost {
@@ -33,8 +35,9 @@ pub enum Outcome {
         /// The class of the error.
         class: &'static str,
     },
-    /// The connection is gone, and the operation surely has not taken place or does no harm when it does so twice: try it again on a new
-    /// connection. A write of which nobody knows whether it took place is [`Outcome::Failed`] instead.
+    /// The connection is gone, and the operation surely has not taken place or does no harm when it
+    /// does so twice: try it again on a new connection. A write of which nobody knows whether it
+    /// took place is [`Outcome::Failed`] instead.
     Lost {
         /// The error with its statement.
         message: String,
@@ -53,7 +56,8 @@ pub struct Failure {
 }
 
 impl Failure {
-    /// Whether nobody knows what the operation did: its connection ended without an answer, or it touched other rows than it should.
+    /// Whether nobody knows what the operation did: its connection ended without an answer, or it
+    /// touched other rows than it should.
     pub fn is_uncertain(&self) -> bool {
         matches!(self.class, "lost" | "rows" | "io" | "full")
     }
@@ -64,19 +68,21 @@ pub trait Worker: Send {
     /// Connects and prepares statements, before the common start.
     fn open(&mut self) -> Result<(), String>;
 
-    /// Makes the next operation ready: draws values, writes the statement. Not timed. May block for some milliseconds; for up
-    /// to 2 s while the session makes a lost connection again.
+    /// Makes the next operation ready: draws values, writes the statement. Not timed. May block for
+    /// some milliseconds; for up to 2 s while the session makes a lost connection again.
     fn prepare(&mut self) -> Result<Next, String>;
 
-    /// The step's warm-up is over: what the worker itself counts of its operations counts from here. Called once in a step with a warm-up,
-    /// at the end for a worker that was not done with it; not called in a step without one.
+    /// The step's warm-up is over: what the worker itself counts of its operations counts from
+    /// here. Called once in a step with a warm-up, at the end for a worker that was not done with
+    /// it; not called in a step without one.
     fn begin_measuring(&mut self) {}
 
-    /// Executes the prepared operation, once. Called again after [`Outcome::Retry`] and [`Outcome::Lost`], when it connects again.
+    /// Executes the prepared operation, once. Called again after [`Outcome::Retry`] and
+    /// [`Outcome::Lost`], when it connects again.
     fn execute(&mut self) -> Outcome;
 
-    /// The worker performs no more operations: others that wait for it must not wait any longer. Its connection ends when it is dropped, after
-    /// the last worker has come to its end.
+    /// The worker performs no more operations: others that wait for it must not wait any longer.
+    /// Its connection ends when it is dropped, after the last worker has come to its end.
     fn close(&mut self) {}
 }
 
@@ -102,7 +108,8 @@ pub enum Stop {
 pub struct Task {
     /// The client it belongs to, from 1.
     pub client: u32,
-    /// The kinds of operations it performs, as indexes into the step's kinds. Their histograms are made before the start.
+    /// The kinds of operations it performs, as indexes into the step's kinds. Their histograms are
+    /// made before the start.
     pub kinds: Vec<usize>,
     /// When operations are due.
     pub arrival: Arrival,

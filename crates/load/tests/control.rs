@@ -1,12 +1,13 @@
-//! Commands, deadlines and the common start, on the real clock. No timing decides: every wait is for a state.
+//! Commands, deadlines and the common start, on the real clock. No timing decides: every wait is
+//! for a state.
 
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use plimsoll_load::{
-    Arrival, Command, Control, Ended, MonotonicClock, Next, Outcome, Phase, Progress, StepError, StepOptions, StepOutcome, Stop, Task,
-    Worker, run_step,
+    Arrival, Command, Control, Ended, MonotonicClock, Next, Outcome, Phase, Progress, StepError,
+    StepOptions, StepOutcome, Stop, Task, Worker, run_step,
 };
 
 /// Counts its operations; optionally fails to open, or never comes back from an operation.
@@ -20,7 +21,11 @@ struct Probe {
 
 impl Worker for Probe {
     fn open(&mut self) -> Result<(), String> {
-        if self.fails_to_open { Err("max_connections is reached".into()) } else { Ok(()) }
+        if self.fails_to_open {
+            Err("max_connections is reached".into())
+        } else {
+            Ok(())
+        }
     }
 
     fn prepare(&mut self) -> Result<Next, String> {
@@ -44,7 +49,13 @@ impl Worker for Probe {
 }
 
 fn task(worker: Probe, client: u32, stop: Stop) -> Task {
-    Task { client, kinds: vec![0], arrival: Arrival::Closed, stop, worker: Box::new(worker) }
+    Task {
+        client,
+        kinds: vec![0],
+        arrival: Arrival::Closed,
+        stop,
+        worker: Box::new(worker),
+    }
 }
 
 fn run(
@@ -53,14 +64,33 @@ fn run(
     options: &StepOptions,
     progress: &mut dyn FnMut(&Progress),
 ) -> Result<StepOutcome, StepError> {
-    run_step(&Arc::new(MonotonicClock), &["op"], tasks, control, options, &mut std::io::sink(), progress)
+    run_step(
+        &Arc::new(MonotonicClock),
+        &["op"],
+        tasks,
+        control,
+        options,
+        &mut std::io::sink(),
+        progress,
+    )
 }
 
 #[test]
 fn parked_workers_hold_still_and_go_on() {
     let control = Arc::new(Control::default());
     let count = Arc::new(AtomicU64::new(0));
-    let tasks = (1..=3).map(|client| task(Probe { count: count.clone(), ..Probe::default() }, client, Stop::Operations(2000))).collect();
+    let tasks = (1..=3)
+        .map(|client| {
+            task(
+                Probe {
+                    count: count.clone(),
+                    ..Probe::default()
+                },
+                client,
+                Stop::Operations(2000),
+            )
+        })
+        .collect();
     let observed = Arc::new(Mutex::new(None));
     let (watching, commands, seen) = (count.clone(), control.clone(), observed.clone());
     let director = std::thread::spawn(move || {
@@ -76,26 +106,51 @@ fn parked_workers_hold_still_and_go_on() {
     let outcome = run(tasks, &control, &StepOptions::default(), &mut |_| {}).unwrap();
     director.join().unwrap();
     let (before, after) = observed.lock().unwrap().unwrap();
-    assert!(after <= before + 3, "each worker ends the operation in flight and no more: {before}, {after}");
+    assert!(
+        after <= before + 3,
+        "each worker ends the operation in flight and no more: {before}, {after}"
+    );
     assert!(before < 6000, "it was parked before the end");
-    assert_eq!((outcome.ended, outcome.operations[0].ok), (Ended::Finished, 6000));
+    assert_eq!(
+        (outcome.ended, outcome.operations[0].ok),
+        (Ended::Finished, 6000)
+    );
 }
 
 #[test]
 fn stop_ends_the_step_and_every_worker_is_closed() {
     let control = Arc::new(Control::default());
     let closed = Arc::new(AtomicU64::new(0));
-    let tasks =
-        (1..=4).map(|client| task(Probe { closed: closed.clone(), ..Probe::default() }, client, Stop::Operations(u64::MAX))).collect();
+    let tasks = (1..=4)
+        .map(|client| {
+            task(
+                Probe {
+                    closed: closed.clone(),
+                    ..Probe::default()
+                },
+                client,
+                Stop::Operations(u64::MAX),
+            )
+        })
+        .collect();
     let mut progress = |progress: &Progress| {
         if progress.kinds[0].0 > 50 {
             control.give(Command::Stop);
         }
     };
-    let outcome = run(tasks, &control.clone(), &StepOptions::default(), &mut progress).unwrap();
+    let outcome = run(
+        tasks,
+        &control.clone(),
+        &StepOptions::default(),
+        &mut progress,
+    )
+    .unwrap();
     assert_eq!(outcome.ended, Ended::Stopped);
     assert_eq!(closed.load(Ordering::SeqCst), 4);
-    assert_eq!(outcome.operations[0].ok, outcome.clients.iter().map(|client| client.ok).sum::<u64>());
+    assert_eq!(
+        outcome.operations[0].ok,
+        outcome.clients.iter().map(|client| client.ok).sum::<u64>()
+    );
     control.give(Command::Run);
     assert_eq!(control.command(), Command::Stop, "stop is final");
 }
@@ -105,32 +160,90 @@ fn followers_end_with_their_own_client() {
     let count = Arc::new(AtomicU64::new(0));
     let tasks = vec![
         task(Probe::default(), 1, Stop::Operations(10)),
-        task(Probe { count: count.clone(), ..Probe::default() }, 1, Stop::WithClient),
+        task(
+            Probe {
+                count: count.clone(),
+                ..Probe::default()
+            },
+            1,
+            Stop::WithClient,
+        ),
         task(Probe::default(), 2, Stop::Operations(1000)),
     ];
-    let outcome = run(tasks, &Arc::new(Control::default()), &StepOptions::default(), &mut |_| {}).unwrap();
+    let outcome = run(
+        tasks,
+        &Arc::new(Control::default()),
+        &StepOptions::default(),
+        &mut |_| {},
+    )
+    .unwrap();
     assert_eq!(outcome.ended, Ended::Finished);
-    assert!(count.load(Ordering::SeqCst) < 1000, "client 1's follower did not wait for client 2");
+    assert!(
+        count.load(Ordering::SeqCst) < 1000,
+        "client 1's follower did not wait for client 2"
+    );
 }
 
 #[test]
 fn a_worker_that_cannot_connect_fails_the_step_before_it_starts() {
     let count = Arc::new(AtomicU64::new(0));
     let tasks = vec![
-        task(Probe { count: count.clone(), ..Probe::default() }, 1, Stop::Operations(5)),
-        task(Probe { fails_to_open: true, ..Probe::default() }, 2, Stop::Operations(5)),
+        task(
+            Probe {
+                count: count.clone(),
+                ..Probe::default()
+            },
+            1,
+            Stop::Operations(5),
+        ),
+        task(
+            Probe {
+                fails_to_open: true,
+                ..Probe::default()
+            },
+            2,
+            Stop::Operations(5),
+        ),
     ];
-    let error = run(tasks, &Arc::new(Control::default()), &StepOptions::default(), &mut |_| {}).unwrap_err();
-    assert_eq!(error.to_string(), "client 2 could not start: max_connections is reached");
-    assert_eq!(count.load(Ordering::SeqCst), 0, "nobody starts without the others");
+    let error = run(
+        tasks,
+        &Arc::new(Control::default()),
+        &StepOptions::default(),
+        &mut |_| {},
+    )
+    .unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "client 2 could not start: max_connections is reached"
+    );
+    assert_eq!(
+        count.load(Ordering::SeqCst),
+        0,
+        "nobody starts without the others"
+    );
 }
 
 #[test]
 fn a_hanging_operation_is_called_hung() {
-    let options = StepOptions { watchdog: Some(Duration::from_millis(300)), ..StepOptions::default() };
-    let tasks = vec![task(Probe { hangs_at: Some(20), ..Probe::default() }, 1, Stop::Operations(100))];
+    let options = StepOptions {
+        watchdog: Some(Duration::from_millis(300)),
+        ..StepOptions::default()
+    };
+    let tasks = vec![task(
+        Probe {
+            hangs_at: Some(20),
+            ..Probe::default()
+        },
+        1,
+        Stop::Operations(100),
+    )];
     let error = run(tasks, &Arc::new(Control::default()), &options, &mut |_| {}).unwrap_err();
-    assert!(error.to_string().starts_with("1 of 1 workers are still in an operation"), "{error}");
+    assert!(
+        error
+            .to_string()
+            .starts_with("1 of 1 workers are still in an operation"),
+        "{error}"
+    );
 }
 
 /// Takes so many bytes.
@@ -138,7 +251,10 @@ struct Full(usize);
 
 impl std::io::Write for Full {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0 = self.0.checked_sub(bytes.len()).ok_or(std::io::ErrorKind::StorageFull)?;
+        self.0 = self
+            .0
+            .checked_sub(bytes.len())
+            .ok_or(std::io::ErrorKind::StorageFull)?;
         Ok(bytes.len())
     }
     fn flush(&mut self) -> std::io::Result<()> {
@@ -150,13 +266,29 @@ impl std::io::Write for Full {
 fn a_log_that_cannot_be_written_fails_the_step_and_leaves_no_worker() {
     for room in [0, 600] {
         let closed = Arc::new(AtomicU64::new(0));
-        let worker = || Probe { closed: closed.clone(), ..Probe::default() };
-        let tasks = (1..=3).map(|client| task(worker(), client, Stop::Operations(u64::MAX))).collect();
+        let worker = || Probe {
+            closed: closed.clone(),
+            ..Probe::default()
+        };
+        let tasks = (1..=3)
+            .map(|client| task(worker(), client, Stop::Operations(u64::MAX)))
+            .collect();
         let control = Arc::new(Control::default());
-        let result =
-            run_step(&Arc::new(MonotonicClock), &["op"], tasks, &control, &StepOptions::default(), &mut Full(room), &mut |_: &Progress| {});
+        let result = run_step(
+            &Arc::new(MonotonicClock),
+            &["op"],
+            tasks,
+            &control,
+            &StepOptions::default(),
+            &mut Full(room),
+            &mut |_: &Progress| {},
+        );
         assert!(matches!(result, Err(StepError::Log(_))), "{result:?}");
-        assert_eq!(closed.load(Ordering::SeqCst), 3, "nobody works any more when the step is given up");
+        assert_eq!(
+            closed.load(Ordering::SeqCst),
+            3,
+            "nobody works any more when the step is given up"
+        );
     }
 }
 
@@ -178,10 +310,24 @@ fn a_step_that_hangs_ends_the_workers_that_do_not() {
         }
     }
     let has_ended = Arc::new(AtomicBool::new(false));
-    let options = StepOptions { watchdog: Some(Duration::from_millis(300)), ..StepOptions::default() };
-    let waits =
-        Task { client: 1, kinds: vec![0], arrival: Arrival::Closed, stop: Stop::Operations(1), worker: Box::new(Waits(has_ended.clone())) };
-    let error = run(vec![waits], &Arc::new(Control::default()), &options, &mut |_| {}).unwrap_err();
+    let options = StepOptions {
+        watchdog: Some(Duration::from_millis(300)),
+        ..StepOptions::default()
+    };
+    let waits = Task {
+        client: 1,
+        kinds: vec![0],
+        arrival: Arrival::Closed,
+        stop: Stop::Operations(1),
+        worker: Box::new(Waits(has_ended.clone())),
+    };
+    let error = run(
+        vec![waits],
+        &Arc::new(Control::default()),
+        &options,
+        &mut |_| {},
+    )
+    .unwrap_err();
     assert!(matches!(error, StepError::Hung(_)), "{error}");
     let deadline = Instant::now() + Duration::from_secs(60);
     while !has_ended.load(Ordering::SeqCst) {
@@ -216,11 +362,30 @@ fn a_step_tells_when_all_are_connected_and_when_all_have_ended() {
     }
     for warm_up_ns in [0, 20_000_000] {
         let (count, connected) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicI64::new(0)));
-        let worker = || Box::new(Connected(Probe { count: count.clone(), ..Probe::default() }, connected.clone()));
-        let new = |client| Task { client, kinds: vec![0], arrival: Arrival::Closed, stop: Stop::Time(20_000_000), worker: worker() };
+        let worker = || {
+            Box::new(Connected(
+                Probe {
+                    count: count.clone(),
+                    ..Probe::default()
+                },
+                connected.clone(),
+            ))
+        };
+        let new = |client| Task {
+            client,
+            kinds: vec![0],
+            arrival: Arrival::Closed,
+            stop: Stop::Time(20_000_000),
+            worker: worker(),
+        };
         let (mut seen, mut warming) = (Vec::new(), None);
         let mut progress = |progress: &Progress| {
-            let state = || (connected.load(Ordering::SeqCst), count.load(Ordering::SeqCst));
+            let state = || {
+                (
+                    connected.load(Ordering::SeqCst),
+                    count.load(Ordering::SeqCst),
+                )
+            };
             match progress.phase {
                 Phase::Connected => seen.push(("connected", state())),
                 Phase::WarmingUp { left } => {
@@ -231,11 +396,24 @@ fn a_step_tells_when_all_are_connected_and_when_all_have_ended() {
                 Phase::Ended => seen.push(("ended", state())),
             }
         };
-        let options = StepOptions { warm_up_ns, ..StepOptions::default() };
-        run((1..=8).map(new).collect(), &Arc::new(Control::default()), &options, &mut progress).unwrap();
+        let options = StepOptions {
+            warm_up_ns,
+            ..StepOptions::default()
+        };
+        run(
+            (1..=8).map(new).collect(),
+            &Arc::new(Control::default()),
+            &options,
+            &mut progress,
+        )
+        .unwrap();
         let done = count.load(Ordering::SeqCst);
         assert_eq!(seen, [("connected", (8, 0)), ("ended", (8, done))]);
-        assert_eq!(warming, (warm_up_ns > 0).then_some((8, 0)), "told before anybody warms up");
+        assert_eq!(
+            warming,
+            (warm_up_ns > 0).then_some((8, 0)),
+            "told before anybody warms up"
+        );
         assert_eq!(connected.load(Ordering::SeqCst), 0, "all have left");
     }
 }

@@ -8,13 +8,16 @@ use std::sync::Arc;
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::Deserializer;
 use hdrhistogram::serialization::interval_log::{IntervalLogIterator, LogEntry};
-use plimsoll_load::{Arrival, Control, Next, Outcome, Progress, StepOptions, Stop, Task, Worker, decode, run_step};
+use plimsoll_load::{
+    Arrival, Control, Next, Outcome, Progress, StepOptions, Stop, Task, Worker, decode, run_step,
+};
 use plimsoll_testkit::FakeClock;
 
 const MS: u64 = 1_000_000;
 const JAVA_IS_MISSING: i32 = 77;
 
-/// Two kinds in turn, with service times from 100 ns to 4 ms: shorter than the distance of 5 ms between them.
+/// Two kinds in turn, with service times from 100 ns to 4 ms: shorter than the distance of 5 ms
+/// between them.
 struct TwoKinds {
     clock: Arc<FakeClock>,
     operations: u64,
@@ -41,19 +44,41 @@ impl Worker for TwoKinds {
 type Summary = BTreeMap<String, (u64, u64, u64, u64)>;
 
 fn summary_of(histograms: &BTreeMap<String, Histogram<u64>>) -> Summary {
-    let line = |h: &Histogram<u64>| (h.len(), h.value_at_quantile(0.5), h.value_at_quantile(0.99), h.max());
-    histograms.iter().map(|(tag, histogram)| (tag.clone(), line(histogram))).collect()
+    let line = |h: &Histogram<u64>| {
+        (
+            h.len(),
+            h.value_at_quantile(0.5),
+            h.value_at_quantile(0.99),
+            h.max(),
+        )
+    };
+    histograms
+        .iter()
+        .map(|(tag, histogram)| (tag.clone(), line(histogram)))
+        .collect()
 }
 
 fn read_with_rust(log: &[u8]) -> Summary {
     let mut histograms: BTreeMap<String, Histogram<u64>> = BTreeMap::new();
     for entry in IntervalLogIterator::new(log) {
-        let LogEntry::Interval(interval) = entry.unwrap() else { continue };
+        let LogEntry::Interval(interval) = entry.unwrap() else {
+            continue;
+        };
         use base64::Engine;
-        let bytes = base64::engine::general_purpose::STANDARD.decode(interval.encoded_histogram()).unwrap();
-        let histogram: Histogram<u64> = Deserializer::new().deserialize(&mut bytes.as_slice()).unwrap();
-        let tag = interval.tag().expect("every interval has a tag").as_str().to_owned();
-        let total = histograms.entry(tag).or_insert_with(|| Histogram::new_with_bounds(1, 3_600_000_000_000, 3).unwrap());
+        let bytes = base64::engine::general_purpose::STANDARD
+            .decode(interval.encoded_histogram())
+            .unwrap();
+        let histogram: Histogram<u64> = Deserializer::new()
+            .deserialize(&mut bytes.as_slice())
+            .unwrap();
+        let tag = interval
+            .tag()
+            .expect("every interval has a tag")
+            .as_str()
+            .to_owned();
+        let total = histograms
+            .entry(tag)
+            .or_insert_with(|| Histogram::new_with_bounds(1, 3_600_000_000_000, 3).unwrap());
         total.add(&histogram).unwrap();
     }
     summary_of(&histograms)
@@ -62,15 +87,35 @@ fn read_with_rust(log: &[u8]) -> Summary {
 /// `None` when Java or Maven is not here.
 fn run_java(arguments: &[&str]) -> Option<Summary> {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/hlog-java/run.sh");
-    let output = Command::new("sh").arg(script).args(arguments).output().unwrap();
+    let output = Command::new("sh")
+        .arg(script)
+        .args(arguments)
+        .output()
+        .unwrap();
     if output.status.code() == Some(JAVA_IS_MISSING) {
         return None;
     }
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
     let table = String::from_utf8(output.stdout).unwrap();
-    let fields = table.lines().skip(1).map(|line| line.split('\t').collect::<Vec<_>>());
+    let fields = table
+        .lines()
+        .skip(1)
+        .map(|line| line.split('\t').collect::<Vec<_>>());
     let number = |text: &str| text.parse::<u64>().unwrap();
-    Some(fields.map(|f| (f[0].to_owned(), (number(f[1]), number(f[2]), number(f[3]), number(f[4])))).collect())
+    Some(
+        fields
+            .map(|f| {
+                (
+                    f[0].to_owned(),
+                    (number(f[1]), number(f[2]), number(f[3]), number(f[4])),
+                )
+            })
+            .collect(),
+    )
 }
 
 fn skip(test: &str) {
@@ -80,20 +125,48 @@ fn skip(test: &str) {
 #[test]
 fn java_reads_what_we_write() {
     let clock = Arc::new(FakeClock::default());
-    let worker = TwoKinds { clock: clock.clone(), operations: 0 };
-    let arrival = Arrival::Even { operations: 200, period_ns: 1000 * MS, phase_ns: 0 };
-    let task = Task { client: 1, kinds: vec![0, 1], arrival, stop: Stop::Operations(5000), worker: Box::new(worker) };
+    let worker = TwoKinds {
+        clock: clock.clone(),
+        operations: 0,
+    };
+    let arrival = Arrival::Even {
+        operations: 200,
+        period_ns: 1000 * MS,
+        phase_ns: 0,
+    };
+    let task = Task {
+        client: 1,
+        kinds: vec![0, 1],
+        arrival,
+        stop: Stop::Operations(5000),
+        worker: Box::new(worker),
+    };
     let mut log = Vec::new();
     let control = Arc::new(Control::default());
-    let outcome =
-        run_step(&clock, &["query", "insert"], vec![task], &control, &StepOptions::default(), &mut log, &mut |_: &Progress| {}).unwrap();
+    let outcome = run_step(
+        &clock,
+        &["query", "insert"],
+        vec![task],
+        &control,
+        &StepOptions::default(),
+        &mut log,
+        &mut |_: &Progress| {},
+    )
+    .unwrap();
 
-    // What the events hold, what our reader finds in the log and what Java finds there are one and the same.
+    // What the events hold, what our reader finds in the log and what Java finds there are one and
+    // the same.
     let mut recorded = BTreeMap::new();
     for operation in &outcome.operations {
         assert_eq!(operation.attempts, 2500);
-        recorded.insert(format!("{}.service", operation.kind), decode(&operation.service).unwrap());
-        recorded.insert(format!("{}.response", operation.kind), decode(operation.response.as_ref().unwrap()).unwrap());
+        recorded.insert(
+            format!("{}.service", operation.kind),
+            decode(&operation.service).unwrap(),
+        );
+        recorded.insert(
+            format!("{}.response", operation.kind),
+            decode(operation.response.as_ref().unwrap()).unwrap(),
+        );
     }
     let recorded = summary_of(&recorded);
     assert_eq!(recorded.len(), 4, "two tags for each kind");
@@ -102,18 +175,28 @@ fn java_reads_what_we_write() {
     let path = dir.path().join("step.hlog");
     std::fs::write(&path, &log).unwrap();
     let path = path.to_str().unwrap();
-    let Some(found) = run_java(&["read", path]) else { return skip("load::java_reads_what_we_write") };
+    let Some(found) = run_java(&["read", path]) else {
+        return skip("load::java_reads_what_we_write");
+    };
     assert_eq!(found, recorded);
     // 25 seconds of 200 operations; the filter takes the intervals that start in it: 1 s to 4 s.
     let filtered = run_java(&["read", path, "relative", "0.5", "4.5"]).unwrap();
-    assert_eq!(filtered.values().map(|(count, ..)| *count).collect::<Vec<_>>(), [400; 4]);
+    assert_eq!(
+        filtered
+            .values()
+            .map(|(count, ..)| *count)
+            .collect::<Vec<_>>(),
+        [400; 4]
+    );
 }
 
 #[test]
 fn we_read_what_java_writes() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("java.hlog");
-    let Some(written) = run_java(&["write", path.to_str().unwrap()]) else { return skip("load::we_read_what_java_writes") };
+    let Some(written) = run_java(&["write", path.to_str().unwrap()]) else {
+        return skip("load::we_read_what_java_writes");
+    };
     assert!(!written.is_empty());
     assert_eq!(read_with_rust(&std::fs::read(&path).unwrap()), written);
 }

@@ -7,8 +7,8 @@ use std::time::Duration;
 use plimsoll_core::clock::Clock;
 use plimsoll_core::record::OperationRecord;
 use plimsoll_load::{
-    Arrival, Board, Command, Control, Ended, Failure, Next, Outcome, Progress, StepOptions, StepOutcome, Stop, Task, TurnClock, Worker,
-    decode, run_step,
+    Arrival, Board, Command, Control, Ended, Failure, Next, Outcome, Progress, StepOptions,
+    StepOutcome, Stop, Task, TurnClock, Worker, decode, run_step,
 };
 use plimsoll_testkit::{FakeClock, ScriptedWorker};
 
@@ -21,17 +21,52 @@ const RATE: u64 = 1_000;
 const SERVICE_NS: u64 = 100 * US;
 
 fn even() -> Arrival {
-    Arrival::Even { operations: RATE, period_ns: SECOND, phase_ns: 0 }
+    Arrival::Even {
+        operations: RATE,
+        period_ns: SECOND,
+        phase_ns: 0,
+    }
 }
 
-fn run(clock: &Arc<FakeClock>, control: &Arc<Control>, worker: impl Worker + 'static, stop: Stop, warm_up_ns: u64) -> StepOutcome {
-    let task = Task { client: 1, kinds: vec![0], arrival: even(), stop, worker: Box::new(worker) };
-    let options = StepOptions { warm_up_ns, max_failed: Some(0.5), ..StepOptions::default() };
-    run_step(clock, &["op"], vec![task], control, &options, &mut std::io::sink(), &mut |_: &Progress| {}).unwrap()
+fn run(
+    clock: &Arc<FakeClock>,
+    control: &Arc<Control>,
+    worker: impl Worker + 'static,
+    stop: Stop,
+    warm_up_ns: u64,
+) -> StepOutcome {
+    let task = Task {
+        client: 1,
+        kinds: vec![0],
+        arrival: even(),
+        stop,
+        worker: Box::new(worker),
+    };
+    let options = StepOptions {
+        warm_up_ns,
+        max_failed: Some(0.5),
+        ..StepOptions::default()
+    };
+    run_step(
+        clock,
+        &["op"],
+        vec![task],
+        control,
+        &options,
+        &mut std::io::sink(),
+        &mut |_: &Progress| {},
+    )
+    .unwrap()
 }
 
-/// Quick operations, but the first one from `from_ns` after the first try on takes `length_ns`, at whose end `then` happens.
-fn stalling<T: Fn() -> Outcome + Send + 'static>(clock: &Arc<FakeClock>, from_ns: u64, length_ns: u64, then: T) -> impl Worker + use<T> {
+/// Quick operations, but the first one from `from_ns` after the first try on takes `length_ns`, at
+/// whose end `then` happens.
+fn stalling<T: Fn() -> Outcome + Send + 'static>(
+    clock: &Arc<FakeClock>,
+    from_ns: u64,
+    length_ns: u64,
+    then: T,
+) -> impl Worker + use<T> {
     let (mut begin_ns, mut is_over) = (None, false);
     ScriptedWorker::new(clock.clone(), move |_, now_ns| {
         if !is_over && now_ns - *begin_ns.get_or_insert(now_ns) >= from_ns {
@@ -47,20 +82,31 @@ fn fine() -> Outcome {
 }
 
 fn response_p99_s(operation: &OperationRecord) -> f64 {
-    decode(operation.response.as_ref().unwrap()).unwrap().value_at_quantile(0.99) as f64 / 1e9
+    decode(operation.response.as_ref().unwrap())
+        .unwrap()
+        .value_at_quantile(0.99) as f64
+        / 1e9
 }
 
 fn assert_conserved(operation: &OperationRecord) {
-    let count = |histogram: &Option<_>| histogram.as_ref().map_or(0, |histogram| decode(histogram).unwrap().len());
+    let count = |histogram: &Option<_>| {
+        histogram
+            .as_ref()
+            .map_or(0, |histogram| decode(histogram).unwrap().len())
+    };
     assert_eq!(decode(&operation.service).unwrap().len(), operation.ok);
     assert_eq!(count(&operation.response), operation.ok + operation.unsent);
     assert_eq!(count(&operation.unsent_response), operation.unsent);
-    assert_eq!(count(&operation.lag), operation.ok + operation.failed + operation.unsent);
+    assert_eq!(
+        count(&operation.lag),
+        operation.ok + operation.failed + operation.unsent
+    );
 }
 
-/// 60 s of 1,000 operations a second, and a stall of 1.9 s. An operation that is due `x` after a stall of `d` began waits `d - x`, and for
-/// those before it, each 0.1 ms: `d - 0.9 x`. The slowest hundredth is due in the first 0.6 s of that. At the end nobody works off the queue,
-/// so that `d - x` is the least that it may be.
+/// 60 s of 1,000 operations a second, and a stall of 1.9 s. An operation that is due `x` after a
+/// stall of `d` began waits `d - x`, and for those before it, each 0.1 ms: `d - 0.9 x`. The slowest
+/// hundredth is due in the first 0.6 s of that. At the end nobody works off the queue, so that
+/// `d - x` is the least that it may be.
 #[test]
 fn a_stall_moves_the_99th_percentile_wherever_it_is() {
     const STALL: u64 = 1900 * MS;
@@ -68,28 +114,66 @@ fn a_stall_moves_the_99th_percentile_wherever_it_is() {
         ("start", 0, 0, 1.9 - 0.9 * 0.6, 0),
         ("middle", 30 * SECOND, 0, 1.9 - 0.9 * 0.6, 0),
         ("end", 59 * SECOND, 0, 1.9 - 0.6, 999),
-        ("partly behind the end", 59 * SECOND + 800 * MS, 0, 0.000_1, 199),
+        (
+            "partly behind the end",
+            59 * SECOND + 800 * MS,
+            0,
+            0.000_1,
+            199,
+        ),
         // Of 1.9 s 0.9 s are left when the step begins; what the warm-up owes by then is forgiven.
-        ("across the warm-up's edge", 4 * SECOND, 5 * SECOND, 0.9 - 0.9 * 0.6, 0),
+        (
+            "across the warm-up's edge",
+            4 * SECOND,
+            5 * SECOND,
+            0.9 - 0.9 * 0.6,
+            0,
+        ),
         ("in the warm-up", SECOND, 5 * SECOND, 0.000_1, 0),
     ] {
         let (clock, control) = (Arc::new(FakeClock::default()), Arc::new(Control::default()));
-        let outcome = run(&clock, &control, stalling(&clock, from_ns, STALL, fine), Stop::Time(60 * SECOND), warm_up_ns);
+        let outcome = run(
+            &clock,
+            &control,
+            stalling(&clock, from_ns, STALL, fine),
+            Stop::Time(60 * SECOND),
+            warm_up_ns,
+        );
         let operation = &outcome.operations[0];
         assert_eq!(outcome.ended, Ended::Finished, "{name}");
         assert_conserved(operation);
-        assert_eq!((operation.unsent, operation.ok), (unsent, 60 * RATE - unsent), "{name}");
+        assert_eq!(
+            (operation.unsent, operation.ok),
+            (unsent, 60 * RATE - unsent),
+            "{name}"
+        );
         let found_s = response_p99_s(operation);
-        assert!((found_s - p99_s).abs() < 0.002 * p99_s.max(1.0), "{name}: {found_s} s and not {p99_s} s");
-        assert!(response_p99_s(&OperationRecord { response: Some(operation.service.clone()), ..operation.clone() }) < 0.000_2, "{name}");
+        assert!(
+            (found_s - p99_s).abs() < 0.002 * p99_s.max(1.0),
+            "{name}: {found_s} s and not {p99_s} s"
+        );
+        assert!(
+            response_p99_s(&OperationRecord {
+                response: Some(operation.service.clone()),
+                ..operation.clone()
+            }) < 0.000_2,
+            "{name}"
+        );
     }
 }
 
-/// The warm-up's last operation lasts to beyond the step: nothing is sent in the step, and everything was due.
+/// The warm-up's last operation lasts to beyond the step: nothing is sent in the step, and
+/// everything was due.
 #[test]
 fn a_step_that_is_never_reached_owes_all_of_it() {
     let (clock, control) = (Arc::new(FakeClock::default()), Arc::new(Control::default()));
-    let outcome = run(&clock, &control, stalling(&clock, 4 * SECOND, 62 * SECOND, fine), Stop::Time(60 * SECOND), 5 * SECOND);
+    let outcome = run(
+        &clock,
+        &control,
+        stalling(&clock, 4 * SECOND, 62 * SECOND, fine),
+        Stop::Time(60 * SECOND),
+        5 * SECOND,
+    );
     let operation = &outcome.operations[0];
     assert_conserved(operation);
     assert_eq!((operation.ok, operation.unsent), (0, 60 * RATE));
@@ -119,13 +203,25 @@ fn a_finish_ends_the_schedule_and_forgets_nothing() {
         commands.give(Command::Finish);
         fine()
     };
-    let outcome = run(&clock, &control, stalling(&clock, 9 * SECOND, 1900 * MS, finish), Stop::Time(24 * 3600 * SECOND), 0);
+    let outcome = run(
+        &clock,
+        &control,
+        stalling(&clock, 9 * SECOND, 1900 * MS, finish),
+        Stop::Time(24 * 3600 * SECOND),
+        0,
+    );
     let operation = &outcome.operations[0];
     assert_conserved(operation);
-    assert_eq!((outcome.ended, operation.ok, operation.unsent), (Ended::Finished, 9001, 1899));
+    assert_eq!(
+        (outcome.ended, operation.ok, operation.unsent),
+        (Ended::Finished, 9001, 1899)
+    );
     assert_eq!(outcome.clients[0].to_ns, 10_900 * MS);
     let pacing = operation.pacing.as_ref().unwrap();
-    assert_eq!((pacing.target_per_s, pacing.seconds, pacing.backlog), (RATE as f64, 10, 1899));
+    assert_eq!(
+        (pacing.target_per_s, pacing.seconds, pacing.backlog),
+        (RATE as f64, 10, 1899)
+    );
 }
 
 /// Nobody owes what was due when somebody else ended the step.
@@ -136,15 +232,27 @@ fn a_step_that_is_stopped_or_fails_owes_nothing() {
         let commands = control.clone();
         let end = move || {
             if is_failure {
-                return Outcome::Failed(Failure { class: "lost", message: "no answer".into() });
+                return Outcome::Failed(Failure {
+                    class: "lost",
+                    message: "no answer".into(),
+                });
             }
             commands.give(Command::Stop);
             fine()
         };
-        let outcome = run(&clock, &control, stalling(&clock, 9 * SECOND, 1900 * MS, end), Stop::Time(60 * SECOND), 0);
+        let outcome = run(
+            &clock,
+            &control,
+            stalling(&clock, 9 * SECOND, 1900 * MS, end),
+            Stop::Time(60 * SECOND),
+            0,
+        );
         let operation = &outcome.operations[0];
         assert_conserved(operation);
-        assert_eq!((operation.unsent, operation.ok), (0, 9000 + u64::from(!is_failure)));
+        assert_eq!(
+            (operation.unsent, operation.ok),
+            (0, 9000 + u64::from(!is_failure))
+        );
         // Its schedule is cut where it was.
         assert_eq!(operation.pacing.as_ref().unwrap().target_per_s, RATE as f64);
     }
@@ -164,7 +272,9 @@ fn a_stall_across_a_turn_is_as_long_as_in_one() {
     let outcome = std::thread::scope(|scope| {
         scope.spawn(|| {
             while !has_ended.load(Ordering::SeqCst) {
-                if control.command() == Command::Park && control.wait_until_parked(Duration::from_secs(60)) {
+                if control.command() == Command::Park
+                    && control.wait_until_parked(Duration::from_secs(60))
+                {
                     control.give(Command::Run);
                 }
                 std::thread::yield_now();
@@ -180,8 +290,9 @@ fn a_stall_across_a_turn_is_as_long_as_in_one() {
     assert!((response_p99_s(operation) - (1.9 - 0.9 * 0.6)).abs() < 0.002);
 }
 
-/// On the clock of turns: an operation stalls until its turn is over, and the step finishes behind it. What was due in active time is all
-/// that is owed. No duration decides: the sums are held against the step's own clock.
+/// On the clock of turns: an operation stalls until its turn is over, and the step finishes behind
+/// it. What was due in active time is all that is owed. No duration decides: the sums are held
+/// against the step's own clock.
 #[test]
 fn what_is_due_in_turns_is_done_or_owed() {
     struct Held(Arc<AtomicBool>, u64);
@@ -226,15 +337,41 @@ fn what_is_due_in_turns_is_done_or_owed() {
             clock.resume();
             control.give(Command::Finish);
         });
-        let task = Task { client: 1, kinds: vec![0], arrival: even(), stop: Stop::Time(24 * 3600 * SECOND), worker: Box::new(worker) };
-        let options = StepOptions { board: Some(board.clone()), ..StepOptions::default() };
-        run_step(&clock, &["op"], vec![task], &control, &options, &mut std::io::sink(), &mut |_: &Progress| {}).unwrap()
+        let task = Task {
+            client: 1,
+            kinds: vec![0],
+            arrival: even(),
+            stop: Stop::Time(24 * 3600 * SECOND),
+            worker: Box::new(worker),
+        };
+        let options = StepOptions {
+            board: Some(board.clone()),
+            ..StepOptions::default()
+        };
+        run_step(
+            &clock,
+            &["op"],
+            vec![task],
+            &control,
+            &options,
+            &mut std::io::sink(),
+            &mut |_: &Progress| {},
+        )
+        .unwrap()
     });
     let operation = &outcome.operations[0];
     assert_conserved(operation);
-    assert_eq!((outcome.ended, operation.ok), (Ended::Finished, 20), "parked behind the operation that was held, and then finished");
+    assert_eq!(
+        (outcome.ended, operation.ok),
+        (Ended::Finished, 20),
+        "parked behind the operation that was held, and then finished"
+    );
     let pacing = operation.pacing.as_ref().unwrap();
     let due = (pacing.target_per_s * outcome.clients[0].to_ns as f64 / 1e9).round() as u64;
-    assert!(operation.unsent >= 50, "80 ms of the turn at least: {}", operation.unsent);
+    assert!(
+        operation.unsent >= 50,
+        "80 ms of the turn at least: {}",
+        operation.unsent
+    );
     assert_eq!(operation.ok + operation.unsent, due);
 }

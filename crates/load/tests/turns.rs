@@ -1,4 +1,5 @@
-//! Workers that get turns: they hold still between them, and their clock does too. No timing decides: every wait is for a state.
+//! Workers that get turns: they hold still between them, and their clock does too. No timing
+//! decides: every wait is for a state.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
@@ -8,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use plimsoll_core::clock::Clock;
 use plimsoll_load::{
-    Arrival, Board, Command, Control, Ended, Failure, Next, Outcome, Progress, StepOptions, StepOutcome, Stop, Task, TurnClock, Worker,
-    run_step,
+    Arrival, Board, Command, Control, Ended, Failure, Next, Outcome, Progress, StepOptions,
+    StepOutcome, Stop, Task, TurnClock, Worker, run_step,
 };
 
 const MS: u64 = 1_000_000;
@@ -46,7 +47,12 @@ impl Stage {
     fn new() -> Self {
         let control = Arc::new(Control::default());
         control.give(Command::Park);
-        Self { clock: Arc::new(TurnClock::new(control.clone())), control, board: Arc::default(), count: Arc::default() }
+        Self {
+            clock: Arc::new(TurnClock::new(control.clone())),
+            control,
+            board: Arc::default(),
+            count: Arc::default(),
+        }
     }
 
     fn count(&self) -> u64 {
@@ -80,7 +86,12 @@ impl Stage {
         self.run_with(StepOptions::default(), tasks, direct)
     }
 
-    fn run_with(&self, options: StepOptions, tasks: Vec<Task>, direct: impl FnOnce(&Self) + Send) -> StepOutcome {
+    fn run_with(
+        &self,
+        options: StepOptions,
+        tasks: Vec<Task>,
+        direct: impl FnOnce(&Self) + Send,
+    ) -> StepOutcome {
         thread::scope(|scope| {
             scope.spawn(|| {
                 while self.board.tallies().is_empty() {
@@ -94,21 +105,41 @@ impl Stage {
                     resume_unwind(failed);
                 }
             });
-            let options = StepOptions { board: Some(self.board.clone()), ..options };
+            let options = StepOptions {
+                board: Some(self.board.clone()),
+                ..options
+            };
             let mut progress = |_: &Progress| {};
-            run_step(&self.clock, &["op"], tasks, &self.control, &options, &mut std::io::sink(), &mut progress).unwrap()
+            run_step(
+                &self.clock,
+                &["op"],
+                tasks,
+                &self.control,
+                &options,
+                &mut std::io::sink(),
+                &mut progress,
+            )
+            .unwrap()
         })
     }
 
     fn task(&self, client: u32, arrival: Arrival, stop: Stop) -> Task {
-        Task { client, kinds: vec![0], arrival, stop, worker: Box::new(Count(self.count.clone())) }
+        Task {
+            client,
+            kinds: vec![0],
+            arrival,
+            stop,
+            worker: Box::new(Count(self.count.clone())),
+        }
     }
 }
 
 #[test]
 fn nothing_is_done_between_turns_and_the_board_shows_what_was() {
     let stage = Stage::new();
-    let tasks = (1..=3).map(|client| stage.task(client, Arrival::Closed, Stop::Time(DAY_NS))).collect();
+    let tasks = (1..=3)
+        .map(|client| stage.task(client, Arrival::Closed, Stop::Time(DAY_NS)))
+        .collect();
     let outcome = stage.run(tasks, |stage| {
         stage.settle();
         assert_eq!(stage.count(), 0, "nobody works before the first turn");
@@ -120,9 +151,18 @@ fn nothing_is_done_between_turns_and_the_board_shows_what_was() {
             let tallies = stage.board.tallies();
             assert_eq!(tallies.iter().map(|tally| tally.ok).sum::<u64>(), done);
             let now_ns = stage.clock.now_ns();
-            assert!(tallies.iter().all(|tally| tally.last_done_ns > stood_at && tally.last_done_ns <= now_ns), "{tallies:?} {now_ns}");
+            assert!(
+                tallies
+                    .iter()
+                    .all(|tally| tally.last_done_ns > stood_at && tally.last_done_ns <= now_ns),
+                "{tallies:?} {now_ns}"
+            );
             thread::sleep(Duration::from_millis(20));
-            assert_eq!((stage.count(), stage.clock.now_ns()), (done, now_ns), "all hold still, the clock too");
+            assert_eq!(
+                (stage.count(), stage.clock.now_ns()),
+                (done, now_ns),
+                "all hold still, the clock too"
+            );
         }
         stage.finish();
     });
@@ -133,7 +173,11 @@ fn nothing_is_done_between_turns_and_the_board_shows_what_was() {
 #[test]
 fn an_open_loop_is_due_as_often_per_active_second() {
     let stage = Stage::new();
-    let arrival = Arrival::Even { operations: 200, period_ns: 1_000 * MS, phase_ns: 0 };
+    let arrival = Arrival::Even {
+        operations: 200,
+        period_ns: 1_000 * MS,
+        phase_ns: 0,
+    };
     let begin = Instant::now();
     let outcome = stage.run(vec![stage.task(1, arrival, Stop::Time(DAY_NS))], |stage| {
         stage.settle();
@@ -145,13 +189,27 @@ fn an_open_loop_is_due_as_often_per_active_second() {
     });
     let pacing = outcome.operations[0].pacing.clone().unwrap();
     let active_ns = outcome.elapsed_ns;
-    // On a slow machine turns are longer, and then more is due: five milliseconds apart, and the one at the start.
+    // On a slow machine turns are longer, and then more is due: five milliseconds apart, and the
+    // one at the start.
     let due = active_ns / (5 * MS) + 1;
     let done = outcome.operations[0].ok;
-    assert!(done <= due && done + 2 >= due.min(10 * 4), "{done} of {due} in {active_ns} ns");
-    assert!(begin.elapsed() > Duration::from_nanos(active_ns) + Duration::from_millis(500), "the clock stood still meanwhile");
-    assert_eq!(outcome.clients[0].to_ns.max(active_ns), active_ns, "the schedule ends with the step, not with the day");
-    assert!(pacing.seconds <= active_ns / 1_000_000_000 + 1, "{pacing:?}");
+    assert!(
+        done <= due && done + 2 >= due.min(10 * 4),
+        "{done} of {due} in {active_ns} ns"
+    );
+    assert!(
+        begin.elapsed() > Duration::from_nanos(active_ns) + Duration::from_millis(500),
+        "the clock stood still meanwhile"
+    );
+    assert_eq!(
+        outcome.clients[0].to_ns.max(active_ns),
+        active_ns,
+        "the schedule ends with the step, not with the day"
+    );
+    assert!(
+        pacing.seconds <= active_ns / 1_000_000_000 + 1,
+        "{pacing:?}"
+    );
 }
 
 #[test]
@@ -168,18 +226,32 @@ fn finish_ends_by_time_and_leaves_the_others_to_their_own_rules() {
         stage.finish();
     });
     assert_eq!(outcome.ended, Ended::Finished);
-    assert_eq!(outcome.clients.iter().find(|client| client.client == 2).unwrap().ok, 500);
+    assert_eq!(
+        outcome
+            .clients
+            .iter()
+            .find(|client| client.client == 2)
+            .unwrap()
+            .ok,
+        500
+    );
 }
 
 #[test]
 fn a_stop_reaches_parked_workers() {
     let stage = Stage::new();
-    let outcome = stage.run(vec![stage.task(1, Arrival::Closed, Stop::Time(DAY_NS))], |stage| {
-        stage.settle();
-        stage.control.give(Command::Stop);
-    });
+    let outcome = stage.run(
+        vec![stage.task(1, Arrival::Closed, Stop::Time(DAY_NS))],
+        |stage| {
+            stage.settle();
+            stage.control.give(Command::Stop);
+        },
+    );
     assert_eq!((outcome.ended, stage.count()), (Ended::Stopped, 0));
-    assert!(!stage.control.wait_until_parked(LIMIT), "there is nothing to wait for any more");
+    assert!(
+        !stage.control.wait_until_parked(LIMIT),
+        "there is nothing to wait for any more"
+    );
 }
 
 /// An operation that takes a little more or less than a millisecond, and says when it ended.
@@ -207,12 +279,21 @@ fn each_turn_marks_the_first_operation_that_ends_after_its_discarded_part() {
     let stage = Stage::new();
     let log: Arc<std::sync::Mutex<Vec<u64>>> = Arc::default();
     let worker = Box::new(Logging(stage.clock.clone(), log.clone()));
-    let task = Task { client: 7, kinds: vec![0], arrival: Arrival::Closed, stop: Stop::Time(DAY_NS), worker };
+    let task = Task {
+        client: 7,
+        kinds: vec![0],
+        arrival: Arrival::Closed,
+        stop: Stop::Time(DAY_NS),
+        worker,
+    };
     stage.run(vec![task], |stage| {
         stage.settle();
         let (deadline, mut turn) = (Instant::now() + LIMIT, 0);
         while turn < 8 {
-            assert!(Instant::now() < deadline, "only {turn} turns with an operation behind their discarded part");
+            assert!(
+                Instant::now() < deadline,
+                "only {turn} turns with an operation behind their discarded part"
+            );
             let from_ns = stage.clock.now_ns() + 3 * MS;
             stage.board.begin_turn(from_ns);
             stage.turn(12 * MS);
@@ -221,15 +302,28 @@ fn each_turn_marks_the_first_operation_that_ends_after_its_discarded_part() {
             assert_eq!((tally.client, tally.ok), (7, log.len() as u64));
             if tally.mark.done_ns < from_ns {
                 // On a busy machine a turn may pass without one.
-                assert!(log.last().is_none_or(|&last| last < from_ns), "an operation was not marked: {tally:?} {log:?}");
+                assert!(
+                    log.last().is_none_or(|&last| last < from_ns),
+                    "an operation was not marked: {tally:?} {log:?}"
+                );
                 continue;
             }
             turn += 1;
             // The log has an end a moment before the recorder reads the clock.
             let marked = tally.mark.ok as usize - 1;
-            assert!(tally.mark.done_ns >= from_ns && log[marked] <= tally.mark.done_ns, "turn {turn}: {tally:?}");
-            assert!(log[..marked].iter().all(|&end| end < from_ns), "turn {turn}: an earlier operation ended after {from_ns}: {log:?}");
-            assert!(log.get(marked + 1).is_none_or(|&next| next > tally.mark.done_ns), "turn {turn}");
+            assert!(
+                tally.mark.done_ns >= from_ns && log[marked] <= tally.mark.done_ns,
+                "turn {turn}: {tally:?}"
+            );
+            assert!(
+                log[..marked].iter().all(|&end| end < from_ns),
+                "turn {turn}: an earlier operation ended after {from_ns}: {log:?}"
+            );
+            assert!(
+                log.get(marked + 1)
+                    .is_none_or(|&next| next > tally.mark.done_ns),
+                "turn {turn}"
+            );
         }
         stage.finish();
     });
@@ -240,37 +334,78 @@ fn each_turn_marks_the_first_operation_that_ends_after_its_discarded_part() {
 fn a_worker_of_several_kinds_is_on_the_board() {
     for kinds in [vec![0], vec![0, 1, 2], vec![2, 1, 0]] {
         let stage = Stage::new();
-        let task = Task { kinds: kinds.clone(), ..stage.task(1, Arrival::Closed, Stop::Time(DAY_NS)) };
+        let task = Task {
+            kinds: kinds.clone(),
+            ..stage.task(1, Arrival::Closed, Stop::Time(DAY_NS))
+        };
         let board = stage.board.clone();
         stage.control.give(Command::Run);
         let names: Vec<String> = kinds.iter().map(|kind| format!("kind {kind}")).collect();
-        let options = StepOptions { board: Some(board.clone()), ..StepOptions::default() };
+        let options = StepOptions {
+            board: Some(board.clone()),
+            ..StepOptions::default()
+        };
         let control = stage.control.clone();
         let mut progress = |progress: &Progress| {
             if progress.kinds.iter().any(|(ok, _)| *ok > 0) {
-                assert!(board.is_up() && board.tallies().len() == 1, "{kinds:?}: {:?}", board.tallies());
+                assert!(
+                    board.is_up() && board.tallies().len() == 1,
+                    "{kinds:?}: {:?}",
+                    board.tallies()
+                );
                 control.give(Command::Stop);
             }
         };
-        run_step(&stage.clock, &names, vec![task], &stage.control, &options, &mut std::io::sink(), &mut progress).unwrap();
+        run_step(
+            &stage.clock,
+            &names,
+            vec![task],
+            &stage.control,
+            &options,
+            &mut std::io::sink(),
+            &mut progress,
+        )
+        .unwrap();
     }
 }
 
-/// The thread that hands out turns may ask before the step has said how many workers it has: all of none are not all.
+/// The thread that hands out turns may ask before the step has said how many workers it has: all of
+/// none are not all.
 #[test]
 fn the_first_turn_waits_for_workers_that_are_still_to_come() {
     let stage = Stage::new();
-    assert!(!stage.control.wait_until_parked(Duration::from_millis(1)), "nobody has come");
-    let tasks = (1..=2).map(|client| stage.task(client, Arrival::Closed, Stop::Time(DAY_NS))).collect();
+    assert!(
+        !stage.control.wait_until_parked(Duration::from_millis(1)),
+        "nobody has come"
+    );
+    let tasks = (1..=2)
+        .map(|client| stage.task(client, Arrival::Closed, Stop::Time(DAY_NS)))
+        .collect();
     thread::scope(|scope| {
         scope.spawn(|| {
             assert!(stage.control.wait_until_parked(LIMIT));
-            assert_eq!((stage.control.parked(), stage.board.tallies().len()), (2, 2), "all are connected and parked");
+            assert_eq!(
+                (stage.control.parked(), stage.board.tallies().len()),
+                (2, 2),
+                "all are connected and parked"
+            );
             stage.finish();
         });
-        let options = StepOptions { board: Some(stage.board.clone()), ..StepOptions::default() };
+        let options = StepOptions {
+            board: Some(stage.board.clone()),
+            ..StepOptions::default()
+        };
         let mut progress = |_: &Progress| {};
-        run_step(&stage.clock, &["op"], tasks, &stage.control, &options, &mut std::io::sink(), &mut progress).unwrap();
+        run_step(
+            &stage.clock,
+            &["op"],
+            tasks,
+            &stage.control,
+            &options,
+            &mut std::io::sink(),
+            &mut progress,
+        )
+        .unwrap();
     });
 }
 
@@ -293,18 +428,31 @@ impl Worker for FailsFromTheSecond {
         if log.len() == 1 {
             return Outcome::Done { rows: 1 };
         }
-        Outcome::Failed(Failure { class: "statement", message: "it may fail".to_owned() })
+        Outcome::Failed(Failure {
+            class: "statement",
+            message: "it may fail".to_owned(),
+        })
     }
 }
 
-/// A turn in which a client was refused all the while took no time, and its rate was that of the few operations before.
+/// A turn in which a client was refused all the while took no time, and its rate was that of the
+/// few operations before.
 #[test]
 fn operations_that_fail_take_their_time_in_a_turn() {
     let stage = Stage::new();
     let log: Arc<std::sync::Mutex<Vec<u64>>> = Arc::default();
     let worker = Box::new(FailsFromTheSecond(stage.clock.clone(), log.clone()));
-    let task = Task { client: 1, kinds: vec![0], arrival: Arrival::Closed, stop: Stop::Time(DAY_NS), worker };
-    let options = StepOptions { max_failed: Some(1.0), ..StepOptions::default() };
+    let task = Task {
+        client: 1,
+        kinds: vec![0],
+        arrival: Arrival::Closed,
+        stop: Stop::Time(DAY_NS),
+        worker,
+    };
+    let options = StepOptions {
+        max_failed: Some(1.0),
+        ..StepOptions::default()
+    };
     let mut turns = Vec::new();
     stage.run_with(options, vec![task], |stage| {
         stage.settle();
@@ -312,17 +460,27 @@ fn operations_that_fail_take_their_time_in_a_turn() {
             let mark_ns = stage.clock.now_ns() + 3 * MS;
             stage.board.begin_turn(mark_ns);
             stage.turn(12 * MS);
-            turns.push((mark_ns, stage.board.tallies()[0], log.lock().unwrap().clone()));
+            turns.push((
+                mark_ns,
+                stage.board.tallies()[0],
+                log.lock().unwrap().clone(),
+            ));
         }
         stage.finish();
     });
     for (mark_ns, tally, log) in turns {
         assert_eq!((tally.ok, tally.mark.ok), (1, 1));
         // The log has an end a moment before the recorder reads the clock.
-        assert!(tally.last_done_ns >= log[log.len() - 1], "{tally:?} {log:?}");
+        assert!(
+            tally.last_done_ns >= log[log.len() - 1],
+            "{tally:?} {log:?}"
+        );
         let first = log.iter().position(|&end_ns| end_ns >= mark_ns).unwrap();
         assert!(
-            tally.mark.done_ns >= mark_ns && log.get(first + 1).is_none_or(|&next_ns| tally.mark.done_ns < next_ns),
+            tally.mark.done_ns >= mark_ns
+                && log
+                    .get(first + 1)
+                    .is_none_or(|&next_ns| tally.mark.done_ns < next_ns),
             "{tally:?} {log:?}"
         );
     }

@@ -7,8 +7,9 @@ use itertools::Itertools;
 use plimsoll_core::metric::{self, Metric};
 use plimsoll_core::name::EngineName;
 use plimsoll_core::plan::{
-    ALL_EVENTS, Cell, Definition, Distribution, FileWorkload, InsertBenchmark, LoadMode, MixStep, QueryKind, Step, StepEnd, StepKind,
-    Sysbench, TablePlacement, Test, TestKind, TestName, TestRate, Verify, Workload, WriteArrival, presets, published_position,
+    ALL_EVENTS, Cell, Definition, Distribution, FileWorkload, InsertBenchmark, LoadMode, MixStep,
+    QueryKind, Step, StepEnd, StepKind, Sysbench, TablePlacement, Test, TestKind, TestName,
+    TestRate, Verify, Workload, WriteArrival, presets, published_position,
 };
 use plimsoll_core::suggest::first_few;
 use plimsoll_core::toolchain;
@@ -39,14 +40,18 @@ use crate::summary::summarise;
 use crate::value::{Measure, Value, median_over_blocks};
 use crate::verdicts::{Basis, Findings, Setting, Spreads, basis, find};
 use crate::version_groups::{Version, grouped, published_groups, set_bases, version_groups};
-use crate::view::{CampaignInfo, CellInfo, Crash, Drain, OperationCount, Outcome, Status, StepResult, StepView, TestPlace, View};
+use crate::view::{
+    CampaignInfo, CellInfo, Crash, Drain, OperationCount, Outcome, Status, StepResult, StepView,
+    TestPlace, View,
+};
 
 /// What to show.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Options {
     /// The cell to divide by instead of the plan's base.
     pub base: Option<String>,
-    /// Cells to show, each an exact cell, else an exact build, else the text of builds before the first `_`. Empty shows all.
+    /// Cells to show, each an exact cell, else an exact build, else the text of builds before the
+    /// first `_`. Empty shows all.
     pub builds: Vec<String>,
 }
 
@@ -60,14 +65,28 @@ pub(crate) struct CellRuns<'a> {
 impl<'a> CellRuns<'a> {
     /// The used runs of a step, by block.
     pub fn used(&self, step: &str) -> impl Iterator<Item = &Run<'a>> {
-        self.runs.iter().filter(move |run| run.is_used && run.step.name == step)
+        self.runs
+            .iter()
+            .filter(move |run| run.is_used && run.step.name == step)
     }
 
-    /// The runs whose values stand for the step: the finished ones, without the suspect ones where there are others.
+    /// The runs whose values stand for the step: the finished ones, without the suspect ones where
+    /// there are others.
     pub fn valued(&self, step: &str) -> Vec<&Run<'a>> {
-        let finished: Vec<&Run<'a>> = self.used(step).filter(|run| run.status.is_finished()).collect();
-        let trusted: Vec<&Run<'a>> = finished.iter().copied().filter(|run| run.status != Status::Suspect).collect();
-        if trusted.is_empty() { finished } else { trusted }
+        let finished: Vec<&Run<'a>> = self
+            .used(step)
+            .filter(|run| run.status.is_finished())
+            .collect();
+        let trusted: Vec<&Run<'a>> = finished
+            .iter()
+            .copied()
+            .filter(|run| run.status != Status::Suspect)
+            .collect();
+        if trusted.is_empty() {
+            finished
+        } else {
+            trusted
+        }
     }
 
     /// Whether it is the second instance of a confirm's base, and no contestant.
@@ -77,7 +96,11 @@ impl<'a> CellRuns<'a> {
 
     /// The plan's definition of a step.
     pub fn step(&self, name: &str) -> Option<&'a Step> {
-        self.cell.workload.steps().iter().find(|step| step.name == name)
+        self.cell
+            .workload
+            .steps()
+            .iter()
+            .find(|step| step.name == name)
     }
 }
 
@@ -86,12 +109,22 @@ pub fn analyse(campaigns: &[CampaignRecord], options: &Options) -> Result<View, 
     analyse_among(campaigns, options, campaigns)
 }
 
-/// Computes everything a report shows. Reads the 1-s series of the campaigns' trials; one that cannot be read is a gap with a reason.
+/// Computes everything a report shows. Reads the 1-s series of the campaigns' trials; one that
+/// cannot be read is a gap with a reason.
 ///
-/// `stored` are the campaigns that tell how far starts of this machine lie apart; those of other machines are passed over.
-pub fn analyse_among(campaigns: &[CampaignRecord], options: &Options, stored: &[CampaignRecord]) -> Result<View, ReportError> {
+/// `stored` are the campaigns that tell how far starts of this machine lie apart; those of other
+/// machines are passed over.
+pub fn analyse_among(
+    campaigns: &[CampaignRecord],
+    options: &Options,
+    stored: &[CampaignRecord],
+) -> Result<View, ReportError> {
     let first = campaigns.first().ok_or(ReportError::NoCampaign)?;
-    match campaigns.iter().filter(|campaign| campaign.imported.is_some()).count() {
+    match campaigns
+        .iter()
+        .filter(|campaign| campaign.imported.is_some())
+        .count()
+    {
         0 => {}
         imported if imported == campaigns.len() => return imported_view(campaigns, options),
         _ => return Err(ReportError::Mixed),
@@ -99,59 +132,108 @@ pub fn analyse_among(campaigns: &[CampaignRecord], options: &Options, stored: &[
     let all: Vec<(usize, usize)> = campaigns
         .iter()
         .enumerate()
-        .flat_map(|(campaign, record)| (0..record.header.plan.cells.len()).map(move |cell| (campaign, cell)))
+        .flat_map(|(campaign, record)| {
+            (0..record.header.plan.cells.len()).map(move |cell| (campaign, cell))
+        })
         .collect();
-    let candidates: Vec<Candidate> = all.iter().map(|place| candidate(campaigns, &all, *place)).collect();
-    let chosen = choose(&candidates, options.base.as_deref(), &options.builds, plan_base(first))?;
+    let candidates: Vec<Candidate> = all
+        .iter()
+        .map(|place| candidate(campaigns, &all, *place))
+        .collect();
+    let chosen = choose(
+        &candidates,
+        options.base.as_deref(),
+        &options.builds,
+        plan_base(first),
+    )?;
 
     let cells: Vec<CellRuns<'_>> = chosen
         .iter()
         .map(|index| {
             let (campaign, cell) = all[*index];
             let record = &campaigns[campaign];
-            CellRuns { campaign: record, cell: &record.header.plan.cells[cell], runs: runs_of_cell(record, cell) }
+            CellRuns {
+                campaign: record,
+                cell: &record.header.plan.cells[cell],
+                runs: runs_of_cell(record, cell),
+            }
         })
         .collect();
-    let mut infos: Vec<CellInfo> =
-        chosen.iter().zip(&cells).map(|(index, cell)| cell_info(cell, &candidates[*index].label, all[*index].0)).collect();
-    let mut steps: Vec<StepView> =
-        step_names(cells.iter().map(|cell| cell.cell)).into_iter().map(|name| step_view(&name, &cells)).collect();
+    let mut infos: Vec<CellInfo> = chosen
+        .iter()
+        .zip(&cells)
+        .map(|(index, cell)| cell_info(cell, &candidates[*index].label, all[*index].0))
+        .collect();
+    let mut steps: Vec<StepView> = step_names(cells.iter().map(|cell| cell.cell))
+        .into_iter()
+        .map(|name| step_view(&name, &cells))
+        .collect();
 
-    let environments: Vec<_> = cells.iter().map(|cell| first_record(cell, |record| record.environment.as_ref()).map(flatten)).collect();
+    let environments: Vec<_> = cells
+        .iter()
+        .map(|cell| first_record(cell, |record| record.environment.as_ref()).map(flatten))
+        .collect();
     for (info, facts) in infos.iter_mut().zip(&environments) {
         info.machine = facts.as_ref().map(machines::identity).unwrap_or_default();
     }
     mark_incomparable(&mut infos);
-    let effective = |cell: &CellRuns<'_>| first_record(cell, |record| server_ready(record)).map(|ready| ready.effective_settings.clone());
+    let effective = |cell: &CellRuns<'_>| {
+        first_record(cell, |record| server_ready(record))
+            .map(|ready| ready.effective_settings.clone())
+    };
     let effective: Vec<_> = cells.iter().map(effective).collect();
     let settings: Vec<CellSettings<'_>> = infos
         .iter()
         .zip(&effective)
-        .map(|(info, effective)| CellSettings { asked: &info.config_settings, effective: effective.as_ref() })
+        .map(|(info, effective)| CellSettings {
+            asked: &info.config_settings,
+            effective: effective.as_ref(),
+        })
         .collect();
     let settings = settings::compare(&settings);
-    let contestants: Vec<usize> = (0..cells.len()).filter(|cell| !cells[*cell].is_control()).collect();
+    let contestants: Vec<usize> = (0..cells.len())
+        .filter(|cell| !cells[*cell].is_control())
+        .collect();
     let version_groups = version_groups(&infos, &contestants, &reported(&cells, &steps));
     // A confirm holds every contestant against one base.
     if first.header.confirm.is_none() {
         set_bases(&mut infos, &version_groups);
     }
-    let spreads = if basis(first) == Basis::Screen { Spreads::of_machine(first, stored) } else { Spreads::default() };
-    let findings = find(&Setting { infos: &infos, cells: &cells, control: experiment_control(first), steps: &steps, spreads: &spreads });
+    let spreads = if basis(first) == Basis::Screen {
+        Spreads::of_machine(first, stored)
+    } else {
+        Spreads::default()
+    };
+    let findings = find(&Setting {
+        infos: &infos,
+        cells: &cells,
+        control: experiment_control(first),
+        steps: &steps,
+        spreads: &spreads,
+    });
     set_paired_ratios(&mut steps, &findings);
     let reported = reported(&cells, &steps);
     let is_of_tests = steps.iter().any(|step| step.test.is_some());
     let of_plan = (reported.len() < steps.len() && !is_of_tests).then(|| {
         let names: Vec<&str> = reported.iter().map(|step| step.name.as_str()).collect();
-        format!("The plan is about {}: the tables show no other step. All of them are in the details.", names.join(", "))
+        format!(
+            "The plan is about {}: the tables show no other step. All of them are in the details.",
+            names.join(", ")
+        )
     });
     let mut view = View {
         findings,
         profiles: profiled(&cells),
         title: title(campaigns),
-        is_comparable: campaigns.iter().all(|campaign| campaign.header.plan.comparable),
+        is_comparable: campaigns
+            .iter()
+            .all(|campaign| campaign.header.plan.comparable),
         campaigns: campaigns.iter().map(campaign_info).collect(),
-        results: cells.iter().enumerate().flat_map(|(index, cell)| cell.runs.iter().map(move |run| step_result(index, run))).collect(),
+        results: cells
+            .iter()
+            .enumerate()
+            .flat_map(|(index, cell)| cell.runs.iter().map(move |run| step_result(index, run)))
+            .collect(),
         summary: summarise(&infos, &reported),
         published: published_groups(&version_groups, &infos, &reported),
         reasons: reasons(&infos, &steps, basis(first) == Basis::Slices),
@@ -165,18 +247,41 @@ pub fn analyse_among(campaigns: &[CampaignRecord], options: &Options, stored: &[
     view.notes = notes(&view);
     view.notes.extend(of_plan);
     view.notes.extend(cells_notes(&cells));
-    view.notes.extend(view.cells.iter().zip(&cells).filter_map(|(info, cell)| stop_problem(&info.label, cell)));
-    view.notes.extend(view.cells.iter().zip(&cells).filter_map(|(info, cell)| starved_clients(&info.label, cell)));
+    view.notes.extend(
+        view.cells
+            .iter()
+            .zip(&cells)
+            .filter_map(|(info, cell)| stop_problem(&info.label, cell)),
+    );
+    view.notes.extend(
+        view.cells
+            .iter()
+            .zip(&cells)
+            .filter_map(|(info, cell)| starved_clients(&info.label, cell)),
+    );
     if basis(first) != Basis::Slices {
-        view.notes.extend(view.cells.iter().zip(&cells).filter_map(|(info, cell)| unsettled_steps(&info.label, cell)));
+        view.notes.extend(
+            view.cells
+                .iter()
+                .zip(&cells)
+                .filter_map(|(info, cell)| unsettled_steps(&info.label, cell)),
+        );
     }
     Ok(view)
 }
 
-/// Tables of ratios and verdicts of one campaign must not differ: the ratio of two medians is another number than the estimate over pairs.
+/// Tables of ratios and verdicts of one campaign must not differ: the ratio of two medians is
+/// another number than the estimate over pairs.
 fn set_paired_ratios(steps: &mut [StepView], findings: &Findings) {
-    for finding in findings.all.iter().filter(|finding| finding.is_throughput && finding.basis != Basis::Screen) {
-        let outcome = steps.iter_mut().find(|step| step.name == finding.step).map(|step| &mut step.outcomes[finding.cell]);
+    for finding in findings
+        .all
+        .iter()
+        .filter(|finding| finding.is_throughput && finding.basis != Basis::Screen)
+    {
+        let outcome = steps
+            .iter_mut()
+            .find(|step| step.name == finding.step)
+            .map(|step| &mut step.outcomes[finding.cell]);
         if let (Some(outcome), Some(estimate)) = (outcome, finding.estimate) {
             outcome.paired_ratio = Some(estimate.ratio);
         }
@@ -186,29 +291,52 @@ fn set_paired_ratios(steps: &mut [StepView], findings: &Findings) {
 /// The plan's base, or that of the experiment where the campaign confirms another.
 fn plan_base(campaign: &CampaignRecord) -> usize {
     let plan = &campaign.header.plan;
-    let of_experiment = campaign.header.confirm.as_ref().and_then(|confirm| plan.cells.iter().position(|cell| cell.label == confirm.base));
+    let of_experiment = campaign.header.confirm.as_ref().and_then(|confirm| {
+        plan.cells
+            .iter()
+            .position(|cell| cell.label == confirm.base)
+    });
     of_experiment.unwrap_or(plan.base)
 }
 
-/// The label of the cell that a campaign's ratios divide by where nobody asks for another; that of `cell`, a name, where it has its own.
+/// The label of the cell that a campaign's ratios divide by where nobody asks for another; that of
+/// `cell`, a name, where it has its own.
 pub(crate) fn base_label<'a>(campaign: &'a CampaignRecord, cell: Option<&str>) -> Option<&'a str> {
-    let base = cell.and_then(|name| base_of_versions(campaign, name)).unwrap_or_else(|| plan_base(campaign));
+    let base = cell
+        .and_then(|name| base_of_versions(campaign, name))
+        .unwrap_or_else(|| plan_base(campaign));
     Some(&campaign.header.plan.cells.get(base)?.label)
 }
 
 /// What the versions are divided by among which the one cell of this name stands.
 fn base_of_versions(campaign: &CampaignRecord, name: &str) -> Option<usize> {
     let cells = &campaign.header.plan.cells;
-    if campaign.header.confirm.is_some() || cells.iter().any(|cell| cell.build.engine != EngineName::Rocksdb) {
+    if campaign.header.confirm.is_some()
+        || cells
+            .iter()
+            .any(|cell| cell.build.engine != EngineName::Rocksdb)
+    {
         return None;
     }
-    let candidates: Vec<Candidate> =
-        cells.iter().map(|cell| Candidate { label: cell.label.clone(), build: cell.build.to_string() }).collect();
-    let [wanted] = find_cells(name, &candidates).ok()?[..] else { return None };
-    let version = |cell: &Cell| Version { group: (cell.config.label.clone(), cell.shape.clone(), 0), build: cell.build.to_string() };
+    let candidates: Vec<Candidate> = cells
+        .iter()
+        .map(|cell| Candidate {
+            label: cell.label.clone(),
+            build: cell.build.to_string(),
+        })
+        .collect();
+    let [wanted] = find_cells(name, &candidates).ok()?[..] else {
+        return None;
+    };
+    let version = |cell: &Cell| Version {
+        group: (cell.config.label.clone(), cell.shape.clone(), 0),
+        build: cell.build.to_string(),
+    };
     let versions: Vec<(usize, Version)> = cells.iter().map(version).enumerate().collect();
     let groups = grouped(&versions, &candidates.get(plan_base(campaign))?.build);
-    let group = groups.into_iter().find(|members| members.contains(&wanted))?;
+    let group = groups
+        .into_iter()
+        .find(|members| members.contains(&wanted))?;
     group.first().copied().filter(|base| *base != wanted)
 }
 
@@ -218,34 +346,69 @@ fn experiment_control(campaign: &CampaignRecord) -> Option<(CellRuns<'_>, CellRu
     let cells = &campaign.header.plan.cells;
     let runs = |label: &str| {
         let index = cells.iter().position(|cell| cell.label == label)?;
-        Some(CellRuns { campaign, cell: &cells[index], runs: runs_of_cell(campaign, index) })
+        Some(CellRuns {
+            campaign,
+            cell: &cells[index],
+            runs: runs_of_cell(campaign, index),
+        })
     };
     Some((runs(&confirm.base)?, runs(&confirm.control)?))
 }
 
-/// A server that did not stop as it should is news of its build, although every step was done and verified before.
+/// A server that did not stop as it should is news of its build, although every step was done and
+/// verified before.
 fn stop_problem(label: &str, cell: &CellRuns<'_>) -> Option<String> {
-    let problem = first_record(cell, |record| match record.events.last().map(|stamped| &stamped.event) {
-        Some(Event::TrialDone(done)) => done.stop_problem.as_ref(),
-        _ => None,
+    let problem = first_record(cell, |record| {
+        match record.events.last().map(|stamped| &stamped.event) {
+            Some(Event::TrialDone(done)) => done.stop_problem.as_ref(),
+            _ => None,
+        }
     })?;
-    Some(format!("{label}: after the last step the server did not stop as it should: {problem}. No number depends on it."))
+    Some(format!(
+        "{label}: after the last step the server did not stop as it should: {problem}. No number \
+        depends on it."
+    ))
 }
 
 /// A label says its campaign only where another campaign has the same cell.
-fn candidate(campaigns: &[CampaignRecord], all: &[(usize, usize)], (campaign, cell): (usize, usize)) -> Candidate {
-    let plan_cell = |(campaign, cell): (usize, usize)| -> &Cell { &campaigns[campaign].header.plan.cells[cell] };
+fn candidate(
+    campaigns: &[CampaignRecord],
+    all: &[(usize, usize)],
+    (campaign, cell): (usize, usize),
+) -> Candidate {
+    let plan_cell = |(campaign, cell): (usize, usize)| -> &Cell {
+        &campaigns[campaign].header.plan.cells[cell]
+    };
     let this = plan_cell((campaign, cell));
-    let is_shared = all.iter().any(|other| other.0 != campaign && plan_cell(*other).label == this.label);
-    let label = if is_shared { format!("{} in {}", this.label, campaigns[campaign].header.id) } else { this.label.clone() };
-    Candidate { label, build: this.build.to_string() }
+    let is_shared = all
+        .iter()
+        .any(|other| other.0 != campaign && plan_cell(*other).label == this.label);
+    let label = if is_shared {
+        format!("{} in {}", this.label, campaigns[campaign].header.id)
+    } else {
+        this.label.clone()
+    };
+    Candidate {
+        label,
+        build: this.build.to_string(),
+    }
 }
 
 fn title(campaigns: &[CampaignRecord]) -> String {
-    let plans: BTreeSet<&str> = campaigns.iter().map(|campaign| campaign.header.plan.name.as_str()).collect();
-    let workloads: BTreeSet<&str> =
-        campaigns.iter().flat_map(|campaign| &campaign.header.plan.cells).map(|cell| cell.workload.title()).collect();
-    format!("{}: {}", workloads.into_iter().collect::<Vec<_>>().join(" and "), plans.into_iter().collect::<Vec<_>>().join(", "))
+    let plans: BTreeSet<&str> = campaigns
+        .iter()
+        .map(|campaign| campaign.header.plan.name.as_str())
+        .collect();
+    let workloads: BTreeSet<&str> = campaigns
+        .iter()
+        .flat_map(|campaign| &campaign.header.plan.cells)
+        .map(|cell| cell.workload.title())
+        .collect();
+    format!(
+        "{}: {}",
+        workloads.into_iter().collect::<Vec<_>>().join(" and "),
+        plans.into_iter().collect::<Vec<_>>().join(", ")
+    )
 }
 
 pub(crate) fn campaign_info(campaign: &CampaignRecord) -> CampaignInfo {
@@ -275,33 +438,59 @@ pub(crate) fn campaign_info(campaign: &CampaignRecord) -> CampaignInfo {
 }
 
 /// The first used attempt of a cell that has what is asked for.
-fn first_record<'a, T>(cell: &CellRuns<'a>, pick: impl Fn(&'a plimsoll_store::TrialRecord) -> Option<&'a T>) -> Option<&'a T> {
-    cell.runs.iter().filter(|run| run.is_used).find_map(|run| pick(run.record?))
+fn first_record<'a, T>(
+    cell: &CellRuns<'a>,
+    pick: impl Fn(&'a plimsoll_store::TrialRecord) -> Option<&'a T>,
+) -> Option<&'a T> {
+    cell.runs
+        .iter()
+        .filter(|run| run.is_used)
+        .find_map(|run| pick(run.record?))
 }
 
 fn cell_info(cell: &CellRuns<'_>, label: &str, campaign: usize) -> CellInfo {
-    let header = cell.campaign.header.cells.iter().find(|header| header.label == cell.cell.label);
+    let header = cell
+        .campaign
+        .header
+        .cells
+        .iter()
+        .find(|header| header.label == cell.cell.label);
     let ready = first_record(cell, |record| server_ready(record));
-    let text = |pick: fn(&plimsoll_store::header::CellHeader) -> &String| header.map(pick).cloned().unwrap_or_default();
+    let text = |pick: fn(&plimsoll_store::header::CellHeader) -> &String| {
+        header.map(pick).cloned().unwrap_or_default()
+    };
     let build = header.and_then(|header| header.build.as_ref());
     // A path of this machine says nothing to the reader of a report.
     let config_source = text(|header| &header.config_source);
-    let config_source = config_source.rsplit('/').next().unwrap_or_default().to_owned();
+    let config_source = config_source
+        .rsplit('/')
+        .next()
+        .unwrap_or_default()
+        .to_owned();
     CellInfo {
         label: label.to_owned(),
         campaign,
         build: cell.cell.build.to_string(),
-        version: ready.map_or_else(|| text(|header| &header.version), |ready| ready.version.clone()),
+        version: ready.map_or_else(
+            || text(|header| &header.version),
+            |ready| ready.version.clone(),
+        ),
         origin: text(|header| &header.origin),
         config: cell.cell.config.label.clone(),
         config_source,
-        config_settings: header.map(|header| header.settings.clone()).unwrap_or_default(),
+        config_settings: header
+            .map(|header| header.settings.clone())
+            .unwrap_or_default(),
         shape: cell.cell.shape.clone(),
         workload: describe_workload(&cell.cell.workload),
         is_embedded: ready.map(|ready| ready.embedded),
-        build_options: ready.map(|ready| ready.build_options.clone()).unwrap_or_default(),
+        build_options: ready
+            .map(|ready| ready.build_options.clone())
+            .unwrap_or_default(),
         server_sha256: build.map(|build| build.server_sha256.clone()),
-        toolchain: build.map(|build| build.toolchain.clone()).unwrap_or_default(),
+        toolchain: build
+            .map(|build| build.toolchain.clone())
+            .unwrap_or_default(),
         caveat: None,
         machine: BTreeMap::new(),
         other_machine: None,
@@ -309,23 +498,38 @@ fn cell_info(cell: &CellRuns<'_>, label: &str, campaign: usize) -> CellInfo {
     }
 }
 
-/// Builds are compared with the base's. Cells of one build differ in nothing; an engine inside this program was compiled with it.
+/// Builds are compared with the base's. Cells of one build differ in nothing; an engine inside this
+/// program was compiled with it.
 fn mark_incomparable(infos: &mut [CellInfo]) {
-    let Some((base, others)) = infos.split_first_mut() else { return };
+    let Some((base, others)) = infos.split_first_mut() else {
+        return;
+    };
     for info in others {
         let is_same = match (&info.server_sha256, &base.server_sha256) {
-            (None, None) => info.build == base.build || [&*info, &*base].iter().all(|info| info.is_embedded != Some(false)),
+            (None, None) => {
+                info.build == base.build
+                    || [&*info, &*base]
+                        .iter()
+                        .all(|info| info.is_embedded != Some(false))
+            }
             (own, of_base) => own == of_base,
         };
         info.other_machine = machines::difference(base, info);
-        info.caveat = if is_same { None } else { toolchain::caveat(&base.toolchain, &info.toolchain) };
+        info.caveat = if is_same {
+            None
+        } else {
+            toolchain::caveat(&base.toolchain, &info.toolchain)
+        };
     }
 }
 
 /// What a plan of microbenchmarks leaves out, once for each way of leaving out.
 fn cells_notes(cells: &[CellRuns<'_>]) -> Vec<String> {
     let mut notes: Vec<String> = Vec::new();
-    for sysbench in cells.iter().filter_map(|cell| cell.cell.workload.sysbench()) {
+    for sysbench in cells
+        .iter()
+        .filter_map(|cell| cell.cell.workload.sysbench())
+    {
         let warming: Vec<&str> = sysbench
             .steps
             .iter()
@@ -336,7 +540,8 @@ fn cells_notes(cells: &[CellRuns<'_>]) -> Vec<String> {
             (warming, "Tests that warm up are in the details only: "),
             (
                 sysbench.left_out.iter().map(String::as_str).collect(),
-                "The plan leaves tests out, and later tests find other tables than they would behind them: ",
+                "The plan leaves tests out, and later tests find other tables than they would \
+                behind them: ",
             ),
         ];
         for (names, what) in sentences {
@@ -352,9 +557,14 @@ fn cells_notes(cells: &[CellRuns<'_>]) -> Vec<String> {
 /// Where the rest of a long list stands.
 fn all_of(sysbench: &Sysbench, names: &[&str]) -> String {
     let is_whole = first_few(names) == names.join(", ");
-    let preset = presets().iter().find(|preset| preset.definition == Definition::Sysbench(sysbench.sysbench));
+    let preset = presets()
+        .iter()
+        .find(|preset| preset.definition == Definition::Sysbench(sysbench.sysbench));
     match preset.filter(|_| !is_whole) {
-        Some(preset) => format!(" (`plimsoll workload show {}` lists all tests)", preset.name),
+        Some(preset) => format!(
+            " (`plimsoll workload show {}` lists all tests)",
+            preset.name
+        ),
         None => String::new(),
     }
 }
@@ -370,11 +580,21 @@ fn describe_workload(workload: &Workload) -> String {
 
 fn describe_sysbench(workload: &Sysbench) -> String {
     let load = workload.steps.iter().find_map(|step| match step.kind {
-        StepKind::Prepare { load: LoadMode::Classic, .. } => Some("loaded as sysbench does"),
-        StepKind::Prepare { load: LoadMode::Fast, .. } => Some("loaded fast"),
+        StepKind::Prepare {
+            load: LoadMode::Classic,
+            ..
+        } => Some("loaded as sysbench does"),
+        StepKind::Prepare {
+            load: LoadMode::Fast,
+            ..
+        } => Some("loaded fast"),
         _ => None,
     });
-    let levels: Vec<u32> = workload.steps.iter().filter_map(|step| level(&step.name)).collect();
+    let levels: Vec<u32> = workload
+        .steps
+        .iter()
+        .filter_map(|step| level(&step.name))
+        .collect();
     let clients = match (levels.iter().min(), levels.iter().max()) {
         (Some(least), Some(most)) => format!("{least} to {most} clients"),
         _ => count(workload.clients, "client"),
@@ -384,7 +604,11 @@ fn describe_sysbench(workload: &Sysbench) -> String {
         count(workload.tables, "table"),
         format_count(workload.rows),
         load.unwrap_or("not loaded"),
-        if workload.prepared { "prepared statements" } else { "statements in text" }
+        if workload.prepared {
+            "prepared statements"
+        } else {
+            "statements in text"
+        }
     )
 }
 
@@ -394,7 +618,11 @@ fn describe_file(workload: &FileWorkload) -> String {
         count(workload.clients, "client"),
         count(workload.tables, "table"),
         format_count(workload.rows),
-        if workload.prepared { "prepared statements" } else { "statements in text" }
+        if workload.prepared {
+            "prepared statements"
+        } else {
+            "statements in text"
+        }
     )
 }
 
@@ -411,40 +639,83 @@ fn test_place(step: &Step) -> Option<TestPlace> {
     let test = match &step.kind {
         StepKind::Test(test) => test,
         // The order of the plan: rows that are equal stay as they are.
-        StepKind::Mix(_) => return Some(TestPlace { group: None, position: (0, 0, Reverse(0)), level: level(&step.name) }),
+        StepKind::Mix(_) => {
+            return Some(TestPlace {
+                group: None,
+                position: (0, 0, Reverse(0)),
+                level: level(&step.name),
+            });
+        }
         _ => return None,
     };
     let name = step.name.split('@').next().and_then(TestName::parse)?;
-    Some(TestPlace { group: Some(test.kind.group()), position: published_position(name), level: level(&step.name) })
+    Some(TestPlace {
+        group: Some(test.kind.group()),
+        position: published_position(name),
+        level: level(&step.name),
+    })
 }
 
 /// What comes behind the kind of a timed step: clients, pace, time.
-fn describe_timing(step: &Step, rate: Option<TestRate>, what: &str, duration_ns: u64, warm_up_ns: u64) -> String {
-    let duration = |ns: u64| format_duration_ns(ns).replace(".0s", "s").replace("m00s", "m");
+fn describe_timing(
+    step: &Step,
+    rate: Option<TestRate>,
+    what: &str,
+    duration_ns: u64,
+    warm_up_ns: u64,
+) -> String {
+    let duration = |ns: u64| {
+        format_duration_ns(ns)
+            .replace(".0s", "s")
+            .replace("m00s", "m")
+    };
     let pace = match rate {
         None => "flat out (closed loop)".to_owned(),
         Some(rate) => {
-            let gaps = if rate.is_poisson { "with exponential gaps" } else { "evenly spaced" };
+            let gaps = if rate.is_poisson {
+                "with exponential gaps"
+            } else {
+                "evenly spaced"
+            };
             format!("{} {what}/s {gaps} (open loop)", rate.per_s)
         }
     };
-    let warm_up = if warm_up_ns > 0 { format!(" after {} of warm-up", duration(warm_up_ns)) } else { String::new() };
+    let warm_up = if warm_up_ns > 0 {
+        format!(" after {} of warm-up", duration(warm_up_ns))
+    } else {
+        String::new()
+    };
     let failures = match step.max_failed {
         Some(share) => format!("; up to {} % of them may fail", share * 100.0),
         None => String::new(),
     };
-    format!("{}, {pace} for {}{warm_up}{failures}", count(step.clients, "client"), duration(duration_ns))
+    format!(
+        "{}, {pace} for {}{warm_up}{failures}",
+        count(step.clients, "client"),
+        duration(duration_ns)
+    )
 }
 
 fn describe_mix(step: &Step, mix: &MixStep) -> String {
-    let sum: f64 = mix.events.iter().map(|(_, weight)| f64::from(*weight)).sum();
+    let sum: f64 = mix
+        .events
+        .iter()
+        .map(|(_, weight)| f64::from(*weight))
+        .sum();
     let parts: Vec<String> = match mix.events.as_slice() {
         [(only, _)] => vec![only.clone()],
-        events => {
-            events.iter().map(|(name, weight)| format!("{name} {:.3} %", 100.0 * f64::from(*weight) / sum).replace(".000", "")).collect()
-        }
+        events => events
+            .iter()
+            .map(|(name, weight)| {
+                format!("{name} {:.3} %", 100.0 * f64::from(*weight) / sum).replace(".000", "")
+            })
+            .collect(),
     };
-    format!("events: {}; {}", parts.join(", "), describe_timing(step, mix.rate, "events", mix.duration_ns, mix.warm_up_ns))
+    format!(
+        "events: {}; {}",
+        parts.join(", "),
+        describe_timing(step, mix.rate, "events", mix.duration_ns, mix.warm_up_ns)
+    )
 }
 
 fn describe_test(step: &Step, test: &Test) -> String {
@@ -452,11 +723,20 @@ fn describe_test(step: &Step, test: &Test) -> String {
     let event = match test.kind {
         TestKind::Scan => "scans of a table that match no row, in text".to_owned(),
         kind if kind.is_transaction() => {
-            format!("transactions of {} statements ({} read, {} write)", mix.all(), mix.reads, mix.writes)
+            format!(
+                "transactions of {} statements ({} read, {} write)",
+                mix.all(),
+                mix.reads,
+                mix.writes
+            )
         }
         _ => "single statements, each committed by itself".to_owned(),
     };
-    let range = if test.kind.has_range() { format!(" with a range of {}", test.range) } else { String::new() };
+    let range = if test.kind.has_range() {
+        format!(" with a range of {}", test.range)
+    } else {
+        String::new()
+    };
     let distribution = match test.distribution {
         Distribution::Uniform => "uniform ids".to_owned(),
         Distribution::Zipfian { exponent } => format!("zipfian ids (exponent {exponent})"),
@@ -464,7 +744,13 @@ fn describe_test(step: &Step, test: &Test) -> String {
         Distribution::Gaussian => "gaussian ids".to_owned(),
         Distribution::Special => "ids of sysbench's special distribution".to_owned(),
     };
-    let timing = describe_timing(step, test.rate, "transactions", test.duration_ns, test.warm_up_ns);
+    let timing = describe_timing(
+        step,
+        test.rate,
+        "transactions",
+        test.duration_ns,
+        test.warm_up_ns,
+    );
     format!("{event}{range}, {distribution}, {timing}")
 }
 
@@ -483,35 +769,72 @@ fn describe_insert_benchmark(workload: &InsertBenchmark) -> String {
         WriteArrival::ClassicBurst => "in one burst a second",
         WriteArrival::Poisson => "with exponential gaps",
     };
-    format!("{clients}, {tables}, {} rows loaded per client, background writes {arrival}", format_count(workload.rows))
+    format!(
+        "{clients}, {tables}, {} rows loaded per client, background writes {arrival}",
+        format_count(workload.rows)
+    )
 }
 
 fn describe_step(step: &Step) -> String {
     let deletes = |deletes: bool| if deletes { " and as many deleted" } else { "" };
     let batch = step.batch;
     match &step.kind {
-        StepKind::Load { rows, indexes_first } => {
-            let first = if *indexes_first { "secondary indexes in place, then " } else { "" };
-            format!("{first}{} rows per client inserted in primary key order, {batch} per transaction", format_count(*rows))
+        StepKind::Load {
+            rows,
+            indexes_first,
+        } => {
+            let first = if *indexes_first {
+                "secondary indexes in place, then "
+            } else {
+                ""
+            };
+            format!(
+                "{first}{} rows per client inserted in primary key order, {batch} per transaction",
+                format_count(*rows)
+            )
         }
         StepKind::CreateIndexes { rows } => {
-            format!("the secondary indexes created, after {} rows per client inserted", format_count(*rows))
+            format!(
+                "the secondary indexes created, after {} rows per client inserted",
+                format_count(*rows)
+            )
         }
-        StepKind::Write { rows, deletes: with } => {
-            format!("{} rows per client inserted{} flat out, {batch} per transaction", format_count(*rows), deletes(*with))
+        StepKind::Write {
+            rows,
+            deletes: with,
+        } => {
+            format!(
+                "{} rows per client inserted{} flat out, {batch} per transaction",
+                format_count(*rows),
+                deletes(*with)
+            )
         }
-        StepKind::ReadWrite { query, rate, duration_ns, end, deletes: with } => {
+        StepKind::ReadWrite {
+            query,
+            rate,
+            duration_ns,
+            end,
+            deletes: with,
+        } => {
             let query = match query {
                 QueryKind::Range => "range queries",
                 QueryKind::Point => "queries of ten primary keys",
             };
-            let duration = format_duration_ns(*duration_ns).replace(".0s", "s").replace("m00s", "m").replace("h00m", "h");
+            let duration = format_duration_ns(*duration_ns)
+                .replace(".0s", "s")
+                .replace("m00s", "m")
+                .replace("h00m", "h");
             let end = match end {
                 StepEnd::Rows => format!("until the rows of {duration} are inserted"),
                 StepEnd::Time => format!("for {duration}"),
             };
-            let writes = format!("{rate} rows/s per client inserted{}, {batch} per transaction", deletes(*with));
-            format!("{query} flat out (closed loop) with {writes}, in the background (open loop), {end}")
+            let writes = format!(
+                "{rate} rows/s per client inserted{}, {batch} per transaction",
+                deletes(*with)
+            );
+            format!(
+                "{query} flat out (closed loop) with {writes}, in the background (open loop), {end}"
+            )
         }
         StepKind::Scan => "five scans of every table".to_owned(),
         StepKind::Prepare { tables, rows, load } => {
@@ -519,14 +842,22 @@ fn describe_step(step: &Step) -> String {
                 LoadMode::Fast => "in the engine's fastest way",
                 LoadMode::Classic => "as sysbench does",
             };
-            format!("{} of {} rows created, loaded {how}, and indexed", count(*tables, "table"), format_count(*rows))
+            format!(
+                "{} of {} rows created, loaded {how}, and indexed",
+                count(*tables, "table"),
+                format_count(*rows)
+            )
         }
         StepKind::Fill { tables, rows, load } => {
             let how = match load {
                 LoadMode::Fast => "in the engine's fastest way",
                 LoadMode::Classic => "by one connection",
             };
-            format!("{} with {} rows in all created, loaded {how}, and indexed", count(*tables, "table"), format_count(*rows))
+            format!(
+                "{} with {} rows in all created, loaded {how}, and indexed",
+                count(*tables, "table"),
+                format_count(*rows)
+            )
         }
         StepKind::Mix(mix) => describe_mix(step, mix),
         StepKind::Test(test) => describe_test(step, test),
@@ -536,16 +867,26 @@ fn describe_step(step: &Step) -> String {
 
 /// By slices a step has another length than the plan gives it.
 fn in_turns(campaign: &CampaignRecord, step: &Step) -> String {
-    let of_step = |confirm: &&Confirm| confirm.design == Design::Slices && confirm.steps.contains(&step.name);
-    campaign.header.confirm.as_ref().filter(of_step).map_or_else(String::new, |confirm| {
-        let turn_ns = if step.is_writing() { confirm.turn_ns_write } else { confirm.turn_ns_read };
-        format!(
-            "; here in turns of {}, {} at the most over {}, whatever the plan's length",
-            format_duration_ns(turn_ns),
-            format_duration_ns(confirm.time_ns),
-            count(confirm.starts.unwrap_or(1), "start")
-        )
-    })
+    let of_step =
+        |confirm: &&Confirm| confirm.design == Design::Slices && confirm.steps.contains(&step.name);
+    campaign
+        .header
+        .confirm
+        .as_ref()
+        .filter(of_step)
+        .map_or_else(String::new, |confirm| {
+            let turn_ns = if step.is_writing() {
+                confirm.turn_ns_write
+            } else {
+                confirm.turn_ns_read
+            };
+            format!(
+                "; here in turns of {}, {} at the most over {}, whatever the plan's length",
+                format_duration_ns(turn_ns),
+                format_duration_ns(confirm.time_ns),
+                count(confirm.starts.unwrap_or(1), "start")
+            )
+        })
 }
 
 /// The steps that the plans are about: what `report` names, and where nothing is named, every step.
@@ -561,13 +902,22 @@ fn reported<'a>(cells: &[CellRuns<'_>], steps: &'a [StepView]) -> Vec<&'a StepVi
 
 /// Every step of these cells, in the order of the plans.
 pub(crate) fn step_names<'a>(cells: impl IntoIterator<Item = &'a Cell>) -> Vec<String> {
-    cells.into_iter().flat_map(|cell| cell.workload.steps()).map(|step| step.name.clone()).unique().collect()
+    cells
+        .into_iter()
+        .flat_map(|cell| cell.workload.steps())
+        .map(|step| step.name.clone())
+        .unique()
+        .collect()
 }
 
 fn step_view(name: &str, cells: &[CellRuns<'_>]) -> StepView {
     let valued: Vec<Vec<&Run<'_>>> = cells.iter().map(|cell| cell.valued(name)).collect();
-    let representative: Vec<Option<&Run<'_>>> = valued.iter().map(|runs| runs.first().copied()).collect();
-    let step = cells.iter().find_map(|cell| cell.step(name)).expect("a step's name comes from a cell");
+    let representative: Vec<Option<&Run<'_>>> =
+        valued.iter().map(|runs| runs.first().copied()).collect();
+    let step = cells
+        .iter()
+        .find_map(|cell| cell.step(name))
+        .expect("a step's name comes from a cell");
     let rate = match (step.primary_operation(), &step.kind) {
         ("insert" | "index", _) => metric::find("ips"),
         ("scan", StepKind::Test(_)) => metric::find_of_sysbench("krps"),
@@ -589,7 +939,11 @@ fn step_view(name: &str, cells: &[CellRuns<'_>]) -> StepView {
             "transaction" | ALL_EVENTS => "statement",
             other => other,
         },
-        outcomes: cells.iter().zip(&valued).map(|(cell, valued)| outcome(name, rate, cell, valued)).collect(),
+        outcomes: cells
+            .iter()
+            .zip(&valued)
+            .map(|(cell, valued)| outcome(name, rate, cell, valued))
+            .collect(),
         responses: response_tables(&valued),
         latencies: latency_tables(&valued),
         events: event_rows(step, &valued),
@@ -608,22 +962,37 @@ fn outcome(name: &str, rate: &Metric, cell: &CellRuns<'_>, valued: &[&Run<'_>]) 
         [first, ..] => (0..first.measures.len())
             .map(|i| {
                 let values: Vec<_> = valued.iter().map(|run| &run.measures[i].value).collect();
-                Measure { metric: first.measures[i].metric, value: median_over_blocks(&values), classic: None }
+                Measure {
+                    metric: first.measures[i].metric,
+                    value: median_over_blocks(&values),
+                    classic: None,
+                }
             })
             .collect(),
     };
     let crash = used.iter().find_map(|run| run.crash);
     let first = valued.first().and_then(|run| run.done);
-    let drain = valued.first().and_then(|run| drain_after(run.record?, name)).map(|drain| Drain {
-        actions: drain.actions.iter().map(|step| (step.action.clone(), step.seconds, step.result.clone())).collect(),
-        drained_s: drain.drained_s,
-        waited_s: drain.waited_s,
-    });
+    let drain = valued
+        .first()
+        .and_then(|run| drain_after(run.record?, name))
+        .map(|drain| Drain {
+            actions: drain
+                .actions
+                .iter()
+                .map(|step| (step.action.clone(), step.seconds, step.result.clone()))
+                .collect(),
+            drained_s: drain.drained_s,
+            waited_s: drain.waited_s,
+        });
     let step = cell.step(name);
-    let classic_rates = valued.iter().filter_map(|run| classic_rate(run.done?, run.number(rate.name)));
+    let classic_rates = valued
+        .iter()
+        .filter_map(|run| classic_rate(run.done?, run.number(rate.name)));
     let classic_rates: Vec<Value> = classic_rates.map(|rate| Value::from(Ok(rate))).collect();
     let mut operations = sum_operations(valued);
-    operations.sort_by_key(|operation| step.is_none_or(|step| step.primary_operation() != operation.kind));
+    operations.sort_by_key(|operation| {
+        step.is_none_or(|step| step.primary_operation() != operation.kind)
+    });
     Outcome {
         status,
         reason,
@@ -631,12 +1000,18 @@ fn outcome(name: &str, rate: &Metric, cell: &CellRuns<'_>, valued: &[&Run<'_>]) 
         blocks_planned: used.len() as u32,
         target_per_s: step.and_then(background_target_per_s),
         measures,
-        rate_of_blocks: valued.iter().filter_map(|run| run.number(rate.name)).collect(),
+        rate_of_blocks: valued
+            .iter()
+            .filter_map(|run| run.number(rate.name))
+            .collect(),
         classic_rate: median_over_blocks(&classic_rates.iter().collect::<Vec<_>>()).value,
         paired_ratio: None,
         operations,
         elapsed_s: first.map(|done| done.elapsed_ns as f64 / 1e9),
-        crash: crash.map(|crash| Crash { status: crash.status.clone(), log_tail: crash.log_tail.clone() }),
+        crash: crash.map(|crash| Crash {
+            status: crash.status.clone(),
+            log_tail: crash.log_tail.clone(),
+        }),
         drain,
         checks: first.map(|done| done.tables.clone()).unwrap_or_default(),
         notes: first.map(|done| done.notes.clone()).unwrap_or_default(),
@@ -646,12 +1021,15 @@ fn outcome(name: &str, rate: &Metric, cell: &CellRuns<'_>, valued: &[&Run<'_>]) 
 /// What the writers beside the step's own operations should do together.
 fn background_target_per_s(step: &Step) -> Option<f64> {
     match &step.kind {
-        StepKind::Kv(kv) => kv.background_writes().map(|(writes, ns)| writes as f64 * 1e9 / ns as f64),
+        StepKind::Kv(kv) => kv
+            .background_writes()
+            .map(|(writes, ns)| writes as f64 * 1e9 / ns as f64),
         _ => Some(step.background_rate()? as f64 * f64::from(step.clients)),
     }
 }
 
-/// The worst of the blocks that came to something; with several blocks the reason says which, and how many are alike.
+/// The worst of the blocks that came to something; with several blocks the reason says which, and
+/// how many are alike.
 fn overall(used: &[&Run<'_>]) -> (Status, Option<String>) {
     let badness = |status: Status| match status {
         Status::Missing => 0,
@@ -662,12 +1040,28 @@ fn overall(used: &[&Run<'_>]) -> (Status, Option<String>) {
         Status::Hung => 5,
         Status::Crashed => 6,
     };
-    let Some(worst) = used.iter().max_by_key(|run| (badness(run.status), Reverse(run.block))) else {
-        return (Status::Missing, Some("the step is not in this cell's plan".to_owned()));
+    let Some(worst) = used
+        .iter()
+        .max_by_key(|run| (badness(run.status), Reverse(run.block)))
+    else {
+        return (
+            Status::Missing,
+            Some("the step is not in this cell's plan".to_owned()),
+        );
     };
     let alike = used.iter().filter(|run| run.status == worst.status).count();
-    let others = if alike > 1 { format!(" (and {} more of {} blocks)", alike - 1, used.len()) } else { String::new() };
-    let with_block = |reason: &String| if used.len() > 1 { format!("block {}{others}: {reason}", worst.block) } else { reason.clone() };
+    let others = if alike > 1 {
+        format!(" (and {} more of {} blocks)", alike - 1, used.len())
+    } else {
+        String::new()
+    };
+    let with_block = |reason: &String| {
+        if used.len() > 1 {
+            format!("block {}{others}: {reason}", worst.block)
+        } else {
+            reason.clone()
+        }
+    };
     (worst.status, worst.reason.as_ref().map(with_block))
 }
 
@@ -700,7 +1094,10 @@ fn sum_operations(runs: &[&Run<'_>]) -> Vec<OperationCount> {
         sum.unsent += count.unsent;
         sum.rows += count.rows;
         sum.wait_s += count.wait_s;
-        sum.statements = sum.statements.zip(count.statements).map(|(sum, of_run)| sum + of_run);
+        sum.statements = sum
+            .statements
+            .zip(count.statements)
+            .map(|(sum, of_run)| sum + of_run);
         for (class, errors) in count.errors {
             *sum.errors.entry(class).or_default() += errors;
         }
@@ -720,7 +1117,11 @@ fn step_result(cell: usize, run: &Run<'_>) -> StepResult {
         reason: run.reason.clone(),
         operations: operation_counts(run).collect(),
         events: match &run.step.kind {
-            StepKind::Mix(mix) => mix.events.iter().filter_map(|(kind, _)| event_row(kind, cell, &[run])).collect(),
+            StepKind::Mix(mix) => mix
+                .events
+                .iter()
+                .filter_map(|(kind, _)| event_row(kind, cell, &[run]))
+                .collect(),
             _ => Vec::new(),
         },
         measures: run.measures.clone(),

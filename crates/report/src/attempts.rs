@@ -1,4 +1,5 @@
-//! From the schedule and the attempts at each trial to one result per cell, step, block and attempt.
+//! From the schedule and the attempts at each trial to one result per cell, step, block and
+//! attempt.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +7,9 @@ use plimsoll_core::plan::Step;
 use plimsoll_core::record::OperationRecord;
 use plimsoll_core::witness::{FOREIGN_CORES_LIMIT, Leakage, STEAL_LIMIT};
 use plimsoll_store::event::{DrainDone, Event, ServerCrashed, ServerReady, StepDone, StepFailed};
-use plimsoll_store::{CampaignRecord, CampaignState, HostSeries, OperationSecond, StoreError, TrialRecord, Turn};
+use plimsoll_store::{
+    CampaignRecord, CampaignState, HostSeries, OperationSecond, StoreError, TrialRecord, Turn,
+};
 
 use crate::formulas::{Facts, measure};
 use crate::value::Measure;
@@ -37,21 +40,47 @@ pub(crate) struct Run<'a> {
 pub(crate) fn runs_of_cell(campaign: &CampaignRecord, cell: usize) -> Vec<Run<'_>> {
     let steps = campaign.header.plan.cells[cell].workload.steps();
     let mut runs = Vec::new();
-    for trial in campaign.header.schedule.iter().filter(|trial| trial.cell == cell) {
-        let attempts: Vec<&TrialRecord> = campaign.trials.iter().filter(|record| record.number == trial.number).collect();
-        let used = attempts.iter().rposition(|record| record.is_complete()).or(attempts.len().checked_sub(1));
+    for trial in campaign
+        .header
+        .schedule
+        .iter()
+        .filter(|trial| trial.cell == cell)
+    {
+        let attempts: Vec<&TrialRecord> = campaign
+            .trials
+            .iter()
+            .filter(|record| record.number == trial.number)
+            .collect();
+        let used = attempts
+            .iter()
+            .rposition(|record| record.is_complete())
+            .or(attempts.len().checked_sub(1));
         for (index, record) in attempts.iter().enumerate() {
             let is_used = Some(index) == used;
-            let is_running = campaign.state == CampaignState::Running && index + 1 == attempts.len();
-            runs.extend(runs_of_attempt(record, steps, trial.block, is_used, is_running));
+            let is_running =
+                campaign.state == CampaignState::Running && index + 1 == attempts.len();
+            runs.extend(runs_of_attempt(
+                record,
+                steps,
+                trial.block,
+                is_used,
+                is_running,
+            ));
         }
         if attempts.is_empty() {
             let reason = match campaign.state {
                 CampaignState::Running => "it has not run yet".to_owned(),
                 CampaignState::Decided => "it was not needed: all was decided before".to_owned(),
-                _ => format!("the campaign broke off before it; `plimsoll resume {}` finishes it", campaign.header.id),
+                _ => format!(
+                    "the campaign broke off before it; `plimsoll resume {}` finishes it",
+                    campaign.header.id
+                ),
             };
-            runs.extend(steps.iter().map(|step| Run::missing(step, trial.block, trial.number, reason.clone())));
+            runs.extend(
+                steps
+                    .iter()
+                    .map(|step| Run::missing(step, trial.block, trial.number, reason.clone())),
+            );
         }
     }
     let position = |run: &Run<'_>| steps.iter().position(|step| step.name == run.step.name);
@@ -61,24 +90,35 @@ pub(crate) fn runs_of_cell(campaign: &CampaignRecord, cell: usize) -> Vec<Run<'_
 
 /// The engine of an attempt, once it was ready; as its last step had it where steps open it anew.
 pub(crate) fn server_ready(record: &TrialRecord) -> Option<&ServerReady> {
-    record.events.iter().rev().find_map(|stamped| match &stamped.event {
-        Event::ServerReady(ready) => Some(ready),
-        _ => None,
-    })
+    record
+        .events
+        .iter()
+        .rev()
+        .find_map(|stamped| match &stamped.event {
+            Event::ServerReady(ready) => Some(ready),
+            _ => None,
+        })
 }
 
 /// The drain after a step.
 pub(crate) fn drain_after<'a>(record: &'a TrialRecord, step: &str) -> Option<&'a DrainDone> {
-    record.events.iter().find_map(|stamped| match &stamped.event {
-        Event::DrainDone(drain) if drain.step == step => Some(drain),
-        _ => None,
-    })
+    record
+        .events
+        .iter()
+        .find_map(|stamped| match &stamped.event {
+            Event::DrainDone(drain) if drain.step == step => Some(drain),
+            _ => None,
+        })
 }
 
 impl<'a> Run<'a> {
     /// A metric's value, where the run has it.
     pub fn number(&self, metric: &str) -> Option<f64> {
-        self.measures.iter().find(|measure| measure.metric.name == metric)?.value.value
+        self.measures
+            .iter()
+            .find(|measure| measure.metric.name == metric)?
+            .value
+            .value
     }
 
     fn missing(step: &'a Step, block: u32, trial: u32, reason: String) -> Self {
@@ -101,49 +141,106 @@ impl<'a> Run<'a> {
     }
 
     fn finished(record: &'a TrialRecord, step: &'a Step, done: &'a StepDone) -> Self {
-        let series = record.series(&step.name).map_err(|error| unreadable(&error));
-        let host = record.host_series(&step.name).map_err(|error| unreadable(&error));
+        let series = record
+            .series(&step.name)
+            .map_err(|error| unreadable(&error));
+        let host = record
+            .host_series(&step.name)
+            .map_err(|error| unreadable(&error));
         let turns = record.turns(&step.name).unwrap_or_default();
-        let measures = measure(&Facts { done, series: series.as_deref().map_err(String::as_str), turns: &turns });
+        let measures = measure(&Facts {
+            done,
+            series: series.as_deref().map_err(String::as_str),
+            turns: &turns,
+        });
         let (status, reason) = judge(done, &measures, &turns);
         let run = Self::missing(step, 0, record.number, String::new());
-        Self { status, reason, record: Some(record), done: Some(done), operations: &done.operations, series, host, measures, ..run }
+        Self {
+            status,
+            reason,
+            record: Some(record),
+            done: Some(done),
+            operations: &done.operations,
+            series,
+            host,
+            measures,
+            ..run
+        }
     }
 }
 
-/// What a chart says in place of a series. The store's own message names a path, which does not belong into a report.
+/// What a chart says in place of a series. The store's own message names a path, which does not
+/// belong into a report.
 fn unreadable(error: &StoreError) -> String {
     match error {
-        StoreError::Corrupt { line, reason, .. } => format!("its 1-s series cannot be read, line {line}: {reason}"),
-        StoreError::Io { source, .. } if source.kind() == std::io::ErrorKind::NotFound => "it has no 1-s series".to_owned(),
+        StoreError::Corrupt { line, reason, .. } => {
+            format!("its 1-s series cannot be read, line {line}: {reason}")
+        }
+        StoreError::Io { source, .. } if source.kind() == std::io::ErrorKind::NotFound => {
+            "it has no 1-s series".to_owned()
+        }
         StoreError::Io { source, .. } => format!("its 1-s series cannot be read: {source}"),
         _ => "its 1-s series cannot be read".to_owned(),
     }
 }
 
-/// A finished step is judged by its background rate and by what witnesses saw, never by its own numbers. Where it ran in turns, its own
-/// turns count and not the whole step, most of which belongs to the other contestants.
-pub(crate) fn judge(done: &StepDone, measures: &[Measure], turns: &[Turn]) -> (Status, Option<String>) {
+/// A finished step is judged by its background rate and by what witnesses saw, never by its own
+/// numbers. Where it ran in turns, its own turns count and not the whole step, most of which
+/// belongs to the other contestants.
+pub(crate) fn judge(
+    done: &StepDone,
+    measures: &[Measure],
+    turns: &[Turn],
+) -> (Status, Option<String>) {
     let above = |name: &str, limit: f64| {
         let measure = measures.iter().find(|measure| measure.metric.name == name);
-        measure.and_then(|measure| measure.value.value).filter(|value| *value > limit)
+        measure
+            .and_then(|measure| measure.value.value)
+            .filter(|value| *value > limit)
     };
-    let steal = above("steal_share", STEAL_LIMIT)
-        .map(|share| format!("other guests took {:.1} % of all CPU time (steal), more than {:.0} %", share * 100.0, STEAL_LIMIT * 100.0));
-    let tell = |cores: f64| format!("other processes used {cores:.2} cores, more than {FOREIGN_CORES_LIMIT}");
+    let steal = above("steal_share", STEAL_LIMIT).map(|share| {
+        format!(
+            "other guests took {:.1} % of all CPU time (steal), more than {:.0} %",
+            share * 100.0,
+            STEAL_LIMIT * 100.0
+        )
+    });
+    let tell = |cores: f64| {
+        format!("other processes used {cores:.2} cores, more than {FOREIGN_CORES_LIMIT}")
+    };
     let foreign = match turns {
         [] => above("foreign_cpu_cores", FOREIGN_CORES_LIMIT).map(tell),
-        turns => foreign_cores_in_turns(turns).filter(|cores| *cores > FOREIGN_CORES_LIMIT).map(tell),
+        turns => foreign_cores_in_turns(turns)
+            .filter(|cores| *cores > FOREIGN_CORES_LIMIT)
+            .map(tell),
     };
     let mut leakage = Leakage::default();
-    turns.iter().for_each(|turn| leakage.add(turn.active_ns, turn.other_servers_cpu_ns, turn.left_cpu_ns));
+    turns
+        .iter()
+        .for_each(|turn| leakage.add(turn.active_ns, turn.other_servers_cpu_ns, turn.left_cpu_ns));
     let leaked = leakage.is_high().then(|| format!("{leakage}; use blocks"));
-    let disturbed = steal.into_iter().chain(foreign).chain(leaked).reduce(|steal, foreign| format!("{steal}; {foreign}"));
+    let disturbed = steal
+        .into_iter()
+        .chain(foreign)
+        .chain(leaked)
+        .reduce(|steal, foreign| format!("{steal}; {foreign}"));
     match done.sla_missed {
         Some(share) => {
-            let who = if done.primary == "query" { "background writers" } else { "clients" };
-            let missed = format!("the {who} reached {:.1} % of their rate, less than 95 %", share * 100.0);
-            (Status::SlaMissed, Some(disturbed.map_or(missed.clone(), |disturbed| format!("{missed}; {disturbed}"))))
+            let who = if done.primary == "query" {
+                "background writers"
+            } else {
+                "clients"
+            };
+            let missed = format!(
+                "the {who} reached {:.1} % of their rate, less than 95 %",
+                share * 100.0
+            );
+            (
+                Status::SlaMissed,
+                Some(
+                    disturbed.map_or(missed.clone(), |disturbed| format!("{missed}; {disturbed}")),
+                ),
+            )
         }
         None if disturbed.is_some() => (Status::Suspect, disturbed),
         None => (Status::Ok, None),
@@ -152,8 +249,15 @@ pub(crate) fn judge(done: &StepDone, measures: &[Measure], turns: &[Turn]) -> (S
 
 /// CPU that other processes used during turns, in cores, where it is known.
 fn foreign_cores_in_turns(turns: &[Turn]) -> Option<f64> {
-    let known = turns.iter().filter_map(|turn| Some((turn.foreign_cpu_ns?, turn.length_ns.unwrap_or(turn.active_ns))));
-    let (used_ns, length_ns) = known.fold((0.0, 0), |(used_ns, length_ns), (used, length)| (used_ns + used as f64, length_ns + length));
+    let known = turns.iter().filter_map(|turn| {
+        Some((
+            turn.foreign_cpu_ns?,
+            turn.length_ns.unwrap_or(turn.active_ns),
+        ))
+    });
+    let (used_ns, length_ns) = known.fold((0.0, 0), |(used_ns, length_ns), (used, length)| {
+        (used_ns + used as f64, length_ns + length)
+    });
     (length_ns > 0).then(|| used_ns / length_ns as f64)
 }
 
@@ -162,15 +266,31 @@ fn is_hang(reason: &str) -> bool {
     reason.starts_with("hung")
 }
 
-/// The line of a log's end that tells most: the last one with an error, else the last one. That a server gives up or is ready tells
-/// nothing.
+/// The line of a log's end that tells most: the last one with an error, else the last one. That a
+/// server gives up or is ready tells nothing.
 pub(crate) fn telling_line(log: &str) -> Option<&str> {
-    const TELLING: [&str; 9] =
-        ["[ERROR]", "PANIC:", "FATAL:", "Assertion", "assertion", "got signal", "Out of memory", "out of memory", "No space left"];
+    const TELLING: [&str; 9] = [
+        "[ERROR]",
+        "PANIC:",
+        "FATAL:",
+        "Assertion",
+        "assertion",
+        "got signal",
+        "Out of memory",
+        "out of memory",
+        "No space left",
+    ];
     const IDLE: [&str; 3] = ["Aborting", "ready for connections", "Version: '"];
     let is_idle = |line: &str| IDLE.iter().any(|word| line.contains(word));
-    let mut lines = log.lines().rev().map(str::trim).filter(|line| !line.is_empty() && !is_idle(line));
-    lines.clone().find(|line| TELLING.iter().any(|word| line.contains(word))).or_else(|| lines.next())
+    let mut lines = log
+        .lines()
+        .rev()
+        .map(str::trim)
+        .filter(|line| !line.is_empty() && !is_idle(line));
+    lines
+        .clone()
+        .find(|line| TELLING.iter().any(|word| line.contains(word)))
+        .or_else(|| lines.next())
 }
 
 /// How an attempt ended that did not go through.
@@ -185,8 +305,14 @@ struct Ending<'a> {
 
 impl<'a> Ending<'a> {
     fn of(record: &'a TrialRecord) -> Self {
-        let mut ending =
-            Self { done: BTreeMap::new(), failed: BTreeMap::new(), started: Vec::new(), crashed: None, ended: None, suspect: None };
+        let mut ending = Self {
+            done: BTreeMap::new(),
+            failed: BTreeMap::new(),
+            started: Vec::new(),
+            crashed: None,
+            ended: None,
+            suspect: None,
+        };
         for stamped in &record.events {
             match &stamped.event {
                 Event::StepStart(start) => ending.started.push(&start.step),
@@ -197,9 +323,15 @@ impl<'a> Ending<'a> {
                     ending.failed.insert(&failed.step, failed);
                 }
                 Event::ServerCrashed(crashed) => ending.crashed = Some(crashed),
-                Event::TrialFailed(failed) => ending.ended = Some((&failed.reason, failed.interrupted)),
+                Event::TrialFailed(failed) => {
+                    ending.ended = Some((&failed.reason, failed.interrupted))
+                }
                 Event::Suspect(suspect) => ending.suspect = Some(&suspect.reason),
-                Event::TrialStart(_) | Event::ServerReady(_) | Event::Canary(_) | Event::DrainDone(_) | Event::TrialDone(_) => {}
+                Event::TrialStart(_)
+                | Event::ServerReady(_)
+                | Event::Canary(_)
+                | Event::DrainDone(_)
+                | Event::TrialDone(_) => {}
             }
         }
         ending
@@ -216,7 +348,14 @@ impl<'a> Ending<'a> {
                 Some(line) => format!("{}; its log says: {line}", crashed.status),
                 None => crashed.status.clone(),
             };
-            return (if is_hang(&crashed.status) { Status::Hung } else { Status::Crashed }, reason);
+            return (
+                if is_hang(&crashed.status) {
+                    Status::Hung
+                } else {
+                    Status::Crashed
+                },
+                reason,
+            );
         }
         if let Some((reason, is_interrupted)) = self.ended {
             let status = match () {
@@ -237,7 +376,13 @@ impl<'a> Ending<'a> {
 }
 
 /// One run per step for the attempt that is used; of other attempts only what finished or broke.
-fn runs_of_attempt<'a>(record: &'a TrialRecord, steps: &'a [Step], block: u32, is_used: bool, is_running: bool) -> Vec<Run<'a>> {
+fn runs_of_attempt<'a>(
+    record: &'a TrialRecord,
+    steps: &'a [Step],
+    block: u32,
+    is_used: bool,
+    is_running: bool,
+) -> Vec<Run<'a>> {
     let ending = Ending::of(record);
     let mut cause: Option<String> = None;
     let mut runs = Vec::new();
@@ -246,7 +391,11 @@ fn runs_of_attempt<'a>(record: &'a TrialRecord, steps: &'a [Step], block: u32, i
         let mut run = if let Some(done) = ending.done.get(name) {
             let run = Run::finished(record, step, done);
             match ending.suspect.filter(|_| run.status == Status::Ok) {
-                Some(reason) => Run { status: Status::Suspect, reason: Some(reason.to_owned()), ..run },
+                Some(reason) => Run {
+                    status: Status::Suspect,
+                    reason: Some(reason.to_owned()),
+                    ..run
+                },
                 None => run,
             }
         } else if let Some(failed) = ending.failed.get(name) {
@@ -258,11 +407,20 @@ fn runs_of_attempt<'a>(record: &'a TrialRecord, steps: &'a [Step], block: u32, i
             };
             cause.get_or_insert_with(|| format!("not reached: {name} {what} before it"));
             let run = Run::missing(step, block, record.number, failed.reason.clone());
-            Run { status, operations: &failed.operations, ..run }
+            Run {
+                status,
+                operations: &failed.operations,
+                ..run
+            }
         } else if let Some(cause) = &cause {
             Run::missing(step, block, record.number, cause.clone())
         } else if record.is_complete() {
-            Run::missing(step, block, record.number, "the trial left it out".to_owned())
+            Run::missing(
+                step,
+                block,
+                record.number,
+                "the trial left it out".to_owned(),
+            )
         } else {
             let (status, reason) = ending.of_first_open_step(name, is_running);
             cause = Some(match status {
@@ -272,8 +430,14 @@ fn runs_of_attempt<'a>(record: &'a TrialRecord, steps: &'a [Step], block: u32, i
                 _ if is_running => "it has not run yet".to_owned(),
                 _ => reason.replace("in this step", "before this step"),
             });
-            let crash = ending.crashed.filter(|_| matches!(status, Status::Crashed | Status::Hung));
-            Run { status, crash, ..Run::missing(step, block, record.number, reason) }
+            let crash = ending
+                .crashed
+                .filter(|_| matches!(status, Status::Crashed | Status::Hung));
+            Run {
+                status,
+                crash,
+                ..Run::missing(step, block, record.number, reason)
+            }
         };
         run.record = Some(record);
         run.block = block;

@@ -6,8 +6,13 @@ use plimsoll_core::metric::{self, CATALOGUE, Metric};
 use crate::classic::metrics_line;
 use crate::view::StepView;
 
-/// CPU per operation of the processes that took part. They stand beside `cpupq`, which counts whatever else ran on the host.
-const CPU_PER_OPERATION: [&str; 3] = ["server_cpu_us_per_op", "client_cpu_us_per_op", "process_cpu_us_per_op"];
+/// CPU per operation of the processes that took part. They stand beside `cpupq`, which counts
+/// whatever else ran on the host.
+const CPU_PER_OPERATION: [&str; 3] = [
+    "server_cpu_us_per_op",
+    "client_cpu_us_per_op",
+    "process_cpu_us_per_op",
+];
 
 /// Columns of a sysbench test, those of them that any cell has.
 const OF_TESTS: [&str; 22] = [
@@ -35,7 +40,8 @@ const OF_TESTS: [&str; 22] = [
     "rss",
 ];
 
-/// Columns of a step of RocksDB, those of them that any cell has: the original's in its order, each with what sets it right.
+/// Columns of a step of RocksDB, those of them that any cell has: the original's in its order, each
+/// with what sets it right.
 const OF_ROCKSDB: [&str; 34] = [
     "qps",
     "reads_per_s",
@@ -90,24 +96,52 @@ pub(crate) fn step_metrics(step: &StepView) -> Vec<&'static Metric> {
     }
 }
 
-/// The seconds of index creation where there is one, then the field's own columns in their order, with the CPU per operation that any cell has behind `cpupq`.
+/// The seconds of index creation where there is one, then the field's own columns in their order,
+/// with the CPU per operation that any cell has behind `cpupq`.
 pub(crate) fn step_columns(step: &StepView) -> Vec<&'static Metric> {
-    let has_value = |name: &&str| step.outcomes.iter().any(|outcome| outcome.number(name).is_some());
+    let has_value = |name: &&str| {
+        step.outcomes
+            .iter()
+            .any(|outcome| outcome.number(name).is_some())
+    };
     if step.test.is_some() {
-        return OF_TESTS.into_iter().filter(has_value).filter_map(metric::find_of_sysbench).collect();
+        return OF_TESTS
+            .into_iter()
+            .filter(has_value)
+            .filter_map(metric::find_of_sysbench)
+            .collect();
     }
     if step.is_of_rocksdb() {
-        return OF_ROCKSDB.into_iter().filter(has_value).filter_map(metric::find_of_rocksdb).collect();
+        return OF_ROCKSDB
+            .into_iter()
+            .filter(has_value)
+            .filter_map(metric::find_of_rocksdb)
+            .collect();
     }
-    // Native results have every metric, if only with the reason why there is no value; imported ones have what their files tell.
-    let is_known = |name: &str| step.outcomes.iter().any(|outcome| outcome.measure(name).is_some());
+    // Native results have every metric, if only with the reason why there is no value; imported
+    // ones have what their files tell.
+    let is_known = |name: &str| {
+        step.outcomes
+            .iter()
+            .any(|outcome| outcome.measure(name).is_some())
+    };
     let mut columns = Vec::from(metrics_line::columns());
-    if step.outcomes.iter().any(|outcome| !outcome.measures.is_empty()) {
+    if step
+        .outcomes
+        .iter()
+        .any(|outcome| !outcome.measures.is_empty())
+    {
         columns.retain(|metric| is_known(metric.name));
     }
     columns.extend(IMPORTED.iter().filter(|metric| is_known(metric.name)));
-    let own = CPU_PER_OPERATION.into_iter().filter(has_value).map(|name| metric::find(name).expect("the catalogue holds its own CPU"));
-    let behind = columns.iter().position(|metric| metric.name == "cpupq").map_or(columns.len(), |at| at + 1);
+    let own = CPU_PER_OPERATION
+        .into_iter()
+        .filter(has_value)
+        .map(|name| metric::find(name).expect("the catalogue holds its own CPU"));
+    let behind = columns
+        .iter()
+        .position(|metric| metric.name == "cpupq")
+        .map_or(columns.len(), |at| at + 1);
     columns.splice(behind..behind, own.collect::<Vec<_>>());
     // In the step that creates indexes this is the number that matters.
     if has_value(&"index_s") {

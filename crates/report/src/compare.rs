@@ -15,7 +15,8 @@ use crate::view::{Status, StepView, View};
 /// How many movers are named.
 const MOVERS: usize = 5;
 
-/// Runs on each side from which on they are compared as samples: with fewer no Mann-Whitney test finds anything at 0.05.
+/// Runs on each side from which on they are compared as samples: with fewer no Mann-Whitney test
+/// finds anything at 0.05.
 const LEAST_RUNS: usize = 4;
 /// Of the intervals.
 const LEVEL: f64 = 0.95;
@@ -29,9 +30,10 @@ const COLUMNS: usize = 7;
 const SAMPLES: [&str; 3] = ["95 % interval", "p", "runs"];
 
 /// What is said of two campaigns' runs.
-const UNPAIRED: &str = "Values are medians over runs. The campaigns ran one after the other: p (Mann-Whitney) and the 95 % interval of the ratio of \
-    medians (bootstrap) tell chance apart from a difference, but not the builds from what changed on the machine in between. `plimsoll confirm` \
-    runs both in turn.";
+const UNPAIRED: &str = "Values are medians over runs. The campaigns ran one after the other: p \
+                       (Mann-Whitney) and the 95 % interval of the ratio of medians (bootstrap) \
+                       tell chance apart from a difference, but not the builds from what changed \
+                       on the machine in between. `plimsoll confirm` runs both in turn.";
 
 /// One cell against another.
 #[derive(Clone, Debug, PartialEq)]
@@ -67,7 +69,8 @@ pub struct Row {
     pub a: Option<(String, f64)>,
     /// The other's.
     pub b: Option<(String, f64)>,
-    /// Whether a witness saw the machine disturbed, or the writers missed their rate, on either side.
+    /// Whether a witness saw the machine disturbed, or the writers missed their rate, on either
+    /// side.
     pub is_doubtful: bool,
     /// The runs of both sides as samples, where two campaigns have at least [`LEAST_RUNS`] each.
     pub unpaired: Option<Unpaired>,
@@ -90,7 +93,11 @@ impl Unpaired {
             return None;
         }
         let (_, interval) = median_ratio(a, b, LEVEL, RESAMPLES, seed_of(&[a, b].concat()))?;
-        Some(Self { interval: (interval.low.exp(), interval.high.exp()), p: mann_whitney(a, b)?.p_two_sided, runs: (a.len(), b.len()) })
+        Some(Self {
+            interval: (interval.low.exp(), interval.high.exp()),
+            p: mann_whitney(a, b)?.p_two_sided,
+            runs: (a.len(), b.len()),
+        })
     }
 }
 
@@ -105,21 +112,39 @@ impl Row {
     fn printed_ratio(&self) -> String {
         let number = |value: &Option<(String, f64)>| value.as_ref()?.0.parse::<f64>().ok();
         let mark = if self.is_doubtful { "?" } else { "" };
-        number(&self.b).zip(number(&self.a)).map_or_else(|| "-".to_owned(), |(b, a)| relative::format(b, a) + mark)
+        number(&self.b)
+            .zip(number(&self.a))
+            .map_or_else(|| "-".to_owned(), |(b, a)| relative::format(b, a) + mark)
     }
 
     /// The interval, p and the numbers of runs; nothing where there is one run.
     fn printed_samples(&self) -> [String; 3] {
-        self.unpaired.map_or_else(Default::default, |Unpaired { interval: (low, high), p, runs: (a, b) }| {
-            let p = if p < 0.001 { "<0.001".to_owned() } else { format!("{p:.3}") };
-            [format!("[{low:.3}, {high:.3}]"), p, format!("{a}+{b}")]
-        })
+        self.unpaired.map_or_else(
+            Default::default,
+            |Unpaired {
+                 interval: (low, high),
+                 p,
+                 runs: (a, b),
+             }| {
+                let p = if p < 0.001 {
+                    "<0.001".to_owned()
+                } else {
+                    format!("{p:.3}")
+                };
+                [format!("[{low:.3}, {high:.3}]"), p, format!("{a}+{b}")]
+            },
+        )
     }
 }
 
 /// Compares a cell of one view with a cell of another, which may be the same view.
 pub fn compare(a: (&View, usize), b: (&View, usize)) -> Comparison {
-    let names = a.0.steps.iter().chain(&b.0.steps).map(|step| step.name.as_str()).unique();
+    let names =
+        a.0.steps
+            .iter()
+            .chain(&b.0.steps)
+            .map(|step| step.name.as_str())
+            .unique();
     let rows: Vec<Row> = names.filter_map(|name| row(name, a, b)).collect();
     let mut groups: Vec<(String, Vec<f64>)> = Vec::new();
     for row in &rows {
@@ -129,10 +154,16 @@ pub fn compare(a: (&View, usize), b: (&View, usize)) -> Comparison {
             None => groups.push((row.group.clone(), vec![ratio])),
         }
     }
-    let is_once = |(view, cell): (&View, usize)| view.steps.iter().all(|step| step.outcomes[cell].blocks_used <= 1);
+    let is_once = |(view, cell): (&View, usize)| {
+        view.steps
+            .iter()
+            .all(|step| step.outcomes[cell].blocks_used <= 1)
+    };
     let mut notes: Vec<String> = a.0.notes.iter().chain(&b.0.notes).cloned().collect();
     if let Some(difference) = machines::difference(&a.0.cells[a.1], &b.0.cells[b.1]) {
-        notes.push(format!("‡ a and b ran on different machines ({difference}): a ratio compares the machines too."));
+        notes.push(format!(
+            "‡ a and b ran on different machines ({difference}): a ratio compares the machines too."
+        ));
     }
     let mut seen = std::collections::BTreeSet::new();
     // A side may be a view of one cell: here it has another beside it.
@@ -142,12 +173,23 @@ pub fn compare(a: (&View, usize), b: (&View, usize)) -> Comparison {
         a: a.0.cells[a.1].label.clone(),
         b: b.0.cells[b.1].label.clone(),
         campaigns: [a, b].map(|side| campaign(side).to_owned()),
-        groups: groups.into_iter().map(|(name, ratios)| (name, geometric_mean(&ratios), ratios.len())).collect(),
+        groups: groups
+            .into_iter()
+            .map(|(name, ratios)| (name, geometric_mean(&ratios), ratios.len()))
+            .collect(),
         caveat: match () {
-            () if is_once(a) || is_once(b) => "One run stands behind a value: a difference is something to look at, not a verdict.",
-            () if campaign(a) == campaign(b) => "Values are medians over blocks; `plimsoll show` judges them by pairs.",
+            () if is_once(a) || is_once(b) => {
+                "One run stands behind a value: a difference is something to look at, not a \
+                verdict."
+            }
+            () if campaign(a) == campaign(b) => {
+                "Values are medians over blocks; `plimsoll show` judges them by pairs."
+            }
             () if rows.iter().any(|row| row.unpaired.is_some()) => UNPAIRED,
-            () => "Values are medians over few blocks: a difference is something to look at, not a verdict.",
+            () => {
+                "Values are medians over few blocks: a difference is something to look at, not a \
+                verdict."
+            }
         },
         rows,
     }
@@ -158,16 +200,28 @@ fn campaign((view, cell): (&View, usize)) -> &str {
 }
 
 fn row(name: &str, a: (&View, usize), b: (&View, usize)) -> Option<Row> {
-    let find = |view: &'_ View| -> Option<usize> { view.steps.iter().position(|step| step.name == name) };
-    let (in_a, in_b) = (find(a.0).map(|i| &a.0.steps[i]), find(b.0).map(|i| &b.0.steps[i]));
+    let find =
+        |view: &'_ View| -> Option<usize> { view.steps.iter().position(|step| step.name == name) };
+    let (in_a, in_b) = (
+        find(a.0).map(|i| &a.0.steps[i]),
+        find(b.0).map(|i| &b.0.steps[i]),
+    );
     let step = in_a.or(in_b)?;
     let value = |step: Option<&StepView>, cell: usize| {
         let measure = step?.outcomes[cell].measure(step?.rate.name)?;
-        let number = measure.value.value.or_else(|| measure.classic.as_ref()?.parse().ok())?;
+        let number = measure
+            .value
+            .value
+            .or_else(|| measure.classic.as_ref()?.parse().ok())?;
         Some((measure.classic.clone().or_else(|| measure.text())?, number))
     };
     let is_doubtful = |step: Option<&StepView>, cell: usize| {
-        step.is_some_and(|step| matches!(step.outcomes[cell].status, Status::Suspect | Status::SlaMissed))
+        step.is_some_and(|step| {
+            matches!(
+                step.outcomes[cell].status,
+                Status::Suspect | Status::SlaMissed
+            )
+        })
     };
     let row = Row {
         step: name.to_owned(),
@@ -178,9 +232,10 @@ fn row(name: &str, a: (&View, usize), b: (&View, usize)) -> Option<Row> {
         b: value(in_b, b.1),
         is_doubtful: is_doubtful(in_a, a.1) || is_doubtful(in_b, b.1),
         unpaired: match (in_a, in_b) {
-            (Some(of_a), Some(of_b)) if campaign(a) != campaign(b) => {
-                Unpaired::of(&of_a.outcomes[a.1].rate_of_blocks, &of_b.outcomes[b.1].rate_of_blocks)
-            }
+            (Some(of_a), Some(of_b)) if campaign(a) != campaign(b) => Unpaired::of(
+                &of_a.outcomes[a.1].rate_of_blocks,
+                &of_b.outcomes[b.1].rate_of_blocks,
+            ),
             _ => None,
         },
     };
@@ -208,17 +263,35 @@ fn geometric_mean(ratios: &[f64]) -> f64 {
 impl Comparison {
     /// The steps that are farthest from 1, the farthest first.
     pub fn movers(&self) -> Vec<&Row> {
-        let mut rows: Vec<(&Row, f64)> = self.rows.iter().filter_map(|row| Some((row, row.ratio()?.ln().abs()))).collect();
+        let mut rows: Vec<(&Row, f64)> = self
+            .rows
+            .iter()
+            .filter_map(|row| Some((row, row.ratio()?.ln().abs())))
+            .collect();
         rows.sort_by(|a, b| b.1.total_cmp(&a.1));
         // What may well be chance has not moved.
-        rows.retain(|(row, _)| row.unpaired.is_none_or(|unpaired| unpaired.p <= 1.0 - LEVEL));
-        rows.into_iter().take(MOVERS).filter(|(_, distance)| *distance > 0.005).map(|(row, _)| row).collect()
+        rows.retain(|(row, _)| {
+            row.unpaired
+                .is_none_or(|unpaired| unpaired.p <= 1.0 - LEVEL)
+        });
+        rows.into_iter()
+            .take(MOVERS)
+            .filter(|(_, distance)| *distance > 0.005)
+            .map(|(row, _)| row)
+            .collect()
     }
 
     /// The names of both, with their campaigns where these are two.
     fn names(&self) -> [String; 2] {
         let [of_a, of_b] = &self.campaigns;
-        if of_a == of_b { [self.a.clone(), self.b.clone()] } else { [format!("{} of {of_a}", self.a), format!("{} of {of_b}", self.b)] }
+        if of_a == of_b {
+            [self.a.clone(), self.b.clone()]
+        } else {
+            [
+                format!("{} of {of_a}", self.a),
+                format!("{} of {of_b}", self.b),
+            ]
+        }
     }
 
     fn has_samples(&self) -> bool {
@@ -229,13 +302,29 @@ impl Comparison {
     pub fn to_text(&self) -> String {
         let [a, b] = self.names();
         let mut text = format!("a: {a}\nb: {b}\n");
-        let printed = |value: &Option<(String, f64)>| value.as_ref().map_or_else(|| "-".to_owned(), |(text, _)| text.clone());
+        let printed = |value: &Option<(String, f64)>| {
+            value
+                .as_ref()
+                .map_or_else(|| "-".to_owned(), |(text, _)| text.clone())
+        };
         // Where there are marks, room for one is left behind each ratio.
-        let room = if self.rows.iter().any(|row| row.is_doubtful) { " " } else { "" };
+        let room = if self.rows.iter().any(|row| row.is_doubtful) {
+            " "
+        } else {
+            ""
+        };
         let ratio = |row: &Row| row.printed_ratio() + if row.is_doubtful { "" } else { room };
         let line = |row: &Row| {
             let [interval, p, runs] = row.printed_samples();
-            [row.step.clone(), printed(&row.a), printed(&row.b), ratio(row), interval, p, runs]
+            [
+                row.step.clone(),
+                printed(&row.a),
+                printed(&row.b),
+                ratio(row),
+                interval,
+                p,
+                runs,
+            ]
         };
         let lines: Vec<[String; COLUMNS]> = self.rows.iter().map(line).collect();
         let mut heading = ["", "a", "b", "b/a", "", "", ""].map(str::to_owned);
@@ -243,11 +332,30 @@ impl Comparison {
         if self.has_samples() {
             heading[4..].clone_from_slice(&SAMPLES.map(str::to_owned));
         }
-        let width = |i: usize| lines.iter().chain([&heading]).map(|line| line[i].chars().count()).max().unwrap_or(0);
+        let width = |i: usize| {
+            lines
+                .iter()
+                .chain([&heading])
+                .map(|line| line[i].chars().count())
+                .max()
+                .unwrap_or(0)
+        };
         let widths: [usize; COLUMNS] = std::array::from_fn(width);
         let mut add = |line: &[String; COLUMNS]| {
-            let cells: Vec<String> = line.iter().zip(widths).skip(1).map(|(cell, width)| format!("{cell:>width$}")).collect();
-            writeln!(text, "{:<width$}  {}", line[0], cells.join("  "), width = widths[0]).expect("writing to a string cannot fail");
+            let cells: Vec<String> = line
+                .iter()
+                .zip(widths)
+                .skip(1)
+                .map(|(cell, width)| format!("{cell:>width$}"))
+                .collect();
+            writeln!(
+                text,
+                "{:<width$}  {}",
+                line[0],
+                cells.join("  "),
+                width = widths[0]
+            )
+            .expect("writing to a string cannot fail");
         };
         let mut group = "";
         for (row, line) in self.rows.iter().zip(&lines) {
@@ -259,14 +367,23 @@ impl Comparison {
             }
             add(line);
         }
-        let mut text: String = text.lines().map(|line| format!("{}\n", line.trim_end())).collect();
+        let mut text: String = text
+            .lines()
+            .map(|line| format!("{}\n", line.trim_end()))
+            .collect();
         text.push_str("\ngeometric means of b/a\n");
         for (name, mean, steps) in &self.groups {
-            writeln!(text, "{mean:>6.3}  {name} ({steps})").expect("writing to a string cannot fail");
+            writeln!(text, "{mean:>6.3}  {name} ({steps})")
+                .expect("writing to a string cannot fail");
         }
-        let movers: Vec<String> = self.movers().iter().map(|row| format!("{} {}", row.step, row.printed_ratio())).collect();
+        let movers: Vec<String> = self
+            .movers()
+            .iter()
+            .map(|row| format!("{} {}", row.step, row.printed_ratio()))
+            .collect();
         if !movers.is_empty() {
-            writeln!(text, "\nlargest movers: {}", movers.join(", ")).expect("writing to a string cannot fail");
+            writeln!(text, "\nlargest movers: {}", movers.join(", "))
+                .expect("writing to a string cannot fail");
         }
         if self.rows.iter().any(|row| row.is_doubtful) {
             writeln!(text, "\n{DOUBT}").expect("writing to a string cannot fail");
@@ -280,20 +397,58 @@ impl Comparison {
 
     /// A line per step: names, then values and ratio in full precision.
     pub fn to_csv(&self) -> String {
-        let quote =
-            |cell: &str| if cell.contains([',', '"', '\n']) { format!("\"{}\"", cell.replace('"', "\"\"")) } else { cell.to_owned() };
-        let number = |value: &Option<(String, f64)>| value.as_ref().map(|(_, number)| number.to_string()).unwrap_or_default();
+        let quote = |cell: &str| {
+            if cell.contains([',', '"', '\n']) {
+                format!("\"{}\"", cell.replace('"', "\"\""))
+            } else {
+                cell.to_owned()
+            }
+        };
+        let number = |value: &Option<(String, f64)>| {
+            value
+                .as_ref()
+                .map(|(_, number)| number.to_string())
+                .unwrap_or_default()
+        };
         let mut text =
             "a,b,group,step,metric,unit,value_a,value_b,ratio,low,high,p,runs_a,runs_b,doubtful,campaign_a,campaign_b\n".to_owned();
         for row in &self.rows {
-            let ratio = row.ratio().map(|ratio| ratio.to_string()).unwrap_or_default();
-            let cells =
-                [&self.a, &self.b, &row.group, &row.step, row.metric, row.unit, &number(&row.a), &number(&row.b), &ratio].map(quote);
-            let samples = row
-                .unpaired
-                .map_or(",,,,".to_owned(), |Unpaired { interval: (low, high), p, runs: (a, b) }| format!("{low},{high},{p},{a},{b}"));
-            let campaigns = self.campaigns.each_ref().map(|campaign| quote(campaign)).join(",");
-            writeln!(text, "{},{samples},{},{campaigns}", cells.join(","), row.is_doubtful).expect("writing to a string cannot fail");
+            let ratio = row
+                .ratio()
+                .map(|ratio| ratio.to_string())
+                .unwrap_or_default();
+            let cells = [
+                &self.a,
+                &self.b,
+                &row.group,
+                &row.step,
+                row.metric,
+                row.unit,
+                &number(&row.a),
+                &number(&row.b),
+                &ratio,
+            ]
+            .map(quote);
+            let samples = row.unpaired.map_or(
+                ",,,,".to_owned(),
+                |Unpaired {
+                     interval: (low, high),
+                     p,
+                     runs: (a, b),
+                 }| format!("{low},{high},{p},{a},{b}"),
+            );
+            let campaigns = self
+                .campaigns
+                .each_ref()
+                .map(|campaign| quote(campaign))
+                .join(",");
+            writeln!(
+                text,
+                "{},{samples},{},{campaigns}",
+                cells.join(","),
+                row.is_doubtful
+            )
+            .expect("writing to a string cannot fail");
         }
         text
     }
@@ -301,18 +456,40 @@ impl Comparison {
     /// Markdown tables.
     pub fn to_markdown(&self) -> String {
         let escape = |text: &str| text.replace('|', "\\|").replace('<', "&lt;");
-        let (names, rule) = if self.has_samples() { (format!(" {} |", SAMPLES.join(" | ")), " --: | --: | --: |") } else { <_>::default() };
+        let (names, rule) = if self.has_samples() {
+            (format!(" {} |", SAMPLES.join(" | ")), " --: | --: | --: |")
+        } else {
+            <_>::default()
+        };
         let [a, b] = self.names().map(|name| escape(&name));
-        let mut text = format!("a: {a}  \nb: {b}\n\n| | a | b | b/a |{names}\n| :-- | --: | --: | --: |{rule}\n");
-        let printed = |value: &Option<(String, f64)>| value.as_ref().map_or_else(|| "-".to_owned(), |(text, _)| text.clone());
+        let mut text = format!(
+            "a: {a}  \nb: {b}\n\n| | a | b | b/a |{names}\n| :-- | --: | --: | --: |{rule}\n"
+        );
+        let printed = |value: &Option<(String, f64)>| {
+            value
+                .as_ref()
+                .map_or_else(|| "-".to_owned(), |(text, _)| text.clone())
+        };
         for row in &self.rows {
-            let samples = if self.has_samples() { format!(" {} |", row.printed_samples().join(" | ")) } else { String::new() };
-            writeln!(text, "| {} | {} | {} | {} |{samples}", escape(&row.step), printed(&row.a), printed(&row.b), row.printed_ratio())
-                .expect("writing to a string cannot fail");
+            let samples = if self.has_samples() {
+                format!(" {} |", row.printed_samples().join(" | "))
+            } else {
+                String::new()
+            };
+            writeln!(
+                text,
+                "| {} | {} | {} | {} |{samples}",
+                escape(&row.step),
+                printed(&row.a),
+                printed(&row.b),
+                row.printed_ratio()
+            )
+            .expect("writing to a string cannot fail");
         }
         text.push_str("\n| geometric mean of b/a | steps | |\n| :-- | --: | --: |\n");
         for (name, mean, steps) in &self.groups {
-            writeln!(text, "| {name} | {steps} | {mean:.3} |").expect("writing to a string cannot fail");
+            writeln!(text, "| {name} | {steps} | {mean:.3} |")
+                .expect("writing to a string cannot fail");
         }
         if self.rows.iter().any(|row| row.is_doubtful) {
             writeln!(text, "\n{DOUBT}").expect("writing to a string cannot fail");
@@ -326,7 +503,11 @@ impl Comparison {
 
     /// One JSON value.
     pub fn to_json(&self) -> Value {
-        let side = |value: &Option<(String, f64)>| value.as_ref().map(|(text, number)| json!({"value": number, "printed": text}));
+        let side = |value: &Option<(String, f64)>| {
+            value
+                .as_ref()
+                .map(|(text, number)| json!({"value": number, "printed": text}))
+        };
         json!({
             "a": self.a,
             "b": self.b,
@@ -347,8 +528,8 @@ impl Comparison {
     }
 }
 
-/// Which cells of two views belong together: the only ones, those with the same label, else those with the same config and shape. Empty when
-/// neither rule pairs any.
+/// Which cells of two views belong together: the only ones, those with the same label, else those
+/// with the same config and shape. Empty when neither rule pairs any.
 pub fn pairs(a: &View, b: &View) -> Vec<(usize, usize)> {
     if let ([_], [_]) = (&a.cells[..], &b.cells[..]) {
         return vec![(0, 0)];
@@ -362,10 +543,16 @@ pub fn pairs(a: &View, b: &View) -> Vec<(usize, usize)> {
         (0..a.cells.len()).filter_map(of).collect()
     };
     let same_label = by(|a, b| a.label == b.label);
-    let is_one_build = |view: &View| view.cells.iter().all(|cell| cell.build == view.cells[0].build);
+    let is_one_build = |view: &View| {
+        view.cells
+            .iter()
+            .all(|cell| cell.build == view.cells[0].build)
+    };
     match () {
         () if !same_label.is_empty() => same_label,
-        () if is_one_build(a) && is_one_build(b) => by(|a, b| (&a.config, &a.shape) == (&b.config, &b.shape)),
+        () if is_one_build(a) && is_one_build(b) => {
+            by(|a, b| (&a.config, &a.shape) == (&b.config, &b.shape))
+        }
         () => Vec::new(),
     }
 }
@@ -393,17 +580,47 @@ mod tests {
         let (a, b) = ([100.0, 101.0, 99.0, 100.5], [90.0, 91.0, 89.0, 90.5, 90.2]);
         assert_eq!(Unpaired::of(&a[..3], &b), None);
         let found = Unpaired::of(&a, &b).unwrap();
-        assert!((found.p - 2.0 / 126.0).abs() < 1e-9 && found.runs == (4, 5), "{found:?}");
-        assert!(found.interval.0 < 0.9 && found.interval.1 > 0.9 && found.interval.1 < 1.0, "{found:?}");
-        let row = Row { unpaired: Some(found), ..row("q", "100", "90") };
+        assert!(
+            (found.p - 2.0 / 126.0).abs() < 1e-9 && found.runs == (4, 5),
+            "{found:?}"
+        );
+        assert!(
+            found.interval.0 < 0.9 && found.interval.1 > 0.9 && found.interval.1 < 1.0,
+            "{found:?}"
+        );
+        let row = Row {
+            unpaired: Some(found),
+            ..row("q", "100", "90")
+        };
         let rows = vec![row, self::row("r", "1", "1")];
         let campaigns = ["1".to_owned(), "2".to_owned()];
         let (a, b) = ("a".to_owned(), "b".to_owned());
-        let comparison = Comparison { a, b, campaigns, rows, groups: Vec::new(), caveat: "", notes: Vec::new() };
+        let comparison = Comparison {
+            a,
+            b,
+            campaigns,
+            rows,
+            groups: Vec::new(),
+            caveat: "",
+            notes: Vec::new(),
+        };
         let text = comparison.to_text();
-        assert!(text.starts_with("a: a of 1\nb: b of 2\n") && text.contains("largest movers: q 0.90\n"), "{text}");
-        assert!(text.contains("b/a   95 % interval      p  runs\nq  ") && text.contains("]  0.016   4+5\n"), "{text}");
-        assert!(comparison.to_markdown().contains(" | 0.016 | 4+5 |\n| r | 1 | 1 | 1.00 |  |  |  |\n"), "{}", comparison.to_markdown());
+        assert!(
+            text.starts_with("a: a of 1\nb: b of 2\n") && text.contains("largest movers: q 0.90\n"),
+            "{text}"
+        );
+        assert!(
+            text.contains("b/a   95 % interval      p  runs\nq  ")
+                && text.contains("]  0.016   4+5\n"),
+            "{text}"
+        );
+        assert!(
+            comparison
+                .to_markdown()
+                .contains(" | 0.016 | 4+5 |\n| r | 1 | 1 | 1.00 |  |  |  |\n"),
+            "{}",
+            comparison.to_markdown()
+        );
         assert_eq!(comparison.to_json()["steps"][0]["unpaired"]["runs_b"], 5);
     }
 
@@ -415,16 +632,44 @@ mod tests {
             row("delete_range=100", "100", "50"),
             row("qr100", "1", "x"),
         ];
-        assert_eq!(rows.iter().map(Row::printed_ratio).collect::<Vec<_>>(), ["0.50", "2.00", "0.50?", "-"]);
+        assert_eq!(
+            rows.iter().map(Row::printed_ratio).collect::<Vec<_>>(),
+            ["0.50", "2.00", "0.50?", "-"]
+        );
         let groups = vec![("writes".to_owned(), geometric_mean(&[2.0, 0.5]), 2)];
-        let (a, b, campaigns) = ("a".to_owned(), "b|".to_owned(), ["c".to_owned(), "c".to_owned()]);
-        let comparison = Comparison { a, b, campaigns, rows, groups, caveat: "", notes: vec!["shortened".to_owned()] };
+        let (a, b, campaigns) = (
+            "a".to_owned(),
+            "b|".to_owned(),
+            ["c".to_owned(), "c".to_owned()],
+        );
+        let comparison = Comparison {
+            a,
+            b,
+            campaigns,
+            rows,
+            groups,
+            caveat: "",
+            notes: vec!["shortened".to_owned()],
+        };
         assert!((comparison.groups[0].1 - 1.0).abs() < 1e-12);
         assert_eq!(comparison.movers().len(), 3);
         let text = comparison.to_text();
-        assert!(text.contains("scan_range=100    100   50  0.50\n\n- writes            a    b   b/a\n"), "{text}");
-        assert!(text.ends_with("? machine disturbed or SLA missed, in the cell or the base\n\nnote: \nnote: shortened\n"), "{text}");
-        assert!(comparison.to_csv().contains("a,b|,writes,insert_range=100,qps,queries/s,100,200,2,,,,,,false,c,c\n"));
+        assert!(
+            text.contains("scan_range=100    100   50  0.50\n\n- writes            a    b   b/a\n"),
+            "{text}"
+        );
+        assert!(
+            text.ends_with(
+                "? machine disturbed or SLA missed, in the cell or the base\n\nnote: \nnote: \
+                shortened\n"
+            ),
+            "{text}"
+        );
+        assert!(
+            comparison
+                .to_csv()
+                .contains("a,b|,writes,insert_range=100,qps,queries/s,100,200,2,,,,,,false,c,c\n")
+        );
         assert!(comparison.to_markdown().contains("| qr100 | 1 | - | - |"));
         assert_eq!(comparison.to_json()["steps"][3]["ratio"], Value::Null);
     }

@@ -10,11 +10,13 @@ use crate::attempts::Run;
 use crate::formulas::counts_rows;
 use crate::view::{Counter, CounterKind};
 
-/// Of the counters that the field does not name, so many with the largest changes stand in front too.
+/// Of the counters that the field does not name, so many with the largest changes stand in front
+/// too.
 const MOST_CHANGED: usize = 8;
 /// A change by less than this factor is not remarkable.
 const LEAST_FACTOR: f64 = 1.2;
-/// What happens less often than once in a thousand operations, or less often than this in a whole step, changes by chance.
+/// What happens less often than once in a thousand operations, or less often than this in a whole
+/// step, changes by chance.
 pub(crate) const LEAST_PER_OPERATION: f64 = 0.001;
 pub(crate) const LEAST_COUNT: i64 = 100;
 
@@ -24,23 +26,51 @@ const FRONT: &[(&str, &str, &str)] = &[
     ("innodb_data_reads", "", "reads from files"),
     ("innodb_data_read", "B", "bytes read from files"),
     ("innodb_data_writes", "", "writes to files, logs included"),
-    ("innodb_data_written", "B", "bytes written to files, logs included"),
+    (
+        "innodb_data_written",
+        "B",
+        "bytes written to files, logs included",
+    ),
     ("innodb_data_fsyncs", "", "fsyncs of files"),
     ("innodb_os_log_written", "B", "bytes of redo log"),
     ("innodb_os_log_fsyncs", "", "fsyncs of the redo log"),
-    ("innodb_log_waits", "", "waits because the log buffer was too small"),
-    ("innodb_buffer_pool_read_requests", "", "page reads asked of the buffer pool: CPU, not I/O"),
-    ("innodb_buffer_pool_reads", "", "pages that were not in the buffer pool"),
-    ("innodb_buffer_pool_pages_flushed", "", "dirty pages written back"),
+    (
+        "innodb_log_waits",
+        "",
+        "waits because the log buffer was too small",
+    ),
+    (
+        "innodb_buffer_pool_read_requests",
+        "",
+        "page reads asked of the buffer pool: CPU, not I/O",
+    ),
+    (
+        "innodb_buffer_pool_reads",
+        "",
+        "pages that were not in the buffer pool",
+    ),
+    (
+        "innodb_buffer_pool_pages_flushed",
+        "",
+        "dirty pages written back",
+    ),
     ("innodb_buffer_pool_wait_free", "", "waits for a free page"),
     ("innodb_rows_inserted", "", "rows inserted"),
     ("innodb_rows_deleted", "", "rows deleted"),
-    ("innodb_rows_read", "", "rows read, more than are returned when an index leads to more"),
+    (
+        "innodb_rows_read",
+        "",
+        "rows read, more than are returned when an index leads to more",
+    ),
     ("innodb_row_lock_waits", "", "waits for a row's lock"),
     ("innodb_row_lock_time", "ms", "time in waits for row locks"),
     ("handler_read_key", "", "rows looked up by key"),
     ("handler_read_next", "", "next rows in index order"),
-    ("handler_read_rnd_next", "", "next rows in a scan of a table"),
+    (
+        "handler_read_rnd_next",
+        "",
+        "next rows in a scan of a table",
+    ),
     ("handler_write", "", "rows handed to the storage engine"),
     ("created_tmp_disk_tables", "", "temporary tables on disk"),
     ("binlog_bytes_written", "B", "bytes of binary log"),
@@ -52,48 +82,168 @@ const FRONT: &[(&str, &str, &str)] = &[
     ("rocksdb_bytes_read", "B", "bytes read by statements"),
     ("rocksdb_wal_bytes", "B", "bytes of write-ahead log"),
     ("rocksdb_wal_synced", "", "syncs of the write-ahead log"),
-    ("rocksdb_flush_write_bytes", "B", "bytes flushed from memory"),
-    ("rocksdb_compact_read_bytes", "B", "bytes that compaction read"),
-    ("rocksdb_compact_write_bytes", "B", "bytes that compaction wrote"),
+    (
+        "rocksdb_flush_write_bytes",
+        "B",
+        "bytes flushed from memory",
+    ),
+    (
+        "rocksdb_compact_read_bytes",
+        "B",
+        "bytes that compaction read",
+    ),
+    (
+        "rocksdb_compact_write_bytes",
+        "B",
+        "bytes that compaction wrote",
+    ),
     ("rocksdb_compactions", "", "compactions"),
     ("rocksdb_compaction_us", "us", "time of compaction threads"),
-    ("rocksdb_compaction_cpu_us", "us", "CPU of compaction threads"),
-    ("rocksdb_stall_micros", "us", "time that writers were held back"),
+    (
+        "rocksdb_compaction_cpu_us",
+        "us",
+        "CPU of compaction threads",
+    ),
+    (
+        "rocksdb_stall_micros",
+        "us",
+        "time that writers were held back",
+    ),
     ("rocksdb_block_cache_hit", "", "blocks found in the cache"),
-    ("rocksdb_block_cache_miss", "", "blocks that were not in the cache"),
-    ("rocksdb_bloom_filter_useful", "", "reads that a bloom filter spared"),
+    (
+        "rocksdb_block_cache_miss",
+        "",
+        "blocks that were not in the cache",
+    ),
+    (
+        "rocksdb_bloom_filter_useful",
+        "",
+        "reads that a bloom filter spared",
+    ),
     ("rocksdb_number_keys_read", "", "keys read"),
     ("rocksdb_number_db_seek", "", "seeks"),
     ("rocksdb_number_db_next", "", "steps of iterators"),
     // PostgreSQL.
-    ("pg_stat_database.blks_read", "", "blocks that were not in shared buffers"),
-    ("pg_stat_database.blks_hit", "", "blocks found in shared buffers"),
-    ("pg_stat_database.tup_returned", "", "rows that scans went over"),
-    ("pg_stat_database.tup_fetched", "", "rows fetched by index scans"),
+    (
+        "pg_stat_database.blks_read",
+        "",
+        "blocks that were not in shared buffers",
+    ),
+    (
+        "pg_stat_database.blks_hit",
+        "",
+        "blocks found in shared buffers",
+    ),
+    (
+        "pg_stat_database.tup_returned",
+        "",
+        "rows that scans went over",
+    ),
+    (
+        "pg_stat_database.tup_fetched",
+        "",
+        "rows fetched by index scans",
+    ),
     ("pg_stat_database.tup_inserted", "", "rows inserted"),
     ("pg_stat_database.tup_deleted", "", "rows deleted"),
     ("pg_stat_database.xact_commit", "", "transactions committed"),
-    ("pg_stat_database.temp_bytes", "B", "bytes of temporary files"),
-    ("wal_lsn_bytes", "B", "bytes of write-ahead log, all versions alike"),
+    (
+        "pg_stat_database.temp_bytes",
+        "B",
+        "bytes of temporary files",
+    ),
+    (
+        "wal_lsn_bytes",
+        "B",
+        "bytes of write-ahead log, all versions alike",
+    ),
     ("pg_stat_wal.wal_bytes", "B", "bytes of write-ahead log"),
     ("pg_stat_wal.wal_records", "", "records of write-ahead log"),
-    ("pg_stat_wal.wal_fpi", "", "full pages in the write-ahead log"),
-    ("pg_stat_wal.wal_buffers_full", "", "writes because the log's buffers were full"),
-    ("pg_stat_bgwriter.checkpoints_timed", "", "checkpoints by the clock"),
-    ("pg_stat_bgwriter.checkpoints_req", "", "checkpoints asked for, by log size or by hand"),
-    ("pg_stat_checkpointer.num_timed", "", "checkpoints by the clock"),
-    ("pg_stat_checkpointer.num_requested", "", "checkpoints asked for, by log size or by hand"),
-    ("pg_stat_bgwriter.buffers_checkpoint", "", "blocks that checkpoints wrote"),
-    ("pg_stat_checkpointer.buffers_written", "", "blocks that checkpoints wrote"),
-    ("pg_stat_bgwriter.buffers_clean", "", "blocks that the background writer wrote"),
-    ("pg_stat_bgwriter.buffers_backend", "", "blocks that sessions had to write themselves"),
-    ("pg_stat_io.relation.reads", "", "reads of tables and indexes"),
-    ("pg_stat_io.relation.writes", "", "writes of tables and indexes"),
-    ("pg_stat_io.relation.extends", "", "extensions of tables and indexes"),
-    ("pg_stat_user_tables.autovacuum_count", "", "runs of autovacuum"),
-    ("pg_stat_user_tables.n_tup_hot_upd", "", "updates that touched no index"),
-    ("pg_statio_user_tables.heap_blks_read", "", "table blocks that were not in shared buffers"),
-    ("pg_statio_user_tables.idx_blks_read", "", "index blocks that were not in shared buffers"),
+    (
+        "pg_stat_wal.wal_fpi",
+        "",
+        "full pages in the write-ahead log",
+    ),
+    (
+        "pg_stat_wal.wal_buffers_full",
+        "",
+        "writes because the log's buffers were full",
+    ),
+    (
+        "pg_stat_bgwriter.checkpoints_timed",
+        "",
+        "checkpoints by the clock",
+    ),
+    (
+        "pg_stat_bgwriter.checkpoints_req",
+        "",
+        "checkpoints asked for, by log size or by hand",
+    ),
+    (
+        "pg_stat_checkpointer.num_timed",
+        "",
+        "checkpoints by the clock",
+    ),
+    (
+        "pg_stat_checkpointer.num_requested",
+        "",
+        "checkpoints asked for, by log size or by hand",
+    ),
+    (
+        "pg_stat_bgwriter.buffers_checkpoint",
+        "",
+        "blocks that checkpoints wrote",
+    ),
+    (
+        "pg_stat_checkpointer.buffers_written",
+        "",
+        "blocks that checkpoints wrote",
+    ),
+    (
+        "pg_stat_bgwriter.buffers_clean",
+        "",
+        "blocks that the background writer wrote",
+    ),
+    (
+        "pg_stat_bgwriter.buffers_backend",
+        "",
+        "blocks that sessions had to write themselves",
+    ),
+    (
+        "pg_stat_io.relation.reads",
+        "",
+        "reads of tables and indexes",
+    ),
+    (
+        "pg_stat_io.relation.writes",
+        "",
+        "writes of tables and indexes",
+    ),
+    (
+        "pg_stat_io.relation.extends",
+        "",
+        "extensions of tables and indexes",
+    ),
+    (
+        "pg_stat_user_tables.autovacuum_count",
+        "",
+        "runs of autovacuum",
+    ),
+    (
+        "pg_stat_user_tables.n_tup_hot_upd",
+        "",
+        "updates that touched no index",
+    ),
+    (
+        "pg_statio_user_tables.heap_blks_read",
+        "",
+        "table blocks that were not in shared buffers",
+    ),
+    (
+        "pg_statio_user_tables.idx_blks_read",
+        "",
+        "index blocks that were not in shared buffers",
+    ),
 ];
 
 /// Parts of the names of what engines report beside their counters and that goes up and down.
@@ -118,7 +268,16 @@ const LEVEL_PARTS: &[&str] = &[
 ];
 
 /// Ends of such names.
-const LEVEL_ENDS: &[&str] = &["_avg", "_max", "_max_age", "_limit", "_longest_seen", "_iterators", "_size", "_lag"];
+const LEVEL_ENDS: &[&str] = &[
+    "_avg",
+    "_max",
+    "_max_age",
+    "_limit",
+    "_longest_seen",
+    "_iterators",
+    "_size",
+    "_lag",
+];
 
 /// Such names in full.
 const LEVEL_NAMES: &[&str] = &[
@@ -149,7 +308,11 @@ const LEVEL_NAMES: &[&str] = &[
 ];
 
 /// Counts that begin like levels.
-const COUNTED_ALL_THE_SAME: &[&str] = &["threads_created", "innodb_buffer_pool_pages_flushed", "innodb_buffer_pool_pages_lru_flushed"];
+const COUNTED_ALL_THE_SAME: &[&str] = &[
+    "threads_created",
+    "innodb_buffer_pool_pages_flushed",
+    "innodb_buffer_pool_pages_lru_flushed",
+];
 
 /// Whether an engine reports it beside its counters though it goes up and down.
 pub(crate) fn is_level(name: &str) -> bool {
@@ -164,30 +327,59 @@ pub(crate) fn is_level(name: &str) -> bool {
 
 /// Counters of one step from one run per cell; index 0 is the base.
 pub(crate) fn counters(runs: &[Option<&Run<'_>>]) -> Vec<Counter> {
-    let done: Vec<Option<&StepDone>> = runs.iter().map(|run| run.and_then(|run| run.done)).collect();
+    let done: Vec<Option<&StepDone>> = runs
+        .iter()
+        .map(|run| run.and_then(|run| run.done))
+        .collect();
     let operations: Vec<Option<f64>> = done.iter().map(|done| done.and_then(operations)).collect();
-    let counted: Vec<Option<&BTreeMap<String, i64>>> = done.iter().map(|done| done.map(|done| &done.engine_counters)).collect();
-    let names: BTreeSet<&String> = counted.iter().flatten().flat_map(|counters| counters.keys()).collect();
+    let counted: Vec<Option<&BTreeMap<String, i64>>> = done
+        .iter()
+        .map(|done| done.map(|done| &done.engine_counters))
+        .collect();
+    let names: BTreeSet<&String> = counted
+        .iter()
+        .flatten()
+        .flat_map(|counters| counters.keys())
+        .collect();
     let mut counters: Vec<Counter> = names
         .into_iter()
         .map(|name| {
-            let values: Vec<Option<i64>> =
-                counted.iter().map(|counters| counters.and_then(|counters| counters.get(name).copied())).collect();
+            let values: Vec<Option<i64>> = counted
+                .iter()
+                .map(|counters| counters.and_then(|counters| counters.get(name).copied()))
+                .collect();
             counter(name, values, &operations)
         })
         .filter(|counter| counter.values.iter().flatten().any(|value| *value != 0))
         .collect();
     promote(&mut counters);
-    let place = |name: &str| FRONT.iter().position(|(known, ..)| *known == name).unwrap_or(FRONT.len());
+    let place = |name: &str| {
+        FRONT
+            .iter()
+            .position(|(known, ..)| *known == name)
+            .unwrap_or(FRONT.len())
+    };
     counters.sort_by_key(|counter| (counter.kind, place(&counter.name)));
     counters
 }
 
-/// Operations of the step's own kind, as its rates count them; of a workload file's step events of any kind.
+/// Operations of the step's own kind, as its rates count them; of a workload file's step events of
+/// any kind.
 pub(crate) fn operations(done: &StepDone) -> Option<f64> {
-    let own = done.operations.iter().filter(|operation| [operation.kind.as_str(), ALL_EVENTS].contains(&done.primary.as_str()));
+    let own = done
+        .operations
+        .iter()
+        .filter(|operation| [operation.kind.as_str(), ALL_EVENTS].contains(&done.primary.as_str()));
     // Of a sysbench test: per transaction, so that its statements can be seen.
-    let count: u64 = own.map(|operation| if counts_rows(&operation.kind) { operation.rows } else { operation.ok }).sum();
+    let count: u64 = own
+        .map(|operation| {
+            if counts_rows(&operation.kind) {
+                operation.rows
+            } else {
+                operation.ok
+            }
+        })
+        .sum();
     (count > 0).then_some(count as f64)
 }
 
@@ -203,10 +395,21 @@ fn counter(name: &str, values: Vec<Option<i64>>, operations: &[Option<f64>]) -> 
     };
     let per_operation = match kind {
         CounterKind::Level => vec![None; values.len()],
-        _ => values.iter().zip(operations).map(|(value, operations)| Some((*value)? as f64 / (*operations)?)).collect(),
+        _ => values
+            .iter()
+            .zip(operations)
+            .map(|(value, operations)| Some((*value)? as f64 / (*operations)?))
+            .collect(),
     };
     let (unit, meaning) = known.map_or(("", ""), |(_, unit, meaning)| (*unit, *meaning));
-    Counter { name: name.to_owned(), kind, unit, meaning, values, per_operation }
+    Counter {
+        name: name.to_owned(),
+        kind,
+        unit,
+        meaning,
+        values,
+        per_operation,
+    }
 }
 
 /// Puts the counters in front that changed most against the base.
@@ -215,7 +418,9 @@ fn promote(counters: &mut [Counter]) {
         .iter()
         .enumerate()
         .filter(|(_, counter)| counter.kind == CounterKind::Other)
-        .filter_map(|(index, counter)| Some((Reverse((largest_change(counter)? * 1e6) as u64), index)))
+        .filter_map(|(index, counter)| {
+            Some((Reverse((largest_change(counter)? * 1e6) as u64), index))
+        })
         .collect();
     changed.sort_unstable();
     for (_, index) in changed.into_iter().take(MOST_CHANGED) {
@@ -223,17 +428,22 @@ fn promote(counters: &mut [Counter]) {
     }
 }
 
-/// The largest factor between a cell and the base, either way; `None` when it is not remarkable or cannot be told.
+/// The largest factor between a cell and the base, either way; `None` when it is not remarkable or
+/// cannot be told.
 fn largest_change(counter: &Counter) -> Option<f64> {
     let base = (*counter.per_operation.first()?)?;
     let base_count = counter.values[0]?;
     let others = counter.per_operation.iter().zip(&counter.values).skip(1);
     let factors = others.filter_map(|(per_operation, count)| {
         let (per_operation, count) = ((*per_operation)?, (*count)?);
-        let is_frequent = per_operation.max(base) >= LEAST_PER_OPERATION && count.max(base_count) >= LEAST_COUNT;
-        is_frequent.then(|| per_operation.max(base) / per_operation.min(base).max(LEAST_PER_OPERATION))
+        let is_frequent =
+            per_operation.max(base) >= LEAST_PER_OPERATION && count.max(base_count) >= LEAST_COUNT;
+        is_frequent
+            .then(|| per_operation.max(base) / per_operation.min(base).max(LEAST_PER_OPERATION))
     });
-    factors.reduce(f64::max).filter(|factor| *factor >= LEAST_FACTOR)
+    factors
+        .reduce(f64::max)
+        .filter(|factor| *factor >= LEAST_FACTOR)
 }
 
 #[cfg(test)]
@@ -275,9 +485,15 @@ mod tests {
     fn what_falls_is_a_level_and_is_not_divided() {
         let operations = [Some(10.0), Some(20.0)];
         let falling = counter("anything", vec![Some(-1), Some(7)], &operations);
-        assert_eq!((falling.kind, falling.per_operation), (CounterKind::Level, vec![None, None]));
+        assert_eq!(
+            (falling.kind, falling.per_operation),
+            (CounterKind::Level, vec![None, None])
+        );
         let growing = counter("handler_write", vec![Some(20), Some(7)], &operations);
-        assert_eq!((growing.kind, growing.per_operation), (CounterKind::Front, vec![Some(2.0), Some(0.35)]));
+        assert_eq!(
+            (growing.kind, growing.per_operation),
+            (CounterKind::Front, vec![Some(2.0), Some(0.35)])
+        );
         let without = counter("handler_write", vec![Some(20), None], &[None, Some(1.0)]);
         assert_eq!(without.per_operation, [None, None]);
     }
@@ -286,14 +502,30 @@ mod tests {
     fn the_largest_changes_come_in_front() {
         let operations = [Some(1000.0), Some(1000.0), Some(1000.0)];
         let mut counters: Vec<Counter> = (0..20)
-            .map(|i| counter(&format!("other{i:02}"), vec![Some(1000), Some(1000 + i * 100), Some(1000)], &operations))
+            .map(|i| {
+                counter(
+                    &format!("other{i:02}"),
+                    vec![Some(1000), Some(1000 + i * 100), Some(1000)],
+                    &operations,
+                )
+            })
             .chain([
                 counter("rare", vec![Some(1), Some(90), Some(1)], &operations),
                 counter("absent", vec![None, Some(90_000), Some(1)], &operations),
             ])
             .collect();
         promote(&mut counters);
-        let front: Vec<&str> = counters.iter().filter(|counter| counter.kind == CounterKind::Front).map(|c| c.name.as_str()).collect();
-        assert_eq!(front, ["other12", "other13", "other14", "other15", "other16", "other17", "other18", "other19"]);
+        let front: Vec<&str> = counters
+            .iter()
+            .filter(|counter| counter.kind == CounterKind::Front)
+            .map(|c| c.name.as_str())
+            .collect();
+        assert_eq!(
+            front,
+            [
+                "other12", "other13", "other14", "other15", "other16", "other17", "other18",
+                "other19"
+            ]
+        );
     }
 }

@@ -2,20 +2,34 @@
 
 use crate::view::View;
 
-const COLUMNS: [&str; 12] =
-    ["cell", "step", "block", "attempt", "status", "metric", "value", "unit", "unavailable", "not_comparable", "is_lower_bound", "classic"];
+const COLUMNS: [&str; 12] = [
+    "cell",
+    "step",
+    "block",
+    "attempt",
+    "status",
+    "metric",
+    "value",
+    "unit",
+    "unavailable",
+    "not_comparable",
+    "is_lower_bound",
+    "classic",
+];
 
-/// Comma separated, quoted by RFC 4180, lines ended by a newline. Values in full precision. A step without numbers has one line without a
-/// metric and its reason in the column `unavailable`. `not_comparable` says why a cell and the base are not strictly comparable; `is_lower_bound` is `true` or empty; `classic` is an
-/// imported value as the originals print it; without imported values there is no such column.
+/// Comma separated, quoted by RFC 4180, lines ended by a newline. Values in full precision. A step
+/// without numbers has one line without a metric and its reason in the column `unavailable`.
+/// `not_comparable` says why a cell and the base are not strictly comparable; `is_lower_bound` is
+/// `true` or empty; `classic` is an imported value as the originals print it; without imported
+/// values there is no such column.
 pub fn to_csv(view: &View) -> String {
-    write(
-        view,
-        ',',
-        |cell| {
-            if cell.contains(['"', ',', '\n', '\r']) { format!("\"{}\"", cell.replace('"', "\"\"")) } else { cell.to_owned() }
-        },
-    )
+    write(view, ',', |cell| {
+        if cell.contains(['"', ',', '\n', '\r']) {
+            format!("\"{}\"", cell.replace('"', "\"\""))
+        } else {
+            cell.to_owned()
+        }
+    })
 }
 
 /// The same separated by tabs. Tabs and line breaks inside a cell become spaces.
@@ -25,7 +39,11 @@ pub fn to_tsv(view: &View) -> String {
 
 fn write(view: &View, separator: char, escape: fn(&str) -> String) -> String {
     let mut text = String::new();
-    let has_classic = view.results.iter().flat_map(|result| &result.measures).any(|measure| measure.classic.is_some());
+    let has_classic = view
+        .results
+        .iter()
+        .flat_map(|result| &result.measures)
+        .any(|measure| measure.classic.is_some());
     let mut add = |cells: &[&str; 12]| {
         let columns = if has_classic { 12 } else { 11 };
         for (i, cell) in cells.iter().take(columns).enumerate() {
@@ -40,11 +58,19 @@ fn write(view: &View, separator: char, escape: fn(&str) -> String) -> String {
     add(&COLUMNS);
     for result in &view.results {
         let cell = view.cells[result.cell].label.as_str();
-        let caveat = view.cells[result.cell].caveat.as_ref().map(ToString::to_string).unwrap_or_default();
+        let caveat = view.cells[result.cell]
+            .caveat
+            .as_ref()
+            .map(ToString::to_string)
+            .unwrap_or_default();
         let (block, attempt) = (result.block.to_string(), result.attempt.to_string());
         let status = result.status.name();
         for measure in &result.measures {
-            let value = measure.value.value.map(|value| value.to_string()).unwrap_or_default();
+            let value = measure
+                .value
+                .value
+                .map(|value| value.to_string())
+                .unwrap_or_default();
             let unavailable = measure.value.unavailable.as_deref().unwrap_or_default();
             add(&[
                 cell,
@@ -72,14 +98,57 @@ fn write(view: &View, separator: char, escape: fn(&str) -> String) -> String {
                     (true, true) => "closed loop: no response time",
                     (true, false) => "no event was done",
                 };
-                add(&[cell, &result.step, &block, &attempt, status, &metric, &value, unit, unavailable, &caveat, word(is_bound), ""]);
+                add(&[
+                    cell,
+                    &result.step,
+                    &block,
+                    &attempt,
+                    status,
+                    &metric,
+                    &value,
+                    unit,
+                    unavailable,
+                    &caveat,
+                    word(is_bound),
+                    "",
+                ]);
             }
-            let waited = result.operations.iter().find(|operation| operation.kind == event.kind).map_or(0.0, |operation| operation.wait_s);
+            let waited = result
+                .operations
+                .iter()
+                .find(|operation| operation.kind == event.kind)
+                .map_or(0.0, |operation| operation.wait_s);
             let metric = format!("excluded_wait_s{{{}}}", event.kind);
-            add(&[cell, &result.step, &block, &attempt, status, &metric, &waited.to_string(), "s", "", &caveat, "", ""]);
+            add(&[
+                cell,
+                &result.step,
+                &block,
+                &attempt,
+                status,
+                &metric,
+                &waited.to_string(),
+                "s",
+                "",
+                &caveat,
+                "",
+                "",
+            ]);
         }
         if result.measures.is_empty() {
-            add(&[cell, &result.step, &block, &attempt, status, "", "", "", result.reason.as_deref().unwrap_or_default(), &caveat, "", ""]);
+            add(&[
+                cell,
+                &result.step,
+                &block,
+                &attempt,
+                status,
+                "",
+                "",
+                "",
+                result.reason.as_deref().unwrap_or_default(),
+                &caveat,
+                "",
+                "",
+            ]);
         }
     }
     text

@@ -14,11 +14,16 @@ pub(crate) fn compare(cells: &[Option<BTreeMap<String, String>>]) -> Differences
     let mut differences = Differences::default();
     let names: BTreeSet<&String> = cells.iter().flatten().flat_map(BTreeMap::keys).collect();
     for name in names {
-        let values: Vec<Option<String>> = cells.iter().map(|cell| cell.as_ref().and_then(|facts| facts.get(name).cloned())).collect();
+        let values: Vec<Option<String>> = cells
+            .iter()
+            .map(|cell| cell.as_ref().and_then(|facts| facts.get(name).cloned()))
+            .collect();
         let mut known = cells.iter().flatten().map(|facts| facts.get(name));
         let first = known.next().flatten();
         if first.is_some() && known.all(|value| value == first) {
-            differences.equal.push((name.clone(), first.cloned().unwrap_or_default()));
+            differences
+                .equal
+                .push((name.clone(), first.cloned().unwrap_or_default()));
         } else {
             differences.differing.push((name.clone(), values));
         }
@@ -39,18 +44,35 @@ fn add(facts: &mut BTreeMap<String, String>, name: String, value: &Value) {
             if let Some((kind, value)) = members.iter().next().filter(|_| members.len() == 1) {
                 match kind.as_str() {
                     "known" => return add(facts, name, value),
-                    "unavailable" => return add(facts, name, &Value::String(format!("unavailable ({})", scalar(value)))),
+                    "unavailable" => {
+                        return add(
+                            facts,
+                            name,
+                            &Value::String(format!("unavailable ({})", scalar(value))),
+                        );
+                    }
                     _ => {}
                 }
             }
             for (member, value) in members {
                 if !member.starts_with(MOMENTARY) {
-                    add(facts, if name.is_empty() { member.clone() } else { format!("{name}.{member}") }, value);
+                    add(
+                        facts,
+                        if name.is_empty() {
+                            member.clone()
+                        } else {
+                            format!("{name}.{member}")
+                        },
+                        value,
+                    );
                 }
             }
         }
         Value::Array(items) => {
-            facts.insert(name, items.iter().map(scalar).collect::<Vec<_>>().join(", "));
+            facts.insert(
+                name,
+                items.iter().map(scalar).collect::<Vec<_>>().join(", "),
+            );
         }
         _ => {
             facts.insert(name, scalar(value));
@@ -59,7 +81,9 @@ fn add(facts: &mut BTreeMap<String, String>, name: String, value: &Value) {
 }
 
 fn scalar(value: &Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+    value
+        .as_str()
+        .map_or_else(|| value.to_string(), str::to_owned)
 }
 
 #[cfg(test)]
@@ -76,10 +100,26 @@ mod tests {
             }))
         };
         let differences = compare(&[Some(facts("performance")), None, Some(facts("powersave"))]);
-        let governors = vec![Some("performance".to_owned()), None, Some("powersave".to_owned())];
-        assert_eq!(differences.differing, [("cpu_governor".to_owned(), governors)]);
-        let equal: Vec<(&str, &str)> = differences.equal.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
-        let expected = [("cpu_model", "X"), ("program.flags", "a, b"), ("program.threads", "2"), ("smt", "unavailable (no such file)")];
+        let governors = vec![
+            Some("performance".to_owned()),
+            None,
+            Some("powersave".to_owned()),
+        ];
+        assert_eq!(
+            differences.differing,
+            [("cpu_governor".to_owned(), governors)]
+        );
+        let equal: Vec<(&str, &str)> = differences
+            .equal
+            .iter()
+            .map(|(name, value)| (name.as_str(), value.as_str()))
+            .collect();
+        let expected = [
+            ("cpu_model", "X"),
+            ("program.flags", "a, b"),
+            ("program.threads", "2"),
+            ("smt", "unavailable (no such file)"),
+        ];
         assert_eq!(equal, expected);
     }
 
@@ -87,7 +127,10 @@ mod tests {
     fn a_fact_that_one_cell_lacks_is_a_difference() {
         let with = BTreeMap::from([("cache".to_owned(), "1".to_owned())]);
         let differences = compare(&[Some(BTreeMap::new()), Some(with)]);
-        assert_eq!(differences.differing, [("cache".to_owned(), vec![None, Some("1".to_owned())])]);
+        assert_eq!(
+            differences.differing,
+            [("cache".to_owned(), vec![None, Some("1".to_owned())])]
+        );
         assert!(differences.equal.is_empty());
     }
 }

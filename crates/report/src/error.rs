@@ -3,7 +3,8 @@
 use plimsoll_core::metric::{CATALOGUE, OF_ROCKSDB, OF_SYSBENCH};
 use thiserror::Error;
 
-/// Why there is no report: fragments that fit after "failed to ". Missing and failed trials are no errors: the report shows them.
+/// Why there is no report: fragments that fit after "failed to ". Missing and failed trials are no
+/// errors: the report shows them.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum ReportError {
     /// No campaign was given.
@@ -11,7 +12,8 @@ pub enum ReportError {
     NoCampaign,
     /// Native and imported campaigns together.
     #[error(
-        "report on native and imported campaigns together: they are measured in different ways; give campaigns of one kind, or use `plimsoll compare`"
+        "report on native and imported campaigns together: they are measured in different ways; \
+        give campaigns of one kind, or use `plimsoll compare`"
     )]
     Mixed,
     /// A name stands for no cell.
@@ -35,7 +37,10 @@ pub enum ReportError {
         known: String,
     },
     /// The candidate's name stands for no cell besides the base, or for several.
-    #[error("choose the candidate: \"{name}\" must stand for one cell besides the base; it stands for: {cells}")]
+    #[error(
+        "choose the candidate: \"{name}\" must stand for one cell besides the base; it stands for: \
+        {cells}"
+    )]
     AmbiguousCandidate {
         /// What was asked for.
         name: String,
@@ -44,7 +49,8 @@ pub enum ReportError {
     },
     /// The candidate's name stands for nothing but the base.
     #[error(
-        "choose the candidate: \"{name}\" is nothing but the base, {base}; name another cell with --candidate, or another base with --base"
+        "choose the candidate: \"{name}\" is nothing but the base, {base}; name another cell with \
+        --candidate, or another base with --base"
     )]
     CandidateIsBase {
         /// What was asked for.
@@ -53,7 +59,10 @@ pub enum ReportError {
         base: String,
     },
     /// A name stands for no metric.
-    #[error("find metric \"{name}\": it is not in the catalogue{hint}; `plimsoll show --json` has every metric of a result")]
+    #[error(
+        "find metric \"{name}\": it is not in the catalogue{hint}; `plimsoll show --json` has \
+        every metric of a result"
+    )]
     UnknownMetric {
         /// What was asked for.
         name: String,
@@ -61,7 +70,10 @@ pub enum ReportError {
         hint: String,
     },
     /// One side has no runs of its own.
-    #[error("explain {step}: the campaign has no second cell with runs of it; name two cells of a native campaign")]
+    #[error(
+        "explain {step}: the campaign has no second cell with runs of it; name two cells of a \
+        native campaign"
+    )]
     NothingToExplain {
         /// The step.
         step: String,
@@ -80,12 +92,19 @@ impl ReportError {
     pub(crate) fn unknown_metric(name: &str) -> Self {
         let known = [CATALOGUE, OF_SYSBENCH, OF_ROCKSDB].into_iter().flatten();
         let hint = plimsoll_core::suggest::hint(name, known.map(|metric| metric.name));
-        Self::UnknownMetric { name: name.to_owned(), hint }
+        Self::UnknownMetric {
+            name: name.to_owned(),
+            hint,
+        }
     }
 
     pub(crate) fn unknown_step<'k>(name: &str, known: impl Iterator<Item = &'k str>) -> Self {
         let known: Vec<&str> = known.collect();
         let hint = plimsoll_core::suggest::hint(name, known.iter().copied());
-        Self::UnknownStep { name: name.to_owned(), hint, known: known.join(", ") }
+        Self::UnknownStep {
+            name: name.to_owned(),
+            hint,
+            known: known.join(", "),
+        }
     }
 }

@@ -1,4 +1,5 @@
-//! Histograms as the store keeps them: decoding, merging, and what tables and curves read from them.
+//! Histograms as the store keeps them: decoding, merging, and what tables and curves read from
+//! them.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -11,14 +12,20 @@ use crate::view::{CurvePoint, Quantiles};
 
 /// Decodes a histogram in nanoseconds.
 pub(crate) fn decode(encoded: &EncodedHistogram) -> Result<Histogram<u64>, String> {
-    let bytes = STANDARD.decode(&encoded.0).map_err(|error| format!("its histogram is not base64: {error}"))?;
-    Deserializer::new().deserialize(&mut bytes.as_slice()).map_err(|error| format!("its histogram cannot be decoded: {error}"))
+    let bytes = STANDARD
+        .decode(&encoded.0)
+        .map_err(|error| format!("its histogram is not base64: {error}"))?;
+    Deserializer::new()
+        .deserialize(&mut bytes.as_slice())
+        .map_err(|error| format!("its histogram cannot be decoded: {error}"))
 }
 
 /// Encodes a histogram as the store keeps it.
 pub(crate) fn encode(histogram: &Histogram<u64>) -> EncodedHistogram {
     let mut bytes = Vec::new();
-    V2DeflateSerializer::new().serialize(histogram, &mut bytes).expect("writing to memory succeeds");
+    V2DeflateSerializer::new()
+        .serialize(histogram, &mut bytes)
+        .expect("writing to memory succeeds");
     EncodedHistogram(STANDARD.encode(bytes))
 }
 
@@ -31,7 +38,9 @@ pub(crate) fn merge(into: &mut Option<Histogram<u64>>, from: Histogram<u64>) {
             *into = Some(first);
         }
         // An auto-resizing histogram takes every value of another one.
-        Some(merged) => merged.add(from).expect("the merged histogram resizes itself"),
+        Some(merged) => merged
+            .add(from)
+            .expect("the merged histogram resizes itself"),
     }
 }
 
@@ -41,25 +50,40 @@ pub(crate) fn bucket_counts(histogram: &Histogram<u64>) -> [u64; 10] {
     for step in histogram.iter_recorded() {
         // The smallest value of a histogram's slot: a bound itself belongs to the bucket it closes.
         let value_ns = histogram.lowest_equivalent(step.value_iterated_to());
-        counts[BOUNDS_NS.partition_point(|bound| *bound < value_ns)] += step.count_since_last_iteration();
+        counts[BOUNDS_NS.partition_point(|bound| *bound < value_ns)] +=
+            step.count_since_last_iteration();
     }
     counts
 }
 
-/// Whether the value at a quantile is the least that it may be. `unsent`, which are in the histogram, may be longer than they are there: the value
-/// is known where enough of the others are at most as long.
-pub(crate) fn is_lower_bound(histogram: &Histogram<u64>, unsent: Option<&Histogram<u64>>, quantile: f64) -> bool {
-    let Some(unsent) = unsent.filter(|unsent| !unsent.is_empty()) else { return false };
+/// Whether the value at a quantile is the least that it may be. `unsent`, which are in the
+/// histogram, may be longer than they are there: the value is known where enough of the others are
+/// at most as long.
+pub(crate) fn is_lower_bound(
+    histogram: &Histogram<u64>,
+    unsent: Option<&Histogram<u64>>,
+    quantile: f64,
+) -> bool {
+    let Some(unsent) = unsent.filter(|unsent| !unsent.is_empty()) else {
+        return false;
+    };
     let value = histogram.value_at_quantile(quantile);
     let rank = ((quantile * histogram.len() as f64).ceil() as u64).clamp(1, histogram.len());
-    histogram.count_between(0, value).saturating_sub(unsent.count_between(0, value)) < rank
+    histogram
+        .count_between(0, value)
+        .saturating_sub(unsent.count_between(0, value))
+        < rank
 }
 
-/// The quantiles of the latency tables; `None` when nothing was recorded. `unsent` are in the histogram.
-pub(crate) fn quantiles(histogram: &Histogram<u64>, unsent: Option<&Histogram<u64>>) -> Option<Quantiles> {
+/// The quantiles of the latency tables; `None` when nothing was recorded. `unsent` are in the
+/// histogram.
+pub(crate) fn quantiles(
+    histogram: &Histogram<u64>,
+    unsent: Option<&Histogram<u64>>,
+) -> Option<Quantiles> {
     let at = |quantile: f64| histogram.value_at_quantile(quantile);
-    let [p50, p90, p99, p999, p9999, max] =
-        [0.5, 0.9, 0.99, 0.999, 0.9999, 1.0].map(|quantile| is_lower_bound(histogram, unsent, quantile));
+    let [p50, p90, p99, p999, p9999, max] = [0.5, 0.9, 0.99, 0.999, 0.9999, 1.0]
+        .map(|quantile| is_lower_bound(histogram, unsent, quantile));
     (!histogram.is_empty()).then(|| Quantiles {
         are_lower_bounds: [max, p50, p90, p99, p999, p9999, max],
         count: histogram.len(),
@@ -73,21 +97,34 @@ pub(crate) fn quantiles(histogram: &Histogram<u64>, unsent: Option<&Histogram<u6
     })
 }
 
-/// Points of a percentile curve: eight per decade of 1/(1-p), from p = 0 to the quantile that the count can still tell, or from which on
-/// `unsent`, which are in the histogram, leave lower bounds only.
-pub(crate) fn curve(histogram: &Histogram<u64>, unsent: Option<&Histogram<u64>>) -> Vec<CurvePoint> {
+/// Points of a percentile curve: eight per decade of 1/(1-p), from p = 0 to the quantile that the
+/// count can still tell, or from which on `unsent`, which are in the histogram, leave lower bounds
+/// only.
+pub(crate) fn curve(
+    histogram: &Histogram<u64>,
+    unsent: Option<&Histogram<u64>>,
+) -> Vec<CurvePoint> {
     if histogram.is_empty() {
         return Vec::new();
     }
     let last_nines = (histogram.len() as f64).log10().min(7.0);
     let steps = (last_nines * 8.0).ceil() as u32;
-    let inner = (0..steps).map(|i| f64::from(i) / 8.0).map(|nines| (nines, 1.0 - 10f64.powf(-nines)));
+    let inner = (0..steps)
+        .map(|i| f64::from(i) / 8.0)
+        .map(|nines| (nines, 1.0 - 10f64.powf(-nines)));
     inner
         .chain([(last_nines, 1.0)])
         .take_while(|(_, quantile)| !is_lower_bound(histogram, unsent, *quantile))
         .map(|(nines, quantile)| {
-            let value_ns = if quantile < 1.0 { histogram.value_at_quantile(quantile) } else { histogram.max() };
-            CurvePoint { nines, value_ns: value_ns.max(1) }
+            let value_ns = if quantile < 1.0 {
+                histogram.value_at_quantile(quantile)
+            } else {
+                histogram.max()
+            };
+            CurvePoint {
+                nines,
+                value_ns: value_ns.max(1),
+            }
         })
         .collect()
 }
@@ -116,7 +153,10 @@ mod tests {
         let histogram = filled(&[(120_000, 9), (40_000_000_000, 1)]);
         assert_eq!(decode(&encode(&histogram)).unwrap(), histogram);
         for broken in ["", "%%", "AAAA", "HISTFAAAAC14nJNpmSzMwMCgyAABzFCaEQBQCQ=="] {
-            assert!(decode(&EncodedHistogram(broken.to_owned())).is_err(), "{broken}");
+            assert!(
+                decode(&EncodedHistogram(broken.to_owned())).is_err(),
+                "{broken}"
+            );
         }
     }
 
@@ -138,7 +178,11 @@ mod tests {
         ];
         for (value_ns, bucket) in cases {
             let counts = bucket_counts(&filled(&[(value_ns, 3)]));
-            assert_eq!((counts[bucket], counts.iter().sum::<u64>()), (3, 3), "{value_ns}");
+            assert_eq!(
+                (counts[bucket], counts.iter().sum::<u64>()),
+                (3, 3),
+                "{value_ns}"
+            );
         }
     }
 
@@ -148,7 +192,11 @@ mod tests {
         let last = points.last().unwrap();
         assert_eq!(last.nines, 3.0);
         assert!(last.value_ns >= 2_000_000 && points[0].value_ns < 1_010);
-        assert!(points.windows(2).all(|pair| pair[0].nines < pair[1].nines && pair[0].value_ns <= pair[1].value_ns));
+        assert!(
+            points
+                .windows(2)
+                .all(|pair| pair[0].nines < pair[1].nines && pair[0].value_ns <= pair[1].value_ns)
+        );
         assert!(curve(&filled(&[]), None).is_empty());
         assert_eq!(curve(&filled(&[(5_000, 1)]), None).len(), 1);
     }
@@ -157,19 +205,47 @@ mod tests {
     #[test]
     fn what_may_be_longer_bounds_what_is_at_its_place() {
         let unsent = filled(&[(20_000, 10)]);
-        let all = filled(&[(1_000, 40), (2_000, 10), (20_000, 10), (30_000, 39), (90_000, 1)]);
-        for (quantile, is_lower) in [(0.3, false), (0.5, false), (0.51, true), (0.6, true), (0.9, true), (1.0, true)] {
-            assert_eq!(is_lower_bound(&all, Some(&unsent), quantile), is_lower, "{quantile}");
+        let all = filled(&[
+            (1_000, 40),
+            (2_000, 10),
+            (20_000, 10),
+            (30_000, 39),
+            (90_000, 1),
+        ]);
+        for (quantile, is_lower) in [
+            (0.3, false),
+            (0.5, false),
+            (0.51, true),
+            (0.6, true),
+            (0.9, true),
+            (1.0, true),
+        ] {
+            assert_eq!(
+                is_lower_bound(&all, Some(&unsent), quantile),
+                is_lower,
+                "{quantile}"
+            );
             assert!(!is_lower_bound(&all, None, quantile));
         }
         // All of them behind all others: the share of the unsent is what is not known.
         let all = filled(&[(1_000, 90), (20_000, 10)]);
         for (quantile, is_lower) in [(0.5, false), (0.9, false), (0.91, true), (1.0, true)] {
-            assert_eq!(is_lower_bound(&all, Some(&unsent), quantile), is_lower, "{quantile}");
+            assert_eq!(
+                is_lower_bound(&all, Some(&unsent), quantile),
+                is_lower,
+                "{quantile}"
+            );
         }
         let known = quantiles(&all, Some(&unsent)).unwrap();
-        assert_eq!(known.are_lower_bounds, [true, false, false, true, true, true, true], "the mean as well");
-        assert_eq!(known.lower_bounds(), ["mean", "p99", "p999", "p9999", "max"]);
+        assert_eq!(
+            known.are_lower_bounds,
+            [true, false, false, true, true, true, true],
+            "the mean as well"
+        );
+        assert_eq!(
+            known.lower_bounds(),
+            ["mean", "p99", "p999", "p9999", "max"]
+        );
     }
 
     #[test]

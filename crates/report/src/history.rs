@@ -2,7 +2,9 @@
 
 use plimsoll_core::metric::{find_of_rocksdb, find_of_sysbench};
 use plimsoll_core::name::{BuildName, EngineName, natural_cmp};
-use plimsoll_stats::{Spread, Trend, describe, median, page_trend, penalty_from_blocks, penalty_from_spread, segment};
+use plimsoll_stats::{
+    Spread, Trend, describe, median, page_trend, penalty_from_blocks, penalty_from_spread, segment,
+};
 use plimsoll_store::CampaignRecord;
 use serde_json::{Value, json};
 
@@ -62,23 +64,39 @@ pub struct HistoryOptions {
     pub step: Option<String>,
 }
 
-/// The releases of a campaign, and every stored campaign of its machine that ran a cell of it by the same plan in the same way, oldest first.
-pub fn history(campaign: &CampaignRecord, stored: &[CampaignRecord], options: &HistoryOptions) -> Result<Vec<Series>, ReportError> {
+/// The releases of a campaign, and every stored campaign of its machine that ran a cell of it by
+/// the same plan in the same way, oldest first.
+pub fn history(
+    campaign: &CampaignRecord,
+    stored: &[CampaignRecord],
+    options: &HistoryOptions,
+) -> Result<Vec<Series>, ReportError> {
     let steps = step_names(&campaign.header.plan.cells);
     if let Some(step) = &options.step
         && !steps.contains(step)
     {
-        return Err(ReportError::unknown_step(step, steps.iter().map(String::as_str)));
+        return Err(ReportError::unknown_step(
+            step,
+            steps.iter().map(String::as_str),
+        ));
     }
     if let Some(metric) = &options.metric
-        && find_of_sysbench(metric).or(find_of_rocksdb(metric)).is_none()
+        && find_of_sysbench(metric)
+            .or(find_of_rocksdb(metric))
+            .is_none()
     {
         return Err(ReportError::unknown_metric(metric));
     }
     let spreads = Spreads::of_machine(campaign, stored);
     let mut all = Vec::new();
-    for step in steps.iter().filter(|step| options.step.as_ref().is_none_or(|wanted| wanted == *step)) {
-        let metric = options.metric.clone().unwrap_or_else(|| throughput(campaign, step));
+    for step in steps
+        .iter()
+        .filter(|step| options.step.as_ref().is_none_or(|wanted| wanted == *step))
+    {
+        let metric = options
+            .metric
+            .clone()
+            .unwrap_or_else(|| throughput(campaign, step));
         all.extend(releases(campaign, step, &metric, &spreads));
         all.extend(campaigns(campaign, stored, step, &metric, &spreads));
     }
@@ -100,7 +118,13 @@ fn kind(campaign: &CampaignRecord) -> &'static str {
 }
 
 fn throughput(campaign: &CampaignRecord, step: &str) -> String {
-    let of_step = campaign.header.plan.cells.iter().flat_map(|cell| cell.workload.steps()).find(|of| of.name == step);
+    let of_step = campaign
+        .header
+        .plan
+        .cells
+        .iter()
+        .flat_map(|cell| cell.workload.steps())
+        .find(|of| of.name == step);
     let name = match of_step.map(|step| step.primary_operation()) {
         Some("insert" | "index") => "ips",
         Some("scan") if step.starts_with("scan") => "krps",
@@ -121,12 +145,23 @@ struct Values {
 fn values(campaign: &CampaignRecord, cell: usize, step: &str, metric: &str) -> Values {
     let runs = runs_of_cell(campaign, cell);
     let of = |status: Status| -> Vec<(u32, f64)> {
-        let used = runs.iter().filter(|run| run.is_used && run.step.name == step && run.status == status);
-        used.filter_map(|run| Some((run.block, run.number(metric)?))).filter(|(_, value)| *value > 0.0).collect()
+        let used = runs
+            .iter()
+            .filter(|run| run.is_used && run.step.name == step && run.status == status);
+        used.filter_map(|run| Some((run.block, run.number(metric)?)))
+            .filter(|(_, value)| *value > 0.0)
+            .collect()
     };
     let trusted = of(Status::Ok);
     let is_suspect = trusted.is_empty();
-    Values { by_block: if is_suspect { of(Status::Suspect) } else { trusted }, is_suspect }
+    Values {
+        by_block: if is_suspect {
+            of(Status::Suspect)
+        } else {
+            trusted
+        },
+        is_suspect,
+    }
 }
 
 /// What releases of one series have in common: engine, source, config and shape.
@@ -135,8 +170,18 @@ type Line = (EngineName, Option<String>, String, String);
 fn releases(campaign: &CampaignRecord, step: &str, metric: &str, spreads: &Spreads) -> Vec<Series> {
     let plan = &campaign.header.plan;
     let mut groups: Vec<(Line, Vec<usize>)> = Vec::new();
-    for (i, cell) in plan.cells.iter().enumerate().filter(|(_, cell)| !campaign.header.is_control(&cell.label)) {
-        let key = (cell.build.engine, cell.build.source.clone(), cell.config.label.clone(), cell.shape.clone());
+    for (i, cell) in plan
+        .cells
+        .iter()
+        .enumerate()
+        .filter(|(_, cell)| !campaign.header.is_control(&cell.label))
+    {
+        let key = (
+            cell.build.engine,
+            cell.build.source.clone(),
+            cell.config.label.clone(),
+            cell.shape.clone(),
+        );
         match groups.iter_mut().find(|(known, _)| *known == key) {
             Some((_, cells)) => cells.push(i),
             None => groups.push((key, vec![i])),
@@ -144,19 +189,50 @@ fn releases(campaign: &CampaignRecord, step: &str, metric: &str, spreads: &Sprea
     }
     let mut found = Vec::new();
     for ((engine, source, config, shape), mut cells) in groups {
-        let version = |cell: usize| version_of(&plan.cells[cell].build, &campaign.header.cells[cell].version);
+        let version = |cell: usize| {
+            version_of(
+                &plan.cells[cell].build,
+                &campaign.header.cells[cell].version,
+            )
+        };
         cells.sort_by(|a, b| natural_cmp(&version(*a), &version(*b)));
         cells.dedup_by_key(|cell| version(*cell));
-        let of_cells = cells.iter().map(|cell| (*cell, values(campaign, *cell, step, metric)));
-        let by_block: Vec<(usize, Values)> = of_cells.filter(|(_, values)| !values.by_block.is_empty()).collect();
+        let of_cells = cells
+            .iter()
+            .map(|cell| (*cell, values(campaign, *cell, step, metric)));
+        let by_block: Vec<(usize, Values)> = of_cells
+            .filter(|(_, values)| !values.by_block.is_empty())
+            .collect();
         if by_block.len() < 2 {
             continue;
         }
-        let points: Vec<Point> = by_block.iter().map(|(cell, values)| point(version(*cell), values)).collect();
-        let blocks = complete_blocks(&by_block.iter().map(|(_, values)| values.by_block.as_slice()).collect::<Vec<_>>());
-        let of = format!("{engine}{} {config} {shape}", source.map_or(String::new(), |source| format!("+{source}")));
-        let of = Of { over: "releases", kind: kind(campaign), of, step, metric };
-        found.push(series(of, points, &blocks, spreads.of(engine, step, metric)));
+        let points: Vec<Point> = by_block
+            .iter()
+            .map(|(cell, values)| point(version(*cell), values))
+            .collect();
+        let blocks = complete_blocks(
+            &by_block
+                .iter()
+                .map(|(_, values)| values.by_block.as_slice())
+                .collect::<Vec<_>>(),
+        );
+        let of = format!(
+            "{engine}{} {config} {shape}",
+            source.map_or(String::new(), |source| format!("+{source}"))
+        );
+        let of = Of {
+            over: "releases",
+            kind: kind(campaign),
+            of,
+            step,
+            metric,
+        };
+        found.push(series(
+            of,
+            points,
+            &blocks,
+            spreads.of(engine, step, metric),
+        ));
     }
     found
 }
@@ -167,18 +243,45 @@ fn version_of(build: &BuildName, stated: &str) -> String {
 
 /// ln(value) of each release in the blocks that have all of them.
 fn complete_blocks(releases: &[&[(u32, f64)]]) -> Vec<Vec<f64>> {
-    let Some(first) = releases.first() else { return Vec::new() };
-    let in_block = |values: &[(u32, f64)], block: u32| values.iter().find(|(at, _)| *at == block).map(|(_, value)| value.ln());
-    first.iter().filter_map(|(block, _)| releases.iter().map(|values| in_block(values, *block)).collect()).collect()
+    let Some(first) = releases.first() else {
+        return Vec::new();
+    };
+    let in_block = |values: &[(u32, f64)], block: u32| {
+        values
+            .iter()
+            .find(|(at, _)| *at == block)
+            .map(|(_, value)| value.ln())
+    };
+    first
+        .iter()
+        .filter_map(|(block, _)| {
+            releases
+                .iter()
+                .map(|values| in_block(values, *block))
+                .collect()
+        })
+        .collect()
 }
 
 fn point(label: String, of: &Values) -> Point {
     let values: Vec<f64> = of.by_block.iter().map(|(_, value)| *value).collect();
-    Point { label, value: median(&values).unwrap_or(f64::NAN), starts: values.len(), is_suspect: of.is_suspect }
+    Point {
+        label,
+        value: median(&values).unwrap_or(f64::NAN),
+        starts: values.len(),
+        is_suspect: of.is_suspect,
+    }
 }
 
-/// Every stored campaign of the machine that ran a cell of this one by the same plan and in the same way.
-fn campaigns(campaign: &CampaignRecord, stored: &[CampaignRecord], step: &str, metric: &str, spreads: &Spreads) -> Vec<Series> {
+/// Every stored campaign of the machine that ran a cell of this one by the same plan and in the
+/// same way.
+fn campaigns(
+    campaign: &CampaignRecord,
+    stored: &[CampaignRecord],
+    step: &str,
+    metric: &str,
+    spreads: &Spreads,
+) -> Vec<Series> {
     let here = machine(campaign);
     let is_alike = |other: &&CampaignRecord| {
         other.header.plan_text == campaign.header.plan_text
@@ -190,18 +293,40 @@ fn campaigns(campaign: &CampaignRecord, stored: &[CampaignRecord], step: &str, m
     let mut alike: Vec<&CampaignRecord> = stored.iter().filter(is_alike).collect();
     alike.sort_by(|a, b| (&a.header.created, &a.header.id).cmp(&(&b.header.created, &b.header.id)));
     let mut found = Vec::new();
-    for cell in campaign.header.plan.cells.iter().filter(|cell| !campaign.header.is_control(&cell.label)) {
+    for cell in campaign
+        .header
+        .plan
+        .cells
+        .iter()
+        .filter(|cell| !campaign.header.is_control(&cell.label))
+    {
         let points: Vec<Point> = alike
             .iter()
             .filter_map(|other| {
-                let index = other.header.plan.cells.iter().position(|of| of.label == cell.label)?;
+                let index = other
+                    .header
+                    .plan
+                    .cells
+                    .iter()
+                    .position(|of| of.label == cell.label)?;
                 let values = values(other, index, step, metric);
                 (!values.by_block.is_empty()).then(|| point(other.header.id.clone(), &values))
             })
             .collect();
         if points.len() > 1 {
-            let of = Of { over: "campaigns", kind: kind(campaign), of: cell.label.clone(), step, metric };
-            found.push(series(of, points, &[], spreads.of(cell.build.engine, step, metric)));
+            let of = Of {
+                over: "campaigns",
+                kind: kind(campaign),
+                of: cell.label.clone(),
+                step,
+                metric,
+            };
+            found.push(series(
+                of,
+                points,
+                &[],
+                spreads.of(cell.build.engine, step, metric),
+            ));
         }
     }
     found
@@ -216,23 +341,46 @@ struct Of<'a> {
     metric: &'a str,
 }
 
-fn series(Of { over, kind, of, step, metric }: Of<'_>, points: Vec<Point>, blocks: &[Vec<f64>], spread: Spread) -> Series {
+fn series(
+    Of {
+        over,
+        kind,
+        of,
+        step,
+        metric,
+    }: Of<'_>,
+    points: Vec<Point>,
+    blocks: &[Vec<f64>],
+    spread: Spread,
+) -> Series {
     let logs: Vec<f64> = points.iter().map(|point| point.value.ln()).collect();
     let labels: Vec<&str> = points.iter().map(|point| point.label.as_str()).collect();
     let (penalty, noise) = match penalty_from_blocks(blocks, ALPHA, 1) {
         Some(penalty) => (penalty, format!("that of {} blocks", blocks.len())),
         None => {
             let starts = points.iter().map(|point| point.starts).min().unwrap_or(1) as f64;
-            let source = if spread.is_prior() { "assumed".to_owned() } else { format!("from {} starts", spread.starts) };
+            let source = if spread.is_prior() {
+                "assumed".to_owned()
+            } else {
+                format!("from {} starts", spread.starts)
+            };
             let sd = spread.sd / starts.sqrt();
-            (penalty_from_spread(logs.len(), sd, ALPHA, 1), format!("{:.1} % between starts, {source}", 100.0 * spread.sd))
+            (
+                penalty_from_spread(logs.len(), sd, ALPHA, 1),
+                format!("{:.1} % between starts, {source}", 100.0 * spread.sd),
+            )
         }
     };
     let is_cost = !matches!(metric, "qps" | "ips" | "krps" | "tps" | "rps");
     let doubt = match points.iter().filter(|point| point.is_suspect).count() {
         0 => String::new(),
-        all if all == points.len() => ", of runs that were disturbed: no more than a hint".to_owned(),
-        some => format!(", {some} of {} values of runs that were disturbed: no more than a hint", points.len()),
+        all if all == points.len() => {
+            ", of runs that were disturbed: no more than a hint".to_owned()
+        }
+        some => format!(
+            ", {some} of {} values of runs that were disturbed: no more than a hint",
+            points.len()
+        ),
     };
     Series {
         over,
@@ -250,20 +398,52 @@ fn series(Of { over, kind, of, step, metric }: Of<'_>, points: Vec<Point>, block
 impl Series {
     /// A heading, a line per place with its ratio to the first, and the words.
     pub fn to_text(&self) -> String {
-        let kind = if self.over == "campaigns" { format!(" ({})", self.kind) } else { String::new() };
-        let mut lines = vec![format!("{} {} over {}{kind}: {}", self.step, headline(&self.metric), self.over, self.of)];
-        let width = self.points.iter().map(|point| point.label.chars().count()).max().unwrap_or(0);
+        let kind = if self.over == "campaigns" {
+            format!(" ({})", self.kind)
+        } else {
+            String::new()
+        };
+        let mut lines = vec![format!(
+            "{} {} over {}{kind}: {}",
+            self.step,
+            headline(&self.metric),
+            self.over,
+            self.of
+        )];
+        let width = self
+            .points
+            .iter()
+            .map(|point| point.label.chars().count())
+            .max()
+            .unwrap_or(0);
         let first = self.points.first().map_or(f64::NAN, |point| point.value);
         lines.extend(self.points.iter().map(|point| {
             let decimals = if point.value < 100.0 { 2 } else { 0 };
-            let starts = if point.starts == 1 { "1 start".to_owned() } else { format!("{} starts", point.starts) };
-            let mark = if point.is_suspect { ", machine disturbed" } else { "" };
-            format!("  {:<width$}  {:>12.decimals$}  {:>6.2}  {starts}{mark}", point.label, point.value, point.value / first)
+            let starts = if point.starts == 1 {
+                "1 start".to_owned()
+            } else {
+                format!("{} starts", point.starts)
+            };
+            let mark = if point.is_suspect {
+                ", machine disturbed"
+            } else {
+                ""
+            };
+            format!(
+                "  {:<width$}  {:>12.decimals$}  {:>6.2}  {starts}{mark}",
+                point.label,
+                point.value,
+                point.value / first
+            )
         }));
         lines.push(format!("  {} (noise: {})", self.words, self.noise));
         if let Some(trend) = self.trend {
-            let told = [(trend.p_falling, "falls"), (trend.p_rising, "rises")].into_iter().find(|(p, _)| *p <= TREND);
-            lines.extend(told.map(|(p, way)| format!("  it {way} from release to release (Page's L, p {p:.2e})")));
+            let told = [(trend.p_falling, "falls"), (trend.p_rising, "rises")]
+                .into_iter()
+                .find(|(p, _)| *p <= TREND);
+            lines.extend(told.map(|(p, way)| {
+                format!("  it {way} from release to release (Page's L, p {p:.2e})")
+            }));
         }
         lines.join("\n") + "\n"
     }

@@ -17,8 +17,9 @@ use crate::summary::summarise;
 use crate::value::{Measure, Value};
 use crate::verdicts::Findings;
 use crate::view::{
-    CampaignInfo, CellInfo, Chart, ClassicCell, ClassicTable, Counter, CounterKind, Differences, Line, Outcome, PublishedRow,
-    PublishedTable, ResponseRow, ResponseTable, Section, Settings, Status, StepResult, StepView, Summary, View,
+    CampaignInfo, CellInfo, Chart, ClassicCell, ClassicTable, Counter, CounterKind, Differences,
+    Line, Outcome, PublishedRow, PublishedTable, ResponseRow, ResponseTable, Section, Settings,
+    Status, StepResult, StepView, Summary, View,
 };
 use crate::{Options, ReportError};
 
@@ -38,36 +39,71 @@ impl<'a> Cell<'a> {
     }
 
     fn result(&self, step: &str) -> Option<&'a ImportedResult> {
-        let step = self.imported.steps.iter().position(|known| known.name == step)?;
+        let step = self
+            .imported
+            .steps
+            .iter()
+            .position(|known| known.name == step)?;
         self.imported.result(self.index, step)
     }
 }
 
 /// Computes everything that a report shows of imported campaigns. All records must be imported.
-pub(crate) fn imported_view(records: &[CampaignRecord], options: &Options) -> Result<View, ReportError> {
-    let imported: Vec<&Imported> = records.iter().filter_map(|record| record.imported.as_ref()).collect();
+pub(crate) fn imported_view(
+    records: &[CampaignRecord],
+    options: &Options,
+) -> Result<View, ReportError> {
+    let imported: Vec<&Imported> = records
+        .iter()
+        .filter_map(|record| record.imported.as_ref())
+        .collect();
     let all: Vec<Cell<'_>> = imported
         .iter()
         .enumerate()
-        .flat_map(|(campaign, imported)| (0..imported.cells.len()).map(move |index| Cell { campaign, imported, index }))
+        .flat_map(|(campaign, imported)| {
+            (0..imported.cells.len()).map(move |index| Cell {
+                campaign,
+                imported,
+                index,
+            })
+        })
         .collect();
-    let candidates: Vec<Candidate> = all.iter().map(|cell| candidate(cell, &all, records)).collect();
+    let candidates: Vec<Candidate> = all
+        .iter()
+        .map(|cell| candidate(cell, &all, records))
+        .collect();
     let base = imported.first().map_or(0, |imported| imported.base);
     let chosen = choose(&candidates, options.base.as_deref(), &options.builds, base)?;
     let cells: Vec<&Cell<'_>> = chosen.iter().map(|index| &all[*index]).collect();
-    let infos: Vec<CellInfo> = chosen.iter().map(|index| cell_info(&all[*index], &candidates[*index].label)).collect();
+    let infos: Vec<CellInfo> = chosen
+        .iter()
+        .map(|index| cell_info(&all[*index], &candidates[*index].label))
+        .collect();
     let known_steps = steps(&imported);
-    let steps: Vec<StepView> = known_steps.iter().map(|step| step_view(step, &cells)).collect();
+    let steps: Vec<StepView> = known_steps
+        .iter()
+        .map(|step| step_view(step, &cells))
+        .collect();
     let families: Vec<Family> = imported.iter().map(|imported| imported.family).collect();
-    let is_insert_benchmark = families.iter().all(|family| *family == Family::InsertBenchmark);
+    let is_insert_benchmark = families
+        .iter()
+        .all(|family| *family == Family::InsertBenchmark);
     let mut view = View {
         profiles: Vec::new(),
         title: title(&imported),
         is_comparable: true,
         campaigns: records.iter().map(campaign_info).collect(),
         results: results(&cells, &known_steps),
-        summary: if is_insert_benchmark { summarise(&infos, &steps.iter().collect::<Vec<_>>()) } else { no_summary() },
-        published: if is_insert_benchmark { Vec::new() } else { published(&cells, &infos, &known_steps) },
+        summary: if is_insert_benchmark {
+            summarise(&infos, &steps.iter().collect::<Vec<_>>())
+        } else {
+            no_summary()
+        },
+        published: if is_insert_benchmark {
+            Vec::new()
+        } else {
+            published(&cells, &infos, &known_steps)
+        },
         reasons: reasons(&infos, &steps, false),
         steps,
         version_groups: Vec::new(),
@@ -83,9 +119,18 @@ pub(crate) fn imported_view(records: &[CampaignRecord], options: &Options) -> Re
 
 fn candidate(cell: &Cell<'_>, all: &[Cell<'_>], records: &[CampaignRecord]) -> Candidate {
     let label = &cell.info().label;
-    let is_shared = all.iter().any(|other| other.campaign != cell.campaign && other.info().label == *label);
-    let label = if is_shared { format!("{label} in {}", records[cell.campaign].header.id) } else { label.clone() };
-    Candidate { label, build: cell.info().build.clone() }
+    let is_shared = all
+        .iter()
+        .any(|other| other.campaign != cell.campaign && other.info().label == *label);
+    let label = if is_shared {
+        format!("{label} in {}", records[cell.campaign].header.id)
+    } else {
+        label.clone()
+    };
+    Candidate {
+        label,
+        build: cell.info().build.clone(),
+    }
 }
 
 fn title(imported: &[&Imported]) -> String {
@@ -94,7 +139,12 @@ fn title(imported: &[&Imported]) -> String {
 }
 
 fn campaign_info(record: &CampaignRecord) -> CampaignInfo {
-    CampaignInfo { state: "imported", blocks: 1, verify: "not known", ..analysis::campaign_info(record) }
+    CampaignInfo {
+        state: "imported",
+        blocks: 1,
+        verify: "not known",
+        ..analysis::campaign_info(record)
+    }
 }
 
 fn cell_info(cell: &Cell<'_>, label: &str) -> CellInfo {
@@ -137,8 +187,16 @@ fn measures(result: &ImportedResult) -> Vec<Measure> {
         .values
         .iter()
         .filter_map(|(name, value)| {
-            let of = Value { value: value.value, unavailable: value.unavailable.clone(), is_lower_bound: false };
-            Some(Measure { metric: find(name)?, value: of, classic: value.classic.clone() })
+            let of = Value {
+                value: value.value,
+                unavailable: value.unavailable.clone(),
+                is_lower_bound: false,
+            };
+            Some(Measure {
+                metric: find(name)?,
+                value: of,
+                classic: value.classic.clone(),
+            })
         })
         .collect();
     measures.sort_by_key(|measure| place(measure.metric.name));
@@ -146,11 +204,14 @@ fn measures(result: &ImportedResult) -> Vec<Measure> {
 }
 
 fn rate_of(step: &ImportedStep) -> &'static Metric {
-    find(&step.rate).or_else(|| metric::find("qps")).expect("the catalogue holds qps")
+    find(&step.rate)
+        .or_else(|| metric::find("qps"))
+        .expect("the catalogue holds qps")
 }
 
 fn step_view(step: &ImportedStep, cells: &[&Cell<'_>]) -> StepView {
-    let found: Vec<Option<&ImportedResult>> = cells.iter().map(|cell| cell.result(&step.name)).collect();
+    let found: Vec<Option<&ImportedResult>> =
+        cells.iter().map(|cell| cell.result(&step.name)).collect();
     StepView {
         name: step.name.clone(),
         description: step.description.clone(),
@@ -176,12 +237,23 @@ fn step_view(step: &ImportedStep, cells: &[&Cell<'_>]) -> StepView {
 
 /// Hardware counters of a window, and per operation. Shares and ratios among them are no counts.
 fn counters(found: &[Option<&ImportedResult>], rate: &str) -> Vec<Counter> {
-    let is_count = |name: &&String| !name.ends_with("-pct") && !matches!(name.as_str(), "ipc" | "GHz");
-    let names = found.iter().flatten().flat_map(|result| result.counters.keys()).filter(is_count).unique();
+    let is_count =
+        |name: &&String| !name.ends_with("-pct") && !matches!(name.as_str(), "ipc" | "GHz");
+    let names = found
+        .iter()
+        .flatten()
+        .flat_map(|result| result.counters.keys())
+        .filter(is_count)
+        .unique();
     let of = |name: &str| {
         let value = |result: &Option<&ImportedResult>| result.as_ref()?.counters.get(name).copied();
         let per_operation = |result: &Option<&ImportedResult>| {
-            let per_s = result.as_ref()?.values.get(rate)?.value.filter(|rate| *rate > 0.0)?;
+            let per_s = result
+                .as_ref()?
+                .values
+                .get(rate)?
+                .value
+                .filter(|rate| *rate > 0.0)?;
             Some(value(result)? / WINDOW_S / per_s)
         };
         Counter {
@@ -189,7 +261,10 @@ fn counters(found: &[Option<&ImportedResult>], rate: &str) -> Vec<Counter> {
             kind: CounterKind::Front,
             unit: "",
             meaning: "hardware counter of the server in a window of 10 s",
-            values: found.iter().map(|result| value(result).map(|value| value.round() as i64)).collect(),
+            values: found
+                .iter()
+                .map(|result| value(result).map(|value| value.round() as i64))
+                .collect(),
             per_operation: found.iter().map(per_operation).collect(),
         }
     };
@@ -199,7 +274,10 @@ fn counters(found: &[Option<&ImportedResult>], rate: &str) -> Vec<Counter> {
 fn outcome(result: Option<&ImportedResult>) -> Outcome {
     let (status, reason) = match result {
         None => (Status::Missing, Some("there is no result of it".to_owned())),
-        Some(ImportedResult { failed: Some(reason), .. }) => (Status::Failed, Some(reason.clone())),
+        Some(ImportedResult {
+            failed: Some(reason),
+            ..
+        }) => (Status::Failed, Some(reason.clone())),
         Some(result) => sla(result),
     };
     Outcome {
@@ -223,12 +301,24 @@ fn outcome(result: Option<&ImportedResult>) -> Outcome {
 
 /// The background writers of a step have to reach 95 % of their rate, where the files tell it.
 fn sla(result: &ImportedResult) -> (Status, Option<String>) {
-    let target = result.facts.get("target_per_s").and_then(|target| target.parse::<f64>().ok());
-    let share = result.values.get("ips").and_then(|ips| ips.value).zip(target).map(|(ips, target)| ips / target);
+    let target = result
+        .facts
+        .get("target_per_s")
+        .and_then(|target| target.parse::<f64>().ok());
+    let share = result
+        .values
+        .get("ips")
+        .and_then(|ips| ips.value)
+        .zip(target)
+        .map(|(ips, target)| ips / target);
     match share.filter(|share| *share < 0.95) {
-        Some(share) => {
-            (Status::SlaMissed, Some(format!("the background writers reached {:.1} % of their rate, less than 95 %", share * 100.0)))
-        }
+        Some(share) => (
+            Status::SlaMissed,
+            Some(format!(
+                "the background writers reached {:.1} % of their rate, less than 95 %",
+                share * 100.0
+            )),
+        ),
         None => (Status::Ok, None),
     }
 }
@@ -236,7 +326,12 @@ fn sla(result: &ImportedResult) -> (Status, Option<String>) {
 fn results(cells: &[&Cell<'_>], steps: &[&ImportedStep]) -> Vec<StepResult> {
     let of = |index: usize, step: &ImportedStep| {
         let result = cells[index].result(&step.name);
-        let Outcome { status, reason, measures, .. } = outcome(result);
+        let Outcome {
+            status,
+            reason,
+            measures,
+            ..
+        } = outcome(result);
         StepResult {
             cell: index,
             step: step.name.clone(),
@@ -251,23 +346,52 @@ fn results(cells: &[&Cell<'_>], steps: &[&ImportedStep]) -> Vec<StepResult> {
             measures,
         }
     };
-    (0..cells.len()).flat_map(|index| steps.iter().map(move |step| (index, *step))).map(|(index, step)| of(index, step)).collect()
+    (0..cells.len())
+        .flat_map(|index| steps.iter().map(move |step| (index, *step)))
+        .map(|(index, step)| of(index, step))
+        .collect()
 }
 
 fn responses(found: &[Option<&ImportedResult>]) -> Vec<ResponseTable> {
-    let kinds = found.iter().flatten().flat_map(|result| &result.responses).map(|response| response.kind.as_str()).unique();
+    let kinds = found
+        .iter()
+        .flatten()
+        .flat_map(|result| &result.responses)
+        .map(|response| response.kind.as_str())
+        .unique();
     let table = |kind: &str| {
-        let of_kind = |result: &&ImportedResult| result.responses.iter().find(|response| response.kind == kind).cloned();
-        let rows: Vec<_> = found.iter().enumerate().filter_map(|(cell, result)| Some((cell, of_kind(result.as_ref()?)?))).collect();
-        let classes = classify_max(&rows.iter().map(|(_, response)| Some(response.max_s)).collect::<Vec<_>>());
-        let rows = rows.into_iter().zip(classes).map(|((cell, response), max_class)| ResponseRow {
-            cell,
-            total: response.counts.iter().sum(),
-            counts: response.counts,
-            max_s: response.max_s,
-            max_class,
-        });
-        ResponseTable { kind: kind.to_owned(), rows: rows.collect() }
+        let of_kind = |result: &&ImportedResult| {
+            result
+                .responses
+                .iter()
+                .find(|response| response.kind == kind)
+                .cloned()
+        };
+        let rows: Vec<_> = found
+            .iter()
+            .enumerate()
+            .filter_map(|(cell, result)| Some((cell, of_kind(result.as_ref()?)?)))
+            .collect();
+        let classes = classify_max(
+            &rows
+                .iter()
+                .map(|(_, response)| Some(response.max_s))
+                .collect::<Vec<_>>(),
+        );
+        let rows = rows
+            .into_iter()
+            .zip(classes)
+            .map(|((cell, response), max_class)| ResponseRow {
+                cell,
+                total: response.counts.iter().sum(),
+                counts: response.counts,
+                max_s: response.max_s,
+                max_class,
+            });
+        ResponseTable {
+            kind: kind.to_owned(),
+            rows: rows.collect(),
+        }
     };
     kinds.into_iter().map(table).collect()
 }
@@ -276,15 +400,26 @@ fn charts(found: &[Option<&ImportedResult>]) -> Vec<Chart> {
     /// Units come from readers of ours; one that the page does not know is not drawn with a unit.
     const UNITS: [&str; 6] = ["queries/s", "rows/s", "ops/s", "us", "ms", "errors/s"];
     let mut charts: Vec<Chart> = Vec::new();
-    for (cell, series) in
-        found.iter().enumerate().flat_map(|(cell, result)| result.iter().flat_map(move |r| r.series.iter().map(move |s| (cell, s))))
-    {
-        let line = Line { cell, points: series.points.clone(), band: None };
-        match charts.iter_mut().find(|chart| chart.title == series.title && chart.seconds_per_point == series.seconds_per_point) {
+    for (cell, series) in found.iter().enumerate().flat_map(|(cell, result)| {
+        result
+            .iter()
+            .flat_map(move |r| r.series.iter().map(move |s| (cell, s)))
+    }) {
+        let line = Line {
+            cell,
+            points: series.points.clone(),
+            band: None,
+        };
+        match charts.iter_mut().find(|chart| {
+            chart.title == series.title && chart.seconds_per_point == series.seconds_per_point
+        }) {
             Some(chart) => chart.lines.push(line),
             None => charts.push(Chart {
                 title: series.title.clone(),
-                unit: UNITS.into_iter().find(|unit| *unit == series.unit).unwrap_or(""),
+                unit: UNITS
+                    .into_iter()
+                    .find(|unit| *unit == series.unit)
+                    .unwrap_or(""),
                 seconds_per_point: series.seconds_per_point,
                 lines: vec![line],
             }),
@@ -294,30 +429,62 @@ fn charts(found: &[Option<&ImportedResult>]) -> Vec<Chart> {
 }
 
 fn no_summary() -> Summary {
-    let empty = || ClassicTable { title: "", caption: "", columns: Vec::new(), rows: Vec::new() };
-    Summary { absolute: empty(), relative: empty(), insert_rate: empty(), index_seconds: empty(), tests: Vec::new(), ramps: Vec::new() }
+    let empty = || ClassicTable {
+        title: "",
+        caption: "",
+        columns: Vec::new(),
+        rows: Vec::new(),
+    };
+    Summary {
+        absolute: empty(),
+        relative: empty(),
+        insert_rate: empty(),
+        index_seconds: empty(),
+        tests: Vec::new(),
+        ramps: Vec::new(),
+    }
 }
 
-/// Absolute and relative rates with a row per test and a column per cell, in the sections they are published in.
-fn published(cells: &[&Cell<'_>], infos: &[CellInfo], steps: &[&ImportedStep]) -> Vec<PublishedTable> {
+/// Absolute and relative rates with a row per test and a column per cell, in the sections they are
+/// published in.
+fn published(
+    cells: &[&Cell<'_>],
+    infos: &[CellInfo],
+    steps: &[&ImportedStep],
+) -> Vec<PublishedTable> {
     let has_sections = steps.iter().any(|step| !step.group.is_empty());
     let mut sections: Vec<(&str, Vec<&ImportedStep>)> = Vec::new();
-    for step in steps.iter().filter(|step| !has_sections || !step.group.is_empty()) {
+    for step in steps
+        .iter()
+        .filter(|step| !has_sections || !step.group.is_empty())
+    {
         match sections.iter_mut().find(|(title, _)| *title == step.group) {
             Some((_, of)) => of.push(step),
             None => sections.push((&step.group, vec![step])),
         }
     }
-    let table = |title, caption, row: &dyn Fn(&ImportedStep) -> Vec<ClassicCell>, columns: std::ops::Range<usize>| PublishedTable {
+    let table = |title,
+                 caption,
+                 row: &dyn Fn(&ImportedStep) -> Vec<ClassicCell>,
+                 columns: std::ops::Range<usize>| PublishedTable {
         title,
         caption,
         base: (columns.start > 0).then(|| infos[0].label.clone()),
-        columns: infos[columns].iter().map(|info| info.label.clone()).collect(),
+        columns: infos[columns]
+            .iter()
+            .map(|info| info.label.clone())
+            .collect(),
         sections: sections
             .iter()
             .map(|(title, steps)| Section {
                 title: (*title).to_owned(),
-                rows: steps.iter().map(|step| PublishedRow { label: step.name.clone(), cells: row(step) }).collect(),
+                rows: steps
+                    .iter()
+                    .map(|step| PublishedRow {
+                        label: step.name.clone(),
+                        cells: row(step),
+                    })
+                    .collect(),
             })
             .collect(),
     };
@@ -330,7 +497,12 @@ fn published(cells: &[&Cell<'_>], infos: &[CellInfo], steps: &[&ImportedStep]) -
     let mut tables = vec![absolute];
     if infos.len() > 1 {
         let caption = "printed value / printed value of the base: above 1 is faster";
-        tables.push(table("Throughput relative to the base", caption, &|step| relatives(step, cells), 1..infos.len()));
+        tables.push(table(
+            "Throughput relative to the base",
+            caption,
+            &|step| relatives(step, cells),
+            1..infos.len(),
+        ));
     }
     tables
 }
@@ -338,22 +510,43 @@ fn published(cells: &[&Cell<'_>], infos: &[CellInfo], steps: &[&ImportedStep]) -
 /// What the originals print, else the clean number as they would print it.
 fn printed(step: &ImportedStep, cell: &Cell<'_>) -> Option<String> {
     let value = cell.result(&step.name)?.values.get(&step.rate)?;
-    value.classic.clone().or_else(|| Some(format!("{:.*}", rate_of(step).decimals, value.value?)))
+    value
+        .classic
+        .clone()
+        .or_else(|| Some(format!("{:.*}", rate_of(step).decimals, value.value?)))
 }
 
-fn classic_cell(step: &ImportedStep, cell: &Cell<'_>, number: Option<String>, class: Class) -> ClassicCell {
+fn classic_cell(
+    step: &ImportedStep,
+    cell: &Cell<'_>,
+    number: Option<String>,
+    class: Class,
+) -> ClassicCell {
     let Outcome { status, reason, .. } = outcome(cell.result(&step.name));
-    ClassicCell { number, class, status, reason }
+    ClassicCell {
+        number,
+        class,
+        status,
+        reason,
+    }
 }
 
 fn absolute(step: &ImportedStep, cells: &[&Cell<'_>]) -> Vec<ClassicCell> {
     let texts: Vec<Option<String>> = cells.iter().map(|cell| printed(step, cell)).collect();
     let rate = |text: &Option<String>| {
         let per_s = text.as_ref()?.parse::<f64>().ok()?.round() as u64;
-        Some(throughput::Rate { per_s, is_sla_met: true })
+        Some(throughput::Rate {
+            per_s,
+            is_sla_met: true,
+        })
     };
     let classes = throughput::classify(&texts.iter().map(rate).collect::<Vec<_>>());
-    cells.iter().zip(texts).zip(classes).map(|((cell, text), class)| classic_cell(step, cell, text, class)).collect()
+    cells
+        .iter()
+        .zip(texts)
+        .zip(classes)
+        .map(|((cell, text), class)| classic_cell(step, cell, text, class))
+        .collect()
 }
 
 fn relatives(step: &ImportedStep, cells: &[&Cell<'_>]) -> Vec<ClassicCell> {
@@ -362,7 +555,11 @@ fn relatives(step: &ImportedStep, cells: &[&Cell<'_>]) -> Vec<ClassicCell> {
     let of = |cell: &&Cell<'_>| {
         let ratio = number(cell).zip(base);
         let text = ratio.map(|(value, base)| relative::format(value, base));
-        let class = ratio.filter(|(_, base)| *base > 0.0).map_or(Class::Plain, |(value, base)| relative::classify(value, base));
+        let class = ratio
+            .filter(|(_, base)| *base > 0.0)
+            .map_or(Class::Plain, |(value, base)| {
+                relative::classify(value, base)
+            });
         classic_cell(step, cell, text, class)
     };
     cells[1..].iter().map(of).collect()
@@ -370,22 +567,32 @@ fn relatives(step: &ImportedStep, cells: &[&Cell<'_>]) -> Vec<ClassicCell> {
 
 fn notes(view: &View, imported: &[&Imported]) -> Vec<String> {
     let mut notes = vec![
-        "Imported: another tool measured these results, one run per cell and not in turn. A difference here is something to look at, not a \
-         verdict: one run cannot tell a regression from noise."
+        "Imported: another tool measured these results, one run per cell and not in turn. A \
+        difference here is something to look at, not a verdict: one run cannot tell a regression \
+        from noise."
             .to_owned(),
     ];
     if view.published.is_empty() {
         notes.push(
-            "Tables and metrics show clean values; what the originals print is in exports, and in JSON and CSV as `classic`.".to_owned(),
+            "Tables and metrics show clean values; what the originals print is in exports, and in \
+            JSON and CSV as `classic`."
+                .to_owned(),
         );
     } else {
-        notes.push("Tables show classic values, as the originals print them; the metrics of steps are clean.".to_owned());
+        notes.push(
+            "Tables show classic values, as the originals print them; the metrics of steps are \
+            clean."
+                .to_owned(),
+        );
     }
     notes.extend(distances(view));
     for imported in imported {
         notes.extend(imported.notes.iter().cloned());
         if imported.passwords_stripped > 0 {
-            notes.push(format!("{} passwords on recorded command lines were taken out.", imported.passwords_stripped));
+            notes.push(format!(
+                "{} passwords on recorded command lines were taken out.",
+                imported.passwords_stripped
+            ));
         }
         match imported.left_out.len() {
             0 => {}
@@ -401,7 +608,10 @@ fn notes(view: &View, imported: &[&Imported]) -> Vec<String> {
     }
     let eras = eras(imported);
     if eras.len() > 1 {
-        notes.push(format!("Several generations of output are mixed: {}.", eras.join("; ")));
+        notes.push(format!(
+            "Several generations of output are mixed: {}.",
+            eras.join("; ")
+        ));
     }
     notes
 }
@@ -422,11 +632,20 @@ fn eras(imported: &[&Imported]) -> Vec<String> {
 fn distances(view: &View) -> Option<String> {
     let mut spans: BTreeMap<usize, (&str, f64, f64)> = BTreeMap::new();
     for measure in view.results.iter().flat_map(|result| &result.measures) {
-        let (Some(clean), Some(classic)) = (measure.value.value, measure.classic.as_deref().and_then(|text| text.parse::<f64>().ok()))
-        else {
+        let (Some(clean), Some(classic)) = (
+            measure.value.value,
+            measure
+                .classic
+                .as_deref()
+                .and_then(|text| text.parse::<f64>().ok()),
+        ) else {
             continue;
         };
-        let digits = measure.classic.as_deref().and_then(|text| text.split_once('.')).map_or(0, |(_, digits)| digits.len());
+        let digits = measure
+            .classic
+            .as_deref()
+            .and_then(|text| text.split_once('.'))
+            .map_or(0, |(_, digits)| digits.len());
         let rounding = 0.5000001 * 10f64.powi(-(digits as i32));
         if clean == 0.0 || (classic - clean).abs() <= rounding {
             continue;
@@ -435,15 +654,26 @@ fn distances(view: &View) -> Option<String> {
         if percent.abs() < 0.05 {
             continue;
         }
-        let span = spans.entry(place(measure.metric.name)).or_insert((measure.metric.name, percent, percent));
+        let span = spans.entry(place(measure.metric.name)).or_insert((
+            measure.metric.name,
+            percent,
+            percent,
+        ));
         *span = (span.0, span.1.min(percent), span.2.max(percent));
     }
     let spans: Vec<String> = spans
         .values()
-        .map(|(name, low, high)| match (format!("{low:+.1}"), format!("{high:+.1}")) {
-            (low, high) if low == high => format!("{name} {low} %"),
-            (low, high) => format!("{name} {low} to {high} %"),
-        })
+        .map(
+            |(name, low, high)| match (format!("{low:+.1}"), format!("{high:+.1}")) {
+                (low, high) if low == high => format!("{name} {low} %"),
+                (low, high) => format!("{name} {low} to {high} %"),
+            },
+        )
         .collect();
-    (!spans.is_empty()).then(|| format!("Classic values differ from clean ones by more than their rounding: {}.", spans.join(", ")))
+    (!spans.is_empty()).then(|| {
+        format!(
+            "Classic values differ from clean ones by more than their rounding: {}.",
+            spans.join(", ")
+        )
+    })
 }

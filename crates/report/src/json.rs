@@ -7,16 +7,22 @@ use crate::classic::response;
 use crate::value::Measure;
 use crate::verdicts::{Call, Control, Estimate, Finding};
 use crate::view::{
-    Clock, CounterKind, Differences, EventRow, LatencyTable, Outcome, ResponseTable, Setting, Settings, StepResult, StepView, View,
+    Clock, CounterKind, Differences, EventRow, LatencyTable, Outcome, ResponseTable, Setting,
+    Settings, StepResult, StepView, View,
 };
 
 /// The version of the JSON forms.
 const FORMAT: u32 = 1;
 
-/// What `plimsoll show --json` prints: one result per cell, step, block and attempt, every metric with its unit, and a reason where there is no
-/// value. `is_used` says whether the tables are made from that attempt.
+/// What `plimsoll show --json` prints: one result per cell, step, block and attempt, every metric
+/// with its unit, and a reason where there is no value. `is_used` says whether the tables are made
+/// from that attempt.
 pub fn show_json(view: &View) -> Value {
-    let campaigns: Vec<Value> = view.campaigns.iter().map(|campaign| campaign_json(view, campaign)).collect();
+    let campaigns: Vec<Value> = view
+        .campaigns
+        .iter()
+        .map(|campaign| campaign_json(view, campaign))
+        .collect();
     let mut value = json!({
         "format": FORMAT,
         "campaign": campaigns[0],
@@ -49,7 +55,11 @@ pub fn to_json(view: &View) -> String {
     report["title"] = json!(view.title);
     report["comparable"] = json!(view.is_comparable);
     report["notes"] = json!(view.notes);
-    report["steps"] = view.steps.iter().map(|step| step_json(view, step)).collect();
+    report["steps"] = view
+        .steps
+        .iter()
+        .map(|step| step_json(view, step))
+        .collect();
     report["environment"] = differences_json(view, &view.environment);
     report["settings"] = settings_json(view, &view.settings);
     let own: &[_] = match () {
@@ -75,7 +85,8 @@ pub fn to_json(view: &View) -> String {
     format!("{report:#}\n")
 }
 
-/// What a confirm campaign says, without the results: `comparisons` and `control` as in `show --json`.
+/// What a confirm campaign says, without the results: `comparisons` and `control` as in
+/// `show --json`.
 pub fn confirm_json(view: &View) -> Value {
     json!({
         "format": 1,
@@ -86,7 +97,11 @@ pub fn confirm_json(view: &View) -> Value {
 }
 
 fn comparisons_json(view: &View) -> Value {
-    view.findings.all.iter().map(|finding| comparison_json(view, finding)).collect()
+    view.findings
+        .all
+        .iter()
+        .map(|finding| comparison_json(view, finding))
+        .collect()
 }
 
 fn controls_json(view: &View) -> Value {
@@ -163,7 +178,9 @@ fn campaign_json(view: &View, campaign: &crate::view::CampaignInfo) -> Value {
 }
 
 fn result_json(view: &View, result: &StepResult) -> Value {
-    let sum = |count: fn(&crate::view::OperationCount) -> u64| result.operations.iter().map(count).sum::<u64>();
+    let sum = |count: fn(&crate::view::OperationCount) -> u64| {
+        result.operations.iter().map(count).sum::<u64>()
+    };
     json!({
         "cell": view.cells[result.cell].label,
         "step": result.step,
@@ -195,12 +212,20 @@ fn result_json(view: &View, result: &StepResult) -> Value {
 
 /// What one kind of event came to; a number that is not there is null.
 fn event_json(event: &EventRow) -> Value {
-    let mut numbers: Map<String, Value> = event.numbers().into_iter().map(|(name, _, value)| (name.to_owned(), json!(value))).collect();
-    numbers.insert("p99_response_is_lower_bound".to_owned(), json!(event.is_response_lower_bound()));
+    let mut numbers: Map<String, Value> = event
+        .numbers()
+        .into_iter()
+        .map(|(name, _, value)| (name.to_owned(), json!(value)))
+        .collect();
+    numbers.insert(
+        "p99_response_is_lower_bound".to_owned(),
+        json!(event.is_response_lower_bound()),
+    );
     Value::Object(numbers)
 }
 
-/// `low` and `high` stay null: one run has no interval. `classic` is that of imported results: a native run has one set of values.
+/// `low` and `high` stay null: one run has no interval. `classic` is that of imported results: a
+/// native run has one set of values.
 fn metrics_json(measures: &[Measure]) -> Map<String, Value> {
     let metric = |measure: &Measure| {
         json!({
@@ -213,11 +238,18 @@ fn metrics_json(measures: &[Measure]) -> Map<String, Value> {
             "unavailable": measure.value.unavailable,
         })
     };
-    measures.iter().map(|measure| (measure.metric.name.to_owned(), metric(measure))).collect()
+    measures
+        .iter()
+        .map(|measure| (measure.metric.name.to_owned(), metric(measure)))
+        .collect()
 }
 
 fn step_json(view: &View, step: &StepView) -> Value {
-    let counted = || step.counters.iter().filter(|counter| counter.kind != CounterKind::Level);
+    let counted = || {
+        step.counters
+            .iter()
+            .filter(|counter| counter.kind != CounterKind::Level)
+    };
     json!({
         "step": step.name,
         "description": step.description,
@@ -259,7 +291,11 @@ fn outcome_json(label: &str, outcome: &Outcome) -> Value {
 
 fn response_json(view: &View, table: &ResponseTable) -> Value {
     let buckets = |counts: &[u64; 10]| {
-        response::BUCKETS.iter().zip(counts).map(|(name, count)| ((*name).to_owned(), json!(count))).collect::<Map<_, _>>()
+        response::BUCKETS
+            .iter()
+            .zip(counts)
+            .map(|(name, count)| ((*name).to_owned(), json!(count)))
+            .collect::<Map<_, _>>()
     };
     json!({
         "operation": table.kind,
@@ -285,14 +321,32 @@ fn latency_json(view: &View, step: &StepView, table: &LatencyTable) -> Value {
     })
 }
 
-/// By setting and cell. `differing` and `equal` leave out what only some cells have and what names places.
+/// By setting and cell. `differing` and `equal` leave out what only some cells have and what names
+/// places.
 fn settings_json(view: &View, settings: &Settings) -> Value {
-    let labels = |cells: &[usize]| cells.iter().map(|cell| view.cells[*cell].label.as_str()).collect::<Vec<_>>();
+    let labels = |cells: &[usize]| {
+        cells
+            .iter()
+            .map(|cell| view.cells[*cell].label.as_str())
+            .collect::<Vec<_>>()
+    };
     let by_cell = |values: &[Option<String>]| {
-        view.cells.iter().zip(values).map(|(cell, value)| (cell.label.clone(), json!(value))).collect::<Map<_, _>>()
+        view.cells
+            .iter()
+            .zip(values)
+            .map(|(cell, value)| (cell.label.clone(), json!(value)))
+            .collect::<Map<_, _>>()
     };
     let all = |settings: &[Setting]| {
-        settings.iter().map(|setting| (setting.name.clone(), Value::Object(by_cell(&setting.values)))).collect::<Map<_, _>>()
+        settings
+            .iter()
+            .map(|setting| {
+                (
+                    setting.name.clone(),
+                    Value::Object(by_cell(&setting.values)),
+                )
+            })
+            .collect::<Map<_, _>>()
     };
     json!({
         "not_as_asked": settings.not_as_asked.iter().map(|setting| json!({
@@ -316,7 +370,11 @@ fn settings_json(view: &View, settings: &Settings) -> Value {
 
 fn differences_json(view: &View, differences: &Differences) -> Value {
     let by_cell = |values: &[Option<String>]| {
-        view.cells.iter().zip(values).map(|(cell, value)| (cell.label.clone(), json!(value))).collect::<Map<_, _>>()
+        view.cells
+            .iter()
+            .zip(values)
+            .map(|(cell, value)| (cell.label.clone(), json!(value)))
+            .collect::<Map<_, _>>()
     };
     json!({
         "differing": differences.differing.iter().map(|(name, values)| (name.clone(), Value::Object(by_cell(values)))).collect::<Map<_, _>>(),

@@ -62,7 +62,7 @@ pub use markdown::to_markdown;
 pub use profiles::{FlameNode, FunctionChange, Profiled, profiles_of};
 pub use terminal::to_terminal;
 pub use verdicts::{
-    Basis, Call, Change, Control, Estimate, Explanation, Finding, Findings, Power, SettingChange, StepPower, explain, finding_line,
-    is_decided, is_look, power_of_blocks, verdict_lines,
+    Basis, Call, Change, Control, Estimate, Explanation, Finding, Findings, Power, SettingChange,
+    StepPower, explain, finding_line, is_decided, is_look, power_of_blocks, verdict_lines,
 };
 pub use view::View;

@@ -11,7 +11,9 @@ const GIB: f64 = (1u64 << 30) as f64;
 
 /// The facts that tell a machine from others.
 pub(crate) fn identity(facts: &BTreeMap<String, String>) -> BTreeMap<&'static str, String> {
-    let known = |name: &&'static str| Some((*name, facts.get(*name)?)).filter(|(_, value)| !value.starts_with("unavailable"));
+    let known = |name: &&'static str| {
+        Some((*name, facts.get(*name)?)).filter(|(_, value)| !value.starts_with("unavailable"))
+    };
     let text = |(name, value): (&'static str, &String)| match (name, value.parse::<f64>()) {
         ("memory_bytes", Ok(bytes)) => ("memory", format!("{:.0} GiB", bytes / GIB)),
         _ => (name, value.clone()),
@@ -23,7 +25,10 @@ pub(crate) fn identity(facts: &BTreeMap<String, String>) -> BTreeMap<&'static st
 pub(crate) fn difference(a: &CellInfo, b: &CellInfo) -> Option<String> {
     let differs = |(name, value): (&&str, &String)| {
         let other = b.machine.get(*name).filter(|other| *other != value)?;
-        Some(format!("{} {value} against {other}", name.replace('_', " ")))
+        Some(format!(
+            "{} {value} against {other}",
+            name.replace('_', " ")
+        ))
     };
     let parts: Vec<String> = a.machine.iter().filter_map(differs).collect();
     (!parts.is_empty()).then(|| parts.join(", "))
@@ -37,12 +42,29 @@ mod tests {
     fn a_machine_is_its_processors_and_memory() {
         let facts = |cpu: &str, memory: u64, kernel: &str| {
             let memory = memory.to_string();
-            let facts = [("cpu_model", cpu), ("cpus_online", "2"), ("memory_bytes", &memory), ("kernel", kernel)];
-            facts.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect::<BTreeMap<_, _>>()
+            let facts = [
+                ("cpu_model", cpu),
+                ("cpus_online", "2"),
+                ("memory_bytes", &memory),
+                ("kernel", kernel),
+            ];
+            facts
+                .into_iter()
+                .map(|(name, value)| (name.to_owned(), value.to_owned()))
+                .collect::<BTreeMap<_, _>>()
         };
-        assert_eq!(identity(&facts("A", 24 << 30, "6.1")), identity(&facts("A", (24 << 30) - 4096, "6.2")));
-        assert_ne!(identity(&facts("A", 24 << 30, "6.1")), identity(&facts("B", 24 << 30, "6.1")));
-        assert_ne!(identity(&facts("A", 24 << 30, "6.1")), identity(&facts("A", 32 << 30, "6.1")));
+        assert_eq!(
+            identity(&facts("A", 24 << 30, "6.1")),
+            identity(&facts("A", (24 << 30) - 4096, "6.2"))
+        );
+        assert_ne!(
+            identity(&facts("A", 24 << 30, "6.1")),
+            identity(&facts("B", 24 << 30, "6.1"))
+        );
+        assert_ne!(
+            identity(&facts("A", 24 << 30, "6.1")),
+            identity(&facts("A", 32 << 30, "6.1"))
+        );
         assert!(!identity(&facts("unavailable (x)", 1, "6.1")).contains_key("cpu_model"));
     }
 }

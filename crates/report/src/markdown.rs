@@ -11,11 +11,15 @@ use crate::published;
 use crate::ratio::{BASE_IS_ZERO, divide_measures};
 use crate::reasons::brief;
 use crate::value::{Measure, at_least};
-use crate::verdicts::{Call, Finding, NO_VERDICTS, bases, control_line, counts, floor_line, is_news, percent, repeats, subject};
+use crate::verdicts::{
+    Call, Finding, NO_VERDICTS, bases, control_line, counts, floor_line, is_news, percent, repeats,
+    subject,
+};
 use crate::view::{CellInfo, ClassicTable, Outcome, Ramp, Status, StepView, TestTable, View};
 use crate::waiting;
 
-/// The three classic tables, the metrics of every step absolute and relative to the base, and the notes.
+/// The three classic tables, the metrics of every step absolute and relative to the base, and the
+/// notes.
 pub fn to_markdown(view: &View) -> String {
     let mut text = format!("# {}\n\n", escape(&view.title));
     for campaign in &view.campaigns {
@@ -23,13 +27,28 @@ pub fn to_markdown(view: &View) -> String {
             &mut text,
             &match campaign.state {
                 // What was imported tells no seed.
-                "imported" => format!("Campaign `{}`, plan {}, imported.", campaign.id, escape(&campaign.plan)),
-                state => format!("Campaign `{}`, plan {}, seed {}, {state}.", campaign.id, escape(&campaign.plan), campaign.seed),
+                "imported" => format!(
+                    "Campaign `{}`, plan {}, imported.",
+                    campaign.id,
+                    escape(&campaign.plan)
+                ),
+                state => format!(
+                    "Campaign `{}`, plan {}, seed {}, {state}.",
+                    campaign.id,
+                    escape(&campaign.plan),
+                    campaign.seed
+                ),
             },
         );
         if !campaign.description.is_empty() {
             let description = campaign.description.trim_end();
-            let stop = if description.ends_with(|last: char| last.is_ascii_punctuation() || last == '…') { "" } else { "." };
+            let stop = if description
+                .ends_with(|last: char| last.is_ascii_punctuation() || last == '…')
+            {
+                ""
+            } else {
+                "."
+            };
             line(&mut text, &format!("\n{}{stop}", escape(description)));
         }
     }
@@ -47,18 +66,33 @@ pub fn to_markdown(view: &View) -> String {
     }
     // Of two cells one is always the best and the other the worst.
     add_classic(&mut text, &summary.absolute, view.cells.len() > 2);
-    for table in [&summary.relative, &summary.index_seconds, &summary.insert_rate] {
+    for table in [
+        &summary.relative,
+        &summary.index_seconds,
+        &summary.insert_rate,
+    ] {
         add_classic(&mut text, table, true);
     }
     for table in &view.published {
-        line(&mut text, &format!("\n## {}\n\n{}\n", table.title, escape(table.caption)));
-        published::legend(table).iter().for_each(|column| line(&mut text, &format!("{}  ", escape(column))));
+        line(
+            &mut text,
+            &format!("\n## {}\n\n{}\n", table.title, escape(table.caption)),
+        );
+        published::legend(table)
+            .iter()
+            .for_each(|column| line(&mut text, &format!("{}  ", escape(column))));
         for section in &table.sections {
             line(&mut text, &format!("\n{}\n", escape(&section.title)));
-            let columns: Vec<String> = (1..=table.columns.len()).map(|column| format!("col-{column}")).collect();
+            let columns: Vec<String> = (1..=table.columns.len())
+                .map(|column| format!("col-{column}"))
+                .collect();
             header(&mut text, columns.iter().map(String::as_str));
             for of in &section.rows {
-                row(&mut text, std::iter::once(escape(&of.label)).chain(of.cells.iter().map(|cell| escape(&cell.text()))));
+                row(
+                    &mut text,
+                    std::iter::once(escape(&of.label))
+                        .chain(of.cells.iter().map(|cell| escape(&cell.text()))),
+                );
             }
         }
     }
@@ -78,34 +112,68 @@ fn add_verdicts(text: &mut String, view: &View) {
         return;
     }
     let is_screen = findings.is_screen();
-    let counted: Vec<String> = counts(findings).iter().map(|(word, count)| format!("{count} {word}")).collect();
+    let counted: Vec<String> = counts(findings)
+        .iter()
+        .map(|(word, count)| format!("{count} {word}"))
+        .collect();
     let title = if is_screen { "Screen" } else { "Verdicts" };
-    let caveat = if is_screen { " One run each: no verdict." } else { "" };
+    let caveat = if is_screen {
+        " One run each: no verdict."
+    } else {
+        ""
+    };
     let said = match findings.all.is_empty() {
         true => format!("{NO_VERDICTS} {}.", escape(&view.cells[0].label)),
-        false => format!("Against {}: {}.{caveat}", escape(&bases(view)), counted.join(", ")),
+        false => format!(
+            "Against {}: {}.{caveat}",
+            escape(&bases(view)),
+            counted.join(", ")
+        ),
     };
     line(text, &format!("\n## {title}\n\n{said}\n"));
     for of in control_line(findings).iter().chain(&floor_line(findings)) {
         line(text, &format!("{}.  ", escape(of)));
     }
-    let is_shown = |finding: &&Finding| is_news(findings, finding) && finding.call.word() != "usual";
+    let is_shown =
+        |finding: &&Finding| is_news(findings, finding) && finding.call.word() != "usual";
     let has_bases = findings.bases().len() > 1;
     if !findings.all.iter().any(|finding| is_shown(&finding)) {
         return;
     }
     line(text, "");
-    let columns = ["cell", if is_screen { "finding" } else { "verdict" }, "change", "interval", "pairs", "why"];
-    header_with_texts(text, columns.into_iter(), &["cell", "finding", "verdict", "why"]);
+    let columns = [
+        "cell",
+        if is_screen { "finding" } else { "verdict" },
+        "change",
+        "interval",
+        "pairs",
+        "why",
+    ];
+    header_with_texts(
+        text,
+        columns.into_iter(),
+        &["cell", "finding", "verdict", "why"],
+    );
     for finding in findings.all.iter().filter(is_shown) {
         let estimate = finding.estimate;
-        let interval = match (finding.call, estimate.and_then(|estimate| estimate.interval)) {
+        let interval = match (
+            finding.call,
+            estimate.and_then(|estimate| estimate.interval),
+        ) {
             (Call::Screen(screen, _), _) => format!("z {:+.1}", screen.z),
             (_, Some((low, high))) => format!("{} to {}", percent(low), percent(high)),
             _ => "-".to_owned(),
         };
-        let is_called = !finding.why.is_empty() && matches!(finding.call.word(), "regression" | "improvement" | "unusual");
-        let against = if has_bases { format!(" vs {}", view.cells[finding.base].label) } else { String::new() };
+        let is_called = !finding.why.is_empty()
+            && matches!(
+                finding.call.word(),
+                "regression" | "improvement" | "unusual"
+            );
+        let against = if has_bases {
+            format!(" vs {}", view.cells[finding.base].label)
+        } else {
+            String::new()
+        };
         row(
             text,
             [
@@ -114,8 +182,15 @@ fn add_verdicts(text: &mut String, view: &View) {
                 finding.call.word().to_owned(),
                 estimate.map_or_else(|| "-".to_owned(), |estimate| percent(estimate.ratio)),
                 interval,
-                estimate.map_or_else(|| "-".to_owned(), |estimate| repeats(finding.basis, &estimate, finding.left_out)),
-                escape(if is_called { &finding.why } else { &finding.reason }),
+                estimate.map_or_else(
+                    || "-".to_owned(),
+                    |estimate| repeats(finding.basis, &estimate, finding.left_out),
+                ),
+                escape(if is_called {
+                    &finding.why
+                } else {
+                    &finding.reason
+                }),
             ],
         );
     }
@@ -139,10 +214,27 @@ fn header<'a>(text: &mut String, columns: impl Iterator<Item = &'a str> + Clone)
 }
 
 /// The same with `texts` among the columns, which are to the left too.
-fn header_with_texts<'a>(text: &mut String, columns: impl Iterator<Item = &'a str> + Clone, texts: &[&str]) {
-    row(text, std::iter::once(String::new()).chain(columns.clone().map(escape)));
-    let alignment = |column: &str| if texts.contains(&column) { ":--" } else { "--:" }.to_owned();
-    row(text, std::iter::once(":--".to_owned()).chain(columns.map(alignment)));
+fn header_with_texts<'a>(
+    text: &mut String,
+    columns: impl Iterator<Item = &'a str> + Clone,
+    texts: &[&str],
+) {
+    row(
+        text,
+        std::iter::once(String::new()).chain(columns.clone().map(escape)),
+    );
+    let alignment = |column: &str| {
+        if texts.contains(&column) {
+            ":--"
+        } else {
+            "--:"
+        }
+        .to_owned()
+    };
+    row(
+        text,
+        std::iter::once(":--".to_owned()).chain(columns.map(alignment)),
+    );
 }
 
 /// Colours do not survive in Markdown: what stands out is bold.
@@ -150,13 +242,25 @@ fn add_classic(text: &mut String, table: &ClassicTable, has_bold: bool) {
     if table.columns.is_empty() {
         return;
     }
-    line(text, &format!("\n## {}\n\n{}\n", table.title, escape(table.caption)));
+    line(
+        text,
+        &format!("\n## {}\n\n{}\n", table.title, escape(table.caption)),
+    );
     header(text, table.columns.iter().map(String::as_str));
     for of in &table.rows {
-        let label = if of.is_base { format!("**{}** (base)", escape(&of.label)) } else { format!("{}{}", escape(&of.label), of.mark) };
+        let label = if of.is_base {
+            format!("**{}** (base)", escape(&of.label))
+        } else {
+            format!("{}{}", escape(&of.label), of.mark)
+        };
         let cells = of.cells.iter().map(|cell| {
             let number = escape(&cell.text());
-            if has_bold && matches!(cell.class, Class::Worst | Class::Best | Class::AboveBase | Class::BelowBase) {
+            if has_bold
+                && matches!(
+                    cell.class,
+                    Class::Worst | Class::Best | Class::AboveBase | Class::BelowBase
+                )
+            {
                 format!("**{number}**")
             } else {
                 number
@@ -167,89 +271,216 @@ fn add_classic(text: &mut String, table: &ClassicTable, has_bold: bool) {
 }
 
 fn add_test_table(text: &mut String, view: &View, table: &TestTable) {
-    line(text, &format!("\n## {}\n\n{}\n", table.title, escape(&table.caption)));
+    line(
+        text,
+        &format!("\n## {}\n\n{}\n", table.title, escape(&table.caption)),
+    );
     for section in &table.sections {
         line(text, &format!("\n### {}\n", section.title));
         let labels: Vec<String> = view
             .cells
             .iter()
             .enumerate()
-            .map(|(i, cell)| if i == 0 { format!("{} (base)", cell.label) } else { format!("{}{}", cell.label, cell.mark()) })
+            .map(|(i, cell)| {
+                if i == 0 {
+                    format!("{} (base)", cell.label)
+                } else {
+                    format!("{}{}", cell.label, cell.mark())
+                }
+            })
             .collect();
         header(text, labels.iter().map(String::as_str));
         for of in &section.rows {
-            row(text, std::iter::once(escape(&of.step)).chain(of.cells.iter().map(|cell| escape(&cell.text()))));
+            row(
+                text,
+                std::iter::once(escape(&of.step))
+                    .chain(of.cells.iter().map(|cell| escape(&cell.text()))),
+            );
         }
     }
 }
 
 fn add_ramp(text: &mut String, view: &View, ramp: &Ramp) {
-    line(text, &format!("\n## Ramp of {}\n\n{} over clients; service times in microseconds\n", escape(&ramp.test), escape(ramp.rate.unit)));
-    let number = |value: Option<f64>| value.map_or_else(|| "NA".to_owned(), |value| format!("{value:.0}"));
+    line(
+        text,
+        &format!(
+            "\n## Ramp of {}\n\n{} over clients; service times in microseconds\n",
+            escape(&ramp.test),
+            escape(ramp.rate.unit)
+        ),
+    );
+    let number =
+        |value: Option<f64>| value.map_or_else(|| "NA".to_owned(), |value| format!("{value:.0}"));
     for (cell, of) in view.cells.iter().zip(&ramp.cells) {
-        let users = |place: Option<usize>| place.map_or_else(|| "NA".to_owned(), |place| ramp.users[place].to_string());
-        line(text, &format!("\n{}{}: peak at {} clients, knee at {}\n", escape(&cell.label), cell.mark(), users(of.peak), users(of.knee)));
-        let events = if ramp.events == "events" { "events/s" } else { "tps" };
+        let users = |place: Option<usize>| {
+            place.map_or_else(|| "NA".to_owned(), |place| ramp.users[place].to_string())
+        };
+        line(
+            text,
+            &format!(
+                "\n{}{}: peak at {} clients, knee at {}\n",
+                escape(&cell.label),
+                cell.mark(),
+                users(of.peak),
+                users(of.knee)
+            ),
+        );
+        let events = if ramp.events == "events" {
+            "events/s"
+        } else {
+            "tps"
+        };
         let response = ramp.is_open_loop().then_some("response p99");
-        header(text, [ramp.rate.name, events, "mean", "p95", "p99", "max"].into_iter().chain(response));
+        header(
+            text,
+            [ramp.rate.name, events, "mean", "p95", "p99", "max"]
+                .into_iter()
+                .chain(response),
+        );
         for (users, level) in ramp.users.iter().zip(&of.levels) {
             let rate = format!("{}{}", number(level.rate), escape(level.status.mark()));
-            let response = response.map(|_| format!("{}{}", at_least(level.is_lower_bound), number(level.p99_response_us)));
-            let values = std::iter::once(level.tps).chain(level.service_us).map(number).chain(response);
+            let response = response.map(|_| {
+                format!(
+                    "{}{}",
+                    at_least(level.is_lower_bound),
+                    number(level.p99_response_us)
+                )
+            });
+            let values = std::iter::once(level.tps)
+                .chain(level.service_us)
+                .map(number)
+                .chain(response);
             row(text, [users.to_string(), rate].into_iter().chain(values));
         }
         for (users, level) in ramp.users.iter().zip(&of.levels) {
             if let Some(seconds) = level.excluded_wait_s {
-                line(text, &format!("\n{users} clients: {}", waiting::excludes(seconds)));
+                line(
+                    text,
+                    &format!("\n{users} clients: {}", waiting::excludes(seconds)),
+                );
             }
         }
     }
 }
 
 fn add_legend(text: &mut String, view: &View) {
-    let quarters = if view.cells.len() > 2 { "in the best or worst quarter of its column; " } else { "" };
-    line(text, &format!("\nBold: {quarters}more than 5 % from the base; a background rate that missed its SLA.  "));
+    let quarters = if view.cells.len() > 2 {
+        "in the best or worst quarter of its column; "
+    } else {
+        ""
+    };
+    line(
+        text,
+        &format!(
+            "\nBold: {quarters}more than 5 % from the base; a background rate that missed its \
+            SLA.  "
+        ),
+    );
     if view.cells.len() > 1 {
         line(text, &format!("`-` in a line of ratios: {BASE_IS_ZERO}.  "));
     }
     if view.cells.iter().any(|cell| cell.caveat.is_some()) {
-        line(text, "† build and base are not strictly comparable: see the notes above.  ");
+        line(
+            text,
+            "† build and base are not strictly comparable: see the notes above.  ",
+        );
     }
     if view.cells.iter().any(|cell| cell.other_machine.is_some()) {
-        line(text, "‡ ran on another machine than the base: see the notes above.  ");
+        line(
+            text,
+            "‡ ran on another machine than the base: see the notes above.  ",
+        );
     }
-    for status in [Status::SlaMissed, Status::Suspect, Status::Failed, Status::Crashed, Status::Hung, Status::Missing] {
-        if view.steps.iter().flat_map(|step| &step.outcomes).any(|outcome| outcome.status == status) {
-            let mark = if status.mark().is_empty() { status.in_place() } else { status.mark() };
+    for status in [
+        Status::SlaMissed,
+        Status::Suspect,
+        Status::Failed,
+        Status::Crashed,
+        Status::Hung,
+        Status::Missing,
+    ] {
+        if view
+            .steps
+            .iter()
+            .flat_map(|step| &step.outcomes)
+            .any(|outcome| outcome.status == status)
+        {
+            let mark = if status.mark().is_empty() {
+                status.in_place()
+            } else {
+                status.mark()
+            };
             line(text, &format!("`{mark}` {}.  ", escape(status.meaning())));
         }
     }
 }
 
 fn add_step(text: &mut String, view: &View, step: &StepView) {
-    line(text, &format!("\n## {}\n\n{}\n", escape(&step.name), escape(&step.description)));
+    line(
+        text,
+        &format!(
+            "\n## {}\n\n{}\n",
+            escape(&step.name),
+            escape(&step.description)
+        ),
+    );
     let columns = step_columns(step);
-    let rows = || view.cells.iter().zip(&step.outcomes).filter(|(_, outcome)| !outcome.measures.is_empty());
+    let rows = || {
+        view.cells
+            .iter()
+            .zip(&step.outcomes)
+            .filter(|(_, outcome)| !outcome.measures.is_empty())
+    };
     if is_turned(&columns) && rows().next().is_some() {
         add_turned(text, view, step, &columns);
     } else if rows().next().is_some() {
         header(text, columns.iter().map(|metric| metric.name));
         for (cell, outcome) in rows() {
-            row(text, std::iter::once(escape(&cell.label)).chain(columns.iter().map(|metric| value(outcome, metric))));
+            row(
+                text,
+                std::iter::once(escape(&cell.label))
+                    .chain(columns.iter().map(|metric| value(outcome, metric))),
+            );
         }
     }
-    for (i, (cell, outcome)) in view.cells.iter().zip(&step.outcomes).enumerate().filter(|_| !is_turned(&columns)) {
+    for (i, (cell, outcome)) in view
+        .cells
+        .iter()
+        .zip(&step.outcomes)
+        .enumerate()
+        .filter(|_| !is_turned(&columns))
+    {
         let base = &step.outcomes[cell.base];
-        if i != cell.base && [base, outcome].iter().all(|outcome| !outcome.measures.is_empty()) {
+        if i != cell.base
+            && [base, outcome]
+                .iter()
+                .all(|outcome| !outcome.measures.is_empty())
+        {
             let label = format!("{} / base{}", escape(&cell.label), cell.mark());
-            row(text, std::iter::once(label).chain(columns.iter().map(|metric| ratio(outcome, base, metric))));
+            row(
+                text,
+                std::iter::once(label)
+                    .chain(columns.iter().map(|metric| ratio(outcome, base, metric))),
+            );
         }
     }
     add_events(text, view, step);
     add_waiting(text, view, step);
     for (cell, outcome) in view.cells.iter().zip(&step.outcomes) {
-        if let Some(reason) = outcome.reason.as_deref().filter(|_| outcome.status != Status::Ok) {
-            line(text, &format!("\n{} {}: {}", escape(&cell.label), outcome.status.name(), escape(&brief(reason).0)));
+        if let Some(reason) = outcome
+            .reason
+            .as_deref()
+            .filter(|_| outcome.status != Status::Ok)
+        {
+            line(
+                text,
+                &format!(
+                    "\n{} {}: {}",
+                    escape(&cell.label),
+                    outcome.status.name(),
+                    escape(&brief(reason).0)
+                ),
+            );
         }
     }
 }
@@ -264,28 +495,56 @@ fn add_turned(text: &mut String, view: &View, step: &StepView, columns: &[&Metri
     let labels: Vec<String> = view.cells.iter().enumerate().map(label).collect();
     header(text, labels.iter().map(String::as_str));
     for metric in columns {
-        let cell = |(i, outcome): (usize, &Outcome)| match ratio(outcome, &step.outcomes[view.cells[i].base], metric) {
-            ratio if i != view.cells[i].base && !matches!(ratio.as_str(), "-" | "NA") => format!("{} ({ratio})", value(outcome, metric)),
+        let cell = |(i, outcome): (usize, &Outcome)| match ratio(
+            outcome,
+            &step.outcomes[view.cells[i].base],
+            metric,
+        ) {
+            ratio if i != view.cells[i].base && !matches!(ratio.as_str(), "-" | "NA") => {
+                format!("{} ({ratio})", value(outcome, metric))
+            }
             _ => value(outcome, metric),
         };
-        row(text, std::iter::once(escape(metric.name)).chain(step.outcomes.iter().enumerate().map(cell)));
+        row(
+            text,
+            std::iter::once(escape(metric.name)).chain(step.outcomes.iter().enumerate().map(cell)),
+        );
     }
 }
 
 /// The kinds of events of a step, each by itself.
 fn add_events(text: &mut String, view: &View, step: &StepView) {
-    let Some(first) = step.events.first() else { return };
+    let Some(first) = step.events.first() else {
+        return;
+    };
     line(text, "");
     // Without a schedule there is no response time.
     let shown = first.numbers().len() - usize::from(!step.has_event_responses());
     let names = first.numbers().map(|(name, _, _)| name);
-    header_with_texts(text, std::iter::once("cell").chain(names.into_iter().take(shown)), &["cell"]);
+    header_with_texts(
+        text,
+        std::iter::once("cell").chain(names.into_iter().take(shown)),
+        &["cell"],
+    );
     for of in &step.events {
-        let number =
-            |value: Option<f64>| value.map_or_else(|| "NA".to_owned(), |value| format!("{value:.1}").trim_end_matches(".0").to_owned());
+        let number = |value: Option<f64>| {
+            value.map_or_else(
+                || "NA".to_owned(),
+                |value| format!("{value:.1}").trim_end_matches(".0").to_owned(),
+            )
+        };
         let is_bound = |name: &str| name == "p99_response_us" && of.is_response_lower_bound();
-        let cells = of.numbers().into_iter().take(shown).map(|(name, _, value)| at_least(is_bound(name)).to_owned() + &number(value));
-        row(text, [escape(&of.kind), escape(&view.cells[of.cell].label)].into_iter().chain(cells));
+        let cells = of
+            .numbers()
+            .into_iter()
+            .take(shown)
+            .map(|(name, _, value)| at_least(is_bound(name)).to_owned() + &number(value));
+        row(
+            text,
+            [escape(&of.kind), escape(&view.cells[of.cell].label)]
+                .into_iter()
+                .chain(cells),
+        );
     }
 }
 
@@ -294,7 +553,15 @@ fn add_waiting(text: &mut String, view: &View, step: &StepView) {
     for (i, (cell, outcome)) in view.cells.iter().zip(&step.outcomes).enumerate() {
         for of in &outcome.operations {
             if let Some(seconds) = step.excluded_wait_s(i, &of.kind) {
-                line(text, &format!("\n{} {}: {}", escape(&cell.label), escape(&of.kind), waiting::excludes(seconds)));
+                line(
+                    text,
+                    &format!(
+                        "\n{} {}: {}",
+                        escape(&cell.label),
+                        escape(&of.kind),
+                        waiting::excludes(seconds)
+                    ),
+                );
             }
         }
     }
@@ -304,11 +571,24 @@ fn add_waiting(text: &mut String, view: &View, step: &StepView) {
 fn add_logs(text: &mut String, view: &View) {
     for step in &view.steps {
         for (cell, outcome) in view.cells.iter().zip(&step.outcomes) {
-            let Some(crash) = &outcome.crash else { continue };
-            line(text, &format!("\n## Log of {} in {}\n\n{}\n", escape(&cell.label), escape(&step.name), escape(&crash.status)));
+            let Some(crash) = &outcome.crash else {
+                continue;
+            };
+            line(
+                text,
+                &format!(
+                    "\n## Log of {} in {}\n\n{}\n",
+                    escape(&cell.label),
+                    escape(&step.name),
+                    escape(&crash.status)
+                ),
+            );
             for of_log in crash.log_tail.lines() {
                 // Indented, so that no fence can end it.
-                line(text, &format!("    {}", of_log.replace(char::is_control, " ")));
+                line(
+                    text,
+                    &format!("    {}", of_log.replace(char::is_control, " ")),
+                );
             }
         }
     }
@@ -316,21 +596,44 @@ fn add_logs(text: &mut String, view: &View) {
 
 fn add_what_ran(text: &mut String, view: &View) {
     line(text, "\n## What ran\n");
-    let columns = ["cell", "version", "origin", "packager", "compiler", "flags", "server sha256"];
+    let columns = [
+        "cell",
+        "version",
+        "origin",
+        "packager",
+        "compiler",
+        "flags",
+        "server sha256",
+    ];
     row(text, columns.map(str::to_owned));
     row(text, columns.map(|_| ":--".to_owned()));
     for cell in &view.cells {
-        let nothing = if cell.server_sha256.is_some() || cell.is_embedded == Some(false) { UNKNOWN } else { "built in" };
+        let nothing = if cell.server_sha256.is_some() || cell.is_embedded == Some(false) {
+            UNKNOWN
+        } else {
+            "built in"
+        };
         let tool = |key: &str| cell.toolchain.get(key).map_or(nothing, String::as_str);
         let sha256 = cell.server_sha256.as_deref().unwrap_or(nothing);
-        let cells = [&cell.label, &cell.version, &cell.origin, tool(PACKAGER), tool(COMPILER), tool(OPTIMISATION), sha256];
+        let cells = [
+            &cell.label,
+            &cell.version,
+            &cell.origin,
+            tool(PACKAGER),
+            tool(COMPILER),
+            tool(OPTIMISATION),
+            sha256,
+        ];
         row(text, cells.map(escape));
     }
 }
 
 /// A metric with the catalogue's decimals; `NA` where there is no value.
 fn value(outcome: &Outcome, metric: &Metric) -> String {
-    outcome.measure(metric.name).and_then(Measure::text).unwrap_or_else(|| "NA".to_owned())
+    outcome
+        .measure(metric.name)
+        .and_then(Measure::text)
+        .unwrap_or_else(|| "NA".to_owned())
 }
 
 fn ratio(outcome: &Outcome, base: &Outcome, metric: &Metric) -> String {

@@ -22,58 +22,105 @@ pub(crate) const ONE_CELL: &str = "There is one cell: nothing to compare it with
 pub(crate) fn notes(view: &View) -> Vec<String> {
     let mut notes = Vec::new();
     if !view.is_comparable {
-        notes.push("This is a shortened plan: its numbers are not comparable with those of full runs.".to_owned());
+        notes.push(
+            "This is a shortened plan: its numbers are not comparable with those of full runs."
+                .to_owned(),
+        );
     }
     for campaign in &view.campaigns {
         match campaign.state {
-            "running" => notes.push(format!("Campaign {} is still running: cells without a number have not run yet.", campaign.id)),
+            "running" => notes.push(format!(
+                "Campaign {} is still running: cells without a number \
+                                            have not run yet.",
+                campaign.id
+            )),
             "decided" => notes.push(format!(
-                "Campaign {} ended at a planned look, because all was decided; `plimsoll resume {}` runs on to the next one.",
+                "Campaign {} ended at a planned look, because all was decided; `plimsoll resume \
+                {}` runs on to the next one.",
                 campaign.id, campaign.id
             )),
-            "broken" => {
-                notes.push(format!("Campaign {} is not finished: `plimsoll resume {}` runs what is missing.", campaign.id, campaign.id))
-            }
+            "broken" => notes.push(format!(
+                "Campaign {} is not finished: `plimsoll resume {}` runs what is \
+                                   missing.",
+                campaign.id, campaign.id
+            )),
             _ => {}
         }
     }
-    let versions: Vec<u32> = view.campaigns.iter().map(|campaign| campaign.methodology_version).collect();
+    let versions: Vec<u32> = view
+        .campaigns
+        .iter()
+        .map(|campaign| campaign.methodology_version)
+        .collect();
     if versions.iter().any(|version| *version != versions[0]) {
-        notes.push("The campaigns were measured by different methodology versions: see the changelog before comparing them.".to_owned());
+        notes.push(
+            "The campaigns were measured by different methodology versions: see the changelog \
+            before comparing them."
+                .to_owned(),
+        );
     }
     let blocks = |used: bool| {
-        let outcomes = view.steps.iter().flat_map(|step| &step.outcomes).filter(|outcome| outcome.blocks_planned > 0);
-        outcomes.map(|outcome| if used { outcome.blocks_used } else { outcome.blocks_planned }).max().unwrap_or(0)
+        let outcomes = view
+            .steps
+            .iter()
+            .flat_map(|step| &step.outcomes)
+            .filter(|outcome| outcome.blocks_planned > 0);
+        outcomes
+            .map(|outcome| {
+                if used {
+                    outcome.blocks_used
+                } else {
+                    outcome.blocks_planned
+                }
+            })
+            .max()
+            .unwrap_or(0)
     };
     if blocks(false) <= 1 {
         notes.push(
-            "Each cell ran once: a difference here is something to look at, not a verdict. One run cannot tell a regression from noise."
+            "Each cell ran once: a difference here is something to look at, not a verdict. One run \
+            cannot tell a regression from noise."
                 .to_owned(),
         );
     } else {
         notes.push(format!(
-            "Values are medians over up to {} blocks; charts, counters, drains and row checks show each cell's first finished block.",
+            "Values are medians over up to {} blocks; charts, counters, drains and row checks show \
+            each cell's first finished block.",
             blocks(true).max(1)
         ));
     }
-    if view.findings.all.iter().any(|finding| finding.basis == Basis::Slices) {
+    if view
+        .findings
+        .all
+        .iter()
+        .any(|finding| finding.basis == Basis::Slices)
+    {
         notes.push(
-            "The tables have totals over all turns, their ratios and the verdicts the typical round: a stall of few turns moves the first alone."
+            "The tables have totals over all turns, their ratios and the verdicts the typical \
+            round: a stall of few turns moves the first alone."
                 .to_owned(),
         );
     }
     if view.cells.len() < 2 {
         notes.push(ONE_CELL.to_owned());
     }
-    if view.steps.iter().flat_map(|step| &step.latencies).any(|table| !table.is_open_loop) {
+    if view
+        .steps
+        .iter()
+        .flat_map(|step| &step.latencies)
+        .any(|table| !table.is_open_loop)
+    {
         let closed = if view.steps.iter().any(|step| step.test.is_some()) {
-            "Closed loops have no schedule and so no response time: their service time does not show what waiting callers would have seen."
+            "Closed loops have no schedule and so no response time: their service time does not \
+            show what waiting callers would have seen."
         } else if view.steps.iter().any(StepView::is_of_rocksdb) {
-            "Closed loops have no schedule and so no response time: their service time does not show what waiting callers would have seen. The \
-             writes beside reads follow a schedule and show both."
+            "Closed loops have no schedule and so no response time: their service time does not \
+            show what waiting callers would have seen. The writes beside reads follow a schedule \
+            and show both."
         } else {
-            "Closed loops (the l steps, and the queries of the q steps) have no schedule and so no response time: their service time does not \
-             show what waiting callers would have seen. Background writers follow a schedule and show both."
+            "Closed loops (the l steps, and the queries of the q steps) have no schedule and so no \
+            response time: their service time does not show what waiting callers would have seen. \
+            Background writers follow a schedule and show both."
         };
         notes.push(closed.to_owned());
     }
@@ -87,35 +134,69 @@ pub(crate) fn notes(view: &View) -> Vec<String> {
     notes.extend(custom_parameters(view));
     notes.extend(session_clients(view));
     if view.cells.iter().any(|cell| cell.is_embedded == Some(true)) {
-        notes.push("An embedded engine shares its process with the client: server and client CPU cannot be told apart.".to_owned());
+        notes.push(
+            "An embedded engine shares its process with the client: server and client CPU cannot \
+            be told apart."
+                .to_owned(),
+        );
     }
-    let count = |status| view.steps.iter().flat_map(|step| &step.outcomes).filter(|outcome| outcome.status == status).count();
+    let count = |status| {
+        view.steps
+            .iter()
+            .flat_map(|step| &step.outcomes)
+            .filter(|outcome| outcome.status == status)
+            .count()
+    };
     for (status, what) in [
-        (Status::SlaMissed, "missed their SLA, 95 % of the rate that was due: their numbers do not count as a comparison"),
-        (Status::Suspect, "ran while other guests or other processes took CPU: treat their numbers as suspect"),
+        (
+            Status::SlaMissed,
+            "missed their SLA, 95 % of the rate that was due: their numbers do not count as a \
+            comparison",
+        ),
+        (
+            Status::Suspect,
+            "ran while other guests or other processes took CPU: treat their numbers as suspect",
+        ),
         (Status::Failed, "failed"),
         (Status::Crashed, "crashed"),
         (Status::Hung, "hung"),
     ] {
         let cells = count(status);
         if cells > 0 {
-            notes.push(format!("{cells} of {} cell-steps {what}.", view.steps.len() * view.cells.len()));
+            notes.push(format!(
+                "{cells} of {} cell-steps {what}.",
+                view.steps.len() * view.cells.len()
+            ));
         }
     }
     notes.extend(rocksdb_notes(view));
     notes.extend(allowed_failures(view));
     notes.extend(unsent(view));
-    let surplus = view.steps.iter().flat_map(|step| step.outcomes.iter().map(move |outcome| (step, outcome)));
+    let surplus = view
+        .steps
+        .iter()
+        .flat_map(|step| step.outcomes.iter().map(move |outcome| (step, outcome)));
     for (step, outcome) in surplus {
-        if outcome.checks.iter().any(|check| check.expected_rows != check.found_rows) {
-            notes.push(format!("A table does not hold the rows it should after {}.", step.name));
+        if outcome
+            .checks
+            .iter()
+            .any(|check| check.expected_rows != check.found_rows)
+        {
+            notes.push(format!(
+                "A table does not hold the rows it should after {}.",
+                step.name
+            ));
         }
     }
     notes
 }
 
 fn labels(view: &View, cells: &[usize]) -> String {
-    cells.iter().map(|cell| view.cells[*cell].label.as_str()).collect::<Vec<_>>().join(", ")
+    cells
+        .iter()
+        .map(|cell| view.cells[*cell].label.as_str())
+        .collect::<Vec<_>>()
+        .join(", ")
 }
 
 /// `a, b and c`.
@@ -128,31 +209,63 @@ fn and(parts: &[&str]) -> String {
 
 /// Operations that failed in steps that are good nevertheless.
 fn allowed_failures(view: &View) -> Option<String> {
-    let outcomes = view.steps.iter().flat_map(|step| step.outcomes.iter().enumerate().map(move |(cell, outcome)| (step, cell, outcome)));
+    let outcomes = view.steps.iter().flat_map(|step| {
+        step.outcomes
+            .iter()
+            .enumerate()
+            .map(move |(cell, outcome)| (step, cell, outcome))
+    });
     let describe = |(step, cell, outcome): (&StepView, usize, &Outcome)| {
-        let failed: u64 = outcome.operations.iter().map(|operation| operation.failed).sum();
-        let ended: u64 = outcome.operations.iter().map(|operation| operation.ok + operation.failed).sum();
+        let failed: u64 = outcome
+            .operations
+            .iter()
+            .map(|operation| operation.failed)
+            .sum();
+        let ended: u64 = outcome
+            .operations
+            .iter()
+            .map(|operation| operation.ok + operation.failed)
+            .sum();
         let share = 100.0 * failed as f64 / ended as f64;
-        (outcome.status.is_finished() && failed > 0)
-            .then(|| format!("{} of {}: {failed} of {ended} ({share:.3} %)", step.name, view.cells[cell].label))
+        (outcome.status.is_finished() && failed > 0).then(|| {
+            format!(
+                "{} of {}: {failed} of {ended} ({share:.3} %)",
+                step.name, view.cells[cell].label
+            )
+        })
     };
     let found: Vec<String> = outcomes.filter_map(describe).collect();
-    (!found.is_empty()).then(|| format!("Operations failed, and the plan allows so many: {}.", found.join("; ")))
+    (!found.is_empty()).then(|| {
+        format!(
+            "Operations failed, and the plan allows so many: {}.",
+            found.join("; ")
+        )
+    })
 }
 
 /// What open loops still owed at their end.
 fn unsent(view: &View) -> Option<String> {
-    let outcomes = view.steps.iter().flat_map(|step| step.outcomes.iter().enumerate().map(move |(cell, outcome)| (step, cell, outcome)));
+    let outcomes = view.steps.iter().flat_map(|step| {
+        step.outcomes
+            .iter()
+            .enumerate()
+            .map(move |(cell, outcome)| (step, cell, outcome))
+    });
     let describe = |(step, cell, outcome): (&StepView, usize, &Outcome)| {
-        let unsent: u64 = outcome.operations.iter().map(|operation| operation.unsent).sum();
+        let unsent: u64 = outcome
+            .operations
+            .iter()
+            .map(|operation| operation.unsent)
+            .sum();
         (unsent > 0).then(|| format!("{} of {}: {unsent}", step.name, view.cells[cell].label))
     };
     let found: Vec<String> = outcomes.filter_map(describe).collect();
     let found: Vec<&str> = found.iter().map(String::as_str).collect();
     (!found.is_empty()).then(|| {
         format!(
-            "Operations were due before the end and never sent ({}): their response times are at least what they had waited, and percentiles \
-             that this bounds from below stand behind >=.",
+            "Operations were due before the end and never sent ({}): their response times are at \
+            least what they had waited, and percentiles that this bounds from below stand behind \
+            >=.",
             first_few(&found)
         )
     })
@@ -161,9 +274,18 @@ fn unsent(view: &View) -> Option<String> {
 /// The config's name of a cell on a given server is a name and nothing more.
 fn given_servers(view: &View) -> Option<String> {
     let given = |cell: &&CellInfo| cell.origin.starts_with(GIVEN);
-    let labels: Vec<&str> = view.cells.iter().filter(given).map(|cell| cell.label.as_str()).collect();
+    let labels: Vec<&str> = view
+        .cells
+        .iter()
+        .filter(given)
+        .map(|cell| cell.label.as_str())
+        .collect();
     (!labels.is_empty()).then(|| {
-        format!("{}: on a given server, with that server's own settings; nothing of a config was applied there.", labels.join(", "))
+        format!(
+            "{}: on a given server, with that server's own settings; nothing of a config was \
+            applied there.",
+            labels.join(", ")
+        )
     })
 }
 
@@ -184,7 +306,8 @@ fn incomparable_builds(view: &View) -> Vec<String> {
             (false, _) => "are not told",
         };
         format!(
-            "† The base {} against {}: {caveat}. Their {} {verb}, so a ratio may show that and not the engine.",
+            "† The base {} against {}: {caveat}. Their {} {verb}, so a ratio may show that and not \
+            the engine.",
             view.cells[0].label,
             labels(view, &cells),
             and(&caveat.parts)
@@ -197,7 +320,9 @@ fn incomparable_builds(view: &View) -> Vec<String> {
 fn other_machines(view: &View) -> Vec<String> {
     let mut groups: Vec<(&str, Vec<usize>)> = Vec::new();
     for (i, cell) in view.cells.iter().enumerate() {
-        let Some(difference) = cell.other_machine.as_deref() else { continue };
+        let Some(difference) = cell.other_machine.as_deref() else {
+            continue;
+        };
         match groups.iter_mut().find(|(known, _)| *known == difference) {
             Some((_, cells)) => cells.push(i),
             None => groups.push((difference, vec![i])),
@@ -206,7 +331,8 @@ fn other_machines(view: &View) -> Vec<String> {
     let base = &view.cells[0].label;
     let sentence = |(difference, cells): (&str, Vec<usize>)| {
         format!(
-            "‡ The base {base} and {} ran on different machines ({difference}): a ratio compares the machines too.",
+            "‡ The base {base} and {} ran on different machines ({difference}): a ratio compares \
+            the machines too.",
             labels(view, &cells)
         )
     };
@@ -217,9 +343,20 @@ fn other_machines(view: &View) -> Vec<String> {
 fn other_shapes(view: &View) -> Option<String> {
     let base = &view.cells[0];
     let shape = |cell: &CellInfo| format!("{} ({})", cell.shape, cell.workload);
-    let others = view.cells.iter().filter(|cell| cell.workload != base.workload).map(shape).unique().join("; ");
-    (!others.is_empty())
-        .then(|| format!("Shapes differ: the base is {}, others are {others}. Ratios between shapes compare the shapes too.", shape(base)))
+    let others = view
+        .cells
+        .iter()
+        .filter(|cell| cell.workload != base.workload)
+        .map(shape)
+        .unique()
+        .join("; ");
+    (!others.is_empty()).then(|| {
+        format!(
+            "Shapes differ: the base is {}, others are {others}. Ratios between shapes compare the \
+            shapes too.",
+            shape(base)
+        )
+    })
 }
 
 /// Steps without ratios, because the base has no number there and another cell has one.
@@ -227,7 +364,10 @@ fn without_ratios(view: &View) -> Vec<String> {
     let mut groups: Vec<(String, Vec<&str>)> = Vec::new();
     for step in &view.steps {
         let has = |cell: usize| step.outcomes[cell].number(step.rate.name).is_some();
-        let mut bases: Vec<usize> = (0..view.cells.len()).filter(|cell| has(*cell)).map(|cell| view.cells[cell].base).collect();
+        let mut bases: Vec<usize> = (0..view.cells.len())
+            .filter(|cell| has(*cell))
+            .map(|cell| view.cells[cell].base)
+            .collect();
         bases.dedup();
         for base in bases.into_iter().filter(|base| !has(*base)) {
             let reason = without_base(&step.outcomes[base]);
@@ -239,7 +379,10 @@ fn without_ratios(view: &View) -> Vec<String> {
         }
     }
     let sentence = |(reason, steps): (String, Vec<&str>)| {
-        format!("There are no ratios in {}: {reason}. `--base CELL` divides by another cell.", steps.join(", "))
+        format!(
+            "There are no ratios in {}: {reason}. `--base CELL` divides by another cell.",
+            steps.join(", ")
+        )
     };
     groups.into_iter().map(sentence).collect()
 }
@@ -252,8 +395,15 @@ fn settings_not_as_asked(view: &View) -> Option<String> {
         .iter()
         .filter_map(|setting| {
             let found = setting.found.as_ref().ok()?;
-            let of = if setting.cells.len() == view.cells.len() { String::new() } else { format!(" ({})", labels(view, &setting.cells)) };
-            Some(format!("{} asked {}, runs with {found}{of}", setting.name, setting.asked))
+            let of = if setting.cells.len() == view.cells.len() {
+                String::new()
+            } else {
+                format!(" ({})", labels(view, &setting.cells))
+            };
+            Some(format!(
+                "{} asked {}, runs with {found}{of}",
+                setting.name, setting.asked
+            ))
         })
         .collect();
     (!others.is_empty()).then(|| format!("Settings that engines adjusted: {}.", others.join("; ")))
@@ -263,29 +413,46 @@ fn settings_not_as_asked(view: &View) -> Option<String> {
 fn custom_parameters(view: &View) -> Option<String> {
     match view.settings.custom.as_slice() {
         [] => None,
-        [one] => Some(format!("{one} is a custom parameter: no module of the server defines it.")),
-        several => Some(format!("{} are custom parameters: no module of the server defines them.", several.join(", "))),
+        [one] => Some(format!(
+            "{one} is a custom parameter: no module of the server defines it."
+        )),
+        several => Some(format!(
+            "{} are custom parameters: no module of the server defines them.",
+            several.join(", ")
+        )),
     }
 }
 
-/// Which client each cell's sessions went through, when not all went through the same, or none through our own.
+/// Which client each cell's sessions went through, when not all went through the same, or none
+/// through our own.
 fn session_clients(view: &View) -> Option<String> {
     let clients = &view.settings.session_clients;
     let first = clients.iter().flatten().next()?;
     if clients.iter().flatten().all(|client| client == first) {
-        return (first != THIN_CLIENT)
-            .then(|| format!("The sessions went through the {first}, which costs more CPU than the thin client."));
+        return (first != THIN_CLIENT).then(|| {
+            format!(
+                "The sessions went through the {first}, which costs more CPU than the thin client."
+            )
+        });
     }
     let mut groups: Vec<(&str, Vec<usize>)> = Vec::new();
-    for (cell, client) in clients.iter().enumerate().filter_map(|(cell, client)| Some((cell, client.as_deref()?))) {
+    for (cell, client) in clients
+        .iter()
+        .enumerate()
+        .filter_map(|(cell, client)| Some((cell, client.as_deref()?)))
+    {
         match groups.iter_mut().find(|(known, _)| *known == client) {
             Some((_, cells)) => cells.push(cell),
             None => groups.push((client, vec![cell])),
         }
     }
-    let groups: Vec<String> = groups.iter().map(|(client, cells)| format!("{client}: {}", labels(view, cells))).collect();
+    let groups: Vec<String> = groups
+        .iter()
+        .map(|(client, cells)| format!("{client}: {}", labels(view, cells)))
+        .collect();
     Some(format!(
-        "The sessions of these cells went through different clients, which cost different CPU; a ratio may show that and not the engine: {}.",
+        "The sessions of these cells went through different clients, which cost different CPU; a \
+        ratio may show that and not the engine: {}.",
         groups.join("; ")
     ))
 }

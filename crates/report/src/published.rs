@@ -1,4 +1,5 @@
-//! Tables in published form, for terminals, Markdown and pages: a row per test, a numbered column per cell.
+//! Tables in published form, for terminals, Markdown and pages: a row per test, a numbered column
+//! per cell.
 
 use std::fmt::Write as _;
 
@@ -9,20 +10,37 @@ use crate::view::{ClassicCell, PublishedTable};
 /// The base, and which number stands for which cell, one a line, as published tables begin.
 pub(crate) fn legend(table: &PublishedTable) -> Vec<String> {
     let base = table.base.iter().map(|base| format!("Relative to: {base}"));
-    base.chain(table.columns.iter().enumerate().map(|(i, column)| format!("col-{} : {column}", i + 1))).collect()
+    base.chain(
+        table
+            .columns
+            .iter()
+            .enumerate()
+            .map(|(i, column)| format!("col-{} : {column}", i + 1)),
+    )
+    .collect()
 }
 
 fn headings(table: &PublishedTable) -> Vec<String> {
-    (1..=table.columns.len()).map(|column| format!("col-{column}")).collect()
+    (1..=table.columns.len())
+        .map(|column| format!("col-{column}"))
+        .collect()
 }
 
 /// The numbers before the test, aligned; `paint` colours a cell's text that was padded before.
-pub(crate) fn to_lines(table: &PublishedTable, paint: impl Fn(&ClassicCell, &str) -> String) -> String {
+pub(crate) fn to_lines(
+    table: &PublishedTable,
+    paint: impl Fn(&ClassicCell, &str) -> String,
+) -> String {
     let mut text = String::new();
     let headings = headings(table);
     let rows = || table.sections.iter().flat_map(|section| &section.rows);
-    let width =
-        |column: usize| rows().map(|row| row.cells[column].text().chars().count()).chain([headings[column].len()]).max().unwrap_or(0);
+    let width = |column: usize| {
+        rows()
+            .map(|row| row.cells[column].text().chars().count())
+            .chain([headings[column].len()])
+            .max()
+            .unwrap_or(0)
+    };
     let widths: Vec<usize> = (0..headings.len()).map(width).collect();
     for line in legend(table) {
         writeln!(text, "{line}").expect("writing to a string cannot fail");
@@ -32,12 +50,21 @@ pub(crate) fn to_lines(table: &PublishedTable, paint: impl Fn(&ClassicCell, &str
         if !section.title.is_empty() {
             writeln!(text, "- {}", section.title).expect("writing to a string cannot fail");
         }
-        let heading: Vec<String> = headings.iter().zip(&widths).map(|(heading, width)| format!("{heading:>width$}")).collect();
+        let heading: Vec<String> = headings
+            .iter()
+            .zip(&widths)
+            .map(|(heading, width)| format!("{heading:>width$}"))
+            .collect();
         writeln!(text, "{}", heading.join("  ")).expect("writing to a string cannot fail");
         for row in &section.rows {
-            let cells: Vec<String> =
-                row.cells.iter().zip(&widths).map(|(cell, width)| paint(cell, &format!("{:>width$}", cell.text()))).collect();
-            writeln!(text, "{}  {}", cells.join("  "), row.label).expect("writing to a string cannot fail");
+            let cells: Vec<String> = row
+                .cells
+                .iter()
+                .zip(&widths)
+                .map(|(cell, width)| paint(cell, &format!("{:>width$}", cell.text())))
+                .collect();
+            writeln!(text, "{}  {}", cells.join("  "), row.label)
+                .expect("writing to a string cannot fail");
         }
     }
     text

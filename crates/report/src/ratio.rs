@@ -1,4 +1,5 @@
-//! A value divided by the base's, as tables for people show it. The original's own rule is in [`crate::classic::relative`].
+//! A value divided by the base's, as tables for people show it. The original's own rule is in
+//! [`crate::classic::relative`].
 
 use crate::value::Measure;
 
@@ -14,15 +15,23 @@ pub(crate) fn divide(value: Option<f64>, base: Option<f64>) -> Result<String, &'
         (Some(value), Some(base)) => {
             let ratio = value / base;
             // Two decimals would call it nothing.
-            Ok(if ratio > 0.0 && ratio < 0.005 { "<0.01".to_owned() } else { format!("{ratio:.2}") })
+            Ok(if ratio > 0.0 && ratio < 0.005 {
+                "<0.01".to_owned()
+            } else {
+                format!("{ratio:.2}")
+            })
         }
     }
 }
 
 /// The same for metrics. A ratio of lower bounds is one itself, or an upper one, or says nothing.
-pub(crate) fn divide_measures(value: Option<&Measure>, base: Option<&Measure>) -> Result<String, &'static str> {
+pub(crate) fn divide_measures(
+    value: Option<&Measure>,
+    base: Option<&Measure>,
+) -> Result<String, &'static str> {
     let number = |measure: Option<&Measure>| measure.and_then(|measure| measure.value.value);
-    let is_bound = |measure: Option<&Measure>| measure.is_some_and(|measure| measure.value.is_lower_bound);
+    let is_bound =
+        |measure: Option<&Measure>| measure.is_some_and(|measure| measure.value.is_lower_bound);
     let ratio = divide(number(value), number(base))?;
     match (is_bound(value), is_bound(base)) {
         (false, false) => Ok(ratio),
@@ -40,17 +49,29 @@ mod tests {
     fn ratios_of_lower_bounds() {
         let measure = |value: f64, is_lower_bound| Measure {
             metric: plimsoll_core::metric::find("p99_response_us").unwrap(),
-            value: crate::value::Value { is_lower_bound, ..Ok(value).into() },
+            value: crate::value::Value {
+                is_lower_bound,
+                ..Ok(value).into()
+            },
             classic: None,
         };
         for (value, base, expected) in [
             (measure(3.0, false), measure(2.0, false), Ok("1.50")),
             (measure(3.0, true), measure(2.0, false), Ok(">=1.50")),
             (measure(3.0, false), measure(2.0, true), Ok("<=1.50")),
-            (measure(3.0, true), measure(2.0, true), Err("both are lower bounds")),
+            (
+                measure(3.0, true),
+                measure(2.0, true),
+                Err("both are lower bounds"),
+            ),
             (measure(3.0, true), measure(0.0, true), Err(BASE_IS_ZERO)),
         ] {
-            assert_eq!(divide_measures(Some(&value), Some(&base)).as_deref().map_err(|reason| *reason), expected);
+            assert_eq!(
+                divide_measures(Some(&value), Some(&base))
+                    .as_deref()
+                    .map_err(|reason| *reason),
+                expected
+            );
         }
     }
 
@@ -67,7 +88,11 @@ mod tests {
             (None, Some(2.0), Err("there is no value")),
         ];
         for (value, base, expected) in cases {
-            assert_eq!(divide(value, base).as_deref().map_err(|reason| *reason), expected, "{value:?} / {base:?}");
+            assert_eq!(
+                divide(value, base).as_deref().map_err(|reason| *reason),
+                expected,
+                "{value:?} / {base:?}"
+            );
         }
     }
 }

@@ -1,6 +1,9 @@
 //! RocksDB's benchmark in words.
 
-use plimsoll_core::plan::{KEY_BYTES, KvEnd, KvStep, KvWork, MULTIGET_KEYS, RANGE_KEYS, RocksdbBench, Step, StepProcess, VALUE_BYTES};
+use plimsoll_core::plan::{
+    KEY_BYTES, KvEnd, KvStep, KvWork, MULTIGET_KEYS, RANGE_KEYS, RocksdbBench, Step, StepProcess,
+    VALUE_BYTES,
+};
 use plimsoll_core::units::{format_bytes, format_count, format_duration_ns};
 
 use crate::analysis::count;
@@ -23,14 +26,24 @@ pub(crate) fn describe_rocksdb(workload: &RocksdbBench) -> String {
 pub(crate) fn describe_kv(step: &Step, kv: &KvStep) -> String {
     let what = match kv.work {
         KvWork::Fill => "puts of all keys in their order, without the write-ahead log".to_owned(),
-        KvWork::Overwrite => "puts of random keys, with the write-ahead log and without sync".to_owned(),
+        KvWork::Overwrite => {
+            "puts of random keys, with the write-ahead log and without sync".to_owned()
+        }
         KvWork::Get => "gets of random keys".to_owned(),
         KvWork::MultiGet => format!("gets of {MULTIGET_KEYS} random keys at once"),
         KvWork::Range { is_backward } => {
-            format!("a new iterator at a random key and up to {RANGE_KEYS} {}", if is_backward { "prevs" } else { "nexts" })
+            format!(
+                "a new iterator at a random key and up to {RANGE_KEYS} {}",
+                if is_backward { "prevs" } else { "nexts" }
+            )
         }
     };
-    let duration = |ns| format_duration_ns(ns).replace(".0s", "s").replace("m00s", "m").replace("h00m", "h");
+    let duration = |ns| {
+        format_duration_ns(ns)
+            .replace(".0s", "s")
+            .replace("m00s", "m")
+            .replace("h00m", "h")
+    };
     let until = match kv.end {
         KvEnd::Operations(operations) => format!("{} per thread", format_count(operations)),
         KvEnd::Time(ns) => format!("for {}", duration(ns)),
@@ -40,8 +53,18 @@ pub(crate) fn describe_kv(step: &Step, kv: &KvStep) -> String {
         None => "flat out (closed loop)".to_owned(),
     };
     let beside = kv.background_bytes_per_s.map_or(String::new(), |bytes| {
-        format!(", beside a thread that puts {} of random keys per second (open loop)", format_bytes(bytes))
+        format!(
+            ", beside a thread that puts {} of random keys per second (open loop)",
+            format_bytes(bytes)
+        )
     });
-    let waits = if kv.waits { ", then a wait until no compaction is left to do" } else { "" };
-    format!("{what} by {} {loop_}, {until}{beside}{waits}", count(step.clients, "thread"))
+    let waits = if kv.waits {
+        ", then a wait until no compaction is left to do"
+    } else {
+        ""
+    };
+    format!(
+        "{what} by {} {loop_}, {until}{beside}{waits}",
+        count(step.clients, "thread")
+    )
 }

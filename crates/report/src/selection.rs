@@ -10,25 +10,53 @@ pub(crate) struct Candidate {
     pub build: String,
 }
 
-/// Indices of the cells a name stands for: an exact cell, else an exact build, else the builds whose text before the first `_` it is.
+/// Indices of the cells a name stands for: an exact cell, else an exact build, else the builds
+/// whose text before the first `_` it is.
 pub(crate) fn find(name: &str, candidates: &[Candidate]) -> Result<Vec<usize>, ReportError> {
     let rules: [fn(&Candidate, &str) -> bool; 3] = [
         |candidate, name| candidate.label == name,
         |candidate, name| candidate.build == name,
-        |candidate, name| candidate.build.split_once('_').is_some_and(|(stem, _)| stem == name),
+        |candidate, name| {
+            candidate
+                .build
+                .split_once('_')
+                .is_some_and(|(stem, _)| stem == name)
+        },
     ];
     let matches = |rule: fn(&Candidate, &str) -> bool| -> Vec<usize> {
-        candidates.iter().enumerate().filter(|(_, candidate)| rule(candidate, name)).map(|(i, _)| i).collect()
+        candidates
+            .iter()
+            .enumerate()
+            .filter(|(_, candidate)| rule(candidate, name))
+            .map(|(i, _)| i)
+            .collect()
     };
-    rules.into_iter().map(matches).find(|found| !found.is_empty()).ok_or_else(|| {
-        let labels: Vec<&str> = candidates.iter().map(|candidate| candidate.label.as_str()).collect();
-        ReportError::UnknownCell { name: name.to_owned(), hint: suggest::hint(name, labels.iter().copied()), known: labels.join(", ") }
-    })
+    rules
+        .into_iter()
+        .map(matches)
+        .find(|found| !found.is_empty())
+        .ok_or_else(|| {
+            let labels: Vec<&str> = candidates
+                .iter()
+                .map(|candidate| candidate.label.as_str())
+                .collect();
+            ReportError::UnknownCell {
+                name: name.to_owned(),
+                hint: suggest::hint(name, labels.iter().copied()),
+                known: labels.join(", "),
+            }
+        })
 }
 
-/// The cells to show, base first. Without `builds` all are shown in their order; a base that `builds` leaves out is shown all the same when
-/// it was asked for by name, else the first cell shown stands in for it.
-pub(crate) fn choose(candidates: &[Candidate], base: Option<&str>, builds: &[String], plan_base: usize) -> Result<Vec<usize>, ReportError> {
+/// The cells to show, base first. Without `builds` all are shown in their order; a base that
+/// `builds` leaves out is shown all the same when it was asked for by name, else the first cell
+/// shown stands in for it.
+pub(crate) fn choose(
+    candidates: &[Candidate],
+    base: Option<&str>,
+    builds: &[String],
+    plan_base: usize,
+) -> Result<Vec<usize>, ReportError> {
     let mut chosen: Vec<usize> = Vec::new();
     for name in builds {
         for cell in find(name, candidates)? {
@@ -44,8 +72,14 @@ pub(crate) fn choose(candidates: &[Candidate], base: Option<&str>, builds: &[Str
         Some(name) => match find(name, candidates)?.as_slice() {
             [one] => *one,
             several => {
-                let cells: Vec<&str> = several.iter().map(|cell| candidates[*cell].label.as_str()).collect();
-                return Err(ReportError::AmbiguousBase { name: name.to_owned(), cells: cells.join(", ") });
+                let cells: Vec<&str> = several
+                    .iter()
+                    .map(|cell| candidates[*cell].label.as_str())
+                    .collect();
+                return Err(ReportError::AmbiguousBase {
+                    name: name.to_owned(),
+                    cells: cells.join(", "),
+                });
             }
         },
         None if chosen.contains(&plan_base) => plan_base,
@@ -61,18 +95,35 @@ mod tests {
     use super::*;
 
     fn candidates() -> Vec<Candidate> {
-        let cells = [("my8406_rel.z10a", "my8406_rel"), ("my8406v2_rel.z10a", "my8406v2_rel"), ("my8406_rel.z11a", "my8406_rel")];
-        cells.map(|(label, build)| Candidate { label: label.to_owned(), build: build.to_owned() }).into()
+        let cells = [
+            ("my8406_rel.z10a", "my8406_rel"),
+            ("my8406v2_rel.z10a", "my8406v2_rel"),
+            ("my8406_rel.z11a", "my8406_rel"),
+        ];
+        cells
+            .map(|(label, build)| Candidate {
+                label: label.to_owned(),
+                build: build.to_owned(),
+            })
+            .into()
     }
 
     #[test]
     fn names_match_cells_then_builds_then_stems() {
-        let cases: [(&str, &[usize]); 4] = [("my8406_rel.z11a", &[2]), ("my8406_rel", &[0, 2]), ("my8406", &[0, 2]), ("my8406v2", &[1])];
+        let cases: [(&str, &[usize]); 4] = [
+            ("my8406_rel.z11a", &[2]),
+            ("my8406_rel", &[0, 2]),
+            ("my8406", &[0, 2]),
+            ("my8406v2", &[1]),
+        ];
         for (name, found) in cases {
             assert_eq!(find(name, &candidates()).unwrap(), found, "{name}");
         }
         let error = find("my840", &candidates()).unwrap_err().to_string();
-        assert!(error.contains("my8406_rel.z10a, my8406v2_rel.z10a"), "{error}");
+        assert!(
+            error.contains("my8406_rel.z10a, my8406v2_rel.z10a"),
+            "{error}"
+        );
     }
 
     #[test]
@@ -86,6 +137,9 @@ mod tests {
         assert_eq!(choose(None, &["my8406"]).unwrap(), [0, 2]);
         assert_eq!(choose(Some("my8406v2"), &["my8406"]).unwrap(), [1, 0, 2]);
         let error = choose(Some("my8406"), &[]).unwrap_err().to_string();
-        assert!(error.contains("my8406_rel.z10a, my8406_rel.z11a"), "{error}");
+        assert!(
+            error.contains("my8406_rel.z10a, my8406_rel.z11a"),
+            "{error}"
+        );
     }
 }

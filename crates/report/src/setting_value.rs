@@ -43,9 +43,17 @@ const UNITS: [(&str, Unit, f64); 20] = [
 ];
 
 fn quantity(text: &str) -> Option<Quantity> {
-    let digits = text.find(|c: char| !c.is_ascii_digit() && !matches!(c, '.' | '-' | '+')).unwrap_or(text.len());
+    let digits = text
+        .find(|c: char| !c.is_ascii_digit() && !matches!(c, '.' | '-' | '+'))
+        .unwrap_or(text.len());
     let (number, unit) = (text[..digits].parse::<f64>().ok()?, text[digits..].trim());
-    UNITS.iter().find(|(name, ..)| *name == unit).map(|(_, unit, factor)| Quantity { number: number * factor, unit: *unit })
+    UNITS
+        .iter()
+        .find(|(name, ..)| *name == unit)
+        .map(|(_, unit, factor)| Quantity {
+            number: number * factor,
+            unit: *unit,
+        })
 }
 
 fn switch(text: &str) -> Option<bool> {
@@ -59,13 +67,19 @@ fn switch(text: &str) -> Option<bool> {
 /// Without quotes, a leading `./` and a trailing `/`.
 fn plain(text: &str) -> &str {
     let text = text.trim();
-    let text = text.strip_prefix('\'').and_then(|text| text.strip_suffix('\'')).unwrap_or(text);
+    let text = text
+        .strip_prefix('\'')
+        .and_then(|text| text.strip_suffix('\''))
+        .unwrap_or(text);
     let text = text.strip_prefix("./").unwrap_or(text);
     text.strip_suffix('/').unwrap_or(text)
 }
 
 fn items(list: &str) -> BTreeSet<String> {
-    list.split(',').map(|item| item.trim().to_ascii_lowercase()).filter(|item| !item.is_empty()).collect()
+    list.split(',')
+        .map(|item| item.trim().to_ascii_lowercase())
+        .filter(|item| !item.is_empty())
+        .collect()
 }
 
 /// Whether two engines run with the same.
@@ -79,12 +93,16 @@ pub(crate) fn is_same(a: &str, b: &str) -> bool {
     }
     match (quantity(a), quantity(b)) {
         // A time is not a size; a bare number may be either.
-        (Some(a), Some(b)) => a.number == b.number && (a.unit == b.unit || a.unit == Unit::Unwritten || b.unit == Unit::Unwritten),
+        (Some(a), Some(b)) => {
+            a.number == b.number
+                && (a.unit == b.unit || a.unit == Unit::Unwritten || b.unit == Unit::Unwritten)
+        }
         _ => false,
     }
 }
 
-/// Whether an engine runs with what its config asks for. `is_negated` is true of an option that switches off what `found` tells.
+/// Whether an engine runs with what its config asks for. `is_negated` is true of an option that
+/// switches off what `found` tells.
 pub(crate) fn is_taken(name: &str, asked: &str, found: &str, is_negated: bool) -> bool {
     if is_negated {
         return switch(plain(asked)).unwrap_or(true) != switch(plain(found)).unwrap_or(true);
@@ -98,12 +116,25 @@ pub(crate) fn is_taken(name: &str, asked: &str, found: &str, is_negated: bool) -
         return switch(found) == Some(true) && switch(asked) != Some(false);
     }
     // The number of a word: only the engine knows the list.
-    if asked.bytes().all(|byte| byte.is_ascii_digit()) && quantity(found).is_none() && switch(found).is_none() && !found.is_empty() {
+    if asked.bytes().all(|byte| byte.is_ascii_digit())
+        && quantity(found).is_none()
+        && switch(found).is_none()
+        && !found.is_empty()
+    {
         return true;
     }
-    // A bare number is in the parameter's own unit, which is not told here; the engine itself has compared the two.
-    if let (Some(Quantity { unit: Unit::Unwritten, .. }), Some(Quantity { unit: Unit::Bytes | Unit::Time, .. })) =
-        (quantity(asked), quantity(found))
+    // A bare number is in the parameter's own unit, which is not told here; the engine itself has
+    // compared the two.
+    if let (
+        Some(Quantity {
+            unit: Unit::Unwritten,
+            ..
+        }),
+        Some(Quantity {
+            unit: Unit::Bytes | Unit::Time,
+            ..
+        }),
+    ) = (quantity(asked), quantity(found))
     {
         return true;
     }
@@ -155,10 +186,26 @@ mod tests {
             ("innodb_file_format", "1", "", false, false),
             ("skip_innodb_doublewrite", "1", "OFF", true, true),
             ("skip_innodb_doublewrite", "1", "ON", true, false),
-            ("optimizer_switch", "mrr=off", "index_merge=on,mrr=off", false, true),
-            ("optimizer_switch", "mrr=on", "index_merge=on,mrr=off", false, false),
+            (
+                "optimizer_switch",
+                "mrr=off",
+                "index_merge=on,mrr=off",
+                false,
+                true,
+            ),
+            (
+                "optimizer_switch",
+                "mrr=on",
+                "index_merge=on,mrr=off",
+                false,
+                false,
+            ),
         ] {
-            assert_eq!(is_taken(name, asked, found, is_negated), expected, "{name}: {asked} and {found}");
+            assert_eq!(
+                is_taken(name, asked, found, is_negated),
+                expected,
+                "{name}: {asked} and {found}"
+            );
         }
     }
 }

@@ -23,11 +23,13 @@ pub struct View {
     pub campaigns: Vec<CampaignInfo>,
     /// The cells shown; index 0 is the base.
     pub cells: Vec<CellInfo>,
-    /// Every cell x step x block x attempt, finished or not, in the order of cells, steps, blocks and attempts.
+    /// Every cell x step x block x attempt, finished or not, in the order of cells, steps, blocks
+    /// and attempts.
     pub results: Vec<StepResult>,
     /// The three classic tables.
     pub summary: Summary,
-    /// Tables with a row per test, as results of many tests are published. Empty where `summary` has columns.
+    /// Tables with a row per test, as results of many tests are published. Empty where `summary`
+    /// has columns.
     pub published: Vec<PublishedTable>,
     /// Per step, in the order of the plan.
     pub steps: Vec<StepView>,
@@ -62,7 +64,8 @@ pub struct CampaignInfo {
     pub seed: u64,
     /// When it was made, RFC 3339.
     pub created: String,
-    /// `running`, `complete`, `decided` (it ended before its last block, because all was decided) or `broken`.
+    /// `running`, `complete`, `decided` (it ended before its last block, because all was decided)
+    /// or `broken`.
     pub state: &'static str,
     /// What the numbers mean: see the changelog.
     pub methodology_version: u32,
@@ -103,7 +106,8 @@ pub struct CellInfo {
     pub build_options: Vec<String>,
     /// sha256 of the server binary; `None` for an engine inside this program.
     pub server_sha256: Option<String>,
-    /// Packager, compiler and flags, under the names of [`plimsoll_core::toolchain`]. Empty for an engine inside this program.
+    /// Packager, compiler and flags, under the names of [`plimsoll_core::toolchain`]. Empty for an
+    /// engine inside this program.
     pub toolchain: BTreeMap<String, String>,
     /// Why its build and the base's are not strictly comparable.
     pub caveat: Option<Caveat>,
@@ -111,7 +115,8 @@ pub struct CellInfo {
     pub machine: BTreeMap<&'static str, String>,
     /// How its machine differs from the base's.
     pub other_machine: Option<String>,
-    /// Index into the view's cells of the one that its numbers are divided by: the first, among RocksDB's versions the base of its group.
+    /// Index into the view's cells of the one that its numbers are divided by: the first, among
+    /// RocksDB's versions the base of its group.
     pub base: usize,
 }
 
@@ -160,7 +165,8 @@ impl Status {
         }
     }
 
-    /// What a table puts behind a number. With several blocks there can be a number although one of them failed.
+    /// What a table puts behind a number. With several blocks there can be a number although one of
+    /// them failed.
     pub fn mark(self) -> &'static str {
         match self {
             Self::Ok | Self::Missing => "",
@@ -182,11 +188,16 @@ impl Status {
     pub fn meaning(self) -> &'static str {
         match self {
             Self::Ok => "finished as planned",
-            Self::SlaMissed => "missed its SLA: less than 95 % of the rate that was due, and a ratio with it proves nothing",
+            Self::SlaMissed => {
+                "missed its SLA: less than 95 % of the rate that was due, and a ratio with it \
+                proves nothing"
+            }
             Self::Suspect => "suspect: the machine was disturbed from outside",
             Self::Failed => "failed: it ended with an error",
             Self::Crashed => "crashed: the process or the server died",
-            Self::Hung => "hung: the engine did nothing for so long that the watchdog ended the step",
+            Self::Hung => {
+                "hung: the engine did nothing for so long that the watchdog ended the step"
+            }
             Self::Missing => "no result",
         }
     }
@@ -267,15 +278,18 @@ pub struct Reason {
 /// The three classic tables.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Summary {
-    /// Operations per second: rows inserted in `l` steps, rows indexed in `l.x`, queries in `q` steps.
+    /// Operations per second: rows inserted in `l` steps, rows indexed in `l.x`, queries in `q`
+    /// steps.
     pub absolute: ClassicTable,
     /// The same divided by the base.
     pub relative: ClassicTable,
     /// Rows inserted per second in the background of the `q` steps, and the targets.
     pub insert_rate: ClassicTable,
-    /// Seconds of index creation, and below them the ratios to the base. Without columns unless the plan is about that step.
+    /// Seconds of index creation, and below them the ratios to the base. Without columns unless the
+    /// plan is about that step.
     pub index_seconds: ClassicTable,
-    /// The tables of the microbenchmarks: relative throughput, throughput, and what an operation costs.
+    /// The tables of the microbenchmarks: relative throughput, throughput, and what an operation
+    /// costs.
     pub tests: Vec<TestTable>,
     /// Tests over rising numbers of clients.
     pub ramps: Vec<Ramp>,
@@ -323,7 +337,10 @@ pub struct ClassicCell {
 impl ClassicCell {
     /// The number with its status mark, or what stands in its place.
     pub fn text(&self) -> String {
-        self.number.as_ref().map_or_else(|| self.status.in_place().to_owned(), |number| format!("{number}{}", self.status.mark()))
+        self.number.as_ref().map_or_else(
+            || self.status.in_place().to_owned(),
+            |number| format!("{number}{}", self.status.mark()),
+        )
     }
 }
 
@@ -338,7 +355,8 @@ pub struct TestPlace {
     pub level: Option<u32>,
 }
 
-/// Microbenchmarks, or steps of a workload file: a row per test, a column per cell, in the published sections.
+/// Microbenchmarks, or steps of a workload file: a row per test, a column per cell, in the
+/// published sections.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TestTable {
     /// Its heading.
@@ -421,7 +439,8 @@ pub struct RampLevel {
     pub service_us: [Option<f64>; 4],
     /// The 99th percentile of response times, where events were due at a rate.
     pub p99_response_us: Option<f64>,
-    /// Seconds of waiting that the service times do not have, where it is more than next to nothing.
+    /// Seconds of waiting that the service times do not have, where it is more than next to
+    /// nothing.
     pub excluded_wait_s: Option<f64>,
     /// That percentile is the least that it may be.
     pub is_lower_bound: bool,
@@ -430,7 +449,10 @@ pub struct RampLevel {
 impl Ramp {
     /// Whether any level had a schedule, and so response times.
     pub fn is_open_loop(&self) -> bool {
-        self.cells.iter().flat_map(|cell| &cell.levels).any(|level| level.p99_response_us.is_some())
+        self.cells
+            .iter()
+            .flat_map(|cell| &cell.levels)
+            .any(|level| level.p99_response_us.is_some())
     }
 }
 
@@ -513,7 +535,8 @@ pub struct StepView {
     pub test: Option<TestPlace>,
     /// The metric of the throughput table: `ips` or `qps`.
     pub rate: &'static Metric,
-    /// What one operation is, for what is told per operation: `inserted row`, `indexed row`, `query`.
+    /// What one operation is, for what is told per operation: `inserted row`, `indexed row`,
+    /// `query`.
     pub operation: &'static str,
     /// One per cell of the view.
     pub outcomes: Vec<Outcome>,
@@ -527,8 +550,8 @@ pub struct StepView {
     pub charts: Vec<Chart>,
     /// RocksDB: the shape of the tree over time.
     pub shapes: Vec<LevelShape>,
-    /// Growth of the engine's counters during the step, one value per cell, those of [`CounterKind::Front`] first. Counters that stayed
-    /// zero everywhere are left out.
+    /// Growth of the engine's counters during the step, one value per cell, those of
+    /// [`CounterKind::Front`] first. Counters that stayed zero everywhere are left out.
     pub counters: Vec<Counter>,
 }
 
@@ -561,9 +584,15 @@ impl StepView {
         plimsoll_core::rocksdb_report::OPERATIONS.contains(&self.operation)
     }
 
-    /// Seconds of waiting that the service times of a kind of operation in a cell do not have; `None` where it is next to nothing.
+    /// Seconds of waiting that the service times of a kind of operation in a cell do not have;
+    /// `None` where it is next to nothing.
     pub fn excluded_wait_s(&self, cell: usize, kind: &str) -> Option<f64> {
-        let operation = self.outcomes.get(cell)?.operations.iter().find(|operation| operation.kind == kind)?;
+        let operation = self
+            .outcomes
+            .get(cell)?
+            .operations
+            .iter()
+            .find(|operation| operation.kind == kind)?;
         waiting::worth_telling(operation.wait_s)
     }
 
@@ -576,12 +605,17 @@ impl StepView {
 impl EventRow {
     /// Whether the last of the numbers is the least that it may be.
     pub fn is_response_lower_bound(&self) -> bool {
-        self.response.as_ref().is_some_and(|quantiles| quantiles.lower_bounds().contains(&"p99"))
+        self.response
+            .as_ref()
+            .is_some_and(|quantiles| quantiles.lower_bounds().contains(&"p99"))
     }
 
-    /// Name, unit and value of what a line of numbers tells of a kind of event. The last one is there in open loops only.
+    /// Name, unit and value of what a line of numbers tells of a kind of event. The last one is
+    /// there in open loops only.
     pub fn numbers(&self) -> [(&'static str, &'static str, Option<f64>); 11] {
-        let time = |pick: fn(&Quantiles) -> f64| self.service.as_ref().map(|quantiles| pick(quantiles) / 1e3);
+        let time = |pick: fn(&Quantiles) -> f64| {
+            self.service.as_ref().map(|quantiles| pick(quantiles) / 1e3)
+        };
         [
             ("events", "events", Some(self.ok as f64)),
             ("events_retried", "events", Some(self.retried as f64)),
@@ -589,11 +623,33 @@ impl EventRow {
             ("events_per_s", "events/s", self.per_s),
             ("statements_per_event", "statements", self.statements),
             ("mean_service_us", "us", time(|quantiles| quantiles.mean_ns)),
-            ("p50_service_us", "us", time(|quantiles| quantiles.p50_ns as f64)),
-            ("p99_service_us", "us", time(|quantiles| quantiles.p99_ns as f64)),
-            ("p999_service_us", "us", time(|quantiles| quantiles.p999_ns as f64)),
-            ("max_service_us", "us", time(|quantiles| quantiles.max_ns as f64)),
-            ("p99_response_us", "us", self.response.as_ref().map(|quantiles| quantiles.p99_ns as f64 / 1e3)),
+            (
+                "p50_service_us",
+                "us",
+                time(|quantiles| quantiles.p50_ns as f64),
+            ),
+            (
+                "p99_service_us",
+                "us",
+                time(|quantiles| quantiles.p99_ns as f64),
+            ),
+            (
+                "p999_service_us",
+                "us",
+                time(|quantiles| quantiles.p999_ns as f64),
+            ),
+            (
+                "max_service_us",
+                "us",
+                time(|quantiles| quantiles.max_ns as f64),
+            ),
+            (
+                "p99_response_us",
+                "us",
+                self.response
+                    .as_ref()
+                    .map(|quantiles| quantiles.p99_ns as f64 / 1e3),
+            ),
         ]
     }
 }
@@ -615,9 +671,11 @@ pub struct Outcome {
     pub measures: Vec<Measure>,
     /// The step's rate in each used block that has one; empty in imports.
     pub rate_of_blocks: Vec<f64>,
-    /// The rate as sysbench counts it, with the statements of tries that were refused or failed; the median over the used blocks.
+    /// The rate as sysbench counts it, with the statements of tries that were refused or failed;
+    /// the median over the used blocks.
     pub classic_rate: Option<f64>,
-    /// The step's rate by the base's as the verdict has it, from pairs; `None` where there are none, and in a screen.
+    /// The step's rate by the base's as the verdict has it, from pairs; `None` where there are
+    /// none, and in a screen.
     pub paired_ratio: Option<f64>,
     /// Operations of the used blocks, summed per kind; the step's own first.
     pub operations: Vec<OperationCount>,
@@ -641,7 +699,9 @@ impl Outcome {
 
     /// A metric.
     pub fn measure(&self, name: &str) -> Option<&Measure> {
-        self.measures.iter().find(|measure| measure.metric.name == name)
+        self.measures
+            .iter()
+            .find(|measure| measure.metric.name == name)
     }
 }
 
@@ -761,15 +821,34 @@ pub struct Quantiles {
 impl Quantiles {
     /// Name, nanoseconds, and whether it is the least that it may be.
     pub fn values(&self) -> [(&'static str, f64, bool); 7] {
-        let [p50, p90, p99, p999, p9999, max] =
-            [self.p50_ns, self.p90_ns, self.p99_ns, self.p999_ns, self.p9999_ns, self.max_ns].map(|ns| ns as f64);
-        let named = [("mean", self.mean_ns), ("p50", p50), ("p90", p90), ("p99", p99), ("p999", p999), ("p9999", p9999), ("max", max)];
+        let [p50, p90, p99, p999, p9999, max] = [
+            self.p50_ns,
+            self.p90_ns,
+            self.p99_ns,
+            self.p999_ns,
+            self.p9999_ns,
+            self.max_ns,
+        ]
+        .map(|ns| ns as f64);
+        let named = [
+            ("mean", self.mean_ns),
+            ("p50", p50),
+            ("p90", p90),
+            ("p99", p99),
+            ("p999", p999),
+            ("p9999", p9999),
+            ("max", max),
+        ];
         std::array::from_fn(|i| (named[i].0, named[i].1, self.are_lower_bounds[i]))
     }
 
     /// The names of those that are the least that they may be.
     pub fn lower_bounds(&self) -> Vec<&'static str> {
-        self.values().into_iter().filter(|(_, _, is_lower_bound)| *is_lower_bound).map(|(name, ..)| name).collect()
+        self.values()
+            .into_iter()
+            .filter(|(_, _, is_lower_bound)| *is_lower_bound)
+            .map(|(name, ..)| name)
+            .collect()
     }
 }
 
@@ -795,14 +874,16 @@ pub struct Chart {
     pub lines: Vec<Line>,
 }
 
-/// A cell's line: per point the mean, least and greatest of its seconds. `None` where nothing was measured.
+/// A cell's line: per point the mean, least and greatest of its seconds. `None` where nothing was
+/// measured.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Line {
     /// Index into the view's cells.
     pub cell: usize,
     /// Means; for charts of maxima the greatest.
     pub points: Vec<Option<f64>>,
-    /// Least and greatest, when a point stands for several seconds and the chart is not one of maxima.
+    /// Least and greatest, when a point stands for several seconds and the chart is not one of
+    /// maxima.
     pub band: Option<Band>,
 }
 
@@ -822,7 +903,8 @@ pub enum CounterKind {
     Front,
     /// Any other.
     Other,
-    /// It goes up and down: what was recorded is how much it changed, and that is no cost of an operation.
+    /// It goes up and down: what was recorded is how much it changed, and that is no cost of an
+    /// operation.
     Level,
 }
 
@@ -843,25 +925,30 @@ pub struct Counter {
     pub per_operation: Vec<Option<f64>>,
 }
 
-/// The settings engines run with, set beside what was asked for and beside each other. Values mean the same when they do after units,
-/// switches and lists are read: `1G` and `1073741824`, `on` and `1`.
+/// The settings engines run with, set beside what was asked for and beside each other. Values mean
+/// the same when they do after units, switches and lists are read: `1G` and `1073741824`, `on` and
+/// `1`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Settings {
     /// What a config asks for and an engine does not run with.
     pub not_as_asked: Vec<NotAsAsked>,
     /// What a config asks for and no engine tells about.
     pub untold: Vec<String>,
-    /// PostgreSQL: names that a config made up for the workload's statements to read, which no module of the server defines.
+    /// PostgreSQL: names that a config made up for the workload's statements to read, which no
+    /// module of the server defines.
     pub custom: Vec<String>,
-    /// Settings with different values in the cells that have them; those that a config asks for first.
+    /// Settings with different values in the cells that have them; those that a config asks for
+    /// first.
     pub differing: Vec<Setting>,
     /// Settings that some cells have with one value and others do not have.
     pub only_in: Vec<OnlyIn>,
-    /// Settings that name places, ports, identities and versions: they differ between any two servers.
+    /// Settings that name places, ports, identities and versions: they differ between any two
+    /// servers.
     pub places: Vec<Setting>,
     /// Name and value of what is the same in every cell.
     pub equal: Vec<(String, String)>,
-    /// Which client the workers' sessions went through, per cell of the view; `None` where there was no server, or nobody said.
+    /// Which client the workers' sessions went through, per cell of the view; `None` where there
+    /// was no server, or nobody said.
     pub session_clients: Vec<Option<String>>,
 }
 

@@ -1,4 +1,5 @@
-//! Every text output, byte for byte. `UPDATE_GOLDEN=1 cargo test -p plimsoll-report` rewrites the files; read the difference before keeping it.
+//! Every text output, byte for byte. `UPDATE_GOLDEN=1 cargo test -p plimsoll-report` rewrites the
+//! files; read the difference before keeping it.
 
 mod common;
 
@@ -7,17 +8,26 @@ use std::path::Path;
 
 use common::confirm::{self, SAME, SLOW};
 use plimsoll_core::record::Reading;
-use plimsoll_report::{Options, View, analyse, show_json, to_csv, to_html, to_json, to_markdown, to_terminal, to_tsv, verdict_lines};
+use plimsoll_report::{
+    Options, View, analyse, show_json, to_csv, to_html, to_json, to_markdown, to_terminal, to_tsv,
+    verdict_lines,
+};
 use plimsoll_store::event::Event;
 
 fn compare(name: &str, text: &str) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
+    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/golden")
+        .join(name);
     if std::env::var_os("UPDATE_GOLDEN").is_some() {
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(&path, text).unwrap();
     }
     let golden = fs::read_to_string(&path).unwrap_or_default();
-    let at = golden.lines().zip(text.lines()).position(|(a, b)| a != b).unwrap_or_else(|| golden.lines().count().min(text.lines().count()));
+    let at = golden
+        .lines()
+        .zip(text.lines())
+        .position(|(a, b)| a != b)
+        .unwrap_or_else(|| golden.lines().count().min(text.lines().count()));
     assert!(
         golden == text,
         "{name} differs in line {}:\n  golden {:?}\n  now    {:?}\nUPDATE_GOLDEN=1 rewrites it",
@@ -34,9 +44,15 @@ fn full() -> View {
 /// Two cells and the first five steps; only the cell with two attempts is shown.
 fn small() -> View {
     let steps = "steps = [\"l.i0\", \"l.x\", \"l.i1\", \"l.i2\", \"qr100\"]";
-    let campaign = common::Campaign::new("20261121T080000Z-small", &common::plan_text(&["wal_full", "wal_off"], 12, steps));
+    let campaign = common::Campaign::new(
+        "20261121T080000Z-small",
+        &common::plan_text(&["wal_full", "wal_off"], 12, steps),
+    );
     common::fill(&campaign, ["base", "killed"]);
-    let options = Options { builds: vec!["sqlite.wal_off".to_owned()], ..Default::default() };
+    let options = Options {
+        builds: vec!["sqlite.wal_off".to_owned()],
+        ..Default::default()
+    };
     analyse(&[campaign.load()], &options).unwrap()
 }
 
@@ -45,7 +61,11 @@ fn terminal() {
     let text = to_terminal(&full(), false);
     compare("terminal.txt", &text);
     for line in text.lines() {
-        assert!(line.chars().count() <= 120, "{} columns: {line}", line.chars().count());
+        assert!(
+            line.chars().count() <= 120,
+            "{} columns: {line}",
+            line.chars().count()
+        );
         assert!(!line.ends_with(' ') && !line.contains('\u{1b}'));
     }
     let coloured = to_terminal(&full(), true);
@@ -58,7 +78,11 @@ fn terminal() {
         rest = after.split_once('m').unwrap().1;
     }
     plain.push_str(rest);
-    let trimmed = |text: &str| text.lines().map(|line| line.trim_end().to_owned()).collect::<Vec<_>>();
+    let trimmed = |text: &str| {
+        text.lines()
+            .map(|line| line.trim_end().to_owned())
+            .collect::<Vec<_>>()
+    };
     assert_eq!(trimmed(&plain), trimmed(&text));
 }
 
@@ -91,7 +115,11 @@ fn markdown_cells_stay_cells() {
 #[test]
 fn a_description_ends_once() {
     let mut record = common::sample(12).load();
-    for (description, ends) in [("does it help?", "\ndoes it help?\n"), ("it helps.", "\nit helps.\n"), ("it helps", "\nit helps.\n")] {
+    for (description, ends) in [
+        ("does it help?", "\ndoes it help?\n"),
+        ("it helps.", "\nit helps.\n"),
+        ("it helps", "\nit helps.\n"),
+    ] {
         record.header.plan.description = description.to_owned();
         let text = to_markdown(&analyse(&[record.clone()], &Options::default()).unwrap());
         assert!(text.contains(ends), "{description}: {}", &text[..300]);
@@ -100,11 +128,23 @@ fn a_description_ends_once() {
 
 #[test]
 fn two_cells_have_no_best_and_no_worst() {
-    let two = Options { builds: vec!["sqlite.wal_full".to_owned(), "sqlite.wal_off".to_owned()], ..Default::default() };
+    let two = Options {
+        builds: vec!["sqlite.wal_full".to_owned(), "sqlite.wal_off".to_owned()],
+        ..Default::default()
+    };
     let text = to_markdown(&analyse(&[common::sample(12).load()], &two).unwrap());
-    let throughput = text.split("\n## ").find(|part| part.starts_with("Throughput")).unwrap();
-    assert!(throughput.contains("| 432000 |") && !throughput.contains("**432000**"), "{throughput}");
-    assert!(text.contains("**2.40**") && !text.contains("best or worst"), "what differs from the base stays bold");
+    let throughput = text
+        .split("\n## ")
+        .find(|part| part.starts_with("Throughput"))
+        .unwrap();
+    assert!(
+        throughput.contains("| 432000 |") && !throughput.contains("**432000**"),
+        "{throughput}"
+    );
+    assert!(
+        text.contains("**2.40**") && !text.contains("best or worst"),
+        "what differs from the base stays bold"
+    );
 }
 
 #[test]
@@ -112,17 +152,37 @@ fn ratios_come_from_values_in_full_precision() {
     let gib = 1_073_741_824.0;
     let mut record = common::sample(12).load();
     for (trial, rss) in [(1, 0.0757), (2, 0.0352)] {
-        for stamped in record.trials.iter_mut().filter(|record| record.number == trial).flat_map(|record| &mut record.events) {
+        for stamped in record
+            .trials
+            .iter_mut()
+            .filter(|record| record.number == trial)
+            .flat_map(|record| &mut record.events)
+        {
             if let Event::StepDone(done) = &mut stamped.event {
-                done.host.insert("rss_max_bytes".to_owned(), Reading::Ok(rss * gib));
+                done.host
+                    .insert("rss_max_bytes".to_owned(), Reading::Ok(rss * gib));
             }
         }
     }
     let view = analyse(&[record], &Options::default()).unwrap();
     let text = to_markdown(&view);
-    let step = text.split("\n## ").find(|part| part.starts_with("l.i0\n")).unwrap();
-    let line = |start: &str| step.lines().find(|line| line.starts_with(start)).unwrap().split(" | ").collect::<Vec<_>>();
-    let column = |name: &str| line("|  | ips").iter().position(|cell| *cell == name).unwrap_or_else(|| panic!("no {name}"));
+    let step = text
+        .split("\n## ")
+        .find(|part| part.starts_with("l.i0\n"))
+        .unwrap();
+    let line = |start: &str| {
+        step.lines()
+            .find(|line| line.starts_with(start))
+            .unwrap()
+            .split(" | ")
+            .collect::<Vec<_>>()
+    };
+    let column = |name: &str| {
+        line("|  | ips")
+            .iter()
+            .position(|cell| *cell == name)
+            .unwrap_or_else(|| panic!("no {name}"))
+    };
     assert_eq!(line("| sqlite.wal_off |")[column("rss")], "0.0");
     assert_eq!(line("| sqlite.wal_off / base")[column("rss")], "0.46");
     assert_eq!(line("| sqlite.wal_off / base")[column("qps")], "-", "0 / 0");
@@ -130,17 +190,29 @@ fn ratios_come_from_values_in_full_precision() {
     assert_eq!(column("process_cpu_us_per_op"), column("cpupq") + 1);
     assert!(!step.contains("server_cpu_us_per_op"));
     let page = to_html(&view);
-    assert!(page.contains("<td>0.46</td>") && page.contains("<span class=\"none\" title=\"the base is 0\">–</span>"));
+    assert!(
+        page.contains("<td>0.46</td>")
+            && page.contains("<span class=\"none\" title=\"the base is 0\">–</span>")
+    );
 }
 
 #[test]
 fn the_page_groups_thousands_and_tells_where_cpu_comes_from() {
     let page = to_html(&full());
-    assert!(page.contains(">5,000</span>") && !page.contains(">5000</span>"), "context switches per second");
+    assert!(
+        page.contains(">5,000</span>") && !page.contains(">5000</span>"),
+        "context switches per second"
+    );
     assert!(page.contains("whole host: includes everything else that ran"));
-    let section = page.split("<section").find(|part| part.contains("id=\"qr100\"")).unwrap();
+    let section = page
+        .split("<section")
+        .find(|part| part.contains("id=\"qr100\""))
+        .unwrap();
     let table = section.split("<details>").next().unwrap();
-    assert!(table.contains(">process_cpu_us_per_op</abbr>"), "not in the fold");
+    assert!(
+        table.contains(">process_cpu_us_per_op</abbr>"),
+        "not in the fold"
+    );
     for id in ["id=\"qr100\"", "id=\"step-qr100\"", "id=\"l.x\""] {
         assert_eq!(page.matches(id).count(), 1, "{id}");
     }
@@ -156,16 +228,36 @@ fn one_operation_is_a_time_and_not_a_distribution() {
         {
             for operation in &mut done.operations {
                 operation.ok = 1;
-                operation.service = common::histogram([(if operation.kind == "index" { 1_690_000_000 } else { 2_000_000 }, 1)]);
+                operation.service = common::histogram([(
+                    if operation.kind == "index" {
+                        1_690_000_000
+                    } else {
+                        2_000_000
+                    },
+                    1,
+                )]);
             }
         }
     }
     let view = analyse(&[record], &Options::default()).unwrap();
     let step = view.steps.iter().find(|step| step.name == "l.x").unwrap();
-    assert!(step.latencies.iter().flat_map(|table| &table.rows).all(|row| row.curve.is_empty()));
-    assert!(step.charts.iter().all(|chart| !chart.title.contains("insert")), "one insert has no rate");
+    assert!(
+        step.latencies
+            .iter()
+            .flat_map(|table| &table.rows)
+            .all(|row| row.curve.is_empty())
+    );
+    assert!(
+        step.charts
+            .iter()
+            .all(|chart| !chart.title.contains("insert")),
+        "one insert has no rate"
+    );
     let page = to_html(&view);
-    let section = page.split("<section").find(|part| part.contains("id=\"step-l-x\"")).unwrap();
+    let section = page
+        .split("<section")
+        .find(|part| part.contains("id=\"step-l-x\""))
+        .unwrap();
     assert!(!section.contains("insert percentiles"), "no plot");
     assert_eq!(section.matches("1 operation: 1.69 s").count(), 4);
     assert_eq!(section.matches("1 operation: 2.00 ms").count(), 4);
@@ -200,7 +292,15 @@ fn show_json_is_as_documented() {
     for member in ["format", "campaign", "cells", "results"] {
         assert_eq!(report[member], value[member], "{member}");
     }
-    for member in ["title", "comparable", "notes", "steps", "environment", "settings", "metrics"] {
+    for member in [
+        "title",
+        "comparable",
+        "notes",
+        "steps",
+        "environment",
+        "settings",
+        "metrics",
+    ] {
         assert!(!report[member].is_null(), "{member}");
     }
 }
@@ -211,7 +311,9 @@ fn verdicts_in_every_output() {
     let steal = |block: u32, label: &str, made: &mut common::Made| {
         if block == 2 && label == SLOW {
             let all = made.done.host["cpu_total_s"].value().unwrap();
-            made.done.host.insert("cpu_steal_s".to_owned(), Reading::Ok(all * 0.05));
+            made.done
+                .host
+                .insert("cpu_steal_s".to_owned(), Reading::Ok(all * 0.05));
         }
         if block == 3 && label == SAME && made.done.step == "qp100" {
             made.done.sla_missed = Some(0.9);
@@ -223,26 +325,54 @@ fn verdicts_in_every_output() {
     for (name, view) in [("blocks", &of_blocks), ("slices", &of_slices)] {
         compare(&format!("verdicts_{name}.txt"), &verdict_lines(view));
         let markdown = to_markdown(view);
-        let part = markdown.split("\n## ").find(|part| part.starts_with("Verdicts")).unwrap();
+        let part = markdown
+            .split("\n## ")
+            .find(|part| part.starts_with("Verdicts"))
+            .unwrap();
         compare(&format!("verdicts_{name}.md"), part);
         let page = to_html(view);
         let (_, rest) = page.split_once("<h2 id=\"verdicts\">").unwrap();
-        compare(&format!("verdicts_{name}.html"), &rest.split_once("</section>").unwrap().0.replace("><", ">\n<"));
+        compare(
+            &format!("verdicts_{name}.html"),
+            &rest
+                .split_once("</section>")
+                .unwrap()
+                .0
+                .replace("><", ">\n<"),
+        );
         let value = show_json(view);
-        compare(&format!("verdicts_{name}.json"), &format!("{:#}\n{:#}\n", value["comparisons"], value["control"]));
+        compare(
+            &format!("verdicts_{name}.json"),
+            &format!("{:#}\n{:#}\n", value["comparisons"], value["control"]),
+        );
     }
-    assert!(to_terminal(&of_blocks, false).lines().all(|line| line.chars().count() <= 120));
+    assert!(
+        to_terminal(&of_blocks, false)
+            .lines()
+            .all(|line| line.chars().count() <= 120)
+    );
 }
 
-/// A tenth of the operations of `l.i1` was due and never sent, and waited for longer than any other: from the 90th percentile on the response
-/// times are lower bounds, wherever they are shown.
+/// A tenth of the operations of `l.i1` was due and never sent, and waited for longer than any
+/// other: from the 90th percentile on the response times are lower bounds, wherever they are shown.
 #[test]
 fn lower_bounds_are_told_as_such() {
     use plimsoll_report::view::{EventRow, LatencyTable, Ramp, RampCell, RampLevel, Status};
     let mut record = common::sample(12).load();
-    for stamped in record.trials.iter_mut().filter(|trial| trial.number == 2).flat_map(|trial| &mut trial.events) {
-        let Event::StepDone(done) = &mut stamped.event else { continue };
-        for operation in done.operations.iter_mut().filter(|operation| done.step == "l.i1" && operation.kind == "insert") {
+    for stamped in record
+        .trials
+        .iter_mut()
+        .filter(|trial| trial.number == 2)
+        .flat_map(|trial| &mut trial.events)
+    {
+        let Event::StepDone(done) = &mut stamped.event else {
+            continue;
+        };
+        for operation in done
+            .operations
+            .iter_mut()
+            .filter(|operation| done.step == "l.i1" && operation.kind == "insert")
+        {
             operation.response = Some(common::histogram([(1_000_000, 900), (50_000_000, 100)]));
             operation.unsent_response = Some(common::histogram([(50_000_000, 100)]));
             operation.unsent = 100;
@@ -251,28 +381,68 @@ fn lower_bounds_are_told_as_such() {
     let mut view = analyse(&[record], &Options::default()).unwrap();
     let show = show_json(&view);
     let results = show["results"].as_array().unwrap();
-    let result = results.iter().find(|result| result["step"] == "l.i1" && result["is_used"] == true && result["trial"] == 2).unwrap();
+    let result = results
+        .iter()
+        .find(|result| {
+            result["step"] == "l.i1" && result["is_used"] == true && result["trial"] == 2
+        })
+        .unwrap();
     assert_eq!(result["operations"]["insert"]["unsent"], 100);
     let is_bound = |name: &str| result["metrics"][name]["is_lower_bound"].as_bool().unwrap();
-    assert!(!is_bound("p90_response_us") && is_bound("p99_response_us") && is_bound("max_response_us") && !is_bound("p99_service_us"));
+    assert!(
+        !is_bound("p90_response_us")
+            && is_bound("p99_response_us")
+            && is_bound("max_response_us")
+            && !is_bound("p99_service_us")
+    );
     let csv = to_csv(&view);
     let line = |metric: &str| {
-        let is_it = |line: &&str| line.starts_with("sqlite.wal_off,l.i1,") && line.contains(&format!(",{metric},"));
-        csv.lines().find(is_it).unwrap_or_else(|| panic!("no {metric}"))
+        let is_it = |line: &&str| {
+            line.starts_with("sqlite.wal_off,l.i1,") && line.contains(&format!(",{metric},"))
+        };
+        csv.lines()
+            .find(is_it)
+            .unwrap_or_else(|| panic!("no {metric}"))
     };
-    assert!(line("p99_response_us").ends_with(",true") && line("p90_response_us").ends_with(','), "{}", line("p99_response_us"));
+    assert!(
+        line("p99_response_us").ends_with(",true") && line("p90_response_us").ends_with(','),
+        "{}",
+        line("p99_response_us")
+    );
     let json: serde_json::Value = serde_json::from_str(&to_json(&view)).unwrap();
     let steps = json["steps"].as_array().unwrap();
     let table = &steps.iter().find(|step| step["step"] == "l.i1").unwrap()["percentiles"][0];
-    let rows: Vec<_> = table["rows"].as_array().unwrap().iter().filter(|row| row["clock"] == "response").collect();
-    assert_eq!(rows[0]["lower_bounds"], serde_json::json!(["mean", "p99", "p999", "p9999", "max"]));
+    let rows: Vec<_> = table["rows"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|row| row["clock"] == "response")
+        .collect();
+    assert_eq!(
+        rows[0]["lower_bounds"],
+        serde_json::json!(["mean", "p99", "p999", "p9999", "max"])
+    );
 
     // The tables of tests with a rate, and of events of workload files.
-    let step = view.steps.iter_mut().find(|step| step.name == "l.i1").unwrap();
+    let step = view
+        .steps
+        .iter_mut()
+        .find(|step| step.name == "l.i1")
+        .unwrap();
     let is_response = |table: &&LatencyTable| table.is_open_loop;
-    let response =
-        step.latencies.iter().find(is_response).unwrap().rows.iter().find(|row| !row.quantiles.lower_bounds().is_empty()).unwrap();
-    assert!(response.curve.last().unwrap().nines < 1.1, "the curve ends where it is known");
+    let response = step
+        .latencies
+        .iter()
+        .find(is_response)
+        .unwrap()
+        .rows
+        .iter()
+        .find(|row| !row.quantiles.lower_bounds().is_empty())
+        .unwrap();
+    assert!(
+        response.curve.last().unwrap().nines < 1.1,
+        "the curve ends where it is known"
+    );
     let quantiles = response.quantiles;
     step.events = vec![EventRow {
         cell: 1,
@@ -295,13 +465,38 @@ fn lower_bounds_are_told_as_such() {
         excluded_wait_s: None,
     };
     let rate = view.steps[0].rate;
-    let cells = view.cells.iter().map(|_| RampCell { levels: vec![level], peak: None, knee: None }).collect();
-    view.summary.ramps = vec![Ramp { test: "look".to_owned(), rate, events: "events", users: vec![1], cells }];
+    let cells = view
+        .cells
+        .iter()
+        .map(|_| RampCell {
+            levels: vec![level],
+            peak: None,
+            knee: None,
+        })
+        .collect();
+    view.summary.ramps = vec![Ramp {
+        test: "look".to_owned(),
+        rate,
+        events: "events",
+        users: vec![1],
+        cells,
+    }];
     let page = to_html(&view);
-    assert!(page.contains("title=\"at least 50") && page.contains("≥ 50.1 ms") && page.contains("never sent end a curve"));
-    assert_eq!(page.matches("<abbr title=\"due before the end, and never sent\">unsent</abbr>").count(), 1);
+    assert!(
+        page.contains("title=\"at least 50")
+            && page.contains("≥ 50.1 ms")
+            && page.contains("never sent end a curve")
+    );
+    assert_eq!(
+        page.matches("<abbr title=\"due before the end, and never sent\">unsent</abbr>")
+            .count(),
+        1
+    );
     for text in [to_terminal(&view, false), to_markdown(&view)] {
-        assert!(text.contains(">=50123") && text.contains("never sent (l.i1 of sqlite.wal_off: 100)"), "{text}");
+        assert!(
+            text.contains(">=50123") && text.contains("never sent (l.i1 of sqlite.wal_off: 100)"),
+            "{text}"
+        );
         assert_eq!(text.matches(">=50").count(), 1 + view.cells.len(), "{text}");
     }
 }

@@ -1,4 +1,5 @@
-//! The page in a real browser: scripts run, charts are drawn, nothing leaves the page, and text from outside stays text.
+//! The page in a real browser: scripts run, charts are drawn, nothing leaves the page, and text
+//! from outside stays text.
 
 mod common;
 
@@ -24,8 +25,8 @@ addEventListener("unhandledrejection", (e) => seen.push("rejection: " + e.reason
 addEventListener("securitypolicyviolation", (e) => seen.push("blocked: " + e.blockedURI));
 </script>"#;
 
-/// Writes what was seen into the document, which the browser then prints. A browser without a screen paints when it likes, so charts are
-/// not waited for: printing draws all of them at once.
+/// Writes what was seen into the document, which the browser then prints. A browser without a
+/// screen paints when it likes, so charts are not waited for: printing draws all of them at once.
 const TELL: &str = r#"<script>
 setTimeout(() => {
   dispatchEvent(new Event("beforeprint"));
@@ -52,23 +53,43 @@ enum Browser {
 /// Opens a copy of the page with the two scripts added, in a window of this size.
 fn open(page: &str, window: &str) -> Browser {
     let dir = tempfile::tempdir().unwrap();
-    let watched = page.replacen("<head>", &format!("<head>{WATCH}"), 1).replace("</body>", &format!("{TELL}</body>"));
+    let watched = page
+        .replacen("<head>", &format!("<head>{WATCH}"), 1)
+        .replace("</body>", &format!("{TELL}</body>"));
     assert!(watched.contains(WATCH) && watched.contains(TELL));
     let path = dir.path().join("page.html");
     fs::write(&path, watched).unwrap();
     let chosen = std::env::var("PLIMSOLL_CHROMIUM").ok();
     let mut command = Command::new(chosen.as_deref().unwrap_or("chromium"));
     command
-        .args(["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"])
-        .args(["--disable-component-update", "--disable-sync", "--disable-dev-shm-usage", "--virtual-time-budget=8000", "--dump-dom"])
+        .args([
+            "--headless",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--disable-quic",
+            "--no-first-run",
+            "--disable-background-networking",
+        ])
+        .args([
+            "--disable-component-update",
+            "--disable-sync",
+            "--disable-dev-shm-usage",
+            "--virtual-time-budget=8000",
+            "--dump-dom",
+        ])
         .arg(format!("--window-size={window}"))
-        .arg(format!("--user-data-dir={}", dir.path().join("profile").display()))
+        .arg(format!(
+            "--user-data-dir={}",
+            dir.path().join("profile").display()
+        ))
         .arg(format!("file://{}", path.display()))
         .stdin(Stdio::null())
         .stdout(File::create(dir.path().join("dom")).unwrap())
         .stderr(File::create(dir.path().join("log")).unwrap());
     let mut child = match command.spawn() {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound && chosen.is_none() => return Browser::Absent,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound && chosen.is_none() => {
+            return Browser::Absent;
+        }
         spawned => spawned.unwrap(),
     };
     let start = Instant::now();
@@ -76,14 +97,24 @@ fn open(page: &str, window: &str) -> Browser {
         if start.elapsed() > DEADLINE {
             child.kill().unwrap();
             child.wait().unwrap();
-            panic!("the browser did not end within {DEADLINE:?}: {}", tail(&dir.path().join("log")));
+            panic!(
+                "the browser did not end within {DEADLINE:?}: {}",
+                tail(&dir.path().join("log"))
+            );
         }
         std::thread::sleep(Duration::from_millis(50));
     }
     let dom = fs::read_to_string(dir.path().join("dom")).unwrap();
-    let told = dom.split_once("TOLD{").and_then(|(_, rest)| rest.split_once("}END"));
-    let Some((told, _)) = told else { panic!("the page told nothing: {}", tail(&dir.path().join("log"))) };
-    let told = told.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&");
+    let told = dom
+        .split_once("TOLD{")
+        .and_then(|(_, rest)| rest.split_once("}END"));
+    let Some((told, _)) = told else {
+        panic!("the page told nothing: {}", tail(&dir.path().join("log")))
+    };
+    let told = told
+        .replace("&lt;", "<")
+        .replace("&gt;", ">")
+        .replace("&amp;", "&");
     Browser::Told(serde_json::from_str(&format!("{{{told}}}")).unwrap())
 }
 
@@ -111,7 +142,11 @@ fn page(records: &[CampaignRecord]) -> String {
 #[test]
 fn every_chart_is_drawn_and_nothing_leaves_the_page() {
     let page = page(&[common::sample(12).load()]);
-    let told = told!(&page, "1400,1000", "every_chart_is_drawn_and_nothing_leaves_the_page");
+    let told = told!(
+        &page,
+        "1400,1000",
+        "every_chart_is_drawn_and_nothing_leaves_the_page"
+    );
     assert_eq!(told["seen"], json!([]));
     assert_eq!(told["requests"], json!([]));
     assert!(told["charts"].as_u64().unwrap() > 50, "{told}");
@@ -124,7 +159,11 @@ fn the_page_of_rocksdb_is_drawn_and_fits() {
     let page = page(&[common::rocksdb::sample().load()]);
     for window in ["1400,1000", "500,900"] {
         let told = told!(&page, window, "the_page_of_rocksdb_is_drawn_and_fits");
-        assert_eq!((&told["seen"], &told["requests"], &told["wide"]), (&json!([]), &json!([]), &json!(false)), "{window}: {told}");
+        assert_eq!(
+            (&told["seen"], &told["requests"], &told["wide"]),
+            (&json!([]), &json!([]), &json!(false)),
+            "{window}: {told}"
+        );
         assert_eq!(told["charts"], told["filled"], "{window}: {told}");
     }
 }
@@ -133,18 +172,34 @@ fn the_page_of_rocksdb_is_drawn_and_fits() {
 fn a_narrow_window_scrolls_tables_and_not_the_page() {
     let page = page(&[common::sample(12).load()]);
     // Chromium opens no window narrower than 500 pixels.
-    let told = told!(&page, "500,900", "a_narrow_window_scrolls_tables_and_not_the_page");
-    assert_eq!((&told["seen"], &told["wide"]), (&json!([]), &json!(false)), "{told}");
+    let told = told!(
+        &page,
+        "500,900",
+        "a_narrow_window_scrolls_tables_and_not_the_page"
+    );
+    assert_eq!(
+        (&told["seen"], &told["wide"]),
+        (&json!([]), &json!(false)),
+        "{told}"
+    );
 }
 
 #[test]
 fn the_check_sees_a_planted_error_and_a_planted_request() {
     let page = page(&[common::sample(12).load()]);
-    let planted = "<script>throw new Error('planted')</script><img src='http://127.0.0.1:9/planted.png'>";
+    let planted =
+        "<script>throw new Error('planted')</script><img src='http://127.0.0.1:9/planted.png'>";
     let page = page.replace("</main>", &format!("{planted}</main>"));
-    let told = told!(&page, "1400,1000", "the_check_sees_a_planted_error_and_a_planted_request");
+    let told = told!(
+        &page,
+        "1400,1000",
+        "the_check_sees_a_planted_error_and_a_planted_request"
+    );
     let seen = told["seen"].to_string();
-    assert!(seen.contains("planted") && seen.contains("blocked: http://127.0.0.1:9/planted.png"), "{seen}");
+    assert!(
+        seen.contains("planted") && seen.contains("blocked: http://127.0.0.1:9/planted.png"),
+        "{seen}"
+    );
 }
 
 const ATTACKS: [&str; 6] = [
@@ -171,22 +226,48 @@ fn attack(record: &mut CampaignRecord) {
     ] {
         *text = next();
     }
-    for (i, (cell, info)) in header.plan.cells.iter_mut().zip(&mut header.cells).enumerate() {
+    for (i, (cell, info)) in header
+        .plan
+        .cells
+        .iter_mut()
+        .zip(&mut header.cells)
+        .enumerate()
+    {
         cell.label = format!("{}{i}", ATTACKS[i]);
         info.label = cell.label.clone();
         cell.config.label = next();
-        let Workload::InsertBenchmark(workload) = &mut cell.workload else { panic!("another workload") };
+        let Workload::InsertBenchmark(workload) = &mut cell.workload else {
+            panic!("another workload")
+        };
         workload.steps.last_mut().unwrap().name = next();
         for text in [&mut info.version, &mut info.origin, &mut info.config_source] {
             *text = next();
         }
         info.settings.insert(next(), next());
-        let text = ["server_sha256", "packager", "compiler", "optimisation", "flags"].map(|_| next());
+        let text = [
+            "server_sha256",
+            "packager",
+            "compiler",
+            "optimisation",
+            "flags",
+        ]
+        .map(|_| next());
         let [server_sha256, packager, compiler, optimisation, flags] = text;
-        let toolchain = [("packager", packager), ("compiler", compiler), ("optimisation", optimisation), ("flags", flags)];
-        let toolchain = toolchain.map(|(key, value)| (key.to_owned(), format!("{value}{i}"))).into();
+        let toolchain = [
+            ("packager", packager),
+            ("compiler", compiler),
+            ("optimisation", optimisation),
+            ("flags", flags),
+        ];
+        let toolchain = toolchain
+            .map(|(key, value)| (key.to_owned(), format!("{value}{i}")))
+            .into();
         info.settings.insert("asked".to_owned(), next());
-        info.build = Some(BuildHeader { name: next(), server_sha256: format!("{server_sha256}{i}"), toolchain });
+        info.build = Some(BuildHeader {
+            name: next(),
+            server_sha256: format!("{server_sha256}{i}"),
+            toolchain,
+        });
     }
     for trial in &mut record.trials {
         trial.environment.as_mut().unwrap()[next()] = json!(format!("{}{}", next(), trial.number));
@@ -195,8 +276,12 @@ fn attack(record: &mut CampaignRecord) {
                 Event::ServerReady(ready) => {
                     ready.version = next();
                     ready.build_options.push(next());
-                    ready.effective_settings.insert(next(), format!("{}{}", next(), trial.number));
-                    ready.effective_settings.insert("loose_asked".to_owned(), next());
+                    ready
+                        .effective_settings
+                        .insert(next(), format!("{}{}", next(), trial.number));
+                    ready
+                        .effective_settings
+                        .insert("loose_asked".to_owned(), next());
                 }
                 Event::StepDone(done) => {
                     done.engine_counters.insert(next(), 1);
@@ -229,29 +314,47 @@ fn text_from_outside_stays_text() {
     let attacked = page(&[record]);
     for attack in ATTACKS {
         assert!(!attacked.contains(attack), "{attack}");
-        let escaped = attack.replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;");
+        let escaped = attack
+            .replace('<', "&lt;")
+            .replace('>', "&gt;")
+            .replace('"', "&quot;");
         assert!(attacked.contains(&escaped), "{escaped}");
     }
     let told = told!(&attacked, "1400,1000", "text_from_outside_stays_text");
-    assert_eq!((&told["seen"], &told["requests"], &told["pwned"]), (&json!([]), &json!([]), &json!(false)), "{told}");
+    assert_eq!(
+        (&told["seen"], &told["requests"], &told["pwned"]),
+        (&json!([]), &json!([]), &json!(false)),
+        "{told}"
+    );
     // Neither an element nor a script more than without the attacks.
     let without = told!(&harmless, "1400,1000", "text_from_outside_stays_text");
-    assert_eq!((&told["images"], &told["scripts"]), (&without["images"], &without["scripts"]));
+    assert_eq!(
+        (&told["images"], &told["scripts"]),
+        (&without["images"], &without["scripts"])
+    );
     assert_eq!(told["charts"], told["filled"]);
 }
 
 #[test]
 fn the_page_of_a_quick_campaign_is_small() {
-    let campaign = common::Campaign::new("20261121T080000Z-sample", &common::plan_text(&["wal_full", "wal_off"], 4, ""));
+    let campaign = common::Campaign::new(
+        "20261121T080000Z-sample",
+        &common::plan_text(&["wal_full", "wal_off"], 4, ""),
+    );
     common::fill(&campaign, ["base", "killed"]);
     let page = page(&[campaign.load()]);
     assert!(page.len() < 1_000_000, "{} bytes", page.len());
-    assert!(page.contains("default-src 'none'") && page.contains("Copyright (c) 2022 Leon Sorokin"));
+    assert!(
+        page.contains("default-src 'none'") && page.contains("Copyright (c) 2022 Leon Sorokin")
+    );
 }
 
 #[test]
 fn a_long_step_is_thinned_and_says_so() {
-    let campaign = common::Campaign::new("20261121T080000Z-sample", &common::plan_text(&["wal_full", "wal_off"], 7200, ""));
+    let campaign = common::Campaign::new(
+        "20261121T080000Z-sample",
+        &common::plan_text(&["wal_full", "wal_off"], 7200, ""),
+    );
     common::fill(&campaign, ["base", "killed"]);
     let view = analyse(&[campaign.load()], &Options::default()).unwrap();
     for chart in view.steps.iter().flat_map(|step| &step.charts) {
@@ -259,5 +362,8 @@ fn a_long_step_is_thinned_and_says_so() {
         assert!(points <= 2000, "{} has {points} points", chart.title);
     }
     let page = to_html(&view);
-    assert!(page.contains("a point stands for up to 8 seconds"), "7200 s x 2 cells / 2000");
+    assert!(
+        page.contains("a point stands for up to 8 seconds"),
+        "7200 s x 2 cells / 2000"
+    );
 }

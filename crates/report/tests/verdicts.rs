@@ -5,8 +5,8 @@ mod common;
 use common::confirm::{BASE, CONTROL, SAME, SLOW, blocks, crash_in, slices};
 use plimsoll_core::record::Reading;
 use plimsoll_report::{
-    Basis, Finding, HistoryOptions, Options, View, analyse, analyse_among, explain, gate, history, is_decided, show_json, to_html,
-    to_markdown, to_terminal, verdict_lines,
+    Basis, Finding, HistoryOptions, Options, View, analyse, analyse_among, explain, gate, history,
+    is_decided, show_json, to_html, to_markdown, to_terminal, verdict_lines,
 };
 use plimsoll_store::{CampaignRecord, Turn};
 
@@ -15,8 +15,16 @@ fn view(record: &CampaignRecord) -> View {
 }
 
 fn finding<'a>(view: &'a View, label: &str, step: &str, metric: &str) -> &'a Finding {
-    let is_it = |finding: &&Finding| view.cells[finding.cell].label == label && finding.step == step && finding.metric.name == metric;
-    view.findings.all.iter().find(is_it).unwrap_or_else(|| panic!("no finding on {label} {step} {metric}"))
+    let is_it = |finding: &&Finding| {
+        view.cells[finding.cell].label == label
+            && finding.step == step
+            && finding.metric.name == metric
+    };
+    view.findings
+        .all
+        .iter()
+        .find(is_it)
+        .unwrap_or_else(|| panic!("no finding on {label} {step} {metric}"))
 }
 
 const UNTOUCHED: common::confirm::Edit<'static> = &|_, _, _| {};
@@ -27,19 +35,55 @@ fn a_confirm_of_twelve_blocks_tells_slow_from_same() {
     for step in ["qr100", "qp100"] {
         let slow = finding(&view, SLOW, step, "qps");
         let estimate = slow.estimate.unwrap();
-        assert_eq!((slow.call.word(), slow.basis, estimate.pairs), ("regression", Basis::Blocks, 12), "{slow:?}");
+        assert_eq!(
+            (slow.call.word(), slow.basis, estimate.pairs),
+            ("regression", Basis::Blocks, 12),
+            "{slow:?}"
+        );
         let (low, high) = estimate.interval.unwrap();
-        assert!(low < 0.66 && 0.66 < high && high - low < 0.02, "{low} {high}");
-        assert!(slow.p_adjusted.unwrap() < 0.01 && slow.why.ends_with("more code per statement"), "{slow:?}");
-        assert_eq!(finding(&view, SLOW, step, "process_cpu_us_per_op").call.word(), "regression");
+        assert!(
+            low < 0.66 && 0.66 < high && high - low < 0.02,
+            "{low} {high}"
+        );
+        assert!(
+            slow.p_adjusted.unwrap() < 0.01 && slow.why.ends_with("more code per statement"),
+            "{slow:?}"
+        );
+        assert_eq!(
+            finding(&view, SLOW, step, "process_cpu_us_per_op")
+                .call
+                .word(),
+            "regression"
+        );
         assert_eq!(finding(&view, SAME, step, "qps").call.word(), "equivalent");
     }
-    assert!(view.findings.all.iter().all(|finding| finding.step != "l.x"), "only what is confirmed");
-    assert!(view.findings.all.iter().all(|finding| view.cells[finding.cell].label != CONTROL), "the control is no contestant");
-    assert!(view.findings.control.iter().all(|control| control.is_sound) && view.findings.control.len() == 4);
+    assert!(
+        view.findings
+            .all
+            .iter()
+            .all(|finding| finding.step != "l.x"),
+        "only what is confirmed"
+    );
+    assert!(
+        view.findings
+            .all
+            .iter()
+            .all(|finding| view.cells[finding.cell].label != CONTROL),
+        "the control is no contestant"
+    );
+    assert!(
+        view.findings.control.iter().all(|control| control.is_sound)
+            && view.findings.control.len() == 4
+    );
     let lines = verdict_lines(&view);
-    assert!(lines.contains("qr100  sqlite.wal_off vs sqlite.wal_full     regression  -3"), "{lines}");
-    assert!(lines.contains("within +-3 %") && lines.contains("holds 1 in 4 of 4"), "{lines}");
+    assert!(
+        lines.contains("qr100  sqlite.wal_off vs sqlite.wal_full     regression  -3"),
+        "{lines}"
+    );
+    assert!(
+        lines.contains("within +-3 %") && lines.contains("holds 1 in 4 of 4"),
+        "{lines}"
+    );
 }
 
 #[test]
@@ -48,10 +92,25 @@ fn slices_pair_by_round_and_count_starts() {
     let view = view(&campaign.load());
     let slow = finding(&view, SLOW, "qp100", "qps");
     let estimate = slow.estimate.unwrap();
-    assert_eq!((slow.call.word(), slow.basis, estimate.starts, estimate.pairs), ("regression", Basis::Slices, 5, 300), "{slow:?}");
+    assert_eq!(
+        (
+            slow.call.word(),
+            slow.basis,
+            estimate.starts,
+            estimate.pairs
+        ),
+        ("regression", Basis::Slices, 5, 300),
+        "{slow:?}"
+    );
     let (low, high) = estimate.interval.unwrap();
-    assert!(low < 0.66 && 0.66 < high && high - low < 0.03, "{low} {high}");
-    assert_eq!(finding(&view, SAME, "qp100", "qps").call.word(), "equivalent");
+    assert!(
+        low < 0.66 && 0.66 < high && high - low < 0.03,
+        "{low} {high}"
+    );
+    assert_eq!(
+        finding(&view, SAME, "qp100", "qps").call.word(),
+        "equivalent"
+    );
     assert!(view.findings.noise_floor_percent(true).unwrap() < 2.0);
     let page = to_html(&view);
     assert!(page.contains("id=\"verdicts\"") && page.contains("dots are single rounds"));
@@ -63,29 +122,59 @@ fn tables_of_slices_have_the_rate_of_the_turns_and_the_ratio_of_the_verdict() {
     let campaign = slices(5, 60, &|_, _, _| {});
     let view = view(&campaign.load());
     let of = |label: &str| {
-        let cell = view.cells.iter().position(|cell| cell.label == label).unwrap();
+        let cell = view
+            .cells
+            .iter()
+            .position(|cell| cell.label == label)
+            .unwrap();
         let step = view.steps.iter().find(|step| step.name == "qp100").unwrap();
         (cell, &step.outcomes[cell])
     };
-    // 400 operations in 18 ms, and 12 ms of CPU for them; what the clients did in all is another number.
+    // 400 operations in 18 ms, and 12 ms of CPU for them; what the clients did in all is another
+    // number.
     let base = of(BASE).1;
-    let (rate, cpu_us) = (base.number("qps").unwrap(), base.number("process_cpu_us_per_op").unwrap());
-    assert!((rate / 22_222.0 - 1.0).abs() < 0.02 && (cpu_us / 30.0 - 1.0).abs() < 0.02, "{rate} {cpu_us}");
+    let (rate, cpu_us) = (
+        base.number("qps").unwrap(),
+        base.number("process_cpu_us_per_op").unwrap(),
+    );
+    assert!(
+        (rate / 22_222.0 - 1.0).abs() < 0.02 && (cpu_us / 30.0 - 1.0).abs() < 0.02,
+        "{rate} {cpu_us}"
+    );
     let (cell, slow) = of(SLOW);
     let ratio = finding(&view, SLOW, "qp100", "qps").estimate.unwrap().ratio;
     assert_eq!(slow.paired_ratio, Some(ratio));
-    let column = view.summary.relative.columns.iter().position(|name| name == "qp100").unwrap();
-    assert_eq!(view.summary.relative.rows[cell].cells[column].number, Some(format!("{ratio:.2}")));
+    let column = view
+        .summary
+        .relative
+        .columns
+        .iter()
+        .position(|name| name == "qp100")
+        .unwrap();
+    assert_eq!(
+        view.summary.relative.rows[cell].cells[column].number,
+        Some(format!("{ratio:.2}"))
+    );
 }
 
 #[test]
 fn ticks_that_miss_a_turn_are_no_disturbance() {
-    // Without run times of its own the kernel tells a turn's CPU in ticks: one turn has too many of them, the next too few.
+    // Without run times of its own the kernel tells a turn's CPU in ticks: one turn has too many of
+    // them, the next too few.
     let ticks = |_: u32, _: &str, turns: &mut Vec<Turn>| {
-        turns.iter_mut().for_each(|turn| turn.foreign_cpu_ns = Some(if turn.round % 2 == 0 { 16_000_000 } else { -15_000_000 }));
+        turns.iter_mut().for_each(|turn| {
+            turn.foreign_cpu_ns = Some(if turn.round % 2 == 0 {
+                16_000_000
+            } else {
+                -15_000_000
+            })
+        });
     };
     let campaign = slices(5, 40, &ticks);
-    assert_eq!(finding(&view(&campaign.load()), SLOW, "qp100", "qps").left_out, 0);
+    assert_eq!(
+        finding(&view(&campaign.load()), SLOW, "qp100", "qps").left_out,
+        0
+    );
 }
 
 #[test]
@@ -94,7 +183,11 @@ fn one_start_decides_nothing() {
     let view = view(&campaign.load());
     let slow = finding(&view, SLOW, "qp100", "qps");
     assert_eq!(slow.call.word(), "inconclusive");
-    assert!(slow.reason.contains("within one start only"), "{}", slow.reason);
+    assert!(
+        slow.reason.contains("within one start only"),
+        "{}",
+        slow.reason
+    );
     assert!(slow.estimate.unwrap().interval.is_some());
 }
 
@@ -103,10 +196,14 @@ fn a_disturbed_start_is_left_out_by_its_witness_and_said() {
     let disturb = |block: u32, label: &str, turns: &mut Vec<Turn>| {
         if block == 2 && label == SLOW {
             // Its numbers are as good as any: only the witness speaks.
-            turns.iter_mut().for_each(|turn| turn.foreign_cpu_ns = Some(9_000_000));
+            turns
+                .iter_mut()
+                .for_each(|turn| turn.foreign_cpu_ns = Some(9_000_000));
         }
         if block == 3 && label == SLOW {
-            turns.iter_mut().for_each(|turn| turn.other_servers_cpu_ns = Some(9_000_000));
+            turns
+                .iter_mut()
+                .for_each(|turn| turn.other_servers_cpu_ns = Some(9_000_000));
         }
     };
     let campaign = slices(5, 40, &disturb);
@@ -121,14 +218,21 @@ fn a_disturbed_start_is_left_out_by_its_witness_and_said() {
 fn turns_without_operations_are_no_measurement() {
     let empty = |_: u32, label: &str, turns: &mut Vec<Turn>| {
         if label == SLOW {
-            turns.iter_mut().step_by(3).for_each(|turn| turn.operations = 0);
+            turns
+                .iter_mut()
+                .step_by(3)
+                .for_each(|turn| turn.operations = 0);
         }
     };
     let campaign = slices(3, 40, &empty);
     let view = view(&campaign.load());
     let slow = finding(&view, SLOW, "qp100", "qps");
     assert_eq!(slow.call.word(), "invalid");
-    assert!(slow.reason.contains("too short for this step"), "{}", slow.reason);
+    assert!(
+        slow.reason.contains("too short for this step"),
+        "{}",
+        slow.reason
+    );
 }
 
 #[test]
@@ -144,12 +248,22 @@ fn a_failed_control_takes_every_verdict_of_its_step() {
     let slow = finding(&view, SLOW, "qr100", "qps");
     assert_eq!(slow.call.word(), "invalid");
     assert!(
-        slow.reason.starts_with("the A/A control failed: the base against itself is 0.") && slow.reason.contains("at 99 %"),
+        slow.reason
+            .starts_with("the A/A control failed: the base against itself is 0.")
+            && slow.reason.contains("at 99 %"),
         "{}",
         slow.reason
     );
-    assert_eq!(finding(&view, SLOW, "qp100", "qps").call.word(), "regression", "the other step's control is sound");
-    assert!(verdict_lines(&view).contains("does not hold 1 in 1 of 4: qr100 qps"), "{}", verdict_lines(&view));
+    assert_eq!(
+        finding(&view, SLOW, "qp100", "qps").call.word(),
+        "regression",
+        "the other step's control is sound"
+    );
+    assert!(
+        verdict_lines(&view).contains("does not hold 1 in 1 of 4: qr100 qps"),
+        "{}",
+        verdict_lines(&view)
+    );
 }
 
 #[test]
@@ -157,22 +271,57 @@ fn a_base_that_meets_only_itself_has_its_control_and_no_verdict() {
     let campaign = slices(5, 60, &|_, _, _| {});
     let mut record = campaign.load();
     // As `confirm --cells BASE` makes it: the base and its second instance.
-    record.header.plan.cells.retain(|cell| cell.label == BASE || cell.label == CONTROL);
-    record.header.cells.retain(|cell| cell.label == BASE || cell.label == CONTROL);
-    record.header.schedule.retain(|scheduled| [0, 3].contains(&scheduled.cell));
-    record.header.schedule.iter_mut().for_each(|scheduled| scheduled.cell = scheduled.cell.min(1));
-    let numbers: Vec<u32> = record.header.schedule.iter().map(|scheduled| scheduled.number).collect();
-    record.trials.retain(|trial| numbers.contains(&trial.number));
+    record
+        .header
+        .plan
+        .cells
+        .retain(|cell| cell.label == BASE || cell.label == CONTROL);
+    record
+        .header
+        .cells
+        .retain(|cell| cell.label == BASE || cell.label == CONTROL);
+    record
+        .header
+        .schedule
+        .retain(|scheduled| [0, 3].contains(&scheduled.cell));
+    record
+        .header
+        .schedule
+        .iter_mut()
+        .for_each(|scheduled| scheduled.cell = scheduled.cell.min(1));
+    let numbers: Vec<u32> = record
+        .header
+        .schedule
+        .iter()
+        .map(|scheduled| scheduled.number)
+        .collect();
+    record
+        .trials
+        .retain(|trial| numbers.contains(&trial.number));
     let view = view(&record);
     let lines = verdict_lines(&view);
-    assert!(lines.starts_with("No verdicts: the only contestant beside the base is its second instance, of sqlite.wal_full\n"), "{lines}");
     assert!(
-        lines.contains("A/A control: the base against itself holds 1 in 4 of 4") && lines.contains("noise floor: throughput"),
+        lines.starts_with(
+            "No verdicts: the only contestant beside the base is its second instance, of \
+            sqlite.wal_full\n"
+        ),
         "{lines}"
     );
-    assert!(lines.contains("qp100  sqlite.wal_full#2 vs sqlite.wal_full  A/A holds"), "{lines}");
+    assert!(
+        lines.contains("A/A control: the base against itself holds 1 in 4 of 4")
+            && lines.contains("noise floor: throughput"),
+        "{lines}"
+    );
+    assert!(
+        lines.contains("qp100  sqlite.wal_full#2 vs sqlite.wal_full  A/A holds"),
+        "{lines}"
+    );
     let page = to_html(&view);
-    assert!(page.contains("id=\"verdicts\"") && page.contains("A/A, 99 %") && !page.contains("class=\"matrix\""));
+    assert!(
+        page.contains("id=\"verdicts\"")
+            && page.contains("A/A, 99 %")
+            && !page.contains("class=\"matrix\"")
+    );
     assert!(to_markdown(&view).contains("No verdicts: the only contestant"));
 }
 
@@ -181,7 +330,11 @@ fn too_few_blocks_say_how_many_would_do() {
     let view = view(&blocks(3, false, UNTOUCHED));
     let slow = finding(&view, SLOW, "qr100", "qps");
     assert_eq!(slow.call.word(), "inconclusive");
-    assert!(slow.reason.starts_with("cannot be decided with 3 blocks, "), "{}", slow.reason);
+    assert!(
+        slow.reason.starts_with("cannot be decided with 3 blocks, "),
+        "{}",
+        slow.reason
+    );
     assert!(slow.reason.ends_with(" needed"));
     assert!(verdict_lines(&view).contains("A/A control: none in this campaign"));
 }
@@ -191,18 +344,42 @@ fn suspects_are_left_out_and_said() {
     let steal = |block: u32, label: &str, made: &mut common::Made| {
         if block <= 2 && label == SLOW {
             let all = made.done.host["cpu_total_s"].value().unwrap();
-            made.done.host.insert("cpu_steal_s".to_owned(), Reading::Ok(all * 0.05));
+            made.done
+                .host
+                .insert("cpu_steal_s".to_owned(), Reading::Ok(all * 0.05));
         }
     };
     let disturbed = blocks(12, true, &steal);
     let view = view(&disturbed);
     let slow = finding(&view, SLOW, "qr100", "qps");
-    assert_eq!((slow.left_out, slow.estimate.unwrap().pairs, slow.call.word()), (2, 10, "regression"));
+    assert_eq!(
+        (
+            slow.left_out,
+            slow.estimate.unwrap().pairs,
+            slow.call.word()
+        ),
+        (2, 10, "regression")
+    );
     assert!(verdict_lines(&view).contains("10 blocks (2 left out)"));
     let explanation = explain(&disturbed, &[], "qr100", None, Some(SLOW)).unwrap();
-    assert!(explanation.changes.iter().all(|change| change.pairs == 10), "it explains the blocks that the verdict is about");
-    let status = &view.steps.iter().find(|step| step.name == "qr100").unwrap().outcomes[slow.cell];
-    assert!(status.reason.as_ref().unwrap().starts_with("block 1 (and 1 more of 12 blocks): "), "{status:?}");
+    assert!(
+        explanation.changes.iter().all(|change| change.pairs == 10),
+        "it explains the blocks that the verdict is about"
+    );
+    let status = &view
+        .steps
+        .iter()
+        .find(|step| step.name == "qr100")
+        .unwrap()
+        .outcomes[slow.cell];
+    assert!(
+        status
+            .reason
+            .as_ref()
+            .unwrap()
+            .starts_with("block 1 (and 1 more of 12 blocks): "),
+        "{status:?}"
+    );
 }
 
 #[test]
@@ -225,13 +402,22 @@ fn what_went_wrong_gives_a_sentence_and_no_verdict() {
         }
     });
     let mut shapes = blocks(12, true, UNTOUCHED);
-    if let plimsoll_core::plan::Workload::InsertBenchmark(workload) = &mut shapes.header.plan.cells[1].workload {
+    if let plimsoll_core::plan::Workload::InsertBenchmark(workload) =
+        &mut shapes.header.plan.cells[1].workload
+    {
         workload.clients = 7;
     }
     for (record, reason) in [
         (&crashed, "the cell crashed in 6 of 12 blocks: signal 11"),
-        (&missed, "the base missed its rate in 1 of 12 blocks: the background writers reached 80.0 %"),
-        (&other_rows, "the data states differ: pi1 holds 400100 rows in the base and pi1 holds 400099 in the cell"),
+        (
+            &missed,
+            "the base missed its rate in 1 of 12 blocks: the background writers reached 80.0 %",
+        ),
+        (
+            &other_rows,
+            "the data states differ: pi1 holds 400100 rows in the base and pi1 holds 400099 in the \
+            cell",
+        ),
         (&other_bytes, "the data states differ: the checksums"),
         (&shapes, "the cells' shapes differ"),
     ] {
@@ -247,19 +433,40 @@ fn what_went_wrong_gives_a_sentence_and_no_verdict() {
 fn a_campaign_under_way_waits_for_its_look() {
     let mut record = blocks(24, true, UNTOUCHED);
     let done = |record: &CampaignRecord, blocks: u32| -> Vec<u32> {
-        record.header.schedule.iter().filter(|trial| trial.block <= blocks).map(|trial| trial.number).collect()
+        record
+            .header
+            .schedule
+            .iter()
+            .filter(|trial| trial.block <= blocks)
+            .map(|trial| trial.number)
+            .collect()
     };
     let all = record.trials.clone();
     for (blocks, word) in [(8, "inconclusive"), (12, "regression"), (24, "regression")] {
         let numbers = done(&record, blocks);
-        record.trials = all.iter().filter(|trial| numbers.contains(&trial.number)).cloned().collect();
-        record.state = if blocks == 24 { plimsoll_store::CampaignState::Complete } else { plimsoll_store::CampaignState::Running };
+        record.trials = all
+            .iter()
+            .filter(|trial| numbers.contains(&trial.number))
+            .cloned()
+            .collect();
+        record.state = if blocks == 24 {
+            plimsoll_store::CampaignState::Complete
+        } else {
+            plimsoll_store::CampaignState::Running
+        };
         let view = view(&record);
         let slow = finding(&view, SLOW, "qr100", "qps");
         assert_eq!(slow.call.word(), word, "{blocks} blocks: {slow:?}");
         if blocks == 8 {
-            assert_eq!(slow.reason, "8 blocks so far: a difference is called at 12 blocks at the earliest");
-            assert_eq!(finding(&view, SAME, "qr100", "qps").call.word(), "equivalent", "that may be said early");
+            assert_eq!(
+                slow.reason,
+                "8 blocks so far: a difference is called at 12 blocks at the earliest"
+            );
+            assert_eq!(
+                finding(&view, SAME, "qr100", "qps").call.word(),
+                "equivalent",
+                "that may be said early"
+            );
         }
     }
 }
@@ -270,17 +477,41 @@ fn a_campaign_is_decided_at_a_look_when_all_its_steps_are() {
     let (all, schedule) = (record.trials.clone(), record.header.schedule.clone());
     record.state = plimsoll_store::CampaignState::Running;
     for (blocks, expected) in [(6, false), (11, false), (12, true), (13, false), (18, true)] {
-        let is_done = |number: u32| schedule.iter().any(|trial| trial.number == number && trial.block <= blocks);
-        record.trials = all.iter().filter(|trial| is_done(trial.number)).cloned().collect();
+        let is_done = |number: u32| {
+            schedule
+                .iter()
+                .any(|trial| trial.number == number && trial.block <= blocks)
+        };
+        record.trials = all
+            .iter()
+            .filter(|trial| is_done(trial.number))
+            .cloned()
+            .collect();
         assert_eq!(is_decided(&record, blocks), expected, "{blocks} blocks");
     }
     // What was decided stays so when the campaign has ended there.
-    record.trials.retain(|trial| schedule.iter().any(|of| of.number == trial.number && of.block <= 12));
+    record.trials.retain(|trial| {
+        schedule
+            .iter()
+            .any(|of| of.number == trial.number && of.block <= 12)
+    });
     record.state = plimsoll_store::CampaignState::Decided;
     let view = view(&record);
-    assert_eq!(finding(&view, SLOW, "qr100", "qps").call.word(), "regression");
-    assert!(view.notes.iter().any(|note| note.contains("ended at a planned look")), "{:?}", view.notes);
-    assert!(!is_decided(&blocks(12, false, UNTOUCHED), 12), "no confirm campaign");
+    assert_eq!(
+        finding(&view, SLOW, "qr100", "qps").call.word(),
+        "regression"
+    );
+    assert!(
+        view.notes
+            .iter()
+            .any(|note| note.contains("ended at a planned look")),
+        "{:?}",
+        view.notes
+    );
+    assert!(
+        !is_decided(&blocks(12, false, UNTOUCHED), 12),
+        "no confirm campaign"
+    );
 }
 
 #[test]
@@ -291,8 +522,16 @@ fn a_screen_says_unusual_at_most_and_where_its_spread_comes_from() {
     assert_eq!((slow.call.word(), slow.basis), ("unusual", Basis::Screen));
     assert_eq!(finding(&alone, SAME, "qr100", "qps").call.word(), "usual");
     let lines = verdict_lines(&alone);
-    assert!(lines.contains("no verdict") && lines.contains("(spread of starts 3.0 %, assumed)"), "{lines}");
-    assert!(!["regression", "improvement", "equivalent"].iter().any(|word| lines.contains(word)), "{lines}");
+    assert!(
+        lines.contains("no verdict") && lines.contains("(spread of starts 3.0 %, assumed)"),
+        "{lines}"
+    );
+    assert!(
+        !["regression", "improvement", "equivalent"]
+            .iter()
+            .any(|word| lines.contains(word)),
+        "{lines}"
+    );
 
     let stored = [blocks(12, false, UNTOUCHED), screen.clone()];
     let known = analyse_among(std::slice::from_ref(&screen), &Options::default(), &stored).unwrap();
@@ -303,7 +542,10 @@ fn a_screen_says_unusual_at_most_and_where_its_spread_comes_from() {
         .iter()
         .find(|of| of["cell"] == SLOW && of["step"] == "qr100" && of["metric"] == "qps")
         .unwrap();
-    assert_eq!((&of_slow["verdict"], &of_slow["screen"]["word"]), (&serde_json::Value::Null, &serde_json::json!("unusual")));
+    assert_eq!(
+        (&of_slow["verdict"], &of_slow["screen"]["word"]),
+        (&serde_json::Value::Null, &serde_json::json!("unusual"))
+    );
     // Three cells of twelve starts each, with a spread of 0.6 %.
     assert_eq!(of_slow["screen"]["spread_starts"], 36);
     let spread = of_slow["screen"]["spread"].as_f64().unwrap();
@@ -313,31 +555,63 @@ fn a_screen_says_unusual_at_most_and_where_its_spread_comes_from() {
 #[test]
 fn explaining_works_on_screens_and_says_what_it_is() {
     let screen = blocks(1, false, UNTOUCHED);
-    let text = explain(&screen, &[], "qr100", None, None).unwrap().to_text();
-    assert!(text.contains(SLOW) && text.contains("this is unconfirmed") && text.contains("more code per statement"), "{text}");
+    let text = explain(&screen, &[], "qr100", None, None)
+        .unwrap()
+        .to_text();
+    assert!(
+        text.contains(SLOW)
+            && text.contains("this is unconfirmed")
+            && text.contains("more code per statement"),
+        "{text}"
+    );
     let confirmed = blocks(12, true, UNTOUCHED);
     let explanation = explain(&confirmed, &[], "qp100", None, Some(SLOW)).unwrap();
     assert!(!explanation.is_screen && !explanation.to_text().contains("unconfirmed"));
-    assert!(explanation.changes.windows(2).all(|pair| pair[0].standardised.abs() >= pair[1].standardised.abs()));
+    assert!(
+        explanation
+            .changes
+            .windows(2)
+            .all(|pair| pair[0].standardised.abs() >= pair[1].standardised.abs())
+    );
     assert_eq!(explanation.to_json()["verdict"], "regression");
     let text = explanation.to_text();
-    assert!(text.contains("One build, with other settings: synchronous off (base: full)."), "{text}");
-    let wrong = explain(&screen, &[], "qr101", None, None).unwrap_err().to_string();
-    assert!(wrong.contains("qr101") && wrong.contains("qr100"), "{wrong}");
-    let nobody = explain(&screen, &[], "qr100", None, Some("nobody")).unwrap_err().to_string();
+    assert!(
+        text.contains("One build, with other settings: synchronous off (base: full)."),
+        "{text}"
+    );
+    let wrong = explain(&screen, &[], "qr101", None, None)
+        .unwrap_err()
+        .to_string();
+    assert!(
+        wrong.contains("qr101") && wrong.contains("qr100"),
+        "{wrong}"
+    );
+    let nobody = explain(&screen, &[], "qr100", None, Some("nobody"))
+        .unwrap_err()
+        .to_string();
     assert!(nobody.contains("nobody"), "{nobody}");
 }
 
 #[test]
 fn a_gate_passes_what_is_the_same_and_stops_what_is_slow() {
     let record = blocks(12, true, UNTOUCHED);
-    let of = |candidate: &str, threshold: f64| gate(&record, &[], None, candidate, threshold).unwrap();
-    for (candidate, threshold, code) in [(SLOW, 0.05, 1), (SAME, 0.05, 0), (SLOW, 0.5, 0), (SLOW, 0.34, 4)] {
+    let of =
+        |candidate: &str, threshold: f64| gate(&record, &[], None, candidate, threshold).unwrap();
+    for (candidate, threshold, code) in [
+        (SLOW, 0.05, 1),
+        (SAME, 0.05, 0),
+        (SLOW, 0.5, 0),
+        (SLOW, 0.34, 4),
+    ] {
         let answer = of(candidate, threshold);
         assert_eq!(answer.exit_code(), code, "{}", answer.to_text());
     }
     let junit = of(SLOW, 0.05).to_junit();
-    assert!(junit.contains("failures=\"2\" errors=\"0\"") && junit.contains("<failure type=\"regression\" message=\"-3"), "{junit}");
+    assert!(
+        junit.contains("failures=\"2\" errors=\"0\"")
+            && junit.contains("<failure type=\"regression\" message=\"-3"),
+        "{junit}"
+    );
     assert_eq!(of(SLOW, 0.05).to_json()["answer"], "regression");
 }
 
@@ -347,19 +621,50 @@ fn a_gate_refuses_what_noise_would_decide() {
     let answer = gate(&record, &[], None, SAME, 0.0005).unwrap();
     assert_eq!(answer.exit_code(), 4);
     let refusal = answer.refusal.clone().unwrap();
-    assert!(refusal.contains("a threshold of 0.05 % is below the noise floor"), "{refusal}");
-    assert!(refusal.contains("this machine cannot tell so small a difference; with 20 blocks a threshold of 0."), "{refusal}");
+    assert!(
+        refusal.contains("a threshold of 0.05 % is below the noise floor"),
+        "{refusal}"
+    );
+    assert!(
+        refusal.contains(
+            "this machine cannot tell so small a difference; with 20 blocks a threshold of 0."
+        ),
+        "{refusal}"
+    );
     assert!(answer.to_junit().contains("<error type=\"refused\""));
     let screen = gate(&blocks(1, false, UNTOUCHED), &[], None, SLOW, 0.05).unwrap();
-    assert_eq!((screen.exit_code(), screen.refusal.unwrap().contains("one run of each decides nothing")), (4, true));
+    assert_eq!(
+        (
+            screen.exit_code(),
+            screen
+                .refusal
+                .unwrap()
+                .contains("one run of each decides nothing")
+        ),
+        (4, true)
+    );
     let mut crashed = blocks(12, true, UNTOUCHED);
     crash_in(&mut crashed, SAME, 1..=6);
     let answer = gate(&crashed, &[], None, SAME, 0.05).unwrap();
-    assert!(answer.exit_code() == 4 && answer.to_text().contains("crashed in 6 of 12 blocks"), "{}", answer.to_text());
+    assert!(
+        answer.exit_code() == 4 && answer.to_text().contains("crashed in 6 of 12 blocks"),
+        "{}",
+        answer.to_text()
+    );
     let few = gate(&blocks(3, false, UNTOUCHED), &[], None, SLOW, 0.05).unwrap();
-    assert!(few.exit_code() == 4 && few.to_text().contains("cannot be decided with 3 blocks"), "{}", few.to_text());
-    for (candidate, words) in [("nobody", "nobody"), ("sqlite", "must stand for one cell"), (BASE, "is nothing but the base")] {
-        let error = gate(&record, &[], None, candidate, 0.05).unwrap_err().to_string();
+    assert!(
+        few.exit_code() == 4 && few.to_text().contains("cannot be decided with 3 blocks"),
+        "{}",
+        few.to_text()
+    );
+    for (candidate, words) in [
+        ("nobody", "nobody"),
+        ("sqlite", "must stand for one cell"),
+        (BASE, "is nothing but the base"),
+    ] {
+        let error = gate(&record, &[], None, candidate, 0.05)
+            .unwrap_err()
+            .to_string();
         assert!(error.contains(words), "{error}");
     }
     // The folder must outlive the question: turns are read from it.
@@ -375,7 +680,11 @@ fn a_gate_on_an_interrupted_confirm_says_what_goes_on() {
     record.state = plimsoll_store::CampaignState::Broken;
     let answer = gate(&record, &[], None, SLOW, 0.05).unwrap();
     let refusal = answer.refusal.clone().unwrap();
-    assert!(refusal.contains(&format!("`plimsoll resume {}`", record.header.id)) && answer.exit_code() == 4, "{refusal}");
+    assert!(
+        refusal.contains(&format!("`plimsoll resume {}`", record.header.id))
+            && answer.exit_code() == 4,
+        "{refusal}"
+    );
 }
 
 #[test]
@@ -383,18 +692,33 @@ fn cpu_that_differs_where_throughput_does_not_is_named() {
     let dearer = |_: u32, label: &str, made: &mut common::Made| {
         if label == SAME {
             let seconds = made.done.host["process_cpu_s"].value().unwrap();
-            made.done.host.insert("process_cpu_s".to_owned(), Reading::Ok(seconds * 1.113));
+            made.done
+                .host
+                .insert("process_cpu_s".to_owned(), Reading::Ok(seconds * 1.113));
         }
     };
     let record = blocks(12, true, &dearer);
     let explanation = explain(&record, &[], "qr100", None, Some(SAME)).unwrap();
     let text = explanation.to_text();
-    assert!(text.contains("Throughput: no difference is shown. process CPU/op: regression +11."), "{text}");
-    assert!(text.contains("Likely: process CPU/op +11.") && !text.contains("If there is one"), "{text}");
+    assert!(
+        text.contains("Throughput: no difference is shown. process CPU/op: regression +11."),
+        "{text}"
+    );
+    assert!(
+        text.contains("Likely: process CPU/op +11.") && !text.contains("If there is one"),
+        "{text}"
+    );
     assert_eq!(explanation.to_json()["cost"]["verdict"], "regression");
     let markdown = to_markdown(&view(&record));
-    assert!(markdown.contains("| qr100 process CPU/op | sqlite.wal_normal | regression | +11."), "as in the terminal: {markdown}");
-    assert!(markdown.contains("| 12 blocks |") && !markdown.contains("| qr100 process CPU/op | sqlite.wal_off"), "{markdown}");
+    assert!(
+        markdown.contains("| qr100 process CPU/op | sqlite.wal_normal | regression | +11."),
+        "as in the terminal: {markdown}"
+    );
+    assert!(
+        markdown.contains("| 12 blocks |")
+            && !markdown.contains("| qr100 process CPU/op | sqlite.wal_off"),
+        "{markdown}"
+    );
 }
 
 #[test]
@@ -406,14 +730,31 @@ fn a_run_that_was_over_at_once_is_not_judged_in_a_screen() {
     };
     let screen = view(&blocks(1, false, &short));
     let slow = finding(&screen, SLOW, "qr100", "qps");
-    assert_eq!((slow.call.word(), slow.reason.as_str()), ("invalid", "the cell ran 0.08 s: too short to tell"));
-    assert!(verdict_lines(&screen).contains("not judged  qr100: the cell ran 0.08 s: too short to tell"), "{}", verdict_lines(&screen));
-    assert_eq!(finding(&view(&blocks(12, true, &short)), SLOW, "qr100", "qps").call.word(), "regression", "twelve tell");
+    assert_eq!(
+        (slow.call.word(), slow.reason.as_str()),
+        ("invalid", "the cell ran 0.08 s: too short to tell")
+    );
+    assert!(
+        verdict_lines(&screen)
+            .contains("not judged  qr100: the cell ran 0.08 s: too short to tell"),
+        "{}",
+        verdict_lines(&screen)
+    );
+    assert_eq!(
+        finding(&view(&blocks(12, true, &short)), SLOW, "qr100", "qps")
+            .call
+            .word(),
+        "regression",
+        "twelve tell"
+    );
 }
 
 #[test]
 fn campaigns_of_one_kind_are_a_series_and_no_others() {
-    let options = HistoryOptions { step: Some("qr100".to_owned()), metric: None };
+    let options = HistoryOptions {
+        step: Some("qr100".to_owned()),
+        metric: None,
+    };
     let record = blocks(12, true, UNTOUCHED);
     let named = |mut other: CampaignRecord, id: &str| {
         other.header.id = id.to_owned();
@@ -422,21 +763,43 @@ fn campaigns_of_one_kind_are_a_series_and_no_others() {
     // The folder must outlive the question: turns are read from it.
     let by_slices = slices(12, 10, &|_, _, _| {});
     let mut probe = blocks(12, true, UNTOUCHED);
-    probe.header.confirm.as_mut().unwrap().bisection =
-        Some(plimsoll_store::BisectionProbe { search: String::new(), candidates: vec![BASE.to_owned(), SLOW.to_owned()], probe: None });
-    let stored = [record.clone(), named(by_slices.load(), "slices"), named(probe, "probe")];
+    probe.header.confirm.as_mut().unwrap().bisection = Some(plimsoll_store::BisectionProbe {
+        search: String::new(),
+        candidates: vec![BASE.to_owned(), SLOW.to_owned()],
+        probe: None,
+    });
+    let stored = [
+        record.clone(),
+        named(by_slices.load(), "slices"),
+        named(probe, "probe"),
+    ];
     assert_eq!(history(&record, &stored, &options).unwrap(), []);
     let stored = [&stored[..], &[named(blocks(12, true, UNTOUCHED), "again")]].concat();
     let series = history(&record, &stored, &options).unwrap();
-    assert_eq!(series.len(), 3, "one per contestant, none for the control: {series:?}");
+    assert_eq!(
+        series.len(),
+        3,
+        "one per contestant, none for the control: {series:?}"
+    );
     assert!(series.iter().all(|of| of.points.len() == 2));
-    assert!(series[0].to_text().starts_with("qr100 qps over campaigns (confirms by blocks): sqlite.wal_full\n"), "{}", series[0].to_text());
+    assert!(
+        series[0]
+            .to_text()
+            .starts_with("qr100 qps over campaigns (confirms by blocks): sqlite.wal_full\n"),
+        "{}",
+        series[0].to_text()
+    );
 }
 
 #[test]
 fn a_metric_that_is_none_is_an_error_that_helps() {
-    let options = HistoryOptions { step: None, metric: Some("qsp".to_owned()) };
-    let error = history(&blocks(1, false, UNTOUCHED), &[], &options).unwrap_err().to_string();
+    let options = HistoryOptions {
+        step: None,
+        metric: Some("qsp".to_owned()),
+    };
+    let error = history(&blocks(1, false, UNTOUCHED), &[], &options)
+        .unwrap_err()
+        .to_string();
     assert!(error.contains("(did you mean \"qps\"?)"), "{error}");
 }
 
@@ -446,35 +809,98 @@ fn a_series_of_disturbed_runs_is_a_hint() {
     for stamped in record.trials.iter_mut().flat_map(|trial| &mut trial.events) {
         if let plimsoll_store::event::Event::StepDone(done) = &mut stamped.event {
             let all = done.host["cpu_total_s"].value().unwrap();
-            done.host.insert("cpu_steal_s".to_owned(), Reading::Ok(all * 0.05));
+            done.host
+                .insert("cpu_steal_s".to_owned(), Reading::Ok(all * 0.05));
         }
     }
-    let series = history(&record, &[], &HistoryOptions { step: Some("qr100".to_owned()), metric: None }).unwrap();
-    assert!(series[0].words.starts_with("one step between 5.7.22 and 8.0.4 (-2"), "{}", series[0].words);
-    assert!(series[0].words.ends_with("), of runs that were disturbed: no more than a hint"), "{}", series[0].words);
+    let series = history(
+        &record,
+        &[],
+        &HistoryOptions {
+            step: Some("qr100".to_owned()),
+            metric: None,
+        },
+    )
+    .unwrap();
+    assert!(
+        series[0]
+            .words
+            .starts_with("one step between 5.7.22 and 8.0.4 (-2"),
+        "{}",
+        series[0].words
+    );
+    assert!(
+        series[0]
+            .words
+            .ends_with("), of runs that were disturbed: no more than a hint"),
+        "{}",
+        series[0].words
+    );
 }
 
 #[test]
 fn releases_are_a_series_in_the_order_of_versions() {
-    // Configs stand in for releases: the engine is the same, so the campaigns' own series is what a campaign of one release has.
+    // Configs stand in for releases: the engine is the same, so the campaigns' own series is what a
+    // campaign of one release has.
     let (mut older, newer) = (blocks(1, false, UNTOUCHED), blocks(1, false, UNTOUCHED));
     older.header.id = "20261120T080000Z-sample".to_owned();
     older.header.created = "2026-11-20T08:00:00Z".to_owned();
-    let options = HistoryOptions { step: Some("qr100".to_owned()), metric: None };
+    let options = HistoryOptions {
+        step: Some("qr100".to_owned()),
+        metric: None,
+    };
     let series = history(&newer, &[newer.clone(), older], &options).unwrap();
     assert_eq!(series.len(), 3, "one per cell");
     assert_eq!(series[0].over, "campaigns");
-    let labels: Vec<&str> = series[0].points.iter().map(|point| point.label.as_str()).collect();
-    assert_eq!(labels, ["20261120T080000Z-sample", "20261121T080000Z-sample"]);
-    assert!(series[0].words.starts_with("no step"), "{}", series[0].to_text());
+    let labels: Vec<&str> = series[0]
+        .points
+        .iter()
+        .map(|point| point.label.as_str())
+        .collect();
+    assert_eq!(
+        labels,
+        ["20261120T080000Z-sample", "20261121T080000Z-sample"]
+    );
+    assert!(
+        series[0].words.starts_with("no step"),
+        "{}",
+        series[0].to_text()
+    );
 
     let mut record = common::servers::series(6);
-    let series = history(&record, &[], &HistoryOptions { step: Some("qr100".to_owned()), metric: None }).unwrap();
+    let series = history(
+        &record,
+        &[],
+        &HistoryOptions {
+            step: Some("qr100".to_owned()),
+            metric: None,
+        },
+    )
+    .unwrap();
     assert_eq!(series.len(), 1, "{series:?}");
-    let labels: Vec<&str> = series[0].points.iter().map(|point| point.label.as_str()).collect();
-    assert_eq!(labels, ["5.7.22", "8.0.4", "8.0.33"], "8.0.4 comes before 8.0.33");
-    assert!(series[0].words.starts_with("one step between 5.7.22 and 8.0.4 (-2"), "{}", series[0].to_text());
-    assert!(series[0].noise.contains("6 blocks") && series[0].to_json()["points"][2]["starts"] == 6);
+    let labels: Vec<&str> = series[0]
+        .points
+        .iter()
+        .map(|point| point.label.as_str())
+        .collect();
+    assert_eq!(
+        labels,
+        ["5.7.22", "8.0.4", "8.0.33"],
+        "8.0.4 comes before 8.0.33"
+    );
+    assert!(
+        series[0]
+            .words
+            .starts_with("one step between 5.7.22 and 8.0.4 (-2"),
+        "{}",
+        series[0].to_text()
+    );
+    assert!(
+        series[0].noise.contains("6 blocks") && series[0].to_json()["points"][2]["starts"] == 6
+    );
     record.trials.clear();
-    assert_eq!(history(&record, &[], &HistoryOptions::default()).unwrap(), []);
+    assert_eq!(
+        history(&record, &[], &HistoryOptions::default()).unwrap(),
+        []
+    );
 }

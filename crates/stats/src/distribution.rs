@@ -16,7 +16,8 @@ fn student(degrees: f64) -> StudentsT {
     StudentsT::new(0.0, 1.0, degrees).expect("degrees of freedom are above 0")
 }
 
-/// The `t` below which a share `p` in (0, 1) of Student's distribution with `degrees` > 0 of freedom lies.
+/// The `t` below which a share `p` in (0, 1) of Student's distribution with `degrees` > 0 of
+/// freedom lies.
 pub fn student_quantile(p: f64, degrees: f64) -> f64 {
     student(degrees).inverse_cdf(p)
 }

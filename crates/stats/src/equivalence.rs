@@ -2,10 +2,18 @@
 
 use crate::signed_rank::SignedRank;
 
-/// The p of two one-sided tests (Schuirmann 1987), each the exact signed-rank test, against `±margin`: small when the log ratio is shown to
-/// be above `-margin` and below `margin`. The larger of the two counts, so nothing is to be corrected.
+/// The p of two one-sided tests (Schuirmann 1987), each the exact signed-rank test, against
+/// `±margin`: small when the log ratio is shown to be above `-margin` and below `margin`. The
+/// larger of the two counts, so nothing is to be corrected.
 pub fn tost(differences: &[f64], margin: f64) -> f64 {
-    let shifted = |by: f64| SignedRank::of(&differences.iter().map(|difference| difference + by).collect::<Vec<_>>());
+    let shifted = |by: f64| {
+        SignedRank::of(
+            &differences
+                .iter()
+                .map(|difference| difference + by)
+                .collect::<Vec<_>>(),
+        )
+    };
     shifted(margin).p_greater.max(shifted(-margin).p_less)
 }
 
@@ -15,7 +23,8 @@ mod tests {
     use crate::random::Stream;
     use crate::signed_rank::signed_rank_interval;
 
-    /// What a verdict of "equivalent" rests on: an interval of 95 % within the margin is two one-sided tests at 2.5 % each.
+    /// What a verdict of "equivalent" rests on: an interval of 95 % within the margin is two
+    /// one-sided tests at 2.5 % each.
     #[test]
     fn an_interval_within_the_margin_is_two_one_sided_tests() {
         let mut stream = Stream::new(11);

@@ -31,7 +31,11 @@ impl Interval {
 
     /// The same interval seen from the other side: of `-d`.
     pub fn negated(&self) -> Self {
-        Self { low: -self.high, high: -self.low, level: self.level }
+        Self {
+            low: -self.high,
+            high: -self.low,
+            level: self.level,
+        }
     }
 }
 
@@ -40,16 +44,22 @@ pub fn as_percent(log_ratio: f64) -> f64 {
     100.0 * log_ratio.exp_m1()
 }
 
-/// The `n (n + 1) / 2` means of two of the numbers, each number with itself too (Walsh 1949). Not sorted.
+/// The `n (n + 1) / 2` means of two of the numbers, each number with itself too (Walsh 1949). Not
+/// sorted.
 pub fn walsh_averages(values: &[f64]) -> Vec<f64> {
-    values.iter().enumerate().flat_map(|(i, a)| values[i..].iter().map(move |b| (a + b) / 2.0)).collect()
+    values
+        .iter()
+        .enumerate()
+        .flat_map(|(i, a)| values[i..].iter().map(move |b| (a + b) / 2.0))
+        .collect()
 }
 
 /// More values than this would make too many Walsh averages.
 const WALSH_LIMIT: usize = 3000;
 
-/// The Hodges-Lehmann estimate: the median of the Walsh averages (Hodges & Lehmann 1963). Robust to a third of wild values, and nearly as
-/// sharp as the mean without any. From 3,000 numbers on the median takes its place. `None` without numbers.
+/// The Hodges-Lehmann estimate: the median of the Walsh averages (Hodges & Lehmann 1963). Robust to
+/// a third of wild values, and nearly as sharp as the mean without any. From 3,000 numbers on the
+/// median takes its place. `None` without numbers.
 pub fn hodges_lehmann(values: &[f64]) -> Option<f64> {
     if values.len() > WALSH_LIMIT {
         return crate::order::median(values);
@@ -76,10 +86,17 @@ mod tests {
 
     #[test]
     fn intervals_hold_what_is_in_them() {
-        let interval = Interval { low: -0.02, high: 0.03, level: 0.95 };
+        let interval = Interval {
+            low: -0.02,
+            high: 0.03,
+            level: 0.95,
+        };
         assert!(interval.holds(0.03) && !interval.holds(0.031));
         assert!(!interval.is_within(0.03) && interval.is_within(0.031));
-        assert_eq!((interval.negated().low, interval.negated().high), (-0.03, 0.02));
+        assert_eq!(
+            (interval.negated().low, interval.negated().high),
+            (-0.03, 0.02)
+        );
         assert!((as_percent((0.66f64).ln()) + 34.0).abs() < 1e-9);
     }
 }

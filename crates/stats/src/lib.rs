@@ -1,8 +1,9 @@
 //! Estimates, exact tests, intervals and verdicts.
 //!
-//! Everything here is pure: numbers in, numbers out, and what draws at random takes a seed. Effects are natural logarithms of ratios
-//! (`d = ln(new / base)`) unless an item says otherwise, because ratios multiply and their logarithms add; [`as_percent`] turns one into
-//! what people read. A pair is a block, or a round of a start.
+//! Everything here is pure: numbers in, numbers out, and what draws at random takes a seed. Effects
+//! are natural logarithms of ratios (`d = ln(new / base)`) unless an item says otherwise, because
+//! ratios multiply and their logarithms add; [`as_percent`] turns one into what people read. A pair
+//! is a block, or a round of a start.
 //!
 //! | question | item |
 //! |---|---|

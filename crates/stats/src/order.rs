@@ -17,10 +17,15 @@ pub(crate) fn median_of_mut(values: &mut [f64]) -> Option<f64> {
     if n % 2 == 1 {
         return Some(middle);
     }
-    below.iter().copied().max_by(f64::total_cmp).map(|lower| (lower + middle) / 2.0)
+    below
+        .iter()
+        .copied()
+        .max_by(f64::total_cmp)
+        .map(|lower| (lower + middle) / 2.0)
 }
 
-/// The quantile `share` in [0, 1] of sorted numbers, linear between them (Hyndman & Fan 1996, type 7). `None` without numbers.
+/// The quantile `share` in [0, 1] of sorted numbers, linear between them (Hyndman & Fan 1996, type
+/// 7). `None` without numbers.
 pub fn quantile(sorted: &[f64], share: f64) -> Option<f64> {
     let last = sorted.len().checked_sub(1)?;
     let place = share.clamp(0.0, 1.0) * last as f64;
@@ -36,7 +41,10 @@ pub(crate) fn doubled_mid_ranks(values: &[f64]) -> Vec<u32> {
     let mut ranks = vec![0; values.len()];
     let mut from = 0;
     while from < order.len() {
-        let tied = order[from..].iter().take_while(|i| values[**i] == values[order[from]]).count();
+        let tied = order[from..]
+            .iter()
+            .take_while(|i| values[**i] == values[order[from]])
+            .count();
         // Ranks from+1 ..= from+tied have the mean from + (tied + 1) / 2.
         for i in &order[from..from + tied] {
             ranks[*i] = (2 * from + tied + 1) as u32;
@@ -57,7 +65,11 @@ pub fn variance(values: &[f64]) -> f64 {
         return 0.0;
     }
     let mean = mean(values);
-    values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (values.len() - 1) as f64
+    values
+        .iter()
+        .map(|value| (value - mean).powi(2))
+        .sum::<f64>()
+        / (values.len() - 1) as f64
 }
 
 #[cfg(test)]

@@ -10,8 +10,9 @@ const CAMPAIGNS: usize = 10_000;
 /// Beyond so many pairs the normal approximation answers.
 const SIMULATED_PAIRS: usize = 60;
 
-/// The power of the two-sided exact signed-rank test of `pairs` normal log ratios, at a true effect of `effect` standard deviations.
-/// Simulated with `seed`; 0 when `pairs` can reject nothing at `alpha`.
+/// The power of the two-sided exact signed-rank test of `pairs` normal log ratios, at a true effect
+/// of `effect` standard deviations. Simulated with `seed`; 0 when `pairs` can reject nothing at
+/// `alpha`.
 pub fn power(pairs: usize, effect: f64, alpha: f64, seed: u64) -> f64 {
     Simulation::new(pairs, seed).power(effect, alpha)
 }
@@ -25,7 +26,10 @@ struct Simulation {
 impl Simulation {
     fn new(pairs: usize, seed: u64) -> Self {
         let mut stream = Stream::new(seed);
-        Self { pairs, campaigns: (0..pairs * CAMPAIGNS).map(|_| stream.normal()).collect() }
+        Self {
+            pairs,
+            campaigns: (0..pairs * CAMPAIGNS).map(|_| stream.normal()).collect(),
+        }
     }
 
     fn power(&self, effect: f64, alpha: f64) -> f64 {
@@ -35,9 +39,16 @@ impl Simulation {
         }
         let mut shifted = vec![0.0; self.pairs];
         let rejected = self.campaigns.chunks_exact(self.pairs).filter(|campaign| {
-            shifted.iter_mut().zip(*campaign).for_each(|(to, from)| *to = from + effect);
+            shifted
+                .iter_mut()
+                .zip(*campaign)
+                .for_each(|(to, from)| *to = from + effect);
             shifted.sort_by(|a: &f64, b: &f64| a.abs().total_cmp(&b.abs()));
-            let below: usize = (1..).zip(&shifted).filter(|(_, value)| **value < 0.0).map(|(rank, _)| rank).sum();
+            let below: usize = (1..)
+                .zip(&shifted)
+                .filter(|(_, value)| **value < 0.0)
+                .map(|(rank, _)| rank)
+                .sum();
             let total = self.pairs * (self.pairs + 1) / 2;
             below.min(total - below) < count
         });
@@ -45,22 +56,29 @@ impl Simulation {
     }
 }
 
-/// The smallest effect, in standard deviations of the paired log ratio, that `pairs` find with a probability of `power` at `alpha`
-/// (two-sided, exact signed-rank, normal log ratios). Simulated with `seed` up to 60 pairs; beyond, from the test's asymptotic relative
-/// efficiency of `3 / pi` against the t test (Lehmann 1975, 4.2): `(z_{1-alpha/2} + z_power) sqrt(pi / (3 n))`. `None` when no effect,
-/// however large, could be shown: `2 / 2^n > alpha`.
+/// The smallest effect, in standard deviations of the paired log ratio, that `pairs` find with a
+/// probability of `power` at `alpha` (two-sided, exact signed-rank, normal log ratios). Simulated
+/// with `seed` up to 60 pairs; beyond, from the test's asymptotic relative efficiency of `3 / pi`
+/// against the t test (Lehmann 1975, 4.2): `(z_{1-alpha/2} + z_power) sqrt(pi / (3 n))`. `None`
+/// when no effect, however large, could be shown: `2 / 2^n > alpha`.
 pub fn minimum_detectable_effect(pairs: usize, alpha: f64, power: f64, seed: u64) -> Option<f64> {
     if critical_count(pairs, alpha / 2.0) == 0 {
         return None;
     }
     if pairs > SIMULATED_PAIRS {
-        return Some((reach(alpha, power).powi(2) * std::f64::consts::FRAC_PI_3 / pairs as f64).sqrt());
+        return Some(
+            (reach(alpha, power).powi(2) * std::f64::consts::FRAC_PI_3 / pairs as f64).sqrt(),
+        );
     }
     let simulation = Simulation::new(pairs, seed);
     let (mut low, mut high) = (0.0, 8.0);
     while high - low > 0.002 {
         let middle = (low + high) / 2.0;
-        if simulation.power(middle, alpha) < power { low = middle } else { high = middle }
+        if simulation.power(middle, alpha) < power {
+            low = middle
+        } else {
+            high = middle
+        }
     }
     Some((low + high) / 2.0)
 }
@@ -69,8 +87,8 @@ fn reach(alpha: f64, power: f64) -> f64 {
     normal_quantile(1.0 - alpha / 2.0) + normal_quantile(power)
 }
 
-/// The fewest blocks that find an effect of `effect` > 0 standard deviations of the paired log ratio with a probability of `power` at
-/// `alpha`. `None` for an effect of 0 or none.
+/// The fewest blocks that find an effect of `effect` > 0 standard deviations of the paired log
+/// ratio with a probability of `power` at `alpha`. `None` for an effect of 0 or none.
 pub fn blocks_needed(effect: f64, alpha: f64, power: f64, seed: u64) -> Option<usize> {
     if effect.is_nan() || effect <= 0.0 {
         return None;
@@ -81,11 +99,12 @@ pub fn blocks_needed(effect: f64, alpha: f64, power: f64, seed: u64) -> Option<u
     }
     // The asymptotic answer is a little low: the search starts at it or at the floor of the test.
     let from = (asymptotic * 0.8) as usize;
-    (from.max(blocks_to_decide(1, alpha))..).find(|pairs| Simulation::new(*pairs, seed).power(effect, alpha) >= power)
+    (from.max(blocks_to_decide(1, alpha))..)
+        .find(|pairs| Simulation::new(*pairs, seed).power(effect, alpha) >= power)
 }
 
-/// The fewest blocks with which a lone effect among `family` questions can be shown at `alpha` at all: `2 / 2^n <= alpha / family`, so
-/// `n >= log2(2 family / alpha)`.
+/// The fewest blocks with which a lone effect among `family` questions can be shown at `alpha` at
+/// all: `2 / 2^n <= alpha / family`, so `n >= log2(2 family / alpha)`.
 pub fn blocks_to_decide(family: usize, alpha: f64) -> usize {
     (2.0 * family.max(1) as f64 / alpha).log2().ceil() as usize
 }
@@ -130,7 +149,10 @@ mod tests {
                 match (found, expected) {
                     (None, None) => {}
                     (Some(found), Some(expected)) => {
-                        assert!((found / expected - 1.0f64).abs() < 0.035, "{pairs} at {alpha}: {found}, {expected}")
+                        assert!(
+                            (found / expected - 1.0f64).abs() < 0.035,
+                            "{pairs} at {alpha}: {found}, {expected}"
+                        )
                     }
                     other => panic!("{pairs} at {alpha}: {other:?}"),
                 }
@@ -138,7 +160,10 @@ mod tests {
         }
         let beyond = minimum_detectable_effect(61, 0.05, 0.8, 1).unwrap();
         let simulated = minimum_detectable_effect(60, 0.05, 0.8, 1).unwrap();
-        assert!((beyond / simulated - 1.0).abs() < 0.04, "{beyond} {simulated}");
+        assert!(
+            (beyond / simulated - 1.0).abs() < 0.04,
+            "{beyond} {simulated}"
+        );
     }
 
     #[test]

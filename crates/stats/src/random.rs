@@ -18,7 +18,8 @@ impl Stream {
         self.0.next_u64()
     }
 
-    /// A uniform whole number below `bound`, by multiply and shift; the bias is below `bound / 2^64`.
+    /// A uniform whole number below `bound`, by multiply and shift; the bias is below
+    /// `bound / 2^64`.
     pub fn below(&mut self, bound: usize) -> usize {
         ((u128::from(self.0.next_u64()) * bound as u128) >> 64) as usize
     }
@@ -48,5 +49,7 @@ impl Stream {
 }
 /// A seed that belongs to the numbers, so that what is made from them is the same each time.
 pub fn seed_of(values: &[f64]) -> u64 {
-    values.iter().fold(values.len() as u64, |seed, value| seed.rotate_left(7) ^ value.to_bits())
+    values.iter().fold(values.len() as u64, |seed, value| {
+        seed.rotate_left(7) ^ value.to_bits()
+    })
 }

@@ -3,11 +3,13 @@
 use crate::distribution::student_quantile;
 use crate::order::variance;
 
-/// The standard deviation between starts of ln(value) that is taken for granted before this machine has shown its own: 3 % (Percona's
-/// blog 2014, "Know your baseline variance": about 3 % between runs that differ by a restart alone).
+/// The standard deviation between starts of ln(value) that is taken for granted before this machine
+/// has shown its own: 3 % (Percona's blog 2014, "Know your baseline variance": about 3 % between
+/// runs that differ by a restart alone).
 pub const PRIOR_SPREAD: f64 = 0.03;
 
-/// How many degrees of freedom the prior is worth: after five starts of its own a machine counts as much as the prior.
+/// How many degrees of freedom the prior is worth: after five starts of its own a machine counts as
+/// much as the prior.
 const PRIOR_DEGREES: f64 = 4.0;
 
 /// How far values of one cell lie apart when nothing but the start of the server differs.
@@ -22,21 +24,30 @@ pub struct Spread {
 }
 
 impl Spread {
-    /// The spread from groups of ln(value), each of repeated starts of one cell, shrunk towards the prior:
+    /// The spread from groups of ln(value), each of repeated starts of one cell, shrunk towards the
+    /// prior:
     ///
-    /// `sd^2 = (4 x 0.03^2 + sum (n_g - 1) s_g^2) / (4 + sum (n_g - 1))` (the mean of a scaled inverse chi-square posterior, up to its
-    /// degrees of freedom: Gelman et al. 2013, 2.6). Groups of one tell nothing.
+    /// `sd^2 = (4 x 0.03^2 + sum (n_g - 1) s_g^2) / (4 + sum (n_g - 1))` (the mean of a scaled
+    /// inverse chi-square posterior, up to its degrees of freedom: Gelman et al. 2013, 2.6). Groups
+    /// of one tell nothing.
     pub fn of_groups(groups: &[Vec<f64>]) -> Self {
         Self::shrunk(groups, PRIOR_SPREAD)
     }
 
-    /// The same, shrunk towards another standard deviation, such as that of the engine over all steps.
+    /// The same, shrunk towards another standard deviation, such as that of the engine over all
+    /// steps.
     pub fn shrunk(groups: &[Vec<f64>], towards: f64) -> Self {
         let groups = || groups.iter().filter(|group| group.len() > 1);
         let degrees: f64 = groups().map(|group| group.len() as f64 - 1.0).sum();
-        let squares: f64 = groups().map(|group| (group.len() as f64 - 1.0) * variance(group)).sum();
+        let squares: f64 = groups()
+            .map(|group| (group.len() as f64 - 1.0) * variance(group))
+            .sum();
         let sd = ((PRIOR_DEGREES * towards.powi(2) + squares) / (PRIOR_DEGREES + degrees)).sqrt();
-        Self { sd, degrees: PRIOR_DEGREES + degrees, starts: groups().map(Vec::len).sum() }
+        Self {
+            sd,
+            degrees: PRIOR_DEGREES + degrees,
+            starts: groups().map(Vec::len).sum(),
+        }
     }
 
     /// The prior alone.
@@ -55,9 +66,11 @@ impl Spread {
 pub struct Screen {
     /// The log ratio.
     pub log_ratio: f64,
-    /// The log ratio in standard deviations of what two starts of one build differ by: `d / (sqrt(2) sd)`.
+    /// The log ratio in standard deviations of what two starts of one build differ by:
+    /// `d / (sqrt(2) sd)`.
     pub z: f64,
-    /// Where the log ratio of two equal builds lies with the probability `level`: within `±t sqrt(2) sd`.
+    /// Where the log ratio of two equal builds lies with the probability `level`: within
+    /// `±t sqrt(2) sd`.
     pub reach: f64,
     /// That probability.
     pub level: f64,
@@ -67,7 +80,12 @@ impl Screen {
     /// Sets the log ratio of one run of each side against a spread.
     pub fn of(log_ratio: f64, spread: Spread, level: f64) -> Self {
         let error = spread.sd * std::f64::consts::SQRT_2;
-        Self { log_ratio, z: log_ratio / error, reach: student_quantile(0.5 + level / 2.0, spread.degrees) * error, level }
+        Self {
+            log_ratio,
+            z: log_ratio / error,
+            reach: student_quantile(0.5 + level / 2.0, spread.degrees) * error,
+            level,
+        }
     }
 
     /// Whether two equal builds would rarely differ so much: worth `confirm`, and no verdict.

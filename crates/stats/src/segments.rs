@@ -14,21 +14,30 @@ pub struct Segment {
     pub mean: f64,
 }
 
-/// The piecewise constant series that minimises `sum of squared residuals + penalty x (pieces - 1)`: exact, by dynamic programming over all
-/// last pieces (Jackson et al. 2005, "optimal partitioning"). Quadratic in the length. A single value may be a piece.
+/// The piecewise constant series that minimises
+/// `sum of squared residuals + penalty x (pieces - 1)`: exact, by dynamic programming over all last
+/// pieces (Jackson et al. 2005, "optimal partitioning"). Quadratic in the length. A single value
+/// may be a piece.
 pub fn segment(values: &[f64], penalty: f64) -> Vec<Segment> {
     let costs = Costs::new(values);
-    // best[end]: the least cost of the first `end` values with a penalty per piece, and where its last piece begins.
+    // best[end]: the least cost of the first `end` values with a penalty per piece, and where its
+    // last piece begins.
     let mut best = vec![(0.0, 0)];
     for end in 1..=values.len() {
-        let choice = (0..end).map(|first| (best[first].0 + costs.of(first, end) + penalty, first)).min_by(|a, b| a.0.total_cmp(&b.0));
+        let choice = (0..end)
+            .map(|first| (best[first].0 + costs.of(first, end) + penalty, first))
+            .min_by(|a, b| a.0.total_cmp(&b.0));
         best.push(choice.expect("there is a first value"));
     }
     let mut segments = Vec::new();
     let mut end = values.len();
     while end > 0 {
         let first = best[end].1;
-        segments.push(Segment { first, end, mean: mean(&values[first..end]) });
+        segments.push(Segment {
+            first,
+            end,
+            mean: mean(&values[first..end]),
+        });
         end = first;
     }
     segments.reverse();
@@ -61,33 +70,42 @@ impl Costs {
 /// Noise series per penalty.
 const SERIES: usize = 2000;
 
-/// The penalty that a series without any step exceeds with the probability `alpha`: the `1 - alpha` quantile of what the best single step
-/// explains in series of noise. `blocks` hold one value per release each, in the order of the releases; a noise series is the mean of as
-/// many blocks drawn with replacement, less the mean over all blocks of that release, so that noise keeps its shape and what releases of
-/// one block share. It is widened by `sqrt(B / (B - 1))` for the mean that was estimated. `None` with fewer than 3 blocks or 2 releases, or
-/// when blocks differ in length.
+/// The penalty that a series without any step exceeds with the probability `alpha`: the `1 - alpha`
+/// quantile of what the best single step explains in series of noise. `blocks` hold one value per
+/// release each, in the order of the releases; a noise series is the mean of as many blocks drawn
+/// with replacement, less the mean over all blocks of that release, so that noise keeps its shape
+/// and what releases of one block share. It is widened by `sqrt(B / (B - 1))` for the mean that was
+/// estimated. `None` with fewer than 3 blocks or 2 releases, or when blocks differ in length.
 pub fn penalty_from_blocks(blocks: &[Vec<f64>], alpha: f64, seed: u64) -> Option<f64> {
     let (count, length) = (blocks.len(), blocks.first()?.len());
     if count < 3 || length < 2 || blocks.iter().any(|block| block.len() != length) {
         return None;
     }
-    let centres: Vec<f64> = (0..length).map(|i| blocks.iter().map(|block| block[i]).sum::<f64>() / count as f64).collect();
+    let centres: Vec<f64> = (0..length)
+        .map(|i| blocks.iter().map(|block| block[i]).sum::<f64>() / count as f64)
+        .collect();
     let widening = (count as f64 / (count as f64 - 1.0)).sqrt();
     let mut stream = Stream::new(seed);
     Some(penalty(alpha, || {
         let mut series = vec![0.0; length];
         for _ in 0..count {
             let block = &blocks[stream.below(count)];
-            series.iter_mut().zip(block.iter().zip(&centres)).for_each(|(sum, (value, centre))| *sum += (value - centre) * widening);
+            series
+                .iter_mut()
+                .zip(block.iter().zip(&centres))
+                .for_each(|(sum, (value, centre))| *sum += (value - centre) * widening);
         }
         series.iter().map(|sum| sum / count as f64).collect()
     }))
 }
 
-/// The same where there is one value per release: noise is normal with the standard deviation `sd` of a single value.
+/// The same where there is one value per release: noise is normal with the standard deviation `sd`
+/// of a single value.
 pub fn penalty_from_spread(length: usize, sd: f64, alpha: f64, seed: u64) -> f64 {
     let mut stream = Stream::new(seed);
-    penalty(alpha, || (0..length).map(|_| sd * stream.normal()).collect())
+    penalty(alpha, || {
+        (0..length).map(|_| sd * stream.normal()).collect()
+    })
 }
 
 fn penalty(alpha: f64, mut draw: impl FnMut() -> Vec<f64>) -> f64 {
@@ -95,7 +113,9 @@ fn penalty(alpha: f64, mut draw: impl FnMut() -> Vec<f64>) -> f64 {
         .map(|_| {
             let costs = Costs::new(&draw());
             let n = costs.sums.len() - 1;
-            let least = (1..n).map(|at| costs.of(0, at) + costs.of(at, n)).fold(costs.of(0, n), f64::min);
+            let least = (1..n)
+                .map(|at| costs.of(0, at) + costs.of(at, n))
+                .fold(costs.of(0, n), f64::min);
             costs.of(0, n) - least
         })
         .collect();
@@ -132,14 +152,23 @@ mod tests {
             let series: Vec<f64> = (0..10).map(|_| 0.02 * stream.normal()).collect();
             of_spread += usize::from(segment(&series, penalty).len() > 1);
             if seed < 200 {
-                let blocks: Vec<Vec<f64>> = (0..12).map(|_| (0..10).map(|_| 0.02 * stream.normal()).collect()).collect();
-                let means: Vec<f64> = (0..10).map(|i| blocks.iter().map(|block| block[i]).sum::<f64>() / 12.0).collect();
-                of_blocks += usize::from(segment(&means, penalty_from_blocks(&blocks, 0.05, seed).unwrap()).len() > 1);
+                let blocks: Vec<Vec<f64>> = (0..12)
+                    .map(|_| (0..10).map(|_| 0.02 * stream.normal()).collect())
+                    .collect();
+                let means: Vec<f64> = (0..10)
+                    .map(|i| blocks.iter().map(|block| block[i]).sum::<f64>() / 12.0)
+                    .collect();
+                of_blocks += usize::from(
+                    segment(&means, penalty_from_blocks(&blocks, 0.05, seed).unwrap()).len() > 1,
+                );
             }
         }
         assert!((25..=100).contains(&of_spread), "{of_spread} of 1000");
         assert!((2..=24).contains(&of_blocks), "{of_blocks} of 200");
-        assert_eq!(penalty_from_blocks(&[vec![1.0, 2.0], vec![1.0, 2.0]], 0.05, 1), None);
+        assert_eq!(
+            penalty_from_blocks(&[vec![1.0, 2.0], vec![1.0, 2.0]], 0.05, 1),
+            None
+        );
     }
 
     proptest! {

@@ -6,8 +6,9 @@ use crate::order::doubled_mid_ranks;
 /// Up to so many pairs the exact test is used; beyond, [`crate::sign_flip`].
 pub const EXACT_PAIRS: usize = 25;
 
-/// The exact test of "the paired differences are symmetric around 0" (Wilcoxon 1945). Differences of exactly 0 are left out, ties share
-/// mid-ranks, and the distribution is that of the ranks there are: each of the 2^n signs is as likely as any other (Pratt & Gibbons 1981).
+/// The exact test of "the paired differences are symmetric around 0" (Wilcoxon 1945). Differences
+/// of exactly 0 are left out, ties share mid-ranks, and the distribution is that of the ranks there
+/// are: each of the 2^n signs is as likely as any other (Pratt & Gibbons 1981).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SignedRank {
     /// Pairs with a difference.
@@ -23,10 +24,22 @@ pub struct SignedRank {
 impl SignedRank {
     /// Tests differences.
     pub fn of(differences: &[f64]) -> Self {
-        let differences: Vec<f64> = differences.iter().copied().filter(|difference| *difference != 0.0).collect();
-        let sizes: Vec<f64> = differences.iter().map(|difference| difference.abs()).collect();
+        let differences: Vec<f64> = differences
+            .iter()
+            .copied()
+            .filter(|difference| *difference != 0.0)
+            .collect();
+        let sizes: Vec<f64> = differences
+            .iter()
+            .map(|difference| difference.abs())
+            .collect();
         let ranks = doubled_mid_ranks(&sizes);
-        let observed: u32 = ranks.iter().zip(&differences).filter(|(_, difference)| **difference > 0.0).map(|(rank, _)| rank).sum();
+        let observed: u32 = ranks
+            .iter()
+            .zip(&differences)
+            .filter(|(_, difference)| **difference > 0.0)
+            .map(|(rank, _)| rank)
+            .sum();
         let shares = shares_of_sums(&ranks);
         let observed = observed as usize;
         Self {
@@ -43,7 +56,8 @@ impl SignedRank {
     }
 }
 
-/// The probability of each sum of a random half of the ranks, from 0 to their total, by adding one rank after the other.
+/// The probability of each sum of a random half of the ranks, from 0 to their total, by adding one
+/// rank after the other.
 fn shares_of_sums(ranks: &[u32]) -> Vec<f64> {
     let total: u32 = ranks.iter().sum();
     let mut shares = vec![0.0; total as usize + 1];
@@ -60,7 +74,8 @@ fn shares_of_sums(ranks: &[u32]) -> Vec<f64> {
     shares
 }
 
-/// The largest `c` with `P(W <= c - 1) <= tail` for `n` pairs without ties; 0 when not even the smallest sum is that rare.
+/// The largest `c` with `P(W <= c - 1) <= tail` for `n` pairs without ties; 0 when not even the
+/// smallest sum is that rare.
 pub(crate) fn critical_count(n: usize, tail: f64) -> usize {
     let ranks: Vec<u32> = (1..=n as u32).collect();
     let mut below = 0.0;
@@ -74,23 +89,28 @@ pub(crate) fn critical_count(n: usize, tail: f64) -> usize {
         .count()
 }
 
-/// The largest size at most `alpha` that the two-sided test of `n` pairs without ties can have. 0 when it can reject nothing: 5 pairs at
-/// 0.05 cannot.
+/// The largest size at most `alpha` that the two-sided test of `n` pairs without ties can have. 0
+/// when it can reject nothing: 5 pairs at 0.05 cannot.
 pub fn attainable_size(n: usize, alpha: f64) -> f64 {
     let count = critical_count(n, alpha / 2.0);
     let ranks: Vec<u32> = (1..=n as u32).collect();
     2.0 * shares_of_sums(&ranks)[..count].iter().sum::<f64>()
 }
 
-/// The exact interval that belongs to the test: from the `c`-th smallest to the `c`-th largest Walsh average, with the largest `c` such
-/// that `2 P(W <= c - 1) <= 1 - level` (Hollander, Wolfe & Chicken 2014, 3.3). It covers with at least `level`, whatever the symmetric
-/// distribution. `None` with too few pairs for the level: below 6 for 0.95.
+/// The exact interval that belongs to the test: from the `c`-th smallest to the `c`-th largest
+/// Walsh average, with the largest `c` such that `2 P(W <= c - 1) <= 1 - level` (Hollander, Wolfe &
+/// Chicken 2014, 3.3). It covers with at least `level`, whatever the symmetric distribution. `None`
+/// with too few pairs for the level: below 6 for 0.95.
 pub fn signed_rank_interval(differences: &[f64], level: f64) -> Option<Interval> {
     let count = critical_count(differences.len(), (1.0 - level) / 2.0);
     let mut walsh = walsh_averages(differences);
     walsh.sort_by(f64::total_cmp);
     let place = count.checked_sub(1)?;
-    Some(Interval { low: walsh[place], high: walsh[walsh.len() - count], level })
+    Some(Interval {
+        low: walsh[place],
+        high: walsh[walsh.len() - count],
+        level,
+    })
 }
 
 #[cfg(test)]
@@ -104,18 +124,42 @@ mod tests {
         // scipy 1.17: wilcoxon(x, method='exact').pvalue and .statistic
         let cases: [(&[f64], f64); 4] = [
             (&[0.1, 0.2, 0.3, 0.4, 0.5], 0.0625),
-            (&[1.83, 0.50, 1.62, 2.48, 1.68, 1.88, 1.55, -3.06, 1.30], 0.128_906_25),
-            (&[6., 8., 14., 16., 23., 24., 28., 29., 41., -48., 49., 56., 60., -67., 75.], 0.041_259_765_625),
-            (&[-0.031, -0.022, 0.004, -0.017, -0.028, -0.012, -0.025, 0.009, -0.033, -0.019, -0.008, -0.027], 0.003_417_968_75),
+            (
+                &[1.83, 0.50, 1.62, 2.48, 1.68, 1.88, 1.55, -3.06, 1.30],
+                0.128_906_25,
+            ),
+            (
+                &[
+                    6., 8., 14., 16., 23., 24., 28., 29., 41., -48., 49., 56., 60., -67., 75.,
+                ],
+                0.041_259_765_625,
+            ),
+            (
+                &[
+                    -0.031, -0.022, 0.004, -0.017, -0.028, -0.012, -0.025, 0.009, -0.033, -0.019,
+                    -0.008, -0.027,
+                ],
+                0.003_417_968_75,
+            ),
         ];
         for (sample, expected) in cases {
-            assert!((SignedRank::of(sample).p_two_sided() - expected).abs() < 1e-12, "{sample:?} {:?}", SignedRank::of(sample));
+            assert!(
+                (SignedRank::of(sample).p_two_sided() - expected).abs() < 1e-12,
+                "{sample:?} {:?}",
+                SignedRank::of(sample)
+            );
         }
     }
 
     #[test]
     fn the_smallest_p_of_n_pairs() {
-        for (n, expected) in [(5, 0.0625), (6, 0.03125), (8, 0.007_812_5), (10, 0.001_953_125), (12, 0.000_488_281_25)] {
+        for (n, expected) in [
+            (5, 0.0625),
+            (6, 0.03125),
+            (8, 0.007_812_5),
+            (10, 0.001_953_125),
+            (12, 0.000_488_281_25),
+        ] {
             let all: Vec<f64> = (1..=n).map(f64::from).collect();
             assert_eq!(SignedRank::of(&all).p_two_sided(), expected);
         }
@@ -126,9 +170,13 @@ mod tests {
 
     #[test]
     fn intervals_end_at_walsh_averages() {
-        let sample = [-0.031, -0.022, 0.004, -0.017, -0.028, -0.012, -0.025, 0.009, -0.033, -0.019, -0.008, -0.027];
+        let sample = [
+            -0.031, -0.022, 0.004, -0.017, -0.028, -0.012, -0.025, 0.009, -0.033, -0.019, -0.008,
+            -0.027,
+        ];
         let interval = signed_rank_interval(&sample, 0.95).unwrap();
-        // The table for n = 12 at 0.05 two-sided: reject at W <= 13. So the ends are the 14th Walsh averages from either end.
+        // The table for n = 12 at 0.05 two-sided: reject at W <= 13. So the ends are the 14th Walsh
+        // averages from either end.
         let mut walsh = walsh_averages(&sample);
         walsh.sort_by(f64::total_cmp);
         assert_eq!((interval.low, interval.high), (walsh[13], walsh[78 - 14]));

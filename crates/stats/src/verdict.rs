@@ -44,17 +44,23 @@ pub struct Policy {
 impl Policy {
     /// 3 % either way is the same, 1 % is worth a word.
     pub fn new(level: f64) -> Self {
-        Self { margin: 0.03, least: 0.01, level }
+        Self {
+            margin: 0.03,
+            least: 0.01,
+            level,
+        }
     }
 }
 
 impl Verdict {
-    /// The verdict on a log ratio of which more is better (negate it, and its interval, where less is better), with its interval, its p, and
-    /// its p after correction for the family.
+    /// The verdict on a log ratio of which more is better (negate it, and its interval, where less
+    /// is better), with its interval, its p, and its p after correction for the family.
     ///
-    /// 1. All of the interval inside `±margin`: equivalent. This goes first, so that a difference that is certain and small is not called.
-    /// 2. `p <= level`, which never holds at a look that may not call, and either the interval wholly beyond the margin, or
-    ///    `p_adjusted <= level` with an estimate of at least `least`: regression or improvement.
+    /// 1. All of the interval inside `±margin`: equivalent. This goes first, so that a difference
+    ///    that is certain and small is not called.
+    /// 2. `p <= level`, which never holds at a look that may not call, and either the interval
+    ///    wholly beyond the margin, or `p_adjusted <= level` with an estimate of at least `least`:
+    ///    regression or improvement.
     /// 3. Else inconclusive.
     pub fn of(estimate: f64, interval: Interval, p: f64, p_adjusted: f64, policy: Policy) -> Self {
         if interval.is_within(policy.margin) {
@@ -70,9 +76,14 @@ impl Verdict {
     }
 }
 
-/// The two-sided p of paired log ratios: the exact signed-rank test up to [`EXACT_PAIRS`], sign flips beyond.
+/// The two-sided p of paired log ratios: the exact signed-rank test up to [`EXACT_PAIRS`], sign
+/// flips beyond.
 pub fn paired_p(differences: &[f64], seed: u64) -> f64 {
-    if differences.len() <= EXACT_PAIRS { SignedRank::of(differences).p_two_sided() } else { sign_flip(differences, RESAMPLES, seed) }
+    if differences.len() <= EXACT_PAIRS {
+        SignedRank::of(differences).p_two_sided()
+    } else {
+        sign_flip(differences, RESAMPLES, seed)
+    }
 }
 
 #[cfg(test)]
@@ -82,21 +93,67 @@ mod tests {
     #[test]
     fn the_rule_case_by_case() {
         let cases = [
-            (-0.34, (-0.36, -0.32), 0.0005, 0.0005, 0.05, Verdict::Regression),
-            (0.34, (0.32, 0.36), 0.0005, 0.0005, 0.05, Verdict::Improvement),
+            (
+                -0.34,
+                (-0.36, -0.32),
+                0.0005,
+                0.0005,
+                0.05,
+                Verdict::Regression,
+            ),
+            (
+                0.34,
+                (0.32, 0.36),
+                0.0005,
+                0.0005,
+                0.05,
+                Verdict::Improvement,
+            ),
             // At the first look of several nothing is called.
-            (-0.34, (-0.36, -0.32), 0.03, 0.03, 0.0, Verdict::Inconclusive),
+            (
+                -0.34,
+                (-0.36, -0.32),
+                0.03,
+                0.03,
+                0.0,
+                Verdict::Inconclusive,
+            ),
             // Wholly beyond the margin is enough where the family is too large for so few blocks.
             (-0.34, (-0.36, -0.32), 0.04, 0.2, 0.05, Verdict::Regression),
             (-0.04, (-0.06, -0.02), 0.01, 0.01, 0.05, Verdict::Regression),
-            (-0.04, (-0.06, -0.02), 0.04, 0.2, 0.05, Verdict::Inconclusive),
-            (-0.02, (-0.025, -0.015), 0.0005, 0.0005, 0.05, Verdict::Equivalent),
+            (
+                -0.04,
+                (-0.06, -0.02),
+                0.04,
+                0.2,
+                0.05,
+                Verdict::Inconclusive,
+            ),
+            (
+                -0.02,
+                (-0.025, -0.015),
+                0.0005,
+                0.0005,
+                0.05,
+                Verdict::Equivalent,
+            ),
             (0.0, (-0.03, 0.01), 0.9, 0.9, 0.05, Verdict::Inconclusive),
             (0.0, (-0.029, 0.01), 0.9, 0.9, 0.0, Verdict::Equivalent),
-            (0.008, (-0.02, 0.04), 0.04, 0.04, 0.05, Verdict::Inconclusive),
+            (
+                0.008,
+                (-0.02, 0.04),
+                0.04,
+                0.04,
+                0.05,
+                Verdict::Inconclusive,
+            ),
         ];
         for (estimate, (low, high), p, p_adjusted, level, expected) in cases {
-            let interval = Interval { low, high, level: 0.95 };
+            let interval = Interval {
+                low,
+                high,
+                level: 0.95,
+            };
             assert_eq!(
                 Verdict::of(estimate, interval, p, p_adjusted, Policy::new(level)),
                 expected,

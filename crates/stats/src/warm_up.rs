@@ -3,11 +3,15 @@
 /// Values per batch.
 const BATCH: usize = 5;
 
-/// How many values to drop from the front, by MSER-5 (White, Cobb & Spratt 2000): of the means of batches of five, the truncation point `d`
-/// that minimises `sum_{i > d} (x_i - mean)^2 / (n - d)^2`. Only the first half is looked at: a minimum at its end means that the run never
-/// settled, and then there is no answer. `None` also below 10 batches.
+/// How many values to drop from the front, by MSER-5 (White, Cobb & Spratt 2000): of the means of
+/// batches of five, the truncation point `d` that minimises
+/// `sum_{i > d} (x_i - mean)^2 / (n - d)^2`. Only the first half is looked at: a minimum at its end
+/// means that the run never settled, and then there is no answer. `None` also below 10 batches.
 pub fn warm_up(values: &[f64]) -> Option<usize> {
-    let batches: Vec<f64> = values.chunks_exact(BATCH).map(|batch| batch.iter().sum::<f64>() / BATCH as f64).collect();
+    let batches: Vec<f64> = values
+        .chunks_exact(BATCH)
+        .map(|batch| batch.iter().sum::<f64>() / BATCH as f64)
+        .collect();
     let n = batches.len();
     if n < 10 {
         return None;
@@ -34,8 +38,11 @@ mod tests {
     #[test]
     fn a_slow_start_is_cut() {
         let mut stream = Stream::new(9);
-        let mut series =
-            |slow: usize, n: usize| -> Vec<f64> { (0..n).map(|i| if i < slow { 50.0 } else { 100.0 } + stream.normal()).collect() };
+        let mut series = |slow: usize, n: usize| -> Vec<f64> {
+            (0..n)
+                .map(|i| if i < slow { 50.0 } else { 100.0 } + stream.normal())
+                .collect()
+        };
         assert_eq!(warm_up(&series(30, 300)), Some(30));
         assert!(warm_up(&series(0, 300)).unwrap() <= 25);
         assert_eq!(warm_up(&series(0, 49)), None);

@@ -26,9 +26,11 @@ pub struct Confirm {
     pub turn_ns_read: u64,
     /// Length of a turn of a step that writes, in nanoseconds.
     pub turn_ns_write: u64,
-    /// Slices: so long each step takes at the most, over all starts, in nanoseconds. Blocks: the length of a step that ends by time.
+    /// Slices: so long each step takes at the most, over all starts, in nanoseconds. Blocks: the
+    /// length of a step that ends by time.
     pub time_ns: u64,
-    /// Per cell, the steps that make the data its trials begin with: they run once, and their data is kept and copied.
+    /// Per cell, the steps that make the data its trials begin with: they run once, and their data
+    /// is kept and copied.
     #[serde(default)]
     pub before: Vec<Vec<Step>>,
     /// Which CPUs clients and servers have; none when nothing is pinned.
@@ -37,7 +39,8 @@ pub struct Confirm {
     pub delta: f64,
     /// The level of the tests.
     pub alpha: f64,
-    /// So long the server of each contestant is profiled in each step, in nanoseconds, in a pass of its own after what is measured.
+    /// So long the server of each contestant is profiled in each step, in nanoseconds, in a pass of
+    /// its own after what is measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub profile_ns: Option<u64>,
     /// The search that this campaign is one probe of.
@@ -50,9 +53,11 @@ pub struct Confirm {
 pub struct BisectionProbe {
     /// The id of the search's first campaign; empty in that one.
     pub search: String,
-    /// The builds in their order, as cells are labelled or commits are called; the first is good, the last is bad.
+    /// The builds in their order, as cells are labelled or commits are called; the first is good,
+    /// the last is bad.
     pub candidates: Vec<String>,
-    /// Which of them is probed, counted from 0; none when only the good and the bad one are measured.
+    /// Which of them is probed, counted from 0; none when only the good and the bad one are
+    /// measured.
     pub probe: Option<usize>,
 }
 

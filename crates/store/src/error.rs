@@ -6,17 +6,19 @@ use std::path::{Path, PathBuf};
 use thiserror::Error;
 
 /// The way out when a file of one trial cannot be trusted.
-pub(crate) const RUN_TRIAL_AGAIN: &str =
-    "the file was edited or damaged: remove that trial's folder, and `plimsoll resume` runs the trial again";
+pub(crate) const RUN_TRIAL_AGAIN: &str = "the file was edited or damaged: remove that trial's \
+                                         folder, and `plimsoll resume` runs the trial again";
 
 /// The way out when `campaign.json` cannot be trusted.
-pub(crate) const RESTORE_HEADER: &str =
-    "the file was edited or damaged: restore it from a copy, or start the campaign anew with `plimsoll run`";
+pub(crate) const RESTORE_HEADER: &str = "the file was edited or damaged: restore it from a copy, \
+                                        or start the campaign anew with `plimsoll run`";
 
 /// The way out when `imported.json` cannot be trusted.
-pub(crate) const IMPORT_AGAIN: &str = "the file was edited or damaged: remove the campaign's folder and import the results again";
+pub(crate) const IMPORT_AGAIN: &str =
+    "the file was edited or damaged: remove the campaign's folder and import the results again";
 
-/// A campaign or trial folder could not be found, written or believed. Messages are fragments that fit after "failed to ".
+/// A campaign or trial folder could not be found, written or believed. Messages are fragments that
+/// fit after "failed to ".
 #[derive(Debug, Error)]
 pub enum StoreError {
     /// The operating system refused something.
@@ -42,7 +44,8 @@ pub enum StoreError {
         remedy: &'static str,
     },
     /// A file is of a later format than this program knows.
-    #[error("read {}: it is of format {found}, and this version knows formats up to {known}; use the plimsoll that wrote it, or a newer one", path.display())]
+    #[error("read {}: it is of format {found}, and this version knows formats up to {known}; use \
+            the plimsoll that wrote it, or a newer one", path.display())]
     Newer {
         /// The file.
         path: PathBuf,
@@ -52,7 +55,8 @@ pub enum StoreError {
         known: u32,
     },
     /// A line of `events.jsonl` is intact, but not an event that this program knows.
-    #[error("read {}, line {line}: {reason}; the line is intact, so another version wrote it: use the plimsoll that wrote it, or a newer one", path.display())]
+    #[error("read {}, line {line}: {reason}; the line is intact, so another version wrote it: use \
+            the plimsoll that wrote it, or a newer one", path.display())]
     UnknownEvent {
         /// The file.
         path: PathBuf,
@@ -78,7 +82,8 @@ pub enum StoreError {
         pid: Option<u32>,
     },
     /// An earlier sync of this events file failed: what reached the disk is unknown.
-    #[error("write {}: an earlier sync of it failed, so what reached the disk is unknown; check the disk, then `plimsoll resume` runs the trial again", path.display())]
+    #[error("write {}: an earlier sync of it failed, so what reached the disk is unknown; check \
+            the disk, then `plimsoll resume` runs the trial again", path.display())]
     Unsynced {
         /// The events file.
         path: PathBuf,
@@ -98,7 +103,8 @@ pub enum StoreError {
         path: PathBuf,
     },
     /// A campaign id that cannot be a folder's name.
-    #[error("create campaign \"{id}\" in {}: an id is the name of a folder, without '/' and not starting with '.'; rename the plan", store.display())]
+    #[error("create campaign \"{id}\" in {}: an id is the name of a folder, without '/' and not \
+            starting with '.'; rename the plan", store.display())]
     BadId {
         /// The id.
         id: String,
@@ -126,13 +132,15 @@ pub enum StoreError {
         ids: Vec<String>,
     },
     /// A link where a campaign has a file or folder of its own: what it leads to may be anybody's.
-    #[error("write {}: it is a link, and campaigns have none; remove it, or move the campaign to a folder without links", path.display())]
+    #[error("write {}: it is a link, and campaigns have none; remove it, or move the campaign to a \
+            folder without links", path.display())]
     Link {
         /// The link.
         path: PathBuf,
     },
     /// A campaign's folder that was copied or renamed.
-    #[error("run {}: its campaign.json is that of \"{id}\"; to go on with it, give the folder that name", path.display())]
+    #[error("run {}: its campaign.json is that of \"{id}\"; to go on with it, give the folder that \
+            name", path.display())]
     Renamed {
         /// The folder.
         path: PathBuf,
@@ -140,7 +148,8 @@ pub enum StoreError {
         id: String,
     },
     /// A folder among the trials that is not what its name says.
-    #[error("read {}: {reason}; move the folder away if it does not belong to this campaign, then `plimsoll resume` runs what is missing", path.display())]
+    #[error("read {}: {reason}; move the folder away if it does not belong to this campaign, then \
+            `plimsoll resume` runs what is missing", path.display())]
     StrangeFolder {
         /// The folder.
         path: PathBuf,
@@ -153,12 +162,21 @@ impl StoreError {
     /// Wraps an error of the operating system, for `map_err`.
     pub(crate) fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self + use<> {
         let path = path.to_owned();
-        move |source| Self::Io { action, path, source }
+        move |source| Self::Io {
+            action,
+            path,
+            source,
+        }
     }
 
     /// A file of a trial that does not hold what was written to it.
     pub(crate) fn corrupt(path: &Path, line: usize, reason: impl Into<String>) -> Self {
-        Self::Corrupt { path: path.to_owned(), line, reason: reason.into(), remedy: RUN_TRIAL_AGAIN }
+        Self::Corrupt {
+            path: path.to_owned(),
+            line,
+            reason: reason.into(),
+            remedy: RUN_TRIAL_AGAIN,
+        }
     }
 }
 
@@ -168,24 +186,42 @@ fn advice(error: &io::Error) -> &'static str {
         ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => {
             "check the owner and mode of the folder, or name another with --store"
         }
-        ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge => "make room, then `plimsoll resume` goes on",
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge => {
+            "make room, then `plimsoll resume` goes on"
+        }
         _ => "check the disk and the folder, then try again",
     }
 }
 
 fn process(pid: Option<u32>) -> String {
-    pid.map_or_else(|| "another process".to_owned(), |pid| format!("process {pid}"))
+    pid.map_or_else(
+        || "another process".to_owned(),
+        |pid| format!("process {pid}"),
+    )
 }
 
 fn no_campaign(store: &Path, wanted: Option<&str>, newest: &[String]) -> String {
     if let Some(path) = wanted.map(Path::new).filter(|path| path.exists()) {
-        return format!("{} is not a campaign: it has no campaign.json", path.display());
+        return format!(
+            "{} is not a campaign: it has no campaign.json",
+            path.display()
+        );
     }
-    let what = wanted.map_or_else(|| "the newest campaign".to_owned(), |wanted| format!("campaign \"{wanted}\""));
+    let what = wanted.map_or_else(
+        || "the newest campaign".to_owned(),
+        |wanted| format!("campaign \"{wanted}\""),
+    );
     let store = store.display();
     if newest.is_empty() {
-        format!("find {what} in {store}: there are no campaigns; `plimsoll run` makes one, --store names another folder")
+        format!(
+            "find {what} in {store}: there are no campaigns; `plimsoll run` makes one, --store \
+            names another folder"
+        )
     } else {
-        format!("find {what} in {store}: it is not there; the newest are {}; --store names another folder", newest.join(", "))
+        format!(
+            "find {what} in {store}: it is not there; the newest are {}; --store names another \
+            folder",
+            newest.join(", ")
+        )
     }
 }

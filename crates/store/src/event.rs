@@ -29,7 +29,8 @@ pub enum Event {
     ServerCrashed(ServerCrashed),
     /// The trial ended early for another reason: it could not start, or it was interrupted.
     TrialFailed(TrialFailed),
-    /// The machine was disturbed from outside while the trial ran, or before it: its numbers are set aside.
+    /// The machine was disturbed from outside while the trial ran, or before it: its numbers are
+    /// set aside.
     Suspect(Suspect),
 }
 
@@ -50,7 +51,8 @@ pub struct TrialStart {
     pub methodology_version: u32,
     /// The trial's process.
     pub pid: u32,
-    /// Its start time in clock ticks since boot (/proc/PID/stat field 22): with the pid it names one process.
+    /// Its start time in clock ticks since boot (/proc/PID/stat field 22): with the pid it names
+    /// one process.
     pub pid_start_ticks: u64,
     /// The machine's boot id, without which the ticks mean nothing.
     pub boot_id: String,
@@ -78,7 +80,8 @@ pub struct Canary {
     pub integer_per_us: f64,
     /// Bytes per second of reading memory that no cache holds.
     pub memory_bytes_per_s: f64,
-    /// Median nanoseconds of a write of 4 KiB with `fdatasync` in the data folder; null where it takes no file.
+    /// Median nanoseconds of a write of 4 KiB with `fdatasync` in the data folder; null where it
+    /// takes no file.
     pub sync_ns: Option<f64>,
 }
 
@@ -115,9 +118,11 @@ pub struct StepDone {
     pub engine_counters: BTreeMap<String, i64>,
     /// The row counts, where this step verified them.
     pub tables: Vec<TableCheck>,
-    /// Facts of the workload worth keeping: average rows fetched per query, seconds to find the smallest id, ...
+    /// Facts of the workload worth keeping: average rows fetched per query, seconds to find the
+    /// smallest id, ...
     pub notes: BTreeMap<String, f64>,
-    /// Set when the step's background writers missed their rate: achieved, as a share of the target.
+    /// Set when the step's background writers missed their rate: achieved, as a share of the
+    /// target.
     pub sla_missed: Option<f64>,
 }
 
@@ -126,7 +131,8 @@ pub struct StepDone {
 pub struct StepFailed {
     /// The step.
     pub step: String,
-    /// Why, with the statement where there is one. Begins with `hung` when the engine stopped answering: that is no failure of a statement.
+    /// Why, with the statement where there is one. Begins with `hung` when the engine stopped
+    /// answering: that is no failure of a statement.
     pub reason: String,
     /// What was counted until then.
     pub operations: Vec<OperationRecord>,
@@ -161,7 +167,8 @@ pub struct DrainStep {
 pub struct TrialDone {
     /// The whole trial.
     pub seconds: f64,
-    /// What went wrong when the server was stopped after its last step, if anything did. No result depends on it.
+    /// What went wrong when the server was stopped after its last step, if anything did. No result
+    /// depends on it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stop_problem: Option<String>,
 }
@@ -195,9 +202,12 @@ impl Event {
             Self::StepFailed(event) => Some(&event.step),
             Self::DrainDone(event) => Some(&event.step),
             Self::ServerCrashed(event) => event.step.as_deref(),
-            Self::TrialStart(_) | Self::ServerReady(_) | Self::Canary(_) | Self::TrialDone(_) | Self::TrialFailed(_) | Self::Suspect(_) => {
-                None
-            }
+            Self::TrialStart(_)
+            | Self::ServerReady(_)
+            | Self::Canary(_)
+            | Self::TrialDone(_)
+            | Self::TrialFailed(_)
+            | Self::Suspect(_) => None,
         }
     }
 }

@@ -1,6 +1,8 @@
-//! One line of `events.jsonl`: an object that starts with `v`, `seq` and `t_ns` and ends with the checksum of everything before it.
+//! One line of `events.jsonl`: an object that starts with `v`, `seq` and `t_ns` and ends with the
+//! checksum of everything before it.
 //!
-//! Later formats keep the frame (`{"v":N,` ... `,"crc":"xxxxxxxx"}`), so that damage is told from novelty.
+//! Later formats keep the frame (`{"v":N,` ... `,"crc":"xxxxxxxx"}`), so that damage is told from
+//! novelty.
 
 use serde::Deserialize;
 
@@ -38,7 +40,10 @@ pub(crate) fn encode(stamped: &Stamped) -> Result<String, serde_json::Error> {
     let Stamped { seq, t_ns, event } = stamped;
     let event = serde_json::to_string(event)?;
     // The event is an object whose first member is its tag; the frame's members go before it.
-    let mut line = format!("{{\"v\":{LINE_FORMAT},\"seq\":{seq},\"t_ns\":{t_ns},{}", &event[1..]);
+    let mut line = format!(
+        "{{\"v\":{LINE_FORMAT},\"seq\":{seq},\"t_ns\":{t_ns},{}",
+        &event[1..]
+    );
     let crc = crc32fast::hash(line.as_bytes());
     line.pop();
     line.push_str(&format!("{CRC_START}{crc:08x}{CRC_END}\n"));
@@ -48,7 +53,11 @@ pub(crate) fn encode(stamped: &Stamped) -> Result<String, serde_json::Error> {
 /// The event of a line without its newline.
 pub(crate) fn decode(line: &[u8]) -> Result<Stamped, LineError> {
     let damaged = |reason: &str| LineError::Damaged(reason.to_owned());
-    let (content, tail) = line.len().checked_sub(TAIL_BYTES).map(|at| line.split_at(at)).ok_or_else(|| damaged("the line is cut short"))?;
+    let (content, tail) = line
+        .len()
+        .checked_sub(TAIL_BYTES)
+        .map(|at| line.split_at(at))
+        .ok_or_else(|| damaged("the line is cut short"))?;
     let stated = tail
         .strip_prefix(CRC_START.as_bytes())
         .and_then(|rest| rest.strip_suffix(CRC_END.as_bytes()))
@@ -58,18 +67,28 @@ pub(crate) fn decode(line: &[u8]) -> Result<Stamped, LineError> {
     hasher.update(b"}");
     let found = format!("{:08x}", hasher.finalize());
     if found.as_bytes() != stated {
-        return Err(LineError::Damaged(format!("its checksum is {found}, the line states {}", String::from_utf8_lossy(stated))));
+        return Err(LineError::Damaged(format!(
+            "its checksum is {found}, the line states {}",
+            String::from_utf8_lossy(stated)
+        )));
     }
-    let frame: Frame = serde_json::from_slice(line).map_err(|error| LineError::Unknown(explain(&error)))?;
+    let frame: Frame =
+        serde_json::from_slice(line).map_err(|error| LineError::Unknown(explain(&error)))?;
     if frame.v > LINE_FORMAT {
         return Err(LineError::Newer(frame.v));
     }
-    let event: Event = serde_json::from_slice(line).map_err(|error| LineError::Unknown(explain(&error)))?;
-    Ok(Stamped { seq: frame.seq, t_ns: frame.t_ns, event })
+    let event: Event =
+        serde_json::from_slice(line).map_err(|error| LineError::Unknown(explain(&error)))?;
+    Ok(Stamped {
+        seq: frame.seq,
+        t_ns: frame.t_ns,
+        event,
+    })
 }
 
 /// The library's reason without its place, which counts lines inside this one line.
 fn explain(error: &serde_json::Error) -> String {
     let text = error.to_string();
-    text.rfind(" at line ").map_or(text.clone(), |at| text[..at].to_owned())
+    text.rfind(" at line ")
+        .map_or(text.clone(), |at| text[..at].to_owned())
 }

@@ -23,14 +23,19 @@ pub struct Stamped {
 pub struct EventLog {
     /// In the order of the file.
     pub events: Vec<Stamped>,
-    /// True when the file ends inside a line: its writer was killed, or is writing right now. That line is not among the events.
+    /// True when the file ends inside a line: its writer was killed, or is writing right now. That
+    /// line is not among the events.
     pub is_torn: bool,
 }
 
-/// Reads an events file and believes nothing it does not have to: every line must carry its checksum and follow the one before it.
+/// Reads an events file and believes nothing it does not have to: every line must carry its
+/// checksum and follow the one before it.
 pub fn read_events(path: impl AsRef<Path>) -> Result<EventLog, StoreError> {
     let path = path.as_ref();
-    parse(path, &read_file(path).map_err(StoreError::io("read", path))?)
+    parse(
+        path,
+        &read_file(path).map_err(StoreError::io("read", path))?,
+    )
 }
 
 /// Reads the events in `bytes`; `path` stands for the file in errors.
@@ -44,11 +49,23 @@ pub(crate) fn parse(path: &Path, bytes: &[u8]) -> Result<EventLog, StoreError> {
         };
         let stamped = decode(line).map_err(|error| match error {
             LineError::Damaged(reason) => StoreError::corrupt(path, number, reason),
-            LineError::Newer(found) => StoreError::Newer { path: path.to_owned(), found, known: LINE_FORMAT },
-            LineError::Unknown(reason) => StoreError::UnknownEvent { path: path.to_owned(), line: number, reason },
+            LineError::Newer(found) => StoreError::Newer {
+                path: path.to_owned(),
+                found,
+                known: LINE_FORMAT,
+            },
+            LineError::Unknown(reason) => StoreError::UnknownEvent {
+                path: path.to_owned(),
+                line: number,
+                reason,
+            },
         })?;
         if stamped.seq != number as u64 {
-            let reason = format!("it is event {}, but event {number} belongs here: lines were removed, added or moved", stamped.seq);
+            let reason = format!(
+                "it is event {}, but event {number} belongs here: lines were removed, added or \
+                moved",
+                stamped.seq
+            );
             return Err(StoreError::corrupt(path, number, reason));
         }
         log.events.push(stamped);
@@ -58,7 +75,10 @@ pub(crate) fn parse(path: &Path, bytes: &[u8]) -> Result<EventLog, StoreError> {
 
 /// Bytes up to the end of the last whole line.
 pub(crate) fn whole_lines(bytes: &[u8]) -> usize {
-    bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1)
+    bytes
+        .iter()
+        .rposition(|byte| *byte == b'\n')
+        .map_or(0, |at| at + 1)
 }
 
 #[cfg(test)]

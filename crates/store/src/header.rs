@@ -44,7 +44,9 @@ pub struct CampaignHeader {
 impl CampaignHeader {
     /// Whether a cell is the second instance of a confirm's base, and no contestant.
     pub fn is_control(&self, label: &str) -> bool {
-        self.confirm.as_ref().is_some_and(|confirm| confirm.control == label)
+        self.confirm
+            .as_ref()
+            .is_some_and(|confirm| confirm.control == label)
     }
 }
 

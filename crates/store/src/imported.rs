@@ -1,7 +1,8 @@
 //! Results that another tool measured, kept beside native campaigns.
 //!
-//! A campaign with an `imported.json` is imported: its plan has no cells, its schedule no trials, and everything it knows is in that file.
-//! One run stands behind each value and runs are not paired, so no verdict can come from it.
+//! A campaign with an `imported.json` is imported: its plan has no cells, its schedule no trials,
+//! and everything it knows is in that file. One run stands behind each value and runs are not
+//! paired, so no verdict can come from it.
 
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
@@ -51,9 +52,11 @@ pub struct Imported {
     pub format: u32,
     /// The last parts of the folder's path.
     pub source: String,
-    /// sha256 over paths and contents of the files that were read: the same tree gives the same one.
+    /// sha256 over paths and contents of the files that were read: the same tree gives the same
+    /// one.
     pub fingerprint: String,
-    /// Version of the readers and what the command line said: when they differ, the same tree is read anew.
+    /// Version of the readers and what the command line said: when they differ, the same tree is
+    /// read anew.
     pub made_with: String,
     /// The benchmark.
     pub family: Family,
@@ -128,7 +131,8 @@ pub struct ImportedResult {
     pub values: BTreeMap<String, ImportedValue>,
     /// Facts that exports need and tables do not: numbers of samples, names of original files.
     pub facts: BTreeMap<String, String>,
-    /// Hardware counters of the server in a window of ten seconds, means over samples; names as perf has them.
+    /// Hardware counters of the server in a window of ten seconds, means over samples; names as
+    /// perf has them.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub counters: BTreeMap<String, f64>,
     /// Response times by kind of operation, in the Insert Benchmark's ten buckets.
@@ -186,15 +190,24 @@ pub struct LeftOut {
 impl Imported {
     /// The result of a cell in a step.
     pub fn result(&self, cell: usize, step: usize) -> Option<&ImportedResult> {
-        let place = self.results.binary_search_by_key(&(cell, step), |result| (result.cell, result.step)).ok()?;
+        let place = self
+            .results
+            .binary_search_by_key(&(cell, step), |result| (result.cell, result.step))
+            .ok()?;
         self.results.get(place)
     }
 
     /// Whether everything that indices point at is there.
     fn is_consistent(&self) -> bool {
-        let is_inside = |result: &ImportedResult| result.cell < self.cells.len() && result.step < self.steps.len();
-        let is_ordered = self.results.is_sorted_by(|a, b| (a.cell, a.step) < (b.cell, b.step));
-        (self.base < self.cells.len() || self.cells.is_empty()) && self.results.iter().all(is_inside) && is_ordered
+        let is_inside = |result: &ImportedResult| {
+            result.cell < self.cells.len() && result.step < self.steps.len()
+        };
+        let is_ordered = self
+            .results
+            .is_sorted_by(|a, b| (a.cell, a.step) < (b.cell, b.step));
+        (self.base < self.cells.len() || self.cells.is_empty())
+            && self.results.iter().all(is_inside)
+            && is_ordered
     }
 }
 
@@ -209,15 +222,28 @@ pub(crate) fn read_imported(folder: &Path) -> Result<Option<Imported>, StoreErro
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
         read => read.map_err(StoreError::io("read", &path))?,
     };
-    let corrupt = |line: usize, reason: String| StoreError::Corrupt { path: path.clone(), line, reason, remedy: IMPORT_AGAIN };
+    let corrupt = |line: usize, reason: String| StoreError::Corrupt {
+        path: path.clone(),
+        line,
+        reason,
+        remedy: IMPORT_AGAIN,
+    };
     let damaged = |error: serde_json::Error| corrupt(error.line(), error.to_string());
     let Version { format } = serde_json::from_slice(&text).map_err(damaged)?;
     if format > IMPORTED_FORMAT {
-        return Err(StoreError::Newer { path: path.clone(), found: format, known: IMPORTED_FORMAT });
+        return Err(StoreError::Newer {
+            path: path.clone(),
+            found: format,
+            known: IMPORTED_FORMAT,
+        });
     }
     let imported: Imported = serde_json::from_slice(&text).map_err(damaged)?;
     if !imported.is_consistent() {
-        return Err(corrupt(1, "its results are not in their order, or point at a cell or step that is not there".to_owned()));
+        return Err(corrupt(
+            1,
+            "its results are not in their order, or point at a cell or step that is not there"
+                .to_owned(),
+        ));
     }
     Ok(Some(imported))
 }

@@ -1,11 +1,12 @@
 //! Campaign and trial folders: the truth on disk, from which everything else is derived.
 //!
-//! A [`Store`] is a folder of campaigns. A [`CampaignDir`] holds `campaign.json`, written once and atomically, `lock`, held by the
-//! process that runs it, and `trials/`. A trial's folder is written by one process: an [`EventWriter`] appends what happened to
-//! `events.jsonl`, [`series`] keeps one row a second, and [`seal()`] closes the folder with the checksum of every file.
-//! What another tool measured is a campaign too, with an [`imported`] file in place of trials.
-//! What is read back is what was written, or an error that names the place; only the last line of `events.jsonl`, when it lacks its
-//! newline, is forgiven: that is what a power cut leaves.
+//! A [`Store`] is a folder of campaigns. A [`CampaignDir`] holds `campaign.json`, written once and
+//! atomically, `lock`, held by the process that runs it, and `trials/`. A trial's folder is written
+//! by one process: an [`EventWriter`] appends what happened to `events.jsonl`, [`series`] keeps one
+//! row a second, and [`seal()`] closes the folder with the checksum of every file. What another
+//! tool measured is a campaign too, with an [`imported`] file in place of trials. What is read back
+//! is what was written, or an error that names the place; only the last line of `events.jsonl`,
+//! when it lacks its newline, is forgiven: that is what a power cut leaves.
 
 mod campaign;
 mod confirm;

@@ -1,5 +1,5 @@
-//! One process runs a campaign, one writer appends to a file. Locks are `flock`s: the kernel frees them when their holder dies,
-//! so that a stale lock does not exist.
+//! One process runs a campaign, one writer appends to a file. Locks are `flock`s: the kernel frees
+//! them when their holder dies, so that a stale lock does not exist.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Write};
@@ -38,17 +38,31 @@ impl CampaignLock {
     pub(crate) fn take(campaign: &Path) -> Result<Self, StoreError> {
         let path = campaign.join("lock");
         let no_link = OFlags::NOFOLLOW.bits() as i32;
-        let opened = OpenOptions::new().read(true).write(true).create(true).truncate(false).custom_flags(no_link).open(&path);
+        let opened = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .custom_flags(no_link)
+            .open(&path);
         let mut file = match opened {
             Err(_) if path.is_symlink() => return Err(StoreError::Link { path }),
             opened => opened.map_err(StoreError::io("open", &path))?,
         };
         if !try_lock(&file, &path)? {
-            return Err(StoreError::Running { path: campaign.to_owned(), pid: stated_holder(&path) });
+            return Err(StoreError::Running {
+                path: campaign.to_owned(),
+                pid: stated_holder(&path),
+            });
         }
-        let holder = Holder { pid: std::process::id(), boot_id: boot_id() };
+        let holder = Holder {
+            pid: std::process::id(),
+            boot_id: boot_id(),
+        };
         let text = serde_json::to_string(&holder).expect("a number and a text are JSON") + "\n";
-        file.set_len(0).and_then(|()| file.write_all(text.as_bytes())).map_err(StoreError::io("write", &path))?;
+        file.set_len(0)
+            .and_then(|()| file.write_all(text.as_bytes()))
+            .map_err(StoreError::io("write", &path))?;
         Ok(Self { file })
     }
 }
@@ -62,7 +76,8 @@ impl Drop for CampaignLock {
 
 /// True while a process holds the campaign's lock.
 pub(crate) fn is_held(campaign: &Path) -> bool {
-    open_file(&campaign.join("lock")).is_ok_and(|file| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)))
+    open_file(&campaign.join("lock"))
+        .is_ok_and(|file| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)))
 }
 
 /// Takes the exclusive lock of an open file; false when somebody else has it.
@@ -88,28 +103,51 @@ fn stated_holder(path: &Path) -> Option<u32> {
 }
 
 fn boot_id() -> String {
-    fs::read_to_string(BOOT_ID).unwrap_or_default().trim().to_owned()
+    fs::read_to_string(BOOT_ID)
+        .unwrap_or_default()
+        .trim()
+        .to_owned()
 }
 
 /// The process that holds an exclusive `flock` on the file, as /proc/locks tells.
 pub(crate) fn kernel_holder(file: &File) -> Option<u32> {
     let metadata = file.metadata().ok()?;
-    let device = format!("{:02x}:{:02x}", rustix::fs::major(metadata.dev()), rustix::fs::minor(metadata.dev()));
-    find_holder(&fs::read_to_string("/proc/locks").ok()?, &device, metadata.ino())
+    let device = format!(
+        "{:02x}:{:02x}",
+        rustix::fs::major(metadata.dev()),
+        rustix::fs::minor(metadata.dev())
+    );
+    find_holder(
+        &fs::read_to_string("/proc/locks").ok()?,
+        &device,
+        metadata.ino(),
+    )
 }
 
-/// Some file systems (btrfs) show another device there than `stat` does; then the inode alone must do, if only one lock has it.
+/// Some file systems (btrfs) show another device there than `stat` does; then the inode alone must
+/// do, if only one lock has it.
 fn find_holder(locks: &str, device: &str, inode: u64) -> Option<u32> {
     let holders: Vec<(&str, &str)> = locks
         .lines()
-        .filter_map(|line| match line.split_whitespace().collect::<Vec<_>>()[..] {
-            [_, "FLOCK", _, "WRITE", pid, place, ..] => Some((pid, place)),
-            _ => None,
+        .filter_map(
+            |line| match line.split_whitespace().collect::<Vec<_>>()[..] {
+                [_, "FLOCK", _, "WRITE", pid, place, ..] => Some((pid, place)),
+                _ => None,
+            },
+        )
+        .filter_map(|(pid, place)| {
+            place
+                .rsplit_once(':')
+                .filter(|(_, found)| *found == inode.to_string())
+                .map(|(device, _)| (pid, device))
         })
-        .filter_map(|(pid, place)| place.rsplit_once(':').filter(|(_, found)| *found == inode.to_string()).map(|(device, _)| (pid, device)))
         .collect();
     let same_device = holders.iter().find(|(_, found)| *found == device);
-    let (pid, _) = same_device.or(if holders.len() == 1 { holders.first() } else { None })?;
+    let (pid, _) = same_device.or(if holders.len() == 1 {
+        holders.first()
+    } else {
+        None
+    })?;
     pid.parse().ok()
 }
 
@@ -119,9 +157,12 @@ mod tests {
 
     #[test]
     fn finds_the_holder_among_the_kernels_locks() {
-        let locks = "1: POSIX  ADVISORY  WRITE 7 fe:00:12 0 EOF\n2: FLOCK  ADVISORY  WRITE 8 fe:00:12 0 EOF\n\
-                     2: -> FLOCK  ADVISORY  WRITE 9 fe:00:12 0 EOF\n3: FLOCK  ADVISORY  READ 10 fe:00:13 0 EOF\n\
-                     4: FLOCK  ADVISORY  WRITE -1 fe:00:14 0 EOF\n5: FLOCK  ADVISORY  WRITE 11 00:2f:12 0 EOF\n\
+        let locks = "1: POSIX  ADVISORY  WRITE 7 fe:00:12 0 EOF\n2: FLOCK  ADVISORY  WRITE 8 \
+                    fe:00:12 0 EOF\n\
+                     2: -> FLOCK  ADVISORY  WRITE 9 fe:00:12 0 EOF\n3: FLOCK  ADVISORY  READ 10 \
+                    fe:00:13 0 EOF\n\
+                     4: FLOCK  ADVISORY  WRITE -1 fe:00:14 0 EOF\n5: FLOCK  ADVISORY  WRITE 11 \
+                    00:2f:12 0 EOF\n\
                      6: FLOCK  ADVISORY  WRITE 12 00:2f:15 0 EOF\n";
         for (device, inode, pid) in [
             ("fe:00", 12, Some(8)),
@@ -141,7 +182,10 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("lock");
         for (text, pid) in [
-            (format!("{{\"pid\":12,\"boot_id\":\"{}\"}}", boot_id()), Some(12)),
+            (
+                format!("{{\"pid\":12,\"boot_id\":\"{}\"}}", boot_id()),
+                Some(12),
+            ),
             ("{\"pid\":12,\"boot_id\":\"another\"}".to_owned(), None),
             (String::new(), None),
         ] {
@@ -156,7 +200,11 @@ mod tests {
             let mut tries = 0;
             let lock = || {
                 tries += 1;
-                if tries > blocked { Ok(()) } else { Err(TryLockError::WouldBlock) }
+                if tries > blocked {
+                    Ok(())
+                } else {
+                    Err(TryLockError::WouldBlock)
+                }
             };
             assert_eq!(try_again(lock).unwrap(), is_taken, "{blocked}");
         }

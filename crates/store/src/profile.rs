@@ -1,5 +1,5 @@
-//! Where a server's CPU time went in a step, by stacks of functions: `server/STEP.profile.json` and `server/STEP.folded` of a trial below
-//! `profiles/`.
+//! Where a server's CPU time went in a step, by stacks of functions: `server/STEP.profile.json` and
+//! `server/STEP.folded` of a trial below `profiles/`.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -61,39 +61,61 @@ impl Profile {
     /// When they cannot be written.
     pub fn write(&self, server_dir: &Path) -> Result<(), StoreError> {
         let folded = server_dir.join(format!("{}{FOLDED}", self.about.step));
-        let text: String = self.stacks.iter().map(|(stack, samples)| format!("{stack} {samples}\n")).collect();
+        let text: String = self
+            .stacks
+            .iter()
+            .map(|(stack, samples)| format!("{stack} {samples}\n"))
+            .collect();
         fs::write(&folded, text).map_err(StoreError::io("write", &folded))?;
-        write_json_atomically(server_dir.join(format!("{}{ABOUT}", self.about.step)), &self.about)
+        write_json_atomically(
+            server_dir.join(format!("{}{ABOUT}", self.about.step)),
+            &self.about,
+        )
     }
 
     fn read(about: &Path) -> Result<Self, StoreError> {
         let text = read_file(about).map_err(StoreError::io("read", about))?;
-        let found: ProfileAbout =
-            serde_json::from_slice(&text).map_err(|error| StoreError::corrupt(about, error.line(), error.to_string()))?;
+        let found: ProfileAbout = serde_json::from_slice(&text)
+            .map_err(|error| StoreError::corrupt(about, error.line(), error.to_string()))?;
         let folded = about.with_file_name(format!("{}{FOLDED}", found.step));
         let text = fs::read_to_string(&folded).map_err(StoreError::io("read", &folded))?;
         let mut stacks = BTreeMap::new();
         for (number, line) in (1..).zip(text.lines()) {
-            let read = line.rsplit_once(' ').and_then(|(stack, samples)| Some((stack, samples.parse::<u64>().ok()?)));
+            let read = line
+                .rsplit_once(' ')
+                .and_then(|(stack, samples)| Some((stack, samples.parse::<u64>().ok()?)));
             let Some((stack, samples)) = read else {
-                return Err(StoreError::corrupt(&folded, number, "a line is a stack and a number of samples".to_owned()));
+                return Err(StoreError::corrupt(
+                    &folded,
+                    number,
+                    "a line is a stack and a number of samples".to_owned(),
+                ));
             };
             *stacks.entry(stack.to_owned()).or_default() += samples;
         }
-        Ok(Self { about: found, stacks })
+        Ok(Self {
+            about: found,
+            stacks,
+        })
     }
 }
 
-/// All profiles of a campaign's folder: of each cell and step the last that was taken. None where there are none.
+/// All profiles of a campaign's folder: of each cell and step the last that was taken. None where
+/// there are none.
 ///
 /// # Errors
 /// When one cannot be read.
 pub fn read_profiles(campaign: &Path) -> Result<Vec<Profile>, StoreError> {
     let mut found: Vec<Profile> = Vec::new();
     for trial in entries(&campaign.join(PROFILES_FOLDER))? {
-        for about in entries(&trial.join("server"))?.into_iter().filter(|path| path.to_str().is_some_and(|path| path.ends_with(ABOUT))) {
+        for about in entries(&trial.join("server"))?
+            .into_iter()
+            .filter(|path| path.to_str().is_some_and(|path| path.ends_with(ABOUT)))
+        {
             let profile = Profile::read(&about)?;
-            found.retain(|other| (&other.about.cell, &other.about.step) != (&profile.about.cell, &profile.about.step));
+            found.retain(|other| {
+                (&other.about.cell, &other.about.step) != (&profile.about.cell, &profile.about.step)
+            });
             found.push(profile);
         }
     }
@@ -103,7 +125,9 @@ pub fn read_profiles(campaign: &Path) -> Result<Vec<Profile>, StoreError> {
 /// What is in a folder, in natural order; nothing where there is no folder.
 fn entries(dir: &Path) -> Result<Vec<PathBuf>, StoreError> {
     let entries = match fs::read_dir(dir) {
-        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => return Ok(Vec::new()),
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+            return Ok(Vec::new());
+        }
         entries => entries.map_err(StoreError::io("read", dir))?,
     };
     let mut paths = Vec::new();
@@ -129,10 +153,16 @@ mod tests {
                 samples,
                 nameless_samples: 1,
                 server_cpu_us_per_op: Some(12.5),
-                counters: BTreeMap::from([("ipc".to_owned(), Reading::Unavailable("no counters".to_owned()))]),
+                counters: BTreeMap::from([(
+                    "ipc".to_owned(),
+                    Reading::Unavailable("no counters".to_owned()),
+                )]),
                 unavailable: None,
             },
-            stacks: BTreeMap::from([("main;run query".to_owned(), samples - 1), ("main;[unknown: server]".to_owned(), 1)]),
+            stacks: BTreeMap::from([
+                ("main;run query".to_owned(), samples - 1),
+                ("main;[unknown: server]".to_owned(), 1),
+            ]),
         }
     }
 
@@ -140,9 +170,11 @@ mod tests {
     fn the_last_profile_of_a_cell_and_step_counts() {
         let dir = tempfile::tempdir().unwrap();
         assert_eq!(read_profiles(dir.path()).unwrap(), []);
-        for (trial, profile) in
-            [("0-a1", profile("a", "qr100", 7)), ("1-a1", profile("b", "qr100", 8)), ("0-a10", profile("a", "qr100", 9))]
-        {
+        for (trial, profile) in [
+            ("0-a1", profile("a", "qr100", 7)),
+            ("1-a1", profile("b", "qr100", 8)),
+            ("0-a10", profile("a", "qr100", 9)),
+        ] {
             let server = dir.path().join(PROFILES_FOLDER).join(trial).join("server");
             fs::create_dir_all(&server).unwrap();
             profile.write(&server).unwrap();
@@ -150,8 +182,15 @@ mod tests {
         let found = read_profiles(dir.path()).unwrap();
         assert_eq!(found, [profile("a", "qr100", 9), profile("b", "qr100", 8)]);
 
-        fs::write(dir.path().join("profiles/0-a1/server/qr100.folded"), "main;run\n").unwrap();
+        fs::write(
+            dir.path().join("profiles/0-a1/server/qr100.folded"),
+            "main;run\n",
+        )
+        .unwrap();
         let error = read_profiles(dir.path()).unwrap_err().to_string();
-        assert!(error.contains("qr100.folded") && error.contains("number of samples"), "{error}");
+        assert!(
+            error.contains("qr100.folded") && error.contains("number of samples"),
+            "{error}"
+        );
     }
 }

@@ -49,8 +49,8 @@ pub enum Change {
     Added,
 }
 
-/// Seals a folder: makes every regular file below it durable and writes their paths, lengths and checksums to `seal.json`. Sockets,
-/// pipes and links hold no data of a trial and are left out.
+/// Seals a folder: makes every regular file below it durable and writes their paths, lengths and
+/// checksums to `seal.json`. Sockets, pipes and links hold no data of a trial and are left out.
 pub fn seal(dir: impl AsRef<Path>) -> Result<(), StoreError> {
     let dir = dir.as_ref();
     let mut files = Vec::new();
@@ -58,12 +58,23 @@ pub fn seal(dir: impl AsRef<Path>) -> Result<(), StoreError> {
         let file = File::open(&place).map_err(StoreError::io("read", &place))?;
         let (bytes, sha256) = digest(&file).map_err(StoreError::io("read", &place))?;
         file.sync_all().map_err(StoreError::io("sync", &place))?;
-        files.push(SealedFile { path, bytes, sha256 });
+        files.push(SealedFile {
+            path,
+            bytes,
+            sha256,
+        });
     }
-    write_json_atomically(dir.join(FILE_NAME), &Seal { format: FORMAT, files })
+    write_json_atomically(
+        dir.join(FILE_NAME),
+        &Seal {
+            format: FORMAT,
+            files,
+        },
+    )
 }
 
-/// Compares a folder with its seal: nothing when it has none, else the files that differ, sorted by path.
+/// Compares a folder with its seal: nothing when it has none, else the files that differ, sorted by
+/// path.
 pub fn check_seal(dir: impl AsRef<Path>) -> Result<Option<Vec<Mismatch>>, StoreError> {
     let dir = dir.as_ref();
     let path = dir.join(FILE_NAME);
@@ -78,13 +89,21 @@ pub fn check_seal(dir: impl AsRef<Path>) -> Result<Option<Vec<Mismatch>>, StoreE
         let change = match found.remove(&file.path) {
             None => Some(Change::Missing),
             Some(place) => {
-                let now = File::open(&place).and_then(|file| digest(&file)).map_err(StoreError::io("read", &place))?;
+                let now = File::open(&place)
+                    .and_then(|file| digest(&file))
+                    .map_err(StoreError::io("read", &place))?;
                 (now != (file.bytes, file.sha256)).then_some(Change::Changed)
             }
         };
-        mismatches.extend(change.map(|change| Mismatch { path: file.path, change }));
+        mismatches.extend(change.map(|change| Mismatch {
+            path: file.path,
+            change,
+        }));
     }
-    mismatches.extend(found.into_keys().map(|path| Mismatch { path, change: Change::Added }));
+    mismatches.extend(found.into_keys().map(|path| Mismatch {
+        path,
+        change: Change::Added,
+    }));
     mismatches.sort();
     Ok(Some(mismatches))
 }
@@ -94,10 +113,15 @@ fn read_seal(path: &Path, text: &[u8]) -> Result<Seal, StoreError> {
     struct Version {
         format: u32,
     }
-    let damaged = |error: serde_json::Error| StoreError::corrupt(path, error.line(), error.to_string());
+    let damaged =
+        |error: serde_json::Error| StoreError::corrupt(path, error.line(), error.to_string());
     let Version { format } = serde_json::from_slice(text).map_err(damaged)?;
     if format > FORMAT {
-        return Err(StoreError::Newer { path: path.to_owned(), found: format, known: FORMAT });
+        return Err(StoreError::Newer {
+            path: path.to_owned(),
+            found: format,
+            known: FORMAT,
+        });
     }
     serde_json::from_slice(text).map_err(damaged)
 }
@@ -110,12 +134,19 @@ fn files_below(dir: &Path) -> Result<BTreeMap<String, PathBuf>, StoreError> {
     Ok(files)
 }
 
-fn collect(dir: &Path, prefix: &str, files: &mut BTreeMap<String, PathBuf>) -> Result<(), StoreError> {
+fn collect(
+    dir: &Path,
+    prefix: &str,
+    files: &mut BTreeMap<String, PathBuf>,
+) -> Result<(), StoreError> {
     for entry in fs::read_dir(dir).map_err(StoreError::io("read", dir))? {
         let entry = entry.map_err(StoreError::io("read", dir))?;
         let place = entry.path();
         let name = entry.file_name().into_string().map_err(|_| {
-            StoreError::io("read", &place)(io::Error::new(io::ErrorKind::InvalidFilename, "its name is not UTF-8, rename or remove it"))
+            StoreError::io("read", &place)(io::Error::new(
+                io::ErrorKind::InvalidFilename,
+                "its name is not UTF-8, rename or remove it",
+            ))
         })?;
         let kind = entry.file_type().map_err(StoreError::io("read", &place))?;
         let path = format!("{prefix}{name}");
@@ -144,7 +175,14 @@ fn digest(mut file: &File) -> io::Result<(u64, String)> {
             Err(error) => return Err(error),
         }
     }
-    Ok((bytes, hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect()))
+    Ok((
+        bytes,
+        hasher
+            .finalize()
+            .iter()
+            .map(|byte| format!("{byte:02x}"))
+            .collect(),
+    ))
 }
 
 #[cfg(test)]
@@ -153,7 +191,11 @@ mod tests {
 
     fn sealed_folder() -> tempfile::TempDir {
         let dir = tempfile::tempdir().unwrap();
-        for (path, content) in [("events.jsonl", "{}\n"), ("series/l.i0.operations.tsv", "second\n"), ("server/empty.log", "")] {
+        for (path, content) in [
+            ("events.jsonl", "{}\n"),
+            ("series/l.i0.operations.tsv", "second\n"),
+            ("server/empty.log", ""),
+        ] {
             let path = dir.path().join(path);
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(path, content).unwrap();
@@ -164,7 +206,10 @@ mod tests {
     }
 
     fn mismatch(path: &str, change: Change) -> Mismatch {
-        Mismatch { path: path.to_owned(), change }
+        Mismatch {
+            path: path.to_owned(),
+            change,
+        }
     }
 
     #[test]
@@ -197,8 +242,11 @@ mod tests {
         fs::remove_file(dir.path().join("server/empty.log")).unwrap();
         fs::create_dir_all(dir.path().join("a/b")).unwrap();
         fs::write(dir.path().join("a/b/new"), "").unwrap();
-        let expected =
-            [mismatch("a/b/new", Change::Added), mismatch("events.jsonl", Change::Changed), mismatch("server/empty.log", Change::Missing)];
+        let expected = [
+            mismatch("a/b/new", Change::Added),
+            mismatch("events.jsonl", Change::Changed),
+            mismatch("server/empty.log", Change::Missing),
+        ];
         assert_eq!(check_seal(dir.path()).unwrap().unwrap(), expected);
     }
 
@@ -215,7 +263,10 @@ mod tests {
         ] {
             fs::write(&path, bad).unwrap();
             let error = check_seal(dir.path()).unwrap_err().to_string();
-            assert!(error.contains(expected) && error.contains("seal.json"), "{error}");
+            assert!(
+                error.contains(expected) && error.contains("seal.json"),
+                "{error}"
+            );
         }
         fs::remove_file(&path).unwrap();
         assert_eq!(check_seal(dir.path()).unwrap(), None);

@@ -30,16 +30,26 @@ impl Store {
 
     /// The folders of all campaigns, oldest first by their id. None when the store does not exist.
     pub fn campaigns(&self) -> Result<Vec<PathBuf>, StoreError> {
-        Ok(self.ids()?.into_iter().map(|id| self.dir.join(id)).collect())
+        Ok(self
+            .ids()?
+            .into_iter()
+            .map(|id| self.dir.join(id))
+            .collect())
     }
 
     /// The campaign of that id, unique beginning of an id, or path; the newest for `None`.
     pub fn find(&self, campaign: Option<&str>) -> Result<CampaignDir, StoreError> {
         let ids = self.ids()?;
         let newest = |ids: &[String]| ids.iter().rev().take(LISTED_IDS).cloned().collect();
-        let not_found = || StoreError::NoCampaign { store: self.dir.clone(), wanted: campaign.map(str::to_owned), newest: newest(&ids) };
+        let not_found = || StoreError::NoCampaign {
+            store: self.dir.clone(),
+            wanted: campaign.map(str::to_owned),
+            newest: newest(&ids),
+        };
         let Some(wanted) = campaign else {
-            let newest = ids.iter().max_by_key(|id| (self.made_at(id), ids.iter().position(|other| other == *id)));
+            let newest = ids
+                .iter()
+                .max_by_key(|id| (self.made_at(id), ids.iter().position(|other| other == *id)));
             return CampaignDir::open(self.dir.join(newest.ok_or_else(not_found)?));
         };
         if wanted.is_empty() {
@@ -51,46 +61,79 @@ impl Store {
         if is_campaign(Path::new(wanted)) {
             return CampaignDir::open(wanted);
         }
-        let fitting: Vec<String> = ids.iter().filter(|id| id.starts_with(wanted)).cloned().collect();
+        let fitting: Vec<String> = ids
+            .iter()
+            .filter(|id| id.starts_with(wanted))
+            .cloned()
+            .collect();
         match &fitting[..] {
             [] => Err(not_found()),
             [id] => CampaignDir::open(self.dir.join(id)),
-            several => Err(StoreError::Ambiguous { store: self.dir.clone(), wanted: wanted.to_owned(), ids: newest(several) }),
+            several => Err(StoreError::Ambiguous {
+                store: self.dir.clone(),
+                wanted: wanted.to_owned(),
+                ids: newest(several),
+            }),
         }
     }
 
-    /// Makes the folder of a campaign with its `campaign.json`: all of it appears at once, or nothing does. An id that is taken is refused.
+    /// Makes the folder of a campaign with its `campaign.json`: all of it appears at once, or
+    /// nothing does. An id that is taken is refused.
     pub fn create(&self, header: &CampaignHeader) -> Result<CampaignDir, StoreError> {
         self.create_with(header, |_| Ok(()))
     }
 
-    /// Makes the folder of an imported campaign, as [`Store::create`] does, with its `imported.json`.
-    pub fn create_imported(&self, header: &CampaignHeader, imported: &Imported) -> Result<CampaignDir, StoreError> {
-        self.create_with(header, |folder| write_json_atomically(folder.join(IMPORTED_FILE), imported))
+    /// Makes the folder of an imported campaign, as [`Store::create`] does, with its
+    /// `imported.json`.
+    pub fn create_imported(
+        &self,
+        header: &CampaignHeader,
+        imported: &Imported,
+    ) -> Result<CampaignDir, StoreError> {
+        self.create_with(header, |folder| {
+            write_json_atomically(folder.join(IMPORTED_FILE), imported)
+        })
     }
 
     /// The same in place of the campaign with that id, where there is one that was imported, too.
-    pub fn replace_imported(&self, header: &CampaignHeader, imported: &Imported) -> Result<CampaignDir, StoreError> {
+    pub fn replace_imported(
+        &self,
+        header: &CampaignHeader,
+        imported: &Imported,
+    ) -> Result<CampaignDir, StoreError> {
         let path = self.dir.join(&header.id);
         if !is_campaign(&path) || CampaignDir::open(&path)?.imported()?.is_none() {
             return self.create_imported(header, imported);
         }
         write_json_atomically(path.join(IMPORTED_FILE), imported)?;
         write_json_atomically(path.join(HEADER_FILE), header)?;
-        Ok(CampaignDir { path, header: header.clone() })
+        Ok(CampaignDir {
+            path,
+            header: header.clone(),
+        })
     }
 
-    fn create_with(&self, header: &CampaignHeader, fill: impl FnOnce(&Path) -> Result<(), StoreError>) -> Result<CampaignDir, StoreError> {
+    fn create_with(
+        &self,
+        header: &CampaignHeader,
+        fill: impl FnOnce(&Path) -> Result<(), StoreError>,
+    ) -> Result<CampaignDir, StoreError> {
         let id = header.id.as_str();
         if id.is_empty() || id.starts_with('.') || id.contains(['/', '\0']) {
-            return Err(StoreError::BadId { id: id.to_owned(), store: self.dir.clone() });
+            return Err(StoreError::BadId {
+                id: id.to_owned(),
+                store: self.dir.clone(),
+            });
         }
         let path = self.dir.join(id);
         create_folders(&self.dir)?;
         let temporary = self.dir.join(temporary_name(&path));
         let created = fs::create_dir(&temporary)
             .map_err(StoreError::io("create", &temporary))
-            .and_then(|()| fs::create_dir(temporary.join(TRIALS_FOLDER)).map_err(StoreError::io("create", &temporary)))
+            .and_then(|()| {
+                fs::create_dir(temporary.join(TRIALS_FOLDER))
+                    .map_err(StoreError::io("create", &temporary))
+            })
             .and_then(|()| fill(&temporary))
             .and_then(|()| write_json_atomically(temporary.join(HEADER_FILE), header))
             .and_then(|()| rename_to_new(&temporary, &path))
@@ -100,10 +143,14 @@ impl Store {
             let _ = fs::remove_dir_all(&temporary);
             return Err(error);
         }
-        Ok(CampaignDir { path, header: header.clone() })
+        Ok(CampaignDir {
+            path,
+            header: header.clone(),
+        })
     }
 
-    /// An id that is free now: `<UTC stamp>-<name>`, with `-2`, `-3`, ... behind it where that is taken.
+    /// An id that is free now: `<UTC stamp>-<name>`, with `-2`, `-3`, ... behind it where that is
+    /// taken.
     pub fn new_id(&self, name: &str) -> String {
         let id = format!("{}-{name}", Timestamp::now().strftime("%Y%m%dT%H%M%SZ"));
         self.free_id(id)
@@ -114,15 +161,25 @@ impl Store {
         if is_free(&id) {
             return id;
         }
-        (2u64..).map(|n| format!("{id}-{n}")).find(is_free).expect("a folder holds fewer than 2^64 campaigns")
+        (2u64..)
+            .map(|n| format!("{id}-{n}"))
+            .find(is_free)
+            .expect("a folder holds fewer than 2^64 campaigns")
     }
 
-    /// The stamp that an id begins with. Ids of imported campaigns have none: there `campaign.json` tells. An unreadable one is the oldest.
+    /// The stamp that an id begins with. Ids of imported campaigns have none: there `campaign.json`
+    /// tells. An unreadable one is the oldest.
     fn made_at(&self, id: &str) -> String {
-        let is_stamp = |text: &str| text.len() == 16 && text.ends_with('Z') && text.starts_with(|c: char| c.is_ascii_digit());
+        let is_stamp = |text: &str| {
+            text.len() == 16
+                && text.ends_with('Z')
+                && text.starts_with(|c: char| c.is_ascii_digit())
+        };
         match id.split_once('-') {
             Some((stamp, _)) if is_stamp(stamp) => stamp.to_owned(),
-            _ => CampaignDir::open(self.dir.join(id)).map(|dir| dir.header.created.replace(['-', ':'], "")).unwrap_or_default(),
+            _ => CampaignDir::open(self.dir.join(id))
+                .map(|dir| dir.header.created.replace(['-', ':'], ""))
+                .unwrap_or_default(),
         }
     }
 
@@ -134,7 +191,8 @@ impl Store {
         let mut ids = Vec::new();
         for entry in entries {
             let entry = entry.map_err(StoreError::io("read", &self.dir))?;
-            // A name with a dot in front is a folder in the making, or what a killed process left of one.
+            // A name with a dot in front is a folder in the making, or what a killed process left
+            // of one.
             match entry.file_name().into_string() {
                 Ok(name) if !name.starts_with('.') && is_campaign(&entry.path()) => ids.push(name),
                 _ => {}
@@ -154,14 +212,19 @@ fn is_campaign(path: &Path) -> bool {
     path.join(HEADER_FILE).is_file()
 }
 
-/// A campaign's folder is never empty, so that of two processes that rename at once the second fails.
+/// A campaign's folder is never empty, so that of two processes that rename at once the second
+/// fails.
 fn rename_to_new(from: &Path, to: &Path) -> Result<(), StoreError> {
-    let exists = || StoreError::Exists { path: to.to_owned() };
+    let exists = || StoreError::Exists {
+        path: to.to_owned(),
+    };
     if to.symlink_metadata().is_ok() {
         return Err(exists());
     }
     fs::rename(from, to).map_err(|error| match error.kind() {
-        ErrorKind::DirectoryNotEmpty | ErrorKind::AlreadyExists | ErrorKind::NotADirectory => exists(),
+        ErrorKind::DirectoryNotEmpty | ErrorKind::AlreadyExists | ErrorKind::NotADirectory => {
+            exists()
+        }
         _ => StoreError::io("create", to)(error),
     })
 }
@@ -176,7 +239,10 @@ mod tests {
         let store = Store::new(dir.path());
         let id = store.new_id("quick");
         let (stamp, name) = id.split_once('-').unwrap();
-        assert_eq!((stamp.len(), &stamp[8..9], &stamp[15..], name), (16, "T", "Z", "quick"));
+        assert_eq!(
+            (stamp.len(), &stamp[8..9], &stamp[15..], name),
+            (16, "T", "Z", "quick")
+        );
         for expected in ["x", "x-2", "x-3"] {
             let id = store.free_id("x".to_owned());
             assert_eq!(id, expected);

@@ -8,8 +8,8 @@ use crate::durable::read_file;
 use crate::event::{Event, StepDone, TrialStart};
 use crate::event_log::{EventLog, Stamped, read_events};
 use crate::series::{
-    HostSeries, LevelSample, OperationSecond, Turn, host_path, levels_path, operations_path, read_host, read_levels, read_operations,
-    read_turns, turns_path,
+    HostSeries, LevelSample, OperationSecond, Turn, host_path, levels_path, operations_path,
+    read_host, read_levels, read_operations, read_turns, turns_path,
 };
 
 const EVENTS_FILE: &str = "events.jsonl";
@@ -33,21 +33,44 @@ pub struct TrialRecord {
 }
 
 impl TrialRecord {
-    pub(crate) fn read(dir: PathBuf, number: u32, attempt: u32, seed: u64) -> Result<Self, StoreError> {
+    pub(crate) fn read(
+        dir: PathBuf,
+        number: u32,
+        attempt: u32,
+        seed: u64,
+    ) -> Result<Self, StoreError> {
         let EventLog { events, is_torn } = match read_events(dir.join(EVENTS_FILE)) {
-            Err(StoreError::Io { source, .. }) if source.kind() == ErrorKind::NotFound => EventLog::default(),
+            Err(StoreError::Io { source, .. }) if source.kind() == ErrorKind::NotFound => {
+                EventLog::default()
+            }
             log => log?,
         };
         let environment = read_environment(&dir.join(ENVIRONMENT_FILE))?;
-        let trial = Self { number, attempt, dir, events, is_torn, environment };
+        let trial = Self {
+            number,
+            attempt,
+            dir,
+            events,
+            is_torn,
+            environment,
+        };
         if let Some(start) = trial.start()
             && (start.trial, start.attempt, start.seed) != (number, attempt, seed)
         {
-            let TrialStart { trial: of, attempt: at, seed: with, .. } = start;
+            let TrialStart {
+                trial: of,
+                attempt: at,
+                seed: with,
+                ..
+            } = start;
             let reason = format!(
-                "its events are those of trial {of}, attempt {at}, seed {with}, but here belongs trial {number}, attempt {attempt}, seed {seed}"
+                "its events are those of trial {of}, attempt {at}, seed {with}, but here belongs \
+                trial {number}, attempt {attempt}, seed {seed}"
             );
-            return Err(StoreError::StrangeFolder { path: trial.dir, reason });
+            return Err(StoreError::StrangeFolder {
+                path: trial.dir,
+                reason,
+            });
         }
         Ok(trial)
     }
@@ -62,15 +85,19 @@ impl TrialRecord {
 
     /// True when it went through to its end.
     pub fn is_complete(&self) -> bool {
-        self.events.iter().any(|stamped| matches!(stamped.event, Event::TrialDone(_)))
+        self.events
+            .iter()
+            .any(|stamped| matches!(stamped.event, Event::TrialDone(_)))
     }
 
     /// The finished steps, in order.
     pub fn steps_done(&self) -> impl Iterator<Item = &StepDone> {
-        self.events.iter().filter_map(|stamped| match &stamped.event {
-            Event::StepDone(done) => Some(done.as_ref()),
-            _ => None,
-        })
+        self.events
+            .iter()
+            .filter_map(|stamped| match &stamped.event {
+                Event::StepDone(done) => Some(done.as_ref()),
+                _ => None,
+            })
     }
 
     /// What was done in each second of a step. A missing file is an error.
@@ -78,7 +105,8 @@ impl TrialRecord {
         read_operations(operations_path(&self.dir, step))
     }
 
-    /// What was done in each turn of a step of a confirm campaign by slices. A missing file is an error.
+    /// What was done in each turn of a step of a confirm campaign by slices. A missing file is an
+    /// error.
     pub fn turns(&self, step: &str) -> Result<Vec<Turn>, StoreError> {
         read_turns(turns_path(&self.dir, step))
     }
@@ -99,7 +127,9 @@ fn read_environment(path: &Path) -> Result<Option<serde_json::Value>, StoreError
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
         read => read.map_err(StoreError::io("read", path))?,
     };
-    serde_json::from_slice(&text).map(Some).map_err(|error| StoreError::corrupt(path, error.line(), error.to_string()))
+    serde_json::from_slice(&text)
+        .map(Some)
+        .map_err(|error| StoreError::corrupt(path, error.line(), error.to_string()))
 }
 
 /// `<number>-<cell>-a<attempt>`, with `_` for what would lead out of the folder.
@@ -116,7 +146,11 @@ pub(crate) fn as_file_name(text: &str) -> String {
 pub(crate) fn read_folder_name(name: &str) -> Option<(u32, u32)> {
     let (number, rest) = name.split_once('-')?;
     let (_, attempt) = rest.rsplit_once("-a")?;
-    let count = |text: &str| text.parse::<u32>().ok().filter(|count| *count > 0 && count.to_string() == text);
+    let count = |text: &str| {
+        text.parse::<u32>()
+            .ok()
+            .filter(|count| *count > 0 && count.to_string() == text)
+    };
     Some((count(number)?, count(attempt)?))
 }
 
@@ -127,16 +161,36 @@ mod tests {
     #[test]
     fn folder_names_are_read_back() {
         for (number, cell, attempt, name) in [
-            (1, "sqlite.wal_full.default", 1, "1-sqlite.wal_full.default-a1"),
-            (12, "mysql@8.0.33+x.cz10a-a7.s", 3, "12-mysql@8.0.33+x.cz10a-a7.s-a3"),
+            (
+                1,
+                "sqlite.wal_full.default",
+                1,
+                "1-sqlite.wal_full.default-a1",
+            ),
+            (
+                12,
+                "mysql@8.0.33+x.cz10a-a7.s",
+                3,
+                "12-mysql@8.0.33+x.cz10a-a7.s-a3",
+            ),
             (3, "../a\\b", 10, "3-.._a_b-a10"),
         ] {
             assert_eq!(folder_name(number, cell, attempt), name);
             assert_eq!(read_folder_name(name), Some((number, attempt)), "{name}");
         }
-        for name in
-            ["", "x", "1-cell", "1-cell-a", "1-cell-a0", "0-cell-a1", "01-cell-a1", "1-cell-a1 (copy)", "+1-cell-a1", "1-a1", "a-cell-a1"]
-        {
+        for name in [
+            "",
+            "x",
+            "1-cell",
+            "1-cell-a",
+            "1-cell-a0",
+            "0-cell-a1",
+            "01-cell-a1",
+            "1-cell-a1 (copy)",
+            "+1-cell-a1",
+            "1-a1",
+            "a-cell-a1",
+        ] {
             assert_eq!(read_folder_name(name), None, "{name}");
         }
     }

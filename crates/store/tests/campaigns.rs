@@ -12,20 +12,30 @@ use plimsoll_store::event::{Event, StepDone};
 use plimsoll_store::header::CampaignHeader;
 use plimsoll_store::series::{operations_path, write_operations};
 use plimsoll_store::{
-    BisectionProbe, CampaignDir, CampaignState, Confirm, Design, EventWriter, OperationSecond, Placement, Store, StoreError,
-    write_json_atomically,
+    BisectionProbe, CampaignDir, CampaignState, Confirm, Design, EventWriter, OperationSecond,
+    Placement, Store, StoreError, write_json_atomically,
 };
 
-fn write_trial(campaign: &CampaignDir, trial: u32, attempt: u32, events: &[Event]) -> std::path::PathBuf {
+fn write_trial(
+    campaign: &CampaignDir,
+    trial: u32,
+    attempt: u32,
+    events: &[Event],
+) -> std::path::PathBuf {
     let dir = campaign.trial_dir(trial, "sqlite.wal_full.default", attempt);
     let mut writer = EventWriter::create(dir.join("events.jsonl")).unwrap();
-    events.iter().for_each(|event| writer.append(event).unwrap());
+    events
+        .iter()
+        .for_each(|event| writer.append(event).unwrap());
     writer.sync().unwrap();
     dir
 }
 
 fn names(folder: &Path) -> Vec<String> {
-    let mut names: Vec<_> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    let mut names: Vec<_> = fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
     names.sort();
     names
 }
@@ -49,11 +59,21 @@ fn a_campaign_is_found_by_id_beginning_path_or_as_the_newest() {
         assert_eq!(names(&made.path), ["campaign.json", "trials"]);
     }
     fs::create_dir(folder.path().join("runs/.20270101T000000Z-x.1.tmp")).unwrap();
-    fs::copy(store.campaigns().unwrap()[0].join("campaign.json"), folder.path().join("runs/.20270101T000000Z-x.1.tmp/campaign.json"))
-        .unwrap();
+    fs::copy(
+        store.campaigns().unwrap()[0].join("campaign.json"),
+        folder
+            .path()
+            .join("runs/.20270101T000000Z-x.1.tmp/campaign.json"),
+    )
+    .unwrap();
     fs::create_dir(folder.path().join("runs/notes")).unwrap();
     fs::write(folder.path().join("runs/README"), "").unwrap();
-    let listed: Vec<_> = store.campaigns().unwrap().iter().map(|path| path.file_name().unwrap().to_str().unwrap().to_owned()).collect();
+    let listed: Vec<_> = store
+        .campaigns()
+        .unwrap()
+        .iter()
+        .map(|path| path.file_name().unwrap().to_str().unwrap().to_owned())
+        .collect();
     assert_eq!(listed, ids);
 
     let path = folder.path().join("runs").join(ids[1]);
@@ -69,17 +89,31 @@ fn a_campaign_is_found_by_id_beginning_path_or_as_the_newest() {
     for (wanted, expected) in [
         (
             "2027",
-            "the newest are 20260104T000000Z-b, 20260103T000000Z-b, 20260102T000000Z-a-10, 20260102T000000Z-a-2, 20260102T000000Z-a; --store",
+            "the newest are 20260104T000000Z-b, 20260103T000000Z-b, 20260102T000000Z-a-10, \
+            20260102T000000Z-a-2, 20260102T000000Z-a; --store",
         ),
         ("", "find campaign \"\" in"),
         ("notes", "it is not there"),
-        ("20260102", "it fits 20260102T000000Z-a-10, 20260102T000000Z-a-2, 20260102T000000Z-a; write more of the id"),
+        (
+            "20260102",
+            "it fits 20260102T000000Z-a-10, 20260102T000000Z-a-2, 20260102T000000Z-a; write more \
+            of the id",
+        ),
     ] {
         let error = store.find(Some(wanted)).unwrap_err().to_string();
-        assert!(error.contains(expected) && error.contains("runs"), "{error}");
+        assert!(
+            error.contains(expected) && error.contains("runs"),
+            "{error}"
+        );
     }
-    let error = Store::new(folder.path().join("nowhere")).find(None).unwrap_err().to_string();
-    assert!(error.contains("nowhere: there are no campaigns; `plimsoll run` makes one"), "{error}");
+    let error = Store::new(folder.path().join("nowhere"))
+        .find(None)
+        .unwrap_err()
+        .to_string();
+    assert!(
+        error.contains("nowhere: there are no campaigns; `plimsoll run` makes one"),
+        "{error}"
+    );
 }
 
 #[test]
@@ -96,27 +130,45 @@ fn an_id_is_made_once_and_whole_or_not_at_all() {
                 })
             })
             .collect();
-        makers.into_iter().map(|maker| maker.join().unwrap()).collect::<Vec<_>>()
+        makers
+            .into_iter()
+            .map(|maker| maker.join().unwrap())
+            .collect::<Vec<_>>()
     });
     assert_eq!(made.iter().filter(|made| made.is_ok()).count(), 1);
-    assert!(made.iter().all(|made| matches!(made, Ok(_) | Err(StoreError::Exists { .. }))), "{made:?}");
+    assert!(
+        made.iter()
+            .all(|made| matches!(made, Ok(_) | Err(StoreError::Exists { .. }))),
+        "{made:?}"
+    );
     assert_eq!(names(folder.path()), ["20260101T000000Z-a"]);
 
     fs::create_dir(folder.path().join("empty")).unwrap();
     fs::write(folder.path().join("file"), "").unwrap();
     for taken in ["empty", "file"] {
-        assert!(matches!(store.create(&header(taken)), Err(StoreError::Exists { .. })), "{taken}");
+        assert!(
+            matches!(store.create(&header(taken)), Err(StoreError::Exists { .. })),
+            "{taken}"
+        );
     }
     for bad in ["", "a/b", "..", ".hidden"] {
-        assert!(matches!(store.create(&header(bad)), Err(StoreError::BadId { .. })), "{bad}");
+        assert!(
+            matches!(store.create(&header(bad)), Err(StoreError::BadId { .. })),
+            "{bad}"
+        );
     }
-    assert_eq!(names(folder.path()), ["20260101T000000Z-a", "empty", "file"]);
+    assert_eq!(
+        names(folder.path()),
+        ["20260101T000000Z-a", "empty", "file"]
+    );
 }
 
 #[test]
 fn the_state_follows_from_the_trials_and_the_lock() {
     let folder = tempfile::tempdir().unwrap();
-    let campaign = Store::new(folder.path()).create(&header("20260101T000000Z-a")).unwrap();
+    let campaign = Store::new(folder.path())
+        .create(&header("20260101T000000Z-a"))
+        .unwrap();
     let state = || campaign.load().unwrap().state;
     assert_eq!(state(), CampaignState::Broken);
     write_trial(&campaign, 1, 1, &[trial_start(1, 1), trial_done()]);
@@ -128,17 +180,40 @@ fn the_state_follows_from_the_trials_and_the_lock() {
     assert_eq!(state(), CampaignState::Complete);
     drop(lock);
     assert_eq!(state(), CampaignState::Complete);
-    assert_eq!(serde_json::to_string(&CampaignState::Complete).unwrap(), "\"complete\"");
+    assert_eq!(
+        serde_json::to_string(&CampaignState::Complete).unwrap(),
+        "\"complete\""
+    );
 }
 
 #[test]
 fn a_trial_is_read_with_all_its_parts() {
     let folder = tempfile::tempdir().unwrap();
-    let campaign = Store::new(folder.path()).create(&header("20260101T000000Z-a")).unwrap();
-    let step = StepDone { step: "l.i0".into(), elapsed_ns: 7, ..StepDone::default() };
-    let dir = write_trial(&campaign, 1, 2, &[trial_start(1, 2), Event::StepDone(Box::new(step.clone()))]);
-    assert_eq!(dir, campaign.path.join("trials/1-sqlite.wal_full.default-a2"));
-    let rows = vec![OperationSecond { second: 1, client: 1, kind: "insert".into(), ok: 3, ..OperationSecond::default() }];
+    let campaign = Store::new(folder.path())
+        .create(&header("20260101T000000Z-a"))
+        .unwrap();
+    let step = StepDone {
+        step: "l.i0".into(),
+        elapsed_ns: 7,
+        ..StepDone::default()
+    };
+    let dir = write_trial(
+        &campaign,
+        1,
+        2,
+        &[trial_start(1, 2), Event::StepDone(Box::new(step.clone()))],
+    );
+    assert_eq!(
+        dir,
+        campaign.path.join("trials/1-sqlite.wal_full.default-a2")
+    );
+    let rows = vec![OperationSecond {
+        second: 1,
+        client: 1,
+        kind: "insert".into(),
+        ok: 3,
+        ..OperationSecond::default()
+    }];
     write_operations(operations_path(&dir, "l.i0"), &rows).unwrap();
     write_json_atomically(dir.join("env.json"), &serde_json::json!({"cpus": 2})).unwrap();
     // A child that died before it wrote anything.
@@ -146,8 +221,18 @@ fn a_trial_is_read_with_all_its_parts() {
     fs::write(campaign.path.join("trials/.DS_Store"), "").unwrap();
 
     let trials = campaign.trials().unwrap();
-    let [empty, trial] = &trials[..] else { panic!("{trials:?}") };
-    assert_eq!((empty.number, empty.attempt, empty.events.len(), empty.is_torn), (1, 1, 0, false));
+    let [empty, trial] = &trials[..] else {
+        panic!("{trials:?}")
+    };
+    assert_eq!(
+        (
+            empty.number,
+            empty.attempt,
+            empty.events.len(),
+            empty.is_torn
+        ),
+        (1, 1, 0, false)
+    );
     assert!(empty.start().is_none() && empty.environment.is_none() && !empty.is_complete());
     assert_eq!((trial.number, trial.attempt, &trial.dir), (1, 2, &dir));
     assert_eq!(trial.start().unwrap().attempt, 2);
@@ -165,15 +250,36 @@ fn a_folder_that_cannot_be_believed_is_an_error_that_names_it() {
         (
             |_, trial| {
                 let path = trial.join("events.jsonl");
-                fs::write(&path, fs::read_to_string(&path).unwrap().replace("wal_full", "wal_off1")).unwrap();
+                fs::write(
+                    &path,
+                    fs::read_to_string(&path)
+                        .unwrap()
+                        .replace("wal_full", "wal_off1"),
+                )
+                .unwrap();
             },
             &["events.jsonl, line 1", "checksum", "resume"],
         ),
-        (|_, trial| fs::write(trial.join("env.json"), "{").unwrap(), &["env.json, line 1", "resume"]),
-        (|campaign, trial| fs::rename(trial, campaign.trial_dir(2, "x", 1)).unwrap(), &["trials/2-x-a1", "trial 1", "trial 2"]),
-        (|campaign, trial| fs::rename(trial, campaign.trial_dir(1, "x", 3)).unwrap(), &["trials/1-x-a3", "attempt 1", "attempt 3"]),
-        (|campaign, _| fs::create_dir(campaign.trial_dir(1, "x", 1)).unwrap(), &["is the same attempt at the same trial"]),
-        (|campaign, _| fs::create_dir(campaign.path.join("trials/old")).unwrap(), &["trials/old", "not named like a trial"]),
+        (
+            |_, trial| fs::write(trial.join("env.json"), "{").unwrap(),
+            &["env.json, line 1", "resume"],
+        ),
+        (
+            |campaign, trial| fs::rename(trial, campaign.trial_dir(2, "x", 1)).unwrap(),
+            &["trials/2-x-a1", "trial 1", "trial 2"],
+        ),
+        (
+            |campaign, trial| fs::rename(trial, campaign.trial_dir(1, "x", 3)).unwrap(),
+            &["trials/1-x-a3", "attempt 1", "attempt 3"],
+        ),
+        (
+            |campaign, _| fs::create_dir(campaign.trial_dir(1, "x", 1)).unwrap(),
+            &["is the same attempt at the same trial"],
+        ),
+        (
+            |campaign, _| fs::create_dir(campaign.path.join("trials/old")).unwrap(),
+            &["trials/old", "not named like a trial"],
+        ),
         (
             |campaign, _| {
                 let other = Store::new(campaign.path.parent().unwrap());
@@ -203,17 +309,30 @@ fn a_folder_that_cannot_be_believed_is_an_error_that_names_it() {
 fn a_header_that_is_damaged_or_newer_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let store = Store::new(folder.path());
-    let path = store.create(&header("20260101T000000Z-a")).unwrap().path.join("campaign.json");
+    let path = store
+        .create(&header("20260101T000000Z-a"))
+        .unwrap()
+        .path
+        .join("campaign.json");
     let text = fs::read_to_string(&path).unwrap();
     for (bad, expected) in [
-        (text.replacen("\"format\": 1", "\"format\": 7", 1), "it is of format 7, and this version knows formats up to 1"),
+        (
+            text.replacen("\"format\": 1", "\"format\": 7", 1),
+            "it is of format 7, and this version knows formats up to 1",
+        ),
         (text.replacen("\"seed\": 42", "\"seed\": 4x", 1), "line 7"),
-        (text.replacen("\"seed\": 42,", "", 1), "missing field `seed`"),
+        (
+            text.replacen("\"seed\": 42,", "", 1),
+            "missing field `seed`",
+        ),
         (String::new(), "restore it from a copy"),
     ] {
         fs::write(&path, bad).unwrap();
         let error = store.find(None).unwrap_err().to_string();
-        assert!(error.contains("campaign.json") && error.contains(expected), "{error}");
+        assert!(
+            error.contains("campaign.json") && error.contains(expected),
+            "{error}"
+        );
     }
 }
 
@@ -232,26 +351,59 @@ fn the_design_of_a_confirm_campaign_is_read_back() {
         turn_ns_read: 20_000_000,
         turn_ns_write: 50_000_000,
         time_ns: 60_000_000_000,
-        before: vec![Vec::new(), header("20260101T000000Z-a").plan.cells[0].workload.steps()[..1].to_vec(), Vec::new()],
-        placement: Some(Placement { client_cpus: "0".to_owned(), server_cpus: "1-3".to_owned() }),
+        before: vec![
+            Vec::new(),
+            header("20260101T000000Z-a").plan.cells[0].workload.steps()[..1].to_vec(),
+            Vec::new(),
+        ],
+        placement: Some(Placement {
+            client_cpus: "0".to_owned(),
+            server_cpus: "1-3".to_owned(),
+        }),
         delta: 0.03,
         alpha: 0.05,
         profile_ns: Some(5_000_000_000),
         bisection: None,
     };
-    let blocks =
-        Confirm { of: None, design: Design::Blocks, starts: None, blocks: Some(12), placement: None, profile_ns: None, ..slices.clone() };
-    let probe = BisectionProbe { search: String::new(), candidates: vec!["a".to_owned(), "b".to_owned()], probe: Some(1) };
-    let bisection = Confirm { bisection: Some(probe), ..blocks.clone() };
+    let blocks = Confirm {
+        of: None,
+        design: Design::Blocks,
+        starts: None,
+        blocks: Some(12),
+        placement: None,
+        profile_ns: None,
+        ..slices.clone()
+    };
+    let probe = BisectionProbe {
+        search: String::new(),
+        candidates: vec!["a".to_owned(), "b".to_owned()],
+        probe: Some(1),
+    };
+    let bisection = Confirm {
+        bisection: Some(probe),
+        ..blocks.clone()
+    };
     for (id, confirm) in [
         ("20260102T000000Z-a-confirm", Some(slices)),
         ("20260103T000000Z-a-confirm", Some(blocks)),
         ("20260103T000001Z-a-bisect", Some(bisection)),
         ("20260104T000000Z-a", None),
     ] {
-        let made = store.create(&CampaignHeader { confirm: confirm.clone(), ..header(id) }).unwrap();
-        assert_eq!(CampaignDir::open(&made.path).unwrap().header.confirm, confirm);
+        let made = store
+            .create(&CampaignHeader {
+                confirm: confirm.clone(),
+                ..header(id)
+            })
+            .unwrap();
+        assert_eq!(
+            CampaignDir::open(&made.path).unwrap().header.confirm,
+            confirm
+        );
         let text = fs::read_to_string(made.path.join("campaign.json")).unwrap();
-        assert_eq!(text.contains("\"confirm\""), confirm.is_some(), "an ordinary campaign is written as before");
+        assert_eq!(
+            text.contains("\"confirm\""),
+            confirm.is_some(),
+            "an ordinary campaign is written as before"
+        );
     }
 }

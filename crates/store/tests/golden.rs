@@ -1,7 +1,7 @@
 //! A campaign that format 1 wrote must be read by every later version.
 //!
-//! `golden/format-1` is written by the code, once, and checked in: with PLIMSOLL_WRITE_GOLDEN=1 the test writes it anew, which is
-//! right only as long as no release has written the format.
+//! `golden/format-1` is written by the code, once, and checked in: with PLIMSOLL_WRITE_GOLDEN=1 the
+//! test writes it anew, which is right only as long as no release has written the format.
 
 mod common;
 
@@ -10,9 +10,14 @@ use std::path::{Path, PathBuf};
 
 use common::{METHODOLOGY_VERSION, SEED, header, trial_done, trial_start};
 use plimsoll_core::record::{EncodedHistogram, OperationRecord, Pacing, Reading, TableCheck};
-use plimsoll_store::event::{DrainDone, DrainStep, Event, ServerCrashed, ServerReady, StepDone, StepStart};
+use plimsoll_store::event::{
+    DrainDone, DrainStep, Event, ServerCrashed, ServerReady, StepDone, StepStart,
+};
 use plimsoll_store::series::{host_path, operations_path, write_host, write_operations};
-use plimsoll_store::{CampaignState, EventWriter, HostSeries, OperationSecond, Store, check_seal, seal, write_json_atomically};
+use plimsoll_store::{
+    CampaignState, EventWriter, HostSeries, OperationSecond, Store, check_seal, seal,
+    write_json_atomically,
+};
 
 const ID: &str = "20261121T080000Z-tiny";
 const FIRST: &str = "sqlite.wal_full.default";
@@ -36,16 +41,30 @@ fn step_done() -> StepDone {
             errors: [("busy".to_owned(), 1)].into(),
             worker_ns: 1_900_000_000,
             service: EncodedHistogram("HISTFAAAABx4nJNpmSzMwMAAAA".into()),
-            pacing: Some(Pacing { target_per_s: 5.0, achieved_per_s: 4.9, seconds: 2, seconds_under: 1, backlog: 0 }),
+            pacing: Some(Pacing {
+                target_per_s: 5.0,
+                achieved_per_s: 4.9,
+                seconds: 2,
+                seconds_under: 1,
+                backlog: 0,
+            }),
             ..OperationRecord::default()
         }],
         host: [
             ("cpu_user_s".to_owned(), Reading::Ok(0.1)),
-            ("psi_cpu_share".to_owned(), Reading::Unavailable("the kernel has no /proc/pressure".into())),
+            (
+                "psi_cpu_share".to_owned(),
+                Reading::Unavailable("the kernel has no /proc/pressure".into()),
+            ),
         ]
         .into(),
         engine_counters: [("cache_miss".to_owned(), -1)].into(),
-        tables: vec![TableCheck { table: "pi1".into(), expected_rows: 1000, found_rows: 1000, checksum: Some("c0ffee".into()) }],
+        tables: vec![TableCheck {
+            table: "pi1".into(),
+            expected_rows: 1000,
+            found_rows: 1000,
+            checksum: Some("c0ffee".into()),
+        }],
         notes: [("rows_per_query".to_owned(), 9.75)].into(),
         sla_missed: Some(0.9),
         ..StepDone::default()
@@ -62,11 +81,17 @@ fn first_trial() -> Vec<Event> {
             effective_settings: [("journal_mode".to_owned(), "wal".to_owned())].into(),
             seconds: 0.002,
         }),
-        Event::StepStart(StepStart { step: "l.i0".into() }),
+        Event::StepStart(StepStart {
+            step: "l.i0".into(),
+        }),
         Event::StepDone(Box::new(step_done())),
         Event::DrainDone(DrainDone {
             step: "l.i0".into(),
-            actions: vec![DrainStep { action: "ANALYZE".into(), seconds: 0.25, result: String::new() }],
+            actions: vec![DrainStep {
+                action: "ANALYZE".into(),
+                seconds: 0.25,
+                result: String::new(),
+            }],
             drained_s: 0.25,
             waited_s: 1.75,
         }),
@@ -75,8 +100,18 @@ fn first_trial() -> Vec<Event> {
 }
 
 fn second_trial() -> Vec<Event> {
-    let crash = ServerCrashed { step: Some("l.i0".into()), status: "signal 9".into(), log_tail: "line one\nline \"two\"".into() };
-    vec![trial_start(2, 1), Event::StepStart(StepStart { step: "l.i0".into() }), Event::ServerCrashed(crash)]
+    let crash = ServerCrashed {
+        step: Some("l.i0".into()),
+        status: "signal 9".into(),
+        log_tail: "line one\nline \"two\"".into(),
+    };
+    vec![
+        trial_start(2, 1),
+        Event::StepStart(StepStart {
+            step: "l.i0".into(),
+        }),
+        Event::ServerCrashed(crash),
+    ]
 }
 
 fn operations() -> Vec<OperationSecond> {
@@ -91,25 +126,49 @@ fn operations() -> Vec<OperationSecond> {
         service_max_ns: 400_000_000,
         response_max_ns: 0,
     };
-    vec![row.clone(), OperationSecond { second: 1, ok: 4, unsuccessful: 0, rows: 400, ..row }]
+    vec![
+        row.clone(),
+        OperationSecond {
+            second: 1,
+            ok: 4,
+            unsuccessful: 0,
+            rows: 400,
+            ..row
+        },
+    ]
 }
 
 fn host() -> HostSeries {
-    let columns = ["second", "cpu_user_pct", "read_kib"].map(str::to_owned).to_vec();
-    HostSeries { columns, rows: vec![vec![Some(0.0), Some(12.5), None], vec![Some(1.0), Some(13.0), Some(4.0)]] }
+    let columns = ["second", "cpu_user_pct", "read_kib"]
+        .map(str::to_owned)
+        .to_vec();
+    HostSeries {
+        columns,
+        rows: vec![
+            vec![Some(0.0), Some(12.5), None],
+            vec![Some(1.0), Some(13.0), Some(4.0)],
+        ],
+    }
 }
 
 fn write(store: &Path) {
     let campaign = Store::new(store).create(&header(ID)).unwrap();
     for (number, cell, events) in [(1, FIRST, first_trial()), (2, SECOND, second_trial())] {
-        let mut writer = EventWriter::create(campaign.trial_dir(number, cell, 1).join("events.jsonl")).unwrap();
-        events.iter().for_each(|event| writer.append(event).unwrap());
+        let mut writer =
+            EventWriter::create(campaign.trial_dir(number, cell, 1).join("events.jsonl")).unwrap();
+        events
+            .iter()
+            .for_each(|event| writer.append(event).unwrap());
         writer.sync().unwrap();
     }
     let done = campaign.trial_dir(1, FIRST, 1);
     write_operations(operations_path(&done, "l.i0"), operations()).unwrap();
     write_host(host_path(&done, "l.i0"), &host()).unwrap();
-    write_json_atomically(done.join("env.json"), &serde_json::json!({"kernel": "6.18", "cpus": 2})).unwrap();
+    write_json_atomically(
+        done.join("env.json"),
+        &serde_json::json!({"kernel": "6.18", "cpus": 2}),
+    )
+    .unwrap();
     seal(&done).unwrap();
     let torn = campaign.trial_dir(2, SECOND, 1).join("events.jsonl");
     let text = fs::read_to_string(&torn).unwrap();
@@ -133,16 +192,49 @@ fn assert_is_read(store: &Path) {
     let store = Store::new(store);
     let campaign = store.find(Some("20261121")).unwrap().load().unwrap();
     let header = &campaign.header;
-    assert_eq!((header.id.as_str(), header.seed, header.methodology_version), (ID, SEED, METHODOLOGY_VERSION));
-    assert_eq!((header.plan.name.as_str(), header.data_dir.as_str()), ("tiny", "/var/tmp/plimsoll"));
-    assert!(header.cells.iter().map(|cell| cell.label.as_str()).eq(["sqlite.wal_full", "sqlite.wal_off"]));
-    assert!(header.plan.cells.iter().zip(&header.cells).all(|(planned, found)| planned.label == found.label));
-    assert!(header.schedule.iter().map(|trial| (trial.number, trial.block)).eq([(1, 1), (2, 1)]));
+    assert_eq!(
+        (header.id.as_str(), header.seed, header.methodology_version),
+        (ID, SEED, METHODOLOGY_VERSION)
+    );
+    assert_eq!(
+        (header.plan.name.as_str(), header.data_dir.as_str()),
+        ("tiny", "/var/tmp/plimsoll")
+    );
+    assert!(
+        header
+            .cells
+            .iter()
+            .map(|cell| cell.label.as_str())
+            .eq(["sqlite.wal_full", "sqlite.wal_off"])
+    );
+    assert!(
+        header
+            .plan
+            .cells
+            .iter()
+            .zip(&header.cells)
+            .all(|(planned, found)| planned.label == found.label)
+    );
+    assert!(
+        header
+            .schedule
+            .iter()
+            .map(|trial| (trial.number, trial.block))
+            .eq([(1, 1), (2, 1)])
+    );
     assert_eq!(campaign.state, CampaignState::Broken);
-    let [done, crashed] = &campaign.trials[..] else { panic!("{:?}", campaign.trials) };
+    let [done, crashed] = &campaign.trials[..] else {
+        panic!("{:?}", campaign.trials)
+    };
 
     assert!(done.is_complete() && !done.is_torn);
-    assert_events(done.events.iter().map(|stamped| stamped.event.clone()).collect(), first_trial());
+    assert_events(
+        done.events
+            .iter()
+            .map(|stamped| stamped.event.clone())
+            .collect(),
+        first_trial(),
+    );
     assert_eq!(done.steps_done().collect::<Vec<_>>(), [&step_done()]);
     assert_eq!(done.series("l.i0").unwrap(), operations());
     assert_eq!(done.host_series("l.i0").unwrap(), host());
@@ -150,7 +242,14 @@ fn assert_is_read(store: &Path) {
     assert_eq!(check_seal(&done.dir).unwrap(), Some(Vec::new()));
 
     assert!(!crashed.is_complete() && crashed.is_torn);
-    assert_events(crashed.events.iter().map(|stamped| stamped.event.clone()).collect(), second_trial());
+    assert_events(
+        crashed
+            .events
+            .iter()
+            .map(|stamped| stamped.event.clone())
+            .collect(),
+        second_trial(),
+    );
     assert!(crashed.environment.is_none());
     assert_eq!(check_seal(&crashed.dir).unwrap(), None);
 }

@@ -19,13 +19,22 @@ const MOST_EVENTS: u64 = 50_000;
 
 /// The event at a place: some lines are short, some are longer than a page.
 fn event(seq: u64) -> Event {
-    Event::TrialFailed(TrialFailed { reason: format!("{seq} {}", "x".repeat((seq * 389 % 9001) as usize)), interrupted: false })
+    Event::TrialFailed(TrialFailed {
+        reason: format!("{seq} {}", "x".repeat((seq * 389 % 9001) as usize)),
+        interrupted: false,
+    })
 }
 
-/// Continues the events of the folder. After each sync the seq goes to `progress.json`, then it is said.
+/// Continues the events of the folder. After each sync the seq goes to `progress.json`, then it is
+/// said.
 fn append_until_killed(folder: &Path) {
     let path = folder.join("events.jsonl");
-    let mut writer = if path.exists() { EventWriter::reopen(&path) } else { EventWriter::create(&path) }.unwrap();
+    let mut writer = if path.exists() {
+        EventWriter::reopen(&path)
+    } else {
+        EventWriter::create(&path)
+    }
+    .unwrap();
     let first = read_events(&path).unwrap().events.len() as u64 + 1;
     for seq in first..first + MOST_EVENTS {
         writer.append(&event(seq)).unwrap();
@@ -53,7 +62,13 @@ fn what_was_synced_survives_kill_at_200_random_moments() {
         let path = folder.path().join("events.jsonl");
         let (mut synced, mut written) = (0, 0);
         for round in 0..KILLS_PER_FILE {
-            let mut child = as_child(&[], "what_was_synced_survives_kill_at_200_random_moments", folder.path()).spawn().unwrap();
+            let mut child = as_child(
+                &[],
+                "what_was_synced_survives_kill_at_200_random_moments",
+                folder.path(),
+            )
+            .spawn()
+            .unwrap();
             let mut said = BufReader::new(child.stderr.take().unwrap());
             let mut lines = String::new();
             // Every fifth writer may be killed before it has begun, or while it reopens the file.
@@ -64,9 +79,16 @@ fn what_was_synced_survives_kill_at_200_random_moments() {
             thread::sleep(Duration::from_micros(random_below(12_000)));
             child.kill().unwrap();
             child.wait().unwrap();
-            for line in said.lines().map(|line| line.unwrap()).chain(lines.lines().map(str::to_owned)) {
+            for line in said
+                .lines()
+                .map(|line| line.unwrap())
+                .chain(lines.lines().map(str::to_owned))
+            {
                 // A kill may cut the line off, not the sync before it.
-                if let Some(seq) = line.strip_prefix("synced ").and_then(|seq| seq.parse::<u64>().ok()) {
+                if let Some(seq) = line
+                    .strip_prefix("synced ")
+                    .and_then(|seq| seq.parse::<u64>().ok())
+                {
                     synced = synced.max(seq);
                 }
             }
@@ -76,12 +98,22 @@ fn what_was_synced_survives_kill_at_200_random_moments() {
             }
             let log = read_events(&path).unwrap();
             let events = log.events.len() as u64;
-            assert!(events >= synced && events >= written, "{synced} synced, {written} were there, {events} are");
-            assert!(log.events.iter().all(|stamped| stamped.event == event(stamped.seq)));
+            assert!(
+                events >= synced && events >= written,
+                "{synced} synced, {written} were there, {events} are"
+            );
+            assert!(
+                log.events
+                    .iter()
+                    .all(|stamped| stamped.event == event(stamped.seq))
+            );
             written = events;
             let progress = std::fs::read_to_string(folder.path().join("progress.json"));
             let progress: u64 = progress.map_or(0, |text| serde_json::from_str(&text).unwrap());
-            assert!(synced <= progress && progress <= events, "{synced} synced, progress is {progress} of {events}");
+            assert!(
+                synced <= progress && progress <= events,
+                "{synced} synced, progress is {progress} of {events}"
+            );
         }
         assert!(synced >= KILLS_PER_FILE as u64 * 4 / 5, "{synced}");
     }

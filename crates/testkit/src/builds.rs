@@ -15,32 +15,52 @@ pub struct CachedBuild {
     pub name: String,
 }
 
-/// The record of the build in this folder, as JSON: paths below the folder are kept as `{build}/...`.
+/// The record of the build in this folder, as JSON: paths below the folder are kept as
+/// `{build}/...`.
 pub fn build_record(folder: &Path) -> std::io::Result<String> {
     let text = std::fs::read_to_string(folder.join("build.json"))?;
     Ok(text.replace("{build}", &folder.display().to_string()))
 }
 
-/// The folder of builds: `builds` in what `PLIMSOLL_CACHE` names, else where `plimsoll build add` puts them.
+/// The folder of builds: `builds` in what `PLIMSOLL_CACHE` names, else where `plimsoll build add`
+/// puts them.
 pub fn builds_dir() -> PathBuf {
-    let folder = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
-    let default = || if is_root() { Some("/var/cache".into()) } else { folder("HOME").map(|home| home.join(".cache")) };
+    let folder = |name: &str| {
+        std::env::var_os(name)
+            .map(PathBuf::from)
+            .filter(|path| path.is_absolute())
+    };
+    let default = || {
+        if is_root() {
+            Some("/var/cache".into())
+        } else {
+            folder("HOME").map(|home| home.join(".cache"))
+        }
+    };
     let cache = folder("PLIMSOLL_CACHE");
     let cache = cache.or_else(|| Some(folder("XDG_CACHE_HOME").or_else(default)?.join("plimsoll")));
     cache.unwrap_or_default().join("builds")
 }
 
-/// The build whose name begins so, from the default source where there are several, and then the last by name. Without one that servers can run from, the test is skipped.
+/// The build whose name begins so, from the default source where there are several, and then the
+/// last by name. Without one that servers can run from, the test is skipped.
 pub fn cached_build(test: &str, wanted: &str) -> Option<CachedBuild> {
     let cache = builds_dir();
-    let names = std::fs::read_dir(&cache).into_iter().flatten().flatten().filter_map(|folder| folder.file_name().into_string().ok());
-    let found = names.filter(|name| name.starts_with(wanted) && cache.join(name).join("build.json").is_file());
+    let names = std::fs::read_dir(&cache)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .filter_map(|folder| folder.file_name().into_string().ok());
+    let found = names
+        .filter(|name| name.starts_with(wanted) && cache.join(name).join("build.json").is_file());
     let found = found.max_by_key(|name| (!name.contains('+'), name.clone()));
     let problem = match &found {
-        None => Some(format!("no build of {wanted} in the cache; fetch it with `plimsoll build add {wanted}`")),
+        None => Some(format!("no build of {wanted} in the cache; fetch it with `plimsoll build add \
+                             {wanted}`")),
         Some(name) if wanted.starts_with("postgres") => closed_folder(&cache.join(name)).map(|folder| {
             format!(
-                "root's servers run as nobody, who may not enter {}; set PLIMSOLL_CACHE to a cache that everybody may enter",
+                "root's servers run as nobody, who may not enter {}; set PLIMSOLL_CACHE to a cache \
+                that everybody may enter",
                 folder.display()
             )
         }),
@@ -63,6 +83,11 @@ pub fn is_root() -> bool {
 /// A folder on the way to `path` that keeps out everybody but root, when we are root.
 fn closed_folder(path: &Path) -> Option<PathBuf> {
     let path = path.canonicalize().ok().filter(|_| is_root())?;
-    let is_closed = |folder: &&Path| std::fs::metadata(folder).is_ok_and(|metadata| metadata.permissions().mode() & 1 == 0);
-    path.ancestors().filter(is_closed).last().map(Path::to_owned)
+    let is_closed = |folder: &&Path| {
+        std::fs::metadata(folder).is_ok_and(|metadata| metadata.permissions().mode() & 1 == 0)
+    };
+    path.ancestors()
+        .filter(is_closed)
+        .last()
+        .map(Path::to_owned)
 }

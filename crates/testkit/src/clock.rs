@@ -30,8 +30,8 @@ thread_local! {
     static NOW_NS: Cell<u64> = const { Cell::new(0) };
 }
 
-/// A clock that stands at 0 when a thread begins and that each thread moves for itself: workers side by side, each in a time of its own that
-/// no other disturbs.
+/// A clock that stands at 0 when a thread begins and that each thread moves for itself: workers
+/// side by side, each in a time of its own that no other disturbs.
 #[derive(Debug, Default)]
 pub struct ClockPerThread {
     /// Sleepers wake so many nanoseconds too late.

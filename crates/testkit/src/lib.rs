@@ -1,4 +1,5 @@
-//! Fakes for tests: a clock that jumps, a worker that stalls and fails on command; builds of real servers, archives of published results; the way tests are skipped.
+//! Fakes for tests: a clock that jumps, a worker that stalls and fails on command; builds of real
+//! servers, archives of published results; the way tests are skipped.
 
 mod archives;
 mod builds;

@@ -17,7 +17,11 @@ pub struct ScriptedWorker<F> {
 impl<F: FnMut(u64, u64) -> (u64, Outcome) + Send> ScriptedWorker<F> {
     /// `script(try from 0, now in ns)` answers with the duration in ns and the outcome.
     pub fn new(clock: Arc<FakeClock>, script: F) -> Self {
-        Self { clock, tries: 0, script }
+        Self {
+            clock,
+            tries: 0,
+            script,
+        }
     }
 }
 

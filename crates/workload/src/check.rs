@@ -14,11 +14,21 @@ pub(crate) fn check_table(
     with_checksum: bool,
 ) -> Result<TableCheck, EngineError> {
     let found_rows = session.query_integer(count)?.unwrap_or(0) as u64;
-    let checksum = if with_checksum { Some(checksum(session, all_rows)?) } else { None };
-    Ok(TableCheck { table: table.to_owned(), expected_rows, found_rows, checksum })
+    let checksum = if with_checksum {
+        Some(checksum(session, all_rows)?)
+    } else {
+        None
+    };
+    Ok(TableCheck {
+        table: table.to_owned(),
+        expected_rows,
+        found_rows,
+        checksum,
+    })
 }
 
-/// The first 16 hexadecimal digits of the SHA-256 of all rows, columns separated by tabs and rows by newlines.
+/// The first 16 hexadecimal digits of the SHA-256 of all rows, columns separated by tabs and rows
+/// by newlines.
 fn checksum(session: &mut dyn SqlSession, sql: &str) -> Result<String, EngineError> {
     let mut hash = Sha256::new();
     session.for_each_row(sql, &mut |columns| {
@@ -33,5 +43,9 @@ fn checksum(session: &mut dyn SqlSession, sql: &str) -> Result<String, EngineErr
 
 /// The first 16 hexadecimal digits.
 pub(crate) fn short_hash(hash: Sha256) -> String {
-    hash.finalize().iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+    hash.finalize()
+        .iter()
+        .take(8)
+        .map(|byte| format!("{byte:02x}"))
+        .collect()
 }

@@ -4,8 +4,12 @@ use std::fmt::Display;
 
 use plimsoll_engine::Dialect;
 
-/// Statements that read these indexes, each given by its table, its name and its first column, of any type that an index can order.
-pub(crate) fn index_scans<N: Display>(indexes: impl IntoIterator<Item = [N; 3]>, dialect: Dialect) -> Vec<String> {
+/// Statements that read these indexes, each given by its table, its name and its first column, of
+/// any type that an index can order.
+pub(crate) fn index_scans<N: Display>(
+    indexes: impl IntoIterator<Item = [N; 3]>,
+    dialect: Dialect,
+) -> Vec<String> {
     let settings: &[&str] = match dialect {
         Dialect::Postgres { .. } => &["SET enable_seqscan = off", "SET enable_bitmapscan = off"],
         Dialect::Mysql { .. } | Dialect::Sqlite => &[],
@@ -16,10 +20,18 @@ pub(crate) fn index_scans<N: Display>(indexes: impl IntoIterator<Item = [N; 3]>,
             Dialect::Mysql { .. } => format!(" FORCE INDEX ({index})"),
             Dialect::Postgres { .. } => String::new(),
         };
-        // A bound makes it a scan of a range: MySQL 8.0 counts rows without one on the primary key, whatever the hint.
-        format!("SELECT COUNT(*) FROM {table}{hint} WHERE {column} >= (SELECT MIN({column}) FROM {table})")
+        // A bound makes it a scan of a range: MySQL 8.0 counts rows without one on the primary key,
+        // whatever the hint.
+        format!(
+            "SELECT COUNT(*) FROM {table}{hint} WHERE {column} >= (SELECT MIN({column}) FROM \
+            {table})"
+        )
     };
-    settings.iter().map(|&setting| setting.to_owned()).chain(indexes.into_iter().map(scan)).collect()
+    settings
+        .iter()
+        .map(|&setting| setting.to_owned())
+        .chain(indexes.into_iter().map(scan))
+        .collect()
 }
 
 #[cfg(test)]
@@ -33,12 +45,19 @@ mod tests {
         assert_eq!(
             mysql,
             [
-                "SELECT COUNT(*) FROM customer FORCE INDEX (by_region) WHERE region >= (SELECT MIN(region) FROM customer)",
-                "SELECT COUNT(*) FROM line FORCE INDEX (line_n) WHERE n >= (SELECT MIN(n) FROM line)",
+                "SELECT COUNT(*) FROM customer FORCE INDEX (by_region) WHERE region >= (SELECT \
+                MIN(region) FROM customer)",
+                "SELECT COUNT(*) FROM line FORCE INDEX (line_n) WHERE n >= (SELECT MIN(n) FROM \
+                line)",
             ]
         );
         assert!(index_scans(indexes, Dialect::Sqlite)[0].contains(" INDEXED BY by_region "));
-        let postgres = index_scans(indexes, Dialect::Postgres { version_num: 180_000 });
+        let postgres = index_scans(
+            indexes,
+            Dialect::Postgres {
+                version_num: 180_000,
+            },
+        );
         assert_eq!(postgres.len(), 4);
         assert_eq!(postgres[0], "SET enable_seqscan = off");
     }

@@ -1,4 +1,5 @@
-//! Benchmarks: their tables, data, statements, steps and roles. A workload makes workers; the load loop runs them.
+//! Benchmarks: their tables, data, statements, steps and roles. A workload makes workers; the load
+//! loop runs them.
 
 mod check;
 mod client;

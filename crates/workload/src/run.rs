@@ -1,4 +1,5 @@
-//! What every workload is to whoever runs it: a step's workers before it, and what follows from what they did after it.
+//! What every workload is to whoever runs it: a step's workers before it, and what follows from
+//! what they did after it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,7 +21,8 @@ pub type SharedServer = Arc<Box<dyn Server>>;
 
 /// The workers of one step.
 pub struct StepTasks {
-    /// The kinds of operations; the first is the step's primary one, but where events are drawn and all of them are.
+    /// The kinds of operations; the first is the step's primary one, but where events are drawn and
+    /// all of them are.
     pub kinds: Vec<String>,
     /// The workers.
     pub tasks: Vec<Task>,
@@ -61,9 +63,15 @@ impl WorkloadRun {
     /// Nothing is created yet: the first step does that.
     pub fn new(workload: &Workload, server: SharedServer, seed: u64) -> Result<Self, EngineError> {
         Ok(match workload {
-            Workload::InsertBenchmark(settings) => Self::InsertBenchmark(Box::new(InsertBenchmarkRun::new(settings.clone(), server, seed))),
-            Workload::Sysbench(settings) => Self::Sysbench(SysbenchRun::new(settings.clone(), server, seed)),
-            Workload::File(settings) => Self::File(Box::new(FileRun::new(settings.clone(), server, seed)?)),
+            Workload::InsertBenchmark(settings) => Self::InsertBenchmark(Box::new(
+                InsertBenchmarkRun::new(settings.clone(), server, seed),
+            )),
+            Workload::Sysbench(settings) => {
+                Self::Sysbench(SysbenchRun::new(settings.clone(), server, seed))
+            }
+            Workload::File(settings) => {
+                Self::File(Box::new(FileRun::new(settings.clone(), server, seed)?))
+            }
             Workload::Rocksdb(settings) => Self::Kv(KvRun::new(settings.clone(), server, seed)?),
         })
     }
@@ -78,11 +86,13 @@ impl WorkloadRun {
         }
     }
 
-    /// Checks that a server with these effective settings takes the longest statements. It would refuse them hours later.
+    /// Checks that a server with these effective settings takes the longest statements. It would
+    /// refuse them hours later.
     pub fn check_statements(&self, settings: &Settings) -> Result<(), EngineError> {
         match self {
             Self::InsertBenchmark(run) => run.check_statements(settings),
-            // Short statements, and a load in pieces below every default: what a server does not take ends the first step.
+            // Short statements, and a load in pieces below every default: what a server does not
+            // take ends the first step.
             Self::Sysbench(_) | Self::File(_) => Ok(()),
             // There are none.
             Self::Kv(_) => Ok(()),
@@ -109,7 +119,8 @@ impl WorkloadRun {
         }
     }
 
-    /// Statements of the operations of each kind, in the order of the kinds; nothing where the workload does not count them by kind.
+    /// Statements of the operations of each kind, in the order of the kinds; nothing where the
+    /// workload does not count them by kind.
     pub fn statements(&self, facts: &StepFacts) -> Vec<u64> {
         match &facts.0 {
             Facts::Clients(tally) => tally.by_event().into_iter().map(Statements::all).collect(),
@@ -144,14 +155,20 @@ impl WorkloadRun {
     }
 
     /// What belongs to a step after its operations: the wait of one that waits. Facts of it.
-    pub fn finish(&self, step: &Step, limit: Instant, is_stopped: &dyn Fn() -> bool) -> Result<BTreeMap<String, f64>, EngineError> {
+    pub fn finish(
+        &self,
+        step: &Step,
+        limit: Instant,
+        is_stopped: &dyn Fn() -> bool,
+    ) -> Result<BTreeMap<String, f64>, EngineError> {
         match self {
             Self::Kv(run) => run.finish(step, &Bounds { limit, is_stopped }),
             Self::InsertBenchmark(_) | Self::Sysbench(_) | Self::File(_) => Ok(BTreeMap::new()),
         }
     }
 
-    /// Works off the engine's debt after a step. `is_copied` when the data is what other trials begin with.
+    /// Works off the engine's debt after a step. `is_copied` when the data is what other trials
+    /// begin with.
     pub fn drain(
         &self,
         step: &Step,
@@ -170,7 +187,12 @@ impl WorkloadRun {
     }
 
     /// Facts of a step that no histogram holds.
-    pub fn notes(&self, step: &Step, facts: &StepFacts, outcome: &StepOutcome) -> BTreeMap<String, f64> {
+    pub fn notes(
+        &self,
+        step: &Step,
+        facts: &StepFacts,
+        outcome: &StepOutcome,
+    ) -> BTreeMap<String, f64> {
         match self {
             Self::InsertBenchmark(run) => run.notes(facts, outcome),
             Self::Sysbench(run) => run.notes(step, facts, outcome),

@@ -1,5 +1,6 @@
-//! What a server's own statement log shows against the benchmark's specification. The expected statements are written here by hand, as
-//! regular expressions; nothing of them comes from the program.
+//! What a server's own statement log shows against the benchmark's specification. The expected
+//! statements are written here by hand, as regular expressions; nothing of them comes from the
+//! program.
 
 mod log_support;
 
@@ -15,14 +16,16 @@ use regex::Regex;
 
 const NOBODY_STOPS: Duration = Duration::from_secs(60);
 
-/// A tuple as it is since 2023-12: a whole price below 500, and a string of 10 to 20 characters of which at least 62 % are "a".
+/// A tuple as it is since 2023-12: a whole price below 500, and a string of 10 to 20 characters of
+/// which at least 62 % are "a".
 const TUPLE: &str = r"\('\d{4}-\d\d-\d\d \d\d:\d\d:\d\d',\d{1,3},\d{1,5},\d{1,4},[1-4]?\d{1,2}\.00,'a{7,13}[A-Za-z0-9+/=]{3,7}'\)";
 /// Before, the price was (u x 500 + customer) / 100.
 const OLD_TUPLE: &str = r"\('\d{4}-\d\d-\d\d \d\d:\d\d:\d\d',\d{1,3},\d{1,5},\d{1,4},\d{1,4}\.\d\d,'a{7,13}[A-Za-z0-9+/=]{3,7}'\)";
 
 const MIN: &str = r"select min\(transactionid\) from pi1";
 const MAX: &str = r"select max\(transactionid\) from pi1";
-const POINT: &str = r"SELECT transactionid, productid, data FROM pi1 WHERE transactionid in \(\d+(,\d+){9}\)";
+const POINT: &str =
+    r"SELECT transactionid, productid, data FROM pi1 WHERE transactionid in \(\d+(,\d+){9}\)";
 
 /// How a family of servers logs, and what is its own in the statements.
 struct Family {
@@ -50,13 +53,20 @@ fn mysql_family(log: Log, create_table: &'static str, create_indexes: Vec<&'stat
             r"SELECT cashregisterid,customerid,price FROM pi1 FORCE INDEX \(pi1_registersegment\) WHERE \(cashregisterid > \d{1,3}\) ORDER BY cashregisterid, customerid, price LIMIT 10",
             r"SELECT price,dateandtime,customerid FROM pi1 FORCE INDEX \(pi1_pdc\) WHERE \(price >= [1-4]?\d{1,2}\) ORDER BY price, dateandtime, customerid LIMIT 10",
         ],
-        delete: |rows| format!(r"delete from pi1 where transactionid >= (\d+) order by transactionid asc limit {rows}"),
+        delete: |rows| {
+            format!(
+                r"delete from pi1 where transactionid >= (\d+) order by transactionid asc limit {rows}"
+            )
+        },
         greeting: &[
             "SELECT @@max_allowed_packet",
             "set names latin1",
             "set session sql_mode = concat(@@session.sql_mode, ',NO_ENGINE_SUBSTITUTION')",
         ],
-        question: Some("select table_name, engine from information_schema.tables where table_schema = database()"),
+        question: Some(
+            "select table_name, engine from information_schema.tables where table_schema = \
+            database()",
+        ),
     }
 }
 
@@ -130,17 +140,28 @@ struct Shape {
 
 impl Shape {
     fn new(name: &'static str, pattern: &str, times: Times) -> Self {
-        Self { name, pattern: Regex::new(&format!("^(?:{pattern})$")).unwrap(), tuples: None, times }
+        Self {
+            name,
+            pattern: Regex::new(&format!("^(?:{pattern})$")).unwrap(),
+            tuples: None,
+            times,
+        }
     }
 
     fn insert(tuple: &str, tuples: usize, times: usize) -> Self {
-        Self { tuples: Some(tuples), ..Self::new("insert", tuple, Times::Exactly(times)) }
+        Self {
+            tuples: Some(tuples),
+            ..Self::new("insert", tuple, Times::Exactly(times))
+        }
     }
 
     fn is_match(&self, text: &str) -> bool {
-        let Some(wanted) = self.tuples else { return self.pattern.is_match(text) };
-        let Some(tuples) = text.strip_prefix("insert into pi1 (dateandtime,cashregisterid,customerid,productid,price,data) values\n")
-        else {
+        let Some(wanted) = self.tuples else {
+            return self.pattern.is_match(text);
+        };
+        let Some(tuples) = text.strip_prefix(
+            "insert into pi1 (dateandtime,cashregisterid,customerid,productid,price,data) values\n",
+        ) else {
             return false;
         };
         let tuples: Vec<&str> = tuples.split(",\n").collect();
@@ -167,18 +188,32 @@ impl StepLog {
             }
             let greetings = greeted.entry(logged.session).or_default();
             if *greetings < family.greeting.len() {
-                assert_eq!(logged.text, family.greeting[*greetings], "{step}: the greeting of session {}", logged.session);
+                assert_eq!(
+                    logged.text, family.greeting[*greetings],
+                    "{step}: the greeting of session {}",
+                    logged.session
+                );
                 *greetings += 1;
                 continue;
             }
             let Some(shape) = shapes.iter().find(|shape| shape.is_match(&logged.text)) else {
-                panic!("{step}: no such statement is in the specification: {}", logged.text);
+                panic!(
+                    "{step}: no such statement is in the specification: {}",
+                    logged.text
+                );
             };
             statements.push((shape.name, logged));
         }
         let makes_tables = ["l", "l.i0"].contains(&step);
-        assert_eq!(questions, usize::from(makes_tables && family.question.is_some()), "{step}: questions of which engine a table has");
-        let log = Self { step: step.to_owned(), statements };
+        assert_eq!(
+            questions,
+            usize::from(makes_tables && family.question.is_some()),
+            "{step}: questions of which engine a table has"
+        );
+        let log = Self {
+            step: step.to_owned(),
+            statements,
+        };
         for shape in shapes {
             let found = log.count(shape.name);
             match shape.times {
@@ -190,7 +225,10 @@ impl StepLog {
     }
 
     fn count(&self, name: &str) -> usize {
-        self.statements.iter().filter(|(found, _)| *found == name).count()
+        self.statements
+            .iter()
+            .filter(|(found, _)| *found == name)
+            .count()
     }
 
     fn names(&self) -> Vec<&'static str> {
@@ -201,41 +239,70 @@ impl StepLog {
     fn roles_are_apart(&self, roles: &[&[&str]]) {
         let mut seen = BTreeSet::new();
         for role in roles {
-            let of_role = self.statements.iter().filter(|(name, _)| role.contains(name)).map(|(_, logged)| logged.session);
+            let of_role = self
+                .statements
+                .iter()
+                .filter(|(name, _)| role.contains(name))
+                .map(|(_, logged)| logged.session);
             let sessions: BTreeSet<u32> = of_role.collect();
             assert_eq!(sessions.len(), 1, "{}: sessions of {role:?}", self.step);
-            assert!(seen.is_disjoint(&sessions), "{}: {role:?} shares a session", self.step);
+            assert!(
+                seen.is_disjoint(&sessions),
+                "{}: {role:?} shares a session",
+                self.step
+            );
             seen.extend(sessions);
         }
     }
 
-    /// The smallest id is asked for before the first delete and again after every `rounds`; in between the bound of the deletes rises by
-    /// the batch.
+    /// The smallest id is asked for before the first delete and again after every `rounds`; in
+    /// between the bound of the deletes rises by the batch.
     fn deletes_walk(&self, delete: &str, batch: u64, rounds: usize) {
         let bound_of = Regex::new(&format!("^(?:{delete})$")).unwrap();
         let mut next = None;
         let mut since_look_up = 0;
-        for (name, logged) in self.statements.iter().filter(|(name, _)| ["min", "delete"].contains(name)) {
+        for (name, logged) in self
+            .statements
+            .iter()
+            .filter(|(name, _)| ["min", "delete"].contains(name))
+        {
             if *name == "min" {
-                assert!(since_look_up == 0 || since_look_up == rounds, "{}: looked up after {since_look_up} deletes", self.step);
+                assert!(
+                    since_look_up == 0 || since_look_up == rounds,
+                    "{}: looked up after {since_look_up} deletes",
+                    self.step
+                );
                 (next, since_look_up) = (None, 0);
                 continue;
             }
             let bound: u64 = bound_of.captures(&logged.text).unwrap()[1].parse().unwrap();
-            assert!(since_look_up > 0 || next.is_none(), "{}: a delete before the look-up", self.step);
-            assert!(next.is_none_or(|next| next == bound), "{}: {} after {next:?}", self.step, logged.text);
+            assert!(
+                since_look_up > 0 || next.is_none(),
+                "{}: a delete before the look-up",
+                self.step
+            );
+            assert!(
+                next.is_none_or(|next| next == bound),
+                "{}: {} after {next:?}",
+                self.step,
+                logged.text
+            );
             next = Some(bound + batch);
             since_look_up += 1;
         }
     }
 
-    /// Neither the inserter nor the deleter runs away from the other: two queues of eight in the original, ten statements here, and each
-    /// has one under way.
+    /// Neither the inserter nor the deleter runs away from the other: two queues of eight in the
+    /// original, ten statements here, and each has one under way.
     fn deletes_keep_pace(&self) {
         let mut ahead = 0_i64;
         for (name, _) in &self.statements {
             ahead += i64::from(*name == "insert") - i64::from(*name == "delete");
-            assert!(ahead.abs() <= 12, "{}: inserts are {ahead} ahead", self.step);
+            assert!(
+                ahead.abs() <= 12,
+                "{}: inserts are {ahead} ahead",
+                self.step
+            );
         }
         assert_eq!(ahead, 0, "{}", self.step);
     }
@@ -253,12 +320,22 @@ impl Proof {
     fn new(server: Box<dyn Server>, family: Family, workload: &str, sizes: &str) -> Self {
         let server: SharedServer = Arc::new(server);
         let (run, steps) = benchmark(&server, workload, &format!("duration = \"1s\"\n{sizes}"));
-        Self { family, server, run, steps }
+        Self {
+            family,
+            server,
+            run,
+            steps,
+        }
     }
 
     /// Runs a step and checks its log.
     fn run(&mut self, name: &str, shapes: &[Shape]) -> StepLog {
-        let step = self.steps.iter().find(|step| step.name == name).unwrap().clone();
+        let step = self
+            .steps
+            .iter()
+            .find(|step| step.name == name)
+            .unwrap()
+            .clone();
         self.family.log.take();
         perform(&mut self.run, &step);
         let text = self.family.log.take();
@@ -266,7 +343,13 @@ impl Proof {
     }
 
     /// A read-write step runs until a thousand queries are logged, however slow the server is.
-    fn run_queries(&mut self, name: &str, shapes: &[Shape], queries: &[&str], check: impl Fn(&StepLog)) -> BTreeMap<String, usize> {
+    fn run_queries(
+        &mut self,
+        name: &str,
+        shapes: &[Shape],
+        queries: &[&str],
+        check: impl Fn(&StepLog),
+    ) -> BTreeMap<String, usize> {
         let mut counts: BTreeMap<String, usize> = BTreeMap::new();
         for _ in 0..100 {
             let log = self.run(name, shapes);
@@ -286,30 +369,52 @@ impl Proof {
             assert_eq!(check.found_rows, check.expected_rows, "{}", check.table);
         }
         drop(self.run);
-        let server = Arc::try_unwrap(self.server).ok().expect("every session is closed after its step");
+        let server = Arc::try_unwrap(self.server)
+            .ok()
+            .expect("every session is closed after its step");
         server.stop(NOBODY_STOPS).unwrap();
     }
 }
 
-/// All ten steps: at least a thousand operations of each, and every statement of the log is one of the specification's.
+/// All ten steps: at least a thousand operations of each, and every statement of the log is one of
+/// the specification's.
 fn prove_current(server: Box<dyn Server>, family: Family) {
     let delete = family.delete;
-    let (create_table, create_indexes, ranges) = (family.create_table.clone(), family.create_indexes.clone(), family.ranges);
+    let (create_table, create_indexes, ranges) = (
+        family.create_table.clone(),
+        family.create_indexes.clone(),
+        family.ranges,
+    );
     let once = |names: [&'static str; 3], patterns: &[&str]| -> Vec<Shape> {
-        names.into_iter().zip(patterns).map(|(name, pattern)| Shape::new(name, pattern, Times::Exactly(1))).collect()
+        names
+            .into_iter()
+            .zip(patterns)
+            .map(|(name, pattern)| Shape::new(name, pattern, Times::Exactly(1)))
+            .collect()
     };
-    let mut proof = Proof::new(server, family, "insert-benchmark", "rows = 100_000\nwrite_rows = 62_500\n");
+    let mut proof = Proof::new(
+        server,
+        family,
+        "insert-benchmark",
+        "rows = 100_000\nwrite_rows = 62_500\n",
+    );
 
     let mut shapes = once(["create", "sequence", ""], &create_table);
     shapes.push(Shape::insert(TUPLE, 100, 1000));
     let log = proof.run("l.i0", &shapes);
-    assert_eq!(log.names()[..create_table.len()], ["create", "sequence"][..create_table.len()]);
+    assert_eq!(
+        log.names()[..create_table.len()],
+        ["create", "sequence"][..create_table.len()]
+    );
     log.roles_are_apart(&[&["create", "sequence"], &["insert"]]);
 
     let mut shapes = once(["first", "second", "third"], &create_indexes);
     shapes.push(Shape::insert(TUPLE, 100, 1));
     let log = proof.run("l.x", &shapes);
-    assert_eq!(log.names(), ["insert", "first", "second", "third"][..=create_indexes.len()]);
+    assert_eq!(
+        log.names(),
+        ["insert", "first", "second", "third"][..=create_indexes.len()]
+    );
 
     for (step, batch, rounds) in [("l.i1", 50_u32, 1000), ("l.i2", 5, 2500_usize)] {
         let shapes = [
@@ -333,12 +438,18 @@ fn prove_current(server: Box<dyn Server>, family: Family) {
         };
         let mut shapes = background();
         let kinds = ["market", "register", "pdc"];
-        shapes.extend(kinds.into_iter().zip(ranges).map(|(kind, range)| Shape::new(kind, range, Times::SomeQueries)));
+        shapes.extend(
+            kinds
+                .into_iter()
+                .zip(ranges)
+                .map(|(kind, range)| Shape::new(kind, range, Times::SomeQueries)),
+        );
         let counts = proof.run_queries(&format!("qr{rate}"), &shapes, &kinds, |log| {
             log.roles_are_apart(&[&["insert"], &["delete", "min"], &kinds]);
             log.deletes_walk(&delete(50), 50, 1001);
         });
-        // Drawn uniformly: a quarter is more than five standard deviations below a third of a thousand.
+        // Drawn uniformly: a quarter is more than five standard deviations below a third of a
+        // thousand.
         let all: usize = counts.values().sum();
         assert!(counts.values().all(|&count| count * 4 > all), "{counts:?}");
 
@@ -347,8 +458,20 @@ fn prove_current(server: Box<dyn Server>, family: Family) {
         shapes.push(Shape::new("max", MAX, Times::SomeQueries));
         proof.run_queries(&format!("qp{rate}"), &shapes, &["point"], |log| {
             log.roles_are_apart(&[&["insert"], &["delete", "min"], &["point", "max"]]);
-            assert_eq!(log.count("max"), log.count("point").div_ceil(100), "{}", log.step);
-            assert_eq!(log.names().into_iter().find(|name| ["point", "max"].contains(name)), Some("max"), "{}", log.step);
+            assert_eq!(
+                log.count("max"),
+                log.count("point").div_ceil(100),
+                "{}",
+                log.step
+            );
+            assert_eq!(
+                log.names()
+                    .into_iter()
+                    .find(|name| ["point", "max"].contains(name)),
+                Some("max"),
+                "{}",
+                log.step
+            );
         });
     }
     proof.finish();
@@ -356,44 +479,75 @@ fn prove_current(server: Box<dyn Server>, family: Family) {
 
 #[test]
 fn mysql_5_7_logs_the_specified_statements() {
-    let Some((_folders, server, log)) = mysql("statement_log_mysql_5_7", mysql_support::MYSQL_OLD, "innodb") else { return };
+    let Some((_folders, server, log)) = mysql(
+        "statement_log_mysql_5_7",
+        mysql_support::MYSQL_OLD,
+        "innodb",
+    ) else {
+        return;
+    };
     prove_current(server, innodb(log));
 }
 
 #[test]
 fn mysql_9_logs_the_specified_statements() {
-    let Some((_folders, server, log)) = mysql("statement_log_mysql_9", mysql_support::MYSQL_NEW, "innodb") else { return };
+    let Some((_folders, server, log)) =
+        mysql("statement_log_mysql_9", mysql_support::MYSQL_NEW, "innodb")
+    else {
+        return;
+    };
     prove_current(server, innodb(log));
 }
 
 #[test]
 fn mariadb_logs_the_specified_statements() {
-    let Some((_folders, server, log)) = mysql("statement_log_mariadb", mysql_support::MARIADB, "innodb") else { return };
+    let Some((_folders, server, log)) =
+        mysql("statement_log_mariadb", mysql_support::MARIADB, "innodb")
+    else {
+        return;
+    };
     prove_current(server, innodb(log));
 }
 
 #[test]
 fn mariadb_on_rocksdb_logs_the_specified_statements() {
-    let Some((_folders, server, log)) = mysql("statement_log_rocksdb", mysql_support::MARIADB, "rocksdb") else { return };
+    let Some((_folders, server, log)) =
+        mysql("statement_log_rocksdb", mysql_support::MARIADB, "rocksdb")
+    else {
+        return;
+    };
     prove_current(server, rocksdb(log));
 }
 
 #[test]
 fn postgres_9_6_logs_the_specified_statements() {
-    let Some((_folders, server, log)) = postgres_server("statement_log_postgres_9_6", "9.6") else { return };
+    let Some((_folders, server, log)) = postgres_server("statement_log_postgres_9_6", "9.6") else {
+        return;
+    };
     prove_current(server, postgres(log));
 }
 
 #[test]
 fn postgres_18_logs_the_specified_statements() {
-    let Some((_folders, server, log)) = postgres_server("statement_log_postgres_18", "18") else { return };
+    let Some((_folders, server, log)) = postgres_server("statement_log_postgres_18", "18") else {
+        return;
+    };
     prove_current(server, postgres(log));
 }
 
 #[test]
 fn the_sequence_of_2017_logs_the_specified_statements() {
-    let Some((_folders, server, log)) = mysql("statement_log_2017", mysql_support::MYSQL_OLD, "innodb") else { return };
-    let mut proof = Proof::new(server, innodb(log), "insert-benchmark-2017", "rows = 10_000\n");
+    let Some((_folders, server, log)) =
+        mysql("statement_log_2017", mysql_support::MYSQL_OLD, "innodb")
+    else {
+        return;
+    };
+    let mut proof = Proof::new(
+        server,
+        innodb(log),
+        "insert-benchmark-2017",
+        "rows = 10_000\n",
+    );
     let shapes = [
         Shape::new(
             "create",
@@ -408,11 +562,22 @@ fn the_sequence_of_2017_logs_the_specified_statements() {
         ),
         Shape::insert(OLD_TUPLE, 100, 100),
     ];
-    assert_eq!(proof.run("l", &shapes).names()[..3], ["create", "indexes", "insert"]);
+    assert_eq!(
+        proof.run("l", &shapes).names()[..3],
+        ["create", "indexes", "insert"]
+    );
 
     let scans = [
-        ("primary", r"select transactionid,data,customerid from pi1 where customerid < 0", 2),
-        ("market", r"select price,customerid from pi1 where price >= 0 and customerid < 0 order by price,customerid", 1),
+        (
+            "primary",
+            r"select transactionid,data,customerid from pi1 where customerid < 0",
+            2,
+        ),
+        (
+            "market",
+            r"select price,customerid from pi1 where price >= 0 and customerid < 0 order by price,customerid",
+            1,
+        ),
         (
             "register",
             r"select cashregisterid,price,customerid from pi1 where cashregisterid >= 0 and customerid < 0 order by cashregisterid,price,customerid",
@@ -424,8 +589,12 @@ fn the_sequence_of_2017_logs_the_specified_statements() {
             1,
         ),
     ];
-    let shapes = scans.map(|(name, pattern, times)| Shape::new(name, pattern, Times::Exactly(times)));
-    assert_eq!(proof.run("scan", &shapes).names(), ["primary", "market", "register", "pdc", "primary"]);
+    let shapes =
+        scans.map(|(name, pattern, times)| Shape::new(name, pattern, Times::Exactly(times)));
+    assert_eq!(
+        proof.run("scan", &shapes).names(),
+        ["primary", "market", "register", "pdc", "primary"]
+    );
 
     let kinds = ["market", "register", "pdc"];
     for (step, writes) in [("q1000", 10), ("q100", 1)] {
@@ -447,7 +616,9 @@ fn the_sequence_of_2017_logs_the_specified_statements() {
                 Times::SomeQueries,
             ),
         ];
-        proof.run_queries(step, &shapes, &kinds, |log| log.roles_are_apart(&[&["insert"], &kinds]));
+        proof.run_queries(step, &shapes, &kinds, |log| {
+            log.roles_are_apart(&[&["insert"], &kinds])
+        });
     }
     proof.finish();
 }
@@ -455,45 +626,86 @@ fn the_sequence_of_2017_logs_the_specified_statements() {
 #[test]
 fn the_deletes_of_2023_are_by_range() {
     let range = Regex::new(r"transactionid>=(\d+) and transactionid<(\d+)").unwrap();
-    for (test, is_mysql) in [("statement_log_2023_mysql", true), ("statement_log_2023_postgres", false)] {
+    for (test, is_mysql) in [
+        ("statement_log_2023_mysql", true),
+        ("statement_log_2023_postgres", false),
+    ] {
         let (_folders, server, family): (Box<dyn std::any::Any>, _, _) = if is_mysql {
-            let Some((folders, server, log)) = mysql(test, mysql_support::MYSQL_OLD, "innodb") else { continue };
+            let Some((folders, server, log)) = mysql(test, mysql_support::MYSQL_OLD, "innodb")
+            else {
+                continue;
+            };
             (Box::new(folders), server, innodb(log))
         } else {
-            let Some((folders, server, log)) = postgres_server(test, "18") else { continue };
+            let Some((folders, server, log)) = postgres_server(test, "18") else {
+                continue;
+            };
             (Box::new(folders), server, postgres(log))
         };
-        let mut proof = Proof::new(server, family, "insert-benchmark-2023-05", "rows = 5000\nwrite_rows = 60_000\n");
-        let anything = |name| Shape::new(name, r"(?s)create table .*|alter .*|create index .*|insert .*", Times::SomeQueries);
+        let mut proof = Proof::new(
+            server,
+            family,
+            "insert-benchmark-2023-05",
+            "rows = 5000\nwrite_rows = 60_000\n",
+        );
+        let anything = |name| {
+            Shape::new(
+                name,
+                r"(?s)create table .*|alter .*|create index .*|insert .*",
+                Times::SomeQueries,
+            )
+        };
         proof.run("l.i0", &[anything("load")]);
         proof.run("l.x", &[anything("index")]);
         let shapes = [
             Shape::insert(OLD_TUPLE, 50, 1200),
-            Shape::new("delete", r"delete from pi1 where\(transactionid>=\d+ and transactionid<\d+\)", Times::Exactly(1200)),
+            Shape::new(
+                "delete",
+                r"delete from pi1 where\(transactionid>=\d+ and transactionid<\d+\)",
+                Times::Exactly(1200),
+            ),
             // The smallest id was looked up once.
             Shape::new("min", MIN, Times::Exactly(1)),
         ];
         let log = proof.run("l.i1", &shapes);
-        let bounds = log.statements.iter().filter_map(|(_, logged)| range.captures(&logged.text));
-        let bounds: Vec<(u64, u64)> = bounds.map(|found| (found[1].parse().unwrap(), found[2].parse().unwrap())).collect();
-        assert!(bounds.iter().all(|(low, high)| high - low == 50) && bounds.windows(2).all(|pair| pair[0].1 == pair[1].0), "{bounds:?}");
+        let bounds = log
+            .statements
+            .iter()
+            .filter_map(|(_, logged)| range.captures(&logged.text));
+        let bounds: Vec<(u64, u64)> = bounds
+            .map(|found| (found[1].parse().unwrap(), found[2].parse().unwrap()))
+            .collect();
+        assert!(
+            bounds.iter().all(|(low, high)| high - low == 50)
+                && bounds.windows(2).all(|pair| pair[0].1 == pair[1].0),
+            "{bounds:?}"
+        );
     }
 }
 
 /// Four partitions for the 10,000 + 10,000 + 100 + 3200 rows of one table.
 #[test]
 fn partitioned_tables_are_made_as_specified_and_used() {
-    const COLUMNS: &str =
-        "cashregisterid int not null, customerid int not null, productid int not null, price int not null, data varchar\\(4000\\)";
-    for (test, build) in [("statement_log_partitions", mysql_support::MYSQL_OLD), ("statement_log_partitions", mysql_support::MYSQL_NEW)] {
-        let Some((_folders, server, log)) = mysql(test, build, "innodb") else { continue };
+    const COLUMNS: &str = "cashregisterid int not null, customerid int not null, productid int not \
+                          null, price int not null, data varchar\\(4000\\)";
+    for (test, build) in [
+        ("statement_log_partitions", mysql_support::MYSQL_OLD),
+        ("statement_log_partitions", mysql_support::MYSQL_NEW),
+    ] {
+        let Some((_folders, server, log)) = mysql(test, build, "innodb") else {
+            continue;
+        };
         let create = format!(
             r"create table pi1 \( transactionid bigint not null auto_increment, dateandtime datetime, {COLUMNS}, primary key \(transactionid\) \) engine=innodb partition by range\( transactionid \) \( partition p0 values less than \(5825\), partition p1 values less than \(11650\), partition p2 values less than \(17475\), partition p3 values less than \(MAXVALUE\) \)"
         );
-        let count = "select count(*) from information_schema.partitions where table_name = 'pi1' and partition_name is not null";
+        let count = "select count(*) from information_schema.partitions where table_name = 'pi1' \
+                    and partition_name is not null";
         prove_partitions(server, innodb(log), &[&create], count, &["pi1"]);
     }
-    let Some((_folders, server, log)) = postgres_server("statement_log_partitions_postgres", "18") else { return };
+    let Some((_folders, server, log)) = postgres_server("statement_log_partitions_postgres", "18")
+    else {
+        return;
+    };
     let create = format!(
         r"create table pi1 \( transactionid bigserial primary key, dateandtime timestamp without time zone, {COLUMNS} \) partition by range\( transactionid \)"
     );
@@ -506,22 +718,56 @@ fn partitioned_tables_are_made_as_specified_and_used() {
         r"alter sequence pi1_transactionid_seq cache 1000",
     ];
     let count = "select count(*) from pg_inherits where inhparent = 'pi1'::regclass";
-    prove_partitions(server, postgres(log), &statements, count, &["pi1_p0", "pi1_p1", "pi1_p2", "pi1_p3"]);
+    prove_partitions(
+        server,
+        postgres(log),
+        &statements,
+        count,
+        &["pi1_p0", "pi1_p1", "pi1_p2", "pi1_p3"],
+    );
 }
 
-fn prove_partitions(server: Box<dyn Server>, family: Family, create: &[&str], count: &str, storage_tables: &[&str]) {
-    let mut proof = Proof::new(server, family, "insert-benchmark", "rows = 10_000\nwrite_rows = 10_000\npartitions = 4\n");
+fn prove_partitions(
+    server: Box<dyn Server>,
+    family: Family,
+    create: &[&str],
+    count: &str,
+    storage_tables: &[&str],
+) {
+    let mut proof = Proof::new(
+        server,
+        family,
+        "insert-benchmark",
+        "rows = 10_000\nwrite_rows = 10_000\npartitions = 4\n",
+    );
     let order = &["first", "second", "third", "fourth", "fifth", "sixth"][..create.len()];
-    let mut shapes: Vec<Shape> = order.iter().zip(create).map(|(name, pattern)| Shape::new(name, pattern, Times::Exactly(1))).collect();
+    let mut shapes: Vec<Shape> = order
+        .iter()
+        .zip(create)
+        .map(|(name, pattern)| Shape::new(name, pattern, Times::Exactly(1)))
+        .collect();
     shapes.push(Shape::insert(TUPLE, 100, 100));
     assert_eq!(proof.run("l.i0", &shapes).names()[..create.len()], *order);
     let anything = [Shape::new("any", r"(?s).*", Times::SomeQueries)];
-    for step in ["l.x", "l.i1", "l.i2", "qr100", "qp100", "qr500", "qp500", "qr1000", "qp1000"] {
+    for step in [
+        "l.x", "l.i1", "l.i2", "qr100", "qp100", "qr500", "qp500", "qr1000", "qp1000",
+    ] {
         proof.run(step, &anything);
     }
-    assert_eq!(proof.server.connect().unwrap().query_integer(count).unwrap(), Some(4));
+    assert_eq!(
+        proof
+            .server
+            .connect()
+            .unwrap()
+            .query_integer(count)
+            .unwrap(),
+        Some(4)
+    );
     assert_eq!(proof.run.table_names(), storage_tables);
     let now = Instant::now();
-    proof.server.drain(&proof.run.table_names(), now, now + NOBODY_STOPS, &|| false).unwrap();
+    proof
+        .server
+        .drain(&proof.run.table_names(), now, now + NOBODY_STOPS, &|| false)
+        .unwrap();
     proof.finish();
 }

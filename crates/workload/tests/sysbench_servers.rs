@@ -1,7 +1,10 @@
-//! The sysbench microbenchmarks on real servers: the statements of every event, as the server itself counts them, and rows that are the
-//! same everywhere.
+//! The sysbench microbenchmarks on real servers: the statements of every event, as the server
+//! itself counts them, and rows that are the same everywhere.
 
-#![allow(clippy::duplicate_mod, reason = "the helpers of both families bring the same third file")]
+#![allow(
+    clippy::duplicate_mod,
+    reason = "the helpers of both families bring the same third file"
+)]
 
 #[path = "../../engine/tests/mysql_support/mod.rs"]
 mod mysql_support;
@@ -22,13 +25,25 @@ use sysbench_support::run_one;
 const EVENTS: u64 = 7;
 
 fn workload(text: &str) -> Workload {
-    let text = format!("name = \"t\"\nworkload = \"sysbench-2025\"\nbuilds = [\"mysql\"]\nconfigs = [\"c\"]\nwait = \"0s\"\n{text}");
-    Plan::parse("t.toml", &text).unwrap().cells.remove(0).workload
+    let text = format!(
+        "name = \"t\"\nworkload = \"sysbench-2025\"\nbuilds = [\"mysql\"]\nconfigs = [\"c\"]\nwait \
+        = \"0s\"\n{text}"
+    );
+    Plan::parse("t.toml", &text)
+        .unwrap()
+        .cells
+        .remove(0)
+        .workload
 }
 
-/// Runs `test` on the oldest and the newest MySQL, on a MariaDB, and on the oldest and the newest PostgreSQL, as far as they are here.
+/// Runs `test` on the oldest and the newest MySQL, on a MariaDB, and on the oldest and the newest
+/// PostgreSQL, as far as they are here.
 fn on_each(name: &str, test: impl Fn(SharedServer)) {
-    for wanted in [mysql_support::MYSQL_OLD, mysql_support::MYSQL_NEW, mysql_support::MARIADB] {
+    for wanted in [
+        mysql_support::MYSQL_OLD,
+        mysql_support::MYSQL_NEW,
+        mysql_support::MARIADB,
+    ] {
         if let Some(build) = mysql_support::build(&format!("sysbench_servers::{name}"), wanted) {
             let (_folders, server) = mysql_support::server(&build, &[]);
             test(Arc::new(server));
@@ -36,39 +51,54 @@ fn on_each(name: &str, test: impl Fn(SharedServer)) {
     }
     for major in postgres_support::MAJORS {
         if let Some(build) = postgres_support::build(&format!("sysbench_servers::{name}"), major) {
-            let (_folders, server) = postgres_support::quick(&build, &[("shared_preload_libraries", "pg_stat_statements")]);
+            let (_folders, server) = postgres_support::quick(
+                &build,
+                &[("shared_preload_libraries", "pg_stat_statements")],
+            );
             test(Arc::new(server));
         }
     }
 }
 
-/// Statements that read, write, and begin or end transactions, as the server has counted them so far.
+/// Statements that read, write, and begin or end transactions, as the server has counted them so
+/// far.
 fn counted(server: &SharedServer) -> [i64; 3] {
     if let Dialect::Mysql { .. } = server.dialect() {
         let counters = server.counters().unwrap();
         let sum = |names: &[&str]| names.iter().map(|name| counters[*name]).sum();
-        return [sum(&["com_select"]), sum(&["com_update", "com_delete", "com_insert"]), sum(&["com_begin", "com_commit"])];
+        return [
+            sum(&["com_select"]),
+            sum(&["com_update", "com_delete", "com_insert"]),
+            sum(&["com_begin", "com_commit"]),
+        ];
     }
     let mut session = server.connect().unwrap();
     let mut counts = [0; 3];
     session
-        .for_each_row("select lower(query), calls from pg_stat_statements", &mut |columns| {
-            let (query, calls) = (columns[0], columns[1].parse::<i64>().unwrap());
-            let kind = match query.split_whitespace().next().unwrap_or_default() {
-                "select" if query.contains("sbtest") => 0,
-                "update" | "delete" | "insert" if query.contains("sbtest") => 1,
-                "begin" | "commit" => 2,
-                _ => return,
-            };
-            counts[kind] += calls;
-        })
+        .for_each_row(
+            "select lower(query), calls from pg_stat_statements",
+            &mut |columns| {
+                let (query, calls) = (columns[0], columns[1].parse::<i64>().unwrap());
+                let kind = match query.split_whitespace().next().unwrap_or_default() {
+                    "select" if query.contains("sbtest") => 0,
+                    "update" | "delete" | "insert" if query.contains("sbtest") => 1,
+                    "begin" | "commit" => 2,
+                    _ => return,
+                };
+                counts[kind] += calls;
+            },
+        )
         .unwrap();
     counts
 }
 
 fn check_statements(server: &SharedServer, text: &str) {
     if let Dialect::Postgres { .. } = server.dialect() {
-        server.connect().unwrap().define("create extension if not exists pg_stat_statements").unwrap();
+        server
+            .connect()
+            .unwrap()
+            .define("create extension if not exists pg_stat_statements")
+            .unwrap();
     }
     let workload = workload(text);
     let mut run = WorkloadRun::new(&workload, server.clone(), 42).unwrap();
@@ -83,20 +113,50 @@ fn check_statements(server: &SharedServer, text: &str) {
         let around = counted(server);
         let (outcome, notes) = run_one(&mut run, step, EVENTS);
         let after = counted(server);
-        let mut found: Vec<i64> = (0..3).map(|i| (after[i] - around[i]) - (around[i] - before[i])).collect();
+        let mut found: Vec<i64> = (0..3)
+            .map(|i| (after[i] - around[i]) - (around[i] - before[i]))
+            .collect();
         let mix = test.kind.statements();
         let events = EVENTS as i64 * i64::from(step.clients);
-        let wanted = [mix.reads, mix.writes, mix.others].map(|per_event| i64::from(per_event) * events);
-        if matches!(server.dialect(), Dialect::Postgres { version_num: 140_000.. }) && found[2] == 2 * i64::from(step.clients) {
-            // Since 14 pg_stat_statements sees a prepared `BEGIN` or `COMMIT` in its first run only; in text it sees them all.
+        let wanted =
+            [mix.reads, mix.writes, mix.others].map(|per_event| i64::from(per_event) * events);
+        if matches!(
+            server.dialect(),
+            Dialect::Postgres {
+                version_num: 140_000..
+            }
+        ) && found[2] == 2 * i64::from(step.clients)
+        {
+            // Since 14 pg_stat_statements sees a prepared `BEGIN` or `COMMIT` in its first run
+            // only; in text it sees them all.
             found[2] = wanted[2];
         }
-        assert_eq!(found, wanted, "{} on {:?}: what the server counted", step.name, server.dialect());
+        assert_eq!(
+            found,
+            wanted,
+            "{} on {:?}: what the server counted",
+            step.name,
+            server.dialect()
+        );
         // Ours are the same, but that a delete without a row is no write.
-        let ours = ["statements_read", "statements_write", "statements_other"].map(|name| notes[name] as i64);
+        let ours = ["statements_read", "statements_write", "statements_other"]
+            .map(|name| notes[name] as i64);
         match test.kind {
-            TestKind::Delete => assert_eq!(ours, [0, outcome.operations[0].rows as i64, events - outcome.operations[0].rows as i64]),
-            _ => assert_eq!(ours, wanted, "{} on {:?}: what we counted", step.name, server.dialect()),
+            TestKind::Delete => assert_eq!(
+                ours,
+                [
+                    0,
+                    outcome.operations[0].rows as i64,
+                    events - outcome.operations[0].rows as i64
+                ]
+            ),
+            _ => assert_eq!(
+                ours,
+                wanted,
+                "{} on {:?}: what we counted",
+                step.name,
+                server.dialect()
+            ),
         }
     }
     for check in run.verify(false).unwrap() {
@@ -108,35 +168,75 @@ const SMALL: &str = "[sizes]\nrows = \"10K\"\ntables = 2\n";
 
 #[test]
 fn servers_count_the_statements_of_the_definition() {
-    on_each("servers_count_the_statements_of_the_definition", |server| check_statements(&server, SMALL));
+    on_each("servers_count_the_statements_of_the_definition", |server| {
+        check_statements(&server, SMALL)
+    });
 }
 
 #[test]
 fn statements_in_text_are_the_same_statements() {
-    on_each("statements_in_text_are_the_same_statements", |server| check_statements(&server, &format!("{SMALL}prepared = false\n")));
+    on_each("statements_in_text_are_the_same_statements", |server| {
+        check_statements(&server, &format!("{SMALL}prepared = false\n"))
+    });
 }
 
 #[test]
 fn every_engine_is_loaded_with_the_same_rows_in_either_way() {
     let checksums = std::cell::RefCell::new(BTreeMap::<String, Vec<String>>::new());
     // Two tables by four connections, by one and by seven, and as sysbench does.
-    for load in ["fast\"", "fast\"\n[step.prepare]\nclients = 1 #", "fast\"\n[step.prepare]\nclients = 7 #", "classic\""] {
-        on_each("every_engine_is_loaded_with_the_same_rows_in_either_way", |server| {
-            let workload = workload(&format!("tests = [\"point-query\"]\n{}load = \"{load}\n", SMALL.replace("10K", "5K")));
-            let mut run = WorkloadRun::new(&workload, server.clone(), 42).unwrap();
-            run_one(&mut run, &workload.steps()[0], 0);
-            let checks = run.verify(true).unwrap();
-            assert!(checks.iter().all(|check| check.found_rows == 5000 && check.expected_rows == 5000), "{checks:?}");
-            // PostgreSQL pads `char`, the others do not.
-            let family = if let Dialect::Postgres { .. } = server.dialect() { "postgres" } else { "mysql" };
-            let found = checks.into_iter().map(|check| check.checksum.unwrap()).collect();
-            let known = checksums.borrow_mut().entry(family.to_owned()).or_insert_with(|| Vec::clone(&found)).clone();
-            assert_eq!(found, known, "{load} on {:?}", server.dialect());
-            // The engine numbers new rows behind the loaded ones.
-            let mut session = server.connect().unwrap();
-            session.write("insert into sbtest2 (k, c, pad) values (1, '', '')", 1).unwrap();
-            assert_eq!(session.query_integer("select max(id) from sbtest2").unwrap(), Some(5001), "{load} on {:?}", server.dialect());
-        });
+    for load in [
+        "fast\"",
+        "fast\"\n[step.prepare]\nclients = 1 #",
+        "fast\"\n[step.prepare]\nclients = 7 #",
+        "classic\"",
+    ] {
+        on_each(
+            "every_engine_is_loaded_with_the_same_rows_in_either_way",
+            |server| {
+                let workload = workload(&format!(
+                    "tests = [\"point-query\"]\n{}load = \"{load}\n",
+                    SMALL.replace("10K", "5K")
+                ));
+                let mut run = WorkloadRun::new(&workload, server.clone(), 42).unwrap();
+                run_one(&mut run, &workload.steps()[0], 0);
+                let checks = run.verify(true).unwrap();
+                assert!(
+                    checks
+                        .iter()
+                        .all(|check| check.found_rows == 5000 && check.expected_rows == 5000),
+                    "{checks:?}"
+                );
+                // PostgreSQL pads `char`, the others do not.
+                let family = if let Dialect::Postgres { .. } = server.dialect() {
+                    "postgres"
+                } else {
+                    "mysql"
+                };
+                let found = checks
+                    .into_iter()
+                    .map(|check| check.checksum.unwrap())
+                    .collect();
+                let known = checksums
+                    .borrow_mut()
+                    .entry(family.to_owned())
+                    .or_insert_with(|| Vec::clone(&found))
+                    .clone();
+                assert_eq!(found, known, "{load} on {:?}", server.dialect());
+                // The engine numbers new rows behind the loaded ones.
+                let mut session = server.connect().unwrap();
+                session
+                    .write("insert into sbtest2 (k, c, pad) values (1, '', '')", 1)
+                    .unwrap();
+                assert_eq!(
+                    session
+                        .query_integer("select max(id) from sbtest2")
+                        .unwrap(),
+                    Some(5001),
+                    "{load} on {:?}",
+                    server.dialect()
+                );
+            },
+        );
     }
 }
 
@@ -145,18 +245,30 @@ fn every_engine_is_loaded_with_the_same_rows_in_either_way() {
 fn clients_that_meet_try_again() {
     on_each("clients_that_meet_try_again", |server| {
         let workload = workload(
-            "tests = [\"write-only\", \"read-write_range=10\", \"update-inlist\", \"update-one\"]\n[sizes]\nrows = 60\nclients = 4\n\
+            "tests = [\"write-only\", \"read-write_range=10\", \"update-inlist\", \
+            \"update-one\"]\n[sizes]\nrows = 60\nclients = 4\n\
              distribution = \"zipfian\"\n",
         );
         let mut run = WorkloadRun::new(&workload, server.clone(), 42).unwrap();
         for step in workload.steps() {
             let (outcome, _) = run_one(&mut run, step, 150);
             if let StepKind::Test(_) = step.kind {
-                assert_eq!((outcome.operations[0].ok, outcome.operations[0].failed), (600, 0), "{}", step.name);
+                assert_eq!(
+                    (outcome.operations[0].ok, outcome.operations[0].failed),
+                    (600, 0),
+                    "{}",
+                    step.name
+                );
             }
         }
         for check in run.verify(false).unwrap() {
-            assert_eq!(check.found_rows, check.expected_rows, "{} on {:?}", check.table, server.dialect());
+            assert_eq!(
+                check.found_rows,
+                check.expected_rows,
+                "{} on {:?}",
+                check.table,
+                server.dialect()
+            );
         }
     });
 }
@@ -165,9 +277,17 @@ fn clients_that_meet_try_again() {
 fn counted_of_sysbench(server: &SharedServer, data: &Path, script: &str, events: u64) -> [i64; 3] {
     let before = counted(server);
     // What servers tell of their places has the data directory left out.
-    let socket = server.effective_settings().unwrap()["socket"].replace("DATA", data.to_str().unwrap());
+    let socket =
+        server.effective_settings().unwrap()["socket"].replace("DATA", data.to_str().unwrap());
     let output = std::process::Command::new("sysbench")
-        .args([script, "--db-driver=mysql", "--mysql-user=root", "--mysql-db=ib", "--tables=2", "--table-size=10000"])
+        .args([
+            script,
+            "--db-driver=mysql",
+            "--mysql-user=root",
+            "--mysql-db=ib",
+            "--tables=2",
+            "--table-size=10000",
+        ])
         .args(["--rand-type=uniform", "--threads=1", "--time=0"])
         .arg(format!("--events={events}"))
         .arg(format!("--mysql-socket={socket}"))
@@ -175,7 +295,11 @@ fn counted_of_sysbench(server: &SharedServer, data: &Path, script: &str, events:
         .output()
         .unwrap();
     let said = [output.stdout, output.stderr].concat();
-    assert!(output.status.success(), "{script}: {}", String::from_utf8_lossy(&said));
+    assert!(
+        output.status.success(),
+        "{script}: {}",
+        String::from_utf8_lossy(&said)
+    );
     let after = counted(server);
     std::array::from_fn(|i| after[i] - before[i])
 }
@@ -184,12 +308,18 @@ fn counted_of_sysbench(server: &SharedServer, data: &Path, script: &str, events:
 #[test]
 fn sysbench_sends_the_same_statements() {
     const NAME: &str = "sysbench_servers::sysbench_sends_the_same_statements";
-    if std::process::Command::new("sysbench").arg("--version").output().is_err() {
+    if std::process::Command::new("sysbench")
+        .arg("--version")
+        .output()
+        .is_err()
+    {
         plimsoll_testkit::skip(NAME, "no sysbench; install it");
         return;
     }
     for wanted in [mysql_support::MYSQL_OLD, mysql_support::MARIADB] {
-        let Some(build) = mysql_support::build(NAME, wanted) else { continue };
+        let Some(build) = mysql_support::build(NAME, wanted) else {
+            continue;
+        };
         let (folders, server) = mysql_support::server(&build, &[]);
         let server: SharedServer = Arc::new(server);
         let data = folders.data.path();
@@ -205,7 +335,11 @@ fn sysbench_sends_the_same_statements() {
         let mut run = WorkloadRun::new(&workload, server.clone(), 42).unwrap();
         run_one(&mut run, &workload.steps()[0], 0);
         for (name, script) in tests {
-            let step = workload.steps().iter().find(|step| step.name == name).unwrap();
+            let step = workload
+                .steps()
+                .iter()
+                .find(|step| step.name == name)
+                .unwrap();
             let ours = |run: &mut WorkloadRun, events: u64| -> [i64; 3] {
                 let before = counted(&server);
                 run_one(run, step, events);
@@ -213,48 +347,66 @@ fn sysbench_sends_the_same_statements() {
                 std::array::from_fn(|i| after[i] - before[i])
             };
             // The difference of two runs: what starting takes is in both.
-            let difference = |more: [i64; 3], less: [i64; 3]| -> [i64; 3] { std::array::from_fn(|i| more[i] - less[i]) };
-            let of_sysbench = difference(counted_of_sysbench(&server, data, script, 50), counted_of_sysbench(&server, data, script, 20));
+            let difference = |more: [i64; 3], less: [i64; 3]| -> [i64; 3] {
+                std::array::from_fn(|i| more[i] - less[i])
+            };
+            let of_sysbench = difference(
+                counted_of_sysbench(&server, data, script, 50),
+                counted_of_sysbench(&server, data, script, 20),
+            );
             let of_ours = difference(ours(&mut run, 50), ours(&mut run, 20));
             assert_eq!(of_ours, of_sysbench, "{name} on {}", build.name);
         }
     }
 }
 
-/// Tables are filled in the order of their ids, each part by one connection, and indexed when they are full: their trees have as many
-/// pages, whether two connections load each table, or four load a single one.
+/// Tables are filled in the order of their ids, each part by one connection, and indexed when they
+/// are full: their trees have as many pages, whether two connections load each table, or four load
+/// a single one.
 #[test]
 fn trees_are_as_large_after_a_fast_load_as_after_a_classic_one() {
     let pages = std::cell::RefCell::new(BTreeMap::<String, i64>::new());
     for (tables, load) in [(2, "classic"), (2, "fast"), (1, "classic"), (1, "fast")] {
-        on_each("trees_are_as_large_after_a_fast_load_as_after_a_classic_one", |server| {
-            let text = format!("tests = [\"point-query\"]\n[sizes]\nrows = \"40K\"\ntables = {tables}\nload = \"{load}\"\n");
-            let workload = workload(&text);
-            let mut run = WorkloadRun::new(&workload, server.clone(), 42).unwrap();
-            run_one(&mut run, &workload.steps()[0], 0);
-            let mut session = server.connect().unwrap();
-            // Pages that hold rows or entries: InnoDB reserves others in extents of 64, PostgreSQL 20 for each connection that waits to extend
-            // the table.
-            let (analyze, count, name) = match server.dialect() {
-                Dialect::Postgres { version_num } => (
-                    "vacuum analyze sbtest1",
-                    "select pg_indexes_size('sbtest1') / 8192 + (select count(distinct (ctid::text::point)[0]) from sbtest1)",
-                    format!("postgres {version_num}"),
-                ),
-                _ => (
-                    "analyze table sbtest1",
-                    "select cast(sum(stat_value) as signed) from mysql.innodb_index_stats where table_name = 'sbtest1' and stat_name = 'n_leaf_pages'",
-                    server.effective_settings().unwrap()["version"].clone(),
-                ),
-            };
-            session.query(analyze).unwrap();
-            let found = session.query_integer(count).unwrap().unwrap();
-            let classic = *pages.borrow_mut().entry(format!("{name} {tables}")).or_insert(found);
-            assert!(found > 500, "{name}: {found} pages");
-            assert!(
-                (found - classic).abs() * 50 <= classic,
-                "{name}: {found} pages after a {load} load of {tables}, {classic} after a classic one"
-            );
-        });
+        on_each(
+            "trees_are_as_large_after_a_fast_load_as_after_a_classic_one",
+            |server| {
+                let text = format!(
+                    "tests = [\"point-query\"]\n[sizes]\nrows = \"40K\"\ntables = {tables}\nload = \
+                    \"{load}\"\n"
+                );
+                let workload = workload(&text);
+                let mut run = WorkloadRun::new(&workload, server.clone(), 42).unwrap();
+                run_one(&mut run, &workload.steps()[0], 0);
+                let mut session = server.connect().unwrap();
+                // Pages that hold rows or entries: InnoDB reserves others in extents of 64,
+                // PostgreSQL 20 for each connection that waits to extend the table.
+                let (analyze, count, name) = match server.dialect() {
+                    Dialect::Postgres { version_num } => (
+                        "vacuum analyze sbtest1",
+                        "select pg_indexes_size('sbtest1') / 8192 + (select count(distinct \
+                        (ctid::text::point)[0]) from sbtest1)",
+                        format!("postgres {version_num}"),
+                    ),
+                    _ => (
+                        "analyze table sbtest1",
+                        "select cast(sum(stat_value) as signed) from mysql.innodb_index_stats \
+                        where table_name = 'sbtest1' and stat_name = 'n_leaf_pages'",
+                        server.effective_settings().unwrap()["version"].clone(),
+                    ),
+                };
+                session.query(analyze).unwrap();
+                let found = session.query_integer(count).unwrap().unwrap();
+                let classic = *pages
+                    .borrow_mut()
+                    .entry(format!("{name} {tables}"))
+                    .or_insert(found);
+                assert!(found > 500, "{name}: {found} pages");
+                assert!(
+                    (found - classic).abs() * 50 <= classic,
+                    "{name}: {found} pages after a {load} load of {tables}, {classic} after a \
+                    classic one"
+                );
+            },
+        );
     }
 }

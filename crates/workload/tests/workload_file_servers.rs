@@ -1,6 +1,9 @@
 //! The shipped example of a workload file on real servers.
 
-#![allow(clippy::duplicate_mod, reason = "the helpers of both families bring the same third file")]
+#![allow(
+    clippy::duplicate_mod,
+    reason = "the helpers of both families bring the same third file"
+)]
 
 #[path = "../../engine/tests/mysql_support/mod.rs"]
 mod mysql_support;
@@ -17,13 +20,22 @@ use plimsoll_workload::{SharedServer, WorkloadRun};
 use shop_support::{rows, run_shop, shop, workload};
 use sysbench_support::run_one;
 
-/// The example with prepared statements and in text; both leave the same rows, whoever loads which part.
+/// The example with prepared statements and in text; both leave the same rows, whoever loads which
+/// part.
 fn check(start: impl Fn() -> SharedServer) -> Vec<String> {
     let steps = "steps = [\"day\", \"reads\", \"buy\", \"pay\"]\n";
-    let sums = ["", "[sizes]\nprepared = false\nload = \"classic\"\n", "[step.load]\nclients = 13\n"].map(|text| {
+    let sums = [
+        "",
+        "[sizes]\nprepared = false\nload = \"classic\"\n",
+        "[step.load]\nclients = 13\n",
+    ]
+    .map(|text| {
         let server = start();
         let sums = run_shop(&server, &format!("{steps}{text}"));
-        assert_eq!(rows(&server, "select min(id) from purchase where id > 5000"), ["5001"]);
+        assert_eq!(
+            rows(&server, "select min(id) from purchase where id > 5000"),
+            ["5001"]
+        );
         sums
     });
     assert_eq!((&sums[1], &sums[2]), (&sums[0], &sums[0]));
@@ -31,12 +43,14 @@ fn check(start: impl Fn() -> SharedServer) -> Vec<String> {
     let server = start();
     // Clients that meet try again, and no row is lost.
     run_shop(&server, &format!("{steps}[sizes]\nclients = 4\n"));
-    let [found, distinct] = ["count(*)", "count(distinct id)"].map(|what| rows(&server, &format!("select {what} from purchase")));
+    let [found, distinct] = ["count(*)", "count(distinct id)"]
+        .map(|what| rows(&server, &format!("select {what} from purchase")));
     assert_eq!(found, distinct);
     sums.into_iter().next().unwrap()
 }
 
-/// What is read after a start has the rows of secondary indexes, by the server's own count of rows that it read by an index.
+/// What is read after a start has the rows of secondary indexes, by the server's own count of rows
+/// that it read by an index.
 fn reads_secondary_indexes_after_a_start(server: SharedServer) {
     let workload = shop("");
     let mut run = WorkloadRun::new(&workload, server.clone(), 42).unwrap();
@@ -44,11 +58,17 @@ fn reads_secondary_indexes_after_a_start(server: SharedServer) {
     let read_by_index = || {
         let count = match server.dialect() {
             Dialect::Postgres { .. } => {
-                "select sum(idx_tup_read) from pg_stat_user_indexes where indexrelname in ('customer_region', 'purchase_customer_id')"
+                "select sum(idx_tup_read) from pg_stat_user_indexes where indexrelname in \
+                ('customer_region', 'purchase_customer_id')"
             }
             _ => "show global status like 'handler_read_next'",
         };
-        rows(&server, count)[0].rsplit('|').next().unwrap().parse::<u64>().unwrap()
+        rows(&server, count)[0]
+            .rsplit('|')
+            .next()
+            .unwrap()
+            .parse::<u64>()
+            .unwrap()
     };
     let before = read_by_index();
     run.read_all(&server).unwrap();
@@ -56,7 +76,11 @@ fn reads_secondary_indexes_after_a_start(server: SharedServer) {
     let deadline = Instant::now() + Duration::from_secs(20);
     let (customers, purchases) = (2_000, 5_000);
     while read_by_index() < before + customers + purchases - 2 {
-        assert!(Instant::now() < deadline, "{} rows were read by secondary indexes", read_by_index() - before);
+        assert!(
+            Instant::now() < deadline,
+            "{} rows were read by secondary indexes",
+            read_by_index() - before
+        );
         std::thread::sleep(Duration::from_millis(100));
     }
 }
@@ -64,8 +88,14 @@ fn reads_secondary_indexes_after_a_start(server: SharedServer) {
 #[test]
 fn the_example_runs_on_mysql_and_mariadb() {
     let mut found: Vec<Vec<String>> = Vec::new();
-    for wanted in [mysql_support::MYSQL_OLD, mysql_support::MYSQL_NEW, mysql_support::MARIADB] {
-        let Some(build) = mysql_support::build("workload_file_servers::mysql", wanted) else { continue };
+    for wanted in [
+        mysql_support::MYSQL_OLD,
+        mysql_support::MYSQL_NEW,
+        mysql_support::MARIADB,
+    ] {
+        let Some(build) = mysql_support::build("workload_file_servers::mysql", wanted) else {
+            continue;
+        };
         let folders = std::cell::RefCell::new(Vec::new());
         found.push(check(|| {
             let (folder, server) = mysql_support::server(&build, &[]);
@@ -80,7 +110,9 @@ fn the_example_runs_on_mysql_and_mariadb() {
 fn the_example_runs_on_postgres() {
     let mut found: Vec<Vec<String>> = Vec::new();
     for major in postgres_support::MAJORS {
-        let Some(build) = postgres_support::build("workload_file_servers::postgres", major) else { continue };
+        let Some(build) = postgres_support::build("workload_file_servers::postgres", major) else {
+            continue;
+        };
         let folders = std::cell::RefCell::new(Vec::new());
         found.push(check(|| {
             let (folder, server) = postgres_support::quick(&build, &[]);
@@ -91,7 +123,8 @@ fn the_example_runs_on_postgres() {
     assert!(found.windows(2).all(|pair| pair[0] == pair[1]), "{found:?}");
 }
 
-/// One row that must not be waited for, and, on PostgreSQL, a statement that reads what the config says.
+/// One row that must not be waited for, and, on PostgreSQL, a statement that reads what the config
+/// says.
 const SPOTS: &str = "
 name = \"spots\"
 [table.spot]
@@ -114,18 +147,29 @@ fn meets_a_row_that_is_taken(server: &SharedServer) {
     let is_postgres = matches!(server.dialect(), Dialect::Postgres { .. });
     let workload = workload(SPOTS, "steps = [\"take\", \"share\"]\n");
     let mut run = WorkloadRun::new(&workload, server.clone(), 42).unwrap();
-    let [load, take, share] = workload.steps() else { panic!() };
+    let [load, take, share] = workload.steps() else {
+        panic!()
+    };
     run_one(&mut run, load, 0);
     let mut holder = server.connect().unwrap();
     holder.perform("begin").unwrap();
-    holder.perform("select id from spot where id = 1 for update").unwrap();
+    holder
+        .perform("select id from spot where id = 1 for update")
+        .unwrap();
     // A try that was refused is taken back.
     let rollbacks = || {
         let sql = match is_postgres {
-            true => "select count(*) from pg_stat_activity where query = 'ROLLBACK' and state = 'idle'",
+            true => {
+                "select count(*) from pg_stat_activity where query = 'ROLLBACK' and state = 'idle'"
+            }
             false => "show global status like 'com_rollback'",
         };
-        rows(server, sql)[0].rsplit('|').next().unwrap().parse::<u64>().unwrap()
+        rows(server, sql)[0]
+            .rsplit('|')
+            .next()
+            .unwrap()
+            .parse::<u64>()
+            .unwrap()
     };
     let before = rollbacks();
     let (outcome, _) = std::thread::scope(|scope| {
@@ -139,21 +183,32 @@ fn meets_a_row_that_is_taken(server: &SharedServer) {
         run_one(&mut run, take, 3)
     });
     let met = &outcome.operations[0];
-    assert!(met.ok == 3 && met.retried > 0 && met.failed == 0 && met.wait_ns > 0, "{met:?}");
+    assert!(
+        met.ok == 3 && met.retried > 0 && met.failed == 0 && met.wait_ns > 0,
+        "{met:?}"
+    );
     assert_eq!(met.errors.keys().collect::<Vec<_>>(), ["busy"]);
     let (outcome, _) = run_one(&mut run, share, 5);
-    assert_eq!((outcome.operations[0].ok, outcome.operations[0].rows), (5, 15));
+    assert_eq!(
+        (outcome.operations[0].ok, outcome.operations[0].rows),
+        (5, 15)
+    );
 }
 
 #[test]
 fn a_row_that_is_taken_is_waited_for_by_the_loop_on_every_server() {
     for wanted in [mysql_support::MYSQL_NEW, mysql_support::MARIADB] {
-        let Some(build) = mysql_support::build("workload_file_servers::taken_rows", wanted) else { continue };
+        let Some(build) = mysql_support::build("workload_file_servers::taken_rows", wanted) else {
+            continue;
+        };
         let (_folders, server) = mysql_support::server(&build, &[]);
         meets_a_row_that_is_taken(&Arc::new(server));
     }
     for major in postgres_support::MAJORS {
-        let Some(build) = postgres_support::build("workload_file_servers::taken_rows", major) else { continue };
+        let Some(build) = postgres_support::build("workload_file_servers::taken_rows", major)
+        else {
+            continue;
+        };
         let (_folders, server) = postgres_support::quick(&build, &[("bench.share", "3")]);
         meets_a_row_that_is_taken(&Arc::new(server));
     }

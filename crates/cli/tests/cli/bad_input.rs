@@ -1,16 +1,27 @@
-//! Bad input: one clear error that names the place and the way out, the right exit code, and nothing changed.
+//! Bad input: one clear error that names the place and the way out, the right exit code, and
+//! nothing changed.
 
 use crate::support::{Place, SMALL_PLAN, text};
 
 /// Runs and returns the error. Nothing may have been written.
 #[track_caller]
 fn refused(place: &Place, arguments: &[&str], exit_code: i32) -> String {
-    let before: Vec<_> = std::fs::read_dir(place.dir.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    let before: Vec<_> = std::fs::read_dir(place.dir.path())
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name())
+        .collect();
     let output = place.run(arguments);
     let stderr = text(&output.stderr);
     assert_eq!(output.status.code(), Some(exit_code), "{stderr}");
-    assert!(output.stdout.is_empty(), "results on stdout beside an error: {}", text(&output.stdout));
-    let mut after: Vec<_> = std::fs::read_dir(place.dir.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert!(
+        output.stdout.is_empty(),
+        "results on stdout beside an error: {}",
+        text(&output.stdout)
+    );
+    let mut after: Vec<_> = std::fs::read_dir(place.dir.path())
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name())
+        .collect();
     after.retain(|name| !before.contains(name));
     assert!(after.is_empty(), "left behind: {after:?}");
     stderr
@@ -19,9 +30,15 @@ fn refused(place: &Place, arguments: &[&str], exit_code: i32) -> String {
 #[test]
 fn bad_plans_are_refused_with_their_place() {
     let cases = [
-        (SMALL_PLAN.replace("[\"sqlite\"]", "[\"sqlit\"]"), "plan.toml:4:11: unknown engine \"sqlit\"", "did you mean \"sqlite\"?"),
         (
-            SMALL_PLAN.replace("[\"sqlite\"]", "[\"sqlite@2\"]").replace("sqlite.wal_full", "sqlite@2.wal_full"),
+            SMALL_PLAN.replace("[\"sqlite\"]", "[\"sqlit\"]"),
+            "plan.toml:4:11: unknown engine \"sqlit\"",
+            "did you mean \"sqlite\"?",
+        ),
+        (
+            SMALL_PLAN
+                .replace("[\"sqlite\"]", "[\"sqlite@2\"]")
+                .replace("sqlite.wal_full", "sqlite@2.wal_full"),
             "cells sqlite@2.wal_full, sqlite@2.wal_off: ",
             "3.",
         ),
@@ -35,18 +52,43 @@ fn bad_plans_are_refused_with_their_place() {
             "missing.conf cannot be read",
             "relative to the plan's folder",
         ),
-        (format!("{SMALL_PLAN}[config.wal_off]\nsettings = {{ sinchronous = \"off\" }}\n"), "sinchronous", "synchronous"),
-        (SMALL_PLAN.replace("duration", "clients = 0\nduration"), "clients must be 1 to 4,096, not 0", "plan.toml:"),
-        (SMALL_PLAN.replace("\"20K\"", "200"), "l.i1 deletes in transactions of 50 rows", "load at least"),
-        (SMALL_PLAN.replace("\"2K\"", "\"50M\""), "l.i1 would delete", "lower write_rows or raise rows"),
-        (SMALL_PLAN.replace("blocks", "block").replace("wait =", "wiat ="), "unknown key \"wiat\"", "did you mean \"wait\"?"),
+        (
+            format!("{SMALL_PLAN}[config.wal_off]\nsettings = {{ sinchronous = \"off\" }}\n"),
+            "sinchronous",
+            "synchronous",
+        ),
+        (
+            SMALL_PLAN.replace("duration", "clients = 0\nduration"),
+            "clients must be 1 to 4,096, not 0",
+            "plan.toml:",
+        ),
+        (
+            SMALL_PLAN.replace("\"20K\"", "200"),
+            "l.i1 deletes in transactions of 50 rows",
+            "load at least",
+        ),
+        (
+            SMALL_PLAN.replace("\"2K\"", "\"50M\""),
+            "l.i1 would delete",
+            "lower write_rows or raise rows",
+        ),
+        (
+            SMALL_PLAN
+                .replace("blocks", "block")
+                .replace("wait =", "wiat ="),
+            "unknown key \"wiat\"",
+            "did you mean \"wait\"?",
+        ),
         ("name = ".to_owned(), "plan.toml:1:", ""),
     ];
     for (plan, wanted, way_out) in cases {
         let place = Place::new();
         std::fs::write(place.path("plan.toml"), &plan).unwrap();
         let error = refused(&place, &["run", "plan.toml"], 2);
-        assert!(error.contains(wanted) && error.contains(way_out), "wanted {wanted:?} and {way_out:?}\nfound {error:?}\nin {plan}");
+        assert!(
+            error.contains(wanted) && error.contains(way_out),
+            "wanted {wanted:?} and {way_out:?}\nfound {error:?}\nin {plan}"
+        );
         let error = refused(&place, &["plan", "check", "plan.toml"], 2);
         assert!(error.contains(wanted), "plan check: {error}");
     }
@@ -58,28 +100,44 @@ fn a_foreign_data_folder_is_refused_and_left_alone() {
     std::fs::create_dir(place.path("data")).unwrap();
     std::fs::write(place.path("data/thesis.tex"), "precious").unwrap();
     let error = refused(&place, &["run", "small.toml"], 2);
-    assert!(error.contains("is not empty and is not ours") && error.contains("--data DIR"), "{error}");
+    assert!(
+        error.contains("is not empty and is not ours") && error.contains("--data DIR"),
+        "{error}"
+    );
     assert_eq!(std::fs::read_dir(place.path("data")).unwrap().count(), 1);
 }
 
 #[test]
 fn a_disk_that_is_too_small_is_predicted() {
     let place = Place::new();
-    std::fs::write(place.path("huge.toml"), SMALL_PLAN.replace("\"20K\"", "\"900G\"")).unwrap();
+    std::fs::write(
+        place.path("huge.toml"),
+        SMALL_PLAN.replace("\"20K\"", "\"900G\""),
+    )
+    .unwrap();
     let error = refused(&place, &["run", "huge.toml"], 5);
-    assert!(error.contains("the disk is too small") && error.contains("lower rows"), "{error}");
+    assert!(
+        error.contains("the disk is too small") && error.contains("lower rows"),
+        "{error}"
+    );
 }
 
 #[test]
 fn what_is_not_there_is_named() {
     let place = Place::new();
     for (arguments, wanted) in [
-        (&["run", "nowhere.toml"][..], "there is no plan file nowhere.toml"),
+        (
+            &["run", "nowhere.toml"][..],
+            "there is no plan file nowhere.toml",
+        ),
         (&["run", "quik"], "did you mean \"quick\"?"),
         (&["show"], "plimsoll-runs"),
         (&["show", "20200101T000000Z-x"], "20200101T000000Z-x"),
         (&["resume"], "plimsoll-runs"),
-        (&["workload", "show", "insert-benchmak"], "did you mean \"insert-benchmark\"?"),
+        (
+            &["workload", "show", "insert-benchmak"],
+            "did you mean \"insert-benchmark\"?",
+        ),
         (&["frobnicate"], "unrecognized subcommand"),
         (&["trial"], "`trial` is internal"),
     ] {
@@ -98,7 +156,11 @@ fn a_file_changed_after_its_trial_is_pointed_out() {
     std::fs::write(&log, "#[StartTime: 0]\n").unwrap();
     let warned = place.run(&["report", "--format", "tsv"]);
     assert_eq!(warned.status.code(), Some(0));
-    assert!(text(&warned.stderr).contains("l.i0.hlog was changed after its trial ended"), "{}", text(&warned.stderr));
+    assert!(
+        text(&warned.stderr).contains("l.i0.hlog was changed after its trial ended"),
+        "{}",
+        text(&warned.stderr)
+    );
 }
 
 #[test]
@@ -112,7 +174,10 @@ fn an_edited_events_file_is_refused_with_its_line() {
     std::fs::write(&file, edited).unwrap();
     for arguments in [&["show"][..], &["report"], &["resume"]] {
         let error = refused(&place, arguments, 2);
-        assert!(error.contains("events.jsonl") && error.contains("line "), "{arguments:?}: {error}");
+        assert!(
+            error.contains("events.jsonl") && error.contains("line "),
+            "{arguments:?}: {error}"
+        );
     }
     // A torn last line is what a power cut leaves: it is forgiven.
     std::fs::write(&file, &original[..original.len() - 10]).unwrap();
@@ -125,13 +190,23 @@ fn a_command_prefix_is_checked_before_anything_runs_and_recorded_when_it_fails()
     let plan = |prefix: &str| format!("{SMALL_PLAN}[config.wal_off]\nprefix = [{prefix}]\n");
     std::fs::write(place.path("plan.toml"), plan("\"numactll\"")).unwrap();
     let error = refused(&place, &["run", "plan.toml"], 2);
-    assert!(error.contains("[config.wal_off] prefix: there is no program numactll in PATH"), "{error}");
+    assert!(
+        error.contains("[config.wal_off] prefix: there is no program numactll in PATH"),
+        "{error}"
+    );
 
-    std::fs::write(place.path("plan.toml"), plan("\"sh\", \"-c\", \"echo no such node >&2; exit 3\"")).unwrap();
+    std::fs::write(
+        place.path("plan.toml"),
+        plan("\"sh\", \"-c\", \"echo no such node >&2; exit 3\""),
+    )
+    .unwrap();
     let output = place.run(&["run", "plan.toml"]);
     assert_eq!(output.status.code(), Some(3), "{}", text(&output.stderr));
     let shown = text(&place.run(&["show"]).stdout);
-    assert!(shown.contains("the trial did not start (exit status 3): no such node"), "{shown}");
+    assert!(
+        shown.contains("the trial did not start (exit status 3): no such node"),
+        "{shown}"
+    );
 }
 
 #[test]

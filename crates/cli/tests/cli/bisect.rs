@@ -57,7 +57,10 @@ const SEARCH: [&str; 14] = [
 ];
 
 fn campaigns(place: &Place) -> usize {
-    Store::new(place.path("plimsoll-runs")).campaigns().unwrap().len()
+    Store::new(place.path("plimsoll-runs"))
+        .campaigns()
+        .unwrap()
+        .len()
 }
 
 #[test]
@@ -66,7 +69,11 @@ fn an_interrupted_search_goes_on_and_a_finished_one_measures_nothing_more() {
     fs::write(place.path("plan.toml"), PLAN).unwrap();
     let child = place.spawn(&SEARCH);
     wait_until("a trial of the first probe runs", || {
-        let trials = fs::read_dir(place.path("plimsoll-runs")).into_iter().flatten().flatten().map(|entry| entry.path().join("trials"));
+        let trials = fs::read_dir(place.path("plimsoll-runs"))
+            .into_iter()
+            .flatten()
+            .flatten()
+            .map(|entry| entry.path().join("trials"));
         trials.flat_map(fs::read_dir).flatten().count() >= 2
     });
     kill_process(Pid::from_raw(child.id() as i32).unwrap(), Signal::INT).unwrap();
@@ -80,28 +87,86 @@ fn an_interrupted_search_goes_on_and_a_finished_one_measures_nothing_more() {
     assert!(matches!(output.status.code(), Some(0 | 4)), "{stderr}");
     let found: Value = serde_json::from_slice(&output.stdout).unwrap();
     let builds = found["builds"].as_array().unwrap();
-    let names: Vec<&str> = builds.iter().map(|build| build["build"].as_str().unwrap()).collect();
-    assert_eq!(names, ["sqlite.r1", "sqlite.r2", "sqlite.r3", "sqlite.r4", "sqlite.r5"]);
-    let sum: f64 = builds.iter().filter_map(|build| build["posterior"].as_f64()).sum();
-    assert!((sum - 1.0).abs() < 1e-9 && builds[0]["posterior"].is_null(), "{found:#}");
+    let names: Vec<&str> = builds
+        .iter()
+        .map(|build| build["build"].as_str().unwrap())
+        .collect();
+    assert_eq!(
+        names,
+        [
+            "sqlite.r1",
+            "sqlite.r2",
+            "sqlite.r3",
+            "sqlite.r4",
+            "sqlite.r5"
+        ]
+    );
+    let sum: f64 = builds
+        .iter()
+        .filter_map(|build| build["posterior"].as_f64())
+        .sum();
+    assert!(
+        (sum - 1.0).abs() < 1e-9 && builds[0]["posterior"].is_null(),
+        "{found:#}"
+    );
     let made = found["campaigns"].as_array().unwrap().len();
-    assert_eq!(made, campaigns(&place), "the broken campaign was finished, not repeated");
-    let lines = stderr.lines().filter(|line| line.starts_with("first bad build: ")).count();
-    assert!(lines >= 2 * (made - 1), "the posterior is told after each start: {stderr}");
+    assert_eq!(
+        made,
+        campaigns(&place),
+        "the broken campaign was finished, not repeated"
+    );
+    let lines = stderr
+        .lines()
+        .filter(|line| line.starts_with("first bad build: "))
+        .count();
+    assert!(
+        lines >= 2 * (made - 1),
+        "the posterior is told after each start: {stderr}"
+    );
 
     // Two starts each, of the good build twice, the bad one and the probe.
-    let first = Store::new(place.path("plimsoll-runs")).find(found["campaigns"][0].as_str()).unwrap().load().unwrap();
-    let cells: Vec<&str> = first.header.plan.cells.iter().map(|cell| cell.label.as_str()).collect();
-    let probe = first.header.confirm.as_ref().unwrap().bisection.as_ref().unwrap().probe.unwrap();
-    assert_eq!(cells, ["sqlite.r1", "sqlite.r5", names[probe], "sqlite.r1#2"]);
+    let first = Store::new(place.path("plimsoll-runs"))
+        .find(found["campaigns"][0].as_str())
+        .unwrap()
+        .load()
+        .unwrap();
+    let cells: Vec<&str> = first
+        .header
+        .plan
+        .cells
+        .iter()
+        .map(|cell| cell.label.as_str())
+        .collect();
+    let probe = first
+        .header
+        .confirm
+        .as_ref()
+        .unwrap()
+        .bisection
+        .as_ref()
+        .unwrap()
+        .probe
+        .unwrap();
+    assert_eq!(
+        cells,
+        ["sqlite.r1", "sqlite.r5", names[probe], "sqlite.r1#2"]
+    );
     assert_eq!(first.header.schedule.len(), 8);
 
     if output.status.code() == Some(0) {
-        let other_time: Vec<&str> = SEARCH.iter().map(|word| if *word == "6s" { "3s" } else { *word }).collect();
+        let other_time: Vec<&str> = SEARCH
+            .iter()
+            .map(|word| if *word == "6s" { "3s" } else { *word })
+            .collect();
         let again = place.run(&[&other_time[..], &["--resume"]].concat());
         assert_eq!((again.status.code(), campaigns(&place)), (Some(0), made));
-        let stands = "the search goes on as it began, with --slices 2, --time 6.0s; to change that, begin another without --resume";
-        assert!(text(&again.stderr).contains(stands) && !stderr.contains(stands), "{}", text(&again.stderr));
+        let stands = "the search goes on as it began, with --slices 2, --time 6.0s; to change \
+                     that, begin another without --resume";
+        assert!(
+            text(&again.stderr).contains(stands) && !stderr.contains(stands),
+            "{}",
+            text(&again.stderr)
+        );
         let again: Value = serde_json::from_slice(&again.stdout).unwrap();
         assert_eq!(again["first_bad"], found["first_bad"]);
     }
@@ -113,39 +178,87 @@ fn what_cannot_be_searched_is_said() {
     fs::write(place.path("plan.toml"), PLAN).unwrap();
     fs::write(place.path("commits.txt"), "a\nb; rm\nc\n").unwrap();
     let search = |good: &'static str, bad: &'static str, step: &'static str| {
-        vec!["bisect", "--plan", "plan.toml", "--good", good, "--bad", bad, "--step", step]
+        vec![
+            "bisect",
+            "--plan",
+            "plan.toml",
+            "--good",
+            good,
+            "--bad",
+            bad,
+            "--step",
+            step,
+        ]
     };
     let with = |more: &[&'static str]| [&search("a", "c", "point-query")[..], more].concat();
     for (arguments, expected) in [
-        (search("sqlite.r4", "sqlite.r2", "point-query"), "sqlite.r4 does not come before sqlite.r2"),
-        (search("sqlite.r1", "sqlite.r6", "point-query"), "--bad sqlite.r6 is none of the builds"),
-        (search("sqlite.r1", "sqlite.r5", "point-qery"), "there is no step point-qery (did you mean \"point-query\"?)"),
-        ([&search("sqlite.r1", "sqlite.r5", "point-query")[..], &["--resume"]].concat(), "there is no search of sqlite.r1 to sqlite.r5"),
-        (with(&["--commits", "commits.txt", "--command", "make {commit}"]), "the commit \"b; rm\" is no hash or tag"),
-        (with(&["--commits", "commits.txt", "--command", "make"]), "write {commit} where the commit goes"),
-        (with(&["--commits", "no.txt", "--command", "make {commit}"]), "the commits no.txt cannot be read"),
-        (vec!["bisect", "--good", "a", "--bad", "b", "--step", "x"], "there is no campaign"),
+        (
+            search("sqlite.r4", "sqlite.r2", "point-query"),
+            "sqlite.r4 does not come before sqlite.r2",
+        ),
+        (
+            search("sqlite.r1", "sqlite.r6", "point-query"),
+            "--bad sqlite.r6 is none of the builds",
+        ),
+        (
+            search("sqlite.r1", "sqlite.r5", "point-qery"),
+            "there is no step point-qery (did you mean \"point-query\"?)",
+        ),
+        (
+            [
+                &search("sqlite.r1", "sqlite.r5", "point-query")[..],
+                &["--resume"],
+            ]
+            .concat(),
+            "there is no search of sqlite.r1 to sqlite.r5",
+        ),
+        (
+            with(&["--commits", "commits.txt", "--command", "make {commit}"]),
+            "the commit \"b; rm\" is no hash or tag",
+        ),
+        (
+            with(&["--commits", "commits.txt", "--command", "make"]),
+            "write {commit} where the commit goes",
+        ),
+        (
+            with(&["--commits", "no.txt", "--command", "make {commit}"]),
+            "the commits no.txt cannot be read",
+        ),
+        (
+            vec!["bisect", "--good", "a", "--bad", "b", "--step", "x"],
+            "there is no campaign",
+        ),
     ] {
         let output = place.run(&arguments);
         let stderr = text(&output.stderr);
         assert_eq!(output.status.code(), Some(2), "{arguments:?}: {stderr}");
         assert!(stderr.contains(expected), "{arguments:?}: {stderr}");
-        assert!(!stderr.contains("probe: ") && !stderr.contains("build alone"), "it is said before the search begins: {stderr}");
+        assert!(
+            !stderr.contains("probe: ") && !stderr.contains("build alone"),
+            "it is said before the search begins: {stderr}"
+        );
     }
     assert_eq!(campaigns(&place), 0, "no campaign was made");
 }
 
-/// The same release under six labels, the later ones with every statement logged, and how it is planned: so slow that no noise hides it.
+/// The same release under six labels, the later ones with every statement logged, and how it is
+/// planned: so slow that no noise hides it.
 #[test]
 fn the_release_that_began_to_log_is_found() {
-    let Some(build) = cached_build("cli::bisect::the_release_that_began_to_log_is_found", "postgres@18") else { return };
+    let Some(build) = cached_build(
+        "cli::bisect::the_release_that_began_to_log_is_found",
+        "postgres@18",
+    ) else {
+        return;
+    };
     let place = Place::new();
     fs::set_permissions(place.dir.path(), fs::Permissions::from_mode(0o755)).unwrap();
     let quiet = "shared_buffers = \"64MB\", fsync = \"off\"";
     let config = |label: u32| {
         let logging = if label >= 4 {
-            ", log_statement = \"all\", debug_print_parse = \"on\", debug_print_rewritten = \"on\", debug_print_plan = \"on\", \
-             log_parser_stats = \"on\", log_planner_stats = \"on\", log_executor_stats = \"on\""
+            ", log_statement = \"all\", debug_print_parse = \"on\", debug_print_rewritten = \
+            \"on\", debug_print_plan = \"on\", log_parser_stats = \"on\", log_planner_stats = \
+            \"on\", log_executor_stats = \"on\""
         } else {
             ""
         };
@@ -153,8 +266,10 @@ fn the_release_that_began_to_log_is_found() {
     };
     let plan = format!(
         "name = \"t\"\nworkload = \"sysbench-2025\"\ncomparable = false\nbuilds = [\"{}\"]\n\
-         configs = [\"r1\", \"r2\", \"r3\", \"r4\", \"r5\", \"r6\"]\nwait = \"100ms\"\nseed = 3\ntests = [\"point-query\"]\n\
-         [sizes]\nclients = 1\ntables = 1\nrows = \"5K\"\nduration = \"1s\"\nwarm_up = \"0ms\"\nprepared = false\n{}",
+         configs = [\"r1\", \"r2\", \"r3\", \"r4\", \"r5\", \"r6\"]\nwait = \"100ms\"\nseed = \
+        3\ntests = [\"point-query\"]\n\
+         [sizes]\nclients = 1\ntables = 1\nrows = \"5K\"\nduration = \"1s\"\nwarm_up = \
+        \"0ms\"\nprepared = false\n{}",
         build.name,
         (1..=6).map(config).collect::<String>()
     );
@@ -182,7 +297,14 @@ fn the_release_that_began_to_log_is_found() {
     let stderr = text(&output.stderr);
     assert_eq!(output.status.code(), Some(0), "{stderr}");
     let found: Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!(found["first_bad"], format!("{}.r4", build.name), "{found:#}");
-    assert!(found["probability"].as_f64().unwrap() >= 0.95 && found["ratio"].as_f64().unwrap() < 1.0, "{found:#}");
+    assert_eq!(
+        found["first_bad"],
+        format!("{}.r4", build.name),
+        "{found:#}"
+    );
+    assert!(
+        found["probability"].as_f64().unwrap() >= 0.95 && found["ratio"].as_f64().unwrap() < 1.0,
+        "{found:#}"
+    );
     assert_eq!(processes_in(place.dir.path()), Vec::<u32>::new());
 }

@@ -1,4 +1,5 @@
-//! Confirm campaigns: who has a turn when, what is recorded of it, and what is left of one that breaks.
+//! Confirm campaigns: who has a turn when, what is recorded of it, and what is left of one that
+//! breaks.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -10,9 +11,12 @@ use std::sync::atomic::AtomicUsize;
 
 use plimsoll_lab::builds::BuildCache;
 use plimsoll_lab::{
-    CampaignEnd, ConfirmChoice, ConfirmRequest, DesignChoice, Notice, Observer, PlacementChoice, create_confirm, run_campaign,
+    CampaignEnd, ConfirmChoice, ConfirmRequest, DesignChoice, Notice, Observer, PlacementChoice,
+    create_confirm, run_campaign,
 };
-use plimsoll_store::{CampaignDir, CampaignRecord, CampaignState, Design, Store, TrialRecord, check_seal};
+use plimsoll_store::{
+    CampaignDir, CampaignRecord, CampaignState, Design, Store, TrialRecord, check_seal,
+};
 use plimsoll_testkit::cached_build;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
@@ -49,26 +53,42 @@ fn screened(plan: &str) -> Place {
 }
 
 fn newest(place: &Place) -> CampaignRecord {
-    Store::new(place.path("plimsoll-runs")).find(None).unwrap().load().unwrap()
+    Store::new(place.path("plimsoll-runs"))
+        .find(None)
+        .unwrap()
+        .load()
+        .unwrap()
 }
 
 fn confirm_dir(place: &Place) -> Option<PathBuf> {
     let entries = fs::read_dir(place.path("plimsoll-runs")).ok()?;
-    entries.filter_map(|entry| Some(entry.ok()?.path())).find(|path| path.to_str().is_some_and(|path| path.ends_with("-confirm")))
+    entries
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .find(|path| path.to_str().is_some_and(|path| path.ends_with("-confirm")))
 }
 
 fn label(campaign: &CampaignRecord, trial: &TrialRecord) -> String {
-    let scheduled = campaign.header.schedule.iter().find(|scheduled| scheduled.number == trial.number).unwrap();
+    let scheduled = campaign
+        .header
+        .schedule
+        .iter()
+        .find(|scheduled| scheduled.number == trial.number)
+        .unwrap();
     campaign.header.plan.cells[scheduled.cell].label.clone()
 }
 
 /// What `show --json` says of a cell's throughput in a step of the newest campaign.
 fn comparison(place: &Place, step: &str, cell: &str) -> Value {
     let output = place.run(&["show", "--json"]);
-    let mut shown: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", text(&output.stderr)));
+    let mut shown: Value = serde_json::from_slice(&output.stdout)
+        .unwrap_or_else(|_| panic!("{}", text(&output.stderr)));
     let all = shown["comparisons"].as_array_mut().unwrap();
-    let is_it = |of: &Value| of["step"] == step && of["cell"] == cell && of["is_throughput"] == true;
-    all.iter().position(is_it).map(|at| all.swap_remove(at)).unwrap_or_else(|| panic!("nothing on {cell} in {step}: {all:?}"))
+    let is_it =
+        |of: &Value| of["step"] == step && of["cell"] == cell && of["is_throughput"] == true;
+    all.iter()
+        .position(is_it)
+        .map(|at| all.swap_remove(at))
+        .unwrap_or_else(|| panic!("nothing on {cell} in {step}: {all:?}"))
 }
 
 fn signal(pid: u32, signal: Signal) {
@@ -80,9 +100,17 @@ fn wait_for_step(place: &Place, step: &str, trials: usize) -> Vec<PathBuf> {
     let wanted = format!("\"event\":\"step_start\",\"step\":\"{step}\"");
     let mut found = Vec::new();
     wait_until(&format!("{step} has begun in {trials} trials"), || {
-        let folders = confirm_dir(place).and_then(|dir| fs::read_dir(dir.join("trials")).ok()).into_iter().flatten();
-        found = folders.filter_map(|entry| Some(entry.ok()?.path())).collect();
-        found.retain(|dir| fs::read_to_string(dir.join("events.jsonl")).is_ok_and(|events| events.contains(&wanted)));
+        let folders = confirm_dir(place)
+            .and_then(|dir| fs::read_dir(dir.join("trials")).ok())
+            .into_iter()
+            .flatten();
+        found = folders
+            .filter_map(|entry| Some(entry.ok()?.path()))
+            .collect();
+        found.retain(|dir| {
+            fs::read_to_string(dir.join("events.jsonl"))
+                .is_ok_and(|events| events.contains(&wanted))
+        });
         found.len() == trials
     });
     found
@@ -90,14 +118,23 @@ fn wait_for_step(place: &Place, step: &str, trials: usize) -> Vec<PathBuf> {
 
 fn assert_nothing_is_left(place: &Place) {
     assert_eq!(processes_in(place.dir.path()), Vec::<u32>::new());
-    let left: Vec<_> = fs::read_dir(place.path("data")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    let left: Vec<_> = fs::read_dir(place.path("data"))
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name())
+        .collect();
     assert_eq!(left, [".plimsoll-data"]);
 }
 
-/// Every round has every contestant once, and over as many rounds as there are contestants each has every place once.
+/// Every round has every contestant once, and over as many rounds as there are contestants each has
+/// every place once.
 fn assert_turns(campaign: &CampaignRecord, start: u32, attempt: u32, step: &str) {
     let of_start = |trial: &&TrialRecord| {
-        trial.attempt == attempt && campaign.header.schedule.iter().any(|s| s.number == trial.number && s.block == start)
+        trial.attempt == attempt
+            && campaign
+                .header
+                .schedule
+                .iter()
+                .any(|s| s.number == trial.number && s.block == start)
     };
     let turns: BTreeMap<String, Vec<(u32, u32)>> = campaign
         .trials
@@ -106,9 +143,24 @@ fn assert_turns(campaign: &CampaignRecord, start: u32, attempt: u32, step: &str)
         .map(|trial| {
             let turns = trial.turns(step).unwrap();
             assert!(turns.iter().all(|turn| turn.speed.is_some()), "{turns:?}");
-            assert!(turns.iter().any(|turn| turn.operations > 0 && turn.active_ns > 0), "{turns:?}");
-            assert!(turns.windows(2).all(|pair| pair[0].begin_ns < pair[1].begin_ns));
-            (label(campaign, trial), turns.iter().map(|turn| (turn.round, turn.position)).collect())
+            assert!(
+                turns
+                    .iter()
+                    .any(|turn| turn.operations > 0 && turn.active_ns > 0),
+                "{turns:?}"
+            );
+            assert!(
+                turns
+                    .windows(2)
+                    .all(|pair| pair[0].begin_ns < pair[1].begin_ns)
+            );
+            (
+                label(campaign, trial),
+                turns
+                    .iter()
+                    .map(|turn| (turn.round, turn.position))
+                    .collect(),
+            )
         })
         .collect();
     let contestants = turns.len();
@@ -116,12 +168,26 @@ fn assert_turns(campaign: &CampaignRecord, start: u32, attempt: u32, step: &str)
     assert!(rounds >= contestants, "{turns:?}");
     for round in 0..rounds {
         let places: BTreeSet<(u32, u32)> = turns.values().map(|turns| turns[round]).collect();
-        assert_eq!(places, (1..=contestants as u32).map(|position| (round as u32 + 1, position)).collect(), "round {round}");
+        assert_eq!(
+            places,
+            (1..=contestants as u32)
+                .map(|position| (round as u32 + 1, position))
+                .collect(),
+            "round {round}"
+        );
     }
     for turns in turns.values() {
         assert_eq!(turns.len(), rounds);
         for group in turns.chunks_exact(contestants) {
-            assert_eq!(group.iter().map(|(_, position)| position).collect::<BTreeSet<_>>().len(), contestants, "{group:?}");
+            assert_eq!(
+                group
+                    .iter()
+                    .map(|(_, position)| position)
+                    .collect::<BTreeSet<_>>()
+                    .len(),
+                contestants,
+                "{group:?}"
+            );
         }
     }
 }
@@ -144,15 +210,36 @@ fn slices_go_round_in_balanced_order_and_are_recorded() {
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     let campaign = newest(&place);
     let confirm = campaign.header.confirm.clone().unwrap();
-    assert_eq!((confirm.design, confirm.starts, confirm.blocks), (Design::Slices, Some(2), None));
-    assert_eq!(confirm.placement, None, "workers and engine are one process");
+    assert_eq!(
+        (confirm.design, confirm.starts, confirm.blocks),
+        (Design::Slices, Some(2), None)
+    );
+    assert_eq!(
+        confirm.placement, None,
+        "workers and engine are one process"
+    );
     let stderr = text(&output.stderr);
-    assert!(stderr.contains("nothing is pinned: the engine is in the workers' process"), "{stderr}");
-    assert_eq!((confirm.turn_ns_read, confirm.turn_ns_write, confirm.time_ns), (4_000_000, 6_000_000, 2_000_000_000));
+    assert!(
+        stderr.contains("nothing is pinned: the engine is in the workers' process"),
+        "{stderr}"
+    );
+    assert_eq!(
+        (confirm.turn_ns_read, confirm.turn_ns_write, confirm.time_ns),
+        (4_000_000, 6_000_000, 2_000_000_000)
+    );
     // In the order of the preset, whatever the order of the wish.
     assert_eq!(confirm.steps, ["update-nonindex", "point-query", "delete"]);
-    assert!(campaign.header.id.ends_with("-tests-confirm"), "{}", campaign.header.id);
-    assert!(confirm.before.iter().all(|steps| steps.len() == 1 && steps[0].name == "prepare"));
+    assert!(
+        campaign.header.id.ends_with("-tests-confirm"),
+        "{}",
+        campaign.header.id
+    );
+    assert!(
+        confirm
+            .before
+            .iter()
+            .all(|steps| steps.len() == 1 && steps[0].name == "prepare")
+    );
     assert_eq!(campaign.trials.len(), 6);
     for trial in &campaign.trials {
         assert!(trial.is_complete(), "{trial:?}");
@@ -164,45 +251,108 @@ fn slices_go_round_in_balanced_order_and_are_recorded() {
         assert!(last.tables[0].found_rows < 10_000, "rows were deleted");
         assert!(last.host.contains_key("process_cpu_s"));
     }
-    for (start, step) in [1, 2].into_iter().flat_map(|start| confirm.steps.iter().map(move |step| (start, step))) {
+    for (start, step) in [1, 2]
+        .into_iter()
+        .flat_map(|start| confirm.steps.iter().map(move |step| (start, step)))
+    {
         assert_turns(&campaign, start, 1, step);
     }
     let json: Value = serde_json::from_slice(&output.stdout).unwrap();
     let comparisons = json["comparisons"].as_array().unwrap();
-    let of_throughput = comparisons.iter().filter(|row| row["is_throughput"] == true).count();
-    assert_eq!(of_throughput, 3, "one contestant beside the base, three steps: {json:#}");
-    let control = json["control"].as_array().unwrap().iter().find(|row| row["step"] == "point-query" && row["metric"] == "qps").unwrap();
+    let of_throughput = comparisons
+        .iter()
+        .filter(|row| row["is_throughput"] == true)
+        .count();
+    assert_eq!(
+        of_throughput, 3,
+        "one contestant beside the base, three steps: {json:#}"
+    );
+    let control = json["control"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|row| row["step"] == "point-query" && row["metric"] == "qps")
+        .unwrap();
     assert_eq!(control["cell"], "sqlite.wal_full#2");
-    assert!(control["estimate"].is_null() || control["estimate"]["pairs"].as_u64().unwrap() > 8, "{control}");
-    assert!(comparisons.iter().all(|row| row["design"] == "slices"), "{json:#}");
+    assert!(
+        control["estimate"].is_null() || control["estimate"]["pairs"].as_u64().unwrap() > 8,
+        "{control}"
+    );
+    assert!(
+        comparisons.iter().all(|row| row["design"] == "slices"),
+        "{json:#}"
+    );
     assert_nothing_is_left(&place);
     // It is a campaign like any other, and none to be confirmed itself.
     assert_eq!(place.run(&["show"]).status.code(), Some(0));
     let again = place.run(&["confirm", campaign.header.id.as_str()]);
     assert_eq!(again.status.code(), Some(2));
-    assert!(text(&again.stderr).contains("is a confirm campaign itself"), "{}", text(&again.stderr));
+    assert!(
+        text(&again.stderr).contains("is a confirm campaign itself"),
+        "{}",
+        text(&again.stderr)
+    );
 }
 
 #[test]
 fn steps_with_background_writers_take_turns_and_keep_their_rows() {
     let place = Place::new();
-    assert_eq!(place.run(&["run", "small.toml", "--seed", "4"]).status.code(), Some(0));
-    let output =
-        place.run(&["confirm", "--step", "qr100", "--cells", "sqlite.wal_off", "--slices", "20ms", "--time", "4s", "--starts", "1"]);
+    assert_eq!(
+        place
+            .run(&["run", "small.toml", "--seed", "4"])
+            .status
+            .code(),
+        Some(0)
+    );
+    let output = place.run(&[
+        "confirm",
+        "--step",
+        "qr100",
+        "--cells",
+        "sqlite.wal_off",
+        "--slices",
+        "20ms",
+        "--time",
+        "4s",
+        "--starts",
+        "1",
+    ]);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     let campaign = newest(&place);
     assert_eq!(
-        campaign.header.plan.cells.iter().map(|cell| cell.label.as_str()).collect::<Vec<_>>(),
+        campaign
+            .header
+            .plan
+            .cells
+            .iter()
+            .map(|cell| cell.label.as_str())
+            .collect::<Vec<_>>(),
         ["sqlite.wal_off", "sqlite.wal_off#2"]
     );
-    assert!(text(&output.stderr).contains("there is one cell: nothing but the A/A control is measured"), "{}", text(&output.stderr));
+    assert!(
+        text(&output.stderr).contains("there is one cell: nothing but the A/A control is measured"),
+        "{}",
+        text(&output.stderr)
+    );
     assert_turns(&campaign, 1, 1, "qr100");
     for trial in &campaign.trials {
         let done = trial.steps_done().next().unwrap();
-        let ok = |kind: &str| done.operations.iter().find(|operation| operation.kind == kind).unwrap();
+        let ok = |kind: &str| {
+            done.operations
+                .iter()
+                .find(|operation| operation.kind == kind)
+                .unwrap()
+        };
         assert_eq!(ok("insert").rows, ok("delete").rows);
-        assert!(done.tables.iter().all(|table| table.found_rows == table.expected_rows && table.found_rows == 20_100), "{:?}", done.tables);
-        // Writers owe nothing for the time in which others had their turns: their rate is that of active seconds.
+        assert!(
+            done.tables
+                .iter()
+                .all(|table| table.found_rows == table.expected_rows && table.found_rows == 20_100),
+            "{:?}",
+            done.tables
+        );
+        // Writers owe nothing for the time in which others had their turns: their rate is that of
+        // active seconds.
         let pacing = ok("insert").pacing.as_ref().unwrap();
         assert!(pacing.backlog <= 1 && pacing.seconds < 4, "{pacing:?}");
     }
@@ -211,32 +361,70 @@ fn steps_with_background_writers_take_turns_and_keep_their_rows() {
 #[test]
 fn blocks_swap_two_contestants_and_begin_with_a_canary() {
     let place = screened(PLAN);
-    let output = place.run(&["confirm", "--step", "point-query", "--blocks", "2", "--time", "100ms"]);
+    let output = place.run(&[
+        "confirm",
+        "--step",
+        "point-query",
+        "--blocks",
+        "2",
+        "--time",
+        "100ms",
+    ]);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
-    assert!(text(&output.stderr).contains("2 blocks cannot decide anything"), "{}", text(&output.stderr));
+    assert!(
+        text(&output.stderr).contains("2 blocks cannot decide anything"),
+        "{}",
+        text(&output.stderr)
+    );
     let comparison = comparison(&place, "point-query", "sqlite.wal_off");
     let reason = comparison["reason"].as_str().unwrap();
     match comparison["verdict"].as_str().unwrap() {
-        "inconclusive" => assert!(reason.starts_with("cannot be decided with ") && reason.ends_with(" needed"), "{reason}"),
+        "inconclusive" => assert!(
+            reason.starts_with("cannot be decided with ") && reason.ends_with(" needed"),
+            "{reason}"
+        ),
         // Somebody else was at work here.
-        verdict => assert!(verdict == "invalid" && reason.contains("left out"), "{comparison}"),
+        verdict => assert!(
+            verdict == "invalid" && reason.contains("left out"),
+            "{comparison}"
+        ),
     }
     let campaign = newest(&place);
-    let cells: Vec<usize> = campaign.header.schedule.iter().map(|trial| trial.cell).collect();
+    let cells: Vec<usize> = campaign
+        .header
+        .schedule
+        .iter()
+        .map(|trial| trial.cell)
+        .collect();
     assert_eq!(cells[3..], [cells[2], cells[1], cells[0]]);
     let confirm = campaign.header.confirm.as_ref().unwrap();
-    assert_eq!((confirm.design, confirm.blocks, &confirm.placement), (Design::Blocks, Some(2), &None));
+    assert_eq!(
+        (confirm.design, confirm.blocks, &confirm.placement),
+        (Design::Blocks, Some(2), &None)
+    );
     for trial in campaign.trials.iter().filter(|trial| trial.attempt == 1) {
         let events = fs::read_to_string(trial.dir.join("events.jsonl")).unwrap();
-        assert!(events.contains("\"event\":\"canary\",\"integer_per_us\":"), "{events}");
+        assert!(
+            events.contains("\"event\":\"canary\",\"integer_per_us\":"),
+            "{events}"
+        );
         assert_eq!(
-            trial.steps_done().map(|done| done.step.as_str()).collect::<Vec<_>>(),
+            trial
+                .steps_done()
+                .map(|done| done.step.as_str())
+                .collect::<Vec<_>>(),
             ["point-query"],
             "the load is in the copied data"
         );
         // One that a witness speaks against has run again, at the end.
         let is_suspect = events.contains("\"event\":\"suspect\"");
-        assert_eq!(campaign.trials.iter().any(|other| other.number == trial.number && other.attempt == 2), is_suspect);
+        assert_eq!(
+            campaign
+                .trials
+                .iter()
+                .any(|other| other.number == trial.number && other.attempt == 2),
+            is_suspect
+        );
         assert_eq!(check_seal(&trial.dir).unwrap(), Some(Vec::new()));
     }
     assert_nothing_is_left(&place);
@@ -274,16 +462,36 @@ fn blocks_end_when_there_is_enough_and_resume_runs_the_rest() {
         profile_ns: None,
     };
     let data_dir = place.path("data").canonicalize().unwrap();
-    let request = ConfirmRequest { screen: &screen.header, choice, bisection: None, data_dir: &data_dir, plimsoll_version: "test" };
+    let request = ConfirmRequest {
+        screen: &screen.header,
+        choice,
+        bisection: None,
+        data_dir: &data_dir,
+        plimsoll_version: "test",
+    };
     let (mut campaign, turn, _) = create_confirm(&store, &request).unwrap();
     let builds = BuildCache::new(place.path("cache"));
     let program = Path::new(env!("CARGO_BIN_EXE_plimsoll"));
-    let end = run_campaign(&mut campaign, Some(turn), &builds, program, &mut Content(AtomicUsize::new(0))).unwrap();
+    let end = run_campaign(
+        &mut campaign,
+        Some(turn),
+        &builds,
+        program,
+        &mut Content(AtomicUsize::new(0)),
+    )
+    .unwrap();
     assert_eq!(end, CampaignEnd::Decided { block: 2 });
     let decided = newest(&place);
-    assert_eq!((decided.state, decided.trials.len()), (CampaignState::Decided, 6), "three contestants, two blocks");
+    assert_eq!(
+        (decided.state, decided.trials.len()),
+        (CampaignState::Decided, 6),
+        "three contestants, two blocks"
+    );
     let shown = text(&place.run(&["show"]).stdout);
-    assert!(shown.contains("ended at a planned look, because all was decided"), "{shown}");
+    assert!(
+        shown.contains("ended at a planned look, because all was decided"),
+        "{shown}"
+    );
 
     let output = place.run(&["resume"]);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
@@ -294,7 +502,15 @@ fn blocks_end_when_there_is_enough_and_resume_runs_the_rest() {
 }
 
 fn start_slices(place: &Place) -> Child {
-    place.spawn(&["confirm", "--step", "point-query,update-nonindex", "--time", "6s", "--starts", "2"])
+    place.spawn(&[
+        "confirm",
+        "--step",
+        "point-query,update-nonindex",
+        "--time",
+        "6s",
+        "--starts",
+        "2",
+    ])
 }
 
 /// Resumes, and checks that the first start was repeated whole.
@@ -303,13 +519,32 @@ fn resume_repeats_the_start(place: &Place) -> Output {
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     let campaign = newest(place);
     for start in [1, 2] {
-        let trials = || campaign.header.schedule.iter().filter(|trial| trial.block == start);
-        let last = |number: u32| campaign.trials.iter().rfind(|trial| trial.number == number).unwrap();
+        let trials = || {
+            campaign
+                .header
+                .schedule
+                .iter()
+                .filter(|trial| trial.block == start)
+        };
+        let last = |number: u32| {
+            campaign
+                .trials
+                .iter()
+                .rfind(|trial| trial.number == number)
+                .unwrap()
+        };
         let attempts: BTreeSet<u32> = trials().map(|trial| last(trial.number).attempt).collect();
-        assert_eq!(attempts.len(), 1, "contestants of a start are of one attempt");
+        assert_eq!(
+            attempts.len(),
+            1,
+            "contestants of a start are of one attempt"
+        );
         assert!(trials().all(|trial| last(trial.number).is_complete()));
         let attempt = attempts.into_iter().next().unwrap();
-        assert!(start == 2 || attempt == 2, "start {start} is of attempt {attempt}");
+        assert!(
+            start == 2 || attempt == 2,
+            "start {start} is of attempt {attempt}"
+        );
         assert_turns(&campaign, start, attempt, "point-query");
     }
     assert_nothing_is_left(place);
@@ -326,7 +561,11 @@ fn ctrl_c_ends_all_contestants_and_resume_repeats_the_start() {
     assert_eq!(output.status.code(), Some(130), "{}", text(&output.stderr));
     assert_nothing_is_left(&place);
     let output = resume_repeats_the_start(&place);
-    assert!(text(&output.stdout).contains("point-query"), "{}", text(&output.stdout));
+    assert!(
+        text(&output.stdout).contains("point-query"),
+        "{}",
+        text(&output.stdout)
+    );
 }
 
 #[test]
@@ -336,34 +575,85 @@ fn a_killed_orchestrator_leaves_no_contestant_and_resume_repeats_the_start() {
     wait_for_step(&place, "point-query", 3);
     signal(child.id(), Signal::KILL);
     assert_eq!(wait(child).status.signal(), Some(9));
-    wait_until("all trials are gone", || processes_in(place.dir.path()).is_empty());
+    wait_until("all trials are gone", || {
+        processes_in(place.dir.path()).is_empty()
+    });
     resume_repeats_the_start(&place);
 }
 
 #[test]
 fn a_contestant_that_dies_is_told_and_the_others_go_on() {
     let place = screened(PLAN);
-    let child = place.spawn(&["confirm", "--step", "point-query,update-nonindex", "--time", "3s", "--starts", "1"]);
+    let child = place.spawn(&[
+        "confirm",
+        "--step",
+        "point-query,update-nonindex",
+        "--time",
+        "3s",
+        "--starts",
+        "1",
+    ]);
     let trials = wait_for_step(&place, "point-query", 3);
-    let off = trials.iter().find(|dir| dir.to_str().unwrap().contains("wal_off")).unwrap();
-    let start: Value = serde_json::from_str(fs::read_to_string(off.join("events.jsonl")).unwrap().lines().next().unwrap()).unwrap();
+    let off = trials
+        .iter()
+        .find(|dir| dir.to_str().unwrap().contains("wal_off"))
+        .unwrap();
+    let start: Value = serde_json::from_str(
+        fs::read_to_string(off.join("events.jsonl"))
+            .unwrap()
+            .lines()
+            .next()
+            .unwrap(),
+    )
+    .unwrap();
     signal(start["pid"].as_u64().unwrap() as u32, Signal::KILL);
     let output = wait(child);
     let (stdout, stderr) = (text(&output.stdout), text(&output.stderr));
     assert_eq!(output.status.code(), Some(3), "{stderr}");
-    assert!(stderr.contains("sqlite.wal_off: not complete: the trial's process died during point-query (signal 9"), "{stderr}");
-    let line = stdout.lines().find(|line| line.contains("point-query") && line.contains("sqlite.wal_off ")).unwrap();
-    assert!(line.contains("invalid") && !line.contains('['), "never a ratio of one that died: {line}");
+    assert!(
+        stderr.contains(
+            "sqlite.wal_off: not complete: the trial's process died during point-query (signal 9"
+        ),
+        "{stderr}"
+    );
+    let line = stdout
+        .lines()
+        .find(|line| line.contains("point-query") && line.contains("sqlite.wal_off "))
+        .unwrap();
+    assert!(
+        line.contains("invalid") && !line.contains('['),
+        "never a ratio of one that died: {line}"
+    );
     let died = comparison(&place, "point-query", "sqlite.wal_off");
-    assert!(died["reason"].as_str().unwrap().starts_with("the cell crashed: signal 9"), "{died}");
-    let control = stdout.lines().find(|line| line.contains("point-query") && line.contains("#2")).unwrap();
+    assert!(
+        died["reason"]
+            .as_str()
+            .unwrap()
+            .starts_with("the cell crashed: signal 9"),
+        "{died}"
+    );
+    let control = stdout
+        .lines()
+        .find(|line| line.contains("point-query") && line.contains("#2"))
+        .unwrap();
     assert!(control.contains("A/A"), "{control}");
     let campaign = newest(&place);
-    let complete: BTreeSet<String> =
-        campaign.trials.iter().filter(|trial| trial.is_complete()).map(|trial| label(&campaign, trial)).collect();
-    assert_eq!(complete, CELLS[..2].iter().map(|&label| label.to_owned()).collect());
+    let complete: BTreeSet<String> = campaign
+        .trials
+        .iter()
+        .filter(|trial| trial.is_complete())
+        .map(|trial| label(&campaign, trial))
+        .collect();
+    assert_eq!(
+        complete,
+        CELLS[..2].iter().map(|&label| label.to_owned()).collect()
+    );
     assert_eq!(place.run(&["resume"]).status.code(), Some(0));
-    assert_eq!(newest(&place).trials.len(), 6, "the start was repeated whole");
+    assert_eq!(
+        newest(&place).trials.len(),
+        6,
+        "the start was repeated whole"
+    );
 }
 
 #[test]
@@ -371,24 +661,57 @@ fn what_cannot_be_confirmed_is_said() {
     let empty = Place::new();
     let output = empty.run(&["confirm"]);
     assert_eq!(output.status.code(), Some(2));
-    assert!(text(&output.stderr).contains("there is no campaign to confirm: `plimsoll run PLAN` makes one"), "{}", text(&output.stderr));
+    assert!(
+        text(&output.stderr)
+            .contains("there is no campaign to confirm: `plimsoll run PLAN` makes one"),
+        "{}",
+        text(&output.stderr)
+    );
 
     let place = Place::new();
     assert_eq!(place.run(&["run", "small.toml"]).status.code(), Some(0));
     for (arguments, expected) in [
-        (&["--step", "qr1OO"][..], "there is no step qr1OO (did you mean \"qr100\"?)"),
-        (&["--step", "qr100", "--cells", "sqlite.wal_of"], "has no cell sqlite.wal_of (did you mean \"sqlite.wal_off\"?)"),
-        (&["--step", "l.i1", "--slices"], "l.i1 does a fixed number of things and cannot be cut into turns; take --blocks 12"),
-        (&["--step", "qr100", "--placement", "0-9999/1"], "--placement: 0-9999 is no set of CPUs that may be used"),
-        (&["--step", "qr100", "--placement", "0"], "write the CPUs of clients and servers as in 0/1-3, or none"),
+        (
+            &["--step", "qr1OO"][..],
+            "there is no step qr1OO (did you mean \"qr100\"?)",
+        ),
+        (
+            &["--step", "qr100", "--cells", "sqlite.wal_of"],
+            "has no cell sqlite.wal_of (did you mean \"sqlite.wal_off\"?)",
+        ),
+        (
+            &["--step", "l.i1", "--slices"],
+            "l.i1 does a fixed number of things and cannot be cut into turns; take --blocks 12",
+        ),
+        (
+            &["--step", "qr100", "--placement", "0-9999/1"],
+            "--placement: 0-9999 is no set of CPUs that may be used",
+        ),
+        (
+            &["--step", "qr100", "--placement", "0"],
+            "write the CPUs of clients and servers as in 0/1-3, or none",
+        ),
         (&["--step", "qr100", "--slices", "20"], "--slices 20"),
-        (&["--step", "qr100", "--time", "0s"], "nothing can be measured in no time"),
-        (&["--step", "qr100", "--blocks", "0"], "no block is no measurement"),
-        (&["--step", "qr100", "--starts", "0"], "no start is no measurement"),
-        (&["--step", "qr100", "--slices", "20ms,900us"], "--slices 900us: a turn is 1ms at least"),
+        (
+            &["--step", "qr100", "--time", "0s"],
+            "nothing can be measured in no time",
+        ),
+        (
+            &["--step", "qr100", "--blocks", "0"],
+            "no block is no measurement",
+        ),
+        (
+            &["--step", "qr100", "--starts", "0"],
+            "no start is no measurement",
+        ),
+        (
+            &["--step", "qr100", "--slices", "20ms,900us"],
+            "--slices 900us: a turn is 1ms at least",
+        ),
         (
             &["--step", "l.i1", "--starts", "2"],
-            "--starts is for slices, which cannot be: l.i1 does a fixed number of things and cannot be cut into turns; take --blocks 12",
+            "--starts is for slices, which cannot be: l.i1 does a fixed number of things and \
+            cannot be cut into turns; take --blocks 12",
         ),
     ] {
         let output = place.run(&[&["confirm"], arguments].concat());
@@ -396,25 +719,38 @@ fn what_cannot_be_confirmed_is_said() {
         assert_eq!(output.status.code(), Some(2), "{arguments:?}: {stderr}");
         assert!(stderr.contains(expected), "{arguments:?}: {stderr}");
     }
-    assert_eq!(fs::read_dir(place.path("plimsoll-runs")).unwrap().count(), 1, "no campaign was made");
+    assert_eq!(
+        fs::read_dir(place.path("plimsoll-runs")).unwrap().count(),
+        1,
+        "no campaign was made"
+    );
 }
 
 /// Two instances of one build and two configs on real servers; one server is killed in the middle.
 #[test]
 fn a_server_that_is_killed_in_its_turns_is_a_crash_of_that_contestant_alone() {
     let settings = [
-        ("mysql@5.7", "innodb_buffer_pool_size = \"64M\", innodb_log_file_size = \"16M\", performance_schema = \"0\""),
+        (
+            "mysql@5.7",
+            "innodb_buffer_pool_size = \"64M\", innodb_log_file_size = \"16M\", performance_schema \
+            = \"0\"",
+        ),
         ("postgres@18", "shared_buffers = \"64MB\", fsync = \"off\""),
     ];
     for (wanted, settings) in settings {
         let test = "cli::confirm::a_server_that_is_killed_in_its_turns_is_a_crash_of_that_contestant_alone";
-        let Some(build) = cached_build(test, wanted) else { continue };
+        let Some(build) = cached_build(test, wanted) else {
+            continue;
+        };
         let place = Place::new();
         fs::set_permissions(place.dir.path(), fs::Permissions::from_mode(0o755)).unwrap();
         let plan = format!(
-            "name = \"t\"\nworkload = \"sysbench-2025\"\ncomparable = false\nbuilds = [\"{}\"]\nconfigs = [\"first\", \"second\"]\nwait = \"100ms\"\n\
-             tests = [\"point-query\", \"insert\"]\n[sizes]\nclients = 2\ntables = 1\nrows = \"5K\"\nduration = \"1s\"\nwarm_up = \"0ms\"\n\
-             [config.first]\nsettings = {{ {settings} }}\n[config.second]\nsettings = {{ {settings} }}\n",
+            "name = \"t\"\nworkload = \"sysbench-2025\"\ncomparable = false\nbuilds = \
+            [\"{}\"]\nconfigs = [\"first\", \"second\"]\nwait = \"100ms\"\n\
+             tests = [\"point-query\", \"insert\"]\n[sizes]\nclients = 2\ntables = 1\nrows = \
+            \"5K\"\nduration = \"1s\"\nwarm_up = \"0ms\"\n\
+             [config.first]\nsettings = {{ {settings} }}\n[config.second]\nsettings = \
+            {{ {settings} }}\n",
             build.name
         );
         fs::write(place.path("plan.toml"), plan).unwrap();
@@ -422,30 +758,79 @@ fn a_server_that_is_killed_in_its_turns_is_a_crash_of_that_contestant_alone() {
         let run = place.run(&["run", "plan.toml", "--seed", "3", "--cache", &cache]);
         assert_eq!(run.status.code(), Some(0), "{}", text(&run.stderr));
 
-        let arguments = ["confirm", "--all", "--time", "4s", "--starts", "1", "--cache", &cache];
-        let child = place.command(&arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let arguments = [
+            "confirm", "--all", "--time", "4s", "--starts", "1", "--cache", &cache,
+        ];
+        let child = place
+            .command(&arguments)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
         let trials = wait_for_step(&place, "insert", 3);
-        let second = trials.iter().find(|dir| dir.to_str().unwrap().contains(".second.")).unwrap();
+        let second = trials
+            .iter()
+            .find(|dir| dir.to_str().unwrap().contains(".second."))
+            .unwrap();
         signal(server_pid(second), Signal::KILL);
         let output = wait(child);
         let (stdout, stderr) = (text(&output.stdout), text(&output.stderr));
         assert_eq!(output.status.code(), Some(3), "{stderr}");
-        assert!(stderr.contains(".second: not complete: the server crashed during insert (signal 9, SIGKILL"), "{stderr}");
-        let line = |step: &str, cell: &str| stdout.lines().find(|line| line.starts_with(step) && line.contains(cell)).unwrap().to_owned();
-        assert!(line("insert", ".second ").contains("invalid") && line("insert", "#2").contains("A/A"), "{stdout}");
+        assert!(
+            stderr.contains(
+                ".second: not complete: the server crashed during insert (signal 9, SIGKILL"
+            ),
+            "{stderr}"
+        );
+        let line = |step: &str, cell: &str| {
+            stdout
+                .lines()
+                .find(|line| line.starts_with(step) && line.contains(cell))
+                .unwrap()
+                .to_owned()
+        };
+        assert!(
+            line("insert", ".second ").contains("invalid") && line("insert", "#2").contains("A/A"),
+            "{stdout}"
+        );
         let second = format!("{}.second", build.name);
         let crashed = comparison(&place, "insert", &second);
-        assert!(crashed["estimate"].is_null() && crashed["reason"].as_str().unwrap().starts_with("the cell crashed: "), "{crashed}");
+        assert!(
+            crashed["estimate"].is_null()
+                && crashed["reason"]
+                    .as_str()
+                    .unwrap()
+                    .starts_with("the cell crashed: "),
+            "{crashed}"
+        );
         let before = comparison(&place, "point-query", &second);
-        assert!(!before["reason"].as_str().unwrap().contains("crashed"), "what it did before it crashed counts: {before}");
+        assert!(
+            !before["reason"].as_str().unwrap().contains("crashed"),
+            "what it did before it crashed counts: {before}"
+        );
         let campaign = newest(&place);
-        let control = campaign.trials.iter().find(|trial| label(&campaign, trial).ends_with("#2")).unwrap();
+        let control = campaign
+            .trials
+            .iter()
+            .find(|trial| label(&campaign, trial).ends_with("#2"))
+            .unwrap();
         let turns = control.turns("point-query").unwrap();
-        let suffered: u64 = turns.iter().filter_map(|turn| turn.other_servers_cpu_ns).sum();
+        let suffered: u64 = turns
+            .iter()
+            .filter_map(|turn| turn.other_servers_cpu_ns)
+            .sum();
         let active: u64 = turns.iter().map(|turn| turn.active_ns).sum();
-        assert!(suffered * 100 < active, "{suffered} ns of servers that are stopped in {active} ns");
+        assert!(
+            suffered * 100 < active,
+            "{suffered} ns of servers that are stopped in {active} ns"
+        );
         for turn in turns {
-            assert!(turn.server_cpu_ns.is_some() && turn.client_cpu_ns.is_some() && turn.other_servers_cpu_ns.is_some(), "{turn:?}");
+            assert!(
+                turn.server_cpu_ns.is_some()
+                    && turn.client_cpu_ns.is_some()
+                    && turn.other_servers_cpu_ns.is_some(),
+                "{turn:?}"
+            );
         }
         assert_nothing_is_left(&place);
         for dir in trials {
@@ -458,25 +843,42 @@ fn a_server_that_is_killed_in_its_turns_is_a_crash_of_that_contestant_alone() {
 }
 
 fn server_pid(trial: &Path) -> u32 {
-    let identity: Value = serde_json::from_slice(&fs::read(trial.join("server/server-process.json")).unwrap()).unwrap();
+    let identity: Value =
+        serde_json::from_slice(&fs::read(trial.join("server/server-process.json")).unwrap())
+            .unwrap();
     identity["pid"].as_u64().unwrap() as u32
 }
 
 #[test]
 fn the_newest_screen_is_taken_and_nothing_unusual_is_said() {
-    let plan =
-        PLAN.replace("configs = [\"wal_full\", \"wal_off\"]", "configs = [\"wal_off\"]").replace("sqlite.wal_full", "sqlite.wal_off");
+    let plan = PLAN
+        .replace(
+            "configs = [\"wal_full\", \"wal_off\"]",
+            "configs = [\"wal_off\"]",
+        )
+        .replace("sqlite.wal_full", "sqlite.wal_off");
     let place = screened(&plan);
     let output = place.run(&["confirm", "--json"]);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     assert!(
-        text(&output.stderr).contains("is unusual: no step that can be judged is further from the base than starts alone explain; --all"),
+        text(&output.stderr).contains(
+            "is unusual: no step that can be judged is further from the base than starts alone \
+            explain; --all"
+        ),
         "{}",
         text(&output.stderr)
     );
     let json: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(json["comparisons"], Value::Array(Vec::new()));
-    let arguments = ["confirm", "--step", "point-query", "--time", "200ms", "--starts", "1"];
+    let arguments = [
+        "confirm",
+        "--step",
+        "point-query",
+        "--time",
+        "200ms",
+        "--starts",
+        "1",
+    ];
     for _ in 0..2 {
         let output = place.run(&arguments);
         assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
@@ -485,7 +887,13 @@ fn the_newest_screen_is_taken_and_nothing_unusual_is_said() {
         .campaigns()
         .unwrap()
         .iter()
-        .map(|path| CampaignDir::open(path).unwrap().header.confirm.and_then(|confirm| confirm.of))
+        .map(|path| {
+            CampaignDir::open(path)
+                .unwrap()
+                .header
+                .confirm
+                .and_then(|confirm| confirm.of)
+        })
         .collect();
     assert_eq!(of.len(), 2, "both confirm the one screen: {of:?}");
 }
@@ -493,41 +901,85 @@ fn the_newest_screen_is_taken_and_nothing_unusual_is_said() {
 #[test]
 fn all_by_slices_leaves_out_what_cannot_take_turns() {
     let place = Place::new();
-    let plan = "name = \"tests\"\nworkload = \"insert-benchmark-2017\"\ncomparable = false\nbuilds = [\"sqlite\"]\n\
-        configs = [\"wal_full\", \"wal_off\"]\n[sizes]\nclients = 1\nrows = \"5K\"\nduration = \"1s\"\n";
+    let plan = "name = \"tests\"\nworkload = \"insert-benchmark-2017\"\ncomparable = false\nbuilds \
+               = [\"sqlite\"]\n\
+        configs = [\"wal_full\", \"wal_off\"]\n[sizes]\nclients = 1\nrows = \"5K\"\nduration = \
+               \"1s\"\n";
     fs::write(place.path("plan.toml"), plan).unwrap();
     let explained = place.run(&["plan", "explain", "plan.toml"]);
     let told = text(&explained.stdout);
-    assert!(told.contains("confirm --all: by slices at most") && told.contains(" of disk, without scan;"), "{told}");
+    assert!(
+        told.contains("confirm --all: by slices at most")
+            && told.contains(" of disk, without scan;"),
+        "{told}"
+    );
     let run = place.run(&["run", "plan.toml", "--seed", "3"]);
     assert_eq!(run.status.code(), Some(0), "{}", text(&run.stderr));
     let output = place.run(&["confirm", "--all", "--starts", "1", "--time", "1s"]);
     let stderr = text(&output.stderr);
     assert_eq!(output.status.code(), Some(0), "{stderr}");
-    assert!(stderr.contains("left out: scan does a fixed number of things: --step scan --blocks 12 confirms it"), "{stderr}");
-    assert!(stderr.contains("left out, for the data of the others: l; --step NAME confirms one of them"), "{stderr}");
+    assert!(
+        stderr.contains(
+            "left out: scan does a fixed number of things: --step scan --blocks 12 confirms it"
+        ),
+        "{stderr}"
+    );
+    assert!(
+        stderr
+            .contains("left out, for the data of the others: l; --step NAME confirms one of them"),
+        "{stderr}"
+    );
     let confirm = newest(&place).header.confirm.unwrap();
-    assert_eq!((confirm.design, confirm.steps), (Design::Slices, vec!["q1000".to_owned(), "q100".to_owned()]));
-    let output = place.run(&["confirm", confirm.of.as_deref().unwrap(), "--all", "--blocks", "1", "--time", "1s"]);
+    assert_eq!(
+        (confirm.design, confirm.steps),
+        (Design::Slices, vec!["q1000".to_owned(), "q100".to_owned()])
+    );
+    let output = place.run(&[
+        "confirm",
+        confirm.of.as_deref().unwrap(),
+        "--all",
+        "--blocks",
+        "1",
+        "--time",
+        "1s",
+    ]);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
-    assert_eq!(newest(&place).header.confirm.unwrap().steps, ["scan", "q1000", "q100"], "by blocks there is room for all of them");
+    assert_eq!(
+        newest(&place).header.confirm.unwrap().steps,
+        ["scan", "q1000", "q100"],
+        "by blocks there is room for all of them"
+    );
 }
 
 /// A build that dies in half of the blocks: what is left would be its good days.
 #[test]
 fn a_cell_that_dies_in_half_of_the_blocks_gets_a_sentence_and_no_verdict() {
     let place = screened(PLAN);
-    let child = place.spawn(&["confirm", "--step", "point-query", "--blocks", "6", "--time", "1s"]);
+    let child = place.spawn(&[
+        "confirm",
+        "--step",
+        "point-query",
+        "--blocks",
+        "6",
+        "--time",
+        "1s",
+    ]);
     let mut killed = BTreeSet::new();
     let wanted = "\"event\":\"step_start\",\"step\":\"point-query\"";
     while killed.len() < 3 {
         wait_until("the cell has begun its step", || {
-            let folders = confirm_dir(&place).and_then(|dir| fs::read_dir(dir.join("trials")).ok()).into_iter().flatten();
-            let off = folders.filter_map(|entry| Some(entry.ok()?.path())).filter(|dir| dir.to_str().unwrap().contains("wal_off"));
+            let folders = confirm_dir(&place)
+                .and_then(|dir| fs::read_dir(dir.join("trials")).ok())
+                .into_iter()
+                .flatten();
+            let off = folders
+                .filter_map(|entry| Some(entry.ok()?.path()))
+                .filter(|dir| dir.to_str().unwrap().contains("wal_off"));
             for dir in off.filter(|dir| !killed.contains(dir)).collect::<Vec<_>>() {
                 let events = fs::read_to_string(dir.join("events.jsonl")).unwrap_or_default();
                 if events.contains(wanted) && !events.contains("\"event\":\"step_done\"") {
-                    let start: Value = serde_json::from_str(events.lines().next().unwrap()).unwrap();
+                    let start: Value =
+                        serde_json::from_str(events.lines().next().unwrap()).unwrap();
                     signal(start["pid"].as_u64().unwrap() as u32, Signal::KILL);
                     killed.insert(dir);
                     return true;
@@ -541,9 +993,22 @@ fn a_cell_that_dies_in_half_of_the_blocks_gets_a_sentence_and_no_verdict() {
     let dead = comparison(&place, "point-query", "sqlite.wal_off");
     let reason = dead["reason"].as_str().unwrap();
     assert_eq!(dead["verdict"], "invalid");
-    assert!(reason.starts_with("the cell crashed in 3 of 6 blocks: signal 9"), "{reason}");
-    assert!(text(&output.stdout).contains("the cell crashed in 3 of 6 blocks"), "{}", text(&output.stdout));
-    let gate = place.run(&["gate", "--candidate", "sqlite.wal_off", "--max-regression", "50%"]);
+    assert!(
+        reason.starts_with("the cell crashed in 3 of 6 blocks: signal 9"),
+        "{reason}"
+    );
+    assert!(
+        text(&output.stdout).contains("the cell crashed in 3 of 6 blocks"),
+        "{}",
+        text(&output.stdout)
+    );
+    let gate = place.run(&[
+        "gate",
+        "--candidate",
+        "sqlite.wal_off",
+        "--max-regression",
+        "50%",
+    ]);
     assert_eq!(gate.status.code(), Some(4), "{}", text(&gate.stdout));
 }
 
@@ -551,45 +1016,87 @@ fn a_cell_that_dies_in_half_of_the_blocks_gets_a_sentence_and_no_verdict() {
 #[test]
 fn a_base_that_missed_its_rate_is_left_out() {
     let place = Place::new();
-    let plan = PLAN.replace("tests = [\"point-query\", \"update-nonindex\", \"delete\"]", "tests = [\"update-nonindex\"]");
+    let plan = PLAN.replace(
+        "tests = [\"point-query\", \"update-nonindex\", \"delete\"]",
+        "tests = [\"update-nonindex\"]",
+    );
     fs::write(place.path("plan.toml"), format!("{plan}rate = 2000000\n")).unwrap();
     assert_eq!(place.run(&["run", "plan.toml"]).status.code(), Some(0));
     let output = place.run(&["confirm"]);
     let stderr = text(&output.stderr);
     assert_eq!(output.status.code(), Some(0), "{stderr}");
-    assert!(stderr.contains("update-nonindex: left out for sqlite.wal_off: the base missed its rate"), "{stderr}");
-    assert!(stderr.contains("could be judged: its one result is left out") && !stderr.contains("is unusual"), "{stderr}");
-    assert_eq!(fs::read_dir(place.path("plimsoll-runs")).unwrap().count(), 1, "no campaign was made");
+    assert!(
+        stderr.contains("update-nonindex: left out for sqlite.wal_off: the base missed its rate"),
+        "{stderr}"
+    );
+    assert!(
+        stderr.contains("could be judged: its one result is left out")
+            && !stderr.contains("is unusual"),
+        "{stderr}"
+    );
+    assert_eq!(
+        fs::read_dir(place.path("plimsoll-runs")).unwrap().count(),
+        1,
+        "no campaign was made"
+    );
 }
 
 #[test]
 fn cells_with_other_data_are_not_compared() {
     let place = Place::new();
-    let shapes = PLAN.replace("rows = \"10K\"\n", "") + "[shapes.small]\nrows = \"10K\"\n[shapes.large]\nrows = \"20K\"\n";
-    let shapes = shapes.replace("base = \"sqlite.wal_full\"", "base = \"sqlite.wal_full.small\"");
+    let shapes = PLAN.replace("rows = \"10K\"\n", "")
+        + "[shapes.small]\nrows = \"10K\"\n[shapes.large]\nrows = \"20K\"\n";
+    let shapes = shapes.replace(
+        "base = \"sqlite.wal_full\"",
+        "base = \"sqlite.wal_full.small\"",
+    );
     fs::write(place.path("plan.toml"), shapes).unwrap();
     let run = place.run(&["run", "plan.toml"]);
     assert_eq!(run.status.code(), Some(0), "{}", text(&run.stderr));
     let output = place.run(&["confirm", "--step", "point-query"]);
     assert_eq!(output.status.code(), Some(2));
-    assert!(text(&output.stderr).contains("do not have the same data states"), "{}", text(&output.stderr));
+    assert!(
+        text(&output.stderr).contains("do not have the same data states"),
+        "{}",
+        text(&output.stderr)
+    );
     let output = place.run(&["confirm"]);
-    assert!(text(&output.stderr).contains("the cells' shapes differ"), "{}", text(&output.stderr));
+    assert!(
+        text(&output.stderr).contains("the cells' shapes differ"),
+        "{}",
+        text(&output.stderr)
+    );
 
     // A load that lost a row in one of the cells.
     let place = screened(&PLAN.replace("verify = \"end\"", "verify = \"full\""));
     let screen = newest(&place);
-    let off = screen.trials.iter().find(|trial| label(&screen, trial) == "sqlite.wal_off").unwrap();
+    let off = screen
+        .trials
+        .iter()
+        .find(|trial| label(&screen, trial) == "sqlite.wal_off")
+        .unwrap();
     let events = fs::read_to_string(off.dir.join("events.jsonl")).unwrap();
     assert!(events.contains("\"found_rows\":10000"), "{events}");
     let mut lines: Vec<String> = events.lines().map(str::to_owned).collect();
-    let line = lines.iter_mut().find(|line| line.contains("\"found_rows\":10000")).unwrap();
+    let line = lines
+        .iter_mut()
+        .find(|line| line.contains("\"found_rows\":10000"))
+        .unwrap();
     let content = line.replacen("\"found_rows\":10000", "\"found_rows\":9999", 1);
     let content = content.rsplit_once(",\"crc\":").unwrap().0;
-    *line = format!("{content},\"crc\":\"{:08x}\"}}", crc32fast::hash(format!("{content}}}").as_bytes()));
+    *line = format!(
+        "{content},\"crc\":\"{:08x}\"}}",
+        crc32fast::hash(format!("{content}}}").as_bytes())
+    );
     fs::write(off.dir.join("events.jsonl"), lines.join("\n") + "\n").unwrap();
     let output = place.run(&["confirm"]);
     let stderr = text(&output.stderr);
     assert_eq!(output.status.code(), Some(0), "{stderr}");
-    assert!(stderr.contains("the data states differ: sbtest1 holds 10000 rows in the base and sbtest1 holds 9999 in the cell"), "{stderr}");
+    assert!(
+        stderr.contains(
+            "the data states differ: sbtest1 holds 10000 rows in the base and sbtest1 holds 9999 \
+            in the cell"
+        ),
+        "{stderr}"
+    );
 }

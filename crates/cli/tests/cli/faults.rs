@@ -1,7 +1,8 @@
-//! Whatever dies, and whenever: a moment later nothing of ours runs or is stopped, and the next run has a clean data folder.
+//! Whatever dies, and whenever: a moment later nothing of ours runs or is stopped, and the next run
+//! has a clean data folder.
 //!
-//! The short form is a few chosen faults. `PLIMSOLL_FAULTS=N` (`make faults`) adds so many that a seed chooses, which is printed and can be
-//! given again as `PLIMSOLL_FAULTS_SEED`.
+//! The short form is a few chosen faults. `PLIMSOLL_FAULTS=N` (`make faults`) adds so many that a
+//! seed chooses, which is printed and can be given again as `PLIMSOLL_FAULTS_SEED`.
 
 use std::fmt;
 use std::fs;
@@ -20,11 +21,13 @@ use crate::support::{Place, text, wait, wait_until};
 const POSTGRES: &str = "postgres@18";
 const MARIADB: &str = "mariadb@10.11";
 
-/// Whoever dies; what is left of it has this long to be gone. Some tenths of a second are usual, and printed.
+/// Whoever dies; what is left of it has this long to be gone. Some tenths of a second are usual,
+/// and printed.
 const GONE_LIMIT: Duration = Duration::from_secs(30);
 
 /// A campaign on another store and the same data folder, over in a moment.
-const NEXT_PLAN: &str = "name = \"next\"\nworkload = \"insert-benchmark\"\nbuilds = [\"sqlite\"]\nconfigs = [\"wal_off\"]\nsteps = [\"l.i0\"]\n\
+const NEXT_PLAN: &str = "name = \"next\"\nworkload = \"insert-benchmark\"\nbuilds = \
+                        [\"sqlite\"]\nconfigs = [\"wal_off\"]\nsteps = [\"l.i0\"]\n\
                          [sizes]\nrows = \"1K\"\n";
 
 /// Who dies.
@@ -68,12 +71,23 @@ struct Fault {
 
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { build, who, signal, phase, .. } = self;
-        write!(f, "{build}: {who:?} gets signal {} in {phase:?}", signal.as_raw())
+        let Self {
+            build,
+            who,
+            signal,
+            phase,
+            ..
+        } = self;
+        write!(
+            f,
+            "{build}: {who:?} gets signal {} in {phase:?}",
+            signal.as_raw()
+        )
     }
 }
 
-/// A process that has to do with a place: its mark, its working directory, or a path in its command line.
+/// A process that has to do with a place: its mark, its working directory, or a path in its command
+/// line.
 #[derive(Clone, Debug)]
 struct Process {
     pid: u32,
@@ -83,7 +97,10 @@ struct Process {
 
 impl Process {
     fn is_plimsoll(&self, verb: &str) -> bool {
-        self.line.first().is_some_and(|program| program.ends_with("/plimsoll")) && self.line.get(1).is_some_and(|first| first == verb)
+        self.line
+            .first()
+            .is_some_and(|program| program.ends_with("/plimsoll"))
+            && self.line.get(1).is_some_and(|first| first == verb)
     }
 }
 
@@ -93,18 +110,30 @@ fn processes_of(place: &Path) -> Vec<Process> {
     let name = place.to_str().unwrap();
     let words = |path: String| -> Vec<String> {
         let bytes = fs::read(path).unwrap_or_default();
-        String::from_utf8_lossy(&bytes).split('\0').map(str::to_owned).collect()
+        String::from_utf8_lossy(&bytes)
+            .split('\0')
+            .map(str::to_owned)
+            .collect()
     };
     let process = |pid: u32| {
         let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
         let state = stat.rsplit_once(") ")?.1.chars().next()?;
         let line = words(format!("/proc/{pid}/cmdline"));
-        let is_in = fs::read_link(format!("/proc/{pid}/cwd")).is_ok_and(|cwd| cwd.starts_with(&place));
-        let is_marked = words(format!("/proc/{pid}/environ")).iter().any(|word| word.starts_with("PLIMSOLL_TRIAL=") && word.contains(name));
+        let is_in =
+            fs::read_link(format!("/proc/{pid}/cwd")).is_ok_and(|cwd| cwd.starts_with(&place));
+        let is_marked = words(format!("/proc/{pid}/environ"))
+            .iter()
+            .any(|word| word.starts_with("PLIMSOLL_TRIAL=") && word.contains(name));
         let is_of = is_in || is_marked || line.iter().any(|word| word.contains(name));
-        (is_of && !"ZX".contains(state) && pid != std::process::id()).then_some(Process { pid, state, line })
+        (is_of && !"ZX".contains(state) && pid != std::process::id()).then_some(Process {
+            pid,
+            state,
+            line,
+        })
     };
-    let pids = fs::read_dir("/proc").unwrap().filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
+    let pids = fs::read_dir("/proc")
+        .unwrap()
+        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
     pids.filter_map(process).collect()
 }
 
@@ -115,9 +144,15 @@ fn assert_gone(place: &Place, what: &dyn fmt::Display) {
     loop {
         let left = processes_of(place.dir.path());
         if left.is_empty() {
-            return println!("{what}: all gone after {:.3} s", killed.elapsed().as_secs_f64());
+            return println!(
+                "{what}: all gone after {:.3} s",
+                killed.elapsed().as_secs_f64()
+            );
         }
-        assert!(killed.elapsed() < GONE_LIMIT, "{what}: left behind: {left:#?}");
+        assert!(
+            killed.elapsed() < GONE_LIMIT,
+            "{what}: left behind: {left:#?}"
+        );
         std::thread::sleep(Duration::from_millis(5));
     }
 }
@@ -127,8 +162,16 @@ fn assert_gone(place: &Place, what: &dyn fmt::Display) {
 fn assert_next_run_is_clean(place: &Place, what: &dyn fmt::Display) {
     fs::write(place.path("next.toml"), NEXT_PLAN).unwrap();
     let output = place.run(&["--store", "next", "run", "next.toml"]);
-    assert_eq!(output.status.code(), Some(0), "{what}: {}", text(&output.stderr));
-    let left: Vec<_> = fs::read_dir(place.path("data")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(
+        output.status.code(),
+        Some(0),
+        "{what}: {}",
+        text(&output.stderr)
+    );
+    let left: Vec<_> = fs::read_dir(place.path("data"))
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name())
+        .collect();
     assert_eq!(left, [".plimsoll-data"], "{what}");
     assert_gone(place, what);
 }
@@ -149,13 +192,25 @@ fn open_place() -> Place {
 
 /// The folder of the only trial so far of the newest campaign.
 fn trial_dir(place: &Place) -> Option<PathBuf> {
-    let campaign = fs::read_dir(place.path("plimsoll-runs")).ok()?.next()?.ok()?.path();
-    Some(fs::read_dir(campaign.join("trials")).ok()?.next()?.ok()?.path())
+    let campaign = fs::read_dir(place.path("plimsoll-runs"))
+        .ok()?
+        .next()?
+        .ok()?
+        .path();
+    Some(
+        fs::read_dir(campaign.join("trials"))
+            .ok()?
+            .next()?
+            .ok()?
+            .path(),
+    )
 }
 
 fn has_event(dir: &Path, event: &str, step: &str) -> bool {
     let text = fs::read_to_string(dir.join("events.jsonl")).unwrap_or_default();
-    let mut events = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let mut events = text
+        .lines()
+        .filter_map(|line| serde_json::from_str::<Value>(line).ok());
     events.any(|found| found["event"] == event && (step.is_empty() || found["step"] == step))
 }
 
@@ -163,7 +218,9 @@ fn is_in(phase: Phase, place: &Place, started: Instant) -> bool {
     if let Phase::At(ms) = phase {
         return started.elapsed() >= Duration::from_millis(ms);
     }
-    let Some(dir) = trial_dir(place) else { return false };
+    let Some(dir) = trial_dir(place) else {
+        return false;
+    };
     let has = |name: &str| fs::metadata(dir.join("server").join(name)).is_ok();
     let is_ready = has_event(&dir, "server_ready", "");
     match phase {
@@ -178,23 +235,31 @@ fn is_in(phase: Phase, place: &Place, started: Instant) -> bool {
 /// Whom the fault is about, now; none when it is over already.
 fn targets(who: Who, place: &Place, orchestrator: &Child) -> Vec<u32> {
     let all = processes_of(place.dir.path());
-    let pids =
-        |is: &dyn Fn(&Process) -> bool| -> Vec<u32> { all.iter().filter(|process| is(process)).map(|process| process.pid).collect() };
+    let pids = |is: &dyn Fn(&Process) -> bool| -> Vec<u32> {
+        all.iter()
+            .filter(|process| is(process))
+            .map(|process| process.pid)
+            .collect()
+    };
     match who {
         Who::Orchestrator => vec![orchestrator.id()],
         Who::Guard => pids(&|process| process.is_plimsoll("guard")),
         Who::Trial => pids(&|process| process.is_plimsoll("trial")),
         Who::All => {
-            let mut all = pids(&|process| process.is_plimsoll("trial") || process.is_plimsoll("guard"));
+            let mut all =
+                pids(&|process| process.is_plimsoll("trial") || process.is_plimsoll("guard"));
             all.push(orchestrator.id());
             all
         }
         Who::Wrapper => pids(&|process| process.line.iter().any(|word| word == "wrapper")),
         Who::Server => {
-            let text = trial_dir(place).and_then(|dir| fs::read_to_string(dir.join("server/server-process.json")).ok());
+            let text = trial_dir(place)
+                .and_then(|dir| fs::read_to_string(dir.join("server/server-process.json")).ok());
             let identity: Option<Value> = text.and_then(|text| serde_json::from_str(&text).ok());
             let pid = identity.and_then(|identity| Some(identity["pid"].as_u64()? as u32));
-            pid.into_iter().filter(|pid| all.iter().any(|process| process.pid == *pid)).collect()
+            pid.into_iter()
+                .filter(|pid| all.iter().any(|process| process.pid == *pid))
+                .collect()
         }
     }
 }
@@ -209,14 +274,20 @@ fn send(pids: &[u32], signal: Signal) {
 /// One campaign of one trial, one fault, and what must hold after it.
 fn inject(fault: Fault, build: &CachedBuild) {
     let place = open_place();
-    let rows = if fault.phase == Phase::Drain { "2K" } else { "2M" };
+    let rows = if fault.phase == Phase::Drain {
+        "2K"
+    } else {
+        "2M"
+    };
     let prefix = match fault.who {
         Who::Wrapper => "prefix = [\"/bin/sh\", \"-c\", '\"$@\"; exit $?', \"wrapper\"]\n",
         _ => "",
     };
     let plan = format!(
-        "name = \"t\"\nworkload = \"insert-benchmark\"\nbuilds = [\"{}\"]\nconfigs = [\"first\"]\nwait = \"20s\"\n\
-         steps = [\"l.i0\", \"l.x\", \"l.i1\", \"l.i2\", \"qr100\"]\n[sizes]\nrows = \"{rows}\"\nwrite_rows = \"1K\"\nduration = \"1s\"\n\
+        "name = \"t\"\nworkload = \"insert-benchmark\"\nbuilds = [\"{}\"]\nconfigs = \
+        [\"first\"]\nwait = \"20s\"\n\
+         steps = [\"l.i0\", \"l.x\", \"l.i1\", \"l.i2\", \"qr100\"]\n[sizes]\nrows = \
+        \"{rows}\"\nwrite_rows = \"1K\"\nduration = \"1s\"\n\
          [config.first]\nsettings = {{ {} }}\n{prefix}",
         build.name,
         settings(&build.name)
@@ -224,18 +295,33 @@ fn inject(fault: Fault, build: &CachedBuild) {
     fs::write(place.path("plan.toml"), plan).unwrap();
     let mut command = place.command(&["run", "plan.toml", "--seed", "3"]);
     let started = Instant::now();
-    let mut child = command.arg("--cache").arg(&build.cache).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let mut child = command
+        .arg("--cache")
+        .arg(&build.cache)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
     let mut found = Vec::new();
     wait_until(&format!("{fault}: the moment"), || {
-        assert_eq!(child.try_wait().unwrap(), None, "{fault}: the campaign goes on");
+        assert_eq!(
+            child.try_wait().unwrap(),
+            None,
+            "{fault}: the campaign goes on"
+        );
         if is_in(fault.phase, &place, started) {
             found = targets(fault.who, &place, &child);
         }
-        !found.is_empty() || fault.phase != Phase::At(0) && started.elapsed() > Duration::from_secs(60)
+        !found.is_empty()
+            || fault.phase != Phase::At(0) && started.elapsed() > Duration::from_secs(60)
     });
     assert!(!found.is_empty(), "{fault}: nobody to be killed");
     if fault.is_forgotten {
-        let _ = fs::remove_file(trial_dir(&place).unwrap().join("server/server-process.json"));
+        let _ = fs::remove_file(
+            trial_dir(&place)
+                .unwrap()
+                .join("server/server-process.json"),
+        );
     }
     send(&found, fault.signal);
     let status = wait(child).status;
@@ -250,8 +336,19 @@ fn inject(fault: Fault, build: &CachedBuild) {
 
 fn inject_all(test: &str, faults: &[(&'static str, Who, Signal, Phase)]) {
     for &(wanted, who, signal, phase) in faults {
-        let Some(build) = cached_build(test, wanted) else { continue };
-        inject(Fault { build: wanted, who, signal, phase, is_forgotten: false }, &build);
+        let Some(build) = cached_build(test, wanted) else {
+            continue;
+        };
+        inject(
+            Fault {
+                build: wanted,
+                who,
+                signal,
+                phase,
+                is_forgotten: false,
+            },
+            &build,
+        );
     }
 }
 
@@ -285,13 +382,25 @@ fn nothing_is_left_of_a_mariadb_whoever_dies() {
     );
 }
 
-/// As a kill between the start of a server and the writing of its identity leaves it, or a full disk.
+/// As a kill between the start of a server and the writing of its identity leaves it, or a full
+/// disk.
 #[test]
 fn a_server_is_ended_without_its_identity_file() {
     let test = "cli::faults::a_server_is_ended_without_its_identity_file";
     for who in [Who::Trial, Who::Orchestrator] {
-        let Some(build) = cached_build(test, POSTGRES) else { return };
-        inject(Fault { build: POSTGRES, who, signal: Signal::KILL, phase: Phase::Load, is_forgotten: true }, &build);
+        let Some(build) = cached_build(test, POSTGRES) else {
+            return;
+        };
+        inject(
+            Fault {
+                build: POSTGRES,
+                who,
+                signal: Signal::KILL,
+                phase: Phase::Load,
+                is_forgotten: true,
+            },
+            &build,
+        );
     }
 }
 
@@ -299,8 +408,10 @@ fn a_server_is_ended_without_its_identity_file() {
 fn screened(postgres: &CachedBuild, mariadb: &CachedBuild) -> Place {
     let place = open_place();
     let plan = format!(
-        "name = \"t\"\nworkload = \"sysbench-2025\"\ncomparable = false\ncells = [\"{}.p\", \"{}.m\"]\nwait = \"100ms\"\n\
-         tests = [\"point-query\"]\n[sizes]\nclients = 2\ntables = 1\nrows = \"5K\"\nduration = \"1s\"\nwarm_up = \"0ms\"\n\
+        "name = \"t\"\nworkload = \"sysbench-2025\"\ncomparable = false\ncells = [\"{}.p\", \
+        \"{}.m\"]\nwait = \"100ms\"\n\
+         tests = [\"point-query\"]\n[sizes]\nclients = 2\ntables = 1\nrows = \"5K\"\nduration = \
+        \"1s\"\nwarm_up = \"0ms\"\n\
          [config.p]\nsettings = {{ {} }}\n[config.m]\nsettings = {{ {} }}\n",
         postgres.name,
         mariadb.name,
@@ -308,14 +419,31 @@ fn screened(postgres: &CachedBuild, mariadb: &CachedBuild) -> Place {
         settings(MARIADB)
     );
     fs::write(place.path("plan.toml"), plan).unwrap();
-    let run = place.run(&["run", "plan.toml", "--seed", "3", "--cache", postgres.cache.to_str().unwrap()]);
+    let run = place.run(&[
+        "run",
+        "plan.toml",
+        "--seed",
+        "3",
+        "--cache",
+        postgres.cache.to_str().unwrap(),
+    ]);
     assert_eq!(run.status.code(), Some(0), "{}", text(&run.stderr));
     place
 }
 
 /// Runs a command until processes of its place are as wanted, and ends somebody by SIGKILL.
-fn kill_when(place: &Place, mut command: Command, what: &str, who: Who, is_time: impl Fn(&[Process]) -> bool) {
-    let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+fn kill_when(
+    place: &Place,
+    mut command: Command,
+    what: &str,
+    who: Who,
+    is_time: impl Fn(&[Process]) -> bool,
+) {
+    let mut child = command
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
     wait_until(what, || {
         assert_eq!(child.try_wait().unwrap(), None, "{what}: it goes on");
         is_time(&processes_of(place.dir.path()))
@@ -333,35 +461,99 @@ fn kill_when(place: &Place, mut command: Command, what: &str, who: Who, is_time:
 #[test]
 fn servers_that_are_stopped_between_their_turns_are_gone_too() {
     let test = "cli::faults::servers_that_are_stopped_between_their_turns_are_gone_too";
-    let (Some(postgres), Some(mariadb)) = (cached_build(test, POSTGRES), cached_build(test, MARIADB)) else { return };
+    let (Some(postgres), Some(mariadb)) =
+        (cached_build(test, POSTGRES), cached_build(test, MARIADB))
+    else {
+        return;
+    };
     let place = screened(&postgres, &mariadb);
     for who in [Who::Orchestrator, Who::All] {
-        let mut command = place.command(&["confirm", "--step", "point-query", "--slices", "200ms", "--time", "60s", "--starts", "1"]);
+        let mut command = place.command(&[
+            "confirm",
+            "--step",
+            "point-query",
+            "--slices",
+            "200ms",
+            "--time",
+            "60s",
+            "--starts",
+            "1",
+        ]);
         command.arg("--cache").arg(&postgres.cache);
-        let are_stopped = |all: &[Process]| all.iter().filter(|process| process.state == 'T').count() > 6;
+        let are_stopped =
+            |all: &[Process]| all.iter().filter(|process| process.state == 'T').count() > 6;
         kill_when(&place, command, "servers are stopped", who, are_stopped);
     }
-    if Command::new("perf").arg("version").stdout(Stdio::null()).stderr(Stdio::null()).status().is_err() {
-        return skip("cli::faults::perf_is_gone_with_its_orchestrator", "there is no program perf");
+    if Command::new("perf")
+        .arg("version")
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()
+        .is_err()
+    {
+        return skip(
+            "cli::faults::perf_is_gone_with_its_orchestrator",
+            "there is no program perf",
+        );
     }
-    let mut command = place.command(&["confirm", "--step", "point-query", "--blocks", "1", "--time", "200ms", "--perf", "60s"]);
+    let mut command = place.command(&[
+        "confirm",
+        "--step",
+        "point-query",
+        "--blocks",
+        "1",
+        "--time",
+        "200ms",
+        "--perf",
+        "60s",
+    ]);
     command.arg("--cache").arg(&postgres.cache);
-    let is_profiled = |all: &[Process]| all.iter().any(|process| process.line.iter().any(|word| word.ends_with(".perf.data")));
-    kill_when(&place, command, "perf looks", Who::Orchestrator, is_profiled);
+    let is_profiled = |all: &[Process]| {
+        all.iter()
+            .any(|process| process.line.iter().any(|word| word.ends_with(".perf.data")))
+    };
+    kill_when(
+        &place,
+        command,
+        "perf looks",
+        Who::Orchestrator,
+        is_profiled,
+    );
 }
 
 #[test]
 fn nothing_is_left_of_a_db_bench() {
-    let Some(build) = cached_build("cli::faults::nothing_is_left_of_a_db_bench", "rocksdb@7.8.3+debian") else { return };
+    let Some(build) = cached_build(
+        "cli::faults::nothing_is_left_of_a_db_bench",
+        "rocksdb@7.8.3+debian",
+    ) else {
+        return;
+    };
     let place = open_place();
-    let plan = "name = \"t\"\nworkload = \"rocksdb\"\ncomparable = false\nbuilds = [\"rocksdb@7.8.3+debian\"]\nconfigs = [\"c\"]\n[sizes]\nclients = 2\n\
-                rows = \"20M\"\nduration = \"60s\"\n[config.c]\nfrom = \"lc_byrx_small\"\ndriver = \"db_bench\"\n\
+    let plan = "name = \"t\"\nworkload = \"rocksdb\"\ncomparable = false\nbuilds = \
+               [\"rocksdb@7.8.3+debian\"]\nconfigs = [\"c\"]\n[sizes]\nclients = 2\n\
+                rows = \"20M\"\nduration = \"60s\"\n[config.c]\nfrom = \"lc_byrx_small\"\ndriver = \
+               \"db_bench\"\n\
                 settings = { write_buffer_size = \"1m\", block_cache_bytes = \"64m\" }\n";
     fs::write(place.path("plan.toml"), plan).unwrap();
     for who in [Who::Orchestrator, Who::Trial, Who::Guard] {
-        let mut command = place.command(&["run", "plan.toml", "--seed", "3", "--store", &format!("{who:?}")]);
+        let mut command = place.command(&[
+            "run",
+            "plan.toml",
+            "--seed",
+            "3",
+            "--store",
+            &format!("{who:?}"),
+        ]);
         command.arg("--cache").arg(&build.cache);
-        let loads = |all: &[Process]| all.iter().any(|process| process.line.iter().any(|word| word.starts_with("--benchmarks=fillseq")));
+        let loads = |all: &[Process]| {
+            all.iter().any(|process| {
+                process
+                    .line
+                    .iter()
+                    .any(|word| word.starts_with("--benchmarks=fillseq"))
+            })
+        };
         kill_when(&place, command, "db_bench loads", who, loads);
     }
 }
@@ -370,23 +562,49 @@ fn nothing_is_left_of_a_db_bench() {
 #[test]
 fn a_build_command_ends_with_its_search() {
     let place = Place::new();
-    let plan = "name = \"t\"\nworkload = \"sysbench-2025\"\nbuilds = [\"postgres@18\"]\nconfigs = [\"c\"]\ntests = [\"point-query\"]\n[config.c]\nsettings = { fsync = \"off\" }\n\
+    let plan = "name = \"t\"\nworkload = \"sysbench-2025\"\nbuilds = [\"postgres@18\"]\nconfigs = \
+               [\"c\"]\ntests = [\"point-query\"]\n[config.c]\nsettings = { fsync = \"off\" }\n\
                 [sizes]\nrows = \"5K\"\ntables = 1\nclients = 1\nduration = \"1s\"\n";
     fs::write(place.path("plan.toml"), plan).unwrap();
     fs::write(place.path("commits"), "a\nb\nc\n").unwrap();
-    let search = ["bisect", "--plan", "plan.toml", "--good", "a", "--bad", "c", "--step", "point-query", "--commits", "commits"];
-    for (who, signal) in [(Who::Orchestrator, Signal::KILL), (Who::Orchestrator, Signal::HUP), (Who::Guard, Signal::KILL)] {
+    let search = [
+        "bisect",
+        "--plan",
+        "plan.toml",
+        "--good",
+        "a",
+        "--bad",
+        "c",
+        "--step",
+        "point-query",
+        "--commits",
+        "commits",
+    ];
+    for (who, signal) in [
+        (Who::Orchestrator, Signal::KILL),
+        (Who::Orchestrator, Signal::HUP),
+        (Who::Guard, Signal::KILL),
+    ] {
         let mut command = place.command(&search);
-        command.args(["--command", "sleep 300 & echo > begun; wait # {commit}"]).stdout(Stdio::null()).stderr(Stdio::null());
+        command
+            .args(["--command", "sleep 300 & echo > begun; wait # {commit}"])
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
         let mut child = command.spawn().unwrap();
         wait_until("the build begins", || {
             assert_eq!(child.try_wait().unwrap(), None, "the search goes on");
             place.path("begun").exists()
         });
-        assert!(processes_of(place.dir.path()).len() >= 4, "search, guard, shell, sleep");
+        assert!(
+            processes_of(place.dir.path()).len() >= 4,
+            "search, guard, shell, sleep"
+        );
         send(&targets(who, &place, &child), signal);
         wait(child);
-        assert_gone(&place, &format!("{who:?} of a search gets signal {}", signal.as_raw()));
+        assert_gone(
+            &place,
+            &format!("{who:?} of a search gets signal {}", signal.as_raw()),
+        );
         fs::remove_file(place.path("begun")).unwrap();
     }
 }
@@ -394,70 +612,136 @@ fn a_build_command_ends_with_its_search() {
 /// Faults that a seed chooses.
 #[test]
 fn nothing_is_left_after_faults_at_random() {
-    let number = |name: &str| std::env::var(name).ok().and_then(|value| value.parse::<u64>().ok());
-    let Some(count) = number("PLIMSOLL_FAULTS") else { return };
+    let number = |name: &str| {
+        std::env::var(name)
+            .ok()
+            .and_then(|value| value.parse::<u64>().ok())
+    };
+    let Some(count) = number("PLIMSOLL_FAULTS") else {
+        return;
+    };
     let seed = number("PLIMSOLL_FAULTS_SEED").unwrap_or_else(|| u64::from(std::process::id()));
     println!("PLIMSOLL_FAULTS={count} PLIMSOLL_FAULTS_SEED={seed}");
     let mut draw = Draw::new(seed, &["faults"]);
     let mut pick = |count: usize| draw.below(count as u64) as usize;
     for _ in 0..count {
         let wanted = [POSTGRES, MARIADB][pick(2)];
-        let who = [Who::Orchestrator, Who::Guard, Who::Trial, Who::Server, Who::Wrapper, Who::All][pick(6)];
+        let who = [
+            Who::Orchestrator,
+            Who::Guard,
+            Who::Trial,
+            Who::Server,
+            Who::Wrapper,
+            Who::All,
+        ][pick(6)];
         let signal = [Signal::KILL, Signal::KILL, Signal::HUP, Signal::QUIT][pick(4)];
-        let phase = [Phase::Init, Phase::Start, Phase::Load, Phase::Drain, Phase::At(pick(8000) as u64 + 1)][pick(5)];
+        let phase = [
+            Phase::Init,
+            Phase::Start,
+            Phase::Load,
+            Phase::Drain,
+            Phase::At(pick(8000) as u64 + 1),
+        ][pick(5)];
         // Wrappers are there when the server is, and one that goes on is no fault.
         let is_possible = match who {
             Who::Wrapper => !matches!(phase, Phase::Init),
             Who::Guard | Who::Server => signal != Signal::HUP,
             _ => true,
         };
-        let Some(build) = cached_build("cli::faults::nothing_is_left_after_faults_at_random", wanted).filter(|_| is_possible) else {
+        let Some(build) = cached_build(
+            "cli::faults::nothing_is_left_after_faults_at_random",
+            wanted,
+        )
+        .filter(|_| is_possible) else {
             continue;
         };
-        let fault = Fault { build: wanted, who, signal, phase, is_forgotten: false };
+        let fault = Fault {
+            build: wanted,
+            who,
+            signal,
+            phase,
+            is_forgotten: false,
+        };
         println!("{fault}");
         inject(fault, &build);
     }
 }
 
-/// Runs a small campaign as somebody's child; what is not over in time is killed, stopped or not, and fails.
+/// Runs a small campaign as somebody's child; what is not over in time is killed, stopped or not,
+/// and fails.
 #[track_caller]
 fn run_as_child_of(place: &Place, starter: &[&str]) -> String {
     fs::write(place.path("next.toml"), NEXT_PLAN).unwrap();
     let mut command = Command::new(starter[0]);
-    command.args(&starter[1..]).args([env!("CARGO_BIN_EXE_plimsoll"), "run", "next.toml", "--data", "data"]);
-    let child = command.current_dir(place.dir.path()).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    command.args(&starter[1..]).args([
+        env!("CARGO_BIN_EXE_plimsoll"),
+        "run",
+        "next.toml",
+        "--data",
+        "data",
+    ]);
+    let child = command
+        .current_dir(place.dir.path())
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
     let started = Instant::now();
     let mut is_late = false;
-    while !is_late && fs::read_to_string(format!("/proc/{}/stat", child.id())).is_ok_and(|stat| !stat.contains(") Z ")) {
+    while !is_late
+        && fs::read_to_string(format!("/proc/{}/stat", child.id()))
+            .is_ok_and(|stat| !stat.contains(") Z "))
+    {
         is_late = started.elapsed() > Duration::from_secs(60);
         std::thread::sleep(Duration::from_millis(20));
     }
     if is_late {
         let all = processes_of(place.dir.path());
-        send(&all.iter().map(|process| process.pid).collect::<Vec<_>>(), Signal::KILL);
+        send(
+            &all.iter().map(|process| process.pid).collect::<Vec<_>>(),
+            Signal::KILL,
+        );
         send(&[child.id()], Signal::KILL);
     }
     let output = wait(child);
-    assert!(!is_late, "{starter:?}: still running after a minute: {}", text(&output.stderr));
-    assert_eq!(output.status.code(), Some(0), "{starter:?}: {}", text(&output.stderr));
+    assert!(
+        !is_late,
+        "{starter:?}: still running after a minute: {}",
+        text(&output.stderr)
+    );
+    assert_eq!(
+        output.status.code(),
+        Some(0),
+        "{starter:?}: {}",
+        text(&output.stderr)
+    );
     text(&output.stderr)
 }
 
-/// Masks and ignored signals are inherited: a supervisor that waits for its children by `signalfd` has SIGCHLD blocked.
+/// Masks and ignored signals are inherited: a supervisor that waits for its children by `signalfd`
+/// has SIGCHLD blocked.
 #[test]
 fn signals_that_our_parent_has_blocked_or_ignored_hang_nothing() {
-    for starter in ["--block-signal=CHLD", "--block-signal", "--ignore-signal=CHLD"] {
+    for starter in [
+        "--block-signal=CHLD",
+        "--block-signal",
+        "--ignore-signal=CHLD",
+    ] {
         run_as_child_of(&Place::new(), &["env", starter]);
     }
 }
 
-/// The environment of a trial may be copied, to try something by hand: we stop neither ourselves nor the shell that we were started by.
+/// The environment of a trial may be copied, to try something by hand: we stop neither ourselves
+/// nor the shell that we were started by.
 #[test]
 fn whoever_has_started_us_is_not_ended_for_a_mark() {
     let place = Place::new();
     fs::create_dir(place.path("data")).unwrap();
-    let mark = format!("PLIMSOLL_TRIAL={}/20261123T051426Z-t/1-a1", place.path("data").canonicalize().unwrap().display());
+    let mark = format!(
+        "PLIMSOLL_TRIAL={}/20261123T051426Z-t/1-a1",
+        place.path("data").canonicalize().unwrap().display()
+    );
     run_as_child_of(&place, &["env", &mark, "sh", "-c", "\"$@\"; exit $?", "sh"]);
 }
 
@@ -466,7 +750,12 @@ fn whoever_has_started_us_is_not_ended_for_a_mark() {
 fn a_guard_that_is_stopped_ends_with_the_second_request() {
     let place = Place::new();
     fs::write(place.path("next.toml"), NEXT_PLAN.replace("1K", "20M")).unwrap();
-    let mut child = place.command(&["run", "next.toml"]).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let mut child = place
+        .command(&["run", "next.toml"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
     let mut guards = Vec::new();
     wait_until("a trial", || {
         guards = targets(Who::Guard, &place, &child);
@@ -485,7 +774,8 @@ fn a_guard_that_is_stopped_ends_with_the_second_request() {
     assert_gone(&place, &"a guard that was stopped");
 }
 
-/// Where the data folder was moved to a larger disk, and a link is in its place: the mark has the folder's own path all the same.
+/// Where the data folder was moved to a larger disk, and a link is in its place: the mark has the
+/// folder's own path all the same.
 #[test]
 fn the_mark_of_a_resumed_campaign_has_no_link_in_it() {
     let place = Place::new();
@@ -493,7 +783,13 @@ fn the_mark_of_a_resumed_campaign_has_no_link_in_it() {
     let is_up = |child: &Child| !targets(Who::Trial, &place, child).is_empty();
     let start = |arguments: &[&str]| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_plimsoll"));
-        let mut child = command.current_dir(place.dir.path()).args(arguments).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        let mut child = command
+            .current_dir(place.dir.path())
+            .args(arguments)
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
         wait_until("a trial", || {
             assert_eq!(child.try_wait().unwrap(), None, "the campaign goes on");
             is_up(&child)
@@ -511,6 +807,12 @@ fn the_mark_of_a_resumed_campaign_has_no_link_in_it() {
     send(&[child.id()], Signal::QUIT);
     wait(child);
     let environ = text(&environ);
-    let mark = environ.split('\0').find_map(|variable| variable.strip_prefix("PLIMSOLL_TRIAL=")).unwrap();
-    assert!(Path::new(mark).starts_with(place.path("disk").canonicalize().unwrap()), "{mark}");
+    let mark = environ
+        .split('\0')
+        .find_map(|variable| variable.strip_prefix("PLIMSOLL_TRIAL="))
+        .unwrap();
+    assert!(
+        Path::new(mark).starts_with(place.path("disk").canonicalize().unwrap()),
+        "{mark}"
+    );
 }

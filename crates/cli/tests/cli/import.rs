@@ -1,4 +1,5 @@
-//! `import`, `export` and `compare`: from trees of foreign results to files that equal the published ones byte for byte.
+//! `import`, `export` and `compare`: from trees of foreign results to files that equal the
+//! published ones byte for byte.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,22 +9,33 @@ use serde_json::Value;
 
 use crate::support::{Place, text};
 
-const ARCHIVED: [&str; 8] = ["my5651", "my5744", "my8043", "my8044", "my8406", "my8407", "my9400", "my9500"];
+const ARCHIVED: [&str; 8] = [
+    "my5651", "my5744", "my8043", "my8044", "my8406", "my8407", "my9400", "my9500",
+];
 
 fn json(place: &Place, arguments: &[&str]) -> Value {
     let output = place.run(arguments);
-    serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {}", text(&output.stderr)))
+    serde_json::from_slice(&output.stdout)
+        .unwrap_or_else(|error| panic!("{error}: {}", text(&output.stderr)))
 }
 
 /// Ids of the campaigns that came of a path.
 fn import(place: &Place, path: &Path, options: &[&str]) -> Vec<String> {
     let arguments = [&["import", path.to_str().unwrap(), "--json"], options].concat();
     let value = json(place, &arguments);
-    value["imports"][0]["campaigns"].as_array().unwrap().iter().map(|campaign| campaign["id"].as_str().unwrap().to_owned()).collect()
+    value["imports"][0]["campaigns"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|campaign| campaign["id"].as_str().unwrap().to_owned())
+        .collect()
 }
 
 fn export(place: &Place, campaign: &str, builds: &str) -> PathBuf {
-    let out = place.path(&format!("out-{campaign}-{}", builds.replace([',', '.'], "_")));
+    let out = place.path(&format!(
+        "out-{campaign}-{}",
+        builds.replace([',', '.'], "_")
+    ));
     let mut arguments = vec!["export", campaign, "--classic", out.to_str().unwrap()];
     if !builds.is_empty() {
         arguments.extend(["--builds", builds]);
@@ -34,7 +46,9 @@ fn export(place: &Place, campaign: &str, builds: &str) -> PathBuf {
 }
 
 fn assert_same(found: &Path, published: &Path) {
-    let read = |path: &Path| fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    let read = |path: &Path| {
+        fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+    };
     assert_eq!(read(found), read(published), "{}", published.display());
 }
 
@@ -50,7 +64,12 @@ fn copy(from: &Path, to: &Path, is_wanted: impl Fn(&str) -> bool) {
 
 #[test]
 fn nov25_comes_out_as_published() {
-    let Some(folder) = archive("cli::import::nov25_comes_out_as_published", "mytools/nov25.sb.mysql/dop1") else { return };
+    let Some(folder) = archive(
+        "cli::import::nov25_comes_out_as_published",
+        "mytools/nov25.sb.mysql/dop1",
+    ) else {
+        return;
+    };
     let place = Place::new();
     // Without the published tables of rates: every cell comes from an output.
     let tree = place.path("dop1");
@@ -64,7 +83,13 @@ fn nov25_comes_out_as_published() {
     fs::copy(folder.join("o.met.all"), tree.join("o.met.all")).unwrap();
     let ids = import(&place, &tree, &[]);
     let out = export(&place, &ids[0], &ARCHIVED.join(","));
-    for file in ["qps.abs.all.tsv", "qps.abs.all.csv", "qps.rel.all.tsv", "qps.rel.all.csv", "o.met.all"] {
+    for file in [
+        "qps.abs.all.tsv",
+        "qps.abs.all.csv",
+        "qps.rel.all.tsv",
+        "qps.rel.all.csv",
+        "o.met.all",
+    ] {
         assert_same(&out.join(file), &folder.join(file));
     }
     let of_build = "x.my9500_rel_o2nofp.z12a_c8r32.pk1/sb.met.scan.range100.pk1.dop1";
@@ -89,10 +114,14 @@ fn nov25_comes_out_as_published() {
 #[test]
 fn relative_tables_of_dec25_follow_from_absolute_ones() {
     let test = "cli::import::relative_tables_of_dec25_follow_from_absolute_ones";
-    let Some(folder) = archive(test, "mytools/dec25.sb.socket.my") else { return };
+    let Some(folder) = archive(test, "mytools/dec25.sb.socket.my") else {
+        return;
+    };
     let place = Place::new();
     let tree = place.path("dec25");
-    copy(&folder, &tree, |name| name.starts_with("qps.abs.") && name.ends_with(".tsv") || name == "o.met.my.all");
+    copy(&folder, &tree, |name| {
+        name.starts_with("qps.abs.") && name.ends_with(".tsv") || name == "o.met.my.all"
+    });
     let ids = import(&place, &tree, &[]);
     for (tag, builds) in [
         ("my.latest", "my5651,my5744,my8044,my8407,my9400,my9500"),
@@ -102,36 +131,75 @@ fn relative_tables_of_dec25_follow_from_absolute_ones() {
         ("my.84plus", "my8407,my9400,my9500"),
     ] {
         let out = export(&place, &ids[0], builds);
-        for (kind, end) in [("abs", "tsv"), ("abs", "csv"), ("rel", "tsv"), ("rel", "csv")] {
-            assert_same(&out.join(format!("qps.{kind}.all.{end}")), &folder.join(format!("qps.{kind}.{tag}.{end}")));
+        for (kind, end) in [
+            ("abs", "tsv"),
+            ("abs", "csv"),
+            ("rel", "tsv"),
+            ("rel", "csv"),
+        ] {
+            assert_same(
+                &out.join(format!("qps.{kind}.all.{end}")),
+                &folder.join(format!("qps.{kind}.{tag}.{end}")),
+            );
         }
     }
-    assert_same(&export(&place, &ids[0], "").join("o.met.all"), &folder.join("o.met.my.all"));
+    assert_same(
+        &export(&place, &ids[0], "").join("o.met.all"),
+        &folder.join("o.met.my.all"),
+    );
 }
 
-/// What the post of this archive says, from its own numbers: percentages come from rounded ratios, and steps from 5.7 on are counted down at
-/// 0.96 or less, up at 1.06 or more.
+/// What the post of this archive says, from its own numbers: percentages come from rounded ratios,
+/// and steps from 5.7 on are counted down at 0.96 or less, up at 1.06 or more.
 #[test]
 fn prose_of_dec25() {
-    let Some(folder) = archive("cli::import::prose_of_dec25", "mytools/dec25.sb.socket.my") else { return };
+    let Some(folder) = archive("cli::import::prose_of_dec25", "mytools/dec25.sb.socket.my") else {
+        return;
+    };
     let place = Place::new();
     let ids = import(&place, &folder, &[]);
     let shown = json(&place, &["show", &ids[0], "--json"]);
     let classic = |build: &str, step: &str, metric: &str| -> f64 {
         let is_it = |result: &&Value| {
-            result["cell"].as_str().unwrap().starts_with(&format!("{build}_")) && result["step"].as_str().unwrap() == step
+            result["cell"]
+                .as_str()
+                .unwrap()
+                .starts_with(&format!("{build}_"))
+                && result["step"].as_str().unwrap() == step
         };
-        let result = shown["results"].as_array().unwrap().iter().find(is_it).unwrap();
-        result["metrics"][metric]["classic"].as_str().unwrap().parse().unwrap()
+        let result = shown["results"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .find(is_it)
+            .unwrap();
+        result["metrics"][metric]["classic"]
+            .as_str()
+            .unwrap()
+            .parse()
+            .unwrap()
     };
-    let percent = |from: &str, to: &str, step: &str, metric: &str| 100.0 * (classic(to, step, metric) / classic(from, step, metric) - 1.0);
+    let percent = |from: &str, to: &str, step: &str, metric: &str| {
+        100.0 * (classic(to, step, metric) / classic(from, step, metric) - 1.0)
+    };
     let rounded = |build: &str, step: &str, metric: &str| -> f64 {
-        format!("{:.2}", classic(build, step, metric) / classic("my5651", step, metric)).parse().unwrap()
+        format!(
+            "{:.2}",
+            classic(build, step, metric) / classic("my5651", step, metric)
+        )
+        .parse()
+        .unwrap()
     };
-    let by_rounded =
-        |from: &str, to: &str, step: &str, metric: &str| 100.0 * (rounded(to, step, metric) / rounded(from, step, metric) - 1.0);
+    let by_rounded = |from: &str, to: &str, step: &str, metric: &str| {
+        100.0 * (rounded(to, step, metric) / rounded(from, step, metric) - 1.0)
+    };
     let (hot, scan, count, insert) = ("hot-points", "scan", "read-only-count", "insert");
-    let near = |found: f64, said: f64| assert!((found - said).abs() < 0.55, "{found} is not the {said} of the post");
+    let near = |found: f64, said: f64| {
+        assert!(
+            (found - said).abs() < 0.55,
+            "{found} is not the {said} of the post"
+        )
+    };
     near(percent("my5651", "my5744", hot, "cpupo"), -35.0);
     near(by_rounded("my5744", "my8043", hot, "cpupo"), 23.0);
     near(percent("my5651", "my5744", scan, "cpupo"), 11.0);
@@ -150,8 +218,17 @@ fn prose_of_dec25() {
         let mut counts = [0; 3];
         for (test, range) in group {
             let is_named = ["random-points", "read-only", "read-write"].contains(test);
-            let step = if is_named { format!("{test}_range={range}") } else { (*test).to_owned() };
-            let ratio: f64 = format!("{:.2}", classic(to, &step, "qps") / classic(from, &step, "qps")).parse().unwrap();
+            let step = if is_named {
+                format!("{test}_range={range}")
+            } else {
+                (*test).to_owned()
+            };
+            let ratio: f64 = format!(
+                "{:.2}",
+                classic(to, &step, "qps") / classic(from, &step, "qps")
+            )
+            .parse()
+            .unwrap();
             counts[if ratio >= 1.06 {
                 0
             } else if ratio <= 0.96 {
@@ -172,18 +249,32 @@ fn prose_of_dec25() {
     // "Regressions for all writes from 5.7 to 8.0" has an exception.
     assert_eq!(counts("my5744", "my8044", writes), [0, 1, 9]);
     let inlist = "update-inlist";
-    assert_eq!((classic("my5744", inlist, "qps"), classic("my8044", inlist, "qps")), (31366.0, 31280.0));
+    assert_eq!(
+        (
+            classic("my5744", inlist, "qps"),
+            classic("my8044", inlist, "qps")
+        ),
+        (31366.0, 31280.0)
+    );
 }
 
 #[test]
 fn metrics_of_feb25_come_out_of_raw_samples() {
     let test = "cli::import::metrics_of_feb25_come_out_of_raw_samples";
-    let Some(folder) = archive(test, "mytools/feb25.pg.flat/x.pg1023_o2nofp.x10a_c32r128.pk1") else { return };
+    let Some(folder) = archive(
+        test,
+        "mytools/feb25.pg.flat/x.pg1023_o2nofp.x10a_c32r128.pk1",
+    ) else {
+        return;
+    };
     let place = Place::new();
     let name = folder.file_name().unwrap();
-    // Without any metrics file, the device is named; scans of that time need a witness, so theirs stays.
+    // Without any metrics file, the device is named; scans of that time need a witness, so theirs
+    // stays.
     let tree = place.path("feb25").join(name);
-    copy(&folder, &tree, |file| !file.starts_with("sb.met.") || file.starts_with("sb.met.scan."));
+    copy(&folder, &tree, |file| {
+        !file.starts_with("sb.met.") || file.starts_with("sb.met.scan.")
+    });
     let ids = import(&place, tree.parent().unwrap(), &["--device", "md2"]);
     let out = export(&place, &ids[0], "").join(name);
     let mut tests = 0;
@@ -199,7 +290,11 @@ fn metrics_of_feb25_come_out_of_raw_samples() {
     fs::remove_file(tree.join("sb.met.scan.range100.pk1.dop40")).unwrap();
     let output = place.run(&["import", tree.to_str().unwrap()]);
     assert_eq!(output.status.code(), Some(3));
-    assert!(text(&output.stdout).contains("name it with --device"), "{}", text(&output.stdout));
+    assert!(
+        text(&output.stdout).contains("name it with --device"),
+        "{}",
+        text(&output.stdout)
+    );
 }
 
 /// The files that `export --classic` writes of a native campaign of two versions and two configs.
@@ -217,43 +312,90 @@ fn what_was_exported_of_rocksdb_comes_back_once_and_says_whose_it_is() {
     }
     for (path, cells) in [("out", 4), ("out/bm.uc", 2)] {
         let run = place.run(&["import", path, "--json"]);
-        assert_eq!(run.status.code(), Some(0), "{}{}", text(&run.stdout), text(&run.stderr));
+        assert_eq!(
+            run.status.code(),
+            Some(0),
+            "{}{}",
+            text(&run.stdout),
+            text(&run.stderr)
+        );
         let value: Value = serde_json::from_slice(&run.stdout).unwrap();
-        let [campaign] = &value["imports"][0]["campaigns"].as_array().unwrap()[..] else { panic!("{value}") };
-        // A report of each version, a list of all, and the tables that follow from it, for each config.
-        let found = ["results", "files_read", "files_passed_over"].map(|count| campaign[count].as_u64().unwrap());
+        let [campaign] = &value["imports"][0]["campaigns"].as_array().unwrap()[..] else {
+            panic!("{value}")
+        };
+        // A report of each version, a list of all, and the tables that follow from it, for each
+        // config.
+        let found = ["results", "files_read", "files_passed_over"]
+            .map(|count| campaign[count].as_u64().unwrap());
         assert_eq!(found, [9 * cells, cells + cells / 2, cells], "{campaign}");
-        let labels: Vec<&str> = campaign["cells"].as_array().unwrap().iter().map(|cell| cell.as_str().unwrap()).collect();
-        assert!(labels.contains(&"rocksdb@10.10.1.uc") && labels.len() as u64 == cells, "{labels:?}");
-        let shown = text(&place.run(&["show", campaign["id"].as_str().unwrap()]).stdout);
-        assert!(shown.contains("RocksDB db_bench results exported by Plimsoll"), "{shown}");
-        assert!(shown.contains("note: Exported by Plimsoll: native: measured by plimsoll's own threads"), "{shown}");
+        let labels: Vec<&str> = campaign["cells"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|cell| cell.as_str().unwrap())
+            .collect();
+        assert!(
+            labels.contains(&"rocksdb@10.10.1.uc") && labels.len() as u64 == cells,
+            "{labels:?}"
+        );
+        let shown = text(
+            &place
+                .run(&["show", campaign["id"].as_str().unwrap()])
+                .stdout,
+        );
+        assert!(
+            shown.contains("RocksDB db_bench results exported by Plimsoll"),
+            "{shown}"
+        );
+        assert!(
+            shown
+                .contains("note: Exported by Plimsoll: native: measured by plimsoll's own threads"),
+            "{shown}"
+        );
     }
 }
 
 #[test]
 fn rocksdb_tables_of_nov23_follow_from_summaries() {
     let test = "cli::import::rocksdb_tables_of_nov23_follow_from_summaries";
-    let Some(folder) = archive(test, "mytools/nov23.u.db_bench.8x/u5") else { return };
+    let Some(folder) = archive(test, "mytools/nov23.u.db_bench.8x/u5") else {
+        return;
+    };
     for set in ["byrx.8x", "iobuf.8x", "iodir.8x"] {
         let place = Place::new();
         let tree = place.path("u5");
         copy(&folder, &tree, |name| name == format!("sum.{set}.txt"));
         let ids = import(&place, &tree, &[]);
         let out = export(&place, &ids[0], "");
-        assert_same(&out.join(format!("abs.{set}.tsv")), &folder.join(format!("abs.{set}.tsv")));
-        assert_same(&out.join(format!("rel2.{set}.csv")), &folder.join(format!("rel2.{set}.csv")));
+        assert_same(
+            &out.join(format!("abs.{set}.tsv")),
+            &folder.join(format!("abs.{set}.tsv")),
+        );
+        assert_same(
+            &out.join(format!("rel2.{set}.csv")),
+            &folder.join(format!("rel2.{set}.csv")),
+        );
         // The rows of every version come out as they stood in the summary.
         let summary = fs::read_to_string(folder.join(format!("sum.{set}.txt"))).unwrap();
         let report = fs::read_to_string(out.join("8.8.fb.gcc/report.tsv")).unwrap();
         assert_eq!(report.lines().count(), 11);
-        assert!(report.lines().all(|row| summary.lines().any(|line| line == row)), "{report}");
+        assert!(
+            report
+                .lines()
+                .all(|row| summary.lines().any(|line| line == row)),
+            "{report}"
+        );
     }
 }
 
 #[test]
 fn merged_tables_of_2021_follow_from_summaries() {
-    let Some(folder) = archive("cli::import::merged_tables_of_2021_follow_from_summaries", "mytools/ibench.jan2021/20m") else { return };
+    let Some(folder) = archive(
+        "cli::import::merged_tables_of_2021_follow_from_summaries",
+        "mytools/ibench.jan2021/20m",
+    ) else {
+        return;
+    };
     let place = Place::new();
     let tree = place.path("20m");
     copy(&folder, &tree, |name| name.starts_with("o.sum.t."));
@@ -266,9 +408,15 @@ fn merged_tables_of_2021_follow_from_summaries() {
     let mut tables = 0;
     for entry in fs::read_dir(&folder).unwrap() {
         let results = entry.unwrap().path();
-        let Ok(merged) = fs::read_to_string(results.join("mrg.l.i0")) else { continue };
+        let Ok(merged) = fs::read_to_string(results.join("mrg.l.i0")) else {
+            continue;
+        };
         // The tags of the lines, and the separators between groups.
-        let builds: Vec<&str> = merged.lines().skip(1).map(|line| line.rsplit('\t').next().unwrap()).collect();
+        let builds: Vec<&str> = merged
+            .lines()
+            .skip(1)
+            .map(|line| line.rsplit('\t').next().unwrap())
+            .collect();
         let out = export(&place, &ids[0], &builds.join(","));
         for file in fs::read_dir(&results).unwrap() {
             let name = file.unwrap().file_name().into_string().unwrap();
@@ -283,12 +431,22 @@ fn merged_tables_of_2021_follow_from_summaries() {
 
 #[test]
 fn raw_client_output_of_17_fields() {
-    let Some(folder) = archive("cli::import::raw_client_output_of_17_fields", "insert_benchmark_17_fields") else { return };
+    let Some(folder) = archive(
+        "cli::import::raw_client_output_of_17_fields",
+        "insert_benchmark_17_fields",
+    ) else {
+        return;
+    };
     let place = Place::new();
     let ids = import(&place, &folder, &[]);
     let shown = json(&place, &["show", &ids[0], "--json"]);
     let metric = |step: &str, name: &str| {
-        let result = shown["results"].as_array().unwrap().iter().find(|result| result["step"] == step).unwrap();
+        let result = shown["results"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .find(|result| result["step"] == step)
+            .unwrap();
         result["metrics"][name].clone()
     };
     // Rows and queries over whole seconds of wall clock; over the client's own seconds beside it.
@@ -305,7 +463,10 @@ fn raw_client_output_of_17_fields() {
         let found = metric(step, name);
         assert_eq!(found["classic"], classic, "{step} {name}: {found}");
         let value = found["value"].as_f64().unwrap();
-        assert!((value / clean - 1.0).abs() < 0.07, "{step} {name}: {value}, not {clean}");
+        assert!(
+            (value / clean - 1.0).abs() < 0.07,
+            "{step} {name}: {value}, not {clean}"
+        );
     }
     // Averages of the samples, computed here once more from the text.
     let vmstat = fs::read_to_string(folder.join("qr100.L1/o.vm.dop1")).unwrap();
@@ -315,7 +476,10 @@ fn raw_client_output_of_17_fields() {
         .map(|line| line.split_whitespace().nth(11).unwrap().parse().unwrap())
         .collect();
     let counted = samples.len() + vmstat.matches("procs").count() - 1;
-    assert_eq!(metric("qr100.L1", "csps")["classic"], format!("{:.0}", samples.iter().sum::<f64>() / counted as f64));
+    assert_eq!(
+        metric("qr100.L1", "csps")["classic"],
+        format!("{:.0}", samples.iter().sum::<f64>() / counted as f64)
+    );
     let clean = samples[1..].iter().sum::<f64>() / (samples.len() - 1) as f64;
     assert!((metric("qr100.L1", "csps")["value"].as_f64().unwrap() - clean).abs() < 1e-6);
     let iostat = fs::read_to_string(folder.join("qr100.L1/o.io.dop1")).unwrap();
@@ -325,36 +489,74 @@ fn raw_client_output_of_17_fields() {
         .map(|line| line.split_whitespace().nth(7).unwrap().parse().unwrap())
         .collect();
     let mean = writes.iter().sum::<f64>() / writes.len() as f64;
-    assert_eq!(metric("qr100.L1", "wpi")["classic"], format!("{:.3}", mean / 100.0));
+    assert_eq!(
+        metric("qr100.L1", "wpi")["classic"],
+        format!("{:.3}", mean / 100.0)
+    );
     // The response time tables of inserts and deletes, from the report.
     let report = json(&place, &["report", &ids[0], "--format", "json"]);
-    let step = report["steps"].as_array().unwrap().iter().find(|step| step["step"] == "qr100.L1").unwrap().clone();
-    let kinds: Vec<&str> = step["response_times"].as_array().unwrap().iter().map(|table| table["operation"].as_str().unwrap()).collect();
+    let step = report["steps"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|step| step["step"] == "qr100.L1")
+        .unwrap()
+        .clone();
+    let kinds: Vec<&str> = step["response_times"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|table| table["operation"].as_str().unwrap())
+        .collect();
     assert_eq!(kinds, ["query", "insert", "delete"]);
     let delete = &step["response_times"][2]["cells"][0];
     assert_eq!(
-        (&delete["operations"], &delete["buckets"]["4ms"], &delete["max_s"]),
+        (
+            &delete["operations"],
+            &delete["buckets"]["4ms"],
+            &delete["max_s"]
+        ),
         (&Value::from(60), &Value::from(53), &Value::from(0.005_906))
     );
     // The metrics line comes out with all its columns.
     let line = fs::read_to_string(export(&place, &ids[0], "").join("mrg.qr100.L1")).unwrap();
     let cells: Vec<&str> = line.lines().nth(1).unwrap().split('\t').collect();
-    assert_eq!((cells.len(), cells[0], cells[1], cells[17]), (21, "100", "4190", "0.005"));
+    assert_eq!(
+        (cells.len(), cells[0], cells[1], cells[17]),
+        (21, "100", "4190", "0.005")
+    );
 }
 
 #[test]
 fn a_tree_imports_once() {
-    let Some(folder) = archive("cli::import::a_tree_imports_once", "mytools/nov25.sb.mysql/dop1") else { return };
+    let Some(folder) = archive(
+        "cli::import::a_tree_imports_once",
+        "mytools/nov25.sb.mysql/dop1",
+    ) else {
+        return;
+    };
     let place = Place::new();
     let first = json(&place, &["import", folder.to_str().unwrap(), "--json"]);
     let again = json(&place, &["import", folder.to_str().unwrap(), "--json"]);
     let unit = |value: &Value| value["imports"][0]["campaigns"][0].clone();
     assert_eq!(unit(&first)["id"], unit(&again)["id"]);
-    assert_eq!((&unit(&first)["known"], &unit(&again)["known"]), (&Value::from(false), &Value::from(true)));
+    assert_eq!(
+        (&unit(&first)["known"], &unit(&again)["known"]),
+        (&Value::from(false), &Value::from(true))
+    );
     assert_eq!(unit(&first)["passwords_stripped"], 342);
     assert_eq!(first["imports"][0]["left_out"], Value::Array(Vec::new()));
     // Another base is another way to look at the same tree: same id, other tables.
-    let based = json(&place, &["import", folder.to_str().unwrap(), "--json", "--base", "my8044"]);
+    let based = json(
+        &place,
+        &[
+            "import",
+            folder.to_str().unwrap(),
+            "--json",
+            "--base",
+            "my8044",
+        ],
+    );
     assert_eq!(unit(&based)["id"], unit(&first)["id"]);
     assert_eq!(unit(&based)["base"], "my8044_rel_o2nofp.z12a_c8r32");
     let stored = fs::read_to_string(place.campaign().join("imported.json")).unwrap();
@@ -371,12 +573,17 @@ mod small {
     fn output(qps: &str) -> String {
         let count: f64 = qps.parse::<f64>().unwrap() * 100.0;
         format!(
-            "sysbench --db-driver=mysql --table-size=1000 --tables=1 --threads=2 /x/oltp_point_select.lua run --mysql-password=secret\n8 CPUs\n\
-             sysbench 1.1.0-1 (using bundled LuaJIT)\n\nNumber of threads: 2\n\nSQL statistics:\n    queries performed:\n        read:  1\n        \
-             write: 0\n        other: 0\n        total: 1\n    transactions: {count:.0} ({qps} per sec.)\n    queries: {count:.0} ({qps} per sec.)\n    \
-             ignored errors: 0 (0.00 per sec.)\n    reconnects: 0 (0.00 per sec.)\n\nThroughput:\n    events/s (eps): {qps}\n    time elapsed: \
-             100.0000s\n    total number of events: {count:.0}\n\nLatency (ms):\n         min: 0.10\n         avg: 0.20\n         max: 9.00\n         \
-             95th percentile: 0.30\n         sum: 1.00\n\nThreads fairness:\n    events (avg/stddev): 1.0/0.0\n    execution time (avg/stddev): 1.0/0.0\n"
+            "sysbench --db-driver=mysql --table-size=1000 --tables=1 --threads=2 \
+            /x/oltp_point_select.lua run --mysql-password=secret\n8 CPUs\n\
+             sysbench 1.1.0-1 (using bundled LuaJIT)\n\nNumber of threads: 2\n\nSQL \
+            statistics:\n    queries performed:\n        read:  1\n        write: 0\n        \
+            other: 0\n        total: 1\n    transactions: {count:.0} ({qps} per sec.)\n    \
+            queries: {count:.0} ({qps} per sec.)\n    ignored errors: 0 (0.00 per sec.)\n    \
+            reconnects: 0 (0.00 per sec.)\n\nThroughput:\n    events/s (eps): {qps}\n    time \
+            elapsed: 100.0000s\n    total number of events: {count:.0}\n\nLatency (ms):\n         \
+            min: 0.10\n         avg: 0.20\n         max: 9.00\n         95th percentile: \
+            0.30\n         sum: 1.00\n\nThreads fairness:\n    events (avg/stddev): 1.0/0.0\n    \
+            execution time (avg/stddev): 1.0/0.0\n"
         )
     }
 
@@ -390,17 +597,49 @@ mod small {
     fn what_cannot_be_read_is_listed_and_the_rest_is_imported() {
         let place = Place::new();
         let tree = place.path("tree");
-        for (build, qps) in [("my8000", "1000.00"), ("my5700", "2000.00"), ("my10000", "500.00")] {
-            write(&tree, build, "sb.o.point-query.range100.pk1.dop2", output(qps));
+        for (build, qps) in [
+            ("my8000", "1000.00"),
+            ("my5700", "2000.00"),
+            ("my10000", "500.00"),
+        ] {
+            write(
+                &tree,
+                build,
+                "sb.o.point-query.range100.pk1.dop2",
+                output(qps),
+            );
         }
-        write(&tree, "my8000", "sb.o.insert.range100.pk1.dop2", "FATAL: mysql_drv_query() returned error 1114\n");
-        write(&tree, "my5700", "sb.o.insert.range100.pk1.dop2", output("100.00"));
-        write(&tree, "my5700", "sb.o.delete.range100.pk1.dop2", &output("100.00")[..600]);
+        write(
+            &tree,
+            "my8000",
+            "sb.o.insert.range100.pk1.dop2",
+            "FATAL: mysql_drv_query() returned error 1114\n",
+        );
+        write(
+            &tree,
+            "my5700",
+            "sb.o.insert.range100.pk1.dop2",
+            output("100.00"),
+        );
+        write(
+            &tree,
+            "my5700",
+            "sb.o.delete.range100.pk1.dop2",
+            &output("100.00")[..600],
+        );
         write(&tree, "my5700", "junk", [0u8, 159, 146, 150]);
         write(&tree, "my5700", "sb.o.nonsense", "words\n");
-        write(&tree, "my5700", "sb.gv.insert.range100.pk1", "version\t5.7\n");
+        write(
+            &tree,
+            "my5700",
+            "sb.gv.insert.range100.pk1",
+            "version\t5.7\n",
+        );
         fs::write(tree.join("empty"), "").unwrap();
-        fs::File::create(tree.join("giant")).unwrap().set_len(2 << 30).unwrap();
+        fs::File::create(tree.join("giant"))
+            .unwrap()
+            .set_len(2 << 30)
+            .unwrap();
         symlink(&tree, tree.join("x.my5700_rel.z1_c2.pk1/loop")).unwrap();
         let run = place.run(&["import", tree.to_str().unwrap(), "--json"]);
         assert_eq!(run.status.code(), Some(3), "{}", text(&run.stderr));
@@ -409,9 +648,20 @@ mod small {
             .as_array()
             .unwrap()
             .iter()
-            .map(|out| (out["path"].as_str().unwrap().rsplit('/').next().unwrap(), out["reason"].as_str().unwrap()))
+            .map(|out| {
+                (
+                    out["path"].as_str().unwrap().rsplit('/').next().unwrap(),
+                    out["reason"].as_str().unwrap(),
+                )
+            })
             .collect();
-        let reason = |name: &str| left_out.iter().find(|(path, _)| *path == name).unwrap_or_else(|| panic!("{name}: {left_out:?}")).1;
+        let reason = |name: &str| {
+            left_out
+                .iter()
+                .find(|(path, _)| *path == name)
+                .unwrap_or_else(|| panic!("{name}: {left_out:?}"))
+                .1
+        };
         assert_eq!(left_out.len(), 7, "{left_out:?}");
         assert_eq!(reason("junk"), "line 1: it is binary");
         assert_eq!(reason("empty"), "line 1: it is empty");
@@ -423,33 +673,84 @@ mod small {
 
         // By version, not by name; a failed test says so and the rest has its numbers.
         let shown = text(&place.run(&["show"]).stdout);
-        let columns: Vec<&str> = shown.lines().filter(|line| line.starts_with("col-")).take(3).collect();
-        assert_eq!(columns, ["col-1 : my5700_rel.z1_c2", "col-2 : my8000_rel.z1_c2", "col-3 : my10000_rel.z1_c2"]);
-        assert!(shown.contains("  2000    1000    500  point-query"), "{shown}");
-        assert!(shown.contains("the test failed: FATAL: mysql_drv_query() returned error 1114"), "{shown}");
-        assert!(shown.contains("one run cannot tell a regression from noise"), "{shown}");
+        let columns: Vec<&str> = shown
+            .lines()
+            .filter(|line| line.starts_with("col-"))
+            .take(3)
+            .collect();
+        assert_eq!(
+            columns,
+            [
+                "col-1 : my5700_rel.z1_c2",
+                "col-2 : my8000_rel.z1_c2",
+                "col-3 : my10000_rel.z1_c2"
+            ]
+        );
+        assert!(
+            shown.contains("  2000    1000    500  point-query"),
+            "{shown}"
+        );
+        assert!(
+            shown.contains("the test failed: FATAL: mysql_drv_query() returned error 1114"),
+            "{shown}"
+        );
+        assert!(
+            shown.contains("one run cannot tell a regression from noise"),
+            "{shown}"
+        );
         for format in ["html", "md", "csv", "tsv", "json"] {
             let out = place.path("page");
             let report = place.run(&["report", "--format", format, "--out", out.to_str().unwrap()]);
-            assert_eq!(report.status.code(), Some(0), "{format}: {}", text(&report.stderr));
+            assert_eq!(
+                report.status.code(),
+                Some(0),
+                "{format}: {}",
+                text(&report.stderr)
+            );
             let page = fs::read_to_string(&out).unwrap();
-            assert!(page.contains("my10000_rel.z1_c2") && !page.contains("secret"), "{format}");
+            assert!(
+                page.contains("my10000_rel.z1_c2") && !page.contains("secret"),
+                "{format}"
+            );
         }
         let resumed = place.run(&["resume"]);
         assert_eq!(resumed.status.code(), Some(2));
-        assert!(text(&resumed.stderr).contains("is imported"), "{}", text(&resumed.stderr));
+        assert!(
+            text(&resumed.stderr).contains("is imported"),
+            "{}",
+            text(&resumed.stderr)
+        );
         // A missing test is no number in the tables that are exported.
-        let ids = place.campaign().file_name().unwrap().to_str().unwrap().to_owned();
+        let ids = place
+            .campaign()
+            .file_name()
+            .unwrap()
+            .to_str()
+            .unwrap()
+            .to_owned();
         let table = fs::read_to_string(export(&place, &ids, "").join("qps.abs.all.csv")).unwrap();
-        assert_eq!(table, "point-query_range=100,2000,1000,500\ninsert_range=100,100,NA,NA\n");
+        assert_eq!(
+            table,
+            "point-query_range=100,2000,1000,500\ninsert_range=100,100,NA,NA\n"
+        );
     }
 
     #[test]
     fn what_lies_beside_an_output_is_kept_with_it() {
         let place = Place::new();
         let tree = place.path("tree");
-        write(&tree, "my8000", "sb.o.point-query.range100.pk1.dop2", output("1000.00"));
-        write(&tree, "my8000", "sb.time.point-query.range100.pk1.dop2", "1.50user 0.50system 1:40.00elapsed 2%CPU (0avgtext)k\n");
+        write(
+            &tree,
+            "my8000",
+            "sb.o.point-query.range100.pk1.dop2",
+            output("1000.00"),
+        );
+        write(
+            &tree,
+            "my8000",
+            "sb.time.point-query.range100.pk1.dop2",
+            "1.50user 0.50system 1:40.00elapsed 2%CPU (0avgtext)k\n",
+        );
         for (sample, cycles) in [(1, 4_000_000), (2, 6_000_000)] {
             write(
                 &tree,
@@ -461,9 +762,18 @@ mod small {
         let ids = import(&place, &tree, &[]);
         let report = json(&place, &["report", &ids[0], "--format", "json"]);
         // 2 s of CPU for 100,000 queries; 5,000,000 cycles in 10 s at 1000 queries/s.
-        assert_eq!(report["results"][0]["metrics"]["client_cpu_us_per_op"]["value"], 20.0);
-        assert_eq!(report["steps"][0]["counters"], serde_json::json!({"cycles": [5_000_000]}));
-        assert_eq!(report["steps"][0]["counters_per_operation"], serde_json::json!({"cycles": [500.0]}));
+        assert_eq!(
+            report["results"][0]["metrics"]["client_cpu_us_per_op"]["value"],
+            20.0
+        );
+        assert_eq!(
+            report["steps"][0]["counters"],
+            serde_json::json!({"cycles": [5_000_000]})
+        );
+        assert_eq!(
+            report["steps"][0]["counters_per_operation"],
+            serde_json::json!({"cycles": [500.0]})
+        );
     }
 
     #[test]
@@ -474,21 +784,37 @@ mod small {
             fs::create_dir_all(tree.join(build)).unwrap();
             fs::write(
                 tree.join(build).join("tpcb.txt"),
-                "pgbench (16.1)\nnumber of clients: 2\nscaling factor: 1\nnumber of transactions actually processed: 500\nlatency average = 2.0 ms\n\
+                "pgbench (16.1)\nnumber of clients: 2\nscaling factor: 1\nnumber of transactions \
+                actually processed: 500\nlatency average = 2.0 ms\n\
                  tps = 1000.5 (without initial connection time)\n",
             )
             .unwrap();
         }
-        fs::write(tree.join("table.csv"), "build,step,metric,value\na,read,qps,10\nb,read,qps,20\n").unwrap();
+        fs::write(
+            tree.join("table.csv"),
+            "build,step,metric,value\na,read,qps,10\nb,read,qps,20\n",
+        )
+        .unwrap();
         let ids = import(&place, &tree, &[]);
         assert_eq!(ids.len(), 1);
         let shown = json(&place, &["show", &ids[0], "--json"]);
         // Folders are cells, and so are the builds of the table.
-        let labels: Vec<&str> = shown["cells"].as_array().unwrap().iter().map(|cell| cell["cell"].as_str().unwrap()).collect();
+        let labels: Vec<&str> = shown["cells"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|cell| cell["cell"].as_str().unwrap())
+            .collect();
         assert_eq!(labels, ["a", "b", "one", "two"]);
         let metric = |cell: &str, step: &str, name: &str| {
             let is_it = |result: &&Value| result["cell"] == cell && result["step"] == step;
-            shown["results"].as_array().unwrap().iter().find(is_it).unwrap()["metrics"][name].clone()
+            shown["results"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .find(is_it)
+                .unwrap()["metrics"][name]
+                .clone()
         };
         assert_eq!(metric("b", "read", "qps")["value"], 20.0);
         assert_eq!(shown["campaign"]["state"], "imported");
@@ -504,32 +830,85 @@ mod small {
     fn builds_campaigns_and_folders_are_compared() {
         let place = Place::new();
         let (one, two) = (place.path("one"), place.path("two"));
-        for (tree, build, qps) in
-            [(&one, "my5700", "2000.00"), (&one, "my8000", "1000.00"), (&two, "my5700", "1500.00"), (&two, "my8000", "1000.00")]
-        {
-            write(tree, build, "sb.o.point-query.range100.pk1.dop2", output(qps));
+        for (tree, build, qps) in [
+            (&one, "my5700", "2000.00"),
+            (&one, "my8000", "1000.00"),
+            (&two, "my5700", "1500.00"),
+            (&two, "my8000", "1000.00"),
+        ] {
+            write(
+                tree,
+                build,
+                "sb.o.point-query.range100.pk1.dop2",
+                output(qps),
+            );
         }
         let one_id = import(&place, &one, &[]).remove(0);
         let two_id = import(&place, &two, &[]).remove(0);
         let ratio = |a: &str, b: &str, more: &[&str]| {
             let value = json(&place, &[&["compare", a, b, "--json"], more].concat());
-            let ratios: Vec<f64> =
-                value["comparisons"].as_array().unwrap().iter().map(|c| c["steps"][0]["ratio"].as_f64().unwrap()).collect();
+            let ratios: Vec<f64> = value["comparisons"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .map(|c| c["steps"][0]["ratio"].as_f64().unwrap())
+                .collect();
             ratios
         };
         assert_eq!(ratio("my5700", "my8000", &["--campaign", &one_id]), [0.5]);
-        assert_eq!(ratio("my8000_rel", "my5700_rel.z1_c2", &["--campaign", &one_id]), [2.0]);
+        assert_eq!(
+            ratio("my8000_rel", "my5700_rel.z1_c2", &["--campaign", &one_id]),
+            [2.0]
+        );
         assert_eq!(ratio(&one_id, &two_id, &[]), [0.75, 1.0]);
-        assert_eq!(ratio(one.to_str().unwrap(), two.to_str().unwrap(), &[]), [0.75, 1.0]);
-        let cell = |tree: &Path, build: &str| tree.join(format!("x.{build}_rel.z1_c2.pk1")).to_str().unwrap().to_owned();
-        assert_eq!(ratio(&cell(&one, "my5700"), &cell(&two, "my8000"), &[]), [0.5]);
-        let words = text(&place.run(&["compare", "my5700", "my8000", "--campaign", &one_id]).stdout);
-        assert!(words.contains("point-query  2000  1000  0.50") && words.contains("0.500  point queries (1)"), "{words}");
-        let csv = text(&place.run(&["compare", "my5700", "my8000", "--campaign", &one_id, "--format", "csv"]).stdout);
-        assert!(csv.contains("point queries,point-query,qps,queries/s,2000,1000,0.5,,,,,,false,"), "{csv}");
+        assert_eq!(
+            ratio(one.to_str().unwrap(), two.to_str().unwrap(), &[]),
+            [0.75, 1.0]
+        );
+        let cell = |tree: &Path, build: &str| {
+            tree.join(format!("x.{build}_rel.z1_c2.pk1"))
+                .to_str()
+                .unwrap()
+                .to_owned()
+        };
+        assert_eq!(
+            ratio(&cell(&one, "my5700"), &cell(&two, "my8000"), &[]),
+            [0.5]
+        );
+        let words = text(
+            &place
+                .run(&["compare", "my5700", "my8000", "--campaign", &one_id])
+                .stdout,
+        );
+        assert!(
+            words.contains("point-query  2000  1000  0.50")
+                && words.contains("0.500  point queries (1)"),
+            "{words}"
+        );
+        let csv = text(
+            &place
+                .run(&[
+                    "compare",
+                    "my5700",
+                    "my8000",
+                    "--campaign",
+                    &one_id,
+                    "--format",
+                    "csv",
+                ])
+                .stdout,
+        );
+        assert!(
+            csv.contains("point queries,point-query,qps,queries/s,2000,1000,0.5,,,,,,false,"),
+            "{csv}"
+        );
         let unknown = place.run(&["compare", "my5700", "my9999", "--campaign", &one_id]);
         assert_eq!(unknown.status.code(), Some(2));
-        assert!(text(&unknown.stderr).contains("my8000_rel.z1_c2"), "{}", text(&unknown.stderr));
+        assert!(
+            text(&unknown.stderr).contains("my8000_rel.z1_c2"),
+            "{}",
+            text(&unknown.stderr)
+        );
     }
 
     #[test]
@@ -538,10 +917,20 @@ mod small {
         let tree = place.path("nothing");
         fs::create_dir(&tree).unwrap();
         let run = place.run(&["import", tree.to_str().unwrap()]);
-        assert_eq!((run.status.code(), text(&run.stdout).contains("no results were found")), (Some(3), true));
+        assert_eq!(
+            (
+                run.status.code(),
+                text(&run.stdout).contains("no results were found")
+            ),
+            (Some(3), true)
+        );
         let missing = place.run(&["import", "not-there"]);
         assert_eq!(missing.status.code(), Some(2));
-        assert!(text(&missing.stderr).contains("failed to import not-there"), "{}", text(&missing.stderr));
+        assert!(
+            text(&missing.stderr).contains("failed to import not-there"),
+            "{}",
+            text(&missing.stderr)
+        );
         assert!(!place.path("plimsoll-runs").exists());
     }
 
@@ -552,11 +941,33 @@ mod small {
         let out = place.path("native");
         let run = place.run(&["export", "--classic", out.to_str().unwrap()]);
         assert_eq!(run.status.code(), Some(0), "{}", text(&run.stderr));
-        assert!(text(&run.stdout).contains("a native run: clean values"), "{}", text(&run.stdout));
+        assert!(
+            text(&run.stdout).contains("a native run: clean values"),
+            "{}",
+            text(&run.stdout)
+        );
         let merged = fs::read_to_string(out.join("mrg.l.i0")).unwrap();
-        let lines: Vec<Vec<&str>> = merged.lines().map(|line| line.split('\t').collect()).collect();
-        assert_eq!((lines.len(), lines[0].len(), lines[1][20], lines[2][20]), (3, 21, "sqlite.wal_full", "sqlite.wal_off"));
-        assert_eq!(fs::read_to_string(out.join("o.sum.t.sqlite.wal_off")).unwrap().lines().count(), 6);
-        assert_eq!(fs::read_to_string(out.join("rel.qr100")).unwrap().lines().count(), 2);
+        let lines: Vec<Vec<&str>> = merged
+            .lines()
+            .map(|line| line.split('\t').collect())
+            .collect();
+        assert_eq!(
+            (lines.len(), lines[0].len(), lines[1][20], lines[2][20]),
+            (3, 21, "sqlite.wal_full", "sqlite.wal_off")
+        );
+        assert_eq!(
+            fs::read_to_string(out.join("o.sum.t.sqlite.wal_off"))
+                .unwrap()
+                .lines()
+                .count(),
+            6
+        );
+        assert_eq!(
+            fs::read_to_string(out.join("rel.qr100"))
+                .unwrap()
+                .lines()
+                .count(),
+            2
+        );
     }
 }

@@ -1,4 +1,5 @@
-//! Turns, whatever the step and whatever the server does: no step waits for ever, nobody innocent is hung, and what a step left is not paid for by the next.
+//! Turns, whatever the step and whatever the server does: no step waits for ever, nobody innocent
+//! is hung, and what a step left is not paid for by the next.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -15,38 +16,74 @@ use rustix::process::{Pid, Signal, kill_process};
 use crate::support::{Place, text, wait, wait_until};
 
 fn newest(place: &Place) -> CampaignRecord {
-    Store::new(place.path("plimsoll-runs")).find(None).unwrap().load().unwrap()
+    Store::new(place.path("plimsoll-runs"))
+        .find(None)
+        .unwrap()
+        .load()
+        .unwrap()
 }
 
 /// Confirms by slices, and gives the campaign, of which every trial has every step.
 fn confirmed(place: &Place, arguments: &[&str]) -> CampaignRecord {
     let output = place.run(&[&["confirm"], arguments].concat());
-    assert_eq!(output.status.code(), Some(0), "{arguments:?}: {}", text(&output.stderr));
+    assert_eq!(
+        output.status.code(),
+        Some(0),
+        "{arguments:?}: {}",
+        text(&output.stderr)
+    );
     let campaign = newest(place);
     let steps = &campaign.header.confirm.as_ref().unwrap().steps;
     for trial in &campaign.trials {
         assert!(trial.is_complete(), "{}", text(&output.stderr));
         for step in steps {
             let turns = trial.turns(step).unwrap();
-            assert!(turns.iter().any(|turn| turn.operations > 0 && turn.active_ns > 0), "{step}: {turns:?}");
+            assert!(
+                turns
+                    .iter()
+                    .any(|turn| turn.operations > 0 && turn.active_ns > 0),
+                "{step}: {turns:?}"
+            );
             let done = trial.steps_done().find(|done| done.step == *step).unwrap();
             let of_turns: u64 = turns.iter().map(|turn| turn.operations).sum();
-            let of_workers: u64 = done.clients.iter().filter_map(|client| client.turns).map(|turns| turns.operations).sum();
+            let of_workers: u64 = done
+                .clients
+                .iter()
+                .filter_map(|client| client.turns)
+                .map(|turns| turns.operations)
+                .sum();
             // The worker of a step with several kinds of events stands with each of them.
-            let kinds = if done.primary == "event" { done.operations.len() as u64 } else { 1 };
-            assert_eq!(of_workers, of_turns * kinds, "{step}: each worker's operations are kept");
+            let kinds = if done.primary == "event" {
+                done.operations.len() as u64
+            } else {
+                1
+            };
+            assert_eq!(
+                of_workers,
+                of_turns * kinds,
+                "{step}: each worker's operations are kept"
+            );
         }
     }
     campaign
 }
 
-/// Screens a plan on an embedded engine, and confirms by slices all of its steps that can take turns. `cut` is the first one behind a step that makes data: those before and
-/// behind it are not confirmed together.
+/// Screens a plan on an embedded engine, and confirms by slices all of its steps that can take
+/// turns. `cut` is the first one behind a step that makes data: those before and behind it are not
+/// confirmed together.
 fn all_take_turns(plan: &str, cut: Option<&str>, arguments: &[&str]) {
     let place = Place::new();
-    fs::copy(PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../plans/workloads/shop.toml"), place.path("shop.toml")).unwrap();
+    fs::copy(
+        PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../plans/workloads/shop.toml"),
+        place.path("shop.toml"),
+    )
+    .unwrap();
     let sizes = "comparable = false\nwait = \"100ms\"\n[sizes]\nclients = 2\nduration = \"1s\"\n";
-    fs::write(place.path("plan.toml"), format!("name = \"t\"\n{}", plan.replace("SIZES", sizes))).unwrap();
+    fs::write(
+        place.path("plan.toml"),
+        format!("name = \"t\"\n{}", plan.replace("SIZES", sizes)),
+    )
+    .unwrap();
     let run = place.run(&[&["run", "plan.toml", "--seed", "3"], arguments].concat());
     assert_eq!(run.status.code(), Some(0), "{plan}: {}", text(&run.stderr));
     let screen = newest(&place).header;
@@ -54,42 +91,78 @@ fn all_take_turns(plan: &str, cut: Option<&str>, arguments: &[&str]) {
     let wanted = in_turns(workload, &results(workload));
     assert!(!wanted.is_empty());
     let at = cut.map_or(0, |cut| wanted.iter().position(|step| step == cut).unwrap());
-    for together in [&wanted[..at], &wanted[at..]].into_iter().filter(|together| !together.is_empty()) {
+    for together in [&wanted[..at], &wanted[at..]]
+        .into_iter()
+        .filter(|together| !together.is_empty())
+    {
         let names = together.join(",");
-        let slices = [screen.id.as_str(), "--step", names.as_str(), "--slices", "4ms", "--time", "200ms", "--starts", "1"];
+        let slices = [
+            screen.id.as_str(),
+            "--step",
+            names.as_str(),
+            "--slices",
+            "4ms",
+            "--time",
+            "200ms",
+            "--starts",
+            "1",
+        ];
         let campaign = confirmed(&place, &[&slices[..], arguments].concat());
         assert_eq!(campaign.header.confirm.unwrap().steps, together);
     }
 }
 
-/// One of each form: points, ranges, scans, transactions that read, single writes, transactions that write.
+/// One of each form: points, ranges, scans, transactions that read, single writes, transactions
+/// that write.
 #[test]
 fn steps_of_sysbench_take_turns() {
-    let tests =
-        "\"hot-points\", \"range-covered-si\", \"scan\", \"read-only_range=10\", \"update-inlist\", \"insert\", \"delete\", \"write-only\"";
+    let tests = "\"hot-points\", \"range-covered-si\", \"scan\", \"read-only_range=10\", \
+                \"update-inlist\", \"insert\", \"delete\", \"write-only\"";
     let plan = "workload = \"sysbench-2025\"\nbuilds = [\"sqlite\"]\nconfigs = [\"wal_off\"]\n";
-    all_take_turns(&format!("{plan}tests = [{tests}]\nSIZEStables = 1\nrows = \"20K\"\nwarm_up = \"0ms\"\n"), None, &[]);
+    all_take_turns(
+        &format!("{plan}tests = [{tests}]\nSIZEStables = 1\nrows = \"20K\"\nwarm_up = \"0ms\"\n"),
+        None,
+        &[],
+    );
 }
 
 #[test]
 fn steps_of_the_insert_benchmark_take_turns() {
-    let plan = "workload = \"insert-benchmark\"\nbuilds = [\"sqlite\"]\nconfigs = [\"wal_off\"]\nSIZESrows = \"5K\"\nwrite_rows = \"1K\"\n";
+    let plan = "workload = \"insert-benchmark\"\nbuilds = [\"sqlite\"]\nconfigs = \
+               [\"wal_off\"]\nSIZESrows = \"5K\"\nwrite_rows = \"1K\"\n";
     all_take_turns(plan, None, &[]);
 }
 
-/// `confirm` of a step with several kinds of events waited for ever, because its workers were on no board.
+/// `confirm` of a step with several kinds of events waited for ever, because its workers were on no
+/// board.
 #[test]
 fn mixed_events_of_a_workload_file_take_turns() {
     let steps = "steps = [\"day\", \"look\", \"day-at-rate\", \"buy\"]\nmax_failed = \"1%\"\n";
-    let plan = "workload = { file = \"shop.toml\" }\nbuilds = [\"sqlite\"]\nconfigs = [\"wal_off\"]\n";
-    all_take_turns(&format!("{plan}{steps}SIZES[step.day-at-rate]\nmix = \"day\"\nrate = 500\n[step.buy]\nclients = 1\n"), None, &[]);
+    let plan =
+        "workload = { file = \"shop.toml\" }\nbuilds = [\"sqlite\"]\nconfigs = [\"wal_off\"]\n";
+    all_take_turns(
+        &format!(
+            "{plan}{steps}SIZES[step.day-at-rate]\nmix = \"day\"\nrate = 500\n[step.buy]\nclients \
+            = 1\n"
+        ),
+        None,
+        &[],
+    );
 }
 
 #[test]
 fn steps_of_rocksdb_take_turns() {
-    let Some(build) = cached_build("cli::slices::steps_of_rocksdb_take_turns", "rocksdb@8.9.1") else { return };
-    let plan = "workload = \"rocksdb\"\nbuilds = [\"rocksdb@8.9\"]\nconfigs = [\"lc_byrx_small\"]\nSIZESrows = \"20K\"\n";
-    all_take_turns(plan, Some("revrangewhilewriting.t2"), &["--cache", build.cache.to_str().unwrap()]);
+    let Some(build) = cached_build("cli::slices::steps_of_rocksdb_take_turns", "rocksdb@8.9.1")
+    else {
+        return;
+    };
+    let plan = "workload = \"rocksdb\"\nbuilds = [\"rocksdb@8.9\"]\nconfigs = \
+               [\"lc_byrx_small\"]\nSIZESrows = \"20K\"\n";
+    all_take_turns(
+        plan,
+        Some("revrangewhilewriting.t2"),
+        &["--cache", build.cache.to_str().unwrap()],
+    );
 }
 
 /// A place where root's servers may enter.
@@ -101,38 +174,66 @@ fn open_place() -> Place {
 
 const POSTGRES: &str = "{ shared_buffers = \"32MB\", fsync = \"off\" }";
 
-/// Each of three servers stands still for more than a second between its turns, and none of them hangs.
+/// Each of three servers stands still for more than a second between its turns, and none of them
+/// hangs.
 #[test]
 fn a_server_that_waits_for_its_turn_is_not_hung() {
     let test = "cli::slices::a_server_that_waits_for_its_turn_is_not_hung";
-    let (Some(new), Some(_)) = (cached_build(test, "postgres@18.6"), cached_build(test, "postgres@9.6.24")) else { return };
+    let (Some(new), Some(_)) = (
+        cached_build(test, "postgres@18.6"),
+        cached_build(test, "postgres@9.6.24"),
+    ) else {
+        return;
+    };
     let place = open_place();
     let plan = format!(
-        "name = \"t\"\nworkload = \"sysbench-2025\"\ncomparable = false\nbuilds = [\"postgres@9.6.24\", \"postgres@18.6\"]\nconfigs = [\"small\"]\n\
-         wait = \"100ms\"\nwatchdog = \"1s\"\ntests = [\"point-query\"]\n[sizes]\nclients = 1\ntables = 1\nrows = \"2K\"\nduration = \"1s\"\n\
+        "name = \"t\"\nworkload = \"sysbench-2025\"\ncomparable = false\nbuilds = \
+        [\"postgres@9.6.24\", \"postgres@18.6\"]\nconfigs = [\"small\"]\n\
+         wait = \"100ms\"\nwatchdog = \"1s\"\ntests = [\"point-query\"]\n[sizes]\nclients = \
+        1\ntables = 1\nrows = \"2K\"\nduration = \"1s\"\n\
          warm_up = \"0ms\"\n[config.small]\nsettings = {POSTGRES}\n"
     );
     fs::write(place.path("plan.toml"), plan).unwrap();
     let cache = new.cache.to_str().unwrap();
     let run = place.run(&["run", "plan.toml", "--seed", "3", "--cache", cache]);
     assert_eq!(run.status.code(), Some(0), "{}", text(&run.stderr));
-    let campaign = confirmed(&place, &["--step", "point-query", "--slices", "800ms", "--time", "10s", "--starts", "2", "--cache", cache]);
+    let campaign = confirmed(
+        &place,
+        &[
+            "--step",
+            "point-query",
+            "--slices",
+            "800ms",
+            "--time",
+            "10s",
+            "--starts",
+            "2",
+            "--cache",
+            cache,
+        ],
+    );
     assert_eq!(campaign.trials.len(), 6, "three servers, two starts");
 }
 
-/// A server that goes on working after a step that writes does so before anybody's next turn: none of it is paid for by the step after.
+/// A server that goes on working after a step that writes does so before anybody's next turn: none
+/// of it is paid for by the step after.
 #[test]
 fn what_a_writing_step_left_is_done_before_the_next_first_turn() {
     let test = "cli::slices::what_a_writing_step_left_is_done_before_the_next_first_turn";
-    let Some(build) = cached_build(test, "postgres@18.6") else { return };
+    let Some(build) = cached_build(test, "postgres@18.6") else {
+        return;
+    };
     let place = open_place();
-    // A process of the server that works once a step has written. A stop in the middle of its work would be followed by SIGCONT.
+    // A process of the server that works once a step has written. A stop in the middle of its work
+    // would be followed by SIGCONT.
     let script = place.path("with-debt.sh");
     let root = place.dir.path().display();
     let debt = format!(
         "#!/bin/sh\n(trap 'test -n \"$works\" && echo stopped >> {root}/stopped' CONT\n\
-         until grep -qs '\"event\":\"step_done\",\"step\":\"update-nonindex\"' {root}/plimsoll-runs/*-confirm/trials/*/events.jsonl; do sleep 0.05; done\n\
-         works=yes; i=0; while [ $i -lt 1500000 ]; do i=$((i+1)); done; works=; echo done >> {root}/done\n) </dev/null >/dev/null 2>&1 &\nexec \"$@\"\n"
+         until grep -qs '\"event\":\"step_done\",\"step\":\"update-nonindex\"' \
+        {root}/plimsoll-runs/*-confirm/trials/*/events.jsonl; do sleep 0.05; done\n\
+         works=yes; i=0; while [ $i -lt 1500000 ]; do i=$((i+1)); done; works=; echo done >> \
+        {root}/done\n) </dev/null >/dev/null 2>&1 &\nexec \"$@\"\n"
     );
     fs::write(&script, debt).unwrap();
     fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
@@ -141,8 +242,10 @@ fn what_a_writing_step_left_is_done_before_the_next_first_turn() {
         fs::set_permissions(place.path(file), fs::Permissions::from_mode(0o666)).unwrap();
     }
     let plan = format!(
-        "name = \"t\"\nworkload = \"sysbench-2025\"\ncomparable = false\nbuilds = [\"{}\"]\nconfigs = [\"debt\"]\nwait = \"100ms\"\n\
-         tests = [\"update-nonindex\", \"point-query\"]\n[sizes]\nclients = 1\ntables = 1\nrows = \"2K\"\nduration = \"1s\"\nwarm_up = \"0ms\"\n\
+        "name = \"t\"\nworkload = \"sysbench-2025\"\ncomparable = false\nbuilds = \
+        [\"{}\"]\nconfigs = [\"debt\"]\nwait = \"100ms\"\n\
+         tests = [\"update-nonindex\", \"point-query\"]\n[sizes]\nclients = 1\ntables = 1\nrows = \
+        \"2K\"\nduration = \"1s\"\nwarm_up = \"0ms\"\n\
          [config.debt]\nsettings = {POSTGRES}\nprefix = [\"{}\"]\n",
         build.name,
         script.display()
@@ -151,9 +254,25 @@ fn what_a_writing_step_left_is_done_before_the_next_first_turn() {
     let cache = build.cache.to_str().unwrap();
     let run = place.run(&["run", "plan.toml", "--seed", "3", "--cache", cache]);
     assert_eq!(run.status.code(), Some(0), "{}", text(&run.stderr));
-    confirmed(&place, &["--all", "--slices", "20ms", "--time", "2s", "--starts", "1", "--cache", cache]);
-    assert_eq!(fs::read_to_string(place.path("done")).unwrap().lines().count(), 2, "both servers worked off what they had");
-    assert_eq!(fs::read_to_string(place.path("stopped")).unwrap(), "", "a server was stopped while it worked off what a step had left");
+    confirmed(
+        &place,
+        &[
+            "--all", "--slices", "20ms", "--time", "2s", "--starts", "1", "--cache", cache,
+        ],
+    );
+    assert_eq!(
+        fs::read_to_string(place.path("done"))
+            .unwrap()
+            .lines()
+            .count(),
+        2,
+        "both servers worked off what they had"
+    );
+    assert_eq!(
+        fs::read_to_string(place.path("stopped")).unwrap(),
+        "",
+        "a server was stopped while it worked off what a step had left"
+    );
 }
 
 #[test]
@@ -163,26 +282,50 @@ fn turns_have_a_longest_length() {
     let output = place.run(&["confirm", "--step", "qr100", "--slices", "11s"]);
     assert_eq!(output.status.code(), Some(2));
     let stderr = text(&output.stderr);
-    assert!(stderr.contains("--slices 11s: a turn is 10s at most; what takes longer is measured by --blocks 12"), "{stderr}");
+    assert!(
+        stderr.contains(
+            "--slices 11s: a turn is 10s at most; what takes longer is measured by --blocks 12"
+        ),
+        "{stderr}"
+    );
 }
 
 /// A plan with one step on PostgreSQL, under way; its trial, and the pid of that.
 fn started(place: &Place, build: &CachedBuild, watchdog: &str) -> (Child, PathBuf, u32) {
     let plan = format!(
-        "name = \"t\"\nworkload = \"sysbench-2025\"\ncomparable = false\nbuilds = [\"{}\"]\nconfigs = [\"small\"]\nwait = \"100ms\"\nwatchdog = \"{watchdog}\"\n\
-         tests = [\"point-query\"]\n[sizes]\nclients = 1\ntables = 1\nrows = \"2K\"\nduration = \"8s\"\nwarm_up = \"0ms\"\n\
+        "name = \"t\"\nworkload = \"sysbench-2025\"\ncomparable = false\nbuilds = \
+        [\"{}\"]\nconfigs = [\"small\"]\nwait = \"100ms\"\nwatchdog = \"{watchdog}\"\n\
+         tests = [\"point-query\"]\n[sizes]\nclients = 1\ntables = 1\nrows = \"2K\"\nduration = \
+        \"8s\"\nwarm_up = \"0ms\"\n\
          [config.small]\nsettings = {POSTGRES}\n",
         build.name
     );
     fs::write(place.path("plan.toml"), plan).unwrap();
-    let child = place.spawn(&["run", "plan.toml", "--seed", "3", "--cache", build.cache.to_str().unwrap()]);
+    let child = place.spawn(&[
+        "run",
+        "plan.toml",
+        "--seed",
+        "3",
+        "--cache",
+        build.cache.to_str().unwrap(),
+    ]);
     let mut found = None;
     wait_until("the step has begun", || {
-        let has_campaign = fs::read_dir(place.path("plimsoll-runs")).is_ok_and(|mut campaigns| campaigns.next().is_some());
-        let file = has_campaign.then(|| place.event_files().first().cloned()).flatten();
-        let events = file.as_ref().and_then(|path| fs::read_to_string(path).ok()).unwrap_or_default();
-        let start = events.lines().next().and_then(|line| serde_json::from_str::<serde_json::Value>(line).ok());
-        found = start.and_then(|start| Some((file?.parent()?.to_owned(), start["pid"].as_u64()? as u32)));
+        let has_campaign = fs::read_dir(place.path("plimsoll-runs"))
+            .is_ok_and(|mut campaigns| campaigns.next().is_some());
+        let file = has_campaign
+            .then(|| place.event_files().first().cloned())
+            .flatten();
+        let events = file
+            .as_ref()
+            .and_then(|path| fs::read_to_string(path).ok())
+            .unwrap_or_default();
+        let start = events
+            .lines()
+            .next()
+            .and_then(|line| serde_json::from_str::<serde_json::Value>(line).ok());
+        found = start
+            .and_then(|start| Some((file?.parent()?.to_owned(), start["pid"].as_u64()? as u32)));
         events.contains("\"event\":\"step_start\",\"step\":\"point-query\"")
     });
     let (dir, pid) = found.unwrap();
@@ -191,32 +334,52 @@ fn started(place: &Place, build: &CachedBuild, watchdog: &str) -> (Child, PathBu
 
 /// Signals a process and all that it has started.
 fn signal_tree(root: u32, signal: Signal) {
-    for pid in tree_pids(&Proc::new(), &[root]).unwrap().into_iter().filter_map(|pid| Pid::from_raw(pid as i32)) {
+    for pid in tree_pids(&Proc::new(), &[root])
+        .unwrap()
+        .into_iter()
+        .filter_map(|pid| Pid::from_raw(pid as i32))
+    {
         // One that has just ended has nothing to hear.
         let _ = kill_process(pid, signal);
     }
 }
 
-/// The step's own patience and the watchdog's end at the same time: who killed the server was told as its crash.
+/// The step's own patience and the watchdog's end at the same time: who killed the server was told
+/// as its crash.
 #[test]
 fn a_server_that_hangs_in_a_step_has_not_crashed() {
-    let Some(build) = cached_build("cli::slices::a_server_that_hangs_in_a_step_has_not_crashed", "postgres@18.6") else { return };
+    let Some(build) = cached_build(
+        "cli::slices::a_server_that_hangs_in_a_step_has_not_crashed",
+        "postgres@18.6",
+    ) else {
+        return;
+    };
     let place = open_place();
     let (child, dir, _) = started(&place, &build, "1s");
     // The workers are connected and at work by then, or soon.
     std::thread::sleep(Duration::from_secs(3));
-    let identity: serde_json::Value = serde_json::from_slice(&fs::read(dir.join("server/server-process.json")).unwrap()).unwrap();
+    let identity: serde_json::Value =
+        serde_json::from_slice(&fs::read(dir.join("server/server-process.json")).unwrap()).unwrap();
     signal_tree(identity["pid"].as_u64().unwrap() as u32, Signal::STOP);
     let output = wait(child);
     assert_eq!(output.status.code(), Some(3), "{}", text(&output.stderr));
     let events = fs::read_to_string(dir.join("events.jsonl")).unwrap();
-    assert!(events.contains("\"reason\":\"hung: ") && !events.contains("server_crashed"), "{events}");
+    assert!(
+        events.contains("\"reason\":\"hung: ") && !events.contains("server_crashed"),
+        "{events}"
+    );
 }
 
-/// A paused container or a migrating virtual machine stands still as a whole: nobody could have answered.
+/// A paused container or a migrating virtual machine stands still as a whole: nobody could have
+/// answered.
 #[test]
 fn a_freeze_of_the_machine_is_no_hang() {
-    let Some(build) = cached_build("cli::slices::a_freeze_of_the_machine_is_no_hang", "postgres@18.6") else { return };
+    let Some(build) = cached_build(
+        "cli::slices::a_freeze_of_the_machine_is_no_hang",
+        "postgres@18.6",
+    ) else {
+        return;
+    };
     let place = open_place();
     let (child, _, trial) = started(&place, &build, "2s");
     signal_tree(trial, Signal::STOP);

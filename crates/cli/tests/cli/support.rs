@@ -44,7 +44,10 @@ impl Place {
 
     pub fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_plimsoll"));
-        command.current_dir(self.dir.path()).args(arguments).stdin(Stdio::null());
+        command
+            .current_dir(self.dir.path())
+            .args(arguments)
+            .stdin(Stdio::null());
         if !arguments.contains(&"--data") {
             command.args(["--data", "data"]);
         }
@@ -56,20 +59,32 @@ impl Place {
     }
 
     pub fn spawn(&self, arguments: &[&str]) -> Child {
-        self.command(arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+        self.command(arguments)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap()
     }
 
     /// The only campaign's folder.
     pub fn campaign(&self) -> PathBuf {
-        let mut campaigns: Vec<_> = std::fs::read_dir(self.path("plimsoll-runs")).unwrap().map(|entry| entry.unwrap().path()).collect();
+        let mut campaigns: Vec<_> = std::fs::read_dir(self.path("plimsoll-runs"))
+            .unwrap()
+            .map(|entry| entry.unwrap().path())
+            .collect();
         assert_eq!(campaigns.len(), 1, "{campaigns:?}");
         campaigns.remove(0)
     }
 
     /// All event files, in the order of their trials and attempts.
     pub fn event_files(&self) -> Vec<PathBuf> {
-        let Ok(trials) = std::fs::read_dir(self.campaign().join("trials")) else { return Vec::new() };
-        let mut files: Vec<_> = trials.map(|entry| entry.unwrap().path().join("events.jsonl")).filter(|path| path.exists()).collect();
+        let Ok(trials) = std::fs::read_dir(self.campaign().join("trials")) else {
+            return Vec::new();
+        };
+        let mut files: Vec<_> = trials
+            .map(|entry| entry.unwrap().path().join("events.jsonl"))
+            .filter(|path| path.exists())
+            .collect();
         files.sort();
         files
     }
@@ -78,9 +93,18 @@ impl Place {
     pub fn steps_done(&self) -> Vec<(String, String)> {
         let mut steps = Vec::new();
         for file in self.event_files() {
-            let folder = file.parent().unwrap().file_name().unwrap().to_string_lossy().into_owned();
+            let folder = file
+                .parent()
+                .unwrap()
+                .file_name()
+                .unwrap()
+                .to_string_lossy()
+                .into_owned();
             let text = std::fs::read_to_string(&file).unwrap();
-            for line in text.split_inclusive('\n').filter(|line| line.ends_with('\n') && line.contains(r#""event":"step_done""#)) {
+            for line in text
+                .split_inclusive('\n')
+                .filter(|line| line.ends_with('\n') && line.contains(r#""event":"step_done""#))
+            {
                 let event: serde_json::Value = serde_json::from_str(line).unwrap();
                 steps.push((folder.clone(), event["step"].as_str().unwrap().to_owned()));
             }
@@ -110,14 +134,21 @@ pub fn wait(mut child: Child) -> Output {
 pub fn wait_until(what: &str, mut is_true: impl FnMut() -> bool) {
     let deadline = Instant::now() + DEADLINE;
     while !is_true() {
-        assert!(Instant::now() < deadline, "still not after {DEADLINE:?}: {what}");
+        assert!(
+            Instant::now() < deadline,
+            "still not after {DEADLINE:?}: {what}"
+        );
         std::thread::sleep(Duration::from_millis(5));
     }
 }
 
-/// Pids of the processes whose working directory is this folder: the program and the trials it started.
+/// Pids of the processes whose working directory is this folder: the program and the trials it
+/// started.
 pub fn processes_in(dir: &Path) -> Vec<u32> {
     let dir = dir.canonicalize().unwrap();
-    let pids = std::fs::read_dir("/proc").unwrap().filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<u32>().ok());
-    pids.filter(|pid| std::fs::read_link(format!("/proc/{pid}/cwd")).is_ok_and(|cwd| cwd == dir)).collect()
+    let pids = std::fs::read_dir("/proc")
+        .unwrap()
+        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<u32>().ok());
+    pids.filter(|pid| std::fs::read_link(format!("/proc/{pid}/cwd")).is_ok_and(|cwd| cwd == dir))
+        .collect()
 }

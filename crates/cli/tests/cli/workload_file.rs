@@ -73,8 +73,15 @@ fn place() -> Place {
 fn a_workload_file_is_checked_and_shown() {
     let place = place();
     let output = place.run(&["workload", "check", "plans/mine/notes.toml"]);
-    assert_eq!(text(&output.stdout), "plans/mine/notes.toml: ok\n2 tables, 3 statements, 2 events, 1 mix, 1.5K rows in all\n");
-    let shown = text(&place.run(&["workload", "show", "plans/mine/notes.toml"]).stdout);
+    assert_eq!(
+        text(&output.stdout),
+        "plans/mine/notes.toml: ok\n2 tables, 3 statements, 2 events, 1 mix, 1.5K rows in all\n"
+    );
+    let shown = text(
+        &place
+            .run(&["workload", "show", "plans/mine/notes.toml"])
+            .stdout,
+    );
     for wanted in [
         "table note, 1K rows, key id",
         "index note_person_id",
@@ -85,21 +92,56 @@ fn a_workload_file_is_checked_and_shown() {
         assert!(shown.contains(wanted), "{wanted}: {shown}");
     }
     assert!(text(&place.run(&["workload", "list"]).stdout).contains("workloads/shop.toml  "));
-    assert_eq!(place.run(&["workload", "check", "workloads/shop.toml"]).status.code(), Some(0));
+    assert_eq!(
+        place
+            .run(&["workload", "check", "workloads/shop.toml"])
+            .status
+            .code(),
+        Some(0)
+    );
 
-    std::fs::write(place.path("bad.toml"), FILE.replace("FROM person", "FROM persno").replace("read = 3", "raed = 3")).unwrap();
+    std::fs::write(
+        place.path("bad.toml"),
+        FILE.replace("FROM person", "FROM persno")
+            .replace("read = 3", "raed = 3"),
+    )
+    .unwrap();
     let output = place.run(&["workload", "check", "bad.toml"]);
     assert_eq!(output.status.code(), Some(2));
     let error = text(&output.stderr);
-    assert!(error.contains("bad.toml:16:7: statement person: there is no table \"persno\" (did you mean \"person\"?)"), "{error}");
-    assert!(error.contains("bad.toml:31:1: there is no event \"raed\" (did you mean \"read\"?)"), "{error}");
+    assert!(
+        error.contains(
+            "bad.toml:16:7: statement person: there is no table \"persno\" (did you mean \
+            \"person\"?)"
+        ),
+        "{error}"
+    );
+    assert!(
+        error.contains("bad.toml:31:1: there is no event \"raed\" (did you mean \"read\"?)"),
+        "{error}"
+    );
 
     let explained = text(&place.run(&["plan", "explain", "plans/own.toml"]).stdout);
-    assert!(explained.contains("2 connections, 1.5K rows") && !explained.contains("batch"), "{explained}");
-    let line =
-        |step: &str| explained.lines().map(|line| line.split_whitespace().collect::<Vec<_>>()).find(|line| line.first() == Some(&step));
-    assert_eq!(line("load").map(|line| line[1..3].to_vec()), Some(vec!["1.5K", "1"]), "one connection loads: {explained}");
-    assert_eq!(line("mixed").map(|line| line[1..3].to_vec()), Some(vec!["-", "2"]), "{explained}");
+    assert!(
+        explained.contains("2 connections, 1.5K rows") && !explained.contains("batch"),
+        "{explained}"
+    );
+    let line = |step: &str| {
+        explained
+            .lines()
+            .map(|line| line.split_whitespace().collect::<Vec<_>>())
+            .find(|line| line.first() == Some(&step))
+    };
+    assert_eq!(
+        line("load").map(|line| line[1..3].to_vec()),
+        Some(vec!["1.5K", "1"]),
+        "one connection loads: {explained}"
+    );
+    assert_eq!(
+        line("mixed").map(|line| line[1..3].to_vec()),
+        Some(vec!["-", "2"]),
+        "{explained}"
+    );
     let error = text(&place.run(&["workload", "show", "sysbench-2026"]).stderr);
     assert!(error.contains("did you mean \"sysbench-2025\"?"), "{error}");
 }
@@ -110,53 +152,110 @@ fn a_workload_file_runs_and_every_output_shows_its_events() {
     let output = place.run(&["run", "plans/own.toml", "--seed", "3"]);
     let (stdout, stderr) = (text(&output.stdout), text(&output.stderr));
     assert_eq!(output.status.code(), Some(0), "{stderr}");
-    assert!(stdout.contains("Events of mixed: each kind by itself"), "{stdout}");
-    assert!(stdout.contains("99th percentile of response time: microseconds of an event"), "{stdout}");
+    assert!(
+        stdout.contains("Events of mixed: each kind by itself"),
+        "{stdout}"
+    );
+    assert!(
+        stdout.contains("99th percentile of response time: microseconds of an event"),
+        "{stdout}"
+    );
     let heading = |step: &str| {
         let title = format!("Events of {step}:");
-        let mut lines = stdout.lines().skip_while(|line| !line.starts_with(&title)).skip(1);
+        let mut lines = stdout
+            .lines()
+            .skip_while(|line| !line.starts_with(&title))
+            .skip(1);
         lines.next().unwrap_or_default().to_owned()
     };
-    assert!(heading("again").ends_with("resp p99") && heading("mixed").ends_with("max"), "{stdout}");
-    assert!(!stdout.contains("Relative") && !stdout.contains("transaction") && !stdout.contains("scan"), "words of tests: {stdout}");
+    assert!(
+        heading("again").ends_with("resp p99") && heading("mixed").ends_with("max"),
+        "{stdout}"
+    );
+    assert!(
+        !stdout.contains("Relative") && !stdout.contains("transaction") && !stdout.contains("scan"),
+        "words of tests: {stdout}"
+    );
     let page = std::fs::read_to_string(place.campaign().join("report/index.html")).unwrap();
-    assert!(page.contains("Each kind by itself") && page.contains("read rate"), "no events in the page");
+    assert!(
+        page.contains("Each kind by itself") && page.contains("read rate"),
+        "no events in the page"
+    );
 
     let shown: Value = serde_json::from_slice(&place.run(&["show", "--json"]).stdout).unwrap();
     let results = shown["results"].as_array().unwrap();
-    let find = |step: &str| results.iter().find(|result| result["step"] == step).unwrap();
+    let find = |step: &str| {
+        results
+            .iter()
+            .find(|result| result["step"] == step)
+            .unwrap()
+    };
     let mixed = find("mixed");
     assert_eq!(
-        (&mixed["events"]["read"]["statements_per_event"], &mixed["events"]["write"]["statements_per_event"]),
+        (
+            &mixed["events"]["read"]["statements_per_event"],
+            &mixed["events"]["write"]["statements_per_event"]
+        ),
         (&4.0.into(), &1.0.into())
     );
     let number = |value: &Value| value.as_f64().unwrap_or_else(|| panic!("{value}"));
-    let (reads, writes) = (number(&mixed["events"]["read"]["events"]), number(&mixed["events"]["write"]["events"]));
+    let (reads, writes) = (
+        number(&mixed["events"]["read"]["events"]),
+        number(&mixed["events"]["write"]["events"]),
+    );
     // A busy machine may do few events in a second.
     let share = reads / (reads + writes);
-    assert!(reads + writes < 200.0 || (share > 0.6 && share < 0.9), "{reads} {writes}");
+    assert!(
+        reads + writes < 200.0 || (share > 0.6 && share < 0.9),
+        "{reads} {writes}"
+    );
     // The step's own numbers are those of all its events.
     let metric = |step: &Value, name: &str| number(&step["metrics"][name]["value"]);
     let per_event = metric(mixed, "qps") / metric(mixed, "tps");
     let wanted = (4.0 * reads + writes) / (reads + writes);
-    assert!((per_event / wanted - 1.0).abs() < 0.01, "{per_event} statements per event, not {wanted}");
+    assert!(
+        (per_event / wanted - 1.0).abs() < 0.01,
+        "{per_event} statements per event, not {wanted}"
+    );
     assert!(metric(mixed, "p99_service_us") >= metric(mixed, "p50_service_us"));
-    assert_eq!(find("writes")["operations"].as_object().unwrap().keys().collect::<Vec<_>>(), ["write"]);
+    assert_eq!(
+        find("writes")["operations"]
+            .as_object()
+            .unwrap()
+            .keys()
+            .collect::<Vec<_>>(),
+        ["write"]
+    );
     let again = find("again");
-    assert!(metric(again, "rate_share") > 0.0 && metric(again, "p99_response_us") > 0.0, "{}", again["metrics"]);
+    assert!(
+        metric(again, "rate_share") > 0.0 && metric(again, "p99_response_us") > 0.0,
+        "{}",
+        again["metrics"]
+    );
 
-    assert!(number(&again["events"]["read"]["p99_response_us"]) > 0.0 && mixed["events"]["read"]["p99_response_us"].is_null());
+    assert!(
+        number(&again["events"]["read"]["p99_response_us"]) > 0.0
+            && mixed["events"]["read"]["p99_response_us"].is_null()
+    );
 
     let csv = text(&place.run(&["report", "--format", "csv"]).stdout);
-    assert!(csv.contains(",mixed,1,1,") && csv.contains(",statements_per_event{read},4,statements,"), "{csv}");
+    assert!(
+        csv.contains(",mixed,1,1,") && csv.contains(",statements_per_event{read},4,statements,"),
+        "{csv}"
+    );
     let markdown = text(&place.run(&["report", "--format", "md"]).stdout);
     assert!(
-        markdown.contains("| cell | events | events_retried |") && markdown.contains("| read | sqlite.wal\\_off |")
+        markdown.contains("| cell | events | events_retried |")
+            && markdown.contains("| read | sqlite.wal\\_off |")
             || markdown.contains("| read | sqlite.wal_off |"),
         "{markdown}"
     );
     let output = place.run(&["export", "--classic", "out"]);
-    assert!(text(&output.stderr).contains("and none of ramps or workload files"), "{}", text(&output.stderr));
+    assert!(
+        text(&output.stderr).contains("and none of ramps or workload files"),
+        "{}",
+        text(&output.stderr)
+    );
 }
 
 #[test]
@@ -164,7 +263,8 @@ fn a_campaign_is_resumed_without_its_workload_file() {
     let place = place();
     let child = place.spawn(&["run", "plans/own.toml", "--seed", "3"]);
     wait_until("the load is done", || {
-        let has_campaign = std::fs::read_dir(place.path("plimsoll-runs")).is_ok_and(|mut entries| entries.next().is_some());
+        let has_campaign = std::fs::read_dir(place.path("plimsoll-runs"))
+            .is_ok_and(|mut entries| entries.next().is_some());
         has_campaign && place.steps_done().iter().any(|(_, step)| step == "load")
     });
     kill_process(rustix::process::Pid::from_child(&child), Signal::INT).unwrap();
@@ -172,5 +272,9 @@ fn a_campaign_is_resumed_without_its_workload_file() {
     std::fs::remove_dir_all(place.path("plans")).unwrap();
     let output = place.run(&["resume"]);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
-    assert!(text(&output.stdout).contains("Events of again"), "{}", text(&output.stdout));
+    assert!(
+        text(&output.stdout).contains("Events of again"),
+        "{}",
+        text(&output.stdout)
+    );
 }

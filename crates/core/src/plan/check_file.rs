@@ -1,4 +1,5 @@
-//! A plan of a workload file: steps of its mixes and events, sizes checked, every error with its place.
+//! A plan of a workload file: steps of its mixes and events, sizes checked, every error with its
+//! place.
 
 use std::ops::Range;
 
@@ -35,12 +36,23 @@ impl Source<'_> {
         read: &dyn Fn(&str) -> Result<String, String>,
     ) -> Result<ReadFile, PlanError> {
         let place = Some(document.workload.span());
-        let text = read(path).map_err(|problem| self.error(place, format!("the workload cannot be read: {problem}")))?;
+        let text = read(path).map_err(|problem| {
+            self.error(place, format!("the workload cannot be read: {problem}"))
+        })?;
         let file = WorkloadFile::parse(path, &text)?;
-        Ok(ReadFile { path: path.to_owned(), text, file })
+        Ok(ReadFile {
+            path: path.to_owned(),
+            text,
+            file,
+        })
     }
 
-    pub(super) fn file_workload(&self, document: &Document, read: &ReadFile, sizes: &Sizes) -> Result<FileWorkload, PlanError> {
+    pub(super) fn file_workload(
+        &self,
+        document: &Document,
+        read: &ReadFile,
+        sizes: &Sizes,
+    ) -> Result<FileWorkload, PlanError> {
         let keys = [
             ("tables", span(&sizes.tables)),
             ("rows", span(&sizes.rows)),
@@ -56,22 +68,41 @@ impl Source<'_> {
         self.refuse(&keys, "a plan of a workload file")?;
         self.refuse_rocksdb_sizes(sizes, "a plan of a workload file")?;
         if let Some(first) = document.tests.as_ref().and_then(|tests| tests.first()) {
-            return Err(self.error(Some(first.span()), "a workload file has no \"tests\": name its steps in \"steps\""));
+            return Err(self.error(
+                Some(first.span()),
+                "a workload file has no \"tests\": name its steps in \"steps\"",
+            ));
         }
         let file = &read.file;
         let clients = self.ranged(sizes.clients.as_ref(), 1, MOST_CLIENTS, "clients")?;
         let is_poisson = self.is_poisson(sizes.arrival.as_ref(), "a workload file")?;
         let rate = |rate: Option<&Spanned<u64>>| -> Result<Option<TestRate>, PlanError> {
-            rate.map(|rate| Ok(TestRate { per_s: self.rate(rate)?, is_poisson })).transpose()
+            rate.map(|rate| {
+                Ok(TestRate {
+                    per_s: self.rate(rate)?,
+                    is_poisson,
+                })
+            })
+            .transpose()
         };
         let common = MixStep {
             events: Vec::new(),
             duration_ns: self.test_duration(sizes.duration.as_ref(), DURATION_NS)?,
-            warm_up_ns: sizes.warm_up.as_ref().map_or(0, |warm_up| warm_up.get_ref().0),
+            warm_up_ns: sizes
+                .warm_up
+                .as_ref()
+                .map_or(0, |warm_up| warm_up.get_ref().0),
             rate: rate(sizes.rate.as_ref())?,
         };
-        let load = sizes.load.as_ref().map_or(LoadMode::Fast, |load| *load.get_ref());
-        let fill = StepKind::Fill { tables: file.tables.len() as u32, rows: file.rows(), load };
+        let load = sizes
+            .load
+            .as_ref()
+            .map_or(LoadMode::Fast, |load| *load.get_ref());
+        let fill = StepKind::Fill {
+            tables: file.tables.len() as u32,
+            rows: file.rows(),
+            load,
+        };
         let step = |name: &str, kind: StepKind, clients: u32| Step {
             name: name.to_owned(),
             kind,
@@ -81,31 +112,62 @@ impl Source<'_> {
             wait_ns: None,
             max_failed: None,
         };
-        let mut steps = vec![Step { drain_after: true, ..step(LOAD, fill, if load == LoadMode::Fast { MOST_LOADERS } else { 1 }) }];
+        let mut steps = vec![Step {
+            drain_after: true,
+            ..step(
+                LOAD,
+                fill,
+                if load == LoadMode::Fast {
+                    MOST_LOADERS
+                } else {
+                    1
+                },
+            )
+        }];
         let ramp = self.ramp(sizes)?;
         for (name, place) in self.step_names(document, file)? {
-            let change = document.step.iter().find(|(key, _)| key.get_ref() == &name).map(|(_, change)| change);
-            let mut mix = MixStep { events: self.events_of(file, &name, place, change)?, ..common.clone() };
+            let change = document
+                .step
+                .iter()
+                .find(|(key, _)| key.get_ref() == &name)
+                .map(|(_, change)| change);
+            let mut mix = MixStep {
+                events: self.events_of(file, &name, place, change)?,
+                ..common.clone()
+            };
             let mut of_step = step(&name, StepKind::Scan, clients);
             if let Some(change) = change {
                 if let Some(wanted) = rate(change.rate.as_ref())? {
                     mix.rate = Some(wanted);
                 }
                 mix.duration_ns = self.test_duration(change.duration.as_ref(), mix.duration_ns)?;
-                mix.warm_up_ns = change.warm_up.as_ref().map_or(mix.warm_up_ns, |warm_up| warm_up.get_ref().0);
+                mix.warm_up_ns = change
+                    .warm_up
+                    .as_ref()
+                    .map_or(mix.warm_up_ns, |warm_up| warm_up.get_ref().0);
                 if change.clients.is_some() {
-                    of_step.clients = self.ranged(change.clients.as_ref(), 1, MOST_CLIENTS, &format!("clients of {name}"))?;
+                    of_step.clients = self.ranged(
+                        change.clients.as_ref(),
+                        1,
+                        MOST_CLIENTS,
+                        &format!("clients of {name}"),
+                    )?;
                 }
                 self.override_drain(&mut of_step, change)?;
             }
-            let share = change.and_then(|change| change.max_failed.as_ref()).or(document.max_failed.as_ref());
+            let share = change
+                .and_then(|change| change.max_failed.as_ref())
+                .or(document.max_failed.as_ref());
             of_step.max_failed = share.map(|share| share.get_ref().0);
             of_step.kind = StepKind::Mix(mix);
             match ramp {
                 None => steps.push(of_step),
                 Some(ramp) => {
                     if let Some(clients) = change.and_then(|change| change.clients.as_ref()) {
-                        let message = format!("{name} has the clients that the ramp gives it: leave this out, or leave out \"ramp\"");
+                        let message = format!(
+                            "{name} has the clients that the ramp gives it: leave this out, or \
+                            leave out \"ramp\""
+                        );
                         return Err(self.error(Some(clients.span()), message));
                     }
                     steps.extend(ramp.iter().map(|&clients| of_step.at_clients(clients)));
@@ -113,7 +175,10 @@ impl Source<'_> {
             }
         }
         self.override_load(document, &mut steps)?;
-        let wait = document.wait.as_ref().map_or(WaitRule::Classic, |wait| wait.get_ref().rule());
+        let wait = document
+            .wait
+            .as_ref()
+            .map_or(WaitRule::Classic, |wait| wait.get_ref().rule());
         Ok(FileWorkload {
             workload_file: read.path.clone(),
             title: file.name.clone(),
@@ -121,23 +186,34 @@ impl Source<'_> {
             clients,
             tables: file.tables.len() as u32,
             rows: file.rows(),
-            prepared: sizes.prepared.as_ref().is_none_or(|prepared| *prepared.get_ref()),
+            prepared: sizes
+                .prepared
+                .as_ref()
+                .is_none_or(|prepared| *prepared.get_ref()),
             wait,
             steps,
         })
     }
 
     /// The names of the steps after the load: the plan's, else the file's mixes, else its events.
-    fn step_names(&self, document: &Document, file: &WorkloadFile) -> Result<Vec<NamedStep>, PlanError> {
+    fn step_names(
+        &self,
+        document: &Document,
+        file: &WorkloadFile,
+    ) -> Result<Vec<NamedStep>, PlanError> {
         let Some(wanted) = &document.steps else {
             let mixes = file.mixes.iter().map(|mix| mix.name.clone());
-            let names: Vec<String> =
-                if file.mixes.is_empty() { file.events.iter().map(|event| event.name.clone()).collect() } else { mixes.collect() };
+            let names: Vec<String> = if file.mixes.is_empty() {
+                file.events.iter().map(|event| event.name.clone()).collect()
+            } else {
+                mixes.collect()
+            };
             return Ok(names.into_iter().map(|name| (name, None)).collect());
         };
         let mut names: Vec<NamedStep> = Vec::new();
         for name in wanted {
-            check_label(name.get_ref(), "step").map_err(|error| self.error(Some(name.span()), error.to_string()))?;
+            check_label(name.get_ref(), "step")
+                .map_err(|error| self.error(Some(name.span()), error.to_string()))?;
             let problem = match name.get_ref().as_str() {
                 LOAD => "the load comes first by itself: leave it out",
                 known if names.iter().any(|(other, _)| other == known) => "the step is named twice",
@@ -146,15 +222,22 @@ impl Source<'_> {
                     continue;
                 }
             };
-            return Err(self.error(Some(name.span()), format!("step \"{}\": {problem}", name.get_ref())));
+            return Err(self.error(
+                Some(name.span()),
+                format!("step \"{}\": {problem}", name.get_ref()),
+            ));
         }
         if names.is_empty() {
-            return Err(self.error(Some(document.name.span()), "\"steps\" is empty: name at least one, or leave it out"));
+            return Err(self.error(
+                Some(document.name.span()),
+                "\"steps\" is empty: name at least one, or leave it out",
+            ));
         }
         Ok(names)
     }
 
-    /// What a step does: the mix or event that its table names, else the one that is called as it is.
+    /// What a step does: the mix or event that its table names, else the one that is called as it
+    /// is.
     fn events_of(
         &self,
         file: &WorkloadFile,
@@ -162,22 +245,48 @@ impl Source<'_> {
         place: Option<Range<usize>>,
         change: Option<&StepOverride>,
     ) -> Result<Vec<(String, u32)>, PlanError> {
-        let (wanted, wants_mix, wants_event, place) = match change.map(|change| (&change.mix, &change.event)) {
-            Some((Some(_), Some(event))) => {
-                return Err(self.error(Some(event.span()), format!("step \"{name}\" has \"mix\" and \"event\": keep one of them")));
-            }
-            Some((Some(mix), None)) => (mix.get_ref().as_str(), true, false, Some(mix.span())),
-            Some((None, Some(event))) => (event.get_ref().as_str(), false, true, Some(event.span())),
-            _ => (name, true, true, place),
-        };
-        if let Some(mix) = file.mixes.iter().find(|mix| wants_mix && mix.name == wanted) {
-            return Ok(mix.events.iter().map(|(event, weight)| (file.events[*event].name.clone(), *weight)).collect());
+        let (wanted, wants_mix, wants_event, place) =
+            match change.map(|change| (&change.mix, &change.event)) {
+                Some((Some(_), Some(event))) => {
+                    return Err(self.error(
+                        Some(event.span()),
+                        format!("step \"{name}\" has \"mix\" and \"event\": keep one of them"),
+                    ));
+                }
+                Some((Some(mix), None)) => (mix.get_ref().as_str(), true, false, Some(mix.span())),
+                Some((None, Some(event))) => {
+                    (event.get_ref().as_str(), false, true, Some(event.span()))
+                }
+                _ => (name, true, true, place),
+            };
+        if let Some(mix) = file
+            .mixes
+            .iter()
+            .find(|mix| wants_mix && mix.name == wanted)
+        {
+            return Ok(mix
+                .events
+                .iter()
+                .map(|(event, weight)| (file.events[*event].name.clone(), *weight))
+                .collect());
         }
-        if file.events.iter().any(|event| wants_event && event.name == wanted) {
+        if file
+            .events
+            .iter()
+            .any(|event| wants_event && event.name == wanted)
+        {
             return Ok(vec![(wanted.to_owned(), 1)]);
         }
-        let mixes = file.mixes.iter().map(|mix| mix.name.as_str()).filter(|_| wants_mix);
-        let events = file.events.iter().map(|event| event.name.as_str()).filter(|_| wants_event);
+        let mixes = file
+            .mixes
+            .iter()
+            .map(|mix| mix.name.as_str())
+            .filter(|_| wants_mix);
+        let events = file
+            .events
+            .iter()
+            .map(|event| event.name.as_str())
+            .filter(|_| wants_event);
         let known: Vec<&str> = mixes.chain(events).collect();
         let what = if wants_mix && wants_event {
             "mix or event"
@@ -187,8 +296,18 @@ impl Source<'_> {
             "event"
         };
         let hint = suggest::hint(wanted, known.iter().copied());
-        let way_out = if wants_mix && wants_event { format!(", or say what it does: [step.{name}] mix = \"...\"") } else { String::new() };
-        Err(self.error(place, format!("the workload has no {what} \"{wanted}\"{hint}; it has {}{way_out}", known.join(", "))))
+        let way_out = if wants_mix && wants_event {
+            format!(", or say what it does: [step.{name}] mix = \"...\"")
+        } else {
+            String::new()
+        };
+        Err(self.error(
+            place,
+            format!(
+                "the workload has no {what} \"{wanted}\"{hint}; it has {}{way_out}",
+                known.join(", ")
+            ),
+        ))
     }
 
     /// What the plan says about the load, and names of steps that it does not run.
@@ -205,13 +324,17 @@ impl Source<'_> {
                 ];
                 self.refuse(&keys, "the load, which ends when all rows are there,")?;
                 if change.clients.is_some() {
-                    steps[0].clients = self.ranged(change.clients.as_ref(), 1, MOST_CLIENTS, "clients of load")?;
+                    steps[0].clients =
+                        self.ranged(change.clients.as_ref(), 1, MOST_CLIENTS, "clients of load")?;
                 }
                 self.override_drain(&mut steps[0], change)?;
                 continue;
             }
             let base = |step: &Step| step.name.split('@').next().map(str::to_owned);
-            if !steps.iter().any(|step| base(step).as_ref() == Some(name.get_ref())) {
+            if !steps
+                .iter()
+                .any(|step| base(step).as_ref() == Some(name.get_ref()))
+            {
                 return Err(self.no_step(name, steps.iter().map(|step| step.name.as_str())));
             }
         }
@@ -239,68 +362,160 @@ statements = [{ statement = "read", times = 10 }]
 one = 9
 ten = 1
 "#;
-    const PLAN: &str = "name = \"t\"\nworkload = { file = \"shop.toml\" }\nbuilds = [\"sqlite\"]\nconfigs = [\"wal_off\"]\n";
+    const PLAN: &str = "name = \"t\"\nworkload = { file = \"shop.toml\" }\nbuilds = \
+                       [\"sqlite\"]\nconfigs = [\"wal_off\"]\n";
 
     fn parse(text: &str) -> Result<FileWorkload, PlanError> {
-        let read = |path: &str| if path == "shop.toml" { Ok(FILE.to_owned()) } else { Err(format!("there is no {path}")) };
+        let read = |path: &str| {
+            if path == "shop.toml" {
+                Ok(FILE.to_owned())
+            } else {
+                Err(format!("there is no {path}"))
+            }
+        };
         let plan = Plan::parse_with("t.toml", text, &read)?;
-        let Workload::File(workload) = plan.cells[0].workload.clone() else { panic!() };
+        let Workload::File(workload) = plan.cells[0].workload.clone() else {
+            panic!()
+        };
         Ok(workload)
     }
 
     fn mix<'a>(workload: &'a FileWorkload, name: &str) -> (&'a Step, &'a MixStep) {
-        let step = workload.steps.iter().find(|step| step.name == name).unwrap();
-        let StepKind::Mix(mix) = &step.kind else { panic!() };
+        let step = workload
+            .steps
+            .iter()
+            .find(|step| step.name == name)
+            .unwrap();
+        let StepKind::Mix(mix) = &step.kind else {
+            panic!()
+        };
         (step, mix)
     }
 
     #[test]
     fn steps_are_the_mixes_or_what_the_plan_says() {
         let workload = parse(PLAN).unwrap();
-        assert_eq!(workload.steps.iter().map(|step| step.name.as_str()).collect::<Vec<_>>(), ["load", "both"]);
-        assert_eq!(mix(&workload, "both").1.events, [("one".to_owned(), 9), ("ten".to_owned(), 1)]);
-        assert_eq!((workload.title.as_str(), workload.rows, workload.text.as_str()), ("shop", 100, FILE));
+        assert_eq!(
+            workload
+                .steps
+                .iter()
+                .map(|step| step.name.as_str())
+                .collect::<Vec<_>>(),
+            ["load", "both"]
+        );
+        assert_eq!(
+            mix(&workload, "both").1.events,
+            [("one".to_owned(), 9), ("ten".to_owned(), 1)]
+        );
+        assert_eq!(
+            (
+                workload.title.as_str(),
+                workload.rows,
+                workload.text.as_str()
+            ),
+            ("shop", 100, FILE)
+        );
 
         let text = format!(
-            "{PLAN}steps = [\"warm\", \"one\"]\nmax_failed = \"1%\"\n[sizes]\nclients = 3\nduration = \"5s\"\n\
-             [step.warm]\nmix = \"both\"\nclients = 2\nwarm_up = \"1s\"\nrate = 7\nmax_failed = \"0%\"\n[step.load]\nclients = 2\n"
+            "{PLAN}steps = [\"warm\", \"one\"]\nmax_failed = \"1%\"\n[sizes]\nclients = \
+            3\nduration = \"5s\"\n\
+             [step.warm]\nmix = \"both\"\nclients = 2\nwarm_up = \"1s\"\nrate = 7\nmax_failed = \
+            \"0%\"\n[step.load]\nclients = 2\n"
         );
         let workload = parse(&text).unwrap();
         let (step, warm) = mix(&workload, "warm");
         assert_eq!((step.clients, step.max_failed), (2, Some(0.0)));
         assert_eq!(
             (warm.warm_up_ns, warm.duration_ns, warm.rate),
-            (SECOND_NS, 5 * SECOND_NS, Some(TestRate { per_s: 7, is_poisson: false }))
+            (
+                SECOND_NS,
+                5 * SECOND_NS,
+                Some(TestRate {
+                    per_s: 7,
+                    is_poisson: false
+                })
+            )
         );
-        assert_eq!((mix(&workload, "one").0.clients, mix(&workload, "one").0.max_failed), (3, Some(0.01)));
+        assert_eq!(
+            (
+                mix(&workload, "one").0.clients,
+                mix(&workload, "one").0.max_failed
+            ),
+            (3, Some(0.01))
+        );
         assert_eq!(workload.steps[0].clients, 2);
 
         let workload = parse(&format!("{PLAN}[sizes]\nramp = [1, 4]\n")).unwrap();
-        assert_eq!((mix(&workload, "both@1").0.clients, mix(&workload, "both@4").0.clients), (1, 4));
+        assert_eq!(
+            (
+                mix(&workload, "both@1").0.clients,
+                mix(&workload, "both@4").0.clients
+            ),
+            (1, 4)
+        );
     }
 
     #[test]
     fn bad_plans_say_where_and_what_to_do() {
         for (text, wanted) in [
-            (PLAN.replace("shop.toml", "shop.tml"), "t.toml:2:12: the workload cannot be read: there is no shop.tml"),
-            (PLAN.replace("{ file = \"shop.toml\" }", "\"shop.toml\""), "a file is named as workload = { file = \"shop.toml\" }"),
-            (PLAN.replace("file =", "fiel ="), "unknown key \"fiel\" (did you mean \"file\"?)"),
-            (format!("{PLAN}steps = [\"bth\"]\n"), "t.toml:5:10: the workload has no mix or event \"bth\" (did you mean \"both\"?)"),
-            (format!("{PLAN}steps = [\"one\", \"one\"]\n"), "step \"one\": the step is named twice"),
-            (format!("{PLAN}steps = [\"load\"]\n"), "the load comes first by itself"),
-            (format!("{PLAN}[step.both]\nevent = \"on\"\n"), "t.toml:6:9: the workload has no event \"on\" (did you mean \"one\"?)"),
-            (format!("{PLAN}[step.bth]\nclients = 1\n"), "this plan runs no step \"bth\" (did you mean \"both\"?)"),
-            (format!("{PLAN}[step.load]\nrate = 1\n"), "the load, which ends when all rows are there, has no \"rate\""),
-            (format!("{PLAN}[sizes]\nrows = 5\n"), "t.toml:6:8: a plan of a workload file has no \"rows\""),
-            (format!("{PLAN}[sizes]\nramp = [1, 2]\nclients = 3\n"), "t.toml:7:11: clients and ramp (line 6) exclude each other"),
+            (
+                PLAN.replace("shop.toml", "shop.tml"),
+                "t.toml:2:12: the workload cannot be read: there is no shop.tml",
+            ),
+            (
+                PLAN.replace("{ file = \"shop.toml\" }", "\"shop.toml\""),
+                "a file is named as workload = { file = \"shop.toml\" }",
+            ),
+            (
+                PLAN.replace("file =", "fiel ="),
+                "unknown key \"fiel\" (did you mean \"file\"?)",
+            ),
+            (
+                format!("{PLAN}steps = [\"bth\"]\n"),
+                "t.toml:5:10: the workload has no mix or event \"bth\" (did you mean \"both\"?)",
+            ),
+            (
+                format!("{PLAN}steps = [\"one\", \"one\"]\n"),
+                "step \"one\": the step is named twice",
+            ),
+            (
+                format!("{PLAN}steps = [\"load\"]\n"),
+                "the load comes first by itself",
+            ),
+            (
+                format!("{PLAN}[step.both]\nevent = \"on\"\n"),
+                "t.toml:6:9: the workload has no event \"on\" (did you mean \"one\"?)",
+            ),
+            (
+                format!("{PLAN}[step.bth]\nclients = 1\n"),
+                "this plan runs no step \"bth\" (did you mean \"both\"?)",
+            ),
+            (
+                format!("{PLAN}[step.load]\nrate = 1\n"),
+                "the load, which ends when all rows are there, has no \"rate\"",
+            ),
+            (
+                format!("{PLAN}[sizes]\nrows = 5\n"),
+                "t.toml:6:8: a plan of a workload file has no \"rows\"",
+            ),
+            (
+                format!("{PLAN}[sizes]\nramp = [1, 2]\nclients = 3\n"),
+                "t.toml:7:11: clients and ramp (line 6) exclude each other",
+            ),
             (
                 format!("{PLAN}[sizes]\nramp = [1, 2]\n[step.both]\nclients = 3\n"),
                 "t.toml:8:11: both has the clients that the ramp gives it",
             ),
-            (format!("{PLAN}max_failed = \"1\"\n"), "\"1\" is no share: write percent below 100"),
+            (
+                format!("{PLAN}max_failed = \"1\"\n"),
+                "\"1\" is no share: write percent below 100",
+            ),
         ] {
             let found = parse(&text).unwrap_err().to_string();
-            assert!(found.contains(wanted), "{text}: wanted {wanted:?}\nfound  {found:?}");
+            assert!(
+                found.contains(wanted),
+                "{text}: wanted {wanted:?}\nfound  {found:?}"
+            );
         }
     }
 }

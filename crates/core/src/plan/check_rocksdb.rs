@@ -5,8 +5,8 @@ use toml::Spanned;
 use super::check::{MOST_CLIENTS, MOST_ROWS, SECOND_NS, Source, span};
 use super::document::{ByteSize, Document, Sizes, StepOverride, Wait};
 use super::{
-    Cell, Driver, KEY_BYTES, KvEnd, KvStep, KvWork, PlanError, RocksdbBench, Step, StepKind, StepProcess, TestRate, VALUE_BYTES, WaitRule,
-    Workload,
+    Cell, Driver, KEY_BYTES, KvEnd, KvStep, KvWork, PlanError, RocksdbBench, Step, StepKind,
+    StepProcess, TestRate, VALUE_BYTES, WaitRule, Workload,
 };
 use crate::name::{BuildName, EngineName};
 use crate::units::{format_bytes, format_grouped};
@@ -21,7 +21,11 @@ const DURATION_NS: u64 = 3600 * SECOND_NS;
 const WHAT: &str = "the benchmark of RocksDB";
 
 impl Source<'_> {
-    pub(super) fn rocksdb(&self, document: &Document, sizes: &Sizes) -> Result<RocksdbBench, PlanError> {
+    pub(super) fn rocksdb(
+        &self,
+        document: &Document,
+        sizes: &Sizes,
+    ) -> Result<RocksdbBench, PlanError> {
         let keys = [
             ("tables", span(&sizes.tables)),
             ("write_rows", span(&sizes.write_rows)),
@@ -38,38 +42,60 @@ impl Source<'_> {
         ];
         self.refuse(&keys, WHAT)?;
         if let Some(rate) = &sizes.rate {
-            let message = format!("{WHAT} has no \"rate\" for all steps: name one in its table, [step.readwhilewriting] rate = ...");
+            let message = format!(
+                "{WHAT} has no \"rate\" for all steps: name one in its table, \
+                [step.readwhilewriting] rate = ..."
+            );
             return Err(self.error(Some(rate.span()), message));
         }
         if let Some(first) = document.tests.as_ref().and_then(|tests| tests.first()) {
-            return Err(self.error(Some(first.span()), format!("{WHAT} has no \"tests\": name its steps in \"steps\"")));
+            return Err(self.error(
+                Some(first.span()),
+                format!("{WHAT} has no \"tests\": name its steps in \"steps\""),
+            ));
         }
         let clients = self.ranged(sizes.clients.as_ref(), 1, MOST_CLIENTS, "clients")?;
         let keys = match sizes.rows.as_ref() {
             None => KEYS,
             Some(rows) if (1..=MOST_ROWS).contains(&rows.get_ref().0) => rows.get_ref().0,
-            Some(rows) => return Err(self.error(Some(rows.span()), format!("rows must be 1 to {} keys", format_grouped(MOST_ROWS)))),
+            Some(rows) => {
+                return Err(self.error(
+                    Some(rows.span()),
+                    format!("rows must be 1 to {} keys", format_grouped(MOST_ROWS)),
+                ));
+            }
         };
         let timed = KvStep {
             work: KvWork::Get,
             end: KvEnd::Time(self.test_duration(sizes.duration.as_ref(), DURATION_NS)?),
-            warm_up_ns: sizes.warm_up.as_ref().map_or(0, |warm_up| warm_up.get_ref().0),
+            warm_up_ns: sizes
+                .warm_up
+                .as_ref()
+                .map_or(0, |warm_up| warm_up.get_ref().0),
             background_bytes_per_s: None,
             rate: None,
             waits: false,
         };
-        let mut steps = RocksdbBench::sequence(keys, clients, timed, self.background_rate(sizes.background_rate.as_ref())?);
+        let mut steps = RocksdbBench::sequence(
+            keys,
+            clients,
+            timed,
+            self.background_rate(sizes.background_rate.as_ref())?,
+        );
         let is_poisson = self.is_poisson(sizes.arrival.as_ref(), WHAT)?;
         for (name, change) in &document.step {
             let step = self.find_step(&mut steps, name)?;
             self.override_kv(step, change, is_poisson)?;
         }
         if let Some(share) = &document.max_failed {
-            let reads = steps.iter_mut().filter(|step| matches!(step.kind, StepKind::Kv(step) if !step.makes_data()));
+            let reads = steps
+                .iter_mut()
+                .filter(|step| matches!(step.kind, StepKind::Kv(step) if !step.makes_data()));
             reads.for_each(|step| step.max_failed = step.max_failed.or(Some(share.get_ref().0)));
         }
         if let Some(wanted) = &document.steps {
-            let is_optional = |step: &Step| matches!(step.kind, StepKind::Kv(step) if step.only_reads());
+            let is_optional =
+                |step: &Step| matches!(step.kind, StepKind::Kv(step) if step.only_reads());
             steps = self.select_steps(steps, wanted, is_optional, "steps that only read")?;
         }
         let wait = match &document.wait {
@@ -78,15 +104,30 @@ impl Source<'_> {
                 Wait::Ns(ns) => WaitRule::Fixed { ns: *ns },
                 Wait::Classic | Wait::ClassicMax => {
                     let message = format!(
-                        "{WHAT} waits until no compaction is left to do: leave \"wait\" out, or write the shortest wait, such as \"300s\""
+                        "{WHAT} waits until no compaction is left to do: leave \"wait\" out, or \
+                        write the shortest wait, such as \"300s\""
                     );
                     return Err(self.error(Some(wait.span()), message));
                 }
             },
         };
-        let process = sizes.process.as_ref().map(|process| *process.get_ref()).unwrap_or_default();
-        let warm_cache = sizes.warm_cache.as_ref().is_some_and(|warm_cache| *warm_cache.get_ref());
-        Ok(RocksdbBench { keys, clients, process, warm_cache, wait, steps })
+        let process = sizes
+            .process
+            .as_ref()
+            .map(|process| *process.get_ref())
+            .unwrap_or_default();
+        let warm_cache = sizes
+            .warm_cache
+            .as_ref()
+            .is_some_and(|warm_cache| *warm_cache.get_ref());
+        Ok(RocksdbBench {
+            keys,
+            clients,
+            process,
+            warm_cache,
+            wait,
+            steps,
+        })
     }
 
     fn background_rate(&self, rate: Option<&Spanned<ByteSize>>) -> Result<u64, PlanError> {
@@ -98,19 +139,35 @@ impl Source<'_> {
                 let most = format_bytes(MOST_BACKGROUND_BYTES_PER_S);
                 Err(self.error(
                     Some(span),
-                    format!("background_rate must be at least one write of {least} bytes and at most {most} per second"),
+                    format!(
+                        "background_rate must be at least one write of {least} bytes and at most \
+                        {most} per second"
+                    ),
                 ))
             }
         }
     }
 
-    fn override_kv(&self, step: &mut Step, change: &StepOverride, is_poisson: bool) -> Result<(), PlanError> {
-        self.refuse(&[("mix", span(&change.mix)), ("event", span(&change.event))], "a step of RocksDB")?;
+    fn override_kv(
+        &self,
+        step: &mut Step,
+        change: &StepOverride,
+        is_poisson: bool,
+    ) -> Result<(), PlanError> {
+        self.refuse(
+            &[("mix", span(&change.mix)), ("event", span(&change.event))],
+            "a step of RocksDB",
+        )?;
         if let Some(clients) = &change.clients {
-            let message = format!("the clients of {} are a part of its name: set clients in [sizes] or in a shape", step.name);
+            let message = format!(
+                "the clients of {} are a part of its name: set clients in [sizes] or in a shape",
+                step.name
+            );
             return Err(self.error(Some(clients.span()), message));
         }
-        let StepKind::Kv(kv) = &mut step.kind else { return Ok(()) };
+        let StepKind::Kv(kv) = &mut step.kind else {
+            return Ok(());
+        };
         if let KvEnd::Operations(_) = kv.end {
             let keys = [
                 ("duration", span(&change.duration)),
@@ -118,60 +175,121 @@ impl Source<'_> {
                 ("warm_up", span(&change.warm_up)),
                 ("max_failed", span(&change.max_failed)),
             ];
-            self.refuse(&keys, &format!("{}, which ends when its keys are written,", step.name))?;
+            self.refuse(
+                &keys,
+                &format!("{}, which ends when its keys are written,", step.name),
+            )?;
         }
         if let Some(rate) = &change.rate {
-            kv.rate = Some(TestRate { per_s: self.rate(rate)?, is_poisson });
+            kv.rate = Some(TestRate {
+                per_s: self.rate(rate)?,
+                is_poisson,
+            });
         }
         if let KvEnd::Time(ns) = &mut kv.end {
             *ns = self.test_duration(change.duration.as_ref(), *ns)?;
         }
-        kv.warm_up_ns = change.warm_up.as_ref().map_or(kv.warm_up_ns, |warm_up| warm_up.get_ref().0);
+        kv.warm_up_ns = change
+            .warm_up
+            .as_ref()
+            .map_or(kv.warm_up_ns, |warm_up| warm_up.get_ref().0);
         step.max_failed = change.max_failed.as_ref().map(|share| share.get_ref().0);
         self.override_drain(step, change)
     }
 
     /// Sizes that only RocksDB's benchmark has.
     pub(super) fn refuse_rocksdb_sizes(&self, sizes: &Sizes, what: &str) -> Result<(), PlanError> {
-        let keys =
-            [("background_rate", span(&sizes.background_rate)), ("process", span(&sizes.process)), ("warm_cache", span(&sizes.warm_cache))];
+        let keys = [
+            ("background_rate", span(&sizes.background_rate)),
+            ("process", span(&sizes.process)),
+            ("warm_cache", span(&sizes.warm_cache)),
+        ];
         self.refuse(&keys, what)
     }
 
     /// What db_bench cannot do is no part of a cell that it drives.
-    pub(super) fn check_db_bench(&self, driver: &Spanned<Driver>, cell: &Cell) -> Result<(), PlanError> {
+    pub(super) fn check_db_bench(
+        &self,
+        driver: &Spanned<Driver>,
+        cell: &Cell,
+    ) -> Result<(), PlanError> {
         let Workload::Rocksdb(bench) = &cell.workload else {
-            let message = format!("cell {}: db_bench drives the workload rocksdb alone: leave out \"driver\"", cell.label);
+            let message = format!(
+                "cell {}: db_bench drives the workload rocksdb alone: leave out \"driver\"",
+                cell.label
+            );
             return Err(self.error(Some(driver.span()), message));
         };
-        let kv = |step: &Step| if let StepKind::Kv(kv) = step.kind { Some(kv) } else { None };
+        let kv = |step: &Step| {
+            if let StepKind::Kv(kv) = step.kind {
+                Some(kv)
+            } else {
+                None
+            }
+        };
         let has = |what: &dyn Fn(&Step) -> bool| bench.steps.iter().any(what);
         let problem = match () {
             () if bench.warm_cache => "begins each step with cold caches: leave out warm_cache",
-            () if bench.process == StepProcess::Trial => "has a process for each step: leave out process",
-            () if has(&|step| kv(step).is_some_and(|kv| kv.rate.is_some())) => "has no rate of operations: leave out rate",
-            () if has(&|step| kv(step).is_some_and(|kv| kv.warm_up_ns > 0)) => "has no warm-up: leave out warm_up",
-            () if has(&|step| step.max_failed.is_some()) => "ends with the first operation that fails: leave out max_failed",
+            () if bench.process == StepProcess::Trial => {
+                "has a process for each step: leave out process"
+            }
+            () if has(&|step| kv(step).is_some_and(|kv| kv.rate.is_some())) => {
+                "has no rate of operations: leave out rate"
+            }
+            () if has(&|step| kv(step).is_some_and(|kv| kv.warm_up_ns > 0)) => {
+                "has no warm-up: leave out warm_up"
+            }
+            () if has(&|step| step.max_failed.is_some()) => {
+                "ends with the first operation that fails: leave out max_failed"
+            }
             () => return Ok(()),
         };
-        Err(self.error(Some(driver.span()), format!("cell {}: db_bench {problem}, or driver = \"db_bench\"", cell.label)))
+        Err(self.error(
+            Some(driver.span()),
+            format!(
+                "cell {}: db_bench {problem}, or driver = \"db_bench\"",
+                cell.label
+            ),
+        ))
     }
 
     /// Keys and values for the engine that has them, statements for those that speak SQL.
-    pub(super) fn check_engines(&self, document: &Document, cells: &[Cell]) -> Result<(), PlanError> {
+    pub(super) fn check_engines(
+        &self,
+        document: &Document,
+        cells: &[Cell],
+    ) -> Result<(), PlanError> {
         for cell in cells {
             let is_kv = matches!(cell.workload, Workload::Rocksdb(_));
             let engine = cell.build.engine;
             let problem = match (is_kv, engine) {
                 (true, EngineName::Rocksdb) => continue,
-                (false, EngineName::Rocksdb) => "rocksdb has no SQL: set workload = \"rocksdb\", or leave the cell out".to_owned(),
-                (true, _) => format!("the workload rocksdb is keys and values, which {engine} has not: take builds rocksdb@VERSION"),
+                (false, EngineName::Rocksdb) => {
+                    "rocksdb has no SQL: set workload = \"rocksdb\", or leave the cell out"
+                        .to_owned()
+                }
+                (true, _) => format!(
+                    "the workload rocksdb is keys and values, which {engine} has not: take builds \
+                    rocksdb@VERSION"
+                ),
                 (false, _) => continue,
             };
-            let is_build = |text: &Spanned<String>| text.get_ref().parse::<BuildName>().is_ok_and(|build| build == cell.build);
+            let is_build = |text: &Spanned<String>| {
+                text.get_ref()
+                    .parse::<BuildName>()
+                    .is_ok_and(|build| build == cell.build)
+            };
             let in_builds = document.builds.iter().find(|build| is_build(build));
-            let place = in_builds.or_else(|| document.cells.iter().find(|known| known.get_ref() == &cell.label));
-            return Err(self.error(Some(place.map_or(document.workload.span(), Spanned::span)), format!("cell {}: {problem}", cell.label)));
+            let place = in_builds.or_else(|| {
+                document
+                    .cells
+                    .iter()
+                    .find(|known| known.get_ref() == &cell.label)
+            });
+            return Err(self.error(
+                Some(place.map_or(document.workload.span(), Spanned::span)),
+                format!("cell {}: {problem}", cell.label),
+            ));
         }
         Ok(())
     }
@@ -182,17 +300,28 @@ mod tests {
     use super::*;
     use crate::plan::{Plan, StepProcess};
 
-    const PLAN: &str = "name = \"t\"\nworkload = \"rocksdb\"\nbuilds = [\"rocksdb@8.9.1\"]\nconfigs = [\"lc\"]\n";
+    const PLAN: &str =
+        "name = \"t\"\nworkload = \"rocksdb\"\nbuilds = [\"rocksdb@8.9.1\"]\nconfigs = [\"lc\"]\n";
 
     const DB_BENCH: &str = "[config.lc]\ndriver = \"db_bench\"\n";
 
     fn parse(text: &str) -> RocksdbBench {
-        Plan::parse("t.toml", text).unwrap().cells[0].workload.rocksdb().unwrap().clone()
+        Plan::parse("t.toml", text).unwrap().cells[0]
+            .workload
+            .rocksdb()
+            .unwrap()
+            .clone()
     }
 
     fn kv(bench: &RocksdbBench, name: &str) -> (KvStep, Step) {
-        let step = bench.steps.iter().find(|step| step.is_called(name)).unwrap_or_else(|| panic!("no {name}"));
-        let StepKind::Kv(kv) = step.kind else { panic!() };
+        let step = bench
+            .steps
+            .iter()
+            .find(|step| step.is_called(name))
+            .unwrap_or_else(|| panic!("no {name}"));
+        let StepKind::Kv(kv) = step.kind else {
+            panic!()
+        };
         (kv, step.clone())
     }
 
@@ -212,29 +341,63 @@ mod tests {
             "overwriteandwait.t24.s0",
         ];
         assert_eq!(names, expected);
-        assert_eq!((bench.keys, bench.process, bench.warm_cache), (40_000_000, StepProcess::Step, false));
+        assert_eq!(
+            (bench.keys, bench.process, bench.warm_cache),
+            (40_000_000, StepProcess::Step, false)
+        );
         let end = |name| kv(&bench, name).0.end;
-        assert_eq!((end("fillseq"), end("overwritesome")), (KvEnd::Operations(40_000_000), KvEnd::Operations(166_667)));
+        assert_eq!(
+            (end("fillseq"), end("overwritesome")),
+            (KvEnd::Operations(40_000_000), KvEnd::Operations(166_667))
+        );
         assert_eq!(end("readrandom"), KvEnd::Time(3600 * SECOND_NS));
-        let beside: Vec<&str> = bench.steps.iter().filter(|step| step.rate_per_s().is_some()).map(|step| step.name.as_str()).collect();
+        let beside: Vec<&str> = bench
+            .steps
+            .iter()
+            .filter(|step| step.rate_per_s().is_some())
+            .map(|step| step.name.as_str())
+            .collect();
         assert_eq!(beside, expected[5..8]);
         assert_eq!(kv(&bench, "readwhilewriting").1.rate_per_s(), Some(4993));
-        let drained: Vec<&str> = bench.steps.iter().filter(|step| step.drain_after).map(|step| step.name.as_str()).collect();
+        let drained: Vec<&str> = bench
+            .steps
+            .iter()
+            .filter(|step| step.drain_after)
+            .map(|step| step.name.as_str())
+            .collect();
         assert_eq!(drained, [expected[0], expected[4]]);
         let backward: Vec<&str> = bench
             .steps
             .iter()
-            .filter(|step| matches!(step.kind, StepKind::Kv(KvStep { work: KvWork::Range { is_backward: true }, .. })))
+            .filter(|step| {
+                matches!(
+                    step.kind,
+                    StepKind::Kv(KvStep {
+                        work: KvWork::Range { is_backward: true },
+                        ..
+                    })
+                )
+            })
             .map(|step| step.name.as_str())
             .collect();
         assert_eq!(backward, [expected[5]]);
         assert_eq!(bench.steps[0].clients, 1);
-        assert!(bench.steps[8].kind == StepKind::Kv(KvStep { waits: true, ..kv(&bench, "overwriteandwait").0 }));
+        assert!(
+            bench.steps[8].kind
+                == StepKind::Kv(KvStep {
+                    waits: true,
+                    ..kv(&bench, "overwriteandwait").0
+                })
+        );
     }
 
     #[test]
     fn what_a_plan_stores_is_read_back() {
-        let plan = Plan::parse("t.toml", &format!("{PLAN}[sizes]\nprocess = \"trial\"\n[step.readwhilewriting]\nrate = 9\n")).unwrap();
+        let plan = Plan::parse(
+            "t.toml",
+            &format!("{PLAN}[sizes]\nprocess = \"trial\"\n[step.readwhilewriting]\nrate = 9\n"),
+        )
+        .unwrap();
         let text = toml::to_string(&plan).unwrap();
         assert_eq!(toml::from_str::<Plan>(&text).unwrap(), plan);
     }
@@ -242,19 +405,44 @@ mod tests {
     #[test]
     fn single_steps_may_differ() {
         let text = format!(
-            "{PLAN}max_failed = \"1%\"\nsteps = [\"fillseq\", \"fwdrange.t2\", \"overwritesome\", \"revrangewhilewriting\"]\n\
-             report = [\"revrangewhilewriting\"]\n[sizes]\nclients = 2\nrows = \"1M\"\nduration = \"10s\"\nbackground_rate = \"4MiB\"\narrival = \"poisson\"\n\
-             warm_cache = true\n[step.\"revrangewhilewriting.t2\"]\nrate = 5000\nduration = \"20s\"\nwarm_up = \"1s\"\n[step.overwritesome]\ndrain = false\n"
+            "{PLAN}max_failed = \"1%\"\nsteps = [\"fillseq\", \"fwdrange.t2\", \"overwritesome\", \
+            \"revrangewhilewriting\"]\n\
+             report = [\"revrangewhilewriting\"]\n[sizes]\nclients = 2\nrows = \"1M\"\nduration = \
+            \"10s\"\nbackground_rate = \"4MiB\"\narrival = \"poisson\"\n\
+             warm_cache = true\n[step.\"revrangewhilewriting.t2\"]\nrate = 5000\nduration = \
+            \"20s\"\nwarm_up = \"1s\"\n[step.overwritesome]\ndrain = false\n"
         );
         let plan = Plan::parse("t.toml", &text).unwrap();
         assert_eq!(plan.report, ["revrangewhilewriting.t2"]);
         let bench = plan.cells[0].workload.rocksdb().unwrap();
         let (step, about) = kv(bench, "revrangewhilewriting");
-        assert_eq!((step.rate, step.end), (Some(TestRate { per_s: 5000, is_poisson: true }), KvEnd::Time(20 * SECOND_NS)));
-        assert_eq!((step.warm_up_ns, step.background_bytes_per_s, about.max_failed), (SECOND_NS, Some(4 << 20), Some(0.01)));
-        assert_eq!((about.rate_per_s(), bench.warm_cache, bench.steps.len()), (Some(5000), true, 4));
+        assert_eq!(
+            (step.rate, step.end),
+            (
+                Some(TestRate {
+                    per_s: 5000,
+                    is_poisson: true
+                }),
+                KvEnd::Time(20 * SECOND_NS)
+            )
+        );
+        assert_eq!(
+            (
+                step.warm_up_ns,
+                step.background_bytes_per_s,
+                about.max_failed
+            ),
+            (SECOND_NS, Some(4 << 20), Some(0.01))
+        );
+        assert_eq!(
+            (about.rate_per_s(), bench.warm_cache, bench.steps.len()),
+            (Some(5000), true, 4)
+        );
         let (some, about) = kv(bench, "overwritesome");
-        assert_eq!((some.end, about.drain_after, about.max_failed), (KvEnd::Operations(50_000), false, None));
+        assert_eq!(
+            (some.end, about.drain_after, about.max_failed),
+            (KvEnd::Operations(50_000), false, None)
+        );
     }
 
     #[test]
@@ -271,68 +459,164 @@ mod tests {
             assert_eq!(one.step_name(text), name);
         }
         let two = of("[shapes.a]\nclients = 2\n[shapes.b]\nclients = 4\n");
-        assert_eq!(two.step_name("readrandom"), "readrandom", "it is another step in each shape");
+        assert_eq!(
+            two.step_name("readrandom"),
+            "readrandom",
+            "it is another step in each shape"
+        );
         assert_eq!(two.step_name("fillseq"), "fillseq.wal_disabled.v400");
     }
 
     #[test]
     fn bad_plans_say_where_and_what_to_do() {
         let cases = [
-            ("[sizes]\nrows = 0", "t.toml:6:8: rows must be 1 to 1,000,000,000,000 keys"),
-            ("[sizes]\nclients = 0", "t.toml:6:11: clients must be 1 to 4,096, not 0"),
-            ("[sizes]\nduration = \"10ms\"", "t.toml:6:12: the duration of a test or step must be at least 1s"),
-            ("[sizes]\nbackground_rate = \"0MiB\"", "t.toml:6:19: background_rate must be at least one write of 420 bytes"),
-            ("[sizes]\nbackground_rate = \"200GiB\"", "at most 100 GiB per second"),
-            ("[sizes]\nbackground_rate = \"2M\"", "\"2M\" is not a size in MiB or GiB such as \"2MiB\""),
-            ("[sizes]\nbackground_rate = 2097152", "expected a size in MiB or GiB such as \"2MiB\""),
-            ("[sizes]\nbackground_rate = \"512KiB\"", "is not a size in MiB or GiB"),
-            ("[sizes]\nprocess = \"steps\"", "unknown value \"steps\" (did you mean \"step\"?)"),
-            ("[sizes]\ntables = 4", "t.toml:6:10: the benchmark of RocksDB has no \"tables\": leave it out"),
-            ("[sizes]\nrate = 4", "t.toml:6:8: the benchmark of RocksDB has no \"rate\" for all steps: name one in its table"),
-            ("[sizes]\narrival = \"classic-burst\"", "the benchmark of RocksDB has no bursts"),
-            ("tests = [\"scan\"]", "the benchmark of RocksDB has no \"tests\": name its steps in \"steps\""),
-            ("wait = \"classic\"", "t.toml:5:8: the benchmark of RocksDB waits until no compaction is left to do"),
-            ("steps = [\"readrandom\"]", "t.toml:5:10: steps run in the order fillseq.wal_disabled.v400, readrandom.t1"),
+            (
+                "[sizes]\nrows = 0",
+                "t.toml:6:8: rows must be 1 to 1,000,000,000,000 keys",
+            ),
+            (
+                "[sizes]\nclients = 0",
+                "t.toml:6:11: clients must be 1 to 4,096, not 0",
+            ),
+            (
+                "[sizes]\nduration = \"10ms\"",
+                "t.toml:6:12: the duration of a test or step must be at least 1s",
+            ),
+            (
+                "[sizes]\nbackground_rate = \"0MiB\"",
+                "t.toml:6:19: background_rate must be at least one write of 420 bytes",
+            ),
+            (
+                "[sizes]\nbackground_rate = \"200GiB\"",
+                "at most 100 GiB per second",
+            ),
+            (
+                "[sizes]\nbackground_rate = \"2M\"",
+                "\"2M\" is not a size in MiB or GiB such as \"2MiB\"",
+            ),
+            (
+                "[sizes]\nbackground_rate = 2097152",
+                "expected a size in MiB or GiB such as \"2MiB\"",
+            ),
+            (
+                "[sizes]\nbackground_rate = \"512KiB\"",
+                "is not a size in MiB or GiB",
+            ),
+            (
+                "[sizes]\nprocess = \"steps\"",
+                "unknown value \"steps\" (did you mean \"step\"?)",
+            ),
+            (
+                "[sizes]\ntables = 4",
+                "t.toml:6:10: the benchmark of RocksDB has no \"tables\": leave it out",
+            ),
+            (
+                "[sizes]\nrate = 4",
+                "t.toml:6:8: the benchmark of RocksDB has no \"rate\" for all steps: name one in \
+                its table",
+            ),
+            (
+                "[sizes]\narrival = \"classic-burst\"",
+                "the benchmark of RocksDB has no bursts",
+            ),
+            (
+                "tests = [\"scan\"]",
+                "the benchmark of RocksDB has no \"tests\": name its steps in \"steps\"",
+            ),
+            (
+                "wait = \"classic\"",
+                "t.toml:5:8: the benchmark of RocksDB waits until no compaction is left to do",
+            ),
+            (
+                "steps = [\"readrandom\"]",
+                "t.toml:5:10: steps run in the order fillseq.wal_disabled.v400, readrandom.t1",
+            ),
             (
                 "steps = [\"fillseq\", \"readwhilewriting\"]",
-                "\"readwhilewriting\" needs \"overwritesome.t1.s0\" before it; only steps that only read",
+                "\"readwhilewriting\" needs \"overwritesome.t1.s0\" before it; only steps that \
+                only read",
             ),
-            ("steps = [\"fillseq\", \"redrandom\"]", "this plan runs no step \"redrandom\""),
+            (
+                "steps = [\"fillseq\", \"redrandom\"]",
+                "this plan runs no step \"redrandom\"",
+            ),
             (
                 "[step.\"readrandom.t2\"]\nrate = 5",
-                "t.toml:5:7: this plan runs no step \"readrandom.t2\" (did you mean \"readrandom.t1\"?)",
+                "t.toml:5:7: this plan runs no step \"readrandom.t2\" (did you mean \
+                \"readrandom.t1\"?)",
             ),
-            ("[step.readrandom]\nclients = 5", "the clients of readrandom.t1 are a part of its name"),
-            ("[step.fillseq]\nduration = \"5s\"", "fillseq.wal_disabled.v400, which ends when its keys are written, has no \"duration\""),
+            (
+                "[step.readrandom]\nclients = 5",
+                "the clients of readrandom.t1 are a part of its name",
+            ),
+            (
+                "[step.fillseq]\nduration = \"5s\"",
+                "fillseq.wal_disabled.v400, which ends when its keys are written, has no \
+                \"duration\"",
+            ),
             ("[step.overwritesome]\nrate = 5", "has no \"rate\""),
-            ("[step.readrandom]\nrate = 0", "rate must be 1 to 100,000,000 per second"),
-            ("[step.readrandom]\nmix = \"x\"", "a step of RocksDB has no \"mix\""),
-            ("report = [\"readrandm\"]", "this plan runs no step \"readrandm\""),
+            (
+                "[step.readrandom]\nrate = 0",
+                "rate must be 1 to 100,000,000 per second",
+            ),
+            (
+                "[step.readrandom]\nmix = \"x\"",
+                "a step of RocksDB has no \"mix\"",
+            ),
+            (
+                "report = [\"readrandm\"]",
+                "this plan runs no step \"readrandm\"",
+            ),
         ];
         for (text, wanted) in cases {
-            let found = Plan::parse("t.toml", &format!("{PLAN}{text}\n")).unwrap_err().to_string();
-            assert!(found.contains(wanted), "{text}: wanted {wanted:?}\nfound  {found:?}");
+            let found = Plan::parse("t.toml", &format!("{PLAN}{text}\n"))
+                .unwrap_err()
+                .to_string();
+            assert!(
+                found.contains(wanted),
+                "{text}: wanted {wanted:?}\nfound  {found:?}"
+            );
         }
         let other = PLAN.replace("\"rocksdb\"", "\"sysbench-2025\"");
         for (text, wanted) in [
-            (other.clone(), "t.toml:3:11: cell rocksdb@8.9.1.lc: rocksdb has no SQL: set workload = \"rocksdb\""),
+            (
+                other.clone(),
+                "t.toml:3:11: cell rocksdb@8.9.1.lc: rocksdb has no SQL: set workload = \"rocksdb\"",
+            ),
             (
                 PLAN.replace("rocksdb@8.9.1", "sqlite"),
-                "t.toml:3:11: cell sqlite.lc: the workload rocksdb is keys and values, which sqlite has not",
+                "t.toml:3:11: cell sqlite.lc: the workload rocksdb is keys and values, which \
+                sqlite has not",
             ),
             (PLAN.replace("rocksdb@8.9.1", "null"), "which null has not"),
             (
                 format!("{PLAN}{DB_BENCH}[sizes]\nwarm_cache = true\n"),
                 "t.toml:6:10: cell rocksdb@8.9.1.lc: db_bench begins each step with cold caches",
             ),
-            (format!("{PLAN}{DB_BENCH}[sizes]\nprocess = \"trial\"\n"), "db_bench has a process for each step: leave out process"),
-            (format!("{PLAN}{DB_BENCH}[sizes]\nwarm_up = \"1s\"\n"), "db_bench has no warm-up"),
-            (format!("{PLAN}{DB_BENCH}[step.readrandom]\nrate = 9\n"), "db_bench has no rate of operations"),
-            (format!("{PLAN}max_failed = \"1%\"\n{DB_BENCH}"), "db_bench ends with the first operation that fails"),
-            (format!("{PLAN}[config.lc]\ndriver = \"dbbench\"\n"), "unknown value \"dbbench\" (did you mean \"db_bench\"?)"),
+            (
+                format!("{PLAN}{DB_BENCH}[sizes]\nprocess = \"trial\"\n"),
+                "db_bench has a process for each step: leave out process",
+            ),
+            (
+                format!("{PLAN}{DB_BENCH}[sizes]\nwarm_up = \"1s\"\n"),
+                "db_bench has no warm-up",
+            ),
+            (
+                format!("{PLAN}{DB_BENCH}[step.readrandom]\nrate = 9\n"),
+                "db_bench has no rate of operations",
+            ),
+            (
+                format!("{PLAN}max_failed = \"1%\"\n{DB_BENCH}"),
+                "db_bench ends with the first operation that fails",
+            ),
+            (
+                format!("{PLAN}[config.lc]\ndriver = \"dbbench\"\n"),
+                "unknown value \"dbbench\" (did you mean \"db_bench\"?)",
+            ),
             (
                 format!("{}{DB_BENCH}", other.replace("rocksdb@8.9.1", "sqlite")),
-                "t.toml:6:10: cell sqlite.lc: db_bench drives the workload rocksdb alone: leave out \"driver\"",
+                "t.toml:6:10: cell sqlite.lc: db_bench drives the workload rocksdb alone: leave \
+                out \"driver\"",
             ),
             (
                 other.replace("rocksdb@8.9.1", "sqlite") + "[sizes]\nwarm_cache = true\n",
@@ -340,7 +624,10 @@ mod tests {
             ),
         ] {
             let found = Plan::parse("t.toml", &text).unwrap_err().to_string();
-            assert!(found.contains(wanted), "{text}: wanted {wanted:?}\nfound  {found:?}");
+            assert!(
+                found.contains(wanted),
+                "{text}: wanted {wanted:?}\nfound  {found:?}"
+            );
         }
     }
 }

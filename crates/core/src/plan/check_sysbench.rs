@@ -1,4 +1,5 @@
-//! A plan of the sysbench microbenchmarks: tests by name, sizes checked, every error with its place.
+//! A plan of the sysbench microbenchmarks: tests by name, sizes checked, every error with its
+//! place.
 
 use std::ops::Range;
 
@@ -8,8 +9,8 @@ use super::check::{MOST_CLIENTS, SECOND_NS, Source, span};
 use super::document::{self, Document, Sizes, StepOverride, Tables};
 use super::sysbench::{MOST_ZIPFIAN_EXPONENT, PARETO_H, ZIPFIAN_EXPONENT};
 use super::{
-    Distribution, LoadMode, PlanError, Step, StepKind, Sysbench, SysbenchPreset, TablePlacement, Test, TestKind, TestName, TestRate,
-    WaitRule, WriteArrival,
+    Distribution, LoadMode, PlanError, Step, StepKind, Sysbench, SysbenchPreset, TablePlacement,
+    Test, TestKind, TestName, TestRate, WaitRule, WriteArrival,
 };
 use crate::suggest;
 use crate::units::format_grouped;
@@ -46,12 +47,21 @@ impl Sysbench {
             StepKind::Test(test) => test.is_reported,
             _ => true,
         };
-        self.steps.iter().filter(is_reported).map(|step| step.name.clone()).collect()
+        self.steps
+            .iter()
+            .filter(is_reported)
+            .map(|step| step.name.clone())
+            .collect()
     }
 }
 
 impl Source<'_> {
-    pub(super) fn sysbench(&self, document: &Document, preset: SysbenchPreset, sizes: &Sizes) -> Result<Sysbench, PlanError> {
+    pub(super) fn sysbench(
+        &self,
+        document: &Document,
+        preset: SysbenchPreset,
+        sizes: &Sizes,
+    ) -> Result<Sysbench, PlanError> {
         let keys = [
             ("write_rows", span(&sizes.write_rows)),
             ("end", span(&sizes.end)),
@@ -61,7 +71,10 @@ impl Source<'_> {
         self.refuse(&keys, "sysbench")?;
         self.refuse_rocksdb_sizes(sizes, "sysbench")?;
         if let Some(first) = document.steps.as_ref().and_then(|steps| steps.first()) {
-            return Err(self.error(Some(first.span()), "sysbench has no \"steps\": name its tests in \"tests\""));
+            return Err(self.error(
+                Some(first.span()),
+                "sysbench has no \"steps\": name its tests in \"tests\"",
+            ));
         }
         let clients = self.ranged(sizes.clients.as_ref(), 1, MOST_CLIENTS, "clients")?;
         let tables = self.table_count(sizes.tables.as_ref())?;
@@ -69,23 +82,48 @@ impl Source<'_> {
             None => 10_000_000,
             Some(rows) if (1..=MOST_ROWS).contains(&rows.get_ref().0) => rows.get_ref().0,
             Some(rows) => {
-                return Err(self.error(Some(rows.span()), format!("rows must be 1 to {} per table", format_grouped(MOST_ROWS))));
+                return Err(self.error(
+                    Some(rows.span()),
+                    format!("rows must be 1 to {} per table", format_grouped(MOST_ROWS)),
+                ));
             }
         };
         let read_ns = self.test_duration(sizes.duration.as_ref(), 600 * SECOND_NS)?;
-        let write_ns =
-            self.test_duration(sizes.write_duration.as_ref(), if sizes.duration.as_ref().is_some() { read_ns } else { 900 * SECOND_NS })?;
-        let zipfian_exponent =
-            self.number(sizes.zipfian_exponent.as_ref(), ZIPFIAN_EXPONENT, 0.0..MOST_ZIPFIAN_EXPONENT, "zipfian_exponent")?;
-        let pareto_h = self.number(sizes.pareto_h.as_ref(), PARETO_H, f64::MIN_POSITIVE..1.0, "pareto_h")?;
+        let write_ns = self.test_duration(
+            sizes.write_duration.as_ref(),
+            if sizes.duration.as_ref().is_some() {
+                read_ns
+            } else {
+                900 * SECOND_NS
+            },
+        )?;
+        let zipfian_exponent = self.number(
+            sizes.zipfian_exponent.as_ref(),
+            ZIPFIAN_EXPONENT,
+            0.0..MOST_ZIPFIAN_EXPONENT,
+            "zipfian_exponent",
+        )?;
+        let pareto_h = self.number(
+            sizes.pareto_h.as_ref(),
+            PARETO_H,
+            f64::MIN_POSITIVE..1.0,
+            "pareto_h",
+        )?;
         let common = Common {
             preset,
             clients,
             tables,
             read_ns,
             write_ns,
-            warm_up_ns: sizes.warm_up.as_ref().map_or(5 * SECOND_NS, |warm_up| warm_up.get_ref().0),
-            rate: sizes.rate.as_ref().map(|rate| self.rate(rate)).transpose()?,
+            warm_up_ns: sizes
+                .warm_up
+                .as_ref()
+                .map_or(5 * SECOND_NS, |warm_up| warm_up.get_ref().0),
+            rate: sizes
+                .rate
+                .as_ref()
+                .map(|rate| self.rate(rate))
+                .transpose()?,
             is_poisson: self.is_poisson(sizes.arrival.as_ref(), "sysbench")?,
             distribution: sizes
                 .distribution
@@ -94,8 +132,15 @@ impl Source<'_> {
                 .with(zipfian_exponent, pareto_h),
             zipfian_exponent,
         };
-        let load = sizes.load.as_ref().map_or(LoadMode::Fast, |load| *load.get_ref());
-        let loaders = if load == LoadMode::Fast { MOST_LOADERS } else { 1 };
+        let load = sizes
+            .load
+            .as_ref()
+            .map_or(LoadMode::Fast, |load| *load.get_ref());
+        let loaders = if load == LoadMode::Fast {
+            MOST_LOADERS
+        } else {
+            1
+        };
         let prepare = StepKind::Prepare { tables, rows, load };
         let mut steps = vec![Step {
             name: PREPARE.to_owned(),
@@ -107,47 +152,77 @@ impl Source<'_> {
             max_failed: None,
         }];
         let names = self.test_names(document, preset)?;
-        self.check_ranges(document, &names, rows, sizes.rows.as_ref().map(Spanned::span))?;
+        self.check_ranges(
+            document,
+            &names,
+            rows,
+            sizes.rows.as_ref().map(Spanned::span),
+        )?;
         let tests = names.iter().map(|name| common.step(*name));
         match self.ramp(sizes)? {
             None => steps.extend(tests),
-            Some(ramp) => steps.extend(tests.flat_map(|step| ramp.iter().map(move |&clients| step.at_clients(clients)))),
+            Some(ramp) => steps.extend(
+                tests.flat_map(|step| ramp.iter().map(move |&clients| step.at_clients(clients))),
+            ),
         }
         place_drains(&mut steps);
         for (name, change) in &document.step {
             let step = self.find_step(&mut steps, name)?;
-            if let (Some(_), Some(clients), StepKind::Test(_)) = (&sizes.ramp, &change.clients, &step.kind) {
-                let message = format!("{} has the clients that the ramp gives it: leave this out, or change \"ramp\"", name.get_ref());
+            if let (Some(_), Some(clients), StepKind::Test(_)) =
+                (&sizes.ramp, &change.clients, &step.kind)
+            {
+                let message = format!(
+                    "{} has the clients that the ramp gives it: leave this out, or change \"ramp\"",
+                    name.get_ref()
+                );
                 return Err(self.error(Some(clients.span()), message));
             }
             self.override_test(step, change, common.is_poisson)?;
         }
         if let Some(share) = &document.max_failed {
-            let tests = steps.iter_mut().filter(|step| matches!(step.kind, StepKind::Test(_)));
+            let tests = steps
+                .iter_mut()
+                .filter(|step| matches!(step.kind, StepKind::Test(_)));
             tests.for_each(|step| step.max_failed = step.max_failed.or(Some(share.get_ref().0)));
         }
-        let wait = document.wait.as_ref().map_or(WaitRule::Classic, |wait| wait.get_ref().rule());
+        let wait = document
+            .wait
+            .as_ref()
+            .map_or(WaitRule::Classic, |wait| wait.get_ref().rule());
         let is_left_out = |name: &&&str| !names.iter().any(|chosen| chosen.text() == **name);
         Ok(Sysbench {
             sysbench: preset,
             clients,
             tables,
             rows,
-            prepared: sizes.prepared.as_ref().is_none_or(|prepared| *prepared.get_ref()),
+            prepared: sizes
+                .prepared
+                .as_ref()
+                .is_none_or(|prepared| *prepared.get_ref()),
             wait,
-            left_out: preset.order().iter().filter(is_left_out).map(|name| (*name).to_owned()).collect(),
+            left_out: preset
+                .order()
+                .iter()
+                .filter(is_left_out)
+                .map(|name| (*name).to_owned())
+                .collect(),
             steps,
         })
     }
 
     /// How the operations of an open loop arrive.
-    pub(super) fn is_poisson(&self, arrival: Option<&Spanned<WriteArrival>>, what: &str) -> Result<bool, PlanError> {
+    pub(super) fn is_poisson(
+        &self,
+        arrival: Option<&Spanned<WriteArrival>>,
+        what: &str,
+    ) -> Result<bool, PlanError> {
         match arrival.map(|arrival| (arrival, *arrival.get_ref())) {
             None | Some((_, WriteArrival::Even)) => Ok(false),
             Some((_, WriteArrival::Poisson)) => Ok(true),
-            Some((arrival, WriteArrival::ClassicBurst)) => {
-                Err(self.error(Some(arrival.span()), format!("{what} has no bursts: write arrival = \"even\" or \"poisson\"")))
-            }
+            Some((arrival, WriteArrival::ClassicBurst)) => Err(self.error(
+                Some(arrival.span()),
+                format!("{what} has no bursts: write arrival = \"even\" or \"poisson\""),
+            )),
         }
     }
 
@@ -156,37 +231,69 @@ impl Source<'_> {
             None => Ok(1),
             Some((_, Tables::Count(count @ 1..=MOST_TABLES))) => Ok(count as u32),
             Some((_, Tables::Placement(TablePlacement::Shared))) => Ok(1),
-            Some((tables, _)) => {
-                Err(self.error(Some(tables.span()), format!("tables must be a number from 1 to {}", format_grouped(MOST_TABLES))))
-            }
+            Some((tables, _)) => Err(self.error(
+                Some(tables.span()),
+                format!(
+                    "tables must be a number from 1 to {}",
+                    format_grouped(MOST_TABLES)
+                ),
+            )),
         }
     }
 
-    pub(super) fn test_duration(&self, value: Option<&Spanned<document::Duration>>, default_ns: u64) -> Result<u64, PlanError> {
+    pub(super) fn test_duration(
+        &self,
+        value: Option<&Spanned<document::Duration>>,
+        default_ns: u64,
+    ) -> Result<u64, PlanError> {
         match value {
             None => Ok(default_ns),
             Some(value) if value.get_ref().0 >= SECOND_NS => Ok(value.get_ref().0),
-            Some(value) => Err(self.error(Some(value.span()), "the duration of a test or step must be at least 1s")),
+            Some(value) => Err(self.error(
+                Some(value.span()),
+                "the duration of a test or step must be at least 1s",
+            )),
         }
     }
 
-    pub(crate) fn number(&self, value: Option<&Spanned<f64>>, default: f64, range: Range<f64>, key: &str) -> Result<f64, PlanError> {
+    pub(crate) fn number(
+        &self,
+        value: Option<&Spanned<f64>>,
+        default: f64,
+        range: Range<f64>,
+        key: &str,
+    ) -> Result<f64, PlanError> {
         match value {
             None => Ok(default),
             Some(value) if range.contains(value.get_ref()) => Ok(*value.get_ref()),
             Some(value) => {
-                let least = if range.start > 0.0 { "above 0".to_owned() } else { format!("at least {}", range.start) };
-                let message = format!("{key} must be {least} and below {}, not {}", range.end, value.get_ref());
+                let least = if range.start > 0.0 {
+                    "above 0".to_owned()
+                } else {
+                    format!("at least {}", range.start)
+                };
+                let message = format!(
+                    "{key} must be {least} and below {}, not {}",
+                    range.end,
+                    value.get_ref()
+                );
                 Err(self.error(Some(value.span()), message))
             }
         }
     }
 
     /// The tests of the plan, in the order they run.
-    fn test_names<'d>(&self, document: &'d Document, preset: SysbenchPreset) -> Result<Vec<TestName<'d>>, PlanError> {
+    fn test_names<'d>(
+        &self,
+        document: &'d Document,
+        preset: SysbenchPreset,
+    ) -> Result<Vec<TestName<'d>>, PlanError> {
         let order = preset.order();
         let Some(tests) = &document.tests else {
-            return Ok(order.iter().map(|name| TestName::parse(name).expect("a preset's tests are tests")).collect());
+            return Ok(order
+                .iter()
+                .map(|name| TestName::parse(name).expect("a preset's tests are tests"))
+                .collect());
         };
         let mut names: Vec<TestName<'_>> = Vec::new();
         for test in tests {
@@ -195,16 +302,25 @@ impl Source<'_> {
                 let known = || order.iter().copied().chain(["distinct-ranges"]);
                 let hint = suggest::hint(text, known());
                 let preset = document.workload.get_ref().text();
-                let message = format!("there is no test \"{text}\"{hint}; `plimsoll workload show {preset}` lists them");
+                let message = format!(
+                    "there is no test \"{text}\"{hint}; `plimsoll workload show {preset}` lists \
+                    them"
+                );
                 return Err(self.error(Some(test.span()), message));
             };
             if names.contains(&name) {
-                return Err(self.error(Some(test.span()), format!("the test \"{text}\" is named twice")));
+                return Err(self.error(
+                    Some(test.span()),
+                    format!("the test \"{text}\" is named twice"),
+                ));
             }
             names.push(name);
         }
         if names.is_empty() {
-            return Err(self.error(Some(document.name.span()), "\"tests\" is empty: name at least one, or leave it out"));
+            return Err(self.error(
+                Some(document.name.span()),
+                "\"tests\" is empty: name at least one, or leave it out",
+            ));
         }
         names.sort_by_key(|name| preset.position(*name));
         Ok(names)
@@ -218,9 +334,16 @@ impl Source<'_> {
         rows: u64,
         rows_span: Option<Range<usize>>,
     ) -> Result<(), PlanError> {
-        let too_large = |name: &&TestName<'_>| name.kind.has_range() && u64::from(name.range) > rows;
-        let Some(name) = names.iter().find(too_large) else { return Ok(()) };
-        let written = document.tests.iter().flatten().find(|test| TestName::parse(test.get_ref()) == Some(*name));
+        let too_large =
+            |name: &&TestName<'_>| name.kind.has_range() && u64::from(name.range) > rows;
+        let Some(name) = names.iter().find(too_large) else {
+            return Ok(());
+        };
+        let written = document
+            .tests
+            .iter()
+            .flatten()
+            .find(|test| TestName::parse(test.get_ref()) == Some(*name));
         let message = format!(
             "{} reads {} rows of tables of {} rows: raise rows, or leave it out of \"tests\"",
             name.text(),
@@ -230,19 +353,31 @@ impl Source<'_> {
         Err(self.error(written.map(Spanned::span).or(rows_span), message))
     }
 
-    /// The numbers of clients at which each test or step runs. They are the clients: beside them none can be set.
+    /// The numbers of clients at which each test or step runs. They are the clients: beside them
+    /// none can be set.
     pub(super) fn ramp<'s>(&self, sizes: &'s Sizes) -> Result<Option<&'s [u32]>, PlanError> {
-        let Some(ramp) = &sizes.ramp else { return Ok(None) };
+        let Some(ramp) = &sizes.ramp else {
+            return Ok(None);
+        };
         let levels = ramp.get_ref();
         let is_rising = levels.windows(2).all(|pair| pair[0] < pair[1]);
-        if levels.is_empty() || !is_rising || levels[0] == 0 || levels.iter().any(|&level| level > MOST_CLIENTS) {
-            let message = format!("ramp must be rising numbers of clients from 1 to {}", format_grouped(MOST_CLIENTS.into()));
+        if levels.is_empty()
+            || !is_rising
+            || levels[0] == 0
+            || levels.iter().any(|&level| level > MOST_CLIENTS)
+        {
+            let message = format!(
+                "ramp must be rising numbers of clients from 1 to {}",
+                format_grouped(MOST_CLIENTS.into())
+            );
             return Err(self.error(Some(ramp.span()), message));
         }
         if let Some(clients) = &sizes.clients {
             let line = self.line_of(ramp.span());
-            let message =
-                format!("clients and ramp (line {line}) exclude each other: the ramp's numbers are the clients; keep one of them");
+            let message = format!(
+                "clients and ramp (line {line}) exclude each other: the ramp's numbers are the \
+                clients; keep one of them"
+            );
             return Err(self.error(Some(clients.span()), message));
         }
         Ok(Some(levels))
@@ -251,36 +386,67 @@ impl Source<'_> {
     pub(super) fn rate(&self, rate: &Spanned<u64>) -> Result<u64, PlanError> {
         match *rate.get_ref() {
             per_s @ 1..=MOST_RATE => Ok(per_s),
-            _ => Err(self.error(Some(rate.span()), format!("rate must be 1 to {} per second", format_grouped(MOST_RATE)))),
+            _ => Err(self.error(
+                Some(rate.span()),
+                format!("rate must be 1 to {} per second", format_grouped(MOST_RATE)),
+            )),
         }
     }
 
-    fn override_test(&self, step: &mut Step, change: &StepOverride, is_poisson: bool) -> Result<(), PlanError> {
+    fn override_test(
+        &self,
+        step: &mut Step,
+        change: &StepOverride,
+        is_poisson: bool,
+    ) -> Result<(), PlanError> {
         if let Some(rate) = &change.rate {
             let StepKind::Test(test) = &mut step.kind else {
-                return Err(self.error(Some(rate.span()), "prepare loads as fast as it can: it has no rate"));
+                return Err(self.error(
+                    Some(rate.span()),
+                    "prepare loads as fast as it can: it has no rate",
+                ));
             };
-            test.rate = Some(TestRate { per_s: self.rate(rate)?, is_poisson });
+            test.rate = Some(TestRate {
+                per_s: self.rate(rate)?,
+                is_poisson,
+            });
         }
         if let Some(clients) = &change.clients {
-            step.clients = self.ranged(Some(clients), 1, MOST_CLIENTS, &format!("clients of {}", step.name))?;
+            step.clients = self.ranged(
+                Some(clients),
+                1,
+                MOST_CLIENTS,
+                &format!("clients of {}", step.name),
+            )?;
         }
         if let Some(duration) = &change.duration {
             let StepKind::Test(test) = &mut step.kind else {
-                return Err(self.error(Some(duration.span()), "prepare ends when its rows are there: it has no duration; set \"rows\""));
+                return Err(self.error(
+                    Some(duration.span()),
+                    "prepare ends when its rows are there: it has no duration; set \"rows\"",
+                ));
             };
             test.duration_ns = self.test_duration(Some(duration), 0)?;
         }
         if let Some(warm_up) = &change.warm_up {
             let StepKind::Test(test) = &mut step.kind else {
-                return Err(self.error(Some(warm_up.span()), "prepare is measured from its start: it has no warm_up"));
+                return Err(self.error(
+                    Some(warm_up.span()),
+                    "prepare is measured from its start: it has no warm_up",
+                ));
             };
             test.warm_up_ns = warm_up.get_ref().0;
         }
-        self.refuse(&[("mix", span(&change.mix)), ("event", span(&change.event))], "a test of sysbench")?;
+        self.refuse(
+            &[("mix", span(&change.mix)), ("event", span(&change.event))],
+            "a test of sysbench",
+        )?;
         if let Some(share) = &change.max_failed {
             if !matches!(step.kind, StepKind::Test(_)) {
-                return Err(self.error(Some(share.span()), "prepare loads every row: it has no max_failed"));
+                return Err(self.error(
+                    Some(share.span()),
+                    "prepare loads every row: it has no max_failed",
+                ));
             }
             step.max_failed = Some(share.get_ref().0);
         }
@@ -299,7 +465,9 @@ impl Common {
             _ => self.read_ns,
         };
         let distribution = match name.kind {
-            TestKind::UpdateZipf => Distribution::Zipfian { exponent: self.zipfian_exponent },
+            TestKind::UpdateZipf => Distribution::Zipfian {
+                exponent: self.zipfian_exponent,
+            },
             _ => self.distribution,
         };
         let is_reported = self.preset.reports(name.variant);
@@ -309,20 +477,40 @@ impl Common {
             distribution,
             duration_ns,
             warm_up_ns: self.warm_up_ns,
-            rate: self.rate.map(|per_s| TestRate { per_s, is_poisson: self.is_poisson }),
+            rate: self.rate.map(|per_s| TestRate {
+                per_s,
+                is_poisson: self.is_poisson,
+            }),
             is_reported,
         };
         // The first run warms up with a client for each table.
-        let clients = if name.kind == TestKind::PointQuery && is_warming { self.tables } else { self.clients };
-        Step { name: name.text(), kind: StepKind::Test(test), clients, batch: 1, drain_after: false, wait_ns: None, max_failed: None }
+        let clients = if name.kind == TestKind::PointQuery && is_warming {
+            self.tables
+        } else {
+            self.clients
+        };
+        Step {
+            name: name.text(),
+            kind: StepKind::Test(test),
+            clients,
+            batch: 1,
+            drain_after: false,
+            wait_ns: None,
+            max_failed: None,
+        }
     }
 }
 
-/// Debt is worked off after the load, and after the last of the writes that come before the reads. Deletes and inserts are the end.
+/// Debt is worked off after the load, and after the last of the writes that come before the reads.
+/// Deletes and inserts are the end.
 fn place_drains(steps: &mut [Step]) {
     let is_load = |step: &Step| step.name == PREPARE || step.name == "point-query.warm";
     let is_early_write = |step: &Step| matches!(step.kind, StepKind::Test(test) if test.kind.is_write() && !matches!(test.kind, TestKind::Delete | TestKind::Insert));
-    let last_load = steps.iter().take_while(|step| is_load(step)).count().checked_sub(1);
+    let last_load = steps
+        .iter()
+        .take_while(|step| is_load(step))
+        .count()
+        .checked_sub(1);
     let last_write = steps.iter().rposition(is_early_write);
     for last in [last_load, last_write].into_iter().flatten() {
         steps[last].drain_after = true;
@@ -334,40 +522,104 @@ mod tests {
     use super::*;
     use crate::plan::Plan;
 
-    const PLAN: &str = "name = \"t\"\nworkload = \"sysbench-2025\"\nbuilds = [\"sqlite\"]\nconfigs = [\"wal_full\"]\n";
+    const PLAN: &str = "name = \"t\"\nworkload = \"sysbench-2025\"\nbuilds = [\"sqlite\"]\nconfigs \
+                       = [\"wal_full\"]\n";
 
     fn parse(text: &str) -> Sysbench {
-        Plan::parse("t.toml", text).unwrap().cells[0].workload.sysbench().unwrap().clone()
+        Plan::parse("t.toml", text).unwrap().cells[0]
+            .workload
+            .sysbench()
+            .unwrap()
+            .clone()
     }
 
     fn test(sysbench: &Sysbench, name: &str) -> (Test, u32) {
-        let step = sysbench.steps.iter().find(|step| step.name == name).unwrap_or_else(|| panic!("no {name}"));
-        let StepKind::Test(test) = step.kind else { panic!("{name} is no test") };
+        let step = sysbench
+            .steps
+            .iter()
+            .find(|step| step.name == name)
+            .unwrap_or_else(|| panic!("no {name}"));
+        let StepKind::Test(test) = step.kind else {
+            panic!("{name} is no test")
+        };
         (test, step.clients)
     }
 
     #[test]
     fn the_preset_has_the_published_sizes() {
         let sysbench = parse(&format!("{PLAN}[sizes]\ntables = 8\nclients = 16\n"));
-        assert_eq!((sysbench.rows, sysbench.tables, sysbench.steps.len(), sysbench.left_out.len()), (10_000_000, 8, 39, 0));
+        assert_eq!(
+            (
+                sysbench.rows,
+                sysbench.tables,
+                sysbench.steps.len(),
+                sysbench.left_out.len()
+            ),
+            (10_000_000, 8, 39, 0)
+        );
         let seconds = |name| test(&sysbench, name).0.duration_ns / SECOND_NS;
-        assert_eq!(["point-query", "write-only", "update-one", "scan.warm", "insert"].map(seconds), [600, 600, 900, 60, 900]);
-        assert_eq!(["point-query.warm", "point-query.pre", "delete"].map(|name| test(&sysbench, name).1), [8, 16, 16]);
-        assert_eq!(test(&sysbench, "update-zipf").0.distribution, Distribution::Zipfian { exponent: 0.8 });
-        assert_eq!(test(&sysbench, "update-index").0.distribution, Distribution::Uniform);
-        let drained: Vec<&str> = sysbench.steps.iter().filter(|step| step.drain_after).map(|step| step.name.as_str()).collect();
+        assert_eq!(
+            [
+                "point-query",
+                "write-only",
+                "update-one",
+                "scan.warm",
+                "insert"
+            ]
+            .map(seconds),
+            [600, 600, 900, 60, 900]
+        );
+        assert_eq!(
+            ["point-query.warm", "point-query.pre", "delete"].map(|name| test(&sysbench, name).1),
+            [8, 16, 16]
+        );
+        assert_eq!(
+            test(&sysbench, "update-zipf").0.distribution,
+            Distribution::Zipfian { exponent: 0.8 }
+        );
+        assert_eq!(
+            test(&sysbench, "update-index").0.distribution,
+            Distribution::Uniform
+        );
+        let drained: Vec<&str> = sysbench
+            .steps
+            .iter()
+            .filter(|step| step.drain_after)
+            .map(|step| step.name.as_str())
+            .collect();
         assert_eq!(drained, ["point-query.warm", "read-write_range=100"]);
         let plan = Plan::parse("t.toml", PLAN).unwrap();
         assert_eq!(plan.report.len(), 1 + 32);
-        assert_eq!((plan.cells[0].workload.loaded_rows(), plan.cells[0].workload.connections()), (10_000_000, 4));
+        assert_eq!(
+            (
+                plan.cells[0].workload.loaded_rows(),
+                plan.cells[0].workload.connections()
+            ),
+            (10_000_000, 4)
+        );
         assert_eq!(sysbench.wait.ns(80_000_000) / SECOND_NS, 140);
     }
 
     #[test]
     fn a_subset_keeps_the_order_and_says_what_it_left_out() {
-        let sysbench = parse(&format!("{PLAN}tests = [\"insert\", \"update-one\", \"distinct-ranges\", \"point-query\"]\n"));
-        let names: Vec<&str> = sysbench.steps.iter().map(|step| step.name.as_str()).collect();
-        assert_eq!(names, ["prepare", "update-one", "distinct-ranges", "point-query", "insert"]);
+        let sysbench = parse(&format!(
+            "{PLAN}tests = [\"insert\", \"update-one\", \"distinct-ranges\", \"point-query\"]\n"
+        ));
+        let names: Vec<&str> = sysbench
+            .steps
+            .iter()
+            .map(|step| step.name.as_str())
+            .collect();
+        assert_eq!(
+            names,
+            [
+                "prepare",
+                "update-one",
+                "distinct-ranges",
+                "point-query",
+                "insert"
+            ]
+        );
         assert_eq!(sysbench.left_out.len(), 35);
         let drained: Vec<bool> = sysbench.steps.iter().map(|step| step.drain_after).collect();
         assert_eq!(drained, [true, true, false, false, false]);
@@ -375,90 +627,223 @@ mod tests {
 
     #[test]
     fn a_ramp_runs_each_test_at_every_level() {
-        let sysbench = parse(&format!("{PLAN}tests = [\"point-query\", \"distinct-ranges\"]\n[sizes]\nramp = [1, 2, 64]\n"));
-        let names: Vec<(&str, u32)> = sysbench.steps[1..].iter().map(|step| (step.name.as_str(), step.clients)).collect();
-        let expected =
-            [("distinct-ranges@1", 1), ("distinct-ranges@2", 2), ("distinct-ranges@64", 64), ("point-query@1", 1), ("point-query@2", 2)];
+        let sysbench = parse(&format!(
+            "{PLAN}tests = [\"point-query\", \"distinct-ranges\"]\n[sizes]\nramp = [1, 2, 64]\n"
+        ));
+        let names: Vec<(&str, u32)> = sysbench.steps[1..]
+            .iter()
+            .map(|step| (step.name.as_str(), step.clients))
+            .collect();
+        let expected = [
+            ("distinct-ranges@1", 1),
+            ("distinct-ranges@2", 2),
+            ("distinct-ranges@64", 64),
+            ("point-query@1", 1),
+            ("point-query@2", 2),
+        ];
         assert_eq!(names[..5], expected);
     }
 
     #[test]
     fn the_ramp_of_one_shape_leaves_the_others_their_clients() {
-        let text = format!("{PLAN}tests = [\"scan\"]\n[sizes]\nclients = 3\n[shapes.flat]\n[shapes.ramp]\nramp = [1, 2]\n");
+        let text = format!(
+            "{PLAN}tests = [\"scan\"]\n[sizes]\nclients = 3\n[shapes.flat]\n[shapes.ramp]\nramp = \
+            [1, 2]\n"
+        );
         let plan = Plan::parse("t.toml", &text).unwrap();
-        let clients = |cell: usize| plan.cells[cell].workload.steps()[1..].iter().map(|step| step.clients).collect::<Vec<_>>();
+        let clients = |cell: usize| {
+            plan.cells[cell].workload.steps()[1..]
+                .iter()
+                .map(|step| step.clients)
+                .collect::<Vec<_>>()
+        };
         assert_eq!((clients(0), clients(1)), (vec![3], vec![1, 2]));
     }
 
     #[test]
     fn tests_may_have_a_rate() {
-        let sysbench = parse(&format!("{PLAN}[sizes]\narrival = \"poisson\"\n[step.point-query]\nrate = 500\n"));
-        assert_eq!(test(&sysbench, "point-query").0.rate, Some(TestRate { per_s: 500, is_poisson: true }));
+        let sysbench = parse(&format!(
+            "{PLAN}[sizes]\narrival = \"poisson\"\n[step.point-query]\nrate = 500\n"
+        ));
+        assert_eq!(
+            test(&sysbench, "point-query").0.rate,
+            Some(TestRate {
+                per_s: 500,
+                is_poisson: true
+            })
+        );
         assert_eq!(test(&sysbench, "hot-points").0.rate, None);
-        assert_eq!(test(&parse(&format!("{PLAN}[sizes]\nrate = 7\n")), "scan").0.rate, Some(TestRate { per_s: 7, is_poisson: false }));
+        assert_eq!(
+            test(&parse(&format!("{PLAN}[sizes]\nrate = 7\n")), "scan")
+                .0
+                .rate,
+            Some(TestRate {
+                per_s: 7,
+                is_poisson: false
+            })
+        );
     }
 
     #[test]
     fn distributions_have_their_parameters() {
-        let distribution = |text: &str| test(&parse(&format!("{PLAN}[sizes]\n{text}\n")), "point-query").0.distribution;
-        assert_eq!(distribution("distribution = \"zipfian\"\nzipfian_exponent = 1.5"), Distribution::Zipfian { exponent: 1.5 });
-        assert_eq!(distribution("distribution = \"pareto\""), Distribution::Pareto { h: 0.2 });
-        assert_eq!(distribution("distribution = \"special\""), Distribution::Special);
+        let distribution = |text: &str| {
+            test(&parse(&format!("{PLAN}[sizes]\n{text}\n")), "point-query")
+                .0
+                .distribution
+        };
+        assert_eq!(
+            distribution("distribution = \"zipfian\"\nzipfian_exponent = 1.5"),
+            Distribution::Zipfian { exponent: 1.5 }
+        );
+        assert_eq!(
+            distribution("distribution = \"pareto\""),
+            Distribution::Pareto { h: 0.2 }
+        );
+        assert_eq!(
+            distribution("distribution = \"special\""),
+            Distribution::Special
+        );
     }
 
     #[test]
     fn bad_plans_say_where_and_what_to_do() {
         let cases = [
-            ("tests = [\"point-qurey\"]", "t.toml:5:10: there is no test \"point-qurey\" (did you mean \"point-query\"?)"),
-            ("tests = [\"insert\", \"insert\"]", "t.toml:5:20: the test \"insert\" is named twice"),
+            (
+                "tests = [\"point-qurey\"]",
+                "t.toml:5:10: there is no test \"point-qurey\" (did you mean \"point-query\"?)",
+            ),
+            (
+                "tests = [\"insert\", \"insert\"]",
+                "t.toml:5:20: the test \"insert\" is named twice",
+            ),
             ("tests = []", "\"tests\" is empty"),
-            ("steps = [\"l.i0\"]", "t.toml:5:10: sysbench has no \"steps\": name its tests in \"tests\""),
-            ("[sizes]\nrows = 0", "t.toml:6:8: rows must be 1 to 2,147,483,647 per table"),
-            ("[sizes]\nrows = 9999", "t.toml:6:8: read-only_range=10000 reads 10,000 rows of tables of 9,999 rows: raise rows"),
+            (
+                "steps = [\"l.i0\"]",
+                "t.toml:5:10: sysbench has no \"steps\": name its tests in \"tests\"",
+            ),
+            (
+                "[sizes]\nrows = 0",
+                "t.toml:6:8: rows must be 1 to 2,147,483,647 per table",
+            ),
+            (
+                "[sizes]\nrows = 9999",
+                "t.toml:6:8: read-only_range=10000 reads 10,000 rows of tables of 9,999 rows: \
+                raise rows",
+            ),
             (
                 "tests = [\"random-points_range=51\"]\n[sizes]\nrows = 50",
                 "t.toml:5:10: random-points_range=51 reads 51 rows of tables of 50",
             ),
-            ("[sizes]\ntables = 0", "t.toml:6:10: tables must be a number from 1 to 1,000"),
-            ("[sizes]\ntables = \"per-client\"", "tables must be a number"),
-            ("[sizes]\nzipfian_exponent = -0.5", "t.toml:6:20: zipfian_exponent must be at least 0 and below 10, not -0.5"),
-            ("[sizes]\nzipfian_exponent = nan", "zipfian_exponent must be at least 0"),
-            ("[sizes]\npareto_h = 1.0", "pareto_h must be above 0 and below 1, not 1"),
-            ("[sizes]\nduration = \"10ms\"", "the duration of a test or step must be at least 1s"),
-            ("[sizes]\nwrite_rows = 5", "t.toml:6:14: sysbench has no \"write_rows\": leave it out"),
-            ("[sizes]\nrate = 0", "rate must be 1 to 100,000,000 per second"),
-            ("[sizes]\narrival = \"classic-burst\"", "sysbench has no bursts"),
-            ("[step.prepare]\nrate = 5", "prepare loads as fast as it can: it has no rate"),
-            ("[sizes]\nramp = [4, 2]", "ramp must be rising numbers of clients"),
-            ("[sizes]\nclients = 3\nramp = [1, 2]", "t.toml:6:11: clients and ramp (line 7) exclude each other"),
+            (
+                "[sizes]\ntables = 0",
+                "t.toml:6:10: tables must be a number from 1 to 1,000",
+            ),
+            (
+                "[sizes]\ntables = \"per-client\"",
+                "tables must be a number",
+            ),
+            (
+                "[sizes]\nzipfian_exponent = -0.5",
+                "t.toml:6:20: zipfian_exponent must be at least 0 and below 10, not -0.5",
+            ),
+            (
+                "[sizes]\nzipfian_exponent = nan",
+                "zipfian_exponent must be at least 0",
+            ),
+            (
+                "[sizes]\npareto_h = 1.0",
+                "pareto_h must be above 0 and below 1, not 1",
+            ),
+            (
+                "[sizes]\nduration = \"10ms\"",
+                "the duration of a test or step must be at least 1s",
+            ),
+            (
+                "[sizes]\nwrite_rows = 5",
+                "t.toml:6:14: sysbench has no \"write_rows\": leave it out",
+            ),
+            (
+                "[sizes]\nrate = 0",
+                "rate must be 1 to 100,000,000 per second",
+            ),
+            (
+                "[sizes]\narrival = \"classic-burst\"",
+                "sysbench has no bursts",
+            ),
+            (
+                "[step.prepare]\nrate = 5",
+                "prepare loads as fast as it can: it has no rate",
+            ),
+            (
+                "[sizes]\nramp = [4, 2]",
+                "ramp must be rising numbers of clients",
+            ),
+            (
+                "[sizes]\nclients = 3\nramp = [1, 2]",
+                "t.toml:6:11: clients and ramp (line 7) exclude each other",
+            ),
             (
                 "tests = [\"scan\"]\n[sizes]\nramp = [1, 2]\n[shapes.a]\nclients = 4",
                 "t.toml:9:11: clients and ramp (line 7) exclude each other",
             ),
-            ("[sizes]\nramp = [1, 2]\n[step.\"scan@2\"]\nclients = 3", "t.toml:8:11: scan@2 has the clients that the ramp gives it"),
+            (
+                "[sizes]\nramp = [1, 2]\n[step.\"scan@2\"]\nclients = 3",
+                "t.toml:8:11: scan@2 has the clients that the ramp gives it",
+            ),
             (
                 "tests = [\"read-write\"]",
-                "there is no test \"read-write\" (did you mean one of read-write_range=10, read-write_range=100?); \
-                 `plimsoll workload show sysbench-2025` lists them",
+                "there is no test \"read-write\" (did you mean one of read-write_range=10, \
+                read-write_range=100?); `plimsoll workload show sysbench-2025` lists them",
             ),
-            ("[sizes]\nload = \"fats\"", "unknown value \"fats\" (did you mean \"fast\"?)"),
-            ("[step.prepare]\nduration = \"5s\"", "prepare ends when its rows are there"),
-            ("[step.scam]\nclients = 5", "this plan runs no step \"scam\" (did you mean \"scan\"?)"),
+            (
+                "[sizes]\nload = \"fats\"",
+                "unknown value \"fats\" (did you mean \"fast\"?)",
+            ),
+            (
+                "[step.prepare]\nduration = \"5s\"",
+                "prepare ends when its rows are there",
+            ),
+            (
+                "[step.scam]\nclients = 5",
+                "this plan runs no step \"scam\" (did you mean \"scan\"?)",
+            ),
             ("report = [\"scam\"]", "this plan runs no step \"scam\""),
         ];
         for (text, wanted) in cases {
-            let found = Plan::parse("t.toml", &format!("{PLAN}{text}\n")).unwrap_err().to_string();
-            assert!(found.contains(wanted), "{text}: wanted {wanted:?}\nfound  {found:?}");
+            let found = Plan::parse("t.toml", &format!("{PLAN}{text}\n"))
+                .unwrap_err()
+                .to_string();
+            assert!(
+                found.contains(wanted),
+                "{text}: wanted {wanted:?}\nfound  {found:?}"
+            );
         }
         let other = PLAN.replace("sysbench-2025", "insert-benchmark");
         for (text, wanted) in [
-            ("tests = [\"scan\"]", "the Insert Benchmark has no \"tests\": name its steps in \"steps\""),
-            ("[step.\"l.i0\"]\nrate = 5", "a step of the Insert Benchmark has no \"rate\""),
-            ("[sizes]\nprepared = true", "t.toml:6:12: the Insert Benchmark has no \"prepared\": leave it out"),
-            ("[sizes]\ntables = 4", "the Insert Benchmark has a table per client or one for all"),
+            (
+                "tests = [\"scan\"]",
+                "the Insert Benchmark has no \"tests\": name its steps in \"steps\"",
+            ),
+            (
+                "[step.\"l.i0\"]\nrate = 5",
+                "a step of the Insert Benchmark has no \"rate\"",
+            ),
+            (
+                "[sizes]\nprepared = true",
+                "t.toml:6:12: the Insert Benchmark has no \"prepared\": leave it out",
+            ),
+            (
+                "[sizes]\ntables = 4",
+                "the Insert Benchmark has a table per client or one for all",
+            ),
         ] {
-            let found = Plan::parse("t.toml", &format!("{other}{text}\n")).unwrap_err().to_string();
-            assert!(found.contains(wanted), "{text}: wanted {wanted:?}\nfound  {found:?}");
+            let found = Plan::parse("t.toml", &format!("{other}{text}\n"))
+                .unwrap_err()
+                .to_string();
+            assert!(
+                found.contains(wanted),
+                "{text}: wanted {wanted:?}\nfound  {found:?}"
+            );
         }
     }
 }

@@ -9,8 +9,8 @@ use toml::Spanned;
 
 use super::server::TlsMode;
 use super::{
-    Distribution, Driver, IdleCpus, LoadMode, SessionClient, StepEnd, StepProcess, TablePlacement, Transport, Verify, WaitRule,
-    WriteArrival,
+    Distribution, Driver, IdleCpus, LoadMode, SessionClient, StepEnd, StepProcess, TablePlacement,
+    Transport, Verify, WaitRule, WriteArrival,
 };
 use crate::{suggest, units};
 
@@ -263,8 +263,16 @@ impl<'de> Deserialize<'de> for Count {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_any(Text {
             expecting: "a number of rows such as 800, \"50K\" or \"20M\"",
-            text: |text| units::parse_count(text).map(Count).map_err(|e| e.to_string()),
-            integer: Some(|n| u64::try_from(n).map(Count).map_err(|_| format!("{n} rows are impossible"))),
+            text: |text| {
+                units::parse_count(text)
+                    .map(Count)
+                    .map_err(|e| e.to_string())
+            },
+            integer: Some(|n| {
+                u64::try_from(n)
+                    .map(Count)
+                    .map_err(|_| format!("{n} rows are impossible"))
+            }),
         })
     }
 }
@@ -274,9 +282,15 @@ impl<'de> Deserialize<'de> for Share {
         deserializer.deserialize_any(Text {
             expecting: "a share in percent such as \"0.1%\"",
             text: |text| {
-                let percent = text.strip_suffix('%').and_then(|number| number.trim().parse::<f64>().ok());
-                let share = percent.filter(|percent| (0.0..100.0).contains(percent)).map(|percent| Share(percent / 100.0));
-                share.ok_or_else(|| format!("\"{text}\" is no share: write percent below 100, such as \"0.1%\""))
+                let percent = text
+                    .strip_suffix('%')
+                    .and_then(|number| number.trim().parse::<f64>().ok());
+                let share = percent
+                    .filter(|percent| (0.0..100.0).contains(percent))
+                    .map(|percent| Share(percent / 100.0));
+                share.ok_or_else(|| {
+                    format!("\"{text}\" is no share: write percent below 100, such as \"0.1%\"")
+                })
             },
             integer: None,
         })
@@ -302,7 +316,9 @@ impl<'de> Visitor<'de> for WorkloadVisitor {
         struct Named {
             file: String,
         }
-        Ok(WorkloadName::File(Named::deserialize(de::value::MapAccessDeserializer::new(map))?.file))
+        Ok(WorkloadName::File(
+            Named::deserialize(de::value::MapAccessDeserializer::new(map))?.file,
+        ))
     }
 }
 
@@ -316,7 +332,11 @@ impl<'de> Deserialize<'de> for Duration {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_any(Text {
             expecting: "a duration such as \"250ms\", \"30s\" or \"2h\"",
-            text: |text| units::parse_duration_ns(text).map(Duration).map_err(|e| e.to_string()),
+            text: |text| {
+                units::parse_duration_ns(text)
+                    .map(Duration)
+                    .map_err(|e| e.to_string())
+            },
             integer: None,
         })
     }
@@ -328,7 +348,9 @@ impl<'de> Deserialize<'de> for ByteSize {
             expecting: "a size in MiB or GiB such as \"2MiB\"",
             text: |text| match units::parse_bytes(text) {
                 Ok(bytes) if text.ends_with("MiB") || text.ends_with("GiB") => Ok(ByteSize(bytes)),
-                _ => Err(format!("\"{text}\" is not a size in MiB or GiB such as \"2MiB\"")),
+                _ => Err(format!(
+                    "\"{text}\" is not a size in MiB or GiB such as \"2MiB\""
+                )),
             },
             integer: None,
         })
@@ -347,7 +369,11 @@ impl<'de> Deserialize<'de> for Tables {
                     suggest::hint(text, ["per-client", "shared"])
                 )),
             },
-            integer: Some(|n| u64::try_from(n).map(Tables::Count).map_err(|_| format!("{n} tables are impossible"))),
+            integer: Some(|n| {
+                u64::try_from(n)
+                    .map(Tables::Count)
+                    .map_err(|_| format!("{n} tables are impossible"))
+            }),
         })
     }
 }
@@ -359,7 +385,9 @@ impl<'de> Deserialize<'de> for Wait {
             text: |text| match text {
                 "classic" => Ok(Wait::Classic),
                 "classic-max" => Ok(Wait::ClassicMax),
-                _ => units::parse_duration_ns(text).map(Wait::Ns).map_err(|e| e.to_string()),
+                _ => units::parse_duration_ns(text)
+                    .map(Wait::Ns)
+                    .map_err(|e| e.to_string()),
             },
             integer: None,
         })

@@ -22,23 +22,44 @@ pub struct PlanError {
 const MOST_SHOWN: usize = 20;
 
 impl PlanError {
-    pub(super) fn at(file: &str, text: &str, span: Option<Range<usize>>, message: impl Into<String>) -> Self {
+    pub(super) fn at(
+        file: &str,
+        text: &str,
+        span: Option<Range<usize>>,
+        message: impl Into<String>,
+    ) -> Self {
         let place = span.map(|span| {
             let before = &text[..span.start.min(text.len())];
             let line = before.matches('\n').count() + 1;
-            (line, before.len() - before.rfind('\n').map_or(0, |i| i + 1) + 1)
+            (
+                line,
+                before.len() - before.rfind('\n').map_or(0, |i| i + 1) + 1,
+            )
         });
-        let line = place.and_then(|(line, _)| text.lines().nth(line - 1)).unwrap_or_default().to_owned();
-        Self { file: file.to_owned(), place, line, message: message.into(), others: Vec::new() }
+        let line = place
+            .and_then(|(line, _)| text.lines().nth(line - 1))
+            .unwrap_or_default()
+            .to_owned();
+        Self {
+            file: file.to_owned(),
+            place,
+            line,
+            message: message.into(),
+            others: Vec::new(),
+        }
     }
 
-    /// Problems of one file as one error, in the order of the file and each once; `None` without any.
+    /// Problems of one file as one error, in the order of the file and each once; `None` without
+    /// any.
     pub(crate) fn of_all(mut problems: Vec<Self>) -> Option<Self> {
         problems.sort_by(|a, b| (a.place, &a.message).cmp(&(b.place, &b.message)));
         problems.dedup();
         let mut problems = problems.into_iter();
         let first = problems.next()?;
-        Some(Self { others: problems.collect(), ..first })
+        Some(Self {
+            others: problems.collect(),
+            ..first
+        })
     }
 }
 

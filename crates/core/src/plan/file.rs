@@ -4,7 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{Step, TestRate, WaitRule};
 
-/// Sizes and settings of one cell. The file itself is kept as text: a campaign is resumed without it.
+/// Sizes and settings of one cell. The file itself is kept as text: a campaign is resumed without
+/// it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FileWorkload {
     /// The file, as the plan names it.
@@ -36,6 +37,7 @@ pub struct MixStep {
     pub duration_ns: u64,
     /// Time before it that is not measured, in nanoseconds.
     pub warm_up_ns: u64,
-    /// Events per second of all clients together, and how they arrive; without it each client sends the next one when the last is done.
+    /// Events per second of all clients together, and how they arrive; without it each client sends
+    /// the next one when the last is done.
     pub rate: Option<TestRate>,
 }

@@ -4,7 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{Step, WaitRule};
 
-/// Which definition of the benchmark: table, indexes, values, statements and steps changed over the years.
+/// Which definition of the benchmark: table, indexes, values, statements and steps changed over the
+/// years.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Era {
     /// Since 2024-04: three-column indexes, integer price, exact deletes, ten steps.

@@ -23,13 +23,19 @@ pub(crate) use check::{Source, explain_toml_error, span, unknown_key};
 pub(crate) use document::{Count, DistributionName};
 pub use error::PlanError;
 pub use file::{FileWorkload, MixStep};
-pub use insert_benchmark::{Era, InsertBenchmark, Partitions, QueryKind, StepEnd, TablePlacement, WriteArrival};
-pub use rocksdb::{KEY_BYTES, KvEnd, KvStep, KvWork, MULTIGET_KEYS, RANGE_KEYS, RocksdbBench, StepProcess, VALUE_BYTES};
+pub use insert_benchmark::{
+    Era, InsertBenchmark, Partitions, QueryKind, StepEnd, TablePlacement, WriteArrival,
+};
+pub use rocksdb::{
+    KEY_BYTES, KvEnd, KvStep, KvWork, MULTIGET_KEYS, RANGE_KEYS, RocksdbBench, StepProcess,
+    VALUE_BYTES,
+};
 pub use server::{GivenServer, PasswordSource, ServerPlace, TlsMode};
 pub use step::{ALL_EVENTS, Step, StepKind, WaitRule};
 pub use sysbench::{
-    Distribution, INLIST_IDS, LoadMode, POINT_SELECTS, PublishedPosition, STATEMENT_NOTES, StatementMix, Sysbench, SysbenchPreset, Test,
-    TestGroup, TestKind, TestName, TestRate, VAIN_STATEMENTS_NOTE, published_position,
+    Distribution, INLIST_IDS, LoadMode, POINT_SELECTS, PublishedPosition, STATEMENT_NOTES,
+    StatementMix, Sysbench, SysbenchPreset, Test, TestGroup, TestKind, TestName, TestRate,
+    VAIN_STATEMENTS_NOTE, published_position,
 };
 pub(crate) use sysbench::{MOST_ZIPFIAN_EXPONENT, PARETO_H, ZIPFIAN_EXPONENT};
 pub use workload::{Definition, PresetInfo, Workload, presets};
@@ -55,13 +61,16 @@ pub struct Plan {
     pub verify: Verify,
     /// The seed, when the plan fixes one.
     pub seed: Option<u64>,
-    /// A server that has not answered for this long while no operation was done hangs. In nanoseconds.
+    /// A server that has not answered for this long while no operation was done hangs. In
+    /// nanoseconds.
     #[serde(default = "default_watchdog_ns")]
     pub watchdog_ns: u64,
-    /// What CPUs do that have nothing to do. Without it the machine's own way in a screen, and awake where differences are confirmed.
+    /// What CPUs do that have nothing to do. Without it the machine's own way in a screen, and
+    /// awake where differences are confirmed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idle_cpus: Option<IdleCpus>,
-    /// The steps that the plan is about, in their order; nothing means all of them. The others only make the state that these need.
+    /// The steps that the plan is about, in their order; nothing means all of them. The others only
+    /// make the state that these need.
     #[serde(default)]
     pub report: Vec<String>,
 }
@@ -94,7 +103,8 @@ pub struct Cell {
 pub struct ConfigRef {
     /// The name in the cell's label.
     pub label: String,
-    /// A file, relative to the plan's folder. Without one the shipped config of that label is meant.
+    /// A file, relative to the plan's folder. Without one the shipped config of that label is
+    /// meant.
     pub file: Option<String>,
     /// The shipped config that this one differs from by its settings.
     #[serde(default)]
@@ -108,7 +118,8 @@ pub struct ConfigRef {
     /// How sessions reach a server.
     #[serde(default)]
     pub transport: Transport,
-    /// Which client the workers' sessions go through. Those that TLS protects go through the full one in any case.
+    /// Which client the workers' sessions go through. Those that TLS protects go through the full
+    /// one in any case.
     #[serde(default, skip_serializing_if = "SessionClient::is_default")]
     pub client: SessionClient,
     /// What makes the load.
@@ -176,7 +187,8 @@ pub enum IdleCpus {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verify {
-    /// Count the rows after every step and checksum all of them after the last. Counting reads an index; the caches see it.
+    /// Count the rows after every step and checksum all of them after the last. Counting reads an
+    /// index; the caches see it.
     Full,
     /// Count the rows after the last step.
     End,
@@ -190,15 +202,25 @@ impl Plan {
         Self::parse_with(name, text, &|file| Err(format!("{file} is not read here")))
     }
 
-    /// The same for a plan that may name the file of its workload: `read` gives its text, or why it cannot.
-    pub fn parse_with(name: &str, text: &str, read: &dyn Fn(&str) -> Result<String, String>) -> Result<Self, PlanError> {
+    /// The same for a plan that may name the file of its workload: `read` gives its text, or why it
+    /// cannot.
+    pub fn parse_with(
+        name: &str,
+        text: &str,
+        read: &dyn Fn(&str) -> Result<String, String>,
+    ) -> Result<Self, PlanError> {
         check::check(name, text, read)
     }
 
-    /// The full name of the step that is called so; a text that calls none stays as it is, and one that calls different steps in different
-    /// cells.
+    /// The full name of the step that is called so; a text that calls none stays as it is, and one
+    /// that calls different steps in different cells.
     pub fn step_name(&self, text: &str) -> String {
-        let mut names: Vec<String> = self.cells.iter().map(|cell| cell.workload.step_name(text)).filter(|name| name != text).collect();
+        let mut names: Vec<String> = self
+            .cells
+            .iter()
+            .map(|cell| cell.workload.step_name(text))
+            .filter(|name| name != text)
+            .collect();
         names.dedup();
         match names.as_slice() {
             [only] => only.clone(),

@@ -1,6 +1,8 @@
-//! The benchmark of RocksDB as a plan describes it: the sequence of db_bench steps, and what one operation of each is.
+//! The benchmark of RocksDB as a plan describes it: the sequence of db_bench steps, and what one
+//! operation of each is.
 //!
-//! Names are those of the published tables, clients included: `fillseq.wal_disabled.v400`, `readwhilewriting.t24`.
+//! Names are those of the published tables, clients included: `fillseq.wal_disabled.v400`,
+//! `readwhilewriting.t24`.
 
 use serde::{Deserialize, Serialize};
 
@@ -26,7 +28,8 @@ pub struct RocksdbBench {
     pub process: StepProcess,
     /// Whether all keys are read once before each step.
     pub warm_cache: bool,
-    /// The pause after the steps that have a drain; the drain itself lasts until the engine is idle.
+    /// The pause after the steps that have a drain; the drain itself lasts until the engine is
+    /// idle.
     pub wait: WaitRule,
     /// The steps, in order.
     pub steps: Vec<Step>,
@@ -54,7 +57,8 @@ pub struct KvStep {
     pub warm_up_ns: u64,
     /// Bytes of keys and values that a thread of its own writes per second meanwhile.
     pub background_bytes_per_s: Option<u64>,
-    /// Operations per second of all clients together; without it each sends the next one when the last is done.
+    /// Operations per second of all clients together; without it each sends the next one when the
+    /// last is done.
     pub rate: Option<TestRate>,
     /// Whether the step goes on until no flush and no compaction is left to do.
     pub waits: bool,
@@ -133,33 +137,92 @@ impl KvStep {
         }
     }
 
-    /// Background writes per second of a step that has them, as a fraction: so many in so many nanoseconds.
+    /// Background writes per second of a step that has them, as a fraction: so many in so many
+    /// nanoseconds.
     pub fn background_writes(&self) -> Option<(u64, u64)> {
-        Some((self.background_bytes_per_s?, u64::from(KEY_BYTES + VALUE_BYTES) * 1_000_000_000))
+        Some((
+            self.background_bytes_per_s?,
+            u64::from(KEY_BYTES + VALUE_BYTES) * 1_000_000_000,
+        ))
     }
 }
 
 impl RocksdbBench {
     /// The sequence, without what single steps are told.
-    pub(super) fn sequence(keys: u64, clients: u32, timed: KvStep, background_bytes_per_s: u64) -> Vec<Step> {
-        let quiet = |work: KvWork| KvStep { work, background_bytes_per_s: None, ..timed };
-        let beside_writes = |work: KvWork| KvStep { work, background_bytes_per_s: Some(background_bytes_per_s), ..timed };
-        let counted = |work: KvWork, operations: u64| KvStep { end: KvEnd::Operations(operations), warm_up_ns: 0, ..quiet(work) };
+    pub(super) fn sequence(
+        keys: u64,
+        clients: u32,
+        timed: KvStep,
+        background_bytes_per_s: u64,
+    ) -> Vec<Step> {
+        let quiet = |work: KvWork| KvStep {
+            work,
+            background_bytes_per_s: None,
+            ..timed
+        };
+        let beside_writes = |work: KvWork| KvStep {
+            work,
+            background_bytes_per_s: Some(background_bytes_per_s),
+            ..timed
+        };
+        let counted = |work: KvWork, operations: u64| KvStep {
+            end: KvEnd::Operations(operations),
+            warm_up_ns: 0,
+            ..quiet(work)
+        };
         let t = clients;
         // To the nearest, as the original rounds.
         let some = ((keys as f64 / f64::from(t) / 10.0).round() as u64).max(1);
         let forward = KvWork::Range { is_backward: false };
         let backward = KvWork::Range { is_backward: true };
         [
-            (format!("fillseq.wal_disabled.v{VALUE_BYTES}"), 1, counted(KvWork::Fill, keys), true),
+            (
+                format!("fillseq.wal_disabled.v{VALUE_BYTES}"),
+                1,
+                counted(KvWork::Fill, keys),
+                true,
+            ),
             (format!("readrandom.t{t}"), t, quiet(KvWork::Get), false),
             (format!("fwdrange.t{t}"), t, quiet(forward), false),
-            (format!("multireadrandom.t{t}"), t, quiet(KvWork::MultiGet), false),
-            (format!("overwritesome.t{t}.s0"), t, counted(KvWork::Overwrite, some), true),
-            (format!("revrangewhilewriting.t{t}"), t, beside_writes(backward), false),
-            (format!("fwdrangewhilewriting.t{t}"), t, beside_writes(forward), false),
-            (format!("readwhilewriting.t{t}"), t, beside_writes(KvWork::Get), false),
-            (format!("overwriteandwait.t{t}.s0"), t, KvStep { waits: true, ..quiet(KvWork::Overwrite) }, false),
+            (
+                format!("multireadrandom.t{t}"),
+                t,
+                quiet(KvWork::MultiGet),
+                false,
+            ),
+            (
+                format!("overwritesome.t{t}.s0"),
+                t,
+                counted(KvWork::Overwrite, some),
+                true,
+            ),
+            (
+                format!("revrangewhilewriting.t{t}"),
+                t,
+                beside_writes(backward),
+                false,
+            ),
+            (
+                format!("fwdrangewhilewriting.t{t}"),
+                t,
+                beside_writes(forward),
+                false,
+            ),
+            (
+                format!("readwhilewriting.t{t}"),
+                t,
+                beside_writes(KvWork::Get),
+                false,
+            ),
+            (
+                format!("overwriteandwait.t{t}.s0"),
+                t,
+                KvStep {
+                    waits: true,
+                    ..quiet(KvWork::Overwrite)
+                },
+                false,
+            ),
         ]
         .into_iter()
         .map(|(name, clients, step, drain_after)| Step {
@@ -176,8 +239,10 @@ impl RocksdbBench {
 }
 
 impl Step {
-    /// Whether this is its name; a step of RocksDB's benchmark may be called without its threads, too.
+    /// Whether this is its name; a step of RocksDB's benchmark may be called without its threads,
+    /// too.
     pub fn is_called(&self, text: &str) -> bool {
-        self.name == text || (matches!(self.kind, StepKind::Kv(_)) && self.name.split('.').next() == Some(text))
+        self.name == text
+            || (matches!(self.kind, StepKind::Kv(_)) && self.name.split('.').next() == Some(text))
     }
 }

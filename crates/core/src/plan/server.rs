@@ -11,7 +11,8 @@ use super::document;
 use crate::name::{EngineName, check_label};
 use crate::suggest;
 
-/// A server given by its address. It is not ours: its settings, its logs and other people's tables are left alone.
+/// A server given by its address. It is not ours: its settings, its logs and other people's tables
+/// are left alone.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GivenServer {
     /// What the plan calls it; builds refer to it as `ENGINE@LABEL`.
@@ -24,11 +25,13 @@ pub struct GivenServer {
     pub user: String,
     /// The database, which is there, and empty or marked as ours.
     pub database: String,
-    /// Where the password comes from. The password itself is in no plan, for plans are kept with their results.
+    /// Where the password comes from. The password itself is in no plan, for plans are kept with
+    /// their results.
     pub password: PasswordSource,
     /// How the way there is protected.
     pub tls: TlsMode,
-    /// A file with the certificate of whoever signed the server's, in PEM. Without one, the public authorities that Mozilla trusts.
+    /// A file with the certificate of whoever signed the server's, in PEM. Without one, the public
+    /// authorities that Mozilla trusts.
     pub tls_ca: Option<String>,
 }
 
@@ -43,7 +46,8 @@ pub enum ServerPlace {
         /// The port.
         port: u16,
     },
-    /// A unix socket: the socket itself for MySQL and MariaDB; for PostgreSQL the folder it is in, and the port that names it.
+    /// A unix socket: the socket itself for MySQL and MariaDB; for PostgreSQL the folder it is in,
+    /// and the port that names it.
     Socket {
         /// The path.
         path: String,
@@ -57,7 +61,12 @@ impl ServerPlace {
     pub fn is_local(&self) -> bool {
         match self {
             Self::Socket { .. } => true,
-            Self::Tcp { host, .. } => host == "localhost" || host.parse().is_ok_and(|address: IpAddr| address.is_loopback()),
+            Self::Tcp { host, .. } => {
+                host == "localhost"
+                    || host
+                        .parse()
+                        .is_ok_and(|address: IpAddr| address.is_loopback())
+            }
         }
     }
 }
@@ -100,85 +109,187 @@ pub enum TlsMode {
 const SOCKET_PATH_BYTES: usize = 107;
 
 /// Databases that belong to the server itself.
-const SYSTEM_DATABASES: &[&str] = &["mysql", "sys", "information_schema", "performance_schema", "template0", "template1"];
+const SYSTEM_DATABASES: &[&str] = &[
+    "mysql",
+    "sys",
+    "information_schema",
+    "performance_schema",
+    "template0",
+    "template1",
+];
 
 /// A problem and its place.
 type Problem = (Range<usize>, String);
 
 /// Checks `[server.LABEL]`.
-pub(super) fn given_server(label: &Spanned<String>, server: &document::Server) -> Result<GivenServer, Problem> {
+pub(super) fn given_server(
+    label: &Spanned<String>,
+    server: &document::Server,
+) -> Result<GivenServer, Problem> {
     let at_label = |message: String| (label.span(), message);
     check_label(label.get_ref(), "server name").map_err(|error| at_label(error.to_string()))?;
-    if !label.get_ref().starts_with(|c: char| c.is_ascii_alphabetic()) {
-        return Err(at_label(format!("server \"{}\" could be a version: begin its name with a letter", label.get_ref())));
+    if !label
+        .get_ref()
+        .starts_with(|c: char| c.is_ascii_alphabetic())
+    {
+        return Err(at_label(format!(
+            "server \"{}\" could be a version: begin its name with a letter",
+            label.get_ref()
+        )));
     }
     let dsn = server.dsn.get_ref();
     let at_dsn = |message: String| (server.dsn.span(), message);
     let (engine, place, user, database) = parse_dsn(dsn).map_err(at_dsn)?;
     let sources = [
-        server.password_file.as_ref().map(|file| (file.span(), PasswordSource::File(file.get_ref().clone()))),
-        server.password_env.as_ref().map(|name| (name.span(), PasswordSource::Env(name.get_ref().clone()))),
-        server.password_prompt.as_ref().filter(|prompt| *prompt.get_ref()).map(|prompt| (prompt.span(), PasswordSource::Prompt)),
+        server
+            .password_file
+            .as_ref()
+            .map(|file| (file.span(), PasswordSource::File(file.get_ref().clone()))),
+        server
+            .password_env
+            .as_ref()
+            .map(|name| (name.span(), PasswordSource::Env(name.get_ref().clone()))),
+        server
+            .password_prompt
+            .as_ref()
+            .filter(|prompt| *prompt.get_ref())
+            .map(|prompt| (prompt.span(), PasswordSource::Prompt)),
     ];
     let mut sources = sources.into_iter().flatten();
-    let password = sources.next().map_or(PasswordSource::None, |(_, source)| source);
+    let password = sources
+        .next()
+        .map_or(PasswordSource::None, |(_, source)| source);
     if let Some((span, _)) = sources.next() {
-        return Err((span, "there is more than one source of the password: keep one".to_owned()));
+        return Err((
+            span,
+            "there is more than one source of the password: keep one".to_owned(),
+        ));
     }
     // A campaign may be resumed from another folder.
-    if let Some(file) = [&server.password_file, &server.tls_ca].into_iter().flatten().find(|file| !file.get_ref().starts_with('/')) {
-        return Err((file.span(), format!("write the whole path of \"{}\", from / on", file.get_ref())));
+    if let Some(file) = [&server.password_file, &server.tls_ca]
+        .into_iter()
+        .flatten()
+        .find(|file| !file.get_ref().starts_with('/'))
+    {
+        return Err((
+            file.span(),
+            format!("write the whole path of \"{}\", from / on", file.get_ref()),
+        ));
     }
-    if let Some(name) = server.password_env.as_ref().filter(|name| name.get_ref().is_empty() || name.get_ref().contains(['=', '\0'])) {
-        return Err((name.span(), "this is no name of an environment variable".to_owned()));
+    if let Some(name) = server
+        .password_env
+        .as_ref()
+        .filter(|name| name.get_ref().is_empty() || name.get_ref().contains(['=', '\0']))
+    {
+        return Err((
+            name.span(),
+            "this is no name of an environment variable".to_owned(),
+        ));
     }
     let wanted = server.tls.as_ref().map(|tls| *tls.get_ref());
-    if let (Some(tls), ServerPlace::Socket { .. }, Some(TlsMode::VerifyFull)) = (&server.tls, &place, wanted) {
-        return Err((tls.span(), "a unix socket does not leave the machine and has no TLS: leave out \"tls\"".to_owned()));
+    if let (Some(tls), ServerPlace::Socket { .. }, Some(TlsMode::VerifyFull)) =
+        (&server.tls, &place, wanted)
+    {
+        return Err((
+            tls.span(),
+            "a unix socket does not leave the machine and has no TLS: leave out \"tls\"".to_owned(),
+        ));
     }
-    let tls = wanted.unwrap_or(if place.is_local() { TlsMode::Off } else { TlsMode::VerifyFull });
+    let tls = wanted.unwrap_or(if place.is_local() {
+        TlsMode::Off
+    } else {
+        TlsMode::VerifyFull
+    });
     if let (Some(file), TlsMode::Off) = (&server.tls_ca, tls) {
-        return Err((file.span(), "\"tls_ca\" means nothing without TLS: set tls = \"verify-full\", or leave it out".to_owned()));
+        return Err((
+            file.span(),
+            "\"tls_ca\" means nothing without TLS: set tls = \"verify-full\", or leave it out"
+                .to_owned(),
+        ));
     }
     let tls_ca = server.tls_ca.as_ref().map(|file| file.get_ref().clone());
-    Ok(GivenServer { label: label.get_ref().clone(), engine, place, user, database, password, tls, tls_ca })
+    Ok(GivenServer {
+        label: label.get_ref().clone(),
+        engine,
+        place,
+        user,
+        database,
+        password,
+        tls,
+        tls_ca,
+    })
 }
 
 /// `ENGINE://USER@HOST[:PORT]/DATABASE[?socket=PATH]`.
 fn parse_dsn(dsn: &str) -> Result<(EngineName, ServerPlace, String, String), String> {
-    const SHAPE: &str = "write mysql://USER@HOST:PORT/DATABASE (or mariadb, postgres), or mysql://USER@localhost/DATABASE?socket=/PATH";
+    const SHAPE: &str = "write mysql://USER@HOST:PORT/DATABASE (or mariadb, postgres), or \
+                        mysql://USER@localhost/DATABASE?socket=/PATH";
     // The text itself is in no error: it may hold a password.
-    let url = Url::parse(dsn).map_err(|error| format!("the dsn cannot be read ({error}): {SHAPE}"))?;
+    let url =
+        Url::parse(dsn).map_err(|error| format!("the dsn cannot be read ({error}): {SHAPE}"))?;
     if url.password().is_some() {
         return Err(
-            "a password in a plan would be kept with its results: take it out of the dsn, and name a password_file (mode 0600) or \
-                    a password_env"
+            "a password in a plan would be kept with its results: take it out of the dsn, and name \
+            a password_file (mode 0600) or a password_env"
                 .to_owned(),
         );
     }
-    let known = [("mysql", EngineName::Mysql), ("mariadb", EngineName::Mariadb), ("postgres", EngineName::Postgres)];
-    let is_scheme = |name: &str| name == url.scheme() || (name == "postgres" && url.scheme() == "postgresql");
-    let engine = known.iter().find(|(name, _)| is_scheme(name)).map(|(_, engine)| *engine).ok_or_else(|| {
-        let hint = suggest::hint(url.scheme(), known.map(|(name, _)| name));
-        format!("there are no servers of \"{}\"{hint}: {SHAPE}", url.scheme())
-    })?;
+    let known = [
+        ("mysql", EngineName::Mysql),
+        ("mariadb", EngineName::Mariadb),
+        ("postgres", EngineName::Postgres),
+    ];
+    let is_scheme =
+        |name: &str| name == url.scheme() || (name == "postgres" && url.scheme() == "postgresql");
+    let engine = known
+        .iter()
+        .find(|(name, _)| is_scheme(name))
+        .map(|(_, engine)| *engine)
+        .ok_or_else(|| {
+            let hint = suggest::hint(url.scheme(), known.map(|(name, _)| name));
+            format!(
+                "there are no servers of \"{}\"{hint}: {SHAPE}",
+                url.scheme()
+            )
+        })?;
     let user = decoded(url.username(), "user")?;
-    let host = url.host_str().unwrap_or_default().trim_start_matches('[').trim_end_matches(']').to_owned();
+    let host = url
+        .host_str()
+        .unwrap_or_default()
+        .trim_start_matches('[')
+        .trim_end_matches(']')
+        .to_owned();
     let database = decoded(url.path().trim_start_matches('/'), "database")?;
-    if user.is_empty() || host.is_empty() || database.is_empty() || database.contains('/') || url.fragment().is_some() {
-        return Err(format!("the dsn needs a user, a host and a database: {SHAPE}"));
+    if user.is_empty()
+        || host.is_empty()
+        || database.is_empty()
+        || database.contains('/')
+        || url.fragment().is_some()
+    {
+        return Err(format!(
+            "the dsn needs a user, a host and a database: {SHAPE}"
+        ));
     }
     if SYSTEM_DATABASES.contains(&database.to_ascii_lowercase().as_str()) {
-        return Err(format!("the database {database} is the server's own: make an empty one for this, and name it"));
+        return Err(format!(
+            "the database {database} is the server's own: make an empty one for this, and name it"
+        ));
     }
-    let port = match url.port().unwrap_or(if engine == EngineName::Postgres { 5432 } else { 3306 }) {
+    let port = match url.port().unwrap_or(if engine == EngineName::Postgres {
+        5432
+    } else {
+        3306
+    }) {
         0 => return Err(format!("the dsn's port is 0: {SHAPE}")),
         port => port,
     };
     let mut place = ServerPlace::Tcp { host, port };
     for (key, value) in url.query_pairs() {
         if key != "socket" {
-            return Err(format!("the dsn has \"{key}\", and only \"socket\" is known there: TLS and passwords have keys of their own"));
+            return Err(format!(
+                "the dsn has \"{key}\", and only \"socket\" is known there: TLS and passwords have \
+                keys of their own"
+            ));
         }
         if !place.is_local() {
             return Err("a unix socket is on this machine: write localhost as the host".to_owned());
@@ -190,25 +301,34 @@ fn parse_dsn(dsn: &str) -> Result<(EngineName, ServerPlace, String, String), Str
 
 fn socket(engine: EngineName, path: &str, port: u16) -> Result<ServerPlace, String> {
     if !path.starts_with('/') {
-        return Err(format!("write the whole path of the socket \"{path}\", from / on"));
+        return Err(format!(
+            "write the whole path of the socket \"{path}\", from / on"
+        ));
     }
     let path = path.trim_end_matches('/').to_owned();
     let socket_bytes = match engine {
         EngineName::Postgres if path.contains("/.s.PGSQL.") => {
-            return Err("write the folder of PostgreSQL's socket, without its name, which the port decides".to_owned());
+            return Err(
+                "write the folder of PostgreSQL's socket, without its name, which the port decides"
+                    .to_owned(),
+            );
         }
         EngineName::Postgres => format!("{path}/.s.PGSQL.{port}").len(),
         _ => path.len(),
     };
     if socket_bytes > SOCKET_PATH_BYTES {
-        return Err(format!("the socket's path has {socket_bytes} bytes and may have {SOCKET_PATH_BYTES}: link a shorter one to it"));
+        return Err(format!(
+            "the socket's path has {socket_bytes} bytes and may have {SOCKET_PATH_BYTES}: link a \
+            shorter one to it"
+        ));
     }
     Ok(ServerPlace::Socket { path, port })
 }
 
 fn decoded(text: &str, what: &str) -> Result<String, String> {
     let decoded = percent_encoding::percent_decode_str(text).decode_utf8();
-    let decoded = decoded.map_err(|_| format!("the dsn's {what} is not UTF-8 behind its % signs"))?;
+    let decoded =
+        decoded.map_err(|_| format!("the dsn's {what} is not UTF-8 behind its % signs"))?;
     if decoded.chars().any(char::is_control) {
         return Err(format!("the dsn's {what} holds a control character"));
     }
@@ -222,12 +342,16 @@ mod tests {
 
     fn plan(server: &str) -> String {
         format!(
-            "name = \"t\"\nworkload = \"insert-benchmark\"\nbuilds = [\"mysql@prod\"]\nconfigs = [\"as_is\"]\n[server.prod]\n{server}\n"
+            "name = \"t\"\nworkload = \"insert-benchmark\"\nbuilds = [\"mysql@prod\"]\nconfigs = \
+            [\"as_is\"]\n[server.prod]\n{server}\n"
         )
     }
 
     fn given(server: &str) -> GivenServer {
-        Plan::parse("t.toml", &plan(server)).unwrap().cells[0].server.clone().unwrap()
+        Plan::parse("t.toml", &plan(server)).unwrap().cells[0]
+            .server
+            .clone()
+            .unwrap()
     }
 
     fn error(text: &str) -> String {
@@ -236,16 +360,56 @@ mod tests {
 
     #[test]
     fn a_dsn_becomes_an_address() {
-        let tcp = |host: &str, port| ServerPlace::Tcp { host: host.into(), port };
-        let socket = |path: &str, port| ServerPlace::Socket { path: path.into(), port };
+        let tcp = |host: &str, port| ServerPlace::Tcp {
+            host: host.into(),
+            port,
+        };
+        let socket = |path: &str, port| ServerPlace::Socket {
+            path: path.into(),
+            port,
+        };
         for (dsn, engine, place, user, database) in [
-            ("mysql://bench@db.example:3307/ib", EngineName::Mysql, tcp("db.example", 3307), "bench", "ib"),
-            ("mariadb://a%40b@[::1]/my%20db", EngineName::Mariadb, tcp("::1", 3306), "a@b", "my db"),
-            ("postgresql://u@10.0.0.7/ib", EngineName::Postgres, tcp("10.0.0.7", 5432), "u", "ib"),
-            ("mysql://u@localhost/ib?socket=/run/m.sock", EngineName::Mysql, socket("/run/m.sock", 3306), "u", "ib"),
-            ("postgres://u@localhost:5433/ib?socket=/run/pg/", EngineName::Postgres, socket("/run/pg", 5433), "u", "ib"),
+            (
+                "mysql://bench@db.example:3307/ib",
+                EngineName::Mysql,
+                tcp("db.example", 3307),
+                "bench",
+                "ib",
+            ),
+            (
+                "mariadb://a%40b@[::1]/my%20db",
+                EngineName::Mariadb,
+                tcp("::1", 3306),
+                "a@b",
+                "my db",
+            ),
+            (
+                "postgresql://u@10.0.0.7/ib",
+                EngineName::Postgres,
+                tcp("10.0.0.7", 5432),
+                "u",
+                "ib",
+            ),
+            (
+                "mysql://u@localhost/ib?socket=/run/m.sock",
+                EngineName::Mysql,
+                socket("/run/m.sock", 3306),
+                "u",
+                "ib",
+            ),
+            (
+                "postgres://u@localhost:5433/ib?socket=/run/pg/",
+                EngineName::Postgres,
+                socket("/run/pg", 5433),
+                "u",
+                "ib",
+            ),
         ] {
-            assert_eq!(parse_dsn(dsn), Ok((engine, place, user.into(), database.into())), "{dsn}");
+            assert_eq!(
+                parse_dsn(dsn),
+                Ok((engine, place, user.into(), database.into())),
+                "{dsn}"
+            );
         }
         assert_eq!(tcp("::1", 5432).to_string(), "[::1]:5432");
     }
@@ -260,11 +424,23 @@ mod tests {
             ("127.0.0.2", TlsMode::Off),
             ("[::1]", TlsMode::Off),
         ] {
-            assert_eq!(given(&format!("dsn = \"mysql://u@{host}/ib\"")).tls, tls, "{host}");
+            assert_eq!(
+                given(&format!("dsn = \"mysql://u@{host}/ib\"")).tls,
+                tls,
+                "{host}"
+            );
         }
-        assert_eq!(given("dsn = \"mysql://u@db.example/ib\"\ntls = \"off\"").tls, TlsMode::Off);
-        let server = given("dsn = \"mysql://u@localhost/ib\"\ntls = \"verify-full\"\ntls_ca = \"/etc/ca.pem\"");
-        assert_eq!((server.tls, server.tls_ca.as_deref()), (TlsMode::VerifyFull, Some("/etc/ca.pem")));
+        assert_eq!(
+            given("dsn = \"mysql://u@db.example/ib\"\ntls = \"off\"").tls,
+            TlsMode::Off
+        );
+        let server = given(
+            "dsn = \"mysql://u@localhost/ib\"\ntls = \"verify-full\"\ntls_ca = \"/etc/ca.pem\"",
+        );
+        assert_eq!(
+            (server.tls, server.tls_ca.as_deref()),
+            (TlsMode::VerifyFull, Some("/etc/ca.pem"))
+        );
     }
 
     #[test]
@@ -273,10 +449,20 @@ mod tests {
             ("", PasswordSource::None),
             ("password_prompt = false", PasswordSource::None),
             ("password_prompt = true", PasswordSource::Prompt),
-            ("password_file = \"/etc/p\"", PasswordSource::File("/etc/p".into())),
-            ("password_env = \"DB_PASSWORD\"", PasswordSource::Env("DB_PASSWORD".into())),
+            (
+                "password_file = \"/etc/p\"",
+                PasswordSource::File("/etc/p".into()),
+            ),
+            (
+                "password_env = \"DB_PASSWORD\"",
+                PasswordSource::Env("DB_PASSWORD".into()),
+            ),
         ] {
-            assert_eq!(given(&format!("dsn = \"mysql://u@localhost/ib\"\n{line}")).password, source, "{line}");
+            assert_eq!(
+                given(&format!("dsn = \"mysql://u@localhost/ib\"\n{line}")).password,
+                source,
+                "{line}"
+            );
         }
     }
 
@@ -284,30 +470,90 @@ mod tests {
     fn what_is_wrong_with_a_server_has_its_place() {
         let dsn = "dsn = \"mysql://u@localhost/ib\"";
         for (server, wanted) in [
-            ("dsn = \"mysql://u:geheim@localhost/ib\"", "t.toml:6:7: a password in a plan would be kept with its results"),
-            ("dsn = \"mysql://u:geheim@local host/ib\"", "the dsn cannot be read"),
-            ("dsn = \"mysql://u@localhost\"", "t.toml:6:7: the dsn needs a user, a host and a database"),
+            (
+                "dsn = \"mysql://u:geheim@localhost/ib\"",
+                "t.toml:6:7: a password in a plan would be kept with its results",
+            ),
+            (
+                "dsn = \"mysql://u:geheim@local host/ib\"",
+                "the dsn cannot be read",
+            ),
+            (
+                "dsn = \"mysql://u@localhost\"",
+                "t.toml:6:7: the dsn needs a user, a host and a database",
+            ),
             ("dsn = \"mysql://localhost/ib\"", "the dsn needs a user"),
-            ("dsn = \"mysq://u@localhost/ib\"", "there are no servers of \"mysq\" (did you mean \"mysql\"?)"),
+            (
+                "dsn = \"mysq://u@localhost/ib\"",
+                "there are no servers of \"mysq\" (did you mean \"mysql\"?)",
+            ),
             ("dsn = \"u@localhost/ib\"", "the dsn cannot be read"),
-            ("dsn = \"mysql://u@localhost/mysql\"", "the database mysql is the server's own"),
-            ("dsn = \"mysql://u@localhost/ib?ssl=1\"", "only \"socket\" is known there"),
-            ("dsn = \"mysql://u@db.example/ib?socket=/s\"", "write localhost as the host"),
-            ("dsn = \"mysql://u@localhost/ib?socket=s\"", "write the whole path of the socket"),
-            (&format!("dsn = \"mysql://u@localhost/ib?socket=/{}\"", "x".repeat(107)), "has 108 bytes and may have 107"),
-            ("dsn = \"postgres://u@localhost/ib\"", "builds say mysql@prod, and its dsn is one of postgres"),
-            (&format!("{dsn}\npassword_env = \"A\"\npassword_file = \"/a\""), "t.toml:7:16: there is more than one source"),
-            (&format!("{dsn}\npassword_file = \"a\""), "t.toml:7:17: write the whole path of \"a\""),
-            (&format!("{dsn}\npassword_env = \"\""), "no name of an environment variable"),
-            (&format!("{dsn}\npassword = \"geheim\""), "t.toml:7:1: a password in a plan would be kept with its results"),
+            (
+                "dsn = \"mysql://u@localhost/mysql\"",
+                "the database mysql is the server's own",
+            ),
+            (
+                "dsn = \"mysql://u@localhost/ib?ssl=1\"",
+                "only \"socket\" is known there",
+            ),
+            (
+                "dsn = \"mysql://u@db.example/ib?socket=/s\"",
+                "write localhost as the host",
+            ),
+            (
+                "dsn = \"mysql://u@localhost/ib?socket=s\"",
+                "write the whole path of the socket",
+            ),
+            (
+                &format!(
+                    "dsn = \"mysql://u@localhost/ib?socket=/{}\"",
+                    "x".repeat(107)
+                ),
+                "has 108 bytes and may have 107",
+            ),
+            (
+                "dsn = \"postgres://u@localhost/ib\"",
+                "builds say mysql@prod, and its dsn is one of postgres",
+            ),
+            (
+                &format!("{dsn}\npassword_env = \"A\"\npassword_file = \"/a\""),
+                "t.toml:7:16: there is more than one source",
+            ),
+            (
+                &format!("{dsn}\npassword_file = \"a\""),
+                "t.toml:7:17: write the whole path of \"a\"",
+            ),
+            (
+                &format!("{dsn}\npassword_env = \"\""),
+                "no name of an environment variable",
+            ),
+            (
+                &format!("{dsn}\npassword = \"geheim\""),
+                "t.toml:7:1: a password in a plan would be kept with its results",
+            ),
             (&format!("{dsn}\ntls = \"on\""), "unknown value \"on\""),
-            (&format!("{dsn}\ntls_ca = \"/ca\""), "\"tls_ca\" means nothing without TLS"),
-            ("dsn = \"mysql://u@localhost/ib?socket=/s\"\ntls = \"verify-full\"", "has no TLS: leave out \"tls\""),
-            (&format!("{dsn}\n[server.other]\n{dsn}"), "t.toml:7:9: [server.other] belongs to no cell"),
-            (&format!("{dsn}\n[server.9]\n{dsn}"), "server \"9\" could be a version"),
+            (
+                &format!("{dsn}\ntls_ca = \"/ca\""),
+                "\"tls_ca\" means nothing without TLS",
+            ),
+            (
+                "dsn = \"mysql://u@localhost/ib?socket=/s\"\ntls = \"verify-full\"",
+                "has no TLS: leave out \"tls\"",
+            ),
+            (
+                &format!("{dsn}\n[server.other]\n{dsn}"),
+                "t.toml:7:9: [server.other] belongs to no cell",
+            ),
+            (
+                &format!("{dsn}\n[server.9]\n{dsn}"),
+                "server \"9\" could be a version",
+            ),
         ] {
             let found = error(&plan(server));
-            assert!(found.contains(wanted), "{server}\nwanted {wanted:?}\nfound  {found:?}");
+            assert!(
+                found.contains(wanted),
+                "{server}\nwanted {wanted:?}\nfound  {found:?}"
+            );
             assert!(!found.contains("geheim"), "{found}");
         }
     }
@@ -323,7 +569,12 @@ mod tests {
             "transport = \"tcp\"",
         ] {
             let found = error(&plan(&format!("{dsn}{line}")));
-            assert!(found.contains("[config.as_is] would set up a server, and mysql@prod.as_is runs on a given one"), "{line}: {found}");
+            assert!(
+                found.contains(
+                    "[config.as_is] would set up a server, and mysql@prod.as_is runs on a given one"
+                ),
+                "{line}: {found}"
+            );
         }
         let plan = Plan::parse("t.toml", &plan(&format!("{dsn}engine = \"tokudb\""))).unwrap();
         assert_eq!(plan.cells[0].config.settings["storage_engine"], "tokudb");
@@ -332,7 +583,10 @@ mod tests {
     #[test]
     fn a_config_chooses_the_client_of_its_sessions() {
         let plan = |build: &str, lines: &str| {
-            format!("name = \"t\"\nworkload = \"insert-benchmark\"\nbuilds = [\"{build}\"]\nconfigs = [\"a\"]\n[config.a]\n{lines}\n")
+            format!(
+                "name = \"t\"\nworkload = \"insert-benchmark\"\nbuilds = [\"{build}\"]\nconfigs = \
+                [\"a\"]\n[config.a]\n{lines}\n"
+            )
         };
         let config = |text: &str| Plan::parse("t.toml", text).unwrap().cells.remove(0).config;
         let local = "[server.prod]\ndsn = \"mysql://u@localhost/ib\"";
@@ -344,38 +598,108 @@ mod tests {
             ("postgres@18", "client = \"full\"", "", SessionClient::Full),
             // As the transport, nothing to an embedded engine.
             ("sqlite", "client = \"full\"", "", SessionClient::Full),
-            ("mysql@prod", "client = \"thin\"", local, SessionClient::Thin),
-            ("mysql@prod", "client = \"thin\"", &open, SessionClient::Thin),
-            ("mysql@prod", "client = \"full\"", local, SessionClient::Full),
-            ("mysql@prod", "client = \"full\"", distant, SessionClient::Full),
+            (
+                "mysql@prod",
+                "client = \"thin\"",
+                local,
+                SessionClient::Thin,
+            ),
+            (
+                "mysql@prod",
+                "client = \"thin\"",
+                &open,
+                SessionClient::Thin,
+            ),
+            (
+                "mysql@prod",
+                "client = \"full\"",
+                local,
+                SessionClient::Full,
+            ),
+            (
+                "mysql@prod",
+                "client = \"full\"",
+                distant,
+                SessionClient::Full,
+            ),
             ("mysql@prod", "", distant, SessionClient::Thin),
         ] {
             let found = config(&plan(build, &format!("{line}\n{server}")));
             assert_eq!(found.client, client, "{build} {line} {server}");
             // A campaign that was made before there was a choice reads the same.
             let kept = toml::Table::try_from(&found).unwrap();
-            assert_eq!(kept.contains_key("client"), client != SessionClient::Thin, "{kept:?}");
+            assert_eq!(
+                kept.contains_key("client"),
+                client != SessionClient::Thin,
+                "{kept:?}"
+            );
             assert_eq!(kept.try_into::<ConfigRef>().unwrap(), found);
         }
-        let found = error(&plan("mysql@prod", &format!("client = \"thin\"\n{distant}")));
-        assert!(found.contains("t.toml:6:10: the sessions of mysql@prod.a are protected by TLS, which the thin client"), "{found}");
-        assert!(found.contains("set tls = \"off\" in [server.prod]"), "{found}");
+        let found = error(&plan(
+            "mysql@prod",
+            &format!("client = \"thin\"\n{distant}"),
+        ));
+        assert!(
+            found.contains(
+                "t.toml:6:10: the sessions of mysql@prod.a are protected by TLS, which the thin \
+                client"
+            ),
+            "{found}"
+        );
+        assert!(
+            found.contains("set tls = \"off\" in [server.prod]"),
+            "{found}"
+        );
         let found = error(&plan("mysql@9.7", "client = \"thick\""));
-        assert!(found.contains("unknown value \"thick\" (did you mean \"thin\"?); known here: thin, full"), "{found}");
+        assert!(
+            found.contains(
+                "unknown value \"thick\" (did you mean \"thin\"?); known here: thin, full"
+            ),
+            "{found}"
+        );
     }
 
     #[test]
     fn a_config_names_a_storage_engine_where_there_is_a_choice() {
         let plan = |build: &str, line: &str| {
-            format!("name = \"t\"\nworkload = \"insert-benchmark\"\nbuilds = [\"{build}\"]\nconfigs = [\"a\"]\n[config.a]\n{line}\n")
+            format!(
+                "name = \"t\"\nworkload = \"insert-benchmark\"\nbuilds = [\"{build}\"]\nconfigs = \
+                [\"a\"]\n[config.a]\n{line}\n"
+            )
         };
-        let settings = |line: &str| Plan::parse("t.toml", &plan("mysql@5.6", line)).unwrap().cells[0].config.settings.clone();
-        assert_eq!(settings("engine = \"tokudb\""), settings("settings = { storage_engine = \"tokudb\" }"));
+        let settings = |line: &str| {
+            Plan::parse("t.toml", &plan("mysql@5.6", line))
+                .unwrap()
+                .cells[0]
+                .config
+                .settings
+                .clone()
+        };
+        assert_eq!(
+            settings("engine = \"tokudb\""),
+            settings("settings = { storage_engine = \"tokudb\" }")
+        );
         for (build, line, wanted) in [
-            ("sqlite", "engine = \"tokudb\"", "t.toml:6:10: cell sqlite.a: sqlite has no storage engines to choose from"),
-            ("postgres@16", "engine = \"tokudb\"", "postgres has no storage engines to choose from"),
-            ("mysql@5.6", "engine = \"toku db\"", "is no storage engine: write one word"),
-            ("mysql@5.6", "engine = \"a\"\nsettings = { storage_engine = \"b\" }", "[config.a] names the storage engine twice"),
+            (
+                "sqlite",
+                "engine = \"tokudb\"",
+                "t.toml:6:10: cell sqlite.a: sqlite has no storage engines to choose from",
+            ),
+            (
+                "postgres@16",
+                "engine = \"tokudb\"",
+                "postgres has no storage engines to choose from",
+            ),
+            (
+                "mysql@5.6",
+                "engine = \"toku db\"",
+                "is no storage engine: write one word",
+            ),
+            (
+                "mysql@5.6",
+                "engine = \"a\"\nsettings = { storage_engine = \"b\" }",
+                "[config.a] names the storage engine twice",
+            ),
         ] {
             let found = error(&plan(build, line));
             assert!(found.contains(wanted), "{line}: {found}");

@@ -23,7 +23,8 @@ pub struct Step {
     pub drain_after: bool,
     /// Wait of this step instead of the plan's, in nanoseconds.
     pub wait_ns: Option<u64>,
-    /// The share of its operations that may fail without the step. Without it one that fails is the step's end.
+    /// The share of its operations that may fail without the step. Without it one that fails is the
+    /// step's end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_failed: Option<f64>,
 }
@@ -95,26 +96,48 @@ pub enum StepKind {
 impl Step {
     /// The same with so many clients, called after them.
     pub fn at_clients(&self, clients: u32) -> Self {
-        Self { name: format!("{}@{clients}", self.name), clients, ..self.clone() }
+        Self {
+            name: format!("{}@{clients}", self.name),
+            clients,
+            ..self.clone()
+        }
     }
 
     /// Busy connections that one client has in this step.
     pub fn connections_per_client(&self) -> u32 {
         match self.kind {
             StepKind::Load { .. } | StepKind::CreateIndexes { .. } | StepKind::Scan => 1,
-            StepKind::Prepare { .. } | StepKind::Test(_) | StepKind::Fill { .. } | StepKind::Mix(_) | StepKind::Kv(_) => 1,
+            StepKind::Prepare { .. }
+            | StepKind::Test(_)
+            | StepKind::Fill { .. }
+            | StepKind::Mix(_)
+            | StepKind::Kv(_) => 1,
             StepKind::Write { deletes, .. } => 1 + u32::from(deletes),
             StepKind::ReadWrite { deletes, .. } => 2 + u32::from(deletes),
         }
     }
 
-    /// Rows one client inserts: a whole number of batches. Tests insert as many as they can, which no plan knows.
+    /// Rows one client inserts: a whole number of batches. Tests insert as many as they can, which
+    /// no plan knows.
     pub fn inserted_rows(&self) -> u64 {
         let rows = match self.kind {
-            StepKind::Load { rows, .. } | StepKind::CreateIndexes { rows } | StepKind::Write { rows, .. } => rows,
-            StepKind::ReadWrite { rate, duration_ns, .. } => (u128::from(rate) * u128::from(duration_ns) / 1_000_000_000) as u64,
-            StepKind::Kv(KvStep { work: KvWork::Fill, end: KvEnd::Operations(keys), .. }) => keys,
-            StepKind::Scan | StepKind::Prepare { .. } | StepKind::Test(_) | StepKind::Fill { .. } | StepKind::Mix(_) | StepKind::Kv(_) => 0,
+            StepKind::Load { rows, .. }
+            | StepKind::CreateIndexes { rows }
+            | StepKind::Write { rows, .. } => rows,
+            StepKind::ReadWrite {
+                rate, duration_ns, ..
+            } => (u128::from(rate) * u128::from(duration_ns) / 1_000_000_000) as u64,
+            StepKind::Kv(KvStep {
+                work: KvWork::Fill,
+                end: KvEnd::Operations(keys),
+                ..
+            }) => keys,
+            StepKind::Scan
+            | StepKind::Prepare { .. }
+            | StepKind::Test(_)
+            | StepKind::Fill { .. }
+            | StepKind::Mix(_)
+            | StepKind::Kv(_) => 0,
         };
         rows.next_multiple_of(u64::from(self.batch))
     }
@@ -128,28 +151,44 @@ impl Step {
         }
     }
 
-    /// The operation whose rate and latency stand for the step: `insert`, `index`, `query`, `scan`, `transaction`, `put`, `get`,
-    /// `multiget`, `range`, or `event` for all kinds of events together.
+    /// The operation whose rate and latency stand for the step: `insert`, `index`, `query`, `scan`,
+    /// `transaction`, `put`, `get`, `multiget`, `range`, or `event` for all kinds of events
+    /// together.
     pub fn primary_operation(&self) -> &'static str {
         match self.kind {
-            StepKind::Load { .. } | StepKind::Write { .. } | StepKind::Prepare { .. } | StepKind::Fill { .. } => "insert",
+            StepKind::Load { .. }
+            | StepKind::Write { .. }
+            | StepKind::Prepare { .. }
+            | StepKind::Fill { .. } => "insert",
             StepKind::CreateIndexes { .. } => "index",
             StepKind::ReadWrite { .. } => "query",
-            StepKind::Scan | StepKind::Test(Test { kind: TestKind::Scan, .. }) => "scan",
+            StepKind::Scan
+            | StepKind::Test(Test {
+                kind: TestKind::Scan,
+                ..
+            }) => "scan",
             StepKind::Test(_) => "transaction",
             StepKind::Mix(_) => ALL_EVENTS,
             StepKind::Kv(KvStep { work, .. }) => work.operation(),
         }
     }
 
-    /// What is due per second over all clients: background rows of a read-write step, background writes beside reads of RocksDB, events or
-    /// operations of a step with a rate.
+    /// What is due per second over all clients: background rows of a read-write step, background
+    /// writes beside reads of RocksDB, events or operations of a step with a rate.
     pub fn rate_per_s(&self) -> Option<u64> {
         match &self.kind {
-            StepKind::Test(Test { rate, .. }) | StepKind::Mix(MixStep { rate, .. }) => rate.map(|rate| rate.per_s),
-            StepKind::Kv(KvStep { rate: Some(rate), .. }) => Some(rate.per_s),
-            StepKind::Kv(step) => step.background_writes().map(|(writes, ns)| writes.saturating_mul(SECOND_NS) / ns),
-            _ => self.background_rate().map(|rate| rate * u64::from(self.clients)),
+            StepKind::Test(Test { rate, .. }) | StepKind::Mix(MixStep { rate, .. }) => {
+                rate.map(|rate| rate.per_s)
+            }
+            StepKind::Kv(KvStep {
+                rate: Some(rate), ..
+            }) => Some(rate.per_s),
+            StepKind::Kv(step) => step
+                .background_writes()
+                .map(|(writes, ns)| writes.saturating_mul(SECOND_NS) / ns),
+            _ => self
+                .background_rate()
+                .map(|rate| rate * u64::from(self.clients)),
         }
     }
 

@@ -1,7 +1,8 @@
-//! The sysbench microbenchmarks as a plan describes them: which tests there are, what one event of each is, and in which order they run.
+//! The sysbench microbenchmarks as a plan describes them: which tests there are, what one event of
+//! each is, and in which order they run.
 //!
-//! Names are those of the published tables: `point-query`, `random-points_range=100`. A test that runs before the writes has `.pre` behind
-//! its base name, one that warms up has `.warm`.
+//! Names are those of the published tables: `point-query`, `random-points_range=100`. A test that
+//! runs before the writes has `.pre` behind its base name, one that warms up has `.warm`.
 
 use std::cmp::Reverse;
 
@@ -31,7 +32,8 @@ pub struct Sysbench {
     pub tables: u32,
     /// Rows per table.
     pub rows: u64,
-    /// Whether statements are prepared by the server, but for those that sysbench itself sends as text.
+    /// Whether statements are prepared by the server, but for those that sysbench itself sends as
+    /// text.
     pub prepared: bool,
     /// The pause after the load and after the writes, while the engine works off its debt.
     pub wait: WaitRule,
@@ -45,10 +47,12 @@ pub struct Sysbench {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LoadMode {
-    /// In the engine's own fastest way, several tables at a time: `COPY`, or statements of many rows in large transactions.
+    /// In the engine's own fastest way, several tables at a time: `COPY`, or statements of many
+    /// rows in large transactions.
     #[default]
     Fast,
-    /// As sysbench does: `INSERT` statements of up to 512 KiB, each a transaction, one table after the other.
+    /// As sysbench does: `INSERT` statements of up to 512 KiB, each a transaction, one table after
+    /// the other.
     Classic,
 }
 
@@ -71,7 +75,8 @@ pub enum Distribution {
     },
     /// Around the middle: the mean of twelve uniform draws.
     Gaussian,
-    /// The default of sysbench 1.0: 75 % of the draws in the central 1 % of the ids, the others gaussian.
+    /// The default of sysbench 1.0: 75 % of the draws in the central 1 % of the ids, the others
+    /// gaussian.
     Special,
 }
 
@@ -95,7 +100,8 @@ pub struct Test {
     pub duration_ns: u64,
     /// Time before it that is not measured, in nanoseconds.
     pub warm_up_ns: u64,
-    /// Events per second of all clients together, and how they arrive; without it each client sends the next one when the last is done.
+    /// Events per second of all clients together, and how they arrive; without it each client sends
+    /// the next one when the last is done.
     #[serde(default)]
     pub rate: Option<TestRate>,
     /// Whether it is one of the preset's results; the others warm up.
@@ -205,7 +211,8 @@ pub enum TestKind {
 /// The notes of a step that hold the statements of its test, as [`StatementMix`] tells them apart.
 pub const STATEMENT_NOTES: [&str; 3] = ["statements_read", "statements_write", "statements_other"];
 
-/// The note of a step that holds the statements of tries that were refused or failed. sysbench counts them, too.
+/// The note of a step that holds the statements of tries that were refused or failed. sysbench
+/// counts them, too.
 pub const VAIN_STATEMENTS_NOTE: &str = "statements_in_vain";
 
 /// Statements of one event, as sysbench counts them.
@@ -229,31 +236,121 @@ impl StatementMix {
 use TestGroup::{Point, Range1, Range2, Write};
 use TestKind as T;
 
-/// A test's row in the published table: kind, base name, group, the ranges it is run with (0 stands for one that has no effect), and the
-/// statements of an event.
+/// A test's row in the published table: kind, base name, group, the ranges it is run with (0 stands
+/// for one that has no effect), and the statements of an event.
 type Row = (TestKind, &'static str, TestGroup, &'static [u32], [u32; 3]);
 
 /// In the order of the published table. `distinct-ranges` is a part of the ramp only.
 const ROWS: [Row; 28] = [
     (T::HotPoints, "hot-points", Point, &[100], [1, 0, 0]),
     (T::PointQuery, "point-query", Point, &[0], [1, 0, 0]),
-    (T::PointsCoveredPk, "points-covered-pk", Point, &[100], [1, 0, 0]),
-    (T::PointsCoveredSi, "points-covered-si", Point, &[100], [1, 0, 0]),
-    (T::PointsNotcoveredPk, "points-notcovered-pk", Point, &[100], [1, 0, 0]),
-    (T::PointsNotcoveredSi, "points-notcovered-si", Point, &[100], [1, 0, 0]),
-    (T::RandomPoints, "random-points", Point, &[1000, 100, 10], [1, 0, 0]),
-    (T::RangeCoveredPk, "range-covered-pk", Range1, &[100], [1, 0, 0]),
-    (T::RangeCoveredSi, "range-covered-si", Range1, &[100], [1, 0, 0]),
-    (T::RangeNotcoveredPk, "range-notcovered-pk", Range1, &[100], [1, 0, 0]),
-    (T::RangeNotcoveredSi, "range-notcovered-si", Range1, &[100], [1, 0, 0]),
+    (
+        T::PointsCoveredPk,
+        "points-covered-pk",
+        Point,
+        &[100],
+        [1, 0, 0],
+    ),
+    (
+        T::PointsCoveredSi,
+        "points-covered-si",
+        Point,
+        &[100],
+        [1, 0, 0],
+    ),
+    (
+        T::PointsNotcoveredPk,
+        "points-notcovered-pk",
+        Point,
+        &[100],
+        [1, 0, 0],
+    ),
+    (
+        T::PointsNotcoveredSi,
+        "points-notcovered-si",
+        Point,
+        &[100],
+        [1, 0, 0],
+    ),
+    (
+        T::RandomPoints,
+        "random-points",
+        Point,
+        &[1000, 100, 10],
+        [1, 0, 0],
+    ),
+    (
+        T::RangeCoveredPk,
+        "range-covered-pk",
+        Range1,
+        &[100],
+        [1, 0, 0],
+    ),
+    (
+        T::RangeCoveredSi,
+        "range-covered-si",
+        Range1,
+        &[100],
+        [1, 0, 0],
+    ),
+    (
+        T::RangeNotcoveredPk,
+        "range-notcovered-pk",
+        Range1,
+        &[100],
+        [1, 0, 0],
+    ),
+    (
+        T::RangeNotcoveredSi,
+        "range-notcovered-si",
+        Range1,
+        &[100],
+        [1, 0, 0],
+    ),
     (T::Scan, "scan", Range1, &[0], [1, 0, 0]),
-    (T::ReadOnlyCount, "read-only-count", Range2, &[1000], [1, 0, 0]),
-    (T::ReadOnlyDistinct, "read-only-distinct", Range2, &[1000], [11, 0, 2]),
-    (T::ReadOnlyOrder, "read-only-order", Range2, &[1000], [11, 0, 2]),
-    (T::ReadOnly, "read-only", Range2, &[10_000, 100, 10], [14, 0, 2]),
-    (T::ReadOnlySimple, "read-only-simple", Range2, &[1000], [11, 0, 2]),
+    (
+        T::ReadOnlyCount,
+        "read-only-count",
+        Range2,
+        &[1000],
+        [1, 0, 0],
+    ),
+    (
+        T::ReadOnlyDistinct,
+        "read-only-distinct",
+        Range2,
+        &[1000],
+        [11, 0, 2],
+    ),
+    (
+        T::ReadOnlyOrder,
+        "read-only-order",
+        Range2,
+        &[1000],
+        [11, 0, 2],
+    ),
+    (
+        T::ReadOnly,
+        "read-only",
+        Range2,
+        &[10_000, 100, 10],
+        [14, 0, 2],
+    ),
+    (
+        T::ReadOnlySimple,
+        "read-only-simple",
+        Range2,
+        &[1000],
+        [11, 0, 2],
+    ),
     (T::ReadOnlySum, "read-only-sum", Range2, &[1000], [11, 0, 2]),
-    (T::DistinctRanges, "distinct-ranges", Range2, &[10], [1, 0, 0]),
+    (
+        T::DistinctRanges,
+        "distinct-ranges",
+        Range2,
+        &[10],
+        [1, 0, 0],
+    ),
     (T::Delete, "delete", Write, &[0], [0, 1, 0]),
     (T::Insert, "insert", Write, &[0], [0, 1, 0]),
     (T::ReadWrite, "read-write", Write, &[100, 10], [14, 4, 2]),
@@ -272,7 +369,9 @@ pub const POINT_SELECTS: u32 = 10;
 
 impl TestKind {
     fn row(self) -> &'static Row {
-        ROWS.iter().find(|row| row.0 == self).expect("every kind has its row")
+        ROWS.iter()
+            .find(|row| row.0 == self)
+            .expect("every kind has its row")
     }
 
     /// The name without variant and range.
@@ -285,10 +384,15 @@ impl TestKind {
         self.row().2
     }
 
-    /// Statements of an event when each does what it should. A delete that finds no row counts as another statement.
+    /// Statements of an event when each does what it should. A delete that finds no row counts as
+    /// another statement.
     pub fn statements(self) -> StatementMix {
         let [reads, writes, others] = self.row().4;
-        StatementMix { reads, writes, others }
+        StatementMix {
+            reads,
+            writes,
+            others,
+        }
     }
 
     /// Whether an event is a transaction of several statements.
@@ -329,7 +433,10 @@ impl<'a> TestName<'a> {
     /// Reads `random-points.pre_range=10`.
     pub fn parse(text: &'a str) -> Option<Self> {
         let (name, range) = match text.split_once("_range=") {
-            Some((name, range)) => (name, Some(range.parse::<u32>().ok().filter(|&range| range > 0)?)),
+            Some((name, range)) => (
+                name,
+                Some(range.parse::<u32>().ok().filter(|&range| range > 0)?),
+            ),
             None => (text, None),
         };
         let (base, variant) = name.split_once('.').unwrap_or((name, ""));
@@ -340,10 +447,15 @@ impl<'a> TestName<'a> {
             (None, [only]) => *only,
             (None, _) => return None,
         };
-        VARIANTS.contains(&variant).then_some(Self { kind: row.0, variant, range })
+        VARIANTS.contains(&variant).then_some(Self {
+            kind: row.0,
+            variant,
+            range,
+        })
     }
 
-    /// The range in the test's classic name: the original runner gives one to tests on which it has no effect, too.
+    /// The range in the test's classic name: the original runner gives one to tests on which it has
+    /// no effect, too.
     pub fn classic_range(self) -> u32 {
         match self.kind {
             TestKind::WriteOnly => 10_000,
@@ -361,7 +473,11 @@ impl<'a> TestName<'a> {
     /// The name as tables have it: the range only where several are run.
     pub fn text(self) -> String {
         let name = self.without_range();
-        if self.kind.has_name_of_range(self.range) { format!("{name}_range={}", self.range) } else { name }
+        if self.kind.has_name_of_range(self.range) {
+            format!("{name}_range={}", self.range)
+        } else {
+            name
+        }
     }
 }
 
@@ -472,20 +588,37 @@ impl SysbenchPreset {
         let order = self.order();
         let exact = order.iter().position(|known| *known == name.text());
         let kin = |kind: TestKind| {
-            order.iter().rposition(|known| TestName::parse(known).is_some_and(|known| known.kind == kind && known.variant == name.variant))
+            order.iter().rposition(|known| {
+                TestName::parse(known)
+                    .is_some_and(|known| known.kind == kind && known.variant == name.variant)
+            })
         };
-        let other = if name.kind == TestKind::DistinctRanges { TestKind::ReadOnlyDistinct } else { name.kind };
-        exact.or_else(|| kin(other)).or_else(|| kin(TestKind::ReadOnly)).unwrap_or(0)
+        let other = if name.kind == TestKind::DistinctRanges {
+            TestKind::ReadOnlyDistinct
+        } else {
+            name.kind
+        };
+        exact
+            .or_else(|| kin(other))
+            .or_else(|| kin(TestKind::ReadOnly))
+            .unwrap_or(0)
     }
 }
 
 /// Row, variant and range of a test: what the published table is sorted by.
 pub type PublishedPosition = (usize, usize, Reverse<u32>);
 
-/// Where a test stands in the published table: variants behind the test itself, larger ranges first.
+/// Where a test stands in the published table: variants behind the test itself, larger ranges
+/// first.
 pub fn published_position(name: TestName<'_>) -> PublishedPosition {
-    let row = ROWS.iter().position(|row| row.0 == name.kind).unwrap_or(ROWS.len());
-    let variant = VARIANTS.iter().position(|known| *known == name.variant).unwrap_or(0);
+    let row = ROWS
+        .iter()
+        .position(|row| row.0 == name.kind)
+        .unwrap_or(ROWS.len());
+    let variant = VARIANTS
+        .iter()
+        .position(|known| *known == name.variant)
+        .unwrap_or(0);
     (row, variant, Reverse(name.range))
 }
 
@@ -495,7 +628,10 @@ mod tests {
     use std::collections::BTreeSet;
 
     fn reported(preset: SysbenchPreset) -> Vec<TestName<'static>> {
-        let names = preset.order().iter().map(|name| TestName::parse(name).unwrap());
+        let names = preset
+            .order()
+            .iter()
+            .map(|name| TestName::parse(name).unwrap());
         names.filter(|name| preset.reports(name.variant)).collect()
     }
 
@@ -505,11 +641,27 @@ mod tests {
             for name in preset.order() {
                 assert_eq!(TestName::parse(name).unwrap().text(), *name);
             }
-            assert_eq!(preset.order().iter().collect::<BTreeSet<_>>().len(), preset.order().len());
+            assert_eq!(
+                preset.order().iter().collect::<BTreeSet<_>>().len(),
+                preset.order().len()
+            );
         }
-        assert_eq!(TestName::parse("random-points_range=50").unwrap().text(), "random-points_range=50");
-        assert_eq!(TestName::parse("hot-points_range=100").unwrap().text(), "hot-points");
-        for wrong in ["random-points", "point-query_range=5", "points", "point-query.post", "read-only_range=0", "read-only_range=x"] {
+        assert_eq!(
+            TestName::parse("random-points_range=50").unwrap().text(),
+            "random-points_range=50"
+        );
+        assert_eq!(
+            TestName::parse("hot-points_range=100").unwrap().text(),
+            "hot-points"
+        );
+        for wrong in [
+            "random-points",
+            "point-query_range=5",
+            "points",
+            "point-query.post",
+            "read-only_range=0",
+            "read-only_range=x",
+        ] {
             assert_eq!(TestName::parse(wrong), None, "{wrong}");
         }
     }
@@ -517,7 +669,12 @@ mod tests {
     #[test]
     fn there_are_32_in_four_groups_and_42() {
         let tests = reported(SysbenchPreset::Year2025);
-        let groups = TestGroup::ALL.map(|group| tests.iter().filter(|test| test.kind.group() == group).count());
+        let groups = TestGroup::ALL.map(|group| {
+            tests
+                .iter()
+                .filter(|test| test.kind.group() == group)
+                .count()
+        });
         assert_eq!(groups, [9, 5, 8, 10]);
         assert_eq!(reported(SysbenchPreset::Year2023).len(), 42);
     }
@@ -527,19 +684,26 @@ mod tests {
         let mut tests = reported(SysbenchPreset::Year2025);
         tests.sort_by_key(|test| published_position(*test));
         let names: Vec<String> = tests.into_iter().map(TestName::text).collect();
-        let expected = "hot-points point-query points-covered-pk points-covered-si points-notcovered-pk points-notcovered-si \
-            random-points_range=1000 random-points_range=100 random-points_range=10 range-covered-pk range-covered-si range-notcovered-pk \
-            range-notcovered-si scan read-only-count read-only-distinct read-only-order read-only_range=10000 read-only_range=100 \
-            read-only_range=10 read-only-simple read-only-sum delete insert read-write_range=100 read-write_range=10 update-index \
-            update-inlist update-nonindex update-one update-zipf write-only";
+        let expected = "hot-points point-query points-covered-pk points-covered-si \
+                       points-notcovered-pk points-notcovered-si random-points_range=1000 \
+                       random-points_range=100 random-points_range=10 range-covered-pk \
+                       range-covered-si range-notcovered-pk range-notcovered-si scan \
+                       read-only-count read-only-distinct read-only-order read-only_range=10000 \
+                       read-only_range=100 read-only_range=10 read-only-simple read-only-sum \
+                       delete insert read-write_range=100 read-write_range=10 update-index \
+                       update-inlist update-nonindex update-one update-zipf write-only";
         assert_eq!(names.join(" "), expected);
     }
 
     #[test]
     fn tests_outside_of_the_order_run_beside_their_kin() {
-        let position = |name: &str| SysbenchPreset::Year2025.position(TestName::parse(name).unwrap());
+        let position =
+            |name: &str| SysbenchPreset::Year2025.position(TestName::parse(name).unwrap());
         assert_eq!(position("distinct-ranges"), position("read-only-distinct"));
-        assert_eq!(position("random-points_range=50"), position("random-points_range=1000"));
+        assert_eq!(
+            position("random-points_range=50"),
+            position("random-points_range=1000")
+        );
         assert!(position("random-points.pre_range=10") < position("insert"));
         assert!(position("delete") < position("insert"));
     }

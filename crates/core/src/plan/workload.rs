@@ -2,7 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Era, FileWorkload, InsertBenchmark, RocksdbBench, Step, Sysbench, SysbenchPreset, WaitRule};
+use super::{
+    Era, FileWorkload, InsertBenchmark, RocksdbBench, Step, Sysbench, SysbenchPreset, WaitRule,
+};
 
 /// A definition of a workload as plans name it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,39 +34,46 @@ pub fn presets() -> &'static [PresetInfo] {
         PresetInfo {
             name: "insert-benchmark",
             definition: Definition::InsertBenchmark(Era::Current),
-            description: "Insert Benchmark as it is since 2024-04: l.i0 l.x l.i1 l.i2, then range and point queries at 100, 500, 1000 writes/s",
+            description: "Insert Benchmark as it is since 2024-04: l.i0 l.x l.i1 l.i2, then range \
+                         and point queries at 100, 500, 1000 writes/s",
         },
         PresetInfo {
             name: "insert-benchmark-2023-05",
             definition: Definition::InsertBenchmark(Era::May2023),
-            description: "as from 2023-05 to 2023-12: two-column indexes, float price, deletes by range of ids, q100 q500 q1000",
+            description: "as from 2023-05 to 2023-12: two-column indexes, float price, deletes by \
+                         range of ids, q100 q500 q1000",
         },
         PresetInfo {
             name: "insert-benchmark-2017",
             definition: Definition::InsertBenchmark(Era::Year2017),
-            description: "as in 2017: load with indexes in place, five scans, no deletes, q1000 q100",
+            description: "as in 2017: load with indexes in place, five scans, no deletes, q1000 \
+                         q100",
         },
         PresetInfo {
             name: "sysbench-2025",
             definition: Definition::Sysbench(SysbenchPreset::Year2025),
-            description: "sysbench microbenchmarks as they are since 2025-04: 38 tests on one load, 32 of them reported",
+            description: "sysbench microbenchmarks as they are since 2025-04: 38 tests on one \
+                         load, 32 of them reported",
         },
         PresetInfo {
             name: "sysbench-2023",
             definition: Definition::Sysbench(SysbenchPreset::Year2023),
-            description: "sysbench microbenchmarks as in 2023: 42 tests, 15 of them before the writes and again after",
+            description: "sysbench microbenchmarks as in 2023: 42 tests, 15 of them before the \
+                         writes and again after",
         },
         PresetInfo {
             name: "rocksdb",
             definition: Definition::Rocksdb,
-            description: "the db_bench sequence as in 2023-12: fillseq, reads, overwritesome, reads beside writes, overwriteandwait",
+            description: "the db_bench sequence as in 2023-12: fillseq, reads, overwritesome, \
+                         reads beside writes, overwriteandwait",
         },
     ]
 }
 
 /// What a cell runs.
 ///
-/// Stored as the workload itself, without a name around it, as it was when there was one workload: each has a field that the other lacks.
+/// Stored as the workload itself, without a name around it, as it was when there was one workload:
+/// each has a field that the other lacks.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Workload {
@@ -143,7 +152,11 @@ impl Workload {
 
     /// Connections of the busiest step.
     pub fn connections(&self) -> u32 {
-        self.steps().iter().map(|step| step.connections_per_client() * step.clients).max().unwrap_or(0)
+        self.steps()
+            .iter()
+            .map(|step| step.connections_per_client() * step.clients)
+            .max()
+            .unwrap_or(0)
     }
 
     /// Rows that are loaded over all tables, for the wait rule.

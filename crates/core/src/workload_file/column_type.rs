@@ -31,7 +31,9 @@ const INTEGERS: [&str; 15] = [
     "serial4",
     "serial8",
 ];
-const NUMBERS: [&str; 10] = ["decimal", "numeric", "dec", "fixed", "real", "float", "double", "float4", "float8", "number"];
+const NUMBERS: [&str; 10] = [
+    "decimal", "numeric", "dec", "fixed", "real", "float", "double", "float4", "float8", "number",
+];
 const OTHERS: [&str; 63] = [
     "char",
     "character",
@@ -99,13 +101,19 @@ const OTHERS: [&str; 63] = [
 ];
 
 impl ColumnType {
-    /// The type by its first word. SQLite takes any word for a type, so a mistyped one would go unnoticed there.
+    /// The type by its first word. SQLite takes any word for a type, so a mistyped one would go
+    /// unnoticed there.
     pub(super) fn parse(text: &str) -> Result<Self, String> {
         if text.trim().is_empty() || text.contains([';', '?']) {
             return Err("a column needs a type, such as \"integer\" or \"varchar(20)\"".to_owned());
         }
         let is_letter = |c: char| c.is_ascii_alphanumeric() || c == '_';
-        let word: String = text.trim().chars().take_while(|c| is_letter(*c)).collect::<String>().to_lowercase();
+        let word: String = text
+            .trim()
+            .chars()
+            .take_while(|c| is_letter(*c))
+            .collect::<String>()
+            .to_lowercase();
         let has = |known: &[&str]| known.contains(&word.as_str());
         match () {
             // `integer[]` and the like have a text form.
@@ -115,7 +123,11 @@ impl ColumnType {
             () => {
                 let known = INTEGERS.iter().chain(&NUMBERS).chain(&OTHERS).copied();
                 let hint = suggest::hint(&word, known);
-                Err(format!("\"{}\" is no column type{hint}: write one such as \"integer\", \"bigint\" or \"varchar(20)\"", text.trim()))
+                Err(format!(
+                    "\"{}\" is no column type{hint}: write one such as \"integer\", \"bigint\" or \
+                    \"varchar(20)\"",
+                    text.trim()
+                ))
             }
         }
     }
@@ -127,13 +139,23 @@ impl ColumnType {
             Self::Number => text.parse::<f64>().is_err(),
             Self::Other => false,
         };
-        let what = if self == Self::Integer { "whole number" } else { "number" };
+        let what = if self == Self::Integer {
+            "whole number"
+        } else {
+            "number"
+        };
         match value {
             Value::Integer { .. } => None,
-            Value::OneOf(texts) => texts.iter().find(|text| is_refused(text)).map(|text| format!("\"{text}\" is no {what}")),
+            Value::OneOf(texts) => texts
+                .iter()
+                .find(|text| is_refused(text))
+                .map(|text| format!("\"{text}\" is no {what}")),
             // Digits stand for themselves and for `#`.
-            Value::Pattern(pattern) => is_refused(&pattern.replace('#', "0")).then(|| format!("the pattern \"{pattern}\" is no {what}")),
-            Value::Letters { .. } => (self != Self::Other).then(|| "letters are no number".to_owned()),
+            Value::Pattern(pattern) => is_refused(&pattern.replace('#', "0"))
+                .then(|| format!("the pattern \"{pattern}\" is no {what}")),
+            Value::Letters { .. } => {
+                (self != Self::Other).then(|| "letters are no number".to_owned())
+            }
         }
     }
 }
@@ -176,10 +198,22 @@ mod tests {
             (ColumnType::Integer, pattern("1##"), false),
             (ColumnType::Integer, pattern("1#@"), true),
             (ColumnType::Number, pattern("#.##"), false),
-            (ColumnType::Number, Value::Letters { least: 1, most: 2 }, true),
-            (ColumnType::Other, Value::Letters { least: 1, most: 2 }, false),
+            (
+                ColumnType::Number,
+                Value::Letters { least: 1, most: 2 },
+                true,
+            ),
+            (
+                ColumnType::Other,
+                Value::Letters { least: 1, most: 2 },
+                false,
+            ),
         ] {
-            assert_eq!(sql_type.refuses(&value).is_some(), is_refused, "{sql_type:?} {value:?}");
+            assert_eq!(
+                sql_type.refuses(&value).is_some(),
+                is_refused,
+                "{sql_type:?} {value:?}"
+            );
         }
     }
 }

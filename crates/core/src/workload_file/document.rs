@@ -26,8 +26,13 @@ pub(super) struct Document {
 pub(super) type Named<T> = Vec<(Spanned<String>, Option<T>)>;
 
 impl Document {
-    /// Reads each entry by itself, so that one that is wrong hides no other. Without a document the rest of the file cannot be judged.
-    pub(super) fn read(source: &Source<'_>, text: &str, problems: &mut Vec<PlanError>) -> Option<Self> {
+    /// Reads each entry by itself, so that one that is wrong hides no other. Without a document the
+    /// rest of the file cannot be judged.
+    pub(super) fn read(
+        source: &Source<'_>,
+        text: &str,
+        problems: &mut Vec<PlanError>,
+    ) -> Option<Self> {
         const KEYS: [&str; 6] = ["name", "description", "table", "statement", "event", "mix"];
         let root = match DeTable::parse(text) {
             Ok(root) => root,
@@ -38,7 +43,8 @@ impl Document {
         };
         let place = root.span();
         let mut has_unknown = false;
-        let mut entries: BTreeMap<String, (Spanned<String>, Spanned<DeValue<'_>>)> = BTreeMap::new();
+        let mut entries: BTreeMap<String, (Spanned<String>, Spanned<DeValue<'_>>)> =
+            BTreeMap::new();
         for (key, value) in root.into_inner() {
             let key = Spanned::new(key.span(), key.into_inner().into_owned());
             if KEYS.contains(&key.get_ref().as_str()) {
@@ -52,11 +58,15 @@ impl Document {
         let name = match entries.remove("name") {
             Some((_, value)) => reader.read(value, &[]),
             None => {
-                reader.problems.push(source.error(Some(place), "the key \"name\" is missing"));
+                reader
+                    .problems
+                    .push(source.error(Some(place), "the key \"name\" is missing"));
                 None
             }
         };
-        let description = entries.remove("description").and_then(|(_, value)| reader.read(value, &[]));
+        let description = entries
+            .remove("description")
+            .and_then(|(_, value)| reader.read(value, &[]));
         let mut take = |key: &str| entries.remove(key).map(|(_, value)| value);
         let document = Self {
             name: name.unwrap_or_else(|| Spanned::new(0..0, String::new())),
@@ -78,21 +88,40 @@ struct Reader<'a, 's> {
 
 impl Reader<'_, '_> {
     /// `hidden` are keys that an error shall not offer.
-    fn read<T: DeserializeOwned>(&mut self, value: Spanned<DeValue<'_>>, hidden: &[&str]) -> Option<T> {
+    fn read<T: DeserializeOwned>(
+        &mut self,
+        value: Spanned<DeValue<'_>>,
+        hidden: &[&str],
+    ) -> Option<T> {
         T::deserialize(ValueDeserializer::from(value))
-            .map_err(|error| self.problems.push(explain_toml_error(self.source, &error, hidden)))
+            .map_err(|error| {
+                self.problems
+                    .push(explain_toml_error(self.source, &error, hidden))
+            })
             .ok()
     }
 
-    fn entries<T: DeserializeOwned>(&mut self, value: Option<Spanned<DeValue<'_>>>, hidden: &[&str]) -> Named<T> {
-        let Some(value) = value else { return Vec::new() };
+    fn entries<T: DeserializeOwned>(
+        &mut self,
+        value: Option<Spanned<DeValue<'_>>>,
+        hidden: &[&str],
+    ) -> Named<T> {
+        let Some(value) = value else {
+            return Vec::new();
+        };
         let span = value.span();
         let DeValue::Table(table) = value.into_inner() else {
-            self.problems.push(self.source.error(Some(span), "expected a table, [KIND.NAME], for each by its name"));
+            self.problems.push(self.source.error(
+                Some(span),
+                "expected a table, [KIND.NAME], for each by its name",
+            ));
             return Vec::new();
         };
         let read = |(key, value): (Spanned<std::borrow::Cow<'_, str>>, Spanned<DeValue<'_>>)| {
-            (Spanned::new(key.span(), key.into_inner().into_owned()), self.read(value, hidden))
+            (
+                Spanned::new(key.span(), key.into_inner().into_owned()),
+                self.read(value, hidden),
+            )
         };
         let mut entries: Named<T> = table.into_iter().map(read).collect();
         entries.sort_by_key(|(name, _)| name.span().start);
@@ -219,7 +248,10 @@ impl<'de> Visitor<'de> for CallVisitor {
     }
 
     fn visit_str<E: de::Error>(self, text: &str) -> Result<Call, E> {
-        Ok(Call { statement: text.to_owned(), times: 1 })
+        Ok(Call {
+            statement: text.to_owned(),
+            times: 1,
+        })
     }
 
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Call, A::Error> {
@@ -229,7 +261,8 @@ impl<'de> Visitor<'de> for CallVisitor {
             statement: String,
             times: u32,
         }
-        let Repeated { statement, times } = Repeated::deserialize(de::value::MapAccessDeserializer::new(map))?;
+        let Repeated { statement, times } =
+            Repeated::deserialize(de::value::MapAccessDeserializer::new(map))?;
         Ok(Call { statement, times })
     }
 }

@@ -1,5 +1,5 @@
-//! Workloads that users write: tables, statements with generators for their values, events, and mixes of events, read from TOML and
-//! checked before anything is loaded.
+//! Workloads that users write: tables, statements with generators for their values, events, and
+//! mixes of events, read from TOML and checked before anything is loaded.
 
 mod check;
 mod column_type;
@@ -135,12 +135,22 @@ pub struct Statement {
 impl Statement {
     /// All of its texts.
     pub fn texts(&self) -> impl Iterator<Item = &Sql> {
-        [Some(&self.sql), self.mysql.as_ref(), self.postgres.as_ref(), self.sqlite.as_ref()].into_iter().flatten()
+        [
+            Some(&self.sql),
+            self.mysql.as_ref(),
+            self.postgres.as_ref(),
+            self.sqlite.as_ref(),
+        ]
+        .into_iter()
+        .flatten()
     }
 
     /// A parameter by its name.
     pub fn parameter(&self, name: &str) -> Option<&Parameter> {
-        self.parameters.iter().find(|(known, _)| known == name).map(|(_, parameter)| parameter)
+        self.parameters
+            .iter()
+            .find(|(known, _)| known == name)
+            .map(|(_, parameter)| parameter)
     }
 }
 
@@ -188,7 +198,11 @@ pub struct Event {
 impl Event {
     /// Statements of one event, `BEGIN` and `COMMIT` included.
     pub fn statements(&self) -> u64 {
-        self.calls.iter().map(|(_, times)| u64::from(*times)).sum::<u64>() + 2 * u64::from(self.is_transaction)
+        self.calls
+            .iter()
+            .map(|(_, times)| u64::from(*times))
+            .sum::<u64>()
+            + 2 * u64::from(self.is_transaction)
     }
 }
 
@@ -214,6 +228,9 @@ impl WorkloadFile {
 
     /// Rows of all tables.
     pub fn rows(&self) -> u64 {
-        self.tables.iter().map(|table| table.rows).fold(0, u64::saturating_add)
+        self.tables
+            .iter()
+            .map(|table| table.rows)
+            .fold(0, u64::saturating_add)
     }
 }

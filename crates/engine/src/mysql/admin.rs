@@ -13,9 +13,13 @@ use crate::EngineError;
 /// A server that has not answered a small question for so long does not answer.
 pub(super) const ANSWER_LIMIT: Duration = Duration::from_secs(60);
 
-/// The same way to a server, on which no answer is waited for longer. For questions: a statement that works for longer is cut.
+/// The same way to a server, on which no answer is waited for longer. For questions: a statement
+/// that works for longer is cut.
 pub(super) fn with_limit(opts: &Opts, limit: Duration) -> Opts {
-    OptsBuilder::from_opts(opts.clone()).read_timeout(Some(limit)).write_timeout(Some(limit)).into()
+    OptsBuilder::from_opts(opts.clone())
+        .read_timeout(Some(limit))
+        .write_timeout(Some(limit))
+        .into()
 }
 
 /// How to reach a server, and a connection for questions, which is made anew when it was lost.
@@ -29,7 +33,11 @@ pub(super) struct Admin {
 impl Admin {
     /// Connects with the first question.
     pub fn new(opts: Opts) -> Self {
-        Self { hasty: with_limit(&opts, ANSWER_LIMIT), opts, connection: Mutex::new(None) }
+        Self {
+            hasty: with_limit(&opts, ANSWER_LIMIT),
+            opts,
+            connection: Mutex::new(None),
+        }
     }
 
     /// How to reach the server, with the workload's database and for statements that may take long.
@@ -42,8 +50,13 @@ impl Admin {
         Conn::new(self.hasty.clone()).map_err(|error| failure::engine_error("connect", &error))
     }
 
-    /// Asks; once more on a new connection when the first was lost, which is harmless for a question.
-    pub fn ask<T>(&self, what: &str, question: impl Fn(&mut Conn) -> mysql::Result<T>) -> Result<T, EngineError> {
+    /// Asks; once more on a new connection when the first was lost, which is harmless for a
+    /// question.
+    pub fn ask<T>(
+        &self,
+        what: &str,
+        question: impl Fn(&mut Conn) -> mysql::Result<T>,
+    ) -> Result<T, EngineError> {
         let mut kept = self.kept();
         for may_retry in [true, false] {
             let connection = match kept.as_mut() {
@@ -80,8 +93,10 @@ impl Admin {
     /// All whole numbers of SHOW GLOBAL STATUS, and RocksDB's compaction statistics.
     pub fn counters(&self, is_rocksdb: bool) -> Result<BTreeMap<String, i64>, EngineError> {
         let pairs = self.pairs("show global status")?;
-        let mut counters: BTreeMap<String, i64> =
-            pairs.into_iter().filter_map(|(name, value)| Some((name, state::whole_number(&value)?))).collect();
+        let mut counters: BTreeMap<String, i64> = pairs
+            .into_iter()
+            .filter_map(|(name, value)| Some((name, state::whole_number(&value)?)))
+            .collect();
         if is_rocksdb {
             let sql = "show engine rocksdb status";
             let text = self.ask(sql, |connection| state::status_text(connection, sql))?;
@@ -92,13 +107,19 @@ impl Admin {
 
     /// Reads back which storage engine the tables have.
     pub fn check_tables(&self, tables: &[String], storage_engine: &str) -> Result<(), EngineError> {
-        let sql = "select table_name, engine from information_schema.tables where table_schema = database()";
-        let found: Vec<(String, Option<String>)> = self.ask(sql, |connection| connection.query(sql))?;
+        let sql = "select table_name, engine from information_schema.tables where table_schema = \
+                  database()";
+        let found: Vec<(String, Option<String>)> =
+            self.ask(sql, |connection| connection.query(sql))?;
         for table in tables {
-            let engine = found.iter().find(|(name, _)| name.eq_ignore_ascii_case(table)).and_then(|(_, engine)| engine.as_deref());
+            let engine = found
+                .iter()
+                .find(|(name, _)| name.eq_ignore_ascii_case(table))
+                .and_then(|(_, engine)| engine.as_deref());
             if !engine.is_some_and(|engine| engine.eq_ignore_ascii_case(storage_engine)) {
                 return Err(EngineError::new(format!(
-                    "the table {table} should be {storage_engine}'s and is {}; check the server's sql_mode and its log",
+                    "the table {table} should be {storage_engine}'s and is {}; check the server's \
+                    sql_mode and its log",
                     engine.map_or_else(|| "not there".to_owned(), |engine| format!("{engine}'s"))
                 )));
             }
@@ -112,14 +133,22 @@ impl Admin {
     }
 
     fn kept(&self) -> MutexGuard<'_, Option<Conn>> {
-        self.connection.lock().unwrap_or_else(PoisonError::into_inner)
+        self.connection
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Asks the server for its storage engines. `server` names it in the error.
-pub(super) fn check_storage_engine(connection: &mut Conn, server: &str, wanted: &str) -> Result<(), EngineError> {
+pub(super) fn check_storage_engine(
+    connection: &mut Conn,
+    server: &str,
+    wanted: &str,
+) -> Result<(), EngineError> {
     let sql = "show engines";
-    let rows: Vec<mysql::Row> = connection.query(sql).map_err(|error| failure::engine_error(sql, &error))?;
+    let rows: Vec<mysql::Row> = connection
+        .query(sql)
+        .map_err(|error| failure::engine_error(sql, &error))?;
     let there: Vec<String> = rows
         .iter()
         .filter_map(|row| Some((row.get::<String, _>(0)?, row.get::<String, _>(1)?)))
@@ -130,7 +159,8 @@ pub(super) fn check_storage_engine(connection: &mut Conn, server: &str, wanted: 
         return Ok(());
     }
     Err(EngineError::new(format!(
-        "{server} has no storage engine \"{wanted}\"; it has {}: set another storage_engine, or take a build that has it",
+        "{server} has no storage engine \"{wanted}\"; it has {}: set another storage_engine, or \
+        take a build that has it",
         there.join(", ")
     )))
 }
@@ -146,12 +176,25 @@ mod tests {
     fn a_server_that_takes_connections_and_says_nothing_is_an_error() {
         let silent = TcpListener::bind(("127.0.0.1", 0)).unwrap();
         let port = silent.local_addr().unwrap().port();
-        let opts: Opts = OptsBuilder::new().ip_or_hostname(Some("127.0.0.1")).tcp_port(port).prefer_socket(false).into();
+        let opts: Opts = OptsBuilder::new()
+            .ip_or_hostname(Some("127.0.0.1"))
+            .tcp_port(port)
+            .prefer_socket(false)
+            .into();
         let mut admin = Admin::new(opts);
-        assert_eq!((admin.hasty.get_read_timeout(), admin.opts.get_read_timeout()), (Some(&ANSWER_LIMIT), None));
+        assert_eq!(
+            (
+                admin.hasty.get_read_timeout(),
+                admin.opts.get_read_timeout()
+            ),
+            (Some(&ANSWER_LIMIT), None)
+        );
         admin.hasty = with_limit(&admin.opts, Duration::from_millis(20));
         let started = Instant::now();
         let message = admin.variables().unwrap_err().message;
-        assert!(started.elapsed() < ANSWER_LIMIT && message.contains("no answer in time"), "{message}");
+        assert!(
+            started.elapsed() < ANSWER_LIMIT && message.contains("no answer in time"),
+            "{message}"
+        );
     }
 }

@@ -12,13 +12,13 @@ const SOCKET_PATH_CHARS: usize = 107;
 /// The paths of one server.
 #[derive(Clone, Debug)]
 pub(super) struct Files {
-    /// The trial's folder with the data directory and what belongs to it. Nobody else may enter: the socket in it is everybody's, and
-    /// `root` has no password.
+    /// The trial's folder with the data directory and what belongs to it. Nobody else may enter:
+    /// the socket in it is everybody's, and `root` has no password.
     pub dir: PathBuf,
     /// The server's own data directory.
     pub data: PathBuf,
-    /// For the server's temporary files. Not shared: a MariaDB that starts removes what looks like leftovers of an earlier one, and
-    /// several servers may run side by side.
+    /// For the server's temporary files. Not shared: a MariaDB that starts removes what looks like
+    /// leftovers of an earlier one, and several servers may run side by side.
     pub tmp: PathBuf,
     /// There when the data directory was made to the end.
     pub made: PathBuf,
@@ -41,7 +41,12 @@ impl Files {
         make_dir(&options.log_dir)?;
         // Servers change into their data directory, so no path may depend on where we are.
         let absolute = |dir: &Path| {
-            dir.canonicalize().map_err(|error| EngineError::new(format!("find {}: {error}; check its permissions", dir.display())))
+            dir.canonicalize().map_err(|error| {
+                EngineError::new(format!(
+                    "find {}: {error}; check its permissions",
+                    dir.display()
+                ))
+            })
         };
         let dir = absolute(&options.data_dir)?;
         let log_dir = absolute(&options.log_dir)?;
@@ -49,7 +54,8 @@ impl Files {
         let length = socket.as_os_str().len();
         if length > SOCKET_PATH_CHARS {
             return Err(EngineError::new(format!(
-                "the socket {} has {length} characters and may have {SOCKET_PATH_CHARS}; take a shorter folder with --data",
+                "the socket {} has {length} characters and may have {SOCKET_PATH_CHARS}; take a \
+                shorter folder with --data",
                 socket.display()
             )));
         }
@@ -71,17 +77,30 @@ impl Files {
 
 /// Makes a folder, unless it is there.
 pub(super) fn make_dir(dir: &Path) -> Result<(), EngineError> {
-    fs::create_dir_all(dir).map_err(|error| EngineError::new(format!("make the folder {}: {error}; check its parent", dir.display())))
+    fs::create_dir_all(dir).map_err(|error| {
+        EngineError::new(format!(
+            "make the folder {}: {error}; check its parent",
+            dir.display()
+        ))
+    })
 }
 
 /// Lets nobody else (but root) into a folder.
 fn close_dir(dir: &Path) -> Result<(), EngineError> {
     fs::set_permissions(dir, Permissions::from_mode(0o700)).map_err(|error| {
-        EngineError::new(format!("close {} to others: {error}; choose a folder of yours, on a disk with permissions", dir.display()))
+        EngineError::new(format!(
+            "close {} to others: {error}; choose a folder of yours, on a disk with permissions",
+            dir.display()
+        ))
     })
 }
 
 /// Writes a small file, and names it when that fails.
 pub(super) fn write(path: &Path, text: &str) -> Result<(), EngineError> {
-    fs::write(path, text).map_err(|error| EngineError::new(format!("write {}: {error}; check the disk and the folder", path.display())))
+    fs::write(path, text).map_err(|error| {
+        EngineError::new(format!(
+            "write {}: {error}; check the disk and the folder",
+            path.display()
+        ))
+    })
 }

@@ -19,7 +19,8 @@ use super::version::{Flavor, Version};
 use super::{failure, launch, session, state};
 use crate::given::{self, Given, MARKER};
 use crate::{
-    BuildInfo, Dialect, DrainAction, Engine, EngineError, Password, Server, SessionClient, Settings, SqlSession, StartOptions, tls,
+    BuildInfo, Dialect, DrainAction, Engine, EngineError, Password, Server, SessionClient,
+    Settings, SqlSession, StartOptions, tls,
 };
 
 /// A host that does not answer for so long does not answer.
@@ -38,7 +39,10 @@ pub struct GivenMysql {
 impl GivenMysql {
     /// Nothing is looked at before the start.
     pub fn new(given: Given) -> Self {
-        Self { given, version: OnceLock::new() }
+        Self {
+            given,
+            version: OnceLock::new(),
+        }
     }
 }
 
@@ -47,7 +51,11 @@ impl Engine for GivenMysql {
     fn build(&self) -> BuildInfo {
         BuildInfo {
             engine: self.given.server.engine.as_str().to_owned(),
-            version: self.version.get().cloned().unwrap_or_else(|| given::UNASKED.to_owned()),
+            version: self
+                .version
+                .get()
+                .cloned()
+                .unwrap_or_else(|| given::UNASKED.to_owned()),
             origin: given::origin(&self.given.server),
             options: Vec::new(),
         }
@@ -61,7 +69,8 @@ impl Engine for GivenMysql {
     fn start(&self, options: &StartOptions) -> Result<Box<dyn Server>, EngineError> {
         let (given, client) = (self.given.clone(), options.client);
         let enter = move || ForeignServer::enter(&given, client);
-        let (server, version) = given::limited("enter", &self.given.server, given::ENTER_LIMIT, enter)?;
+        let (server, version) =
+            given::limited("enter", &self.given.server, given::ENTER_LIMIT, enter)?;
         // It was asked before when a start is tried again.
         let _ = self.version.set(version);
         Ok(Box::new(server))
@@ -76,7 +85,9 @@ fn config(settings: &Settings) -> Result<ServerConfig, EngineError> {
     let config = ServerConfig::parse(settings)?;
     match config.options.first() {
         None if !config.has_binlog => Ok(config),
-        option => Err(given::setting_refused(option.map_or("log_bin", |option| &option.name))),
+        option => Err(given::setting_refused(
+            option.map_or("log_bin", |option| &option.name),
+        )),
     }
 }
 
@@ -93,21 +104,36 @@ struct ForeignServer {
 }
 
 impl ForeignServer {
-    /// Connects, looks at everything, and only then makes the database ours. Returns the version too.
+    /// Connects, looks at everything, and only then makes the database ours. Returns the version
+    /// too.
     fn enter(given: &Given, client: SessionClient) -> Result<(Self, String), EngineError> {
         let config = config(&given.settings)?;
         let server = given.server.clone();
         // An unusable file is told before anybody is asked.
         tls::roots(&server)?;
         let opts: Opts = opts(&server, given.password.as_ref()).into();
-        session::check_plugin(&opts).map_err(|why| EngineError::new(format!("connect to the server {}: {why}", server.label)))?;
-        let mut first =
-            Conn::new(admin::with_limit(&opts, ANSWER_LIMIT)).map_err(|error| refusal(&error, &server, given.password.is_some()))?;
+        session::check_plugin(&opts).map_err(|why| {
+            EngineError::new(format!("connect to the server {}: {why}", server.label))
+        })?;
+        let mut first = Conn::new(admin::with_limit(&opts, ANSWER_LIMIT))
+            .map_err(|error| refusal(&error, &server, given.password.is_some()))?;
         let version = check_version(&mut first, &server)?;
-        admin::check_storage_engine(&mut first, &format!("the server {}", server.label), &config.storage_engine)?;
+        admin::check_storage_engine(
+            &mut first,
+            &format!("the server {}", server.label),
+            &config.storage_engine,
+        )?;
         drop(first);
-        let locked = Conn::new(opts.clone()).map_err(|error| refusal(&error, &server, given.password.is_some()))?;
-        let entered = Self { config, campaign: given.campaign.clone(), admin: Admin::new(opts), client, locked: Mutex::new(None), server };
+        let locked = Conn::new(opts.clone())
+            .map_err(|error| refusal(&error, &server, given.password.is_some()))?;
+        let entered = Self {
+            config,
+            campaign: given.campaign.clone(),
+            admin: Admin::new(opts),
+            client,
+            locked: Mutex::new(None),
+            server,
+        };
         entered.claim(locked)?;
         Ok((entered, version))
     }
@@ -116,12 +142,16 @@ impl ForeignServer {
     fn claim(&self, mut connection: Conn) -> Result<(), EngineError> {
         lock(&mut connection, &self.server.database)?;
         let found = tables(&mut connection)?;
-        let marked = if found.iter().any(|name| name == MARKER) { Some(marked(&mut connection, &self.server.database)?) } else { None };
+        let marked = if found.iter().any(|name| name == MARKER) {
+            Some(marked(&mut connection, &self.server.database)?)
+        } else {
+            None
+        };
         let leftovers = given::leftovers(&self.server.database, &found, marked.as_deref())?;
         drop_tables(&mut connection, &leftovers)?;
         let sql = format!(
-            "create table if not exists {MARKER} (table_name varchar(64) not null primary key, campaign varchar(100) not null, made_by \
-             varchar(20) not null)"
+            "create table if not exists {MARKER} (table_name varchar(64) not null primary key, \
+            campaign varchar(100) not null, made_by varchar(20) not null)"
         );
         run(&mut connection, &sql)?;
         *self.locked() = Some(connection);
@@ -131,10 +161,14 @@ impl ForeignServer {
 
     /// Drops our tables and the marker, within `limit`. Nothing is done when it is done already.
     fn leave(&self, limit: Duration) -> Result<(), EngineError> {
-        let Some(connection) = self.locked().take() else { return Ok(()) };
+        let Some(connection) = self.locked().take() else {
+            return Ok(());
+        };
         self.admin.close();
         let (opts, database) = (self.admin.opts().clone(), self.server.database.clone());
-        given::limited("leave", &self.server, limit, move || leave(connection, opts, &database))
+        given::limited("leave", &self.server, limit, move || {
+            leave(connection, opts, &database)
+        })
     }
 
     fn locked(&self) -> MutexGuard<'_, Option<Conn>> {
@@ -142,7 +176,8 @@ impl ForeignServer {
     }
 }
 
-/// How to reach the server. Nothing weaker is ever tried: no plain text password, and no connection without TLS where it is asked for.
+/// How to reach the server. Nothing weaker is ever tried: no plain text password, and no connection
+/// without TLS where it is asked for.
 fn opts(server: &GivenServer, password: Option<&Password>) -> OptsBuilder {
     let opts = OptsBuilder::new()
         .user(Some(&server.user))
@@ -161,9 +196,10 @@ fn opts(server: &GivenServer, password: Option<&Password>) -> OptsBuilder {
     };
     match server.tls {
         TlsMode::Off => opts,
-        TlsMode::VerifyFull => {
-            opts.ssl_opts(Some(SslOpts::default().with_root_cert_path(server.tls_ca.clone().map(std::path::PathBuf::from))))
-        }
+        TlsMode::VerifyFull => opts
+            .ssl_opts(Some(SslOpts::default().with_root_cert_path(
+                server.tls_ca.clone().map(std::path::PathBuf::from),
+            ))),
     }
 }
 
@@ -178,7 +214,10 @@ fn refusal(error: &mysql::Error, server: &GivenServer, has_password: bool) -> En
         mysql::Error::MySqlError(error) if ACCESS_DENIED.contains(&error.code) => {
             let reason = given::access_denied(server, &error.message, has_password);
             match server.tls {
-                TlsMode::Off => format!("{reason}; an account that demands TLS is refused like this too: then set tls = \"verify-full\""),
+                TlsMode::Off => format!(
+                    "{reason}; an account that demands TLS is refused like this too: then set tls \
+                    = \"verify-full\""
+                ),
                 TlsMode::VerifyFull => reason,
             }
         }
@@ -186,32 +225,54 @@ fn refusal(error: &mysql::Error, server: &GivenServer, has_password: bool) -> En
             format!("{place} has no database {database}; make an empty one for this")
         }
         mysql::Error::MySqlError(error) if error.code == DATABASE_DENIED => {
-            format!("{place} does not let {} into {database}; grant it all rights on that database, and no others", server.user)
+            format!(
+                "{place} does not let {} into {database}; grant it all rights on that database, \
+                and no others",
+                server.user
+            )
         }
         mysql::Error::MySqlError(error) if error.code == TLS_REQUIRED => {
-            format!("{place} takes no connection without TLS; set tls = \"verify-full\" in [server.{label}]")
+            format!(
+                "{place} takes no connection without TLS; set tls = \"verify-full\" in \
+                [server.{label}]"
+            )
         }
-        mysql::Error::MySqlError(error) => format!("{place} says: {} (code {})", error.message, error.code),
+        mysql::Error::MySqlError(error) => {
+            format!("{place} says: {} (code {})", error.message, error.code)
+        }
         mysql::Error::DriverError(DriverError::TlsNotSupported) => {
-            format!("{place} offers no TLS; give it a certificate, or set tls = \"off\" in [server.{label}] where the network is safe")
+            format!(
+                "{place} offers no TLS; give it a certificate, or set tls = \"off\" in \
+                [server.{label}] where the network is safe"
+            )
         }
-        error => match io_error(error).map_or_else(|| tls::explain(error, server), |error| tls::explain(error, server)) {
+        error => match io_error(error).map_or_else(
+            || tls::explain(error, server),
+            |error| tls::explain(error, server),
+        ) {
             Some(reason) => reason,
             None if server.tls == TlsMode::VerifyFull && io_error(error).is_some_and(is_hangup) => {
-                format!("{place} ended the TLS handshake ({error}); {}", tls::too_old(label))
+                format!(
+                    "{place} ended the TLS handshake ({error}); {}",
+                    tls::too_old(label)
+                )
             }
             None => format!(
-                "nobody answers at {place} ({error}); check that the server runs and that the dsn of [server.{label}] is its address"
+                "nobody answers at {place} ({error}); check that the server runs and that the dsn \
+                of [server.{label}] is its address"
             ),
         },
     };
     EngineError::new(format!("connect to the server {label}: {reason}"))
 }
 
-/// The error of the system, or of TLS, that the client library holds without naming it as the cause.
+/// The error of the system, or of TLS, that the client library holds without naming it as the
+/// cause.
 fn io_error(error: &mysql::Error) -> Option<&std::io::Error> {
     match error {
-        mysql::Error::IoError(error) | mysql::Error::CodecError(PacketCodecError::Io(error)) => Some(error),
+        mysql::Error::IoError(error) | mysql::Error::CodecError(PacketCodecError::Io(error)) => {
+            Some(error)
+        }
         _ => None,
     }
 }
@@ -225,13 +286,20 @@ fn is_hangup(error: &std::io::Error) -> bool {
 /// The server must be of the engine that the plan says.
 fn check_version(connection: &mut Conn, server: &GivenServer) -> Result<String, EngineError> {
     let sql = "select version()";
-    let stated: Option<String> = connection.query_first(sql).map_err(|error| failure::engine_error(sql, &error))?;
+    let stated: Option<String> = connection
+        .query_first(sql)
+        .map_err(|error| failure::engine_error(sql, &error))?;
     let stated = stated.unwrap_or_default();
-    let wanted = if server.engine == EngineName::Mariadb { Flavor::Mariadb } else { Flavor::Mysql };
+    let wanted = if server.engine == EngineName::Mariadb {
+        Flavor::Mariadb
+    } else {
+        Flavor::Mysql
+    };
     match Version::parse(&stated, false) {
         Some(version) if version.flavor == wanted => Ok(stated),
         _ => Err(EngineError::new(format!(
-            "the server {} should be {}, and says it is \"{stated}\"; write what it is in its dsn and in builds",
+            "the server {} should be {}, and says it is \"{stated}\"; write what it is in its dsn \
+            and in builds",
             server.label, server.engine
         ))),
     }
@@ -246,53 +314,86 @@ fn leave(mut connection: Conn, opts: Opts, database: &str) -> Result<(), EngineE
     }
     let found = tables(&mut connection)?;
     let marked = marked(&mut connection, database)?;
-    let ours: Vec<String> = found.into_iter().filter(|name| name != MARKER && marked.contains(name)).collect();
+    let ours: Vec<String> = found
+        .into_iter()
+        .filter(|name| name != MARKER && marked.contains(name))
+        .collect();
     drop_tables(&mut connection, &ours)?;
     run(&mut connection, &format!("drop table {MARKER}"))
 }
 
 /// The tables that the marker lists.
 fn marked(connection: &mut Conn, database: &str) -> Result<Vec<String>, EngineError> {
-    let sql = format!("select table_name from {MARKER} where made_by = '{}' and campaign <> ''", given::PROGRAM);
-    connection.query(sql).map_err(|error| given::unreadable_marker(database, &error.to_string()))
+    let sql = format!(
+        "select table_name from {MARKER} where made_by = '{}' and campaign <> ''",
+        given::PROGRAM
+    );
+    connection
+        .query(sql)
+        .map_err(|error| given::unreadable_marker(database, &error.to_string()))
 }
 
 /// One campaign at a time: the lock is the server's, and ends with the connection.
 fn lock(connection: &mut Conn, database: &str) -> Result<(), EngineError> {
     // It is held for a whole trial, and nothing is said on it meanwhile.
     run(connection, "set session wait_timeout = 2147483")?;
-    run(connection, &format!("set session lock_wait_timeout = {DROP_LOCK_S}"))?;
-    let sql = format!("select get_lock(left(concat('{}:', database()), 64), 0)", given::PROGRAM);
-    let got: Option<Option<i64>> = connection.query_first(&sql).map_err(|error| failure::engine_error(&sql, &error))?;
-    if got.flatten() == Some(1) { Ok(()) } else { Err(given::in_use(database)) }
+    run(
+        connection,
+        &format!("set session lock_wait_timeout = {DROP_LOCK_S}"),
+    )?;
+    let sql = format!(
+        "select get_lock(left(concat('{}:', database()), 64), 0)",
+        given::PROGRAM
+    );
+    let got: Option<Option<i64>> = connection
+        .query_first(&sql)
+        .map_err(|error| failure::engine_error(&sql, &error))?;
+    if got.flatten() == Some(1) {
+        Ok(())
+    } else {
+        Err(given::in_use(database))
+    }
 }
 
 /// All that is in the database: tables, views, sequences, routines and events.
 fn tables(connection: &mut Conn) -> Result<Vec<String>, EngineError> {
     let questions = [
         "select table_name from information_schema.tables where table_schema = database()",
-        "select concat('routine ', routine_name) from information_schema.routines where routine_schema = database()",
-        "select concat('event ', event_name) from information_schema.events where event_schema = database()",
+        "select concat('routine ', routine_name) from information_schema.routines where \
+        routine_schema = database()",
+        "select concat('event ', event_name) from information_schema.events where event_schema = \
+        database()",
     ];
     let mut all = Vec::new();
     for sql in questions {
-        let found: Vec<String> = connection.query(sql).map_err(|error| failure::engine_error(sql, &error))?;
+        let found: Vec<String> = connection
+            .query(sql)
+            .map_err(|error| failure::engine_error(sql, &error))?;
         all.extend(found);
     }
     Ok(all)
 }
 
 fn drop_tables(connection: &mut Conn, tables: &[String]) -> Result<(), EngineError> {
-    tables.iter().try_for_each(|table| run(connection, &format!("drop table `{}`", table.replace('`', "``"))))
+    tables.iter().try_for_each(|table| {
+        run(
+            connection,
+            &format!("drop table `{}`", table.replace('`', "``")),
+        )
+    })
 }
 
 fn run(connection: &mut Conn, sql: &str) -> Result<(), EngineError> {
-    connection.query_drop(sql).map_err(|error| failure::engine_error(sql, &error))
+    connection
+        .query_drop(sql)
+        .map_err(|error| failure::engine_error(sql, &error))
 }
 
 impl Server for ForeignServer {
     fn dialect(&self) -> Dialect {
-        Dialect::Mysql { is_rocksdb: self.config.is_rocksdb() }
+        Dialect::Mysql {
+            is_rocksdb: self.config.is_rocksdb(),
+        }
     }
 
     fn table_suffix(&self) -> String {
@@ -301,29 +402,45 @@ impl Server for ForeignServer {
 
     fn connect(&self) -> Result<Box<dyn SqlSession>, EngineError> {
         let (opts, client) = (self.admin.opts().clone(), self.client);
-        given::limited("connect to", &self.server, ANSWER_LIMIT, move || session::open(opts, client))
+        given::limited("connect to", &self.server, ANSWER_LIMIT, move || {
+            session::open(opts, client)
+        })
     }
 
     fn claim_tables(&self, tables: &[String]) -> Result<(), EngineError> {
-        let sql = format!("replace into {MARKER} (table_name, campaign, made_by) values (?, ?, '{}')", given::PROGRAM);
-        // One by one: with TLS, MariaDB does not take the batches that the client library makes for it.
-        tables.iter().try_for_each(|table| self.admin.ask(&sql, |connection| connection.exec_drop(&sql, (table, &self.campaign))))
+        let sql = format!(
+            "replace into {MARKER} (table_name, campaign, made_by) values (?, ?, '{}')",
+            given::PROGRAM
+        );
+        // One by one: with TLS, MariaDB does not take the batches that the client library makes for
+        // it.
+        tables.iter().try_for_each(|table| {
+            self.admin.ask(&sql, |connection| {
+                connection.exec_drop(&sql, (table, &self.campaign))
+            })
+        })
     }
 
     fn check_tables(&self, tables: &[String]) -> Result<(), EngineError> {
         self.admin.check_tables(tables, &self.config.storage_engine)
     }
 
-    /// All global variables but secrets, `session_tls`: the protocol and cipher of our connections, or `off`, and `session_client`: the
-    /// client of the workers' sessions.
+    /// All global variables but secrets, `session_tls`: the protocol and cipher of our connections,
+    /// or `off`, and `session_client`: the client of the workers' sessions.
     fn effective_settings(&self) -> Result<Settings, EngineError> {
         let mut settings = self.admin.variables()?;
         settings.retain(|name, _| !VOLATILE.contains(&name.as_str()));
         state::hide_secrets(&mut settings);
         let session = self.admin.pairs("show session status like 'Ssl%'")?;
         let tls = |name: &str| session.get(name).cloned().unwrap_or_default();
-        settings.insert(given::SESSION_TLS.to_owned(), given::session_tls(&tls("ssl_version"), &tls("ssl_cipher")));
-        settings.insert(given::SESSION_CLIENT.to_owned(), session::client_name(self.admin.opts(), self.client).to_owned());
+        settings.insert(
+            given::SESSION_TLS.to_owned(),
+            given::session_tls(&tls("ssl_version"), &tls("ssl_cipher")),
+        );
+        settings.insert(
+            given::SESSION_CLIENT.to_owned(),
+            session::client_name(self.admin.opts(), self.client).to_owned(),
+        );
         Ok(settings)
     }
 
@@ -333,10 +450,17 @@ impl Server for ForeignServer {
     }
 
     fn save_state(&self, dir: &Path, moment: &str) -> Result<(), EngineError> {
-        state::save(&mut self.admin.connection()?, dir, moment, self.config.is_rocksdb(), false)
+        state::save(
+            &mut self.admin.connection()?,
+            dir,
+            moment,
+            self.config.is_rocksdb(),
+            false,
+        )
     }
 
-    /// Our tables are analysed. The server's own work is watched; its settings and its binary logs stay as they are.
+    /// Our tables are analysed. The server's own work is watched; its settings and its binary logs
+    /// stay as they are.
     fn drain(
         &self,
         tables: &[String],
@@ -345,17 +469,28 @@ impl Server for ForeignServer {
         is_stopped: &dyn Fn() -> bool,
     ) -> Result<Vec<DrainAction>, EngineError> {
         let mut actions = vec![given::left_out("reset of the binary logs")];
-        let time = Time { wait_until, limit, is_stopped, is_gone: &|| false };
-        actions.extend(drain::watch(self.admin.opts(), tables, &self.config, &time)?);
+        let time = Time {
+            wait_until,
+            limit,
+            is_stopped,
+            is_gone: &|| false,
+        };
+        actions.extend(drain::watch(
+            self.admin.opts(),
+            tables,
+            &self.config,
+            &time,
+        )?);
         Ok(actions)
     }
 
     /// What the server says of our tables and their indexes.
     fn database_bytes(&self) -> Result<u64, EngineError> {
-        let sql = "select cast(coalesce(sum(data_length + index_length), 0) as unsigned) from information_schema.tables where table_schema = \
-                   database()";
+        let sql = "select cast(coalesce(sum(data_length + index_length), 0) as unsigned) from \
+                  information_schema.tables where table_schema = database()";
         let bytes: Option<u64> = self.admin.ask(sql, |connection| {
-            // Since 8.0 the answer is otherwise up to a day old. Older servers do not know the variable.
+            // Since 8.0 the answer is otherwise up to a day old. Older servers do not know the
+            // variable.
             let _ = connection.query_drop("set session information_schema_stats_expiry = 0");
             connection.query_first(sql)
         })?;
@@ -374,7 +509,8 @@ impl Server for ForeignServer {
 
 impl Drop for ForeignServer {
     fn drop(&mut self) {
-        // After an error that is told. What cannot be dropped now the next campaign on this database drops.
+        // After an error that is told. What cannot be dropped now the next campaign on this
+        // database drops.
         let _ = self.leave(given::LEAVE_LIMIT);
     }
 }

@@ -16,13 +16,19 @@ use crate::{DataInit, EngineError, InstalledBuild};
 const LIMIT: Duration = Duration::from_secs(600);
 
 /// Makes the data directory, unless that was done before.
-pub(super) fn make_data(build: &InstalledBuild, version: Version, config: &ServerConfig, files: &Files) -> Result<(), EngineError> {
+pub(super) fn make_data(
+    build: &InstalledBuild,
+    version: Version,
+    config: &ServerConfig,
+    files: &Files,
+) -> Result<(), EngineError> {
     if files.made.exists() {
         return Ok(());
     }
     if files.data.exists() {
         return Err(EngineError::new(format!(
-            "{} was there before and was not made to its end here; give the trial an empty data directory",
+            "{} was there before and was not made to its end here; give the trial an empty data \
+            directory",
             files.data.display()
         )));
     }
@@ -36,10 +42,17 @@ pub(super) fn make_data(build: &InstalledBuild, version: Version, config: &Serve
         all.extend(arguments.iter().map(|argument| (*argument).to_owned()));
         all.push(data("--datadir"));
         all.extend(build_options(build));
-        Program { path: build.server.clone(), arguments: all, env: build.env.clone(), ..Program::default() }
+        Program {
+            path: build.server.clone(),
+            arguments: all,
+            env: build.env.clone(),
+            ..Program::default()
+        }
     };
     let run = |program: Program, input: &[u8]| {
-        program.run(&files.init_log, input, LIMIT).map_err(|error| explain(build, version, &files.init_log, &error))
+        program
+            .run(&files.init_log, input, LIMIT)
+            .map_err(|error| explain(build, version, &files.init_log, &error))
     };
     match &build.init {
         DataInit::Initialize => run(server(&["--initialize-insecure"]), b"")?,
@@ -48,10 +61,16 @@ pub(super) fn make_data(build: &InstalledBuild, version: Version, config: &Serve
                 make_dir(&files.data.join(database))?;
             }
             // Without a log: what is written now is no load of ours.
-            run(server(&["--bootstrap", "--skip-log-bin"]), &bootstrap_input(scripts)?)?;
+            run(
+                server(&["--bootstrap", "--skip-log-bin"]),
+                &bootstrap_input(scripts)?,
+            )?;
         }
         DataInit::Copy { dir } => copy_dir(dir, &files.data)?,
-        DataInit::InstallDb { script, has_auth_method } => {
+        DataInit::InstallDb {
+            script,
+            has_auth_method,
+        } => {
             let mut arguments = vec![
                 format!("--defaults-file={}", cnf.display()),
                 // Without asking for the host's name, which may not resolve.
@@ -64,11 +83,20 @@ pub(super) fn make_data(build: &InstalledBuild, version: Version, config: &Serve
                 // Otherwise root comes in by the system's account alone, and not over TCP.
                 arguments.push("--auth-root-authentication-method=normal".to_owned());
             }
-            run(Program { path: script.clone(), arguments, env: build.env.clone(), ..Program::default() }, b"")?;
+            run(
+                Program {
+                    path: script.clone(),
+                    arguments,
+                    env: build.env.clone(),
+                    ..Program::default()
+                },
+                b"",
+            )?;
         }
         other @ (DataInit::Initdb { .. } | DataInit::Library) => {
             return Err(EngineError::new(format!(
-                "{} makes its data directory by {other:?}, which is not MySQL's way; check its build.json",
+                "{} makes its data directory by {other:?}, which is not MySQL's way; check its \
+                build.json",
                 build.name
             )));
         }
@@ -81,32 +109,56 @@ pub(super) fn make_data(build: &InstalledBuild, version: Version, config: &Serve
 
 /// The option without which the server does not run for root.
 pub(super) fn as_root() -> Option<String> {
-    rustix::process::geteuid().is_root().then(|| "--user=root".to_owned())
+    rustix::process::geteuid()
+        .is_root()
+        .then(|| "--user=root".to_owned())
 }
 
-/// The error of a server that did not do what it should, with the option that it does not take when that is why.
-pub(super) fn explain(build: &InstalledBuild, version: Version, log: &Path, error: &EngineError) -> EngineError {
-    explain_text(build, version, &fs::read_to_string(log).unwrap_or_default(), error)
+/// The error of a server that did not do what it should, with the option that it does not take when
+/// that is why.
+pub(super) fn explain(
+    build: &InstalledBuild,
+    version: Version,
+    log: &Path,
+    error: &EngineError,
+) -> EngineError {
+    explain_text(
+        build,
+        version,
+        &fs::read_to_string(log).unwrap_or_default(),
+        error,
+    )
 }
 
 /// As [`explain`], for a part of a log.
-pub(super) fn explain_text(build: &InstalledBuild, version: Version, log: &str, error: &EngineError) -> EngineError {
+pub(super) fn explain_text(
+    build: &InstalledBuild,
+    version: Version,
+    log: &str,
+    error: &EngineError,
+) -> EngineError {
     match log::rejected_option(log) {
         Some(Rejected::Unknown(option)) => EngineError::new(format!(
-            "{} ({version}) does not know the option {option}; take it out of the config, or write loose_{option} when only some versions \
-             know it\n{error}",
+            "{} ({version}) does not know the option {option}; take it out of the config, or write \
+            loose_{option} when only some versions know it\n{error}",
             build.name
         )),
         Some(Rejected::Ambiguous(option)) => EngineError::new(format!(
-            "{} ({version}) knows more than one option that begins with {option}; write the whole name\n{error}",
+            "{} ({version}) knows more than one option that begins with {option}; write the whole \
+            name\n{error}",
             build.name
         )),
-        Some(Rejected::Value { option, value }) => {
-            EngineError::new(format!("{} ({version}) does not take the value {value} for {option}; change it\n{error}", build.name))
-        }
+        Some(Rejected::Value { option, value }) => EngineError::new(format!(
+            "{} ({version}) does not take the value {value} for {option}; change it\n{error}",
+            build.name
+        )),
         None => match log::errors(log, 3).as_slice() {
             [] => EngineError::new(format!("{} ({version}): {error}", build.name)),
-            errors => EngineError::new(format!("{} ({version}) says: {}\n{error}", build.name, errors.join("; "))),
+            errors => EngineError::new(format!(
+                "{} ({version}) says: {}\n{error}",
+                build.name,
+                errors.join("; ")
+            )),
         },
     }
 }
@@ -133,7 +185,11 @@ fn copy_dir(from: &Path, to: &Path) -> Result<(), EngineError> {
             copy_dir(&entry.path(), &target)?;
         } else if entry.file_name() != NOT_COPIED {
             fs::copy(entry.path(), &target).map_err(|error| {
-                EngineError::new(format!("copy {} to {}: {error}; check the disk", entry.path().display(), target.display()))
+                EngineError::new(format!(
+                    "copy {} to {}: {error}; check the disk",
+                    entry.path().display(),
+                    target.display()
+                ))
             })?;
         }
     }
@@ -142,14 +198,26 @@ fn copy_dir(from: &Path, to: &Path) -> Result<(), EngineError> {
 
 /// After a clean shutdown the files can go; the server makes new ones with the config's size.
 fn remove_redo(data: &Path) -> Result<(), EngineError> {
-    for entry in fs::read_dir(data).map_err(|error| unreadable(data, &error))?.flatten() {
-        if entry.file_name().to_string_lossy().starts_with("ib_logfile") {
-            fs::remove_file(entry.path()).map_err(|error| EngineError::new(format!("remove {}: {error}", entry.path().display())))?;
+    for entry in fs::read_dir(data)
+        .map_err(|error| unreadable(data, &error))?
+        .flatten()
+    {
+        if entry
+            .file_name()
+            .to_string_lossy()
+            .starts_with("ib_logfile")
+        {
+            fs::remove_file(entry.path()).map_err(|error| {
+                EngineError::new(format!("remove {}: {error}", entry.path().display()))
+            })?;
         }
     }
     Ok(())
 }
 
 fn unreadable(path: &Path, error: &std::io::Error) -> EngineError {
-    EngineError::new(format!("read {}: {error}; the build may be damaged: fetch it again", path.display()))
+    EngineError::new(format!(
+        "read {}: {error}; the build may be damaged: fetch it again",
+        path.display()
+    ))
 }

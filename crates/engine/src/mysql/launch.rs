@@ -64,8 +64,11 @@ pub(super) fn launch(
             Ok(launched) => return Ok(launched),
             Err(error) => {
                 let log = fs::read(&files.log).unwrap_or_default();
-                let log = String::from_utf8_lossy(&log[usize::try_from(log_start).unwrap_or(0).min(log.len())..]);
-                let is_port_taken = options.transport == Transport::Tcp && log.contains("Address already in use");
+                let log = String::from_utf8_lossy(
+                    &log[usize::try_from(log_start).unwrap_or(0).min(log.len())..],
+                );
+                let is_port_taken =
+                    options.transport == Transport::Tcp && log.contains("Address already in use");
                 if !is_port_taken || tries >= PORT_TRIES {
                     return Err(init::explain_text(build, version, &log, &error));
                 }
@@ -74,14 +77,31 @@ pub(super) fn launch(
     }
 }
 
-fn launch_once(build: &InstalledBuild, config: &ServerConfig, files: &Files, options: &StartOptions) -> Result<Launched, EngineError> {
-    let socket = OptsBuilder::new().user(Some("root")).prefer_socket(false).stmt_cache_size(0);
+fn launch_once(
+    build: &InstalledBuild,
+    config: &ServerConfig,
+    files: &Files,
+    options: &StartOptions,
+) -> Result<Launched, EngineError> {
+    let socket = OptsBuilder::new()
+        .user(Some("root"))
+        .prefer_socket(false)
+        .stmt_cache_size(0);
     let socket = socket.init(session_init(&config.charset));
     let (listen, opts) = match options.transport {
-        Transport::Socket => (vec!["--skip-networking".to_owned()], socket.socket(Some(files.socket.display().to_string()))),
+        Transport::Socket => (
+            vec!["--skip-networking".to_owned()],
+            socket.socket(Some(files.socket.display().to_string())),
+        ),
         Transport::Tcp => {
             let port = free_loopback_port()?;
-            (vec!["--bind-address=127.0.0.1".to_owned(), format!("--port={port}")], socket.ip_or_hostname(Some("127.0.0.1")).tcp_port(port))
+            (
+                vec![
+                    "--bind-address=127.0.0.1".to_owned(),
+                    format!("--port={port}"),
+                ],
+                socket.ip_or_hostname(Some("127.0.0.1")).tcp_port(port),
+            )
         }
     };
     let mut arguments = vec![
@@ -97,34 +117,62 @@ fn launch_once(build: &InstalledBuild, config: &ServerConfig, files: &Files, opt
     arguments.extend(storage_plugin(build, config));
     let mut env = build.env.clone();
     env.extend(options.env.clone());
-    let program = Program { path: build.server.clone(), arguments, prefix: options.prefix.clone(), env, ..Program::default() };
+    let program = Program {
+        path: build.server.clone(),
+        arguments,
+        prefix: options.prefix.clone(),
+        env,
+        ..Program::default()
+    };
     // A server that ended suddenly left it; who waits for the new one must not read the old number.
     let _ = fs::remove_file(&files.pid);
     let process = ServerProcess::spawn(&program, &files.log)?;
     process.wait_until_ready(READY_LIMIT, || answers(&opts))?;
-    // Under a wrapper that stays above the server, the process that was started is not the server's.
+    // Under a wrapper that stays above the server, the process that was started is not the
+    // server's.
     let pid = fs::read_to_string(&files.pid).unwrap_or_default();
-    let pid = pid.trim().parse().map_err(|_| EngineError::new(format!("find the server's process id in {}", files.pid.display())))?;
+    let pid = pid.trim().parse().map_err(|_| {
+        EngineError::new(format!(
+            "find the server's process id in {}",
+            files.pid.display()
+        ))
+    })?;
     process.set_main(pid);
-    Ok(Launched { process, opts: opts.into() })
+    Ok(Launched {
+        process,
+        opts: opts.into(),
+    })
 }
 
-/// What every session begins with. Without the mode, 5.5 and 5.6 make an InnoDB table where they lack the engine that was asked for.
+/// What every session begins with. Without the mode, 5.5 and 5.6 make an InnoDB table where they
+/// lack the engine that was asked for.
 pub(super) fn session_init(charset: &str) -> Vec<String> {
-    vec![format!("set names {charset}"), "set session sql_mode = concat(@@session.sql_mode, ',NO_ENGINE_SUBSTITUTION')".to_owned()]
+    vec![
+        format!("set names {charset}"),
+        "set session sql_mode = concat(@@session.sql_mode, ',NO_ENGINE_SUBSTITUTION')".to_owned(),
+    ]
 }
 
 fn storage_plugin(build: &InstalledBuild, config: &ServerConfig) -> Option<String> {
     let plugins = &build.storage_plugins;
-    plugins.iter().find(|(engine, _)| engine.eq_ignore_ascii_case(&config.storage_engine)).map(|(_, option)| option.clone())
+    plugins
+        .iter()
+        .find(|(engine, _)| engine.eq_ignore_ascii_case(&config.storage_engine))
+        .map(|(_, option)| option.clone())
 }
 
-/// Whether the server takes a connection. That it is not there yet is no error, that it refuses us is.
+/// Whether the server takes a connection. That it is not there yet is no error, that it refuses us
+/// is.
 fn answers(opts: &OptsBuilder) -> Result<bool, EngineError> {
-    let hasty = opts.clone().read_timeout(Some(GREETING_LIMIT)).tcp_connect_timeout(Some(GREETING_LIMIT));
+    let hasty = opts
+        .clone()
+        .read_timeout(Some(GREETING_LIMIT))
+        .tcp_connect_timeout(Some(GREETING_LIMIT));
     match Conn::new(hasty) {
         Ok(_) => Ok(true),
-        Err(error @ mysql::Error::MySqlError(_)) => Err(failure::engine_error("connect to the new server", &error)),
+        Err(error @ mysql::Error::MySqlError(_)) => {
+            Err(failure::engine_error("connect to the new server", &error))
+        }
         Err(_) => Ok(false),
     }
 }

@@ -1,7 +1,9 @@
-//! MySQL 5.5 to 9.x, MariaDB 10.1 to 11.x and FB MySQL with MyRocks: the same server in many versions, on any of its storage engines.
+//! MySQL 5.5 to 9.x, MariaDB 10.1 to 11.x and FB MySQL with MyRocks: the same server in many
+//! versions, on any of its storage engines.
 //!
-//! A start makes a data directory when there is none, writes the config as the server's option file, waits until the server answers,
-//! and compares what it runs with to what the config wanted. A server is owned: it ends with its [`crate::Server`] value.
+//! A start makes a data directory when there is none, writes the config as the server's option
+//! file, waits until the server answers, and compares what it runs with to what the config wanted.
+//! A server is owned: it ends with its [`crate::Server`] value.
 
 mod admin;
 mod drain;
@@ -27,25 +29,39 @@ use self::options::ServerConfig;
 use self::version::Version;
 use crate::{BuildInfo, Engine, EngineError, InstalledBuild, Server, Settings, StartOptions};
 
-/// Bytes per row of the Insert Benchmark's table. InnoDB takes about 165 when it is loaded in order and indexed, up to half more when
-/// random inserts have split the pages; redo, undo and binary logs, and the sort files of the index build, come on top.
+/// Bytes per row of the Insert Benchmark's table. InnoDB takes about 165 when it is loaded in order
+/// and indexed, up to half more when random inserts have split the pages; redo, undo and binary
+/// logs, and the sort files of the index build, come on top.
 pub(crate) const BYTES_PER_ROW: u64 = 480;
 
 /// System tables, undo and temporary tablespaces, the doublewrite buffer.
 const OWN_BYTES: u64 = 256 << 20;
 
-/// What a new server takes: its own tables, and InnoDB's redo log at its full size, by whichever option a version knows.
+/// What a new server takes: its own tables, and InnoDB's redo log at its full size, by whichever
+/// option a version knows.
 pub(crate) fn bytes_at_start(settings: &Settings) -> u64 {
-    let size = |name: &str| settings.get(name).or_else(|| settings.get(&format!("loose_{name}"))).and_then(|value| bytes(value));
+    let size = |name: &str| {
+        settings
+            .get(name)
+            .or_else(|| settings.get(&format!("loose_{name}")))
+            .and_then(|value| bytes(value))
+    };
     let files = size("innodb_log_files_in_group").unwrap_or(2);
-    let redo = size("innodb_redo_log_capacity").unwrap_or(0).max(size("innodb_log_file_size").unwrap_or(0).saturating_mul(files));
+    let redo = size("innodb_redo_log_capacity").unwrap_or(0).max(
+        size("innodb_log_file_size")
+            .unwrap_or(0)
+            .saturating_mul(files),
+    );
     OWN_BYTES.saturating_add(redo)
 }
 
 /// A size as options have it: a number with K, M, G or T behind it, or without.
 fn bytes(value: &str) -> Option<u64> {
     let (number, shift) = match value.char_indices().last()? {
-        (end, unit) if unit.is_ascii_alphabetic() => (&value[..end], 10 * (1 + "KMGT".find(unit.to_ascii_uppercase())?)),
+        (end, unit) if unit.is_ascii_alphabetic() => (
+            &value[..end],
+            10 * (1 + "KMGT".find(unit.to_ascii_uppercase())?),
+        ),
         _ => (value, 0),
     };
     number.trim().parse::<u64>().ok()?.checked_mul(1 << shift)
@@ -70,15 +86,21 @@ impl Engine for Mysql {
             engine: self.build.engine.as_str().to_owned(),
             version: self.build.version.clone(),
             origin: self.build.origin.clone(),
-            options: self.build.toolchain.iter().map(|(name, value)| format!("{name}: {value}")).collect(),
+            options: self
+                .build
+                .toolchain
+                .iter()
+                .map(|(name, value)| format!("{name}: {value}"))
+                .collect(),
         }
     }
 
-    /// Checks names and values as far as that goes without a server. An option that the version does not know fails the start, with the
-    /// option and the version in the error.
+    /// Checks names and values as far as that goes without a server. An option that the version
+    /// does not know fails the start, with the option and the version in the error.
     ///
-    /// The settings are a my.cnf's, with `-` or `_`, and `storage_engine`, the engine that tables are made with (default `innodb`).
-    /// A name with `loose_` in front may be unknown. Without `log_bin` there is no binary log, and the character set is latin1 unless
+    /// The settings are a my.cnf's, with `-` or `_`, and `storage_engine`, the engine that tables
+    /// are made with (default `innodb`). A name with `loose_` in front may be unknown. Without
+    /// `log_bin` there is no binary log, and the character set is latin1 unless
     /// `character_set_server` is set: both are the same for all versions.
     fn check_settings(&self, settings: &Settings) -> Result<(), EngineError> {
         ServerConfig::parse(settings).map(drop)
@@ -92,7 +114,11 @@ impl Engine for Mysql {
                 self.build.name, self.build.version
             ))
         })?;
-        Ok(Box::new(server::MysqlServer::start(&self.build, version, options)?))
+        Ok(Box::new(server::MysqlServer::start(
+            &self.build,
+            version,
+            options,
+        )?))
     }
 
     fn is_embedded(&self) -> bool {
@@ -107,13 +133,28 @@ mod tests {
     #[test]
     fn a_server_takes_its_redo_logs_at_once() {
         let taken = |settings: &[(&str, &str)]| {
-            let settings = settings.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+            let settings = settings
+                .iter()
+                .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+                .collect();
             bytes_at_start(&settings) - OWN_BYTES
         };
         for (settings, expected) in [
             (&[][..], 0),
-            (&[("loose_innodb_redo_log_capacity", "2G"), ("innodb_log_file_size", "256m")], 2 << 30),
-            (&[("innodb_log_file_size", "1G"), ("innodb_log_files_in_group", "3")], 3 << 30),
+            (
+                &[
+                    ("loose_innodb_redo_log_capacity", "2G"),
+                    ("innodb_log_file_size", "256m"),
+                ],
+                2 << 30,
+            ),
+            (
+                &[
+                    ("innodb_log_file_size", "1G"),
+                    ("innodb_log_files_in_group", "3"),
+                ],
+                3 << 30,
+            ),
             (&[("innodb_log_file_size", "1048576")], 2 << 20),
             (&[("innodb_log_file_size", "a lot")], 0),
         ] {

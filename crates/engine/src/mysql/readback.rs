@@ -4,11 +4,15 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::options::{ServerOption, switch};
 
-/// Servers round sizes to blocks, pages and chunks of their own; below this a difference is such a rounding.
+/// Servers round sizes to blocks, pages and chunks of their own; below this a difference is such a
+/// rounding.
 const BLOCK_BYTES: f64 = (1 << 20) as f64;
 
 /// Options whose variable has another name in some versions.
-const RENAMED: &[(&str, &str)] = &[("transaction_isolation", "tx_isolation"), ("transaction_read_only", "tx_read_only")];
+const RENAMED: &[(&str, &str)] = &[
+    ("transaction_isolation", "tx_isolation"),
+    ("transaction_read_only", "tx_read_only"),
+];
 
 /// Options that a server knows and that have no variable.
 const WITHOUT_VARIABLE: &[&str] = &[
@@ -42,17 +46,38 @@ struct Adjusted {
 
 const ADJUSTED: &[Adjusted] = &[
     // Rounded up to whole chunks for each instance.
-    Adjusted { name: "innodb_buffer_pool_size", may_be: |wanted, found| (wanted..=2.0 * wanted).contains(&found) },
+    Adjusted {
+        name: "innodb_buffer_pool_size",
+        may_be: |wanted, found| (wanted..=2.0 * wanted).contains(&found),
+    },
     // 1 for a pool below 1 GiB.
-    Adjusted { name: "innodb_buffer_pool_instances", may_be: |_, found| found == 1.0 },
+    Adjusted {
+        name: "innodb_buffer_pool_instances",
+        may_be: |_, found| found == 1.0,
+    },
     // Not more than pool instances.
-    Adjusted { name: "innodb_page_cleaners", may_be: |wanted, found| (1.0..=wanted).contains(&found) },
+    Adjusted {
+        name: "innodb_page_cleaners",
+        may_be: |wanted, found| (1.0..=wanted).contains(&found),
+    },
     // Raised to what connections and tables need, or to what the system allows anyway.
-    Adjusted { name: "open_files_limit", may_be: |wanted, found| found >= wanted },
+    Adjusted {
+        name: "open_files_limit",
+        may_be: |wanted, found| found >= wanted,
+    },
     // Lowered to what the limit of open files leaves.
-    Adjusted { name: "table_open_cache", may_be: |wanted, found| (1.0..=wanted).contains(&found) },
-    Adjusted { name: "table_definition_cache", may_be: |wanted, found| (1.0..=wanted).contains(&found) },
-    Adjusted { name: "innodb_open_files", may_be: |wanted, found| (1.0..=wanted).contains(&found) },
+    Adjusted {
+        name: "table_open_cache",
+        may_be: |wanted, found| (1.0..=wanted).contains(&found),
+    },
+    Adjusted {
+        name: "table_definition_cache",
+        may_be: |wanted, found| (1.0..=wanted).contains(&found),
+    },
+    Adjusted {
+        name: "innodb_open_files",
+        may_be: |wanted, found| (1.0..=wanted).contains(&found),
+    },
 ];
 
 /// How an option of the config stands in the running server.
@@ -72,8 +97,15 @@ pub(super) enum Standing {
 /// Looks an option up among the server's global variables, whose names are in small letters.
 pub(super) fn standing(option: &ServerOption, variables: &BTreeMap<String, String>) -> Standing {
     let Some((name, is_negated, found)) = variable(&option.name, variables) else {
-        let bare = ["skip_", "disable_", "enable_"].iter().find_map(|prefix| option.name.strip_prefix(prefix)).unwrap_or(&option.name);
-        return if WITHOUT_VARIABLE.contains(&bare) { Standing::Taken } else { Standing::Unknown };
+        let bare = ["skip_", "disable_", "enable_"]
+            .iter()
+            .find_map(|prefix| option.name.strip_prefix(prefix))
+            .unwrap_or(&option.name);
+        return if WITHOUT_VARIABLE.contains(&bare) {
+            Standing::Taken
+        } else {
+            Standing::Unknown
+        };
     };
     let wanted = option.value.as_deref().unwrap_or("on");
     let wanted = match (is_negated, switch(wanted)) {
@@ -86,15 +118,35 @@ pub(super) fn standing(option: &ServerOption, variables: &BTreeMap<String, Strin
         }
         _ => wanted,
     };
-    if is_same(wanted, found) || is_adjusted(name, wanted, found) { Standing::Taken } else { Standing::Differs { found: found.to_owned() } }
+    if is_same(wanted, found) || is_adjusted(name, wanted, found) {
+        Standing::Taken
+    } else {
+        Standing::Differs {
+            found: found.to_owned(),
+        }
+    }
 }
 
 /// The variable an option sets, whether the option's name negates it, and its value.
-fn variable<'a>(option: &'a str, variables: &'a BTreeMap<String, String>) -> Option<(&'a str, bool, &'a str)> {
-    let get = |name: &'a str, is_negated| variables.get(name).map(|value| (name, is_negated, value.as_str()));
+fn variable<'a>(
+    option: &'a str,
+    variables: &'a BTreeMap<String, String>,
+) -> Option<(&'a str, bool, &'a str)> {
+    let get = |name: &'a str, is_negated| {
+        variables
+            .get(name)
+            .map(|value| (name, is_negated, value.as_str()))
+    };
     get(option, false)
         .or_else(|| get(RENAMED.iter().find(|(new, _)| *new == option)?.1, false))
-        .or_else(|| get(option.strip_prefix("skip_").or_else(|| option.strip_prefix("disable_"))?, true))
+        .or_else(|| {
+            get(
+                option
+                    .strip_prefix("skip_")
+                    .or_else(|| option.strip_prefix("disable_"))?,
+                true,
+            )
+        })
         .or_else(|| get(option.strip_prefix("enable_")?, false))
 }
 
@@ -111,13 +163,21 @@ fn is_same(wanted: &str, found: &str) -> bool {
         return wanted == found || (wanted >= BLOCK_BYTES && (wanted - found).abs() < BLOCK_BYTES);
     }
     let (wanted, found) = (words(wanted), words(found));
-    // A list of switches has all of them in what the server says, and only some in what a config says.
-    wanted == found || (!wanted.is_empty() && wanted.iter().all(|word| word.contains('=')) && wanted.is_subset(&found))
+    // A list of switches has all of them in what the server says, and only some in what a config
+    // says.
+    wanted == found
+        || (!wanted.is_empty()
+            && wanted.iter().all(|word| word.contains('='))
+            && wanted.is_subset(&found))
 }
 
 fn is_adjusted(name: &str, wanted: &str, found: &str) -> bool {
-    let (Some(wanted), Some(found)) = (number(wanted), number(found)) else { return false };
-    ADJUSTED.iter().any(|adjusted| adjusted.name == name && (adjusted.may_be)(wanted, found))
+    let (Some(wanted), Some(found)) = (number(wanted), number(found)) else {
+        return false;
+    };
+    ADJUSTED
+        .iter()
+        .any(|adjusted| adjusted.name == name && (adjusted.may_be)(wanted, found))
 }
 
 fn path(text: &str) -> &str {
@@ -127,7 +187,10 @@ fn path(text: &str) -> &str {
 
 /// A number with one of the suffixes that options take.
 fn number(text: &str) -> Option<f64> {
-    let power = text.chars().last().and_then(|last| "kmgtpe".find(last.to_ascii_lowercase()));
+    let power = text
+        .chars()
+        .last()
+        .and_then(|last| "kmgtpe".find(last.to_ascii_lowercase()));
     match power {
         Some(power) => {
             let number: u64 = text[..text.len() - 1].parse().ok()?;
@@ -138,7 +201,10 @@ fn number(text: &str) -> Option<f64> {
 }
 
 fn words(list: &str) -> BTreeSet<String> {
-    list.split(',').map(|word| word.trim().to_ascii_lowercase()).filter(|word| !word.is_empty()).collect()
+    list.split(',')
+        .map(|word| word.trim().to_ascii_lowercase())
+        .filter(|word| !word.is_empty())
+        .collect()
 }
 
 #[cfg(test)]
@@ -146,11 +212,18 @@ mod tests {
     use super::*;
 
     fn option(name: &str, value: Option<&str>) -> ServerOption {
-        ServerOption { name: name.to_owned(), value: value.map(str::to_owned), is_loose: false }
+        ServerOption {
+            name: name.to_owned(),
+            value: value.map(str::to_owned),
+            is_loose: false,
+        }
     }
 
     fn of(name: &str, value: Option<&str>, variable: (&str, &str)) -> Standing {
-        standing(&option(name, value), &BTreeMap::from([(variable.0.to_owned(), variable.1.to_owned())]))
+        standing(
+            &option(name, value),
+            &BTreeMap::from([(variable.0.to_owned(), variable.1.to_owned())]),
+        )
     }
 
     #[test]
@@ -172,9 +245,21 @@ mod tests {
             ("o_direct", "O_DIRECT", true),
             ("O_DIRECT", "fsync", false),
             ("./ib_tmp/", "ib_tmp", true),
-            ("STRICT_TRANS_TABLES,NO_ZERO_DATE", "NO_ZERO_DATE,STRICT_TRANS_TABLES", true),
-            ("STRICT_TRANS_TABLES", "NO_ZERO_DATE,STRICT_TRANS_TABLES", false),
-            ("mrr=off", "index_merge=on,mrr=off,batched_key_access=off", true),
+            (
+                "STRICT_TRANS_TABLES,NO_ZERO_DATE",
+                "NO_ZERO_DATE,STRICT_TRANS_TABLES",
+                true,
+            ),
+            (
+                "STRICT_TRANS_TABLES",
+                "NO_ZERO_DATE,STRICT_TRANS_TABLES",
+                false,
+            ),
+            (
+                "mrr=off",
+                "index_merge=on,mrr=off,batched_key_access=off",
+                true,
+            ),
             ("mrr=on", "index_merge=on,mrr=off", false),
             ("", "", true),
             ("x", "", false),
@@ -188,13 +273,44 @@ mod tests {
     fn names_lead_to_their_variable() {
         use Standing::{Taken, Unknown};
         let table = [
-            (of("transaction_isolation", Some("READ-COMMITTED"), ("tx_isolation", "READ-COMMITTED")), Taken),
-            (of("skip_name_resolve", None, ("skip_name_resolve", "ON")), Taken),
-            (of("skip_innodb_doublewrite", None, ("innodb_doublewrite", "OFF")), Taken),
-            (of("skip_innodb_doublewrite", None, ("innodb_doublewrite", "ON")), Standing::Differs { found: "ON".into() }),
+            (
+                of(
+                    "transaction_isolation",
+                    Some("READ-COMMITTED"),
+                    ("tx_isolation", "READ-COMMITTED"),
+                ),
+                Taken,
+            ),
+            (
+                of("skip_name_resolve", None, ("skip_name_resolve", "ON")),
+                Taken,
+            ),
+            (
+                of(
+                    "skip_innodb_doublewrite",
+                    None,
+                    ("innodb_doublewrite", "OFF"),
+                ),
+                Taken,
+            ),
+            (
+                of(
+                    "skip_innodb_doublewrite",
+                    None,
+                    ("innodb_doublewrite", "ON"),
+                ),
+                Standing::Differs { found: "ON".into() },
+            ),
             (of("disable_x", Some("0"), ("x", "ON")), Taken),
             (of("enable_x", None, ("x", "ON")), Taken),
-            (of("innodb_log_file_size", Some("1G"), ("innodb_redo_log_capacity", "1")), Unknown),
+            (
+                of(
+                    "innodb_log_file_size",
+                    Some("1G"),
+                    ("innodb_redo_log_capacity", "1"),
+                ),
+                Unknown,
+            ),
             (of("skip_symbolic_links", None, ("x", "1")), Taken),
         ];
         for (found, expected) in table {
@@ -215,7 +331,11 @@ mod tests {
             ("table_open_cache", "4000", "400", true),
         ];
         for (name, wanted, found, is_fine) in table {
-            assert_eq!(of(name, Some(wanted), (name, found)) == Standing::Taken, is_fine, "{name}: {wanted} and {found}");
+            assert_eq!(
+                of(name, Some(wanted), (name, found)) == Standing::Taken,
+                is_fine,
+                "{name}: {wanted} and {found}"
+            );
         }
     }
 }

@@ -4,7 +4,8 @@ use std::fmt::Write;
 
 use mysql::Value;
 
-/// Appends a value: text as the server sent it, NULL as `\N`, numbers with the fewest digits that read back equal.
+/// Appends a value: text as the server sent it, NULL as `\N`, numbers with the fewest digits that
+/// read back equal.
 pub(super) fn render(value: &Value, text: &mut String) {
     let written = match value {
         Value::NULL => text.write_str("\\N"),

@@ -17,11 +17,13 @@ pub(super) struct Version {
 }
 
 impl Version {
-    /// Reads the leading numbers of a version text: `8.0.33`, `10.11.19-MariaDB-0+deb12u1`, `5.6.35-202312210105.static`, `9.7`.
-    /// MariaDB puts its name into the text of every version.
+    /// Reads the leading numbers of a version text: `8.0.33`, `10.11.19-MariaDB-0+deb12u1`,
+    /// `5.6.35-202312210105.static`, `9.7`. MariaDB puts its name into the text of every version.
     pub fn parse(text: &str, is_mariadb: bool) -> Option<Self> {
         let text = text.trim();
-        let numbers = &text[..text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len())];
+        let numbers = &text[..text
+            .find(|c: char| !c.is_ascii_digit() && c != '.')
+            .unwrap_or(text.len())];
         let mut parts = numbers.split('.').map(str::parse::<u32>);
         let major = parts.next()?.ok()?;
         let minor = parts.next()?.ok()?;
@@ -29,8 +31,15 @@ impl Version {
             Some(patch) => patch.ok()?,
             None => 0,
         };
-        let flavor = if is_mariadb || text.contains("MariaDB") { Flavor::Mariadb } else { Flavor::Mysql };
-        Some(Self { flavor, numbers: (major, minor, patch) })
+        let flavor = if is_mariadb || text.contains("MariaDB") {
+            Flavor::Mariadb
+        } else {
+            Flavor::Mysql
+        };
+        Some(Self {
+            flavor,
+            numbers: (major, minor, patch),
+        })
     }
 
     /// The statement that drops all binary logs: MySQL 8.4 took the old one away.
@@ -41,8 +50,8 @@ impl Version {
         }
     }
 
-    /// Whether the redo log's files must have the configured size already when the server starts: up to MySQL 5.6.7 another size is an
-    /// error, later servers make new files.
+    /// Whether the redo log's files must have the configured size already when the server starts:
+    /// up to MySQL 5.6.7 another size is an error, later servers make new files.
     pub fn has_fixed_redo_size(self) -> bool {
         self.flavor == Flavor::Mysql && self.numbers < (5, 6, 8)
     }
@@ -68,18 +77,52 @@ mod tests {
         let table = [
             ("5.5.9", false, "MySQL 5.5.9", "reset master", true),
             ("5.6.24-log", false, "MySQL 5.6.24", "reset master", false),
-            ("5.6.35-202312210105.static", false, "MySQL 5.6.35", "reset master", false),
+            (
+                "5.6.35-202312210105.static",
+                false,
+                "MySQL 5.6.35",
+                "reset master",
+                false,
+            ),
             ("8.0.33", false, "MySQL 8.0.33", "reset master", false),
-            ("8.4.0", false, "MySQL 8.4.0", "reset binary logs and gtids", false),
-            ("9.7.4-2", false, "MySQL 9.7.4", "reset binary logs and gtids", false),
-            ("9.7", false, "MySQL 9.7.0", "reset binary logs and gtids", false),
-            ("10.11.19-MariaDB-0+deb12u1", false, "MariaDB 10.11.19", "reset master", false),
+            (
+                "8.4.0",
+                false,
+                "MySQL 8.4.0",
+                "reset binary logs and gtids",
+                false,
+            ),
+            (
+                "9.7.4-2",
+                false,
+                "MySQL 9.7.4",
+                "reset binary logs and gtids",
+                false,
+            ),
+            (
+                "9.7",
+                false,
+                "MySQL 9.7.0",
+                "reset binary logs and gtids",
+                false,
+            ),
+            (
+                "10.11.19-MariaDB-0+deb12u1",
+                false,
+                "MariaDB 10.11.19",
+                "reset master",
+                false,
+            ),
             ("11.8.6", true, "MariaDB 11.8.6", "reset master", false),
         ];
         for (text, is_mariadb, shown, reset, has_fixed_redo_size) in table {
             let version = Version::parse(text, is_mariadb).unwrap();
             assert_eq!(version.to_string(), shown);
-            assert_eq!((version.reset_binlogs(), version.has_fixed_redo_size()), (reset, has_fixed_redo_size), "{text}");
+            assert_eq!(
+                (version.reset_binlogs(), version.has_fixed_redo_size()),
+                (reset, has_fixed_redo_size),
+                "{text}"
+            );
         }
         for text in ["", "eight", "8", "8.", "8.x"] {
             assert_eq!(Version::parse(text, false), None, "{text}");

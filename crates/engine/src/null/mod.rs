@@ -6,27 +6,33 @@ use std::time::{Duration, Instant};
 use plimsoll_core::name::BuildName;
 
 use crate::{
-    Argument, BuildInfo, Counts, Dialect, DrainAction, Engine, EngineError, Parameter, Prepared, Server, Settings, SqlError, SqlSession,
-    StartOptions,
+    Argument, BuildInfo, Counts, Dialect, DrainAction, Engine, EngineError, Parameter, Prepared,
+    Server, Settings, SqlError, SqlSession, StartOptions,
 };
 
 /// Rows every query claims to have fetched: as many as a query of the Insert Benchmark asks for.
 const QUERY_ROWS: u64 = 10;
 
 /// What every statement claims that may be a query or not.
-const PERFORMED: Counts = Counts { rows: QUERY_ROWS, affected: 1 };
+const PERFORMED: Counts = Counts {
+    rows: QUERY_ROWS,
+    affected: 1,
+};
 
-/// The engine without a database. Nothing is stored, so nothing can be counted or checked afterwards.
+/// The engine without a database. Nothing is stored, so nothing can be counted or checked
+/// afterwards.
 #[derive(Clone, Copy, Debug)]
 pub struct Null;
 
 impl Null {
-    /// The null engine, unless the build asks for a version or a source: there are none to choose from.
+    /// The null engine, unless the build asks for a version or a source: there are none to choose
+    /// from.
     pub fn new(build: &BuildName) -> Result<Self, EngineError> {
         match (&build.version, &build.source) {
             (None, None) => Ok(Self),
             _ => Err(EngineError::new(format!(
-                "the null engine has neither versions nor sources, but the build is \"{build}\": write \"null\""
+                "the null engine has neither versions nor sources, but the build is \"{build}\": \
+                write \"null\""
             ))),
         }
     }
@@ -45,13 +51,17 @@ impl Engine for Null {
     fn check_settings(&self, settings: &Settings) -> Result<(), EngineError> {
         match settings.keys().next() {
             None => Ok(()),
-            Some(name) => Err(EngineError::new(format!("the null engine has no settings, but the config sets \"{name}\": take it out"))),
+            Some(name) => Err(EngineError::new(format!(
+                "the null engine has no settings, but the config sets \"{name}\": take it out"
+            ))),
         }
     }
 
     fn start(&self, options: &StartOptions) -> Result<Box<dyn Server>, EngineError> {
         self.check_settings(&options.settings)?;
-        Ok(Box::new(NullServer { settings: options.settings.clone() }))
+        Ok(Box::new(NullServer {
+            settings: options.settings.clone(),
+        }))
     }
 
     fn is_embedded(&self) -> bool {
@@ -87,7 +97,11 @@ impl Server for NullServer {
         _limit: Instant,
         _is_stopped: &dyn Fn() -> bool,
     ) -> Result<Vec<DrainAction>, EngineError> {
-        Ok(vec![DrainAction { action: "nothing".to_owned(), seconds: 0.0, result: "the null engine has no debt".to_owned() }])
+        Ok(vec![DrainAction {
+            action: "nothing".to_owned(),
+            seconds: 0.0,
+            result: "the null engine has no debt".to_owned(),
+        }])
     }
 
     fn database_bytes(&self) -> Result<u64, EngineError> {
@@ -118,11 +132,20 @@ impl SqlSession for NullSession {
         Ok(Prepared(0))
     }
 
-    fn query_prepared(&mut self, _statement: Prepared, _arguments: &[i64]) -> Result<u64, SqlError> {
+    fn query_prepared(
+        &mut self,
+        _statement: Prepared,
+        _arguments: &[i64],
+    ) -> Result<u64, SqlError> {
         Ok(QUERY_ROWS)
     }
 
-    fn write_prepared(&mut self, _statement: Prepared, _arguments: &[i64], expected_rows: u64) -> Result<u64, SqlError> {
+    fn write_prepared(
+        &mut self,
+        _statement: Prepared,
+        _arguments: &[i64],
+        expected_rows: u64,
+    ) -> Result<u64, SqlError> {
         Ok(expected_rows)
     }
 
@@ -138,7 +161,11 @@ impl SqlSession for NullSession {
         Ok(PERFORMED)
     }
 
-    fn perform_prepared(&mut self, _statement: Prepared, _arguments: &[Argument<'_>]) -> Result<Counts, SqlError> {
+    fn perform_prepared(
+        &mut self,
+        _statement: Prepared,
+        _arguments: &[Argument<'_>],
+    ) -> Result<Counts, SqlError> {
         Ok(PERFORMED)
     }
 
@@ -158,26 +185,54 @@ mod tests {
 
     #[test]
     fn every_statement_succeeds_and_nothing_is_kept() {
-        let server = Null.start(&StartOptions::new("does/not/exist", Settings::new())).unwrap();
+        let server = Null
+            .start(&StartOptions::new("does/not/exist", Settings::new()))
+            .unwrap();
         let mut session = server.connect().unwrap();
         let statement = session.prepare("select 1").unwrap();
         assert_eq!(session.write("insert into t values (1)", 50).unwrap(), 50);
         assert_eq!(session.write_prepared(statement, &[1], 5).unwrap(), 5);
         assert_eq!(session.query_prepared(statement, &[1]).unwrap(), 10);
-        assert_eq!(session.query_integer("select min(id) from t").unwrap(), Some(1));
-        session.for_each_row("select 1", &mut |_| panic!("the null engine has no rows")).unwrap();
-        assert_eq!(server.drain(&["t".to_owned()], Instant::now(), Instant::now(), &|| false).unwrap().len(), 1);
-        assert_eq!((server.database_bytes().unwrap(), server.counters().unwrap().len()), (0, 0));
+        assert_eq!(
+            session.query_integer("select min(id) from t").unwrap(),
+            Some(1)
+        );
+        session
+            .for_each_row("select 1", &mut |_| panic!("the null engine has no rows"))
+            .unwrap();
+        assert_eq!(
+            server
+                .drain(&["t".to_owned()], Instant::now(), Instant::now(), &|| false)
+                .unwrap()
+                .len(),
+            1
+        );
+        assert_eq!(
+            (
+                server.database_bytes().unwrap(),
+                server.counters().unwrap().len()
+            ),
+            (0, 0)
+        );
         server.stop(Duration::ZERO).unwrap();
     }
 
     #[test]
     fn settings_versions_and_sources_are_refused_by_name() {
         let settings = Settings::from([("journal_mode".to_owned(), "wal".to_owned())]);
-        assert!(Null.check_settings(&settings).unwrap_err().message.contains("\"journal_mode\""));
+        assert!(
+            Null.check_settings(&settings)
+                .unwrap_err()
+                .message
+                .contains("\"journal_mode\"")
+        );
         assert!(Null.start(&StartOptions::new(".", settings)).is_err());
         for (name, is_there) in [("null", true), ("null@1", false), ("null+bundled", false)] {
-            assert_eq!(Null::new(&name.parse().unwrap()).is_ok(), is_there, "{name}");
+            assert_eq!(
+                Null::new(&name.parse().unwrap()).is_ok(),
+                is_there,
+                "{name}"
+            );
         }
     }
 }

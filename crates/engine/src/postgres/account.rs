@@ -1,5 +1,5 @@
-//! Whom the server runs as. PostgreSQL refuses root, so root's servers run as `nobody`, who must be able to reach every folder on
-//! the way to its files.
+//! Whom the server runs as. PostgreSQL refuses root, so root's servers run as `nobody`, who must be
+//! able to reach every folder on the way to its files.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
@@ -9,7 +9,10 @@ use crate::EngineError;
 use crate::process::UserIds;
 
 /// `nobody` and its group.
-const NOBODY: UserIds = UserIds { uid: 65534, gid: 65534 };
+const NOBODY: UserIds = UserIds {
+    uid: 65534,
+    gid: 65534,
+};
 
 /// Whom the server runs as.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,7 +26,11 @@ pub(super) enum Account {
 impl Account {
     /// Whom this process starts servers as.
     pub fn of_servers() -> Self {
-        if rustix::process::geteuid().is_root() { Self::Other(NOBODY) } else { Self::Ourselves }
+        if rustix::process::geteuid().is_root() {
+            Self::Other(NOBODY)
+        } else {
+            Self::Ourselves
+        }
     }
 
     /// The ids to change to, if any.
@@ -34,24 +41,37 @@ impl Account {
         }
     }
 
-    /// Makes `path` the server's, and lets nobody else (but root) into it: the server trusts whoever reaches its socket.
+    /// Makes `path` the server's, and lets nobody else (but root) into it: the server trusts
+    /// whoever reaches its socket.
     pub fn give(self, path: &Path, mode: u32) -> Result<(), EngineError> {
         let owned = match self {
             Self::Ourselves => Ok(()),
             Self::Other(UserIds { uid, gid }) => chown(path, Some(uid), Some(gid)),
         };
-        owned.and_then(|()| fs::set_permissions(path, fs::Permissions::from_mode(mode))).map_err(|error| {
-            EngineError::new(format!("hand {} to postgres's user: {error}; choose a folder on a disk with permissions", path.display()))
-        })
+        owned
+            .and_then(|()| fs::set_permissions(path, fs::Permissions::from_mode(mode)))
+            .map_err(|error| {
+                EngineError::new(format!(
+                    "hand {} to postgres's user: {error}; choose a folder on a disk with \
+                    permissions",
+                    path.display()
+                ))
+            })
     }
 
-    /// Checks that the server's user may pass every folder above `path`. `path` is absolute and free of symbolic links; `way_out`
-    /// says what to do about a folder that is closed. Access lists are not looked at.
+    /// Checks that the server's user may pass every folder above `path`. `path` is absolute and
+    /// free of symbolic links; `way_out` says what to do about a folder that is closed. Access
+    /// lists are not looked at.
     pub fn check_reach(self, path: &Path, way_out: &str) -> Result<(), EngineError> {
-        let Self::Other(user) = self else { return Ok(()) };
-        let Some((folder, mode)) = first_closed(path, user)? else { return Ok(()) };
+        let Self::Other(user) = self else {
+            return Ok(());
+        };
+        let Some((folder, mode)) = first_closed(path, user)? else {
+            return Ok(());
+        };
         Err(EngineError::new(format!(
-            "postgres refuses to run as root, and its user nobody (uid {}) may not enter {} (mode {mode:o}) on the way to {}; {way_out}",
+            "postgres refuses to run as root, and its user nobody (uid {}) may not enter {} (mode \
+            {mode:o}) on the way to {}; {way_out}",
             user.uid,
             folder.display(),
             path.display()
@@ -64,8 +84,12 @@ fn first_closed(path: &Path, user: UserIds) -> Result<Option<(PathBuf, u32)>, En
     let mut folders: Vec<&Path> = path.ancestors().skip(1).collect();
     folders.reverse();
     for folder in folders {
-        let metadata = fs::metadata(folder)
-            .map_err(|error| EngineError::new(format!("look at {}: {error}; check that it is there", folder.display())))?;
+        let metadata = fs::metadata(folder).map_err(|error| {
+            EngineError::new(format!(
+                "look at {}: {error}; check that it is there",
+                folder.display()
+            ))
+        })?;
         if !may_search(metadata.mode(), metadata.uid(), metadata.gid(), user) {
             return Ok(Some((folder.to_owned(), metadata.mode() & 0o7777)));
         }
@@ -102,7 +126,11 @@ mod tests {
             (0o701, 0, 0, true),
             (0o766, 0, 0, false),
         ] {
-            assert_eq!(may_search(mode, owner, group, NOBODY), expected, "{mode:o} {owner} {group}");
+            assert_eq!(
+                may_search(mode, owner, group, NOBODY),
+                expected,
+                "{mode:o} {owner} {group}"
+            );
         }
     }
 
@@ -116,17 +144,36 @@ mod tests {
         for folder in [&open, &closed, &closed.join("inner")] {
             fs::set_permissions(folder, fs::Permissions::from_mode(0o755)).unwrap();
         }
-        // Somebody who owns nothing here. The folder for temporary files may be closed to them already.
-        let somebody = UserIds { uid: 64999, gid: 64999 };
+        // Somebody who owns nothing here. The folder for temporary files may be closed to them
+        // already.
+        let somebody = UserIds {
+            uid: 64999,
+            gid: 64999,
+        };
         let above = first_closed(&open.join("x"), somebody).unwrap();
         assert_eq!(first_closed(&inner, somebody).unwrap(), above);
         fs::set_permissions(&closed, fs::Permissions::from_mode(0o700)).unwrap();
         let (folder, mode) = above.unwrap_or((closed, 0o700));
-        assert_eq!(first_closed(&inner, somebody).unwrap(), Some((folder.clone(), mode)));
+        assert_eq!(
+            first_closed(&inner, somebody).unwrap(),
+            Some((folder.clone(), mode))
+        );
 
-        let message = Account::Other(somebody).check_reach(&inner, "choose another with --data DIR").unwrap_err().message;
-        assert!(message.contains(&format!("may not enter {} (mode {mode:o})", folder.display())), "{message}");
-        assert!(message.ends_with("choose another with --data DIR"), "{message}");
+        let message = Account::Other(somebody)
+            .check_reach(&inner, "choose another with --data DIR")
+            .unwrap_err()
+            .message;
+        assert!(
+            message.contains(&format!(
+                "may not enter {} (mode {mode:o})",
+                folder.display()
+            )),
+            "{message}"
+        );
+        assert!(
+            message.ends_with("choose another with --data DIR"),
+            "{message}"
+        );
         Account::Ourselves.check_reach(&inner, "").unwrap();
     }
 }

@@ -17,7 +17,8 @@ const INIT_LIMIT: Duration = Duration::from_secs(300);
 /// A unix socket's path has so many bytes at most.
 const SOCKET_PATH_BYTES: usize = 107;
 
-/// What the server of a trial keeps where. The folder of the trial holds the unix socket, and below it is PostgreSQL's own.
+/// What the server of a trial keeps where. The folder of the trial holds the unix socket, and below
+/// it is PostgreSQL's own.
 #[derive(Clone, Debug)]
 pub(super) struct Cluster {
     /// The trial's data directory, absolute and free of symbolic links.
@@ -26,16 +27,32 @@ pub(super) struct Cluster {
 }
 
 impl Cluster {
-    /// The data directory of these options, made and handed to the server's user when it was not there.
-    pub fn prepare(options: &StartOptions, build: &InstalledBuild, account: Account) -> Result<Self, EngineError> {
-        let unusable =
-            |path: &Path, error| EngineError::new(format!("use {}: {error}; choose another data folder with --data DIR", path.display()));
-        fs::create_dir_all(&options.data_dir).map_err(|error| unusable(&options.data_dir, error))?;
-        let folder = options.data_dir.canonicalize().map_err(|error| unusable(&options.data_dir, error))?;
+    /// The data directory of these options, made and handed to the server's user when it was not
+    /// there.
+    pub fn prepare(
+        options: &StartOptions,
+        build: &InstalledBuild,
+        account: Account,
+    ) -> Result<Self, EngineError> {
+        let unusable = |path: &Path, error| {
+            EngineError::new(format!(
+                "use {}: {error}; choose another data folder with --data DIR",
+                path.display()
+            ))
+        };
+        fs::create_dir_all(&options.data_dir)
+            .map_err(|error| unusable(&options.data_dir, error))?;
+        let folder = options
+            .data_dir
+            .canonicalize()
+            .map_err(|error| unusable(&options.data_dir, error))?;
         let cluster = Self { folder, account };
 
         // The folder itself is handed over below; those above it are not ours to open.
-        account.check_reach(&cluster.folder, "choose a data folder that everybody may enter with --data DIR")?;
+        account.check_reach(
+            &cluster.folder,
+            "choose a data folder that everybody may enter with --data DIR",
+        )?;
         for program in [&build.server, init_program(build)?] {
             let program = program.canonicalize().map_err(|error| {
                 EngineError::new(format!(
@@ -44,7 +61,10 @@ impl Cluster {
                     build.name
                 ))
             })?;
-            account.check_reach(&program, "keep the builds in a folder that everybody may enter with --cache DIR")?;
+            account.check_reach(
+                &program,
+                "keep the builds in a folder that everybody may enter with --cache DIR",
+            )?;
         }
         if options.transport == Transport::Socket {
             cluster.check_socket_path()?;
@@ -73,7 +93,9 @@ impl Cluster {
         let bytes = socket.as_os_str().len();
         if bytes > SOCKET_PATH_BYTES {
             return Err(EngineError::new(format!(
-                "the path of the unix socket, {}, has {bytes} bytes and {SOCKET_PATH_BYTES} are possible; choose a data folder with a shorter path with --data DIR, or connect by TCP",
+                "the path of the unix socket, {}, has {bytes} bytes and {SOCKET_PATH_BYTES} are \
+                possible; choose a data folder with a shorter path with --data DIR, or connect by \
+                TCP",
                 socket.display()
             )));
         }
@@ -81,19 +103,27 @@ impl Cluster {
         match socket.to_str() {
             Some(path) if !path.contains(['"', '\n']) => Ok(()),
             _ => Err(EngineError::new(format!(
-                "the path of the unix socket, {}, holds a quote or is not UTF-8; choose another data folder with --data DIR",
+                "the path of the unix socket, {}, holds a quote or is not UTF-8; choose another \
+                data folder with --data DIR",
                 socket.display()
             ))),
         }
     }
 
     /// Runs `initdb` where there is no data yet. Data of another major version is refused.
-    pub fn init(&self, options: &StartOptions, build: &InstalledBuild, config: &Config, major: Major) -> Result<(), EngineError> {
+    pub fn init(
+        &self,
+        options: &StartOptions,
+        build: &InstalledBuild,
+        config: &Config,
+        major: Major,
+    ) -> Result<(), EngineError> {
         match fs::read_to_string(self.data_dir().join("PG_VERSION")) {
             Ok(found) if found.trim() == major.to_string() => return Ok(()),
             Ok(found) => {
                 return Err(EngineError::new(format!(
-                    "{} holds data of postgres {}, and {} is {major}; give it an empty data directory",
+                    "{} holds data of postgres {}, and {} is {major}; give it an empty data \
+                    directory",
                     self.data_dir().display(),
                     found.trim(),
                     build.name
@@ -101,7 +131,10 @@ impl Cluster {
             }
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
             Err(error) => {
-                return Err(EngineError::new(format!("read {}: {error}; check its permissions", self.data_dir().display())));
+                return Err(EngineError::new(format!(
+                    "read {}: {error}; check its permissions",
+                    self.data_dir().display()
+                )));
             }
         }
         let program = Program {
@@ -117,7 +150,19 @@ impl Cluster {
 
     fn init_arguments(&self, config: &Config, major: Major) -> Result<Vec<String>, EngineError> {
         let data_dir = text(&self.data_dir())?;
-        let mut arguments = ["-D", &data_dir, "-U", SUPERUSER, "-A", "trust", "-E", "UTF8", "--locale=C"].map(str::to_owned).to_vec();
+        let mut arguments = [
+            "-D",
+            &data_dir,
+            "-U",
+            SUPERUSER,
+            "-A",
+            "trust",
+            "-E",
+            "UTF8",
+            "--locale=C",
+        ]
+        .map(str::to_owned)
+        .to_vec();
         if config.has_data_checksums {
             arguments.push("--data-checksums".to_owned());
         } else if Major::of_version("18").is_some_and(|first| major >= first) {
@@ -127,8 +172,14 @@ impl Cluster {
         Ok(arguments)
     }
 
-    /// Writes the parameters into their file, and makes the server read it last. A copy is kept in `log_dir`.
-    pub fn write_config(&self, config: &Config, address: Address<'_>, log_dir: &Path) -> Result<(), EngineError> {
+    /// Writes the parameters into their file, and makes the server read it last. A copy is kept in
+    /// `log_dir`.
+    pub fn write_config(
+        &self,
+        config: &Config,
+        address: Address<'_>,
+        log_dir: &Path,
+    ) -> Result<(), EngineError> {
         let port = match address {
             Address::Socket(_) => SOCKET_PORT,
             Address::Tcp(port) => port,
@@ -144,7 +195,8 @@ impl Cluster {
             ("unix_socket_directories", folder.as_str()),
             ("log_destination", "stderr"),
             ("logging_collector", "off"),
-            // A crash of one session's process is a crash: the server ends, and nobody takes its pause for slowness.
+            // A crash of one session's process is a crash: the server ends, and nobody takes its
+            // pause for slowness.
             ("restart_after_crash", "off"),
         ]);
         let path = self.data_dir().join(FILE_NAME);
@@ -154,15 +206,26 @@ impl Cluster {
         let write = || -> std::io::Result<()> {
             fs::write(&path, &parameters)?;
             let text = fs::read_to_string(&main)?;
-            if text.ends_with(&include) { Ok(()) } else { fs::write(&main, text + "\n" + &include) }
+            if text.ends_with(&include) {
+                Ok(())
+            } else {
+                fs::write(&main, text + "\n" + &include)
+            }
         };
         write().map_err(|error| {
-            EngineError::new(format!("write {}: {error}; check the data folder's permissions and space", path.display()))
+            EngineError::new(format!(
+                "write {}: {error}; check the data folder's permissions and space",
+                path.display()
+            ))
         })?;
         self.account.give(&path, 0o600)?;
         let kept = log_dir.join(FILE_NAME);
-        fs::write(&kept, &parameters)
-            .map_err(|error| EngineError::new(format!("write {}: {error}; check the folder's permissions", kept.display())))
+        fs::write(&kept, &parameters).map_err(|error| {
+            EngineError::new(format!(
+                "write {}: {error}; check the folder's permissions",
+                kept.display()
+            ))
+        })
     }
 }
 
@@ -170,7 +233,8 @@ fn init_program(build: &InstalledBuild) -> Result<&PathBuf, EngineError> {
     match &build.init {
         DataInit::Initdb { program } => Ok(program),
         other => Err(EngineError::new(format!(
-            "build {} makes data directories by {other:?}, which is not postgres's way; fetch it again with `plimsoll build add`",
+            "build {} makes data directories by {other:?}, which is not postgres's way; fetch it \
+            again with `plimsoll build add`",
             build.name
         ))),
     }
@@ -178,7 +242,10 @@ fn init_program(build: &InstalledBuild) -> Result<&PathBuf, EngineError> {
 
 /// A path as text, which the server's files and arguments here need.
 pub(super) fn text(path: &Path) -> Result<String, EngineError> {
-    path.to_str()
-        .map(str::to_owned)
-        .ok_or_else(|| EngineError::new(format!("{} is not UTF-8; choose another data folder with --data DIR", path.display())))
+    path.to_str().map(str::to_owned).ok_or_else(|| {
+        EngineError::new(format!(
+            "{} is not UTF-8; choose another data folder with --data DIR",
+            path.display()
+        ))
+    })
 }

@@ -1,10 +1,12 @@
-//! The settings of a config: which of them a version gets, and the lines of the file that the server reads.
+//! The settings of a config: which of them a version gets, and the lines of the file that the
+//! server reads.
 
 use std::fmt::Write;
 
 use crate::{EngineError, Settings};
 
-/// The config's key that is not a parameter of the server but decides how the data directory is made.
+/// The config's key that is not a parameter of the server but decides how the data directory is
+/// made.
 const DATA_CHECKSUMS: &str = "data_checksums";
 
 /// Parameters that follow from where and how we run the server.
@@ -35,7 +37,8 @@ const OWNED: &[&str] = &[
 pub(super) struct Major(u32);
 
 impl Major {
-    /// The major version that a text such as `9.6.24`, `16.4`, `18.6 (Debian 18.6-1)` or `19~rc1` begins with.
+    /// The major version that a text such as `9.6.24`, `16.4`, `18.6 (Debian 18.6-1)` or `19~rc1`
+    /// begins with.
     pub fn of_version(version: &str) -> Option<Self> {
         let mut parts = version.split(|character: char| !character.is_ascii_digit());
         let first: u32 = parts.next()?.parse().ok()?;
@@ -55,7 +58,11 @@ impl Major {
 
 impl std::fmt::Display for Major {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        if self.0 >= 100 { write!(f, "{}", self.0 / 10) } else { write!(f, "{}.{}", self.0 / 10, self.0 % 10) }
+        if self.0 >= 100 {
+            write!(f, "{}", self.0 / 10)
+        } else {
+            write!(f, "{}.{}", self.0 / 10, self.0 % 10)
+        }
     }
 }
 
@@ -100,35 +107,52 @@ pub(super) struct Config {
 }
 
 impl Config {
-    /// Sorts a config's settings by what `major` gets. A name may end in `@` and the versions it is for.
+    /// Sorts a config's settings by what `major` gets. A name may end in `@` and the versions it is
+    /// for.
     pub fn new(settings: &Settings, major: Major) -> Result<Self, EngineError> {
-        let mut config = Self { parameters: Settings::new(), has_data_checksums: true, not_applied: Settings::new() };
+        let mut config = Self {
+            parameters: Settings::new(),
+            has_data_checksums: true,
+            not_applied: Settings::new(),
+        };
         let mut has_checksums_line = false;
         for (key, value) in settings {
             let (name, versions) = parse_key(key)?;
             let value = unquoted(key, value)?;
             if OWNED.contains(&name.as_str()) {
                 return Err(EngineError::new(format!(
-                    "setting {key} is not the config's: it follows from where and how the server is started; remove the line"
+                    "setting {key} is not the config's: it follows from where and how the server \
+                    is started; remove the line"
                 )));
             }
             if let Some(reason) = versions.excludes(major) {
-                config.not_applied.insert(key.clone(), format!("{reason}, this is {major} (value {value})"));
+                config.not_applied.insert(
+                    key.clone(),
+                    format!("{reason}, this is {major} (value {value})"),
+                );
                 continue;
             }
             let is_twice = if name == DATA_CHECKSUMS {
                 config.has_data_checksums = match value.as_str() {
                     "on" => true,
                     "off" => false,
-                    _ => return Err(EngineError::new(format!("setting {key} cannot be \"{value}\": write on or off"))),
+                    _ => {
+                        return Err(EngineError::new(format!(
+                            "setting {key} cannot be \"{value}\": write on or off"
+                        )));
+                    }
                 };
                 std::mem::replace(&mut has_checksums_line, true)
             } else {
-                config.parameters.insert(name.clone(), in_server_units(value)).is_some()
+                config
+                    .parameters
+                    .insert(name.clone(), in_server_units(value))
+                    .is_some()
             };
             if is_twice {
                 return Err(EngineError::new(format!(
-                    "setting {name} is there twice for postgres {major}, once as {key}; give the lines versions that do not overlap ({name}@-15, {name}@16)"
+                    "setting {name} is there twice for postgres {major}, once as {key}; give the \
+                    lines versions that do not overlap ({name}@-15, {name}@16)"
                 )));
             }
         }
@@ -137,7 +161,11 @@ impl Config {
 
     /// The lines of a configuration file.
     pub fn file_text(&self) -> String {
-        file_text(self.parameters.iter().map(|(name, value)| (name.as_str(), value.as_str())))
+        file_text(
+            self.parameters
+                .iter()
+                .map(|(name, value)| (name.as_str(), value.as_str())),
+        )
     }
 }
 
@@ -159,20 +187,24 @@ fn parse_key(key: &str) -> Result<(String, Versions), EngineError> {
     };
     let versions = versions.ok_or_else(|| {
         EngineError::new(format!(
-            "setting \"{key}\": what follows @ must be versions: @18 for 18 and newer, @-12 for 12 and older, @9.6-15 for these and between"
+            "setting \"{key}\": what follows @ must be versions: @18 for 18 and newer, @-12 for 12 \
+            and older, @9.6-15 for these and between"
         ))
     })?;
     // A dot separates an extension's name from its parameter's.
     let is_word = |word: &str| {
         let mut characters = word.chars();
-        characters.next().is_some_and(|first| first.is_ascii_alphabetic() || first == '_')
+        characters
+            .next()
+            .is_some_and(|first| first.is_ascii_alphabetic() || first == '_')
             && characters.all(|character| character.is_ascii_alphanumeric() || character == '_')
     };
     if name.split('.').count() <= 2 && name.split('.').all(is_word) {
         Ok((name.to_ascii_lowercase(), versions))
     } else {
         Err(EngineError::new(format!(
-            "setting \"{key}\" has a name that no postgres parameter can have; write letters, digits and underscores"
+            "setting \"{key}\" has a name that no postgres parameter can have; write letters, \
+            digits and underscores"
         )))
     }
 }
@@ -180,17 +212,24 @@ fn parse_key(key: &str) -> Result<(String, Versions), EngineError> {
 /// The value without the quotes that a line of a `postgresql.conf` may have around it.
 fn unquoted(key: &str, value: &str) -> Result<String, EngineError> {
     if value.chars().any(char::is_control) {
-        return Err(EngineError::new(format!("setting {key} has a control character in its value; write it on one line")));
+        return Err(EngineError::new(format!(
+            "setting {key} has a control character in its value; write it on one line"
+        )));
     }
     let value = value.trim();
-    let inner = value.strip_prefix('\'').and_then(|rest| rest.strip_suffix('\''));
+    let inner = value
+        .strip_prefix('\'')
+        .and_then(|rest| rest.strip_suffix('\''));
     Ok(inner.map_or_else(|| value.to_owned(), |inner| inner.replace("''", "'")))
 }
 
-/// An amount of memory in a unit that every version reads: plans write `MiB` where the server writes `MB` for the same, and before 11 it
-/// did not know bytes. Anything else stays as it is.
+/// An amount of memory in a unit that every version reads: plans write `MiB` where the server
+/// writes `MB` for the same, and before 11 it did not know bytes. Anything else stays as it is.
 fn in_server_units(value: String) -> String {
-    let digits = value.len() - value.trim_start_matches(|character: char| character.is_ascii_digit()).len();
+    let digits = value.len()
+        - value
+            .trim_start_matches(|character: char| character.is_ascii_digit())
+            .len();
     let (number, unit) = value.split_at(digits);
     let unit = match unit.trim_start() {
         "KiB" => "kB",
@@ -198,7 +237,11 @@ fn in_server_units(value: String) -> String {
         "GiB" => "GB",
         "TiB" => "TB",
         "B" => {
-            return number.parse().ok().filter(|bytes: &u64| *bytes >= 1024).map_or(value.clone(), |bytes| format!("{}kB", bytes / 1024));
+            return number
+                .parse()
+                .ok()
+                .filter(|bytes: &u64| *bytes >= 1024)
+                .map_or(value.clone(), |bytes| format!("{}kB", bytes / 1024));
         }
         _ => return value,
     };
@@ -216,7 +259,10 @@ mod tests {
     }
 
     fn config(pairs: &[(&str, &str)], version: &str) -> Result<Config, String> {
-        let settings = pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        let settings = pairs
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+            .collect();
         Config::new(&settings, major(version)).map_err(|error| error.message)
     }
 
@@ -234,7 +280,13 @@ mod tests {
             ("devel", None),
             ("", None),
         ] {
-            assert_eq!(Major::of_version(text).map(|major| major.to_string()).as_deref(), expected, "{text}");
+            assert_eq!(
+                Major::of_version(text)
+                    .map(|major| major.to_string())
+                    .as_deref(),
+                expected,
+                "{text}"
+            );
         }
         assert!(major("9.6") < major("10") && major("10") < major("18"));
         assert_eq!(Major::parse("16.4"), None);
@@ -242,15 +294,27 @@ mod tests {
 
     #[test]
     fn each_version_gets_what_is_for_it() {
-        let lines = [("io_method@18", "sync"), ("jit@11", "off"), ("old@-10", "1"), ("mid@9.6-12", "2"), ("Shared_Buffers", "'64MB'")];
+        let lines = [
+            ("io_method@18", "sync"),
+            ("jit@11", "off"),
+            ("old@-10", "1"),
+            ("mid@9.6-12", "2"),
+            ("Shared_Buffers", "'64MB'"),
+        ];
         let names = |config: &Config| config.parameters.keys().cloned().collect::<Vec<_>>();
         let new = config(&lines, "18").unwrap();
         assert_eq!(names(&new), ["io_method", "jit", "shared_buffers"]);
         assert_eq!(new.parameters["shared_buffers"], "64MB");
-        assert_eq!(new.not_applied["old@-10"], "needs <= 10, this is 18 (value 1)");
+        assert_eq!(
+            new.not_applied["old@-10"],
+            "needs <= 10, this is 18 (value 1)"
+        );
         let old = config(&lines, "9.6").unwrap();
         assert_eq!(names(&old), ["mid", "old", "shared_buffers"]);
-        assert_eq!(old.not_applied["io_method@18"], "needs >= 18, this is 9.6 (value sync)");
+        assert_eq!(
+            old.not_applied["io_method@18"],
+            "needs >= 18, this is 9.6 (value sync)"
+        );
         assert_eq!(old.not_applied.len(), 2);
     }
 
@@ -276,9 +340,22 @@ mod tests {
     #[test]
     fn checksums_are_on_unless_switched_off() {
         assert!(config(&[], "16").unwrap().has_data_checksums);
-        assert!(!config(&[("data_checksums", "off")], "16").unwrap().has_data_checksums);
-        assert!(config(&[("data_checksums@17", "off")], "16").unwrap().has_data_checksums);
-        assert!(config(&[("data_checksums", "off")], "16").unwrap().parameters.is_empty());
+        assert!(
+            !config(&[("data_checksums", "off")], "16")
+                .unwrap()
+                .has_data_checksums
+        );
+        assert!(
+            config(&[("data_checksums@17", "off")], "16")
+                .unwrap()
+                .has_data_checksums
+        );
+        assert!(
+            config(&[("data_checksums", "off")], "16")
+                .unwrap()
+                .parameters
+                .is_empty()
+        );
     }
 
     #[test]
@@ -295,13 +372,20 @@ mod tests {
             ("jit@11-9.6", "off", "what follows @ must be versions"),
             ("jit@16.4", "off", "what follows @ must be versions"),
             ("jit", "off\nport = 1", "control character"),
-            ("data_checksums", "yes", "cannot be \"yes\": write on or off"),
+            (
+                "data_checksums",
+                "yes",
+                "cannot be \"yes\": write on or off",
+            ),
         ] {
             let message = config(&[(key, value)], "16").unwrap_err();
             assert!(message.contains(wanted), "{key}: {message}");
         }
         let message = config(&[("jit@-16", "off"), ("jit@15", "on")], "16").unwrap_err();
-        assert!(message.contains("setting jit is there twice for postgres 16"), "{message}");
+        assert!(
+            message.contains("setting jit is there twice for postgres 16"),
+            "{message}"
+        );
     }
 
     proptest! {

@@ -1,10 +1,12 @@
-//! Rows in the text form of `copy ... to stdout`: a line each, columns separated by tabs, and a backslash before what would be mistaken.
+//! Rows in the text form of `copy ... to stdout`: a line each, columns separated by tabs, and a
+//! backslash before what would be mistaken.
 
 /// NULL, and what it is shown as.
 const NULL: &str = "\\N";
 
 /// What is wrong with a row that cannot be shown.
-pub(super) const NOT_TEXT: &str = "a row is not UTF-8; give the plan a database whose encoding is UTF8";
+pub(super) const NOT_TEXT: &str =
+    "a row is not UTF-8; give the plan a database whose encoding is UTF8";
 
 /// Puts the columns of a row, without its end of line, into `columns`.
 pub(super) fn split(line: &str, columns: &mut Vec<String>) {
@@ -23,7 +25,11 @@ pub(super) fn split(line: &str, columns: &mut Vec<String>) {
 fn unescape(field: &str, column: &mut String) {
     let mut characters = field.chars();
     while let Some(character) = characters.next() {
-        let meant = if character == '\\' { characters.next().map_or('\\', escaped) } else { character };
+        let meant = if character == '\\' {
+            characters.next().map_or('\\', escaped)
+        } else {
+            character
+        };
         column.push(meant);
     }
 }
@@ -48,9 +54,15 @@ mod tests {
     #[test]
     fn columns_are_as_they_were() {
         for (line, expected) in [
-            ("1\t2026-06-17 01:23:08\taaaa", &["1", "2026-06-17 01:23:08", "aaaa"][..]),
+            (
+                "1\t2026-06-17 01:23:08\taaaa",
+                &["1", "2026-06-17 01:23:08", "aaaa"][..],
+            ),
             ("\\N\t\t\\\\N\t\\\\\\N", &["\\N", "", "\\N", "\\N"]),
-            ("a\\tb\\nc\\\\d\\re\\bf\\fg\\vh", &["a\tb\nc\\d\re\u{8}f\u{c}g\u{b}h"]),
+            (
+                "a\\tb\\nc\\\\d\\re\\bf\\fg\\vh",
+                &["a\tb\nc\\d\re\u{8}f\u{c}g\u{b}h"],
+            ),
             ("\\\\n\té\\\\", &["\\n", "é\\"]),
             ("", &[""]),
         ] {

@@ -4,7 +4,8 @@ use std::error::Error as _;
 
 use crate::{EngineError, ErrorClass, SqlError};
 
-/// Characters of a statement that an error quotes: a batch of inserts is thousands long, its beginning says what it is.
+/// Characters of a statement that an error quotes: a batch of inserts is thousands long, its
+/// beginning says what it is.
 const QUOTED_CHARS: usize = 200;
 
 /// A connection that ended without a word from the server: `connection_failure`.
@@ -13,12 +14,14 @@ pub(super) const CONNECTION_FAILURE: &str = "08006";
 /// What this side refused to send: `invalid_parameter_value`.
 pub(super) const REFUSED_BY_CLIENT: &str = "22023";
 
-/// SQLSTATEs by meaning; the first entry that fits counts, and one of two characters stands for its whole class. What is not here is
-/// [`ErrorClass::Statement`].
+/// SQLSTATEs by meaning; the first entry that fits counts, and one of two characters stands for its
+/// whole class. What is not here is [`ErrorClass::Statement`].
 ///
-/// A server that ends a session on purpose says so in place of a statement's answer, or while it waits for one, and rolls back what was
-/// not committed: the operation may be tried again ([`ErrorClass::Unsent`]). A session that ends without that word leaves open whether
-/// the statement took place ([`ErrorClass::Lost`]), and so does the server's crash (57P02), which may come between commit and answer.
+/// A server that ends a session on purpose says so in place of a statement's answer, or while it
+/// waits for one, and rolls back what was not committed: the operation may be tried again
+/// ([`ErrorClass::Unsent`]). A session that ends without that word leaves open whether the
+/// statement took place ([`ErrorClass::Lost`]), and so does the server's crash (57P02), which may
+/// come between commit and answer.
 const CLASSES: &[(&str, ErrorClass)] = &[
     // serialization_failure and deadlock_detected: the whole transaction is to be tried again.
     ("40001", ErrorClass::Deadlock),
@@ -30,7 +33,8 @@ const CLASSES: &[(&str, ErrorClass)] = &[
     ("53100", ErrorClass::Full),
     // query_canceled: on request, or statement_timeout was over. The connection stands.
     ("57014", ErrorClass::Cancelled),
-    // The session was ended by an operator or a shutdown, no session is taken yet, the session was idle too long.
+    // The session was ended by an operator or a shutdown, no session is taken yet, the session was
+    // idle too long.
     ("57P01", ErrorClass::Unsent),
     ("57P03", ErrorClass::Unsent),
     ("57P05", ErrorClass::Unsent),
@@ -49,12 +53,18 @@ const CLASSES: &[(&str, ErrorClass)] = &[
 
 /// What a SQLSTATE means.
 pub(super) fn class_of(sqlstate: &str) -> ErrorClass {
-    CLASSES.iter().find(|(prefix, _)| sqlstate.starts_with(prefix)).map_or(ErrorClass::Statement, |(_, class)| *class)
+    CLASSES
+        .iter()
+        .find(|(prefix, _)| sqlstate.starts_with(prefix))
+        .map_or(ErrorClass::Statement, |(_, class)| *class)
 }
 
-/// A SQLSTATE as the number that PostgreSQL itself uses for it: six bits for each of the five characters, the first one lowest.
+/// A SQLSTATE as the number that PostgreSQL itself uses for it: six bits for each of the five
+/// characters, the first one lowest.
 pub(super) fn packed(sqlstate: &str) -> i64 {
-    sqlstate.bytes().rev().fold(0, |number, byte| (number << 6) | i64::from(byte.wrapping_sub(b'0') & 0x3f))
+    sqlstate.bytes().rev().fold(0, |number, byte| {
+        (number << 6) | i64::from(byte.wrapping_sub(b'0') & 0x3f)
+    })
 }
 
 /// The SQLSTATE of an error. What the server did not say itself gets the one that fits.
@@ -67,7 +77,10 @@ pub(super) fn sqlstate(error: &postgres::Error) -> &str {
 }
 
 fn is_connection_gone(error: &postgres::Error) -> bool {
-    error.is_closed() || error.source().is_some_and(|cause| cause.is::<std::io::Error>())
+    error.is_closed()
+        || error
+            .source()
+            .is_some_and(|cause| cause.is::<std::io::Error>())
 }
 
 /// The error of a statement.
@@ -77,12 +90,20 @@ pub(super) fn sql_error(error: &postgres::Error, statement: &str) -> SqlError {
 
 /// The error of a statement, in the server's words.
 pub(super) fn told(statement: &str, words: &str, sqlstate: &str) -> SqlError {
-    SqlError { class: class_of(sqlstate), code: packed(sqlstate), message: message(words, sqlstate), statement: quoted(statement) }
+    SqlError {
+        class: class_of(sqlstate),
+        code: packed(sqlstate),
+        message: message(words, sqlstate),
+        statement: quoted(statement),
+    }
 }
 
 /// The error of rows that come as a stream, in which the client library hides its own.
 pub(super) fn stream_error(error: &std::io::Error, statement: &str) -> SqlError {
-    match error.get_ref().and_then(|cause| cause.downcast_ref::<postgres::Error>()) {
+    match error
+        .get_ref()
+        .and_then(|cause| cause.downcast_ref::<postgres::Error>())
+    {
         Some(error) => sql_error(error, statement),
         None => refused(statement, error.to_string()),
     }
@@ -90,12 +111,22 @@ pub(super) fn stream_error(error: &std::io::Error, statement: &str) -> SqlError 
 
 /// An error that this side of the connection found.
 pub(super) fn refused(statement: &str, message: impl Into<String>) -> SqlError {
-    SqlError { class: ErrorClass::Statement, code: packed(REFUSED_BY_CLIENT), message: message.into(), statement: quoted(statement) }
+    SqlError {
+        class: ErrorClass::Statement,
+        code: packed(REFUSED_BY_CLIENT),
+        message: message.into(),
+        statement: quoted(statement),
+    }
 }
 
 /// The connection is gone and did not come back.
 pub(super) fn unreachable(statement: &str, message: impl Into<String>) -> SqlError {
-    SqlError { class: ErrorClass::Unsent, code: packed(CONNECTION_FAILURE), message: message.into(), statement: quoted(statement) }
+    SqlError {
+        class: ErrorClass::Unsent,
+        code: packed(CONNECTION_FAILURE),
+        message: message.into(),
+        statement: quoted(statement),
+    }
 }
 
 fn quoted(statement: &str) -> String {
@@ -129,9 +160,15 @@ pub(super) fn engine_error(doing: &str, error: &postgres::Error) -> EngineError 
 pub(super) fn advice(doing: &str, words: &str, sqlstate: &str) -> EngineError {
     let next = match (class_of(sqlstate), sqlstate) {
         (_, "53300") => "raise max_connections in the config, or take a plan with fewer clients",
-        (ErrorClass::Busy | ErrorClass::Deadlock, _) => "end the program that holds the lock, or wait for it",
-        (ErrorClass::Full, _) => "free space on the disk of the data directory, or take a smaller plan",
-        (ErrorClass::Lost | ErrorClass::Unsent | ErrorClass::Io, _) => "see the server's log for why it ended the connection",
+        (ErrorClass::Busy | ErrorClass::Deadlock, _) => {
+            "end the program that holds the lock, or wait for it"
+        }
+        (ErrorClass::Full, _) => {
+            "free space on the disk of the data directory, or take a smaller plan"
+        }
+        (ErrorClass::Lost | ErrorClass::Unsent | ErrorClass::Io, _) => {
+            "see the server's log for why it ended the connection"
+        }
         (ErrorClass::Statement | ErrorClass::Duplicate | ErrorClass::Cancelled, _) => {
             "check the config's settings and the tables' names, and see the server's log"
         }

@@ -14,29 +14,31 @@ use super::server::ASK_LIMIT;
 use super::{failure, readback, session, statistics, wire};
 use crate::given::{self, Given, MARKER, PROGRAM};
 use crate::{
-    BuildInfo, Dialect, DrainAction, Engine, EngineError, Password, Server, SessionClient, Settings, SqlSession, StartOptions, tls,
+    BuildInfo, Dialect, DrainAction, Engine, EngineError, Password, Server, SessionClient,
+    Settings, SqlSession, StartOptions, tls,
 };
 
 /// The number of our lock in the database: our name.
 const LOCK: i64 = i64::from_be_bytes(*b"plimsoll");
 
-/// For the connection that holds the lock: nothing is said on it for a whole trial, and a table that a forgotten session holds is not
-/// waited for long.
-const LONG_IDLE: &str = "select set_config('lock_timeout', '30s', false), \
-     (select set_config(name, '0', false) from pg_settings where name = 'idle_session_timeout')";
+/// For the connection that holds the lock: nothing is said on it for a whole trial, and a table
+/// that a forgotten session holds is not waited for long.
+const LONG_IDLE: &str = "select set_config('lock_timeout', '30s', false), (select set_config(name, \
+                        '0', false) from pg_settings where name = 'idle_session_timeout')";
 
-/// All that is in the database and not of the system or an extension: tables, views, sequences that no table owns, and functions. Those
-/// of other schemas than ours with their schema.
-const FIND_ALL: &str = "\
-    select case when n.nspname = current_schema() then c.relname else n.nspname || '.' || c.relname end \
-    from pg_class c join pg_namespace n on n.oid = c.relnamespace \
-    where c.relkind in ('r', 'p', 'v', 'm', 'f', 'S') and n.nspname !~ '^pg_' and n.nspname <> 'information_schema' \
-    and not exists (select 1 from pg_depend d where d.classid = 'pg_class'::regclass and d.objid = c.oid \
-    and (d.deptype = 'e' or (c.relkind = 'S' and d.deptype in ('a', 'i')))) \
-    union all \
-    select 'function ' || n.nspname || '.' || p.proname from pg_proc p join pg_namespace n on n.oid = p.pronamespace \
-    where n.nspname !~ '^pg_' and n.nspname <> 'information_schema' \
-    and not exists (select 1 from pg_depend d where d.classid = 'pg_proc'::regclass and d.objid = p.oid and d.deptype = 'e')";
+/// All that is in the database and not of the system or an extension: tables, views, sequences that
+/// no table owns, and functions. Those of other schemas than ours with their schema.
+const FIND_ALL: &str = "select case when n.nspname = current_schema() then c.relname else \
+                       n.nspname || '.' || c.relname end from pg_class c join pg_namespace n on \
+                       n.oid = c.relnamespace where c.relkind in ('r', 'p', 'v', 'm', 'f', 'S') \
+                       and n.nspname !~ '^pg_' and n.nspname <> 'information_schema' and not \
+                       exists (select 1 from pg_depend d where d.classid = 'pg_class'::regclass \
+                       and d.objid = c.oid and (d.deptype = 'e' or (c.relkind = 'S' and d.deptype \
+                       in ('a', 'i')))) union all select 'function ' || n.nspname || '.' || \
+                       p.proname from pg_proc p join pg_namespace n on n.oid = p.pronamespace \
+                       where n.nspname !~ '^pg_' and n.nspname <> 'information_schema' and not \
+                       exists (select 1 from pg_depend d where d.classid = 'pg_proc'::regclass and \
+                       d.objid = p.oid and d.deptype = 'e')";
 
 /// The engine of a given PostgreSQL.
 pub struct GivenPostgres {
@@ -49,7 +51,11 @@ impl GivenPostgres {
     /// Reads the certificate's file; nobody is asked before the start.
     pub fn new(given: Given) -> Result<Self, EngineError> {
         let link = Link::given(&given.server, given.password.as_ref())?;
-        Ok(Self { given, link, version: OnceLock::new() })
+        Ok(Self {
+            given,
+            link,
+            version: OnceLock::new(),
+        })
     }
 }
 
@@ -58,7 +64,11 @@ impl Engine for GivenPostgres {
     fn build(&self) -> BuildInfo {
         BuildInfo {
             engine: self.given.server.engine.to_string(),
-            version: self.version.get().cloned().unwrap_or_else(|| given::UNASKED.to_owned()),
+            version: self
+                .version
+                .get()
+                .cloned()
+                .unwrap_or_else(|| given::UNASKED.to_owned()),
             origin: given::origin(&self.given.server),
             options: Vec::new(),
         }
@@ -66,14 +76,18 @@ impl Engine for GivenPostgres {
 
     /// There are none.
     fn check_settings(&self, settings: &Settings) -> Result<(), EngineError> {
-        settings.keys().next().map_or(Ok(()), |name| Err(given::setting_refused(name)))
+        settings
+            .keys()
+            .next()
+            .map_or(Ok(()), |name| Err(given::setting_refused(name)))
     }
 
     fn start(&self, options: &StartOptions) -> Result<Box<dyn Server>, EngineError> {
         self.check_settings(&self.given.settings)?;
         let (given, link, client) = (self.given.clone(), self.link.clone(), options.client);
         let enter = move || ForeignServer::enter(&given, &link, client);
-        let (server, version) = given::limited("enter", &self.given.server, given::ENTER_LIMIT, enter)?;
+        let (server, version) =
+            given::limited("enter", &self.given.server, given::ENTER_LIMIT, enter)?;
         // It was asked before when a start is tried again.
         let _ = self.version.set(version);
         Ok(Box::new(server))
@@ -97,18 +111,38 @@ struct ForeignServer {
 }
 
 impl ForeignServer {
-    /// Connects, looks at everything, and only then makes the database ours. Returns the version too.
-    fn enter(given: &Given, link: &Link, wanted: SessionClient) -> Result<(Self, String), EngineError> {
+    /// Connects, looks at everything, and only then makes the database ours. Returns the version
+    /// too.
+    fn enter(
+        given: &Given,
+        link: &Link,
+        wanted: SessionClient,
+    ) -> Result<(Self, String), EngineError> {
         let server = given.server.clone();
-        let mut client =
-            link.try_connect(Instant::now() + CONNECT_LIMIT).map_err(|error| refusal(&error, &server, given.password.as_ref()))?;
-        let versions = answers(&mut client, "select current_setting('server_version_num'), current_setting('server_version')")?;
+        let mut client = link
+            .try_connect(Instant::now() + CONNECT_LIMIT)
+            .map_err(|error| refusal(&error, &server, given.password.as_ref()))?;
+        let versions = answers(
+            &mut client,
+            "select current_setting('server_version_num'), current_setting('server_version')",
+        )?;
         let (version_num, version) = versions
             .first()
             .and_then(|row| Some((row.first()?.parse().ok()?, row.get(1)?.clone())))
-            .ok_or_else(|| EngineError::new(format!("the server {} states no version_num; it must be PostgreSQL itself", server.label)))?;
-        let entered =
-            Self { link: link.clone(), version_num, campaign: given.campaign.clone(), client: wanted, locked: Mutex::new(None), server };
+            .ok_or_else(|| {
+                EngineError::new(format!(
+                    "the server {} states no version_num; it must be PostgreSQL itself",
+                    server.label
+                ))
+            })?;
+        let entered = Self {
+            link: link.clone(),
+            version_num,
+            campaign: given.campaign.clone(),
+            client: wanted,
+            locked: Mutex::new(None),
+            server,
+        };
         entered.claim(client)?;
         Ok((entered, version))
     }
@@ -117,11 +151,17 @@ impl ForeignServer {
     fn claim(&self, mut client: Client) -> Result<(), EngineError> {
         lock(&mut client, &self.server.database)?;
         let found = names(&mut client, FIND_ALL)?;
-        let marked = if found.iter().any(|name| name == MARKER) { Some(marked(&mut client, &self.server.database)?) } else { None };
+        let marked = if found.iter().any(|name| name == MARKER) {
+            Some(marked(&mut client, &self.server.database)?)
+        } else {
+            None
+        };
         let leftovers = given::leftovers(&self.server.database, &found, marked.as_deref())?;
         drop_tables(&mut client, &leftovers)?;
-        let sql =
-            format!("create table if not exists {MARKER} (table_name text primary key, campaign text not null, made_by text not null)");
+        let sql = format!(
+            "create table if not exists {MARKER} (table_name text primary key, campaign text not \
+            null, made_by text not null)"
+        );
         run(&mut client, &sql)?;
         *self.locked() = Some(client);
         self.claim_tables(&[MARKER.to_owned()])
@@ -129,9 +169,13 @@ impl ForeignServer {
 
     /// Drops our tables and the marker, within `limit`. Nothing is done when it is done already.
     fn leave(&self, limit: Duration) -> Result<(), EngineError> {
-        let Some(client) = self.locked().take() else { return Ok(()) };
+        let Some(client) = self.locked().take() else {
+            return Ok(());
+        };
         let (link, database) = (self.link.clone(), self.server.database.clone());
-        given::limited("leave", &self.server, limit, move || leave(client, &link, &database))
+        given::limited("leave", &self.server, limit, move || {
+            leave(client, &link, &database)
+        })
     }
 
     fn locked(&self) -> MutexGuard<'_, Option<Client>> {
@@ -148,16 +192,21 @@ fn leave(mut client: Client, link: &Link, database: &str) -> Result<(), EngineEr
     }
     let marked = marked(&mut client, database)?;
     let found = names(&mut client, FIND_ALL)?;
-    let mut ours: Vec<String> = found.into_iter().filter(|name| name != MARKER && marked.contains(name)).collect();
+    let mut ours: Vec<String> = found
+        .into_iter()
+        .filter(|name| name != MARKER && marked.contains(name))
+        .collect();
     ours.push(MARKER.to_owned());
     drop_tables(&mut client, &ours)?;
-    // A server process ends some time after its connection, and its locks with it: the next campaign may be faster.
+    // A server process ends some time after its connection, and its locks with it: the next
+    // campaign may be faster.
     run(&mut client, &format!("select pg_advisory_unlock({LOCK})"))
 }
 
 /// The tables that the marker lists.
 fn marked(client: &mut Client, database: &str) -> Result<Vec<String>, EngineError> {
-    let sql = format!("select table_name from {MARKER} where made_by = '{PROGRAM}' and campaign <> ''");
+    let sql =
+        format!("select table_name from {MARKER} where made_by = '{PROGRAM}' and campaign <> ''");
     names(client, &sql).map_err(|error| given::unreadable_marker(database, &error.message))
 }
 
@@ -165,7 +214,11 @@ fn marked(client: &mut Client, database: &str) -> Result<Vec<String>, EngineErro
 fn lock(client: &mut Client, database: &str) -> Result<(), EngineError> {
     run(client, LONG_IDLE)?;
     let got = names(client, &format!("select pg_try_advisory_lock({LOCK})"))?;
-    if got.first().is_some_and(|got| got == "t") { Ok(()) } else { Err(given::in_use(database)) }
+    if got.first().is_some_and(|got| got == "t") {
+        Ok(())
+    } else {
+        Err(given::in_use(database))
+    }
 }
 
 /// In one statement, for partitions go with their table.
@@ -173,36 +226,66 @@ fn drop_tables(client: &mut Client, tables: &[String]) -> Result<(), EngineError
     if tables.is_empty() {
         return Ok(());
     }
-    let quoted: Vec<String> = tables.iter().map(|table| format!("\"{}\"", table.replace('"', "\"\""))).collect();
+    let quoted: Vec<String> = tables
+        .iter()
+        .map(|table| format!("\"{}\"", table.replace('"', "\"\"")))
+        .collect();
     run(client, &format!("drop table {}", quoted.join(", ")))
 }
 
 fn run(client: &mut Client, sql: &str) -> Result<(), EngineError> {
-    client.batch_execute(sql).map_err(|error| failure::engine_error(sql, &error))
+    client
+        .batch_execute(sql)
+        .map_err(|error| failure::engine_error(sql, &error))
 }
 
 fn answers(client: &mut Client, sql: &str) -> Result<Vec<Vec<String>>, EngineError> {
     let found = rows(client, sql).map_err(|error| failure::engine_error(sql, &error))?;
-    Ok(found.iter().map(|row| (0..row.len()).map(|column| row.get(column).unwrap_or_default().to_owned()).collect()).collect())
+    Ok(found
+        .iter()
+        .map(|row| {
+            (0..row.len())
+                .map(|column| row.get(column).unwrap_or_default().to_owned())
+                .collect()
+        })
+        .collect())
 }
 
 fn names(client: &mut Client, sql: &str) -> Result<Vec<String>, EngineError> {
-    Ok(answers(client, sql)?.into_iter().filter_map(|row| row.into_iter().next()).collect())
+    Ok(answers(client, sql)?
+        .into_iter()
+        .filter_map(|row| row.into_iter().next())
+        .collect())
 }
 
 /// Why there is no connection, and what to do.
 fn refusal(error: &ConnectError, server: &GivenServer, password: Option<&Password>) -> EngineError {
     let (place, label) = (&server.place, &server.label);
     let reason = match error {
-        ConnectError::Late => format!("{place} did not answer within {CONNECT_LIMIT:?}; check the address in the dsn, and the network"),
+        ConnectError::Late => format!(
+            "{place} did not answer within {CONNECT_LIMIT:?}; check the address in the dsn, and \
+            the network"
+        ),
         ConnectError::Refused(error) => match (error.as_db_error(), tls::explain(error, server)) {
             (Some(said), _) => match said.code().code() {
                 code if wire::wants_tls(code, said.message()) => {
-                    format!("{}; {}", given::access_denied(server, said.message(), password.is_some()), wire::TLS_ADVICE)
+                    format!(
+                        "{}; {}",
+                        given::access_denied(server, said.message(), password.is_some()),
+                        wire::TLS_ADVICE
+                    )
                 }
-                "28P01" | "28000" => given::access_denied(server, said.message(), password.is_some()),
-                "3D000" => format!("{place} has no database {}; make an empty one for this", server.database),
-                "42501" => format!("{place} does not let {} into {}; grant connect and create on it", server.user, server.database),
+                "28P01" | "28000" => {
+                    given::access_denied(server, said.message(), password.is_some())
+                }
+                "3D000" => format!(
+                    "{place} has no database {}; make an empty one for this",
+                    server.database
+                ),
+                "42501" => format!(
+                    "{place} does not let {} into {}; grant connect and create on it",
+                    server.user, server.database
+                ),
                 code => format!("{place} says: {}, SQLSTATE {code}", said.message()),
             },
             (None, Some(reason)) => reason,
@@ -210,13 +293,17 @@ fn refusal(error: &ConnectError, server: &GivenServer, password: Option<&Passwor
                 let words = failure::words(error);
                 if password.is_none() && words.contains("password") {
                     given::access_denied(server, "it asks for a password", false)
-                } else if server.tls == TlsMode::VerifyFull && words.contains("does not support TLS") {
+                } else if server.tls == TlsMode::VerifyFull
+                    && words.contains("does not support TLS")
+                {
                     format!(
-                        "{place} offers no TLS; switch it on there (ssl = on), or set tls = \"off\" in [server.{label}] where the network is safe"
+                        "{place} offers no TLS; switch it on there (ssl = on), or set tls = \
+                        \"off\" in [server.{label}] where the network is safe"
                     )
                 } else {
                     format!(
-                        "nobody answers at {place} ({words}); check that the server runs and that the dsn of [server.{label}] is its address"
+                        "nobody answers at {place} ({words}); check that the server runs and that \
+                        the dsn of [server.{label}] is its address"
                     )
                 }
             }
@@ -227,7 +314,9 @@ fn refusal(error: &ConnectError, server: &GivenServer, password: Option<&Passwor
 
 impl Server for ForeignServer {
     fn dialect(&self) -> Dialect {
-        Dialect::Postgres { version_num: self.version_num }
+        Dialect::Postgres {
+            version_num: self.version_num,
+        }
     }
 
     fn connect(&self) -> Result<Box<dyn SqlSession>, EngineError> {
@@ -237,24 +326,41 @@ impl Server for ForeignServer {
     fn claim_tables(&self, tables: &[String]) -> Result<(), EngineError> {
         let (tables, campaign) = (tables.to_vec(), self.campaign.clone());
         let sql = format!(
-            "insert into {MARKER} (table_name, campaign, made_by) values ($1, $2, '{PROGRAM}') on conflict (table_name) do update set campaign = $2"
+            "insert into {MARKER} (table_name, campaign, made_by) values ($1, $2, '{PROGRAM}') on \
+            conflict (table_name) do update set campaign = $2"
         );
         self.link.ask("mark our tables", ASK_LIMIT, move |client| {
-            tables.iter().try_for_each(|table| client.execute(&sql, &[table, &campaign]).map(drop))
+            tables
+                .iter()
+                .try_for_each(|table| client.execute(&sql, &[table, &campaign]).map(drop))
         })
     }
 
-    /// All parameters but secrets, `session_tls`: the protocol and cipher of our connections, or `off`, and `session_client`: what the
-    /// workers' sessions speak through.
+    /// All parameters but secrets, `session_tls`: the protocol and cipher of our connections, or
+    /// `off`, and `session_client`: what the workers' sessions speak through.
     fn effective_settings(&self) -> Result<Settings, EngineError> {
         let mut settings = self.link.ask("read pg_settings", ASK_LIMIT, |client| {
             let mut settings = readback::effective(client, &Settings::new(), &[])?;
-            let session = rows(client, "select version, cipher from pg_stat_ssl where pid = pg_backend_pid()")?;
-            let text = |column| session.first().and_then(|row| row.get(column)).unwrap_or_default();
-            settings.insert(given::SESSION_TLS.to_owned(), given::session_tls(text(0), text(1)));
+            let session = rows(
+                client,
+                "select version, cipher from pg_stat_ssl where pid = pg_backend_pid()",
+            )?;
+            let text = |column| {
+                session
+                    .first()
+                    .and_then(|row| row.get(column))
+                    .unwrap_or_default()
+            };
+            settings.insert(
+                given::SESSION_TLS.to_owned(),
+                given::session_tls(text(0), text(1)),
+            );
             Ok(settings)
         })?;
-        settings.insert(given::SESSION_CLIENT.to_owned(), session::client_name(&self.link, self.client).to_owned());
+        settings.insert(
+            given::SESSION_CLIENT.to_owned(),
+            session::client_name(&self.link, self.client).to_owned(),
+        );
         readback::hide_secrets(&mut settings);
         Ok(settings)
     }
@@ -262,13 +368,23 @@ impl Server for ForeignServer {
     /// Of the whole server or the whole database, whoever uses it.
     fn counters(&self) -> Result<BTreeMap<String, i64>, EngineError> {
         let version_num = self.version_num;
-        self.link.ask("read the statistics views", ASK_LIMIT, move |client| statistics::counters(client, version_num))
+        self.link
+            .ask("read the statistics views", ASK_LIMIT, move |client| {
+                statistics::counters(client, version_num)
+            })
     }
 
     fn save_state(&self, dir: &Path, moment: &str) -> Result<(), EngineError> {
         let (moment, version_num) = (moment.to_owned(), self.version_num);
-        let question = move |client: &mut Client| statistics::state(client, &moment, version_num, false, false);
-        statistics::write(dir, &self.link.ask("read the statistics views", ASK_LIMIT, question)?)
+        let question = move |client: &mut Client| {
+            statistics::state(client, &moment, version_num, false, false)
+        };
+        statistics::write(
+            dir,
+            &self
+                .link
+                .ask("read the statistics views", ASK_LIMIT, question)?,
+        )
     }
 
     /// Our tables are vacuumed and analysed; a checkpoint is the whole server's, and left to it.
@@ -279,13 +395,24 @@ impl Server for ForeignServer {
         limit: Instant,
         is_stopped: &dyn Fn() -> bool,
     ) -> Result<Vec<DrainAction>, EngineError> {
-        drain::watch(&self.link, self.version_num, tables, &Patience { limit, is_stopped })
+        drain::watch(
+            &self.link,
+            self.version_num,
+            tables,
+            &Patience { limit, is_stopped },
+        )
     }
 
     fn database_bytes(&self) -> Result<u64, EngineError> {
         let sql = "select pg_database_size(current_database())";
-        let bytes = self.link.ask(sql, ASK_LIMIT, |client| Ok(rows(client, sql)?.first().and_then(|row| row.get(0)?.parse().ok())))?;
-        bytes.ok_or_else(|| EngineError::new("read the database's size: it is not a number; see the server's log"))
+        let bytes = self.link.ask(sql, ASK_LIMIT, |client| {
+            Ok(rows(client, sql)?
+                .first()
+                .and_then(|row| row.get(0)?.parse().ok()))
+        })?;
+        bytes.ok_or_else(|| {
+            EngineError::new("read the database's size: it is not a number; see the server's log")
+        })
     }
 
     fn processes(&self) -> Vec<u32> {
@@ -300,7 +427,8 @@ impl Server for ForeignServer {
 
 impl Drop for ForeignServer {
     fn drop(&mut self) {
-        // After an error that is told. What cannot be dropped now the next campaign on this database drops.
+        // After an error that is told. What cannot be dropped now the next campaign on this
+        // database drops.
         let _ = self.leave(given::LEAVE_LIMIT);
     }
 }

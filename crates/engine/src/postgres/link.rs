@@ -21,7 +21,8 @@ use crate::{EngineError, Health, Password, tls};
 /// The superuser that `initdb` makes.
 pub(super) const SUPERUSER: &str = "postgres";
 
-/// How long opening a connection may take. A server that is writing a checkpoint answers late, a hung one never.
+/// How long opening a connection may take. A server that is writing a checkpoint answers late, a
+/// hung one never.
 pub(super) const CONNECT_LIMIT: Duration = Duration::from_secs(30);
 
 /// Between two tries to reach a server.
@@ -36,7 +37,8 @@ pub(super) enum Address<'a> {
     Tcp(u16),
 }
 
-/// The port that names the socket's file; with a folder of its own for each server it need not be free.
+/// The port that names the socket's file; with a folder of its own for each server it need not be
+/// free.
 pub(super) const SOCKET_PORT: u16 = 5432;
 
 /// Where servers of our own listen.
@@ -66,7 +68,11 @@ impl Link {
     /// A link to `database`, as the superuser.
     pub fn new(address: Address<'_>, database: &str, process: Weak<ServerProcess>) -> Self {
         let mut config = Config::new();
-        config.user(SUPERUSER).dbname(database).application_name(PROGRAM).ssl_mode(SslMode::Disable);
+        config
+            .user(SUPERUSER)
+            .dbname(database)
+            .application_name(PROGRAM)
+            .ssl_mode(SslMode::Disable);
         match address {
             Address::Socket(folder) => config.host_path(folder).port(SOCKET_PORT),
             Address::Tcp(port) => config.host(LOOPBACK).port(port),
@@ -75,15 +81,32 @@ impl Link {
             Address::Socket(folder) => socket(folder, SOCKET_PORT),
             Address::Tcp(port) => Place::Tcp(LOOPBACK.to_owned(), port),
         };
-        let login = Login { place, user: SUPERUSER.to_owned(), database: database.to_owned(), password: None };
-        Self { config, login, tls: None, process: Some(process) }
+        let login = Login {
+            place,
+            user: SUPERUSER.to_owned(),
+            database: database.to_owned(),
+            password: None,
+        };
+        Self {
+            config,
+            login,
+            tls: None,
+            process: Some(process),
+        }
     }
 
     /// A link to a server that is not ours. Nothing weaker than what its table says is ever tried.
     pub fn given(server: &GivenServer, password: Option<&Password>) -> Result<Self, EngineError> {
         let mut config = Config::new();
-        config.user(&server.user).dbname(&server.database).application_name(PROGRAM).connect_timeout(CONNECT_LIMIT);
-        config.keepalives_idle(PROBE_AFTER).keepalives_interval(PROBE_INTERVAL).tcp_user_timeout(NETWORK_LIMIT);
+        config
+            .user(&server.user)
+            .dbname(&server.database)
+            .application_name(PROGRAM)
+            .connect_timeout(CONNECT_LIMIT);
+        config
+            .keepalives_idle(PROBE_AFTER)
+            .keepalives_interval(PROBE_INTERVAL)
+            .tcp_user_timeout(NETWORK_LIMIT);
         if let Some(password) = password {
             config.password(password.reveal());
         }
@@ -105,12 +128,22 @@ impl Link {
             ServerPlace::Socket { path, port } => socket(path.as_ref(), *port),
             ServerPlace::Tcp { host, port } => Place::Tcp(host.clone(), *port),
         };
-        let login = Login { place, user: server.user.clone(), database: server.database.clone(), password: password.cloned() };
-        Ok(Self { config, login, tls, process: None })
+        let login = Login {
+            place,
+            user: server.user.clone(),
+            database: server.database.clone(),
+            password: password.cloned(),
+        };
+        Ok(Self {
+            config,
+            login,
+            tls,
+            process: None,
+        })
     }
 
-    /// Asks the server to cancel what the session of `token` runs, within `limit`. It fails for what has just ended, or when the server
-    /// is gone, which the statement itself tells.
+    /// Asks the server to cancel what the session of `token` runs, within `limit`. It fails for
+    /// what has just ended, or when the server is gone, which the statement itself tells.
     pub fn cancel(&self, token: &CancelToken, limit: Duration) {
         let (token, tls) = (token.clone(), self.tls.clone());
         within(Instant::now() + limit, move || match tls {
@@ -147,35 +180,52 @@ impl Link {
 
     /// A connection for something other than load.
     pub fn connect(&self) -> Result<Client, EngineError> {
-        self.try_connect(Instant::now() + CONNECT_LIMIT).map_err(|error| match error {
-            ConnectError::Refused(error) => failure::engine_error("connect to postgres", &error),
-            ConnectError::Late => {
-                EngineError::new(format!("connect to postgres: no answer within {CONNECT_LIMIT:?}; see the server's log for what it does"))
-            }
-        })
+        self.try_connect(Instant::now() + CONNECT_LIMIT)
+            .map_err(|error| match error {
+                ConnectError::Refused(error) => {
+                    failure::engine_error("connect to postgres", &error)
+                }
+                ConnectError::Late => EngineError::new(format!(
+                    "connect to postgres: no answer within {CONNECT_LIMIT:?}; see the server's log \
+                    for what it does"
+                )),
+            })
     }
 
-    /// Tries until there is a connection, `deadline` has passed or the server's process has ended. `Err` says why there is none.
+    /// Tries until there is a connection, `deadline` has passed or the server's process has ended.
+    /// `Err` says why there is none.
     pub fn reconnect(&self, deadline: Instant) -> Result<Client, String> {
         self.persist(deadline, || match self.try_connect(deadline) {
             Ok(client) => Ok(client),
-            Err(ConnectError::Refused(error)) => Err(format!("{error}, SQLSTATE {}", failure::sqlstate(&error))),
+            Err(ConnectError::Refused(error)) => {
+                Err(format!("{error}, SQLSTATE {}", failure::sqlstate(&error)))
+            }
             Err(ConnectError::Late) => Err("no answer".to_owned()),
         })
     }
 
     /// The same for connections that `attempt` makes, whose error is a reason.
-    pub fn persist<T>(&self, deadline: Instant, attempt: impl Fn() -> Result<T, String>) -> Result<T, String> {
+    pub fn persist<T>(
+        &self,
+        deadline: Instant,
+        attempt: impl Fn() -> Result<T, String>,
+    ) -> Result<T, String> {
         loop {
             let reason = match attempt() {
                 Ok(connection) => return Ok(connection),
                 Err(reason) => reason,
             };
-            match self.process.as_ref().map(|process| process.upgrade().map(|process| process.health())) {
+            match self
+                .process
+                .as_ref()
+                .map(|process| process.upgrade().map(|process| process.health()))
+            {
                 // Not ours to know.
                 None => {}
                 Some(Some(Health::Running)) => {}
-                Some(Some(Health::Crashed { status, .. })) => return Err(format!("the server has ended with {status}")),
+                Some(Some(Health::Crashed { status, .. })) => {
+                    return Err(format!("the server has ended with {status}"));
+                }
                 Some(None) => return Err("the server was stopped".to_owned()),
             }
             if Instant::now() >= deadline {
@@ -186,7 +236,10 @@ impl Link {
     }
 
     /// A connection whose messages of the server are appended to `notices`, a line each.
-    pub fn connect_with_notices(&self, notices: &Arc<Mutex<String>>) -> Result<Client, EngineError> {
+    pub fn connect_with_notices(
+        &self,
+        notices: &Arc<Mutex<String>>,
+    ) -> Result<Client, EngineError> {
         let mut link = self.clone();
         let notices = Arc::clone(notices);
         link.config.notice_callback(move |notice| {
@@ -201,7 +254,8 @@ impl Link {
         link.connect()
     }
 
-    /// Asks on a connection of its own, so that a long statement elsewhere is not in the way. `doing` begins an error.
+    /// Asks on a connection of its own, so that a long statement elsewhere is not in the way.
+    /// `doing` begins an error.
     pub fn ask<T: Send + 'static>(
         &self,
         doing: &str,
@@ -211,7 +265,9 @@ impl Link {
         let mut client = self.connect()?;
         match within(Instant::now() + limit, move || question(&mut client)) {
             Some(answer) => answer.map_err(|error| failure::engine_error(doing, &error)),
-            None => Err(EngineError::new(format!("{doing}: no answer within {limit:?}; see the server's log for what it does"))),
+            None => Err(EngineError::new(format!(
+                "{doing}: no answer within {limit:?}; see the server's log for what it does"
+            ))),
         }
     }
 }

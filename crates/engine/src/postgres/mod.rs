@@ -1,7 +1,8 @@
 //! PostgreSQL 9.6 to 19: a server of our own on a data directory of the trial.
 //!
-//! The server is our child (`postgres` itself, no `pg_ctl`), so its pid, exit status and process tree are known. It trusts whoever
-//! reaches its socket, and the folder of the socket is closed to everybody but its user and root.
+//! The server is our child (`postgres` itself, no `pg_ctl`), so its pid, exit status and process
+//! tree are known. It trusts whoever reaches its socket, and the folder of the socket is closed to
+//! everybody but its user and root.
 
 mod account;
 mod check;
@@ -25,8 +26,9 @@ pub use given::GivenPostgres;
 
 use crate::{BuildInfo, Engine, EngineError, InstalledBuild, Server, Settings, StartOptions};
 
-/// Bytes per row of the Insert Benchmark's table. Loaded in order it takes 103, indexed 206, and 380 after random inserts and deletes
-/// that vacuum did not keep up with; the log comes on top, up to `max_wal_size`.
+/// Bytes per row of the Insert Benchmark's table. Loaded in order it takes 103, indexed 206, and
+/// 380 after random inserts and deletes that vacuum did not keep up with; the log comes on top, up
+/// to `max_wal_size`.
 pub(crate) const BYTES_PER_ROW: u64 = 600;
 
 /// A new cluster with its first segments of WAL.
@@ -34,8 +36,9 @@ pub(crate) const BYTES_AT_START: u64 = 64 << 20;
 
 /// A build of PostgreSQL.
 ///
-/// Settings are the server's parameters, and `data_checksums` (`on`, the default, or `off`) for `initdb`. A name may end in the
-/// versions it is for: `io_method@18` for 18 and newer, `foo@-12` for 12 and older, `foo@9.6-15` for these and between.
+/// Settings are the server's parameters, and `data_checksums` (`on`, the default, or `off`) for
+/// `initdb`. A name may end in the versions it is for: `io_method@18` for 18 and newer, `foo@-12`
+/// for 12 and older, `foo@9.6-15` for these and between.
 #[derive(Clone, Debug)]
 pub struct Postgres {
     build: InstalledBuild,
@@ -50,7 +53,8 @@ impl Postgres {
     fn major(&self) -> Result<Major, EngineError> {
         Major::of_version(&self.build.version).ok_or_else(|| {
             EngineError::new(format!(
-                "build {} has version \"{}\", which is none of postgres; fetch it again with `plimsoll build add`",
+                "build {} has version \"{}\", which is none of postgres; fetch it again with \
+                `plimsoll build add`",
                 self.build.name, self.build.version
             ))
         })
@@ -70,18 +74,29 @@ impl Engine for Postgres {
             engine: self.build.engine.to_string(),
             version: self.build.version.clone(),
             origin: self.build.origin.clone(),
-            options: self.build.toolchain.iter().map(|(name, value)| format!("{name}: {value}")).collect(),
+            options: self
+                .build
+                .toolchain
+                .iter()
+                .map(|(name, value)| format!("{name}: {value}"))
+                .collect(),
         }
     }
 
-    /// Has the server itself read the settings, without a data directory: names and values it does not know are found here.
+    /// Has the server itself read the settings, without a data directory: names and values it does
+    /// not know are found here.
     fn check_settings(&self, settings: &Settings) -> Result<(), EngineError> {
         self.config(settings).map(drop)
     }
 
     fn start(&self, options: &StartOptions) -> Result<Box<dyn Server>, EngineError> {
         let (config, major) = self.config(&options.settings)?;
-        Ok(Box::new(server::PostgresServer::start(&self.build, config, major, options)?))
+        Ok(Box::new(server::PostgresServer::start(
+            &self.build,
+            config,
+            major,
+            options,
+        )?))
     }
 
     fn is_embedded(&self) -> bool {

@@ -30,9 +30,18 @@ mod tests {
     fn question_marks_are_numbered_outside_of_quotes() {
         for (sql, expected) in [
             ("select 1", "select 1"),
-            ("select a from t where a >= ? limit ?", "select a from t where a >= $1 limit $2"),
-            ("in (?,?,?,?,?,?,?,?,?,?)", "in ($1,$2,$3,$4,$5,$6,$7,$8,$9,$10)"),
-            ("select 'what?', 'it''s ?', \"odd?\", ?", "select 'what?', 'it''s ?', \"odd?\", $1"),
+            (
+                "select a from t where a >= ? limit ?",
+                "select a from t where a >= $1 limit $2",
+            ),
+            (
+                "in (?,?,?,?,?,?,?,?,?,?)",
+                "in ($1,$2,$3,$4,$5,$6,$7,$8,$9,$10)",
+            ),
+            (
+                "select 'what?', 'it''s ?', \"odd?\", ?",
+                "select 'what?', 'it''s ?', \"odd?\", $1",
+            ),
         ] {
             assert_eq!(numbered(sql), expected);
         }

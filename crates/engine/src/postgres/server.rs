@@ -1,4 +1,5 @@
-//! A running server: started as our child, asked on connections of their own, and stopped by signal.
+//! A running server: started as our child, asked on connections of their own, and stopped by
+//! signal.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -15,7 +16,8 @@ use super::{failure, readback, session, statistics};
 use crate::given::SESSION_CLIENT;
 use crate::process::{Program, ServerProcess, free_loopback_port};
 use crate::{
-    Dialect, DrainAction, EngineError, Health, InstalledBuild, Server, SessionClient, Settings, SqlSession, StartOptions, Transport,
+    Dialect, DrainAction, EngineError, Health, InstalledBuild, Server, SessionClient, Settings,
+    SqlSession, StartOptions, Transport,
 };
 
 /// The database of the workload's tables.
@@ -47,10 +49,20 @@ pub(super) struct PostgresServer {
 }
 
 impl PostgresServer {
-    /// Makes the data directory where there is none, starts the server on it and waits until it answers.
-    pub fn start(build: &InstalledBuild, config: Config, major: Major, options: &StartOptions) -> Result<Self, EngineError> {
-        fs::create_dir_all(&options.log_dir)
-            .map_err(|error| EngineError::new(format!("make {}: {error}; check its parent's permissions", options.log_dir.display())))?;
+    /// Makes the data directory where there is none, starts the server on it and waits until it
+    /// answers.
+    pub fn start(
+        build: &InstalledBuild,
+        config: Config,
+        major: Major,
+        options: &StartOptions,
+    ) -> Result<Self, EngineError> {
+        fs::create_dir_all(&options.log_dir).map_err(|error| {
+            EngineError::new(format!(
+                "make {}: {error}; check its parent's permissions",
+                options.log_dir.display()
+            ))
+        })?;
         let account = Account::of_servers();
         let cluster = Cluster::prepare(options, build, account)?;
         cluster.init(options, build, &config, major)?;
@@ -87,13 +99,28 @@ impl PostgresServer {
             Ok(found)
         })?;
         readback::check(&config, &found, &build.version)?;
-        let custom = found.iter().filter_map(|found| found.custom_name().map(str::to_owned)).collect();
-        Ok(Self { postmaster, link, version_num, not_applied: config.not_applied, custom, client: options.client })
+        let custom = found
+            .iter()
+            .filter_map(|found| found.custom_name().map(str::to_owned))
+            .collect();
+        Ok(Self {
+            postmaster,
+            link,
+            version_num,
+            not_applied: config.not_applied,
+            custom,
+            client: options.client,
+        })
     }
 }
 
 /// Waits until a connection answers, and checks that it is this server that does.
-fn wait_until_ready(process: &ServerProcess, admin: &Link, cluster: &Cluster, transport: Transport) -> Result<(), EngineError> {
+fn wait_until_ready(
+    process: &ServerProcess,
+    admin: &Link,
+    cluster: &Cluster,
+    transport: Transport,
+) -> Result<(), EngineError> {
     let data_dir = text(&cluster.data_dir())?;
     process.wait_until_ready(READY_LIMIT, || {
         if transport == Transport::Socket && !cluster.socket().exists() {
@@ -102,53 +129,80 @@ fn wait_until_ready(process: &ServerProcess, admin: &Link, cluster: &Cluster, tr
         let mut client = match admin.try_connect(Instant::now() + TRY_LIMIT) {
             Ok(client) => client,
             // It says so while it starts; nobody listens before that.
-            Err(ConnectError::Refused(error)) if failure::class_of(failure::sqlstate(&error)).is_disconnected() => {
+            Err(ConnectError::Refused(error))
+                if failure::class_of(failure::sqlstate(&error)).is_disconnected() =>
+            {
                 return Ok(false);
             }
-            Err(ConnectError::Refused(error)) => return Err(failure::engine_error("connect to postgres", &error)),
+            Err(ConnectError::Refused(error)) => {
+                return Err(failure::engine_error(
+                    "connect to \
+                postgres",
+                    &error,
+                ));
+            }
             Err(ConnectError::Late) => return Ok(false),
         };
         // The port was free a moment ago: somebody else may have taken it.
-        let found = rows(&mut client, "show data_directory").map_err(|error| failure::engine_error("ask postgres where it is", &error))?;
+        let found = rows(&mut client, "show data_directory")
+            .map_err(|error| failure::engine_error("ask postgres where it is", &error))?;
         match found.first().and_then(|row| row.get(0)) {
             Some(found) if found == data_dir => Ok(true),
             found => Err(EngineError::new(format!(
-                "another server, on {}, answers in place of the one on {data_dir}; its port was taken, try again",
+                "another server, on {}, answers in place of the one on {data_dir}; its port was \
+                taken, try again",
                 found.unwrap_or("an unknown data directory")
             ))),
         }
     })
 }
 
-/// Makes and marks the workload's database, or checks that the one that is there is ours or empty. Returns `server_version_num`.
+/// Makes and marks the workload's database, or checks that the one that is there is ours or empty.
+/// Returns `server_version_num`.
 fn make_database(admin: &Link, link: &Link) -> Result<u32, EngineError> {
     let doing = format!("make database {DATABASE}");
     let version = admin.ask(&doing, ASK_LIMIT, |client| {
-        if rows(client, &format!("select 1 from pg_database where datname = '{DATABASE}'"))?.is_empty() {
+        if rows(
+            client,
+            &format!("select 1 from pg_database where datname = '{DATABASE}'"),
+        )?
+        .is_empty()
+        {
             client.batch_execute(&format!("create database {DATABASE}"))?;
         }
-        Ok(rows(client, "show server_version_num")?.first().and_then(|row| row.get(0)?.parse().ok()))
+        Ok(rows(client, "show server_version_num")?
+            .first()
+            .and_then(|row| row.get(0)?.parse().ok()))
     })?;
     let is_foreign = link.ask(&doing, ASK_LIMIT, |client| {
         let tables = "select relname from pg_stat_user_tables";
         let found = rows(client, tables)?;
         let is_foreign = !found.is_empty() && !found.iter().any(|row| row.get(0) == Some(MARKER));
         if !is_foreign {
-            client.batch_execute(&format!("create table if not exists {MARKER} (made_by text)"))?;
+            client.batch_execute(&format!(
+                "create table if not exists {MARKER} (made_by text)"
+            ))?;
         }
         Ok(is_foreign)
     })?;
     if is_foreign {
         return Err(EngineError::new(format!(
-            "database {DATABASE} holds tables that this program did not make (there is no {MARKER}); give it an empty data directory"
+            "database {DATABASE} holds tables that this program did not make (there is no \
+            {MARKER}); give it an empty data directory"
         )));
     }
-    version.ok_or_else(|| EngineError::new("read server_version_num: it is not a number; use a build of PostgreSQL itself"))
+    version.ok_or_else(|| {
+        EngineError::new(
+            "read server_version_num: it is not a number; use a build of PostgreSQL itself",
+        )
+    })
 }
 
 impl Server for PostgresServer {
     fn dialect(&self) -> Dialect {
-        Dialect::Postgres { version_num: self.version_num }
+        Dialect::Postgres {
+            version_num: self.version_num,
+        }
     }
 
     fn connect(&self) -> Result<Box<dyn SqlSession>, EngineError> {
@@ -158,22 +212,35 @@ impl Server for PostgresServer {
     /// All parameters, and `session_client`: what the workers' sessions speak through.
     fn effective_settings(&self) -> Result<Settings, EngineError> {
         let (not_applied, custom) = (self.not_applied.clone(), self.custom.clone());
-        let mut settings =
-            self.link.ask("read pg_settings", ASK_LIMIT, move |client| readback::effective(client, &not_applied, &custom))?;
-        settings.insert(SESSION_CLIENT.to_owned(), session::client_name(&self.link, self.client).to_owned());
+        let mut settings = self
+            .link
+            .ask("read pg_settings", ASK_LIMIT, move |client| {
+                readback::effective(client, &not_applied, &custom)
+            })?;
+        settings.insert(
+            SESSION_CLIENT.to_owned(),
+            session::client_name(&self.link, self.client).to_owned(),
+        );
         Ok(settings)
     }
 
     fn counters(&self) -> Result<BTreeMap<String, i64>, EngineError> {
         let version_num = self.version_num;
-        self.link.ask("read the statistics views", ASK_LIMIT, move |client| statistics::counters(client, version_num))
+        self.link
+            .ask("read the statistics views", ASK_LIMIT, move |client| {
+                statistics::counters(client, version_num)
+            })
     }
 
     fn save_state(&self, dir: &Path, moment: &str) -> Result<(), EngineError> {
         let (moment, version_num) = (moment.to_owned(), self.version_num);
         let has_build = dir.join(statistics::build_file()).exists();
-        let question = move |client: &mut postgres::Client| statistics::state(client, &moment, version_num, has_build, true);
-        let files = self.link.ask("read the statistics views", ASK_LIMIT, question)?;
+        let question = move |client: &mut postgres::Client| {
+            statistics::state(client, &moment, version_num, has_build, true)
+        };
+        let files = self
+            .link
+            .ask("read the statistics views", ASK_LIMIT, question)?;
         statistics::write(dir, &files)
     }
 
@@ -188,15 +255,24 @@ impl Server for PostgresServer {
         limit: Instant,
         is_stopped: &dyn Fn() -> bool,
     ) -> Result<Vec<DrainAction>, EngineError> {
-        drain::drain(&self.link, self.version_num, tables, &Patience { limit, is_stopped })
+        drain::drain(
+            &self.link,
+            self.version_num,
+            tables,
+            &Patience { limit, is_stopped },
+        )
     }
 
     fn database_bytes(&self) -> Result<u64, EngineError> {
         let sql = format!("select pg_database_size('{DATABASE}')");
-        let bytes = self
-            .link
-            .ask(&sql.clone(), ASK_LIMIT, move |client| Ok(rows(client, &sql)?.first().and_then(|row| row.get(0)?.parse().ok())))?;
-        bytes.ok_or_else(|| EngineError::new("read the database's size: it is not a number; see the server's log"))
+        let bytes = self.link.ask(&sql.clone(), ASK_LIMIT, move |client| {
+            Ok(rows(client, &sql)?
+                .first()
+                .and_then(|row| row.get(0)?.parse().ok()))
+        })?;
+        bytes.ok_or_else(|| {
+            EngineError::new("read the database's size: it is not a number; see the server's log")
+        })
     }
 
     fn processes(&self) -> Vec<u32> {

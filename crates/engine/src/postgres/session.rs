@@ -1,4 +1,5 @@
-//! One worker's connection, over the `postgres` crate: for sessions that TLS protects, and where the plan wants it.
+//! One worker's connection, over the `postgres` crate: for sessions that TLS protects, and where
+//! the plan wants it.
 
 use std::hint::black_box;
 use std::io::{BufRead, Write};
@@ -12,7 +13,10 @@ use postgres::{Client, SimpleQueryMessage, Statement};
 use super::link::Link;
 use super::wire::{Login, WireSession};
 use super::{copied, failure, placeholder};
-use crate::{Argument, Counts, EngineError, Parameter, Prepared, RECONNECT_LIMIT, SessionClient, SqlError, SqlSession};
+use crate::{
+    Argument, Counts, EngineError, Parameter, Prepared, RECONNECT_LIMIT, SessionClient, SqlError,
+    SqlSession,
+};
 
 /// A session on a fresh connection of `link`.
 pub(super) fn open(link: &Link, wanted: SessionClient) -> Result<Box<dyn SqlSession>, EngineError> {
@@ -24,7 +28,11 @@ pub(super) fn open(link: &Link, wanted: SessionClient) -> Result<Box<dyn SqlSess
 
 /// Which client the sessions of `link` use, for the effective settings.
 pub(super) fn client_name(link: &Link, wanted: SessionClient) -> &'static str {
-    if thin_login(link, wanted).is_some() { "thin" } else { "postgres crate" }
+    if thin_login(link, wanted).is_some() {
+        "thin"
+    } else {
+        "postgres crate"
+    }
 }
 
 /// How the thin client logs in, where sessions go through it.
@@ -51,46 +59,78 @@ struct PreparedText {
 impl PostgresSession {
     /// A session on a fresh connection of `link`.
     pub fn new(link: Link, client: Client) -> Self {
-        Self { link, client: Some(client), statements: Vec::new() }
+        Self {
+            link,
+            client: Some(client),
+            statements: Vec::new(),
+        }
     }
 
     /// Makes the connection again when it was lost; `sql` says what it is wanted for.
     fn ensure_connected(&mut self, sql: impl Fn(&Self) -> String) -> Result<(), SqlError> {
-        if self.client.as_ref().is_some_and(|client| !client.is_closed()) {
+        if self
+            .client
+            .as_ref()
+            .is_some_and(|client| !client.is_closed())
+        {
             return Ok(());
         }
         self.client = None;
-        let mut client =
-            self.link.reconnect(Instant::now() + RECONNECT_LIMIT).map_err(|reason| failure::unreachable(&sql(self), reason))?;
+        let mut client = self
+            .link
+            .reconnect(Instant::now() + RECONNECT_LIMIT)
+            .map_err(|reason| failure::unreachable(&sql(self), reason))?;
         for prepared in &mut self.statements {
-            prepared.statement = prepare(&mut client, &prepared.sql, prepared.parameters.as_deref())
-                .map_err(|error| failure::sql_error(&error, &prepared.sql).before_sending())?;
+            prepared.statement =
+                prepare(&mut client, &prepared.sql, prepared.parameters.as_deref())
+                    .map_err(|error| failure::sql_error(&error, &prepared.sql).before_sending())?;
         }
         self.client = Some(client);
         Ok(())
     }
 
-    /// Runs `work` on the connection and says what its failure means. After a loss the next call connects again.
-    fn run<T>(&mut self, sql: &str, work: impl FnOnce(&mut Client) -> Result<T, postgres::Error>) -> Result<T, SqlError> {
+    /// Runs `work` on the connection and says what its failure means. After a loss the next call
+    /// connects again.
+    fn run<T>(
+        &mut self,
+        sql: &str,
+        work: impl FnOnce(&mut Client) -> Result<T, postgres::Error>,
+    ) -> Result<T, SqlError> {
         self.ensure_connected(|_| sql.to_owned())?;
-        attempt(&mut self.client, |client| work(client).map_err(|error| failure::sql_error(&error, sql)))
+        attempt(&mut self.client, |client| {
+            work(client).map_err(|error| failure::sql_error(&error, sql))
+        })
     }
 
     /// Runs a prepared statement to its end: the rows it fetched and the rows it affected.
-    fn run_prepared(&mut self, prepared: Prepared, arguments: &[impl ToSql + Sync]) -> Result<Counts, SqlError> {
+    fn run_prepared(
+        &mut self,
+        prepared: Prepared,
+        arguments: &[impl ToSql + Sync],
+    ) -> Result<Counts, SqlError> {
         if self.statements.len() <= prepared.0 {
             let name = format!("prepared statement {}", prepared.0);
-            return Err(failure::refused(&name, "this session did not prepare the statement; prepare it here first"));
+            return Err(failure::refused(
+                &name,
+                "this session did not prepare the statement; prepare it here first",
+            ));
         }
         self.ensure_connected(|session| session.statements[prepared.0].sql.clone())?;
         let PreparedText { sql, statement, .. } = &self.statements[prepared.0];
-        attempt(&mut self.client, |client| fetch_all(client, statement, arguments).map_err(|error| failure::sql_error(&error, sql)))
+        attempt(&mut self.client, |client| {
+            fetch_all(client, statement, arguments).map_err(|error| failure::sql_error(&error, sql))
+        })
     }
 }
 
 /// Runs `work` on a connection that is there, and gives the connection up when it was lost.
-fn attempt<T>(connection: &mut Option<Client>, work: impl FnOnce(&mut Client) -> Result<T, SqlError>) -> Result<T, SqlError> {
-    let client = connection.as_mut().expect("the connection has just been ensured");
+fn attempt<T>(
+    connection: &mut Option<Client>,
+    work: impl FnOnce(&mut Client) -> Result<T, SqlError>,
+) -> Result<T, SqlError> {
+    let client = connection
+        .as_mut()
+        .expect("the connection has just been ensured");
     work(client).inspect_err(|error| {
         if error.class.is_disconnected() {
             *connection = None;
@@ -98,10 +138,15 @@ fn attempt<T>(connection: &mut Option<Client>, work: impl FnOnce(&mut Client) ->
     })
 }
 
-/// Prepares a text with `?` placeholders. The server infers the type of each from what it is compared with, as it did for the
-/// original's `PREPARE name (int)`, so that an `int` column meets an `int` and the plan is the same. Where it infers something else
-/// (a `float` column, nothing to compare with), it is told that a `bigint` comes.
-fn prepare(client: &mut Client, sql: &str, parameters: Option<&[Type]>) -> Result<Statement, postgres::Error> {
+/// Prepares a text with `?` placeholders. The server infers the type of each from what it is
+/// compared with, as it did for the original's `PREPARE name (int)`, so that an `int` column meets
+/// an `int` and the plan is the same. Where it infers something else (a `float` column, nothing to
+/// compare with), it is told that a `bigint` comes.
+fn prepare(
+    client: &mut Client,
+    sql: &str,
+    parameters: Option<&[Type]>,
+) -> Result<Statement, postgres::Error> {
     let sql = placeholder::numbered(sql);
     if let Some(parameters) = parameters {
         return client.prepare_typed(&sql, parameters);
@@ -110,26 +155,53 @@ fn prepare(client: &mut Client, sql: &str, parameters: Option<&[Type]>) -> Resul
     if inferred.params().iter().all(Integer::accepts) {
         return Ok(inferred);
     }
-    let types: Vec<Type> = inferred.params().iter().map(|kind| if Integer::accepts(kind) { kind.clone() } else { Type::INT8 }).collect();
+    let types: Vec<Type> = inferred
+        .params()
+        .iter()
+        .map(|kind| {
+            if Integer::accepts(kind) {
+                kind.clone()
+            } else {
+                Type::INT8
+            }
+        })
+        .collect();
     client.prepare_typed(&sql, &types)
 }
 
-fn fetch_all(client: &mut Client, statement: &Statement, arguments: &[impl ToSql + Sync]) -> Result<Counts, postgres::Error> {
-    let mut rows = client.query_raw(statement, arguments.iter().map(|argument| argument as &(dyn ToSql + Sync)))?;
+fn fetch_all(
+    client: &mut Client,
+    statement: &Statement,
+    arguments: &[impl ToSql + Sync],
+) -> Result<Counts, postgres::Error> {
+    let mut rows = client.query_raw(
+        statement,
+        arguments
+            .iter()
+            .map(|argument| argument as &(dyn ToSql + Sync)),
+    )?;
     let mut count = 0;
     while let Some(row) = rows.next()? {
         black_box(&row);
         count += 1;
     }
-    Ok(Counts { rows: count, affected: rows.rows_affected().unwrap_or(0) })
+    Ok(Counts {
+        rows: count,
+        affected: rows.rows_affected().unwrap_or(0),
+    })
 }
 
-/// An argument, sent as the integer type that the statement has in its place. One that does not fit is an error.
+/// An argument, sent as the integer type that the statement has in its place. One that does not fit
+/// is an error.
 #[derive(Debug)]
 struct Integer(i64);
 
 impl ToSql for Integer {
-    fn to_sql(&self, kind: &Type, out: &mut BytesMut) -> Result<IsNull, Box<dyn std::error::Error + Sync + Send>> {
+    fn to_sql(
+        &self,
+        kind: &Type,
+        out: &mut BytesMut,
+    ) -> Result<IsNull, Box<dyn std::error::Error + Sync + Send>> {
         match *kind {
             Type::INT2 => i16::try_from(self.0)?.to_sql(kind, out),
             Type::INT4 => i32::try_from(self.0)?.to_sql(kind, out),
@@ -145,7 +217,11 @@ impl ToSql for Integer {
 }
 
 impl ToSql for Argument<'_> {
-    fn to_sql(&self, kind: &Type, out: &mut BytesMut) -> Result<IsNull, Box<dyn std::error::Error + Sync + Send>> {
+    fn to_sql(
+        &self,
+        kind: &Type,
+        out: &mut BytesMut,
+    ) -> Result<IsNull, Box<dyn std::error::Error + Sync + Send>> {
         match self {
             Self::Integer(number) => number.to_sql(kind, out),
             Self::Text(text) => text.to_sql(kind, out),
@@ -166,7 +242,13 @@ fn integers(arguments: &[i64]) -> Vec<Integer> {
 impl SqlSession for PostgresSession {
     fn write(&mut self, sql: &str, _expected_rows: u64) -> Result<u64, SqlError> {
         let messages = self.run(sql, |client| client.simple_query(sql))?;
-        let affected = |message: &SimpleQueryMessage| if let SimpleQueryMessage::CommandComplete(rows) = message { *rows } else { 0 };
+        let affected = |message: &SimpleQueryMessage| {
+            if let SimpleQueryMessage::CommandComplete(rows) = message {
+                *rows
+            } else {
+                0
+            }
+        };
         Ok(messages.iter().map(affected).sum())
     }
 
@@ -176,21 +258,35 @@ impl SqlSession for PostgresSession {
 
     fn prepare(&mut self, sql: &str) -> Result<Prepared, SqlError> {
         let statement = self.run(sql, |client| prepare(client, sql, None))?;
-        self.statements.push(PreparedText { sql: sql.to_owned(), parameters: None, statement });
+        self.statements.push(PreparedText {
+            sql: sql.to_owned(),
+            parameters: None,
+            statement,
+        });
         Ok(Prepared(self.statements.len() - 1))
     }
 
     fn query_prepared(&mut self, statement: Prepared, arguments: &[i64]) -> Result<u64, SqlError> {
-        self.run_prepared(statement, &integers(arguments)).map(|counts| counts.rows)
+        self.run_prepared(statement, &integers(arguments))
+            .map(|counts| counts.rows)
     }
 
-    fn write_prepared(&mut self, statement: Prepared, arguments: &[i64], _expected_rows: u64) -> Result<u64, SqlError> {
-        self.run_prepared(statement, &integers(arguments)).map(|counts| counts.affected)
+    fn write_prepared(
+        &mut self,
+        statement: Prepared,
+        arguments: &[i64],
+        _expected_rows: u64,
+    ) -> Result<u64, SqlError> {
+        self.run_prepared(statement, &integers(arguments))
+            .map(|counts| counts.affected)
     }
 
     fn query(&mut self, sql: &str) -> Result<u64, SqlError> {
         let messages = self.run(sql, |client| client.simple_query(sql))?;
-        Ok(messages.iter().filter(|message| matches!(message, SimpleQueryMessage::Row(_))).count() as u64)
+        Ok(messages
+            .iter()
+            .filter(|message| matches!(message, SimpleQueryMessage::Row(_)))
+            .count() as u64)
     }
 
     fn prepare_as(&mut self, sql: &str, parameters: &[Parameter]) -> Result<Prepared, SqlError> {
@@ -200,7 +296,11 @@ impl SqlSession for PostgresSession {
         };
         let parameters: Vec<Type> = parameters.iter().map(kind).collect();
         let statement = self.run(sql, |client| prepare(client, sql, Some(&parameters)))?;
-        self.statements.push(PreparedText { sql: sql.to_owned(), parameters: Some(parameters), statement });
+        self.statements.push(PreparedText {
+            sql: sql.to_owned(),
+            parameters: Some(parameters),
+            statement,
+        });
         Ok(Prepared(self.statements.len() - 1))
     }
 
@@ -216,36 +316,66 @@ impl SqlSession for PostgresSession {
         Ok(counts)
     }
 
-    fn perform_prepared(&mut self, statement: Prepared, arguments: &[Argument<'_>]) -> Result<Counts, SqlError> {
+    fn perform_prepared(
+        &mut self,
+        statement: Prepared,
+        arguments: &[Argument<'_>],
+    ) -> Result<Counts, SqlError> {
         self.run_prepared(statement, arguments)
     }
 
     fn copy_in(&mut self, sql: &str, rows: &[u8]) -> Result<u64, SqlError> {
         self.ensure_connected(|_| sql.to_owned())?;
         attempt(&mut self.client, |client| {
-            let mut writer = client.copy_in(sql).map_err(|error| failure::sql_error(&error, sql))?;
-            writer.write_all(rows).map_err(|error| failure::stream_error(&error, sql))?;
-            writer.finish().map_err(|error| failure::sql_error(&error, sql))
+            let mut writer = client
+                .copy_in(sql)
+                .map_err(|error| failure::sql_error(&error, sql))?;
+            writer
+                .write_all(rows)
+                .map_err(|error| failure::stream_error(&error, sql))?;
+            writer
+                .finish()
+                .map_err(|error| failure::sql_error(&error, sql))
         })
     }
 
     fn query_integer(&mut self, sql: &str) -> Result<Option<i64>, SqlError> {
         let messages = self.run(sql, |client| client.simple_query(sql))?;
-        let row = messages.iter().find_map(|message| if let SimpleQueryMessage::Row(row) = message { Some(row) } else { None });
-        let Some(text) = row.filter(|row| !row.is_empty()).and_then(|row| row.get(0)) else { return Ok(None) };
-        text.parse().map(Some).map_err(|_| failure::refused(sql, format!("\"{text}\" is not a whole number; ask for one")))
+        let row = messages.iter().find_map(|message| {
+            if let SimpleQueryMessage::Row(row) = message {
+                Some(row)
+            } else {
+                None
+            }
+        });
+        let Some(text) = row.filter(|row| !row.is_empty()).and_then(|row| row.get(0)) else {
+            return Ok(None);
+        };
+        text.parse().map(Some).map_err(|_| {
+            failure::refused(
+                sql,
+                format!("\"{text}\" is not a whole number; ask for one"),
+            )
+        })
     }
 
-    /// Columns are the server's own text, NULL is `\N`. Rows come one by one, as a whole table need not fit into memory; so `sql` must be
-    /// something that `copy` takes: `select` or `values`.
+    /// Columns are the server's own text, NULL is `\N`. Rows come one by one, as a whole table need
+    /// not fit into memory; so `sql` must be something that `copy` takes: `select` or `values`.
     fn for_each_row(&mut self, sql: &str, row: &mut dyn FnMut(&[&str])) -> Result<(), SqlError> {
         self.ensure_connected(|_| sql.to_owned())?;
         attempt(&mut self.client, |client| {
             let copy = format!("copy ({sql}) to stdout");
-            let mut lines = client.copy_out(&copy).map_err(|error| failure::sql_error(&error, sql))?;
+            let mut lines = client
+                .copy_out(&copy)
+                .map_err(|error| failure::sql_error(&error, sql))?;
             let (mut line, mut columns) = (Vec::new(), Vec::new());
-            while lines.read_until(b'\n', &mut line).map_err(|error| failure::stream_error(&error, sql))? > 0 {
-                let text = std::str::from_utf8(&line).map_err(|_| failure::refused(sql, copied::NOT_TEXT))?;
+            while lines
+                .read_until(b'\n', &mut line)
+                .map_err(|error| failure::stream_error(&error, sql))?
+                > 0
+            {
+                let text = std::str::from_utf8(&line)
+                    .map_err(|_| failure::refused(sql, copied::NOT_TEXT))?;
                 copied::split(text.strip_suffix('\n').unwrap_or(text), &mut columns);
                 row(&columns.iter().map(String::as_str).collect::<Vec<_>>());
                 line.clear();

@@ -18,7 +18,11 @@ pub fn keep_from_children(variable: &str) {
 /// The command of a child. It has our environment without what [`keep_from_children`] names.
 pub fn child_command(program: impl AsRef<OsStr>) -> Command {
     let mut command = Command::new(program);
-    for variable in SECRETS.lock().unwrap_or_else(PoisonError::into_inner).iter() {
+    for variable in SECRETS
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .iter()
+    {
         command.env_remove(variable);
     }
     command
@@ -32,7 +36,10 @@ mod tests {
     fn a_variable_that_is_kept_reaches_no_child() {
         // One that is always there when cargo runs tests, and that no other test asks for.
         let told = || {
-            let output = child_command("/bin/sh").args(["-c", "echo $CARGO_PKG_DESCRIPTION"]).output().unwrap();
+            let output = child_command("/bin/sh")
+                .args(["-c", "echo $CARGO_PKG_DESCRIPTION"])
+                .output()
+                .unwrap();
             String::from_utf8(output.stdout).unwrap().trim().to_owned()
         };
         assert_eq!(told(), env!("CARGO_PKG_DESCRIPTION"));

@@ -29,7 +29,8 @@ pub struct ProcessIdentity {
 /// A process group that was made for one program and all that it starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProcessGroup {
-    /// Its number: the process id of its leader, which is the program that was started or a wrapper above it.
+    /// Its number: the process id of its leader, which is the program that was started or a wrapper
+    /// above it.
     pub id: u32,
     /// When the leader started, in clock ticks since boot.
     pub start_ticks: u64,
@@ -41,8 +42,15 @@ impl ProcessIdentity {
     /// The identity of a process that is there, be it a zombie. A group that it leads is its own.
     pub fn of(pid: u32) -> Option<Self> {
         Stat::of(pid).map(|stat| {
-            let group = ProcessGroup { id: pid, start_ticks: stat.start_ticks, session: stat.session };
-            stat.identity(&boot_id(), Some(group).filter(|group| group.id == stat.group))
+            let group = ProcessGroup {
+                id: pid,
+                start_ticks: stat.start_ticks,
+                session: stat.session,
+            };
+            stat.identity(
+                &boot_id(),
+                Some(group).filter(|group| group.id == stat.group),
+            )
         })
     }
 
@@ -51,28 +59,35 @@ impl ProcessIdentity {
         Stat::of(self.pid).is_some_and(|stat| self.is(&stat)) && boot_id() == self.boot_id
     }
 
-    /// Kills this process, what is left of its group, and all that these have started, groups and sessions of their own included: a
-    /// PostgreSQL's sessions write on when only the server is killed. Waits for their end, within reason, and returns whether none runs
-    /// any more.
+    /// Kills this process, what is left of its group, and all that these have started, groups and
+    /// sessions of their own included: a PostgreSQL's sessions write on when only the server is
+    /// killed. Waits for their end, within reason, and returns whether none runs any more.
     ///
-    /// Only what is provably meant is killed: this process by pid, start and boot; members of the group as long as its number cannot
-    /// have been given to another, by number, session and a start not before the leader's; children by their parent.
+    /// Only what is provably meant is killed: this process by pid, start and boot; members of the
+    /// group as long as its number cannot have been given to another, by number, session and a
+    /// start not before the leader's; children by their parent.
     pub fn kill_group(&self) -> bool {
         end_found(|| self.members())
     }
 
-    /// The process among these that calls itself `number`, be it in a namespace of process ids of its own. Of two the one that started
-    /// last: wrappers are there before what they wrap.
+    /// The process among these that calls itself `number`, be it in a namespace of process ids of
+    /// its own. Of two the one that started last: wrappers are there before what they wrap.
     pub(super) fn find(&self, number: u32) -> Option<Self> {
-        self.members().into_iter().filter(|member| own_number(member.pid) == Some(number)).max_by_key(|member| member.start_ticks)
+        self.members()
+            .into_iter()
+            .filter(|member| own_number(member.pid) == Some(number))
+            .max_by_key(|member| member.start_ticks)
     }
 
-    /// Whether this very process is still there and is more than a zombie, which only its parent can take away.
+    /// Whether this very process is still there and is more than a zombie, which only its parent
+    /// can take away.
     pub(super) fn is_running(&self) -> bool {
-        Stat::of(self.pid).is_some_and(|stat| self.is(&stat) && stat.is_running()) && boot_id() == self.boot_id
+        Stat::of(self.pid).is_some_and(|stat| self.is(&stat) && stat.is_running())
+            && boot_id() == self.boot_id
     }
 
-    /// Writes it down as JSON. Whoever reads the file, and whenever, finds the old text or the new one.
+    /// Writes it down as JSON. Whoever reads the file, and whenever, finds the old text or the new
+    /// one.
     pub(super) fn write(&self, path: &Path) -> Result<(), EngineError> {
         let text = serde_json::to_string(self).expect("an identity is numbers and text");
         let folder = path.parent().unwrap_or(Path::new("."));
@@ -80,9 +95,12 @@ impl ProcessIdentity {
             file.write_all(format!("{text}\n").as_bytes())?;
             file.persist(path).map_err(|error| error.error)
         });
-        written
-            .map(drop)
-            .map_err(|error| EngineError::new(format!("write {}: {error}; check the folder's permissions and space", path.display())))
+        written.map(drop).map_err(|error| {
+            EngineError::new(format!(
+                "write {}: {error}; check the folder's permissions and space",
+                path.display()
+            ))
+        })
     }
 
     pub(super) fn is(&self, stat: &Stat) -> bool {
@@ -90,7 +108,11 @@ impl ProcessIdentity {
     }
 
     fn signal(&self, signal: Signal) {
-        if let Some(pid) = i32::try_from(self.pid).ok().and_then(Pid::from_raw).filter(|_| self.is_running()) {
+        if let Some(pid) = i32::try_from(self.pid)
+            .ok()
+            .and_then(Pid::from_raw)
+            .filter(|_| self.is_running())
+        {
             // Fails only when it has just ended.
             let _ = kill_process(pid, signal);
         }
@@ -104,38 +126,62 @@ impl ProcessIdentity {
         }
         let rest = Stat::all();
         // No process gets a number that a group still has.
-        let is_replaced = |group: &ProcessGroup| rest.iter().any(|stat| stat.pid == group.id && stat.start_ticks != group.start_ticks);
+        let is_replaced = |group: &ProcessGroup| {
+            rest.iter()
+                .any(|stat| stat.pid == group.id && stat.start_ticks != group.start_ticks)
+        };
         let group = self.group.filter(|group| !is_replaced(group));
         let in_group = |stat: &Stat| {
-            group.is_some_and(|group| (stat.group, stat.session) == (group.id, group.session) && stat.start_ticks >= group.start_ticks)
+            group.is_some_and(|group| {
+                (stat.group, stat.session) == (group.id, group.session)
+                    && stat.start_ticks >= group.start_ticks
+            })
         };
         let members = with_children(rest, |stat| self.is(stat) || in_group(stat));
-        members.into_iter().map(|stat| stat.identity(&boot_id, self.group)).collect()
+        members
+            .into_iter()
+            .map(|stat| stat.identity(&boot_id, self.group))
+            .collect()
     }
 }
 
-/// Kills every process that `is_meant`, and all that these have started, but for us and whoever has started us. Waits for their end, within
-/// reason, and returns whether none runs any more.
+/// Kills every process that `is_meant`, and all that these have started, but for us and whoever has
+/// started us. Waits for their end, within reason, and returns whether none runs any more.
 pub(super) fn end_all(is_meant: impl Fn(&Stat) -> bool) -> bool {
     let boot_id = boot_id();
     end_found(|| {
         let all = Stat::all();
-        let parent = |pid: &u32| all.iter().find(|stat| stat.pid == *pid).map(|stat| stat.parent);
-        // No longer than all processes: one may be another's parent only because its number was given anew while we read.
-        let own: Vec<u32> = std::iter::successors(Some(std::process::id()), parent).take(all.len()).collect();
+        let parent = |pid: &u32| {
+            all.iter()
+                .find(|stat| stat.pid == *pid)
+                .map(|stat| stat.parent)
+        };
+        // No longer than all processes: one may be another's parent only because its number was
+        // given anew while we read.
+        let own: Vec<u32> = std::iter::successors(Some(std::process::id()), parent)
+            .take(all.len())
+            .collect();
         let meant = with_children(all, |stat| !own.contains(&stat.pid) && is_meant(stat));
-        meant.into_iter().map(|stat| stat.identity(&boot_id, None)).collect()
+        meant
+            .into_iter()
+            .map(|stat| stat.identity(&boot_id, None))
+            .collect()
     })
 }
 
-/// Kills the children of this process and all that they have started, until the kernel knows of no child any more, which for a process that
-/// takes in orphans is the end of all. Returns whether that was so within reason. Nobody else in this process may wait for a child.
+/// Kills the children of this process and all that they have started, until the kernel knows of no
+/// child any more, which for a process that takes in orphans is the end of all. Returns whether
+/// that was so within reason. Nobody else in this process may wait for a child.
 pub fn end_children() -> bool {
     let deadline = Instant::now() + KILL_LIMIT;
     loop {
-        for child in Stat::all().iter().filter(|stat| stat.parent == std::process::id() && stat.is_running()) {
+        for child in Stat::all()
+            .iter()
+            .filter(|stat| stat.parent == std::process::id() && stat.is_running())
+        {
             if let Some(pid) = i32::try_from(child.pid).ok().and_then(Pid::from_raw) {
-                // Fails only when it has just ended: until it is waited for, its number is no other's.
+                // Fails only when it has just ended: until it is waited for, its number is no
+                // other's.
                 let _ = kill_process(pid, Signal::KILL);
             }
         }
@@ -163,7 +209,8 @@ fn end_found(find: impl Fn() -> Vec<ProcessIdentity>) -> bool {
         if new.is_empty() || Instant::now() >= deadline {
             break;
         }
-        // Who is stopped starts no other, and children of one who is killed could not be told from strangers.
+        // Who is stopped starts no other, and children of one who is killed could not be told from
+        // strangers.
         new.iter().for_each(|found| found.signal(Signal::STOP));
         all.append(&mut new);
     }
@@ -182,7 +229,10 @@ fn with_children(mut rest: Vec<Stat>, is_meant: impl Fn(&Stat) -> bool) -> Vec<S
     let mut members: Vec<Stat> = Vec::new();
     let mut new: Vec<Stat> = rest.extract_if(.., |stat| is_meant(stat)).collect();
     while !new.is_empty() {
-        let is_child = |stat: &Stat| new.iter().any(|parent| stat.parent == parent.pid && stat.start_ticks >= parent.start_ticks);
+        let is_child = |stat: &Stat| {
+            new.iter()
+                .any(|parent| stat.parent == parent.pid && stat.start_ticks >= parent.start_ticks)
+        };
         let children = rest.extract_if(.., |stat| is_child(stat)).collect();
         members.append(&mut std::mem::replace(&mut new, children));
     }
@@ -209,7 +259,10 @@ impl Stat {
     /// Of all processes that are there, zombies included.
     fn all() -> Vec<Self> {
         let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
-        entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).filter_map(Self::of).collect()
+        entries
+            .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+            .filter_map(Self::of)
+            .collect()
     }
 
     /// Fields 1, 3 to 6 and 22. The name in field 2 may hold blanks and brackets.
@@ -231,15 +284,24 @@ impl Stat {
     }
 
     fn identity(&self, boot_id: &str, group: Option<ProcessGroup>) -> ProcessIdentity {
-        ProcessIdentity { pid: self.pid, start_ticks: self.start_ticks, boot_id: boot_id.to_owned(), group }
+        ProcessIdentity {
+            pid: self.pid,
+            start_ticks: self.start_ticks,
+            boot_id: boot_id.to_owned(),
+            group,
+        }
     }
 }
 
 fn boot_id() -> String {
-    fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().to_owned()
+    fs::read_to_string("/proc/sys/kernel/random/boot_id")
+        .unwrap_or_default()
+        .trim()
+        .to_owned()
 }
 
-/// The number by which a process knows itself: the last of `NSpid`, which kernels before 4.1 do not have.
+/// The number by which a process knows itself: the last of `NSpid`, which kernels before 4.1 do not
+/// have.
 fn own_number(pid: u32) -> Option<u32> {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
     match status.lines().find_map(|line| line.strip_prefix("NSpid:")) {
@@ -258,16 +320,35 @@ mod tests {
 
     /// A script in a group of its own, and the process ids that it says in its first line.
     fn group(script: &str) -> (Child, Vec<u32>) {
-        let mut child = Command::new("/bin/sh").args(["-c", script]).stdout(Stdio::piped()).process_group(0).spawn().unwrap();
+        let mut child = Command::new("/bin/sh")
+            .args(["-c", script])
+            .stdout(Stdio::piped())
+            .process_group(0)
+            .spawn()
+            .unwrap();
         let mut line = String::new();
-        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
-        (child, line.split_whitespace().map(|pid| pid.parse().unwrap()).collect())
+        BufReader::new(child.stdout.take().unwrap())
+            .read_line(&mut line)
+            .unwrap();
+        (
+            child,
+            line.split_whitespace()
+                .map(|pid| pid.parse().unwrap())
+                .collect(),
+        )
     }
 
     #[test]
     fn a_stat_line_is_read_after_any_name() {
         let rest = "S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 4242 20";
-        let expected = Stat { pid: 7, state: 'S', parent: 1, group: 2, session: 3, start_ticks: 4242 };
+        let expected = Stat {
+            pid: 7,
+            state: 'S',
+            parent: 1,
+            group: 2,
+            session: 3,
+            start_ticks: 4242,
+        };
         assert_eq!(Stat::parse(&format!("7 (a b) c) {rest}")), Some(expected));
         assert_eq!(Stat::parse("7 (sh) S 1"), None);
         assert!(ProcessIdentity::of(std::process::id()).unwrap().is_there());
@@ -286,7 +367,10 @@ mod tests {
             started = identity.members();
         }
         assert!(identity.kill_group());
-        assert!(!started.iter().any(ProcessIdentity::is_running), "{started:?}");
+        assert!(
+            !started.iter().any(ProcessIdentity::is_running),
+            "{started:?}"
+        );
         child.wait().unwrap();
     }
 
@@ -300,11 +384,23 @@ mod tests {
         assert!(!leader.is_there() && member.is_running());
 
         // Somebody's who has the number by chance, and of an older file, which knows of no group.
-        let later = ProcessGroup { start_ticks: member.start_ticks + 1, ..leader.group.unwrap() };
+        let later = ProcessGroup {
+            start_ticks: member.start_ticks + 1,
+            ..leader.group.unwrap()
+        };
         // Within a namespace the session of one outside is 0, so no fixed number is another's.
-        let elsewhere = ProcessGroup { session: leader.group.unwrap().session + 1, ..leader.group.unwrap() };
+        let elsewhere = ProcessGroup {
+            session: leader.group.unwrap().session + 1,
+            ..leader.group.unwrap()
+        };
         for group in [Some(later), Some(elsewhere), None] {
-            assert!(ProcessIdentity { group, ..leader.clone() }.kill_group());
+            assert!(
+                ProcessIdentity {
+                    group,
+                    ..leader.clone()
+                }
+                .kill_group()
+            );
             assert!(member.is_running(), "{group:?}");
         }
         assert!(leader.kill_group());
@@ -318,11 +414,17 @@ mod tests {
         let before = now.start_ticks - 1;
         let old = ProcessIdentity {
             start_ticks: before,
-            group: now.group.map(|group| ProcessGroup { start_ticks: before, ..group }),
+            group: now.group.map(|group| ProcessGroup {
+                start_ticks: before,
+                ..group
+            }),
             ..now.clone()
         };
         assert!(old.kill_group());
-        let other_boot = ProcessIdentity { boot_id: "another".to_owned(), ..now.clone() };
+        let other_boot = ProcessIdentity {
+            boot_id: "another".to_owned(),
+            ..now.clone()
+        };
         assert!(other_boot.kill_group());
         assert!(now.is_running() && ProcessIdentity::of(pids[0]).unwrap().is_running());
         assert!(now.kill_group());
@@ -343,18 +445,48 @@ mod tests {
             });
             while !is_done.load(std::sync::atomic::Ordering::SeqCst) {
                 let text = fs::read_to_string(&path).unwrap();
-                assert_eq!(serde_json::from_str::<ProcessIdentity>(&text).ok(), Some(identity.clone()), "{text:?}");
+                assert_eq!(
+                    serde_json::from_str::<ProcessIdentity>(&text).ok(),
+                    Some(identity.clone()),
+                    "{text:?}"
+                );
             }
         });
-        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1, "nothing but the file is left");
+        assert_eq!(
+            fs::read_dir(dir.path()).unwrap().count(),
+            1,
+            "nothing but the file is left"
+        );
     }
 
     #[test]
     fn files_of_older_versions_are_read() {
-        let identity: ProcessIdentity = serde_json::from_str(r#"{"pid":7,"start_ticks":42,"boot_id":"b"}"#).unwrap();
-        assert_eq!(identity, ProcessIdentity { pid: 7, start_ticks: 42, boot_id: "b".into(), group: None });
-        let group = Some(ProcessGroup { id: 6, start_ticks: 41, session: 1 });
-        let written = serde_json::to_string(&ProcessIdentity { group, ..identity.clone() }).unwrap();
-        assert_eq!(serde_json::from_str::<ProcessIdentity>(&written).unwrap().group, group);
+        let identity: ProcessIdentity =
+            serde_json::from_str(r#"{"pid":7,"start_ticks":42,"boot_id":"b"}"#).unwrap();
+        assert_eq!(
+            identity,
+            ProcessIdentity {
+                pid: 7,
+                start_ticks: 42,
+                boot_id: "b".into(),
+                group: None
+            }
+        );
+        let group = Some(ProcessGroup {
+            id: 6,
+            start_ticks: 41,
+            session: 1,
+        });
+        let written = serde_json::to_string(&ProcessIdentity {
+            group,
+            ..identity.clone()
+        })
+        .unwrap();
+        assert_eq!(
+            serde_json::from_str::<ProcessIdentity>(&written)
+                .unwrap()
+                .group,
+            group
+        );
     }
 }

@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 use super::ProcessIdentity;
 use super::identity::{Stat, end_all};
 
-/// The environment variable of a trial's processes, servers and all: the trial's data directory, absolute and free of symbolic links.
+/// The environment variable of a trial's processes, servers and all: the trial's data directory,
+/// absolute and free of symbolic links.
 pub const MARK: &str = "PLIMSOLL_TRIAL";
 
 /// PostgreSQL's sessions write their title over their environment.
@@ -16,29 +17,38 @@ const TITLED: &str = "postgres";
 /// No mark is longer, and no command line of a server.
 const MOST_BYTES: u64 = 4 << 20;
 
-/// Ends every process of the trials of `dir`, and all that these have started: it is a data folder, a campaign's data in one, or a trial's. Waits for
-/// their end, within reason, and returns whether none runs any more. Only for whoever knows that no trial there is wanted: the holder of
-/// the data folder's lock, or a trial's own parent.
+/// Ends every process of the trials of `dir`, and all that these have started: it is a data folder,
+/// a campaign's data in one, or a trial's. Waits for their end, within reason, and returns whether
+/// none runs any more. Only for whoever knows that no trial there is wanted: the holder of the data
+/// folder's lock, or a trial's own parent.
 ///
-/// They are known by [`MARK`]; this process and those that have started it are never meant. A PostgreSQL's session whose server is gone has lost it, and is known by its program and its working directory.
+/// They are known by [`MARK`]; this process and those that have started it are never meant. A
+/// PostgreSQL's session whose server is gone has lost it, and is known by its program and its
+/// working directory.
 pub fn end_below(dir: &Path) -> bool {
-    end_all(|stat| mark(stat.pid).is_some_and(|mark| is_trial_of(&mark, dir)) || is_session(stat.pid, dir))
+    end_all(|stat| {
+        mark(stat.pid).is_some_and(|mark| is_trial_of(&mark, dir)) || is_session(stat.pid, dir)
+    })
 }
 
-/// Whether a trial's data is in `dir`: `dir/CAMPAIGN/TRIAL`, and no deeper, where another data folder may be.
+/// Whether a trial's data is in `dir`: `dir/CAMPAIGN/TRIAL`, and no deeper, where another data
+/// folder may be.
 fn is_trial_of(data: &Path, dir: &Path) -> bool {
     data.ancestors().take(3).any(|above| above == dir)
 }
 
 impl ProcessIdentity {
-    /// Ends this process and what it has started, where it works below `dir`: with a mark, a working directory or an argument there. What a file
-    /// says that somebody else may have written proves nothing by itself.
+    /// Ends this process and what it has started, where it works below `dir`: with a mark, a
+    /// working directory or an argument there. What a file says that somebody else may have written
+    /// proves nothing by itself.
     pub fn end_if_below(&self, dir: &Path) -> bool {
         let is_ours = |stat: &Stat| {
             let works_there = || {
                 let pid = stat.pid;
                 let has_mark = mark(pid).is_some_and(|mark| mark.starts_with(dir));
-                has_mark || working_dir(pid).is_some_and(|at| at.starts_with(dir)) || has_argument(pid, dir)
+                has_mark
+                    || working_dir(pid).is_some_and(|at| at.starts_with(dir))
+                    || has_argument(pid, dir)
             };
             self.is(stat) && self.is_there() && works_there()
         };
@@ -48,13 +58,19 @@ impl ProcessIdentity {
 
 fn read(pid: u32, file: &str) -> Option<Vec<u8>> {
     let mut bytes = Vec::new();
-    fs::File::open(format!("/proc/{pid}/{file}")).ok()?.take(MOST_BYTES).read_to_end(&mut bytes).ok()?;
+    fs::File::open(format!("/proc/{pid}/{file}"))
+        .ok()?
+        .take(MOST_BYTES)
+        .read_to_end(&mut bytes)
+        .ok()?;
     Some(bytes)
 }
 
 fn mark(pid: u32) -> Option<PathBuf> {
     let environment = read(pid, "environ")?;
-    let mark = environment.split(|&byte| byte == 0).find_map(|variable| variable.strip_prefix(MARK.as_bytes())?.strip_prefix(b"="))?;
+    let mark = environment
+        .split(|&byte| byte == 0)
+        .find_map(|variable| variable.strip_prefix(MARK.as_bytes())?.strip_prefix(b"="))?;
     Some(Path::new(std::ffi::OsStr::from_bytes(mark)).to_owned())
 }
 
@@ -64,18 +80,24 @@ fn working_dir(pid: u32) -> Option<PathBuf> {
 
 fn is_session(pid: u32, dir: &Path) -> bool {
     let program = fs::read_link(format!("/proc/{pid}/exe")).ok();
-    let name = program.as_ref().and_then(|program| program.file_name()?.to_str());
+    let name = program
+        .as_ref()
+        .and_then(|program| program.file_name()?.to_str());
     // A program that was replaced meanwhile is called `postgres (deleted)`.
     let is_server = name.is_some_and(|name| name.split(' ').next() == Some(TITLED));
     // It works in `TRIAL/pgdata`.
-    is_server && working_dir(pid).is_some_and(|at| at.parent().is_some_and(|data| is_trial_of(data, dir)))
+    is_server
+        && working_dir(pid).is_some_and(|at| at.parent().is_some_and(|data| is_trial_of(data, dir)))
 }
 
 /// `-D DIR/...`, `--datadir=DIR/...`.
 fn has_argument(pid: u32, dir: &Path) -> bool {
     let line = read(pid, "cmdline").unwrap_or_default();
     line.split(|&byte| byte == 0).any(|argument| {
-        let value = argument.iter().position(|&byte| byte == b'=').map_or(argument, |at| &argument[at + 1..]);
+        let value = argument
+            .iter()
+            .position(|&byte| byte == b'=')
+            .map_or(argument, |at| &argument[at + 1..]);
         Path::new(std::ffi::OsStr::from_bytes(value)).starts_with(dir)
     })
 }
@@ -91,11 +113,16 @@ mod tests {
     /// A script that says `up` when it is.
     fn start(script: &str, change: impl Fn(&mut Command)) -> Child {
         let mut command = Command::new("/bin/sh");
-        command.args(["-c", &format!("echo up; {script}")]).stdout(Stdio::piped()).process_group(0);
+        command
+            .args(["-c", &format!("echo up; {script}")])
+            .stdout(Stdio::piped())
+            .process_group(0);
         change(&mut command);
         let mut child = command.spawn().unwrap();
         let mut line = String::new();
-        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        BufReader::new(child.stdout.take().unwrap())
+            .read_line(&mut line)
+            .unwrap();
         assert_eq!(line, "up\n");
         child
     }
@@ -108,13 +135,19 @@ mod tests {
         let mut ours = start("setsid env -i /bin/sleep 60 & wait", |command| {
             command.env(MARK, &data);
         });
-        // Beside it, with the folder's name as a beginning, in a data folder of its own within this one, somewhere else, and with nothing but its
-        // working directory there.
-        let elsewhere =
-            [Some(root.join("campaign/1-a10")), Some(root.join("own/campaign/1-a1")), Some("/somewhere/campaign/1-a1".into()), None];
+        // Beside it, with the folder's name as a beginning, in a data folder of its own within this
+        // one, somewhere else, and with nothing but its working directory there.
+        let elsewhere = [
+            Some(root.join("campaign/1-a10")),
+            Some(root.join("own/campaign/1-a1")),
+            Some("/somewhere/campaign/1-a1".into()),
+            None,
+        ];
         let mut others = elsewhere.map(|mark| {
             start("exec sleep 60", |command| {
-                command.current_dir(&root).envs(mark.iter().map(|mark| (MARK, mark)));
+                command
+                    .current_dir(&root)
+                    .envs(mark.iter().map(|mark| (MARK, mark)));
             })
         });
         assert!(end_below(&data));
@@ -124,7 +157,10 @@ mod tests {
             assert_eq!(other.try_wait().unwrap(), None);
         }
         assert!(end_below(&root));
-        assert!(others[0].try_wait().unwrap().is_some(), "it is below the folder");
+        assert!(
+            others[0].try_wait().unwrap().is_some(),
+            "it is below the folder"
+        );
         for other in &mut others[1..] {
             assert_eq!(other.try_wait().unwrap(), None);
             other.kill().unwrap();
@@ -152,11 +188,17 @@ mod tests {
         });
         for child in [&mut with_argument, &mut in_folder] {
             let identity = ProcessIdentity::of(child.id()).unwrap();
-            let other = ProcessIdentity { start_ticks: identity.start_ticks - 1, ..identity.clone() };
+            let other = ProcessIdentity {
+                start_ticks: identity.start_ticks - 1,
+                ..identity.clone()
+            };
             assert!(other.end_if_below(&data) && identity.is_running());
             assert!(identity.end_if_below(&root.join("other")) && identity.is_running());
             // The group of the file is not believed.
-            let forged = ProcessIdentity { group: ProcessIdentity::of(stranger.id()).unwrap().group, ..identity.clone() };
+            let forged = ProcessIdentity {
+                group: ProcessIdentity::of(stranger.id()).unwrap().group,
+                ..identity.clone()
+            };
             assert!(forged.end_if_below(&data) && !identity.is_running());
             child.wait().unwrap();
         }

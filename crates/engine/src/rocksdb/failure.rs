@@ -17,8 +17,16 @@ const CLASSES: &[(&str, ErrorClass)] = &[
 impl Status {
     /// The error of an operation.
     pub(super) fn of_operation(self, operation: &str) -> SqlError {
-        let class = CLASSES.iter().find(|(text, _)| self.0.contains(text)).map_or(ErrorClass::Statement, |(_, class)| *class);
-        SqlError { class, code: 0, message: self.0, statement: operation.to_owned() }
+        let class = CLASSES
+            .iter()
+            .find(|(text, _)| self.0.contains(text))
+            .map_or(ErrorClass::Statement, |(_, class)| *class);
+        SqlError {
+            class,
+            code: 0,
+            message: self.0,
+            statement: operation.to_owned(),
+        }
     }
 
     /// The error of something done with the database as a whole.
@@ -39,13 +47,24 @@ mod tests {
     #[test]
     fn texts_have_classes() {
         for (text, class) in [
-            ("IO error: No space left on device: While appending to file: /x/000012.log: No space left on device", ErrorClass::Full),
-            ("IO error: No such file or directory: While open a file", ErrorClass::Io),
+            (
+                "IO error: No space left on device: While appending to file: /x/000012.log: No \
+                space left on device",
+                ErrorClass::Full,
+            ),
+            (
+                "IO error: No such file or directory: While open a file",
+                ErrorClass::Io,
+            ),
             ("Corruption: block checksum mismatch", ErrorClass::Io),
             ("Resource busy: ", ErrorClass::Busy),
             ("Invalid argument: whatever", ErrorClass::Statement),
         ] {
-            assert_eq!(Status(text.to_owned()).of_operation("put").class, class, "{text}");
+            assert_eq!(
+                Status(text.to_owned()).of_operation("put").class,
+                class,
+                "{text}"
+            );
         }
     }
 }

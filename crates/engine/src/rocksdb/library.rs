@@ -1,6 +1,8 @@
-//! RocksDB's C functions, found in a library at run time. All of the crate's `unsafe` is in this file; what leaves it is safe to use.
+//! RocksDB's C functions, found in a library at run time. All of the crate's `unsafe` is in this
+//! file; what leaves it is safe to use.
 //!
-//! A library stays loaded until the process ends, and there is one per process: the C++ symbols of two would be mixed up, and they abort.
+//! A library stays loaded until the process ends, and there is one per process: the C++ symbols of
+//! two would be mixed up, and they abort.
 
 #![allow(unsafe_code)]
 
@@ -30,7 +32,8 @@ mod raw {
     }
 }
 
-/// The functions' table: their names without `rocksdb_`, their types as `c.h` declares them, and which versions have the optional ones.
+/// The functions' table: their names without `rocksdb_`, their types as `c.h` declares them, and
+/// which versions have the optional ones.
 macro_rules! functions {
     (
         needed { $($name:ident: $type:ty;)* }
@@ -47,13 +50,15 @@ macro_rules! functions {
                 Ok(Self {
                     $($name: {
                         let name = concat!("rocksdb_", stringify!($name));
-                        // SAFETY: `c.h` declares a function of this name with this type in every version since 6.29.5, and a library
-                        // that exports all of the table's names is RocksDB. It is never unloaded.
+                        // SAFETY: `c.h` declares a function of this name with this type in every
+                        // version since 6.29.5, and a library that exports all of the table's names
+                        // is RocksDB. It is never unloaded.
                         match unsafe { library.get::<$type>(name) } {
                             Ok(function) => *function,
                             Err(_) => return Err(EngineError::new(format!(
-                                "{} is not a RocksDB that can be used: it lacks the C function {name}, which 6.29.5 and newer have; \
-                                 give a shared library that was built with RocksDB's C interface",
+                                "{} is not a RocksDB that can be used: it lacks the C function \
+                                {name}, which 6.29.5 and newer have; give a shared library that \
+                                was built with RocksDB's C interface",
                                 path.display()
                             ))),
                         }
@@ -142,10 +147,13 @@ functions! {
             "8.9.1 and newer have it, 8.0.0 has not";
         cache_create_hyper_clock_opts: unsafe extern "C" fn(*const raw::HyperClockOptions) -> *mut raw::Cache,
             "8.9.1 and newer have it, 8.0.0 has not";
-        wait_for_compact_options_create: unsafe extern "C" fn() -> *mut raw::WaitOptions, "8.9.1 and newer have it, 8.0.0 has not";
-        wait_for_compact_options_destroy: unsafe extern "C" fn(*mut raw::WaitOptions), "8.9.1 and newer have it, 8.0.0 has not";
+        wait_for_compact_options_create: unsafe extern "C" fn() -> *mut raw::WaitOptions, "8.9.1 \
+            and newer have it, 8.0.0 has not";
+        wait_for_compact_options_destroy: unsafe extern "C" fn(*mut raw::WaitOptions), "8.9.1 and \
+            newer have it, 8.0.0 has not";
         wait_for_compact_options_set_timeout: unsafe extern "C" fn(*mut raw::WaitOptions, u64), "8.9.1 and newer have it, 8.0.0 has not";
-        wait_for_compact: unsafe extern "C" fn(*mut raw::Db, *mut raw::WaitOptions, Error), "8.9.1 and newer have it, 8.0.0 has not";
+        wait_for_compact: unsafe extern "C" fn(*mut raw::Db, *mut raw::WaitOptions, Error), "8.9.1 \
+            and newer have it, 8.0.0 has not";
     }
 }
 
@@ -162,16 +170,22 @@ pub(super) struct Library {
 }
 
 impl Library {
-    /// Loads a library, or returns it when it is loaded already. `companions` is a folder with libraries that it needs and the machine
-    /// may lack.
-    pub(super) fn load(path: &Path, companions: Option<&Path>) -> Result<&'static Self, EngineError> {
-        let path = path.canonicalize().map_err(|error| EngineError::new(format!("read the library {}: {error}", path.display())))?;
+    /// Loads a library, or returns it when it is loaded already. `companions` is a folder with
+    /// libraries that it needs and the machine may lack.
+    pub(super) fn load(
+        path: &Path,
+        companions: Option<&Path>,
+    ) -> Result<&'static Self, EngineError> {
+        let path = path.canonicalize().map_err(|error| {
+            EngineError::new(format!("read the library {}: {error}", path.display()))
+        })?;
         let mut one = THE_ONE.lock().unwrap_or_else(PoisonError::into_inner);
         match &*one {
             Some((loaded, Some(library))) if *loaded == path => return Ok(library),
             Some((loaded, _)) => {
                 return Err(EngineError::new(format!(
-                    "load {}: this process has loaded {} already, and two versions of RocksDB disturb each other; use one process for each",
+                    "load {}: this process has loaded {} already, and two versions of RocksDB \
+                    disturb each other; use one process for each",
                     path.display(),
                     loaded.display()
                 )));
@@ -183,14 +197,22 @@ impl Library {
         let functions = Functions::find(&loaded, &path);
         // Unloading would run C++ destructors under threads that are still there.
         std::mem::forget(loaded);
-        let library: &'static Self = Box::leak(Box::new(Self { functions: functions? }));
+        let library: &'static Self = Box::leak(Box::new(Self {
+            functions: functions?,
+        }));
         *one = Some((path, Some(library)));
         Ok(library)
     }
 
     fn missing(&self, name: &str) -> EngineError {
-        let versions = OPTIONAL.iter().find(|(known, _)| *known == name).map_or("", |(_, versions)| versions);
-        EngineError::new(format!("this RocksDB lacks the C function {name}: {versions}; take a newer build, or leave out what needs it"))
+        let versions = OPTIONAL
+            .iter()
+            .find(|(known, _)| *known == name)
+            .map_or("", |(_, versions)| versions);
+        EngineError::new(format!(
+            "this RocksDB lacks the C function {name}: {versions}; take a newer build, or leave \
+            out what needs it"
+        ))
     }
 
     /// Takes over the text that a call left.
@@ -206,7 +228,8 @@ impl Library {
         if text.is_null() {
             return None;
         }
-        // SAFETY: not null, and the C interface says that it ends with a zero byte and is ours to free with `rocksdb_free`.
+        // SAFETY: not null, and the C interface says that it ends with a zero byte and is ours to
+        // free with `rocksdb_free`.
         unsafe {
             let owned = CStr::from_ptr(text).to_string_lossy().into_owned();
             (self.functions.free)(text.cast());
@@ -215,17 +238,20 @@ impl Library {
     }
 }
 
-/// Loads a library. What the loader says it lacks is taken from the folder, if it is there, and loaded first: the loader then finds it by
-/// its name.
+/// Loads a library. What the loader says it lacks is taken from the folder, if it is there, and
+/// loaded first: the loader then finds it by its name.
 fn open_with_companions(path: &Path, companions: Option<&Path>) -> Result<Loaded, EngineError> {
     let mut brought = Vec::new();
     loop {
         let error = match open(path) {
             Ok(loaded) => return Ok(loaded),
             // The loader's own words are the source of the error.
-            Err(error) => std::error::Error::source(&error).map_or_else(|| error.to_string(), ToString::to_string),
+            Err(error) => std::error::Error::source(&error)
+                .map_or_else(|| error.to_string(), ToString::to_string),
         };
-        let companion = companions.zip(missing_library(&error)).map(|(folder, name)| folder.join(name));
+        let companion = companions
+            .zip(missing_library(&error))
+            .map(|(folder, name)| folder.join(name));
         match companion.filter(|file| file.is_file() && !brought.contains(file)) {
             Some(file) => {
                 std::mem::forget(open_with_companions(&file, companions)?);
@@ -233,7 +259,9 @@ fn open_with_companions(path: &Path, companions: Option<&Path>) -> Result<Loaded
             }
             None => {
                 let path = path.display();
-                return Err(EngineError::new(format!("load {path}: {error}; try `ldd {path}`, and install what is missing")));
+                return Err(EngineError::new(format!(
+                    "load {path}: {error}; try `ldd {path}`, and install what is missing"
+                )));
             }
         }
     }
@@ -246,8 +274,9 @@ fn missing_library(error: &str) -> Option<&str> {
 }
 
 fn open(path: &Path) -> Result<Loaded, libloading::Error> {
-    // SAFETY: loading runs the library's initialisers. The caller chose the file as a build of RocksDB, whose initialisers need nothing of
-    // this process; a trial and a probe are processes of their own, should one abort.
+    // SAFETY: loading runs the library's initialisers. The caller chose the file as a build of
+    // RocksDB, whose initialisers need nothing of this process; a trial and a probe are processes
+    // of their own, should one abort.
     unsafe { Loaded::open(Some(path), RTLD_NOW | RTLD_LOCAL) }
 }
 
@@ -322,7 +351,8 @@ impl Options {
     pub(super) fn apply(&mut self, text: &str) -> Result<(), Status> {
         let text = c_text(text)?;
         let mut error = ptr::null_mut();
-        // SAFETY: the text ends with a zero byte. The library reads the base completely before it writes the result, so they may be one.
+        // SAFETY: the text ends with a zero byte. The library reads the base completely before it
+        // writes the result, so they may be one.
         unsafe {
             let raw = self.raw.as_ptr();
             (self.library.functions.get_options_from_string)(raw, text.as_ptr(), raw, &mut error);
@@ -330,10 +360,12 @@ impl Options {
         self.library.status(error)
     }
 
-    /// Block-based tables whose blocks are kept in this cache. Forgets what was said of tables before.
+    /// Block-based tables whose blocks are kept in this cache. Forgets what was said of tables
+    /// before.
     pub(super) fn set_block_cache(&mut self, cache: &Cache) {
         let functions = &self.library.functions;
-        // SAFETY: all three are the library's; it copies what it needs, and counts its references to the cache.
+        // SAFETY: all three are the library's; it copies what it needs, and counts its references
+        // to the cache.
         unsafe {
             let blocks = (functions.block_based_options_create)();
             (functions.block_based_options_set_block_cache)(blocks, cache.raw.as_ptr());
@@ -344,7 +376,8 @@ impl Options {
 }
 
 impl Cache {
-    /// A hyper clock cache for entries of about `entry_bytes`; 0 chooses the kind that adapts itself.
+    /// A hyper clock cache for entries of about `entry_bytes`; 0 chooses the kind that adapts
+    /// itself.
     pub(super) fn hyper_clock(
         library: &'static Library,
         capacity_bytes: usize,
@@ -370,21 +403,34 @@ impl Cache {
             destroy_options(options);
             raw
         };
-        Ok(Self { library, raw: not_null(raw) })
+        Ok(Self {
+            library,
+            raw: not_null(raw),
+        })
     }
 }
 
 impl ReadOptions {
     /// Reads that keep blocks in the cache or do not.
-    pub(super) fn new(library: &'static Library, verifies_checksums: bool, fills_cache: bool) -> Self {
+    pub(super) fn new(
+        library: &'static Library,
+        verifies_checksums: bool,
+        fills_cache: bool,
+    ) -> Self {
         // SAFETY: takes nothing; then sets values of what was just made.
         let raw = unsafe {
             let raw = (library.functions.readoptions_create)();
-            (library.functions.readoptions_set_verify_checksums)(raw, c_uchar::from(verifies_checksums));
+            (library.functions.readoptions_set_verify_checksums)(
+                raw,
+                c_uchar::from(verifies_checksums),
+            );
             (library.functions.readoptions_set_fill_cache)(raw, c_uchar::from(fills_cache));
             raw
         };
-        Self { library, raw: not_null(raw) }
+        Self {
+            library,
+            raw: not_null(raw),
+        }
     }
 }
 
@@ -398,7 +444,10 @@ impl WriteOptions {
             (library.functions.writeoptions_set_sync)(raw, c_uchar::from(syncs));
             raw
         };
-        Self { library, raw: not_null(raw) }
+        Self {
+            library,
+            raw: not_null(raw),
+        }
     }
 }
 
@@ -409,14 +458,16 @@ pub(super) struct Database {
     family: NonNull<raw::Family>,
 }
 
-// SAFETY: RocksDB documents its database as usable from any threads at a time without a lock of theirs.
+// SAFETY: RocksDB documents its database as usable from any threads at a time without a lock of
+// theirs.
 unsafe impl Send for Database {}
 // SAFETY: as above.
 unsafe impl Sync for Database {}
 
 impl Drop for Database {
     fn drop(&mut self) {
-        // SAFETY: iterators and values borrow the database, so none is left; the handle goes before its database.
+        // SAFETY: iterators and values borrow the database, so none is left; the handle goes before
+        // its database.
         unsafe {
             (self.library.functions.column_family_handle_destroy)(self.family.as_ptr());
             (self.library.functions.close)(self.raw.as_ptr());
@@ -426,12 +477,18 @@ impl Drop for Database {
 
 impl Database {
     /// Opens or makes the database in a folder.
-    pub(super) fn open(library: &'static Library, dir: &Path, options: &Options) -> Result<Self, Status> {
-        let dir = CString::new(dir.as_os_str().as_bytes()).map_err(|_| Status("the folder's name has a zero byte".to_owned()))?;
+    pub(super) fn open(
+        library: &'static Library,
+        dir: &Path,
+        options: &Options,
+    ) -> Result<Self, Status> {
+        let dir = CString::new(dir.as_os_str().as_bytes())
+            .map_err(|_| Status("the folder's name has a zero byte".to_owned()))?;
         let names = [c"default".as_ptr()];
         let family_options = [options.raw.as_ptr().cast_const()];
         let (mut family, mut error) = (ptr::null_mut(), ptr::null_mut());
-        // SAFETY: one name, one set of options and room for one handle, as the count says; texts end with zero bytes; the options are copied.
+        // SAFETY: one name, one set of options and room for one handle, as the count says; texts
+        // end with zero bytes; the options are copied.
         let raw = unsafe {
             (library.functions.open_column_families)(
                 options.raw.as_ptr(),
@@ -444,11 +501,15 @@ impl Database {
             )
         };
         library.status(error)?;
-        Ok(Self { library, raw: not_null(raw), family: not_null(family) })
+        Ok(Self {
+            library,
+            raw: not_null(raw),
+            family: not_null(family),
+        })
     }
 
-    /// The library's counters of the calling thread stay still, as in every thread of db_bench: nobody reads them here, and counting takes
-    /// some percent of a get.
+    /// The library's counters of the calling thread stay still, as in every thread of db_bench:
+    /// nobody reads them here, and counting takes some percent of a get.
     pub(super) fn count_nothing_in_this_thread(&self) {
         const DISABLE: c_int = 1;
         // SAFETY: takes a number of RocksDB's PerfLevel, and sets a variable of the thread.
@@ -460,7 +521,12 @@ impl Database {
         self.library
     }
 
-    pub(super) fn put(&self, options: &WriteOptions, key: &[u8], value: &[u8]) -> Result<(), Status> {
+    pub(super) fn put(
+        &self,
+        options: &WriteOptions,
+        key: &[u8],
+        value: &[u8],
+    ) -> Result<(), Status> {
         let mut error = ptr::null_mut();
         // SAFETY: pointers with their lengths, read during the call alone.
         unsafe {
@@ -478,11 +544,21 @@ impl Database {
     }
 
     /// The length of a key's value, without a copy of it.
-    pub(super) fn value_bytes(&self, options: &ReadOptions, key: &[u8]) -> Result<Option<usize>, Status> {
+    pub(super) fn value_bytes(
+        &self,
+        options: &ReadOptions,
+        key: &[u8],
+    ) -> Result<Option<usize>, Status> {
         let mut error = ptr::null_mut();
         // SAFETY: pointer with its length, read during the call alone.
         let slice = unsafe {
-            (self.library.functions.get_pinned)(self.raw.as_ptr(), options.raw.as_ptr(), key.as_ptr().cast(), key.len(), &mut error)
+            (self.library.functions.get_pinned)(
+                self.raw.as_ptr(),
+                options.raw.as_ptr(),
+                key.as_ptr().cast(),
+                key.len(),
+                &mut error,
+            )
         };
         self.library.status(error)?;
         Ok(self.take_slice(slice))
@@ -494,14 +570,17 @@ impl Database {
         let mut bytes = 0;
         // SAFETY: made by the library, not null, given back once.
         unsafe {
-            black_box((self.library.functions.pinnableslice_value)(slice.as_ptr(), &mut bytes));
+            black_box((self.library.functions.pinnableslice_value)(
+                slice.as_ptr(),
+                &mut bytes,
+            ));
             (self.library.functions.pinnableslice_destroy)(slice.as_ptr());
         }
         Some(bytes)
     }
 
-    /// Looks up keys of `key_bytes` bytes each and hands the length of every value that is there to `found`. A failure of one key is that of
-    /// all.
+    /// Looks up keys of `key_bytes` bytes each and hands the length of every value that is there to
+    /// `found`. A failure of one key is that of all.
     pub(super) fn get_many(
         &self,
         options: &ReadOptions,
@@ -566,8 +645,14 @@ impl Database {
     /// An iterator, at no key yet.
     pub(super) fn iterator<'a>(&'a self, options: &'a ReadOptions) -> Cursor<'a> {
         // SAFETY: the iterator borrows both, which the library may keep reading.
-        let raw = unsafe { (self.library.functions.create_iterator)(self.raw.as_ptr(), options.raw.as_ptr()) };
-        Cursor { library: self.library, raw: not_null(raw), lives: PhantomData }
+        let raw = unsafe {
+            (self.library.functions.create_iterator)(self.raw.as_ptr(), options.raw.as_ptr())
+        };
+        Cursor {
+            library: self.library,
+            raw: not_null(raw),
+            lives: PhantomData,
+        }
     }
 
     /// Writes the memtable and waits for it.
@@ -587,7 +672,8 @@ impl Database {
     pub(super) fn property(&self, name: &str) -> Option<String> {
         let name = c_text(name).ok()?;
         // SAFETY: the name ends with a zero byte.
-        let text = unsafe { (self.library.functions.property_value)(self.raw.as_ptr(), name.as_ptr()) };
+        let text =
+            unsafe { (self.library.functions.property_value)(self.raw.as_ptr(), name.as_ptr()) };
         self.library.text(text)
     }
 
@@ -596,7 +682,9 @@ impl Database {
         let name = c_text(name).ok()?;
         let mut number = 0;
         // SAFETY: the name ends with a zero byte, and there is room for the number.
-        let status = unsafe { (self.library.functions.property_int)(self.raw.as_ptr(), name.as_ptr(), &mut number) };
+        let status = unsafe {
+            (self.library.functions.property_int)(self.raw.as_ptr(), name.as_ptr(), &mut number)
+        };
         (status == 0).then_some(number)
     }
 
@@ -608,7 +696,10 @@ impl Database {
             let files = (functions.livefiles)(self.raw.as_ptr());
             let of = |index| {
                 let level = (functions.livefiles_level)(files, index);
-                (u32::try_from(level).unwrap_or(0), (functions.livefiles_size)(files, index) as u64)
+                (
+                    u32::try_from(level).unwrap_or(0),
+                    (functions.livefiles_size)(files, index) as u64,
+                )
             };
             let found = (0..(functions.livefiles_count)(files)).map(of).collect();
             (functions.livefiles_destroy)(files);
@@ -622,12 +713,19 @@ impl Database {
         let mut error = ptr::null_mut();
         // SAFETY: one name and one value, as the count says, both ending with a zero byte.
         unsafe {
-            (self.library.functions.set_options)(self.raw.as_ptr(), 1, [name.as_ptr()].as_ptr(), [value.as_ptr()].as_ptr(), &mut error);
+            (self.library.functions.set_options)(
+                self.raw.as_ptr(),
+                1,
+                [name.as_ptr()].as_ptr(),
+                [value.as_ptr()].as_ptr(),
+                &mut error,
+            );
         }
         self.library.status(error)
     }
 
-    /// Waits until no flush and no compaction is running or due, at most so long. `None` where the library has no such function.
+    /// Waits until no flush and no compaction is running or due, at most so long. `None` where the
+    /// library has no such function.
     pub(super) fn wait_for_compaction(&self, at_most: Duration) -> Option<Result<(), Status>> {
         let functions = &self.library.functions;
         let create = functions.wait_for_compact_options_create?;
@@ -635,7 +733,9 @@ impl Database {
         let set_timeout = functions.wait_for_compact_options_set_timeout?;
         let wait = functions.wait_for_compact?;
         // 0 would be for ever.
-        let timeout_us = u64::try_from(at_most.as_micros()).unwrap_or(u64::MAX).max(1);
+        let timeout_us = u64::try_from(at_most.as_micros())
+            .unwrap_or(u64::MAX)
+            .max(1);
         let mut error = ptr::null_mut();
         // SAFETY: made, used and destroyed here.
         unsafe {
@@ -707,7 +807,9 @@ impl Cursor<'_> {
     /// Goes to the key, or the next one that is there.
     pub(super) fn seek(&mut self, key: &[u8]) {
         // SAFETY: a live iterator; pointer with its length, read during the call alone.
-        unsafe { (self.library.functions.iter_seek)(self.raw.as_ptr(), key.as_ptr().cast(), key.len()) }
+        unsafe {
+            (self.library.functions.iter_seek)(self.raw.as_ptr(), key.as_ptr().cast(), key.len())
+        }
     }
 
     /// Goes to the next key. Only from a key.
@@ -739,7 +841,8 @@ impl Cursor<'_> {
         }
         let functions = &self.library.functions;
         let (mut key_bytes, mut value_bytes) = (0, 0);
-        // SAFETY: at a key. Both stay where they are until the iterator moves, which needs it mutably, so not while they are borrowed.
+        // SAFETY: at a key. Both stay where they are until the iterator moves, which needs it
+        // mutably, so not while they are borrowed.
         unsafe {
             let key = (functions.iter_key)(self.raw.as_ptr(), &mut key_bytes);
             let value = (functions.iter_value)(self.raw.as_ptr(), &mut value_bytes);
@@ -775,8 +878,14 @@ mod tests {
     #[test]
     fn what_the_loader_lacks_is_named_in_its_error() {
         for (error, missing) in [
-            ("libsnappy.so.1: cannot open shared object file: No such file or directory", Some("libsnappy.so.1")),
-            ("/x/librocksdb.so: cannot open shared object file: No such file or directory", None),
+            (
+                "libsnappy.so.1: cannot open shared object file: No such file or directory",
+                Some("libsnappy.so.1"),
+            ),
+            (
+                "/x/librocksdb.so: cannot open shared object file: No such file or directory",
+                None,
+            ),
             ("/x/librocksdb.so: undefined symbol: foo", None),
             ("nothing", None),
         ] {
@@ -788,9 +897,17 @@ mod tests {
     fn the_c_library_is_no_rocksdb() {
         let path = Path::new("/lib/x86_64-linux-gnu/libc.so.6");
         if !path.exists() {
-            return plimsoll_testkit::skip("engine::the_c_library_is_no_rocksdb", "no C library of x86-64");
+            return plimsoll_testkit::skip(
+                "engine::the_c_library_is_no_rocksdb",
+                "no C library of x86-64",
+            );
         }
         let error = Library::load(path, None).err().unwrap().message;
-        assert!(error.contains("is not a RocksDB that can be used: it lacks the C function rocksdb_free"), "{error}");
+        assert!(
+            error.contains(
+                "is not a RocksDB that can be used: it lacks the C function rocksdb_free"
+            ),
+            "{error}"
+        );
     }
 }

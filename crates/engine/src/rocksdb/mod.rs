@@ -1,4 +1,5 @@
-//! RocksDB, embedded: a version's shared library, loaded into the trial's process, and one database with one column family.
+//! RocksDB, embedded: a version's shared library, loaded into the trial's process, and one database
+//! with one column family.
 
 pub mod db_bench;
 mod failure;
@@ -41,8 +42,17 @@ impl Rocksdb {
 impl Engine for Rocksdb {
     fn build(&self) -> BuildInfo {
         let build = &self.build;
-        let options = build.toolchain.iter().map(|(name, value)| format!("{name}: {value}")).collect();
-        BuildInfo { engine: "rocksdb".to_owned(), version: build.version.clone(), origin: build.origin.clone(), options }
+        let options = build
+            .toolchain
+            .iter()
+            .map(|(name, value)| format!("{name}: {value}"))
+            .collect();
+        BuildInfo {
+            engine: "rocksdb".to_owned(),
+            version: build.version.clone(),
+            origin: build.origin.clone(),
+            options,
+        }
     }
 
     /// Loads no library: values that only RocksDB can judge are judged when the database is opened.
@@ -54,7 +64,9 @@ impl Engine for Rocksdb {
         let checked = options::check(&start.settings, ram_bytes())?;
         let companions = self.build.env.get(LIBRARY_PATH).map(Path::new);
         let library = library::Library::load(&self.build.server, companions)?;
-        Ok(Box::new(server::RocksdbServer::start(library, checked, start)?))
+        Ok(Box::new(server::RocksdbServer::start(
+            library, checked, start,
+        )?))
     }
 
     fn is_embedded(&self) -> bool {
@@ -65,6 +77,12 @@ impl Engine for Rocksdb {
 /// The machine's memory, where it tells.
 fn ram_bytes() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/meminfo").ok()?;
-    let kib: u64 = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?.trim().trim_end_matches(" kB").parse().ok()?;
+    let kib: u64 = text
+        .lines()
+        .find_map(|line| line.strip_prefix("MemTotal:"))?
+        .trim()
+        .trim_end_matches(" kB")
+        .parse()
+        .ok()?;
     kib.checked_mul(1024)
 }

@@ -1,4 +1,5 @@
-//! A config's settings: what their names and values may be, and how they become options of a library.
+//! A config's settings: what their names and values may be, and how they become options of a
+//! library.
 
 use std::collections::BTreeMap;
 
@@ -9,10 +10,12 @@ use super::library::{Cache, Library, Options};
 use super::readback::{GROUPS, TABLE, members};
 use crate::{EngineError, Settings};
 
-/// `name TAB kind of value TAB versions` lines, from the option files that RocksDB's versions write.
+/// `name TAB kind of value TAB versions` lines, from the option files that RocksDB's versions
+/// write.
 const NAMES: &str = include_str!("option_names.tsv");
 
-/// Settings of ours: a cache object, which option strings do not know for every kind, and how reads are done.
+/// Settings of ours: a cache object, which option strings do not know for every kind, and how reads
+/// are done.
 const OURS: [&str; 6] = [
     "block_cache",
     "block_cache_bytes",
@@ -25,19 +28,33 @@ const OURS: [&str; 6] = [
 /// What may not be set, and why.
 const REFUSED: &[(&str, &str)] = &[
     ("wal_dir", "the log belongs into the trial's data directory"),
-    ("db_log_dir", "the database's own log belongs into the trial's data directory"),
-    ("db_paths", "the data belongs into the trial's data directory"),
-    ("cf_paths", "the data belongs into the trial's data directory"),
+    (
+        "db_log_dir",
+        "the database's own log belongs into the trial's data directory",
+    ),
+    (
+        "db_paths",
+        "the data belongs into the trial's data directory",
+    ),
+    (
+        "cf_paths",
+        "the data belongs into the trial's data directory",
+    ),
     ("create_if_missing", "every trial makes its database"),
     ("error_if_exists", "every trial makes its database"),
     ("comparator", "keys are compared as bytes"),
     ("table_factory", "tables are block-based"),
 ];
 
-/// Settings with one of several words for a value. RocksDB would refuse others only when a database is opened.
+/// Settings with one of several words for a value. RocksDB would refuse others only when a database
+/// is opened.
 const ENUMERATIONS: [(&[&str], &[&str]); 4] = [
     (
-        &["blob_compression_type", "bottommost_compression", "compression"],
+        &[
+            "blob_compression_type",
+            "bottommost_compression",
+            "compression",
+        ],
         &[
             "kNoCompression",
             "kSnappyCompression",
@@ -51,15 +68,36 @@ const ENUMERATIONS: [(&[&str], &[&str]); 4] = [
             "kDisableCompressionOption",
         ],
     ),
-    (&["compaction_style"], &["kCompactionStyleLevel", "kCompactionStyleUniversal", "kCompactionStyleFIFO", "kCompactionStyleNone"]),
+    (
+        &["compaction_style"],
+        &[
+            "kCompactionStyleLevel",
+            "kCompactionStyleUniversal",
+            "kCompactionStyleFIFO",
+            "kCompactionStyleNone",
+        ],
+    ),
     (
         &["compaction_pri"],
-        &["kByCompensatedSize", "kOldestLargestSeqFirst", "kOldestSmallestSeqFirst", "kMinOverlappingRatio", "kRoundRobin"],
+        &[
+            "kByCompensatedSize",
+            "kOldestLargestSeqFirst",
+            "kOldestSmallestSeqFirst",
+            "kMinOverlappingRatio",
+            "kRoundRobin",
+        ],
     ),
-    (&["compaction_options_universal.stop_style"], &["kCompactionStopStyleSimilarSize", "kCompactionStopStyleTotalSize"]),
+    (
+        &["compaction_options_universal.stop_style"],
+        &[
+            "kCompactionStopStyleSimilarSize",
+            "kCompactionStopStyleTotalSize",
+        ],
+    ),
 ];
 
-/// Prefix of options that the running version does not have, in the settings that are read back; the value is the reason.
+/// Prefix of options that the running version does not have, in the settings that are read back;
+/// the value is the reason.
 pub(super) const NOT_APPLIED: &str = "not applied: ";
 
 /// 6.29.5 tells the kind of its filter, and not how many bits a key has in it.
@@ -104,24 +142,32 @@ pub(super) struct Checked {
     cache: CacheKind,
     cache_bytes: Option<u64>,
     shard_bits: Option<i32>,
-    /// Members of the LRU cache that option strings know: `high_pri_pool_ratio`, `low_pri_pool_ratio`.
+    /// Members of the LRU cache that option strings know: `high_pri_pool_ratio`,
+    /// `low_pri_pool_ratio`.
     pool_ratios: Settings,
     /// Whether reads check each block.
     pub verifies_checksums: bool,
 }
 
 fn known() -> impl Iterator<Item = Known> {
-    NAMES.lines().filter(|line| !line.starts_with('#')).filter_map(|line| {
-        let mut columns = line.split('\t');
-        let name = columns.next()?;
-        let kind = match columns.next()? {
-            "number" => Kind::Number,
-            "real" => Kind::Real,
-            "switch" => Kind::Switch,
-            _ => Kind::Text,
-        };
-        Some(Known { name, kind, versions: columns.next()? })
-    })
+    NAMES
+        .lines()
+        .filter(|line| !line.starts_with('#'))
+        .filter_map(|line| {
+            let mut columns = line.split('\t');
+            let name = columns.next()?;
+            let kind = match columns.next()? {
+                "number" => Kind::Number,
+                "real" => Kind::Real,
+                "switch" => Kind::Switch,
+                _ => Kind::Text,
+            };
+            Some(Known {
+                name,
+                kind,
+                versions: columns.next()?,
+            })
+        })
 }
 
 impl Kind {
@@ -154,7 +200,11 @@ pub(super) fn parse_bytes(text: &str) -> Option<u64> {
         _ => (text, 0),
     };
     let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
-    digits.parse::<u64>().ok().filter(|_| is_number)?.checked_mul(1 << shift)
+    digits
+        .parse::<u64>()
+        .ok()
+        .filter(|_| is_number)?
+        .checked_mul(1 << shift)
 }
 
 fn parse_switch(text: &str) -> Option<bool> {
@@ -166,11 +216,13 @@ fn parse_switch(text: &str) -> Option<bool> {
 }
 
 fn wrong(name: &str, value: &str, rule: &str) -> EngineError {
-    EngineError::new(format!("setting {name} cannot be \"{value}\": write {rule}"))
+    EngineError::new(format!(
+        "setting {name} cannot be \"{value}\": write {rule}"
+    ))
 }
 
-/// Checks settings without a library: names that no known version has, values that cannot be, a cache that does not fit into
-/// `ram_bytes`.
+/// Checks settings without a library: names that no known version has, values that cannot be, a
+/// cache that does not fit into `ram_bytes`.
 pub(super) fn check(settings: &Settings, ram_bytes: Option<u64>) -> Result<Checked, EngineError> {
     let mut checked = Checked {
         options: Settings::new(),
@@ -192,27 +244,45 @@ pub(super) fn check(settings: &Settings, ram_bytes: Option<u64>) -> Result<Check
                     _ => return Err(wrong("lru, hyper_clock or auto_hyper_clock")),
                 }
             }
-            "block_cache_bytes" => checked.cache_bytes = Some(parse_bytes(value).ok_or_else(|| wrong(Kind::Number.rule()))?),
+            "block_cache_bytes" => {
+                checked.cache_bytes =
+                    Some(parse_bytes(value).ok_or_else(|| wrong(Kind::Number.rule()))?)
+            }
             "block_cache_shard_bits" => {
                 let bits = value.parse().ok().filter(|bits| (-1..20).contains(bits));
-                checked.shard_bits = Some(bits.ok_or_else(|| wrong("a whole number from -1 (RocksDB chooses) to 19"))?);
+                checked.shard_bits = Some(
+                    bits.ok_or_else(|| wrong("a whole number from -1 (RocksDB chooses) to 19"))?,
+                );
             }
             "block_cache_high_pri_pool_ratio" | "block_cache_low_pri_pool_ratio" => {
-                let is_ratio = value.parse().is_ok_and(|ratio: f64| (0.0..=1.0).contains(&ratio));
+                let is_ratio = value
+                    .parse()
+                    .is_ok_and(|ratio: f64| (0.0..=1.0).contains(&ratio));
                 let member = name.trim_start_matches("block_cache_").to_owned();
-                checked.pool_ratios.insert(member, is_ratio.then(|| value.to_owned()).ok_or_else(|| wrong("a number from 0 to 1"))?);
+                checked.pool_ratios.insert(
+                    member,
+                    is_ratio
+                        .then(|| value.to_owned())
+                        .ok_or_else(|| wrong("a number from 0 to 1"))?,
+                );
             }
-            "verify_checksums" => checked.verifies_checksums = parse_switch(value).ok_or_else(|| wrong(Kind::Switch.rule()))?,
+            "verify_checksums" => {
+                checked.verifies_checksums =
+                    parse_switch(value).ok_or_else(|| wrong(Kind::Switch.rule()))?
+            }
             _ => {
                 let known = find(&name)?;
                 if !known.kind.takes(value) {
                     return Err(wrong(known.kind.rule()));
                 }
-                if let Some((_, words)) =
-                    ENUMERATIONS.iter().find(|(names, words)| names.contains(&name.as_str()) && !words.contains(&value))
-                {
+                if let Some((_, words)) = ENUMERATIONS.iter().find(|(names, words)| {
+                    names.contains(&name.as_str()) && !words.contains(&value)
+                }) {
                     let hint = suggest::hint(value, words.iter().copied());
-                    return Err(EngineError::new(format!("setting {name} cannot be \"{value}\"{hint}: write one of {}", words.join(", "))));
+                    return Err(EngineError::new(format!(
+                        "setting {name} cannot be \"{value}\"{hint}: write one of {}",
+                        words.join(", ")
+                    )));
                 }
                 if name == "level0_file_num_compaction_trigger" && value.starts_with('-') {
                     return Err(wrong("a number of files, not a negative one"));
@@ -225,16 +295,17 @@ pub(super) fn check(settings: &Settings, ram_bytes: Option<u64>) -> Result<Check
     Ok(checked)
 }
 
-/// Groups taken apart: `compaction_options_universal = {size_ratio=10}` is `compaction_options_universal.size_ratio = 10`.
+/// Groups taken apart: `compaction_options_universal = {size_ratio=10}` is
+/// `compaction_options_universal.size_ratio = 10`.
 ///
 /// # Errors
 /// When a group is not written as one, or a member is there twice.
 pub fn flatten(settings: &Settings) -> Result<Settings, EngineError> {
     let mut flat = Settings::new();
     let mut add = |name: String, value: &str| match flat.insert(name.clone(), value.to_owned()) {
-        Some(other) if other != value => {
-            Err(EngineError::new(format!("setting {name} is both \"{other}\" and \"{value}\": write it once")))
-        }
+        Some(other) if other != value => Err(EngineError::new(format!(
+            "setting {name} is both \"{other}\" and \"{value}\": write it once"
+        ))),
         _ => Ok(()),
     };
     for (name, value) in settings {
@@ -244,32 +315,48 @@ pub fn flatten(settings: &Settings) -> Result<Settings, EngineError> {
         }
         let members = members(value);
         if members.is_empty() {
-            return Err(wrong(name, value, &format!("{{NAME=VALUE;...}}, or a line {name}.NAME = VALUE for each")));
+            return Err(wrong(
+                name,
+                value,
+                &format!("{{NAME=VALUE;...}}, or a line {name}.NAME = VALUE for each"),
+            ));
         }
-        members.into_iter().try_for_each(|(member, value)| add(format!("{name}.{member}"), &value))?;
+        members
+            .into_iter()
+            .try_for_each(|(member, value)| add(format!("{name}.{member}"), &value))?;
     }
     Ok(flat)
 }
 
 fn versions_of(name: &str) -> &'static str {
-    known().find(|known| known.name == name).map_or("all", |known| known.versions)
+    known()
+        .find(|known| known.name == name)
+        .map_or("all", |known| known.versions)
 }
 
 fn find(name: &str) -> Result<Known, EngineError> {
     if let Some((_, reason)) = REFUSED.iter().find(|(refused, _)| *refused == name) {
-        return Err(EngineError::new(format!("setting {name} cannot be set: {reason}; take it out")));
+        return Err(EngineError::new(format!(
+            "setting {name} cannot be set: {reason}; take it out"
+        )));
     }
     if name == format!("{TABLE}.block_cache") {
-        return Err(EngineError::new(format!("setting {name} cannot be set: write block_cache_bytes, block_cache_shard_bits and so on")));
+        return Err(EngineError::new(format!(
+            "setting {name} cannot be set: write block_cache_bytes, block_cache_shard_bits and so \
+            on"
+        )));
     }
     known().find(|known| known.name == name).ok_or_else(|| {
         let names = known().map(|known| known.name).chain(OURS);
         let suggestion = suggest::hint(name, names);
         // `block_size` is meant in its group.
         let in_group = known().find(|known| known.name.rsplit('.').next() == Some(name));
-        let suggestion = in_group.map_or(suggestion, |known| format!(" (did you mean \"{}\"?)", known.name));
+        let suggestion = in_group.map_or(suggestion, |known| {
+            format!(" (did you mean \"{}\"?)", known.name)
+        });
         EngineError::new(format!(
-            "unknown setting \"{name}\" for rocksdb: no version from 6.29.5 to 11.8.1 has it{suggestion}; names are those of RocksDB's option files"
+            "unknown setting \"{name}\" for rocksdb: no version from 6.29.5 to 11.8.1 has \
+            it{suggestion}; names are those of RocksDB's option files"
         ))
     })
 }
@@ -284,80 +371,129 @@ impl Checked {
             && cache > ram
         {
             return Err(EngineError::new(format!(
-                "block_cache_bytes is {} and this machine has {} of memory: the cache would be swapped or the process killed; make it smaller, in \
-                 a plan with [config.NAME], from = \"...\" and settings = {{ block_cache_bytes = \"8g\" }}",
+                "block_cache_bytes is {} and this machine has {} of memory: the cache would be \
+                swapped or the process killed; make it smaller, in a plan with [config.NAME], from \
+                = \"...\" and settings = {{ block_cache_bytes = \"8g\" }}",
                 format_bytes(cache),
                 format_bytes(ram)
             )));
         }
-        let universal = |member: &str| self.number(&format!("compaction_options_universal.{member}"));
-        if let (Some(least), Some(most)) = (universal("min_merge_width"), universal("max_merge_width"))
+        let universal =
+            |member: &str| self.number(&format!("compaction_options_universal.{member}"));
+        if let (Some(least), Some(most)) =
+            (universal("min_merge_width"), universal("max_merge_width"))
             && least > most
         {
             return Err(EngineError::new(format!(
-                "compaction_options_universal.min_merge_width is {least} and max_merge_width {most}: the first cannot be larger"
+                "compaction_options_universal.min_merge_width is {least} and max_merge_width \
+                {most}: the first cannot be larger"
             )));
         }
-        let is_universal = self.options.get("compaction_style").is_some_and(|style| style == "kCompactionStyleUniversal");
-        if let Some(levels) = self.number("num_levels").filter(|levels| *levels < if is_universal { 1 } else { 2 }) {
-            return Err(EngineError::new(format!("num_levels cannot be {levels}: leveled compaction needs 2, universal 1")));
+        let is_universal = self
+            .options
+            .get("compaction_style")
+            .is_some_and(|style| style == "kCompactionStyleUniversal");
+        if let Some(levels) = self
+            .number("num_levels")
+            .filter(|levels| *levels < if is_universal { 1 } else { 2 })
+        {
+            return Err(EngineError::new(format!(
+                "num_levels cannot be {levels}: leveled compaction needs 2, universal 1"
+            )));
         }
-        let is_vector = self.options.get("memtable_factory").is_some_and(|factory| factory.contains("vector"));
-        let is_concurrent = self.options.get("allow_concurrent_memtable_write").and_then(|value| parse_switch(value)).unwrap_or(true);
+        let is_vector = self
+            .options
+            .get("memtable_factory")
+            .is_some_and(|factory| factory.contains("vector"));
+        let is_concurrent = self
+            .options
+            .get("allow_concurrent_memtable_write")
+            .and_then(|value| parse_switch(value))
+            .unwrap_or(true);
         if is_vector && is_concurrent {
             return Err(EngineError::new(
-                "memtable_factory = vector takes one writer at a time: write allow_concurrent_memtable_write = false as well",
+                "memtable_factory = vector takes one writer at a time: write \
+                allow_concurrent_memtable_write = false as well",
             ));
         }
         let has_clock = self.cache != CacheKind::Lru;
         if let Some(member) = self.pool_ratios.keys().next().filter(|_| has_clock) {
             return Err(EngineError::new(format!(
-                "block_cache_{member} is for block_cache = lru: a hyper clock cache has no pools; leave it out, or take it out of a config that a \
-                 plan names in \"from\" with settings = {{ block_cache_{member} = \"\" }}"
+                "block_cache_{member} is for block_cache = lru: a hyper clock cache has no pools; \
+                leave it out, or take it out of a config that a plan names in \"from\" with \
+                settings = {{ block_cache_{member} = \"\" }}"
             )));
         }
         Ok(())
     }
 
-    /// The settings as options of a library. Beside them what this version does not have and was left out.
-    pub(super) fn options(&self, library: &'static Library) -> Result<(Options, Settings), EngineError> {
+    /// The settings as options of a library. Beside them what this version does not have and was
+    /// left out.
+    pub(super) fn options(
+        &self,
+        library: &'static Library,
+    ) -> Result<(Options, Settings), EngineError> {
         let mut options = Options::new(library);
         let mut left_out = Settings::new();
         if self.cache != CacheKind::Lru {
-            let bytes = usize::try_from(self.cache_bytes.unwrap_or(DEFAULT_CACHE_BYTES)).unwrap_or(usize::MAX);
-            let block_bytes = self.number(&format!("{TABLE}.block_size")).unwrap_or(DEFAULT_BLOCK_BYTES);
+            let bytes = usize::try_from(self.cache_bytes.unwrap_or(DEFAULT_CACHE_BYTES))
+                .unwrap_or(usize::MAX);
+            let block_bytes = self
+                .number(&format!("{TABLE}.block_size"))
+                .unwrap_or(DEFAULT_BLOCK_BYTES);
             // As db_bench estimates: a block. Without an estimate the cache finds out by itself.
-            let entry_bytes = if self.cache == CacheKind::HyperClock { usize::try_from(block_bytes).unwrap_or(0) } else { 0 };
-            options.set_block_cache(&Cache::hyper_clock(library, bytes, entry_bytes, self.shard_bits)?);
-        } else if let Some(bytes) =
-            self.cache_bytes.or((self.shard_bits.is_some() || !self.pool_ratios.is_empty()).then_some(DEFAULT_CACHE_BYTES))
+            let entry_bytes = if self.cache == CacheKind::HyperClock {
+                usize::try_from(block_bytes).unwrap_or(0)
+            } else {
+                0
+            };
+            options.set_block_cache(&Cache::hyper_clock(
+                library,
+                bytes,
+                entry_bytes,
+                self.shard_bits,
+            )?);
+        } else if let Some(bytes) = self
+            .cache_bytes
+            .or((self.shard_bits.is_some() || !self.pool_ratios.is_empty())
+                .then_some(DEFAULT_CACHE_BYTES))
         {
             self.set_lru_cache(&mut options, bytes, &mut left_out)?;
         }
         for (name, value) in &self.options {
             let text = match name.split_once('.') {
                 Some((group, member)) => format!("{group}={{{member}={value}}}"),
-                None if value.contains(';') && !value.starts_with('{') => format!("{name}={{{value}}}"),
+                None if value.contains(';') && !value.starts_with('{') => {
+                    format!("{name}={{{value}}}")
+                }
                 None => format!("{name}={value}"),
             };
             if let Err(status) = options.apply(&text) {
                 let versions = versions_of(name);
                 if versions == "all" || !is_unknown(&status.0) {
-                    let those =
-                        if versions == "all" { String::new() } else { format!("; the versions that take this name are: {versions}") };
+                    let those = if versions == "all" {
+                        String::new()
+                    } else {
+                        format!("; the versions that take this name are: {versions}")
+                    };
                     return Err(EngineError::new(format!(
-                        "set {name} = {value}: {}{those}; see RocksDB's documentation of this version",
+                        "set {name} = {value}: {}{those}; see RocksDB's documentation of this \
+                        version",
                         status.0
                     )));
                 }
-                left_out.insert(format!("{NOT_APPLIED}{name}"), format!("this RocksDB does not know it; versions that do: {versions}"));
+                left_out.insert(
+                    format!("{NOT_APPLIED}{name}"),
+                    format!("this RocksDB does not know it; versions that do: {versions}"),
+                );
             }
         }
         Ok((options, left_out))
     }
 
-    /// Adds what the files of a database do not tell: the filter's bits where a version tells its kind alone, and that an option had no
-    /// effect, because RocksDB goes on taking names of options that it has no longer.
+    /// Adds what the files of a database do not tell: the filter's bits where a version tells its
+    /// kind alone, and that an option had no effect, because RocksDB goes on taking names of
+    /// options that it has no longer.
     pub(super) fn complete(&self, effective: &mut Settings) {
         if let (Some(asked), Some(told)) = (self.options.get(FILTER), effective.get_mut(FILTER))
             && asked.starts_with("bloomfilter:")
@@ -365,26 +501,60 @@ impl Checked {
         {
             told.clone_from(asked);
         }
-        let untold: Vec<&String> = self.options.keys().filter(|name| !effective.contains_key(*name)).collect();
+        let untold: Vec<&String> = self
+            .options
+            .keys()
+            .filter(|name| !effective.contains_key(*name))
+            .collect();
         for name in untold {
-            let reason = format!("this RocksDB takes the name without effect; versions that have the option: {}", versions_of(name));
+            let reason = format!(
+                "this RocksDB takes the name without effect; versions that have the option: {}",
+                versions_of(name)
+            );
             effective.insert(format!("{NOT_APPLIED}{name}"), reason);
         }
     }
 
-    fn set_lru_cache(&self, options: &mut Options, bytes: u64, left_out: &mut Settings) -> Result<(), EngineError> {
+    fn set_lru_cache(
+        &self,
+        options: &mut Options,
+        bytes: u64,
+        left_out: &mut Settings,
+    ) -> Result<(), EngineError> {
         let mut parts = BTreeMap::from([("capacity", bytes.to_string())]);
-        parts.extend(self.shard_bits.map(|bits| ("num_shard_bits", bits.to_string())));
-        parts.extend(self.pool_ratios.iter().map(|(name, value)| (name.as_str(), value.clone())));
+        parts.extend(
+            self.shard_bits
+                .map(|bits| ("num_shard_bits", bits.to_string())),
+        );
+        parts.extend(
+            self.pool_ratios
+                .iter()
+                .map(|(name, value)| (name.as_str(), value.clone())),
+        );
         loop {
-            let members: Vec<String> = parts.iter().map(|(name, value)| format!("{name}={value}")).collect();
+            let members: Vec<String> = parts
+                .iter()
+                .map(|(name, value)| format!("{name}={value}"))
+                .collect();
             let text = format!("{TABLE}={{block_cache={{{}}}}}", members.join(";"));
-            let Err(status) = options.apply(&text) else { return Ok(()) };
+            let Err(status) = options.apply(&text) else {
+                return Ok(());
+            };
             // 6.29.5 has no such pool.
-            match parts.remove("low_pri_pool_ratio").filter(|_| is_unknown(&status.0)) {
-                Some(_) => left_out
-                    .insert(format!("{NOT_APPLIED}block_cache_low_pri_pool_ratio"), "this RocksDB's cache has no such pool".to_owned()),
-                None => return Err(EngineError::new(format!("make the block cache: {}; check the settings block_cache_*", status.0))),
+            match parts
+                .remove("low_pri_pool_ratio")
+                .filter(|_| is_unknown(&status.0))
+            {
+                Some(_) => left_out.insert(
+                    format!("{NOT_APPLIED}block_cache_low_pri_pool_ratio"),
+                    "this RocksDB's cache has no such pool".to_owned(),
+                ),
+                None => {
+                    return Err(EngineError::new(format!(
+                        "make the block cache: {}; check the settings block_cache_*",
+                        status.0
+                    )));
+                }
             };
         }
     }
@@ -392,9 +562,14 @@ impl Checked {
 
 /// Whether a library refused a name, by its words in one version or another.
 fn is_unknown(status: &str) -> bool {
-    ["Could not find option", "Unrecognized option", "Extra option not recognized", "Can't parse option"]
-        .iter()
-        .any(|words| status.contains(words))
+    [
+        "Could not find option",
+        "Unrecognized option",
+        "Extra option not recognized",
+        "Can't parse option",
+    ]
+    .iter()
+    .any(|words| status.contains(words))
 }
 
 #[cfg(test)]
@@ -404,7 +579,10 @@ mod tests {
     use super::*;
 
     fn settings(pairs: &[(&str, &str)]) -> Settings {
-        pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+        pairs
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+            .collect()
     }
 
     #[test]
@@ -412,36 +590,102 @@ mod tests {
         let cases: &[(&[(&str, &str)], &str)] = &[
             (
                 &[("writ_buffer_size", "1")],
-                "unknown setting \"writ_buffer_size\" for rocksdb: no version from 6.29.5 to 11.8.1 has it (did you mean \"write_buffer_size\"?)",
+                "unknown setting \"writ_buffer_size\" for rocksdb: no version from 6.29.5 to \
+                11.8.1 has it (did you mean \"write_buffer_size\"?)",
             ),
-            (&[("block_size", "8192")], "(did you mean \"block_based_table_factory.block_size\"?)"),
-            (&[("write_buffer_size", "16MB")], "setting write_buffer_size cannot be \"16MB\": write a whole number, with k, m, g or t"),
-            (&[("write_buffer_size", "99999999t")], "setting write_buffer_size cannot be"),
-            (&[("use_direct_reads", "maybe")], "write true or false"),
-            (&[("wal_dir", "/tmp/x")], "setting wal_dir cannot be set: the log belongs into the trial's data directory"),
-            (&[("block_based_table_factory", "{block_cache={capacity=1}}")], "write block_cache_bytes"),
-            (&[("block_based_table_factory", "8192")], "write {NAME=VALUE;...}"),
-            (&[("block_based_table_factory", "{block_size=1}"), ("block_based_table_factory.block_size", "2")], "is both \"1\" and \"2\""),
-            (&[("block_cache", "clock")], "write lru, hyper_clock or auto_hyper_clock"),
             (
-                &[("block_cache", "hyper_clock"), ("block_cache_high_pri_pool_ratio", "0.5")],
+                &[("block_size", "8192")],
+                "(did you mean \"block_based_table_factory.block_size\"?)",
+            ),
+            (
+                &[("write_buffer_size", "16MB")],
+                "setting write_buffer_size cannot be \"16MB\": write a whole number, with k, m, g \
+                or t",
+            ),
+            (
+                &[("write_buffer_size", "99999999t")],
+                "setting write_buffer_size cannot be",
+            ),
+            (&[("use_direct_reads", "maybe")], "write true or false"),
+            (
+                &[("wal_dir", "/tmp/x")],
+                "setting wal_dir cannot be set: the log belongs into the trial's data directory",
+            ),
+            (
+                &[("block_based_table_factory", "{block_cache={capacity=1}}")],
+                "write block_cache_bytes",
+            ),
+            (
+                &[("block_based_table_factory", "8192")],
+                "write {NAME=VALUE;...}",
+            ),
+            (
+                &[
+                    ("block_based_table_factory", "{block_size=1}"),
+                    ("block_based_table_factory.block_size", "2"),
+                ],
+                "is both \"1\" and \"2\"",
+            ),
+            (
+                &[("block_cache", "clock")],
+                "write lru, hyper_clock or auto_hyper_clock",
+            ),
+            (
+                &[
+                    ("block_cache", "hyper_clock"),
+                    ("block_cache_high_pri_pool_ratio", "0.5"),
+                ],
                 "settings = { block_cache_high_pri_pool_ratio = \"\" }",
             ),
-            (&[("block_cache_shard_bits", "20")], "from -1 (RocksDB chooses) to 19"),
-            (&[("block_cache_high_pri_pool_ratio", "1.5")], "a number from 0 to 1"),
-            (&[("block_cache_bytes", "5g")], "block_cache_bytes is 5.0 GiB and this machine has 4.0 GiB of memory"),
-            (&[("block_cache_bytes", "5g")], "settings = { block_cache_bytes = \"8g\" }"),
+            (
+                &[("block_cache_shard_bits", "20")],
+                "from -1 (RocksDB chooses) to 19",
+            ),
+            (
+                &[("block_cache_high_pri_pool_ratio", "1.5")],
+                "a number from 0 to 1",
+            ),
+            (
+                &[("block_cache_bytes", "5g")],
+                "block_cache_bytes is 5.0 GiB and this machine has 4.0 GiB of memory",
+            ),
+            (
+                &[("block_cache_bytes", "5g")],
+                "settings = { block_cache_bytes = \"8g\" }",
+            ),
             (
                 &[("compression", "kZSDT")],
-                "setting compression cannot be \"kZSDT\" (did you mean \"kZSTD\"?): write one of kNoCompression, ",
+                "setting compression cannot be \"kZSDT\" (did you mean \"kZSTD\"?): write one of \
+                kNoCompression, ",
             ),
-            (&[("bottommost_compression", "zstd")], "setting bottommost_compression cannot be \"zstd\""),
-            (&[("compaction_style", "universal")], "write one of kCompactionStyleLevel, kCompactionStyleUniversal"),
-            (&[("compaction_pri", "kMinOverlapingRatio")], "(did you mean \"kMinOverlappingRatio\"?)"),
-            (&[("level0_file_num_compaction_trigger", "-1")], "cannot be \"-1\": write a number of files, not a negative one"),
-            (&[("compaction_options_universal", "{min_merge_width=9;max_merge_width=2}")], "min_merge_width is 9 and max_merge_width 2"),
+            (
+                &[("bottommost_compression", "zstd")],
+                "setting bottommost_compression cannot be \"zstd\"",
+            ),
+            (
+                &[("compaction_style", "universal")],
+                "write one of kCompactionStyleLevel, kCompactionStyleUniversal",
+            ),
+            (
+                &[("compaction_pri", "kMinOverlapingRatio")],
+                "(did you mean \"kMinOverlappingRatio\"?)",
+            ),
+            (
+                &[("level0_file_num_compaction_trigger", "-1")],
+                "cannot be \"-1\": write a number of files, not a negative one",
+            ),
+            (
+                &[(
+                    "compaction_options_universal",
+                    "{min_merge_width=9;max_merge_width=2}",
+                )],
+                "min_merge_width is 9 and max_merge_width 2",
+            ),
             (&[("num_levels", "1")], "leveled compaction needs 2"),
-            (&[("memtable_factory", "vector")], "allow_concurrent_memtable_write = false"),
+            (
+                &[("memtable_factory", "vector")],
+                "allow_concurrent_memtable_write = false",
+            ),
             (&[("verify_checksums", "2")], "write true or false"),
         ];
         for (pairs, expected) in cases {
@@ -453,19 +697,42 @@ mod tests {
     #[test]
     fn what_can_be_is_taken() {
         for pairs in [
-            &[("write_buffer_size", "16m"), ("max_open_files", "-1"), ("max_bytes_for_level_multiplier", "8")][..],
-            &[("compaction_style", "kCompactionStyleUniversal"), ("num_levels", "1")],
-            &[("memtable_factory", "vector"), ("allow_concurrent_memtable_write", "false")],
-            &[("block_cache", "auto_hyper_clock"), ("block_cache_bytes", "4g"), ("block_cache_shard_bits", "-1")],
-            &[("block_based_table_factory", "{block_size=8192;filter_policy=bloomfilter:10:false}")],
+            &[
+                ("write_buffer_size", "16m"),
+                ("max_open_files", "-1"),
+                ("max_bytes_for_level_multiplier", "8"),
+            ][..],
+            &[
+                ("compaction_style", "kCompactionStyleUniversal"),
+                ("num_levels", "1"),
+            ],
+            &[
+                ("memtable_factory", "vector"),
+                ("allow_concurrent_memtable_write", "false"),
+            ],
+            &[
+                ("block_cache", "auto_hyper_clock"),
+                ("block_cache_bytes", "4g"),
+                ("block_cache_shard_bits", "-1"),
+            ],
+            &[(
+                "block_based_table_factory",
+                "{block_size=8192;filter_policy=bloomfilter:10:false}",
+            )],
             &[
                 ("compression", "kNoCompression"),
                 ("bottommost_compression", "kDisableCompressionOption"),
                 ("compaction_pri", "kRoundRobin"),
             ],
-            &[("level0_file_num_compaction_trigger", "4"), ("level0_stop_writes_trigger", "30")],
+            &[
+                ("level0_file_num_compaction_trigger", "4"),
+                ("level0_stop_writes_trigger", "30"),
+            ],
             // One version only.
-            &[("memtable_batch_lookup_optimization", "true"), ("block_cache_low_pri_pool_ratio", "0")],
+            &[
+                ("memtable_batch_lookup_optimization", "true"),
+                ("block_cache_low_pri_pool_ratio", "0"),
+            ],
         ] {
             check(&settings(pairs), Some(4 << 30)).unwrap();
         }
@@ -478,7 +745,10 @@ mod tests {
         sorted.sort_unstable();
         sorted.dedup();
         assert_eq!(sorted.len(), names.len());
-        assert_eq!(names.len(), NAMES.lines().filter(|line| !line.starts_with('#')).count());
+        assert_eq!(
+            names.len(),
+            NAMES.lines().filter(|line| !line.starts_with('#')).count()
+        );
         assert!(known().all(|known| !known.versions.is_empty()));
         assert!(names.len() > 200 && OURS.iter().all(|ours| !names.contains(ours)));
     }

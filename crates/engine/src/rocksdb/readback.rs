@@ -1,4 +1,5 @@
-//! What a database really runs with, read from the files it writes: its option file, and the beginning of its log.
+//! What a database really runs with, read from the files it writes: its option file, and the
+//! beginning of its log.
 
 use std::path::{Path, PathBuf};
 
@@ -14,21 +15,34 @@ const GIT_SHA: &str = "Git sha";
 pub(super) const TABLE: &str = "block_based_table_factory";
 
 /// Groups of options that are one value in an option file.
-pub(super) const GROUPS: [&str; 3] = [TABLE, "compaction_options_universal", "compaction_options_fifo"];
+pub(super) const GROUPS: [&str; 3] = [
+    TABLE,
+    "compaction_options_universal",
+    "compaction_options_fifo",
+];
 
 /// The newest option file of a database. A new one is written at each open and at each change.
 pub(super) fn newest_option_file(dir: &Path) -> Result<PathBuf, EngineError> {
-    let cannot = |problem: String| EngineError::new(format!("find the option file in {}: {problem}", dir.display()));
+    let cannot = |problem: String| {
+        EngineError::new(format!(
+            "find the option file in {}: {problem}",
+            dir.display()
+        ))
+    };
     let entries = std::fs::read_dir(dir).map_err(|error| cannot(error.to_string()))?;
     let numbered = entries.flatten().filter_map(|entry| {
         let name = entry.file_name();
         let number: u64 = name.to_str()?.strip_prefix("OPTIONS-")?.parse().ok()?;
         Some((number, entry.path()))
     });
-    numbered.max().map(|(_, path)| path).ok_or_else(|| cannot("there is none; RocksDB could not write it, see its LOG".to_owned()))
+    numbered
+        .max()
+        .map(|(_, path)| path)
+        .ok_or_else(|| cannot("there is none; RocksDB could not write it, see its LOG".to_owned()))
 }
 
-/// The lines of an option file under the names that a config uses, and `rocksdb_version`. Of several column families the default one's.
+/// The lines of an option file under the names that a config uses, and `rocksdb_version`. Of
+/// several column families the default one's.
 pub(super) fn parse_option_file(text: &str) -> Settings {
     let mut settings = Settings::new();
     let mut prefix = None;
@@ -41,10 +55,16 @@ pub(super) fn parse_option_file(text: &str) -> Settings {
             };
             continue;
         }
-        let (Some(prefix), Some((name, value))) = (&prefix, line.split_once('=')) else { continue };
+        let (Some(prefix), Some((name, value))) = (&prefix, line.split_once('=')) else {
+            continue;
+        };
         let name = format!("{prefix}{}", name.trim());
         if GROUPS.contains(&name.as_str()) {
-            settings.extend(members(value).into_iter().map(|(member, value)| (format!("{name}.{member}"), unescape(&value))));
+            settings.extend(
+                members(value)
+                    .into_iter()
+                    .map(|(member, value)| (format!("{name}.{member}"), unescape(&value))),
+            );
         } else if !line.starts_with('#') && name != "options_file_version" {
             settings.insert(name, unescape(value.trim()));
         }
@@ -52,7 +72,8 @@ pub(super) fn parse_option_file(text: &str) -> Settings {
     settings
 }
 
-/// A text without the backslashes that option files put before `:`, `#` and `\`, and in place of the ends of lines.
+/// A text without the backslashes that option files put before `:`, `#` and `\`, and in place of
+/// the ends of lines.
 fn unescape(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     let mut characters = text.chars();
@@ -73,7 +94,10 @@ fn unescape(text: &str) -> String {
 /// The members of `{a=1;b={c=2;d=3};}`, outer braces or not.
 pub(super) fn members(value: &str) -> Vec<(String, String)> {
     let value = value.trim();
-    let inner = value.strip_prefix('{').and_then(|rest| rest.strip_suffix('}')).unwrap_or(value);
+    let inner = value
+        .strip_prefix('{')
+        .and_then(|rest| rest.strip_suffix('}'))
+        .unwrap_or(value);
     let mut found = Vec::new();
     let (mut depth, mut start) = (0_i32, 0);
     let mut take = |part: &str| {
@@ -96,14 +120,25 @@ pub(super) fn members(value: &str) -> Vec<(String, String)> {
     found
 }
 
-/// What only the log tells: `fast_crc32` (whether checksums have an instruction), the block cache and its size, and the commit.
+/// What only the log tells: `fast_crc32` (whether checksums have an instruction), the block cache
+/// and its size, and the commit.
 pub(super) fn parse_log(text: &str) -> Settings {
     let mut settings = Settings::new();
     let mut is_cache = false;
     for line in text.lines() {
-        // `2026/11/22-08:40:45.809894 140630296910720 Fast CRC32 supported: Not supported on x86`; details follow without a time.
-        let body = if line.starts_with(' ') { line.trim() } else { line.splitn(3, ' ').nth(2).unwrap_or_default().trim() };
-        let Some((name, value)) = body.split_once(':').or_else(|| Some((GIT_SHA, body.strip_prefix(GIT_SHA)?))) else { continue };
+        // `2026/11/22-08:40:45.809894 140630296910720 Fast CRC32 supported: Not supported on x86`;
+        // details follow without a time.
+        let body = if line.starts_with(' ') {
+            line.trim()
+        } else {
+            line.splitn(3, ' ').nth(2).unwrap_or_default().trim()
+        };
+        let Some((name, value)) = body
+            .split_once(':')
+            .or_else(|| Some((GIT_SHA, body.strip_prefix(GIT_SHA)?)))
+        else {
+            continue;
+        };
         let (name, value) = (name.trim(), value.trim());
         let key = match name {
             "Fast CRC32 supported" => "fast_crc32",
@@ -119,7 +154,9 @@ pub(super) fn parse_log(text: &str) -> Settings {
         is_cache = name == "block_cache_options" || (is_cache && line.starts_with("    "));
         if !key.is_empty() && !value.is_empty() {
             // The first: a database that was changed later says all of it again.
-            settings.entry(key.to_owned()).or_insert_with(|| in_words_of_a_config(key, value));
+            settings
+                .entry(key.to_owned())
+                .or_insert_with(|| in_words_of_a_config(key, value));
         }
     }
     settings
@@ -132,7 +169,9 @@ fn in_words_of_a_config(key: &str, value: &str) -> String {
         ("block_cache", "HyperClockCache" | "FixedHyperClockCache") => "hyper_clock".to_owned(),
         ("block_cache", "AutoHyperClockCache") => "auto_hyper_clock".to_owned(),
         // Numbers without the zeros behind.
-        _ if key.ends_with("_ratio") => value.parse::<f64>().map_or_else(|_| value.to_owned(), |ratio| ratio.to_string()),
+        _ if key.ends_with("_ratio") => value
+            .parse::<f64>()
+            .map_or_else(|_| value.to_owned(), |ratio| ratio.to_string()),
         _ => value.to_owned(),
     }
 }
@@ -173,21 +212,32 @@ mod tests {
             ("rocksdb_version", "8.9.1"),
             ("write_buffer_size", "16777216"),
         ];
-        let found: Vec<(&str, &str)> = settings.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+        let found: Vec<(&str, &str)> = settings
+            .iter()
+            .map(|(name, value)| (name.as_str(), value.as_str()))
+            .collect();
         assert_eq!(found, expected);
     }
 
     #[test]
     fn what_an_option_file_escapes_is_read_as_it_was_set() {
-        let file = "[DBOptions]\n  daily_offpeak_time_utc=01\\:00-02\\:00\n  db_host_id=a\\#b\\\\c\\nd\\\n\
+        let file = "[DBOptions]\n  daily_offpeak_time_utc=01\\:00-02\\:00\n  \
+                   db_host_id=a\\#b\\\\c\\nd\\\n\
             [TableOptions/BlockBasedTable \"default\"]\n  filter_policy=bloomfilter:10:false\n\
-            [CFOptions \"default\"]\n  compaction_options_fifo={file_temperature_age_thresholds=a\\:b;}\n";
+            [CFOptions \"default\"]\n  \
+                   compaction_options_fifo={file_temperature_age_thresholds=a\\:b;}\n";
         let settings = parse_option_file(file);
         for (name, value) in [
             ("daily_offpeak_time_utc", "01:00-02:00"),
             ("db_host_id", "a#b\\c\nd\\"),
-            ("block_based_table_factory.filter_policy", "bloomfilter:10:false"),
-            ("compaction_options_fifo.file_temperature_age_thresholds", "a:b"),
+            (
+                "block_based_table_factory.filter_policy",
+                "bloomfilter:10:false",
+            ),
+            (
+                "compaction_options_fifo.file_temperature_age_thresholds",
+                "a:b",
+            ),
         ] {
             assert_eq!(settings[name], value);
         }
@@ -196,13 +246,19 @@ mod tests {
     #[test]
     fn members_may_hold_members() {
         for (text, expected) in [
-            ("{a=1;b={c=2;d=3};e=x;}", vec![("a", "1"), ("b", "{c=2;d=3}"), ("e", "x")]),
+            (
+                "{a=1;b={c=2;d=3};e=x;}",
+                vec![("a", "1"), ("b", "{c=2;d=3}"), ("e", "x")],
+            ),
             ("a = 1 ; b = 2", vec![("a", "1"), ("b", "2")]),
             ("{}", vec![]),
             ("", vec![]),
         ] {
             let found = members(text);
-            let found: Vec<(&str, &str)> = found.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+            let found: Vec<(&str, &str)> = found
+                .iter()
+                .map(|(name, value)| (name.as_str(), value.as_str()))
+                .collect();
             assert_eq!(found, expected, "{text}");
         }
     }
@@ -213,9 +269,11 @@ mod tests {
             2026/11/22-08:40:46.3 140 Git sha 0\n\
             2026/11/22-08:40:46.3 140 Fast CRC32 supported: Not supported on x86\n\
             2026/11/22-08:40:46.3 140               Options.comparator: leveldb\n\
-            2026/11/22-08:40:46.3 140            table_factory options:   flush_block_policy_factory: F (0x1)\n  \
-              block_cache_name: LRUCache\n  block_cache_options:\n    capacity : 1000000\n    num_shard_bits : 6\n    \
-              strict_capacity_limit : 0\n    high_pri_pool_ratio: 0.500\n    low_pri_pool_ratio: 0.000\n  block_size: 8192\n  capacity : 7\n";
+            2026/11/22-08:40:46.3 140            table_factory options:   \
+                  flush_block_policy_factory: F (0x1)\n  block_cache_name: LRUCache\n  \
+                  block_cache_options:\n    capacity : 1000000\n    num_shard_bits : 6\n    \
+                  strict_capacity_limit : 0\n    high_pri_pool_ratio: 0.500\n    \
+                  low_pri_pool_ratio: 0.000\n  block_size: 8192\n  capacity : 7\n";
         let settings = parse_log(log);
         let expected = [
             ("block_cache", "lru"),
@@ -225,19 +283,33 @@ mod tests {
             ("block_cache_shard_bits", "6"),
             ("fast_crc32", "Not supported on x86"),
         ];
-        let found: Vec<(&str, &str)> = settings.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+        let found: Vec<(&str, &str)> = settings
+            .iter()
+            .map(|(name, value)| (name.as_str(), value.as_str()))
+            .collect();
         assert_eq!(found, expected);
         assert_eq!(parse_log("nothing\n\n: : :\n"), Settings::new());
-        assert_eq!(parse_log("2026/11/22-08:41:12.2 139 Git sha 7f106a5f\n")["git_sha"], "7f106a5f");
+        assert_eq!(
+            parse_log("2026/11/22-08:41:12.2 139 Git sha 7f106a5f\n")["git_sha"],
+            "7f106a5f"
+        );
     }
 
     #[test]
     fn the_highest_number_is_the_newest() {
         let dir = tempfile::tempdir().unwrap();
         assert!(newest_option_file(dir.path()).is_err());
-        for name in ["OPTIONS-000009", "OPTIONS-000123", "OPTIONS-000200.dbtmp", "LOG"] {
+        for name in [
+            "OPTIONS-000009",
+            "OPTIONS-000123",
+            "OPTIONS-000200.dbtmp",
+            "LOG",
+        ] {
             std::fs::write(dir.path().join(name), "").unwrap();
         }
-        assert_eq!(newest_option_file(dir.path()).unwrap(), dir.path().join("OPTIONS-000123"));
+        assert_eq!(
+            newest_option_file(dir.path()).unwrap(),
+            dir.path().join("OPTIONS-000123")
+        );
     }
 }

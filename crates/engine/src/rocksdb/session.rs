@@ -20,7 +20,11 @@ pub(super) struct RocksdbSession {
 
 impl RocksdbSession {
     /// A session of the calling thread that writes in this mode.
-    pub(super) fn new(database: Arc<Database>, writes: WriteMode, verifies_checksums: bool) -> Self {
+    pub(super) fn new(
+        database: Arc<Database>,
+        writes: WriteMode,
+        verifies_checksums: bool,
+    ) -> Self {
         let library = database.library();
         database.count_nothing_in_this_thread();
         Self {
@@ -35,12 +39,20 @@ impl RocksdbSession {
 
 impl KvSession for RocksdbSession {
     fn put(&mut self, key: &[u8], value: &[u8]) -> Result<(), SqlError> {
-        self.database.put(&self.writes, key, value).map_err(|status| status.of_operation("put"))
+        self.database
+            .put(&self.writes, key, value)
+            .map_err(|status| status.of_operation("put"))
     }
 
     fn get(&mut self, key: &[u8]) -> Result<Found, SqlError> {
-        let value_bytes = self.database.value_bytes(&self.reads, key).map_err(|status| status.of_operation("get"))?;
-        Ok(value_bytes.map_or(Found::default(), |bytes| Found { keys: 1, bytes: (key.len() + bytes) as u64 }))
+        let value_bytes = self
+            .database
+            .value_bytes(&self.reads, key)
+            .map_err(|status| status.of_operation("get"))?;
+        Ok(value_bytes.map_or(Found::default(), |bytes| Found {
+            keys: 1,
+            bytes: (key.len() + bytes) as u64,
+        }))
     }
 
     fn get_many(&mut self, keys: &[u8], key_bytes: usize) -> Result<Found, SqlError> {
@@ -49,7 +61,9 @@ impl KvSession for RocksdbSession {
             found.keys += 1;
             found.bytes += (key_bytes + value_bytes) as u64;
         };
-        self.database.get_many(&self.reads, keys, key_bytes, &mut self.many, count).map_err(|status| status.of_operation("multiget"))?;
+        self.database
+            .get_many(&self.reads, keys, key_bytes, &mut self.many, count)
+            .map_err(|status| status.of_operation("multiget"))?;
         Ok(found)
     }
 
@@ -58,7 +72,9 @@ impl KvSession for RocksdbSession {
         let mut cursor = self.database.iterator(&self.reads);
         cursor.seek(from);
         for _ in 0..most {
-            let Some((key, value)) = cursor.row() else { break };
+            let Some((key, value)) = cursor.row() else {
+                break;
+            };
             let copied = value.len().min(COPIED_BYTES);
             self.copied[..copied].copy_from_slice(&value[..copied]);
             black_box(&self.copied);
@@ -69,7 +85,9 @@ impl KvSession for RocksdbSession {
                 Direction::Backward => cursor.previous(),
             }
         }
-        cursor.status().map_err(|status| status.of_operation("range"))?;
+        cursor
+            .status()
+            .map_err(|status| status.of_operation("range"))?;
         Ok(found)
     }
 }

@@ -12,8 +12,8 @@ const PAUSE: Duration = Duration::from_millis(10);
 
 const CHECKPOINT: &str = "PRAGMA wal_checkpoint(TRUNCATE)";
 
-/// ANALYZE for each table, then a checkpoint. An action that the deadline or a stop leaves no time for is listed as left out; one that
-/// runs is not cut short.
+/// ANALYZE for each table, then a checkpoint. An action that the deadline or a stop leaves no time
+/// for is listed as left out; one that runs is not cut short.
 pub(super) fn drain(
     connection: &Connection,
     tables: &[String],
@@ -24,16 +24,25 @@ pub(super) fn drain(
     let mut actions = Vec::new();
     for table in tables {
         let sql = format!("ANALYZE \"{}\"", table.replace('"', "\"\""));
-        actions.push(timed(&sql, deadline, is_stopped, || analyze(connection, &sql, deadline))?);
+        actions.push(timed(&sql, deadline, is_stopped, || {
+            analyze(connection, &sql, deadline)
+        })?);
     }
     let mode: String = connection
         .query_row("PRAGMA journal_mode", [], |row| row.get(0))
         .map_err(|error| failure::engine_error("PRAGMA journal_mode", &error))?;
     actions.push(if mode == "wal" {
-        timed(CHECKPOINT, deadline, is_stopped, || checkpoint(connection, deadline, wal_bytes))?
+        timed(CHECKPOINT, deadline, is_stopped, || {
+            checkpoint(connection, deadline, wal_bytes)
+        })?
     } else {
-        let result = format!("nothing to do: journal_mode is {mode}, which has no log to take back");
-        DrainAction { action: CHECKPOINT.to_owned(), seconds: 0.0, result }
+        let result =
+            format!("nothing to do: journal_mode is {mode}, which has no log to take back");
+        DrainAction {
+            action: CHECKPOINT.to_owned(),
+            seconds: 0.0,
+            result,
+        }
     });
     Ok(actions)
 }
@@ -52,31 +61,51 @@ fn timed(
     } else {
         "left out: the deadline had passed".to_owned()
     };
-    Ok(DrainAction { action: action.to_owned(), seconds: start.elapsed().as_secs_f64(), result })
+    Ok(DrainAction {
+        action: action.to_owned(),
+        seconds: start.elapsed().as_secs_f64(),
+        result,
+    })
 }
 
 fn analyze(connection: &Connection, sql: &str, deadline: Instant) -> Result<String, EngineError> {
     match failure::wait_while_busy(deadline, || connection.execute_batch(sql)) {
         Ok(()) => Ok(String::new()),
-        Err(error) if failure::is_busy(&error) => Ok("left out: another writer held the lock until the deadline".to_owned()),
+        Err(error) if failure::is_busy(&error) => {
+            Ok("left out: another writer held the lock until the deadline".to_owned())
+        }
         Err(error) => Err(failure::engine_error(sql, &error)),
     }
 }
 
-/// Tries until nobody is in the way. The answer has SQLite's three numbers of the last try (after a complete one the log is empty,
-/// hence 0 frames) and the log's size before and after.
-fn checkpoint(connection: &Connection, deadline: Instant, wal_bytes: impl Fn() -> Result<u64, EngineError>) -> Result<String, EngineError> {
+/// Tries until nobody is in the way. The answer has SQLite's three numbers of the last try (after a
+/// complete one the log is empty, hence 0 frames) and the log's size before and after.
+fn checkpoint(
+    connection: &Connection,
+    deadline: Instant,
+    wal_bytes: impl Fn() -> Result<u64, EngineError>,
+) -> Result<String, EngineError> {
     let bytes_before = wal_bytes()?;
     loop {
-        let answer = connection.query_row(CHECKPOINT, [], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)));
+        let answer = connection.query_row(CHECKPOINT, [], |row| {
+            Ok((row.get(0)?, row.get(1)?, row.get(2)?))
+        });
         let (busy, log, checkpointed): (i64, i64, i64) = match answer {
             Err(error) if failure::is_busy(&error) => (1, -1, -1),
             answer => answer.map_err(|error| failure::engine_error(CHECKPOINT, &error))?,
         };
         let is_over = busy == 0 || Instant::now() >= deadline;
         if is_over {
-            let numbers = format!("busy {busy}, log {log}, checkpointed {checkpointed}; wal bytes {bytes_before} -> {}", wal_bytes()?);
-            return Ok(if busy == 0 { numbers } else { format!("{numbers}; stayed busy until the deadline, debt is left") });
+            let numbers = format!(
+                "busy {busy}, log {log}, checkpointed {checkpointed}; wal bytes {bytes_before} -> \
+                {}",
+                wal_bytes()?
+            );
+            return Ok(if busy == 0 {
+                numbers
+            } else {
+                format!("{numbers}; stayed busy until the deadline, debt is left")
+            });
         }
         std::thread::sleep(PAUSE.min(deadline.saturating_duration_since(Instant::now())));
     }

@@ -6,16 +6,18 @@ use rusqlite::ffi;
 
 use crate::{EngineError, ErrorClass, SqlError};
 
-/// Characters of a statement that an error quotes: a batch of inserts is thousands long, its beginning says what it is.
+/// Characters of a statement that an error quotes: a batch of inserts is thousands long, its
+/// beginning says what it is.
 const QUOTED_CHARS: usize = 200;
 
 /// Between two tries where nothing is measured.
 const PAUSE: Duration = Duration::from_millis(2);
 
-/// Result codes by meaning; an extended code that is not here counts as its primary code (the low byte), and a primary code that is
-/// not here as [`ErrorClass::Statement`].
+/// Result codes by meaning; an extended code that is not here counts as its primary code (the low
+/// byte), and a primary code that is not here as [`ErrorClass::Statement`].
 const CLASSES: &[(i32, ErrorClass)] = &[
-    // Every transaction takes the write lock first, so even a stale snapshot (an extended code of BUSY) is cured by starting again.
+    // Every transaction takes the write lock first, so even a stale snapshot (an extended code of
+    // BUSY) is cured by starting again.
     (ffi::SQLITE_BUSY, ErrorClass::Busy),
     (ffi::SQLITE_LOCKED, ErrorClass::Busy),
     // A race for the locks of the WAL that lasted for many tries of the library.
@@ -25,9 +27,11 @@ const CLASSES: &[(i32, ErrorClass)] = &[
     (ffi::SQLITE_CONSTRAINT_UNIQUE, ErrorClass::Duplicate),
     (ffi::SQLITE_INTERRUPT, ErrorClass::Cancelled),
     (ffi::SQLITE_FULL, ErrorClass::Full),
-    // The WAL's index could not be made larger; the library has no better word for a disk that filled up there.
+    // The WAL's index could not be made larger; the library has no better word for a disk that
+    // filled up there.
     (ffi::SQLITE_IOERR_SHMSIZE, ErrorClass::Full),
-    // The file cannot be read or written as it should: no statement of this connection will do better.
+    // The file cannot be read or written as it should: no statement of this connection will do
+    // better.
     (ffi::SQLITE_IOERR, ErrorClass::Io),
     (ffi::SQLITE_CORRUPT, ErrorClass::Io),
     (ffi::SQLITE_CANTOPEN, ErrorClass::Io),
@@ -37,8 +41,15 @@ const CLASSES: &[(i32, ErrorClass)] = &[
 
 /// What an extended result code means.
 pub(super) fn class_of(extended_code: i32) -> ErrorClass {
-    let class = |code: i32| CLASSES.iter().find(|(known, _)| *known == code).map(|(_, class)| *class);
-    class(extended_code).or_else(|| class(extended_code & 0xff)).unwrap_or(ErrorClass::Statement)
+    let class = |code: i32| {
+        CLASSES
+            .iter()
+            .find(|(known, _)| *known == code)
+            .map(|(_, class)| *class)
+    };
+    class(extended_code)
+        .or_else(|| class(extended_code & 0xff))
+        .unwrap_or(ErrorClass::Statement)
 }
 
 /// The error of a statement.
@@ -50,14 +61,21 @@ pub(super) fn sql_error(error: &rusqlite::Error, statement: &str) -> SqlError {
         rusqlite::Error::SqlInputError { msg, .. } => msg.clone(),
         other => other.to_string(),
     };
-    SqlError { class: class_of(code), code: i64::from(code), message, statement: statement.chars().take(QUOTED_CHARS).collect() }
+    SqlError {
+        class: class_of(code),
+        code: i64::from(code),
+        message,
+        statement: statement.chars().take(QUOTED_CHARS).collect(),
+    }
 }
 
-/// SQLite's code. What the binding refuses before the library sees it (a wrong number of arguments, a query where a write belongs)
-/// gets the library's code for wrong use.
+/// SQLite's code. What the binding refuses before the library sees it (a wrong number of arguments,
+/// a query where a write belongs) gets the library's code for wrong use.
 fn extended_code(error: &rusqlite::Error) -> i32 {
     match error {
-        rusqlite::Error::SqliteFailure(error, _) | rusqlite::Error::SqlInputError { error, .. } => error.extended_code,
+        rusqlite::Error::SqliteFailure(error, _) | rusqlite::Error::SqlInputError { error, .. } => {
+            error.extended_code
+        }
         _ => ffi::SQLITE_MISUSE,
     }
 }
@@ -66,19 +84,27 @@ fn extended_code(error: &rusqlite::Error) -> i32 {
 pub(super) fn engine_error(statement: &str, error: &rusqlite::Error) -> EngineError {
     let error = sql_error(error, statement);
     let next = match error.class {
-        ErrorClass::Busy | ErrorClass::Deadlock => "end the program that holds the database's lock, or wait for it",
+        ErrorClass::Busy | ErrorClass::Deadlock => {
+            "end the program that holds the database's lock, or wait for it"
+        }
         ErrorClass::Full => "free space on the disk of the data directory, or take a smaller plan",
         ErrorClass::Io | ErrorClass::Lost | ErrorClass::Unsent => {
-            "check that the data directory exists, can be written and holds no foreign or damaged file"
+            "check that the data directory exists, can be written and holds no foreign or damaged \
+            file"
         }
-        ErrorClass::Statement | ErrorClass::Duplicate | ErrorClass::Cancelled => "check the config's settings and the tables' names",
+        ErrorClass::Statement | ErrorClass::Duplicate | ErrorClass::Cancelled => {
+            "check the config's settings and the tables' names"
+        }
     };
     EngineError::new(format!("{error}; {next}"))
 }
 
-/// Tries again while the lock is taken, until `deadline`. For work that nobody measures: an operation under load gets its error at
-/// once, because waiting is the load loop's business.
-pub(super) fn wait_while_busy<T>(deadline: Instant, mut attempt: impl FnMut() -> rusqlite::Result<T>) -> rusqlite::Result<T> {
+/// Tries again while the lock is taken, until `deadline`. For work that nobody measures: an
+/// operation under load gets its error at once, because waiting is the load loop's business.
+pub(super) fn wait_while_busy<T>(
+    deadline: Instant,
+    mut attempt: impl FnMut() -> rusqlite::Result<T>,
+) -> rusqlite::Result<T> {
     loop {
         match attempt() {
             Err(error) if is_busy(&error) && Instant::now() < deadline => std::thread::sleep(PAUSE),
@@ -146,11 +172,18 @@ mod tests {
         let mut tries = 0;
         let answer = wait_while_busy(later, || {
             tries += 1;
-            if tries < 3 { Err(failure(ffi::SQLITE_BUSY_RECOVERY)) } else { Ok(tries) }
+            if tries < 3 {
+                Err(failure(ffi::SQLITE_BUSY_RECOVERY))
+            } else {
+                Ok(tries)
+            }
         });
         assert_eq!(answer.unwrap(), 3);
 
-        for (deadline, code) in [(Instant::now(), ffi::SQLITE_BUSY), (later, ffi::SQLITE_FULL)] {
+        for (deadline, code) in [
+            (Instant::now(), ffi::SQLITE_BUSY),
+            (later, ffi::SQLITE_FULL),
+        ] {
             let mut tries = 0;
             let answer = wait_while_busy(deadline, || {
                 tries += 1;

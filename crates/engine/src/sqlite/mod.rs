@@ -1,4 +1,5 @@
-//! SQLite, embedded: the library this program was linked with, one database file, one connection per session.
+//! SQLite, embedded: the library this program was linked with, one database file, one connection
+//! per session.
 
 mod drain;
 mod failure;
@@ -16,9 +17,10 @@ use crate::{BuildInfo, Engine, EngineError, Server, Settings, StartOptions};
 /// Where the library comes from: it is compiled into this program.
 const ORIGIN: &str = "bundled";
 
-/// Bytes per row of the Insert Benchmark's table. Loaded in order and indexed once it takes about 125 bytes, 140 and more when
-/// random inserts have split the index pages; the transaction that builds an index has it in the log a second time; and while
-/// readers never pause, the log has grown to twice the size of the table before a checkpoint could start it anew.
+/// Bytes per row of the Insert Benchmark's table. Loaded in order and indexed once it takes about
+/// 125 bytes, 140 and more when random inserts have split the index pages; the transaction that
+/// builds an index has it in the log a second time; and while readers never pause, the log has
+/// grown to twice the size of the table before a checkpoint could start it anew.
 pub(crate) const BYTES_PER_ROW: u64 = 480;
 
 /// The SQLite library inside this program.
@@ -29,11 +31,12 @@ pub struct Sqlite {
 }
 
 impl Sqlite {
-    /// The linked library, when it is what `build` asks for: no version or a leading part of the library's (`3`, `3.54`), and no
-    /// source or `bundled`.
+    /// The linked library, when it is what `build` asks for: no version or a leading part of the
+    /// library's (`3`, `3.54`), and no source or `bundled`.
     pub fn new(build: &BuildName) -> Result<Self, EngineError> {
         version::check(build, rusqlite::version())?;
-        let compile_options = compile_options().map_err(|error| failure::engine_error("ask sqlite for its compile options", &error))?;
+        let compile_options = compile_options()
+            .map_err(|error| failure::engine_error("ask sqlite for its compile options", &error))?;
         Ok(Self { compile_options })
     }
 }
@@ -41,7 +44,9 @@ impl Sqlite {
 fn compile_options() -> rusqlite::Result<Vec<String>> {
     let connection = Connection::open_in_memory()?;
     let mut statement = connection.prepare("PRAGMA compile_options")?;
-    let mut options = statement.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<Vec<String>>>()?;
+    let mut options = statement
+        .query_map([], |row| row.get(0))?
+        .collect::<rusqlite::Result<Vec<String>>>()?;
     options.sort();
     Ok(options)
 }

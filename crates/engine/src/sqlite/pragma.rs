@@ -1,4 +1,5 @@
-//! The settings of a config, which SQLite calls pragmas: what they may be, setting them, and reading back whether they took.
+//! The settings of a config, which SQLite calls pragmas: what they may be, setting them, and
+//! reading back whether they took.
 
 use plimsoll_core::suggest;
 use rusqlite::Connection;
@@ -46,49 +47,140 @@ const PAGE_SIZES: Values = Values::Numbered(&[
     ("65536", 65536),
 ]);
 
-/// `journal_mode = off` is not among these: without a journal a transaction that meets a lock cannot be taken back and tried again.
+/// `journal_mode = off` is not among these: without a journal a transaction that meets a lock
+/// cannot be taken back and tried again.
 const JOURNAL_MODES: Values = Values::Words(&["delete", "truncate", "persist", "memory", "wal"]);
 
-/// Every pragma a config may set. Unlisted are those that the sessions decide themselves (`busy_timeout`), those that more than one
-/// connection cannot live with (`locking_mode = exclusive`), and those that change no performance.
+/// Every pragma a config may set. Unlisted are those that the sessions decide themselves
+/// (`busy_timeout`), those that more than one connection cannot live with
+/// (`locking_mode = exclusive`), and those that change no performance.
 const PRAGMAS: &[Pragma] = &[
-    Pragma { name: "page_size", values: PAGE_SIZES, kept_in: Kept::File },
-    Pragma { name: "auto_vacuum", values: Values::Numbered(&[("none", 0), ("full", 1), ("incremental", 2)]), kept_in: Kept::File },
-    Pragma { name: "journal_mode", values: JOURNAL_MODES, kept_in: Kept::Connection },
+    Pragma {
+        name: "page_size",
+        values: PAGE_SIZES,
+        kept_in: Kept::File,
+    },
+    Pragma {
+        name: "auto_vacuum",
+        values: Values::Numbered(&[("none", 0), ("full", 1), ("incremental", 2)]),
+        kept_in: Kept::File,
+    },
+    Pragma {
+        name: "journal_mode",
+        values: JOURNAL_MODES,
+        kept_in: Kept::Connection,
+    },
     Pragma {
         name: "synchronous",
         values: Values::Numbered(&[("off", 0), ("normal", 1), ("full", 2), ("extra", 3)]),
         kept_in: Kept::Connection,
     },
-    Pragma { name: "analysis_limit", values: Values::Integers { min: 0, max: 1 << 30 }, kept_in: Kept::Connection },
-    Pragma { name: "automatic_index", values: SWITCH, kept_in: Kept::Connection },
-    Pragma { name: "cache_size", values: Values::Integers { min: -(1 << 31), max: (1 << 31) - 1 }, kept_in: Kept::Connection },
-    Pragma { name: "cell_size_check", values: SWITCH, kept_in: Kept::Connection },
-    Pragma { name: "foreign_keys", values: SWITCH, kept_in: Kept::Connection },
-    Pragma { name: "journal_size_limit", values: Values::Integers { min: -1, max: i64::MAX }, kept_in: Kept::Connection },
-    Pragma { name: "max_page_count", values: Values::Integers { min: 1, max: 4_294_967_294 }, kept_in: Kept::Connection },
-    Pragma { name: "mmap_size", values: Values::Integers { min: 0, max: i64::MAX }, kept_in: Kept::Connection },
-    Pragma { name: "secure_delete", values: Values::Numbered(&[("off", 0), ("on", 1), ("fast", 2)]), kept_in: Kept::Connection },
-    Pragma { name: "temp_store", values: Values::Numbered(&[("default", 0), ("file", 1), ("memory", 2)]), kept_in: Kept::Connection },
-    Pragma { name: "threads", values: Values::Integers { min: 0, max: 8 }, kept_in: Kept::Connection },
-    Pragma { name: "wal_autocheckpoint", values: Values::Integers { min: 0, max: (1 << 31) - 1 }, kept_in: Kept::Connection },
+    Pragma {
+        name: "analysis_limit",
+        values: Values::Integers {
+            min: 0,
+            max: 1 << 30,
+        },
+        kept_in: Kept::Connection,
+    },
+    Pragma {
+        name: "automatic_index",
+        values: SWITCH,
+        kept_in: Kept::Connection,
+    },
+    Pragma {
+        name: "cache_size",
+        values: Values::Integers {
+            min: -(1 << 31),
+            max: (1 << 31) - 1,
+        },
+        kept_in: Kept::Connection,
+    },
+    Pragma {
+        name: "cell_size_check",
+        values: SWITCH,
+        kept_in: Kept::Connection,
+    },
+    Pragma {
+        name: "foreign_keys",
+        values: SWITCH,
+        kept_in: Kept::Connection,
+    },
+    Pragma {
+        name: "journal_size_limit",
+        values: Values::Integers {
+            min: -1,
+            max: i64::MAX,
+        },
+        kept_in: Kept::Connection,
+    },
+    Pragma {
+        name: "max_page_count",
+        values: Values::Integers {
+            min: 1,
+            max: 4_294_967_294,
+        },
+        kept_in: Kept::Connection,
+    },
+    Pragma {
+        name: "mmap_size",
+        values: Values::Integers {
+            min: 0,
+            max: i64::MAX,
+        },
+        kept_in: Kept::Connection,
+    },
+    Pragma {
+        name: "secure_delete",
+        values: Values::Numbered(&[("off", 0), ("on", 1), ("fast", 2)]),
+        kept_in: Kept::Connection,
+    },
+    Pragma {
+        name: "temp_store",
+        values: Values::Numbered(&[("default", 0), ("file", 1), ("memory", 2)]),
+        kept_in: Kept::Connection,
+    },
+    Pragma {
+        name: "threads",
+        values: Values::Integers { min: 0, max: 8 },
+        kept_in: Kept::Connection,
+    },
+    Pragma {
+        name: "wal_autocheckpoint",
+        values: Values::Integers {
+            min: 0,
+            max: (1 << 31) - 1,
+        },
+        kept_in: Kept::Connection,
+    },
 ];
 
 impl Values {
-    /// The one way a value is written: the word where there are words, else the number. `None` when it is not allowed. What comes
-    /// out is a word of the table or a number, so a setting cannot carry SQL.
+    /// The one way a value is written: the word where there are words, else the number. `None` when
+    /// it is not allowed. What comes out is a word of the table or a number, so a setting cannot
+    /// carry SQL.
     fn canonical(&self, text: &str) -> Option<String> {
         let text = text.trim();
         match self {
-            Self::Integers { min, max } => {
-                text.parse().ok().filter(|number| (min..=max).contains(&number)).map(|number: i64| number.to_string())
-            }
+            Self::Integers { min, max } => text
+                .parse()
+                .ok()
+                .filter(|number| (min..=max).contains(&number))
+                .map(|number: i64| number.to_string()),
             Self::Numbered(words) => {
                 let number = text.parse::<i64>().ok();
-                let is_meant = |(word, code): &&(&str, i64)| word.eq_ignore_ascii_case(text) || number == Some(*code);
-                words.iter().find(is_meant).map(|(word, _)| (*word).to_owned())
+                let is_meant = |(word, code): &&(&str, i64)| {
+                    word.eq_ignore_ascii_case(text) || number == Some(*code)
+                };
+                words
+                    .iter()
+                    .find(is_meant)
+                    .map(|(word, _)| (*word).to_owned())
             }
-            Self::Words(words) => words.iter().find(|word| word.eq_ignore_ascii_case(text)).map(|word| (*word).to_owned()),
+            Self::Words(words) => words
+                .iter()
+                .find(|word| word.eq_ignore_ascii_case(text))
+                .map(|word| (*word).to_owned()),
         }
     }
 
@@ -96,7 +188,14 @@ impl Values {
     fn rule(&self) -> String {
         match self {
             Self::Integers { min, max } => format!("a whole number from {min} to {max}"),
-            Self::Numbered(words) => format!("one of {}", words.iter().map(|(word, _)| *word).collect::<Vec<_>>().join(", ")),
+            Self::Numbered(words) => format!(
+                "one of {}",
+                words
+                    .iter()
+                    .map(|(word, _)| *word)
+                    .collect::<Vec<_>>()
+                    .join(", ")
+            ),
             Self::Words(words) => format!("one of {}", words.join(", ")),
         }
     }
@@ -105,14 +204,19 @@ impl Values {
 impl Pragma {
     /// The canonical form of a setting's value.
     fn wanted(&self, value: &str) -> Result<String, EngineError> {
-        self.values
-            .canonical(value)
-            .ok_or_else(|| EngineError::new(format!("setting {} cannot be \"{value}\": write {}", self.name, self.values.rule())))
+        self.values.canonical(value).ok_or_else(|| {
+            EngineError::new(format!(
+                "setting {} cannot be \"{value}\": write {}",
+                self.name,
+                self.values.rule()
+            ))
+        })
     }
 
     fn set(&self, connection: &Connection, canonical: &str) -> rusqlite::Result<()> {
         let mut statement = connection.prepare(&format!("PRAGMA {} = {canonical}", self.name))?;
-        // Some pragmas answer with the new value, some with nothing; what counts is read back afterwards.
+        // Some pragmas answer with the new value, some with nothing; what counts is read back
+        // afterwards.
         let mut rows = statement.query([])?;
         while rows.next()?.is_some() {}
         Ok(())
@@ -133,31 +237,46 @@ impl Pragma {
 }
 
 fn find(name: &str) -> Result<&'static Pragma, EngineError> {
-    PRAGMAS.iter().find(|pragma| pragma.name == name).ok_or_else(|| {
-        let known = PRAGMAS.iter().map(|pragma| pragma.name);
-        let all = known.clone().collect::<Vec<_>>().join(", ");
-        EngineError::new(format!(
-            "unknown setting \"{name}\" for sqlite: the pragmas that can be set are {all}{}",
-            suggest::hint(name, known)
-        ))
-    })
+    PRAGMAS
+        .iter()
+        .find(|pragma| pragma.name == name)
+        .ok_or_else(|| {
+            let known = PRAGMAS.iter().map(|pragma| pragma.name);
+            let all = known.clone().collect::<Vec<_>>().join(", ");
+            EngineError::new(format!(
+                "unknown setting \"{name}\" for sqlite: the pragmas that can be set are {all}{}",
+                suggest::hint(name, known)
+            ))
+        })
 }
 
 /// Checks names and values of a config without a database.
 pub(super) fn check(settings: &Settings) -> Result<(), EngineError> {
-    settings.iter().try_for_each(|(name, value)| find(name)?.wanted(value).map(drop))
+    settings
+        .iter()
+        .try_for_each(|(name, value)| find(name)?.wanted(value).map(drop))
 }
 
-/// Sets the settings that are kept in `kept_in`, then reads each back: one that did not take is an error.
-pub(super) fn apply(connection: &Connection, settings: &Settings, kept_in: Kept) -> Result<(), EngineError> {
+/// Sets the settings that are kept in `kept_in`, then reads each back: one that did not take is an
+/// error.
+pub(super) fn apply(
+    connection: &Connection,
+    settings: &Settings,
+    kept_in: Kept,
+) -> Result<(), EngineError> {
     for pragma in PRAGMAS.iter().filter(|pragma| pragma.kept_in == kept_in) {
-        let Some(value) = settings.get(pragma.name) else { continue };
+        let Some(value) = settings.get(pragma.name) else {
+            continue;
+        };
         let wanted = pragma.wanted(value)?;
-        pragma.set(connection, &wanted).map_err(|error| failure::engine_error(&format!("PRAGMA {} = {wanted}", pragma.name), &error))?;
+        pragma.set(connection, &wanted).map_err(|error| {
+            failure::engine_error(&format!("PRAGMA {} = {wanted}", pragma.name), &error)
+        })?;
         let found = read(connection, pragma)?;
         if found != wanted {
             return Err(EngineError::new(format!(
-                "sqlite did not take {} = {wanted}: it runs with {found}; set what this library and this data directory can do",
+                "sqlite did not take {} = {wanted}: it runs with {found}; set what this library \
+                and this data directory can do",
                 pragma.name
             )));
         }
@@ -167,11 +286,16 @@ pub(super) fn apply(connection: &Connection, settings: &Settings, kept_in: Kept)
 
 /// Every pragma of the table, as SQLite reports it.
 pub(super) fn read_all(connection: &Connection) -> Result<Settings, EngineError> {
-    PRAGMAS.iter().map(|pragma| Ok((pragma.name.to_owned(), read(connection, pragma)?))).collect()
+    PRAGMAS
+        .iter()
+        .map(|pragma| Ok((pragma.name.to_owned(), read(connection, pragma)?)))
+        .collect()
 }
 
 fn read(connection: &Connection, pragma: &Pragma) -> Result<String, EngineError> {
-    pragma.found(connection).map_err(|error| failure::engine_error(&format!("PRAGMA {}", pragma.name), &error))
+    pragma
+        .found(connection)
+        .map_err(|error| failure::engine_error(&format!("PRAGMA {}", pragma.name), &error))
 }
 
 #[cfg(test)]
@@ -202,23 +326,38 @@ mod tests {
             ("threads", "9", None),
         ];
         for (name, value, canonical) in table {
-            assert_eq!(find(name).unwrap().values.canonical(value).as_deref(), canonical, "{name} = {value}");
+            assert_eq!(
+                find(name).unwrap().values.canonical(value).as_deref(),
+                canonical,
+                "{name} = {value}"
+            );
         }
         assert_eq!(
             check(&one("synchronous", "maybe")).unwrap_err().message,
             "setting synchronous cannot be \"maybe\": write one of off, normal, full, extra"
         );
-        assert!(check(&one("threads", "9")).unwrap_err().message.ends_with("write a whole number from 0 to 8"));
+        assert!(
+            check(&one("threads", "9"))
+                .unwrap_err()
+                .message
+                .ends_with("write a whole number from 0 to 8")
+        );
     }
 
     #[test]
     fn an_unknown_name_lists_the_known_and_suggests() {
         let message = check(&one("jurnal_mode", "wal")).unwrap_err().message;
         assert!(
-            message.starts_with("unknown setting \"jurnal_mode\" for sqlite: the pragmas that can be set are page_size, "),
+            message.starts_with(
+                "unknown setting \"jurnal_mode\" for sqlite: the pragmas that can be set are \
+                page_size, "
+            ),
             "{message}"
         );
-        assert!(message.ends_with("(did you mean \"journal_mode\"?)"), "{message}");
+        assert!(
+            message.ends_with("(did you mean \"journal_mode\"?)"),
+            "{message}"
+        );
     }
 
     #[test]
@@ -237,14 +376,24 @@ mod tests {
     fn a_value_that_does_not_take_is_an_error() {
         // A database in memory has no WAL, and a file's page size is fixed with its first page.
         let memory = Connection::open_in_memory().unwrap();
-        let message = apply(&memory, &one("journal_mode", "wal"), Kept::Connection).unwrap_err().message;
-        assert!(message.starts_with("sqlite did not take journal_mode = wal: it runs with memory;"), "{message}");
+        let message = apply(&memory, &one("journal_mode", "wal"), Kept::Connection)
+            .unwrap_err()
+            .message;
+        assert!(
+            message.starts_with("sqlite did not take journal_mode = wal: it runs with memory;"),
+            "{message}"
+        );
 
         let dir = tempfile::tempdir().unwrap();
         let connection = Connection::open(dir.path().join("t.db")).unwrap();
         connection.execute_batch("create table t (a)").unwrap();
-        let message = apply(&connection, &one("page_size", "8192"), Kept::File).unwrap_err().message;
-        assert!(message.contains("did not take page_size = 8192: it runs with 4096"), "{message}");
+        let message = apply(&connection, &one("page_size", "8192"), Kept::File)
+            .unwrap_err()
+            .message;
+        assert!(
+            message.contains("did not take page_size = 8192: it runs with 4096"),
+            "{message}"
+        );
     }
 
     proptest! {

@@ -25,8 +25,8 @@ const OPEN_PATIENCE: Duration = Duration::from_secs(10);
 pub(super) struct SqliteServer {
     path: PathBuf,
     settings: Settings,
-    /// Stays open from start to stop: SQLite checkpoints when the last connection closes, and that must not happen at the end of
-    /// whichever step closes its sessions.
+    /// Stays open from start to stop: SQLite checkpoints when the last connection closes, and that
+    /// must not happen at the end of whichever step closes its sessions.
     admin: Mutex<Connection>,
 }
 
@@ -36,19 +36,28 @@ impl SqliteServer {
         pragma::check(&options.settings)?;
         let path = options.data_dir.join(FILE_NAME);
         let admin = open(&path, OpenFlags::SQLITE_OPEN_CREATE)?;
-        if is_foreign(&admin).map_err(|error| failure::engine_error(&format!("look into {}", path.display()), &error))? {
+        if is_foreign(&admin).map_err(|error| {
+            failure::engine_error(&format!("look into {}", path.display()), &error)
+        })? {
             return Err(EngineError::new(format!(
                 "{} is a database that this program did not make: give it an empty data directory",
                 path.display()
             )));
         }
         pragma::apply(&admin, &options.settings, Kept::File)?;
-        // Writes the first page of a new file, so that no later connection can give it another shape.
+        // Writes the first page of a new file, so that no later connection can give it another
+        // shape.
         let mark = format!("PRAGMA application_id = {APPLICATION_ID}");
-        admin.execute_batch(&mark).map_err(|error| failure::engine_error(&mark, &error))?;
+        admin
+            .execute_batch(&mark)
+            .map_err(|error| failure::engine_error(&mark, &error))?;
         pragma::apply(&admin, &options.settings, Kept::Connection)?;
         set_impatient(&admin)?;
-        Ok(Self { path, settings: options.settings.clone(), admin: Mutex::new(admin) })
+        Ok(Self {
+            path,
+            settings: options.settings.clone(),
+            admin: Mutex::new(admin),
+        })
     }
 
     fn session(&self) -> Result<SqliteSession, EngineError> {
@@ -66,8 +75,10 @@ impl SqliteServer {
     fn number(&self, pragma: &str) -> Result<i64, EngineError> {
         let admin = self.admin();
         let sql = format!("PRAGMA {pragma}");
-        failure::wait_while_busy(Instant::now() + OPEN_PATIENCE, || admin.query_row(&sql, [], |row| row.get(0)))
-            .map_err(|error| failure::engine_error(&sql, &error))
+        failure::wait_while_busy(Instant::now() + OPEN_PATIENCE, || {
+            admin.query_row(&sql, [], |row| row.get(0))
+        })
+        .map_err(|error| failure::engine_error(&sql, &error))
     }
 }
 
@@ -82,7 +93,9 @@ fn open(path: &Path, extra: OpenFlags) -> Result<Connection, EngineError> {
 
 /// From here on a taken lock is an error at once: the load loop counts it, waits and tries again.
 fn set_impatient(connection: &Connection) -> Result<(), EngineError> {
-    connection.busy_timeout(Duration::ZERO).map_err(|error| failure::engine_error("set the busy timeout", &error))
+    connection
+        .busy_timeout(Duration::ZERO)
+        .map_err(|error| failure::engine_error("set the busy timeout", &error))
 }
 
 fn is_foreign(connection: &Connection) -> rusqlite::Result<bool> {
@@ -97,7 +110,10 @@ fn wal_bytes(database: &Path) -> Result<u64, EngineError> {
     match std::fs::metadata(&path) {
         Ok(metadata) => Ok(metadata.len()),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(0),
-        Err(error) => Err(EngineError::new(format!("look at {}: {error}; check the data directory's permissions", path.display()))),
+        Err(error) => Err(EngineError::new(format!(
+            "look at {}: {error}; check the data directory's permissions",
+            path.display()
+        ))),
     }
 }
 
@@ -114,8 +130,9 @@ impl Server for SqliteServer {
         pragma::read_all(self.session()?.connection())
     }
 
-    /// `page_count`, `freelist_count` (pages of the database file, all and unused) and `wal_bytes` (size of the log file). All are
-    /// levels, so the difference over a step is their growth. The library counts nothing else that all connections share.
+    /// `page_count`, `freelist_count` (pages of the database file, all and unused) and `wal_bytes`
+    /// (size of the log file). All are levels, so the difference over a step is their growth. The
+    /// library counts nothing else that all connections share.
     fn counters(&self) -> Result<BTreeMap<String, i64>, EngineError> {
         let wal_bytes = i64::try_from(wal_bytes(&self.path)?).unwrap_or(i64::MAX);
         Ok(BTreeMap::from([
@@ -125,7 +142,8 @@ impl Server for SqliteServer {
         ]))
     }
 
-    /// Returns when the log is taken back; nothing it does lasts until `wait_until`. A statement that runs is not cut short.
+    /// Returns when the log is taken back; nothing it does lasts until `wait_until`. A statement
+    /// that runs is not cut short.
     fn drain(
         &self,
         tables: &[String],
@@ -133,8 +151,15 @@ impl Server for SqliteServer {
         limit: Instant,
         is_stopped: &dyn Fn() -> bool,
     ) -> Result<Vec<DrainAction>, EngineError> {
-        // On a connection of its own: ANALYZE may take long, and the questions to the admin connection should not wait for it.
-        drain::drain(self.session()?.connection(), tables, limit, is_stopped, || wal_bytes(&self.path))
+        // On a connection of its own: ANALYZE may take long, and the questions to the admin
+        // connection should not wait for it.
+        drain::drain(
+            self.session()?.connection(),
+            tables,
+            limit,
+            is_stopped,
+            || wal_bytes(&self.path),
+        )
     }
 
     fn database_bytes(&self) -> Result<u64, EngineError> {
@@ -146,10 +171,15 @@ impl Server for SqliteServer {
         Vec::new()
     }
 
-    /// Closes the server's connection. The last one to close takes the log back into the database, and nothing can hurry that, so
-    /// the timeout has no effect.
+    /// Closes the server's connection. The last one to close takes the log back into the database,
+    /// and nothing can hurry that, so the timeout has no effect.
     fn stop(self: Box<Self>, _timeout: Duration) -> Result<(), EngineError> {
-        let admin = self.admin.into_inner().unwrap_or_else(PoisonError::into_inner);
-        admin.close().map_err(|(_, error)| failure::engine_error(&format!("close {}", self.path.display()), &error))
+        let admin = self
+            .admin
+            .into_inner()
+            .unwrap_or_else(PoisonError::into_inner);
+        admin.close().map_err(|(_, error)| {
+            failure::engine_error(&format!("close {}", self.path.display()), &error)
+        })
     }
 }

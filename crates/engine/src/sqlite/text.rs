@@ -4,8 +4,8 @@ use std::fmt::Write;
 
 use rusqlite::types::ValueRef;
 
-/// Replaces the content of `text`: integers in decimal, reals with the fewest digits that read back equal, text as it is, NULL as
-/// `\N`, blobs in hex.
+/// Replaces the content of `text`: integers in decimal, reals with the fewest digits that read back
+/// equal, text as it is, NULL as `\N`, blobs in hex.
 pub(super) fn render(value: ValueRef<'_>, text: &mut String) {
     text.clear();
     let written = match value {

@@ -7,7 +7,8 @@ use super::Socket;
 /// Room for an answer of many rows; what is longer is walked through it piece by piece.
 const CAPACITY: usize = 64 << 10;
 
-/// A server that sends more than this for something that must be looked at as a whole (an error, a greeting) sends nonsense.
+/// A server that sends more than this for something that must be looked at as a whole (an error, a
+/// greeting) sends nonsense.
 const LONGEST_WHOLE: usize = 1 << 24;
 
 /// The buffer that answers are read into.
@@ -21,10 +22,15 @@ pub(crate) struct Inbox {
 
 impl Inbox {
     pub fn new() -> Self {
-        Self { bytes: vec![0; CAPACITY].into(), start: 0, end: 0 }
+        Self {
+            bytes: vec![0; CAPACITY].into(),
+            start: 0,
+            end: 0,
+        }
     }
 
-    /// Waits until `length` bytes are there and shows all that are. They stay there until they are consumed.
+    /// Waits until `length` bytes are there and shows all that are. They stay there until they are
+    /// consumed.
     pub fn peek(&mut self, socket: &mut Socket, length: usize) -> io::Result<&[u8]> {
         if self.end - self.start < length {
             self.fill(socket, length)?;
@@ -67,7 +73,10 @@ impl Inbox {
     #[cold]
     fn grow(&mut self, length: usize) -> io::Result<()> {
         if length > LONGEST_WHOLE {
-            return Err(io::Error::new(io::ErrorKind::InvalidData, format!("a message of {length} bytes where a short one was due")));
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidData,
+                format!("a message of {length} bytes where a short one was due"),
+            ));
         }
         let mut bytes = vec![0; length.next_power_of_two()];
         bytes[..self.end].copy_from_slice(&self.bytes[..self.end]);
@@ -148,7 +157,10 @@ mod tests {
         inbox.consume(253);
         assert!(inbox.is_empty());
         drop(sender.join().unwrap());
-        assert_eq!(inbox.peek(&mut socket, 1).unwrap_err().kind(), io::ErrorKind::UnexpectedEof);
+        assert_eq!(
+            inbox.peek(&mut socket, 1).unwrap_err().kind(),
+            io::ErrorKind::UnexpectedEof
+        );
         // What is asked for and never was there is no end.
         assert_eq!(inbox.peek(&mut socket, 0).unwrap(), b"");
     }
@@ -163,15 +175,30 @@ mod tests {
         inbox.peek(&mut socket, 1).unwrap();
         inbox.skip(&mut socket, 3 * CAPACITY + 5).unwrap();
         let seen = inbox.peek(&mut socket, CAPACITY + 1).unwrap();
-        assert_eq!(seen[..CAPACITY + 1], bytes[3 * CAPACITY + 5..4 * CAPACITY + 6]);
+        assert_eq!(
+            seen[..CAPACITY + 1],
+            bytes[3 * CAPACITY + 5..4 * CAPACITY + 6]
+        );
         inbox.consume(CAPACITY + 1);
         inbox.skip(&mut socket, CAPACITY - 7).unwrap();
-        assert_eq!(inbox.peek(&mut socket, 1).unwrap()[0], bytes[5 * CAPACITY - 1]);
+        assert_eq!(
+            inbox.peek(&mut socket, 1).unwrap()[0],
+            bytes[5 * CAPACITY - 1]
+        );
         inbox.consume(1);
         inbox.skip(&mut socket, 0).unwrap();
         drop(sender.join().unwrap());
-        assert_eq!(inbox.skip(&mut socket, 1).unwrap_err().kind(), io::ErrorKind::UnexpectedEof);
-        assert_eq!(inbox.peek(&mut socket, LONGEST_WHOLE + 1).unwrap_err().kind(), io::ErrorKind::InvalidData);
+        assert_eq!(
+            inbox.skip(&mut socket, 1).unwrap_err().kind(),
+            io::ErrorKind::UnexpectedEof
+        );
+        assert_eq!(
+            inbox
+                .peek(&mut socket, LONGEST_WHOLE + 1)
+                .unwrap_err()
+                .kind(),
+            io::ErrorKind::InvalidData
+        );
     }
 
     #[test]
@@ -181,6 +208,9 @@ mod tests {
         let listener = UnixListener::bind(&path).unwrap();
         let mut socket = Socket::connect(&Place::Unix(path), Duration::from_millis(20)).unwrap();
         let _peer = listener.accept().unwrap();
-        assert_eq!(Inbox::new().peek(&mut socket, 1).unwrap_err().kind(), io::ErrorKind::TimedOut);
+        assert_eq!(
+            Inbox::new().peek(&mut socket, 1).unwrap_err().kind(),
+            io::ErrorKind::TimedOut
+        );
     }
 }

@@ -1,7 +1,8 @@
-//! What the thin clients of MySQL and PostgreSQL share: a blocking socket, and a buffer that answers are walked in.
+//! What the thin clients of MySQL and PostgreSQL share: a blocking socket, and a buffer that
+//! answers are walked in.
 //!
-//! One operation costs one `sendmsg`, one `poll` where it helps, and one `recv`; nothing is allocated, and what is skipped is never
-//! copied out of the buffer.
+//! One operation costs one `sendmsg`, one `poll` where it helps, and one `recv`; nothing is
+//! allocated, and what is skipped is never copied out of the buffer.
 
 mod inbox;
 mod socket;

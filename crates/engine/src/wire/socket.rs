@@ -9,7 +9,9 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
-use rustix::net::sockopt::{set_socket_keepalive, set_tcp_keepidle, set_tcp_keepintvl, set_tcp_user_timeout};
+use rustix::net::sockopt::{
+    set_socket_keepalive, set_tcp_keepidle, set_tcp_keepintvl, set_tcp_user_timeout,
+};
 use rustix::net::{RecvFlags, SendAncillaryBuffer, SendFlags, recv, send, sendmsg};
 
 use crate::given::{NETWORK_LIMIT, PROBE_AFTER, PROBE_INTERVAL};
@@ -38,21 +40,27 @@ enum Stream {
 }
 
 impl Socket {
-    /// Connects, with a limit for each wait from then on; see [`Socket::wait_for_ever`]. Over a network the connection is probed, so
-    /// that a server whose machine is gone is noticed.
+    /// Connects, with a limit for each wait from then on; see [`Socket::wait_for_ever`]. Over a
+    /// network the connection is probed, so that a server whose machine is gone is noticed.
     pub fn connect(place: &Place, patience: Duration) -> io::Result<Self> {
         let stream = match place {
             Place::Unix(path) => Stream::Unix(UnixStream::connect(path)?),
             Place::Tcp(host, port) => Stream::Tcp(connect_tcp(host, *port, patience)?),
         };
-        let mut socket = Self { stream, patience: None };
+        let mut socket = Self {
+            stream,
+            patience: None,
+        };
         socket.wait_at_most(patience)?;
         Ok(socket)
     }
 
     /// Each wait from now on takes at most `patience`.
     pub fn wait_at_most(&mut self, patience: Duration) -> io::Result<()> {
-        self.patience = Some(Timespec { tv_sec: patience.as_secs() as i64, tv_nsec: i64::from(patience.subsec_nanos()) });
+        self.patience = Some(Timespec {
+            tv_sec: patience.as_secs() as i64,
+            tv_nsec: i64::from(patience.subsec_nanos()),
+        });
         self.stream.limit(Some(patience))
     }
 
@@ -73,7 +81,12 @@ impl Socket {
             let socket = self.stream.as_fd();
             let sent = match &*parts {
                 [part] => send(socket, part, SendFlags::NOSIGNAL),
-                parts => sendmsg(socket, parts, &mut SendAncillaryBuffer::default(), SendFlags::NOSIGNAL),
+                parts => sendmsg(
+                    socket,
+                    parts,
+                    &mut SendAncillaryBuffer::default(),
+                    SendFlags::NOSIGNAL,
+                ),
             };
             match sent {
                 Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
@@ -87,16 +100,26 @@ impl Socket {
 
     /// Waits for bytes and reads what is there; 0 means that the other side has closed.
     ///
-    /// On a unix socket a thread that sleeps in `recv` is woken a second time, when the server takes the request out of the socket's
-    /// queue: two context switches for one answer. One that sleeps in `poll` for input is not. TCP has no such wake-up.
+    /// On a unix socket a thread that sleeps in `recv` is woken a second time, when the server
+    /// takes the request out of the socket's queue: two context switches for one answer. One that
+    /// sleeps in `poll` for input is not. TCP has no such wake-up.
     pub fn receive(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         loop {
             let socket = self.stream.as_fd();
             let ready = match self.stream {
-                Stream::Unix(_) => poll(&mut [PollFd::from_borrowed_fd(socket, PollFlags::IN)], self.patience.as_ref()),
+                Stream::Unix(_) => poll(
+                    &mut [PollFd::from_borrowed_fd(socket, PollFlags::IN)],
+                    self.patience.as_ref(),
+                ),
                 Stream::Tcp(_) => Ok(1),
             };
-            match ready.and_then(|ready| if ready == 0 { Err(Errno::TIMEDOUT) } else { recv(socket, &mut *buffer, RecvFlags::empty()) }) {
+            match ready.and_then(|ready| {
+                if ready == 0 {
+                    Err(Errno::TIMEDOUT)
+                } else {
+                    recv(socket, &mut *buffer, RecvFlags::empty())
+                }
+            }) {
                 Ok((received, _)) => return Ok(received),
                 Err(Errno::INTR) => {}
                 Err(error) => return Err(error.into()),
@@ -118,16 +141,23 @@ impl Stream {
     fn limit(&self, patience: Option<Duration>) -> io::Result<()> {
         match self {
             Self::Unix(stream) => stream.set_write_timeout(patience),
-            Self::Tcp(stream) => stream.set_read_timeout(patience).and_then(|()| stream.set_write_timeout(patience)),
+            Self::Tcp(stream) => stream
+                .set_read_timeout(patience)
+                .and_then(|()| stream.set_write_timeout(patience)),
         }
     }
 }
 
 fn connect_tcp(host: &str, port: u16, patience: Duration) -> io::Result<TcpStream> {
     let deadline = Instant::now() + patience;
-    let mut last = io::Error::new(io::ErrorKind::NotFound, format!("the name {host} has no address"));
+    let mut last = io::Error::new(
+        io::ErrorKind::NotFound,
+        format!("the name {host} has no address"),
+    );
     for address in (host, port).to_socket_addrs()? {
-        let left = deadline.saturating_duration_since(Instant::now()).max(Duration::from_millis(1));
+        let left = deadline
+            .saturating_duration_since(Instant::now())
+            .max(Duration::from_millis(1));
         match TcpStream::connect_timeout(&address, left) {
             Ok(stream) => return probed(stream),
             Err(error) => last = error,

@@ -12,7 +12,9 @@ use std::time::Duration;
 
 use plimsoll_core::name::EngineName;
 use plimsoll_core::plan::{GivenServer, PasswordSource, ServerPlace, TlsMode};
-use plimsoll_engine::{Given, Password, Server, SessionClient, Settings, StartOptions, given_engine};
+use plimsoll_engine::{
+    Given, Password, Server, SessionClient, Settings, StartOptions, given_engine,
+};
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
@@ -24,7 +26,10 @@ pub const DATABASE: &str = "given";
 
 /// A server on loopback, with the right password.
 pub fn given(engine: EngineName, port: u16) -> Given {
-    let place = ServerPlace::Tcp { host: "127.0.0.1".to_owned(), port };
+    let place = ServerPlace::Tcp {
+        host: "127.0.0.1".to_owned(),
+        port,
+    };
     let server = GivenServer {
         label: "prod".to_owned(),
         engine,
@@ -35,7 +40,12 @@ pub fn given(engine: EngineName, port: u16) -> Given {
         tls: TlsMode::Off,
         tls_ca: None,
     };
-    Given { server, password: Some(Password::new(SECRET.to_owned())), campaign: "20261121-test".to_owned(), settings: Settings::new() }
+    Given {
+        server,
+        password: Some(Password::new(SECRET.to_owned())),
+        campaign: "20261121-test".to_owned(),
+        settings: Settings::new(),
+    }
 }
 
 /// Starts to use it. The error is free of the password.
@@ -45,9 +55,14 @@ pub fn enter(given: &Given) -> Result<Box<dyn Server>, String> {
 
 /// The same, and its sessions through this client.
 pub fn enter_through(client: SessionClient, given: &Given) -> Result<Box<dyn Server>, String> {
-    let nowhere = StartOptions { client, ..StartOptions::new("/does/not/exist", Settings::new()) };
+    let nowhere = StartOptions {
+        client,
+        ..StartOptions::new("/does/not/exist", Settings::new())
+    };
     let started = given_engine(given.clone()).and_then(|engine| engine.start(&nowhere));
-    started.map_err(|error| error.message).inspect_err(|error| assert!(!error.contains(SECRET), "{error}"))
+    started
+        .map_err(|error| error.message)
+        .inspect_err(|error| assert!(!error.contains(SECRET), "{error}"))
 }
 
 /// Why it cannot be used.
@@ -55,8 +70,9 @@ pub fn refused(given: &Given) -> String {
     enter(given).map(|_| ()).unwrap_err()
 }
 
-/// Ends the use of a server while the process `pid` of it is stopped: it takes what it is sent, and answers nothing. Returns the error.
-/// A use that waits for the answer nevertheless gets it in the end, and is no error.
+/// Ends the use of a server while the process `pid` of it is stopped: it takes what it is sent, and
+/// answers nothing. Returns the error. A use that waits for the answer nevertheless gets it in the
+/// end, and is no error.
 pub fn stop_in_silence(server: Box<dyn Server>, pid: u32) -> Option<String> {
     let pid = Pid::from_raw(pid as i32).unwrap();
     kill_process(pid, Signal::STOP).unwrap();
@@ -71,7 +87,8 @@ pub fn stop_in_silence(server: Box<dyn Server>, pid: u32) -> Option<String> {
     error.map(|error| error.message)
 }
 
-/// A certificate for `localhost` and 127.0.0.1, and of who signed it; keys in the form that old servers read too.
+/// A certificate for `localhost` and 127.0.0.1, and of who signed it; keys in the form that old
+/// servers read too.
 pub struct Certificates {
     dir: TempDir,
 }
@@ -80,19 +97,38 @@ impl Certificates {
     /// `None` where there is no `openssl` command.
     pub fn new(test: &str) -> Option<Self> {
         if Command::new("openssl").arg("version").output().is_err() {
-            plimsoll_testkit::skip(&format!("engine::{test}"), "there is no openssl command; install it");
+            plimsoll_testkit::skip(
+                &format!("engine::{test}"),
+                "there is no openssl command; install it",
+            );
             return None;
         }
-        let certificates = Self { dir: tempfile::tempdir().unwrap() };
-        fs::write(certificates.path("names"), "subjectAltName=DNS:localhost,IP:127.0.0.1\n").unwrap();
+        let certificates = Self {
+            dir: tempfile::tempdir().unwrap(),
+        };
+        fs::write(
+            certificates.path("names"),
+            "subjectAltName=DNS:localhost,IP:127.0.0.1\n",
+        )
+        .unwrap();
         for line in [
-            "req -x509 -newkey rsa:2048 -nodes -keyout ca-key -out ca.pem -days 30 -subj /CN=test-ca",
+            "req -x509 -newkey rsa:2048 -nodes -keyout ca-key -out ca.pem -days 30 -subj \
+            /CN=test-ca",
             "req -newkey rsa:2048 -nodes -keyout key -out request -subj /CN=test-server",
-            "x509 -req -in request -CA ca.pem -CAkey ca-key -CAcreateserial -days 30 -out server-cert.pem -extfile names",
+            "x509 -req -in request -CA ca.pem -CAkey ca-key -CAcreateserial -days 30 -out \
+            server-cert.pem -extfile names",
             "rsa -in key -traditional -out server-key.pem",
         ] {
-            let done = Command::new("openssl").args(line.split(' ')).current_dir(certificates.dir.path()).output().unwrap();
-            assert!(done.status.success(), "{line}: {}", String::from_utf8_lossy(&done.stderr));
+            let done = Command::new("openssl")
+                .args(line.split(' '))
+                .current_dir(certificates.dir.path())
+                .output()
+                .unwrap();
+            assert!(
+                done.status.success(),
+                "{line}: {}",
+                String::from_utf8_lossy(&done.stderr)
+            );
         }
         Some(certificates)
     }
@@ -120,6 +156,10 @@ impl Certificates {
 pub fn holds(dir: &Path, text: &str) -> bool {
     fs::read_dir(dir).unwrap().flatten().any(|entry| {
         let path = entry.path();
-        if path.is_dir() { holds(&path, text) } else { String::from_utf8_lossy(&fs::read(&path).unwrap()).contains(text) }
+        if path.is_dir() {
+            holds(&path, text)
+        } else {
+            String::from_utf8_lossy(&fs::read(&path).unwrap()).contains(text)
+        }
     })
 }

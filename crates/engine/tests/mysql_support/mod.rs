@@ -23,10 +23,13 @@ pub const MYSQL_NEW: &str = "mysql@9";
 pub const MARIADB: &str = "mariadb@10.11";
 pub const ALL: [&str; 3] = [MYSQL_OLD, MYSQL_NEW, MARIADB];
 
-/// The newest build in the cache whose name begins so; of MariaDB one with RocksDB. Without one the test is skipped.
+/// The newest build in the cache whose name begins so; of MariaDB one with RocksDB. Without one the
+/// test is skipped.
 pub fn build(test: &str, wanted: &str) -> Option<InstalledBuild> {
-    let is_fit =
-        |build: &InstalledBuild| build.name.starts_with(wanted) && (wanted != MARIADB || build.storage_plugins.contains_key("rocksdb"));
+    let is_fit = |build: &InstalledBuild| {
+        build.name.starts_with(wanted)
+            && (wanted != MARIADB || build.storage_plugins.contains_key("rocksdb"))
+    };
     let found = builds_support::in_cache().into_iter().rfind(is_fit);
     if found.is_none() {
         builds_support::skip(test, wanted);
@@ -34,18 +37,26 @@ pub fn build(test: &str, wanted: &str) -> Option<InstalledBuild> {
     found
 }
 
-/// The builds of the family that a test goes through: the listed ones, or all in the cache with `PLIMSOLL_ALL_BUILDS` set.
+/// The builds of the family that a test goes through: the listed ones, or all in the cache with
+/// `PLIMSOLL_ALL_BUILDS` set.
 pub fn builds(test: &str) -> Vec<InstalledBuild> {
     builds_support::to_go_through(test, &["mysql", "mariadb"])
 }
 
 pub fn settings(pairs: &[(&str, &str)]) -> Settings {
-    pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+    pairs
+        .iter()
+        .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+        .collect()
 }
 
 /// Small and quick.
-pub const QUICK: &[(&str, &str)] =
-    &[("innodb_buffer_pool_size", "64M"), ("innodb_flush_log_at_trx_commit", "0"), ("performance_schema", "0"), ("max_connections", "40")];
+pub const QUICK: &[(&str, &str)] = &[
+    ("innodb_buffer_pool_size", "64M"),
+    ("innodb_flush_log_at_trx_commit", "0"),
+    ("performance_schema", "0"),
+    ("max_connections", "40"),
+];
 
 /// The folders of one server.
 pub struct Folders {
@@ -55,17 +66,25 @@ pub struct Folders {
 
 impl Folders {
     pub fn new() -> Self {
-        Self { data: tempfile::tempdir().unwrap(), logs: tempfile::tempdir().unwrap() }
+        Self {
+            data: tempfile::tempdir().unwrap(),
+            logs: tempfile::tempdir().unwrap(),
+        }
     }
 
     pub fn options(&self, pairs: &[(&str, &str)]) -> StartOptions {
         let all: Vec<_> = QUICK.iter().chain(pairs).copied().collect();
-        StartOptions { log_dir: self.logs.path().to_owned(), ..StartOptions::new(self.data.path(), settings(&all)) }
+        StartOptions {
+            log_dir: self.logs.path().to_owned(),
+            ..StartOptions::new(self.data.path(), settings(&all))
+        }
     }
 }
 
 pub fn start(build: &InstalledBuild, options: &StartOptions) -> Result<Box<dyn Server>, String> {
-    Mysql::new(build.clone()).start(options).map_err(|error| error.message)
+    Mysql::new(build.clone())
+        .start(options)
+        .map_err(|error| error.message)
 }
 
 /// A small server in folders of its own.
@@ -77,7 +96,10 @@ pub fn server(build: &InstalledBuild, pairs: &[(&str, &str)]) -> (Folders, Box<d
 /// A server with these settings and no others.
 pub fn server_with(build: &InstalledBuild, pairs: &[(&str, &str)]) -> (Folders, Box<dyn Server>) {
     let folders = Folders::new();
-    let options = StartOptions { settings: settings(pairs), ..folders.options(&[]) };
+    let options = StartOptions {
+        settings: settings(pairs),
+        ..folders.options(&[])
+    };
     let server = start(build, &options).unwrap_or_else(|error| panic!("{}: {error}", build.name));
     (folders, server)
 }
@@ -87,14 +109,16 @@ pub fn create_table(server: &dyn Server, session: &mut dyn SqlSession, table: &s
     let suffix = server.table_suffix();
     session
         .define(&format!(
-            "create table {table} ( transactionid bigint not null auto_increment, dateandtime datetime, cashregisterid int not null, \
-             customerid int not null, productid int not null, price int not null, data varchar(4000), primary key (transactionid) ){suffix}"
+            "create table {table} ( transactionid bigint not null auto_increment, dateandtime \
+            datetime, cashregisterid int not null, customerid int not null, productid int not \
+            null, price int not null, data varchar(4000), primary key (transactionid) ){suffix}"
         ))
         .unwrap();
     session
         .define(&format!(
             "alter table {table} add index {table}_marketsegment (productid, customerid, price), \
-             add index {table}_registersegment (cashregisterid, customerid, price), add index {table}_pdc (price, dateandtime, customerid)"
+            add index {table}_registersegment (cashregisterid, customerid, price), add index \
+            {table}_pdc (price, dateandtime, customerid)"
         ))
         .unwrap();
 }
@@ -103,10 +127,21 @@ pub fn create_table(server: &dyn Server, session: &mut dyn SqlSession, table: &s
 pub fn insert_text(table: &str, rows: u64) -> String {
     let tuples: Vec<String> = (0..rows)
         .map(|n| {
-            format!("('2026-06-17 01:23:08',{},{},{},{}.00,'{}')", n % 1000, n * 7 % 100_000, n * 13 % 10_000, n % 500, "a".repeat(15))
+            format!(
+                "('2026-06-17 01:23:08',{},{},{},{}.00,'{}')",
+                n % 1000,
+                n * 7 % 100_000,
+                n * 13 % 10_000,
+                n % 500,
+                "a".repeat(15)
+            )
         })
         .collect();
-    format!("insert into {table} (dateandtime,cashregisterid,customerid,productid,price,data) values\n{}", tuples.join(",\n"))
+    format!(
+        "insert into {table} (dateandtime,cashregisterid,customerid,productid,price,data) \
+        values\n{}",
+        tuples.join(",\n")
+    )
 }
 
 /// Waits until `is_so`, and panics when it never is.

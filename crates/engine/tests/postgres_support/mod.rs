@@ -23,10 +23,14 @@ pub const DEADLINE: Duration = Duration::from_secs(120);
 /// The oldest and the newest: what changed between them is in the tests.
 pub const MAJORS: [&str; 2] = ["9.6", "18"];
 
-/// The installed build of this major version. Without one that the server's user can reach the test is skipped.
+/// The installed build of this major version. Without one that the server's user can reach the test
+/// is skipped.
 pub fn build(test: &str, major: &str) -> Option<InstalledBuild> {
     // The same build is taken each time: of several sources the one with the short name.
-    let Some(found) = builds_support::in_cache().into_iter().find(|build| is_postgres(build, major)) else {
+    let Some(found) = builds_support::in_cache()
+        .into_iter()
+        .find(|build| is_postgres(build, major))
+    else {
         builds_support::skip(test, &format!("postgres@{major}"));
         return None;
     };
@@ -35,34 +39,62 @@ pub fn build(test: &str, major: &str) -> Option<InstalledBuild> {
 
 /// The builds that a test of many versions goes through.
 pub fn builds(test: &str) -> Vec<InstalledBuild> {
-    builds_support::to_go_through(test, &["postgres"]).into_iter().filter(|build| can_reach(test, build)).collect()
+    builds_support::to_go_through(test, &["postgres"])
+        .into_iter()
+        .filter(|build| can_reach(test, build))
+        .collect()
 }
 
 fn can_reach(test: &str, build: &InstalledBuild) -> bool {
-    let Some(folder) = closed_folder(&build.server) else { return true };
+    let Some(folder) = closed_folder(&build.server) else {
+        return true;
+    };
     let advice = "set PLIMSOLL_CACHE to a cache that everybody may enter";
-    skip(&format!("engine::{test}"), &format!("root's servers run as nobody, who may not enter {}; {advice}", folder.display()));
+    skip(
+        &format!("engine::{test}"),
+        &format!(
+            "root's servers run as nobody, who may not enter {}; {advice}",
+            folder.display()
+        ),
+    );
     false
 }
 
 fn is_postgres(build: &InstalledBuild, major: &str) -> bool {
     let rest = build.version.strip_prefix(major);
-    build.engine.as_str() == "postgres" && rest.is_some_and(|rest| !rest.starts_with(|next: char| next.is_ascii_digit()))
+    build.engine.as_str() == "postgres"
+        && rest.is_some_and(|rest| !rest.starts_with(|next: char| next.is_ascii_digit()))
 }
 
 /// A folder on the way to `path` that keeps out everybody but root, when we are root.
 fn closed_folder(path: &Path) -> Option<PathBuf> {
-    let path = path.canonicalize().ok().filter(|_| rustix::process::geteuid().is_root())?;
-    let is_closed = |folder: &&Path| std::fs::metadata(folder).is_ok_and(|metadata| metadata.permissions().mode() & 1 == 0);
-    path.ancestors().skip(1).filter(is_closed).last().map(Path::to_owned)
+    let path = path
+        .canonicalize()
+        .ok()
+        .filter(|_| rustix::process::geteuid().is_root())?;
+    let is_closed = |folder: &&Path| {
+        std::fs::metadata(folder).is_ok_and(|metadata| metadata.permissions().mode() & 1 == 0)
+    };
+    path.ancestors()
+        .skip(1)
+        .filter(is_closed)
+        .last()
+        .map(Path::to_owned)
 }
 
 pub fn settings(pairs: &[(&str, &str)]) -> Settings {
-    pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+    pairs
+        .iter()
+        .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+        .collect()
 }
 
 /// Small and quick.
-pub const QUICK: &[(&str, &str)] = &[("shared_buffers", "16MB"), ("fsync", "off"), ("max_connections", "20")];
+pub const QUICK: &[(&str, &str)] = &[
+    ("shared_buffers", "16MB"),
+    ("fsync", "off"),
+    ("max_connections", "20"),
+];
 
 /// The folders of one server.
 pub struct Folders {
@@ -72,12 +104,18 @@ pub struct Folders {
 
 impl Folders {
     pub fn new() -> Self {
-        Self { data: tempfile::tempdir().unwrap(), logs: tempfile::tempdir().unwrap() }
+        Self {
+            data: tempfile::tempdir().unwrap(),
+            logs: tempfile::tempdir().unwrap(),
+        }
     }
 
     pub fn options(&self, settings: &[&[(&str, &str)]]) -> StartOptions {
         let settings = self::settings(&settings.concat());
-        StartOptions { log_dir: self.logs.path().to_owned(), ..StartOptions::new(self.data.path(), settings) }
+        StartOptions {
+            log_dir: self.logs.path().to_owned(),
+            ..StartOptions::new(self.data.path(), settings)
+        }
     }
 
     pub fn log(&self) -> String {
@@ -86,7 +124,9 @@ impl Folders {
 }
 
 pub fn start(build: &InstalledBuild, options: &StartOptions) -> Result<Box<dyn Server>, String> {
-    Postgres::new(build.clone()).start(options).map_err(|error| error.message)
+    Postgres::new(build.clone())
+        .start(options)
+        .map_err(|error| error.message)
 }
 
 /// A quick server of its own, with these settings too.
@@ -108,6 +148,10 @@ pub fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
 /// A field of `/proc/PID/status`, or nothing when the process is gone.
 pub fn status(pid: u32, field: &str) -> Vec<String> {
     let text = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
-    let line = text.lines().find_map(|line| line.strip_prefix(field)?.strip_prefix(':')).unwrap_or_default().to_owned();
+    let line = text
+        .lines()
+        .find_map(|line| line.strip_prefix(field)?.strip_prefix(':'))
+        .unwrap_or_default()
+        .to_owned();
     line.split_whitespace().map(str::to_owned).collect()
 }

@@ -1,4 +1,5 @@
-//! Readers of the kernel's text formats. Pure: text in, value or reason out; no input makes them panic.
+//! Readers of the kernel's text formats. Pure: text in, value or reason out; no input makes them
+//! panic.
 
 mod diskstats;
 mod mountinfo;

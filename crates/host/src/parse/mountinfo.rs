@@ -21,9 +21,13 @@ pub struct Mount {
 }
 
 impl Mount {
-    /// The mount a path belongs to: the longest mount point above it, the later of two on the same point.
+    /// The mount a path belongs to: the longest mount point above it, the later of two on the same
+    /// point.
     pub fn of<'a>(mounts: &'a [Mount], path: &Path) -> Option<&'a Mount> {
-        mounts.iter().filter(|mount| path.starts_with(&mount.mount_point)).max_by_key(|mount| mount.mount_point.components().count())
+        mounts
+            .iter()
+            .filter(|mount| path.starts_with(&mount.mount_point))
+            .max_by_key(|mount| mount.mount_point.components().count())
     }
 }
 
@@ -31,7 +35,11 @@ impl Mount {
 pub fn parse_mountinfo(text: &str) -> Answer<Vec<Mount>> {
     text.lines()
         .filter(|line| !line.trim().is_empty())
-        .map(|line| parse_line(line).ok_or_else(|| String::from("a line of /proc/self/mountinfo is not as the kernel writes it")))
+        .map(|line| {
+            parse_line(line).ok_or_else(|| {
+                String::from("a line of /proc/self/mountinfo is not as the kernel writes it")
+            })
+        })
         .collect()
 }
 
@@ -62,7 +70,9 @@ fn unescape(text: &str) -> PathBuf {
     let mut i = 0;
     while i < bytes.len() {
         let octal = bytes.get(i + 1..i + 4).and_then(|digits| {
-            digits.iter().try_fold(0u32, |value, digit| matches!(digit, b'0'..=b'7').then(|| value * 8 + u32::from(digit - b'0')))
+            digits.iter().try_fold(0u32, |value, digit| {
+                matches!(digit, b'0'..=b'7').then(|| value * 8 + u32::from(digit - b'0'))
+            })
         });
         match octal.and_then(|value| u8::try_from(value).ok()) {
             Some(byte) if bytes[i] == b'\\' => {
@@ -91,11 +101,18 @@ mod tests {
     #[test]
     fn finds_the_mount_of_a_path() {
         let mounts = parse_mountinfo(TEXT).unwrap();
-        for (path, device, filesystem) in
-            [("/home/x", (254, 0), "ext4"), ("/data", (0, 30), "btrfs"), ("/database", (254, 0), "ext4"), ("/data/my db/ib", (8, 1), "xfs")]
-        {
+        for (path, device, filesystem) in [
+            ("/home/x", (254, 0), "ext4"),
+            ("/data", (0, 30), "btrfs"),
+            ("/database", (254, 0), "ext4"),
+            ("/data/my db/ib", (8, 1), "xfs"),
+        ] {
             let mount = Mount::of(&mounts, Path::new(path)).unwrap();
-            assert_eq!((mount.device, mount.filesystem.as_str()), (device, filesystem), "{path}");
+            assert_eq!(
+                (mount.device, mount.filesystem.as_str()),
+                (device, filesystem),
+                "{path}"
+            );
         }
         assert_eq!(mounts[1].options, "rw,relatime,rw,discard");
         assert_eq!(mounts[2].source, Path::new("/dev/nvme0n1p2"));
@@ -104,16 +121,26 @@ mod tests {
 
     #[test]
     fn refuses_what_it_cannot_read() {
-        for text in ["27 1 254:0 / / rw ext4 /dev/vda rw", "27 1 254 / / rw - ext4 /dev/vda rw", "27 1 x:0 / / rw - ext4 a rw", "- a b"] {
+        for text in [
+            "27 1 254:0 / / rw ext4 /dev/vda rw",
+            "27 1 254 / / rw - ext4 /dev/vda rw",
+            "27 1 x:0 / / rw - ext4 a rw",
+            "- a b",
+        ] {
             assert!(parse_mountinfo(text).is_err(), "{text:?}");
         }
     }
 
     #[test]
     fn unescapes_only_whole_octal_escapes() {
-        for (text, plain) in
-            [("a\\040b", "a b"), ("a\\134", "a\\"), ("a\\04", "a\\04"), ("a\\999", "a\\999"), ("\\777", "\\777"), ("123", "123")]
-        {
+        for (text, plain) in [
+            ("a\\040b", "a b"),
+            ("a\\134", "a\\"),
+            ("a\\04", "a\\04"),
+            ("a\\999", "a\\999"),
+            ("\\777", "\\777"),
+            ("123", "123"),
+        ] {
             assert_eq!(unescape(text), Path::new(plain), "{text}");
         }
     }

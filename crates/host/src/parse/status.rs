@@ -26,11 +26,16 @@ mod tests {
 
     #[test]
     fn finds_fields_by_their_whole_name() {
-        let text = "Name:\tx\nVmRSS:\t    1672 kB\nRssAnon: 5 kB\nmodel name\t: AMD EPYC\nHugePages_Total:       3\n";
+        let text = "Name:\tx\nVmRSS:\t    1672 kB\nRssAnon: 5 kB\nmodel name\t: AMD \
+                   EPYC\nHugePages_Total:       3\n";
         assert_eq!(kib_field(text, "VmRSS").unwrap(), 1672 * 1024);
         assert_eq!(text_field(text, "model name").unwrap(), "AMD EPYC");
         assert!(text_field(text, "model").is_err() && kib_field(text, "RSS").is_err());
-        assert!(kib_field(text, "HugePages_Total").unwrap_err().contains("number of kB"));
+        assert!(
+            kib_field(text, "HugePages_Total")
+                .unwrap_err()
+                .contains("number of kB")
+        );
         assert!(kib_field("VmRSS: 99999999999999999999 kB", "VmRSS").is_err());
     }
 }

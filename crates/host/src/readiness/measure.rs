@@ -40,19 +40,28 @@ pub(super) fn watch_others(proc: &Proc) -> Quiet {
     let (host_after, after) = (host(), all_cpu_ns(proc));
     let seconds = start.elapsed().as_secs_f64();
 
-    let named = |(cores, first): Used| Foreign { cores, first: first.map(|(pid, cores)| (command(proc, pid), cores)) };
+    let named = |(cores, first): Used| Foreign {
+        cores,
+        first: first.map(|(pid, cores)| (command(proc, pid), cores)),
+    };
     Quiet {
         foreign: before.and_then(|before| Ok(named(foreign(&before, &after?, seconds)))),
-        steal_share: host_before.and_then(|before| steal_share(&host_after.clone()?.since(&before)?)),
+        steal_share: host_before
+            .and_then(|before| steal_share(&host_after.clone()?.since(&before)?)),
         steal_share_since_boot: host_after.and_then(|host| steal_share(&host)),
     }
 }
 
 fn steal_share(host: &HostCpu) -> Answer<f64> {
-    if host.total() == 0 { Err(String::from("/proc/stat did not move")) } else { Ok(host.steal as f64 / host.total() as f64) }
+    if host.total() == 0 {
+        Err(String::from("/proc/stat did not move"))
+    } else {
+        Ok(host.steal as f64 / host.total() as f64)
+    }
 }
 
-/// CPU of every process but this one. Clock ticks are far too coarse for a short moment: one is 3 % of 300 ms.
+/// CPU of every process but this one. Clock ticks are far too coarse for a short moment: one is 3 %
+/// of 300 ms.
 fn all_cpu_ns(proc: &Proc) -> Answer<HashMap<u32, u64>> {
     let own = std::process::id();
     let cpu_ns = |pid: u32| {
@@ -62,8 +71,17 @@ fn all_cpu_ns(proc: &Proc) -> Answer<HashMap<u32, u64>> {
         let stat = parse_process_stat(&proc.read(&format!("{pid}/stat")).ok()?).ok()?;
         stat.own_ticks.checked_mul(tick_ns())
     };
-    let all: HashMap<u32, u64> = proc.pids()?.into_iter().filter(|pid| *pid != own).filter_map(|pid| Some((pid, cpu_ns(pid)?))).collect();
-    if all.is_empty() { Err(String::from("no other process can be seen")) } else { Ok(all) }
+    let all: HashMap<u32, u64> = proc
+        .pids()?
+        .into_iter()
+        .filter(|pid| *pid != own)
+        .filter_map(|pid| Some((pid, cpu_ns(pid)?)))
+        .collect();
+    if all.is_empty() {
+        Err(String::from("no other process can be seen"))
+    } else {
+        Ok(all)
+    }
 }
 
 /// Cores in all, and the process that took most with its part.
@@ -71,16 +89,29 @@ type Used = (f64, Option<(u32, f64)>);
 
 /// Growth of each process's CPU; one that is new counts whole, one that ended not at all.
 fn foreign(before: &HashMap<u32, u64>, after: &HashMap<u32, u64>, seconds: f64) -> Used {
-    let used = after.iter().map(|(pid, now_ns)| (*pid, now_ns.saturating_sub(before.get(pid).copied().unwrap_or(0))));
+    let used = after.iter().map(|(pid, now_ns)| {
+        (
+            *pid,
+            now_ns.saturating_sub(before.get(pid).copied().unwrap_or(0)),
+        )
+    });
     let used: Vec<(u32, u64)> = used.filter(|(_, ns)| *ns > 0).collect();
     let cores = |ns: u64| ns as f64 / 1e9 / seconds;
-    let first = used.iter().max_by_key(|(_, ns)| *ns).map(|(pid, ns)| (*pid, cores(*ns)));
+    let first = used
+        .iter()
+        .max_by_key(|(_, ns)| *ns)
+        .map(|(pid, ns)| (*pid, cores(*ns)));
     (cores(used.iter().map(|(_, ns)| ns).sum()), first)
 }
 
 fn command(proc: &Proc, pid: u32) -> String {
-    let stat = proc.read(&format!("{pid}/stat")).and_then(|text| parse_process_stat(&text));
-    stat.map_or_else(|_| String::from("a process that ended"), |stat| stat.command)
+    let stat = proc
+        .read(&format!("{pid}/stat"))
+        .and_then(|text| parse_process_stat(&text));
+    stat.map_or_else(
+        |_| String::from("a process that ended"),
+        |stat| stat.command,
+    )
 }
 
 /// How much later than asked this thread wakes up from sleeps of 1 ms: the median of 50.
@@ -91,13 +122,15 @@ pub(super) fn wake_up_lateness_ns() -> u64 {
     for late_ns in &mut lateness_ns {
         let start = Instant::now();
         std::thread::sleep(LENGTH);
-        *late_ns = u64::try_from(start.elapsed().saturating_sub(LENGTH).as_nanos()).unwrap_or(u64::MAX);
+        *late_ns =
+            u64::try_from(start.elapsed().saturating_sub(LENGTH).as_nanos()).unwrap_or(u64::MAX);
     }
     lateness_ns.sort_unstable();
     lateness_ns[SLEEPS / 2]
 }
 
-/// How long a question takes to another CPU and back when both sleep in between, as client and server of a closed loop do: the median of some.
+/// How long a question takes to another CPU and back when both sleep in between, as client and
+/// server of a closed loop do: the median of some.
 #[derive(Debug)]
 pub(super) struct RoundTrip {
     /// With CPUs that sleep as the machine has it.
@@ -107,13 +140,17 @@ pub(super) struct RoundTrip {
 }
 
 pub(super) fn round_trip() -> Answer<RoundTrip> {
-    let cpus = Cpus::allowed().map_err(|error| format!("cannot read which CPUs may be used: {error}"))?;
+    let cpus =
+        Cpus::allowed().map_err(|error| format!("cannot read which CPUs may be used: {error}"))?;
     if cpus.count() < 2 {
         return Err(String::from("there is one CPU"));
     }
     let asleep_ns = round_trip_ns(&cpus)?;
     let awake_ns = AwakeCpus::keep().and_then(|_awake| round_trip_ns(&cpus));
-    Ok(RoundTrip { asleep_ns, awake_ns })
+    Ok(RoundTrip {
+        asleep_ns,
+        awake_ns,
+    })
 }
 
 fn round_trip_ns(cpus: &Cpus) -> Answer<u64> {
@@ -167,9 +204,17 @@ mod tests {
     fn another_cpu_answers() {
         match round_trip() {
             // No byte comes back from another CPU in less than the time of four system calls.
-            Ok(RoundTrip { asleep_ns, awake_ns }) => {
+            Ok(RoundTrip {
+                asleep_ns,
+                awake_ns,
+            }) => {
                 assert!(asleep_ns > 200, "{asleep_ns}");
-                assert!(awake_ns.as_ref().map_or_else(|reason| reason.contains("cpu_dma_latency"), |&ns| ns > 200), "{awake_ns:?}");
+                assert!(
+                    awake_ns
+                        .as_ref()
+                        .map_or_else(|reason| reason.contains("cpu_dma_latency"), |&ns| ns > 200),
+                    "{awake_ns:?}"
+                );
             }
             Err(reason) => assert_eq!(reason, "there is one CPU"),
         }
@@ -177,7 +222,10 @@ mod tests {
 
     #[test]
     fn a_busy_neighbour_is_seen_and_named() {
-        let mut neighbour = std::process::Command::new("sh").args(["-c", "while true; do true; done"]).spawn().unwrap();
+        let mut neighbour = std::process::Command::new("sh")
+            .args(["-c", "while true; do true; done"])
+            .spawn()
+            .unwrap();
         let quiet = watch_others(&Proc::new());
         neighbour.kill().unwrap();
         neighbour.wait().unwrap();

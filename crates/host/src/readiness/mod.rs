@@ -42,24 +42,40 @@ pub struct Check {
     pub advice: Option<String>,
 }
 
-/// Answers all questions, in a fixed order. Takes about half a second, most of it to watch what other processes do.
+/// Answers all questions, in a fixed order. Takes about half a second, most of it to watch what
+/// other processes do.
 ///
-/// `sys_root` is `/sys`; `data_dir` need not exist yet; `need_bytes` is what the plan is expected to write.
-pub fn check_machine(proc_: impl Borrow<Proc>, sys_root: &Path, data_dir: &Path, need_bytes: Option<u64>) -> Vec<Check> {
+/// `sys_root` is `/sys`; `data_dir` need not exist yet; `need_bytes` is what the plan is expected
+/// to write.
+pub fn check_machine(
+    proc_: impl Borrow<Proc>,
+    sys_root: &Path,
+    data_dir: &Path,
+    need_bytes: Option<u64>,
+) -> Vec<Check> {
     let (proc, sys) = (proc_.borrow(), Sys(sys_root));
     let meminfo = proc.read("meminfo");
     let memory = |name: &str| kib_field(meminfo.as_ref().map_err(String::clone)?, name);
-    let cpus = proc.read("stat").and_then(|text| Ok(parse_stat(&text)?.cpus));
+    let cpus = proc
+        .read("stat")
+        .and_then(|text| Ok(parse_stat(&text)?.cpus));
     let quiet = measure::watch_others(proc);
-    let filesystem = Filesystem::of(proc, data_dir).mount.map(|mount| mount.filesystem);
-    let free = free_bytes(data_dir).map_err(|error| format!("cannot ask the data directory's filesystem: {error}"));
-    let pressure = |name: &str| Ok(parse_pressure(&proc.read(&format!("pressure/{name}"))?)?.avg10_pct);
+    let filesystem = Filesystem::of(proc, data_dir)
+        .mount
+        .map(|mount| mount.filesystem);
+    let free = free_bytes(data_dir)
+        .map_err(|error| format!("cannot ask the data directory's filesystem: {error}"));
+    let pressure =
+        |name: &str| Ok(parse_pressure(&proc.read(&format!("pressure/{name}"))?)?.avg10_pct);
 
     vec![
         decide::free_disk(free, need_bytes, filesystem),
         decide::memory_available(both(memory("MemAvailable"), memory("MemTotal"))),
         decide::swap(both(memory("SwapTotal"), memory("SwapFree"))),
-        decide::swappiness(both(first_number(proc, "sys/vm/swappiness"), memory("SwapTotal"))),
+        decide::swappiness(both(
+            first_number(proc, "sys/vm/swappiness"),
+            memory("SwapTotal"),
+        )),
         decide::transparent_huge_pages(sys.transparent_huge_pages()),
         decide::cpu_governor(sys.governors()),
         decide::cpu_boost(sys.is_boost_on()),
@@ -71,9 +87,17 @@ pub fn check_machine(proc_: impl Borrow<Proc>, sys_root: &Path, data_dir: &Path,
         decide::foreign_cpu(quiet.foreign),
         decide::steal(quiet.steal_share, quiet.steal_share_since_boot),
         decide::pressure(pressure("cpu"), pressure("io"), pressure("memory")),
-        decide::timer(measure::wake_up_lateness_ns(), proc.read("self/timerslack_ns").ok().and_then(|text| text.trim().parse().ok())),
+        decide::timer(
+            measure::wake_up_lateness_ns(),
+            proc.read("self/timerslack_ns")
+                .ok()
+                .and_then(|text| text.trim().parse().ok()),
+        ),
         decide::idle_cpus(measure::round_trip()),
-        decide::perf_counters(first_number(proc, "sys/kernel/perf_event_paranoid"), has_counters(&sys)),
+        decide::perf_counters(
+            first_number(proc, "sys/kernel/perf_event_paranoid"),
+            has_counters(&sys),
+        ),
     ]
 }
 
@@ -106,14 +130,20 @@ fn supplies(sys: &Sys) -> Vec<Supply> {
             return None;
         }
         let is_online = read("online").ok().map(|text| text == "1");
-        Some(Supply { kind: read("type").ok()?, is_online, is_discharging: read("status").is_ok_and(|status| status == "Discharging") })
+        Some(Supply {
+            kind: read("type").ok()?,
+            is_online,
+            is_discharging: read("status").is_ok_and(|status| status == "Discharging"),
+        })
     };
     sys.list(FOLDER).into_iter().filter_map(supply).collect()
 }
 
 /// The kernel lists a source of events for the hardware counters of each kind of core.
 fn has_counters(sys: &Sys) -> bool {
-    sys.list("bus/event_source/devices").iter().any(|name| name.starts_with("cpu") || name.starts_with("arm"))
+    sys.list("bus/event_source/devices")
+        .iter()
+        .any(|name| name.starts_with("cpu") || name.starts_with("arm"))
 }
 
 #[cfg(test)]
@@ -130,7 +160,11 @@ mod tests {
         assert_eq!(names.len(), checks.len());
         for check in &checks {
             assert!(!check.finding.is_empty(), "{check:?}");
-            assert_eq!(check.advice.is_some(), matches!(check.status, Status::Warn | Status::Fail), "{check:?}");
+            assert_eq!(
+                check.advice.is_some(),
+                matches!(check.status, Status::Warn | Status::Fail),
+                "{check:?}"
+            );
         }
         let timer = checks.iter().find(|check| check.name == "timer").unwrap();
         assert_ne!(timer.status, Status::Unavailable);
@@ -148,12 +182,17 @@ mod tests {
                 "free_disk" => vec![Status::Fail],
                 // Measured or counted on the real machine.
                 "timer" => vec![Status::Ok, Status::Warn],
-                "idle_cpus" if Cpus::allowed().unwrap().count() > 1 => vec![Status::Ok, Status::Warn],
+                "idle_cpus" if Cpus::allowed().unwrap().count() > 1 => {
+                    vec![Status::Ok, Status::Warn]
+                }
                 "power" => vec![Status::Ok],
                 _ => vec![Status::Unavailable],
             };
             assert!(expected.contains(&check.status), "{check:?}");
-            assert!(!check.finding.contains(dir.path().to_str().unwrap()), "{check:?}");
+            assert!(
+                !check.finding.contains(dir.path().to_str().unwrap()),
+                "{check:?}"
+            );
         }
     }
 
@@ -162,8 +201,18 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         for (name, files) in [
             ("AC", vec![("type", "Mains\n"), ("online", "1\n")]),
-            ("BAT0", vec![("type", "Battery\n"), ("status", "Discharging\n")]),
-            ("mouse", vec![("type", "Battery\n"), ("status", "Discharging\n"), ("scope", "Device\n")]),
+            (
+                "BAT0",
+                vec![("type", "Battery\n"), ("status", "Discharging\n")],
+            ),
+            (
+                "mouse",
+                vec![
+                    ("type", "Battery\n"),
+                    ("status", "Discharging\n"),
+                    ("scope", "Device\n"),
+                ],
+            ),
         ] {
             let folder = dir.path().join("class/power_supply").join(name);
             std::fs::create_dir_all(&folder).unwrap();
@@ -173,7 +222,10 @@ mod tests {
         }
         let supplies = supplies(&Sys(dir.path()));
         assert_eq!(supplies.len(), 2);
-        assert_eq!((supplies[0].kind.as_str(), supplies[0].is_online), ("Mains", Some(true)));
+        assert_eq!(
+            (supplies[0].kind.as_str(), supplies[0].is_online),
+            ("Mains", Some(true))
+        );
         assert!(supplies[1].is_discharging);
     }
 }

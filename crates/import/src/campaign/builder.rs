@@ -3,13 +3,20 @@
 use std::collections::BTreeMap;
 
 use plimsoll_core::name::natural_cmp;
-use plimsoll_store::imported::{Family, Imported, ImportedCell, ImportedResult, ImportedStep, ImportedValue, LeftOut};
+use plimsoll_store::imported::{
+    Family, Imported, ImportedCell, ImportedResult, ImportedStep, ImportedValue, LeftOut,
+};
 
 use crate::names::folder::CellName;
 use crate::names::version::{Version, compare_builds};
 
 /// A step that is no test of a published table.
-pub(super) fn plain_step(name: &str, description: &str, operation: &str, rate: &str) -> ImportedStep {
+pub(super) fn plain_step(
+    name: &str,
+    description: &str,
+    operation: &str,
+    rate: &str,
+) -> ImportedStep {
     ImportedStep {
         name: name.to_owned(),
         test: name.to_owned(),
@@ -45,13 +52,20 @@ impl Builder {
         }
     }
 
-    /// The cell of this name, made when it is new. `shape` goes into the label when it is not empty.
+    /// The cell of this name, made when it is new. `shape` goes into the label when it is not
+    /// empty.
     pub fn cell(&mut self, name: &CellName, shape_label: &str) -> usize {
-        let label = if shape_label.is_empty() { name.label() } else { format!("{}.{shape_label}", name.label()) };
+        let label = if shape_label.is_empty() {
+            name.label()
+        } else {
+            format!("{}.{shape_label}", name.label())
+        };
         if let Some(index) = self.cells.iter().position(|cell| cell.label == label) {
             return index;
         }
-        let version = Version::of(&name.build).map(|version| version.text()).unwrap_or_default();
+        let version = Version::of(&name.build)
+            .map(|version| version.text())
+            .unwrap_or_default();
         self.cells.push(ImportedCell {
             label,
             original: name.original.clone(),
@@ -73,29 +87,37 @@ impl Builder {
 
     /// The step of this name, made when it is new.
     pub fn step(&mut self, step: ImportedStep) -> usize {
-        self.steps.iter().position(|known| known.name == step.name).unwrap_or_else(|| {
-            self.steps.push(step);
-            self.steps.len() - 1
-        })
+        self.steps
+            .iter()
+            .position(|known| known.name == step.name)
+            .unwrap_or_else(|| {
+                self.steps.push(step);
+                self.steps.len() - 1
+            })
     }
 
     /// The result of a cell in a step, made when it is new.
     pub fn result(&mut self, cell: usize, step: usize) -> &mut ImportedResult {
-        self.results.entry((cell, step)).or_insert_with(|| ImportedResult {
-            cell,
-            step,
-            era: String::new(),
-            failed: None,
-            values: BTreeMap::new(),
-            facts: BTreeMap::new(),
-            counters: BTreeMap::new(),
-            responses: Vec::new(),
-            series: Vec::new(),
-        })
+        self.results
+            .entry((cell, step))
+            .or_insert_with(|| ImportedResult {
+                cell,
+                step,
+                era: String::new(),
+                failed: None,
+                values: BTreeMap::new(),
+                facts: BTreeMap::new(),
+                counters: BTreeMap::new(),
+                responses: Vec::new(),
+                series: Vec::new(),
+            })
     }
 
     pub fn leave_out(&mut self, path: &str, reason: impl ToString) {
-        self.left_out.push(LeftOut { path: path.to_owned(), reason: reason.to_string() });
+        self.left_out.push(LeftOut {
+            path: path.to_owned(),
+            reason: reason.to_string(),
+        });
     }
 
     pub fn note(&mut self, note: impl Into<String>) {
@@ -105,28 +127,41 @@ impl Builder {
         }
     }
 
-    /// Everything in its order: cells by version and config, steps by `compare`. `None` when there is no result.
-    pub fn finish(self, compare: impl Fn(&ImportedStep, &ImportedStep) -> std::cmp::Ordering) -> Option<Imported> {
+    /// Everything in its order: cells by version and config, steps by `compare`. `None` when there
+    /// is no result.
+    pub fn finish(
+        self,
+        compare: impl Fn(&ImportedStep, &ImportedStep) -> std::cmp::Ordering,
+    ) -> Option<Imported> {
         if self.results.is_empty() {
             return None;
         }
         let mut cell_order: Vec<usize> = (0..self.cells.len()).collect();
         cell_order.sort_by(|a, b| {
             let (a, b) = (&self.cells[*a], &self.cells[*b]);
-            compare_builds(&a.build, &b.build).then_with(|| natural_cmp(&a.config, &b.config)).then_with(|| natural_cmp(&a.label, &b.label))
+            compare_builds(&a.build, &b.build)
+                .then_with(|| natural_cmp(&a.config, &b.config))
+                .then_with(|| natural_cmp(&a.label, &b.label))
         });
         let mut step_order: Vec<usize> = (0..self.steps.len()).collect();
         step_order.sort_by(|a, b| compare(&self.steps[*a], &self.steps[*b]));
         let place = |order: &[usize]| {
             let mut places = vec![0; order.len()];
-            order.iter().enumerate().for_each(|(place, index)| places[*index] = place);
+            order
+                .iter()
+                .enumerate()
+                .for_each(|(place, index)| places[*index] = place);
             places
         };
         let (cell_places, step_places) = (place(&cell_order), place(&step_order));
         let mut results: Vec<ImportedResult> = self
             .results
             .into_values()
-            .map(|result| ImportedResult { cell: cell_places[result.cell], step: step_places[result.step], ..result })
+            .map(|result| ImportedResult {
+                cell: cell_places[result.cell],
+                step: step_places[result.step],
+                ..result
+            })
             .collect();
         results.sort_by_key(|result| (result.cell, result.step));
         Some(Imported {
@@ -136,8 +171,14 @@ impl Builder {
             made_with: String::new(),
             family: self.family,
             base: 0,
-            cells: cell_order.iter().map(|index| self.cells[*index].clone()).collect(),
-            steps: step_order.iter().map(|index| self.steps[*index].clone()).collect(),
+            cells: cell_order
+                .iter()
+                .map(|index| self.cells[*index].clone())
+                .collect(),
+            steps: step_order
+                .iter()
+                .map(|index| self.steps[*index].clone())
+                .collect(),
             results,
             files_read: 0,
             files_passed_over: 0,
@@ -150,15 +191,27 @@ impl Builder {
 
 /// A clean number beside the printed one.
 pub(super) fn both(value: f64, classic: impl Into<String>) -> ImportedValue {
-    ImportedValue { value: Some(value).filter(|value| value.is_finite()), classic: Some(classic.into()), unavailable: None }
+    ImportedValue {
+        value: Some(value).filter(|value| value.is_finite()),
+        classic: Some(classic.into()),
+        unavailable: None,
+    }
 }
 
 /// A number that was printed, and nothing better is known.
 pub(super) fn printed(text: &str) -> ImportedValue {
-    ImportedValue { value: text.parse().ok().filter(|value: &f64| value.is_finite()), classic: Some(text.to_owned()), unavailable: None }
+    ImportedValue {
+        value: text.parse().ok().filter(|value: &f64| value.is_finite()),
+        classic: Some(text.to_owned()),
+        unavailable: None,
+    }
 }
 
 /// A clean number that the originals do not print.
 pub(super) fn clean(value: f64) -> ImportedValue {
-    ImportedValue { value: Some(value).filter(|value| value.is_finite()), classic: None, unavailable: None }
+    ImportedValue {
+        value: Some(value).filter(|value| value.is_finite()),
+        classic: None,
+        unavailable: None,
+    }
 }

@@ -20,7 +20,8 @@ use crate::tree::contents::{self, Contents};
 use crate::tree::unit::{Unit, units};
 use crate::tree::walk::walk;
 
-/// Raised whenever a reader or a formula changes what is kept: campaigns of an older one are then made anew from their files.
+/// Raised whenever a reader or a formula changes what is kept: campaigns of an older one are then
+/// made anew from their files.
 const READERS: u32 = 2;
 
 /// What the command line says.
@@ -96,26 +97,39 @@ impl File {
 
     /// The name without what is behind its last dot.
     pub fn stem(&self) -> String {
-        self.name().rsplit_once('.').map_or(self.name(), |(stem, _)| stem).to_owned()
+        self.name()
+            .rsplit_once('.')
+            .map_or(self.name(), |(stem, _)| stem)
+            .to_owned()
     }
 
     /// The folders above it, inner first, those above the unit included.
     pub fn folders(&self) -> impl Iterator<Item = &str> {
-        self.folder.ancestors().filter_map(|folder| folder.file_name()?.to_str())
+        self.folder
+            .ancestors()
+            .filter_map(|folder| folder.file_name()?.to_str())
     }
 
     /// The cell that its folder names; a folder that follows no scheme stands for itself.
     pub fn cell_name(&self) -> CellName {
         let folder = self.folders().next().unwrap_or_default();
-        CellName::of_sysbench(folder).or_else(|| CellName::of_insert_benchmark(folder)).unwrap_or_else(|| CellName::verbatim(folder))
+        CellName::of_sysbench(folder)
+            .or_else(|| CellName::of_insert_benchmark(folder))
+            .unwrap_or_else(|| CellName::verbatim(folder))
     }
 }
 
 /// Imports a file or a tree. Files that cannot be read are listed and hinder nothing.
 pub fn import(store: &Store, path: &Path, options: &Options) -> Result<Summary, ImportError> {
-    let root = fs::canonicalize(path).map_err(|source| ImportError::Path { path: path.to_owned(), source })?;
+    let root = fs::canonicalize(path).map_err(|source| ImportError::Path {
+        path: path.to_owned(),
+        source,
+    })?;
     let found = walk(&root);
-    let mut summary = Summary { units: Vec::new(), left_out: found.left_out };
+    let mut summary = Summary {
+        units: Vec::new(),
+        left_out: found.left_out,
+    };
     for unit in units(found.files, &root) {
         import_unit(store, &unit, &root, options, &mut summary)?;
     }
@@ -123,7 +137,13 @@ pub fn import(store: &Store, path: &Path, options: &Options) -> Result<Summary, 
     Ok(summary)
 }
 
-fn import_unit(store: &Store, unit: &Unit, root: &Path, options: &Options, summary: &mut Summary) -> Result<(), ImportError> {
+fn import_unit(
+    store: &Store,
+    unit: &Unit,
+    root: &Path,
+    options: &Options,
+    summary: &mut Summary,
+) -> Result<(), ImportError> {
     let hashes = parallel(&unit.files, |file| Some(hash(&fs::read(file).ok()?)));
     let fingerprint = fingerprint(unit, &hashes);
     let made_with = format!(
@@ -135,28 +155,69 @@ fn import_unit(store: &Store, unit: &Unit, root: &Path, options: &Options, summa
     let known = known_campaigns(store, &fingerprint, &made_with)?;
     let below = |path: &str| {
         let path = unit.dir.join(path);
-        path.strip_prefix(root).unwrap_or(&path).to_string_lossy().into_owned()
+        path.strip_prefix(root)
+            .unwrap_or(&path)
+            .to_string_lossy()
+            .into_owned()
     };
     if !known.is_empty() {
         for (campaign, imported) in known {
-            summary.left_out.extend(imported.left_out.iter().map(|out| LeftOut { path: below(&out.path), reason: out.reason.clone() }));
-            summary.units.push(ImportedUnit { campaign, imported, is_known: true });
+            summary
+                .left_out
+                .extend(imported.left_out.iter().map(|out| LeftOut {
+                    path: below(&out.path),
+                    reason: out.reason.clone(),
+                }));
+            summary.units.push(ImportedUnit {
+                campaign,
+                imported,
+                is_known: true,
+            });
         }
         return Ok(());
     }
     let mut files: Vec<File> = parallel(&unit.files, |file| read_file(unit, file));
-    let has_names = files.iter().any(|file| matches!(file.contents, Ok(Contents::SysbenchRates(_) | Contents::RocksdbRows(_))));
-    for file in files.iter_mut().filter(|file| !has_names && file.contents == Ok(Contents::Derived)) {
-        file.contents = Err(ReadError::new(1, "its columns have no names, and no table beside it has them"));
+    let has_names = files.iter().any(|file| {
+        matches!(
+            file.contents,
+            Ok(Contents::SysbenchRates(_) | Contents::RocksdbRows(_))
+        )
+    });
+    for file in files
+        .iter_mut()
+        .filter(|file| !has_names && file.contents == Ok(Contents::Derived))
+    {
+        file.contents = Err(ReadError::new(
+            1,
+            "its columns have no names, and no table beside it has them",
+        ));
     }
     let left_out: Vec<LeftOut> = files
         .iter()
-        .filter_map(|file| Some(LeftOut { path: file.path.clone(), reason: file.contents.as_ref().err()?.to_string() }))
+        .filter_map(|file| {
+            Some(LeftOut {
+                path: file.path.clone(),
+                reason: file.contents.as_ref().err()?.to_string(),
+            })
+        })
         .collect();
-    let passed_over = files.iter().filter(|file| matches!(file.contents, Ok(Contents::PassedOver(_) | Contents::Derived))).count() as u64;
+    let passed_over = files
+        .iter()
+        .filter(|file| {
+            matches!(
+                file.contents,
+                Ok(Contents::PassedOver(_) | Contents::Derived)
+            )
+        })
+        .count() as u64;
     let made = super::assemble(&files, options);
     if made.is_empty() {
-        summary.left_out.extend(left_out.into_iter().map(|out| LeftOut { path: below(&out.path), reason: out.reason }));
+        summary
+            .left_out
+            .extend(left_out.into_iter().map(|out| LeftOut {
+                path: below(&out.path),
+                reason: out.reason,
+            }));
         return Ok(());
     }
     let several = made.len() > 1;
@@ -172,26 +233,49 @@ fn import_unit(store: &Store, unit: &Unit, root: &Path, options: &Options, summa
             imported.files_read = files.len() as u64 - passed_over - left_out.len() as u64;
         }
         imported.left_out.sort();
-        summary.left_out.extend(imported.left_out.iter().map(|out| LeftOut { path: below(&out.path), reason: out.reason.clone() }));
+        summary
+            .left_out
+            .extend(imported.left_out.iter().map(|out| LeftOut {
+                path: below(&out.path),
+                reason: out.reason.clone(),
+            }));
         let id = id(&fingerprint, several.then_some(imported.family));
         let campaign = store.replace_imported(&header(&id, unit, &imported), &imported)?;
-        summary.units.push(ImportedUnit { campaign, imported, is_known: false });
+        summary.units.push(ImportedUnit {
+            campaign,
+            imported,
+            is_known: false,
+        });
     }
     Ok(())
 }
 
 /// The campaigns of this very tree, when these readers made them with the same options.
-fn known_campaigns(store: &Store, fingerprint: &str, made_with: &str) -> Result<Vec<(CampaignDir, Imported)>, ImportError> {
+fn known_campaigns(
+    store: &Store,
+    fingerprint: &str,
+    made_with: &str,
+) -> Result<Vec<(CampaignDir, Imported)>, ImportError> {
     let start = id(fingerprint, None);
     let mut known = Vec::new();
     for path in store.campaigns()? {
-        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-        if !name.strip_prefix(&start).is_some_and(|rest| rest.is_empty() || rest.starts_with('-')) {
+        let name = path
+            .file_name()
+            .and_then(|name| name.to_str())
+            .unwrap_or_default();
+        if !name
+            .strip_prefix(&start)
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
+        {
             continue;
         }
         let campaign = CampaignDir::open(path)?;
         match campaign.imported()? {
-            Some(imported) if imported.fingerprint == fingerprint && imported.made_with == made_with => known.push((campaign, imported)),
+            Some(imported)
+                if imported.fingerprint == fingerprint && imported.made_with == made_with =>
+            {
+                known.push((campaign, imported))
+            }
             _ => return Ok(Vec::new()),
         }
     }
@@ -211,18 +295,45 @@ fn id(fingerprint: &str, family: Option<Family>) -> String {
 
 /// The last two folders and the set: `nov25.sb.mysql/dop1`, `nov23.u.db_bench.8x/u5 byrx.8x`.
 fn source(unit: &Unit) -> String {
-    let mut parts: Vec<&str> =
-        unit.dir.components().rev().filter_map(|part| part.as_os_str().to_str()).filter(|part| *part != "/").take(2).collect();
+    let mut parts: Vec<&str> = unit
+        .dir
+        .components()
+        .rev()
+        .filter_map(|part| part.as_os_str().to_str())
+        .filter(|part| *part != "/")
+        .take(2)
+        .collect();
     parts.reverse();
-    let set = if unit.set.is_empty() { String::new() } else { format!(" {}", unit.set) };
+    let set = if unit.set.is_empty() {
+        String::new()
+    } else {
+        format!(" {}", unit.set)
+    };
     format!("{}{set}", parts.join("/"))
 }
 
 fn header(id: &str, unit: &Unit, imported: &Imported) -> CampaignHeader {
-    let name: String = source(unit).chars().map(|c| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '-' }).collect();
+    let name: String = source(unit)
+        .chars()
+        .map(|c| {
+            if c.is_ascii_alphanumeric() || "._-".contains(c) {
+                c
+            } else {
+                '-'
+            }
+        })
+        .collect();
     let is_own = imported.notes.iter().any(|note| note.starts_with(EXPORTED));
-    let whose = if is_own { "exported by Plimsoll" } else { "of another tool" };
-    let description = format!("{} results {whose}, imported: {}", imported.family.title(), source(unit));
+    let whose = if is_own {
+        "exported by Plimsoll"
+    } else {
+        "of another tool"
+    };
+    let description = format!(
+        "{} results {whose}, imported: {}",
+        imported.family.title(),
+        source(unit)
+    );
     CampaignHeader {
         format: FORMAT,
         id: id.to_owned(),
@@ -251,21 +362,51 @@ fn header(id: &str, unit: &Unit, imported: &Imported) -> CampaignHeader {
     }
 }
 
-/// The oldest version, or the cell that was asked for by label, build, text of its build before the first `_`, or folder.
+/// The oldest version, or the cell that was asked for by label, build, text of its build before the
+/// first `_`, or folder.
 fn base(imported: &Imported, options: &Options) -> Result<usize, ImportError> {
-    let Some(name) = &options.base else { return Ok(0) };
-    let name = name.trim_end_matches('/').rsplit('/').next().unwrap_or(name);
-    let find = |rule: &dyn Fn(&plimsoll_store::imported::ImportedCell) -> bool| -> Vec<usize> {
-        imported.cells.iter().enumerate().filter(|(_, cell)| rule(cell)).map(|(i, _)| i).collect()
+    let Some(name) = &options.base else {
+        return Ok(0);
     };
-    let rules: [&dyn Fn(&plimsoll_store::imported::ImportedCell) -> bool; 3] =
-        [&|cell| cell.label == name || cell.original == name, &|cell| cell.build == name, &|cell| {
-            cell.build.split_once('_').is_some_and(|(stem, _)| stem == name)
-        }];
-    let found = rules.into_iter().map(find).find(|found| !found.is_empty()).unwrap_or_default();
+    let name = name
+        .trim_end_matches('/')
+        .rsplit('/')
+        .next()
+        .unwrap_or(name);
+    let find = |rule: &dyn Fn(&plimsoll_store::imported::ImportedCell) -> bool| -> Vec<usize> {
+        imported
+            .cells
+            .iter()
+            .enumerate()
+            .filter(|(_, cell)| rule(cell))
+            .map(|(i, _)| i)
+            .collect()
+    };
+    let rules: [&dyn Fn(&plimsoll_store::imported::ImportedCell) -> bool; 3] = [
+        &|cell| cell.label == name || cell.original == name,
+        &|cell| cell.build == name,
+        &|cell| {
+            cell.build
+                .split_once('_')
+                .is_some_and(|(stem, _)| stem == name)
+        },
+    ];
+    let found = rules
+        .into_iter()
+        .map(find)
+        .find(|found| !found.is_empty())
+        .unwrap_or_default();
     let error = |what| {
-        let labels: Vec<&str> = imported.cells.iter().map(|cell| cell.label.as_str()).collect();
-        ImportError::Base { name: name.to_owned(), what, known: labels.join(", ") }
+        let labels: Vec<&str> = imported
+            .cells
+            .iter()
+            .map(|cell| cell.label.as_str())
+            .collect();
+        ImportError::Base {
+            name: name.to_owned(),
+            what,
+            known: labels.join(", "),
+        }
     };
     match found[..] {
         [one] => Ok(one),
@@ -275,13 +416,25 @@ fn base(imported: &Imported, options: &Options) -> Result<usize, ImportError> {
 }
 
 fn read_file(unit: &Unit, file: &Path) -> File {
-    let path = file.strip_prefix(&unit.dir).unwrap_or(file).to_string_lossy().into_owned();
-    let name = file.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let path = file
+        .strip_prefix(&unit.dir)
+        .unwrap_or(file)
+        .to_string_lossy()
+        .into_owned();
+    let name = file
+        .file_name()
+        .map(|name| name.to_string_lossy().into_owned())
+        .unwrap_or_default();
     let contents = match fs::read(file) {
         Ok(bytes) => contents::read(&name, &bytes),
         Err(error) => Err(ReadError::new(1, format!("it cannot be read: {error}"))),
     };
-    File { path, folder: file.parent().unwrap_or(file).to_owned(), test: TestFile::of(&name), contents }
+    File {
+        path,
+        folder: file.parent().unwrap_or(file).to_owned(),
+        test: TestFile::of(&name),
+        contents,
+    }
 }
 
 fn hash(bytes: &[u8]) -> [u8; 32] {
@@ -293,7 +446,12 @@ fn fingerprint(unit: &Unit, hashes: &[Option<[u8; 32]>]) -> String {
     let mut hasher = Sha256::new();
     hasher.update(unit.set.as_bytes());
     for (file, hash) in unit.files.iter().zip(hashes) {
-        hasher.update(file.strip_prefix(&unit.dir).unwrap_or(file).to_string_lossy().as_bytes());
+        hasher.update(
+            file.strip_prefix(&unit.dir)
+                .unwrap_or(file)
+                .to_string_lossy()
+                .as_bytes(),
+        );
         hasher.update([0]);
         hasher.update(hash.unwrap_or_default());
     }
@@ -304,17 +462,24 @@ fn fingerprint(unit: &Unit, hashes: &[Option<[u8; 32]>]) -> String {
 /// The answers for all items in their order, by as many threads as there are CPUs.
 fn parallel<T: Sync, R: Send>(items: &[T], of: impl Fn(&T) -> R + Sync) -> Vec<R> {
     let next = AtomicUsize::new(0);
-    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(items.len().max(1));
+    let threads = std::thread::available_parallelism()
+        .map_or(1, usize::from)
+        .min(items.len().max(1));
     let mut answers: Vec<(usize, R)> = std::thread::scope(|scope| {
         let work = || {
             let mut done = Vec::new();
-            while let Some((index, item)) = Some(next.fetch_add(1, Ordering::Relaxed)).and_then(|i| Some((i, items.get(i)?))) {
+            while let Some((index, item)) =
+                Some(next.fetch_add(1, Ordering::Relaxed)).and_then(|i| Some((i, items.get(i)?)))
+            {
                 done.push((index, of(item)));
             }
             done
         };
         let workers: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
-        workers.into_iter().flat_map(|worker| worker.join().expect("readers do not panic")).collect()
+        workers
+            .into_iter()
+            .flat_map(|worker| worker.join().expect("readers do not panic"))
+            .collect()
     });
     answers.sort_by_key(|(index, _)| *index);
     answers.into_iter().map(|(_, answer)| answer).collect()

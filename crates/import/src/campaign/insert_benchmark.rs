@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use plimsoll_core::metric::{CLASSIC_COLUMNS, find};
-use plimsoll_store::imported::{Family, Imported, ImportedResponses, ImportedSeries, ImportedStep, ImportedValue};
+use plimsoll_store::imported::{
+    Family, Imported, ImportedResponses, ImportedSeries, ImportedStep, ImportedValue,
+};
 
 use super::builder::{Builder, both, clean, plain_step, printed};
 use super::import::{File, Options};
@@ -33,7 +35,9 @@ pub(super) fn assemble(files: &[File], options: &Options) -> Option<Imported> {
     let mut builder = Builder::new(Family::InsertBenchmark);
     let mut raw: BTreeMap<(CellName, String), StepFiles<'_>> = BTreeMap::new();
     for file in files {
-        let Some((cell, step)) = place(file) else { continue };
+        let Some((cell, step)) = place(file) else {
+            continue;
+        };
         let entry = raw.entry((cell, step)).or_default();
         match &file.contents {
             Ok(Contents::InsertBenchmarkClient(client)) => entry.clients.push((&file.path, client)),
@@ -41,14 +45,21 @@ pub(super) fn assemble(files: &[File], options: &Options) -> Option<Imported> {
             Ok(Contents::Vmstat(vmstat)) => entry.vmstat = Some(vmstat),
             Ok(Contents::Iostat(iostat)) => entry.iostat = Some((&file.path, iostat)),
             Ok(Contents::Wall(wall)) => entry.wall_s = Some(*wall),
-            Err(error) if file.name().starts_with("o.ib.") => entry.failed = Some(format!("{}: {error}", file.name())),
+            Err(error) if file.name().starts_with("o.ib.") => {
+                entry.failed = Some(format!("{}: {error}", file.name()))
+            }
             _ => {}
         }
     }
     let loaded: BTreeMap<CellName, u64> = raw
         .iter()
         .filter(|((_, step), _)| step == "l.i0")
-        .map(|((cell, _), files)| (cell.clone(), files.clients.iter().map(|(_, client)| client.rows()).sum()))
+        .map(|((cell, _), files)| {
+            (
+                cell.clone(),
+                files.clients.iter().map(|(_, client)| client.rows()).sum(),
+            )
+        })
         .collect();
     for ((cell_name, step_name), files) in &raw {
         if files.clients.is_empty() && files.result.is_none() && files.failed.is_none() {
@@ -61,7 +72,16 @@ pub(super) fn assemble(files: &[File], options: &Options) -> Option<Imported> {
             continue;
         }
         let loaded = loaded.get(cell_name).copied().unwrap_or(0);
-        Raw { builder: &mut builder, cell, step, name: step_name, files, loaded, options }.add();
+        Raw {
+            builder: &mut builder,
+            cell,
+            step,
+            name: step_name,
+            files,
+            loaded,
+            options,
+        }
+        .add();
     }
     for file in files {
         match &file.contents {
@@ -80,7 +100,10 @@ fn place(file: &File) -> Option<(CellName, String)> {
     let mut folders = file.folders();
     let step = folders.find(|folder| is_step_folder(folder))?.to_owned();
     let cell = folders.next()?;
-    Some((CellName::of_insert_benchmark(cell).unwrap_or_else(|| CellName::verbatim(cell)), step))
+    Some((
+        CellName::of_insert_benchmark(cell).unwrap_or_else(|| CellName::verbatim(cell)),
+        step,
+    ))
 }
 
 /// In the order that steps run in: loads, then by place and rate.
@@ -89,12 +112,23 @@ fn place_of_step(name: &str) -> (usize, u64, u64, String) {
     if let Some(place) = loads.iter().position(|load| *load == name) {
         return (place, 0, 0, String::new());
     }
-    let numbers: Vec<u64> = name.split(|c: char| !c.is_ascii_digit()).filter_map(|digits| digits.parse().ok()).collect();
-    // `qr500.L3` and `q.L3.ips500` tell their place in the sequence, `q100.2` its rate and which of two.
-    let level = name.split_once(".L").and_then(|(_, rest)| rest.split('.').next()?.parse().ok());
+    let numbers: Vec<u64> = name
+        .split(|c: char| !c.is_ascii_digit())
+        .filter_map(|digits| digits.parse().ok())
+        .collect();
+    // `qr500.L3` and `q.L3.ips500` tell their place in the sequence, `q100.2` its rate and which of
+    // two.
+    let level = name
+        .split_once(".L")
+        .and_then(|(_, rest)| rest.split('.').next()?.parse().ok());
     match level {
         Some(level) => (loads.len(), level, 0, name.to_owned()),
-        None => (loads.len(), numbers.first().copied().unwrap_or(0), numbers.get(1).copied().unwrap_or(0), name.to_owned()),
+        None => (
+            loads.len(),
+            numbers.first().copied().unwrap_or(0),
+            numbers.get(1).copied().unwrap_or(0),
+            name.to_owned(),
+        ),
     }
 }
 
@@ -104,8 +138,16 @@ fn is_query_step(name: &str) -> bool {
 
 fn step_of(name: &str) -> ImportedStep {
     let (description, operation, rate) = match name {
-        "l.x" => ("the secondary indexes created: rows indexed per second", "index", "ips"),
-        name if is_query_step(name) => ("queries with inserts in the background: queries per second", "query", "qps"),
+        "l.x" => (
+            "the secondary indexes created: rows indexed per second",
+            "index",
+            "ips",
+        ),
+        name if is_query_step(name) => (
+            "queries with inserts in the background: queries per second",
+            "query",
+            "qps",
+        ),
         "scan" => ("full scans", "query", "qps"),
         _ => ("rows inserted per second", "insert", "ips"),
     };
@@ -118,21 +160,32 @@ fn add_lines(builder: &mut Builder, file: &File, lines: &[&MetricsLine]) {
     let steps: Vec<String> = match file.name().strip_prefix("mrg.") {
         _ if named.is_some() => named.unwrap_or_default(),
         Some(step) => vec![step.trim_end_matches(".some").to_owned(); lines.len()],
-        None if lines.iter().all(|line| line.tag == lines[0].tag) => match steps_of_summary(lines.len()) {
-            Some((_, steps)) => steps,
-            None => {
-                builder.leave_out(&file.path, format!("no known sequence has {} steps", lines.len()));
-                return;
+        None if lines.iter().all(|line| line.tag == lines[0].tag) => {
+            match steps_of_summary(lines.len()) {
+                Some((_, steps)) => steps,
+                None => {
+                    builder.leave_out(
+                        &file.path,
+                        format!("no known sequence has {} steps", lines.len()),
+                    );
+                    return;
+                }
             }
-        },
+        }
         None => {
-            builder.leave_out(&file.path, "its lines are of several builds, and its name does not tell the step");
+            builder.leave_out(
+                &file.path,
+                "its lines are of several builds, and its name does not tell the step",
+            );
             return;
         }
     };
-    let era = steps_of_summary(lines.len()).map(|(era, _)| era).filter(|_| !file.name().starts_with("mrg."));
+    let era = steps_of_summary(lines.len())
+        .map(|(era, _)| era)
+        .filter(|_| !file.name().starts_with("mrg."));
     for (line, step_name) in lines.iter().zip(steps) {
-        let name = CellName::of_insert_benchmark(&line.tag).unwrap_or_else(|| CellName::verbatim(&line.tag));
+        let name = CellName::of_insert_benchmark(&line.tag)
+            .unwrap_or_else(|| CellName::verbatim(&line.tag));
         let cell = builder.cell(&name, "");
         // A summary's name has the rows, which the tags of merged files lack.
         if name.original.len() > builder.cell_mut(cell).original.len() {
@@ -144,7 +197,12 @@ fn add_lines(builder: &mut Builder, file: &File, lines: &[&MetricsLine]) {
             result.era = era.unwrap_or_default().to_owned();
         }
         for (column, text) in CLASSIC_COLUMNS.iter().zip(&line.cells) {
-            let is_more_exact = |known: &ImportedValue| known.classic.as_ref().is_some_and(|known| known.len() >= text.len());
+            let is_more_exact = |known: &ImportedValue| {
+                known
+                    .classic
+                    .as_ref()
+                    .is_some_and(|known| known.len() >= text.len())
+            };
             if text != "NA" && !result.values.get(*column).is_some_and(is_more_exact) {
                 result.values.insert((*column).to_owned(), printed(text));
             }
@@ -165,22 +223,47 @@ struct Raw<'a, 'b> {
 
 impl Raw<'_, '_> {
     fn add(self) {
-        let Self { builder, cell, step, name, files, loaded, options } = self;
+        let Self {
+            builder,
+            cell,
+            step,
+            name,
+            files,
+            loaded,
+            options,
+        } = self;
         let clients: Vec<&Client> = files.clients.iter().map(|(_, client)| *client).collect();
         builder.passwords += clients.iter().map(|client| client.passwords).sum::<u64>();
         let rows: u64 = clients.iter().map(|client| client.rows()).sum();
         let queries: u64 = clients.iter().map(|client| client.queries()).sum();
-        let wall_s = files.result.map(|result| result.seconds).or(files.wall_s).filter(|seconds| *seconds > 0);
+        let wall_s = files
+            .result
+            .map(|result| result.seconds)
+            .or(files.wall_s)
+            .filter(|seconds| *seconds > 0);
         let mut values: BTreeMap<String, ImportedValue> = BTreeMap::new();
         // Rows indexed are those that were loaded and those of the batch before the indexes.
         let classic_rows = if name == "l.x" { rows + loaded } else { rows };
         let per_wall = |count: u64| wall_s.map(|seconds| truncated(count as f64 / seconds as f64));
-        let classic_ips = files.result.map(|result| result.ips.clone()).or_else(|| per_wall(classic_rows));
-        let classic_qps = files.result.map(|result| result.qps.clone()).or_else(|| per_wall(queries));
+        let classic_ips = files
+            .result
+            .map(|result| result.ips.clone())
+            .or_else(|| per_wall(classic_rows));
+        let classic_qps = files
+            .result
+            .map(|result| result.qps.clone())
+            .or_else(|| per_wall(queries));
         let own = |count: fn(&Client) -> u64| -> f64 {
-            clients.iter().filter_map(|client| Some(count(client) as f64 / client.seconds_exact()?)).sum()
+            clients
+                .iter()
+                .filter_map(|client| Some(count(client) as f64 / client.seconds_exact()?))
+                .sum()
         };
-        let clean_ips = match clients.iter().filter_map(|client| client.index_s).reduce(f64::max) {
+        let clean_ips = match clients
+            .iter()
+            .filter_map(|client| client.index_s)
+            .reduce(f64::max)
+        {
             Some(seconds) if name == "l.x" && seconds > 0.0 => {
                 values.insert("index_s".to_owned(), clean(seconds));
                 Some((rows + loaded) as f64 / seconds)
@@ -189,9 +272,19 @@ impl Raw<'_, '_> {
             _ => Some(own(Client::rows)),
         };
         let clean_qps = (!clients.is_empty()).then(|| own(Client::queries));
-        values.insert("ips".to_owned(), value(clean_ips, classic_ips.clone().map(whole)));
-        values.insert("qps".to_owned(), value(clean_qps, classic_qps.clone().map(whole)));
-        let classic_rate = |text: &Option<String>| text.as_ref().and_then(|text| text.parse::<f64>().ok()).filter(|rate| *rate > 0.0);
+        values.insert(
+            "ips".to_owned(),
+            value(clean_ips, classic_ips.clone().map(whole)),
+        );
+        values.insert(
+            "qps".to_owned(),
+            value(clean_qps, classic_qps.clone().map(whole)),
+        );
+        let classic_rate = |text: &Option<String>| {
+            text.as_ref()
+                .and_then(|text| text.parse::<f64>().ok())
+                .filter(|rate| *rate > 0.0)
+        };
         let (ips, qps) = (classic_rate(&classic_ips), classic_rate(&classic_qps));
         let is_query = is_query_step(name);
         let costs = Costs {
@@ -201,13 +294,15 @@ impl Raw<'_, '_> {
             insert_clean: clean_ips,
             seconds: wall_s,
         };
-        let io = files.iostat.and_then(|(path, iostat)| match device(iostat, None, options) {
-            Ok((_, averages)) => Some((iostat, averages.rates)),
-            Err(reason) => {
-                builder.leave_out(path, reason);
-                None
-            }
-        });
+        let io = files
+            .iostat
+            .and_then(|(path, iostat)| match device(iostat, None, options) {
+                Ok((_, averages)) => Some((iostat, averages.rates)),
+                Err(reason) => {
+                    builder.leave_out(path, reason);
+                    None
+                }
+            });
         add_io(&mut values, &costs, io.map(|(_, rates)| rates));
         let cpus = files.iostat.and_then(|(_, iostat)| iostat.cpus);
         add_cpu(&mut values, &costs, files.vmstat, cpus);
@@ -216,35 +311,63 @@ impl Raw<'_, '_> {
         }
         add_maximum(&mut values, &clients, is_query);
         if let (Some(first), false) = (clients.first(), name == "l.x") {
-            let pick: fn(&Second) -> f64 = if is_query { |second| second.i_qps } else { |second| second.i_ips };
+            let pick: fn(&Second) -> f64 = if is_query {
+                |second| second.i_qps
+            } else {
+                |second| second.i_ips
+            };
             for (column, percent) in [("p50_rate", 50.0), ("p99_rate", 99.0)] {
                 if let Some(rate) = first.nth_rate(percent, pick) {
-                    values.entry(column.to_owned()).or_insert_with(|| both(rate, format!("{rate:.0}")));
+                    values
+                        .entry(column.to_owned())
+                        .or_insert_with(|| both(rate, format!("{rate:.0}")));
                 }
             }
         }
         if let (Some(deleted), true) = (
-            clients.iter().map(|client| client.seconds.last()).collect::<Option<Vec<_>>>(),
+            clients
+                .iter()
+                .map(|client| client.seconds.last())
+                .collect::<Option<Vec<_>>>(),
             clients.iter().any(|c| c.era.name().starts_with("17")),
         ) && deleted.iter().any(|second| second.totals[1] > 0)
         {
-            values.insert("dps".to_owned(), clean(own(|client| client.seconds.last().map_or(0, |second| second.totals[1]))));
+            values.insert(
+                "dps".to_owned(),
+                clean(own(|client| {
+                    client.seconds.last().map_or(0, |second| second.totals[1])
+                })),
+            );
         }
-        let target: Option<f64> = clients.iter().map(|client| client.option("inserts_per_second")?.parse::<f64>().ok()).sum();
+        let target: Option<f64> = clients
+            .iter()
+            .map(|client| client.option("inserts_per_second")?.parse::<f64>().ok())
+            .sum();
         let result = builder.result(cell, step);
-        result.era = clients.first().map(|client| client.era.name().to_owned()).unwrap_or_default();
+        result.era = clients
+            .first()
+            .map(|client| client.era.name().to_owned())
+            .unwrap_or_default();
         result.values = values;
         if let Some(target) = target.filter(|target| is_query && *target > 0.0) {
-            result.facts.insert("target_per_s".to_owned(), target.to_string());
+            result
+                .facts
+                .insert("target_per_s".to_owned(), target.to_string());
         }
         if let Some(seconds) = wall_s {
-            result.facts.insert("elapsed_s".to_owned(), seconds.to_string());
+            result
+                .facts
+                .insert("elapsed_s".to_owned(), seconds.to_string());
         }
         result.responses = responses(&clients);
         result.series = series(&clients, is_query);
         let count = clients.len();
         if count > 0 && builder.cell_mut(cell).shape.is_empty() {
-            builder.cell_mut(cell).shape = if count == 1 { "1 client".to_owned() } else { format!("{count} clients") };
+            builder.cell_mut(cell).shape = if count == 1 {
+                "1 client".to_owned()
+            } else {
+                format!("{count} clients")
+            };
         }
     }
 }
@@ -260,7 +383,13 @@ struct Costs {
 
 fn value(clean: Option<f64>, classic: Option<String>) -> ImportedValue {
     let clean = clean.filter(|value| value.is_finite());
-    ImportedValue { value: clean, unavailable: clean.is_none().then(|| "only the rate over the wall clock is known".to_owned()), classic }
+    ImportedValue {
+        value: clean,
+        unavailable: clean
+            .is_none()
+            .then(|| "only the rate over the wall clock is known".to_owned()),
+        classic,
+    }
 }
 
 /// One decimal, cut and not rounded.
@@ -269,7 +398,8 @@ fn truncated(rate: f64) -> String {
 }
 
 fn whole(text: String) -> String {
-    text.parse::<f64>().map_or(text, |number| format!("{number:.0}"))
+    text.parse::<f64>()
+        .map_or(text, |number| format!("{number:.0}"))
 }
 
 fn decimals(column: &str) -> usize {
@@ -277,34 +407,106 @@ fn decimals(column: &str) -> usize {
 }
 
 /// A cost: the quantity by the classic and by the clean rate. An operation rate of 0 has no costs.
-fn add_cost(values: &mut BTreeMap<String, ImportedValue>, column: &str, quantity: f64, classic: Option<f64>, clean: Option<f64>) {
+fn add_cost(
+    values: &mut BTreeMap<String, ImportedValue>,
+    column: &str,
+    quantity: f64,
+    classic: Option<f64>,
+    clean: Option<f64>,
+) {
     let clean = clean.filter(|rate| *rate > 0.0).map(|rate| quantity / rate);
     let classic = classic.map(|rate| format!("{:.*}", decimals(column), quantity / rate));
     if clean.is_some() || classic.is_some() {
-        values.insert(column.to_owned(), ImportedValue { value: clean, classic, unavailable: None });
+        values.insert(
+            column.to_owned(),
+            ImportedValue {
+                value: clean,
+                classic,
+                unavailable: None,
+            },
+        );
     }
 }
 
-fn add_io(values: &mut BTreeMap<String, ImportedValue>, costs: &Costs, rates: Option<crate::host::iostat::Rates>) {
+fn add_io(
+    values: &mut BTreeMap<String, ImportedValue>,
+    costs: &Costs,
+    rates: Option<crate::host::iostat::Rates>,
+) {
     let Some(rates) = rates else { return };
-    let columns = [("rps", rates.reads), ("rmbps", rates.read_kib / 1024.0), ("wps", rates.writes), ("wmbps", rates.written_kib / 1024.0)];
+    let columns = [
+        ("rps", rates.reads),
+        ("rmbps", rates.read_kib / 1024.0),
+        ("wps", rates.writes),
+        ("wmbps", rates.written_kib / 1024.0),
+    ];
     for (column, rate) in columns {
-        values.insert(column.to_owned(), both(rate, format!("{rate:.*}", decimals(column))));
+        values.insert(
+            column.to_owned(),
+            both(rate, format!("{rate:.*}", decimals(column))),
+        );
     }
     add_cost(values, "rpq", rates.reads, costs.op_classic, costs.op_clean);
-    add_cost(values, "rkbpq", rates.read_kib, costs.op_classic, costs.op_clean);
-    add_cost(values, "wpi", rates.writes, costs.insert_classic, costs.insert_clean);
-    add_cost(values, "wkbpi", rates.written_kib, costs.insert_classic, costs.insert_clean);
+    add_cost(
+        values,
+        "rkbpq",
+        rates.read_kib,
+        costs.op_classic,
+        costs.op_clean,
+    );
+    add_cost(
+        values,
+        "wpi",
+        rates.writes,
+        costs.insert_classic,
+        costs.insert_clean,
+    );
+    add_cost(
+        values,
+        "wkbpi",
+        rates.written_kib,
+        costs.insert_classic,
+        costs.insert_clean,
+    );
 }
 
-fn add_cpu(values: &mut BTreeMap<String, ImportedValue>, costs: &Costs, vmstat: Option<&Vmstat>, cpus: Option<u32>) {
-    let Some((classic, clean)) = vmstat.and_then(|vmstat| Some((vmstat.classic()?, vmstat.clean()?))) else { return };
-    values.insert("csps".to_owned(), both(clean.cs, format!("{:.0}", classic.cs)));
-    values.insert("cpups".to_owned(), both(clean.cpu, format!("{:.1}", classic.cpu)));
-    let per = |quantity: f64, rate: Option<f64>| rate.filter(|rate| *rate > 0.0).map(|rate| quantity / rate);
-    let of = |clean: Option<f64>, classic: Option<String>| ImportedValue { value: clean, classic, unavailable: None };
-    values.insert("cspq".to_owned(), of(per(clean.cs, costs.op_clean), per(classic.cs, costs.op_classic).map(|cost| format!("{cost:.3}"))));
-    let Some(cpus) = cpus.map(f64::from) else { return };
+fn add_cpu(
+    values: &mut BTreeMap<String, ImportedValue>,
+    costs: &Costs,
+    vmstat: Option<&Vmstat>,
+    cpus: Option<u32>,
+) {
+    let Some((classic, clean)) =
+        vmstat.and_then(|vmstat| Some((vmstat.classic()?, vmstat.clean()?)))
+    else {
+        return;
+    };
+    values.insert(
+        "csps".to_owned(),
+        both(clean.cs, format!("{:.0}", classic.cs)),
+    );
+    values.insert(
+        "cpups".to_owned(),
+        both(clean.cpu, format!("{:.1}", classic.cpu)),
+    );
+    let per = |quantity: f64, rate: Option<f64>| {
+        rate.filter(|rate| *rate > 0.0).map(|rate| quantity / rate)
+    };
+    let of = |clean: Option<f64>, classic: Option<String>| ImportedValue {
+        value: clean,
+        classic,
+        unavailable: None,
+    };
+    values.insert(
+        "cspq".to_owned(),
+        of(
+            per(clean.cs, costs.op_clean),
+            per(classic.cs, costs.op_classic).map(|cost| format!("{cost:.3}")),
+        ),
+    );
+    let Some(cpus) = cpus.map(f64::from) else {
+        return;
+    };
     let busy_us = |percent: f64| percent / 100.0 * cpus * 1e6;
     // The original rounds the CPU seconds of the whole step to a tenth before it divides.
     let classic_us = costs.seconds.zip(costs.op_classic).map(|(seconds, rate)| {
@@ -312,27 +514,50 @@ fn add_cpu(values: &mut BTreeMap<String, ImportedValue>, costs: &Costs, vmstat: 
         let cpu_s = (classic.cpu / 100.0 * cpus * seconds * 10.0).round() / 10.0;
         format!("{:.0}", cpu_s * 1e6 / (rate * seconds))
     });
-    values.insert("cpupq".to_owned(), of(per(busy_us(clean.cpu), costs.op_clean), classic_us));
+    values.insert(
+        "cpupq".to_owned(),
+        of(per(busy_us(clean.cpu), costs.op_clean), classic_us),
+    );
 }
 
 /// What the scripts' own step result tells goes before what is computed here.
 fn add_result(values: &mut BTreeMap<String, ImportedValue>, result: &StepResult, is_query: bool) {
-    let of_operation = if is_query { &result.by_query } else { &result.by_insert };
+    let of_operation = if is_query {
+        &result.by_query
+    } else {
+        &result.by_insert
+    };
     let by_operation = [("rpq", "r/"), ("rkbpq", "rKB/")];
     let mut add = |column: &str, text: &String| {
         let known = values.get(column).and_then(|value| value.value);
-        let value = ImportedValue { value: known.or_else(|| text.parse().ok()), classic: Some(text.clone()), unavailable: None };
+        let value = ImportedValue {
+            value: known.or_else(|| text.parse().ok()),
+            classic: Some(text.clone()),
+            unavailable: None,
+        };
         values.insert(column.to_owned(), value);
     };
-    for (column, name) in
-        [("rps", "r/s"), ("rmbps", "rMB/s"), ("wps", "w/s"), ("wmbps", "wMB/s"), ("csps", "cs/s"), ("cpups", "cpu/s"), ("cspq", "cs/q")]
-    {
-        if let Some(text) = of_operation.get(name).or_else(|| result.by_insert.get(name)) {
+    for (column, name) in [
+        ("rps", "r/s"),
+        ("rmbps", "rMB/s"),
+        ("wps", "w/s"),
+        ("wmbps", "wMB/s"),
+        ("csps", "cs/s"),
+        ("cpups", "cpu/s"),
+        ("cspq", "cs/q"),
+    ] {
+        if let Some(text) = of_operation
+            .get(name)
+            .or_else(|| result.by_insert.get(name))
+        {
             add(column, text);
         }
     }
     for (column, start) in by_operation {
-        if let Some((_, text)) = of_operation.iter().find(|(name, _)| name.starts_with(start) && !name.ends_with("/s")) {
+        if let Some((_, text)) = of_operation
+            .iter()
+            .find(|(name, _)| name.starts_with(start) && !name.ends_with("/s"))
+        {
             add(column, text);
         }
     }
@@ -347,8 +572,11 @@ fn add_result(values: &mut BTreeMap<String, ImportedValue>, result: &StepResult,
         }
     }
     for (column, percent) in [("p50_rate", 50), ("p99_rate", 99)] {
-        if let Some(text) =
-            result.nth.get(&percent).map(|rates| &rates[if is_query { 2 } else { 0 }]).filter(|text| text.parse::<f64>().is_ok())
+        if let Some(text) = result
+            .nth
+            .get(&percent)
+            .map(|rates| &rates[if is_query { 2 } else { 0 }])
+            .filter(|text| text.parse::<f64>().is_ok())
         {
             add(column, text);
         }
@@ -357,8 +585,14 @@ fn add_result(values: &mut BTreeMap<String, ImportedValue>, result: &StepResult,
 
 fn add_maximum(values: &mut BTreeMap<String, ImportedValue>, clients: &[&Client], is_query: bool) {
     let kind = if is_query { "query" } else { "insert" };
-    let histograms = clients.iter().flat_map(|client| &client.histograms).filter(|histogram| histogram.kind == kind);
-    if let Some(max) = histograms.filter_map(|histogram| histogram.max.parse::<f64>().ok()).reduce(f64::max) {
+    let histograms = clients
+        .iter()
+        .flat_map(|client| &client.histograms)
+        .filter(|histogram| histogram.kind == kind);
+    if let Some(max) = histograms
+        .filter_map(|histogram| histogram.max.parse::<f64>().ok())
+        .reduce(f64::max)
+    {
         values.insert("maxop".to_owned(), both(max, format!("{max:.3}")));
     }
 }
@@ -368,30 +602,58 @@ fn responses(clients: &[&Client]) -> Vec<ImportedResponses> {
     let mut responses: Vec<ImportedResponses> = Vec::new();
     for histogram in clients.iter().flat_map(|client| &client.histograms) {
         let max_s = histogram.max.parse().unwrap_or(0.0);
-        match responses.iter_mut().find(|known| known.kind == histogram.kind) {
+        match responses
+            .iter_mut()
+            .find(|known| known.kind == histogram.kind)
+        {
             Some(known) => {
                 for (sum, count) in known.counts.iter_mut().zip(histogram.counts) {
                     *sum = sum.saturating_add(count);
                 }
                 known.max_s = known.max_s.max(max_s);
             }
-            None => responses.push(ImportedResponses { kind: histogram.kind.to_owned(), counts: histogram.counts, max_s }),
+            None => responses.push(ImportedResponses {
+                kind: histogram.kind.to_owned(),
+                counts: histogram.counts,
+                max_s,
+            }),
         }
     }
     // Queries are what their steps are about.
-    responses.sort_by_key(|response| ["query", "insert", "delete"].iter().position(|kind| *kind == response.kind));
+    responses.sort_by_key(|response| {
+        ["query", "insert", "delete"]
+            .iter()
+            .position(|kind| *kind == response.kind)
+    });
     responses
 }
 
-/// Rates are summed over clients, the longest operation of a second is that of all. Only lines a second apart are drawn.
+/// Rates are summed over clients, the longest operation of a second is that of all. Only lines a
+/// second apart are drawn.
 fn series(clients: &[&Client], is_query: bool) -> Vec<ImportedSeries> {
-    let is_by_second = clients.iter().all(|client| client.seconds.windows(2).all(|pair| (pair[1].t_sec - pair[0].t_sec - 1.0).abs() < 0.6));
-    let length = clients.iter().map(|client| client.seconds.len()).max().unwrap_or(0);
+    let is_by_second = clients.iter().all(|client| {
+        client
+            .seconds
+            .windows(2)
+            .all(|pair| (pair[1].t_sec - pair[0].t_sec - 1.0).abs() < 0.6)
+    });
+    let length = clients
+        .iter()
+        .map(|client| client.seconds.len())
+        .max()
+        .unwrap_or(0);
     if !is_by_second || length < 2 {
         return Vec::new();
     }
     let gather = |pick: fn(&Second) -> f64, join: fn(f64, f64) -> f64| -> Vec<Option<f64>> {
-        (0..length).map(|i| clients.iter().filter_map(|client| client.seconds.get(i).map(pick)).reduce(join)).collect()
+        (0..length)
+            .map(|i| {
+                clients
+                    .iter()
+                    .filter_map(|client| client.seconds.get(i).map(pick))
+                    .reduce(join)
+            })
+            .collect()
     };
     let of = |title: &str, unit: &str, points: Vec<Option<f64>>| ImportedSeries {
         title: title.to_owned(),
@@ -402,15 +664,45 @@ fn series(clients: &[&Client], is_query: bool) -> Vec<ImportedSeries> {
     let sum = |a: f64, b: f64| a + b;
     let mut all = vec![
         of("insert rate", "rows/s", gather(|second| second.i_ips, sum)),
-        of("longest insert", "us", gather(|second| second.max_us[0], f64::max)),
+        of(
+            "longest insert",
+            "us",
+            gather(|second| second.max_us[0], f64::max),
+        ),
     ];
-    if clients.iter().flat_map(|client| &client.seconds).any(|second| second.i_dps > 0.0) {
-        all.push(of("delete rate", "rows/s", gather(|second| second.i_dps, sum)));
-        all.push(of("longest delete", "us", gather(|second| second.max_us[1], f64::max)));
+    if clients
+        .iter()
+        .flat_map(|client| &client.seconds)
+        .any(|second| second.i_dps > 0.0)
+    {
+        all.push(of(
+            "delete rate",
+            "rows/s",
+            gather(|second| second.i_dps, sum),
+        ));
+        all.push(of(
+            "longest delete",
+            "us",
+            gather(|second| second.max_us[1], f64::max),
+        ));
     }
     if is_query {
-        all.insert(0, of("query rate", "queries/s", gather(|second| second.i_qps, sum)));
-        all.insert(1, of("longest query", "us", gather(|second| second.max_us[2], f64::max)));
+        all.insert(
+            0,
+            of(
+                "query rate",
+                "queries/s",
+                gather(|second| second.i_qps, sum),
+            ),
+        );
+        all.insert(
+            1,
+            of(
+                "longest query",
+                "us",
+                gather(|second| second.max_us[2], f64::max),
+            ),
+        );
     }
     all
 }

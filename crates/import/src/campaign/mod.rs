@@ -13,8 +13,13 @@ pub use import::{ImportError, ImportedUnit, Options, Summary, import};
 
 /// A campaign per family that the files have results of.
 fn assemble(files: &[import::File], options: &Options) -> Vec<Imported> {
-    [sysbench::assemble(files, options), insert_benchmark::assemble(files, options), rocksdb::assemble(files), other::assemble(files)]
-        .into_iter()
-        .flatten()
-        .collect()
+    [
+        sysbench::assemble(files, options),
+        insert_benchmark::assemble(files, options),
+        rocksdb::assemble(files),
+        other::assemble(files),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
 }

@@ -36,17 +36,34 @@ fn step_of(name: &str, rate: &str, description: &str) -> ImportedStep {
 
 fn add_pgbench(builder: &mut Builder, file: &File, run: &Pgbench) {
     let cell = builder.cell(&file.cell_name(), "");
-    let step = builder.step(step_of(&file.stem(), "tps", "pgbench: transactions per second without connecting"));
+    let step = builder.step(step_of(
+        &file.stem(),
+        "tps",
+        "pgbench: transactions per second without connecting",
+    ));
     if let (Some(clients), Some(scale)) = (run.clients, run.scale) {
         builder.cell_mut(cell).shape = format!("{clients} clients, scale {scale}");
     }
     let result = builder.result(cell, step);
-    result.era = run.version.as_ref().map_or_else(|| "pgbench".to_owned(), |version| format!("pgbench {version}"));
+    result.era = run.version.as_ref().map_or_else(
+        || "pgbench".to_owned(),
+        |version| format!("pgbench {version}"),
+    );
     result.values.insert("tps".to_owned(), printed(&run.tps));
-    if let Some(Ok(ms)) = run.latency_ms.as_ref().map(|latency| latency.parse::<f64>()) {
-        result.values.insert("mean_service_us".to_owned(), clean(ms * 1000.0));
+    if let Some(Ok(ms)) = run
+        .latency_ms
+        .as_ref()
+        .map(|latency| latency.parse::<f64>())
+    {
+        result
+            .values
+            .insert("mean_service_us".to_owned(), clean(ms * 1000.0));
     }
-    let step_s = run.progress.first().map_or(1.0, |(at_s, ..)| *at_s).max(1.0) as u32;
+    let step_s = run
+        .progress
+        .first()
+        .map_or(1.0, |(at_s, ..)| *at_s)
+        .max(1.0) as u32;
     if run.progress.len() > 1 {
         let of = |title: &str, unit: &str, pick: fn(&(f64, f64, f64)) -> f64| ImportedSeries {
             title: title.to_owned(),
@@ -54,23 +71,37 @@ fn add_pgbench(builder: &mut Builder, file: &File, run: &Pgbench) {
             seconds_per_point: step_s,
             points: run.progress.iter().map(|line| Some(pick(line))).collect(),
         };
-        result.series = vec![of("transaction rate", "ops/s", |line| line.1), of("mean latency", "ms", |line| line.2)];
+        result.series = vec![
+            of("transaction rate", "ops/s", |line| line.1),
+            of("mean latency", "ms", |line| line.2),
+        ];
     }
 }
 
 fn add_pgbench_log(builder: &mut Builder, file: &File, log: &PgbenchLog) {
     let cell = builder.cell(&file.cell_name(), "");
-    let step = builder.step(step_of(file.name(), "tps", "pgbench log: transactions per second of the log's span"));
+    let step = builder.step(step_of(
+        file.name(),
+        "tps",
+        "pgbench log: transactions per second of the log's span",
+    ));
     let result = builder.result(cell, step);
     result.era = "pgbench log".to_owned();
-    let mut add = |metric: &str, value: f64| drop(result.values.insert(metric.to_owned(), clean(value)));
+    let mut add =
+        |metric: &str, value: f64| drop(result.values.insert(metric.to_owned(), clean(value)));
     if log.seconds > 0.0 {
         add("tps", log.transactions as f64 / log.seconds);
     }
     add("mean_service_us", log.mean_ms * 1000.0);
     add("max_service_us", log.max_ms * 1000.0);
-    for (metric, ms) in
-        ["p50_service_us", "p95_service_us", "p99_service_us", "p999_service_us"].into_iter().zip(log.percentiles_ms.into_iter().flatten())
+    for (metric, ms) in [
+        "p50_service_us",
+        "p95_service_us",
+        "p99_service_us",
+        "p999_service_us",
+    ]
+    .into_iter()
+    .zip(log.percentiles_ms.into_iter().flatten())
     {
         add(metric, ms * 1000.0);
     }
@@ -80,11 +111,20 @@ fn add_hdr_log(builder: &mut Builder, file: &File, log: &HdrLog) {
     let cell = builder.cell(&file.cell_name(), "");
     builder.note("Values of HdrHistogram logs are taken for nanoseconds.");
     for (tag, latencies) in &log.tags {
-        let name = if tag.is_empty() { file.stem() } else { format!("{} {tag}", file.stem()) };
-        let step = builder.step(step_of(&name, "qps", "latency log: operations per second of the log's span"));
+        let name = if tag.is_empty() {
+            file.stem()
+        } else {
+            format!("{} {tag}", file.stem())
+        };
+        let step = builder.step(step_of(
+            &name,
+            "qps",
+            "latency log: operations per second of the log's span",
+        ));
         let result = builder.result(cell, step);
         result.era = "HdrHistogram log".to_owned();
-        let mut add = |metric: &str, value: f64| drop(result.values.insert(metric.to_owned(), clean(value)));
+        let mut add =
+            |metric: &str, value: f64| drop(result.values.insert(metric.to_owned(), clean(value)));
         if log.seconds > 0.0 {
             add("qps", latencies.count as f64 / log.seconds);
         }
@@ -100,14 +140,27 @@ fn add_hdr_log(builder: &mut Builder, file: &File, log: &HdrLog) {
 /// The rate of a step is its first metric of which more is better, else its first.
 fn add_table(builder: &mut Builder, table: &Table) {
     for row in &table.rows {
-        let of_step = || table.rows.iter().filter(|other| other.step == row.step).map(|other| other.metric.as_str());
-        let rate =
-            of_step().find(|metric| find(metric).is_some_and(|metric| metric.direction == Direction::Higher)).or_else(|| of_step().next());
-        let name = CellName { original: row.build.clone(), build: row.build.clone(), config: row.config.clone() };
+        let of_step = || {
+            table
+                .rows
+                .iter()
+                .filter(|other| other.step == row.step)
+                .map(|other| other.metric.as_str())
+        };
+        let rate = of_step()
+            .find(|metric| find(metric).is_some_and(|metric| metric.direction == Direction::Higher))
+            .or_else(|| of_step().next());
+        let name = CellName {
+            original: row.build.clone(),
+            build: row.build.clone(),
+            config: row.config.clone(),
+        };
         let cell = builder.cell(&name, "");
         let step = builder.step(step_of(&row.step, rate.unwrap_or("qps"), "from a table"));
         let result = builder.result(cell, step);
         result.era = "table".to_owned();
-        result.values.insert(row.metric.clone(), printed(&row.value));
+        result
+            .values
+            .insert(row.metric.clone(), printed(&row.value));
     }
 }

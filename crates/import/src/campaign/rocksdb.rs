@@ -35,8 +35,15 @@ pub(super) const EXPORTED: &str = "Exported by Plimsoll: ";
 fn cell_of_path(path: &str) -> Option<CellName> {
     let mut parts = path.rsplit('/').skip(1);
     let build = parts.next().filter(|build| !build.is_empty())?;
-    let config = parts.next().and_then(|folder| folder.strip_prefix("bm.")).unwrap_or_default();
-    Some(CellName { original: format!("{config}/{build}"), build: build.to_owned(), config: config.to_owned() })
+    let config = parts
+        .next()
+        .and_then(|folder| folder.strip_prefix("bm."))
+        .unwrap_or_default();
+    Some(CellName {
+        original: format!("{config}/{build}"),
+        build: build.to_owned(),
+        config: config.to_owned(),
+    })
 }
 
 fn add_rows(builder: &mut Builder, file: &File, rows: &Rows) {
@@ -45,19 +52,31 @@ fn add_rows(builder: &mut Builder, file: &File, rows: &Rows) {
     }
     if rows.paths.is_empty() {
         let folders: Vec<&str> = file.folders().take(2).collect();
-        let path = format!("{}/{}/{}", folders.get(1).unwrap_or(&""), folders.first().unwrap_or(&""), file.name());
-        // One version's report has a row per step; a list of blocks without paths has a row per version.
+        let path = format!(
+            "{}/{}/{}",
+            folders.get(1).unwrap_or(&""),
+            folders.first().unwrap_or(&""),
+            file.name()
+        );
+        // One version's report has a row per step; a list of blocks without paths has a row per
+        // version.
         let is_report = rows.blocks.len() == 1 && has_distinct_tests(&rows.blocks[0]);
         if is_report && let Some(cell) = cell_of_path(&path) {
             let cell = builder.cell(&cell, "");
-            rows.blocks[0].iter().for_each(|row| add_row(builder, cell, row));
+            rows.blocks[0]
+                .iter()
+                .for_each(|row| add_row(builder, cell, row));
             return;
         }
     }
-    // The paths of a list that lies beside its versions begin with theirs: how they were run is in the name of its own folder.
+    // The paths of a list that lies beside its versions begin with theirs: how they were run is in
+    // the name of its own folder.
     let folder = file.folders().next().unwrap_or_default();
-    let labels: Vec<Option<CellName>> =
-        rows.paths.iter().map(|path| cell_of_path(path).and(cell_of_path(&format!("{folder}/{path}")))).collect();
+    let labels: Vec<Option<CellName>> = rows
+        .paths
+        .iter()
+        .map(|path| cell_of_path(path).and(cell_of_path(&format!("{folder}/{path}"))))
+        .collect();
     for block in &rows.blocks {
         let is_aligned = labels.len() == block.len() || labels.is_empty();
         for (i, row) in block.iter().enumerate() {
@@ -69,7 +88,8 @@ fn add_rows(builder: &mut Builder, file: &File, rows: &Rows) {
                     None => {
                         let test = row.cell("test").unwrap_or_default();
                         builder.note(format!(
-                            "{}: the block of {test} has {} rows for {} versions, and a row of it fits no version: it is left out.",
+                            "{}: the block of {test} has {} rows for {} versions, and a row of it \
+                            fits no version: it is left out.",
                             file.path,
                             block.len(),
                             labels.len()
@@ -89,10 +109,15 @@ fn has_distinct_tests(rows: &[Row]) -> bool {
     tests.len() == rows.len()
 }
 
-/// Without a list of paths rows stand in the order of versions; of two with the same version the place tells.
+/// Without a list of paths rows stand in the order of versions; of two with the same version the
+/// place tells.
 fn by_version(row: &Row, place: usize) -> CellName {
     let version = row.cell("version").unwrap_or("unknown");
-    CellName { original: format!("{version}#{}", place + 1), build: version.to_owned(), config: format!("row{}", place + 1) }
+    CellName {
+        original: format!("{version}#{}", place + 1),
+        build: version.to_owned(),
+        config: format!("row{}", place + 1),
+    }
 }
 
 /// The only label that a row's version begins with: `8.0.fb.gcc` for 8.0.0.
@@ -100,16 +125,19 @@ fn of_version(labels: &[Option<CellName>], row: &Row) -> Option<CellName> {
     let version = row.cell("version")?;
     let minor: Vec<&str> = version.splitn(3, '.').take(2).collect();
     let start = minor.join(".");
-    let mut fitting = labels
-        .iter()
-        .flatten()
-        .filter(|label| label.build.strip_prefix(&start).is_some_and(|rest| !rest.starts_with(|c: char| c.is_ascii_digit())));
+    let mut fitting = labels.iter().flatten().filter(|label| {
+        label
+            .build
+            .strip_prefix(&start)
+            .is_some_and(|rest| !rest.starts_with(|c: char| c.is_ascii_digit()))
+    });
     let found = fitting.next()?;
     fitting.next().is_none().then(|| found.clone())
 }
 
 fn step_of(name: &str) -> ImportedStep {
-    let description = "operations per second of all threads; the background writer's are not counted";
+    let description =
+        "operations per second of all threads; the background writer's are not counted";
     plain_step(name, description, "operation", "qps")
 }
 
@@ -122,22 +150,36 @@ fn add_row(builder: &mut Builder, cell: usize, row: &Row) {
     let result = builder.result(cell, step);
     result.era = "rows of 28 columns".to_owned();
     for name in ["date", "version", "job_id", "githash"] {
-        result.facts.insert(name.to_owned(), row.cell(name).unwrap_or_default().to_owned());
+        result.facts.insert(
+            name.to_owned(),
+            row.cell(name).unwrap_or_default().to_owned(),
+        );
     }
     if row.is_failed {
         result.failed = Some("the step failed".to_owned());
         return;
     }
-    let mut add = |metric: &str, value: ImportedValue| result.values.insert(metric.to_owned(), value);
+    let mut add =
+        |metric: &str, value: ImportedValue| result.values.insert(metric.to_owned(), value);
     for (column, metric) in METRICS {
         if let Some(text) = row.cell(column) {
             let is_size = matches!(column, "lsm_sz" | "blob_sz");
-            let size = || ImportedValue { value: gib_of(text), classic: Some(text.to_owned()), unavailable: None };
+            let size = || ImportedValue {
+                value: gib_of(text),
+                classic: Some(text.to_owned()),
+                unavailable: None,
+            };
             add(metric, if is_size { size() } else { printed(text) });
         }
     }
     if let Some(text) = row.cell("w_amp").filter(|text| *text != "NA") {
-        add("w_amp", without("flushes are counted twice in it, and the row does not tell how much they were", Some(text)));
+        add(
+            "w_amp",
+            without(
+                "flushes are counted twice in it, and the row does not tell how much they were",
+                Some(text),
+            ),
+        );
     }
     if is_shifted(&version) {
         unshift(row, &mut add);
@@ -151,17 +193,35 @@ fn gib_of(text: &str) -> Option<f64> {
 }
 
 fn without(reason: &str, classic: Option<&str>) -> ImportedValue {
-    ImportedValue { value: None, classic: classic.map(str::to_owned), unavailable: Some(reason.to_owned()) }
+    ImportedValue {
+        value: None,
+        classic: classic.map(str::to_owned),
+        unavailable: Some(reason.to_owned()),
+    }
 }
 
-/// From 10.3 on four columns hold their neighbours' numbers: what is under `c_csecs` are the wall seconds, and what is under `b_wgb` is what
-/// compaction read from blobs.
+/// From 10.3 on four columns hold their neighbours' numbers: what is under `c_csecs` are the wall
+/// seconds, and what is under `b_wgb` is what compaction read from blobs.
 fn unshift(row: &Row, add: &mut impl FnMut(&str, ImportedValue) -> Option<ImportedValue>) {
     const SHIFTED: &str = "the original's column holds another number since RocksDB 10.3";
     let classic = |column: &str| row.cell(column).map(str::to_owned);
     let number = |column: &str| row.cell(column).and_then(|text| text.parse().ok());
-    add("c_wsecs", ImportedValue { value: number("c_csecs"), classic: classic("c_wsecs"), unavailable: None });
-    add("b_rgb", ImportedValue { value: number("b_wgb"), classic: classic("b_rgb"), unavailable: None });
+    add(
+        "c_wsecs",
+        ImportedValue {
+            value: number("c_csecs"),
+            classic: classic("c_wsecs"),
+            unavailable: None,
+        },
+    );
+    add(
+        "b_rgb",
+        ImportedValue {
+            value: number("b_wgb"),
+            classic: classic("b_rgb"),
+            unavailable: None,
+        },
+    );
     add("c_csecs", without(SHIFTED, row.cell("c_csecs")));
     add("b_wgb", without(SHIFTED, row.cell("b_wgb")));
 }
@@ -169,9 +229,20 @@ fn unshift(row: &Row, add: &mut impl FnMut(&str, ImportedValue) -> Option<Import
 /// A raw log: its step is in its name, its version in the folder.
 fn add_log(builder: &mut Builder, file: &File, log: &Log) {
     let folders: Vec<&str> = file.folders().take(2).collect();
-    let path = format!("{}/{}/{}", folders.get(1).unwrap_or(&""), folders.first().unwrap_or(&""), file.name());
-    let Some(name) = cell_of_path(&path) else { return };
-    let test = file.name().strip_prefix("benchmark_").and_then(|name| name.strip_suffix(".log")).map_or_else(|| file.stem(), str::to_owned);
+    let path = format!(
+        "{}/{}/{}",
+        folders.get(1).unwrap_or(&""),
+        folders.first().unwrap_or(&""),
+        file.name()
+    );
+    let Some(name) = cell_of_path(&path) else {
+        return;
+    };
+    let test = file
+        .name()
+        .strip_prefix("benchmark_")
+        .and_then(|name| name.strip_suffix(".log"))
+        .map_or_else(|| file.stem(), str::to_owned);
     let step = builder.step(step_of(&test));
     let cell = builder.cell(&name, "");
     if let Some(version) = &log.version {
@@ -181,16 +252,33 @@ fn add_log(builder: &mut Builder, file: &File, log: &Log) {
         }
     }
     for warning in &log.warnings {
-        builder.note(format!("{}: {warning}: such numbers are not those of a release.", name.label()));
+        builder.note(format!(
+            "{}: {warning}: such numbers are not those of a release.",
+            name.label()
+        ));
     }
     let result = builder.result(cell, step);
     let mut values: BTreeMap<String, ImportedValue> = BTreeMap::new();
-    let mut add = |metric: &str, value: Option<ImportedValue>| drop(value.map(|value| values.insert(metric.to_owned(), value)));
+    let mut add = |metric: &str, value: Option<ImportedValue>| {
+        drop(value.map(|value| values.insert(metric.to_owned(), value)))
+    };
     let stats = &log.stats;
     // Without seconds and operations the rate is the printed one.
     let rate = log.operations.and_then(|_| log.rate());
-    add("qps", Some(rate.map_or_else(|| printed(&log.ops_sec), |rate| both(rate, log.ops_sec.clone()))));
-    add("usec_op", log.usec_op.parse().ok().map(|number: f64| both(number, format!("{number:.1}"))));
+    add(
+        "qps",
+        Some(rate.map_or_else(
+            || printed(&log.ops_sec),
+            |rate| both(rate, log.ops_sec.clone()),
+        )),
+    );
+    add(
+        "usec_op",
+        log.usec_op
+            .parse()
+            .ok()
+            .map(|number: f64| both(number, format!("{number:.1}"))),
+    );
     add("mb_sec", log.mb_sec.as_deref().map(printed));
     for (metric, value, digits) in [
         ("p50_service_us", log.percentiles[0], 1),
@@ -199,22 +287,59 @@ fn add_log(builder: &mut Builder, file: &File, log: &Log) {
         ("p9999_service_us", log.percentiles[3], 0),
         ("max_service_us", log.max_us, 0),
     ] {
-        add(metric, value.map(|value| both(value, format!("{value:.digits$}"))));
+        add(
+            metric,
+            value.map(|value| both(value, format!("{value:.digits$}"))),
+        );
     }
     let rounded = |gib: f64| both(gib, format!("{gib:.0}GB"));
     add("lsm_gb", stats.lsm_gib.map(rounded));
     add("blob_gb", stats.blob_gib.map(rounded));
-    add("c_wgb", stats.compaction.map(|written| both(written.gib, format!("{:.1}", written.gib))));
-    add("c_mbps", stats.compaction.and_then(|written| written.mib_per_s).map(|rate| both(rate, format!("{rate:.1}"))));
-    let w_amp = stats.write_amplification().zip(stats.classic_write_amplification());
-    add("w_amp", w_amp.map(|(clean, classic)| both(clean, format!("{classic:.1}"))));
-    for (metric, column) in [("c_wsecs", "Comp(sec)"), ("c_csecs", "CompMergeCPU(sec)"), ("b_rgb", "Rblob(GB)"), ("b_wgb", "Wblob(GB)")] {
-        add(metric, stats.of_sum(column).map(|value| both(value, format!("{value:.0}"))));
+    add(
+        "c_wgb",
+        stats
+            .compaction
+            .map(|written| both(written.gib, format!("{:.1}", written.gib))),
+    );
+    add(
+        "c_mbps",
+        stats
+            .compaction
+            .and_then(|written| written.mib_per_s)
+            .map(|rate| both(rate, format!("{rate:.1}"))),
+    );
+    let w_amp = stats
+        .write_amplification()
+        .zip(stats.classic_write_amplification());
+    add(
+        "w_amp",
+        w_amp.map(|(clean, classic)| both(clean, format!("{classic:.1}"))),
+    );
+    for (metric, column) in [
+        ("c_wsecs", "Comp(sec)"),
+        ("c_csecs", "CompMergeCPU(sec)"),
+        ("b_rgb", "Rblob(GB)"),
+        ("b_wgb", "Wblob(GB)"),
+    ] {
+        add(
+            metric,
+            stats
+                .of_sum(column)
+                .map(|value| both(value, format!("{value:.0}"))),
+        );
     }
-    add("uptime_s", stats.uptime_s.map(|value| both(value, format!("{value:.0}"))));
+    add(
+        "uptime_s",
+        stats
+            .uptime_s
+            .map(|value| both(value, format!("{value:.0}"))),
+    );
     let stalled = |printed: f64| match stats.stall_pct() {
         Some(percent) => both(percent, format!("{percent:.1}")),
-        None => without("RocksDB printed more than all of the time", Some(&format!("{printed:.1}"))),
+        None => without(
+            "RocksDB printed more than all of the time",
+            Some(&format!("{printed:.1}")),
+        ),
     };
     add("stall_pct", stats.printed_stall_pct.map(stalled));
     // The scripts read one form of the line only.
@@ -229,6 +354,9 @@ fn add_log(builder: &mut Builder, file: &File, log: &Log) {
         result.values.entry(metric).or_insert(value);
     }
     if let Some(version) = &log.version {
-        result.facts.entry("version".to_owned()).or_insert_with(|| version.clone());
+        result
+            .facts
+            .entry("version".to_owned())
+            .or_insert_with(|| version.clone());
     }
 }

@@ -1,6 +1,7 @@
 //! `iostat -kx N` as text, in the column layouts of four generations.
 //!
-//! Columns are found by the names in the header, so that every layout of sysstat with `r/s`, `w/s` and kilobytes is read.
+//! Columns are found by the names in the header, so that every layout of sysstat with `r/s`, `w/s`
+//! and kilobytes is read.
 
 use std::collections::BTreeMap;
 
@@ -85,9 +86,15 @@ pub struct Averages {
 }
 
 impl Iostat {
-    /// Means over all lines that contain this text, as the scripts match devices: `md2` matches `md20`, too.
+    /// Means over all lines that contain this text, as the scripts match devices: `md2` matches
+    /// `md20`, too.
     pub fn matching(&self, device: &str) -> Option<Averages> {
-        average(self.lines.iter().filter(|(name, _)| name.contains(device)).map(|(_, rates)| rates))
+        average(
+            self.lines
+                .iter()
+                .filter(|(name, _)| name.contains(device))
+                .map(|(_, rates)| rates),
+        )
     }
 
     /// Means of exactly this device.
@@ -108,13 +115,23 @@ fn average<'a>(rates: impl Iterator<Item = &'a Rates>) -> Option<Averages> {
     let n = samples as f64;
     (samples > 0).then(|| Averages {
         samples,
-        rates: Rates { reads: sum.reads / n, read_kib: sum.read_kib / n, writes: sum.writes / n, written_kib: sum.written_kib / n },
+        rates: Rates {
+            reads: sum.reads / n,
+            read_kib: sum.read_kib / n,
+            writes: sum.writes / n,
+            written_kib: sum.written_kib / n,
+        },
     })
 }
 
 /// Whether this is iostat's output.
 pub fn is_iostat(head: &str) -> bool {
-    head.lines().take(12).any(is_header) || (head.starts_with("Linux ") && head.lines().take(6).any(|line| line.starts_with("avg-cpu:")))
+    head.lines().take(12).any(is_header)
+        || (head.starts_with("Linux ")
+            && head
+                .lines()
+                .take(6)
+                .any(|line| line.starts_with("avg-cpu:")))
 }
 
 fn is_header(line: &str) -> bool {
@@ -124,8 +141,16 @@ fn is_header(line: &str) -> bool {
 /// Reads the devices' samples.
 pub fn read(bytes: &[u8]) -> Read<Iostat> {
     let all = text(bytes);
-    let cpus = all.lines().next().and_then(|line| line.rsplit_once('(')?.1.strip_suffix(" CPU)")?.parse().ok());
-    let mut iostat = Iostat { dialect: Dialect::Other, cpus, devices: BTreeMap::new(), lines: Vec::new() };
+    let cpus = all
+        .lines()
+        .next()
+        .and_then(|line| line.rsplit_once('(')?.1.strip_suffix(" CPU)")?.parse().ok());
+    let mut iostat = Iostat {
+        dialect: Dialect::Other,
+        cpus,
+        devices: BTreeMap::new(),
+        lines: Vec::new(),
+    };
     let mut columns: Option<[usize; 4]> = None;
     let mut is_in_table = false;
     for (n, line) in lines(&all) {
@@ -133,7 +158,9 @@ pub fn read(bytes: &[u8]) -> Read<Iostat> {
             let header: Vec<&str> = line.split_whitespace().skip(1).collect();
             let at = |name: &str| {
                 let place = header.iter().position(|word| *word == name);
-                place.map(|i| i + 1).ok_or_else(|| ReadError::new(n, format!("its header lacks {name}: it needs `iostat -kx`")))
+                place.map(|i| i + 1).ok_or_else(|| {
+                    ReadError::new(n, format!("its header lacks {name}: it needs `iostat -kx`"))
+                })
             };
             iostat.dialect = Dialect::of(&header);
             columns = Some([at("r/s")?, at("rkB/s")?, at("w/s")?, at("wkB/s")?]);
@@ -144,15 +171,33 @@ pub fn read(bytes: &[u8]) -> Read<Iostat> {
             is_in_table = false;
             continue;
         }
-        let (true, Some(columns)) = (is_in_table, columns) else { continue };
+        let (true, Some(columns)) = (is_in_table, columns) else {
+            continue;
+        };
         let words: Vec<&str> = line.split_whitespace().collect();
         // A decimal comma is that of some locales.
-        let parse = |i: &usize| words.get(*i)?.replace(',', ".").parse::<f64>().ok().filter(|n| n.is_finite());
+        let parse = |i: &usize| {
+            words
+                .get(*i)?
+                .replace(',', ".")
+                .parse::<f64>()
+                .ok()
+                .filter(|n| n.is_finite())
+        };
         let parsed: Option<Vec<f64>> = columns.iter().map(parse).collect();
         match parsed.as_deref() {
             Some([reads, read_kib, writes, written_kib]) => {
-                let rates = Rates { reads: *reads, read_kib: *read_kib, writes: *writes, written_kib: *written_kib };
-                iostat.devices.entry(words[0].to_owned()).or_default().push(rates);
+                let rates = Rates {
+                    reads: *reads,
+                    read_kib: *read_kib,
+                    writes: *writes,
+                    written_kib: *written_kib,
+                };
+                iostat
+                    .devices
+                    .entry(words[0].to_owned())
+                    .or_default()
+                    .push(rates);
                 iostat.lines.push((words[0].to_owned(), rates));
             }
             _ if n == end(&all) => {}
@@ -169,48 +214,84 @@ pub fn read(bytes: &[u8]) -> Read<Iostat> {
 mod tests {
     use super::*;
 
-    /// The layouts as the specification of the formats tells them; real files at hand are of Ubuntu 22.04 only.
+    /// The layouts as the specification of the formats tells them; real files at hand are of Ubuntu
+    /// 22.04 only.
     #[test]
     fn the_four_layouts() {
-        let expected = Rates { reads: 1.0, read_kib: 2.0, writes: 3.0, written_kib: 4.0 };
+        let expected = Rates {
+            reads: 1.0,
+            read_kib: 2.0,
+            writes: 3.0,
+            written_kib: 4.0,
+        };
         for (header, row, dialect) in [
             (
-                "Device:         rrqm/s   wrqm/s     r/s     w/s    rkB/s    wkB/s avgrq-sz avgqu-sz   await r_await w_await  svctm  %util",
+                "Device:         rrqm/s   wrqm/s     r/s     w/s    rkB/s    wkB/s avgrq-sz \
+                avgqu-sz   await r_await w_await  svctm  %util",
                 "sda 9 9 1.00 3.00 2.00 4.00 9 9 9 9 9 9 9",
                 Dialect::Ubuntu16,
             ),
             (
-                "Device            r/s     w/s     rkB/s     wkB/s   rrqm/s   wrqm/s  %rrqm  %wrqm r_await w_await aqu-sz rareq-sz wareq-sz  svctm  %util",
+                "Device            r/s     w/s     rkB/s     wkB/s   rrqm/s   wrqm/s  %rrqm  %wrqm \
+                r_await w_await aqu-sz rareq-sz wareq-sz  svctm  %util",
                 "sda 1.00 3.00 2.00 4.00 9 9 9 9 9 9 9 9 9 9 9",
                 Dialect::Ubuntu18,
             ),
             (
-                "Device            r/s     rkB/s   rrqm/s  %rrqm r_await rareq-sz     w/s     wkB/s   wrqm/s  %wrqm w_await wareq-sz     d/s     dkB/s   drqm/s  %drqm d_await dareq-sz  aqu-sz  %util",
+                "Device            r/s     rkB/s   rrqm/s  %rrqm r_await rareq-sz     w/s     \
+                wkB/s   wrqm/s  %wrqm w_await wareq-sz     d/s     dkB/s   drqm/s  %drqm d_await \
+                dareq-sz  aqu-sz  %util",
                 "sda 1.00 2.00 9 9 9 9 3.00 4.00 9 9 9 9 9 9 9 9 9 9 9 9",
                 Dialect::Ubuntu20,
             ),
             (
-                "Device            r/s     rkB/s   rrqm/s  %rrqm r_await rareq-sz     w/s     wkB/s   wrqm/s  %wrqm w_await wareq-sz     d/s     dkB/s   drqm/s  %drqm d_await dareq-sz     f/s f_await  aqu-sz  %util",
+                "Device            r/s     rkB/s   rrqm/s  %rrqm r_await rareq-sz     w/s     \
+                wkB/s   wrqm/s  %wrqm w_await wareq-sz     d/s     dkB/s   drqm/s  %drqm d_await \
+                dareq-sz     f/s f_await  aqu-sz  %util",
                 "sda 1,00 2,00 9 9 9 9 3,00 4,00 9 9 9 9 9 9 9 9 9 9 9 9 9 9",
                 Dialect::Ubuntu22,
             ),
         ] {
-            let text = format!("Linux 6.1 (host) \t01/01/26 \t_x86_64_\t(8 CPU)\n\n\navg-cpu:  %user\n           1.0\n\n{header}\n{row}\n");
+            let text = format!(
+                "Linux 6.1 (host) \t01/01/26 \t_x86_64_\t(8 CPU)\n\n\navg-cpu:  %user\n           \
+                1.0\n\n{header}\n{row}\n"
+            );
             assert!(is_iostat(&text));
             let iostat = read(text.as_bytes()).unwrap();
             assert_eq!((iostat.dialect, iostat.cpus), (dialect, Some(8)));
-            assert_eq!(iostat.of("sda").unwrap(), Averages { samples: 1, rates: expected }, "{dialect:?}");
+            assert_eq!(
+                iostat.of("sda").unwrap(),
+                Averages {
+                    samples: 1,
+                    rates: expected
+                },
+                "{dialect:?}"
+            );
         }
     }
 
     #[test]
     fn devices_match_by_a_part_of_their_name() {
-        let text = "Device r/s rkB/s w/s wkB/s\nmd2 1 0 0 0\nmd20 3 0 0 0\n\nDevice r/s rkB/s w/s wkB/s\nmd2 3 0 0 0\nmd20 5 0 0";
+        let text = "Device r/s rkB/s w/s wkB/s\nmd2 1 0 0 0\nmd20 3 0 0 0\n\nDevice r/s rkB/s w/s \
+                   wkB/s\nmd2 3 0 0 0\nmd20 5 0 0";
         let iostat = read(text.as_bytes()).unwrap();
-        assert_eq!(iostat.matching("md2").map(|means| (means.samples, means.rates.reads)), Some((3, 7.0 / 3.0)));
-        assert_eq!(iostat.of("md2").map(|means| (means.samples, means.rates.reads)), Some((2, 2.0)));
+        assert_eq!(
+            iostat
+                .matching("md2")
+                .map(|means| (means.samples, means.rates.reads)),
+            Some((3, 7.0 / 3.0))
+        );
+        assert_eq!(
+            iostat
+                .of("md2")
+                .map(|means| (means.samples, means.rates.reads)),
+            Some((2, 2.0))
+        );
         assert_eq!(iostat.of("sda"), None);
         let text = text.replace("md20 3 0 0 0", "md20 x 0 0 0");
-        assert_eq!(read(text.as_bytes()).unwrap_err().to_string(), "line 3: a device lacks numbers");
+        assert_eq!(
+            read(text.as_bytes()).unwrap_err().to_string(),
+            "line 3: a device lacks numbers"
+        );
     }
 }

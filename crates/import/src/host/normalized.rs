@@ -3,10 +3,16 @@
 use super::{iostat, vmstat};
 use crate::sysbench::metrics::Metrics;
 
-/// The file `sb.met` that the scripts make of these averages. `op_rate` is printed as it was given; it is what costs are divided by.
+/// The file `sb.met` that the scripts make of these averages. `op_rate` is printed as it was given;
+/// it is what costs are divided by.
 pub fn classic(io: &iostat::Averages, vm: &vmstat::Averages, op_rate: &str) -> Option<Metrics> {
     let rate: f64 = op_rate.parse().ok().filter(|rate| *rate > 0.0)?;
-    let iostat::Rates { reads, read_kib, writes, written_kib } = io.rates;
+    let iostat::Rates {
+        reads,
+        read_kib,
+        writes,
+        written_kib,
+    } = io.rates;
     Some(Metrics {
         io: [
             io.samples.to_string(),

@@ -82,13 +82,26 @@ pub struct Client {
 impl Client {
     /// An option of the command line.
     pub fn option(&self, name: &str) -> Option<&str> {
-        self.command.as_deref()?.split_whitespace().rev().find_map(|word| word.strip_prefix("--")?.strip_prefix(name)?.strip_prefix('='))
+        self.command
+            .as_deref()?
+            .split_whitespace()
+            .rev()
+            .find_map(|word| {
+                word.strip_prefix("--")?
+                    .strip_prefix(name)?
+                    .strip_prefix('=')
+            })
     }
 
-    /// Seconds from its start to its last row. The printed seconds have one decimal, rate and rows tell them more exactly.
+    /// Seconds from its start to its last row. The printed seconds have one decimal, rate and rows
+    /// tell them more exactly.
     pub fn seconds_exact(&self) -> Option<f64> {
         let (seconds, rate, rows) = self.totals?;
-        let exact = if rate > 0.0 && rows > 0 { rows as f64 / rate } else { seconds };
+        let exact = if rate > 0.0 && rows > 0 {
+            rows as f64 / rate
+        } else {
+            seconds
+        };
         Some(exact).filter(|seconds| *seconds > 0.0)
     }
 
@@ -99,11 +112,14 @@ impl Client {
 
     /// Rows inserted.
     pub fn rows(&self) -> u64 {
-        self.totals.map(|(.., rows)| rows).or_else(|| Some(self.seconds.last()?.totals[0])).unwrap_or(0)
+        self.totals
+            .map(|(.., rows)| rows)
+            .or_else(|| Some(self.seconds.last()?.totals[0]))
+            .unwrap_or(0)
     }
 
-    /// The rate that `percent` of the lines reached, as the originals choose it: rates sorted downwards, the element at
-    /// round(percent / 100 x lines). `None` with fewer than ten lines.
+    /// The rate that `percent` of the lines reached, as the originals choose it: rates sorted
+    /// downwards, the element at round(percent / 100 x lines). `None` with fewer than ten lines.
     pub fn nth_rate(&self, percent: f64, pick: fn(&Second) -> f64) -> Option<f64> {
         let mut rates: Vec<f64> = self.seconds.iter().map(pick).collect();
         if rates.len() < 10 {
@@ -115,7 +131,11 @@ impl Client {
     }
 }
 
-const KINDS: [(&str, &str); 3] = [("Insert rt:", "insert"), ("Delete rt:", "delete"), ("Query rt:", "query")];
+const KINDS: [(&str, &str); 3] = [
+    ("Insert rt:", "insert"),
+    ("Delete rt:", "delete"),
+    ("Query rt:", "query"),
+];
 
 /// The columns of progress lines by their header.
 struct Columns {
@@ -126,9 +146,16 @@ struct Columns {
 impl Columns {
     fn of(line: &str) -> Option<Self> {
         if line.trim_start().starts_with("#rows #seconds") {
-            // Two of the names are told by their places: rows so far and seconds of the interval come first.
-            let names = ["t_ins", "i_sec", "t_sec", "t_ips", "size", "i_ips", "t_query", "t_qps", "i_qps"].map(str::to_owned);
-            return Some(Self { era: Era::Fields9, names: names.into() });
+            // Two of the names are told by their places: rows so far and seconds of the interval
+            // come first.
+            let names = [
+                "t_ins", "i_sec", "t_sec", "t_ips", "size", "i_ips", "t_query", "t_qps", "i_qps",
+            ]
+            .map(str::to_owned);
+            return Some(Self {
+                era: Era::Fields9,
+                names: names.into(),
+            });
         }
         let names: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
         let era = match names.len() {
@@ -143,9 +170,17 @@ impl Columns {
     fn read(&self, line: &str, n: usize) -> Read<Second> {
         let words: Vec<&str> = line.split_whitespace().collect();
         if words.len() != self.names.len() {
-            return Err(ReadError::new(n, format!("{} fields where {} belong", words.len(), self.names.len())));
+            return Err(ReadError::new(
+                n,
+                format!("{} fields where {} belong", words.len(), self.names.len()),
+            ));
         }
-        let of = |name: &str| -> Read<f64> { self.names.iter().position(|known| known == name).map_or(Ok(0.0), |i| number(words[i], n)) };
+        let of = |name: &str| -> Read<f64> {
+            self.names
+                .iter()
+                .position(|known| known == name)
+                .map_or(Ok(0.0), |i| number(words[i], n))
+        };
         let whole = |name: &str| -> Read<u64> { Ok(of(name)?.max(0.0) as u64) };
         Ok(Second {
             t_sec: of("t_sec")?,
@@ -187,14 +222,23 @@ pub fn read(bytes: &[u8]) -> Read<Client> {
         } else if let Some(found) = Columns::of(line) {
             client.era = found.era;
             columns = Some(found);
-        } else if let Some((prefix, kind)) = KINDS.into_iter().find(|(prefix, _)| trimmed.starts_with(prefix)) {
-            client.histograms.extend(histogram(&trimmed[prefix.len()..], kind, n)?);
+        } else if let Some((prefix, kind)) = KINDS
+            .into_iter()
+            .find(|(prefix, _)| trimmed.starts_with(prefix))
+        {
+            client
+                .histograms
+                .extend(histogram(&trimmed[prefix.len()..], kind, n)?);
         } else if let Some(rest) = line.strip_prefix("Totals: ") {
             client.totals = Some(totals(rest, n)?);
         } else if let Some(rest) = line.strip_prefix("Created secondary indexes in ") {
             client.index_s = Some(number(rest.split(' ').next().unwrap_or_default(), n)?);
         } else if line.starts_with("Query thread: ") {
-            let average = line.rsplit(',').next().unwrap_or_default().trim_matches([' ', ')']);
+            let average = line
+                .rsplit(',')
+                .next()
+                .unwrap_or_default()
+                .trim_matches([' ', ')']);
             client.fetched_per_query = average.parse().ok();
         } else if line == "Done" {
             is_done = true;
@@ -206,10 +250,16 @@ pub fn read(bytes: &[u8]) -> Read<Client> {
         }
     }
     if columns.is_none() {
-        return Err(ReadError::new(end(&all), "it has no header of progress lines"));
+        return Err(ReadError::new(
+            end(&all),
+            "it has no header of progress lines",
+        ));
     }
     if client.totals.is_none() && !is_done {
-        return Err(ReadError::new(end(&all), "it has no \"Totals:\": the client did not finish or the file is truncated"));
+        return Err(ReadError::new(
+            end(&all),
+            "it has no \"Totals:\": the client did not finish or the file is truncated",
+        ));
     }
     Ok(client)
 }
@@ -220,28 +270,55 @@ fn histogram(rest: &str, kind: &'static str, n: usize) -> Read<Option<Histogram>
     if words.first() == Some(&"256us") {
         return Ok(None);
     }
-    let [counts @ .., max] = &words[..] else { return Err(ReadError::new(n, "a histogram has no numbers")) };
-    let counts = counts.iter().map(|word| count(word, n)).collect::<Read<Vec<u64>>>()?;
+    let [counts @ .., max] = &words[..] else {
+        return Err(ReadError::new(n, "a histogram has no numbers"));
+    };
+    let counts = counts
+        .iter()
+        .map(|word| count(word, n))
+        .collect::<Read<Vec<u64>>>()?;
     number(max, n)?;
     let found = counts.len();
-    let counts = counts.try_into().map_err(|_| ReadError::new(n, format!("a histogram has {found} buckets where 10 belong")))?;
-    Ok(Some(Histogram { kind, counts, max: (*max).to_owned() }))
+    let counts = counts.try_into().map_err(|_| {
+        ReadError::new(
+            n,
+            format!("a histogram has {found} buckets where 10 belong"),
+        )
+    })?;
+    Ok(Some(Histogram {
+        kind,
+        counts,
+        max: (*max).to_owned(),
+    }))
 }
 
 /// `7.0 secs, 57100.3 rows/sec, 400000 rows, ...`.
 fn totals(rest: &str, n: usize) -> Read<(f64, f64, u64)> {
     let words: Vec<&str> = rest.split_whitespace().collect();
-    let before = |unit: &str| words.iter().position(|word| word.trim_end_matches(',') == unit).and_then(|i| Some(words[i.checked_sub(1)?]));
-    let need = |unit: &str| before(unit).ok_or_else(|| ReadError::new(n, format!("there is no number of {unit}")));
-    Ok((number(need("secs")?, n)?, number(need("rows/sec")?, n)?, count(need("rows")?, n)?))
+    let before = |unit: &str| {
+        words
+            .iter()
+            .position(|word| word.trim_end_matches(',') == unit)
+            .and_then(|i| Some(words[i.checked_sub(1)?]))
+    };
+    let need = |unit: &str| {
+        before(unit).ok_or_else(|| ReadError::new(n, format!("there is no number of {unit}")))
+    };
+    Ok((
+        number(need("secs")?, n)?,
+        number(need("rows/sec")?, n)?,
+        count(need("rows")?, n)?,
+    ))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const TAIL: &str = "Insert rt:     256us       1ms       4ms      16ms      64ms     256ms        1s        4s       16s        gt         max\n\
-        Insert rt:         0         4         1         0         0         0         0         0         0         0    0.002365\n\
+    const TAIL: &str = "Insert rt:     256us       1ms       4ms      16ms      64ms     \
+                       256ms        1s        4s       16s        gt         max\n\
+        Insert rt:         0         4         1         0         0         0         0         \
+                       0         0         0    0.002365\n\
         Totals: 2.0 secs, 150.0 rows/sec, 300 rows, 0 insert retry, 0 query retry\nDone\n";
 
     #[test]
@@ -279,35 +356,87 @@ mod tests {
                 "i_sec\tt_sec\ti_ips\tt_ips\ti_qps\tt_qps\tmax_i\tmax_q\tt_ins\tt_query",
                 "1.0\t2.0\t100\t150\t9\t8\t11\t13\t300\t16",
                 Era::Fields10,
-                Second { t_sec: 2.0, i_ips: 100.0, i_qps: 9.0, max_us: [11.0, 0.0, 13.0], totals: [300, 0, 16], ..Second::default() },
+                Second {
+                    t_sec: 2.0,
+                    i_ips: 100.0,
+                    i_qps: 9.0,
+                    max_us: [11.0, 0.0, 13.0],
+                    totals: [300, 0, 16],
+                    ..Second::default()
+                },
             ),
             (
-                "#rows #seconds #total_seconds cum_ips table_size last_ips #queries cum_qps last_qps",
+                "#rows #seconds #total_seconds cum_ips table_size last_ips #queries cum_qps \
+                last_qps",
                 "300 1.0 2.0 150.0 300 100.0 16 8.0 9.0",
                 Era::Fields9,
-                Second { t_sec: 2.0, i_ips: 100.0, i_qps: 9.0, totals: [300, 0, 16], ..Second::default() },
+                Second {
+                    t_sec: 2.0,
+                    i_ips: 100.0,
+                    i_qps: 9.0,
+                    totals: [300, 0, 16],
+                    ..Second::default()
+                },
             ),
         ] {
-            let text = format!("iibench --db_password=pw --max_rows=300\n{header}\nget_min_trxid = 1 in 0.1 seconds\n\n{row}\n{TAIL}");
+            let text = format!(
+                "iibench --db_password=pw --max_rows=300\n{header}\nget_min_trxid = 1 in 0.1 \
+                seconds\n\n{row}\n{TAIL}"
+            );
             assert!(is_client(&text));
             let client = read(text.as_bytes()).unwrap();
             assert_eq!((client.era, &client.seconds[..]), (era, &[expected][..]));
-            assert_eq!((client.totals, client.passwords), (Some((2.0, 150.0, 300)), 1));
-            assert_eq!((client.histograms[0].counts[1], client.histograms[0].max.as_str()), (4, "0.002365"));
-            assert_eq!((client.option("max_rows"), client.option("db_password")), (Some("300"), Some("***")));
+            assert_eq!(
+                (client.totals, client.passwords),
+                (Some((2.0, 150.0, 300)), 1)
+            );
+            assert_eq!(
+                (
+                    client.histograms[0].counts[1],
+                    client.histograms[0].max.as_str()
+                ),
+                (4, "0.002365")
+            );
+            assert_eq!(
+                (client.option("max_rows"), client.option("db_password")),
+                (Some("300"), Some("***"))
+            );
             let cut = &text[..text.find("Totals").unwrap()];
-            assert!(read(cut.as_bytes()).unwrap_err().reason.contains("did not finish"), "{era:?}");
+            assert!(
+                read(cut.as_bytes())
+                    .unwrap_err()
+                    .reason
+                    .contains("did not finish"),
+                "{era:?}"
+            );
             let strange = text.replace(row, "1.0 2.0 3");
-            assert!(read(strange.as_bytes()).unwrap_err().to_string().starts_with("line 5: 3 fields where"), "{era:?}");
+            assert!(
+                read(strange.as_bytes())
+                    .unwrap_err()
+                    .to_string()
+                    .starts_with("line 5: 3 fields where"),
+                "{era:?}"
+            );
         }
     }
 
     #[test]
     fn rates_are_chosen_as_the_originals_do() {
         let of = |rates: &[f64]| {
-            let seconds = rates.iter().map(|rate| Second { i_ips: *rate, ..Second::default() }).collect();
-            let empty = format!("i_sec\tt_sec\ti_ips\tt_ips\ti_qps\tt_qps\tmax_i\tmax_q\tt_ins\tt_query\n{TAIL}");
-            Client { seconds, ..read(empty.as_bytes()).unwrap() }
+            let seconds = rates
+                .iter()
+                .map(|rate| Second {
+                    i_ips: *rate,
+                    ..Second::default()
+                })
+                .collect();
+            let empty = format!(
+                "i_sec\tt_sec\ti_ips\tt_ips\ti_qps\tt_qps\tmax_i\tmax_q\tt_ins\tt_query\n{TAIL}"
+            );
+            Client {
+                seconds,
+                ..read(empty.as_bytes()).unwrap()
+            }
         };
         let client = of(&[5.0, 1.0, 9.0, 3.0, 7.0, 2.0, 8.0, 4.0, 6.0, 10.0]);
         assert_eq!(client.nth_rate(50.0, |second| second.i_ips), Some(6.0));

@@ -1,4 +1,5 @@
-//! `o.res.dop<N>`: a step's results as the scripts put them together. Written from the description of the format; no such file is at hand.
+//! `o.res.dop<N>`: a step's results as the scripts put them together. Written from the description
+//! of the format; no such file is at hand.
 
 use std::collections::BTreeMap;
 
@@ -27,14 +28,17 @@ pub struct StepResult {
     pub db_gib: [Option<String>; 2],
     /// The longest insert, delete and query, in seconds.
     pub max_s: [Option<String>; 3],
-    /// Rates of the first client that 50 and 99 percent of its lines reached: insert, delete, query.
+    /// Rates of the first client that 50 and 99 percent of its lines reached: insert, delete,
+    /// query.
     pub nth: BTreeMap<u32, [String; 3]>,
 }
 
 /// Whether this is such a file.
 pub fn is_step_result(head: &str) -> bool {
     let first = head.lines().next().unwrap_or_default();
-    first.contains(" processes, ") && first.contains(" rows-per-process, ") && first.contains(" rows-per-second, ")
+    first.contains(" processes, ")
+        && first.contains(" rows-per-process, ")
+        && first.contains(" rows-per-second, ")
 }
 
 /// Reads a file.
@@ -42,7 +46,9 @@ pub fn read(bytes: &[u8]) -> Read<StepResult> {
     let all = text(bytes);
     let first = all.lines().next().unwrap_or_default();
     let before = |unit: &str| -> Read<&str> {
-        let part = first.split(", ").find_map(|part| part.strip_suffix(unit)?.strip_suffix(' '));
+        let part = first
+            .split(", ")
+            .find_map(|part| part.strip_suffix(unit)?.strip_suffix(' '));
         part.ok_or_else(|| ReadError::new(1, format!("there is no number of {unit}")))
     };
     let mut result = StepResult {
@@ -62,8 +68,13 @@ pub fn read(bytes: &[u8]) -> Read<StepResult> {
         let header: Vec<&str> = line.split_whitespace().collect();
         if header.first() == Some(&"nsamp") {
             let Some((n, row)) = rows.next() else { break };
-            // iostat and vmstat by inserts, then both by queries; the tables of vmstat name their columns alike.
-            let target = if tables < 2 { &mut result.by_insert } else { &mut result.by_query };
+            // iostat and vmstat by inserts, then both by queries; the tables of vmstat name their
+            // columns alike.
+            let target = if tables < 2 {
+                &mut result.by_insert
+            } else {
+                &mut result.by_query
+            };
             tables += 1;
             let words: Vec<&str> = row.split_whitespace().collect();
             for (name, word) in header.iter().zip(&words) {
@@ -74,8 +85,14 @@ pub fn read(bytes: &[u8]) -> Read<StepResult> {
             result.db_gib[0] = first_number(rest);
         } else if let Some(rest) = line.strip_prefix("dbdirGB") {
             result.db_gib[1] = first_number(rest);
-        } else if let Some((kind, rest)) = line.strip_prefix("Max ").and_then(|rest| rest.split_once([' ', '\t', ':'])) {
-            if let Some(place) = ["insert", "delete", "query"].iter().position(|known| *known == kind) {
+        } else if let Some((kind, rest)) = line
+            .strip_prefix("Max ")
+            .and_then(|rest| rest.split_once([' ', '\t', ':']))
+        {
+            if let Some(place) = ["insert", "delete", "query"]
+                .iter()
+                .position(|known| *known == kind)
+            {
                 result.max_s[place] = first_number(rest);
             }
         } else if let Some((percent, rates)) = nth_line(line) {
@@ -83,22 +100,37 @@ pub fn read(bytes: &[u8]) -> Read<StepResult> {
         }
     }
     if result.by_insert.is_empty() {
-        return Err(ReadError::new(end(&all), "it has no averages of iostat: the file is truncated"));
+        return Err(ReadError::new(
+            end(&all),
+            "it has no averages of iostat: the file is truncated",
+        ));
     }
     Ok(result)
 }
 
 fn first_number(rest: &str) -> Option<String> {
-    rest.split([' ', '\t', ':', '=', ',']).find(|word| word.parse::<f64>().is_ok_and(f64::is_finite)).map(str::to_owned)
+    rest.split([' ', '\t', ':', '=', ','])
+        .find(|word| word.parse::<f64>().is_ok_and(f64::is_finite))
+        .map(str::to_owned)
 }
 
 /// `50th, 39 / 78 = 26973 insert, 0 delete, 0 query`; without deletes in older files.
 fn nth_line(line: &str) -> Option<(u32, [String; 3])> {
     let (percent, rest) = line.split_once("th, ")?;
     let (_, rates) = rest.split_once(" = ")?;
-    let of =
-        |kind: &str| -> Option<String> { rates.split(", ").find_map(|part| Some(part.trim().strip_suffix(kind)?.trim_end().to_owned())) };
-    Some((percent.trim().parse().ok()?, [of("insert")?, of("delete").unwrap_or_else(|| "NA".to_owned()), of("query")?]))
+    let of = |kind: &str| -> Option<String> {
+        rates
+            .split(", ")
+            .find_map(|part| Some(part.trim().strip_suffix(kind)?.trim_end().to_owned()))
+    };
+    Some((
+        percent.trim().parse().ok()?,
+        [
+            of("insert")?,
+            of("delete").unwrap_or_else(|| "NA".to_owned()),
+            of("query")?,
+        ],
+    ))
 }
 
 #[cfg(test)]
@@ -110,14 +142,40 @@ mod tests {
         let text = include_str!("../../tests/samples/o.res.txt");
         assert!(is_step_result(text));
         let result = read(text.as_bytes()).unwrap();
-        assert_eq!((result.clients, result.rows_per_client, result.seconds), (2, 6000, 60));
-        assert_eq!((result.ips.as_str(), result.qps.as_str()), ("200.0", "9000.5"));
-        assert_eq!((result.by_insert["w/s"].as_str(), result.by_insert["cpu/s"].as_str()), ("20.0", "40.5"));
-        assert_eq!((result.by_query["r/q"].as_str(), result.by_query["cpu/q"].as_str()), ("0.001", "0.004500"));
-        assert_eq!(result.db_gib, [Some("1.5".to_owned()), Some("2.5".to_owned())]);
+        assert_eq!(
+            (result.clients, result.rows_per_client, result.seconds),
+            (2, 6000, 60)
+        );
+        assert_eq!(
+            (result.ips.as_str(), result.qps.as_str()),
+            ("200.0", "9000.5")
+        );
+        assert_eq!(
+            (
+                result.by_insert["w/s"].as_str(),
+                result.by_insert["cpu/s"].as_str()
+            ),
+            ("20.0", "40.5")
+        );
+        assert_eq!(
+            (
+                result.by_query["r/q"].as_str(),
+                result.by_query["cpu/q"].as_str()
+            ),
+            ("0.001", "0.004500")
+        );
+        assert_eq!(
+            result.db_gib,
+            [Some("1.5".to_owned()), Some("2.5".to_owned())]
+        );
         assert_eq!(result.max_s[2].as_deref(), Some("0.027"));
         assert_eq!(result.nth[&99], ["100", "100", "4400"].map(str::to_owned));
         let cut = &text[..text.find("iostat").unwrap()];
-        assert!(read(cut.as_bytes()).unwrap_err().reason.contains("truncated"));
+        assert!(
+            read(cut.as_bytes())
+                .unwrap_err()
+                .reason
+                .contains("truncated")
+        );
     }
 }

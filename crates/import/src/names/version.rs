@@ -27,34 +27,53 @@ const PRODUCTS: [(&str, &str); 7] = [
 ];
 
 impl Version {
-    /// Reads the code at the beginning of a build's name. `None` for names that follow no known scheme.
+    /// Reads the code at the beginning of a build's name. `None` for names that follow no known
+    /// scheme.
     pub fn of(build: &str) -> Option<Self> {
         let code = build.split('_').next().unwrap_or_default();
-        let (letters, product) =
-            PRODUCTS.into_iter().filter(|(letters, _)| code.starts_with(letters)).max_by_key(|(letters, _)| letters.len())?;
+        let (letters, product) = PRODUCTS
+            .into_iter()
+            .filter(|(letters, _)| code.starts_with(letters))
+            .max_by_key(|(letters, _)| letters.len())?;
         let rest = &code[letters.len()..];
-        let digits = &rest[..rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len())];
+        let digits = &rest[..rest
+            .find(|c: char| !c.is_ascii_digit())
+            .unwrap_or(rest.len())];
         let suffix = rest[digits.len()..].to_owned();
         let is_prerelease = suffix.starts_with("beta")
             || suffix.starts_with("rc")
-            || suffix.strip_prefix('b').is_some_and(|n| n.starts_with(|c: char| c.is_ascii_digit()));
+            || suffix
+                .strip_prefix('b')
+                .is_some_and(|n| n.starts_with(|c: char| c.is_ascii_digit()));
         let numbers = match product {
             "PostgreSQL" | "OrioleDB" => postgres(digits, is_prerelease)?,
             "MariaDB" => pairs(digits)?,
             _ => mysql(digits)?,
         };
-        Some(Self { product, numbers, suffix })
+        Some(Self {
+            product,
+            numbers,
+            suffix,
+        })
     }
 
     /// `MySQL 9.5.0`, with the suffix in parentheses.
     pub fn text(&self) -> String {
         let numbers: Vec<String> = self.numbers.iter().map(u32::to_string).collect();
-        let suffix = if self.suffix.is_empty() { String::new() } else { format!(" ({})", self.suffix) };
+        let suffix = if self.suffix.is_empty() {
+            String::new()
+        } else {
+            format!(" ({})", self.suffix)
+        };
         format!("{} {}{suffix}", self.product, numbers.join("."))
     }
 
     fn cmp(&self, other: &Self) -> Ordering {
-        let product = |version: &Self| PRODUCTS.iter().position(|(_, name)| *name == version.product);
+        let product = |version: &Self| {
+            PRODUCTS
+                .iter()
+                .position(|(_, name)| *name == version.product)
+        };
         // A release comes after its betas, and a second run of a release after the first.
         let rank = |version: &Self| match version.suffix.as_str() {
             "" => 1,
@@ -73,7 +92,11 @@ fn mysql(digits: &str) -> Option<Vec<u32>> {
         return None;
     }
     // Longer codes have more digits of the patch, but 10 and more may come as a major version.
-    let major = if digits.len() == 5 && digits.starts_with('1') { 2 } else { 1 };
+    let major = if digits.len() == 5 && digits.starts_with('1') {
+        2
+    } else {
+        1
+    };
     let (first, rest) = digits.split_at(major);
     let (minor, patch) = rest.split_at(1);
     let mut numbers = vec![first.parse().ok()?, minor.parse().ok()?];
@@ -88,12 +111,21 @@ fn pairs(digits: &str) -> Option<Vec<u32>> {
     if digits.is_empty() || !digits.len().is_multiple_of(2) {
         return None;
     }
-    digits.as_bytes().chunks(2).map(|pair| std::str::from_utf8(pair).ok()?.parse().ok()).collect()
+    digits
+        .as_bytes()
+        .chunks(2)
+        .map(|pair| std::str::from_utf8(pair).ok()?.parse().ok())
+        .collect()
 }
 
 /// `181` is 18.1, `1023` is 10.23, `9624` is 9.6.24, `19` of a beta is 19.
 fn postgres(digits: &str, is_prerelease: bool) -> Option<Vec<u32>> {
-    let parse = |parts: &[&str]| parts.iter().map(|part| part.parse().ok()).collect::<Option<Vec<u32>>>();
+    let parse = |parts: &[&str]| {
+        parts
+            .iter()
+            .map(|part| part.parse().ok())
+            .collect::<Option<Vec<u32>>>()
+    };
     match (digits.as_bytes(), digits.len()) {
         ([b'9', b'0'..=b'6', _, ..], 3 | 4) => parse(&[&digits[..1], &digits[1..2], &digits[2..]]),
         ([b'9', _], 2) => parse(&[&digits[..1], &digits[1..]]),
@@ -136,9 +168,23 @@ mod tests {
             ("fbmy8028_rel", "MyRocks 8.0.28"),
             ("rx56", "MyRocks 5.6"),
         ] {
-            assert_eq!(Version::of(build).map(|version| version.text()).as_deref(), Some(text), "{build}");
+            assert_eq!(
+                Version::of(build).map(|version| version.text()).as_deref(),
+                Some(text),
+                "{build}"
+            );
         }
-        for build in ["", "x", "my", "my1", "pg", "8.0.fb.gcc", "ma123", "pg123456", "sqlite_wal"] {
+        for build in [
+            "",
+            "x",
+            "my",
+            "my1",
+            "pg",
+            "8.0.fb.gcc",
+            "ma123",
+            "pg123456",
+            "sqlite_wal",
+        ] {
             assert_eq!(Version::of(build), None, "{build}");
         }
     }

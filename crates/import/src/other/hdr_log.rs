@@ -39,7 +39,8 @@ pub struct Latencies {
 
 /// Whether this is such a log.
 pub fn is_hdr_log(head: &str) -> bool {
-    head.lines().any(|line| line.starts_with("#[Histogram log format version"))
+    head.lines()
+        .any(|line| line.starts_with("#[Histogram log format version"))
 }
 
 /// Reads a log and adds its intervals up.
@@ -49,29 +50,41 @@ pub fn read(bytes: &[u8]) -> Read<HdrLog> {
     let mut sums: BTreeMap<String, Histogram<u64>> = BTreeMap::new();
     let (mut from, mut until) = (f64::INFINITY, f64::NEG_INFINITY);
     for (n, line) in lines(&all) {
-        if line.starts_with('#') || line.starts_with("\"StartTimestamp\"") || line.trim().is_empty() {
+        if line.starts_with('#') || line.starts_with("\"StartTimestamp\"") || line.trim().is_empty()
+        {
             continue;
         }
         let (tag, rest) = match line.strip_prefix("Tag=") {
-            Some(rest) => rest.split_once(',').ok_or_else(|| ReadError::new(n, "nothing is behind its tag"))?,
+            Some(rest) => rest
+                .split_once(',')
+                .ok_or_else(|| ReadError::new(n, "nothing is behind its tag"))?,
             None => ("", line),
         };
         let cells: Vec<&str> = rest.splitn(4, ',').collect();
         let [start, length, _, payload] = cells[..] else {
-            return Err(ReadError::new(n, "it has no start, length, maximum and histogram"));
+            return Err(ReadError::new(
+                n,
+                "it has no start, length, maximum and histogram",
+            ));
         };
         let (start, length) = (number(start, n)?, number(length, n)?);
         (from, until) = (from.min(start), until.max(start + length));
-        let payload = STANDARD.decode(payload.trim()).map_err(|_| ReadError::new(n, "its histogram is no base64"))?;
-        let histogram: Histogram<u64> = deserializer
-            .deserialize(&mut payload.as_slice())
-            .map_err(|error| ReadError::new(n, format!("its histogram cannot be read: {error:?}")))?;
+        let payload = STANDARD
+            .decode(payload.trim())
+            .map_err(|_| ReadError::new(n, "its histogram is no base64"))?;
+        let histogram: Histogram<u64> =
+            deserializer
+                .deserialize(&mut payload.as_slice())
+                .map_err(|error| {
+                    ReadError::new(n, format!("its histogram cannot be read: {error:?}"))
+                })?;
         let sum = sums.entry(tag.to_owned()).or_insert_with(|| {
             let mut sum = Histogram::new(3).expect("3 digits are allowed");
             sum.auto(true);
             sum
         });
-        sum.add(&histogram).map_err(|_| ReadError::new(n, "its histogram does not fit the others"))?;
+        sum.add(&histogram)
+            .map_err(|_| ReadError::new(n, "its histogram does not fit the others"))?;
     }
     if sums.is_empty() {
         return Err(ReadError::new(end(&all), "it has no intervals"));
@@ -88,7 +101,13 @@ pub fn read(bytes: &[u8]) -> Read<HdrLog> {
             max_ms: histogram.max() as f64 / 1e6,
         }
     };
-    Ok(HdrLog { tags: sums.iter().map(|(tag, histogram)| (tag.clone(), latencies(histogram))).collect(), seconds: until - from })
+    Ok(HdrLog {
+        tags: sums
+            .iter()
+            .map(|(tag, histogram)| (tag.clone(), latencies(histogram)))
+            .collect(),
+        seconds: until - from,
+    })
 }
 
 #[cfg(test)]
@@ -101,29 +120,51 @@ mod tests {
         let mut histogram: Histogram<u64> = Histogram::new(3).unwrap();
         values_ns.for_each(|value| histogram.record(value).unwrap());
         let mut bytes = Vec::new();
-        V2DeflateSerializer::new().serialize(&histogram, &mut bytes).unwrap();
+        V2DeflateSerializer::new()
+            .serialize(&histogram, &mut bytes)
+            .unwrap();
         STANDARD.encode(bytes)
     }
 
     #[test]
     fn intervals_add_up_by_tag() {
-        let (a, b) = (encoded((1..=50).map(|ms| ms * 1_000_000)), encoded((51..=100).map(|ms| ms * 1_000_000)));
+        let (a, b) = (
+            encoded((1..=50).map(|ms| ms * 1_000_000)),
+            encoded((51..=100).map(|ms| ms * 1_000_000)),
+        );
         let log = format!(
-            "#[Histogram log format version 1.3]\n\"StartTimestamp\",\"x\"\nTag=read,0.0,1.0,50.0,{a}\nTag=read,1.0,1.0,100.0,{b}\nTag=write,1.0,1.5,50.0,{a}\n"
+            "#[Histogram log format version \
+            1.3]\n\"StartTimestamp\",\"x\"\nTag=read,0.0,1.0,50.0,{a}\nTag=read,1.0,1.0,100.0,{b}\nTag=write,1.0,1.5,50.0,{a}\n"
         );
         assert!(is_hdr_log(&log));
         let found = read(log.as_bytes()).unwrap();
         let read_ms = found.tags["read"];
-        assert_eq!((read_ms.count, found.tags["write"].count, found.seconds), (100, 50, 2.5));
+        assert_eq!(
+            (read_ms.count, found.tags["write"].count, found.seconds),
+            (100, 50, 2.5)
+        );
         assert!(
-            (read_ms.p50_ms - 50.0).abs() < 0.1 && (read_ms.p99_ms - 99.0).abs() < 0.1 && (read_ms.mean_ms - 50.5).abs() < 0.1,
+            (read_ms.p50_ms - 50.0).abs() < 0.1
+                && (read_ms.p99_ms - 99.0).abs() < 0.1
+                && (read_ms.mean_ms - 50.5).abs() < 0.1,
             "{read_ms:?}"
         );
-        for (from, to, error) in
-            [(a.as_str(), "!!!", "line 3: its histogram is no base64"), ("Tag=read,0.0", "Tag=read,x", "line 3: \"x\" is no number")]
-        {
-            assert_eq!(read(log.replacen(from, to, 1).as_bytes()).unwrap_err().to_string(), error);
+        for (from, to, error) in [
+            (a.as_str(), "!!!", "line 3: its histogram is no base64"),
+            ("Tag=read,0.0", "Tag=read,x", "line 3: \"x\" is no number"),
+        ] {
+            assert_eq!(
+                read(log.replacen(from, to, 1).as_bytes())
+                    .unwrap_err()
+                    .to_string(),
+                error
+            );
         }
-        assert!(read(log.replacen(&a, "AAAA", 1).as_bytes()).unwrap_err().reason.starts_with("its histogram cannot be read"));
+        assert!(
+            read(log.replacen(&a, "AAAA", 1).as_bytes())
+                .unwrap_err()
+                .reason
+                .starts_with("its histogram cannot be read")
+        );
     }
 }

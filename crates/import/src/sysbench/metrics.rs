@@ -23,7 +23,11 @@ impl Metrics {
 
     /// The file's text.
     pub fn to_text(&self) -> String {
-        format!("{TITLE}\n{IO_HEADER}\n{}\n\n{VM_HEADER}\n{}\n", self.io.join("\t"), self.vm.join("\t"))
+        format!(
+            "{TITLE}\n{IO_HEADER}\n{}\n\n{VM_HEADER}\n{}\n",
+            self.io.join("\t"),
+            self.vm.join("\t")
+        )
     }
 }
 
@@ -44,8 +48,16 @@ pub fn read(bytes: &[u8]) -> Read<Metrics> {
             _ => {}
         }
     }
-    let missing = |what: &str| ReadError::new(end(&all), format!("it has no row of {what}: the file is truncated"));
-    Ok(Metrics { io: io.ok_or_else(|| missing("iostat averages"))?, vm: vm.ok_or_else(|| missing("vmstat averages"))? })
+    let missing = |what: &str| {
+        ReadError::new(
+            end(&all),
+            format!("it has no row of {what}: the file is truncated"),
+        )
+    };
+    Ok(Metrics {
+        io: io.ok_or_else(|| missing("iostat averages"))?,
+        vm: vm.ok_or_else(|| missing("vmstat averages"))?,
+    })
 }
 
 fn cells<const N: usize>(row: &str, line: usize) -> Read<[String; N]> {
@@ -54,30 +66,45 @@ fn cells<const N: usize>(row: &str, line: usize) -> Read<[String; N]> {
         number(cell, line)?;
     }
     let found = cells.len();
-    cells.try_into().map_err(|_| ReadError::new(line, format!("{found} cells where {N} belong")))
+    cells
+        .try_into()
+        .map_err(|_| ReadError::new(line, format!("{found} cells where {N} belong")))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const SAMPLE: &str = "iostat, vmstat normalized by operation rate\nsamp\tr/s\trMB/s\tw/s\twMB/s\tr/o\trKB/o\twKB/o\to/s\n\
+    const SAMPLE: &str = "iostat, vmstat normalized by operation \
+                         rate\nsamp\tr/s\trMB/s\tw/s\twMB/s\tr/o\trKB/o\twKB/o\to/s\n\
                           60\t1.0\t0.0\t3.5\t0.1\t0.000\t0.001\t0.002\t1234.50\n\nsamp\tcs/s\tcpu/s\tcs/o\tcpu/o\n62\t5000\t12.5\t4.050\t0.010126\n";
 
     #[test]
     fn reads_and_writes_the_same_bytes() {
         let metrics = read(SAMPLE.as_bytes()).unwrap();
-        assert_eq!((metrics.op_rate(), metrics.vm[4].as_str()), ("1234.50", "0.010126"));
+        assert_eq!(
+            (metrics.op_rate(), metrics.vm[4].as_str()),
+            ("1234.50", "0.010126")
+        );
         assert_eq!(metrics.to_text(), SAMPLE);
     }
 
     #[test]
     fn what_is_cut_or_strange_has_its_place() {
         let cut = &SAMPLE[..SAMPLE.find("\nsamp\tcs").unwrap()];
-        assert_eq!(read(cut.as_bytes()).unwrap_err().to_string(), "line 3: it has no row of vmstat averages: the file is truncated");
+        assert_eq!(
+            read(cut.as_bytes()).unwrap_err().to_string(),
+            "line 3: it has no row of vmstat averages: the file is truncated"
+        );
         let strange = SAMPLE.replace("3.5", "x");
-        assert_eq!(read(strange.as_bytes()).unwrap_err().to_string(), "line 3: \"x\" is no number");
+        assert_eq!(
+            read(strange.as_bytes()).unwrap_err().to_string(),
+            "line 3: \"x\" is no number"
+        );
         let short = SAMPLE.replace("\t1234.50", "");
-        assert_eq!(read(short.as_bytes()).unwrap_err().to_string(), "line 3: 8 cells where 9 belong");
+        assert_eq!(
+            read(short.as_bytes()).unwrap_err().to_string(),
+            "line 3: 8 cells where 9 belong"
+        );
     }
 }

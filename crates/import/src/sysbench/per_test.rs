@@ -19,19 +19,33 @@ pub struct PerTest {
 pub fn read(bytes: &[u8]) -> Read<PerTest> {
     let all = text(bytes);
     let row = all.lines().next().unwrap_or_default();
-    let mut values: Vec<String> = row.split('\t').map(|cell| cell.trim().to_owned()).filter(|cell| !cell.is_empty()).collect();
+    let mut values: Vec<String> = row
+        .split('\t')
+        .map(|cell| cell.trim().to_owned())
+        .filter(|cell| !cell.is_empty())
+        .collect();
     let label = values.pop().unwrap_or_default();
     let words: Vec<&str> = label.split_whitespace().collect();
     let strange = || ReadError::new(1, "it does not end with engine, test and range");
-    let [engine, test, range] = words[..] else { return Err(strange()) };
-    let range = range.strip_prefix("range=").and_then(|range| range.parse().ok()).ok_or_else(strange)?;
+    let [engine, test, range] = words[..] else {
+        return Err(strange());
+    };
+    let range = range
+        .strip_prefix("range=")
+        .and_then(|range| range.parse().ok())
+        .ok_or_else(strange)?;
     for value in &values {
         number(value, 1)?;
     }
     if values.is_empty() {
         return Err(ReadError::new(1, "it has no numbers"));
     }
-    Ok(PerTest { values, engine: engine.to_owned(), test: test.to_owned(), range })
+    Ok(PerTest {
+        values,
+        engine: engine.to_owned(),
+        test: test.to_owned(),
+        range,
+    })
 }
 
 #[cfg(test)]
@@ -42,10 +56,20 @@ mod tests {
     fn numbers_and_the_name() {
         let read_line = |line: &str| read(line.as_bytes());
         let per_test = read_line("109\t200.5\tinnodb hot-points range=100\n").unwrap();
-        assert_eq!((per_test.values.len(), per_test.test.as_str(), per_test.range), (2, "hot-points", 100));
+        assert_eq!(
+            (
+                per_test.values.len(),
+                per_test.test.as_str(),
+                per_test.range
+            ),
+            (2, "hot-points", 100)
+        );
         for (line, error) in [
             ("", "line 1: it does not end with engine, test and range"),
-            ("1\tinnodb hot-points", "line 1: it does not end with engine, test and range"),
+            (
+                "1\tinnodb hot-points",
+                "line 1: it does not end with engine, test and range",
+            ),
             ("innodb hot-points range=1", "line 1: it has no numbers"),
             ("x\tinnodb hot-points range=1", "line 1: \"x\" is no number"),
         ] {

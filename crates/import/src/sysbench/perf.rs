@@ -1,4 +1,5 @@
-//! `sb.perf.hw.*.sorted`: hardware counters of one sample of 10 seconds. Written from the description of the format; no such file is at hand.
+//! `sb.perf.hw.*.sorted`: hardware counters of one sample of 10 seconds. Written from the
+//! description of the format; no such file is at hand.
 
 use std::collections::BTreeMap;
 
@@ -9,10 +10,16 @@ pub fn read(bytes: &[u8]) -> Read<BTreeMap<String, f64>> {
     let all = text(bytes);
     let mut counters = BTreeMap::new();
     for (n, line) in lines(&all).filter(|(_, line)| !line.trim().is_empty()) {
-        let (name, value) = line.split_once('\t').ok_or_else(|| ReadError::new(n, "a line is a name, a tab and a number"))?;
+        let (name, value) = line
+            .split_once('\t')
+            .ok_or_else(|| ReadError::new(n, "a line is a name, a tab and a number"))?;
         let value = number(value.trim(), n)?;
         // The scripts misspell one name.
-        let name = if name == "migratons" { "migrations" } else { name };
+        let name = if name == "migratons" {
+            "migrations"
+        } else {
+            name
+        };
         if value >= 0.0 {
             counters.insert(name.to_owned(), value);
         }
@@ -31,8 +38,19 @@ mod tests {
     fn unsupported_counters_are_no_numbers() {
         let counters = read(b"cycles\t1200000\nLLC-loads\t-1\nmigratons\t3\nipc\t1.52\n").unwrap();
         let expected = [("cycles", 1_200_000.0), ("ipc", 1.52), ("migrations", 3.0)];
-        assert_eq!(counters, expected.map(|(name, value)| (name.to_owned(), value)).into());
-        assert_eq!(read(b"a\t-1\n").unwrap_err().reason, "no counter of it was supported");
-        assert_eq!(read(b"a\t1\nb 2\n").unwrap_err().to_string(), "line 2: a line is a name, a tab and a number");
+        assert_eq!(
+            counters,
+            expected
+                .map(|(name, value)| (name.to_owned(), value))
+                .into()
+        );
+        assert_eq!(
+            read(b"a\t-1\n").unwrap_err().reason,
+            "no counter of it was supported"
+        );
+        assert_eq!(
+            read(b"a\t1\nb 2\n").unwrap_err().to_string(),
+            "line 2: a line is a name, a tab and a number"
+        );
     }
 }

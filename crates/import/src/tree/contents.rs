@@ -69,7 +69,8 @@ pub(crate) fn read(name: &str, bytes: &[u8]) -> Read<Contents> {
         return client::read(bytes).map(|client| Contents::InsertBenchmarkClient(Box::new(client)));
     }
     if step_result::is_step_result(&head) {
-        return step_result::read(bytes).map(|result| Contents::InsertBenchmarkStep(Box::new(result)));
+        return step_result::read(bytes)
+            .map(|result| Contents::InsertBenchmarkStep(Box::new(result)));
     }
     if metrics_lines::is_metrics_lines(&head) {
         return metrics_lines::read(bytes).map(Contents::InsertBenchmarkLines);
@@ -102,7 +103,10 @@ pub(crate) fn read(name: &str, bytes: &[u8]) -> Read<Contents> {
     if test.as_ref().is_some_and(|test| test.kind == "prepare.o") || load::is_load(&all) {
         return load::read(bytes).map(Contents::SysbenchLoad);
     }
-    if test.as_ref().is_some_and(|test| test.kind.starts_with("r.")) {
+    if test
+        .as_ref()
+        .is_some_and(|test| test.kind.starts_with("r."))
+    {
         return per_test::read(bytes).map(Contents::SysbenchPerTest);
     }
     if rows::is_rows(&all) {
@@ -125,21 +129,38 @@ pub(crate) fn read(name: &str, bytes: &[u8]) -> Read<Contents> {
 
 /// `rc 0 wall 7`: the exit code and whole seconds of a step.
 fn wall(head: &str) -> Option<u64> {
-    head.trim().strip_prefix("rc ")?.split_once(" wall ")?.1.parse().ok()
+    head.trim()
+        .strip_prefix("rc ")?
+        .split_once(" wall ")?
+        .1
+        .parse()
+        .ok()
 }
 
-/// Comma or tab separated rates with a test in front or behind, and no header: the twins of tables with names.
+/// Comma or tab separated rates with a test in front or behind, and no header: the twins of tables
+/// with names.
 fn is_derived_table(name: &str, all: &str) -> bool {
     let is_number = |cell: &str| cell.parse::<f64>().is_ok() || matches!(cell, "NA" | "inf");
     let is_row = |line: &str| {
-        let cells: Vec<&str> = line.split([',', '\t']).filter(|cell| !cell.is_empty()).collect();
-        let (Some(first), Some(last)) = (cells.first(), cells.last()) else { return false };
+        let cells: Vec<&str> = line
+            .split([',', '\t'])
+            .filter(|cell| !cell.is_empty())
+            .collect();
+        let (Some(first), Some(last)) = (cells.first(), cells.last()) else {
+            return false;
+        };
         cells.len() > 1
             && (cells[1..].iter().all(|cell| is_number(cell)) && !is_number(first)
                 || cells[..cells.len() - 1].iter().all(|cell| is_number(cell)) && !is_number(last))
     };
-    let is_named = ["qps.", "abs.", "rel.", "rel2.", "csum", "sum.abs"].iter().any(|start| name.starts_with(start));
-    is_named && all.lines().filter(|line| !line.trim().is_empty()).all(is_row)
+    let is_named = ["qps.", "abs.", "rel.", "rel2.", "csum", "sum.abs"]
+        .iter()
+        .any(|start| name.starts_with(start));
+    is_named
+        && all
+            .lines()
+            .filter(|line| !line.trim().is_empty())
+            .all(is_row)
 }
 
 /// Files that the scripts write beside results.
@@ -185,11 +206,28 @@ fn passed_over(name: &str) -> Option<&'static str> {
         "conf.diff",
         "postgresql.conf",
     ];
-    let is_log = name.ends_with(".err") || name.ends_with(".log.time") || name == "logfile" || name.starts_with("LOG");
+    let is_log = name.ends_with(".err")
+        || name.ends_with(".log.time")
+        || name == "logfile"
+        || name.starts_with("LOG");
     match () {
-        () if STATES.iter().any(|state| name.starts_with(state)) => Some("state of the server or the machine"),
-        () if name.ends_with(".gz") || name.ends_with(".svg") || name.ends_with(".png") || is_log => Some("log or picture"),
-        () if matches!(name.to_ascii_lowercase().as_str(), "readme" | "readme.md" | "readme.txt") => Some("description"),
+        () if STATES.iter().any(|state| name.starts_with(state)) => {
+            Some("state of the server or the machine")
+        }
+        () if name.ends_with(".gz")
+            || name.ends_with(".svg")
+            || name.ends_with(".png")
+            || is_log =>
+        {
+            Some("log or picture")
+        }
+        () if matches!(
+            name.to_ascii_lowercase().as_str(),
+            "readme" | "readme.md" | "readme.txt"
+        ) =>
+        {
+            Some("description")
+        }
         () => None,
     }
 }

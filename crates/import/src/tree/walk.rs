@@ -19,19 +19,31 @@ pub(crate) struct Walk {
     pub left_out: Vec<LeftOut>,
 }
 
-/// Walks a folder, or takes a single file. Links are followed, but no folder is entered twice. `path` must be absolute.
+/// Walks a folder, or takes a single file. Links are followed, but no folder is entered twice.
+/// `path` must be absolute.
 pub(crate) fn walk(path: &Path) -> Walk {
     let mut walk = Walk::default();
-    let above = fs::canonicalize(path).map(|real| real.ancestors().skip(1).map(Path::to_owned).collect()).unwrap_or_default();
+    let above = fs::canonicalize(path)
+        .map(|real| real.ancestors().skip(1).map(Path::to_owned).collect())
+        .unwrap_or_default();
     visit(path, path, &above, &mut BTreeSet::new(), &mut walk);
     walk.files.sort();
     walk
 }
 
 /// `above` are the folders that hold the root.
-fn visit(root: &Path, path: &Path, above: &BTreeSet<PathBuf>, seen: &mut BTreeSet<PathBuf>, walk: &mut Walk) {
+fn visit(
+    root: &Path,
+    path: &Path,
+    above: &BTreeSet<PathBuf>,
+    seen: &mut BTreeSet<PathBuf>,
+    walk: &mut Walk,
+) {
     let leave_out = |walk: &mut Walk, reason: String| {
-        let below = path.strip_prefix(root).ok().filter(|below| !below.as_os_str().is_empty());
+        let below = path
+            .strip_prefix(root)
+            .ok()
+            .filter(|below| !below.as_os_str().is_empty());
         let path = below.unwrap_or(path).to_string_lossy().into_owned();
         walk.left_out.push(LeftOut { path, reason });
     };
@@ -42,7 +54,10 @@ fn visit(root: &Path, path: &Path, above: &BTreeSet<PathBuf>, seen: &mut BTreeSe
     };
     if metadata.is_file() {
         match metadata.len() {
-            size if size > SIZE_LIMIT => leave_out(walk, format!("it has {size} bytes, more than a result can have ({SIZE_LIMIT})")),
+            size if size > SIZE_LIMIT => leave_out(
+                walk,
+                format!("it has {size} bytes, more than a result can have ({SIZE_LIMIT})"),
+            ),
             _ => walk.files.push(path.to_owned()),
         }
         return;
@@ -51,15 +66,31 @@ fn visit(root: &Path, path: &Path, above: &BTreeSet<PathBuf>, seen: &mut BTreeSe
         return leave_out(walk, "it is neither a file nor a folder".to_owned());
     }
     if path.join(CAMPAIGN).is_file() {
-        return leave_out(walk, "it is a campaign of Plimsoll's own, which `plimsoll show` reads".to_owned());
+        return leave_out(
+            walk,
+            "it is a campaign of Plimsoll's own, which `plimsoll show` reads".to_owned(),
+        );
     }
     match fs::canonicalize(path) {
-        Ok(real) if above.contains(&real) => return leave_out(walk, "the link leads back to a folder above all that is read".to_owned()),
-        Ok(real) if !seen.insert(real.clone()) => {
-            let is_loop = path.ancestors().skip(1).any(|above| above.canonicalize().is_ok_and(|above| above == real));
+        Ok(real) if above.contains(&real) => {
             return leave_out(
                 walk,
-                if is_loop { "the link leads back to a folder above it" } else { "the folder was read under another name" }.to_owned(),
+                "the link leads back to a folder above all that is read".to_owned(),
+            );
+        }
+        Ok(real) if !seen.insert(real.clone()) => {
+            let is_loop = path
+                .ancestors()
+                .skip(1)
+                .any(|above| above.canonicalize().is_ok_and(|above| above == real));
+            return leave_out(
+                walk,
+                if is_loop {
+                    "the link leads back to a folder above it"
+                } else {
+                    "the folder was read under another name"
+                }
+                .to_owned(),
             );
         }
         Ok(_) => {}
@@ -69,7 +100,9 @@ fn visit(root: &Path, path: &Path, above: &BTreeSet<PathBuf>, seen: &mut BTreeSe
         Ok(entries) => entries,
         Err(error) => return leave_out(walk, format!("it cannot be read: {error}")),
     };
-    let mut children: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
+    let mut children: Vec<PathBuf> = entries
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .collect();
     children.sort();
     for child in children {
         visit(root, &child, above, seen, walk);
@@ -94,15 +127,46 @@ mod tests {
         fs::create_dir_all(root.join("own/trials")).unwrap();
         fs::write(root.join("own/campaign.json"), "{}").unwrap();
         // A sparse file takes no room.
-        fs::File::create(root.join("giant")).unwrap().set_len(2 << 30).unwrap();
+        fs::File::create(root.join("giant"))
+            .unwrap()
+            .set_len(2 << 30)
+            .unwrap();
         let walk = walk(root);
         assert_eq!(walk.files, [root.join("a/b/file")]);
-        let left_out: Vec<(&str, &str)> = walk.left_out.iter().map(|out| (out.path.as_str(), out.reason.as_str())).collect();
+        let left_out: Vec<(&str, &str)> = walk
+            .left_out
+            .iter()
+            .map(|out| (out.path.as_str(), out.reason.as_str()))
+            .collect();
         assert_eq!(left_out.len(), 5);
-        assert_eq!(left_out[0], ("a/b/up", "the link leads back to a folder above it"));
-        assert!(left_out[1].0 == "broken" && left_out[1].1.starts_with("it cannot be read"), "{left_out:?}");
-        assert_eq!(left_out[3], ("own", "it is a campaign of Plimsoll's own, which `plimsoll show` reads"));
-        assert_eq!(left_out[4], ("surroundings", "the link leads back to a folder above all that is read"));
-        assert_eq!(left_out[2], ("giant", "it has 2147483648 bytes, more than a result can have (1073741824)"));
+        assert_eq!(
+            left_out[0],
+            ("a/b/up", "the link leads back to a folder above it")
+        );
+        assert!(
+            left_out[1].0 == "broken" && left_out[1].1.starts_with("it cannot be read"),
+            "{left_out:?}"
+        );
+        assert_eq!(
+            left_out[3],
+            (
+                "own",
+                "it is a campaign of Plimsoll's own, which `plimsoll show` reads"
+            )
+        );
+        assert_eq!(
+            left_out[4],
+            (
+                "surroundings",
+                "the link leads back to a folder above all that is read"
+            )
+        );
+        assert_eq!(
+            left_out[2],
+            (
+                "giant",
+                "it has 2147483648 bytes, more than a result can have (1073741824)"
+            )
+        );
     }
 }

@@ -13,9 +13,13 @@ use crate::usage::{Client, Usage};
 const ROWS: u64 = 400_000;
 const SEED: u64 = 42;
 
-/// Loads `pi1` anew, 100 rows a statement, and returns CPU microseconds per row of the client and of the server.
+/// Loads `pi1` anew, 100 rows a statement, and returns CPU microseconds per row of the client and
+/// of the server.
 pub fn load(target: &Target) -> Result<(f64, f64), Failed> {
-    target.server.connect()?.define("drop table if exists pi1")?;
+    target
+        .server
+        .connect()?
+        .define("drop table if exists pi1")?;
     let plan = format!(
         r#"
         name = "load"
@@ -32,7 +36,11 @@ pub fn load(target: &Target) -> Result<(f64, f64), Failed> {
         target.name
     );
     let plan = Plan::parse("load", &plan)?;
-    let workload = plan.cells.first().and_then(|cell| cell.workload.insert_benchmark()).ok_or("the plan has no cell of it")?;
+    let workload = plan
+        .cells
+        .first()
+        .and_then(|cell| cell.workload.insert_benchmark())
+        .ok_or("the plan has no cell of it")?;
     let step = workload.steps.first().ok_or("the plan has no step")?;
     let benchmark = InsertBenchmarkRun::new(workload.clone(), target.server.clone(), SEED);
     let step = benchmark.tasks(step)?;
@@ -50,6 +58,10 @@ pub fn load(target: &Target) -> Result<(f64, f64), Failed> {
     if outcome.ended != Ended::Finished {
         return Err(format!("{:?}", outcome.ended).into());
     }
-    let rows = outcome.operations.iter().map(|operation| operation.rows).sum::<u64>() as f64;
+    let rows = outcome
+        .operations
+        .iter()
+        .map(|operation| operation.rows)
+        .sum::<u64>() as f64;
     Ok((usage.client_s * 1e6 / rows, usage.server_s * 1e6 / rows))
 }

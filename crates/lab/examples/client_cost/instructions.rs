@@ -14,7 +14,13 @@ const MANY: u64 = 5000;
 
 /// Instructions of a peer per query on one connection: the difference of a long and a short run.
 pub fn of_peer(peer: &Peer, target: &Target, folder: &Path) -> Result<f64, Failed> {
-    per_query(|operations| count(&mut Command::new("valgrind"), &peer.command(target, 1, Limit::Operations(operations))?, folder))
+    per_query(|operations| {
+        count(
+            &mut Command::new("valgrind"),
+            &peer.command(target, 1, Limit::Operations(operations))?,
+            folder,
+        )
+    })
 }
 
 /// Those of our load loop, with all that it calls.
@@ -22,7 +28,11 @@ pub fn of_ours(target: &Target, folder: &Path) -> Result<f64, Failed> {
     per_query(|operations| {
         let mut client = Command::new(current_exe()?);
         client.args(["bare", &target.name, "1", &operations.to_string()]);
-        count(Command::new("valgrind").arg("--toggle-collect=*plimsoll_load*drive*drive*"), &client, folder)
+        count(
+            Command::new("valgrind").arg("--toggle-collect=*plimsoll_load*drive*drive*"),
+            &client,
+            folder,
+        )
     })
 }
 
@@ -32,9 +42,14 @@ fn per_query(mut count: impl FnMut(u64) -> Result<f64, Failed>) -> Result<f64, F
 
 fn count(valgrind: &mut Command, client: &Command, folder: &Path) -> Result<f64, Failed> {
     let file = folder.join("callgrind.out");
-    valgrind.arg("--tool=callgrind").arg(format!("--callgrind-out-file={}", file.display()));
+    valgrind
+        .arg("--tool=callgrind")
+        .arg(format!("--callgrind-out-file={}", file.display()));
     output(valgrind.arg(client.get_program()).args(client.get_args()))?;
     let counted = fs::read_to_string(&file)?;
-    let total = counted.lines().find_map(|line| line.strip_prefix("totals: ")).ok_or("callgrind has counted nothing")?;
+    let total = counted
+        .lines()
+        .find_map(|line| line.strip_prefix("totals: "))
+        .ok_or("callgrind has counted nothing")?;
     Ok(total.trim().parse()?)
 }

@@ -1,10 +1,12 @@
 //! What the client costs beside what the server costs, on a server that is started for it.
 //!
 //!     client_cost select BUILD CONNECTIONS OPERATIONS    a prepared point select: one line of JSON
-//!     client_cost bare BUILD CONNECTIONS OPERATIONS      the same without readings of the machine, for an instrumented process
-//!     client_cost peers BUILD...                         beside sysbench, pgbench and a raw loop in C: tables
+//!     client_cost bare BUILD CONNECTIONS OPERATIONS the same without readings of the machine, for
+//!     an instrumented process client_cost peers BUILD... beside sysbench, pgbench and a raw loop
+//!     in C: tables
 //!
-//! BUILD is the beginning of a build's name in the cache. `make bench-peers` runs the last; `tests/client_cost.rs` the second.
+//! BUILD is the beginning of a build's name in the cache. `make bench-peers` runs the last;
+//! `tests/client_cost.rs` the second.
 
 mod insert;
 mod instructions;
@@ -32,15 +34,21 @@ fn main() -> Result<(), Failed> {
     match arguments[..] {
         ["select", build, connections, operations] => {
             let target = Target::start(build)?;
-            let run =
-                Selects { connections: connections.parse()?, pace: Pace::Closed(each(connections, operations)?) }.run(&target, true)?;
+            let run = Selects {
+                connections: connections.parse()?,
+                pace: Pace::Closed(each(connections, operations)?),
+            }
+            .run(&target, true)?;
             target.stop()?;
             println!("{}", json!(run));
         }
         ["bare", build, connections, operations] => {
             let target = Target::start(build)?;
-            let run =
-                Selects { connections: connections.parse()?, pace: Pace::Closed(each(connections, operations)?) }.run(&target, false)?;
+            let run = Selects {
+                connections: connections.parse()?,
+                pace: Pace::Closed(each(connections, operations)?),
+            }
+            .run(&target, false)?;
             target.stop()?;
             println!("{}", json!({ "operations": run.operations }));
         }
@@ -49,12 +57,20 @@ fn main() -> Result<(), Failed> {
                 peers::compare(build)?;
             }
         }
-        _ => return Err("write: client_cost select|bare BUILD CONNECTIONS OPERATIONS, or client_cost peers BUILD...".into()),
+        _ => {
+            return Err(
+                "write: client_cost select|bare BUILD CONNECTIONS OPERATIONS, or client_cost peers \
+                BUILD..."
+                    .into(),
+            );
+        }
     }
     Ok(())
 }
 
 /// Each connection's part of so many operations.
 fn each(connections: &str, operations: &str) -> Result<Stop, Failed> {
-    Ok(Stop::Operations(operations.parse::<u64>()? / connections.parse::<u64>()?))
+    Ok(Stop::Operations(
+        operations.parse::<u64>()? / connections.parse::<u64>()?,
+    ))
 }

@@ -7,7 +7,8 @@ use plimsoll_core::seed::Draw;
 use plimsoll_engine::{Prepared, SqlSession};
 use plimsoll_host::{Collector, Proc};
 use plimsoll_load::{
-    Arrival, Control, Ended, Failure, MonotonicClock, Next, Outcome, Progress, StepOptions, Stop, Task, Worker, decode, run_step,
+    Arrival, Control, Ended, Failure, MonotonicClock, Next, Outcome, Progress, StepOptions, Stop,
+    Task, Worker, decode, run_step,
 };
 use plimsoll_workload::SharedServer;
 use serde::Serialize;
@@ -70,7 +71,9 @@ struct PointSelect {
 impl Worker for PointSelect {
     fn open(&mut self) -> Result<(), String> {
         let mut session = self.server.connect().map_err(|error| error.to_string())?;
-        let statement = session.prepare("select c from sbtest1 where id = ?").map_err(|error| error.to_string())?;
+        let statement = session
+            .prepare("select c from sbtest1 where id = ?")
+            .map_err(|error| error.to_string())?;
         self.session = Some((session, statement));
         Ok(())
     }
@@ -84,14 +87,21 @@ impl Worker for PointSelect {
         let (session, statement) = self.session.as_mut().expect("the session is open");
         match session.query_prepared(*statement, &[self.id]) {
             Ok(1) => Outcome::Done { rows: 1 },
-            Ok(rows) => Outcome::Failed(Failure { class: "rows", message: format!("id {} has {rows} rows", self.id) }),
-            Err(error) => Outcome::Failed(Failure { class: "statement", message: error.to_string() }),
+            Ok(rows) => Outcome::Failed(Failure {
+                class: "rows",
+                message: format!("id {} has {rows} rows", self.id),
+            }),
+            Err(error) => Outcome::Failed(Failure {
+                class: "statement",
+                message: error.to_string(),
+            }),
         }
     }
 }
 
 impl Selects {
-    /// With the readings that a step of a campaign takes once a second, or without any: an instrumented process is too slow for these.
+    /// With the readings that a step of a campaign takes once a second, or without any: an
+    /// instrumented process is too slow for these.
     pub fn run(self, target: &Target, has_readings: bool) -> Result<Run, Failed> {
         let collector = has_readings.then(|| Collector::start(Proc::new(), target.watch(), None));
         let mut rss_pages = 0;
@@ -99,7 +109,9 @@ impl Selects {
         let outcome = run_step(
             &Arc::new(MonotonicClock),
             &["select"],
-            (1..=self.connections).map(|client| self.task(target, client)).collect(),
+            (1..=self.connections)
+                .map(|client| self.task(target, client))
+                .collect(),
             &Arc::new(Control::default()),
             &StepOptions::default(),
             &mut std::io::sink(),
@@ -112,7 +124,8 @@ impl Selects {
         }
         let operation = outcome.operations.first().ok_or("nothing was done")?;
         let reading = |name: &str| readings.get(name).and_then(|reading| reading.value());
-        let per_operation = |name: &str, scale: f64| reading(name).map(|value| value * scale / operation.ok as f64);
+        let per_operation =
+            |name: &str, scale: f64| reading(name).map(|value| value * scale / operation.ok as f64);
         let pacing = match (&operation.pacing, &operation.lag) {
             (Some(pacing), Some(lag)) => {
                 let lag = decode(lag)?;
@@ -133,32 +146,58 @@ impl Selects {
             server_cpu_us_per_op: per_operation("server_cpu_s", 1e6),
             voluntary_switches_per_op: per_operation("voluntary_switches", 1.0),
             rss_mib: rss_pages as f64 * rustix::param::page_size() as f64 / f64::from(1 << 20),
-            recording_thread_share: reading("client_cpu_s").map(|client_s| recorder_ns as f64 / 1e9 / client_s),
+            recording_thread_share: reading("client_cpu_s")
+                .map(|client_s| recorder_ns as f64 / 1e9 / client_s),
             pacing,
         })
     }
 
     fn task(self, target: &Target, client: u32) -> Task {
         let draw = Draw::new(u64::from(client), &["client-cost"]);
-        let worker = Box::new(PointSelect { server: target.server.clone(), session: None, draw, id: 0 });
+        let worker = Box::new(PointSelect {
+            server: target.server.clone(),
+            session: None,
+            draw,
+            id: 0,
+        });
         let (arrival, stop) = match self.pace {
             Pace::Closed(stop) => (Arrival::Closed, stop),
             Pace::Open { per_s, seconds } => {
-                let phase_ns = SECOND_NS / per_s * u64::from(client - 1) / u64::from(self.connections);
-                (Arrival::Even { operations: per_s, period_ns: SECOND_NS, phase_ns }, Stop::Operations(per_s * seconds))
+                let phase_ns =
+                    SECOND_NS / per_s * u64::from(client - 1) / u64::from(self.connections);
+                (
+                    Arrival::Even {
+                        operations: per_s,
+                        period_ns: SECOND_NS,
+                        phase_ns,
+                    },
+                    Stop::Operations(per_s * seconds),
+                )
             }
         };
-        Task { client, kinds: vec![0], arrival, stop, worker }
+        Task {
+            client,
+            kinds: vec![0],
+            arrival,
+            stop,
+            worker,
+        }
     }
 }
 
 /// CPU of the calling thread.
 fn thread_cpu_ns() -> u64 {
     let text = fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
-    text.split_whitespace().next().and_then(|ns| ns.parse().ok()).unwrap_or(0)
+    text.split_whitespace()
+        .next()
+        .and_then(|ns| ns.parse().ok())
+        .unwrap_or(0)
 }
 
 fn resident_pages() -> u64 {
     let text = fs::read_to_string("/proc/self/statm").unwrap_or_default();
-    text.split_whitespace().nth(1).and_then(|pages| pages.parse().ok()).unwrap_or(0)
+    text.split_whitespace()
+        .nth(1)
+        .and_then(|pages| pages.parse().ok())
+        .unwrap_or(0)
 }

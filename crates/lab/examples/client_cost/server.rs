@@ -33,13 +33,20 @@ pub struct Target {
 }
 
 impl Target {
-    /// Starts a build of the cache, under settings that keep the server out of the way: everything in memory, nothing synced.
+    /// Starts a build of the cache, under settings that keep the server out of the way: everything
+    /// in memory, nothing synced.
     pub fn start(wanted: &str) -> Result<Self, Failed> {
-        let found =
-            cached_build("client_cost", wanted).ok_or("the build is not in the cache; `make servers` fetches those of the tests")?;
-        let build: InstalledBuild = serde_json::from_str(&build_record(&found.cache.join(&found.name))?)?;
+        let found = cached_build("client_cost", wanted)
+            .ok_or("the build is not in the cache; `make servers` fetches those of the tests")?;
+        let build: InstalledBuild =
+            serde_json::from_str(&build_record(&found.cache.join(&found.name))?)?;
         let settings: &[(&str, &str)] = if build.engine == EngineName::Postgres {
-            &[("shared_buffers", "512MB"), ("synchronous_commit", "off"), ("max_connections", "1100"), ("jit", "off")]
+            &[
+                ("shared_buffers", "512MB"),
+                ("synchronous_commit", "off"),
+                ("max_connections", "1100"),
+                ("jit", "off"),
+            ]
         } else {
             &[
                 ("innodb_buffer_pool_size", "512M"),
@@ -49,12 +56,24 @@ impl Target {
             ]
         };
         // PostgreSQL 9.6 has no jit.
-        let settings = settings.iter().filter(|(name, _)| *name != "jit" || !found.name.starts_with("postgres@9."));
-        let settings: Settings = settings.map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        let settings = settings
+            .iter()
+            .filter(|(name, _)| *name != "jit" || !found.name.starts_with("postgres@9."));
+        let settings: Settings = settings
+            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+            .collect();
         let (data, logs) = (tempfile::tempdir()?, tempfile::tempdir()?);
-        let options = StartOptions { log_dir: logs.path().to_owned(), ..StartOptions::new(data.path(), settings) };
+        let options = StartOptions {
+            log_dir: logs.path().to_owned(),
+            ..StartOptions::new(data.path(), settings)
+        };
         let server = Arc::new(engine(&found.name.parse()?, Some(&build))?.start(&options)?);
-        let target = Self { server, name: found.name, data, _logs: logs };
+        let target = Self {
+            server,
+            name: found.name,
+            data,
+            _logs: logs,
+        };
         target.load()?;
         Ok(target)
     }
@@ -66,7 +85,11 @@ impl Target {
 
     /// Who its own sessions are.
     pub fn user(&self) -> &'static str {
-        if self.is_postgres() { "postgres" } else { "root" }
+        if self.is_postgres() {
+            "postgres"
+        } else {
+            "root"
+        }
     }
 
     /// The file of its unix socket.
@@ -90,7 +113,11 @@ impl Target {
 
     /// What readings of the machine are about.
     pub fn watch(&self) -> Watch<'_> {
-        Watch { data_dir: self.data_dir(), server_pids: self.server.processes(), is_embedded: false }
+        Watch {
+            data_dir: self.data_dir(),
+            server_pids: self.server.processes(),
+            is_embedded: false,
+        }
     }
 
     fn data_dir(&self) -> &Path {
@@ -102,13 +129,24 @@ impl Target {
         let mut session = self.server.connect()?;
         let suffix = self.server.table_suffix();
         session.define(&format!(
-            "create table sbtest1 (id int primary key, k int not null, c char(120) not null, pad char(60) not null){suffix}"
+            "create table sbtest1 (id int primary key, k int not null, c char(120) not null, pad \
+            char(60) not null){suffix}"
         ))?;
         for first in (1..=ROWS).step_by(ROWS_PER_INSERT as usize) {
             let tuples: Vec<String> = (first..first + ROWS_PER_INSERT)
-                .map(|id| format!("({id},{},'{}','{}')", id * 7 % ROWS, "c".repeat(119), "p".repeat(59)))
+                .map(|id| {
+                    format!(
+                        "({id},{},'{}','{}')",
+                        id * 7 % ROWS,
+                        "c".repeat(119),
+                        "p".repeat(59)
+                    )
+                })
                 .collect();
-            session.write(&format!("insert into sbtest1 values {}", tuples.join(",")), ROWS_PER_INSERT)?;
+            session.write(
+                &format!("insert into sbtest1 values {}", tuples.join(",")),
+                ROWS_PER_INSERT,
+            )?;
         }
         if self.is_postgres() {
             session.define("vacuum analyze sbtest1")?;
@@ -118,6 +156,8 @@ impl Target {
 
     /// Stops the server.
     pub fn stop(self) -> Result<(), Failed> {
-        Ok(Arc::into_inner(self.server).ok_or("a session is still open")?.stop(STOP_TIMEOUT)?)
+        Ok(Arc::into_inner(self.server)
+            .ok_or("a session is still open")?
+            .stop(STOP_TIMEOUT)?)
     }
 }

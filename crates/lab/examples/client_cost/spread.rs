@@ -25,6 +25,11 @@ impl Spread {
     /// Median, smallest and largest, with so many digits after the point.
     pub fn show(&self, digits: usize) -> String {
         let end = |value: Option<&f64>| value.copied().unwrap_or(f64::NAN);
-        format!("{:.digits$} [{:.digits$}..{:.digits$}]", self.median(), end(self.0.first()), end(self.0.last()))
+        format!(
+            "{:.digits$} [{:.digits$}..{:.digits$}]",
+            self.median(),
+            end(self.0.first()),
+            end(self.0.last())
+        )
     }
 }

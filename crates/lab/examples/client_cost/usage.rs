@@ -28,7 +28,11 @@ pub enum Client {
 
 impl Usage {
     /// Runs `work` and says what it used.
-    pub fn of<T>(client: Client, target: &Target, work: impl FnOnce() -> Result<T, Failed>) -> Result<(T, Self), Failed> {
+    pub fn of<T>(
+        client: Client,
+        target: &Target,
+        work: impl FnOnce() -> Result<T, Failed>,
+    ) -> Result<(T, Self), Failed> {
         let who = match client {
             Client::Own => UsageWho::RUSAGE_SELF,
             Client::Children => UsageWho::RUSAGE_CHILDREN,
@@ -37,14 +41,29 @@ impl Usage {
         let before = own(who)?;
         let done = work()?;
         let after = own(who)?;
-        let server_s = collector.stop().get("server_cpu_s").and_then(|reading| reading.value()).ok_or("no reading of the server's CPU")?;
-        Ok((done, Self { client_s: after.0 - before.0, server_s, voluntary_switches: after.1 - before.1 }))
+        let server_s = collector
+            .stop()
+            .get("server_cpu_s")
+            .and_then(|reading| reading.value())
+            .ok_or("no reading of the server's CPU")?;
+        Ok((
+            done,
+            Self {
+                client_s: after.0 - before.0,
+                server_s,
+                voluntary_switches: after.1 - before.1,
+            },
+        ))
     }
 }
 
 /// CPU seconds and voluntary context switches.
 fn own(who: UsageWho) -> Result<(f64, f64), Failed> {
     let usage = getrusage(who)?;
-    let seconds = |time: nix::sys::time::TimeVal| time.tv_sec() as f64 + time.tv_usec() as f64 / 1e6;
-    Ok((seconds(usage.user_time()) + seconds(usage.system_time()), usage.voluntary_context_switches() as f64))
+    let seconds =
+        |time: nix::sys::time::TimeVal| time.tv_sec() as f64 + time.tv_usec() as f64 / 1e6;
+    Ok((
+        seconds(usage.user_time()) + seconds(usage.system_time()),
+        usage.voluntary_context_switches() as f64,
+    ))
 }

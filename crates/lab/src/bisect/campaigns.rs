@@ -9,7 +9,9 @@ use plimsoll_core::units::format_duration_ns;
 use plimsoll_stats::clustered;
 use plimsoll_store::event::{Event, StepDone};
 use plimsoll_store::header::CampaignHeader;
-use plimsoll_store::{BisectionProbe, CampaignDir, CampaignRecord, CampaignState, Confirm, Design, Store, TrialRecord};
+use plimsoll_store::{
+    BisectionProbe, CampaignDir, CampaignRecord, CampaignState, Confirm, Design, Store, TrialRecord,
+};
 
 use super::candidates::Candidates;
 use super::evidence::{Block, Probe};
@@ -64,13 +66,27 @@ pub struct BisectRequest<'a> {
 ///
 /// # Errors
 /// When there is nothing to resume, or the good or the bad build cannot be measured.
-pub fn bisect(mut request: BisectRequest<'_>, watcher: &mut dyn Watcher) -> Result<(Ended, Vec<String>), LabError> {
+pub fn bisect(
+    mut request: BisectRequest<'_>,
+    watcher: &mut dyn Watcher,
+) -> Result<(Ended, Vec<String>), LabError> {
     let names = request.candidates.names().to_vec();
     let (last, most_probes) = (names.len() - 1, request.most_probes);
-    let mut start = Search { last, most_probes, ..Search::default() };
+    let mut start = Search {
+        last,
+        most_probes,
+        ..Search::default()
+    };
     let seed = request.candidates.seed().unwrap_or_else(seed_from_clock);
-    let stored = if request.is_resumed { stored(&request, &names)? } else { Vec::new() };
-    if let Some((begun, confirm)) = stored.first().and_then(|campaign| Some((&campaign.header, campaign.header.confirm.as_ref()?))) {
+    let stored = if request.is_resumed {
+        stored(&request, &names)?
+    } else {
+        Vec::new()
+    };
+    if let Some((begun, confirm)) = stored
+        .first()
+        .and_then(|campaign| Some((&campaign.header, campaign.header.confirm.as_ref()?)))
+    {
         let choice = as_begun(&request.choice, begun, confirm);
         if is_other(&request.choice, &choice) {
             watcher.heard(&names, Heard::Stands(&in_words(&choice)));
@@ -79,11 +95,21 @@ pub fn bisect(mut request: BisectRequest<'_>, watcher: &mut dyn Watcher) -> Resu
     } else if request.choice.design == DesignChoice::Auto {
         request.choice.design = DesignChoice::Blocks(BLOCKS);
     }
-    let mut campaigns = Campaigns { names: names.clone(), request, seed, search: String::new(), ids: Vec::new(), open: None, watcher };
+    let mut campaigns = Campaigns {
+        names: names.clone(),
+        request,
+        seed,
+        search: String::new(),
+        ids: Vec::new(),
+        open: None,
+        watcher,
+    };
     for campaign in stored {
         campaigns.seed = campaign.header.seed;
         campaigns.join(&campaign.header);
-        let Some((confirm, probe)) = probe_of(&campaign.header) else { continue };
+        let Some((confirm, probe)) = probe_of(&campaign.header) else {
+            continue;
+        };
         if !is_over(&campaign) {
             campaigns.open = Some((probe.probe, campaign.path.clone()));
             continue;
@@ -103,14 +129,23 @@ fn stored(request: &BisectRequest<'_>, names: &[String]) -> Result<Vec<CampaignR
     let mut all: Vec<CampaignDir> = Vec::new();
     for path in request.store.campaigns()? {
         // One that cannot be read is passed over: it says nothing of itself.
-        let Ok(campaign) = CampaignDir::open(path) else { continue };
-        let is_same =
-            probe_of(&campaign.header).is_some_and(|(confirm, probe)| probe.candidates == names && confirm.steps == request.choice.steps);
+        let Ok(campaign) = CampaignDir::open(path) else {
+            continue;
+        };
+        let is_same = probe_of(&campaign.header).is_some_and(|(confirm, probe)| {
+            probe.candidates == names && confirm.steps == request.choice.steps
+        });
         all.extend(is_same.then_some(campaign));
     }
     let search_of = |campaign: &CampaignDir| {
-        let search = probe_of(&campaign.header).map(|(_, probe)| probe.search.clone()).unwrap_or_default();
-        if search.is_empty() { campaign.header.id.clone() } else { search }
+        let search = probe_of(&campaign.header)
+            .map(|(_, probe)| probe.search.clone())
+            .unwrap_or_default();
+        if search.is_empty() {
+            campaign.header.id.clone()
+        } else {
+            search
+        }
     };
     let Some(newest) = all.last().map(search_of) else {
         return Err(LabError::Usage(format!(
@@ -127,14 +162,30 @@ fn stored(request: &BisectRequest<'_>, names: &[String]) -> Result<Vec<CampaignR
 /// What is asked for, measured as the search began.
 fn as_begun(asked: &ConfirmChoice, begun: &CampaignHeader, confirm: &Confirm) -> ConfirmChoice {
     let (design, time_ns) = match confirm.design {
-        Design::Slices => (DesignChoice::Slices(Some((confirm.turn_ns_read, confirm.turn_ns_write))), Some(confirm.time_ns)),
+        Design::Slices => (
+            DesignChoice::Slices(Some((confirm.turn_ns_read, confirm.turn_ns_write))),
+            Some(confirm.time_ns),
+        ),
         Design::Blocks => {
-            let steps = begun.plan.cells.first().map(|cell| cell.workload.steps()).unwrap_or_default();
+            let steps = begun
+                .plan
+                .cells
+                .first()
+                .map(|cell| cell.workload.steps())
+                .unwrap_or_default();
             let step = steps.iter().find(|step| confirm.steps.contains(&step.name));
-            (DesignChoice::Blocks(confirm.blocks.unwrap_or(BLOCKS)), step.and_then(Step::duration_ns))
+            (
+                DesignChoice::Blocks(confirm.blocks.unwrap_or(BLOCKS)),
+                step.and_then(Step::duration_ns),
+            )
         }
     };
-    ConfirmChoice { design, time_ns, starts: confirm.starts, ..asked.clone() }
+    ConfirmChoice {
+        design,
+        time_ns,
+        starts: confirm.starts,
+        ..asked.clone()
+    }
 }
 
 /// Whether something else is asked for than what stands.
@@ -144,11 +195,17 @@ fn is_other(asked: &ConfirmChoice, stands: &ConfirmChoice) -> bool {
         DesignChoice::Slices(_) => asked.starts != stands.starts,
         DesignChoice::Blocks(_) => asked.design != stands.design,
     };
-    is_other_design || asked.time_ns.is_some_and(|time_ns| Some(time_ns) != stands.time_ns)
+    is_other_design
+        || asked
+            .time_ns
+            .is_some_and(|time_ns| Some(time_ns) != stands.time_ns)
 }
 
 fn in_words(choice: &ConfirmChoice) -> String {
-    let time = choice.time_ns.map(|time_ns| format!(", --time {}", format_duration_ns(time_ns))).unwrap_or_default();
+    let time = choice
+        .time_ns
+        .map(|time_ns| format!(", --time {}", format_duration_ns(time_ns)))
+        .unwrap_or_default();
     match (choice.design, choice.starts) {
         (DesignChoice::Blocks(blocks), _) => format!("--blocks {blocks}{time}"),
         (_, starts) => format!("--slices {}{time}", starts.unwrap_or_default()),
@@ -172,8 +229,17 @@ fn is_over(campaign: &CampaignRecord) -> bool {
             _ => false,
         })
     };
-    let numbers = campaign.header.schedule.iter().map(|scheduled| scheduled.number);
-    numbers.into_iter().all(|number| campaign.trials.iter().any(|trial| trial.number == number && has_ended(trial)))
+    let numbers = campaign
+        .header
+        .schedule
+        .iter()
+        .map(|scheduled| scheduled.number);
+    numbers.into_iter().all(|number| {
+        campaign
+            .trials
+            .iter()
+            .any(|trial| trial.number == number && has_ended(trial))
+    })
 }
 
 struct Campaigns<'a, 'w> {
@@ -216,16 +282,32 @@ impl Prober for Campaigns<'_, '_> {
             }
             None => {
                 let mut cells = Vec::new();
-                for index in [Some(0), Some(self.names.len() - 1), build].into_iter().flatten() {
-                    let cell = self.request.candidates.cell(index, self.request.builds, self.watcher.stop_requests())?;
+                for index in [Some(0), Some(self.names.len() - 1), build]
+                    .into_iter()
+                    .flatten()
+                {
+                    let cell = self.request.candidates.cell(
+                        index,
+                        self.request.builds,
+                        self.watcher.stop_requests(),
+                    )?;
                     match cell {
                         Ok(cell) => cells.push(cell),
                         Err(_) if self.is_stopped() => return Ok(Probed::Interrupted),
                         Err(reason) if Some(index) == build => return Ok(Probed::Skipped(reason)),
-                        Err(reason) => return Err(LabError::Usage(format!("{} cannot be measured: {reason}", self.names[index]))),
+                        Err(reason) => {
+                            return Err(LabError::Usage(format!(
+                                "{} cannot be measured: {reason}",
+                                self.names[index]
+                            )));
+                        }
                     }
                 }
-                let bisection = BisectionProbe { search: self.search.clone(), candidates: self.names.clone(), probe: build };
+                let bisection = BisectionProbe {
+                    search: self.search.clone(),
+                    candidates: self.names.clone(),
+                    probe: build,
+                };
                 let request = ConfirmRequest {
                     screen: &self.request.candidates.header(cells, self.seed),
                     choice: self.request.choice.clone(),
@@ -239,13 +321,26 @@ impl Prober for Campaigns<'_, '_> {
                 (campaign, Some(turn))
             }
         };
-        let mut blocks = ByBlock { watcher: self.watcher, names: &self.names, build, weigh };
-        let end = run_campaign(&mut campaign, turn, self.request.builds, self.request.program, &mut blocks)?;
+        let mut blocks = ByBlock {
+            watcher: self.watcher,
+            names: &self.names,
+            build,
+            weigh,
+        };
+        let end = run_campaign(
+            &mut campaign,
+            turn,
+            self.request.builds,
+            self.request.program,
+            &mut blocks,
+        )?;
         if end == CampaignEnd::Interrupted {
             return Ok(Probed::Interrupted);
         }
         let record = campaign.load()?;
-        let Some((confirm, probe)) = probe_of(&record.header) else { return Ok(Probed::Measured(Vec::new())) };
+        let Some((confirm, probe)) = probe_of(&record.header) else {
+            return Ok(Probed::Measured(Vec::new()));
+        };
         let probed = judge(&record, confirm, probe)?;
         // What was enough has been told.
         if !matches!(end, CampaignEnd::Decided { .. })
@@ -279,9 +374,16 @@ impl Observer for ByBlock<'_> {
             Some(read_blocks(&record, confirm, probe))
         });
         let blocks = blocks.unwrap_or_default();
-        let Some(weight) = (self.weigh)(&blocks) else { return false };
+        let Some(weight) = (self.weigh)(&blocks) else {
+            return false;
+        };
         self.watcher.heard(self.names, Heard::Weighed(&weight));
-        let is_enough = blocks.iter().filter(|block| block.is_whole(self.build)).count() >= FEWEST_BLOCKS && weight.is_settled(self.build);
+        let is_enough = blocks
+            .iter()
+            .filter(|block| block.is_whole(self.build))
+            .count()
+            >= FEWEST_BLOCKS
+            && weight.is_settled(self.build);
         if is_enough {
             self.watcher.heard(self.names, Heard::Settled(block));
         }
@@ -294,7 +396,11 @@ impl Observer for ByBlock<'_> {
 }
 
 /// What a campaign that has run says of its probe.
-fn judge(campaign: &CampaignRecord, confirm: &Confirm, probe: &BisectionProbe) -> Result<Probed, LabError> {
+fn judge(
+    campaign: &CampaignRecord,
+    confirm: &Confirm,
+    probe: &BisectionProbe,
+) -> Result<Probed, LabError> {
     let blocks = read_blocks(campaign, confirm, probe);
     let cells = &campaign.header.plan.cells;
     let has_run = |cell: usize| trials_of(campaign, cell).any(TrialRecord::is_complete);
@@ -307,51 +413,79 @@ fn judge(campaign: &CampaignRecord, confirm: &Confirm, probe: &BisectionProbe) -
         )));
     }
     if let Some(probed) = probe.probe.map(|_| 2)
-        && trials_of(campaign, probed).filter(|trial| trial.is_complete()).count() * 2 <= blocks.len()
+        && trials_of(campaign, probed)
+            .filter(|trial| trial.is_complete())
+            .count()
+            * 2
+            <= blocks.len()
     {
         return Ok(Probed::Skipped(why_broken(campaign, probed)));
     }
     if !blocks.iter().any(|block| block.is_whole(probe.probe)) {
-        return Ok(Probed::Disturbed(match blocks.is_empty() || confirm.design == Design::Blocks {
-            true => {
-                let reason = why_broken(campaign, 0);
-                format!("all blocks were left out: {reason}; go on with --resume on a quieter machine, or take --slices")
-            }
-            false => format!("no start has {FEWEST_ROUNDS} rounds of good and bad; allow more with --time"),
-        }));
+        return Ok(Probed::Disturbed(
+            match blocks.is_empty() || confirm.design == Design::Blocks {
+                true => {
+                    let reason = why_broken(campaign, 0);
+                    format!(
+                        "all blocks were left out: {reason}; go on with --resume on a quieter \
+                        machine, or take --slices"
+                    )
+                }
+                false => format!(
+                    "no start has {FEWEST_ROUNDS} rounds of good and bad; allow more with --time"
+                ),
+            },
+        ));
     }
     Ok(Probed::Measured(blocks))
 }
 
 fn trials_of(campaign: &CampaignRecord, cell: usize) -> impl Iterator<Item = &TrialRecord> {
-    let is_of_cell = move |trial: &&TrialRecord| campaign.header.schedule.iter().any(|s| s.number == trial.number && s.cell == cell);
+    let is_of_cell = move |trial: &&TrialRecord| {
+        campaign
+            .header
+            .schedule
+            .iter()
+            .any(|s| s.number == trial.number && s.cell == cell)
+    };
     campaign.trials.iter().filter(is_of_cell)
 }
 
 /// What the last trial of a cell said that broke, or was set aside.
 fn why_broken(campaign: &CampaignRecord, cell: usize) -> String {
-    let reasons = trials_of(campaign, cell).flat_map(|trial| &trial.events).filter_map(|stamped| match &stamped.event {
-        Event::TrialFailed(failed) => Some(failed.reason.clone()),
-        Event::ServerCrashed(crash) => Some(format!("the server crashed ({})", crash.status)),
-        Event::Suspect(suspect) => Some(suspect.reason.clone()),
-        _ => None,
-    });
-    reasons.last().unwrap_or_else(|| "it did nothing".to_owned())
+    let reasons = trials_of(campaign, cell)
+        .flat_map(|trial| &trial.events)
+        .filter_map(|stamped| match &stamped.event {
+            Event::TrialFailed(failed) => Some(failed.reason.clone()),
+            Event::ServerCrashed(crash) => Some(format!("the server crashed ({})", crash.status)),
+            Event::Suspect(suspect) => Some(suspect.reason.clone()),
+            _ => None,
+        });
+    reasons
+        .last()
+        .unwrap_or_else(|| "it did nothing".to_owned())
 }
 
 /// The blocks in which the good build has run.
 fn read_blocks(campaign: &CampaignRecord, confirm: &Confirm, probe: &BisectionProbe) -> Vec<Block> {
-    let Some(step) = confirm.steps.first() else { return Vec::new() };
+    let Some(step) = confirm.steps.first() else {
+        return Vec::new();
+    };
     // Good, bad, the probed one if there is one, and the control, as the campaign was made.
     let control = 2 + usize::from(probe.probe.is_some());
     let mut runs: BTreeMap<u32, BTreeMap<usize, &TrialRecord>> = BTreeMap::new();
     for scheduled in &campaign.header.schedule {
         let is_used = |trial: &&TrialRecord| {
-            let is_suspect = trial.events.iter().any(|stamped| matches!(stamped.event, Event::Suspect(_)));
+            let is_suspect = trial
+                .events
+                .iter()
+                .any(|stamped| matches!(stamped.event, Event::Suspect(_)));
             trial.number == scheduled.number && trial.is_complete() && !is_suspect
         };
         if let Some(trial) = campaign.trials.iter().rfind(is_used) {
-            runs.entry(scheduled.block).or_default().insert(scheduled.cell, trial);
+            runs.entry(scheduled.block)
+                .or_default()
+                .insert(scheduled.cell, trial);
         }
     }
     let block = |cells: &BTreeMap<usize, &TrialRecord>| {
@@ -364,11 +498,25 @@ fn read_blocks(campaign: &CampaignRecord, confirm: &Confirm, probe: &BisectionPr
             }
         };
         // By slices everything is relative to the good build.
-        let of_good = if confirm.design == Design::Slices { 0.0 } else { of(0)?.0 };
+        let of_good = if confirm.design == Design::Slices {
+            0.0
+        } else {
+            of(0)?.0
+        };
         let (control, bad, probed) = (of(control), of(1), probe.probe.and_then(|_| of(2)));
-        let noise = [control, bad, probed].into_iter().flatten().map(|(_, error)| error).fold(0.0, f64::max);
+        let noise = [control, bad, probed]
+            .into_iter()
+            .flatten()
+            .map(|(_, error)| error)
+            .fold(0.0, f64::max);
         let value = |found: Option<(f64, f64)>| found.map(|(value, _)| value);
-        Some(Block { good: of_good, control: value(control), bad: value(bad), probe: value(probed), noise })
+        Some(Block {
+            good: of_good,
+            control: value(control),
+            bad: value(bad),
+            probe: value(probed),
+            noise,
+        })
     };
     runs.values().filter_map(block).collect()
 }
@@ -376,18 +524,39 @@ fn read_blocks(campaign: &CampaignRecord, confirm: &Confirm, probe: &BisectionPr
 /// ln of operations of the primary kind per second.
 fn rate(trial: &TrialRecord, step: &str) -> Option<f64> {
     let done: &StepDone = trial.steps_done().find(|done| done.step == *step)?;
-    let operations = done.operations.iter().find(|operation| operation.kind == done.primary)?.ok;
-    (operations > 0 && done.elapsed_ns > 0).then(|| (operations as f64 / (done.elapsed_ns as f64 / 1e9)).ln())
+    let operations = done
+        .operations
+        .iter()
+        .find(|operation| operation.kind == done.primary)?
+        .ok;
+    (operations > 0 && done.elapsed_ns > 0)
+        .then(|| (operations as f64 / (done.elapsed_ns as f64 / 1e9)).ln())
 }
 
 /// The log ratio of two contestants of a start over their rounds, and its standard error.
 fn log_ratio(trial: &TrialRecord, good: &TrialRecord, step: &str) -> Option<(f64, f64)> {
     let rates = |trial: &TrialRecord| -> Option<BTreeMap<u32, f64>> {
-        let turns = trial.turns(step).ok()?.into_iter().filter(|turn| turn.operations > 0 && turn.active_ns > 0);
-        Some(turns.map(|turn| (turn.round, (turn.operations as f64 / turn.active_ns as f64).ln())).collect())
+        let turns = trial
+            .turns(step)
+            .ok()?
+            .into_iter()
+            .filter(|turn| turn.operations > 0 && turn.active_ns > 0);
+        Some(
+            turns
+                .map(|turn| {
+                    (
+                        turn.round,
+                        (turn.operations as f64 / turn.active_ns as f64).ln(),
+                    )
+                })
+                .collect(),
+        )
     };
     let of_good = rates(good)?;
-    let ratios: Vec<f64> = rates(trial)?.iter().filter_map(|(round, rate)| Some(rate - of_good.get(round)?)).collect();
+    let ratios: Vec<f64> = rates(trial)?
+        .iter()
+        .filter_map(|(round, rate)| Some(rate - of_good.get(round)?))
+        .collect();
     let found = clustered(&[ratios], ONE_ERROR).filter(|found| found.pairs >= FEWEST_ROUNDS)?;
     Some((found.estimate, found.interval.half_width()))
 }

@@ -27,7 +27,8 @@ const POLL: Duration = Duration::from_millis(50);
 /// What a command has in place of the commit.
 const COMMIT: &str = "{commit}";
 
-/// The user's way from a commit to a build: a shell command with `{commit}`, whose last line of output is the build's folder.
+/// The user's way from a commit to a build: a shell command with `{commit}`, whose last line of
+/// output is the build's folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BuildCommand {
     text: String,
@@ -42,16 +43,24 @@ impl BuildCommand {
     /// When it has none: a sentence for people.
     pub fn new(command: &str) -> Result<Self, LabError> {
         if command.contains(COMMIT) {
-            return Ok(Self { text: command.to_owned(), guard: None });
+            return Ok(Self {
+                text: command.to_owned(),
+                guard: None,
+            });
         }
         Err(LabError::Usage(format!(
-            "the command \"{command}\" makes the same build of every commit; write {COMMIT} where the commit goes"
+            "the command \"{command}\" makes the same build of every commit; write {COMMIT} where \
+            the commit goes"
         )))
     }
 
-    /// The same, under a guard: when we are killed, what it has started does not build on. `program` is this program's binary.
+    /// The same, under a guard: when we are killed, what it has started does not build on.
+    /// `program` is this program's binary.
     pub fn under_guard(self, program: PathBuf) -> Self {
-        Self { guard: Some(program), ..self }
+        Self {
+            guard: Some(program),
+            ..self
+        }
     }
 
     fn command(&self, text: &str) -> Command {
@@ -72,7 +81,11 @@ impl BuildCommand {
     /// Ends the command and all it started.
     fn end(&self, child: &mut Child, reason: &str) -> String {
         // A guard ends what is below it, and then itself.
-        let signal = if self.guard.is_some() { Signal::TERM } else { Signal::KILL };
+        let signal = if self.guard.is_some() {
+            Signal::TERM
+        } else {
+            Signal::KILL
+        };
         if let Some(group) = Pid::from_raw(child.id() as i32) {
             let _ = kill_process_group(group, signal);
         }
@@ -94,8 +107,11 @@ impl BuildCommand {
         // The commit's name was checked: nothing in it means anything to a shell.
         let text = self.text.replace(COMMIT, commit);
         let mut command = self.command(&text);
-        let mut child =
-            command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().map_err(|error| format!("failed to start sh: {error}"))?;
+        let mut child = command
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .spawn()
+            .map_err(|error| format!("failed to start sh: {error}"))?;
         let output = child.stdout.take().map(|mut output| {
             std::thread::spawn(move || {
                 let mut bytes = Vec::new();
@@ -107,12 +123,21 @@ impl BuildCommand {
         let status = loop {
             match child.try_wait() {
                 Ok(Some(status)) => break status,
-                Ok(None) if stop_requests.load(Ordering::SeqCst) > 0 => return Err(self.end(&mut child, "interrupted")),
+                Ok(None) if stop_requests.load(Ordering::SeqCst) > 0 => {
+                    return Err(self.end(&mut child, "interrupted"));
+                }
                 Ok(None) if Instant::now() > deadline => {
-                    return Err(self.end(&mut child, &format!("`{text}` ran for {} hours", BUILD_LIMIT.as_secs() / 3600)));
+                    return Err(self.end(
+                        &mut child,
+                        &format!("`{text}` ran for {} hours", BUILD_LIMIT.as_secs() / 3600),
+                    ));
                 }
                 Ok(None) => std::thread::sleep(POLL),
-                Err(error) => return Err(self.end(&mut child, &format!("failed to wait for `{text}`: {error}"))),
+                Err(error) => {
+                    return Err(
+                        self.end(&mut child, &format!("failed to wait for `{text}`: {error}"))
+                    );
+                }
             }
         };
         if status.signal().is_some() {
@@ -121,13 +146,20 @@ impl BuildCommand {
         if !status.success() {
             return Err(format!("`{text}` failed ({status})"));
         }
-        let output = output.and_then(|thread| thread.join().ok()).unwrap_or_default();
-        let folder = output.lines().rfind(|line| !line.trim().is_empty()).map(|line| PathBuf::from(line.trim()));
-        folder.ok_or_else(|| format!("`{text}` printed no folder; its last line must be the build's"))
+        let output = output
+            .and_then(|thread| thread.join().ok())
+            .unwrap_or_default();
+        let folder = output
+            .lines()
+            .rfind(|line| !line.trim().is_empty())
+            .map(|line| PathBuf::from(line.trim()));
+        folder
+            .ok_or_else(|| format!("`{text}` printed no folder; its last line must be the build's"))
     }
 }
 
-/// What the processes of a build have in place of a trial's data directory: one build runs at a time.
+/// What the processes of a build have in place of a trial's data directory: one build runs at a
+/// time.
 fn mark() -> PathBuf {
     PathBuf::from(format!("/build-of/{}", std::process::id()))
 }
@@ -136,7 +168,12 @@ enum Source {
     /// All builds are known.
     Cells(Vec<(Cell, CellHeader)>),
     /// A build is made when it is probed.
-    Commits { plan: Box<LoadedPlan>, command: BuildCommand, engine: EngineName, made: BTreeMap<usize, (Cell, CellHeader)> },
+    Commits {
+        plan: Box<LoadedPlan>,
+        command: BuildCommand,
+        engine: EngineName,
+        made: BTreeMap<usize, (Cell, CellHeader)>,
+    },
 }
 
 /// Builds from the good one, the first, to the bad one, the last.
@@ -151,15 +188,23 @@ pub struct Candidates {
 }
 
 impl Candidates {
-    /// The cells of a campaign: those of the good one's config and shape by version, where the bad one is among them; else all, in the
-    /// plan's order.
+    /// The cells of a campaign: those of the good one's config and shape by version, where the bad
+    /// one is among them; else all, in the plan's order.
     ///
     /// # Errors
     /// When there is no such cell, or good does not come before bad.
     pub fn of_campaign(header: &CampaignHeader, good: &str, bad: &str) -> Result<Self, LabError> {
-        let mut cells: Vec<(Cell, CellHeader)> = header.plan.cells.iter().cloned().zip(header.cells.iter().cloned()).collect();
+        let mut cells: Vec<(Cell, CellHeader)> = header
+            .plan
+            .cells
+            .iter()
+            .cloned()
+            .zip(header.cells.iter().cloned())
+            .collect();
         let key = |wanted: &str| {
-            let found = cells.iter().find(|(cell, _)| cell.label == wanted || cell.build.to_string() == wanted);
+            let found = cells
+                .iter()
+                .find(|(cell, _)| cell.label == wanted || cell.build.to_string() == wanted);
             found.map(|(cell, _)| (cell.config.label.clone(), cell.shape.clone()))
         };
         if let (Some(of_good), true) = (key(good), key(good) == key(bad)) {
@@ -170,7 +215,10 @@ impl Candidates {
             }
         }
         let names: Vec<String> = cells.iter().map(|(cell, _)| cell.label.clone()).collect();
-        let builds: Vec<String> = cells.iter().map(|(cell, _)| cell.build.to_string()).collect();
+        let builds: Vec<String> = cells
+            .iter()
+            .map(|(cell, _)| cell.build.to_string())
+            .collect();
         let (first, last) = ends(&names, &builds, good, bad)?;
         Ok(Self {
             names: names[first..=last].to_vec(),
@@ -182,11 +230,17 @@ impl Candidates {
         })
     }
 
-    /// The cells of a plan, as [`Candidates::of_campaign`] takes those of a campaign. Their builds must be in the cache.
+    /// The cells of a plan, as [`Candidates::of_campaign`] takes those of a campaign. Their builds
+    /// must be in the cache.
     ///
     /// # Errors
     /// When a build is not here, a config does not suit it, there is no such cell, or good does not come before bad.
-    pub fn of_cells(plan: &LoadedPlan, builds: &BuildCache, good: &str, bad: &str) -> Result<Self, LabError> {
+    pub fn of_cells(
+        plan: &LoadedPlan,
+        builds: &BuildCache,
+        good: &str,
+        bad: &str,
+    ) -> Result<Self, LabError> {
         let headers = look_up_cells(plan, builds, Need::Builds(&BTreeMap::new()))?;
         let cells = plan.plan.cells.iter().cloned().zip(headers).collect();
         let all = Self::of_plan(plan, Vec::new(), Source::Cells(Vec::new()));
@@ -194,12 +248,18 @@ impl Candidates {
         Self::of_campaign(&header, good, bad)
     }
 
-    /// Builds under the config and with the workload of the plan's first cell of their engine; by version where all have one, else as
-    /// given. They must be in the cache.
+    /// Builds under the config and with the workload of the plan's first cell of their engine; by
+    /// version where all have one, else as given. They must be in the cache.
     ///
     /// # Errors
     /// When the plan has no cell of their engine, a build is not here, its config does not suit it, or good does not come before bad.
-    pub fn of_builds(plan: &LoadedPlan, builds: &BuildCache, names: &[BuildName], good: &str, bad: &str) -> Result<Self, LabError> {
+    pub fn of_builds(
+        plan: &LoadedPlan,
+        builds: &BuildCache,
+        names: &[BuildName],
+        good: &str,
+        bad: &str,
+    ) -> Result<Self, LabError> {
         let mut sorted = names.to_vec();
         if sorted.iter().all(|name| name.version.is_some()) {
             sorted.sort_by(|a, b| natural_cmp(&a.to_string(), &b.to_string()));
@@ -207,31 +267,62 @@ impl Candidates {
         let labels: Vec<String> = sorted.iter().map(BuildName::to_string).collect();
         let (first, last) = ends(&labels, &labels, good, bad)?;
         let mut loaded = plan.clone();
-        loaded.plan.cells = sorted[first..=last].iter().map(|name| with_build(plan, name)).collect::<Result<_, _>>()?;
+        loaded.plan.cells = sorted[first..=last]
+            .iter()
+            .map(|name| with_build(plan, name))
+            .collect::<Result<_, _>>()?;
         let headers = look_up_cells(&loaded, builds, Need::Builds(&BTreeMap::new()))?;
         let cells = loaded.plan.cells.into_iter().zip(headers).collect();
-        Ok(Self::of_plan(plan, labels[first..=last].to_vec(), Source::Cells(cells)))
+        Ok(Self::of_plan(
+            plan,
+            labels[first..=last].to_vec(),
+            Source::Cells(cells),
+        ))
     }
 
     /// Commits, oldest first, each of which a command turns into a build when it is probed.
     ///
     /// # Errors
     /// When a commit's name could mean something to a shell, or good does not come before bad.
-    pub fn of_commits(plan: &LoadedPlan, commits: &[String], command: BuildCommand, good: &str, bad: &str) -> Result<Self, LabError> {
-        let is_plain = |commit: &str| commit.chars().all(|c| c.is_ascii_alphanumeric() || "._-~".contains(c)) && !commit.starts_with('-');
+    pub fn of_commits(
+        plan: &LoadedPlan,
+        commits: &[String],
+        command: BuildCommand,
+        good: &str,
+        bad: &str,
+    ) -> Result<Self, LabError> {
+        let is_plain = |commit: &str| {
+            commit
+                .chars()
+                .all(|c| c.is_ascii_alphanumeric() || "._-~".contains(c))
+                && !commit.starts_with('-')
+        };
         if let Some(strange) = commits.iter().find(|commit| !is_plain(commit)) {
             return Err(LabError::Usage(format!(
-                "the commit \"{strange}\" is no hash or tag; write letters, digits, '.', '_', '-' and '~'"
+                "the commit \"{strange}\" is no hash or tag; write letters, digits, '.', '_', '-' \
+                and '~'"
             )));
         }
         let (first, last) = ends(commits, commits, good, bad)?;
         let engine = plan.plan.cells[plan.plan.base].build.engine;
-        let source = Source::Commits { plan: Box::new(plan.clone()), command, engine, made: BTreeMap::new() };
+        let source = Source::Commits {
+            plan: Box::new(plan.clone()),
+            command,
+            engine,
+            made: BTreeMap::new(),
+        };
         Ok(Self::of_plan(plan, commits[first..=last].to_vec(), source))
     }
 
     fn of_plan(plan: &LoadedPlan, names: Vec<String>, source: Source) -> Self {
-        Self { names, source, plan: plan.plan.clone(), plan_text: plan.text.clone(), seed: plan.plan.seed, of: String::new() }
+        Self {
+            names,
+            source,
+            plan: plan.plan.clone(),
+            plan_text: plan.text.clone(),
+            seed: plan.plan.seed,
+            of: String::new(),
+        }
     }
 
     /// What they are called, in order.
@@ -250,7 +341,9 @@ impl Candidates {
         };
         let workload = &cell.unwrap_or(&self.plan.cells[self.plan.base]).workload;
         let name = workload.step_name(text);
-        divide(workload, std::slice::from_ref(&name)).map(|_| name).map_err(LabError::Usage)
+        divide(workload, std::slice::from_ref(&name))
+            .map(|_| name)
+            .map_err(LabError::Usage)
     }
 
     pub(super) fn seed(&self) -> Option<u64> {
@@ -268,7 +361,11 @@ impl Candidates {
             methodology_version: plimsoll_core::METHODOLOGY_VERSION,
             seed,
             plan_text: self.plan_text.clone(),
-            plan: Plan { cells, base: 0, ..self.plan.clone() },
+            plan: Plan {
+                cells,
+                base: 0,
+                ..self.plan.clone()
+            },
             cells: headers,
             schedule: Vec::new(),
             data_dir: String::new(),
@@ -276,7 +373,8 @@ impl Candidates {
         }
     }
 
-    /// The cell of a candidate, its build made now where it must be. The inner error says why it cannot be had.
+    /// The cell of a candidate, its build made now where it must be. The inner error says why it
+    /// cannot be had.
     pub(super) fn cell(
         &mut self,
         index: usize,
@@ -285,13 +383,20 @@ impl Candidates {
     ) -> Result<Result<(Cell, CellHeader), String>, LabError> {
         let (plan, command, engine, made) = match &mut self.source {
             Source::Cells(cells) => return Ok(Ok(cells[index].clone())),
-            Source::Commits { plan, command, engine, made } => (plan, command, *engine, made),
+            Source::Commits {
+                plan,
+                command,
+                engine,
+                made,
+            } => (plan, command, *engine, made),
         };
         if let Some(cell) = made.get(&index) {
             return Ok(Ok(cell.clone()));
         }
         let commit = &self.names[index];
-        let name: BuildName = format!("{engine}+{commit}").parse().map_err(|error| LabError::Usage(format!("{error}")))?;
+        let name: BuildName = format!("{engine}+{commit}")
+            .parse()
+            .map_err(|error| LabError::Usage(format!("{error}")))?;
         // A search that goes on has some builds already.
         let is_here = match builds.get(&name) {
             Ok(build) => build.is_some(),
@@ -305,7 +410,13 @@ impl Candidates {
             };
             match builds.add_basedir(&folder, commit) {
                 Ok(build) if build.engine == engine => {}
-                Ok(build) => return Ok(Err(format!("{} is a build of {}, and the plan's is {engine}", folder.display(), build.engine))),
+                Ok(build) => {
+                    return Ok(Err(format!(
+                        "{} is a build of {}, and the plan's is {engine}",
+                        folder.display(),
+                        build.engine
+                    )));
+                }
                 Err(error) => return Ok(Err(error.to_string())),
             }
         }
@@ -324,24 +435,46 @@ impl Candidates {
 /// The plan's first cell of the build's engine, with that build.
 fn with_build(plan: &LoadedPlan, name: &BuildName) -> Result<Cell, LabError> {
     let cells = &plan.plan.cells;
-    let template = cells.iter().find(|cell| cell.build.engine == name.engine && cell.server.is_none()).ok_or_else(|| {
-        LabError::Usage(format!(
-            "the plan {} has no cell of {} to take config and workload from; name another",
-            plan.plan.name, name.engine
-        ))
-    })?;
+    let template = cells
+        .iter()
+        .find(|cell| cell.build.engine == name.engine && cell.server.is_none())
+        .ok_or_else(|| {
+            LabError::Usage(format!(
+                "the plan {} has no cell of {} to take config and workload from; name another",
+                plan.plan.name, name.engine
+            ))
+        })?;
     let has_shapes = cells.iter().any(|cell| cell.shape != template.shape);
-    let shape = if has_shapes { format!(".{}", template.shape) } else { String::new() };
-    Ok(Cell { label: format!("{name}.{}{shape}", template.config.label), build: name.clone(), ..template.clone() })
+    let shape = if has_shapes {
+        format!(".{}", template.shape)
+    } else {
+        String::new()
+    };
+    Ok(Cell {
+        label: format!("{name}.{}{shape}", template.config.label),
+        build: name.clone(),
+        ..template.clone()
+    })
 }
 
 /// Where good and bad are; both are found by name, or by a second name.
-fn ends(names: &[String], others: &[String], good: &str, bad: &str) -> Result<(usize, usize), LabError> {
+fn ends(
+    names: &[String],
+    others: &[String],
+    good: &str,
+    bad: &str,
+) -> Result<(usize, usize), LabError> {
     let find = |what: &str, wanted: &str| {
-        let found = names.iter().position(|name| name == wanted).or_else(|| others.iter().position(|name| name == wanted));
+        let found = names
+            .iter()
+            .position(|name| name == wanted)
+            .or_else(|| others.iter().position(|name| name == wanted));
         found.ok_or_else(|| {
             let hint = plimsoll_core::suggest::hint(wanted, names.iter().map(String::as_str));
-            LabError::Usage(format!("{what} {wanted} is none of the builds{hint}; they are {}", names.join(", ")))
+            LabError::Usage(format!(
+                "{what} {wanted} is none of the builds{hint}; they are {}",
+                names.join(", ")
+            ))
         })
     };
     match (find("--good", good)?, find("--bad", bad)?) {
@@ -363,42 +496,94 @@ mod tests {
     fn commands_print_a_folder_or_the_commit_has_no_build() {
         let never = AtomicUsize::new(0);
         let run = |command: &str| BuildCommand::new(command).unwrap().run("abc1", &never);
-        assert_eq!(run("echo building; echo /opt/{commit}"), Ok(PathBuf::from("/opt/abc1")));
-        assert!(run("false {commit}").unwrap_err().contains("`false abc1` failed (exit status: 1)"));
-        assert!(run("true {commit}").unwrap_err().contains("printed no folder"));
-        assert_eq!(BuildCommand::new("sleep 60 # {commit}").unwrap().run("x", &AtomicUsize::new(1)), Err("interrupted".to_owned()));
-        assert!(BuildCommand::new("make").unwrap_err().to_string().contains("write {commit}"));
+        assert_eq!(
+            run("echo building; echo /opt/{commit}"),
+            Ok(PathBuf::from("/opt/abc1"))
+        );
+        assert!(
+            run("false {commit}")
+                .unwrap_err()
+                .contains("`false abc1` failed (exit status: 1)")
+        );
+        assert!(
+            run("true {commit}")
+                .unwrap_err()
+                .contains("printed no folder")
+        );
+        assert_eq!(
+            BuildCommand::new("sleep 60 # {commit}")
+                .unwrap()
+                .run("x", &AtomicUsize::new(1)),
+            Err("interrupted".to_owned())
+        );
+        assert!(
+            BuildCommand::new("make")
+                .unwrap_err()
+                .to_string()
+                .contains("write {commit}")
+        );
     }
 
     #[test]
     fn good_comes_before_bad() {
         let names = ["a", "b", "c"].map(str::to_owned);
         assert_eq!(ends(&names, &names, "a", "c").unwrap(), (0, 2));
-        assert!(ends(&names, &names, "c", "a").unwrap_err().to_string().contains("does not come before"));
+        assert!(
+            ends(&names, &names, "c", "a")
+                .unwrap_err()
+                .to_string()
+                .contains("does not come before")
+        );
         assert!(ends(&names, &names, "b", "b").is_err());
-        assert!(ends(&names, &names, "a", "x").unwrap_err().to_string().contains("--bad x is none of the builds"));
+        assert!(
+            ends(&names, &names, "a", "x")
+                .unwrap_err()
+                .to_string()
+                .contains("--bad x is none of the builds")
+        );
     }
 
     #[test]
     fn a_commit_without_a_build_is_told_apart_from_an_error() {
         let dir = tempfile::tempdir().unwrap();
-        let text = "name = \"x\"\nworkload = \"sysbench-2025\"\nbuilds = [\"postgres@18\"]\nconfigs = [\"c\"]\n[config.c]\nsettings = { fsync = \"off\" }\n\
+        let text = "name = \"x\"\nworkload = \"sysbench-2025\"\nbuilds = \
+                   [\"postgres@18\"]\nconfigs = [\"c\"]\n[config.c]\nsettings = \
+                   { fsync = \"off\" }\n\
                     [sizes]\nrows = \"50K\"\ntables = 1\nclients = 1\nduration = \"1s\"\n";
-        let plan = LoadedPlan { plan: Plan::parse("x.toml", text).unwrap(), file: "x.toml".into(), text: text.to_owned(), dir: None };
+        let plan = LoadedPlan {
+            plan: Plan::parse("x.toml", text).unwrap(),
+            file: "x.toml".into(),
+            text: text.to_owned(),
+            dir: None,
+        };
         let commits = ["old", "broken", "new"].map(str::to_owned);
-        let command = BuildCommand::new(&format!("test {{commit}} != broken && echo {}/{{commit}}", dir.path().display())).unwrap();
-        let mut candidates = Candidates::of_commits(&plan, &commits, command, "old", "new").unwrap();
+        let command = BuildCommand::new(&format!(
+            "test {{commit}} != broken && echo {}/{{commit}}",
+            dir.path().display()
+        ))
+        .unwrap();
+        let mut candidates =
+            Candidates::of_commits(&plan, &commits, command, "old", "new").unwrap();
         let builds = BuildCache::new(dir.path().join("cache"));
-        let mut cell = |index: usize| candidates.cell(index, &builds, &AtomicUsize::new(0)).unwrap();
+        let mut cell = |index: usize| {
+            candidates
+                .cell(index, &builds, &AtomicUsize::new(0))
+                .unwrap()
+        };
         assert!(cell(1).unwrap_err().contains("failed (exit status: 1)"));
         let reason = cell(0).unwrap_err();
-        assert!(reason.contains(dir.path().join("old").to_str().unwrap()), "no build in the folder: {reason}");
+        assert!(
+            reason.contains(dir.path().join("old").to_str().unwrap()),
+            "no build in the folder: {reason}"
+        );
     }
 
     #[test]
     fn releases_of_one_config_are_in_the_order_of_their_versions() {
-        let text = "name = \"x\"\nworkload = \"sysbench-2025\"\nbuilds = [\"mysql@9.7.4\", \"mysql@5.6.24\", \"mysql@8.0.33\"]\nconfigs = [\"a\", \"b\"]\n\
-                    [config.a]\nsettings = {}\n[config.b]\nsettings = {}\n[sizes]\nrows = \"50K\"\ntables = 1\nclients = 1\nduration = \"1s\"\n";
+        let text = "name = \"x\"\nworkload = \"sysbench-2025\"\nbuilds = [\"mysql@9.7.4\", \
+                   \"mysql@5.6.24\", \"mysql@8.0.33\"]\nconfigs = [\"a\", \"b\"]\n\
+                    [config.a]\nsettings = {}\n[config.b]\nsettings = {}\n[sizes]\nrows = \
+                   \"50K\"\ntables = 1\nclients = 1\nduration = \"1s\"\n";
         let plan = Plan::parse("x.toml", text).unwrap();
         let headers = plan.cells.iter().map(|cell| CellHeader {
             label: cell.label.clone(),
@@ -410,11 +595,24 @@ mod tests {
             settings: BTreeMap::new(),
         });
         let cells = plan.cells.iter().cloned().zip(headers).collect();
-        let loaded = LoadedPlan { plan, file: "x.toml".into(), text: text.to_owned(), dir: None };
-        let header = Candidates::of_plan(&loaded, Vec::new(), Source::Cells(Vec::new())).header(cells, 1);
+        let loaded = LoadedPlan {
+            plan,
+            file: "x.toml".into(),
+            text: text.to_owned(),
+            dir: None,
+        };
+        let header =
+            Candidates::of_plan(&loaded, Vec::new(), Source::Cells(Vec::new())).header(cells, 1);
         let found = Candidates::of_campaign(&header, "mysql@5.6.24.b", "mysql@9.7.4.b").unwrap();
-        assert_eq!(found.names(), ["mysql@5.6.24.b", "mysql@8.0.33.b", "mysql@9.7.4.b"]);
+        assert_eq!(
+            found.names(),
+            ["mysql@5.6.24.b", "mysql@8.0.33.b", "mysql@9.7.4.b"]
+        );
         let found = Candidates::of_campaign(&header, "mysql@9.7.4.a", "mysql@8.0.33.b").unwrap();
-        assert_eq!(found.names().len(), 6, "over configs the plan's order counts");
+        assert_eq!(
+            found.names().len(),
+            6,
+            "over configs the plan's order counts"
+        );
     }
 }

@@ -20,7 +20,8 @@ pub struct Block {
     pub bad: Option<f64>,
     /// Of the build that is probed.
     pub probe: Option<f64>,
-    /// Standard error of a log ratio within a start, by its rounds; 0 for a block, which knows nothing of it.
+    /// Standard error of a log ratio within a start, by its rounds; 0 for a block, which knows
+    /// nothing of it.
     pub noise: f64,
 }
 
@@ -32,7 +33,9 @@ impl Block {
 
     /// Log ratio to the good build, of which there are two instances where the control ran, too.
     fn against_good(&self, rate: Option<f64>) -> Option<f64> {
-        let good = self.control.map_or(self.good, |control| (self.good + control) / 2.0);
+        let good = self
+            .control
+            .map_or(self.good, |control| (self.good + control) / 2.0);
         Some(rate? - good)
     }
 }
@@ -67,7 +70,8 @@ impl Weight {
         self.bad.log_ratio.abs() > DISTINCT * self.bad.error
     }
 
-    /// Whether more blocks of a probe of this build would hardly change what is known: good and bad differ, and it is like one of them.
+    /// Whether more blocks of a probe of this build would hardly change what is known: good and bad
+    /// differ, and it is like one of them.
     pub fn is_settled(&self, build: Option<usize>) -> bool {
         let is_like_one = |build| {
             let bad: f64 = self.bisection.posterior().iter().take(build).sum();
@@ -78,49 +82,89 @@ impl Weight {
 
     /// Whether the good build's second instance is like the first.
     pub fn does_control_hold(&self) -> bool {
-        self.control.is_none_or(|control| control.log_ratio.abs() <= DISTINCT * control.error)
+        self.control
+            .is_none_or(|control| control.log_ratio.abs() <= DISTINCT * control.error)
     }
 }
 
 /// Weighs all probes of builds `1..=n`; none while the bad build has no block.
 ///
-/// The spread of a single log ratio is pooled over all campaigns: of the bad build, of each build that was probed, and of the control, which
-/// is 0 by design. A prior of 3 % between starts ([`PRIOR_SPREAD`], twice, because a ratio has two ends) counts like two blocks: the mean of
-/// few blocks does not look surer than it is. Nor does it look surer than the rounds within starts are among themselves.
+/// The spread of a single log ratio is pooled over all campaigns: of the bad build, of each build
+/// that was probed, and of the control, which is 0 by design. A prior of 3 % between starts
+/// ([`PRIOR_SPREAD`], twice, because a ratio has two ends) counts like two blocks: the mean of few
+/// blocks does not look surer than it is. Nor does it look surer than the rounds within starts are
+/// among themselves.
 pub fn weigh(n: usize, probes: &[Probe]) -> Option<Weight> {
     let values = |probe: &Probe, rate: fn(&Block) -> Option<f64>| -> Vec<f64> {
-        probe.blocks.iter().filter_map(|block| block.against_good(rate(block))).collect()
+        probe
+            .blocks
+            .iter()
+            .filter_map(|block| block.against_good(rate(block)))
+            .collect()
     };
-    let of_bad: Vec<Vec<f64>> = probes.iter().map(|probe| values(probe, |block| block.bad)).collect();
-    let of_probe: Vec<(usize, Vec<f64>)> =
-        probes.iter().filter_map(|probe| Some((probe.build?, values(probe, |block| block.probe)))).filter(|(_, v)| !v.is_empty()).collect();
-    let of_control: Vec<f64> =
-        probes.iter().flat_map(|probe| &probe.blocks).filter_map(|block| Some(block.control? - block.good)).collect();
+    let of_bad: Vec<Vec<f64>> = probes
+        .iter()
+        .map(|probe| values(probe, |block| block.bad))
+        .collect();
+    let of_probe: Vec<(usize, Vec<f64>)> = probes
+        .iter()
+        .filter_map(|probe| Some((probe.build?, values(probe, |block| block.probe))))
+        .filter(|(_, v)| !v.is_empty())
+        .collect();
+    let of_control: Vec<f64> = probes
+        .iter()
+        .flat_map(|probe| &probe.blocks)
+        .filter_map(|block| Some(block.control? - block.good))
+        .collect();
 
     let all_bad = of_bad.concat();
     let mut by_build: BTreeMap<usize, Vec<f64>> = BTreeMap::new();
-    of_probe.iter().for_each(|(build, values)| by_build.entry(*build).or_default().extend(values));
+    of_probe
+        .iter()
+        .for_each(|(build, values)| by_build.entry(*build).or_default().extend(values));
     let (mut squares, mut freedom) = (PRIOR_BLOCKS * 2.0 * PRIOR_SPREAD.powi(2), PRIOR_BLOCKS);
-    for values in by_build.values().chain([&all_bad]).filter(|values| values.len() > 1) {
+    for values in by_build
+        .values()
+        .chain([&all_bad])
+        .filter(|values| values.len() > 1)
+    {
         let of_build = (values.len() - 1) as f64;
         squares += variance(values) * of_build;
         freedom += of_build;
     }
-    // A control is held against one instance, others against the mean of two: twice the variance of a rate, and one and a half times.
+    // A control is held against one instance, others against the mean of two: twice the variance of
+    // a rate, and one and a half times.
     squares += 0.75 * of_control.iter().map(|value| value.powi(2)).sum::<f64>();
     freedom += of_control.len() as f64;
-    let noises: Vec<f64> = probes.iter().flat_map(|probe| &probe.blocks).map(|block| block.noise.powi(2)).collect();
+    let noises: Vec<f64> = probes
+        .iter()
+        .flat_map(|probe| &probe.blocks)
+        .map(|block| block.noise.powi(2))
+        .collect();
     let spread = (squares / freedom).max(mean(&noises)).sqrt();
-    let evidence =
-        |values: &[f64]| (!values.is_empty()).then(|| Evidence { log_ratio: mean(values), error: spread / (values.len() as f64).sqrt() });
+    let evidence = |values: &[f64]| {
+        (!values.is_empty()).then(|| Evidence {
+            log_ratio: mean(values),
+            error: spread / (values.len() as f64).sqrt(),
+        })
+    };
 
     let bad = evidence(&all_bad)?;
-    let probes: Vec<(usize, Evidence)> = of_probe.iter().filter_map(|(build, values)| Some((*build, evidence(values)?))).collect();
+    let probes: Vec<(usize, Evidence)> = of_probe
+        .iter()
+        .filter_map(|(build, values)| Some((*build, evidence(values)?)))
+        .collect();
     let mut bisection = Bisection::new(n, bad);
     for (build, evidence) in &probes {
         bisection.learn(*build, *evidence);
     }
-    Some(Weight { bisection, bad, control: evidence(&of_control), probes, blocks: all_bad.len() })
+    Some(Weight {
+        bisection,
+        bad,
+        control: evidence(&of_control),
+        probes,
+        blocks: all_bad.len(),
+    })
 }
 
 #[cfg(test)]
@@ -128,18 +172,36 @@ mod tests {
     use super::*;
 
     fn block(control: f64, bad: f64, probe: f64) -> Block {
-        Block { good: 5.0, control: Some(5.0 + control), bad: Some(5.0 + bad), probe: Some(5.0 + probe), noise: 0.0 }
+        Block {
+            good: 5.0,
+            control: Some(5.0 + control),
+            bad: Some(5.0 + bad),
+            probe: Some(5.0 + probe),
+            noise: 0.0,
+        }
     }
 
     #[test]
     fn probes_are_weighed_against_both_instances_of_the_good_build() {
-        let probe = Probe { build: Some(2), blocks: vec![block(0.02, -0.19, 0.01), block(-0.02, -0.21, -0.01)] };
+        let probe = Probe {
+            build: Some(2),
+            blocks: vec![block(0.02, -0.19, 0.01), block(-0.02, -0.21, -0.01)],
+        };
         let weight = weigh(4, std::slice::from_ref(&probe)).unwrap();
-        assert!((weight.bad.log_ratio + 0.2).abs() < 1e-12 && weight.is_distinct() && weight.does_control_hold());
+        assert!(
+            (weight.bad.log_ratio + 0.2).abs() < 1e-12
+                && weight.is_distinct()
+                && weight.does_control_hold()
+        );
         assert!(weight.probes[0].1.log_ratio.abs() < 1e-12);
-        // Two prior blocks of 2 x (3 %)^2, controls of 2 % twice; bad and probe are the same in both blocks.
+        // Two prior blocks of 2 x (3 %)^2, controls of 2 % twice; bad and probe are the same in
+        // both blocks.
         let spread = ((2.0 * 2.0 * 0.0009f64 + 0.75 * 2.0 * 0.0004) / 6.0).sqrt();
-        assert!((weight.bad.error - spread / 2f64.sqrt()).abs() < 1e-12, "{}", weight.bad.error);
+        assert!(
+            (weight.bad.error - spread / 2f64.sqrt()).abs() < 1e-12,
+            "{}",
+            weight.bad.error
+        );
         let posterior = weight.bisection.posterior();
         assert!(posterior[0] + posterior[1] < 0.05, "{posterior:?}");
     }
@@ -147,7 +209,10 @@ mod tests {
     #[test]
     fn a_probe_is_settled_when_it_is_like_the_good_or_the_bad_build() {
         let settled = |bad: f64, probe: f64| {
-            let probe = Probe { build: Some(2), blocks: vec![block(0.0, bad, probe), block(0.01, bad, probe)] };
+            let probe = Probe {
+                build: Some(2),
+                blocks: vec![block(0.0, bad, probe), block(0.01, bad, probe)],
+            };
             weigh(4, &[probe]).unwrap().is_settled(Some(2))
         };
         assert!(settled(-0.2, 0.0) && settled(-0.2, -0.2));
@@ -157,7 +222,10 @@ mod tests {
 
     #[test]
     fn probes_that_contradict_each_other_are_believed_less() {
-        let probe = |ratio: f64| Probe { build: Some(2), blocks: vec![block(0.0, -0.2, ratio)] };
+        let probe = |ratio: f64| Probe {
+            build: Some(2),
+            blocks: vec![block(0.0, -0.2, ratio)],
+        };
         let error = |probes: &[Probe]| weigh(4, probes).unwrap().bad.error;
         assert!(error(&[probe(-0.3), probe(0.1)]) > 2.0 * error(&[probe(-0.1), probe(-0.1)]));
     }
@@ -166,7 +234,16 @@ mod tests {
     fn starts_are_not_surer_than_their_rounds() {
         let blocks = [block(0.02, -0.19, 0.01), block(-0.02, -0.21, -0.01)];
         let error = |noise: f64| {
-            weigh(4, &[Probe { build: Some(2), blocks: blocks.map(|block| Block { noise, ..block }).to_vec() }]).unwrap().bad.error
+            weigh(
+                4,
+                &[Probe {
+                    build: Some(2),
+                    blocks: blocks.map(|block| Block { noise, ..block }).to_vec(),
+                }],
+            )
+            .unwrap()
+            .bad
+            .error
         };
         assert_eq!(error(0.01), error(0.0), "starts scatter by more");
         assert!((error(0.3) - 0.3 / 2f64.sqrt()).abs() < 1e-12);
@@ -174,10 +251,22 @@ mod tests {
 
     #[test]
     fn few_blocks_of_equal_builds_are_not_distinct() {
-        let probe = Probe { build: None, blocks: vec![block(0.0, -0.03, 0.0), block(0.0, -0.03, 0.0)] };
+        let probe = Probe {
+            build: None,
+            blocks: vec![block(0.0, -0.03, 0.0), block(0.0, -0.03, 0.0)],
+        };
         let weight = weigh(4, &[probe]).unwrap();
         assert!(!weight.is_distinct(), "3 % in two blocks is what starts do");
         assert_eq!(weight.probes, []);
-        assert_eq!(weigh(4, &[Probe { build: Some(1), blocks: Vec::new() }]), None);
+        assert_eq!(
+            weigh(
+                4,
+                &[Probe {
+                    build: Some(1),
+                    blocks: Vec::new()
+                }]
+            ),
+            None
+        );
     }
 }

@@ -1,4 +1,5 @@
-//! Which build made it slower? Probes are confirm campaigns with the good, the bad and one build between them.
+//! Which build made it slower? Probes are confirm campaigns with the good, the bad and one build
+//! between them.
 //!
 //! ```text
 //! candidates -> search -> campaigns (confirm, by blocks or slices) -> evidence -> posterior -> search ...

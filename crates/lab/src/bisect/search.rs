@@ -34,7 +34,8 @@ pub type Weigh<'a> = dyn Fn(&[Block]) -> Option<Weight> + 'a;
 
 /// Measures a build beside the good and the bad one.
 pub trait Prober {
-    /// Probes a build, or measures the good and the bad one alone. `weigh` says after each block what is known now.
+    /// Probes a build, or measures the good and the bad one alone. `weigh` says after each block
+    /// what is known now.
     ///
     /// # Errors
     /// When the good or the bad build cannot be measured, or the campaign cannot be run.
@@ -88,56 +89,108 @@ pub struct Ended {
 /// # Errors
 /// Those of the prober.
 pub fn search(start: Search, prober: &mut dyn Prober) -> Result<Ended, LabError> {
-    let Search { last, known: mut probes, mut skipped, most_probes } = start;
+    let Search {
+        last,
+        known: mut probes,
+        mut skipped,
+        most_probes,
+    } = start;
     loop {
         let weight = weigh(last, &probes);
         if let Some(weight) = &weight
             && weight.is_distinct()
             && let Some((first, end)) = weight.bisection.found_among(&skipped)
         {
-            let outcome = if first == end { Outcome::Found(first) } else { Outcome::FoundAmong(first, end) };
-            return Ok(Ended { outcome, weight: Some(weight.clone()), skipped });
+            let outcome = if first == end {
+                Outcome::Found(first)
+            } else {
+                Outcome::FoundAmong(first, end)
+            };
+            return Ok(Ended {
+                outcome,
+                weight: Some(weight.clone()),
+                skipped,
+            });
         }
         if probes.len() >= most_probes {
             let outcome = Outcome::Inconclusive(undecided(weight.as_ref(), probes.len()));
-            return Ok(Ended { outcome, weight, skipped });
+            return Ok(Ended {
+                outcome,
+                weight,
+                skipped,
+            });
         }
         // At first everything is equally likely, and the middle is asked about.
-        let undecided = || plimsoll_stats::Bisection::new(last, plimsoll_stats::Evidence { log_ratio: -1.0, error: 1.0 });
-        let bisection = weight.as_ref().map_or_else(undecided, |weight| weight.bisection.clone());
+        let undecided = || {
+            plimsoll_stats::Bisection::new(
+                last,
+                plimsoll_stats::Evidence {
+                    log_ratio: -1.0,
+                    error: 1.0,
+                },
+            )
+        };
+        let bisection = weight
+            .as_ref()
+            .map_or_else(undecided, |weight| weight.bisection.clone());
         let build = bisection.next_probe(&skipped);
         prober.hear(Heard::Probes(build));
         let probed = prober.probe(build, &|blocks| {
             let mut all = probes.clone();
-            all.push(Probe { build, blocks: blocks.to_vec() });
+            all.push(Probe {
+                build,
+                blocks: blocks.to_vec(),
+            });
             weigh(last, &all)
         })?;
         match (probed, build) {
-            (Probed::Interrupted, _) => return Ok(Ended { outcome: Outcome::Interrupted, weight, skipped }),
+            (Probed::Interrupted, _) => {
+                return Ok(Ended {
+                    outcome: Outcome::Interrupted,
+                    weight,
+                    skipped,
+                });
+            }
             (Probed::Measured(blocks), _) => probes.push(Probe { build, blocks }),
             (Probed::Disturbed(reason), _) => {
-                return Ok(Ended { outcome: Outcome::Inconclusive(reason), weight, skipped });
+                return Ok(Ended {
+                    outcome: Outcome::Inconclusive(reason),
+                    weight,
+                    skipped,
+                });
             }
             (Probed::Skipped(reason), Some(build)) => {
                 prober.hear(Heard::Skipped(build, &reason));
                 skipped.push(build);
             }
-            (Probed::Skipped(reason), None) => return Ok(Ended { outcome: Outcome::Inconclusive(reason), weight, skipped }),
+            (Probed::Skipped(reason), None) => {
+                return Ok(Ended {
+                    outcome: Outcome::Inconclusive(reason),
+                    weight,
+                    skipped,
+                });
+            }
         }
     }
 }
 
 fn undecided(weight: Option<&Weight>, probes: usize) -> String {
-    let after = format!("after {probes} {}", if probes == 1 { "probe" } else { "probes" });
+    let after = format!(
+        "after {probes} {}",
+        if probes == 1 { "probe" } else { "probes" }
+    );
     match weight {
         None => format!("no block was measured {after}"),
         Some(weight) if !weight.is_distinct() => format!(
-            "the bad build runs at {:.3} of the good one, and {} blocks do not show that they differ; name builds that differ more, or \
-             allow more with --probes or --blocks",
+            "the bad build runs at {:.3} of the good one, and {} blocks do not show that they \
+            differ; name builds that differ more, or allow more with --probes or --blocks",
             weight.bad.log_ratio.exp(),
             weight.blocks
         ),
-        Some(_) => format!("no build is the first bad one with 95 % {after}; allow more with --probes, and go on with --resume"),
+        Some(_) => format!(
+            "no build is the first bad one with 95 % {after}; allow more with --probes, and go on \
+            with --resume"
+        ),
     }
 }
 
@@ -147,7 +200,8 @@ mod tests {
 
     use super::*;
 
-    /// An engine that is told how fast it is: a machine that drifts, starts that scatter, and builds that crash.
+    /// An engine that is told how fast it is: a machine that drifts, starts that scatter, and
+    /// builds that crash.
     struct Scripted {
         draw: Draw,
         last: usize,
@@ -163,17 +217,35 @@ mod tests {
         fn new(seed: u64, last: usize, effect: f64) -> Self {
             let mut draw = Draw::new(seed, &["bisect"]);
             let first_bad = 1 + draw.below(last as u64) as usize;
-            Self { draw, last, first_bad, effect, crashing: Vec::new(), probed: Vec::new(), blocks_so_far: 0, weights: 0 }
+            Self {
+                draw,
+                last,
+                first_bad,
+                effect,
+                crashing: Vec::new(),
+                probed: Vec::new(),
+                blocks_so_far: 0,
+                weights: 0,
+            }
         }
 
         /// Twelve uniforms: nearly normal, of deviation 1.
         fn normal(&mut self) -> f64 {
-            (0..12).map(|_| self.draw.below(1 << 30) as f64 / f64::from(1 << 30)).sum::<f64>() - 6.0
+            (0..12)
+                .map(|_| self.draw.below(1 << 30) as f64 / f64::from(1 << 30))
+                .sum::<f64>()
+                - 6.0
         }
 
         fn rate(&mut self, build: usize) -> f64 {
             let drift = -0.002 * self.blocks_so_far as f64;
-            8.0 + drift + if build >= self.first_bad { self.effect } else { 0.0 } + 0.015 * self.normal()
+            8.0 + drift
+                + if build >= self.first_bad {
+                    self.effect
+                } else {
+                    0.0
+                }
+                + 0.015 * self.normal()
         }
     }
 
@@ -188,7 +260,13 @@ mod tests {
                 self.blocks_so_far += 1;
                 let (good, control, bad) = (self.rate(0), self.rate(0), self.rate(self.last));
                 let probe = build.map(|build| self.rate(build));
-                blocks.push(Block { good, control: Some(control), bad: Some(bad), probe, noise: 0.0 });
+                blocks.push(Block {
+                    good,
+                    control: Some(control),
+                    bad: Some(bad),
+                    probe,
+                    noise: 0.0,
+                });
                 self.weights += usize::from(weigh(&blocks).is_some());
             }
             Ok(Probed::Measured(blocks))
@@ -202,7 +280,11 @@ mod tests {
     }
 
     fn run(engine: &mut Scripted) -> Outcome {
-        let start = Search { last: engine.last, most_probes: 40, ..Search::default() };
+        let start = Search {
+            last: engine.last,
+            most_probes: 40,
+            ..Search::default()
+        };
         search(start, engine).unwrap().outcome
     }
 
@@ -212,8 +294,17 @@ mod tests {
             // Six releases, five candidates, and a slow one somewhere.
             let mut engine = Scripted::new(seed, 5, -0.12);
             let outcome = run(&mut engine);
-            assert_eq!(outcome, Outcome::Found(engine.first_bad), "seed {seed}, probed {:?}", engine.probed);
-            assert_eq!(engine.weights, 4 * engine.probed.len(), "there is a posterior after each block");
+            assert_eq!(
+                outcome,
+                Outcome::Found(engine.first_bad),
+                "seed {seed}, probed {:?}",
+                engine.probed
+            );
+            assert_eq!(
+                engine.weights,
+                4 * engine.probed.len(),
+                "there is a posterior after each block"
+            );
             assert!(engine.probed.len() <= 6, "seed {seed}: {:?}", engine.probed);
         }
     }
@@ -222,14 +313,28 @@ mod tests {
     fn builds_that_crash_are_passed_over_and_said() {
         for seed in 0..20 {
             let mut engine = Scripted::new(seed, 16, -0.15);
-            engine.crashing = vec![engine.first_bad].into_iter().filter(|build| *build < 16).collect();
+            engine.crashing = vec![engine.first_bad]
+                .into_iter()
+                .filter(|build| *build < 16)
+                .collect();
             let is_skipped = !engine.crashing.is_empty();
             let outcome = run(&mut engine);
-            let expected =
-                if is_skipped { Outcome::FoundAmong(engine.first_bad, engine.first_bad + 1) } else { Outcome::Found(engine.first_bad) };
+            let expected = if is_skipped {
+                Outcome::FoundAmong(engine.first_bad, engine.first_bad + 1)
+            } else {
+                Outcome::Found(engine.first_bad)
+            };
             assert_eq!(outcome, expected, "seed {seed}");
-            let crashes = engine.probed.iter().filter(|build| engine.crashing.contains(build)).count();
-            assert!(crashes <= 1, "a build that crashed is not probed again: {:?}", engine.probed);
+            let crashes = engine
+                .probed
+                .iter()
+                .filter(|build| engine.crashing.contains(build))
+                .count();
+            assert!(
+                crashes <= 1,
+                "a build that crashed is not probed again: {:?}",
+                engine.probed
+            );
         }
     }
 
@@ -238,7 +343,11 @@ mod tests {
         let mut engine = Scripted::new(3, 8, 0.0);
         engine.effect = 0.0;
         let outcome = run(&mut engine);
-        assert!(matches!(&outcome, Outcome::Inconclusive(reason) if reason.contains("do not show that they differ")), "{outcome:?}");
+        assert!(
+            matches!(&outcome, Outcome::Inconclusive(reason) if reason.contains("do not show that \
+                they differ")),
+            "{outcome:?}"
+        );
     }
 
     #[test]
@@ -254,12 +363,22 @@ mod tests {
         let mut known = Vec::new();
         for build in [16, 8, 24] {
             if let Probed::Measured(blocks) = engine.probe(Some(build), &|_| None).unwrap() {
-                known.push(Probe { build: Some(build), blocks });
+                known.push(Probe {
+                    build: Some(build),
+                    blocks,
+                });
             }
         }
         engine.probed.clear();
-        let start = Search { last: 32, known, most_probes: 40, ..Search::default() };
-        let Ended { outcome, weight, .. } = search(start, &mut engine).unwrap();
+        let start = Search {
+            last: 32,
+            known,
+            most_probes: 40,
+            ..Search::default()
+        };
+        let Ended {
+            outcome, weight, ..
+        } = search(start, &mut engine).unwrap();
         assert_eq!(outcome, Outcome::Found(engine.first_bad));
         assert_ne!(engine.probed.first(), Some(&16), "the middle is known");
         assert_eq!(weight.unwrap().probes.len(), 3 + engine.probed.len());

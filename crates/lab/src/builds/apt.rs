@@ -1,5 +1,5 @@
-//! Debian packages: resolved by apt against a private, empty record of what is installed, so that the C library comes along.
-//! Nothing is installed, and any suite can be fetched on any Debian.
+//! Debian packages: resolved by apt against a private, empty record of what is installed, so that
+//! the C library comes along. Nothing is installed, and any suite can be fetched on any Debian.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -32,28 +32,71 @@ pub(crate) struct Request<'a> {
 struct Apt<'a> {
     root: PathBuf,
     suite: &'a str,
-    /// Whether the suite itself is preferred: it is not the default, and its packages would lose against another's.
+    /// Whether the suite itself is preferred: it is not the default, and its packages would lose
+    /// against another's.
     has_target: bool,
 }
 
 /// Downloads the packages and says which version the main one has.
-pub(crate) fn fetch(request: &Request<'_>, folder: &Path, watch: &mut Watch<'_>) -> Result<Fetched, BuildError> {
-    let apt = Apt { root: folder.join("apt"), suite: request.suite, has_target: has_target(request.suite) };
+pub(crate) fn fetch(
+    request: &Request<'_>,
+    folder: &Path,
+    watch: &mut Watch<'_>,
+) -> Result<Fetched, BuildError> {
+    let apt = Apt {
+        root: folder.join("apt"),
+        suite: request.suite,
+        has_target: has_target(request.suite),
+    };
     apt.prepare(&sources(request)?)?;
-    let what =
-        format!("{} of Debian {}", request.packages.iter().chain(request.also).cloned().collect::<Vec<_>>().join(" "), request.suite);
-    let fail = |refusal: Refusal| refused(&what, refusal.text.contains("Unable to locate package"), &refusal.summary);
-    apt.run("apt-get", false, &["update"], &apt.root, watch)?.map_err(|refusal| {
-        let is_gone = refusal.text.contains("does not have a Release file");
-        refused(&format!("the suite {}", request.suite), is_gone, &refusal.summary)
-    })?;
+    let what = format!(
+        "{} of Debian {}",
+        request
+            .packages
+            .iter()
+            .chain(request.also)
+            .cloned()
+            .collect::<Vec<_>>()
+            .join(" "),
+        request.suite
+    );
+    let fail = |refusal: Refusal| {
+        refused(
+            &what,
+            refusal.text.contains("Unable to locate package"),
+            &refusal.summary,
+        )
+    };
+    apt.run("apt-get", false, &["update"], &apt.root, watch)?
+        .map_err(|refusal| {
+            let is_gone = refusal.text.contains("does not have a Release file");
+            refused(
+                &format!("the suite {}", request.suite),
+                is_gone,
+                &refusal.summary,
+            )
+        })?;
     let mut package_version = None;
     if let Some(main) = request.main {
-        let security = if request.has_security { " with security updates" } else { "" };
-        let gone = |what: String| BuildError::Gone(format!("Debian {}{security} has {what}", request.suite));
-        let version = apt.candidate(main, watch)?.ok_or_else(|| gone(format!("no {main} any more")))?;
-        if let Some(wanted) = request.wanted.filter(|wanted| !is_patch_of(&upstream_version(&version), wanted)) {
-            return Err(gone(format!("{main} {} now, not {wanted}", upstream_version(&version))));
+        let security = if request.has_security {
+            " with security updates"
+        } else {
+            ""
+        };
+        let gone = |what: String| {
+            BuildError::Gone(format!("Debian {}{security} has {what}", request.suite))
+        };
+        let version = apt
+            .candidate(main, watch)?
+            .ok_or_else(|| gone(format!("no {main} any more")))?;
+        if let Some(wanted) = request
+            .wanted
+            .filter(|wanted| !is_patch_of(&upstream_version(&version), wanted))
+        {
+            return Err(gone(format!(
+                "{main} {} now, not {wanted}",
+                upstream_version(&version)
+            )));
         }
         package_version = Some(version);
     }
@@ -61,19 +104,28 @@ pub(crate) fn fetch(request: &Request<'_>, folder: &Path, watch: &mut Watch<'_>)
     if !request.packages.is_empty() {
         let mut arguments = vec!["-y", "-d", "install"];
         arguments.extend(request.packages.iter().map(String::as_str));
-        apt.run("apt-get", apt.has_target, &arguments, &archives, watch)?.map_err(fail)?;
+        apt.run("apt-get", apt.has_target, &arguments, &archives, watch)?
+            .map_err(fail)?;
     }
     for package in request.also {
-        for other in debs(&archives)?.iter().filter(|deb| package_name(deb) == Some(package)) {
+        for other in debs(&archives)?
+            .iter()
+            .filter(|deb| package_name(deb) == Some(package))
+        {
             fs::remove_file(other).map_err(BuildError::io("remove", other))?;
         }
         let exactly = format!("{package}/{}", request.suite);
-        apt.run("apt-get", false, &["download", &exactly], &archives, watch)?.map_err(fail)?;
+        apt.run("apt-get", false, &["download", &exactly], &archives, watch)?
+            .map_err(fail)?;
     }
-    Ok(Fetched { files: debs(&archives)?, package_version })
+    Ok(Fetched {
+        files: debs(&archives)?,
+        package_version,
+    })
 }
 
-/// Stable suites are preferred through their security updates; naming them as the target would prefer the older package.
+/// Stable suites are preferred through their security updates; naming them as the target would
+/// prefer the older package.
 fn has_target(suite: &str) -> bool {
     !matches!(suite, "bookworm" | "trixie" | "experimental")
 }
@@ -81,11 +133,20 @@ fn has_target(suite: &str) -> bool {
 /// The private sources list.
 fn sources(request: &Request<'_>) -> Result<String, BuildError> {
     let archives = archives(Path::new("/etc/apt"))?;
-    let line = |archive: &Archive, suite: &str| format!("deb [signed-by={}] {} {suite} main\n", archive.keyring, archive.uri);
+    let line = |archive: &Archive, suite: &str| {
+        format!(
+            "deb [signed-by={}] {} {suite} main\n",
+            archive.keyring, archive.uri
+        )
+    };
     let mut text = line(&archives.main, request.suite);
     if request.has_security {
         let security = archives.security.as_ref().ok_or_else(|| {
-            BuildError::Usage("apt's sources on this machine name no Debian security archive; add one, as Debian's installer does".into())
+            BuildError::Usage(
+                "apt's sources on this machine name no Debian security archive; add one, as \
+                Debian's installer does"
+                    .into(),
+            )
         })?;
         text += &line(security, &format!("{}-security", request.suite));
     }
@@ -122,14 +183,22 @@ impl Apt<'_> {
         watch: &mut Watch<'_>,
     ) -> Result<Result<(), Refusal>, BuildError> {
         let log = self.root.join("apt.log");
-        let client = Client { command: self.command(program, has_target, arguments), needs: "apt (on Debian)", grows, log };
+        let client = Client {
+            command: self.command(program, has_target, arguments),
+            needs: "apt (on Debian)",
+            grows,
+            log,
+        };
         client.run(watch)
     }
 
     fn command(&self, program: &str, has_target: bool, arguments: &[&str]) -> Command {
         let root = self.root.display();
         let mut command = child_command(program);
-        command.current_dir(self.archives()).env("DEBIAN_FRONTEND", "noninteractive").arg("-qq");
+        command
+            .current_dir(self.archives())
+            .env("DEBIAN_FRONTEND", "noninteractive")
+            .arg("-qq");
         for option in [
             format!("Dir::Etc::sourcelist={root}/sources.list"),
             "Dir::Etc::sourceparts=/dev/null".to_owned(),
@@ -156,10 +225,19 @@ impl Apt<'_> {
     }
 
     /// The version that would be fetched.
-    fn candidate(&self, package: &str, watch: &mut Watch<'_>) -> Result<Option<String>, BuildError> {
+    fn candidate(
+        &self,
+        package: &str,
+        watch: &mut Watch<'_>,
+    ) -> Result<Option<String>, BuildError> {
         let log = self.root.join("apt.log");
         let command = self.command("apt-cache", self.has_target, &["policy", package]);
-        let client = Client { command, needs: "apt (on Debian)", grows: &self.root, log: log.clone() };
+        let client = Client {
+            command,
+            needs: "apt (on Debian)",
+            grows: &self.root,
+            log: log.clone(),
+        };
         if let Err(refusal) = client.run(watch)? {
             return Err(refused(package, false, &refusal.summary));
         }
@@ -169,15 +247,27 @@ impl Apt<'_> {
 }
 
 fn parse_candidate(policy: &str) -> Option<&str> {
-    let version = policy.lines().find_map(|line| line.trim().strip_prefix("Candidate:"))?.trim();
+    let version = policy
+        .lines()
+        .find_map(|line| line.trim().strip_prefix("Candidate:"))?
+        .trim();
     (version != "(none)").then_some(version)
 }
 
-/// The upstream part of a Debian version, as servers state it: no epoch, no revision, `rc1` without its tilde.
+/// The upstream part of a Debian version, as servers state it: no epoch, no revision, `rc1` without
+/// its tilde.
 pub(crate) fn upstream_version(debian: &str) -> String {
-    let version = debian.split_once(':').map_or(debian, |(_, version)| version);
-    let version = version.rsplit_once('-').map_or(version, |(version, _)| version);
-    version.split('+').next().unwrap_or(version).replace('~', "")
+    let version = debian
+        .split_once(':')
+        .map_or(debian, |(_, version)| version);
+    let version = version
+        .rsplit_once('-')
+        .map_or(version, |(version, _)| version);
+    version
+        .split('+')
+        .next()
+        .unwrap_or(version)
+        .replace('~', "")
 }
 
 /// The downloaded packages, in the order of their names.
@@ -218,7 +308,8 @@ mod tests {
 
     #[test]
     fn candidates_are_read() {
-        let policy = "mariadb-server-core:\n  Installed: (none)\n  Candidate: 1:10.11.19-0+deb12u1\n  Version table:\n";
+        let policy = "mariadb-server-core:\n  Installed: (none)\n  Candidate: \
+                     1:10.11.19-0+deb12u1\n  Version table:\n";
         assert_eq!(parse_candidate(policy), Some("1:10.11.19-0+deb12u1"));
         assert_eq!(parse_candidate("x:\n  Candidate: (none)\n"), None);
         assert_eq!(parse_candidate(""), None);
@@ -226,6 +317,9 @@ mod tests {
 
     #[test]
     fn names_of_packages() {
-        assert_eq!(package_name(Path::new("/a/libaio1_0.3.113-4_amd64.deb")), Some("libaio1"));
+        assert_eq!(
+            package_name(Path::new("/a/libaio1_0.3.113-4_amd64.deb")),
+            Some("libaio1")
+        );
     }
 }

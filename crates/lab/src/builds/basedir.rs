@@ -1,4 +1,5 @@
-//! A user's own build: an installation folder in the layout of the tarballs, recognised by its files and by what its server says.
+//! A user's own build: an installation folder in the layout of the tarballs, recognised by its
+//! files and by what its server says.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -21,7 +22,10 @@ const PLUGIN_FOLDERS: [&str; 3] = ["lib/plugin", "lib/mysql/plugin", "lib64/mysq
 /// Recognises the build in a folder.
 pub(crate) fn recognise(basedir: &Path, label: &str) -> Result<InstalledBuild, BuildError> {
     let basedir = basedir.canonicalize().map_err(|error| {
-        BuildError::Usage(format!("the folder {} cannot be read: {error}; give the folder that holds bin/", basedir.display()))
+        BuildError::Usage(format!(
+            "the folder {} cannot be read: {error}; give the folder that holds bin/",
+            basedir.display()
+        ))
     })?;
     if basedir.is_file() {
         return rocksdb_file(&basedir, label);
@@ -29,14 +33,17 @@ pub(crate) fn recognise(basedir: &Path, label: &str) -> Result<InstalledBuild, B
     if basedir.join("bin/postgres").is_file() {
         return postgres(&basedir, label);
     }
-    let server =
-        SERVER_FOLDERS.iter().flat_map(|folder| MYSQL_SERVERS.map(|name| basedir.join(folder).join(name))).find(|path| path.is_file());
+    let server = SERVER_FOLDERS
+        .iter()
+        .flat_map(|folder| MYSQL_SERVERS.map(|name| basedir.join(folder).join(name)))
+        .find(|path| path.is_file());
     match (server, find_library(&basedir)) {
         (Some(server), _) => mysql(&basedir, server, label),
         (None, Some(library)) => rocksdb(&basedir, library, label),
         (None, None) => Err(BuildError::Usage(format!(
-            "{} holds no server (looked for bin/postgres, for mysqld and mariadbd in bin, sbin and libexec, and for librocksdb*.so* here and in \
-             lib); give the folder that holds bin/, or RocksDB's shared library",
+            "{} holds no server (looked for bin/postgres, for mysqld and mariadbd in bin, sbin and \
+            libexec, and for librocksdb*.so* here and in lib); give the folder that holds bin/, or \
+            RocksDB's shared library",
             basedir.display()
         ))),
     }
@@ -44,12 +51,14 @@ pub(crate) fn recognise(basedir: &Path, label: &str) -> Result<InstalledBuild, B
 
 /// RocksDB by its library's file. Its folder is the basedir.
 fn rocksdb_file(file: &Path, label: &str) -> Result<InstalledBuild, BuildError> {
-    let is_library = file.file_name().is_some_and(|name| name.to_string_lossy().contains(".so"));
+    let is_library = file
+        .file_name()
+        .is_some_and(|name| name.to_string_lossy().contains(".so"));
     match file.parent() {
         Some(folder) if is_library => rocksdb(folder, file.to_owned(), label),
         _ => Err(BuildError::Usage(format!(
-            "{} is a file and no shared library; give a folder that holds bin/, or RocksDB's librocksdb.so (make shared_lib), beside which \
-             db_bench is found",
+            "{} is a file and no shared library; give a folder that holds bin/, or RocksDB's \
+            librocksdb.so (make shared_lib), beside which db_bench is found",
             file.display()
         ))),
     }
@@ -79,29 +88,54 @@ fn postgres(basedir: &Path, label: &str) -> Result<InstalledBuild, BuildError> {
 fn mysql(basedir: &Path, server: PathBuf, label: &str) -> Result<InstalledBuild, BuildError> {
     // FB MySQL and other forks state plain versions; only MariaDB names itself.
     let stated = ask_version(EngineName::Mysql, &server, &BTreeMap::new())?;
-    let engine = if stated.contains("MariaDB") { EngineName::Mariadb } else { EngineName::Mysql };
-    let share = ["share", "share/mysql", "share/mariadb"].iter().map(|name| basedir.join(name)).find(|path| has_messages(path));
+    let engine = if stated.contains("MariaDB") {
+        EngineName::Mariadb
+    } else {
+        EngineName::Mysql
+    };
+    let share = ["share", "share/mysql", "share/mariadb"]
+        .iter()
+        .map(|name| basedir.join(name))
+        .find(|path| has_messages(path));
     let share = share.ok_or_else(|| lacks(basedir, "share/english/errmsg.sys"))?;
     describe(engine, basedir, server, label, |version, build| {
         // `--user` because the help, too, is refused to root otherwise.
-        let help = ask(&build.server, &["--no-defaults", "--user=nobody", "--verbose", "--help"], &BTreeMap::new()).unwrap_or_default();
-        let has_option = |option: &str| help.lines().any(|line| line.trim_start().starts_with(option));
+        let help = ask(
+            &build.server,
+            &["--no-defaults", "--user=nobody", "--verbose", "--help"],
+            &BTreeMap::new(),
+        )
+        .unwrap_or_default();
+        let has_option = |option: &str| {
+            help.lines()
+                .any(|line| line.trim_start().starts_with(option))
+        };
         build.init = match engine {
             EngineName::Mariadb => install_script(basedir)?,
             _ if natural_cmp(version, "5.7").is_ge() => DataInit::Initialize,
             _ => bootstrap_scripts(basedir, &share)?,
         };
         if engine == EngineName::Mysql && natural_cmp(version, "5.7").is_ge() {
-            build.server_options.push("--secure-file-priv=NULL".to_owned());
+            build
+                .server_options
+                .push("--secure-file-priv=NULL".to_owned());
         }
         if has_option("--mysqlx[=") {
             build.server_options.push("--mysqlx=OFF".to_owned());
         }
-        build.plugin_dir = PLUGIN_FOLDERS.iter().map(|name| basedir.join(name)).find(|path| path.join("ha_rocksdb.so").is_file());
+        build.plugin_dir = PLUGIN_FOLDERS
+            .iter()
+            .map(|name| basedir.join(name))
+            .find(|path| path.join("ha_rocksdb.so").is_file());
         let has_plugin = build.plugin_dir.is_some();
-        let rocksdb =
-            if has_plugin { Some("--plugin-load-add=ha_rocksdb.so") } else { has_option("--rocksdb[=").then_some("--rocksdb=ON") };
-        build.storage_plugins.extend(rocksdb.map(|option| ("rocksdb".to_owned(), option.to_owned())));
+        let rocksdb = if has_plugin {
+            Some("--plugin-load-add=ha_rocksdb.so")
+        } else {
+            has_option("--rocksdb[=").then_some("--rocksdb=ON")
+        };
+        build
+            .storage_plugins
+            .extend(rocksdb.map(|option| ("rocksdb".to_owned(), option.to_owned())));
         build.share_dir = Some(share);
         Ok(())
     })
@@ -116,8 +150,14 @@ fn describe(
     finish: impl FnOnce(&str, &mut InstalledBuild) -> Result<(), BuildError>,
 ) -> Result<InstalledBuild, BuildError> {
     // What a library needs may lie beside it.
-    let env: BTreeMap<String, String> = library_path(&server).filter(|_| engine == EngineName::Rocksdb).into_iter().collect();
-    let Facts { version, toolchain: told } = Facts::ask(engine, &server, &env)?;
+    let env: BTreeMap<String, String> = library_path(&server)
+        .filter(|_| engine == EngineName::Rocksdb)
+        .into_iter()
+        .collect();
+    let Facts {
+        version,
+        toolchain: told,
+    } = Facts::ask(engine, &server, &env)?;
     let real = real_program(&server);
     let mut toolchain = toolchain(&real, basedir, "own build");
     toolchain.extend(told);
@@ -147,16 +187,32 @@ fn has_messages(share: &Path) -> bool {
 }
 
 fn install_script(basedir: &Path) -> Result<DataInit, BuildError> {
-    let names = ["scripts/mariadb-install-db", "bin/mariadb-install-db", "scripts/mysql_install_db", "bin/mysql_install_db"];
-    let script = names.iter().map(|name| basedir.join(name)).find(|path| path.is_file());
+    let names = [
+        "scripts/mariadb-install-db",
+        "bin/mariadb-install-db",
+        "scripts/mysql_install_db",
+        "bin/mysql_install_db",
+    ];
+    let script = names
+        .iter()
+        .map(|name| basedir.join(name))
+        .find(|path| path.is_file());
     let script = script.ok_or_else(|| lacks(basedir, "scripts/mariadb-install-db"))?;
     let text = fs::read(&script).map_err(BuildError::io("read", &script))?;
-    let has_auth_method = String::from_utf8_lossy(&text).contains("auth-root-authentication-method");
-    Ok(DataInit::InstallDb { script, has_auth_method })
+    let has_auth_method =
+        String::from_utf8_lossy(&text).contains("auth-root-authentication-method");
+    Ok(DataInit::InstallDb {
+        script,
+        has_auth_method,
+    })
 }
 
 fn bootstrap_scripts(basedir: &Path, share: &Path) -> Result<DataInit, BuildError> {
-    let names = ["mysql_system_tables.sql", "mysql_system_tables_data.sql", "fill_help_tables.sql"];
+    let names = [
+        "mysql_system_tables.sql",
+        "mysql_system_tables_data.sql",
+        "fill_help_tables.sql",
+    ];
     let scripts: Vec<PathBuf> = names.iter().map(|name| share.join(name)).collect();
     match scripts.iter().find(|path| !path.is_file()) {
         Some(missing) => Err(lacks(basedir, &missing.display().to_string())),
@@ -165,7 +221,10 @@ fn bootstrap_scripts(basedir: &Path, share: &Path) -> Result<DataInit, BuildErro
 }
 
 fn lacks(basedir: &Path, file: &str) -> BuildError {
-    BuildError::Usage(format!("{} lacks {file}; give the folder that `make install` or the tarball filled", basedir.display()))
+    BuildError::Usage(format!(
+        "{} lacks {file}; give the folder that `make install` or the tarball filled",
+        basedir.display()
+    ))
 }
 
 #[cfg(test)]
@@ -184,7 +243,10 @@ mod tests {
     fn tree(programs: &[(&str, &str)], files: &[&str]) -> tempfile::TempDir {
         let dir = tempfile::tempdir().unwrap();
         for (path, prints) in programs {
-            script(&dir.path().join(path), &format!("cat <<'END'\n{prints}\nEND"));
+            script(
+                &dir.path().join(path),
+                &format!("cat <<'END'\n{prints}\nEND"),
+            );
         }
         for path in files {
             let path = dir.path().join(path);
@@ -196,10 +258,20 @@ mod tests {
 
     #[test]
     fn layouts_are_recognised() {
-        let mysql8 = "x  Ver 8.0.35 for Linux on x86_64\n  --mysqlx[=name]     Enable or disable MYSQLX plugin.";
-        let fb = "x  Ver 8.0.32-fb for Linux on x86_64\n  --rocksdb[=name]    Enable or disable ROCKSDB plugin.";
-        let system = ["mysql_system_tables.sql", "mysql_system_tables_data.sql", "fill_help_tables.sql"];
-        let old: Vec<String> = system.iter().map(|name| format!("share/{name}")).chain(["share/english/errmsg.sys".to_owned()]).collect();
+        let mysql8 = "x  Ver 8.0.35 for Linux on x86_64\n  --mysqlx[=name]     Enable or disable \
+                     MYSQLX plugin.";
+        let fb = "x  Ver 8.0.32-fb for Linux on x86_64\n  --rocksdb[=name]    Enable or disable \
+                 ROCKSDB plugin.";
+        let system = [
+            "mysql_system_tables.sql",
+            "mysql_system_tables_data.sql",
+            "fill_help_tables.sql",
+        ];
+        let old: Vec<String> = system
+            .iter()
+            .map(|name| format!("share/{name}"))
+            .chain(["share/english/errmsg.sys".to_owned()])
+            .collect();
         let old: Vec<&str> = old.iter().map(String::as_str).collect();
         struct Case<'a> {
             programs: &'a [(&'a str, &'a str)],
@@ -245,7 +317,10 @@ mod tests {
             Case {
                 programs: &[
                     ("sbin/mariadbd", "x  Ver 11.4.5-MariaDB-log for Linux"),
-                    ("scripts/mariadb-install-db", "--auth-root-authentication-method=x"),
+                    (
+                        "scripts/mariadb-install-db",
+                        "--auth-root-authentication-method=x",
+                    ),
                 ],
                 files: &["share/english/errmsg.sys", "lib/plugin/ha_rocksdb.so"],
                 engine: EngineName::Mariadb,
@@ -256,7 +331,10 @@ mod tests {
                 rocksdb: Some("--plugin-load-add=ha_rocksdb.so"),
             },
             Case {
-                programs: &[("bin/mysqld", "x  Ver 10.1.8-MariaDB for Linux"), ("bin/mysql_install_db", "old")],
+                programs: &[
+                    ("bin/mysqld", "x  Ver 10.1.8-MariaDB for Linux"),
+                    ("bin/mysql_install_db", "old"),
+                ],
                 files: &["share/english/errmsg.sys"],
                 engine: EngineName::Mariadb,
                 version: "10.1.8-MariaDB",
@@ -266,7 +344,10 @@ mod tests {
                 rocksdb: None,
             },
             Case {
-                programs: &[("bin/postgres", "postgres (PostgreSQL) 18devel"), ("bin/initdb", "")],
+                programs: &[
+                    ("bin/postgres", "postgres (PostgreSQL) 18devel"),
+                    ("bin/initdb", ""),
+                ],
                 files: &[],
                 engine: EngineName::Postgres,
                 version: "18devel",
@@ -281,17 +362,36 @@ mod tests {
             let build = recognise(dir.path(), "my_label").unwrap();
             let root = dir.path().canonicalize().unwrap();
             assert_eq!(build.name, format!("{}+my_label", case.engine));
-            assert_eq!((build.engine, build.version.as_str()), (case.engine, case.version));
+            assert_eq!(
+                (build.engine, build.version.as_str()),
+                (case.engine, case.version)
+            );
             assert_eq!(build.server, root.join(case.server));
             assert_eq!(build.basedir, root);
-            assert!(format!("{:?}", build.init).contains(case.init), "{:?}", build.init);
+            assert!(
+                format!("{:?}", build.init).contains(case.init),
+                "{:?}",
+                build.init
+            );
             assert_eq!(build.server_options, case.options);
-            assert_eq!(build.storage_plugins.get("rocksdb").map(String::as_str), case.rocksdb);
+            assert_eq!(
+                build.storage_plugins.get("rocksdb").map(String::as_str),
+                case.rocksdb
+            );
             let has_plugin_file = case.files.contains(&"lib/plugin/ha_rocksdb.so");
-            assert_eq!(build.plugin_dir, has_plugin_file.then(|| root.join("lib/plugin")));
-            assert_eq!(build.server_sha256, sha256(&root.join(case.server)).unwrap());
+            assert_eq!(
+                build.plugin_dir,
+                has_plugin_file.then(|| root.join("lib/plugin"))
+            );
+            assert_eq!(
+                build.server_sha256,
+                sha256(&root.join(case.server)).unwrap()
+            );
             assert_eq!(build.toolchain["compiler"], "unknown");
-            assert_eq!(build.share_dir.is_some(), case.engine != EngineName::Postgres);
+            assert_eq!(
+                build.share_dir.is_some(),
+                case.engine != EngineName::Postgres
+            );
         }
     }
 
@@ -301,24 +401,51 @@ mod tests {
         type Case<'a> = (&'a [(&'a str, &'a str)], &'a [&'a str], &'a str);
         let cases: [Case<'_>; 5] = [
             (&[], &["README"], "holds no server"),
-            (&[("bin/postgres", "postgres (PostgreSQL) 16.4")], &[], "lacks bin/initdb"),
-            (&[("bin/mysqld", version)], &[], "lacks share/english/errmsg.sys"),
-            (&[("bin/mysqld", version)], &["share/english/errmsg.sys"], "mysql_system_tables.sql"),
-            (&[("bin/mysqld", "Hello")], &["share/english/errmsg.sys"], "states no version: \"Hello\""),
+            (
+                &[("bin/postgres", "postgres (PostgreSQL) 16.4")],
+                &[],
+                "lacks bin/initdb",
+            ),
+            (
+                &[("bin/mysqld", version)],
+                &[],
+                "lacks share/english/errmsg.sys",
+            ),
+            (
+                &[("bin/mysqld", version)],
+                &["share/english/errmsg.sys"],
+                "mysql_system_tables.sql",
+            ),
+            (
+                &[("bin/mysqld", "Hello")],
+                &["share/english/errmsg.sys"],
+                "states no version: \"Hello\"",
+            ),
         ];
         for (programs, files, wanted) in cases {
             let dir = tree(programs, files);
             let error = recognise(dir.path(), "x").unwrap_err().to_string();
             assert!(error.contains(wanted), "{error}");
         }
-        assert!(recognise(Path::new("/nowhere/at/all"), "x").unwrap_err().to_string().contains("cannot be read"));
+        assert!(
+            recognise(Path::new("/nowhere/at/all"), "x")
+                .unwrap_err()
+                .to_string()
+                .contains("cannot be read")
+        );
     }
 
     #[test]
     fn a_server_that_does_not_run_is_an_error_with_its_words() {
         let dir = tempfile::tempdir().unwrap();
-        script(&dir.path().join("bin/mysqld"), "echo libaio.so.1: cannot open shared object file >&2; exit 127");
+        script(
+            &dir.path().join("bin/mysqld"),
+            "echo libaio.so.1: cannot open shared object file >&2; exit 127",
+        );
         let error = recognise(dir.path(), "x").unwrap_err().to_string();
-        assert!(error.contains("does not run here") && error.contains("libaio.so.1"), "{error}");
+        assert!(
+            error.contains("does not run here") && error.contains("libaio.so.1"),
+            "{error}"
+        );
     }
 }

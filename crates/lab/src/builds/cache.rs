@@ -1,4 +1,5 @@
-//! The folder of builds: one folder per build, named as plans name it. Builds appear in it whole or not at all.
+//! The folder of builds: one folder per build, named as plans name it. Builds appear in it whole or
+//! not at all.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -42,7 +43,8 @@ pub struct ListedBuild {
     pub source: String,
     /// Whether it can be used at once.
     pub state: BuildState,
-    /// Its bytes on the disk; unknown for what is not here, and zero for a folder that is the user's own.
+    /// Its bytes on the disk; unknown for what is not here, and zero for a folder that is the
+    /// user's own.
     pub bytes: Option<u64>,
     /// The package or folder.
     pub origin: String,
@@ -89,8 +91,15 @@ impl BuildCache {
         let dir = dir.into();
         // Clients run in folders of their own, and builds remember where they are.
         let dir = std::path::absolute(&dir).unwrap_or(dir);
-        let clients = Clients { maven_repository: dir.join(MAVEN), maven_lock: dir.join(LOCKS).join("maven.lock") };
-        Self { recipes: recipes().to_vec(), fetcher: Box::new(clients), dir }
+        let clients = Clients {
+            maven_repository: dir.join(MAVEN),
+            maven_lock: dir.join(LOCKS).join("maven.lock"),
+        };
+        Self {
+            recipes: recipes().to_vec(),
+            fetcher: Box::new(clients),
+            dir,
+        }
     }
 
     /// The folder.
@@ -109,12 +118,15 @@ impl BuildCache {
         if !resolved.is_here {
             return Ok(None);
         }
-        let Some(record) = record::read(&self.dir.join(&resolved.name))? else { return Ok(None) };
+        let Some(record) = record::read(&self.dir.join(&resolved.name))? else {
+            return Ok(None);
+        };
         check_unchanged(&record)?;
         Ok(Some(record.build))
     }
 
-    /// The build; fetched where it is not here and `is_offline` allows it. Another process that fetches the same build is waited for.
+    /// The build; fetched where it is not here and `is_offline` allows it. Another process that
+    /// fetches the same build is waited for.
     pub fn add(
         &self,
         name: &BuildName,
@@ -127,24 +139,42 @@ impl BuildCache {
         }
         let resolved = self.resolve(name)?;
         if is_offline {
-            return Err(BuildError::NotHere { name: resolved.name });
+            return Err(BuildError::NotHere {
+                name: resolved.name,
+            });
         }
         if std::env::consts::ARCH != "x86_64" {
             return Err(BuildError::Usage(format!(
-                "recipes are for x86-64 and this machine is {}; add a build of your own with --basedir",
+                "recipes are for x86-64 and this machine is {}; add a build of your own with \
+                --basedir",
                 std::env::consts::ARCH
             )));
         }
-        let mut watch = Watch { progress, is_cancelled, name: resolved.name.clone(), stage: Stage::Fetching, started: Instant::now() };
+        let mut watch = Watch {
+            progress,
+            is_cancelled,
+            name: resolved.name.clone(),
+            stage: Stage::Fetching,
+            started: Instant::now(),
+        };
         // One lock for all that a moving series can become.
-        let series = resolved.recipes.first().map_or(resolved.name.clone(), Recipe::name);
-        let _lock = Lock::take(&self.dir.join(LOCKS).join(format!("{series}.lock")), &mut watch)?;
+        let series = resolved
+            .recipes
+            .first()
+            .map_or(resolved.name.clone(), Recipe::name);
+        let _lock = Lock::take(
+            &self.dir.join(LOCKS).join(format!("{series}.lock")),
+            &mut watch,
+        )?;
         // Whoever had the lock may have brought it.
         if let Some(build) = self.get(name)? {
             return Ok(build);
         }
         self.remove_partials(&series)?;
-        let partial = Partial(self.dir.join(format!("{series}.partial-{}", std::process::id())));
+        let partial = Partial(
+            self.dir
+                .join(format!("{series}.partial-{}", std::process::id())),
+        );
         let mut refusals = Vec::new();
         for recipe in &resolved.recipes {
             let install = Install {
@@ -163,7 +193,11 @@ impl BuildCache {
             partial.remove()?;
         }
         let others = nearest(name, &self.recipes, &resolved.name);
-        Err(BuildError::Gone(format!("{} is gone; {others}\n  {}", resolved.name, refusals.join("\n  "))))
+        Err(BuildError::Gone(format!(
+            "{} is gone; {others}\n  {}",
+            resolved.name,
+            refusals.join("\n  ")
+        )))
     }
 
     /// Moves a whole build to its place.
@@ -176,7 +210,12 @@ impl BuildCache {
             sync(&self.dir);
         }
         let kept = record::read(&target)?;
-        kept.map(|record| record.build).ok_or_else(|| BuildError::Unfit(format!("{} vanished; add the build again", target.display())))
+        kept.map(|record| record.build).ok_or_else(|| {
+            BuildError::Unfit(format!(
+                "{} vanished; add the build again",
+                target.display()
+            ))
+        })
     }
 
     /// What a killed process left. The lock of `series` is held.
@@ -184,42 +223,61 @@ impl BuildCache {
         let prefix = format!("{series}.partial-");
         for entry in fs::read_dir(&self.dir).map_err(BuildError::io("read", &self.dir))? {
             let path = entry.map_err(BuildError::io("read", &self.dir))?.path();
-            if path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(&prefix)) {
+            if path
+                .file_name()
+                .is_some_and(|name| name.to_string_lossy().starts_with(&prefix))
+            {
                 remove(&path)?;
             }
         }
         Ok(())
     }
 
-    /// Registers a user's own build under `ENGINE+LABEL`. Nothing is copied. A label that is taken is refused, unless it means the
-    /// same folder, which is then looked at anew.
+    /// Registers a user's own build under `ENGINE+LABEL`. Nothing is copied. A label that is taken
+    /// is refused, unless it means the same folder, which is then looked at anew.
     pub fn add_basedir(&self, basedir: &Path, label: &str) -> Result<InstalledBuild, BuildError> {
         check_label(label, "label").map_err(|error| BuildError::Usage(error.to_string()))?;
         if let Some(recipe) = self.recipes.iter().find(|recipe| recipe.source == label) {
-            return Err(BuildError::Usage(format!("the label \"{label}\" is the name of a source of {}; choose another", recipe.engine)));
+            return Err(BuildError::Usage(format!(
+                "the label \"{label}\" is the name of a source of {}; choose another",
+                recipe.engine
+            )));
         }
         let build = recognise(basedir, label)?;
         let folder = self.dir.join(&build.name);
-        if let Some(taken) =
-            record::read(&folder)?.filter(|taken| taken.build.basedir != build.basedir || is_other_library(&taken.build, &build))
-        {
+        if let Some(taken) = record::read(&folder)?.filter(|taken| {
+            taken.build.basedir != build.basedir || is_other_library(&taken.build, &build)
+        }) {
             return Err(BuildError::Usage(format!(
-                "{} is {} already; choose another label, or remove it with `plimsoll build remove {}`",
+                "{} is {} already; choose another label, or remove it with `plimsoll build remove \
+                {}`",
                 build.name,
                 taken.build.basedir.display(),
                 build.name
             )));
         }
-        let partial = Partial(self.dir.join(format!("{}.partial-{}", build.name, std::process::id())));
+        let partial = Partial(self.dir.join(format!(
+            "{}.partial-{}",
+            build.name,
+            std::process::id()
+        )));
         fs::create_dir_all(&partial.0).map_err(BuildError::io("make", &partial.0))?;
-        record::write(&partial.0, &Record { source: OWN.to_owned(), packages: Vec::new(), build: build.clone() })?;
+        record::write(
+            &partial.0,
+            &Record {
+                source: OWN.to_owned(),
+                packages: Vec::new(),
+                build: build.clone(),
+            },
+        )?;
         remove(&folder)?;
         fs::rename(&partial.0, &folder).map_err(BuildError::io("move the build to", &folder))?;
         sync(&self.dir);
         Ok(build)
     }
 
-    /// What recipes offer and what is here, by engine and version. A series that is here is not listed again as available.
+    /// What recipes offer and what is here, by engine and version. A series that is here is not
+    /// listed again as available.
     pub fn list(&self) -> Result<Vec<ListedBuild>, BuildError> {
         let records = self.records()?;
         let mut listed = Vec::new();
@@ -247,14 +305,23 @@ impl BuildCache {
         for recipe in &self.recipes {
             let is_here = |listed: &ListedBuild| {
                 let version = short_version(&listed.version);
-                let is_of_recipe = listed.source == recipe.source && listed.name.starts_with(recipe.engine.as_str());
-                let is_same_version = if recipe.is_series() { is_patch_of(version, &recipe.version) } else { version == recipe.version };
+                let is_of_recipe = listed.source == recipe.source
+                    && listed.name.starts_with(recipe.engine.as_str());
+                let is_same_version = if recipe.is_series() {
+                    is_patch_of(version, &recipe.version)
+                } else {
+                    version == recipe.version
+                };
                 listed.name == recipe.name() || (is_of_recipe && is_same_version)
             };
             if !listed.iter().any(is_here) {
                 listed.push(ListedBuild {
                     name: recipe.name(),
-                    version: if recipe.is_series() { format!("{}.*", recipe.version) } else { recipe.version.clone() },
+                    version: if recipe.is_series() {
+                        format!("{}.*", recipe.version)
+                    } else {
+                        recipe.version.clone()
+                    },
                     source: recipe.source.clone(),
                     state: BuildState::Available,
                     bytes: None,
@@ -262,13 +329,25 @@ impl BuildCache {
                 });
             }
         }
-        let engine = |build: &ListedBuild| build.name.split(['@', '+']).next().unwrap_or_default().to_owned();
-        listed
-            .sort_by(|a, b| engine(a).cmp(&engine(b)).then_with(|| natural_cmp(&a.version, &b.version)).then_with(|| a.name.cmp(&b.name)));
+        let engine = |build: &ListedBuild| {
+            build
+                .name
+                .split(['@', '+'])
+                .next()
+                .unwrap_or_default()
+                .to_owned()
+        };
+        listed.sort_by(|a, b| {
+            engine(a)
+                .cmp(&engine(b))
+                .then_with(|| natural_cmp(&a.version, &b.version))
+                .then_with(|| a.name.cmp(&b.name))
+        });
         Ok(listed)
     }
 
-    /// Removes a build from the cache; of a user's own build only what we remember of it. Returns what was removed.
+    /// Removes a build from the cache; of a user's own build only what we remember of it. Returns
+    /// what was removed.
     pub fn remove(&self, name: &BuildName) -> Result<String, BuildError> {
         // The folder's own name comes first, so that a damaged build can be removed.
         let exact = name.to_string();
@@ -277,7 +356,10 @@ impl BuildCache {
         } else {
             let resolved = self.resolve(name)?;
             if !resolved.is_here {
-                return Err(BuildError::Usage(format!("{} is not here; see `plimsoll build list`", resolved.name)));
+                return Err(BuildError::Usage(format!(
+                    "{} is not here; see `plimsoll build list`",
+                    resolved.name
+                )));
             }
             resolved.name
         };
@@ -289,21 +371,35 @@ impl BuildCache {
         Ok(name)
     }
 
-    /// Looks at builds again: the hash of the server, and whether it starts and states the same version. Without a name, at all.
+    /// Looks at builds again: the hash of the server, and whether it starts and states the same
+    /// version. Without a name, at all.
     pub fn check(&self, name: Option<&BuildName>) -> Result<Vec<BuildCheck>, BuildError> {
         let records = self.records()?;
         let Some(name) = name else {
-            return Ok(records.into_iter().map(|(name, record)| check(name, record)).collect());
+            return Ok(records
+                .into_iter()
+                .map(|(name, record)| check(name, record))
+                .collect());
         };
         let exact = name.to_string();
-        let wanted = if records.iter().any(|(known, _)| *known == exact) { exact } else { self.resolve(name)?.name };
-        Ok(match records.into_iter().find(|(known, _)| *known == wanted) {
-            Some((name, record)) => vec![check(name, record)],
-            None => {
-                let finding = format!("not here; fetch it with `plimsoll build add {wanted}`");
-                vec![BuildCheck { name: wanted, state: CheckState::Missing, finding }]
-            }
-        })
+        let wanted = if records.iter().any(|(known, _)| *known == exact) {
+            exact
+        } else {
+            self.resolve(name)?.name
+        };
+        Ok(
+            match records.into_iter().find(|(known, _)| *known == wanted) {
+                Some((name, record)) => vec![check(name, record)],
+                None => {
+                    let finding = format!("not here; fetch it with `plimsoll build add {wanted}`");
+                    vec![BuildCheck {
+                        name: wanted,
+                        state: CheckState::Missing,
+                        finding,
+                    }]
+                }
+            },
+        )
     }
 
     /// Every folder with a record, readable or not, by name.
@@ -333,7 +429,10 @@ impl BuildCache {
     }
 
     fn here(&self) -> Result<Vec<Here>, BuildError> {
-        let readable = self.records()?.into_iter().filter_map(|(name, record)| record.ok().map(|record| (name, record)));
+        let readable = self
+            .records()?
+            .into_iter()
+            .filter_map(|(name, record)| record.ok().map(|record| (name, record)));
         Ok(readable
             .map(|(name, record)| Here {
                 name,
@@ -372,7 +471,9 @@ impl Drop for Partial {
 
 fn remove(folder: &Path) -> Result<(), BuildError> {
     match fs::remove_dir_all(folder) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(BuildError::io("remove", folder)(error)),
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            Err(BuildError::io("remove", folder)(error))
+        }
         _ => Ok(()),
     }
 }
@@ -395,11 +496,17 @@ fn check_unchanged(record: &Record) -> Result<(), BuildError> {
     let name = &build.name;
     let next = if record.source == OWN {
         let label = name.split_once('+').map_or("...", |(_, label)| label);
-        format!("add it again with `plimsoll build add --basedir {} --label {label}`", build.basedir.display())
+        format!(
+            "add it again with `plimsoll build add --basedir {} --label {label}`",
+            build.basedir.display()
+        )
     } else {
         format!("fetch it anew with `plimsoll build remove {name}` and `plimsoll build add {name}`")
     };
-    Err(BuildError::Unfit(format!("{name}: {} {problem}; {next}", real.display())))
+    Err(BuildError::Unfit(format!(
+        "{name}: {} {problem}; {next}",
+        real.display()
+    )))
 }
 
 fn check(name: String, record: Result<Record, BuildError>) -> BuildCheck {
@@ -407,26 +514,41 @@ fn check(name: String, record: Result<Record, BuildError>) -> BuildCheck {
         Err(error) => (CheckState::Changed, error.to_string()),
         Ok(record) => check_build(&record.build),
     };
-    BuildCheck { name, state, finding }
+    BuildCheck {
+        name,
+        state,
+        finding,
+    }
 }
 
 fn check_build(build: &InstalledBuild) -> (CheckState, String) {
     let real = real_program(&build.server);
     if !real.is_file() || !build.server.is_file() {
-        return (CheckState::Missing, format!("{} is not there", build.server.display()));
+        return (
+            CheckState::Missing,
+            format!("{} is not there", build.server.display()),
+        );
     }
     match sha256(&real) {
         Err(error) => return (CheckState::Changed, error.to_string()),
         Ok(hash) if hash != build.server_sha256 => {
-            return (CheckState::Changed, format!("{} has sha256 {hash}, recorded is {}", real.display(), build.server_sha256));
+            return (
+                CheckState::Changed,
+                format!(
+                    "{} has sha256 {hash}, recorded is {}",
+                    real.display(),
+                    build.server_sha256
+                ),
+            );
         }
         Ok(_) => {}
     }
     match Facts::ask(build.engine, &build.server, &build.env) {
         Err(error) => (CheckState::Changed, error.to_string()),
-        Ok(Facts { version, .. }) if version != build.version => {
-            (CheckState::Changed, format!("it says {version}, recorded is {}", build.version))
-        }
+        Ok(Facts { version, .. }) if version != build.version => (
+            CheckState::Changed,
+            format!("it says {version}, recorded is {}", build.version),
+        ),
         Ok(Facts { version, .. }) => (CheckState::Ok, version),
     }
 }

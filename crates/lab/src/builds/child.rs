@@ -1,4 +1,5 @@
-//! Package clients as child processes: each in a process group of its own, with a deadline, watched, and ended when the user stops.
+//! Package clients as child processes: each in a process group of its own, with a deadline,
+//! watched, and ended when the user stops.
 
 use std::fs::File;
 use std::os::unix::process::CommandExt;
@@ -41,15 +42,27 @@ pub(crate) struct Refusal {
 }
 
 impl Client<'_> {
-    /// Runs it to its end. The outer error is ours (missing, too slow, interrupted), the inner one the client's own.
+    /// Runs it to its end. The outer error is ours (missing, too slow, interrupted), the inner one
+    /// the client's own.
     pub fn run(mut self, watch: &mut Watch<'_>) -> Result<Result<(), Refusal>, BuildError> {
         let name = self.command.get_program().to_string_lossy().into_owned();
         let log = File::create(&self.log).map_err(BuildError::io("write", &self.log))?;
-        let both = log.try_clone().map_err(BuildError::io("write", &self.log))?;
-        // A group of its own: Ctrl-C reaches us alone, and ending the group ends what the client started.
-        self.command.env("LC_ALL", "C").stdin(Stdio::null()).stdout(log).stderr(both).process_group(0);
+        let both = log
+            .try_clone()
+            .map_err(BuildError::io("write", &self.log))?;
+        // A group of its own: Ctrl-C reaches us alone, and ending the group ends what the client
+        // started.
+        self.command
+            .env("LC_ALL", "C")
+            .stdin(Stdio::null())
+            .stdout(log)
+            .stderr(both)
+            .process_group(0);
         let mut child = self.command.spawn().map_err(|error| match error.kind() {
-            std::io::ErrorKind::NotFound => BuildError::Client(format!("{name} is not here; install {} and try again", self.needs)),
+            std::io::ErrorKind::NotFound => BuildError::Client(format!(
+                "{name} is not here; install {} and try again",
+                self.needs
+            )),
             _ => BuildError::Client(format!("failed to start {name}: {error}; try it by hand")),
         })?;
         let status = self.wait(&mut child, watch);
@@ -59,26 +72,36 @@ impl Client<'_> {
         if status?.success() {
             return Ok(Ok(()));
         }
-        let text = std::fs::read(&self.log).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default();
-        let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
+        let text = std::fs::read(&self.log)
+            .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+            .unwrap_or_default();
+        let lines: Vec<&str> = text
+            .lines()
+            .filter(|line| !line.trim().is_empty())
+            .collect();
         let tail = lines[lines.len().saturating_sub(TAIL_LINES)..].join("\n  ");
-        Ok(Err(Refusal { summary: format!("{name} failed:\n  {tail}"), text }))
+        Ok(Err(Refusal {
+            summary: format!("{name} failed:\n  {tail}"),
+            text,
+        }))
     }
 
     fn wait(&self, child: &mut Child, watch: &mut Watch<'_>) -> Result<ExitStatus, BuildError> {
         let started = Instant::now();
         let mut told: Option<Instant> = None;
         loop {
-            if let Some(status) =
-                child.try_wait().map_err(|error| BuildError::Client(format!("failed to wait for a package client: {error}")))?
-            {
+            if let Some(status) = child.try_wait().map_err(|error| {
+                BuildError::Client(format!("failed to wait for a package client: {error}"))
+            })? {
                 return Ok(status);
             }
             watch.check_cancelled()?;
             if started.elapsed() > DEADLINE {
                 let minutes = DEADLINE.as_secs() / 60;
                 let name = self.command.get_program().to_string_lossy();
-                return Err(BuildError::Client(format!("{name} did not end within {minutes} minutes; try it by hand")));
+                return Err(BuildError::Client(format!(
+                    "{name} did not end within {minutes} minutes; try it by hand"
+                )));
             }
             if told.is_none_or(|at| at.elapsed() >= PROGRESS_INTERVAL) {
                 watch.report(directory_bytes(self.grows).unwrap_or(0));
@@ -89,13 +112,18 @@ impl Client<'_> {
     }
 }
 
-/// Asks the child's group to end, then ends it. Reaped last: until then its number cannot mean another group.
+/// Asks the child's group to end, then ends it. Reaped last: until then its number cannot mean
+/// another group.
 fn end_group(child: &mut Child) {
-    let Some(group) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) else { return };
+    let Some(group) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) else {
+        return;
+    };
     let _ = kill_process_group(group, Signal::TERM);
     let asked = Instant::now();
     let without_reaping = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
-    while asked.elapsed() < END_PATIENCE && matches!(waitid(WaitId::Pid(group), without_reaping), Ok(None)) {
+    while asked.elapsed() < END_PATIENCE
+        && matches!(waitid(WaitId::Pid(group), without_reaping), Ok(None))
+    {
         std::thread::sleep(POLL);
     }
     let _ = kill_process_group(group, Signal::KILL);
@@ -118,8 +146,20 @@ mod tests {
         let mut program = Command::new(command[0]);
         program.args(&command[1..]).current_dir(dir);
         let mut tell = |now: &crate::builds::FetchProgress| progress(now.bytes);
-        let mut watch = Watch { progress: &mut tell, is_cancelled, name: "x".into(), stage: Stage::Fetching, started: Instant::now() };
-        Client { command: program, needs: "the missing thing", grows: dir, log: dir.join("log") }.run(&mut watch)
+        let mut watch = Watch {
+            progress: &mut tell,
+            is_cancelled,
+            name: "x".into(),
+            stage: Stage::Fetching,
+            started: Instant::now(),
+        };
+        Client {
+            command: program,
+            needs: "the missing thing",
+            grows: dir,
+            log: dir.join("log"),
+        }
+        .run(&mut watch)
     }
 
     #[test]
@@ -127,10 +167,21 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let quiet = |command: &[&str]| run(dir.path(), command, &|| false, &mut |_| {});
         assert!(matches!(quiet(&["true"]), Ok(Ok(()))));
-        let refusal = quiet(&["sh", "-c", "echo first; echo; echo E404 >&2; exit 3"]).unwrap().unwrap_err();
-        assert_eq!((refusal.text.as_str(), refusal.summary.as_str()), ("first\n\nE404\n", "sh failed:\n  first\n  E404"));
-        let error = quiet(&["plimsoll-no-such-client"]).err().unwrap().to_string();
-        assert_eq!(error, "plimsoll-no-such-client is not here; install the missing thing and try again");
+        let refusal = quiet(&["sh", "-c", "echo first; echo; echo E404 >&2; exit 3"])
+            .unwrap()
+            .unwrap_err();
+        assert_eq!(
+            (refusal.text.as_str(), refusal.summary.as_str()),
+            ("first\n\nE404\n", "sh failed:\n  first\n  E404")
+        );
+        let error = quiet(&["plimsoll-no-such-client"])
+            .err()
+            .unwrap()
+            .to_string();
+        assert_eq!(
+            error,
+            "plimsoll-no-such-client is not here; install the missing thing and try again"
+        );
     }
 
     #[test]
@@ -157,7 +208,12 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let pid_file = dir.path().join("pid");
         let script = "sleep 300 & echo $! > pid.new; mv pid.new pid; wait";
-        let stopped = run(dir.path(), &["sh", "-c", script], &|| pid_file.exists(), &mut |_| {});
+        let stopped = run(
+            dir.path(),
+            &["sh", "-c", script],
+            &|| pid_file.exists(),
+            &mut |_| {},
+        );
         assert!(matches!(stopped, Err(BuildError::Cancelled { .. })));
         let pid = std::fs::read_to_string(&pid_file).unwrap();
         let stat = PathBuf::from(format!("/proc/{}/stat", pid.trim()));

@@ -1,4 +1,5 @@
-//! The Debian archives this machine uses, read from its own configuration of apt. Recipes name no host.
+//! The Debian archives this machine uses, read from its own configuration of apt. Recipes name no
+//! host.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -41,7 +42,11 @@ pub(crate) struct Archives {
 /// Reads the sources below apt's configuration folder.
 pub(crate) fn archives(etc_apt: &Path) -> Result<Archives, BuildError> {
     let mut files: Vec<PathBuf> = fs::read_dir(etc_apt.join("sources.list.d"))
-        .map(|entries| entries.filter_map(|entry| entry.ok().map(|entry| entry.path())).collect())
+        .map(|entries| {
+            entries
+                .filter_map(|entry| entry.ok().map(|entry| entry.path()))
+                .collect()
+        })
         .unwrap_or_default();
     files.sort();
     files.insert(0, etc_apt.join("sources.list"));
@@ -56,15 +61,22 @@ pub(crate) fn archives(etc_apt: &Path) -> Result<Archives, BuildError> {
         }
     }
     let find = |is_security: bool| {
-        entries.iter().find(|entry| entry.is_of_debian() && entry.is_security() == is_security).map(|entry| entry.archive.clone())
+        entries
+            .iter()
+            .find(|entry| entry.is_of_debian() && entry.is_security() == is_security)
+            .map(|entry| entry.archive.clone())
     };
     let main = find(false).ok_or_else(|| {
         BuildError::Usage(format!(
-            "apt's sources in {} name no archive of Debian, where this build comes from; choose another source with +SOURCE",
+            "apt's sources in {} name no archive of Debian, where this build comes from; choose \
+            another source with +SOURCE",
             etc_apt.display()
         ))
     })?;
-    Ok(Archives { main, security: find(true) })
+    Ok(Archives {
+        main,
+        security: find(true),
+    })
 }
 
 struct Entry {
@@ -78,7 +90,12 @@ impl Entry {
     }
 
     fn is_of_debian(&self) -> bool {
-        self.suites.iter().any(|suite| suite.split(['-', '/']).next().is_some_and(|name| SUITES.contains(&name)))
+        self.suites.iter().any(|suite| {
+            suite
+                .split(['-', '/'])
+                .next()
+                .is_some_and(|name| SUITES.contains(&name))
+        })
     }
 }
 
@@ -86,18 +103,30 @@ impl Entry {
 fn parse_stanzas(text: &str) -> Vec<Entry> {
     let stanza = |stanza: &str| {
         let field = |key: &str| {
-            let value = stanza.lines().filter(|line| !line.starts_with('#')).find_map(|line| {
-                let (name, value) = line.split_once(':')?;
-                name.eq_ignore_ascii_case(key).then(|| value.trim())
-            });
+            let value = stanza
+                .lines()
+                .filter(|line| !line.starts_with('#'))
+                .find_map(|line| {
+                    let (name, value) = line.split_once(':')?;
+                    name.eq_ignore_ascii_case(key).then(|| value.trim())
+                });
             value.unwrap_or_default()
         };
-        let is_used = field("Types").split_whitespace().any(|kind| kind == "deb") && !field("Enabled").eq_ignore_ascii_case("no");
+        let is_used = field("Types").split_whitespace().any(|kind| kind == "deb")
+            && !field("Enabled").eq_ignore_ascii_case("no");
         let uri = field("URIs").split_whitespace().next()?;
-        let keyring = Some(field("Signed-By")).filter(|path| path.starts_with('/')).unwrap_or(KEYRING);
+        let keyring = Some(field("Signed-By"))
+            .filter(|path| path.starts_with('/'))
+            .unwrap_or(KEYRING);
         is_used.then(|| Entry {
-            archive: Archive { uri: uri.to_owned(), keyring: keyring.to_owned() },
-            suites: field("Suites").split_whitespace().map(str::to_owned).collect(),
+            archive: Archive {
+                uri: uri.to_owned(),
+                keyring: keyring.to_owned(),
+            },
+            suites: field("Suites")
+                .split_whitespace()
+                .map(str::to_owned)
+                .collect(),
         })
     };
     text.split("\n\n").filter_map(stanza).collect()
@@ -113,8 +142,17 @@ fn parse_lines(text: &str) -> Vec<Entry> {
         };
         let mut words = rest.split_whitespace();
         let (uri, suite) = (words.next()?, words.next()?);
-        let keyring = options.split_whitespace().find_map(|option| option.strip_prefix("signed-by=")).unwrap_or(KEYRING);
-        Some(Entry { archive: Archive { uri: uri.to_owned(), keyring: keyring.to_owned() }, suites: vec![suite.to_owned()] })
+        let keyring = options
+            .split_whitespace()
+            .find_map(|option| option.strip_prefix("signed-by="))
+            .unwrap_or(KEYRING);
+        Some(Entry {
+            archive: Archive {
+                uri: uri.to_owned(),
+                keyring: keyring.to_owned(),
+            },
+            suites: vec![suite.to_owned()],
+        })
     };
     text.lines().filter_map(line).collect()
 }
@@ -123,8 +161,10 @@ fn parse_lines(text: &str) -> Vec<Entry> {
 mod tests {
     use super::*;
 
-    const STANZAS: &str = "Types: deb\n# a comment: with a colon\nURIs: http://mirror.example/debian\nSuites: bookworm bookworm-updates\n\
-        Components: main\nSigned-By: /usr/share/keyrings/x.gpg\n\nTypes: deb\nURIs: http://mirror.example/debian-security\n\
+    const STANZAS: &str = "Types: deb\n# a comment: with a colon\nURIs: \
+                          http://mirror.example/debian\nSuites: bookworm bookworm-updates\n\
+        Components: main\nSigned-By: /usr/share/keyrings/x.gpg\n\nTypes: deb\nURIs: \
+                          http://mirror.example/debian-security\n\
         Suites: bookworm-security\nComponents: main\n";
 
     fn read(files: &[(&str, &str)]) -> Result<Archives, BuildError> {
@@ -137,21 +177,39 @@ mod tests {
     }
 
     fn archive(uri: &str, keyring: &str) -> Archive {
-        Archive { uri: uri.into(), keyring: keyring.into() }
+        Archive {
+            uri: uri.into(),
+            keyring: keyring.into(),
+        }
     }
 
     #[test]
     fn both_formats_are_read_and_other_archives_passed_over() {
         let tools = "deb https://tools.example/apt cloud-sdk-bookworm main\n";
-        let found = read(&[("sources.list.d/debian.sources", STANZAS), ("sources.list.d/a-tools.list", tools)]).unwrap();
-        assert_eq!(found.main, archive("http://mirror.example/debian", "/usr/share/keyrings/x.gpg"));
-        assert_eq!(found.security, Some(archive("http://mirror.example/debian-security", KEYRING)));
+        let found = read(&[
+            ("sources.list.d/debian.sources", STANZAS),
+            ("sources.list.d/a-tools.list", tools),
+        ])
+        .unwrap();
+        assert_eq!(
+            found.main,
+            archive("http://mirror.example/debian", "/usr/share/keyrings/x.gpg")
+        );
+        assert_eq!(
+            found.security,
+            Some(archive("http://mirror.example/debian-security", KEYRING))
+        );
 
-        let lines = "# deb http://old.example/debian trixie main\ndeb [arch=amd64 signed-by=/k.gpg] http://a.example/debian trixie main contrib\n\
-                     deb-src http://a.example/debian trixie main\ndeb http://a.example/security stable-security/updates main\n";
+        let lines = "# deb http://old.example/debian trixie main\ndeb [arch=amd64 \
+                    signed-by=/k.gpg] http://a.example/debian trixie main contrib\n\
+                     deb-src http://a.example/debian trixie main\ndeb http://a.example/security \
+                    stable-security/updates main\n";
         let found = read(&[("sources.list", lines)]).unwrap();
         assert_eq!(found.main, archive("http://a.example/debian", "/k.gpg"));
-        assert_eq!(found.security, Some(archive("http://a.example/security", KEYRING)));
+        assert_eq!(
+            found.security,
+            Some(archive("http://a.example/security", KEYRING))
+        );
     }
 
     #[test]

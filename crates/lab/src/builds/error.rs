@@ -16,7 +16,10 @@ pub enum BuildError {
     #[error("{0}")]
     Usage(String),
     /// The build is not here, and nothing may be fetched.
-    #[error("{name} is not here and may not be fetched; fetch it once with `plimsoll build add {name}`, without --offline")]
+    #[error(
+        "{name} is not here and may not be fetched; fetch it once with `plimsoll build add \
+        {name}`, without --offline"
+    )]
     NotHere {
         /// The build.
         name: String,
@@ -50,7 +53,10 @@ pub enum BuildError {
 
 impl BuildError {
     /// Turns an I/O error into one that says what was tried on which path.
-    pub(crate) fn io<'a>(doing: &'a str, path: &'a Path) -> impl FnOnce(std::io::Error) -> Self + 'a {
+    pub(crate) fn io<'a>(
+        doing: &'a str,
+        path: &'a Path,
+    ) -> impl FnOnce(std::io::Error) -> Self + 'a {
         move |source| {
             let advice = match source.kind() {
                 std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => {
@@ -61,7 +67,11 @@ impl BuildError {
                 }
                 _ => "",
             };
-            Self::Io { what: format!("failed to {doing} {}", path.display()), source, advice }
+            Self::Io {
+                what: format!("failed to {doing} {}", path.display()),
+                source,
+                advice,
+            }
         }
     }
 
@@ -76,8 +86,14 @@ impl From<BuildError> for LabError {
         let message = error.to_string();
         match error {
             _ if error.is_disk_full() => Self::Machine(message),
-            BuildError::Unknown(_) | BuildError::Usage(_) | BuildError::NotHere { .. } | BuildError::Gone(_) => Self::Usage(message),
-            BuildError::Client(_) | BuildError::Unfit(_) | BuildError::Cancelled { .. } | BuildError::Io { .. } => Self::Io(message),
+            BuildError::Unknown(_)
+            | BuildError::Usage(_)
+            | BuildError::NotHere { .. }
+            | BuildError::Gone(_) => Self::Usage(message),
+            BuildError::Client(_)
+            | BuildError::Unfit(_)
+            | BuildError::Cancelled { .. }
+            | BuildError::Io { .. } => Self::Io(message),
         }
     }
 }

@@ -20,10 +20,17 @@ pub(crate) struct Facts {
 
 impl Facts {
     /// Asks a server for its version; a library is loaded and tried, in a process of its own.
-    pub fn ask(engine: EngineName, server: &Path, env: &BTreeMap<String, String>) -> Result<Self, BuildError> {
+    pub fn ask(
+        engine: EngineName,
+        server: &Path,
+        env: &BTreeMap<String, String>,
+    ) -> Result<Self, BuildError> {
         match engine {
             EngineName::Rocksdb => library::ask(server, env),
-            _ => Ok(Self { version: ask_version(engine, server, env)?, toolchain: BTreeMap::new() }),
+            _ => Ok(Self {
+                version: ask_version(engine, server, env)?,
+                toolchain: BTreeMap::new(),
+            }),
         }
     }
 }

@@ -1,4 +1,5 @@
-//! From a recipe to files: fetch, unpack, recognise. All of it happens in a private folder; the caller moves what is whole.
+//! From a recipe to files: fetch, unpack, recognise. All of it happens in a private folder; the
+//! caller moves what is whole.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -38,15 +39,27 @@ pub(crate) struct Install<'a, 'w> {
 impl Install<'_, '_> {
     /// Returns the folder with the whole build, its record written, and the record.
     pub fn run(self) -> Result<(PathBuf, Record), BuildError> {
-        let Self { recipe, wanted, fetcher, partial, watch } = self;
+        let Self {
+            recipe,
+            wanted,
+            fetcher,
+            partial,
+            watch,
+        } = self;
         let root = partial.join("build");
         let download = partial.join("download");
         for folder in [&root, &download] {
             fs::create_dir_all(folder).map_err(BuildError::io("make", folder))?;
         }
         watch.begin(Stage::Fetching)?;
-        let (package, fetched) = match (fetcher.fetch(&recipe.package, wanted, &download, watch), &recipe.otherwise) {
-            (Err(BuildError::Gone(_)), Some(otherwise)) => (otherwise, fetcher.fetch(otherwise, wanted, &download, watch)?),
+        let (package, fetched) = match (
+            fetcher.fetch(&recipe.package, wanted, &download, watch),
+            &recipe.otherwise,
+        ) {
+            (Err(BuildError::Gone(_)), Some(otherwise)) => (
+                otherwise,
+                fetcher.fetch(otherwise, wanted, &download, watch)?,
+            ),
             (fetched, _) => (&recipe.package, fetched?),
         };
 
@@ -54,7 +67,11 @@ impl Install<'_, '_> {
         let mut packages = Vec::new();
         let is_debian = matches!(package, Package::Apt { .. });
         if is_debian {
-            let skip: Vec<Pattern> = debian().skip.iter().filter_map(|pattern| Pattern::new(pattern).ok()).collect();
+            let skip: Vec<Pattern> = debian()
+                .skip
+                .iter()
+                .filter_map(|pattern| Pattern::new(pattern).ok())
+                .collect();
             packages = unpack_debs(&fetched.files, &skip, &root, watch)?;
         } else {
             for archive in &fetched.files {
@@ -71,7 +88,14 @@ impl Install<'_, '_> {
             wrap_programs(&root)?;
         } else {
             let server = root.join(&recipe.layout.server);
-            env = bring_missing(&server, &root, debian(), fetcher, &partial.join("libraries"), watch)?;
+            env = bring_missing(
+                &server,
+                &root,
+                debian(),
+                fetcher,
+                &partial.join("libraries"),
+                watch,
+            )?;
         }
 
         watch.begin(Stage::Checking)?;
@@ -80,7 +104,11 @@ impl Install<'_, '_> {
             None => package.describe(),
         };
         let build = recognise(recipe, &root, env, origin)?;
-        let record = Record { source: recipe.source.clone(), packages, build };
+        let record = Record {
+            source: recipe.source.clone(),
+            packages,
+            build,
+        };
         record::write(&root, &record)?;
         Ok((root, record))
     }
@@ -99,27 +127,50 @@ fn check_layout(layout: &Layout, root: &Path) -> Result<(), BuildError> {
         DataInit::InstallDb { script, .. } => vec![script.clone()],
         DataInit::Initdb { program } => vec![program.clone()],
     });
-    let plugins = layout.storage_plugins.values().filter_map(|option| option.strip_prefix("--plugin-load-add="));
-    wanted.extend(plugins.filter_map(|file| layout.plugin.as_ref().map(|folder| folder.join(file))));
+    let plugins = layout
+        .storage_plugins
+        .values()
+        .filter_map(|option| option.strip_prefix("--plugin-load-add="));
+    wanted
+        .extend(plugins.filter_map(|file| layout.plugin.as_ref().map(|folder| folder.join(file))));
     match wanted.iter().find(|path| !root.join(path).exists()) {
-        Some(missing) => Err(BuildError::Unfit(format!("the package lacks {}; it has changed, mend the recipe", missing.display()))),
+        Some(missing) => Err(BuildError::Unfit(format!(
+            "the package lacks {}; it has changed, mend the recipe",
+            missing.display()
+        ))),
         None => Ok(()),
     }
 }
 
 /// Asks the unpacked server what it is, and holds it against the recipe.
-fn recognise(recipe: &Recipe, root: &Path, env: BTreeMap<String, String>, origin: String) -> Result<InstalledBuild, BuildError> {
+fn recognise(
+    recipe: &Recipe,
+    root: &Path,
+    env: BTreeMap<String, String>,
+    origin: String,
+) -> Result<InstalledBuild, BuildError> {
     let layout = &recipe.layout;
-    let in_root = |path: &PathBuf| if path.as_os_str().is_empty() { root.to_owned() } else { root.join(path) };
+    let in_root = |path: &PathBuf| {
+        if path.as_os_str().is_empty() {
+            root.to_owned()
+        } else {
+            root.join(path)
+        }
+    };
     let server = in_root(&layout.server);
     let basedir = in_root(&layout.basedir);
     let facts = Facts::ask(recipe.engine, &server, &env)?;
     let version = facts.version;
     let short = short_version(&version);
-    let is_right = if recipe.is_series() { is_patch_of(short, &recipe.version) } else { short == recipe.version };
+    let is_right = if recipe.is_series() {
+        is_patch_of(short, &recipe.version)
+    } else {
+        short == recipe.version
+    };
     if !is_right {
         return Err(BuildError::Unfit(format!(
-            "{} should be {} {}, and its server says {version}; the package has changed, mend the recipe",
+            "{} should be {} {}, and its server says {version}; the package has changed, mend the \
+            recipe",
             recipe.package.describe(),
             recipe.engine,
             recipe.version
@@ -128,17 +179,28 @@ fn recognise(recipe: &Recipe, root: &Path, env: BTreeMap<String, String>, origin
     let real = real_program(&server);
     let init = match &layout.init {
         DataInit::Initialize => DataInit::Initialize,
-        DataInit::Bootstrap { scripts } => DataInit::Bootstrap { scripts: scripts.iter().map(in_root).collect() },
+        DataInit::Bootstrap { scripts } => DataInit::Bootstrap {
+            scripts: scripts.iter().map(in_root).collect(),
+        },
         DataInit::Copy { dir } => DataInit::Copy { dir: in_root(dir) },
-        DataInit::InstallDb { script, has_auth_method } => {
-            DataInit::InstallDb { script: in_root(script), has_auth_method: *has_auth_method }
-        }
-        DataInit::Initdb { program } => DataInit::Initdb { program: in_root(program) },
+        DataInit::InstallDb {
+            script,
+            has_auth_method,
+        } => DataInit::InstallDb {
+            script: in_root(script),
+            has_auth_method: *has_auth_method,
+        },
+        DataInit::Initdb { program } => DataInit::Initdb {
+            program: in_root(program),
+        },
         DataInit::Library => DataInit::Library,
     };
     let mut toolchain = toolchain(&real, &basedir, &recipe.packager);
     toolchain.extend(facts.toolchain);
-    if let (Some(stated), Some(UNKNOWN)) = (&recipe.optimisation, toolchain.get(OPTIMISATION).map(String::as_str)) {
+    if let (Some(stated), Some(UNKNOWN)) = (
+        &recipe.optimisation,
+        toolchain.get(OPTIMISATION).map(String::as_str),
+    ) {
         toolchain.insert(OPTIMISATION.to_owned(), stated.clone());
     }
     Ok(InstalledBuild {

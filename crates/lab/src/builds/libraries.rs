@@ -1,4 +1,5 @@
-//! Libraries a server lacks on this machine: private copies of Debian's, found by `LD_LIBRARY_PATH`.
+//! Libraries a server lacks on this machine: private copies of Debian's, found by
+//! `LD_LIBRARY_PATH`.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -42,12 +43,22 @@ pub(crate) struct Library {
 /// Names of libraries that a program asks for and this machine lacks.
 pub(crate) fn missing_libraries(program: &Path) -> Vec<String> {
     // Without `ldd` nothing is known to be missing; starting the server tells.
-    let Ok(output) = child_command("ldd").arg(program).env("LC_ALL", "C").env_remove("LD_LIBRARY_PATH").output() else { return Vec::new() };
+    let Ok(output) = child_command("ldd")
+        .arg(program)
+        .env("LC_ALL", "C")
+        .env_remove("LD_LIBRARY_PATH")
+        .output()
+    else {
+        return Vec::new();
+    };
     parse_missing(&String::from_utf8_lossy(&output.stdout))
 }
 
 fn parse_missing(ldd: &str) -> Vec<String> {
-    ldd.lines().filter_map(|line| line.trim().strip_suffix(" => not found")).map(str::to_owned).collect()
+    ldd.lines()
+        .filter_map(|line| line.trim().strip_suffix(" => not found"))
+        .map(str::to_owned)
+        .collect()
 }
 
 /// Brings the missing libraries into the build; returns the environment its programs need.
@@ -66,14 +77,25 @@ pub(crate) fn bring_missing(
     let mut wanted = Vec::new();
     for name in &missing {
         let library = facts.libraries.get(name).ok_or_else(|| {
-            BuildError::Unfit(format!("{} needs {name}, which is not here; install the package that holds it", program.display()))
+            BuildError::Unfit(format!(
+                "{} needs {name}, which is not here; install the package that holds it",
+                program.display()
+            ))
         })?;
         wanted.push((name, library));
     }
-    let mut also: Vec<String> = wanted.iter().map(|(_, library)| library.package.clone()).collect();
+    let mut also: Vec<String> = wanted
+        .iter()
+        .map(|(_, library)| library.package.clone())
+        .collect();
     also.sort();
     also.dedup();
-    let package = Package::Apt { suite: facts.library_suite.clone(), packages: Vec::new(), also, has_security: false };
+    let package = Package::Apt {
+        suite: facts.library_suite.clone(),
+        packages: Vec::new(),
+        also,
+        has_security: false,
+    };
     watch.begin(Stage::Fetching)?;
     fs::create_dir_all(download).map_err(BuildError::io("make", download))?;
     let fetched = fetcher.fetch(&package, None, download, watch)?;
@@ -88,17 +110,25 @@ pub(crate) fn bring_missing(
             symlink(file, &at).map_err(BuildError::io("make the link", &at))?;
         }
         if !at.exists() {
-            return Err(BuildError::Unfit(format!("the package {} does not hold {name}; mend builds/debian.toml", library.package)));
+            return Err(BuildError::Unfit(format!(
+                "the package {} does not hold {name}; mend builds/debian.toml",
+                library.package
+            )));
         }
     }
-    Ok(BTreeMap::from([("LD_LIBRARY_PATH".to_owned(), folder.display().to_string())]))
+    Ok(BTreeMap::from([(
+        "LD_LIBRARY_PATH".to_owned(),
+        folder.display().to_string(),
+    )]))
 }
 
 /// Copies libraries from anywhere below `from`, links as links.
 fn copy_libraries(from: &Path, to: &Path) -> Result<(), BuildError> {
     for entry in fs::read_dir(from).map_err(BuildError::io("read", from))? {
         let path = entry.map_err(BuildError::io("read", from))?.path();
-        let Some(name) = path.file_name() else { continue };
+        let Some(name) = path.file_name() else {
+            continue;
+        };
         let target = to.join(name);
         if path.is_symlink() {
             if name.to_string_lossy().contains(".so") {
@@ -120,8 +150,8 @@ mod tests {
 
     #[test]
     fn missing_libraries_are_read_from_ldd() {
-        let text =
-            "\tlinux-vdso.so.1 (0x1)\n\tlibaio.so.1 => not found\n\tlibc.so.6 => /lib/libc.so.6 (0x2)\n\tlibnuma.so.1 => not found\n";
+        let text = "\tlinux-vdso.so.1 (0x1)\n\tlibaio.so.1 => not found\n\tlibc.so.6 => \
+                   /lib/libc.so.6 (0x2)\n\tlibnuma.so.1 => not found\n";
         assert_eq!(parse_missing(text), ["libaio.so.1", "libnuma.so.1"]);
     }
 }

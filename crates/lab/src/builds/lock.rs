@@ -1,4 +1,5 @@
-//! One process at a time fetches a build. Locks are `flock`s: the kernel frees them when their holder dies.
+//! One process at a time fetches a build. Locks are `flock`s: the kernel frees them when their
+//! holder dies.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::path::Path;
@@ -22,7 +23,12 @@ impl Lock {
         if let Some(folder) = path.parent() {
             fs::create_dir_all(folder).map_err(BuildError::io("make", folder))?;
         }
-        let file = OpenOptions::new().write(true).create(true).truncate(false).open(path).map_err(BuildError::io("open", path))?;
+        let file = OpenOptions::new()
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .open(path)
+            .map_err(BuildError::io("open", path))?;
         let started = Instant::now();
         let stage = watch.stage;
         loop {

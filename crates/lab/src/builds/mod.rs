@@ -1,7 +1,8 @@
 //! Builds of engines: where they come from, how they are unpacked, and what is known of them.
 //!
-//! [`BuildCache`] is the way in. A recipe (data, in `builds/`) names a package and its ordinary client; fetching, unpacking and
-//! recognising happen in a private folder, which becomes the build by one rename. Nothing is installed into the system.
+//! [`BuildCache`] is the way in. A recipe (data, in `builds/`) names a package and its ordinary
+//! client; fetching, unpacking and recognising happen in a private folder, which becomes the build
+//! by one rename. Nothing is installed into the system.
 
 mod apt;
 mod basedir;

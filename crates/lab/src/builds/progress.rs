@@ -48,11 +48,22 @@ impl Watch<'_> {
     }
 
     pub fn report(&mut self, bytes: u64) {
-        let now = FetchProgress { name: self.name.clone(), stage: self.stage, bytes, elapsed: self.started.elapsed() };
+        let now = FetchProgress {
+            name: self.name.clone(),
+            stage: self.stage,
+            bytes,
+            elapsed: self.started.elapsed(),
+        };
         (self.progress)(&now);
     }
 
     pub fn check_cancelled(&self) -> Result<(), BuildError> {
-        if (self.is_cancelled)() { Err(BuildError::Cancelled { name: self.name.clone() }) } else { Ok(()) }
+        if (self.is_cancelled)() {
+            Err(BuildError::Cancelled {
+                name: self.name.clone(),
+            })
+        } else {
+            Ok(())
+        }
     }
 }

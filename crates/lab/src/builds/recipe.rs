@@ -1,4 +1,5 @@
-//! Recipes: which package holds a build, which client fetches it, and how it is laid out. Data, read from the files in `builds/`.
+//! Recipes: which package holds a build, which client fetches it, and how it is laid out. Data,
+//! read from the files in `builds/`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path, PathBuf};
@@ -9,7 +10,8 @@ use serde::Deserialize;
 
 use super::error::BuildError;
 
-/// Where a package comes from: the ordinary client that fetches it and what that client calls it. Never a host.
+/// Where a package comes from: the ordinary client that fetches it and what that client calls it.
+/// Never a host.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(tag = "client", rename_all = "lowercase", deny_unknown_fields)]
 pub enum Package {
@@ -27,13 +29,16 @@ pub enum Package {
     Apt {
         /// `bookworm`, `sid`, ...
         suite: String,
-        /// Fetched with all they depend on, the C library included. The first one's version is the build's, unless there is an `also`.
+        /// Fetched with all they depend on, the C library included. The first one's version is the
+        /// build's, unless there is an `also`.
         #[serde(default)]
         packages: Vec<String>,
-        /// Fetched alone, in exactly this suite: for suites that cannot resolve what they need by themselves.
+        /// Fetched alone, in exactly this suite: for suites that cannot resolve what they need by
+        /// themselves.
         #[serde(default)]
         also: Vec<String>,
-        /// Whether the suite's security updates count. Without them one more patch level can be had.
+        /// Whether the suite's security updates count. Without them one more patch level can be
+        /// had.
         #[serde(default)]
         has_security: bool,
     },
@@ -45,9 +50,20 @@ impl Package {
         match self {
             Self::Mvn { artifact } => format!("mvn {artifact}"),
             Self::Npm { package } => format!("npm {package}"),
-            Self::Apt { suite, has_security, .. } => {
-                let security = if *has_security { " with security updates" } else { "" };
-                format!("apt {} of Debian {suite}{security}", self.main_package().unwrap_or_default())
+            Self::Apt {
+                suite,
+                has_security,
+                ..
+            } => {
+                let security = if *has_security {
+                    " with security updates"
+                } else {
+                    ""
+                };
+                format!(
+                    "apt {} of Debian {suite}{security}",
+                    self.main_package().unwrap_or_default()
+                )
             }
         }
     }
@@ -55,7 +71,9 @@ impl Package {
     /// The Debian package whose version is the build's.
     pub(crate) fn main_package(&self) -> Option<&str> {
         match self {
-            Self::Apt { packages, also, .. } => also.first().or(packages.first()).map(String::as_str),
+            Self::Apt { packages, also, .. } => {
+                also.first().or(packages.first()).map(String::as_str)
+            }
             _ => None,
         }
     }
@@ -64,9 +82,18 @@ impl Package {
     fn at_release(&self, release: &str) -> Self {
         let fill = |text: &String| text.replace("{release}", release);
         match self {
-            Self::Mvn { artifact } => Self::Mvn { artifact: fill(artifact) },
-            Self::Npm { package } => Self::Npm { package: fill(package) },
-            Self::Apt { suite, packages, also, has_security } => Self::Apt {
+            Self::Mvn { artifact } => Self::Mvn {
+                artifact: fill(artifact),
+            },
+            Self::Npm { package } => Self::Npm {
+                package: fill(package),
+            },
+            Self::Apt {
+                suite,
+                packages,
+                also,
+                has_security,
+            } => Self::Apt {
                 suite: fill(suite),
                 packages: packages.iter().map(fill).collect(),
                 also: also.iter().map(fill).collect(),
@@ -160,9 +187,11 @@ pub struct Recipe {
     pub engine: EngineName,
     /// The name after `+` in a build's name.
     pub source: String,
-    /// Of several sources that match a name, the lowest rank is taken. Rank 1 is not written in names.
+    /// Of several sources that match a name, the lowest rank is taken. Rank 1 is not written in
+    /// names.
     pub rank: u32,
-    /// The exact version; or, with `seen`, a series such as `10.11` whose newest patch level the source has.
+    /// The exact version; or, with `seen`, a series such as `10.11` whose newest patch level the
+    /// source has.
     pub version: String,
     /// The patch level a moving series had when the recipe was written.
     pub seen: Option<String>,
@@ -190,7 +219,11 @@ impl Recipe {
 
     /// The name of a build of this recipe at this version.
     pub(crate) fn name_at(&self, version: &str) -> String {
-        if self.rank == 1 { format!("{}@{version}", self.engine) } else { format!("{}@{version}+{}", self.engine, self.source) }
+        if self.rank == 1 {
+            format!("{}@{version}", self.engine)
+        } else {
+            format!("{}@{version}+{}", self.engine, self.source)
+        }
     }
 
     /// The name of what this recipe offers.
@@ -201,19 +234,33 @@ impl Recipe {
 
 /// Reads one recipe file and checks that it is complete. `file` names it in errors.
 pub(crate) fn parse(file: &str, text: &str) -> Result<Vec<Recipe>, BuildError> {
-    let wrong = |problem: String| BuildError::Usage(format!("the recipe {file} is wrong: {problem}; mend the file"));
+    let wrong = |problem: String| {
+        BuildError::Usage(format!(
+            "the recipe {file} is wrong: {problem}; mend the file"
+        ))
+    };
     let recipe_file: RecipeFile = toml::from_str(text).map_err(|error| wrong(error.to_string()))?;
     let mut used_layouts = BTreeSet::new();
     let mut recipes = Vec::new();
     for entry in &recipe_file.builds {
         let wrong = |problem: &str| wrong(format!("version {}: {problem}", entry.version));
         let layout_name = entry.layout.as_deref().unwrap_or("default");
-        let layout = recipe_file.layouts.get(layout_name).ok_or_else(|| wrong(&format!("there is no layout \"{layout_name}\"")))?;
+        let layout = recipe_file
+            .layouts
+            .get(layout_name)
+            .ok_or_else(|| wrong(&format!("there is no layout \"{layout_name}\"")))?;
         used_layouts.insert(layout_name);
-        let package = entry.package.as_ref().or(recipe_file.package.as_ref()).ok_or_else(|| wrong("it names no package"))?;
+        let package = entry
+            .package
+            .as_ref()
+            .or(recipe_file.package.as_ref())
+            .ok_or_else(|| wrong("it names no package"))?;
         let release = entry.release.as_deref().unwrap_or(&entry.version);
         let package = package.at_release(release);
-        let otherwise = recipe_file.otherwise.as_ref().map(|package| package.at_release(release));
+        let otherwise = recipe_file
+            .otherwise
+            .as_ref()
+            .map(|package| package.at_release(release));
         for package in [Some(&package), otherwise.as_ref()].into_iter().flatten() {
             check(recipe_file.engine, layout, package).map_err(|problem| wrong(&problem))?;
         }
@@ -223,7 +270,10 @@ pub(crate) fn parse(file: &str, text: &str) -> Result<Vec<Recipe>, BuildError> {
             rank: recipe_file.rank,
             version: entry.version.clone(),
             seen: entry.seen.clone(),
-            packager: entry.packager.clone().unwrap_or_else(|| recipe_file.packager.clone()),
+            packager: entry
+                .packager
+                .clone()
+                .unwrap_or_else(|| recipe_file.packager.clone()),
             optimisation: recipe_file.optimisation.clone(),
             package,
             otherwise,
@@ -233,7 +283,11 @@ pub(crate) fn parse(file: &str, text: &str) -> Result<Vec<Recipe>, BuildError> {
     if recipes.is_empty() {
         return Err(wrong("it offers no build".to_owned()));
     }
-    if let Some(unused) = recipe_file.layouts.keys().find(|name| !used_layouts.contains(name.as_str())) {
+    if let Some(unused) = recipe_file
+        .layouts
+        .keys()
+        .find(|name| !used_layouts.contains(name.as_str()))
+    {
         return Err(wrong(format!("no build uses the layout \"{unused}\"")));
     }
     Ok(recipes)
@@ -243,42 +297,65 @@ fn check(engine: EngineName, layout: &Layout, package: &Package) -> Result<(), S
     let is_postgres = match engine {
         EngineName::Postgres => true,
         EngineName::Mysql | EngineName::Mariadb | EngineName::Rocksdb => false,
-        EngineName::Sqlite | EngineName::Null => return Err(format!("{engine} is part of the program and has no recipe")),
+        EngineName::Sqlite | EngineName::Null => {
+            return Err(format!("{engine} is part of the program and has no recipe"));
+        }
     };
     let has_right_init = match layout.init {
         DataInit::Initdb { .. } => is_postgres,
         DataInit::InstallDb { .. } => engine == EngineName::Mariadb,
-        DataInit::Initialize | DataInit::Bootstrap { .. } | DataInit::Copy { .. } => engine == EngineName::Mysql,
+        DataInit::Initialize | DataInit::Bootstrap { .. } | DataInit::Copy { .. } => {
+            engine == EngineName::Mysql
+        }
         DataInit::Library => engine == EngineName::Rocksdb,
     };
     if !has_right_init {
-        return Err(format!("{:?} does not make a data directory of {engine}", layout.init));
+        return Err(format!(
+            "{:?} does not make a data directory of {engine}",
+            layout.init
+        ));
     }
     let needs_share = matches!(engine, EngineName::Mysql | EngineName::Mariadb);
     if needs_share != layout.share.is_some() {
         return Err("`share` is for MySQL and MariaDB, which need it".to_owned());
     }
-    let paths = [&layout.server, &layout.basedir].into_iter().chain(&layout.share).chain(&layout.plugin).chain(&layout.db_bench);
+    let paths = [&layout.server, &layout.basedir]
+        .into_iter()
+        .chain(&layout.share)
+        .chain(&layout.plugin)
+        .chain(&layout.db_bench);
     for path in paths.chain(layout.unpack.iter().map(|rule| &rule.into)) {
         if !is_inside(path) {
-            return Err(format!("the path {} leaves the build's folder", path.display()));
+            return Err(format!(
+                "the path {} leaves the build's folder",
+                path.display()
+            ));
         }
     }
     match package {
-        Package::Apt { packages, also, .. } if packages.is_empty() && also.is_empty() => Err("it names no Debian package".to_owned()),
-        Package::Apt { .. } if !layout.unpack.is_empty() => Err("Debian packages are unpacked whole: leave out `unpack`".to_owned()),
-        Package::Mvn { .. } | Package::Npm { .. } if layout.unpack.is_empty() => Err("it unpacks nothing".to_owned()),
-        Package::Mvn { artifact } if !(3..=5).contains(&artifact.split(':').count()) => {
-            Err(format!("{artifact} is not group:artifact:version[:type[:classifier]]"))
+        Package::Apt { packages, also, .. } if packages.is_empty() && also.is_empty() => {
+            Err("it names no Debian package".to_owned())
         }
-        Package::Npm { package } if !package.contains('@') => Err(format!("{package} is not name@version")),
+        Package::Apt { .. } if !layout.unpack.is_empty() => {
+            Err("Debian packages are unpacked whole: leave out `unpack`".to_owned())
+        }
+        Package::Mvn { .. } | Package::Npm { .. } if layout.unpack.is_empty() => {
+            Err("it unpacks nothing".to_owned())
+        }
+        Package::Mvn { artifact } if !(3..=5).contains(&artifact.split(':').count()) => Err(
+            format!("{artifact} is not group:artifact:version[:type[:classifier]]"),
+        ),
+        Package::Npm { package } if !package.contains('@') => {
+            Err(format!("{package} is not name@version"))
+        }
         _ => Ok(()),
     }
 }
 
 /// Whether a relative path stays below the folder it is joined to.
 pub(crate) fn is_inside(path: &Path) -> bool {
-    path.components().all(|component| matches!(component, Component::Normal(_) | Component::CurDir))
+    path.components()
+        .all(|component| matches!(component, Component::Normal(_) | Component::CurDir))
 }
 
 #[cfg(test)]
@@ -304,7 +381,12 @@ init = { copy = { dir = "data" } }
     fn a_release_is_filled_in() {
         let recipes = parse("x.toml", GOOD).unwrap();
         assert_eq!(recipes.len(), 1);
-        assert_eq!(recipes[0].package, Package::Npm { package: "mysql@5.6.1002".into() });
+        assert_eq!(
+            recipes[0].package,
+            Package::Npm {
+                package: "mysql@5.6.1002".into()
+            }
+        );
         assert_eq!(recipes[0].name(), "mysql@5.6.1");
     }
 
@@ -313,23 +395,58 @@ init = { copy = { dir = "data" } }
         let cases = [
             ("source = \"attic\"", "", "missing field `source`"),
             ("rank = 1", "rank = 1\ncolour = 2", "unknown field `colour`"),
-            ("client = \"npm\"", "client = \"ftp\"", "unknown variant `ftp`"),
+            (
+                "client = \"npm\"",
+                "client = \"ftp\"",
+                "unknown variant `ftp`",
+            ),
             ("mysql@{release}", "mysql", "mysql is not name@version"),
-            ("unpack = [{ strip = 1 }]", "", "version 5.6.1: it unpacks nothing"),
-            ("server = \"bin/mysqld\"", "server = \"../mysqld\"", "../mysqld leaves the build's folder"),
+            (
+                "unpack = [{ strip = 1 }]",
+                "",
+                "version 5.6.1: it unpacks nothing",
+            ),
+            (
+                "server = \"bin/mysqld\"",
+                "server = \"../mysqld\"",
+                "../mysqld leaves the build's folder",
+            ),
             ("share = \"share\"", "", "`share` is for MySQL and MariaDB"),
-            ("{ copy = { dir = \"data\" } }", "{ initdb = { program = \"x\" } }", "does not make a data directory of mysql"),
-            ("release = \"5.6.1002\"", "layout = \"other\"", "there is no layout \"other\""),
-            ("[{ version = \"5.6.1\", release = \"5.6.1002\" }]", "[]", "it offers no build"),
+            (
+                "{ copy = { dir = \"data\" } }",
+                "{ initdb = { program = \"x\" } }",
+                "does not make a data directory of mysql",
+            ),
+            (
+                "release = \"5.6.1002\"",
+                "layout = \"other\"",
+                "there is no layout \"other\"",
+            ),
+            (
+                "[{ version = \"5.6.1\", release = \"5.6.1002\" }]",
+                "[]",
+                "it offers no build",
+            ),
             ("engine = \"mysql\"", "engine = \"sqlite\"", "has no recipe"),
-            ("engine = \"mysql\"", "engine = \"rocksdb\"", "does not make a data directory of rocksdb"),
-            ("rank = 1", "rank = 1\notherwise = { client = \"npm\", package = \"mysql\" }", "mysql is not name@version"),
+            (
+                "engine = \"mysql\"",
+                "engine = \"rocksdb\"",
+                "does not make a data directory of rocksdb",
+            ),
+            (
+                "rank = 1",
+                "rank = 1\notherwise = { client = \"npm\", package = \"mysql\" }",
+                "mysql is not name@version",
+            ),
         ];
         for (old, new, wanted) in cases {
             let text = GOOD.replacen(old, new, 1);
             assert_ne!(text, GOOD, "{old}");
             let error = parse("x.toml", &text).unwrap_err().to_string();
-            assert!(error.contains(wanted) && error.starts_with("the recipe x.toml is wrong: "), "{error}");
+            assert!(
+                error.contains(wanted) && error.starts_with("the recipe x.toml is wrong: "),
+                "{error}"
+            );
         }
     }
 }

@@ -1,6 +1,8 @@
-//! `build.json`: what is known of an installed build, beside its files. Written last, so that a folder without it is no build.
+//! `build.json`: what is known of an installed build, beside its files. Written last, so that a
+//! folder without it is no build.
 //!
-//! Paths below the build's folder are written as `{build}/...`: a cache can be moved or restored elsewhere.
+//! Paths below the build's folder are written as `{build}/...`: a cache can be moved or restored
+//! elsewhere.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -44,7 +46,10 @@ pub(crate) fn write(root: &Path, record: &Record) -> Result<(), BuildError> {
     });
     let text = serde_json::to_string_pretty(&value).map_err(|error| io()(error.into()))?;
     let mut file = File::create(&path).map_err(io())?;
-    file.write_all(text.as_bytes()).and_then(|()| file.write_all(b"\n")).and_then(|()| file.sync_all()).map_err(io())
+    file.write_all(text.as_bytes())
+        .and_then(|()| file.write_all(b"\n"))
+        .and_then(|()| file.sync_all())
+        .map_err(io())
 }
 
 /// Reads the record of the build in `root`; `None` where there is none.
@@ -56,7 +61,11 @@ pub(crate) fn read(root: &Path) -> Result<Option<Record>, BuildError> {
         Err(error) => return Err(BuildError::io("read", &path)(error)),
     };
     let damaged = |error: serde_json::Error| {
-        BuildError::Unfit(format!("{} is damaged ({error}); remove the folder {} and add the build again", path.display(), root.display()))
+        BuildError::Unfit(format!(
+            "{} is damaged ({error}); remove the folder {} and add the build again",
+            path.display(),
+            root.display()
+        ))
     };
     let mut value: Value = serde_json::from_str(&text).map_err(damaged)?;
     let here = root.display().to_string();
@@ -71,8 +80,12 @@ pub(crate) fn read(root: &Path) -> Result<Option<Record>, BuildError> {
 fn for_each_text(value: &mut Value, change: &mut dyn FnMut(&mut String)) {
     match value {
         Value::String(text) => change(text),
-        Value::Array(values) => values.iter_mut().for_each(|value| for_each_text(value, change)),
-        Value::Object(members) => members.values_mut().for_each(|value| for_each_text(value, change)),
+        Value::Array(values) => values
+            .iter_mut()
+            .for_each(|value| for_each_text(value, change)),
+        Value::Object(members) => members
+            .values_mut()
+            .for_each(|value| for_each_text(value, change)),
         Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
 }
@@ -105,8 +118,13 @@ mod tests {
                 basedir: root.to_owned(),
                 share_dir: Some(root.join("share")),
                 plugin_dir: None,
-                init: DataInit::Bootstrap { scripts: vec![root.join("share/a.sql"), root.join("share/b.sql")] },
-                env: BTreeMap::from([("LD_LIBRARY_PATH".into(), root.join("syslib").display().to_string())]),
+                init: DataInit::Bootstrap {
+                    scripts: vec![root.join("share/a.sql"), root.join("share/b.sql")],
+                },
+                env: BTreeMap::from([(
+                    "LD_LIBRARY_PATH".into(),
+                    root.join("syslib").display().to_string(),
+                )]),
                 server_options: vec!["--mysqlx=OFF".into()],
                 storage_plugins: BTreeMap::new(),
                 db_bench: None,

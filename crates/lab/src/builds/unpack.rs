@@ -1,7 +1,8 @@
 //! Unpacking archives into a build's folder.
 //!
-//! With crates rather than the `unzip`, `tar` and `xz` programs: a bare machine lacks two of the three, archives inside archives
-//! are read without a copy on the disk, and no entry can leave the folder.
+//! With crates rather than the `unzip`, `tar` and `xz` programs: a bare machine lacks two of the
+//! three, archives inside archives are read without a copy on the disk, and no entry can leave the
+//! folder.
 
 use std::fs::{self, File};
 use std::io::{self, BufReader, Cursor, Read, Seek};
@@ -18,7 +19,12 @@ use super::progress::Watch;
 use super::recipe::{UnpackRule, is_inside};
 
 /// Unpacks what the rules take of an archive into `root`.
-pub(crate) fn unpack(archive: &Path, rules: &[UnpackRule], root: &Path, watch: &mut Watch<'_>) -> Result<(), BuildError> {
+pub(crate) fn unpack(
+    archive: &Path,
+    rules: &[UnpackRule],
+    root: &Path,
+    watch: &mut Watch<'_>,
+) -> Result<(), BuildError> {
     let name = archive.display().to_string();
     for rule in rules {
         let file = File::open(archive).map_err(BuildError::io("open", archive))?;
@@ -28,34 +34,54 @@ pub(crate) fn unpack(archive: &Path, rules: &[UnpackRule], root: &Path, watch: &
             Some(inside) => unpack_nested(&name, BufReader::new(file), inside, &mut taker)?,
         }
         if taker.count == 0 {
-            return Err(BuildError::Unfit(format!("{name} holds nothing of {}; the package has changed", rule.include.join(", "))));
+            return Err(BuildError::Unfit(format!(
+                "{name} holds nothing of {}; the package has changed",
+                rule.include.join(", ")
+            )));
         }
     }
     Ok(())
 }
 
-/// Unpacks whole Debian packages, but for those whose name matches `skip`. Returns name and version of those it took.
-pub(crate) fn unpack_debs(debs: &[PathBuf], skip: &[Pattern], root: &Path, watch: &mut Watch<'_>) -> Result<Vec<String>, BuildError> {
+/// Unpacks whole Debian packages, but for those whose name matches `skip`. Returns name and version
+/// of those it took.
+pub(crate) fn unpack_debs(
+    debs: &[PathBuf],
+    skip: &[Pattern],
+    root: &Path,
+    watch: &mut Watch<'_>,
+) -> Result<Vec<String>, BuildError> {
     fs::create_dir_all(root).map_err(BuildError::io("make", root))?;
     let mut taken = Vec::new();
     for deb in debs {
-        let (Some(name), Some(stem)) = (package_name(deb), deb.file_stem()) else { continue };
+        let (Some(name), Some(stem)) = (package_name(deb), deb.file_stem()) else {
+            continue;
+        };
         if skip.iter().any(|pattern| pattern.matches(name)) {
             continue;
         }
         let mut command = child_command("dpkg");
         command.arg("-x").arg(deb).arg(root);
-        let client = Client { command, needs: "dpkg (on Debian)", grows: deb, log: deb.with_extension("log") };
-        client.run(watch)?.map_err(|refusal| BuildError::Unfit(format!("failed to unpack {name}: {}", refusal.summary)))?;
+        let client = Client {
+            command,
+            needs: "dpkg (on Debian)",
+            grows: deb,
+            log: deb.with_extension("log"),
+        };
+        client.run(watch)?.map_err(|refusal| {
+            BuildError::Unfit(format!("failed to unpack {name}: {}", refusal.summary))
+        })?;
         taken.push(stem.to_string_lossy().replace("%3a", ":"));
     }
     Ok(taken)
 }
 
-/// Makes everything readable and every program and script executable, whatever the archive and our own mask say: servers under
-/// another user need it.
+/// Makes everything readable and every program and script executable, whatever the archive and our
+/// own mask say: servers under another user need it.
 pub(crate) fn open_rights(path: &Path) -> Result<(), BuildError> {
-    let metadata = path.symlink_metadata().map_err(BuildError::io("read", path))?;
+    let metadata = path
+        .symlink_metadata()
+        .map_err(BuildError::io("read", path))?;
     let wanted = if metadata.is_symlink() {
         return Ok(());
     } else if metadata.is_dir() {
@@ -63,9 +89,15 @@ pub(crate) fn open_rights(path: &Path) -> Result<(), BuildError> {
     } else {
         let mode = metadata.permissions().mode();
         // Never set-user-id: nothing here is installed.
-        (mode & 0o755) | if mode & 0o111 != 0 || is_program(path) { 0o755 } else { 0o644 }
+        (mode & 0o755)
+            | if mode & 0o111 != 0 || is_program(path) {
+                0o755
+            } else {
+                0o644
+            }
     };
-    fs::set_permissions(path, fs::Permissions::from_mode(wanted)).map_err(BuildError::io("change the rights of", path))?;
+    fs::set_permissions(path, fs::Permissions::from_mode(wanted))
+        .map_err(BuildError::io("change the rights of", path))?;
     if metadata.is_dir() {
         for entry in fs::read_dir(path).map_err(BuildError::io("read", path))? {
             open_rights(&entry.map_err(BuildError::io("read", path))?.path())?;
@@ -76,7 +108,9 @@ pub(crate) fn open_rights(path: &Path) -> Result<(), BuildError> {
 
 fn is_program(path: &Path) -> bool {
     let mut start = [0; 4];
-    let Ok(mut file) = File::open(path) else { return false };
+    let Ok(mut file) = File::open(path) else {
+        return false;
+    };
     file.read_exact(&mut start).is_ok() && (start == *b"\x7fELF" || start.starts_with(b"#!"))
 }
 
@@ -96,15 +130,25 @@ fn packing(name: &str) -> Result<Packing, BuildError> {
     } else if ends(&[".txz", ".tar.xz"]) {
         Ok(Packing::TarXz)
     } else {
-        Err(BuildError::Unfit(format!("{name} is no archive of a known kind (zip, jar, tgz, txz); the package has changed")))
+        Err(BuildError::Unfit(format!(
+            "{name} is no archive of a known kind (zip, jar, tgz, txz); the package has changed"
+        )))
     }
 }
 
 fn unfit(name: &str) -> impl FnOnce(zip::result::ZipError) -> BuildError + '_ {
-    move |error| BuildError::Unfit(format!("{name} cannot be read: {error}; remove the build and add it again"))
+    move |error| {
+        BuildError::Unfit(format!(
+            "{name} cannot be read: {error}; remove the build and add it again"
+        ))
+    }
 }
 
-fn unpack_stream(name: &str, archive: impl Read + Seek, taker: &mut Taker<'_, '_>) -> Result<(), BuildError> {
+fn unpack_stream(
+    name: &str,
+    archive: impl Read + Seek,
+    taker: &mut Taker<'_, '_>,
+) -> Result<(), BuildError> {
     match packing(name)? {
         Packing::Zip => unpack_zip(name, archive, taker),
         Packing::TarGz => unpack_tar(name, flate2::read::GzDecoder::new(archive), taker),
@@ -113,11 +157,22 @@ fn unpack_stream(name: &str, archive: impl Read + Seek, taker: &mut Taker<'_, '_
 }
 
 /// The archive that matches `inside` in a zip archive.
-fn unpack_nested(name: &str, archive: impl Read + Seek, inside: &str, taker: &mut Taker<'_, '_>) -> Result<(), BuildError> {
+fn unpack_nested(
+    name: &str,
+    archive: impl Read + Seek,
+    inside: &str,
+    taker: &mut Taker<'_, '_>,
+) -> Result<(), BuildError> {
     let mut zip = zip::ZipArchive::new(archive).map_err(unfit(name))?;
     let pattern = pattern(inside)?;
-    let inner = zip.file_names().flatten().find(|entry| pattern.matches(entry)).map(|entry| entry.into_owned());
-    let inner = inner.ok_or_else(|| BuildError::Unfit(format!("{name} has no {inside}; the package has changed")))?;
+    let inner = zip
+        .file_names()
+        .flatten()
+        .find(|entry| pattern.matches(entry))
+        .map(|entry| entry.into_owned());
+    let inner = inner.ok_or_else(|| {
+        BuildError::Unfit(format!("{name} has no {inside}; the package has changed"))
+    })?;
     let entry = zip.by_name(&inner).map_err(unfit(name))?;
     match packing(&inner)? {
         Packing::TarGz => unpack_tar(&inner, flate2::read::GzDecoder::new(entry), taker),
@@ -126,23 +181,33 @@ fn unpack_nested(name: &str, archive: impl Read + Seek, inside: &str, taker: &mu
             // A zip archive is read from its end; those inside others are small.
             let mut bytes = Vec::new();
             let mut entry = entry;
-            entry.read_to_end(&mut bytes).map_err(|error| unfit(name)(error.into()))?;
+            entry
+                .read_to_end(&mut bytes)
+                .map_err(|error| unfit(name)(error.into()))?;
             unpack_zip(&inner, Cursor::new(bytes), taker)
         }
     }
 }
 
-fn unpack_zip(name: &str, archive: impl Read + Seek, taker: &mut Taker<'_, '_>) -> Result<(), BuildError> {
+fn unpack_zip(
+    name: &str,
+    archive: impl Read + Seek,
+    taker: &mut Taker<'_, '_>,
+) -> Result<(), BuildError> {
     let mut zip = zip::ZipArchive::new(archive).map_err(unfit(name))?;
     for index in 0..zip.len() {
         let mut entry = zip.by_index(index).map_err(unfit(name))?;
         let entry_name = entry.name().map_err(unfit(name))?.into_owned();
-        let Some(target) = taker.target(&entry_name)? else { continue };
+        let Some(target) = taker.target(&entry_name)? else {
+            continue;
+        };
         if entry.is_dir() {
             fs::create_dir_all(&target).map_err(BuildError::io("make", &target))?;
         } else if entry.is_symlink() {
             let mut link = String::new();
-            entry.read_to_string(&mut link).map_err(|error| unfit(name)(error.into()))?;
+            entry
+                .read_to_string(&mut link)
+                .map_err(|error| unfit(name)(error.into()))?;
             taker.link(Path::new(&link), &target)?;
         } else {
             taker.write(&mut entry, &target)?;
@@ -155,15 +220,30 @@ fn unpack_zip(name: &str, archive: impl Read + Seek, taker: &mut Taker<'_, '_>) 
 }
 
 fn unpack_tar(name: &str, archive: impl Read, taker: &mut Taker<'_, '_>) -> Result<(), BuildError> {
-    let unreadable = |error: io::Error| BuildError::Unfit(format!("{name} cannot be read: {error}; add the build again"));
+    let unreadable = |error: io::Error| {
+        BuildError::Unfit(format!(
+            "{name} cannot be read: {error}; add the build again"
+        ))
+    };
     let mut tar = tar::Archive::new(archive);
     for entry in tar.entries().map_err(unreadable)? {
         let mut entry = entry.map_err(unreadable)?;
-        let path = entry.path().map_err(unreadable)?.to_string_lossy().into_owned();
-        let Some(target) = taker.target(&path)? else { continue };
-        let link = entry.link_name().map_err(unreadable)?.map(|link| link.into_owned());
+        let path = entry
+            .path()
+            .map_err(unreadable)?
+            .to_string_lossy()
+            .into_owned();
+        let Some(target) = taker.target(&path)? else {
+            continue;
+        };
+        let link = entry
+            .link_name()
+            .map_err(unreadable)?
+            .map(|link| link.into_owned());
         match (entry.header().entry_type(), link) {
-            (tar::EntryType::Directory, _) => fs::create_dir_all(&target).map_err(BuildError::io("make", &target))?,
+            (tar::EntryType::Directory, _) => {
+                fs::create_dir_all(&target).map_err(BuildError::io("make", &target))?
+            }
             (tar::EntryType::Symlink, Some(link)) => taker.link(&link, &target)?,
             (tar::EntryType::Link, Some(link)) => {
                 // A second name of an entry before it: as good as a copy.
@@ -183,11 +263,16 @@ fn unpack_tar(name: &str, archive: impl Read, taker: &mut Taker<'_, '_>) -> Resu
 
 fn set_mode(target: &Path, mode: u32) -> Result<(), BuildError> {
     // Ours to write, whatever the archive says.
-    fs::set_permissions(target, fs::Permissions::from_mode((mode & 0o777) | 0o600)).map_err(BuildError::io("change the rights of", target))
+    fs::set_permissions(target, fs::Permissions::from_mode((mode & 0o777) | 0o600))
+        .map_err(BuildError::io("change the rights of", target))
 }
 
 fn pattern(text: &str) -> Result<Pattern, BuildError> {
-    Pattern::new(text).map_err(|error| BuildError::Usage(format!("the pattern {text} of a recipe is wrong: {error}; mend the recipe")))
+    Pattern::new(text).map_err(|error| {
+        BuildError::Usage(format!(
+            "the pattern {text} of a recipe is wrong: {error}; mend the recipe"
+        ))
+    })
 }
 
 /// Takes the entries that a rule wants, and puts them where it says.
@@ -202,10 +287,27 @@ struct Taker<'a, 'w> {
 }
 
 impl<'a, 'w> Taker<'a, 'w> {
-    fn new(rule: &'a UnpackRule, root: &'a Path, watch: &'a mut Watch<'w>) -> Result<Self, BuildError> {
+    fn new(
+        rule: &'a UnpackRule,
+        root: &'a Path,
+        watch: &'a mut Watch<'w>,
+    ) -> Result<Self, BuildError> {
         fs::create_dir_all(root).map_err(BuildError::io("make", root))?;
-        let patterns = |texts: &[String]| texts.iter().map(|text| pattern(text)).collect::<Result<Vec<_>, _>>();
-        Ok(Self { root, rule, include: patterns(&rule.include)?, exclude: patterns(&rule.exclude)?, watch, count: 0, bytes: 0 })
+        let patterns = |texts: &[String]| {
+            texts
+                .iter()
+                .map(|text| pattern(text))
+                .collect::<Result<Vec<_>, _>>()
+        };
+        Ok(Self {
+            root,
+            rule,
+            include: patterns(&rule.include)?,
+            exclude: patterns(&rule.exclude)?,
+            watch,
+            count: 0,
+            bytes: 0,
+        })
     }
 
     /// Where an entry goes; `None` for one that is not wanted. Its folder is made.
@@ -213,15 +315,23 @@ impl<'a, 'w> Taker<'a, 'w> {
         self.watch.check_cancelled()?;
         let entry = entry.trim_start_matches("./");
         let has = |patterns: &[Pattern]| patterns.iter().any(|pattern| pattern.matches(entry));
-        if !has(&self.include) || has(&self.exclude) || Path::new(entry).components().count() <= self.rule.strip {
+        if !has(&self.include)
+            || has(&self.exclude)
+            || Path::new(entry).components().count() <= self.rule.strip
+        {
             return Ok(None);
         }
         let target = self.place(entry)?;
         let folder = target.parent().unwrap_or(self.root);
         fs::create_dir_all(folder).map_err(BuildError::io("make", folder))?;
         // A link that an earlier entry made must not lead this one out.
-        let real = folder.canonicalize().map_err(BuildError::io("read", folder))?;
-        let root = self.root.canonicalize().map_err(BuildError::io("read", self.root))?;
+        let real = folder
+            .canonicalize()
+            .map_err(BuildError::io("read", folder))?;
+        let root = self
+            .root
+            .canonicalize()
+            .map_err(BuildError::io("read", self.root))?;
         if !real.starts_with(root) {
             return Err(leaves(entry));
         }
@@ -235,7 +345,12 @@ impl<'a, 'w> Taker<'a, 'w> {
         if !is_inside(entry_path) {
             return Err(leaves(entry));
         }
-        Ok(self.root.join(&self.rule.into).join(entry_path.components().skip(self.rule.strip).collect::<PathBuf>()))
+        Ok(self.root.join(&self.rule.into).join(
+            entry_path
+                .components()
+                .skip(self.rule.strip)
+                .collect::<PathBuf>(),
+        ))
     }
 
     fn write(&mut self, from: &mut impl Read, target: &Path) -> Result<(), BuildError> {
@@ -247,7 +362,10 @@ impl<'a, 'w> Taker<'a, 'w> {
 
     /// A link that stays inside; others are errors.
     fn link(&self, to: &Path, at: &Path) -> Result<(), BuildError> {
-        let mut depth = at.strip_prefix(self.root).map_or(0, |below| below.components().count()).saturating_sub(1);
+        let mut depth = at
+            .strip_prefix(self.root)
+            .map_or(0, |below| below.components().count())
+            .saturating_sub(1);
         for component in to.components() {
             match component {
                 Component::Normal(_) => depth += 1,
@@ -262,7 +380,9 @@ impl<'a, 'w> Taker<'a, 'w> {
 }
 
 fn leaves(entry: &str) -> BuildError {
-    BuildError::Unfit(format!("the archive's entry {entry} would leave the build's folder; do not use this package"))
+    BuildError::Unfit(format!(
+        "the archive's entry {entry} would leave the build's folder; do not use this package"
+    ))
 }
 
 #[cfg(test)]
@@ -283,7 +403,8 @@ mod tests {
     use Entry::{File as F, HardLink, Link};
 
     fn zip(entries: &[Entry]) -> Vec<u8> {
-        let options = SimpleFileOptions::default().compression_method(zip::CompressionMethod::Stored);
+        let options =
+            SimpleFileOptions::default().compression_method(zip::CompressionMethod::Stored);
         let mut writer = zip::ZipWriter::new(Cursor::new(Vec::new()));
         for entry in entries {
             match entry {
@@ -291,7 +412,9 @@ mod tests {
                     writer.start_file(*name, options).unwrap();
                     writer.write_all(bytes).unwrap();
                 }
-                Link(name, to) | HardLink(name, to) => writer.add_symlink(*name, *to, options).unwrap(),
+                Link(name, to) | HardLink(name, to) => {
+                    writer.add_symlink(*name, *to, options).unwrap()
+                }
             }
         }
         writer.finish().unwrap().into_inner()
@@ -327,7 +450,8 @@ mod tests {
     }
 
     fn xz(bytes: &[u8]) -> Vec<u8> {
-        let mut writer = lzma_rust2::XzWriter::new(Vec::new(), lzma_rust2::XzOptions::with_preset(1)).unwrap();
+        let mut writer =
+            lzma_rust2::XzWriter::new(Vec::new(), lzma_rust2::XzOptions::with_preset(1)).unwrap();
         writer.write_all(bytes).unwrap();
         writer.finish().unwrap()
     }
@@ -337,20 +461,31 @@ mod tests {
     }
 
     /// Unpacks an archive of this name and returns the files and links below the build's folder.
-    fn run(name: &str, bytes: &[u8], rules: &[UnpackRule]) -> (tempfile::TempDir, Result<Vec<String>, BuildError>) {
+    fn run(
+        name: &str,
+        bytes: &[u8],
+        rules: &[UnpackRule],
+    ) -> (tempfile::TempDir, Result<Vec<String>, BuildError>) {
         let dir = tempfile::tempdir().unwrap();
         let archive = dir.path().join(name);
         fs::write(&archive, bytes).unwrap();
         let root = dir.path().join("build");
         let mut tell = |_: &crate::builds::FetchProgress| {};
-        let mut watch =
-            Watch { progress: &mut tell, is_cancelled: &|| false, name: "x".into(), stage: Stage::Unpacking, started: Instant::now() };
-        let outcome = unpack(&archive, rules, &root, &mut watch).and_then(|()| open_rights(&root)).map(|()| {
-            let mut found = Vec::new();
-            list(&root, &root, &mut found);
-            found.sort();
-            found
-        });
+        let mut watch = Watch {
+            progress: &mut tell,
+            is_cancelled: &|| false,
+            name: "x".into(),
+            stage: Stage::Unpacking,
+            started: Instant::now(),
+        };
+        let outcome = unpack(&archive, rules, &root, &mut watch)
+            .and_then(|()| open_rights(&root))
+            .map(|()| {
+                let mut found = Vec::new();
+                list(&root, &root, &mut found);
+                found.sort();
+                found
+            });
         (dir, outcome)
     }
 
@@ -359,12 +494,18 @@ mod tests {
             let path = entry.unwrap().path();
             let name = path.strip_prefix(root).unwrap().display().to_string();
             if path.is_symlink() {
-                found.push(format!("{name} -> {}", fs::read_link(&path).unwrap().display()));
+                found.push(format!(
+                    "{name} -> {}",
+                    fs::read_link(&path).unwrap().display()
+                ));
             } else if path.is_dir() {
                 list(root, &path, found);
             } else {
                 let mode = path.metadata().unwrap().permissions().mode() & 0o7777;
-                found.push(format!("{name} {mode:o} {}", fs::read_to_string(&path).unwrap()));
+                found.push(format!(
+                    "{name} {mode:o} {}",
+                    fs::read_to_string(&path).unwrap()
+                ));
             }
         }
     }
@@ -385,26 +526,57 @@ mod tests {
             rule("include = [\"top/*\"]\nexclude = [\"*-debug\", \"*/scripts/*\"]\nstrip = 1"),
             rule("include = [\"*/x\"]\nstrip = 2\ninto = \"s\""),
         ];
-        let plain = ["bin/mysqld 755 \x7fELF", "bin/server -> mysqld", "s/x 755 #!/bin/sh"];
+        let plain = [
+            "bin/mysqld 755 \x7fELF",
+            "bin/server -> mysqld",
+            "s/x 755 #!/bin/sh",
+        ];
         let (_dir, found) = run("a.jar", &zip(&entries()), &rules);
-        assert_eq!(found.unwrap(), [plain.as_slice(), &["share/a.sql 644 sql"]].concat());
+        assert_eq!(
+            found.unwrap(),
+            [plain.as_slice(), &["share/a.sql 644 sql"]].concat()
+        );
         // In a tar archive every file has the rights that it states, but for set-user-id.
-        for (name, bytes) in [("a.tgz", gz(&tar(&entries()))), ("a.txz", xz(&tar(&entries())))] {
+        for (name, bytes) in [
+            ("a.tgz", gz(&tar(&entries()))),
+            ("a.txz", xz(&tar(&entries()))),
+        ] {
             let (_dir, found) = run(name, &bytes, &rules);
-            assert_eq!(found.unwrap(), [plain.as_slice(), &["share/a.sql 755 sql"]].concat());
+            assert_eq!(
+                found.unwrap(),
+                [plain.as_slice(), &["share/a.sql 755 sql"]].concat()
+            );
         }
     }
 
     #[test]
     fn archives_inside_archives_are_unpacked() {
         let inner = || [F("./share/x", b"1"), HardLink("share/y", "share/x")];
-        let wrapped = |name: &'static str, bytes: Vec<u8>| (zip(&[F("README", b"no"), F(name, bytes.leak())]), name);
-        for (bytes, name) in [wrapped("in.txz", xz(&tar(&inner()))), wrapped("in.tar.gz", gz(&tar(&inner())))] {
-            let (_dir, found) = run("a.jar", &bytes, &[rule(&format!("inside = \"*{}\"", &name[2..]))]);
+        let wrapped = |name: &'static str, bytes: Vec<u8>| {
+            (zip(&[F("README", b"no"), F(name, bytes.leak())]), name)
+        };
+        for (bytes, name) in [
+            wrapped("in.txz", xz(&tar(&inner()))),
+            wrapped("in.tar.gz", gz(&tar(&inner()))),
+        ] {
+            let (_dir, found) = run(
+                "a.jar",
+                &bytes,
+                &[rule(&format!("inside = \"*{}\"", &name[2..]))],
+            );
             assert_eq!(found.unwrap(), ["share/x 755 1", "share/y 755 1"]);
         }
-        let (bytes, _) = wrapped("d/in.jar", zip(&[F("META-INF/x", b"no"), F("data/y", b"1")]));
-        let (_dir, found) = run("a.jar", &bytes, &[rule("inside = \"d/in.jar\"\nexclude = [\"META-INF*\"]\ninto = \"to\"")]);
+        let (bytes, _) = wrapped(
+            "d/in.jar",
+            zip(&[F("META-INF/x", b"no"), F("data/y", b"1")]),
+        );
+        let (_dir, found) = run(
+            "a.jar",
+            &bytes,
+            &[rule(
+                "inside = \"d/in.jar\"\nexclude = [\"META-INF*\"]\ninto = \"to\"",
+            )],
+        );
         assert_eq!(found.unwrap(), ["to/data/y 644 1"]);
     }
 
@@ -417,8 +589,14 @@ mod tests {
             ("a.zip", zip(&[Link("a/link", "../../evil")])),
             ("a.zip", zip(&[Link("link", "/etc")])),
             ("a.tgz", gz(&tar(&[F("a/../../evil", b"x")]))),
-            ("a.tgz", gz(&tar(&[Link("link", "/tmp"), F("link/evil", b"x")]))),
-            ("a.tgz", gz(&tar(&[F("a", b"x"), HardLink("b", "../../evil")]))),
+            (
+                "a.tgz",
+                gz(&tar(&[Link("link", "/tmp"), F("link/evil", b"x")])),
+            ),
+            (
+                "a.tgz",
+                gz(&tar(&[F("a", b"x"), HardLink("b", "../../evil")])),
+            ),
         ] {
             let (dir, outcome) = run(name, &bytes, &everything);
             let error = outcome.unwrap_err().to_string();
@@ -433,10 +611,20 @@ mod tests {
         for (name, bytes, text, wanted) in [
             ("a.zip", &b"no archive"[..], "", "cannot be read"),
             ("a.zip", &good[..good.len() / 2], "", "cannot be read"),
-            ("a.tgz", &gz(&tar(&[F("a", b"xxxx")]))[..30], "", "cannot be read"),
+            (
+                "a.tgz",
+                &gz(&tar(&[F("a", b"xxxx")]))[..30],
+                "",
+                "cannot be read",
+            ),
             ("a.rar", b"", "", "no archive of a known kind"),
             ("a.zip", &good, "inside = \"*.txz\"", "has no *.txz"),
-            ("a.zip", &good, "include = [\"bin/*\"]", "holds nothing of bin/*"),
+            (
+                "a.zip",
+                &good,
+                "include = [\"bin/*\"]",
+                "holds nothing of bin/*",
+            ),
         ] {
             let (_dir, outcome) = run(name, bytes, &[rule(text)]);
             let error = outcome.unwrap_err().to_string();

@@ -5,8 +5,9 @@ use std::io;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, chown, symlink};
 use std::path::Path;
 
-/// Copies a folder to a place that is not there yet, with owners and permissions, and has it all on the disk: else the kernel would write it
-/// while something is measured. Sockets and pipes are left out: they are of processes.
+/// Copies a folder to a place that is not there yet, with owners and permissions, and has it all on
+/// the disk: else the kernel would write it while something is measured. Sockets and pipes are left
+/// out: they are of processes.
 pub(super) fn copy_to_disk(from: &Path, to: &Path) -> io::Result<()> {
     copy_tree(from, to)?;
     Ok(rustix::fs::syncfs(File::open(to)?)?)
@@ -40,13 +41,17 @@ fn copy_file(from: &Path, to: &Path) -> io::Result<()> {
     give(to, &about)?;
     let (wanted, found) = (about.len(), fs::metadata(to)?.len());
     if wanted != found {
-        let reason = format!("the copy of {} has {found} bytes and should have {wanted}", from.display());
+        let reason = format!(
+            "the copy of {} has {found} bytes and should have {wanted}",
+            from.display()
+        );
         return Err(io::Error::new(io::ErrorKind::InvalidData, reason));
     }
     Ok(())
 }
 
-/// A copy belongs to whom the original belongs to. Only root can make it so where that is somebody else.
+/// A copy belongs to whom the original belongs to. Only root can make it so where that is somebody
+/// else.
 fn give(path: &Path, about: &fs::Metadata) -> io::Result<()> {
     let now = fs::metadata(path)?;
     if (now.uid(), now.gid()) == (about.uid(), about.gid()) {
@@ -74,11 +79,20 @@ mod tests {
         symlink("data/ibdata1", from.join("link")).unwrap();
         let _socket = UnixListener::bind(from.join("socket")).unwrap();
         copy_to_disk(&from, &to).unwrap();
-        assert_eq!(fs::read(to.join("data/ibdata1")).unwrap(), vec![7u8; 100_000]);
+        assert_eq!(
+            fs::read(to.join("data/ibdata1")).unwrap(),
+            vec![7u8; 100_000]
+        );
         assert!(to.join("data/empty").is_dir() && !to.join("socket").exists());
-        assert_eq!(fs::read_link(to.join("link")).unwrap(), Path::new("data/ibdata1"));
+        assert_eq!(
+            fs::read_link(to.join("link")).unwrap(),
+            Path::new("data/ibdata1")
+        );
         let mode = |path: &str| fs::metadata(to.join(path)).unwrap().permissions().mode() & 0o777;
         assert_eq!((mode("my.cnf"), mode("data")), (0o600, 0o700));
-        assert!(copy_to_disk(&from, &to).is_err(), "what is there is not written over");
+        assert!(
+            copy_to_disk(&from, &to).is_err(),
+            "what is there is not written over"
+        );
     }
 }

@@ -47,7 +47,8 @@ pub(crate) struct CellSteps<'a> {
     pub settings: &'a BTreeMap<String, String>,
 }
 
-/// `base` is the cell that has a control; it takes as long, and as much. None where no step is a result.
+/// `base` is the cell that has a control; it takes as long, and as much. None where no step is a
+/// result.
 pub(crate) fn forecast_confirm(cells: &[CellSteps<'_>], base: usize) -> Option<ConfirmForecast> {
     const LONGEST_STEP_S: f64 = 60.0;
     let workload = &cells[base].cell.workload;
@@ -57,20 +58,48 @@ pub(crate) fn forecast_confirm(cells: &[CellSteps<'_>], base: usize) -> Option<C
     let questions = all.len() * (cells.len().saturating_sub(1)).max(1);
     let seconds = |cell: &CellSteps<'_>, makes_data: bool| -> f64 {
         let steps = cell.forecast.steps.iter().zip(cell.cell.workload.steps());
-        let wanted = steps.filter(|(_, step)| step.makes_data() == makes_data && (makes_data || step.is_reported()));
-        wanted.map(|(step, _)| if makes_data { step.seconds + step.wait_seconds } else { step.seconds.min(LONGEST_STEP_S) }).sum()
+        let wanted = steps.filter(|(_, step)| {
+            step.makes_data() == makes_data && (makes_data || step.is_reported())
+        });
+        wanted
+            .map(|(step, _)| {
+                if makes_data {
+                    step.seconds + step.wait_seconds
+                } else {
+                    step.seconds.min(LONGEST_STEP_S)
+                }
+            })
+            .sum()
     };
     let making: f64 = cells.iter().map(|cell| seconds(cell, true)).sum();
-    let block: f64 = cells.iter().chain([&cells[base]]).map(|cell| seconds(cell, false)).sum();
+    let block: f64 = cells
+        .iter()
+        .chain([&cells[base]])
+        .map(|cell| seconds(cell, false))
+        .sum();
     let states: u64 = cells.iter().map(|cell| cell.forecast.disk_bytes).sum();
-    let largest = cells.iter().map(|cell| cell.forecast.disk_bytes).max().unwrap_or(0);
+    let largest = cells
+        .iter()
+        .map(|cell| cell.forecast.disk_bytes)
+        .max()
+        .unwrap_or(0);
     let blocks_needed = blocks_to_decide(questions);
-    let contestants: Vec<Contestant<'_>> = cells.iter().chain([&cells[base]]).map(|cell| (cell.cell, cell.settings)).collect();
+    let contestants: Vec<Contestant<'_>> = cells
+        .iter()
+        .chain([&cells[base]])
+        .map(|cell| (cell.cell, cell.settings))
+        .collect();
     let bytes = slices_bytes(&contestants, &divide(workload, in_slices).ok()?, in_slices);
     let slices = SlicesForecast {
-        seconds: making + SLICES_TIME_NS as f64 / 1e9 * in_slices.len() as f64 + START_SECONDS * f64::from(STARTS),
+        seconds: making
+            + SLICES_TIME_NS as f64 / 1e9 * in_slices.len() as f64
+            + START_SECONDS * f64::from(STARTS),
         disk_bytes: (2 * states + cells[base].forecast.disk_bytes) * 6 / 5,
-        left_out: all.iter().filter(|step| !in_slices.contains(step)).cloned().collect(),
+        left_out: all
+            .iter()
+            .filter(|step| !in_slices.contains(step))
+            .cloned()
+            .collect(),
     };
     Some(ConfirmForecast {
         questions,

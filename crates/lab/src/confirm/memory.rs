@@ -13,7 +13,8 @@ const SERVER_BYTES: u64 = 400 * MIB;
 /// The share of what is available that servers may take; the rest is for the page cache and for us.
 const SHARE: f64 = 0.9;
 
-/// The settings that say how large a cache is, with what they are when nothing is set and the unit of a bare number.
+/// The settings that say how large a cache is, with what they are when nothing is set and the unit
+/// of a bare number.
 const CACHES: [(EngineName, &str, u64, u64); 7] = [
     (EngineName::Mysql, "innodb_buffer_pool_size", 128 * MIB, 1),
     (EngineName::Mysql, "rocksdb_block_cache_size", 0, 1),
@@ -24,21 +25,36 @@ const CACHES: [(EngineName, &str, u64, u64); 7] = [
     (EngineName::Rocksdb, "block_cache_bytes", 32 * MIB, 1),
 ];
 
-/// Bytes that a cell's server takes: its caches, which hold no more than twice its tables, and itself.
+/// Bytes that a cell's server takes: its caches, which hold no more than twice its tables, and
+/// itself.
 pub(super) fn server_bytes(cell: &Cell, settings: &BTreeMap<String, String>) -> u64 {
-    let caches = CACHES.iter().filter(|(engine, ..)| *engine == cell.build.engine).map(|(_, name, default, unit)| {
-        // MySQL takes dashes for underscores.
-        let asked = settings.iter().find(|(key, _)| key.replace('-', "_") == *name);
-        asked.and_then(|(_, value)| parse_size(value, *unit)).unwrap_or(*default)
-    });
-    caches.sum::<u64>().min(peak_table_bytes(cell, settings).saturating_mul(2)) + SERVER_BYTES
+    let caches = CACHES
+        .iter()
+        .filter(|(engine, ..)| *engine == cell.build.engine)
+        .map(|(_, name, default, unit)| {
+            // MySQL takes dashes for underscores.
+            let asked = settings
+                .iter()
+                .find(|(key, _)| key.replace('-', "_") == *name);
+            asked
+                .and_then(|(_, value)| parse_size(value, *unit))
+                .unwrap_or(*default)
+        });
+    caches
+        .sum::<u64>()
+        .min(peak_table_bytes(cell, settings).saturating_mul(2))
+        + SERVER_BYTES
 }
 
-/// A size as servers write them: a bare number in `unit`, or with K, M, G, T and perhaps a B, each 1,024 times the one before.
+/// A size as servers write them: a bare number in `unit`, or with K, M, G, T and perhaps a B, each
+/// 1,024 times the one before.
 fn parse_size(text: &str, unit: u64) -> Option<u64> {
     let text = text.trim().trim_matches('\'');
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-    let factor = match text[digits.len()..].to_ascii_uppercase().trim_end_matches('B') {
+    let factor = match text[digits.len()..]
+        .to_ascii_uppercase()
+        .trim_end_matches('B')
+    {
         "" if text.len() == digits.len() => unit,
         "" => 1,
         "K" => 1 << 10,
@@ -53,7 +69,9 @@ fn parse_size(text: &str, unit: u64) -> Option<u64> {
 /// Bytes that servers may take together; none where the kernel does not tell.
 pub(super) fn usable_bytes() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/meminfo").ok()?;
-    let line = text.lines().find(|line| line.starts_with("MemAvailable:"))?;
+    let line = text
+        .lines()
+        .find(|line| line.starts_with("MemAvailable:"))?;
     let kib: u64 = line.split_ascii_whitespace().nth(1)?.parse().ok()?;
     Some((kib as f64 * 1024.0 * SHARE) as u64)
 }
@@ -64,16 +82,28 @@ mod tests {
 
     #[test]
     fn a_cache_counts_up_to_what_it_can_hold_whatever_the_logs_take() {
-        let plan =
-            "name = \"t\"\nworkload = \"sysbench-2025\"\nbuilds = [\"mysql@8.0.33\"]\nconfigs = [\"cz12a\"]\n[sizes]\nrows = \"100K\"\n";
+        let plan = "name = \"t\"\nworkload = \"sysbench-2025\"\nbuilds = \
+                   [\"mysql@8.0.33\"]\nconfigs = [\"cz12a\"]\n[sizes]\nrows = \"100K\"\n";
         let plan = plimsoll_core::plan::Plan::parse("t.toml", plan).unwrap();
         let settings = |pool: &str| {
-            let pairs = [("innodb-buffer-pool-size", pool), ("innodb_log_file_size", "8G"), ("innodb_log_files_in_group", "4")];
-            pairs.map(|(name, value)| (name.to_owned(), value.to_owned())).into()
+            let pairs = [
+                ("innodb-buffer-pool-size", pool),
+                ("innodb_log_file_size", "8G"),
+                ("innodb_log_files_in_group", "4"),
+            ];
+            pairs
+                .map(|(name, value)| (name.to_owned(), value.to_owned()))
+                .into()
         };
         let of_tables = 2 * 100_000 * 600;
-        assert_eq!(server_bytes(&plan.cells[0], &settings("24G")), of_tables + SERVER_BYTES);
-        assert_eq!(server_bytes(&plan.cells[0], &settings("32M")), 32 * MIB + SERVER_BYTES);
+        assert_eq!(
+            server_bytes(&plan.cells[0], &settings("24G")),
+            of_tables + SERVER_BYTES
+        );
+        assert_eq!(
+            server_bytes(&plan.cells[0], &settings("32M")),
+            32 * MIB + SERVER_BYTES
+        );
     }
 
     #[test]

@@ -1,4 +1,5 @@
-//! Confirm campaigns: every contestant many times, interleaved, on copies of the same data, with the base twice among them.
+//! Confirm campaigns: every contestant many times, interleaved, on copies of the same data, with
+//! the base twice among them.
 
 mod copy;
 mod forecast;

@@ -1,4 +1,5 @@
-//! From a screen and what of it shall be confirmed to a confirm campaign. Nothing is written before everything is checked.
+//! From a screen and what of it shall be confirmed to a confirm campaign. Nothing is written before
+//! everything is checked.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -26,7 +27,8 @@ pub(super) const SLICES_TIME_NS: u64 = 60 * SECOND_NS;
 /// A step of a block that ends by time is no longer than this.
 const BLOCKS_TIME_NS: u64 = 60 * SECOND_NS;
 pub(super) const STARTS: u32 = 5;
-/// With n pairs no two-sided signed-rank test gives less than 2 / 2^n; with fewer than six that is above 0.05.
+/// With n pairs no two-sided signed-rank test gives less than 2 / 2^n; with fewer than six that is
+/// above 0.05.
 const FEWEST_BLOCKS: u32 = 6;
 /// Enough for a campaign of a dozen questions (spec of the method: n >= log2(40 F)).
 const BLOCKS: u32 = 12;
@@ -34,7 +36,8 @@ const BLOCKS: u32 = 12;
 const DELTA: f64 = 0.03;
 const ALPHA: f64 = 0.05;
 
-/// Blocks that a lone effect among so many questions needs to survive the correction for all of them.
+/// Blocks that a lone effect among so many questions needs to survive the correction for all of
+/// them.
 pub(super) fn blocks_to_decide(questions: usize) -> u32 {
     (plimsoll_stats::blocks_to_decide(questions, ALPHA) as u32).max(FEWEST_BLOCKS)
 }
@@ -53,7 +56,8 @@ pub enum DesignChoice {
 /// On which CPUs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PlacementChoice {
-    /// Disjoint sets where there are two CPUs or more and servers of their own; nothing is pinned in blocks.
+    /// Disjoint sets where there are two CPUs or more and servers of their own; nothing is pinned
+    /// in blocks.
     Auto,
     /// Wherever the kernel likes.
     Unpinned,
@@ -66,19 +70,23 @@ pub enum PlacementChoice {
 pub struct ConfirmChoice {
     /// The steps.
     pub steps: Vec<String>,
-    /// Whether they are all there are: then those that cannot take turns are left out where the others do.
+    /// Whether they are all there are: then those that cannot take turns are left out where the
+    /// others do.
     pub is_all: bool,
-    /// Labels of the cells; none means all. Without the plan's base among them, the first one is the base.
+    /// Labels of the cells; none means all. Without the plan's base among them, the first one is
+    /// the base.
     pub cells: Vec<String>,
     /// How they meet.
     pub design: DesignChoice,
-    /// Slices: the longest time of a step over all starts; blocks: the length of a step that ends by time. In nanoseconds.
+    /// Slices: the longest time of a step over all starts; blocks: the length of a step that ends
+    /// by time. In nanoseconds.
     pub time_ns: Option<u64>,
     /// Slices: starts.
     pub starts: Option<u32>,
     /// On which CPUs.
     pub placement: PlacementChoice,
-    /// So long each server is profiled in each step afterwards, in nanoseconds; none for no profiles.
+    /// So long each server is profiled in each step afterwards, in nanoseconds; none for no
+    /// profiles.
     pub profile_ns: Option<u64>,
 }
 
@@ -96,32 +104,56 @@ pub struct ConfirmRequest<'a> {
     pub plimsoll_version: &'a str,
 }
 
-/// Makes a confirm campaign in the store and takes its data folder. The sentences say what was chosen, and why.
-pub fn create_confirm(store: &Store, request: &ConfirmRequest<'_>) -> Result<(CampaignDir, DataTurn, Vec<String>), LabError> {
+/// Makes a confirm campaign in the store and takes its data folder. The sentences say what was
+/// chosen, and why.
+pub fn create_confirm(
+    store: &Store,
+    request: &ConfirmRequest<'_>,
+) -> Result<(CampaignDir, DataTurn, Vec<String>), LabError> {
     let (screen, choice) = (request.screen, &request.choice);
     let mut notes = Vec::new();
-    let Contestants { cells, headers, base } = contestants(screen, &choice.cells)?;
-    let (base_label, control_label) = (cells[base].label.clone(), cells[cells.len() - 1].label.clone());
+    let Contestants {
+        cells,
+        headers,
+        base,
+    } = contestants(screen, &choice.cells)?;
+    let (base_label, control_label) = (
+        cells[base].label.clone(),
+        cells[cells.len() - 1].label.clone(),
+    );
     if cells.len() == 2 {
         notes.push("there is one cell: nothing but the A/A control is measured".to_owned());
     }
-    let Measured { design, wanted, divisions } = measured(choice, &cells, &headers, &mut notes)?;
+    let Measured {
+        design,
+        wanted,
+        divisions,
+    } = measured(choice, &cells, &headers, &mut notes)?;
     let steps = divisions[0].steps.iter().map(|step| step.name.clone());
     let placement = placement(choice, design, &cells, &mut notes)?;
     let is_slices = design == Design::Slices;
     let blocks = match choice.design {
         DesignChoice::Blocks(0) => {
-            return Err(LabError::Usage("no block is no measurement; --blocks 6 decide one question, 12 a dozen".into()));
+            return Err(LabError::Usage(
+                "no block is no measurement; --blocks 6 decide one question, 12 a dozen".into(),
+            ));
         }
         DesignChoice::Blocks(blocks) => blocks,
         _ => BLOCKS,
     };
     // A search has as many probes as it takes.
     if !is_slices && blocks < FEWEST_BLOCKS && request.bisection.is_none() {
-        notes.push(format!("{blocks} blocks cannot decide anything at the level of {ALPHA}: {FEWEST_BLOCKS} are the fewest that can"));
+        notes.push(format!(
+            "{blocks} blocks cannot decide anything at the level of {ALPHA}: {FEWEST_BLOCKS} are \
+            the fewest that can"
+        ));
     }
     let starts = choice.starts.unwrap_or(STARTS);
-    let time_ns = choice.time_ns.unwrap_or(if is_slices { SLICES_TIME_NS } else { BLOCKS_TIME_NS });
+    let time_ns = choice.time_ns.unwrap_or(if is_slices {
+        SLICES_TIME_NS
+    } else {
+        BLOCKS_TIME_NS
+    });
     let (turn_ns_read, turn_ns_write) = match choice.design {
         DesignChoice::Slices(Some(turns)) => turns,
         _ => (TURN_NS_READ, TURN_NS_WRITE),
@@ -137,7 +169,10 @@ pub fn create_confirm(store: &Store, request: &ConfirmRequest<'_>) -> Result<(Ca
         turn_ns_read,
         turn_ns_write,
         time_ns,
-        before: divisions.iter().map(|division| division.before.clone()).collect(),
+        before: divisions
+            .iter()
+            .map(|division| division.before.clone())
+            .collect(),
         placement,
         delta: DELTA,
         alpha: ALPHA,
@@ -146,16 +181,34 @@ pub fn create_confirm(store: &Store, request: &ConfirmRequest<'_>) -> Result<(Ca
     };
     check_data_root(request.data_dir)?;
     let bytes = disk_bytes(&cells, &headers, design);
-    let turn = take_data_root_once(request.data_dir, || check_free(bytes, "all contestants together", request.data_dir))?;
+    let turn = take_data_root_once(request.data_dir, || {
+        check_free(bytes, "all contestants together", request.data_dir)
+    })?;
     let rounds = if is_slices { starts } else { blocks };
     let plan = Plan {
-        name: format!("{}-{}", screen.plan.name, if request.bisection.is_some() { "bisect" } else { "confirm" }),
+        name: format!(
+            "{}-{}",
+            screen.plan.name,
+            if request.bisection.is_some() {
+                "bisect"
+            } else {
+                "confirm"
+            }
+        ),
         comparable: false,
-        cells: cells.into_iter().zip(&divisions).map(|(cell, division)| short(cell, division, choice, is_slices, time_ns)).collect(),
+        cells: cells
+            .into_iter()
+            .zip(&divisions)
+            .map(|(cell, division)| short(cell, division, choice, is_slices, time_ns))
+            .collect(),
         base,
         blocks: rounds,
         // Counting rows after every step would be a visit to the caches.
-        verify: if screen.plan.verify == Verify::Full { Verify::End } else { screen.plan.verify },
+        verify: if screen.plan.verify == Verify::Full {
+            Verify::End
+        } else {
+            screen.plan.verify
+        },
         report: Vec::new(),
         idle_cpus: Some(idle_cpus(screen.plan.idle_cpus, &mut notes)),
         ..screen.plan.clone()
@@ -187,59 +240,104 @@ struct Contestants {
 }
 
 fn contestants(screen: &CampaignHeader, wanted: &[String]) -> Result<Contestants, LabError> {
-    let labels: Vec<&str> = screen.plan.cells.iter().map(|cell| cell.label.as_str()).collect();
+    let labels: Vec<&str> = screen
+        .plan
+        .cells
+        .iter()
+        .map(|cell| cell.label.as_str())
+        .collect();
     let find = |wanted: &String| {
         let exact = labels.iter().position(|label| label == wanted);
-        let of_build = || screen.plan.cells.iter().position(|cell| cell.build.to_string() == *wanted);
+        let of_build = || {
+            screen
+                .plan
+                .cells
+                .iter()
+                .position(|cell| cell.build.to_string() == *wanted)
+        };
         exact.or_else(of_build).ok_or_else(|| {
             let hint = plimsoll_core::suggest::hint(wanted, labels.iter().copied());
-            LabError::Usage(format!("campaign {} has no cell {wanted}{hint}; its cells are {}", screen.id, labels.join(", ")))
+            LabError::Usage(format!(
+                "campaign {} has no cell {wanted}{hint}; its cells are {}",
+                screen.id,
+                labels.join(", ")
+            ))
         })
     };
-    let chosen: Vec<usize> =
-        if wanted.is_empty() { (0..labels.len()).collect() } else { wanted.iter().map(find).collect::<Result<_, _>>()? };
-    let base = chosen.iter().position(|&cell| cell == screen.plan.base).unwrap_or(0);
-    let mut cells: Vec<Cell> = chosen.iter().map(|&cell| screen.plan.cells[cell].clone()).collect();
-    let mut headers: Vec<CellHeader> = chosen.iter().map(|&cell| screen.cells[cell].clone()).collect();
+    let chosen: Vec<usize> = if wanted.is_empty() {
+        (0..labels.len()).collect()
+    } else {
+        wanted.iter().map(find).collect::<Result<_, _>>()?
+    };
+    let base = chosen
+        .iter()
+        .position(|&cell| cell == screen.plan.base)
+        .unwrap_or(0);
+    let mut cells: Vec<Cell> = chosen
+        .iter()
+        .map(|&cell| screen.plan.cells[cell].clone())
+        .collect();
+    let mut headers: Vec<CellHeader> = chosen
+        .iter()
+        .map(|&cell| screen.cells[cell].clone())
+        .collect();
     if let Some(cell) = cells.iter().find(|cell| cell.server.is_some()) {
         return Err(LabError::Usage(format!(
-            "cell {} is on a server that is not ours: it can neither be started beside a second instance nor have its data copied; confirm \
-             cells with builds of ours with --cells",
+            "cell {} is on a server that is not ours: it can neither be started beside a second \
+            instance nor have its data copied; confirm cells with builds of ours with --cells",
             cell.label
         )));
     }
-    if let Some((header, reason)) = headers.iter().find_map(|header| Some((header, header.missing_build.as_ref()?))) {
+    if let Some((header, reason)) = headers
+        .iter()
+        .find_map(|header| Some((header, header.missing_build.as_ref()?)))
+    {
         return Err(LabError::Usage(format!(
-            "the build of cell {} could not be fetched ({reason}); fetch it, or leave the cell out with --cells",
+            "the build of cell {} could not be fetched ({reason}); fetch it, or leave the cell out \
+            with --cells",
             header.label
         )));
     }
     if cells.is_empty() {
-        return Err(LabError::Usage(format!("campaign {} has no cells to confirm", screen.id)));
+        return Err(LabError::Usage(format!(
+            "campaign {} has no cells to confirm",
+            screen.id
+        )));
     }
     let (mut control, mut header) = (cells[base].clone(), headers[base].clone());
     control.label.push_str(CONTROL);
     header.label.clone_from(&control.label);
     cells.push(control);
     headers.push(header);
-    Ok(Contestants { cells, headers, base })
+    Ok(Contestants {
+        cells,
+        headers,
+        base,
+    })
 }
 
 /// All cells must begin with the same state and run the same steps.
 fn divisions(cells: &[Cell], steps: &[String]) -> Result<Vec<Division>, LabError> {
     let divisions: Vec<Division> = cells
         .iter()
-        .map(|cell| divide(&cell.workload, steps).map_err(|error| LabError::Usage(format!("cell {}: {error}", cell.label))))
+        .map(|cell| {
+            divide(&cell.workload, steps)
+                .map_err(|error| LabError::Usage(format!("cell {}: {error}", cell.label)))
+        })
         .collect::<Result<_, _>>()?;
     let names = |division: &Division| -> Vec<Vec<String>> {
-        [&division.before, &division.steps].map(|steps| steps.iter().map(|step| step.name.clone()).collect()).to_vec()
+        [&division.before, &division.steps]
+            .map(|steps| steps.iter().map(|step| step.name.clone()).collect())
+            .to_vec()
     };
-    let differs = |(cell, division): (&Cell, &Division)| names(division) != names(&divisions[0]) || cell.workload != cells[0].workload;
+    let differs = |(cell, division): (&Cell, &Division)| {
+        names(division) != names(&divisions[0]) || cell.workload != cells[0].workload
+    };
     match cells.iter().zip(&divisions).position(differs) {
         None => Ok(divisions),
         Some(other) => Err(LabError::Usage(format!(
-            "cells {} and {} do not have the same data states: they come to {} by other steps or sizes; confirm cells of one shape with \
-             --cells",
+            "cells {} and {} do not have the same data states: they come to {} by other steps or \
+            sizes; confirm cells of one shape with --cells",
             cells[0].label,
             cells[other].label,
             steps.join(", ")
@@ -254,39 +352,79 @@ struct Measured {
     divisions: Vec<Division>,
 }
 
-fn measured(choice: &ConfirmChoice, cells: &[Cell], headers: &[CellHeader], notes: &mut Vec<String>) -> Result<Measured, LabError> {
+fn measured(
+    choice: &ConfirmChoice,
+    cells: &[Cell],
+    headers: &[CellHeader],
+    notes: &mut Vec<String>,
+) -> Result<Measured, LabError> {
     let workload = &cells[0].workload;
-    let wanted: Vec<String> = choice.steps.iter().map(|step| workload.step_name(step)).collect();
+    let wanted: Vec<String> = choice
+        .steps
+        .iter()
+        .map(|step| workload.step_name(step))
+        .collect();
     let by_blocks = |wanted: Vec<String>| -> Result<Measured, LabError> {
-        Ok(Measured { design: Design::Blocks, divisions: divisions(cells, &wanted)?, wanted })
+        Ok(Measured {
+            design: Design::Blocks,
+            divisions: divisions(cells, &wanted)?,
+            wanted,
+        })
     };
     if let DesignChoice::Blocks(_) = choice.design {
         return by_blocks(wanted);
     }
     if choice.starts == Some(0) {
-        return Err(LabError::Usage(format!("no start is no measurement; --starts {STARTS} is what there is without it")));
+        return Err(LabError::Usage(format!(
+            "no start is no measurement; --starts {STARTS} is what there is without it"
+        )));
     }
-    let turning = if choice.is_all { in_turns(workload, &wanted) } else { Vec::new() };
-    let in_slices = if turning.is_empty() { wanted.clone() } else { turning };
+    let turning = if choice.is_all {
+        in_turns(workload, &wanted)
+    } else {
+        Vec::new()
+    };
+    let in_slices = if turning.is_empty() {
+        wanted.clone()
+    } else {
+        turning
+    };
     let divisions = divisions(cells, &in_slices)?;
-    let contestants: Vec<Contestant<'_>> = cells.iter().zip(headers).map(|(cell, header)| (cell, &header.settings)).collect();
+    let contestants: Vec<Contestant<'_>> = cells
+        .iter()
+        .zip(headers)
+        .map(|(cell, header)| (cell, &header.settings))
+        .collect();
     match slices_bytes(&contestants, &divisions[0], &in_slices) {
         Ok(bytes) => {
-            notes.push(format!("by slices: the servers of all {} contestants fit into memory ({})", cells.len(), format_bytes(bytes)));
+            notes.push(format!(
+                "by slices: the servers of all {} contestants fit into memory ({})",
+                cells.len(),
+                format_bytes(bytes)
+            ));
             notes.extend(
                 wanted
                     .iter()
                     .filter(|step| !in_slices.contains(step))
-                    .map(|step| format!("left out: {step} does a fixed number of things: --step {step} --blocks {BLOCKS} confirms it")),
+                    .map(|step| {
+                        format!(
+                            "left out: {step} does a fixed number of things: --step {step} \
+                            --blocks {BLOCKS} confirms it"
+                        )
+                    }),
             );
-            Ok(Measured { design: Design::Slices, wanted: in_slices, divisions })
+            Ok(Measured {
+                design: Design::Slices,
+                wanted: in_slices,
+                divisions,
+            })
         }
         Err(reason) if matches!(choice.design, DesignChoice::Slices(_)) => {
             Err(LabError::Usage(format!("{reason}; take --blocks {BLOCKS}")))
         }
-        Err(reason) if choice.starts.is_some() => {
-            Err(LabError::Usage(format!("--starts is for slices, which cannot be: {reason}; take --blocks {BLOCKS}")))
-        }
+        Err(reason) if choice.starts.is_some() => Err(LabError::Usage(format!(
+            "--starts is for slices, which cannot be: {reason}; take --blocks {BLOCKS}"
+        ))),
         Err(reason) => {
             notes.push(format!("by blocks: {reason}"));
             by_blocks(wanted)
@@ -298,14 +436,27 @@ fn measured(choice: &ConfirmChoice, cells: &[Cell], headers: &[CellHeader], note
 pub(super) type Contestant<'a> = (&'a Cell, &'a BTreeMap<String, String>);
 
 /// Bytes of memory that the servers of all contestants take at once, or why they cannot have turns.
-pub(super) fn slices_bytes(contestants: &[Contestant<'_>], division: &Division, wanted: &[String]) -> Result<u64, String> {
-    if let Some((cell, _)) = contestants.iter().find(|(cell, _)| cell.config.driver == Driver::DbBench) {
-        return Err(format!("db_bench drives cell {}, and does not stop for the turns of others", cell.label));
+pub(super) fn slices_bytes(
+    contestants: &[Contestant<'_>],
+    division: &Division,
+    wanted: &[String],
+) -> Result<u64, String> {
+    if let Some((cell, _)) = contestants
+        .iter()
+        .find(|(cell, _)| cell.config.driver == Driver::DbBench)
+    {
+        return Err(format!(
+            "db_bench drives cell {}, and does not stop for the turns of others",
+            cell.label
+        ));
     }
     if let Some(reason) = division.why_no_turns(wanted) {
         return Err(reason);
     }
-    let needed: u64 = contestants.iter().map(|(cell, settings)| server_bytes(cell, settings)).sum();
+    let needed: u64 = contestants
+        .iter()
+        .map(|(cell, settings)| server_bytes(cell, settings))
+        .sum();
     match usable_bytes() {
         Some(usable) if needed > usable => Err(format!(
             "the servers of {} contestants take about {} together, and {} are available",
@@ -317,8 +468,14 @@ pub(super) fn slices_bytes(contestants: &[Contestant<'_>], division: &Division, 
     }
 }
 
-fn placement(choice: &ConfirmChoice, design: Design, cells: &[Cell], notes: &mut Vec<String>) -> Result<Option<Placement>, LabError> {
-    let allowed = Cpus::allowed().map_err(|error| LabError::io("failed to read which CPUs may be used", error))?;
+fn placement(
+    choice: &ConfirmChoice,
+    design: Design,
+    cells: &[Cell],
+    notes: &mut Vec<String>,
+) -> Result<Option<Placement>, LabError> {
+    let allowed = Cpus::allowed()
+        .map_err(|error| LabError::io("failed to read which CPUs may be used", error))?;
     match &choice.placement {
         PlacementChoice::Unpinned => Ok(None),
         PlacementChoice::Auto if design == Design::Blocks => Ok(None),
@@ -331,23 +488,42 @@ fn placement(choice: &ConfirmChoice, design: Design, cells: &[Cell], notes: &mut
             Ok(None)
         }
         PlacementChoice::Auto => {
-            let clients = cells.iter().flat_map(|cell| cell.workload.steps()).map(|step| step.clients).max().unwrap_or(1) as usize;
+            let clients = cells
+                .iter()
+                .flat_map(|cell| cell.workload.steps())
+                .map(|step| step.clients)
+                .max()
+                .unwrap_or(1) as usize;
             let (client, server) = allowed.split(clients.clamp(1, allowed.count() / 2));
-            notes.push(format!("clients on CPU {client}, servers on CPU {server} (--placement)"));
-            Ok(Some(Placement { client_cpus: client.to_string(), server_cpus: server.to_string() }))
+            notes.push(format!(
+                "clients on CPU {client}, servers on CPU {server} (--placement)"
+            ));
+            Ok(Some(Placement {
+                client_cpus: client.to_string(),
+                server_cpus: server.to_string(),
+            }))
         }
         PlacementChoice::Given(placement) => {
             let read = |text: &str| {
                 let cpus = Cpus::parse(text).filter(|cpus| cpus.are_among(&allowed));
-                cpus.ok_or_else(|| LabError::Usage(format!("--placement: {text} is no set of CPUs that may be used; those are {allowed}")))
+                cpus.ok_or_else(|| {
+                    LabError::Usage(format!(
+                        "--placement: {text} is no set of CPUs that may be used; those are \
+                        {allowed}"
+                    ))
+                })
             };
             let (client, server) = (read(&placement.client_cpus)?, read(&placement.server_cpus)?);
             if client.meet(&server) {
                 notes.push(format!(
-                    "clients on CPU {client} and servers on CPU {server} share a CPU: ratios of pinned pairs differ from these"
+                    "clients on CPU {client} and servers on CPU {server} share a CPU: ratios of \
+                    pinned pairs differ from these"
                 ));
             }
-            Ok(Some(Placement { client_cpus: client.to_string(), server_cpus: server.to_string() }))
+            Ok(Some(Placement {
+                client_cpus: client.to_string(),
+                server_cpus: server.to_string(),
+            }))
         }
     }
 }
@@ -359,17 +535,22 @@ fn idle_cpus(wanted: Option<IdleCpus>, notes: &mut Vec<String>) -> IdleCpus {
         notes.push(match AwakeCpus::keep() {
             Ok(_) => "idle CPUs are kept awake".to_owned(),
             Err(reason) => format!(
-                "idle CPUs may sleep ({reason}): waking one takes time that varies, above all in a virtual machine; run as root for narrower \
-                 intervals"
+                "idle CPUs may sleep ({reason}): waking one takes time that varies, above all in a \
+                virtual machine; run as root for narrower intervals"
             ),
         });
     }
     idle_cpus
 }
 
-/// What data takes: by slices all states and all copies at once, by blocks all states and the largest copy.
+/// What data takes: by slices all states and all copies at once, by blocks all states and the
+/// largest copy.
 fn disk_bytes(cells: &[Cell], headers: &[CellHeader], design: Design) -> u64 {
-    let sizes: Vec<u64> = cells.iter().zip(headers).map(|(cell, header)| peak_size(cell, &header.settings).1).collect();
+    let sizes: Vec<u64> = cells
+        .iter()
+        .zip(headers)
+        .map(|(cell, header)| peak_size(cell, &header.settings).1)
+        .collect();
     // The control has the base's state.
     let states: u64 = sizes[..sizes.len() - 1].iter().sum();
     let copies = match design {
@@ -380,11 +561,24 @@ fn disk_bytes(cells: &[Cell], headers: &[CellHeader], design: Design) -> u64 {
 }
 
 /// The cell with the steps of its trials.
-fn short(mut cell: Cell, division: &Division, choice: &ConfirmChoice, is_slices: bool, time_ns: u64) -> Cell {
+fn short(
+    mut cell: Cell,
+    division: &Division,
+    choice: &ConfirmChoice,
+    is_slices: bool,
+    time_ns: u64,
+) -> Cell {
     let mut steps = division.steps.clone();
     for step in steps.iter_mut().filter(|_| !is_slices) {
         if let Some(planned_ns) = step.duration_ns() {
-            step.set_duration(if choice.time_ns.is_some() { time_ns } else { planned_ns.min(time_ns) }, None);
+            step.set_duration(
+                if choice.time_ns.is_some() {
+                    time_ns
+                } else {
+                    planned_ns.min(time_ns)
+                },
+                None,
+            );
         }
     }
     cell.workload = cell.workload.with_steps(steps);

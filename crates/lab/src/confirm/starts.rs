@@ -36,7 +36,8 @@ const REPORT_PATIENCE: Duration = Duration::from_secs(30);
 const POLL: Duration = Duration::from_millis(50);
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(250);
 
-/// Runs the starts that are not complete yet, each whole: contestants that were not up together are no pairs.
+/// Runs the starts that are not complete yet, each whole: contestants that were not up together are
+/// no pairs.
 pub(crate) fn run_starts(
     runner: &Runner<'_>,
     done: &[TrialRecord],
@@ -45,20 +46,52 @@ pub(crate) fn run_starts(
     observer: &mut dyn Observer,
 ) -> Result<CampaignEnd, LabError> {
     let header = &runner.campaign.header;
-    let Some(confirm) = &header.confirm else { return Ok(CampaignEnd::Complete) };
+    let Some(confirm) = &header.confirm else {
+        return Ok(CampaignEnd::Complete);
+    };
     let mut broken = 0;
     let starts = confirm.starts.unwrap_or(1);
     for start in 1..=starts {
-        let trials: Vec<&ScheduledTrial> = header.schedule.iter().filter(|trial| trial.block == start).collect();
-        let attempts: Vec<&TrialRecord> = done.iter().filter(|record| trials.iter().any(|trial| trial.number == record.number)).collect();
-        let is_complete = |trial: &&ScheduledTrial| attempts.iter().any(|record| record.number == trial.number && record.is_complete());
+        let trials: Vec<&ScheduledTrial> = header
+            .schedule
+            .iter()
+            .filter(|trial| trial.block == start)
+            .collect();
+        let attempts: Vec<&TrialRecord> = done
+            .iter()
+            .filter(|record| trials.iter().any(|trial| trial.number == record.number))
+            .collect();
+        let is_complete = |trial: &&ScheduledTrial| {
+            attempts
+                .iter()
+                .any(|record| record.number == trial.number && record.is_complete())
+        };
         if trials.iter().all(is_complete) {
             continue;
         }
-        let attempt = attempts.iter().map(|record| record.attempt).max().unwrap_or(0) + 1;
+        let attempt = attempts
+            .iter()
+            .map(|record| record.attempt)
+            .max()
+            .unwrap_or(0)
+            + 1;
         let cells: Vec<&Cell> = trials.iter().map(|trial| runner.cell(trial.cell)).collect();
-        observer.notice(Notice::StartBegins { start, starts, cells: &cells, attempt });
-        let mut stage = Stage::set(runner, confirm, start, &trials, attempt, states, campaign_data, observer)?;
+        observer.notice(Notice::StartBegins {
+            start,
+            starts,
+            cells: &cells,
+            attempt,
+        });
+        let mut stage = Stage::set(
+            runner,
+            confirm,
+            start,
+            &trials,
+            attempt,
+            states,
+            campaign_data,
+            observer,
+        )?;
         stage.run_steps();
         broken += stage.strike()?;
         if observer.stop_requests().load(Ordering::SeqCst) > 0 {
@@ -68,7 +101,11 @@ pub(crate) fn run_starts(
             return Ok(CampaignEnd::Decided { block: start });
         }
     }
-    Ok(if broken == 0 { CampaignEnd::Complete } else { CampaignEnd::Incomplete { broken } })
+    Ok(if broken == 0 {
+        CampaignEnd::Complete
+    } else {
+        CampaignEnd::Incomplete { broken }
+    })
 }
 
 /// One contestant of a start.
@@ -115,7 +152,10 @@ struct Stage<'a, 'o> {
 
 impl<'a, 'o> Stage<'a, 'o> {
     /// Copies the data and starts all trials. Whoever cannot start is out.
-    #[expect(clippy::too_many_arguments, reason = "the one place where everything meets")]
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "the one place where everything meets"
+    )]
     fn set(
         runner: &Runner<'a>,
         confirm: &'a Confirm,
@@ -135,7 +175,11 @@ impl<'a, 'o> Stage<'a, 'o> {
             let cell = &header.plan.cells[trial.cell];
             let data_dir = campaign_data.join(format!("{}-a{attempt}", trial.number));
             let is_stopped = observer.stop_requests().load(Ordering::SeqCst) > 0;
-            let restored = if is_stopped { Err("interrupted".to_owned()) } else { states.restore(trial.cell, &data_dir, observer)? };
+            let restored = if is_stopped {
+                Err("interrupted".to_owned())
+            } else {
+                states.restore(trial.cell, &data_dir, observer)?
+            };
             let dir = runner.make_dir(trial, attempt)?;
             let order = restored.and_then(|()| runner.order(trial, attempt, &dir, &data_dir));
             let is_stopped = observer.stop_requests().load(Ordering::SeqCst) > 0;
@@ -155,14 +199,23 @@ impl<'a, 'o> Stage<'a, 'o> {
                 reason,
             });
         }
-        let data_bytes = contestants.iter().filter_map(|contestant| directory_bytes(&contestant.data_dir).ok()).max().unwrap_or(0);
+        let data_bytes = contestants
+            .iter()
+            .filter_map(|contestant| directory_bytes(&contestant.data_dir).ok())
+            .max()
+            .unwrap_or(0);
         for (index, order) in orders.iter().enumerate() {
             let Some(order) = order else { continue };
             let mut process = runner.start(order)?;
             listen(index, &mut process, sender.clone());
             contestants[index].process = Some(process);
         }
-        let position = |label: &str| contestants.iter().position(|contestant| contestant.cell.label == *label).unwrap_or(0);
+        let position = |label: &str| {
+            contestants
+                .iter()
+                .position(|contestant| contestant.cell.label == *label)
+                .unwrap_or(0)
+        };
         let (base, control) = (position(&confirm.base), position(&confirm.control));
         Ok(Self {
             confirm,
@@ -197,7 +250,9 @@ impl<'a, 'o> Stage<'a, 'o> {
             self.introduce();
             self.run_step(index, step);
             self.tell_all(&Direction::Finish);
-            self.contestants.iter_mut().for_each(|contestant| contestant.ready = None);
+            self.contestants
+                .iter_mut()
+                .for_each(|contestant| contestant.ready = None);
             if !self.can_go_on() {
                 break;
             }
@@ -205,7 +260,10 @@ impl<'a, 'o> Stage<'a, 'o> {
         if !self.can_go_on() {
             if self.observer.stop_requests().load(Ordering::SeqCst) == 0 {
                 let why = "stopped: the base is out, or nobody is left to be held against it";
-                let left = self.contestants.iter_mut().filter(|contestant| !contestant.is_out);
+                let left = self
+                    .contestants
+                    .iter_mut()
+                    .filter(|contestant| !contestant.is_out);
                 left.for_each(|contestant| contestant.reason = Some(why.to_owned()));
             }
             self.stop();
@@ -214,28 +272,46 @@ impl<'a, 'o> Stage<'a, 'o> {
     }
 
     fn can_go_on(&self) -> bool {
-        let others = self.contestants.iter().enumerate().filter(|(index, contestant)| *index != self.base && !contestant.is_out);
+        let others = self
+            .contestants
+            .iter()
+            .enumerate()
+            .filter(|(index, contestant)| *index != self.base && !contestant.is_out);
         self.asked_at.is_none() && !self.contestants[self.base].is_out && others.count() > 0
     }
 
     fn wait_until_ready(&mut self, step: &str) -> bool {
         let what = format!("be ready for {step}");
-        let is_ready = |contestant: &Contestant<'_>| contestant.is_out || contestant.ready.as_deref() == Some(step);
+        let is_ready = |contestant: &Contestant<'_>| {
+            contestant.is_out || contestant.ready.as_deref() == Some(step)
+        };
         self.wait(&what, is_ready)
     }
 
-    /// How long a candidate may take to start its server, to check and read its data, and to connect.
+    /// How long a candidate may take to start its server, to check and read its data, and to
+    /// connect.
     fn ready_limit(&self) -> Duration {
         READY_LIMIT + self.watchdog + Duration::from_secs(self.data_bytes / SLOWEST_READ)
     }
 
     /// Tells everybody who the others are.
     fn introduce(&mut self) {
-        let present: Vec<usize> = (0..self.contestants.len()).filter(|&index| !self.contestants[index].is_out).collect();
+        let present: Vec<usize> = (0..self.contestants.len())
+            .filter(|&index| !self.contestants[index].is_out)
+            .collect();
         for &index in &present {
-            let others = || present.iter().filter(move |&&other| other != index).map(|&other| &self.contestants[other]);
-            let servers: Vec<u32> = others().flat_map(|other| other.servers.iter().copied()).collect();
-            let clients = others().filter_map(|other| other.process.as_ref().map(TrialProcess::pid)).filter(|pid| !servers.contains(pid));
+            let others = || {
+                present
+                    .iter()
+                    .filter(move |&&other| other != index)
+                    .map(|&other| &self.contestants[other])
+            };
+            let servers: Vec<u32> = others()
+                .flat_map(|other| other.servers.iter().copied())
+                .collect();
+            let clients = others()
+                .filter_map(|other| other.process.as_ref().map(TrialProcess::pid))
+                .filter(|pid| !servers.contains(pid));
             let others = clients.chain([std::process::id()]).collect();
             let peers = Direction::Peers { servers, others };
             self.tell(index, &peers);
@@ -244,18 +320,43 @@ impl<'a, 'o> Stage<'a, 'o> {
 
     fn run_step(&mut self, index: usize, step: &Step) {
         let is_writing = step.is_writing();
-        let length_ns = if is_writing { self.confirm.turn_ns_write } else { self.confirm.turn_ns_read };
+        let length_ns = if is_writing {
+            self.confirm.turn_ns_write
+        } else {
+            self.confirm.turn_ns_read
+        };
         let limit = Duration::from_nanos(self.confirm.time_ns / u64::from(self.starts));
         let mut longest_operation_ns = 0;
-        for contestant in order_of_round(self.contestants.len(), self.seed, &step.name, self.start, 1) {
-            let warmed = self.turn(contestant, TurnOrder { round: 0, position: 0, length_ns: WARM_UP_NS, discarded_ns: 0 });
+        for contestant in
+            order_of_round(self.contestants.len(), self.seed, &step.name, self.start, 1)
+        {
+            let warmed = self.turn(
+                contestant,
+                TurnOrder {
+                    round: 0,
+                    position: 0,
+                    length_ns: WARM_UP_NS,
+                    discarded_ns: 0,
+                },
+            );
             let operation_ns = warmed.map_or(0, |turn| turn.operation_ns.unwrap_or(WARM_UP_NS));
             longest_operation_ns = longest_operation_ns.max(operation_ns);
         }
-        // The same for all of them, and not by what a turn brings: otherwise turns with long operations would be counted in another way than those without.
+        // The same for all of them, and not by what a turn brings: otherwise turns with long
+        // operations would be counted in another way than those without.
         let tenth_ns = length_ns / DISCARDED;
-        let discarded_ns = if longest_operation_ns <= tenth_ns { tenth_ns } else { 0 };
-        let mut rounds = Rounds::new(self.contestants.len(), self.base, self.control, is_writing, self.starts);
+        let discarded_ns = if longest_operation_ns <= tenth_ns {
+            tenth_ns
+        } else {
+            0
+        };
+        let mut rounds = Rounds::new(
+            self.contestants.len(),
+            self.base,
+            self.control,
+            is_writing,
+            self.starts,
+        );
         let begin = Instant::now();
         let mut round = 0;
         let mut until = limit;
@@ -281,10 +382,30 @@ impl<'a, 'o> Stage<'a, 'o> {
         self.observer.notice(Notice::StepTurns(&turns));
     }
 
-    fn round(&mut self, round: u32, step: &Step, (length_ns, discarded_ns): (u64, u64), rounds: &mut Rounds) {
-        let order = order_of_round(self.contestants.len(), self.seed, &step.name, self.start, round);
+    fn round(
+        &mut self,
+        round: u32,
+        step: &Step,
+        (length_ns, discarded_ns): (u64, u64),
+        rounds: &mut Rounds,
+    ) {
+        let order = order_of_round(
+            self.contestants.len(),
+            self.seed,
+            &step.name,
+            self.start,
+            round,
+        );
         for (position, contestant) in (1..).zip(order) {
-            let turn = self.turn(contestant, TurnOrder { round, position, length_ns, discarded_ns });
+            let turn = self.turn(
+                contestant,
+                TurnOrder {
+                    round,
+                    position,
+                    length_ns,
+                    discarded_ns,
+                },
+            );
             rounds.book(contestant, turn);
         }
     }
@@ -295,7 +416,8 @@ impl<'a, 'o> Stage<'a, 'o> {
             return None;
         }
         self.tell(contestant, &Direction::Turn(order));
-        let mut patience = Patience::new(Duration::from_nanos(order.length_ns) + self.watchdog + REPORT_PATIENCE);
+        let mut patience =
+            Patience::new(Duration::from_nanos(order.length_ns) + self.watchdog + REPORT_PATIENCE);
         while !self.contestants[contestant].is_out && self.asked_at.is_none() {
             if let Some((from, TrialMessage::TurnDone(done))) = self.hear()
                 && from == contestant
@@ -314,7 +436,15 @@ impl<'a, 'o> Stage<'a, 'o> {
         None
     }
 
-    fn show(&mut self, index: usize, step: &Step, round: u32, elapsed: Duration, until: Duration, rounds: &Rounds) {
+    fn show(
+        &mut self,
+        index: usize,
+        step: &Step,
+        round: u32,
+        elapsed: Duration,
+        until: Duration,
+        rounds: &Rounds,
+    ) {
         if self.last_progress.elapsed() < PROGRESS_INTERVAL {
             return;
         }
@@ -333,22 +463,45 @@ impl<'a, 'o> Stage<'a, 'o> {
             elapsed_s,
             limit_s,
             half_width: rounds.half_width(),
-            eta_s: (limit_s - elapsed_s).max(0.0) + per_step_s * steps_left as f64 + self.setup.as_secs_f64() * f64::from(starts_left),
+            eta_s: (limit_s - elapsed_s).max(0.0)
+                + per_step_s * steps_left as f64
+                + self.setup.as_secs_f64() * f64::from(starts_left),
         };
         self.observer.notice(Notice::Turns(&progress));
     }
 
-    fn sum_up(&self, step: &Step, round: u32, elapsed: Duration, is_repeated: bool, rounds: &Rounds) -> StepTurns {
+    fn sum_up(
+        &self,
+        step: &Step,
+        round: u32,
+        elapsed: Duration,
+        is_repeated: bool,
+        rounds: &Rounds,
+    ) -> StepTurns {
         let others = (0..self.contestants.len()).filter(|&index| index != self.base);
         let mut warnings = Vec::new();
         if is_repeated {
-            let now = if rounds.control_holds() == Some(false) { "and it still does not" } else { "and now it does" };
-            warnings.push(format!("the A/A control's 99 % interval did not hold 1; the rounds were repeated, {now}"));
+            let now = if rounds.control_holds() == Some(false) {
+                "and it still does not"
+            } else {
+                "and now it does"
+            };
+            warnings.push(format!(
+                "the A/A control's 99 % interval did not hold 1; the rounds were repeated, {now}"
+            ));
         }
         warnings.extend(rounds.leaks().map(|(contestant, leakage)| {
             let label = &self.contestants[contestant].cell.label;
-            let of_base = if contestant == self.base { "all ratios of this start" } else { "its ratio in this start" };
-            format!("{label}: {leakage}; {of_base} will be left out; `plimsoll confirm --blocks 12` has one server up at a time")
+            let of_base = if contestant == self.base {
+                "all ratios of this start"
+            } else {
+                "its \
+                ratio in this start"
+            };
+            format!(
+                "{label}: {leakage}; {of_base} will be left out; `plimsoll confirm --blocks 12` \
+                has one server up at a time"
+            )
         }));
         StepTurns {
             step: step.name.clone(),
@@ -356,7 +509,14 @@ impl<'a, 'o> Stage<'a, 'o> {
             starts: self.starts,
             rounds: round,
             seconds: elapsed.as_secs_f64(),
-            ratios: others.map(|index| (self.contestants[index].cell.label.clone(), rounds.ratio(index))).collect(),
+            ratios: others
+                .map(|index| {
+                    (
+                        self.contestants[index].cell.label.clone(),
+                        rounds.ratio(index),
+                    )
+                })
+                .collect(),
             warnings,
         }
     }
@@ -376,7 +536,10 @@ impl<'a, 'o> Stage<'a, 'o> {
     fn stop(&mut self) {
         if self.asked_at.is_none() {
             self.asked_at = Some(Instant::now());
-            self.contestants.iter_mut().filter_map(|contestant| contestant.process.as_mut()).for_each(|process| process.say(STOP));
+            self.contestants
+                .iter_mut()
+                .filter_map(|contestant| contestant.process.as_mut())
+                .for_each(|process| process.say(STOP));
         }
     }
 
@@ -395,15 +558,24 @@ impl<'a, 'o> Stage<'a, 'o> {
         if requests > 0 {
             self.stop();
         }
-        if requests >= 2 || self.asked_at.is_some_and(|asked| asked.elapsed() > STOP_PATIENCE) {
-            self.contestants.iter_mut().filter_map(|contestant| contestant.process.as_mut()).for_each(TrialProcess::kill);
+        if requests >= 2
+            || self
+                .asked_at
+                .is_some_and(|asked| asked.elapsed() > STOP_PATIENCE)
+        {
+            self.contestants
+                .iter_mut()
+                .filter_map(|contestant| contestant.process.as_mut())
+                .for_each(TrialProcess::kill);
         }
         let (from, message) = match self.inbox.recv_timeout(POLL) {
             Ok(heard) => heard,
             Err(RecvTimeoutError::Timeout) => return None,
             // Nobody is left to say anything.
             Err(RecvTimeoutError::Disconnected) => {
-                self.contestants.iter_mut().for_each(|contestant| contestant.is_out = true);
+                self.contestants
+                    .iter_mut()
+                    .for_each(|contestant| contestant.is_out = true);
                 return None;
             }
         };
@@ -429,27 +601,44 @@ impl<'a, 'o> Stage<'a, 'o> {
         }
     }
 
-    /// Waits until all contestants are so. Whoever is waited for is named from time to time, and ended after [`ready_limit`](Self::ready_limit). False when the user
-    /// stops it.
+    /// Waits until all contestants are so. Whoever is waited for is named from time to time, and
+    /// ended after [`ready_limit`](Self::ready_limit). False when the user stops it.
     fn wait(&mut self, what: &str, is_so: impl Fn(&Contestant<'_>) -> bool) -> bool {
         let limit = self.ready_limit();
         let mut patience = Patience::new(limit);
         let mut next_notice = AWAITED;
         loop {
-            let awaited: Vec<usize> = (0..self.contestants.len()).filter(|&index| !is_so(&self.contestants[index])).collect();
+            let awaited: Vec<usize> = (0..self.contestants.len())
+                .filter(|&index| !is_so(&self.contestants[index]))
+                .collect();
             if awaited.is_empty() {
                 return self.asked_at.is_none();
             }
             if patience.is_over() {
                 for &contestant in &awaited {
-                    self.end(contestant, &format!("it did not {what} within {}", format_duration_ns(limit.as_nanos() as u64)));
-                    // Something that the kernel holds may keep the output open: nothing is to be heard any more.
+                    self.end(
+                        contestant,
+                        &format!(
+                            "it did not {what} within {}",
+                            format_duration_ns(limit.as_nanos() as u64)
+                        ),
+                    );
+                    // Something that the kernel holds may keep the output open: nothing is to be
+                    // heard any more.
                     self.contestants[contestant].is_out |= patience.spent() > limit + END_LIMIT;
                 }
             } else if patience.spent() >= next_notice {
                 next_notice += AWAITED;
-                let labels = awaited.iter().map(|&contestant| self.contestants[contestant].cell.label.as_str()).collect();
-                self.observer.notice(Notice::Awaited { labels, what, seconds: patience.spent().as_secs(), limit_s: limit.as_secs() });
+                let labels = awaited
+                    .iter()
+                    .map(|&contestant| self.contestants[contestant].cell.label.as_str())
+                    .collect();
+                self.observer.notice(Notice::Awaited {
+                    labels,
+                    what,
+                    seconds: patience.spent().as_secs(),
+                    limit_s: limit.as_secs(),
+                });
             }
             self.hear();
         }
@@ -461,14 +650,18 @@ impl<'a, 'o> Stage<'a, 'o> {
         let mut broken = 0;
         for contestant in self.contestants {
             let end = match contestant.process {
-                // One that was only asked to stop because the others are gone is told apart by its reason.
+                // One that was only asked to stop because the others are gone is told apart by its
+                // reason.
                 Some(process) => process.conclude(is_stopped)?,
                 None => Err(contestant.reason.clone().unwrap_or_default()),
             };
             if let Err(reason) = &end {
                 broken += 1;
                 let reason = contestant.reason.as_ref().unwrap_or(reason);
-                self.observer.notice(Notice::TrialBroken { cell: contestant.cell, reason });
+                self.observer.notice(Notice::TrialBroken {
+                    cell: contestant.cell,
+                    reason,
+                });
             }
             remove_data(&contestant.data_dir, self.observer);
         }
@@ -478,7 +671,9 @@ impl<'a, 'o> Stage<'a, 'o> {
 
 /// Passes on what a trial says.
 fn listen(index: usize, process: &mut TrialProcess, sender: Sender<Heard>) {
-    let Some(output) = process.take_output() else { return };
+    let Some(output) = process.take_output() else {
+        return;
+    };
     std::thread::spawn(move || {
         for line in BufReader::new(output).lines().map_while(Result::ok) {
             if let Ok(message) = serde_json::from_str(&line)

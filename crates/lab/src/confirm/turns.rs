@@ -1,4 +1,5 @@
-//! What a step's turns say while they go on: ratios to the base, and whether there are enough of them.
+//! What a step's turns say while they go on: ratios to the base, and whether there are enough of
+//! them.
 
 use plimsoll_core::witness::Leakage;
 use plimsoll_stats::{Clustered, clustered};
@@ -9,7 +10,8 @@ use crate::message::TurnDone;
 const READ_HALF_WIDTH: f64 = 0.01;
 /// A step that writes.
 const WRITE_HALF_WIDTH: f64 = 0.04;
-/// No step ends with fewer rounds, however narrow its intervals are; its time is over in any case when it is over.
+/// No step ends with fewer rounds, however narrow its intervals are; its time is over in any case
+/// when it is over.
 const FEWEST_ROUNDS: u32 = 30;
 /// From one look at the intervals to the next there are so many rounds at least, and a tenth more.
 const LOOK_ROUNDS: usize = 10;
@@ -65,7 +67,8 @@ pub struct StepTurns {
     pub rounds: u32,
     /// Seconds they took.
     pub seconds: f64,
-    /// Labels of the contestants but the base, and their throughput's ratio to it within this start at 95 %.
+    /// Labels of the contestants but the base, and their throughput's ratio to it within this start
+    /// at 95 %.
     pub ratios: Vec<(String, Option<TurnsRatio>)>,
     /// What speaks against the numbers.
     pub warnings: Vec<String>,
@@ -77,7 +80,8 @@ pub(super) struct Rounds {
     control: usize,
     is_writing: bool,
     starts: u32,
-    /// By contestant: the logarithm of each turn's throughput, one per round; none where there was none.
+    /// By contestant: the logarithm of each turn's throughput, one per round; none where there was
+    /// none.
     rates: Vec<Vec<Option<f64>>>,
     /// By contestant.
     leaks: Vec<Leakage>,
@@ -87,9 +91,27 @@ pub(super) struct Rounds {
 }
 
 impl Rounds {
-    pub fn new(contestants: usize, base: usize, control: usize, is_writing: bool, starts: u32) -> Self {
-        let (rates, leaks) = (vec![Vec::new(); contestants], vec![Leakage::default(); contestants]);
-        Self { base, control, is_writing, starts, rates, leaks, half_width: None, next_look: LOOK_ROUNDS }
+    pub fn new(
+        contestants: usize,
+        base: usize,
+        control: usize,
+        is_writing: bool,
+        starts: u32,
+    ) -> Self {
+        let (rates, leaks) = (
+            vec![Vec::new(); contestants],
+            vec![Leakage::default(); contestants],
+        );
+        Self {
+            base,
+            control,
+            is_writing,
+            starts,
+            rates,
+            leaks,
+            half_width: None,
+            next_look: LOOK_ROUNDS,
+        }
     }
 
     /// Books a turn; none for a contestant that is out.
@@ -107,46 +129,74 @@ impl Rounds {
     /// A contestant's throughput relative to the base's.
     pub fn ratio(&self, contestant: usize) -> Option<TurnsRatio> {
         let found = self.estimate(contestant, LEVEL)?;
-        Some(TurnsRatio { ratio: found.estimate.exp(), half_width: found.interval.half_width() })
+        Some(TurnsRatio {
+            ratio: found.estimate.exp(),
+            half_width: found.interval.half_width(),
+        })
     }
 
     fn estimate(&self, contestant: usize, level: f64) -> Option<Clustered> {
         let pairs = self.rates[contestant].iter().zip(&self.rates[self.base]);
-        clustered(&[pairs.filter_map(|(rate, base)| Some((*rate)? - (*base)?)).collect()], level)
+        clustered(
+            &[pairs
+                .filter_map(|(rate, base)| Some((*rate)? - (*base)?))
+                .collect()],
+            level,
+        )
     }
 
-    /// Looks at how wide the intervals are, where it is time for it: every look takes longer than the one before.
+    /// Looks at how wide the intervals are, where it is time for it: every look takes longer than
+    /// the one before.
     pub fn look(&mut self) {
         let rounds = self.rates[self.base].len();
         if rounds < self.next_look {
             return;
         }
         self.next_look = rounds + (rounds / 10).max(LOOK_ROUNDS);
-        let present = (0..self.rates.len()).filter(|&at| at != self.base && self.rates[at].len() == rounds);
-        let widths = present.filter(|&at| self.rates[at].last().is_some_and(Option::is_some)).map(|at| self.ratio(at));
-        self.half_width = widths.map(|ratio| ratio.map(|ratio| ratio.half_width)).reduce(|a, b| Some(a?.max(b?))).flatten();
+        let present =
+            (0..self.rates.len()).filter(|&at| at != self.base && self.rates[at].len() == rounds);
+        let widths = present
+            .filter(|&at| self.rates[at].last().is_some_and(Option::is_some))
+            .map(|at| self.ratio(at));
+        self.half_width = widths
+            .map(|ratio| ratio.map(|ratio| ratio.half_width))
+            .reduce(|a, b| Some(a?.max(b?)))
+            .flatten();
     }
 
-    /// At the last look: half of the widest interval of those that were still there, as a share; none while one of them had no interval.
+    /// At the last look: half of the widest interval of those that were still there, as a share;
+    /// none while one of them had no interval.
     pub fn half_width(&self) -> Option<f64> {
         self.half_width
     }
 
-    /// Whether intervals over all starts will be narrow enough when the other starts are as this one.
+    /// Whether intervals over all starts will be narrow enough when the other starts are as this
+    /// one.
     pub fn are_enough(&self) -> bool {
-        let wanted = if self.is_writing { WRITE_HALF_WIDTH } else { READ_HALF_WIDTH };
+        let wanted = if self.is_writing {
+            WRITE_HALF_WIDTH
+        } else {
+            READ_HALF_WIDTH
+        };
         let rounds = self.rates[self.base].len() as u32;
-        rounds >= FEWEST_ROUNDS && self.half_width.is_some_and(|width| width <= wanted * f64::from(self.starts).sqrt())
+        rounds >= FEWEST_ROUNDS
+            && self
+                .half_width
+                .is_some_and(|width| width <= wanted * f64::from(self.starts).sqrt())
     }
 
     /// Whether the control's 99 % interval holds 1; none where there is no interval.
     pub fn control_holds(&self) -> Option<bool> {
-        self.estimate(self.control, CONTROL_LEVEL).map(|found| found.interval.holds(0.0))
+        self.estimate(self.control, CONTROL_LEVEL)
+            .map(|found| found.interval.holds(0.0))
     }
 
     /// The contestants whose leakage is too much, by position.
     pub fn leaks(&self) -> impl Iterator<Item = (usize, &Leakage)> {
-        self.leaks.iter().enumerate().filter(|(_, leakage)| leakage.is_high())
+        self.leaks
+            .iter()
+            .enumerate()
+            .filter(|(_, leakage)| leakage.is_high())
     }
 }
 
@@ -189,7 +239,8 @@ mod tests {
         assert!(!rounds(29, 1, 10_000, 0, 1).are_enough(), "too few rounds");
         assert!(!rounds(40, 300, 10_000, 0, 1).are_enough(), "too wide");
         assert!(
-            !rounds(400, 300, 10_000, 0, 1).are_enough() && rounds(400, 300, 10_000, 0, 9).are_enough(),
+            !rounds(400, 300, 10_000, 0, 1).are_enough()
+                && rounds(400, 300, 10_000, 0, 9).are_enough(),
             "nine starts may be three times as wide each"
         );
         let ratio = rounds(40, 1, 10_000, 0, 1).ratio(2).unwrap();
@@ -201,8 +252,12 @@ mod tests {
         assert_eq!(rounds(40, 1, 10_000, 0, 1).control_holds(), Some(true));
         assert_eq!(rounds(40, 1, 10_500, 0, 1).control_holds(), Some(false));
         assert_eq!(rounds(3, 1, 10_500, 0, 1).control_holds(), None);
-        let leaks =
-            |leak_ns: u64| rounds(40, 1, 10_000, leak_ns, 1).leaks().map(|(at, leakage)| (at, leakage.net_cores())).collect::<Vec<_>>();
+        let leaks = |leak_ns: u64| {
+            rounds(40, 1, 10_000, leak_ns, 1)
+                .leaks()
+                .map(|(at, leakage)| (at, leakage.net_cores()))
+                .collect::<Vec<_>>()
+        };
         assert_eq!(leaks(100_000), []);
         assert_eq!(leaks(1_800_000), [(0, Some(-0.1))]);
     }
@@ -217,6 +272,10 @@ mod tests {
             rounds.look();
         }
         assert!(rounds.are_enough());
-        assert_eq!(rounds.estimate(2, LEVEL).unwrap().pairs, 40, "pairs without one of the two do not count");
+        assert_eq!(
+            rounds.estimate(2, LEVEL).unwrap().pairs,
+            40,
+            "pairs without one of the two do not count"
+        );
     }
 }

@@ -1,4 +1,5 @@
-//! Was the machine disturbed from outside? Told by witnesses alone, never by what a trial has measured.
+//! Was the machine disturbed from outside? Told by witnesses alone, never by what a trial has
+//! measured.
 
 use std::path::Path;
 
@@ -11,7 +12,8 @@ use crate::error::LabError;
 
 /// A canary so many median absolute deviations worse than the campaign's median.
 const CANARY_MADS: f64 = 3.0;
-/// Canaries scatter: what is within this share of the median is no disturbance, however quiet the others were.
+/// Canaries scatter: what is within this share of the median is no disturbance, however quiet the
+/// others were.
 const CANARY_SHARE: f64 = 0.05;
 /// Fewer canaries say nothing about what is usual.
 const FEWEST_CANARIES: usize = 5;
@@ -24,11 +26,15 @@ pub(crate) struct Witness {
 impl Witness {
     /// With the canaries of trials that are done.
     pub fn of(done: &[TrialRecord]) -> Self {
-        let canaries = done.iter().filter_map(|trial| canary(trial.events.iter().map(|stamped| &stamped.event))).collect();
+        let canaries = done
+            .iter()
+            .filter_map(|trial| canary(trial.events.iter().map(|stamped| &stamped.event)))
+            .collect();
         Self { canaries }
     }
 
-    /// Looks at a trial that is complete. One that was disturbed is marked so in its folder; the reason is returned.
+    /// Looks at a trial that is complete. One that was disturbed is marked so in its folder; the
+    /// reason is returned.
     pub fn suspect(&mut self, dir: &Path) -> Result<Option<String>, LabError> {
         let path = dir.join("events.jsonl");
         let log = read_events(&path)?;
@@ -38,15 +44,22 @@ impl Witness {
             Event::StepDone(done) => Some((done.step.as_str(), &done.host)),
             _ => None,
         });
-        let steps = hosts.filter_map(|(step, host)| Some(format!("{step}: {}", disturbance(host)?)));
-        let reasons: Vec<String> = canary.iter().filter_map(|canary| self.dead_canary(canary)).chain(steps).collect();
+        let steps =
+            hosts.filter_map(|(step, host)| Some(format!("{step}: {}", disturbance(host)?)));
+        let reasons: Vec<String> = canary
+            .iter()
+            .filter_map(|canary| self.dead_canary(canary))
+            .chain(steps)
+            .collect();
         self.canaries.extend(canary);
         if reasons.is_empty() {
             return Ok(None);
         }
         let reason = reasons.join("; ");
         let mut writer = EventWriter::reopen(&path)?;
-        writer.append(&Event::Suspect(Suspect { reason: reason.clone() }))?;
+        writer.append(&Event::Suspect(Suspect {
+            reason: reason.clone(),
+        }))?;
         writer.sync()?;
         drop(writer);
         seal(dir)?;
@@ -54,16 +67,45 @@ impl Witness {
     }
 
     fn dead_canary(&self, canary: &Canary) -> Option<String> {
-        let of = |value: fn(&Canary) -> Option<f64>| -> Vec<f64> { self.canaries.iter().filter_map(value).collect() };
-        let is_slow = |past: Vec<f64>, slowness: f64| is_outlier(past.into_iter().map(|value| value.recip()).collect(), slowness);
+        let of = |value: fn(&Canary) -> Option<f64>| -> Vec<f64> {
+            self.canaries.iter().filter_map(value).collect()
+        };
+        let is_slow = |past: Vec<f64>, slowness: f64| {
+            is_outlier(
+                past.into_iter().map(|value| value.recip()).collect(),
+                slowness,
+            )
+        };
         let tests = [
-            ("integer loop", is_slow(of(|canary| Some(canary.integer_per_us)), canary.integer_per_us.recip())),
-            ("memory streaming", is_slow(of(|canary| Some(canary.memory_bytes_per_s)), canary.memory_bytes_per_s.recip())),
-            ("fdatasync", canary.sync_ns.and_then(|ns| is_outlier(of(|canary| canary.sync_ns), ns))),
+            (
+                "integer loop",
+                is_slow(
+                    of(|canary| Some(canary.integer_per_us)),
+                    canary.integer_per_us.recip(),
+                ),
+            ),
+            (
+                "memory streaming",
+                is_slow(
+                    of(|canary| Some(canary.memory_bytes_per_s)),
+                    canary.memory_bytes_per_s.recip(),
+                ),
+            ),
+            (
+                "fdatasync",
+                canary
+                    .sync_ns
+                    .and_then(|ns| is_outlier(of(|canary| canary.sync_ns), ns)),
+            ),
         ];
         let slow: Vec<String> = tests
             .into_iter()
-            .filter_map(|(name, slower)| Some(format!("{name} {:.0} % slower than usual before the trial", slower? * 100.0)))
+            .filter_map(|(name, slower)| {
+                Some(format!(
+                    "{name} {:.0} % slower than usual before the trial",
+                    slower? * 100.0
+                ))
+            })
             .collect();
         (!slow.is_empty()).then(|| slow.join(", "))
     }
@@ -92,7 +134,12 @@ fn median(values: &mut [f64]) -> f64 {
 }
 
 fn median_of_distances(values: &[f64], from: f64) -> f64 {
-    median(&mut values.iter().map(|value| (value - from).abs()).collect::<Vec<_>>())
+    median(
+        &mut values
+            .iter()
+            .map(|value| (value - from).abs())
+            .collect::<Vec<_>>(),
+    )
 }
 
 fn disturbance(host: &Readings) -> Option<String> {
@@ -104,12 +151,19 @@ fn disturbance(host: &Readings) -> Option<String> {
     let total = value("cpu_total_s")?;
     let steal = value("cpu_steal_s")? / total.max(1e-9);
     if steal > STEAL_LIMIT {
-        return Some(format!("other guests took {:.1} % of all CPU time (steal), more than {:.0} %", steal * 100.0, STEAL_LIMIT * 100.0));
+        return Some(format!(
+            "other guests took {:.1} % of all CPU time (steal), more than {:.0} %",
+            steal * 100.0,
+            STEAL_LIMIT * 100.0
+        ));
     }
     let busy = total - value("cpu_idle_s")? - value("cpu_iowait_s")? - value("cpu_steal_s")?;
-    let ours = value("process_cpu_s").or_else(|| Some(value("client_cpu_s")? + value("server_cpu_s")?))?;
+    let ours =
+        value("process_cpu_s").or_else(|| Some(value("client_cpu_s")? + value("server_cpu_s")?))?;
     let foreign = (busy - ours) / seconds.max(1e-9);
-    (foreign > FOREIGN_CORES_LIMIT).then(|| format!("other processes used {foreign:.2} cores, more than {FOREIGN_CORES_LIMIT}"))
+    (foreign > FOREIGN_CORES_LIMIT).then(|| {
+        format!("other processes used {foreign:.2} cores, more than {FOREIGN_CORES_LIMIT}")
+    })
 }
 
 #[cfg(test)]
@@ -119,7 +173,11 @@ mod tests {
     use super::*;
 
     fn quiet() -> Canary {
-        Canary { integer_per_us: 700.0, memory_bytes_per_s: 8e9, sync_ns: Some(1e6) }
+        Canary {
+            integer_per_us: 700.0,
+            memory_bytes_per_s: 8e9,
+            sync_ns: Some(1e6),
+        }
     }
 
     fn host(busy_s: f64, steal_s: f64) -> Readings {
@@ -132,40 +190,119 @@ mod tests {
             ("client_cpu_s", 2.0),
             ("server_cpu_s", 6.0),
         ];
-        values.into_iter().map(|(name, value)| (name.to_owned(), Reading::Ok(value))).collect()
+        values
+            .into_iter()
+            .map(|(name, value)| (name.to_owned(), Reading::Ok(value)))
+            .collect()
     }
 
     #[test]
     fn only_witnesses_make_a_suspect() {
-        let mut witness = Witness { canaries: (0..6).map(|_| quiet()).collect() };
+        let mut witness = Witness {
+            canaries: (0..6).map(|_| quiet()).collect(),
+        };
         for (canary, host, expected) in [
             (quiet(), host(8.5, 0.0), None),
-            (quiet(), host(12.0, 0.0), Some("qr100: other processes used 0.40 cores")),
-            (quiet(), host(8.5, 1.0), Some("qr100: other guests took 5.0 %")),
-            (Canary { integer_per_us: 500.0, ..quiet() }, host(8.5, 0.0), Some("integer loop 40 % slower")),
-            (Canary { integer_per_us: 690.0, ..quiet() }, host(8.5, 0.0), None),
-            (Canary { integer_per_us: 900.0, ..quiet() }, host(8.5, 0.0), None),
-            (Canary { sync_ns: Some(9e6), ..quiet() }, host(8.5, 0.0), Some("fdatasync 800 % slower")),
-            (Canary { sync_ns: None, ..quiet() }, Readings::new(), None),
+            (
+                quiet(),
+                host(12.0, 0.0),
+                Some("qr100: other processes used 0.40 cores"),
+            ),
+            (
+                quiet(),
+                host(8.5, 1.0),
+                Some("qr100: other guests took 5.0 %"),
+            ),
+            (
+                Canary {
+                    integer_per_us: 500.0,
+                    ..quiet()
+                },
+                host(8.5, 0.0),
+                Some("integer loop 40 % slower"),
+            ),
+            (
+                Canary {
+                    integer_per_us: 690.0,
+                    ..quiet()
+                },
+                host(8.5, 0.0),
+                None,
+            ),
+            (
+                Canary {
+                    integer_per_us: 900.0,
+                    ..quiet()
+                },
+                host(8.5, 0.0),
+                None,
+            ),
+            (
+                Canary {
+                    sync_ns: Some(9e6),
+                    ..quiet()
+                },
+                host(8.5, 0.0),
+                Some("fdatasync 800 % slower"),
+            ),
+            (
+                Canary {
+                    sync_ns: None,
+                    ..quiet()
+                },
+                Readings::new(),
+                None,
+            ),
         ] {
             let dir = tempfile::tempdir().unwrap();
             let mut writer = EventWriter::create(dir.path().join("events.jsonl")).unwrap();
             writer.append(&Event::Canary(canary.clone())).unwrap();
-            writer.append(&Event::StepDone(Box::new(StepDone { step: "qr100".into(), host, ..StepDone::default() }))).unwrap();
-            writer.append(&Event::TrialDone(TrialDone { seconds: 1.0, stop_problem: None })).unwrap();
+            writer
+                .append(&Event::StepDone(Box::new(StepDone {
+                    step: "qr100".into(),
+                    host,
+                    ..StepDone::default()
+                })))
+                .unwrap();
+            writer
+                .append(&Event::TrialDone(TrialDone {
+                    seconds: 1.0,
+                    stop_problem: None,
+                }))
+                .unwrap();
             writer.sync().unwrap();
             drop(writer);
             let reason = witness.suspect(dir.path()).unwrap();
-            assert_eq!(reason.is_some(), expected.is_some(), "{canary:?} {reason:?}");
-            assert!(expected.is_none_or(|expected| reason.as_ref().unwrap().contains(expected)), "{reason:?}");
-            let last = read_events(dir.path().join("events.jsonl")).unwrap().events.pop().unwrap().event;
+            assert_eq!(
+                reason.is_some(),
+                expected.is_some(),
+                "{canary:?} {reason:?}"
+            );
+            assert!(
+                expected.is_none_or(|expected| reason.as_ref().unwrap().contains(expected)),
+                "{reason:?}"
+            );
+            let last = read_events(dir.path().join("events.jsonl"))
+                .unwrap()
+                .events
+                .pop()
+                .unwrap()
+                .event;
             assert_eq!(matches!(last, Event::Suspect(_)), expected.is_some());
         }
     }
 
     #[test]
     fn the_first_canaries_are_believed() {
-        let witness = Witness { canaries: vec![quiet(); FEWEST_CANARIES - 1] };
-        assert_eq!(witness.dead_canary(&Canary { integer_per_us: 1.0, ..quiet() }), None);
+        let witness = Witness {
+            canaries: vec![quiet(); FEWEST_CANARIES - 1],
+        };
+        assert_eq!(
+            witness.dead_canary(&Canary {
+                integer_per_us: 1.0,
+                ..quiet()
+            }),
+            None
+        );
     }
 }

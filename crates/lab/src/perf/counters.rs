@@ -5,20 +5,39 @@ use std::collections::BTreeMap;
 use plimsoll_core::record::{Reading, Readings};
 
 /// What is counted. The first two make instructions per cycle.
-pub(super) const EVENTS: [&str; 6] = ["instructions", "cycles", "cache-misses", "dTLB-load-misses", "iTLB-load-misses", "branch-misses"];
+pub(super) const EVENTS: [&str; 6] = [
+    "instructions",
+    "cycles",
+    "cache-misses",
+    "dTLB-load-misses",
+    "iTLB-load-misses",
+    "branch-misses",
+];
 
 /// Counts by event; of those that were not counted, why.
 pub(super) fn read(text: &str) -> BTreeMap<String, Result<f64, String>> {
     let mut counts = BTreeMap::new();
     for line in text.lines() {
         let mut fields = line.split(',');
-        let (Some(count), Some(_unit), Some(event)) = (fields.next(), fields.next(), fields.next()) else { continue };
+        let (Some(count), Some(_unit), Some(event)) = (fields.next(), fields.next(), fields.next())
+        else {
+            continue;
+        };
         // `cycles:u` where only the user's own part may be counted.
-        let Some(name) = EVENTS.iter().find(|name| event.split(':').next() == Some(**name)) else { continue };
+        let Some(name) = EVENTS
+            .iter()
+            .find(|name| event.split(':').next() == Some(**name))
+        else {
+            continue;
+        };
         let value = match count {
             "<not supported>" => Err("this machine does not count it".to_owned()),
-            "<not counted>" => Err("it was not counted: the processor had no counter free".to_owned()),
-            count => count.parse::<f64>().map_err(|_| format!("perf printed \"{count}\"")),
+            "<not counted>" => {
+                Err("it was not counted: the processor had no counter free".to_owned())
+            }
+            count => count
+                .parse::<f64>()
+                .map_err(|_| format!("perf printed \"{count}\"")),
         };
         counts.insert((*name).to_owned(), value);
     }
@@ -26,18 +45,44 @@ pub(super) fn read(text: &str) -> BTreeMap<String, Result<f64, String>> {
 }
 
 /// Events per operation, and instructions per cycle.
-pub(super) fn per_operation(counts: &BTreeMap<String, Result<f64, String>>, operations: u64) -> Readings {
-    let count = |event: &str| counts.get(event).cloned().unwrap_or_else(|| Err("perf did not count it".to_owned()));
+pub(super) fn per_operation(
+    counts: &BTreeMap<String, Result<f64, String>>,
+    operations: u64,
+) -> Readings {
+    let count = |event: &str| {
+        counts
+            .get(event)
+            .cloned()
+            .unwrap_or_else(|| Err("perf did not count it".to_owned()))
+    };
     let reading = |value: Result<f64, String>| value.map_or_else(Reading::Unavailable, Reading::Ok);
-    let per_op = |value: f64| if operations > 0 { Ok(value / operations as f64) } else { Err("the step did nothing".to_owned()) };
-    let ipc = count("instructions").and_then(|instructions| Ok(instructions / count("cycles")?.max(1.0)));
-    let events = EVENTS.iter().map(|event| (format!("{}_per_op", event.replace('-', "_")), reading(count(event).and_then(per_op))));
+    let per_op = |value: f64| {
+        if operations > 0 {
+            Ok(value / operations as f64)
+        } else {
+            Err("the step did nothing".to_owned())
+        }
+    };
+    let ipc =
+        count("instructions").and_then(|instructions| Ok(instructions / count("cycles")?.max(1.0)));
+    let events = EVENTS.iter().map(|event| {
+        (
+            format!("{}_per_op", event.replace('-', "_")),
+            reading(count(event).and_then(per_op)),
+        )
+    });
     events.chain([("ipc".to_owned(), reading(ipc))]).collect()
 }
 
 /// The same, where nothing can be counted.
 pub(super) fn unavailable(reason: &str) -> Readings {
-    per_operation(&EVENTS.iter().map(|event| ((*event).to_owned(), Err(reason.to_owned()))).collect(), 1)
+    per_operation(
+        &EVENTS
+            .iter()
+            .map(|event| ((*event).to_owned(), Err(reason.to_owned())))
+            .collect(),
+        1,
+    )
 }
 
 #[cfg(test)]
@@ -65,9 +110,21 @@ mod tests {
             ("branch_misses_per_op", "no counter free"),
             ("iTLB_load_misses_per_op", "did not count"),
         ] {
-            assert!(matches!(&readings[name], Reading::Unavailable(reason) if reason.contains(expected)), "{name}: {:?}", readings[name]);
+            assert!(
+                matches!(&readings[name], Reading::Unavailable(reason) if reason.contains(expected)),
+                "{name}: {:?}",
+                readings[name]
+            );
         }
-        assert!(per_operation(&read(RECORDED), 0)["cycles_per_op"].value().is_none());
-        assert!(unavailable("no counters").values().all(|reading| *reading == Reading::Unavailable("no counters".to_owned())));
+        assert!(
+            per_operation(&read(RECORDED), 0)["cycles_per_op"]
+                .value()
+                .is_none()
+        );
+        assert!(
+            unavailable("no counters")
+                .values()
+                .all(|reading| *reading == Reading::Unavailable("no counters".to_owned()))
+        );
     }
 }

@@ -12,7 +12,8 @@ pub(super) struct Folded {
     pub nameless: u64,
 }
 
-/// Reads samples: a line that names the thread, then a line for each function, the innermost first, then an empty one.
+/// Reads samples: a line that names the thread, then a line for each function, the innermost first,
+/// then an empty one.
 pub(super) fn fold(text: impl BufRead) -> std::io::Result<Folded> {
     let mut folded = Folded::default();
     let mut frames: Vec<String> = Vec::new();
@@ -27,7 +28,11 @@ pub(super) fn fold(text: impl BufRead) -> std::io::Result<Folded> {
                 folded.samples += 1;
                 folded.nameless += u64::from(is_nameless || frames.is_empty());
                 frames.reverse();
-                let stack = if frames.is_empty() { "[no stack]".to_owned() } else { frames.join(";") };
+                let stack = if frames.is_empty() {
+                    "[no stack]".to_owned()
+                } else {
+                    frames.join(";")
+                };
                 *folded.stacks.entry(stack).or_default() += 1;
             }
             frames.clear();
@@ -50,16 +55,23 @@ pub(super) fn fold(text: impl BufRead) -> std::io::Result<Folded> {
     Ok(folded)
 }
 
-/// `    7f12ab exec_query (/usr/bin/server)`: the function, and whether it has a name; none of a line that is no frame.
+/// `    7f12ab exec_query (/usr/bin/server)`: the function, and whether it has a name; none of a
+/// line that is no frame.
 fn frame(line: &str) -> Option<(String, bool)> {
-    let (address, rest) = line.strip_prefix([' ', '\t'])?.trim_start().split_once(' ')?;
+    let (address, rest) = line
+        .strip_prefix([' ', '\t'])?
+        .trim_start()
+        .split_once(' ')?;
     u64::from_str_radix(address, 16).ok()?;
     let rest = rest.trim().replace(" (deleted))", ")");
     let (symbol, object) = rest.rsplit_once(" (").unwrap_or((&rest, ""));
     let object = object.trim_end_matches(')');
     let file = object.rsplit('/').next().unwrap_or(object);
     Some(match symbol.trim() {
-        "[unknown]" | "" => (format!("[unknown: {}]", if file.is_empty() { "?" } else { file }), false),
+        "[unknown]" | "" => (
+            format!("[unknown: {}]", if file.is_empty() { "?" } else { file }),
+            false,
+        ),
         // What separates frames and samples in a folded file.
         symbol => (symbol.replace(';', ":").replace('\n', " "), true),
     })
@@ -100,11 +112,23 @@ postgres
             ("Item_func::val_int(THD*, bool)", 1),
             ("[no stack]", 1),
             ("[unknown: libc.so.6];exec_simple_query", 2),
-            ("[unknown: libc.so.6];exec_simple_query;ExecScan;finish_task_switch", 1),
+            (
+                "[unknown: libc.so.6];exec_simple_query;ExecScan;finish_task_switch",
+                1,
+            ),
             ("[unknown: mysqld]", 1),
         ];
-        assert_eq!(folded.stacks, expected.map(|(stack, samples)| (stack.to_owned(), samples)).into());
-        assert_eq!((folded.samples, folded.nameless), (6, 2), "an outer frame without a name is no sample without one");
+        assert_eq!(
+            folded.stacks,
+            expected
+                .map(|(stack, samples)| (stack.to_owned(), samples))
+                .into()
+        );
+        assert_eq!(
+            (folded.samples, folded.nameless),
+            (6, 2),
+            "an outer frame without a name is no sample without one"
+        );
         assert_eq!(fold(&b""[..]).unwrap(), Folded::default());
     }
 }

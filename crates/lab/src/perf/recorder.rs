@@ -23,7 +23,8 @@ const SCRIPT_LIMIT: Duration = Duration::from_secs(300);
 const POLL: Duration = Duration::from_millis(20);
 /// What a user can do about a kernel that says no.
 const ALLOW: &str = "run as root, or allow it with `sysctl kernel.perf_event_paranoid=1`";
-const NO_COUNTERS: &str = "this machine counts no events of the processor (virtual machines often have no PMU)";
+const NO_COUNTERS: &str =
+    "this machine counts no events of the processor (virtual machines often have no PMU)";
 
 /// A server that is being profiled.
 pub(crate) struct Recorder {
@@ -40,16 +41,32 @@ impl Recorder {
     pub fn start(server_dir: &Path, step: &str, pids: &[u32]) -> Self {
         let has_counters = counts_cycles();
         let event = if has_counters { "cycles" } else { "cpu-clock" };
-        let mut recorder = Self { server_dir: server_dir.to_owned(), step: step.to_owned(), event, record: Err(String::new()), stat: None };
-        let pids = pids.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
+        let mut recorder = Self {
+            server_dir: server_dir.to_owned(),
+            step: step.to_owned(),
+            event,
+            record: Err(String::new()),
+            stat: None,
+        };
+        let pids = pids
+            .iter()
+            .map(u32::to_string)
+            .collect::<Vec<_>>()
+            .join(",");
         let frequency = FREQUENCY_HZ.to_string();
         let data = recorder.file("perf.data");
         let mut command = child_command("perf");
-        command.args(["record", "-q", "-e", event, "-F", &frequency, "-g", "-p", &pids, "-o"]).arg(&data);
+        command
+            .args([
+                "record", "-q", "-e", event, "-F", &frequency, "-g", "-p", &pids, "-o",
+            ])
+            .arg(&data);
         recorder.record = recorder.spawn(command, "perf.log");
         if has_counters && recorder.record.is_ok() {
             let mut command = child_command("perf");
-            command.args(["stat", "-x,", "-e", &EVENTS.join(","), "-p", &pids, "-o"]).arg(recorder.file("perf.stat"));
+            command
+                .args(["stat", "-x,", "-e", &EVENTS.join(","), "-p", &pids, "-o"])
+                .arg(recorder.file("perf.stat"));
             recorder.stat = recorder.spawn(command, "perf.stat.log").ok();
         }
         recorder
@@ -60,32 +77,57 @@ impl Recorder {
     }
 
     fn spawn(&self, mut command: Command, log: &str) -> Result<Child, String> {
-        let log = File::create(self.file(log)).map_err(|error| format!("failed to write a log for perf: {error}"))?;
-        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log).env("LC_ALL", "C").spawn().map_err(|error| match error.kind() {
-            std::io::ErrorKind::NotFound => {
-                "there is no program perf; install it (Debian: apt-get install linux-perf) and confirm with --perf again".to_owned()
-            }
-            _ => format!("failed to start perf: {error}"),
-        })
+        let log = File::create(self.file(log))
+            .map_err(|error| format!("failed to write a log for perf: {error}"))?;
+        command
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(log)
+            .env("LC_ALL", "C")
+            .spawn()
+            .map_err(|error| match error.kind() {
+                std::io::ErrorKind::NotFound => {
+                    "there is no program perf; install it (Debian: apt-get install linux-perf) and \
+                    confirm with --perf again"
+                        .to_owned()
+                }
+                _ => format!("failed to start perf: {error}"),
+            })
     }
 
-    /// Tells it to end, and does not wait for that: what the server does from now on is not the step's.
+    /// Tells it to end, and does not wait for that: what the server does from now on is not the
+    /// step's.
     pub fn stop(&mut self) {
         for child in self.record.as_mut().ok().into_iter().chain(&mut self.stat) {
             interrupt(child);
         }
     }
 
-    /// Ends it and gives the profile, or in its place why there is none. The step has done so many operations, and the server used so much
-    /// CPU for each.
-    pub fn finish(mut self, cell: &str, operations: u64, server_cpu_us_per_op: Option<f64>) -> Profile {
+    /// Ends it and gives the profile, or in its place why there is none. The step has done so many
+    /// operations, and the server used so much CPU for each.
+    pub fn finish(
+        mut self,
+        cell: &str,
+        operations: u64,
+        server_cpu_us_per_op: Option<f64>,
+    ) -> Profile {
         let counters = self.counters(operations);
         let folded = self.stacks();
-        for ending in ["perf.data", "perf.log", "perf.stat", "perf.stat.log", "perf.txt", "perf.txt.log"] {
+        for ending in [
+            "perf.data",
+            "perf.log",
+            "perf.stat",
+            "perf.stat.log",
+            "perf.txt",
+            "perf.txt.log",
+        ] {
             let _ = fs::remove_file(self.file(ending));
         }
         let (folded, unavailable) = match folded {
-            Ok(folded) if folded.samples == 0 => (folded, Some("perf took no sample of the server: it was idle, or not there".to_owned())),
+            Ok(folded) if folded.samples == 0 => (
+                folded,
+                Some("perf took no sample of the server: it was idle, or not there".to_owned()),
+            ),
             Ok(folded) => (folded, None),
             Err(reason) => (Folded::default(), Some(reason)),
         };
@@ -101,11 +143,16 @@ impl Recorder {
             counters,
             unavailable,
         };
-        Profile { about, stacks: folded.stacks }
+        Profile {
+            about,
+            stacks: folded.stacks,
+        }
     }
 
     fn counters(&mut self, operations: u64) -> Readings {
-        let Some(mut child) = self.stat.take() else { return counters::unavailable(NO_COUNTERS) };
+        let Some(mut child) = self.stat.take() else {
+            return counters::unavailable(NO_COUNTERS);
+        };
         if let Err(reason) = end(&mut child) {
             return counters::unavailable(&reason);
         }
@@ -120,13 +167,19 @@ impl Recorder {
         }
         let data = self.file("perf.data");
         if fs::metadata(&data).map_or(0, |about| about.len()) == 0 {
-            return Err(refusal(&fs::read_to_string(self.file("perf.log")).unwrap_or_default()));
+            return Err(refusal(
+                &fs::read_to_string(self.file("perf.log")).unwrap_or_default(),
+            ));
         }
         let text = self.file("perf.txt");
-        let output = File::create(&text).map_err(|error| format!("failed to write {}: {error}", text.display()))?;
-        let log = File::create(self.file("perf.txt.log")).map_err(|error| format!("failed to write a log for perf: {error}"))?;
+        let output = File::create(&text)
+            .map_err(|error| format!("failed to write {}: {error}", text.display()))?;
+        let log = File::create(self.file("perf.txt.log"))
+            .map_err(|error| format!("failed to write a log for perf: {error}"))?;
         let mut command = child_command("perf");
-        command.args(["script", "--no-inline", "-F", "comm,ip,sym,dso", "-i"]).arg(&data);
+        command
+            .args(["script", "--no-inline", "-F", "comm,ip,sym,dso", "-i"])
+            .arg(&data);
         let mut child = command
             .stdin(Stdio::null())
             .stdout(output)
@@ -134,9 +187,16 @@ impl Recorder {
             .env("LC_ALL", "C")
             .spawn()
             .map_err(|error| format!("failed to start perf: {error}"))?;
-        wait(&mut child, SCRIPT_LIMIT).map_err(|()| format!("perf needed more than {} s to find names", SCRIPT_LIMIT.as_secs()))?;
-        let opened = File::open(&text).map_err(|error| format!("failed to read {}: {error}", text.display()))?;
-        fold(BufReader::new(opened)).map_err(|error| format!("failed to read {}: {error}", text.display()))
+        wait(&mut child, SCRIPT_LIMIT).map_err(|()| {
+            format!(
+                "perf needed more than {} s to find names",
+                SCRIPT_LIMIT.as_secs()
+            )
+        })?;
+        let opened = File::open(&text)
+            .map_err(|error| format!("failed to read {}: {error}", text.display()))?;
+        fold(BufReader::new(opened))
+            .map_err(|error| format!("failed to read {}: {error}", text.display()))
     }
 }
 
@@ -153,10 +213,15 @@ impl Drop for Recorder {
 /// Whether the processor's own events are counted here.
 fn counts_cycles() -> bool {
     let mut command = child_command("perf");
-    command.args(["stat", "-x,", "-e", "cycles", "--", "true"]).stdin(Stdio::null()).env("LC_ALL", "C");
+    command
+        .args(["stat", "-x,", "-e", "cycles", "--", "true"])
+        .stdin(Stdio::null())
+        .env("LC_ALL", "C");
     command.output().is_ok_and(|output| {
         let counts = counters::read(&String::from_utf8_lossy(&output.stderr));
-        counts.get("cycles").is_some_and(|cycles| cycles.as_ref().is_ok_and(|cycles| *cycles > 0.0))
+        counts
+            .get("cycles")
+            .is_some_and(|cycles| cycles.as_ref().is_ok_and(|cycles| *cycles > 0.0))
     })
 }
 
@@ -171,7 +236,8 @@ fn interrupt(child: &mut Child) {
 
 fn end(child: &mut Child) -> Result<(), String> {
     interrupt(child);
-    wait(child, END_PATIENCE).map_err(|()| format!("perf did not end within {} s", END_PATIENCE.as_secs()))
+    wait(child, END_PATIENCE)
+        .map_err(|()| format!("perf did not end within {} s", END_PATIENCE.as_secs()))
 }
 
 /// Waits for a child; one that takes too long is killed.
@@ -190,9 +256,13 @@ fn wait(child: &mut Child, limit: Duration) -> Result<(), ()> {
 
 /// Why perf has recorded nothing, and what to do.
 fn refusal(log: &str) -> String {
-    let is_forbidden = ["ermission", "aranoid", "not permitted", "CAP_PERFMON"].iter().any(|word| log.contains(word));
+    let is_forbidden = ["ermission", "aranoid", "not permitted", "CAP_PERFMON"]
+        .iter()
+        .any(|word| log.contains(word));
     let Some(line) = log.lines().map(str::trim).find(|line| !line.is_empty()) else {
-        return "perf recorded nothing: the step was over before it had begun; profile for longer with --perf D".to_owned();
+        return "perf recorded nothing: the step was over before it had begun; profile for longer \
+               with --perf D"
+            .to_owned();
     };
     if is_forbidden {
         format!("perf may not look at the server ({line}); {ALLOW}, and confirm with --perf again")
@@ -207,18 +277,36 @@ mod tests {
 
     #[test]
     fn a_refusal_says_what_to_do() {
-        let log = "Error:\nAccess to performance monitoring and observability operations is limited.\nConsider adjusting /proc/sys/kernel/perf_event_paranoid setting\n";
-        assert!(refusal(log).contains("perf may not look at the server") && refusal(log).contains("sysctl kernel.perf_event_paranoid=1"));
-        assert_eq!(refusal("\nfailed to mmap\n"), "perf recorded nothing: failed to mmap");
+        let log = "Error:\nAccess to performance monitoring and observability operations is \
+                  limited.\nConsider adjusting /proc/sys/kernel/perf_event_paranoid setting\n";
+        assert!(
+            refusal(log).contains("perf may not look at the server")
+                && refusal(log).contains("sysctl kernel.perf_event_paranoid=1")
+        );
+        assert_eq!(
+            refusal("\nfailed to mmap\n"),
+            "perf recorded nothing: failed to mmap"
+        );
         assert!(refusal("").ends_with("profile for longer with --perf D"));
     }
 
     #[test]
     fn a_process_that_is_not_there_is_no_profile_and_no_failure() {
         let dir = tempfile::tempdir().unwrap();
-        let profile = Recorder::start(dir.path(), "qr100", &[u32::MAX >> 2]).finish("cell", 0, None);
-        assert!(profile.about.unavailable.is_some_and(|reason| !reason.is_empty()), "with perf or without");
+        let profile =
+            Recorder::start(dir.path(), "qr100", &[u32::MAX >> 2]).finish("cell", 0, None);
+        assert!(
+            profile
+                .about
+                .unavailable
+                .is_some_and(|reason| !reason.is_empty()),
+            "with perf or without"
+        );
         assert_eq!((profile.about.samples, profile.stacks.len()), (0, 0));
-        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0, "nothing of perf is left");
+        assert_eq!(
+            fs::read_dir(dir.path()).unwrap().count(),
+            0,
+            "nothing of perf is left"
+        );
     }
 }

@@ -1,4 +1,5 @@
-//! What is measured beside a step's operations: the engine's counters, the host, a profile. All of them begin and end with the operations.
+//! What is measured beside a step's operations: the engine's counters, the host, a profile. All of
+//! them begin and end with the operations.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -35,9 +36,10 @@ pub(super) struct Beside {
 
 /// Measures by a step's phases.
 ///
-/// Without a warm-up everything is read while all are connected and nobody works. With one it is read by a thread of its own at the warm-up's
-/// end, under load: the counters just before, so that asking for them is not the step's. At the end the last sample comes before
-/// connections are closed, because some servers' processes end with them.
+/// Without a warm-up everything is read while all are connected and nobody works. With one it is
+/// read by a thread of its own at the warm-up's end, under load: the counters just before, so that
+/// asking for them is not the step's. At the end the last sample comes before connections are
+/// closed, because some servers' processes end with them.
 pub(super) struct Measuring {
     what: Beside,
     has_warm_up: bool,
@@ -71,28 +73,44 @@ pub(super) struct Measured {
 
 impl Measuring {
     pub fn new(what: Beside, has_warm_up: bool) -> Self {
-        Self { what, has_warm_up, state: State::NotBegun }
+        Self {
+            what,
+            has_warm_up,
+            state: State::NotBegun,
+        }
     }
 
     /// To be called in every phase.
     pub fn observe(&mut self, phase: Phase) {
         match (phase, &self.state) {
-            (Phase::Connected, _) if !self.has_warm_up => self.state = State::Begun(self.what.begin().map(Some)),
-            (Phase::Connected, _) => self.state = State::Prepared(Box::new(Collector::prepare(Proc::new(), self.what.watch()))),
+            (Phase::Connected, _) if !self.has_warm_up => {
+                self.state = State::Begun(self.what.begin().map(Some))
+            }
+            (Phase::Connected, _) => {
+                self.state =
+                    State::Prepared(Box::new(Collector::prepare(Proc::new(), self.what.watch())))
+            }
             (Phase::WarmingUp { left }, State::Prepared(_)) => {
-                let State::Prepared(collector) = std::mem::replace(&mut self.state, State::NotBegun) else { return };
+                let State::Prepared(collector) =
+                    std::mem::replace(&mut self.state, State::NotBegun)
+                else {
+                    return;
+                };
                 let (what, begin) = (self.what.clone(), Instant::now() + left);
                 let (goes_on, is_over) = channel();
                 let (tell, is_ready) = channel();
-                let thread =
-                    thread::Builder::new().name("measuring".to_owned()).spawn(move || what.begin_at(*collector, begin, (&tell, &is_over)));
+                let thread = thread::Builder::new()
+                    .name("measuring".to_owned())
+                    .spawn(move || what.begin_at(*collector, begin, (&tell, &is_over)));
                 self.state = match thread {
                     Ok(thread) => {
                         // As long as nobody works it comes to its turn at once.
                         let _ = is_ready.recv_timeout(READY);
                         State::Beginning(thread, goes_on)
                     }
-                    Err(error) => State::Begun(Err(EngineError::new(format!("failed to start a thread that measures: {error}")))),
+                    Err(error) => State::Begun(Err(EngineError::new(format!(
+                        "failed to start a thread that measures: {error}"
+                    )))),
                 };
             }
             (Phase::Ended, _) => {
@@ -114,7 +132,11 @@ impl Measuring {
         self.state = match std::mem::replace(&mut self.state, State::NotBegun) {
             State::Beginning(thread, goes_on) => {
                 drop(goes_on);
-                let panicked = || Err(EngineError::new("the thread that measures panicked: see the trial's log"));
+                let panicked = || {
+                    Err(EngineError::new(
+                        "the thread that measures panicked: see the trial's log",
+                    ))
+                };
                 State::Begun(thread.join().unwrap_or_else(|_| panicked()))
             }
             state => state,
@@ -124,34 +146,59 @@ impl Measuring {
     /// What was measured while the operations took `elapsed`; nothing when they never began.
     pub fn finish(mut self, elapsed: Option<Duration>) -> Result<Option<Measured>, EngineError> {
         self.join();
-        let State::Begun(begun) = self.state else { return Ok(None) };
-        let Some(Begun { counters, collector, recorder }) = begun? else { return Ok(None) };
+        let State::Begun(begun) = self.state else {
+            return Ok(None);
+        };
+        let Some(Begun {
+            counters,
+            collector,
+            recorder,
+        }) = begun?
+        else {
+            return Ok(None);
+        };
         let window = elapsed.filter(|_| !self.what.has_wait);
-        Ok(Some(Measured { counters, host: collector.stop_over(window), recorder }))
+        Ok(Some(Measured {
+            counters,
+            host: collector.stop_over(window),
+            recorder,
+        }))
     }
 }
 
 impl Beside {
     fn watch(&self) -> Watch<'_> {
-        Watch { data_dir: &self.data_dir, server_pids: self.server.processes(), is_embedded: self.is_embedded }
+        Watch {
+            data_dir: &self.data_dir,
+            server_pids: self.server.processes(),
+            is_embedded: self.is_embedded,
+        }
     }
 
     fn record(&self) -> Option<Recorder> {
         let (folder, step) = self.profile.as_ref()?;
         let roots = self.server.processes();
         // Connected workers have their processes by now.
-        Some(Recorder::start(folder, step, &tree_pids(&Proc::new(), &roots).unwrap_or(roots)))
+        Some(Recorder::start(
+            folder,
+            step,
+            &tree_pids(&Proc::new(), &roots).unwrap_or(roots),
+        ))
     }
 
     /// While nobody works.
     fn begin(&self) -> Result<Begun, EngineError> {
         let counters = self.server.counters()?;
         let recorder = self.record();
-        Ok(Begun { counters, collector: Collector::start(Proc::new(), self.watch(), Some(self.series.clone())), recorder })
+        Ok(Begun {
+            counters,
+            collector: Collector::start(Proc::new(), self.watch(), Some(self.series.clone())),
+            recorder,
+        })
     }
 
-    /// At this instant, under load; nothing when the step is over before. The counters are asked for a little earlier, and the sample does not wait
-    /// for their answer.
+    /// At this instant, under load; nothing when the step is over before. The counters are asked
+    /// for a little earlier, and the sample does not wait for their answer.
     fn begin_at(
         &self,
         collector: PreparedCollector,
@@ -161,7 +208,9 @@ impl Beside {
         let (counters, collector) = thread::scope(|scope| {
             let ask = || {
                 let _ = tell.send(());
-                let rest = begin.saturating_duration_since(Instant::now()).saturating_sub(ANSWER);
+                let rest = begin
+                    .saturating_duration_since(Instant::now())
+                    .saturating_sub(ANSWER);
                 let goes_on = is_over.recv_timeout(rest) != Err(RecvTimeoutError::Disconnected);
                 goes_on.then(|| scope.spawn(|| self.server.counters()))
             };
@@ -169,8 +218,18 @@ impl Beside {
             Some((asked.join(), collector))
         })
         .unzip();
-        let (Some(counters), Some(collector)) = (counters, collector) else { return Ok(None) };
-        let counters = counters.unwrap_or_else(|_| Err(EngineError::new("asking for counters panicked: see the trial's log")))?;
-        Ok(Some(Begun { counters, collector, recorder: self.record() }))
+        let (Some(counters), Some(collector)) = (counters, collector) else {
+            return Ok(None);
+        };
+        let counters = counters.unwrap_or_else(|_| {
+            Err(EngineError::new(
+                "asking for counters panicked: see the trial's log",
+            ))
+        })?;
+        Ok(Some(Begun {
+            counters,
+            collector,
+            recorder: self.record(),
+        }))
     }
 }

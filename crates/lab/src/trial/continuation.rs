@@ -1,5 +1,6 @@
-//! A trial that goes on in a new image of its process: the same number, parent, pipes and limits, and none of its memory. So each step of
-//! an embedded engine begins as cold as a process of its own does.
+//! A trial that goes on in a new image of its process: the same number, parent, pipes and limits,
+//! and none of its memory. So each step of an embedded engine begins as cold as a process of its
+//! own does.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -30,14 +31,21 @@ impl Continuation {
     pub fn take(fd: u32) -> Result<Self, LabError> {
         let mut text = String::new();
         let read = File::open(path_of(fd)).and_then(|mut file| file.read_to_string(&mut text));
-        let problem = |error: &dyn std::fmt::Display| LabError::Usage(format!("`trial` is internal: `plimsoll run` starts it ({error})"));
+        let problem = |error: &dyn std::fmt::Display| {
+            LabError::Usage(format!(
+                "`trial` is internal: `plimsoll run` starts it ({error})"
+            ))
+        };
         read.map_err(|error| problem(&error))?;
         serde_json::from_str(&text).map_err(|error| problem(&error))
     }
 
-    /// Goes on in a new image; returns only the reason why it cannot. `fd` is the descriptor that this one was left in, which serves again.
+    /// Goes on in a new image; returns only the reason why it cannot. `fd` is the descriptor that
+    /// this one was left in, which serves again.
     pub fn go_on(&self, fd: Option<u32>) -> LabError {
-        let failed = |error: std::io::Error| LabError::io("failed to go on in a new process for the next step", error);
+        let failed = |error: std::io::Error| {
+            LabError::io("failed to go on in a new process for the next step", error)
+        };
         let memory = match fd {
             Some(_) => None,
             None => match memfd_create("plimsoll-trial", MemfdFlags::empty()) {
@@ -45,9 +53,17 @@ impl Continuation {
                 Err(error) => return failed(error.into()),
             },
         };
-        let Some(fd) = fd.or(memory.as_ref().map(|memory| memory.as_raw_fd() as u32)) else { return LabError::Io("no memory file".into()) };
+        let Some(fd) = fd.or(memory.as_ref().map(|memory| memory.as_raw_fd() as u32)) else {
+            return LabError::Io("no memory file".into());
+        };
         let text = serde_json::to_string(self).map_err(std::io::Error::from);
-        let written = text.and_then(|text| File::options().write(true).truncate(true).open(path_of(fd))?.write_all(text.as_bytes()));
+        let written = text.and_then(|text| {
+            File::options()
+                .write(true)
+                .truncate(true)
+                .open(path_of(fd))?
+                .write_all(text.as_bytes())
+        });
         if let Err(error) = written {
             return failed(error);
         }
@@ -55,7 +71,12 @@ impl Continuation {
         if let Some(name) = std::env::args_os().next() {
             next.arg0(name);
         }
-        failed(next.arg("trial").arg("--continued").arg(fd.to_string()).exec())
+        failed(
+            next.arg("trial")
+                .arg("--continued")
+                .arg(fd.to_string())
+                .exec(),
+        )
     }
 }
 

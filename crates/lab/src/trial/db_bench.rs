@@ -1,4 +1,5 @@
-//! A trial whose load db_bench makes: a process of it for each step, and results from what it prints.
+//! A trial whose load db_bench makes: a process of it for each step, and results from what it
+//! prints.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -6,7 +7,9 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use plimsoll_core::db_bench::{Output, WARNING, parse};
-use plimsoll_core::plan::{KEY_BYTES, KvEnd, KvStep, KvWork, MULTIGET_KEYS, RANGE_KEYS, Step, StepKind, VALUE_BYTES};
+use plimsoll_core::plan::{
+    KEY_BYTES, KvEnd, KvStep, KvWork, MULTIGET_KEYS, RANGE_KEYS, Step, StepKind, VALUE_BYTES,
+};
 use plimsoll_core::record::{ClientRecord, OperationRecord, Reading, Readings};
 use plimsoll_core::rocksdb_report::{DRIVEN_BY_DB_BENCH, LOGICAL_BYTES, PRINTED};
 use plimsoll_core::units::format_grouped;
@@ -31,24 +34,45 @@ const NS_PER_S: f64 = 1e9;
 pub(super) fn run(trial: &mut Trial<'_>) -> Result<Option<String>, Broken> {
     let order = trial.order;
     if order.has_turns {
-        return Err(Broken::Failed("db_bench takes no turns: confirm by blocks, or leave out driver = \"db_bench\"".into()));
+        return Err(Broken::Failed(
+            "db_bench takes no turns: confirm by blocks, or leave out driver = \"db_bench\"".into(),
+        ));
     }
     let started = Instant::now();
-    let build = order.build.as_ref().ok_or_else(|| Broken::Failed("the cell has no build; run `plimsoll build add`".into()))?;
+    let build = order
+        .build
+        .as_ref()
+        .ok_or_else(|| Broken::Failed("the cell has no build; run `plimsoll build add`".into()))?;
     let program = DbBench::new(build, &order.cell.config.prefix, &order.cell.config.env)?;
     if order.before.is_empty() {
         create_data_dir(&order.data_dir)?;
     }
     let logs = order.dir.join(SERVER_FOLDER);
     for folder in [&logs, &order.dir.join("series")] {
-        fs::create_dir_all(folder).map_err(|error| Broken::Failed(format!("failed to make {}: {error}", folder.display())))?;
+        fs::create_dir_all(folder).map_err(|error| {
+            Broken::Failed(format!("failed to make {}: {error}", folder.display()))
+        })?;
     }
-    let (settings, printed) = program.look(&order.settings, &order.data_dir.join("look"), &logs.join("look.log"))?;
-    let warnings = parse(&printed).map(|output| output.warnings).unwrap_or_default();
-    let toolchain = build.toolchain.iter().map(|(name, value)| format!("{name}: {value}"));
+    let (settings, printed) = program.look(
+        &order.settings,
+        &order.data_dir.join("look"),
+        &logs.join("look.log"),
+    )?;
+    let warnings = parse(&printed)
+        .map(|output| output.warnings)
+        .unwrap_or_default();
+    let toolchain = build
+        .toolchain
+        .iter()
+        .map(|(name, value)| format!("{name}: {value}"));
     trial.events.append(&Event::ServerReady(ServerReady {
-        version: settings.get("rocksdb_version").cloned().unwrap_or_else(|| build.version.clone()),
-        build_options: toolchain.chain(warnings.iter().map(|warning| format!("{WARNING}{warning}"))).collect(),
+        version: settings
+            .get("rocksdb_version")
+            .cloned()
+            .unwrap_or_else(|| build.version.clone()),
+        build_options: toolchain
+            .chain(warnings.iter().map(|warning| format!("{WARNING}{warning}")))
+            .collect(),
         embedded: true,
         effective_settings: settings,
         seconds: started.elapsed().as_secs_f64(),
@@ -56,19 +80,34 @@ pub(super) fn run(trial: &mut Trial<'_>) -> Result<Option<String>, Broken> {
     let steps = order.cell.workload.steps();
     for (index, step) in steps.iter().enumerate() {
         trial.next_step = index;
-        say(&TrialMessage::StepStart { step: step.name.clone(), index: index + 1, steps: steps.len() });
-        trial.events.append(&Event::StepStart(StepStart { step: step.name.clone() }))?;
+        say(&TrialMessage::StepStart {
+            step: step.name.clone(),
+            index: index + 1,
+            steps: steps.len(),
+        });
+        trial.events.append(&Event::StepStart(StepStart {
+            step: step.name.clone(),
+        }))?;
         match run_step(trial, &program, step, &logs) {
             Ok(done) => {
                 let summary = done
                     .notes
                     .get(&format!("{PRINTED}qps"))
-                    .map_or_else(String::new, |rate| format!("{} operations/s", format_grouped(rate.round() as u64)));
-                say(&TrialMessage::StepDone { step: step.name.clone(), seconds: done.elapsed_ns as f64 / NS_PER_S, summary });
+                    .map_or_else(String::new, |rate| {
+                        format!("{} operations/s", format_grouped(rate.round() as u64))
+                    });
+                say(&TrialMessage::StepDone {
+                    step: step.name.clone(),
+                    seconds: done.elapsed_ns as f64 / NS_PER_S,
+                    summary,
+                });
                 trial.events.append(&Event::StepDone(Box::new(done)))?;
             }
             Err(broken) => {
-                let broken = trial.watchdog.verdict().map_or(broken, |reason| Broken::Failed(reason.to_owned()));
+                let broken = trial
+                    .watchdog
+                    .verdict()
+                    .map_or(broken, |reason| Broken::Failed(reason.to_owned()));
                 return Err(trial.record_failed_step(step, broken, Vec::new()));
             }
         }
@@ -94,19 +133,33 @@ fn job(trial: &Trial<'_>, step: &Step, kv: &KvStep, report: PathBuf) -> Job {
         (KvWork::Get, true) => "readwhilewriting",
         (KvWork::Get, false) => "readrandom",
         (KvWork::MultiGet, _) => {
-            flags.extend([("batch_size", MULTIGET_KEYS.to_string()), ("multiread_batched", "true".to_owned())]);
+            flags.extend([
+                ("batch_size", MULTIGET_KEYS.to_string()),
+                ("multiread_batched", "true".to_owned()),
+            ]);
             "multireadrandom"
         }
         (KvWork::Range { is_backward }, is_beside_writes) => {
-            flags.extend([("seek_nexts", RANGE_KEYS.to_string()), ("reverse_iterator", is_backward.to_string())]);
-            if is_beside_writes { "seekrandomwhilewriting" } else { "seekrandom" }
+            flags.extend([
+                ("seek_nexts", RANGE_KEYS.to_string()),
+                ("reverse_iterator", is_backward.to_string()),
+            ]);
+            if is_beside_writes {
+                "seekrandomwhilewriting"
+            } else {
+                "seekrandom"
+            }
         }
     };
     if is_beside_writes || kv.work == KvWork::Overwrite {
         flags.push(("merge_operator", "put".to_owned()));
     }
     Job {
-        benchmarks: if kv.waits { vec![benchmark, "waitforcompaction", "stats"] } else { vec![benchmark, "stats"] },
+        benchmarks: if kv.waits {
+            vec![benchmark, "waitforcompaction", "stats"]
+        } else {
+            vec![benchmark, "stats"]
+        },
         keys: order.cell.workload.loaded_rows(),
         threads: step.clients,
         seconds: kv.duration_ns().map(|ns| ns.div_ceil(NS_PER_S as u64)),
@@ -128,46 +181,79 @@ fn seed(seed: u64, step: usize) -> u64 {
     (seed % (1 << 31)) + step as u64 + 1
 }
 
-fn run_step(trial: &mut Trial<'_>, program: &DbBench, step: &Step, logs: &Path) -> Result<StepDone, Broken> {
+fn run_step(
+    trial: &mut Trial<'_>,
+    program: &DbBench,
+    step: &Step,
+    logs: &Path,
+) -> Result<StepDone, Broken> {
     let order = trial.order;
     let StepKind::Kv(kv) = step.kind else {
-        return Err(Broken::Failed(format!("{} is no step of RocksDB's benchmark; take another workload for it", step.name)));
+        return Err(Broken::Failed(format!(
+            "{} is no step of RocksDB's benchmark; take another workload for it",
+            step.name
+        )));
     };
     let report = logs.join(format!("{}.r.csv", step.name));
     let job = job(trial, step, &kv, report.clone());
-    let arguments = program.arguments(&step_settings(step, &order.settings), &job, &order.data_dir)?;
+    let arguments =
+        program.arguments(&step_settings(step, &order.settings), &job, &order.data_dir)?;
     let log = logs.join(format!("benchmark_{}.log", step.name));
-    let limit = job.seconds.map(|seconds| Duration::from_secs(seconds) + OVERTIME);
+    let limit = job
+        .seconds
+        .map(|seconds| Duration::from_secs(seconds) + OVERTIME);
     let before = child_usage();
     let started = Instant::now();
     let process = program.start(&arguments, &log)?;
-    let watch = Watch { data_dir: &order.data_dir, server_pids: vec![process.pid()], is_embedded: false };
+    let watch = Watch {
+        data_dir: &order.data_dir,
+        server_pids: vec![process.pid()],
+        is_embedded: false,
+    };
     let collector = Collector::start(Proc::new(), watch, Some(host_path(&order.dir, &step.name)));
-    let ended = wait_for(trial, &process, limit, |elapsed| progress_of(trial, step, &kv, &report, elapsed));
+    let ended = wait_for(trial, &process, limit, |elapsed| {
+        progress_of(trial, step, &kv, &report, elapsed)
+    });
     let mut host = collector.stop();
     drop(process);
-    let text = fs::read(&log).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default();
+    let text = fs::read(&log)
+        .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+        .unwrap_or_default();
     let is_complete = match ended? {
         Ended::Done => true,
-        // The benchmark itself may be done when its wait is not: its result stands, as it does for the scripts around db_bench.
+        // The benchmark itself may be done when its wait is not: its result stands, as it does for
+        // the scripts around db_bench.
         Ended::Late if kv.waits && parse(&text).is_some() => false,
         Ended::Late => {
             let seconds = started.elapsed().as_secs();
-            return Err(Broken::Failed(format!("db_bench was not done after {seconds} s and was killed; see {}", log.display())));
+            return Err(Broken::Failed(format!(
+                "db_bench was not done after {seconds} s and was killed; see {}",
+                log.display()
+            )));
         }
         Ended::Failed(reason) => return Err(Broken::Failed(reason)),
     };
-    let output = parse(&text).ok_or_else(|| Broken::Failed(format!("db_bench printed no result; see {}", log.display())))?;
+    let output = parse(&text).ok_or_else(|| {
+        Broken::Failed(format!("db_bench printed no result; see {}", log.display()))
+    })?;
     take_usage(&mut host, before, child_usage());
     host.insert("database_bytes".to_owned(), database_bytes(&order.data_dir));
     let elapsed_ns = elapsed_ns(&output);
-    let seconds = fs::read_to_string(&report).map(|text| seconds(&text, kv.work)).unwrap_or_default();
+    let seconds = fs::read_to_string(&report)
+        .map(|text| seconds(&text, kv.work))
+        .unwrap_or_default();
     write_operations(operations_path(&order.dir, &step.name), &seconds)?;
     let mut notes = output.stats.notes();
     notes.extend(facts(&output));
-    notes.insert(LOGICAL_BYTES.to_owned(), order.cell.workload.loaded_rows() as f64 * f64::from(KEY_BYTES + VALUE_BYTES));
+    notes.insert(
+        LOGICAL_BYTES.to_owned(),
+        order.cell.workload.loaded_rows() as f64 * f64::from(KEY_BYTES + VALUE_BYTES),
+    );
     if kv.waits {
-        notes.insert("wait_is_complete".to_owned(), f64::from(u8::from(is_complete)));
+        notes.insert(
+            "wait_is_complete".to_owned(),
+            f64::from(u8::from(is_complete)),
+        );
     }
     let operation = operation(&output, kv.work, elapsed_ns);
     let client = ClientRecord {
@@ -198,14 +284,22 @@ enum Ended {
     Failed(String),
 }
 
-/// Waits for the end of a process, and kills it when somebody wants the trial's end or time is over.
-fn wait_for(trial: &Trial<'_>, process: &DbBenchProcess, limit: Option<Duration>, mut tell: impl FnMut(Duration)) -> Result<Ended, Broken> {
+/// Waits for the end of a process, and kills it when somebody wants the trial's end or time is
+/// over.
+fn wait_for(
+    trial: &Trial<'_>,
+    process: &DbBenchProcess,
+    limit: Option<Duration>,
+    mut tell: impl FnMut(Duration),
+) -> Result<Ended, Broken> {
     let started = Instant::now();
     loop {
         match process.progress() {
             Progress::Done => return Ok(Ended::Done),
             Progress::Failed(status, tail) => {
-                return Ok(Ended::Failed(format!("db_bench ended with {status}; its output ends with:\n{tail}")));
+                return Ok(Ended::Failed(format!(
+                    "db_bench ended with {status}; its output ends with:\n{tail}"
+                )));
             }
             Progress::Running => {}
         }
@@ -226,7 +320,9 @@ fn progress_of(trial: &Trial<'_>, step: &Step, kv: &KvStep, report: &Path, elaps
     if elapsed.as_millis() % 1000 >= LOOK.as_millis() {
         return;
     }
-    let rows = fs::read_to_string(report).map(|text| seconds(&text, kv.work)).unwrap_or_default();
+    let rows = fs::read_to_string(report)
+        .map(|text| seconds(&text, kv.work))
+        .unwrap_or_default();
     let keys = f64::from(kv.work.keys());
     let done: u64 = rows.iter().map(|row| row.ok).sum();
     let elapsed_s = elapsed.as_secs_f64();
@@ -240,26 +336,39 @@ fn progress_of(trial: &Trial<'_>, step: &Step, kv: &KvStep, report: &Path, elaps
         total,
         measure: "s".into(),
         rate_now: rows.last().map_or(0.0, |row| row.ok as f64 * keys),
-        rate_mean: if rows.is_empty() { 0.0 } else { done as f64 * keys / rows.len() as f64 },
+        rate_mean: if rows.is_empty() {
+            0.0
+        } else {
+            done as f64 * keys / rows.len() as f64
+        },
         rate_unit: "operations/s".into(),
         eta_s: (total > 0.0).then(|| (total - elapsed_s).max(0.0)),
         ..StepProgress::default()
     }));
 }
 
-/// What the scripts around db_bench do between steps: they let the load's compaction come to its end, and put a leveled tree into the same
-/// shape in every run.
+/// What the scripts around db_bench do between steps: they let the load's compaction come to its
+/// end, and put a leveled tree into the same shape in every run.
 fn drain(trial: &mut Trial<'_>, program: &DbBench, step: &Step, logs: &Path) -> Result<(), Broken> {
     let order = trial.order;
-    let benchmarks = match Maintenance::after(step, is_universal(&order.settings), order.makes_state) {
-        None => return Ok(()),
-        Some(Maintenance::EmptyLevel0) => vec!["flush", "waitforcompaction", "compact0", "waitforcompaction", "stats"],
-        Some(Maintenance::Wait) => vec!["waitforcompaction", "stats"],
-    };
+    let benchmarks =
+        match Maintenance::after(step, is_universal(&order.settings), order.makes_state) {
+            None => return Ok(()),
+            Some(Maintenance::EmptyLevel0) => vec![
+                "flush",
+                "waitforcompaction",
+                "compact0",
+                "waitforcompaction",
+                "stats",
+            ],
+            Some(Maintenance::Wait) => vec!["waitforcompaction", "stats"],
+        };
     let action = benchmarks[..benchmarks.len() - 1].join(", ");
     let started = Instant::now();
     let wait = Duration::from_nanos(order.cell.workload.wait_ns(step));
-    say(&TrialMessage::Draining { seconds: wait.as_secs_f64() });
+    say(&TrialMessage::Draining {
+        seconds: wait.as_secs_f64(),
+    });
     let job = Job {
         benchmarks,
         keys: order.cell.workload.loaded_rows(),
@@ -282,20 +391,40 @@ fn drain(trial: &mut Trial<'_>, program: &DbBench, step: &Step, logs: &Path) -> 
     drop(process);
     let seconds = started.elapsed().as_secs_f64();
     let waited_s = wait_out(started, wait, &|| trial.control.command() == Command::Stop)?;
-    trial.record_drain(step, vec![DrainAction { action: format!("db_bench {action}"), seconds, result }], seconds, waited_s)
+    trial.record_drain(
+        step,
+        vec![DrainAction {
+            action: format!("db_bench {action}"),
+            seconds,
+            result,
+        }],
+        seconds,
+        waited_s,
+    )
 }
 
-/// The CPU of the process, which the kernel tells when it has ended: the embedded engine and its client are one.
-fn take_usage(host: &mut Readings, before: Result<ChildUsage, String>, after: Result<ChildUsage, String>) {
+/// The CPU of the process, which the kernel tells when it has ended: the embedded engine and its
+/// client are one.
+fn take_usage(
+    host: &mut Readings,
+    before: Result<ChildUsage, String>,
+    after: Result<ChildUsage, String>,
+) {
     let used = |pick: fn(&ChildUsage) -> f64| match (&before, &after) {
         (Ok(before), Ok(after)) => Reading::Ok((pick(after) - pick(before)).max(0.0)),
         (Err(reason), _) | (_, Err(reason)) => Reading::Unavailable(reason.clone()),
     };
     host.insert("own_user_s".to_owned(), used(|usage| usage.user_s));
     host.insert("own_system_s".to_owned(), used(|usage| usage.system_s));
-    host.insert("process_cpu_s".to_owned(), used(|usage| usage.user_s + usage.system_s));
+    host.insert(
+        "process_cpu_s".to_owned(),
+        used(|usage| usage.user_s + usage.system_s),
+    );
     for name in ["client_cpu_s", "server_cpu_s"] {
-        host.insert(name.to_owned(), Reading::Unavailable("shares the process with the engine".to_owned()));
+        host.insert(
+            name.to_owned(),
+            Reading::Unavailable("shares the process with the engine".to_owned()),
+        );
     }
 }
 
@@ -303,10 +432,18 @@ fn take_usage(host: &mut Readings, before: Result<ChildUsage, String>, after: Re
 fn database_bytes(dir: &Path) -> Reading {
     let entries = match fs::read_dir(dir) {
         Ok(entries) => entries,
-        Err(error) => return Reading::Unavailable(format!("the data directory cannot be read: {error}")),
+        Err(error) => {
+            return Reading::Unavailable(format!("the data directory cannot be read: {error}"));
+        }
     };
-    let is_data = |path: &Path| path.extension().is_some_and(|end| end == "sst" || end == "blob");
-    let sizes = entries.flatten().filter(|entry| is_data(&entry.path())).filter_map(|entry| entry.metadata().ok());
+    let is_data = |path: &Path| {
+        path.extension()
+            .is_some_and(|end| end == "sst" || end == "blob")
+    };
+    let sizes = entries
+        .flatten()
+        .filter(|entry| is_data(&entry.path()))
+        .filter_map(|entry| entry.metadata().ok());
     Reading::Ok(sizes.map(|data| data.len()).sum::<u64>() as f64)
 }
 
@@ -316,28 +453,51 @@ fn elapsed_ns(output: &Output) -> u64 {
         let rate = output.rate().filter(|rate| *rate > 0.0)?;
         Some(operations(output) as f64 / rate)
     };
-    let seconds = output.operations.map(|(seconds, _)| seconds).or_else(of_rate).unwrap_or(0.0);
+    let seconds = output
+        .operations
+        .map(|(seconds, _)| seconds)
+        .or_else(of_rate)
+        .unwrap_or(0.0);
     (seconds * NS_PER_S) as u64
 }
 
 /// Operations as db_bench counts them: keys of a `MultiGet`, whose calls have one latency each.
 fn operations(output: &Output) -> u64 {
-    let keys = if output.benchmark == "multireadrandom" { u64::from(MULTIGET_KEYS) } else { 1 };
-    output.operations.map_or_else(|| output.latencies.map_or(0, |(count, _)| count * keys), |(_, count)| count)
+    let keys = if output.benchmark == "multireadrandom" {
+        u64::from(MULTIGET_KEYS)
+    } else {
+        1
+    };
+    output.operations.map_or_else(
+        || output.latencies.map_or(0, |(count, _)| count * keys),
+        |(_, count)| count,
+    )
 }
 
 fn operation(output: &Output, work: KvWork, elapsed_ns: u64) -> OperationRecord {
     let keys = u64::from(work.keys());
     let ok = operations(output) / keys;
     let usec_op: f64 = output.usec_op.parse().unwrap_or(0.0);
-    let ranges: Vec<(u64, u64, u64)> =
-        output.buckets.iter().map(|(above_us, up_to_us, count)| (above_us * 1000, up_to_us * 1000, *count)).collect();
+    let ranges: Vec<(u64, u64, u64)> = output
+        .buckets
+        .iter()
+        .map(|(above_us, up_to_us, count)| (above_us * 1000, up_to_us * 1000, *count))
+        .collect();
     OperationRecord {
         kind: work.operation().to_owned(),
         attempts: ok,
         ok,
-        rows: ok * if matches!(work, KvWork::Range { .. }) { u64::from(RANGE_KEYS) } else { keys },
-        worker_ns: if usec_op > 0.0 { (usec_op * (ok * keys) as f64 * 1000.0) as u64 } else { elapsed_ns },
+        rows: ok
+            * if matches!(work, KvWork::Range { .. }) {
+                u64::from(RANGE_KEYS)
+            } else {
+                keys
+            },
+        worker_ns: if usec_op > 0.0 {
+            (usec_op * (ok * keys) as f64 * 1000.0) as u64
+        } else {
+            elapsed_ns
+        },
         service: histogram_of_ranges(&ranges, output.max_us.map_or(0, |us| (us * 1000.0) as u64)),
         ..OperationRecord::default()
     }
@@ -373,8 +533,13 @@ fn seconds(report: &str, work: KvWork) -> Vec<OperationSecond> {
     let mut rows = Vec::new();
     let mut last = 0;
     for line in report.lines().skip(1) {
-        let Some((second, rate)) = line.split_once(',') else { continue };
-        let (Ok(second), Ok(rate)) = (second.trim().parse::<u32>(), rate.trim().parse::<u64>()) else { continue };
+        let Some((second, rate)) = line.split_once(',') else {
+            continue;
+        };
+        let (Ok(second), Ok(rate)) = (second.trim().parse::<u32>(), rate.trim().parse::<u64>())
+        else {
+            continue;
+        };
         for at in last..second {
             let ok = rate / u64::from(work.keys());
             rows.push(OperationSecond {
@@ -397,23 +562,42 @@ mod tests {
 
     #[test]
     fn a_late_line_of_the_report_stands_for_the_seconds_before_it() {
-        let rows = seconds("secs_elapsed,interval_qps\n1,500\n2,0\n5,100\nx,y\n6", KvWork::Get);
+        let rows = seconds(
+            "secs_elapsed,interval_qps\n1,500\n2,0\n5,100\nx,y\n6",
+            KvWork::Get,
+        );
         let of: Vec<(u32, u64)> = rows.iter().map(|row| (row.second, row.ok)).collect();
         assert_eq!(of, [(0, 500), (1, 0), (2, 100), (3, 100), (4, 100)]);
         let rows = seconds("secs_elapsed,interval_qps\n1,500\n", KvWork::MultiGet);
-        assert_eq!((rows[0].ok, rows[0].rows, rows[0].kind.as_str()), (50, 500, "multiget"));
+        assert_eq!(
+            (rows[0].ok, rows[0].rows, rows[0].kind.as_str()),
+            (50, 500, "multiget")
+        );
     }
 
     #[test]
     fn both_result_lines_become_operations() {
-        let v2 = parse("multireadrandom :  6.5 micros/op 300000 ops/sec 10.000 seconds 3000000 operations; (9 of 10 found)\n").unwrap();
+        let v2 = parse(
+            "multireadrandom :  6.5 micros/op 300000 ops/sec 10.000 seconds 3000000 operations; (9 \
+            of 10 found)\n",
+        )
+        .unwrap();
         let operation = operation(&v2, KvWork::MultiGet, elapsed_ns(&v2));
-        assert_eq!((elapsed_ns(&v2), operation.ok, operation.rows), (10_000_000_000, 300_000, 3_000_000));
+        assert_eq!(
+            (elapsed_ns(&v2), operation.ok, operation.rows),
+            (10_000_000_000, 300_000, 3_000_000)
+        );
         assert_eq!(operation.worker_ns, 19_500_000_000);
         assert_eq!(facts(&v2)["found_ratio"], 0.9);
-        let v1 = parse("readrandom : 10.0 micros/op 200000 ops/sec; 80.0 MB/s (5 of 5 found)\nCount: 1000000 Average: 9.9  StdDev: 1\n")
-            .unwrap();
-        assert_eq!((elapsed_ns(&v1), operations(&v1)), (5_000_000_000, 1_000_000));
+        let v1 = parse(
+            "readrandom : 10.0 micros/op 200000 ops/sec; 80.0 MB/s (5 of 5 found)\nCount: 1000000 \
+            Average: 9.9  StdDev: 1\n",
+        )
+        .unwrap();
+        assert_eq!(
+            (elapsed_ns(&v1), operations(&v1)),
+            (5_000_000_000, 1_000_000)
+        );
         assert_eq!(facts(&v1)[&format!("{PRINTED}mb_sec")], 80.0);
     }
 }

@@ -27,7 +27,9 @@ pub(super) struct Input {
 impl Input {
     /// Goes on behind what another image of this process has read.
     pub fn behind(pending: Vec<u8>) -> Self {
-        Self { pending: Zeroizing::new(pending) }
+        Self {
+            pending: Zeroizing::new(pending),
+        }
     }
 
     /// What was read and is no whole line.
@@ -75,9 +77,14 @@ pub(super) struct Lifeline {
 }
 
 impl Lifeline {
-    /// Sets the parent-death signal and listens on standard input: `stop` ends the step in flight, the end of input ends the process
-    /// at once. Either alone would leave a gap: the signal does not reach a child of a wrapper command, the pipe can be inherited.
-    pub fn tie_to_parent(parent_pid: u32, control: Arc<Control>, input: Input) -> Result<Self, LabError> {
+    /// Sets the parent-death signal and listens on standard input: `stop` ends the step in flight,
+    /// the end of input ends the process at once. Either alone would leave a gap: the signal does
+    /// not reach a child of a wrapper command, the pipe can be inherited.
+    pub fn tie_to_parent(
+        parent_pid: u32,
+        control: Arc<Control>,
+        input: Input,
+    ) -> Result<Self, LabError> {
         set_parent_process_death_signal(Some(Signal::KILL))
             .map_err(|error| LabError::io("failed to set the parent-death signal", error))?;
         let is_child = getppid().is_some_and(|parent| parent.as_raw_pid() == parent_pid as i32);
@@ -108,11 +115,18 @@ impl Lifeline {
                 }
             }
         };
-        thread::Builder::new().name("lifeline".into()).spawn(listen).map_err(|error| LabError::io("failed to start a thread", error))?;
-        Ok(Self { directions: Mutex::new(directions), input })
+        thread::Builder::new()
+            .name("lifeline".into())
+            .spawn(listen)
+            .map_err(|error| LabError::io("failed to start a thread", error))?;
+        Ok(Self {
+            directions: Mutex::new(directions),
+            input,
+        })
     }
 
-    /// Stops listening until it is dropped: every line that was read is obeyed, every other is still to be read.
+    /// Stops listening until it is dropped: every line that was read is obeyed, every other is
+    /// still to be read.
     pub fn hold(&self) -> MutexGuard<'_, Input> {
         lock(&self.input)
     }
@@ -135,8 +149,15 @@ mod tests {
     #[test]
     fn lines_are_whole_and_the_rest_is_handed_on() {
         let mut input = Input::behind(b"one\ntwo\nthr".to_vec());
-        let next = |input: &mut Input| input.whole_line().map(|line| String::from_utf8(line.to_vec()).unwrap());
-        assert_eq!([next(&mut input), next(&mut input), next(&mut input)], [Some("one\n".into()), Some("two\n".into()), None]);
+        let next = |input: &mut Input| {
+            input
+                .whole_line()
+                .map(|line| String::from_utf8(line.to_vec()).unwrap())
+        };
+        assert_eq!(
+            [next(&mut input), next(&mut input), next(&mut input)],
+            [Some("one\n".into()), Some("two\n".into()), None]
+        );
         assert_eq!(input.pending(), b"thr");
     }
 }

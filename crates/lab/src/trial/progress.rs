@@ -22,7 +22,12 @@ pub(super) struct Meter {
 
 impl Meter {
     pub fn new(step: &Step, index: usize, steps: usize) -> Self {
-        let mut progress = StepProgress { step: step.name.clone(), index: index + 1, steps, ..StepProgress::default() };
+        let mut progress = StepProgress {
+            step: step.name.clone(),
+            index: index + 1,
+            steps,
+            ..StepProgress::default()
+        };
         let is_timed = step.can_take_turns();
         match &step.kind {
             StepKind::ReadWrite { duration_ns, .. } => {
@@ -34,7 +39,12 @@ impl Meter {
             StepKind::Test(test) => {
                 progress.total = test.duration_ns as f64 / 1e9;
                 progress.measure = "s".into();
-                progress.rate_unit = if test.kind == TestKind::Scan { "scans/s" } else { "transactions/s" }.into();
+                progress.rate_unit = if test.kind == TestKind::Scan {
+                    "scans/s"
+                } else {
+                    "transactions/s"
+                }
+                .into();
             }
             StepKind::Mix(mix) => {
                 progress.total = mix.duration_ns as f64 / 1e9;
@@ -45,7 +55,10 @@ impl Meter {
                 progress.rate_unit = format!("{}s/s", work.operation());
                 (progress.total, progress.measure) = match end {
                     KvEnd::Time(ns) => (*ns as f64 / 1e9, "s".to_owned()),
-                    KvEnd::Operations(operations) => ((operations * u64::from(step.clients)) as f64, "rows".to_owned()),
+                    KvEnd::Operations(operations) => (
+                        (operations * u64::from(step.clients)) as f64,
+                        "rows".to_owned(),
+                    ),
                 };
             }
             StepKind::CreateIndexes { .. } | StepKind::Scan => {}
@@ -71,13 +84,29 @@ impl Meter {
             return None;
         }
         self.last_sent_s = progress.elapsed_s;
-        // Workers of several kinds are counted with the last one, and a timed step's kinds are all of one sort.
+        // Workers of several kinds are counted with the last one, and a timed step's kinds are all
+        // of one sort.
         let first = progress.kinds.first().copied().unwrap_or_default();
-        let (ok, rows) = if self.is_mix { progress.kinds.iter().fold((0, 0), |sum, kind| (sum.0 + kind.0, sum.1 + kind.1)) } else { first };
-        let primary = if self.is_timed { ok as f64 } else { (rows as f64).max(ok as f64 * self.batch.min(1.0)) };
+        let (ok, rows) = if self.is_mix {
+            progress
+                .kinds
+                .iter()
+                .fold((0, 0), |sum, kind| (sum.0 + kind.0, sum.1 + kind.1))
+        } else {
+            first
+        };
+        let primary = if self.is_timed {
+            ok as f64
+        } else {
+            (rows as f64).max(ok as f64 * self.batch.min(1.0))
+        };
         let step = &mut self.step;
         step.elapsed_s = progress.elapsed_s;
-        step.rate_mean = if progress.elapsed_s > 0.0 { primary / progress.elapsed_s } else { 0.0 };
+        step.rate_mean = if progress.elapsed_s > 0.0 {
+            primary / progress.elapsed_s
+        } else {
+            0.0
+        };
         let (window_s, window_count) = self.window;
         let length = progress.elapsed_s - window_s;
         if length >= WINDOW_S || step.rate_now == 0.0 {
@@ -86,11 +115,16 @@ impl Meter {
                 self.window = (progress.elapsed_s, primary);
             }
         }
-        step.done = if self.is_timed { progress.elapsed_s.min(step.total) } else { primary };
+        step.done = if self.is_timed {
+            progress.elapsed_s.min(step.total)
+        } else {
+            primary
+        };
         step.eta_s = if self.is_timed {
             Some((step.total - progress.elapsed_s).max(0.0))
         } else {
-            (step.rate_mean > 0.0 && step.total > 0.0).then(|| ((step.total - primary) / step.rate_mean).max(0.0))
+            (step.rate_mean > 0.0 && step.total > 0.0)
+                .then(|| ((step.total - primary) / step.rate_mean).max(0.0))
         };
         step.p99_ns = progress.p99_ns;
         step.unsuccessful = progress.unsuccessful;

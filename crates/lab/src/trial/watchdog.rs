@@ -1,4 +1,5 @@
-//! What a trial cannot notice itself while it waits: that its server no longer answers, and that its disk fills up.
+//! What a trial cannot notice itself while it waits: that its server no longer answers, and that
+//! its disk fills up.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -17,7 +18,8 @@ use crate::message::HUNG_EXIT;
 const LOOK: Duration = Duration::from_millis(100);
 /// Between two looks at the disk.
 const DISK_LOOK: Duration = Duration::from_secs(1);
-/// Questions to the server within the limit: `select 1` every ten seconds by default, on a connection of its own.
+/// Questions to the server within the limit: `select 1` every ten seconds by default, on a
+/// connection of its own.
 const QUESTIONS: u32 = 6;
 /// Once its server is killed, a trial has this long to end. One that is still stuck is ended too.
 const LAST_PATIENCE: Duration = Duration::from_secs(30);
@@ -58,21 +60,42 @@ pub(super) struct Watchdog {
 
 impl Watchdog {
     /// Watches the disk of `data_dir` from now on. `control` is stopped when it is nearly full.
-    pub fn start(limit: Duration, trial_dir: &Path, data_dir: &Path, control: Arc<Control>) -> std::io::Result<Self> {
+    pub fn start(
+        limit: Duration,
+        trial_dir: &Path,
+        data_dir: &Path,
+        control: Arc<Control>,
+    ) -> std::io::Result<Self> {
         let shared = Arc::new(Shared::default());
-        let look = Look { shared: shared.clone(), limit, trial_dir: trial_dir.to_owned(), data_dir: data_dir.to_owned(), control };
-        let looking = thread::Builder::new().name("watchdog".into()).spawn(move || look.run())?;
-        Ok(Self { shared, trial_dir: trial_dir.to_owned(), limit, looking: Some(looking), asking: None })
+        let look = Look {
+            shared: shared.clone(),
+            limit,
+            trial_dir: trial_dir.to_owned(),
+            data_dir: data_dir.to_owned(),
+            control,
+        };
+        let looking = thread::Builder::new()
+            .name("watchdog".into())
+            .spawn(move || look.run())?;
+        Ok(Self {
+            shared,
+            trial_dir: trial_dir.to_owned(),
+            limit,
+            looking: Some(looking),
+            asking: None,
+        })
     }
 
-    /// Asks on this connection whether the server lives, and calls it hung when there is no answer and no operation within the limit.
+    /// Asks on this connection whether the server lives, and calls it hung when there is no answer
+    /// and no operation within the limit.
     pub fn ask(&mut self, mut session: Box<dyn SqlSession>) -> std::io::Result<()> {
         self.note_life();
         self.shared.is_asking.store(true, Ordering::SeqCst);
         let (shared, pause) = (self.shared.clone(), self.limit / QUESTIONS);
         let ask = move || {
             while shared.is_asking.load(Ordering::SeqCst) {
-                // An error is not an answer: a server that takes no connection any more does not live.
+                // An error is not an answer: a server that takes no connection any more does not
+                // live.
                 if !shared.is_paused() && session.query_integer("select 1").is_ok() {
                     shared.note_life();
                 }
@@ -113,7 +136,8 @@ impl Watchdog {
         self.shared.is_paused.store(false, Ordering::SeqCst);
     }
 
-    /// Ends the server of a trial whose worker waits for it in vain, though it may answer others: the worker comes back once it is dead.
+    /// Ends the server of a trial whose worker waits for it in vain, though it may answer others:
+    /// the worker comes back once it is dead.
     pub fn end_hung_server(&self, reason: &str) {
         let _ = self.shared.verdict.set(Verdict::Hung(reason.to_owned()));
         end_server(&self.trial_dir);
@@ -173,8 +197,10 @@ impl Look {
                 next_disk_look = Instant::now() + DISK_LOOK;
                 self.look_at_disk(least);
             }
-            let is_waiting = self.shared.is_asking.load(Ordering::SeqCst) && !self.shared.is_paused();
-            let is_alive = std::mem::replace(&mut life, self.shared.life.load(Ordering::Relaxed)) != life;
+            let is_waiting =
+                self.shared.is_asking.load(Ordering::SeqCst) && !self.shared.is_paused();
+            let is_alive =
+                std::mem::replace(&mut life, self.shared.life.load(Ordering::Relaxed)) != life;
             if !is_waiting || is_alive {
                 patience.renew();
             } else if patience.is_over() {
@@ -185,11 +211,13 @@ impl Look {
     }
 
     fn look_at_disk(&self, least: u64) {
-        let Ok(DiskSpace { free_bytes, .. }) = disk_space(&self.data_dir) else { return };
+        let Ok(DiskSpace { free_bytes, .. }) = disk_space(&self.data_dir) else {
+            return;
+        };
         if free_bytes < least && self.shared.verdict.get().is_none() {
             let reason = format!(
-                "the disk of {} is nearly full: {} are free, and the step ends below {}; free space there, choose another disk with --data DIR \
-                 or lower rows",
+                "the disk of {} is nearly full: {} are free, and the step ends below {}; free \
+                space there, choose another disk with --data DIR or lower rows",
                 self.data_dir.display(),
                 format_bytes(free_bytes),
                 format_bytes(least)
@@ -201,7 +229,10 @@ impl Look {
 
     /// The trial's other threads may all wait for the server: they come back once it is dead.
     fn end_hung_trial(&self) {
-        let reason = format!("hung: the server has not answered for {} s, and no operation was done", self.limit.as_secs());
+        let reason = format!(
+            "hung: the server has not answered for {} s, and no operation was done",
+            self.limit.as_secs()
+        );
         let _ = self.shared.verdict.set(Verdict::Hung(reason.clone()));
         end_server(&self.trial_dir);
         // Nobody is to wait for the server to come back.
@@ -217,10 +248,12 @@ impl Look {
     }
 }
 
-/// Below this a step is stopped. On a disk that had less than twice as much at the start, half of what was free then: a small or rather
-/// full disk is good enough for a small plan.
+/// Below this a step is stopped. On a disk that had less than twice as much at the start, half of
+/// what was free then: a small or rather full disk is good enough for a small plan.
 fn least_free_bytes(at_start: DiskSpace) -> u64 {
-    LEAST_BYTES.max((at_start.total_bytes as f64 * LEAST_SHARE) as u64).min(at_start.free_bytes / 2)
+    LEAST_BYTES
+        .max((at_start.total_bytes as f64 * LEAST_SHARE) as u64)
+        .min(at_start.free_bytes / 2)
 }
 
 #[cfg(test)]
@@ -232,18 +265,34 @@ mod tests {
     #[test]
     fn a_server_that_hangs_in_a_turn_is_the_reason_and_no_crash() {
         let dir = tempfile::tempdir().unwrap();
-        let watchdog = Watchdog::start(Duration::from_secs(60), dir.path(), dir.path(), Arc::new(Control::default())).unwrap();
+        let watchdog = Watchdog::start(
+            Duration::from_secs(60),
+            dir.path(),
+            dir.path(),
+            Arc::new(Control::default()),
+        )
+        .unwrap();
         assert_eq!(watchdog.verdict(), None);
         watchdog.end_hung_server("hung: a worker is still in an operation 60 s after its turn");
-        assert_eq!(watchdog.verdict(), Some("hung: a worker is still in an operation 60 s after its turn"));
+        assert_eq!(
+            watchdog.verdict(),
+            Some("hung: a worker is still in an operation 60 s after its turn")
+        );
     }
 
     #[test]
     fn the_bound_suits_the_disk() {
-        for (total_gib, free_gib, least_bytes) in
-            [(1000, 900, 50 * GIB), (20, 15, 2 * GIB), (1000, 60, 30 * GIB), (1, 1, GIB / 2), (100, 0, 0)]
-        {
-            let space = DiskSpace { free_bytes: free_gib * GIB, total_bytes: total_gib * GIB };
+        for (total_gib, free_gib, least_bytes) in [
+            (1000, 900, 50 * GIB),
+            (20, 15, 2 * GIB),
+            (1000, 60, 30 * GIB),
+            (1, 1, GIB / 2),
+            (100, 0, 0),
+        ] {
+            let space = DiskSpace {
+                free_bytes: free_gib * GIB,
+                total_bytes: total_gib * GIB,
+            };
             assert_eq!(least_free_bytes(space), least_bytes, "{space:?}");
         }
     }

@@ -6,16 +6,23 @@ use super::relative;
 
 /// The columns' entries in the catalogue, in the line's order.
 pub fn columns() -> [&'static Metric; 20] {
-    CLASSIC_COLUMNS.map(|name| metric::find(name).expect("the catalogue holds every classic column"))
+    CLASSIC_COLUMNS
+        .map(|name| metric::find(name).expect("the catalogue holds every classic column"))
 }
 
 /// The line's cells with the original's decimals; `NA` where there is no value.
 pub fn cells(values: &[Option<f64>; 20]) -> [String; 20] {
     let columns = columns();
-    std::array::from_fn(|i| values[i].map_or_else(|| "NA".to_owned(), |value| format!("{value:.*}", columns[i].decimals)))
+    std::array::from_fn(|i| {
+        values[i].map_or_else(
+            || "NA".to_owned(),
+            |value| format!("{value:.*}", columns[i].decimals),
+        )
+    })
 }
 
-/// The line of ratios to the base's line: computed from the printed cells, as the original does. `NA` stays.
+/// The line of ratios to the base's line: computed from the printed cells, as the original does.
+/// `NA` stays.
 pub fn relative_cells(cells: &[String; 20], base: &[String; 20]) -> [String; 20] {
     std::array::from_fn(|i| match (cells[i].parse(), base[i].parse()) {
         (Ok(value), Ok(base)) => relative::format(value, base),

@@ -1,6 +1,8 @@
-//! The rules by which the field's own Insert Benchmark reports compute, round and colour their tables.
+//! The rules by which the field's own Insert Benchmark reports compute, round and colour their
+//! tables.
 //!
-//! Every function here is pure. The rules were checked cell by cell against published reports: see `tests/classic.rs`.
+//! Every function here is pure. The rules were checked cell by cell against published reports: see
+//! `tests/classic.rs`.
 
 pub mod insert_rate;
 pub mod metrics_line;

@@ -11,7 +11,8 @@ pub fn format(value: f64, base: f64) -> String {
     }
 }
 
-/// Above or below the base by more than 5 %, judged on the whole percentage: the limits act at 94.5 and 105.5.
+/// Above or below the base by more than 5 %, judged on the whole percentage: the limits act at 94.5
+/// and 105.5.
 pub fn classify(value: f64, base: f64) -> Class {
     let percent = (100.0 * value / base).round();
     if percent > 105.0 {

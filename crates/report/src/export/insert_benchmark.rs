@@ -11,7 +11,10 @@ use crate::view::View;
 
 /// The originals call the percentiles of rates `p50` and `p99`.
 fn header() -> String {
-    let names: Vec<&str> = CLASSIC_COLUMNS.iter().map(|name| name.trim_end_matches("_rate")).collect();
+    let names: Vec<&str> = CLASSIC_COLUMNS
+        .iter()
+        .map(|name| name.trim_end_matches("_rate"))
+        .collect();
     format!("{}\ttag\n", names.join("\t"))
 }
 
@@ -30,10 +33,15 @@ struct Source<'a> {
 pub(super) fn of_native(view: &View) -> Vec<ExportFile> {
     let line = |cell: usize, step: usize| {
         let outcome = &view.steps[step].outcomes[cell];
-        (!outcome.measures.is_empty()).then(|| cells(&CLASSIC_COLUMNS.map(|name| outcome.number(name))))
+        (!outcome.measures.is_empty())
+            .then(|| cells(&CLASSIC_COLUMNS.map(|name| outcome.number(name))))
     };
     let source = Source {
-        tags: view.cells.iter().map(|cell| (cell.label.clone(), cell.label.clone())).collect(),
+        tags: view
+            .cells
+            .iter()
+            .map(|cell| (cell.label.clone(), cell.label.clone()))
+            .collect(),
         steps: view.steps.iter().map(|step| step.name.clone()).collect(),
         groups: vec![(0..view.cells.len()).collect()],
         line: &line,
@@ -43,16 +51,31 @@ pub(super) fn of_native(view: &View) -> Vec<ExportFile> {
 
 pub(super) fn of_imported(imported: &Imported, groups: &[Vec<usize>]) -> Vec<ExportFile> {
     let line = |cell: usize, step: usize| {
-        let result = imported.result(cell, step).filter(|result| result.failed.is_none())?;
-        let clean = cells(&CLASSIC_COLUMNS.map(|name| result.values.get(name).and_then(|value| value.value)));
+        let result = imported
+            .result(cell, step)
+            .filter(|result| result.failed.is_none())?;
+        let clean = cells(
+            &CLASSIC_COLUMNS.map(|name| result.values.get(name).and_then(|value| value.value)),
+        );
         Some(std::array::from_fn(|i| {
-            let classic = result.values.get(CLASSIC_COLUMNS[i]).and_then(|value| value.classic.clone());
+            let classic = result
+                .values
+                .get(CLASSIC_COLUMNS[i])
+                .and_then(|value| value.classic.clone());
             classic.unwrap_or_else(|| clean[i].clone())
         }))
     };
     let source = Source {
-        tags: imported.cells.iter().map(|cell| (cell.original.clone(), cell.label.clone())).collect(),
-        steps: imported.steps.iter().map(|step| step.name.clone()).collect(),
+        tags: imported
+            .cells
+            .iter()
+            .map(|cell| (cell.original.clone(), cell.label.clone()))
+            .collect(),
+        steps: imported
+            .steps
+            .iter()
+            .map(|step| step.name.clone())
+            .collect(),
         groups: groups.to_vec(),
         line: &line,
     };
@@ -63,9 +86,14 @@ fn files(source: &Source<'_>) -> Vec<ExportFile> {
     let mut files = Vec::new();
     for cell in source.groups.concat() {
         let (tag, _) = &source.tags[cell];
-        let lines: Vec<String> = (0..source.steps.len()).filter_map(|step| Some(line(&(source.line)(cell, step)?, tag))).collect();
+        let lines: Vec<String> = (0..source.steps.len())
+            .filter_map(|step| Some(line(&(source.line)(cell, step)?, tag)))
+            .collect();
         if !lines.is_empty() {
-            files.push(ExportFile { path: format!("o.sum.t.{tag}"), text: format!("{}{}", header(), lines.concat()) });
+            files.push(ExportFile {
+                path: format!("o.sum.t.{tag}"),
+                text: format!("{}{}", header(), lines.concat()),
+            });
         }
     }
     for (step, name) in source.steps.iter().enumerate() {
@@ -73,7 +101,10 @@ fn files(source: &Source<'_>) -> Vec<ExportFile> {
         for (kind, text) in [("mrg", merged), ("rel", relative)] {
             // A header alone says nothing.
             if text.lines().count() > 1 {
-                files.push(ExportFile { path: format!("{kind}.{name}"), text });
+                files.push(ExportFile {
+                    path: format!("{kind}.{name}"),
+                    text,
+                });
             }
         }
     }
@@ -92,12 +123,24 @@ fn merge(source: &Source<'_>, step: usize) -> (String, String) {
             merged.push_str("-\n");
             relative.push_str("-\n");
         }
-        let lines: Vec<([String; 20], &str)> =
-            group.iter().filter_map(|cell| Some((rounded((source.line)(*cell, step)?), source.tags[*cell].1.as_str()))).collect();
+        let lines: Vec<([String; 20], &str)> = group
+            .iter()
+            .filter_map(|cell| {
+                Some((
+                    rounded((source.line)(*cell, step)?),
+                    source.tags[*cell].1.as_str(),
+                ))
+            })
+            .collect();
         for (i, (cells, tag)) in lines.iter().enumerate() {
             merged.push_str(&line(cells, tag));
             if i > 0 {
-                write!(relative, "{}", line(&relative_cells(cells, &lines[0].0), tag)).expect("writing to a string cannot fail");
+                write!(
+                    relative,
+                    "{}",
+                    line(&relative_cells(cells, &lines[0].0), tag)
+                )
+                .expect("writing to a string cannot fail");
             }
         }
     }
@@ -107,7 +150,9 @@ fn merge(source: &Source<'_>, step: usize) -> (String, String) {
 /// In merged tables the first three columns are whole, and large data directories have one decimal.
 fn rounded(mut cells: [String; 20]) -> [String; 20] {
     for (i, cell) in cells.iter_mut().enumerate() {
-        let Ok(number) = cell.parse::<f64>() else { continue };
+        let Ok(number) = cell.parse::<f64>() else {
+            continue;
+        };
         if i < 3 {
             *cell = format!("{number:.0}");
         } else if i == 15 && number >= 10.0 {

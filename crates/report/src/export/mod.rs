@@ -1,6 +1,7 @@
 //! Files of the original tools, in their layout and with their rounding.
 //!
-//! Imported results come out with the digits they came in with; native ones are clean values in the same layout.
+//! Imported results come out with the digits they came in with; native ones are clean values in the
+//! same layout.
 
 mod insert_benchmark;
 mod rocksdb;
@@ -27,12 +28,26 @@ pub struct ExportFile {
 /// An entry among the builds that ends a group: what follows is compared with the first after it.
 pub const BREAK: &str = "-";
 
-/// The originals' files of a campaign: of the builds that are named, else of all. Columns and lines are in the order of versions, the base
-/// first.
-pub fn to_classic_files(record: &CampaignRecord, options: &Options) -> Result<Vec<ExportFile>, ReportError> {
+/// The originals' files of a campaign: of the builds that are named, else of all. Columns and lines
+/// are in the order of versions, the base first.
+pub fn to_classic_files(
+    record: &CampaignRecord,
+    options: &Options,
+) -> Result<Vec<ExportFile>, ReportError> {
     let Some(imported) = &record.imported else {
-        let names: Vec<String> = options.builds.iter().filter(|name| *name != BREAK).cloned().collect();
-        let view = analyse(std::slice::from_ref(record), &Options { base: options.base.clone(), builds: names })?;
+        let names: Vec<String> = options
+            .builds
+            .iter()
+            .filter(|name| *name != BREAK)
+            .cloned()
+            .collect();
+        let view = analyse(
+            std::slice::from_ref(record),
+            &Options {
+                base: options.base.clone(),
+                builds: names,
+            },
+        )?;
         let tests = || view.steps.iter().filter_map(|step| step.test);
         return Ok(match () {
             // No original runs a workload that the user wrote.
@@ -42,8 +57,14 @@ pub fn to_classic_files(record: &CampaignRecord, options: &Options) -> Result<Ve
             () => insert_benchmark::of_native(&view),
         });
     };
-    let candidates: Vec<Candidate> =
-        imported.cells.iter().map(|cell| Candidate { label: cell.label.clone(), build: cell.build.clone() }).collect();
+    let candidates: Vec<Candidate> = imported
+        .cells
+        .iter()
+        .map(|cell| Candidate {
+            label: cell.label.clone(),
+            build: cell.build.clone(),
+        })
+        .collect();
     let groups = groups(&candidates, options, imported.base)?;
     Ok(match imported.family {
         Family::Sysbench => sysbench::files(imported, &groups.concat()),
@@ -54,8 +75,16 @@ pub fn to_classic_files(record: &CampaignRecord, options: &Options) -> Result<Ve
 }
 
 /// Indices of the cells, each group with its base first and then in the order of versions.
-fn groups(candidates: &[Candidate], options: &Options, base: usize) -> Result<Vec<Vec<usize>>, ReportError> {
-    let named: Vec<&[String]> = options.builds.split(|name| name == BREAK).filter(|names| !names.is_empty()).collect();
+fn groups(
+    candidates: &[Candidate],
+    options: &Options,
+    base: usize,
+) -> Result<Vec<Vec<usize>>, ReportError> {
+    let named: Vec<&[String]> = options
+        .builds
+        .split(|name| name == BREAK)
+        .filter(|names| !names.is_empty())
+        .collect();
     if named.len() < 2 {
         let names: Vec<String> = named.concat();
         let mut chosen = choose(candidates, options.base.as_deref(), &names, base)?;
@@ -85,14 +114,28 @@ fn six_digits(number: f64) -> String {
     if number == 0.0 {
         return "0".to_owned();
     }
-    let exponent = format!("{number:.5e}").split_once('e').and_then(|(_, exponent)| exponent.parse::<i32>().ok()).unwrap_or(0);
-    let trim = |text: String| if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text };
+    let exponent = format!("{number:.5e}")
+        .split_once('e')
+        .and_then(|(_, exponent)| exponent.parse::<i32>().ok())
+        .unwrap_or(0);
+    let trim = |text: String| {
+        if text.contains('.') {
+            text.trim_end_matches('0').trim_end_matches('.').to_owned()
+        } else {
+            text
+        }
+    };
     if (-4..6).contains(&exponent) {
         return trim(format!("{number:.*}", (5 - exponent) as usize));
     }
     let text = format!("{number:.5e}");
     let (mantissa, _) = text.split_once('e').unwrap_or((&text, ""));
-    format!("{}e{}{:02}", trim(mantissa.to_owned()), if exponent < 0 { '-' } else { '+' }, exponent.abs())
+    format!(
+        "{}e{}{:02}",
+        trim(mantissa.to_owned()),
+        if exponent < 0 { '-' } else { '+' },
+        exponent.abs()
+    )
 }
 
 #[cfg(test)]
@@ -119,11 +162,27 @@ mod tests {
 
     #[test]
     fn groups_keep_the_order_of_versions() {
-        let candidates: Vec<Candidate> =
-            ["a", "b", "c", "d"].map(|name| Candidate { label: format!("{name}.z"), build: name.to_owned() }).into();
+        let candidates: Vec<Candidate> = ["a", "b", "c", "d"]
+            .map(|name| Candidate {
+                label: format!("{name}.z"),
+                build: name.to_owned(),
+            })
+            .into();
         let of = |base: Option<&str>, builds: &str| {
-            let builds = builds.split(',').filter(|name| !name.is_empty()).map(str::to_owned).collect();
-            groups(&candidates, &Options { base: base.map(str::to_owned), builds }, 0).unwrap()
+            let builds = builds
+                .split(',')
+                .filter(|name| !name.is_empty())
+                .map(str::to_owned)
+                .collect();
+            groups(
+                &candidates,
+                &Options {
+                    base: base.map(str::to_owned),
+                    builds,
+                },
+                0,
+            )
+            .unwrap()
         };
         assert_eq!(of(None, ""), [[0, 1, 2, 3]]);
         assert_eq!(of(Some("c"), ""), [[2, 0, 1, 3]]);

@@ -10,23 +10,44 @@ pub(super) fn files(imported: &Imported, cells: &[usize]) -> Vec<ExportFile> {
     let mut files: Vec<ExportFile> = cells
         .iter()
         .map(|cell| {
-            let rows = (0..imported.steps.len()).filter_map(|step| row(imported.result(*cell, step)?, &imported.steps[step].name));
-            let header = METRICS.iter().map(|(column, _)| *column).chain(FACTS).collect::<Vec<_>>().join("\t");
+            let rows = (0..imported.steps.len())
+                .filter_map(|step| row(imported.result(*cell, step)?, &imported.steps[step].name));
+            let header = METRICS
+                .iter()
+                .map(|(column, _)| *column)
+                .chain(FACTS)
+                .collect::<Vec<_>>()
+                .join("\t");
             ExportFile {
                 path: format!("{}/report.tsv", imported.cells[*cell].build),
                 text: format!("{header}\n{}", rows.collect::<String>()),
             }
         })
         .collect();
-    let set = imported.source.split_once(' ').map_or("all", |(_, set)| set);
+    let set = imported
+        .source
+        .split_once(' ')
+        .map_or("all", |(_, set)| set);
     let (absolute, relative) = tables(imported, cells);
-    files.push(ExportFile { path: format!("abs.{set}.tsv"), text: absolute });
-    files.push(ExportFile { path: format!("rel2.{set}.csv"), text: relative });
+    files.push(ExportFile {
+        path: format!("abs.{set}.tsv"),
+        text: absolute,
+    });
+    files.push(ExportFile {
+        path: format!("rel2.{set}.csv"),
+        text: relative,
+    });
     files
 }
 
 fn row(result: &ImportedResult, step: &str) -> Option<String> {
-    let fact = |name: &str| result.facts.get(name).map(String::as_str).unwrap_or_default();
+    let fact = |name: &str| {
+        result
+            .facts
+            .get(name)
+            .map(String::as_str)
+            .unwrap_or_default()
+    };
     if result.failed.is_some() {
         return Some(format!(
             "failed{}{step}\t{}\t{}\t{}\t{}\n",
@@ -38,19 +59,40 @@ fn row(result: &ImportedResult, step: &str) -> Option<String> {
         ));
     }
     let cell = |name: &str| match result.values.get(name) {
-        Some(value) => value.classic.clone().or_else(|| value.value.map(|number| number.to_string())).unwrap_or_default(),
+        Some(value) => value
+            .classic
+            .clone()
+            .or_else(|| value.value.map(|number| number.to_string()))
+            .unwrap_or_default(),
         None if name == "test" => step.to_owned(),
         None => fact(name).to_owned(),
     };
-    let cells: Vec<String> = METRICS.iter().map(|(_, metric)| *metric).chain(FACTS).map(cell).collect();
+    let cells: Vec<String> = METRICS
+        .iter()
+        .map(|(_, metric)| *metric)
+        .chain(FACTS)
+        .map(cell)
+        .collect();
     Some(format!("{}\n", cells.join("\t")))
 }
 
 fn tables(imported: &Imported, cells: &[usize]) -> (String, String) {
     let (mut absolute, mut relative) = (String::new(), String::new());
-    for (step, of) in imported.steps.iter().enumerate().filter(|(_, step)| is_in_tables(&step.name)) {
-        let text = |cell: &usize| imported.result(*cell, step).and_then(|result| result.values.get("qps")?.classic.clone());
-        let texts: Vec<String> = cells.iter().map(|cell| text(cell).unwrap_or_else(|| "NA".to_owned())).collect();
+    for (step, of) in imported
+        .steps
+        .iter()
+        .enumerate()
+        .filter(|(_, step)| is_in_tables(&step.name))
+    {
+        let text = |cell: &usize| {
+            imported
+                .result(*cell, step)
+                .and_then(|result| result.values.get("qps")?.classic.clone())
+        };
+        let texts: Vec<String> = cells
+            .iter()
+            .map(|cell| text(cell).unwrap_or_else(|| "NA".to_owned()))
+            .collect();
         absolute.push_str(&format!("{}\t{}\n", texts.join("\t"), of.name));
         let ratio = |text: &String| match (text.parse(), texts[0].parse()) {
             (Ok(value), Ok(base)) => relative::format(value, base),

@@ -23,7 +23,9 @@ pub(crate) fn rates_tsv(lead: &str, folders: &[&str], rows: &[(&str, Vec<String>
 
 /// The same with the name first, and without what the columns are.
 pub(crate) fn rates_csv(rows: &[(&str, Vec<String>)]) -> String {
-    rows.iter().map(|(name, cells)| format!("{name},{}\n", cells.join(","))).collect()
+    rows.iter()
+        .map(|(name, cells)| format!("{name},{}\n", cells.join(",")))
+        .collect()
 }
 
 /// What is in front of `qps.rel`.
@@ -31,8 +33,8 @@ pub(crate) fn lead_of_ratios(base: &str) -> String {
     format!("Relative to: {base}\n")
 }
 
-/// `sb.met`: of iostat the samples, r/s, rMB/s, w/s, wMB/s, r/o, rKB/o, wKB/o and o/s; of vmstat the samples, cs/s, cpu/s, cs/o and cpu/o.
-/// Each is a line with tabs.
+/// `sb.met`: of iostat the samples, r/s, rMB/s, w/s, wMB/s, r/o, rKB/o, wKB/o and o/s; of vmstat
+/// the samples, cs/s, cpu/s, cs/o and cpu/o. Each is a line with tabs.
 pub(crate) fn metrics(storage: &str, host: &str) -> String {
     format!(
         "iostat, vmstat normalized by operation rate\n\
@@ -41,7 +43,8 @@ pub(crate) fn metrics(storage: &str, host: &str) -> String {
     )
 }
 
-/// A block of `o.met`: cpu/o, cs/o, r/o, rKB/o, wKB/o and o/s of each folder, and those divided by the first, computed from what is printed.
+/// A block of `o.met`: cpu/o, cs/o, r/o, rKB/o, wKB/o and o/s of each folder, and those divided by
+/// the first, computed from what is printed.
 pub(crate) fn costs(title: &str, lines: &[(&str, [String; 6])]) -> String {
     let mut text = format!("{title}\n--- absolute\ncpu/o\t\tcs/o\tr/o\trKB/o\twKB/o\to/s\tdbms\n");
     for (folder, cells) in lines {
@@ -50,8 +53,18 @@ pub(crate) fn costs(title: &str, lines: &[(&str, [String; 6])]) -> String {
     text.push_str("--- relative to first result\n");
     if let Some(((_, base), others)) = lines.split_first() {
         for (folder, cells) in others {
-            let ratios: Vec<String> = cells.iter().zip(base).map(|(value, base)| printed_ratio(value, base)).collect();
-            writeln!(text, "{}\t\t{}\t{folder}", ratios[0], ratios[1..].join("\t")).expect("writing to a string cannot fail");
+            let ratios: Vec<String> = cells
+                .iter()
+                .zip(base)
+                .map(|(value, base)| printed_ratio(value, base))
+                .collect();
+            writeln!(
+                text,
+                "{}\t\t{}\t{folder}",
+                ratios[0],
+                ratios[1..].join("\t")
+            )
+            .expect("writing to a string cannot fail");
         }
     }
     text.push('\n');

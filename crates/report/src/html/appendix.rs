@@ -1,4 +1,5 @@
-//! The end of the page: what differed besides the build, the plan, the method, the glossary, licences.
+//! The end of the page: what differed besides the build, the plan, the method, the glossary,
+//! licences.
 
 use maud::{Markup, html};
 use plimsoll_core::metric::{CATALOGUE, Direction, OF_SYSBENCH};
@@ -62,24 +63,34 @@ fn methods(view: &View) -> Markup {
             h2 id="methods" { a.anchor href="#methods" { "Methods and glossary" } }
             dl {
                 dt { "Rates" }
-                dd { "The sum over clients of what each did, divided by the time that client was active. Connecting, and clients that start later, are not in it." }
+                dd { "The sum over clients of what each did, divided by the time that client was \
+                     active. Connecting, and clients that start later, are not in it." }
                 dt { "Service, response, lag" }
                 dd {
-                    "An operation is due by its schedule, sent, and done. Service is done − sent, lag is sent − due, response is done − due. Background writers never skip a due "
-                    "instant: what is late queues, and its response time shows it. A closed loop sends the next operation when the last one is done, so it has no due instants: "
-                    "when the engine stalls, it just sends less, and its percentiles look better than what independent callers would have seen."
+                    "An operation is due by its schedule, sent, and done. Service is done − sent, \
+                    lag is sent − due, response is done − due. Background writers never skip a due "
+                    "instant: what is late queues, and its response time shows it. A closed loop \
+                    sends the next operation when the last one is done, so it has no due instants: "
+                    "when the engine stalls, it just sends less, and its percentiles look better \
+                    than what independent callers would have seen."
                 }
                 dt { "SLA" }
-                dd { "A read-write step passes when its background writers reach 95 % of their rate over the step." }
+                dd { "A read-write step passes when its background writers reach 95 % of their \
+                     rate over the step." }
                 dt { "Colours of the classic tables" }
                 dd {
-                    "Per column: the worst quarter of the span between the smallest value and the largest that met its SLA is red, the best quarter green; no red when the smallest "
-                    "reaches 80 % of the largest. Relative values: above 1.05 blue, below 0.95 yellow, none where the cell or the base missed its SLA."
+                    "Per column: the worst quarter of the span between the smallest value and the \
+                    largest that met its SLA is red, the best quarter green; no red when the \
+                    smallest "
+                    "reaches 80 % of the largest. Relative values: above 1.05 blue, below 0.95 \
+                    yellow, none where the cell or the base missed its SLA."
                 }
                 dt { "Verdicts" }
-                dd { "One run per cell cannot tell a regression from noise. It says where to look; interleaved repetitions decide." }
+                dd { "One run per cell cannot tell a regression from noise. It says where to look; \
+                     interleaved repetitions decide." }
                 dt { "p50_rate, p99_rate" }
-                dd { "Percentiles of the rates of whole seconds, sorted from fast to slow. They are rates, not latencies." }
+                dd { "Percentiles of the rates of whole seconds, sorted from fast to slow. They \
+                     are rates, not latencies." }
             }
             details {
                 summary { "Every metric" }

@@ -7,14 +7,26 @@ use super::tables::{cell_name, dagger, ratio, scrolling};
 use crate::view::{Counter, CounterKind, StepView, View};
 
 pub(super) fn counters(view: &View, step: &StepView) -> Markup {
-    let of = |kind: CounterKind| step.counters.iter().filter(move |counter| counter.kind == kind).collect::<Vec<_>>();
-    let (front, others, levels) = (of(CounterKind::Front), of(CounterKind::Other), of(CounterKind::Level));
+    let of = |kind: CounterKind| {
+        step.counters
+            .iter()
+            .filter(move |counter| counter.kind == kind)
+            .collect::<Vec<_>>()
+    };
+    let (front, others, levels) = (
+        of(CounterKind::Front),
+        of(CounterKind::Other),
+        of(CounterKind::Level),
+    );
     html! {
         @if !step.counters.is_empty() {
             h3 { "Engine counters" }
-            @if front.is_empty() { p.caption { "The engine tells no counter that stands for work; see the levels." } } @else {
+            @if front.is_empty() { p.caption { "The engine tells no counter that stands for work; \
+                                               see the levels." } } @else {
                 p.caption {
-                    "Per " (step.operation) ", everything the engine did during the step counted, background work and writers too. The field's own counters, then those that differ most "
+                    "Per " (step.operation) ", everything the engine did during the step counted, \
+                                            background work and writers too. The field's own \
+                                            counters, then those that differ most "
                     "from the base. Whole numbers of the step on hover."
                 }
                 (per_operation(view, &front))
@@ -25,7 +37,8 @@ pub(super) fn counters(view: &View, step: &StepView) -> Markup {
             @if !levels.is_empty() {
                 details {
                     summary { "Levels (" (levels.len()) ")" }
-                    p.caption { "These go up and down. What stands here is how much each changed from the step's start to its end; it is no cost of an operation." }
+                    p.caption { "These go up and down. What stands here is how much each changed \
+                                from the step's start to its end; it is no cost of an operation." }
                     (level_table(view, &levels))
                 }
             }

@@ -23,14 +23,35 @@ pub(super) fn series_json(view: &View) -> String {
         for (c, chart) in step.charts.iter().enumerate() {
             let separator = if is_first { "" } else { "," };
             is_first = false;
-            let head = (json!(chart_id(s, c)), json!(format!("step-{s}")), json!(chart.unit), chart.seconds_per_point);
-            write!(text, "{separator}{}:{{\"group\":{},\"unit\":{},\"per\":{},\"lines\":[", head.0, head.1, head.2, head.3)
-                .expect("writing to a string cannot fail");
+            let head = (
+                json!(chart_id(s, c)),
+                json!(format!("step-{s}")),
+                json!(chart.unit),
+                chart.seconds_per_point,
+            );
+            write!(
+                text,
+                "{separator}{}:{{\"group\":{},\"unit\":{},\"per\":{},\"lines\":[",
+                head.0, head.1, head.2, head.3
+            )
+            .expect("writing to a string cannot fail");
             for (l, line) in chart.lines.iter().enumerate() {
                 let separator = if l == 0 { "" } else { "," };
-                write!(text, "{separator}{{\"cell\":{},\"y\":{}", line.cell, array(&line.points)).expect("writing to a string cannot fail");
+                write!(
+                    text,
+                    "{separator}{{\"cell\":{},\"y\":{}",
+                    line.cell,
+                    array(&line.points)
+                )
+                .expect("writing to a string cannot fail");
                 if let Some(band) = &line.band {
-                    write!(text, ",\"low\":{},\"high\":{}", array(&band.low), array(&band.high)).expect("writing to a string cannot fail");
+                    write!(
+                        text,
+                        ",\"low\":{},\"high\":{}",
+                        array(&band.low),
+                        array(&band.high)
+                    )
+                    .expect("writing to a string cannot fail");
                 }
                 text.push('}');
             }
@@ -42,6 +63,9 @@ pub(super) fn series_json(view: &View) -> String {
 }
 
 fn array(values: &[Option<f64>]) -> String {
-    let cells: Vec<String> = values.iter().map(|value| value.map_or_else(|| "null".to_owned(), for_chart)).collect();
+    let cells: Vec<String> = values
+        .iter()
+        .map(|value| value.map_or_else(|| "null".to_owned(), for_chart))
+        .collect();
     format!("[{}]", cells.join(","))
 }

@@ -24,16 +24,22 @@ pub(super) fn patterns() -> Markup {
 
 /// A label that fits its column; the whole of it on hover.
 pub(super) fn short(label: &str, most: usize) -> String {
-    if label.chars().count() <= most { label.to_owned() } else { format!("{}…", label.chars().take(most - 1).collect::<String>()) }
+    if label.chars().count() <= most {
+        label.to_owned()
+    } else {
+        format!("{}…", label.chars().take(most - 1).collect::<String>())
+    }
 }
 
 /// Throughput bars of a step; in read-write steps also the background rate with its target.
 pub(super) fn bars(view: &View, step: &StepView) -> Markup {
     html! {
-        @if step.operation == "indexed row" { (bar_panel(view, step, "index_s", "seconds of index creation")) }
+        @if step.operation == "indexed row" { (bar_panel(view, step, "index_s", "seconds of index \
+            creation")) }
         (bar_panel(view, step, step.rate.name, step.rate.unit))
         @if step.rate.name == "qps" && step.outcomes.iter().any(|outcome| outcome.target_per_s.is_some()) {
-            @if step.is_of_rocksdb() { (bar_panel(view, step, "writes_per_s", "writes/s in the background")) }
+            @if step.is_of_rocksdb() { (bar_panel(view, step, "writes_per_s", "writes/s in the \
+                background")) }
             @else { (bar_panel(view, step, "ips", "rows/s inserted in the background")) }
         }
     }
@@ -44,13 +50,26 @@ fn bar_panel(view: &View, step: &StepView, metric: &str, unit: &str) -> Markup {
     const LABEL: f64 = 168.0;
     const VALUE: f64 = 128.0;
     let is_background = matches!(metric, "ips" | "writes_per_s") && step.rate.name == "qps";
-    let targets = step.outcomes.iter().filter_map(|outcome| outcome.target_per_s.filter(|_| is_background));
-    let values = step.outcomes.iter().filter_map(|outcome| outcome.number(metric));
-    let most = values.chain(targets).fold(0.0, f64::max).max(f64::MIN_POSITIVE);
+    let targets = step
+        .outcomes
+        .iter()
+        .filter_map(|outcome| outcome.target_per_s.filter(|_| is_background));
+    let values = step
+        .outcomes
+        .iter()
+        .filter_map(|outcome| outcome.number(metric));
+    let most = values
+        .chain(targets)
+        .fold(0.0, f64::max)
+        .max(f64::MIN_POSITIVE);
     let length = |value: f64| (value / most * (WIDTH - LABEL - VALUE)).max(1.0);
     let height = ROW * view.cells.len() as f64 + 4.0;
     let (decimals, better) = match metric::find(metric) {
-        Some(Metric { direction: Direction::Lower, decimals, .. }) => (*decimals, "shorter is better"),
+        Some(Metric {
+            direction: Direction::Lower,
+            decimals,
+            ..
+        }) => (*decimals, "shorter is better"),
         _ => (0, "longer is better"),
     };
     html! {
@@ -100,11 +119,21 @@ pub(super) fn curves(view: &View, table: &LatencyTable) -> Markup {
     let x = |at: f64| LEFT + at / nines * (WIDTH - LEFT - RIGHT);
     let y = |ns: f64| TOP + (high - ns.log10()) / (high - low) * (HEIGHT - TOP - BOTTOM);
     let path = |row: &crate::view::LatencyRow| {
-        let points = row.curve.iter().map(|point| format!("{:.1},{:.1}", x(point.nines), y(point.value_ns as f64)));
+        let points = row
+            .curve
+            .iter()
+            .map(|point| format!("{:.1},{:.1}", x(point.nines), y(point.value_ns as f64)));
         points.collect::<Vec<_>>().join(" ")
     };
-    let percents =
-        [(0.301, "50 %"), (1.0, "90 %"), (2.0, "99 %"), (3.0, "99.9 %"), (4.0, "99.99 %"), (5.0, "99.999 %"), (6.0, "99.9999 %")];
+    let percents = [
+        (0.301, "50 %"),
+        (1.0, "90 %"),
+        (2.0, "99 %"),
+        (3.0, "99.9 %"),
+        (4.0, "99.99 %"),
+        (5.0, "99.999 %"),
+        (6.0, "99.9999 %"),
+    ];
     html! {
         figure {
             figcaption {
@@ -113,11 +142,13 @@ pub(super) fn curves(view: &View, table: &LatencyTable) -> Markup {
                 @if table.is_open_loop {
                     ", " span.line.dashed {} " response time from the planned instant"
                     @if table.rows.iter().any(|row| !row.quantiles.lower_bounds().is_empty()) {
-                        "; operations that were never sent end a curve where it would be a lower bound only"
+                        "; operations that were never sent end a curve where it would be a lower \
+                        bound only"
                     }
                 } @else { " (closed loop: no response time)" }
             }
-            svg viewBox={ "0 0 " (WIDTH) " " (HEIGHT) } role="img" aria-label={ (table.kind) " percentiles" } {
+            svg viewBox={ "0 0 " (WIDTH) " " (HEIGHT) } role="img" aria-label={ (table.kind) " \
+                percentiles" } {
                 @for ns in time_ticks(low, high) {
                     @let at = format!("{:.1}", y(ns));
                     line.grid x1=(LEFT) x2=(WIDTH - RIGHT) y1=(at) y2=(at) {}
@@ -130,7 +161,8 @@ pub(super) fn curves(view: &View, table: &LatencyTable) -> Markup {
                     text x=(at) y=(HEIGHT - 8.0) text-anchor="middle" { (name) }
                 }
                 @for row in table.rows.iter().filter(|row| !row.curve.is_empty()) {
-                    polyline class={ "curve k" (row.cell % 8) @if row.clock == Clock::Response { " dashed" } } points=(path(row)) {
+                    polyline class={ "curve k" (row.cell % 8) @if row.clock == Clock::Response { " \
+                        dashed" } } points=(path(row)) {
                         title { (view.cells[row.cell].label) " " (row.clock.name()) }
                     }
                 }
@@ -141,21 +173,32 @@ pub(super) fn curves(view: &View, table: &LatencyTable) -> Markup {
 
 /// Powers of ten between the two logarithms; where there are few, also their doubles and fives.
 fn time_ticks(low: f64, high: f64) -> Vec<f64> {
-    let steps: &[f64] = if high - low > 2.5 { &[1.0] } else { &[1.0, 2.0, 5.0] };
+    let steps: &[f64] = if high - low > 2.5 {
+        &[1.0]
+    } else {
+        &[1.0, 2.0, 5.0]
+    };
     let decades = (low.floor() as i32)..=(high.ceil() as i32);
     let ticks = decades.flat_map(|decade| steps.iter().map(move |step| step * 10f64.powi(decade)));
-    ticks.filter(|ns| (low..=high).contains(&ns.log10())).collect()
+    ticks
+        .filter(|ns| (low..=high).contains(&ns.log10()))
+        .collect()
 }
 
 /// `200 us` without needless decimals.
 fn time_tick(ns: f64) -> String {
     let text = time_ns(ns * 1.000_001);
     let (number, unit) = text.split_once(' ').unwrap_or((&text, ""));
-    let number = if number.contains('.') { number.trim_end_matches('0').trim_end_matches('.') } else { number };
+    let number = if number.contains('.') {
+        number.trim_end_matches('0').trim_end_matches('.')
+    } else {
+        number
+    };
     format!("{number} {unit}")
 }
 
-/// Every step's throughput against the base, a mark per cell, on a logarithmic axis. The band is within 5 % of the base.
+/// Every step's throughput against the base, a mark per cell, on a logarithmic axis. The band is
+/// within 5 % of the base.
 pub(super) fn ratios(view: &View) -> Markup {
     const ROW: f64 = 22.0;
     const LABEL: f64 = 70.0;
@@ -166,25 +209,36 @@ pub(super) fn ratios(view: &View) -> Markup {
         let value = step.outcomes[cell].number(step.rate.name)?;
         (base > 0.0 && value > 0.0).then(|| (value / base).log2())
     };
-    let all = view.steps.iter().flat_map(|step| (1..view.cells.len()).filter_map(move |cell| ratio(step, cell)));
+    let all = view
+        .steps
+        .iter()
+        .flat_map(|step| (1..view.cells.len()).filter_map(move |cell| ratio(step, cell)));
     let reach = all.fold(0.25, |most: f64, log| most.max(log.abs())) * 1.1;
     let wide = WIDTH * 1.6;
     let x = |log: f64| LABEL + (log + reach) / (2.0 * reach) * (wide - LABEL - RIGHT);
     let height = ROW * view.steps.len() as f64 + AXIS + 6.0;
     let bottom = height - AXIS;
-    let ticks = [0.1, 0.2, 0.25, 0.5, 0.67, 0.8, 0.9, 1.0, 1.1, 1.25, 1.5, 2.0, 4.0, 5.0, 10.0, 100.0, 0.01];
+    let ticks = [
+        0.1, 0.2, 0.25, 0.5, 0.67, 0.8, 0.9, 1.0, 1.1, 1.25, 1.5, 2.0, 4.0, 5.0, 10.0, 100.0, 0.01,
+    ];
     let least = reach / 7.0;
     let mut shown: Vec<f64> = Vec::new();
     for tick in [1.0].into_iter().chain(ticks) {
         let log = f64::log2(tick);
-        if log.abs() < reach && shown.iter().all(|other| (f64::log2(*other) - log).abs() >= least) {
+        if log.abs() < reach
+            && shown
+                .iter()
+                .all(|other| (f64::log2(*other) - log).abs() >= least)
+        {
             shown.push(tick);
         }
     }
     html! {
         figure.wide {
-            figcaption { "Relative to the base, per step (logarithmic; the band is within 5 %; hollow: SLA missed or suspect)" }
-            svg viewBox={ "0 0 " (wide) " " (height) } role="img" aria-label="throughput relative to the base" {
+            figcaption { "Relative to the base, per step (logarithmic; the band is within 5 %; \
+                         hollow: SLA missed or suspect)" }
+            svg viewBox={ "0 0 " (wide) " " (height) } role="img" aria-label="throughput relative \
+                to the base" {
                 @let (from, to) = (x(f64::log2(0.95)), x(f64::log2(1.05)));
                 rect.band x=(format!("{from:.1}")) y="2" width=(format!("{:.1}", to - from)) height=(bottom - 2.0) {}
                 @for tick in shown {
@@ -217,10 +271,19 @@ pub(super) fn section_figure(view: &View, section: &TestSection) -> Markup {
     const LABEL: f64 = 190.0;
     const RIGHT: f64 = 60.0;
     const AXIS: f64 = 20.0;
-    let value = |cell: &ClassicCell| cell.number.as_ref().and_then(|number| number.parse::<f64>().ok());
+    let value = |cell: &ClassicCell| {
+        cell.number
+            .as_ref()
+            .and_then(|number| number.parse::<f64>().ok())
+    };
     let cells = view.cells.len() - 1;
     let wide = WIDTH * 1.4;
-    let most = section.rows.iter().flat_map(|row| &row.cells).filter_map(value).fold(1.2, f64::max);
+    let most = section
+        .rows
+        .iter()
+        .flat_map(|row| &row.cells)
+        .filter_map(value)
+        .fold(1.2, f64::max);
     let x = |ratio: f64| LABEL + ratio / most * (wide - LABEL - RIGHT);
     let row_height = BAR * cells as f64 + 8.0;
     let height = row_height * section.rows.len() as f64 + AXIS;
@@ -259,17 +322,26 @@ pub(super) fn ramp_figure(view: &View, ramp: &Ramp) -> Markup {
     const TOP: f64 = 22.0;
     const BOTTOM: f64 = 40.0;
     let wide = WIDTH * 1.2;
-    let most = ramp.cells.iter().flat_map(|cell| &cell.levels).filter_map(|level| level.rate).fold(0.0, f64::max);
+    let most = ramp
+        .cells
+        .iter()
+        .flat_map(|cell| &cell.levels)
+        .filter_map(|level| level.rate)
+        .fold(0.0, f64::max);
     let ticks = round_ticks(most);
     let top = ticks.last().copied().unwrap_or(1.0);
     let log = |users: u32| f64::from(users).log2();
-    let (low, high) = (ramp.users.first().map_or(0.0, |users| log(*users)), ramp.users.last().map_or(1.0, |users| log(*users)));
+    let (low, high) = (
+        ramp.users.first().map_or(0.0, |users| log(*users)),
+        ramp.users.last().map_or(1.0, |users| log(*users)),
+    );
     let x = |users: u32| LEFT + (log(users) - low) / (high - low).max(1.0) * (wide - LEFT - RIGHT);
     let y = |rate: f64| TOP + (1.0 - rate / top) * (HEIGHT - TOP - BOTTOM);
     html! {
         figure.wide {
             figcaption { (ramp.test) ": " (ramp.rate.unit) " over clients" }
-            svg viewBox={ "0 0 " (wide) " " (HEIGHT) } role="img" aria-label={ (ramp.test) " over clients" } {
+            svg viewBox={ "0 0 " (wide) " " (HEIGHT) } role="img" aria-label={ (ramp.test) " over \
+                clients" } {
                 @for rate in ticks {
                     @let at = format!("{:.1}", y(rate));
                     line.grid x1=(LEFT) x2=(wide - RIGHT) y1=(at) y2=(at) {}
@@ -298,20 +370,34 @@ pub(super) fn ramp_figure(view: &View, ramp: &Ramp) -> Markup {
     }
 }
 
-/// Zero and four to ten multiples of a step of 1, 2 or 5 times a power of ten, the last of them not below `most`.
+/// Zero and four to ten multiples of a step of 1, 2 or 5 times a power of ten, the last of them not
+/// below `most`.
 fn round_ticks(most: f64) -> Vec<f64> {
     let most = if most > 0.0 { most } else { 1.0 };
     let power = 10f64.powf((most / 4.0).log10().floor());
-    let step = [5.0, 2.0, 1.0].into_iter().map(|of| of * power).find(|step| step * 4.0 <= most * 1.000_001).unwrap_or(power);
+    let step = [5.0, 2.0, 1.0]
+        .into_iter()
+        .map(|of| of * power)
+        .find(|step| step * 4.0 <= most * 1.000_001)
+        .unwrap_or(power);
     let count = (most / step - 1e-6).ceil() as u32;
     (0..=count).map(|i| f64::from(i) * step).collect()
 }
 
 /// Circle, square, diamond, triangle: cells differ by shape as well as by colour.
 pub(super) fn dot(cell: usize, x: f64, y: f64, status: Status, about: &str) -> Markup {
-    let class = format!("dot k{}{}", cell % 8, if status == Status::Ok { "" } else { " hollow" });
-    let points =
-        |corners: &[(f64, f64)]| corners.iter().map(|(dx, dy)| format!("{:.1},{:.1}", x + dx, y + dy)).collect::<Vec<_>>().join(" ");
+    let class = format!(
+        "dot k{}{}",
+        cell % 8,
+        if status == Status::Ok { "" } else { " hollow" }
+    );
+    let points = |corners: &[(f64, f64)]| {
+        corners
+            .iter()
+            .map(|(dx, dy)| format!("{:.1},{:.1}", x + dx, y + dy))
+            .collect::<Vec<_>>()
+            .join(" ")
+    };
     html! {
         @match cell % 4 {
             1 => { circle class=(class) cx=(format!("{x:.1}")) cy=(y) r="5" { title { (about) } } }
@@ -333,16 +419,26 @@ mod tests {
     #[test]
     fn ticks_are_round_and_reach_the_highest() {
         for (most, wanted) in [
-            (97_000.0, &[0.0, 20_000.0, 40_000.0, 60_000.0, 80_000.0, 100_000.0][..]),
+            (
+                97_000.0,
+                &[0.0, 20_000.0, 40_000.0, 60_000.0, 80_000.0, 100_000.0][..],
+            ),
             (40.0, &[0.0, 10.0, 20.0, 30.0, 40.0]),
             (0.0, &[0.0, 0.2, 0.4, 0.6, 0.8, 1.0]),
         ] {
             let ticks = round_ticks(most);
-            assert!(ticks.len() == wanted.len() && ticks.iter().zip(wanted).all(|(a, b)| (a - b).abs() < 1e-9), "{most}: {ticks:?}");
+            assert!(
+                ticks.len() == wanted.len()
+                    && ticks.iter().zip(wanted).all(|(a, b)| (a - b).abs() < 1e-9),
+                "{most}: {ticks:?}"
+            );
         }
         for most in (1..2000).map(|i| f64::from(i) * 0.37) {
             let ticks = round_ticks(most);
-            assert!((5..=11).contains(&ticks.len()) && *ticks.last().unwrap() >= most * 0.999_99, "{most}: {ticks:?}");
+            assert!(
+                (5..=11).contains(&ticks.len()) && *ticks.last().unwrap() >= most * 0.999_99,
+                "{most}: {ticks:?}"
+            );
         }
     }
 }

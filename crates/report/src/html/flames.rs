@@ -20,7 +20,11 @@ const FULL: f64 = 0.5;
 
 /// The profiles of a step; nothing where there are none.
 pub(super) fn section(view: &View, step: &StepView) -> Markup {
-    let profiles: Vec<&Profiled> = view.profiles.iter().filter(|profiled| profiled.step == step.name).collect();
+    let profiles: Vec<&Profiled> = view
+        .profiles
+        .iter()
+        .filter(|profiled| profiled.step == step.name)
+        .collect();
     html! {
         @if !profiles.is_empty() {
             h3 { "Server CPU by function" }
@@ -73,8 +77,19 @@ struct Frame {
 
 fn graph(profiled: &Profiled, names: &str) -> Markup {
     let mut frames = Vec::new();
-    lay_out(&profiled.tree, 0.0, 0, WIDTH / profiled.tree.cell_us.max(f64::MIN_POSITIVE), &mut frames);
-    let height = ROW * (frames.iter().map(|frame| frame.depth + 1).max().unwrap_or(0)) as f64;
+    lay_out(
+        &profiled.tree,
+        0.0,
+        0,
+        WIDTH / profiled.tree.cell_us.max(f64::MIN_POSITIVE),
+        &mut frames,
+    );
+    let height = ROW
+        * (frames
+            .iter()
+            .map(|frame| frame.depth + 1)
+            .max()
+            .unwrap_or(0)) as f64;
     html! {
         figure.wide {
             figcaption { "Differential flame graph: callers above, the width is " (profiled.cell_label) "'s time (" (format!("{:.2}", profiled.tree.cell_us)) " us/op in all, base " (format!("{:.2}", profiled.tree.base_us)) "), red uses more than in the base, blue less; hover for numbers. What is only in the base has no width." }
@@ -101,7 +116,15 @@ fn lay_out(node: &FlameNode, x: f64, depth: usize, scale: f64, frames: &mut Vec<
         let width = call.cell_us * scale;
         if width >= NARROWEST && depth < DEEPEST {
             let (base_us, cell_us, change) = (call.base_us, call.cell_us, call.change());
-            frames.push(Frame { name: name.clone(), x, width, depth, base_us, cell_us, change });
+            frames.push(Frame {
+                name: name.clone(),
+                x,
+                width,
+                depth,
+                base_us,
+                cell_us,
+                change,
+            });
             lay_out(call, x, depth + 1, scale, frames);
         }
         x += width;
@@ -113,9 +136,19 @@ fn colour(change: f64) -> String {
     let strength = (change.abs() / FULL).min(1.0);
     let faded = |full: f64| (240.0 - (240.0 - full) * strength).round() as u8;
     if change >= 0.0 {
-        format!("#{:02x}{:02x}{:02x}", faded(230.0), faded(95.0), faded(80.0))
+        format!(
+            "#{:02x}{:02x}{:02x}",
+            faded(230.0),
+            faded(95.0),
+            faded(80.0)
+        )
     } else {
-        format!("#{:02x}{:02x}{:02x}", faded(85.0), faded(140.0), faded(230.0))
+        format!(
+            "#{:02x}{:02x}{:02x}",
+            faded(85.0),
+            faded(140.0),
+            faded(230.0)
+        )
     }
 }
 
@@ -124,7 +157,14 @@ mod tests {
     use super::*;
 
     fn node(base_us: f64, cell_us: f64, calls: Vec<(&str, FlameNode)>) -> FlameNode {
-        FlameNode { base_us, cell_us, calls: calls.into_iter().map(|(name, node)| (name.to_owned(), node)).collect() }
+        FlameNode {
+            base_us,
+            cell_us,
+            calls: calls
+                .into_iter()
+                .map(|(name, node)| (name.to_owned(), node))
+                .collect(),
+        }
     }
 
     #[test]
@@ -133,17 +173,44 @@ mod tests {
         let root = node(
             15.0,
             10.0,
-            vec![("a", node(4.0, 4.0, Vec::new())), ("b", node(11.0, 6.0, vec![("c", node(1.0, 6.0, Vec::new())), ("gone", gone)]))],
+            vec![
+                ("a", node(4.0, 4.0, Vec::new())),
+                (
+                    "b",
+                    node(
+                        11.0,
+                        6.0,
+                        vec![("c", node(1.0, 6.0, Vec::new())), ("gone", gone)],
+                    ),
+                ),
+            ],
         );
         let mut frames = Vec::new();
         lay_out(&root, 0.0, 0, WIDTH / 10.0, &mut frames);
-        let boxes: Vec<(&str, f64, f64, usize)> = frames.iter().map(|f| (f.name.as_str(), f.x, f.width, f.depth)).collect();
-        assert_eq!(boxes, [("a", 0.0, 400.0, 0), ("b", 400.0, 600.0, 0), ("c", 400.0, 600.0, 1)]);
+        let boxes: Vec<(&str, f64, f64, usize)> = frames
+            .iter()
+            .map(|f| (f.name.as_str(), f.x, f.width, f.depth))
+            .collect();
+        assert_eq!(
+            boxes,
+            [
+                ("a", 0.0, 400.0, 0),
+                ("b", 400.0, 600.0, 0),
+                ("c", 400.0, 600.0, 1)
+            ]
+        );
     }
 
     #[test]
     fn what_costs_more_is_red_and_what_costs_less_is_blue() {
-        assert_eq!((colour(0.0).as_str(), colour(1.0).as_str(), colour(-1.0).as_str()), ("#f0f0f0", "#e65f50", "#558ce6"));
+        assert_eq!(
+            (
+                colour(0.0).as_str(),
+                colour(1.0).as_str(),
+                colour(-1.0).as_str()
+            ),
+            ("#f0f0f0", "#e65f50", "#558ce6")
+        );
         assert_eq!(colour(0.7), colour(1.0));
     }
 }

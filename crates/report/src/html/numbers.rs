@@ -2,8 +2,12 @@
 
 /// `1234567.5` -> `1,234,567.5`: thousands of the part before the point separated.
 pub(super) fn group(text: &str) -> String {
-    let (sign, text) = text.strip_prefix('-').map_or(("", text), |rest| ("-", rest));
-    let (whole, fraction) = text.find('.').map_or((text, ""), |point| text.split_at(point));
+    let (sign, text) = text
+        .strip_prefix('-')
+        .map_or(("", text), |rest| ("-", rest));
+    let (whole, fraction) = text
+        .find('.')
+        .map_or((text, ""), |point| text.split_at(point));
     // Words are left alone.
     if whole.len() < 4 || !whole.bytes().all(|byte| byte.is_ascii_digit()) {
         return format!("{sign}{text}");
@@ -18,7 +22,8 @@ pub(super) fn group(text: &str) -> String {
     format!("{sign}{grouped}{fraction}")
 }
 
-/// A number with these decimals; one that would show as zero, though it is not, with two significant digits.
+/// A number with these decimals; one that would show as zero, though it is not, with two
+/// significant digits.
 pub(super) fn decimal(value: f64, decimals: usize) -> String {
     let text = format!("{value:.decimals$}");
     if value != 0.0 && text.bytes().all(|byte| matches!(byte, b'0' | b'.' | b'-')) {
@@ -63,7 +68,11 @@ pub(super) fn for_chart(value: f64) -> String {
     }
     let decimals = (3.0 - value.abs().log10().floor()).clamp(0.0, 6.0) as usize;
     let text = format!("{value:.decimals$}");
-    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
+    if text.contains('.') {
+        text.trim_end_matches('0').trim_end_matches('.').to_owned()
+    } else {
+        text
+    }
 }
 
 #[cfg(test)]
@@ -72,14 +81,23 @@ mod tests {
 
     #[test]
     fn numbers_for_people() {
-        for (text, grouped) in
-            [("1234567.5", "1,234,567.5"), ("9999", "9,999"), ("999.5", "999.5"), ("-12345", "-12,345"), ("failed", "failed"), ("", "")]
-        {
+        for (text, grouped) in [
+            ("1234567.5", "1,234,567.5"),
+            ("9999", "9,999"),
+            ("999.5", "999.5"),
+            ("-12345", "-12,345"),
+            ("failed", "failed"),
+            ("", ""),
+        ] {
             assert_eq!(group(text), grouped);
         }
-        for (value, decimals, text) in
-            [(0.0123, 1, "0.012"), (0.0, 1, "0.0"), (0.26, 1, "0.3"), (123_456.0, 0, "123,456"), (-0.0004, 2, "-0.00040")]
-        {
+        for (value, decimals, text) in [
+            (0.0123, 1, "0.012"),
+            (0.0, 1, "0.0"),
+            (0.26, 1, "0.3"),
+            (123_456.0, 0, "123,456"),
+            (-0.0004, 2, "-0.00040"),
+        ] {
             assert_eq!(decimal(value, decimals), text);
         }
         for (ns, text) in [
@@ -92,10 +110,24 @@ mod tests {
         ] {
             assert_eq!(time_ns(ns), text);
         }
-        for (value, text) in [(0.0, "0"), (250.0, "250"), (15_000.0, "15k"), (1_200_000.0, "1.2M"), (0.5, "0.5"), (2e9, "2G")] {
+        for (value, text) in [
+            (0.0, "0"),
+            (250.0, "250"),
+            (15_000.0, "15k"),
+            (1_200_000.0, "1.2M"),
+            (0.5, "0.5"),
+            (2e9, "2G"),
+        ] {
             assert_eq!(compact(value), text);
         }
-        for (value, text) in [(0.0, "0"), (15_234.6, "15235"), (12.3456, "12.35"), (100.0, "100"), (0.00123, "0.00123"), (2.0, "2")] {
+        for (value, text) in [
+            (0.0, "0"),
+            (15_234.6, "15235"),
+            (12.3456, "12.35"),
+            (100.0, "100"),
+            (0.00123, "0.00123"),
+            (2.0, "2"),
+        ] {
             assert_eq!(for_chart(value), text);
         }
     }

@@ -12,7 +12,8 @@ const UPLOT_SCRIPT: &str = include_str!("../../assets/uplot/uPlot.iife.min.js");
 pub(super) const UPLOT_LICENSE: &str = include_str!("../../assets/uplot/LICENSE");
 
 /// What the page may do: run and style itself. Nothing may be fetched.
-const POLICY: &str = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:";
+const POLICY: &str =
+    "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:";
 
 /// The whole report as one HTML file that needs no network.
 pub fn to_html(view: &View) -> String {

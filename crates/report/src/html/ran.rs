@@ -11,7 +11,8 @@ pub(super) fn section(view: &View) -> Markup {
         section {
             h2 id="ran" { a.anchor href="#ran" { "What ran" } }
             @if view.cells.iter().any(|cell| cell.caveat.is_some()) {
-                p.caption { "† not strictly comparable with the base: besides the engine's source also what compiled it differs, or is not known." }
+                p.caption { "† not strictly comparable with the base: besides the engine's source \
+                            also what compiled it differs, or is not known." }
             }
             (scrolling(html! {
                 table.text {
@@ -27,9 +28,17 @@ pub(super) fn section(view: &View) -> Markup {
 
 fn row(index: usize, cell: &CellInfo) -> Markup {
     // A server that was given has no binary here.
-    let nothing = if cell.server_sha256.is_some() || cell.is_embedded == Some(false) { UNKNOWN } else { "built in" };
+    let nothing = if cell.server_sha256.is_some() || cell.is_embedded == Some(false) {
+        UNKNOWN
+    } else {
+        "built in"
+    };
     let told = |key: &str| cell.toolchain.get(key).map_or(nothing, String::as_str);
-    let options = if cell.build_options.is_empty() { None } else { Some(cell.build_options.join("\n")) };
+    let options = if cell.build_options.is_empty() {
+        None
+    } else {
+        Some(cell.build_options.join("\n"))
+    };
     html! {
         tr {
             th { (cell_name(index, cell)) (dagger(cell)) }

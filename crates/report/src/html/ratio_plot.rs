@@ -1,4 +1,5 @@
-//! Ratios to the base in a plot: a group of rows per step, a row per cell, the base against itself below them.
+//! Ratios to the base in a plot: a group of rows per step, a row per cell, the base against itself
+//! below them.
 
 use maud::{Markup, html};
 use plimsoll_stats::Verdict;
@@ -40,8 +41,13 @@ impl<'a> Row<'a> {
                 _ => estimate.interval,
             },
             // One run is the ratio itself.
-            dots: if finding.dots.len() > 1 { &finding.dots } else { &[] },
-            is_hollow: finding.call == Call::Invalid || finding.verdict() == Some(Verdict::Inconclusive),
+            dots: if finding.dots.len() > 1 {
+                &finding.dots
+            } else {
+                &[]
+            },
+            is_hollow: finding.call == Call::Invalid
+                || finding.verdict() == Some(Verdict::Inconclusive),
             word: finding.call.word(),
         })
     }
@@ -63,22 +69,40 @@ impl<'a> Row<'a> {
     /// A round that stalled may lie far out: it is cut at the edge and does not set the scale.
     fn ends(&self) -> [f64; 2] {
         let (low, high) = self.interval.unwrap_or((self.ratio, self.ratio));
-        [low.min(self.ratio).max(self.ratio / 4.0), high.max(self.ratio).min(self.ratio * 4.0)]
+        [
+            low.min(self.ratio).max(self.ratio / 4.0),
+            high.max(self.ratio).min(self.ratio * 4.0),
+        ]
     }
 }
 
-/// These findings, on throughput or on the other metric, with the control of their steps; without findings the control of all steps.
-pub(super) fn ratio_plot(view: &View, findings: &[&Finding], is_throughput: bool, title: &str) -> Markup {
+/// These findings, on throughput or on the other metric, with the control of their steps; without
+/// findings the control of all steps.
+pub(super) fn ratio_plot(
+    view: &View,
+    findings: &[&Finding],
+    is_throughput: bool,
+    title: &str,
+) -> Markup {
     let mut groups: Vec<(&str, Vec<Row<'_>>)> = Vec::new();
     for finding in findings {
-        let Some(row) = Row::of(view, finding) else { continue };
+        let Some(row) = Row::of(view, finding) else {
+            continue;
+        };
         match groups.iter_mut().find(|(step, _)| *step == finding.step) {
             Some((_, rows)) => rows.push(row),
             None => groups.push((&finding.step, vec![row])),
         }
     }
-    for control in view.findings.control.iter().filter(|control| control.is_throughput == is_throughput) {
-        let Some(row) = Row::of_control(control) else { continue };
+    for control in view
+        .findings
+        .control
+        .iter()
+        .filter(|control| control.is_throughput == is_throughput)
+    {
+        let Some(row) = Row::of_control(control) else {
+            continue;
+        };
         match groups.iter_mut().find(|(step, _)| *step == control.step) {
             Some((_, rows)) => rows.push(row),
             None if findings.is_empty() => groups.push((&control.step, vec![row])),
@@ -86,10 +110,17 @@ pub(super) fn ratio_plot(view: &View, findings: &[&Finding], is_throughput: bool
         }
     }
     let margin = view.findings.margin;
-    let all = groups.iter().flat_map(|(_, rows)| rows.iter().flat_map(Row::ends)).chain([1.0 - 2.0 * margin, 1.0 + 2.0 * margin]);
-    let (low, high) = all.fold((f64::INFINITY, 0.0), |(low, high): (f64, f64), ratio| (low.min(ratio), high.max(ratio)));
+    let all = groups
+        .iter()
+        .flat_map(|(_, rows)| rows.iter().flat_map(Row::ends))
+        .chain([1.0 - 2.0 * margin, 1.0 + 2.0 * margin]);
+    let (low, high) = all.fold((f64::INFINITY, 0.0), |(low, high): (f64, f64), ratio| {
+        (low.min(ratio), high.max(ratio))
+    });
     let (low, high) = (low.ln() - 0.02, high.ln() + 0.02);
-    let x = |ratio: f64| LABEL + ((ratio.ln() - low) / (high - low)).clamp(0.0, 1.0) * (WIDTH - LABEL - VALUE);
+    let x = |ratio: f64| {
+        LABEL + ((ratio.ln() - low) / (high - low)).clamp(0.0, 1.0) * (WIDTH - LABEL - VALUE)
+    };
     let at = |ratio: f64| format!("{:.1}", x(ratio));
     let mut y = TOP;
     let placed: Vec<(f64, &str, &[Row<'_>])> = groups
@@ -126,11 +157,28 @@ fn legend(view: &View, findings: &[&Finding]) -> String {
         return "The bar is where two equal builds lie.".to_owned();
     }
     if findings.is_empty() {
-        return format!("The bar is the 99 % interval, the band is ±{:.0} %.", 100.0 * view.findings.margin);
+        return format!(
+            "The bar is the 99 % interval, the band is ±{:.0} %.",
+            100.0 * view.findings.margin
+        );
     }
-    let level = 100.0 * findings.iter().find_map(|finding| finding.estimate).map_or(0.95, |estimate| estimate.level);
-    let dots = if findings.iter().any(|finding| finding.basis == Basis::Slices) { "rounds" } else { "blocks" };
-    format!("The bar is the {level:.0} % interval, dots are single {dots}, the band is ±{:.0} %.", 100.0 * view.findings.margin)
+    let level = 100.0
+        * findings
+            .iter()
+            .find_map(|finding| finding.estimate)
+            .map_or(0.95, |estimate| estimate.level);
+    let dots = if findings
+        .iter()
+        .any(|finding| finding.basis == Basis::Slices)
+    {
+        "rounds"
+    } else {
+        "blocks"
+    };
+    format!(
+        "The bar is the {level:.0} % interval, dots are single {dots}, the band is ±{:.0} %.",
+        100.0 * view.findings.margin
+    )
 }
 
 fn drawn(row: &Row<'_>, y: f64, at: &impl Fn(f64) -> String) -> Markup {
@@ -151,9 +199,15 @@ fn drawn(row: &Row<'_>, y: f64, at: &impl Fn(f64) -> String) -> Markup {
 /// Round ratios between the ends: at most ten.
 fn ticks(low: f64, high: f64) -> Vec<f64> {
     const STEPS: [f64; 8] = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 5.0];
-    let step = STEPS.into_iter().find(|step| (high - low) / step <= 9.0).unwrap_or(50.0);
+    let step = STEPS
+        .into_iter()
+        .find(|step| (high - low) / step <= 9.0)
+        .unwrap_or(50.0);
     let first = (low / step).ceil() as u32;
     let last = (high / step).floor() as u32;
     // Rounded: multiples of 0.1 are not exact.
-    (first..=last).map(|tick| (f64::from(tick) * step * 100.0).round() / 100.0).filter(|tick| *tick > 0.0).collect()
+    (first..=last)
+        .map(|tick| (f64::from(tick) * step * 100.0).round() / 100.0)
+        .filter(|tick| *tick > 0.0)
+        .collect()
 }

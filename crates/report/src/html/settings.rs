@@ -1,4 +1,5 @@
-//! The settings that engines run with: what did not become as asked, then what differs, and everything else folded away.
+//! The settings that engines run with: what did not become as asked, then what differs, and
+//! everything else folded away.
 
 use maud::{Markup, html};
 
@@ -14,13 +15,20 @@ const MOST_LEFT_OUT: usize = 6;
 
 pub(super) fn section(view: &View) -> Markup {
     let settings = &view.settings;
-    let is_empty = settings.differing.is_empty() && settings.equal.is_empty() && settings.only_in.is_empty() && settings.places.is_empty();
-    let (asked, own): (Vec<&Setting>, Vec<&Setting>) = settings.differing.iter().partition(|setting| setting.is_asked);
+    let is_empty = settings.differing.is_empty()
+        && settings.equal.is_empty()
+        && settings.only_in.is_empty()
+        && settings.places.is_empty();
+    let (asked, own): (Vec<&Setting>, Vec<&Setting>) = settings
+        .differing
+        .iter()
+        .partition(|setting| setting.is_asked);
     html! {
         section {
             h2 id="settings" { a.anchor href="#settings" { "Effective settings" } }
             @if is_empty { p { "No settings were recorded." } } @else {
-                p.caption { "As the engines state them after their start; values that mean the same (1G and 1073741824, on and 1) count as equal." }
+                p.caption { "As the engines state them after their start; values that mean the \
+                            same (1G and 1073741824, on and 1) count as equal." }
             }
             (session_clients(view))
             (not_as_asked(view))
@@ -29,7 +37,8 @@ pub(super) fn section(view: &View) -> Markup {
                 (table(view, &asked))
             }
             @if own.is_empty() {
-                @if asked.is_empty() && !is_empty && view.cells.len() > 1 { p { "What several engines have is the same in all of them." } }
+                @if asked.is_empty() && !is_empty && view.cells.len() > 1 { p { "What several \
+                    engines have is the same in all of them." } }
             } @else if own.len() > MOST_OPEN {
                 details { summary { (own.len()) " other settings differ: the engines' own defaults" } (table(view, &own)) }
             } @else {
@@ -41,7 +50,8 @@ pub(super) fn section(view: &View) -> Markup {
                 details { summary { (count) " that only some of the cells have" } @for only in &settings.only_in { (only_in(view, only)) } }
             }
             @if !settings.places.is_empty() {
-                details { summary { (settings.places.len()) " that name places, ports, identities and versions" } (table(view, &settings.places.iter().collect::<Vec<_>>())) }
+                details { summary { (settings.places.len()) " that name places, ports, identities \
+                                                            and versions" } (table(view, &settings.places.iter().collect::<Vec<_>>())) }
             }
             @if !settings.equal.is_empty() {
                 details { summary { (settings.equal.len()) " that are equal in all cells" } (pairs(&settings.equal)) }
@@ -51,18 +61,27 @@ pub(super) fn section(view: &View) -> Markup {
     }
 }
 
-/// A sentence on the client of all cells that have one; where they differ the table of settings says it.
+/// A sentence on the client of all cells that have one; where they differ the table of settings
+/// says it.
 fn session_clients(view: &View) -> Markup {
-    let mut clients: Vec<&str> = view.settings.session_clients.iter().flatten().map(String::as_str).collect();
+    let mut clients: Vec<&str> = view
+        .settings
+        .session_clients
+        .iter()
+        .flatten()
+        .map(String::as_str)
+        .collect();
     clients.dedup();
     html! {
-        @if let [client] = clients[..] { p.caption { "The workers' sessions went through this client: " (client) "." } }
+        @if let [client] = clients[..] { p.caption { "The workers' sessions went through this \
+                                                     client: " (client) "." } }
     }
 }
 
 fn not_as_asked(view: &View) -> Markup {
     let settings = &view.settings.not_as_asked;
-    let (adjusted, left_out): (Vec<&NotAsAsked>, Vec<&NotAsAsked>) = settings.iter().partition(|setting| setting.found.is_ok());
+    let (adjusted, left_out): (Vec<&NotAsAsked>, Vec<&NotAsAsked>) =
+        settings.iter().partition(|setting| setting.found.is_ok());
     let cells = |setting: &NotAsAsked| {
         html! {
             @if setting.cells.len() == view.cells.len() { "all cells" } @else {
@@ -82,7 +101,8 @@ fn not_as_asked(view: &View) -> Markup {
         }
         @if !left_out.is_empty() {
             details open[left_out.len() <= MOST_LEFT_OUT] {
-                summary { (left_out.len()) " left out: the configs allow for versions that lack them" }
+                summary { (left_out.len()) " left out: the configs allow for versions that lack \
+                                           them" }
                 (scrolling(html! {
                     table.text {
                         thead { tr { th { "setting" } th { "asked" } th { "why" } th { "cells" } } }
@@ -100,10 +120,16 @@ fn not_as_asked(view: &View) -> Markup {
 
 /// A number of bytes with its size for people behind it. Only the name tells that it is one.
 fn with_size(name: &str, value: &str) -> String {
-    let is_size = ["size", "capacity", "memory", "bytes"].iter().any(|word| name.contains(word));
+    let is_size = ["size", "capacity", "memory", "bytes"]
+        .iter()
+        .any(|word| name.contains(word));
     match value.trim_end_matches('B').parse::<f64>() {
-        Ok(bytes) if is_size && bytes >= 1_073_741_824.0 => format!("{value} ({} GiB)", decimal(bytes / 1_073_741_824.0, 2)),
-        Ok(bytes) if is_size && bytes >= 1_048_576.0 => format!("{value} ({} MiB)", decimal(bytes / 1_048_576.0, 2)),
+        Ok(bytes) if is_size && bytes >= 1_073_741_824.0 => {
+            format!("{value} ({} GiB)", decimal(bytes / 1_073_741_824.0, 2))
+        }
+        Ok(bytes) if is_size && bytes >= 1_048_576.0 => {
+            format!("{value} ({} MiB)", decimal(bytes / 1_048_576.0, 2))
+        }
         _ => value.to_owned(),
     }
 }
@@ -129,10 +155,16 @@ fn table(view: &View, settings: &[&Setting]) -> Markup {
 }
 
 fn only_in(view: &View, only: &OnlyIn) -> Markup {
-    let labels: Vec<&str> = only.cells.iter().map(|cell| view.cells[*cell].label.as_str()).collect();
+    let labels: Vec<&str> = only
+        .cells
+        .iter()
+        .map(|cell| view.cells[*cell].label.as_str())
+        .collect();
     html! { details.inner { summary { (only.settings.len()) " only in " (labels.join(", ")) } (pairs(&only.settings)) } }
 }
 
 fn pairs(settings: &[(String, String)]) -> Markup {
-    scrolling(html! { table.text { tbody { @for (name, value) in settings { tr { th { (name) } td { (value) } } } } } })
+    scrolling(
+        html! { table.text { tbody { @for (name, value) in settings { tr { th { (name) } td { (value) } } } } } },
+    )
 }

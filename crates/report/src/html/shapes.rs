@@ -1,4 +1,5 @@
-//! RocksDB's tree over the seconds of a step: bytes per level, stacked, a figure per cell on one scale.
+//! RocksDB's tree over the seconds of a step: bytes per level, stacked, a figure per cell on one
+//! scale.
 
 use maud::{Markup, html};
 
@@ -14,13 +15,24 @@ const BOTTOM: f64 = 22.0;
 const MIB: f64 = 1_048_576.0;
 
 pub(super) fn section(view: &View, step: &StepView) -> Markup {
-    let total = |shape: &LevelShape, at: usize| shape.columns.iter().map(|level| level[at].1).sum::<u64>();
-    let most = step.shapes.iter().flat_map(|shape| (0..shape.columns[0].len()).map(move |at| total(shape, at))).max().unwrap_or(0);
-    let levels: std::collections::BTreeSet<u32> = step.shapes.iter().flat_map(|shape| shape.levels.iter().copied()).collect();
+    let total =
+        |shape: &LevelShape, at: usize| shape.columns.iter().map(|level| level[at].1).sum::<u64>();
+    let most = step
+        .shapes
+        .iter()
+        .flat_map(|shape| (0..shape.columns[0].len()).map(move |at| total(shape, at)))
+        .max()
+        .unwrap_or(0);
+    let levels: std::collections::BTreeSet<u32> = step
+        .shapes
+        .iter()
+        .flat_map(|shape| shape.levels.iter().copied())
+        .collect();
     html! {
         @if most > 0 {
             h3 { "Shape of the tree" }
-            p.caption { "Bytes in the files of each level, one upon the other, over the seconds of the step. All on one scale." }
+            p.caption { "Bytes in the files of each level, one upon the other, over the seconds of \
+                        the step. All on one scale." }
             p.keys { @for level in &levels { span { span class={ "key k" (level % 8) } {} " L" (level) } } }
             div.figures { @for shape in &step.shapes { div { (figure(view, step, shape, most as f64)) } } }
         }
@@ -46,7 +58,8 @@ fn figure(view: &View, step: &StepView, shape: &LevelShape, most: f64) -> Markup
     html! {
         figure {
             figcaption { (cell_name(shape.cell, cell)) ": at the end " (end.join(", ")) }
-            svg viewBox={ "0 0 " (WIDTH) " " (HEIGHT) } role="img" aria-label={ (step.name) ": levels of " (cell.label) } {
+            svg viewBox={ "0 0 " (WIDTH) " " (HEIGHT) } role="img" aria-label={ (step.name) ": \
+                levels of " (cell.label) } {
                 @for part in [0.0, 0.5, 1.0] {
                     @let at = format!("{:.1}", y(part * most));
                     line.grid x1=(LEFT) x2=(WIDTH - RIGHT) y1=(at) y2=(at) {}
@@ -63,16 +76,30 @@ fn figure(view: &View, step: &StepView, shape: &LevelShape, most: f64) -> Markup
     }
 }
 
-/// The outline of each level's band as steps, the highest level at the bottom: column edge and bytes, there above and back below.
+/// The outline of each level's band as steps, the highest level at the bottom: column edge and
+/// bytes, there above and back below.
 fn outlines(shape: &LevelShape) -> Vec<Vec<(usize, f64)>> {
     let mut floor: Vec<u64> = vec![0; shape.columns[0].len()];
     let mut bands: Vec<Vec<(usize, f64)>> = Vec::new();
     for columns in shape.columns.iter().rev() {
-        let top: Vec<u64> = floor.iter().zip(columns).map(|(floor, (_, bytes))| floor + bytes).collect();
+        let top: Vec<u64> = floor
+            .iter()
+            .zip(columns)
+            .map(|(floor, (_, bytes))| floor + bytes)
+            .collect();
         let edges = |heights: &[u64]| -> Vec<(usize, f64)> {
-            heights.iter().enumerate().flat_map(|(at, bytes)| [(at, *bytes as f64), (at + 1, *bytes as f64)]).collect()
+            heights
+                .iter()
+                .enumerate()
+                .flat_map(|(at, bytes)| [(at, *bytes as f64), (at + 1, *bytes as f64)])
+                .collect()
         };
-        bands.push(edges(&top).into_iter().chain(edges(&floor).into_iter().rev()).collect());
+        bands.push(
+            edges(&top)
+                .into_iter()
+                .chain(edges(&floor).into_iter().rev())
+                .collect(),
+        );
         floor = top;
     }
     bands.reverse();
@@ -95,14 +122,49 @@ mod tests {
     #[test]
     fn bands_stand_upon_each_other() {
         let columns = vec![vec![(1, 10), (0, 0)], vec![(2, 30), (2, 40)]];
-        let bands = outlines(&LevelShape { cell: 0, seconds_per_column: 1, levels: vec![0, 6], columns });
-        assert_eq!(bands[1], [(0, 30.0), (1, 30.0), (1, 40.0), (2, 40.0), (2, 0.0), (1, 0.0), (1, 0.0), (0, 0.0)]);
-        assert_eq!(bands[0], [(0, 40.0), (1, 40.0), (1, 40.0), (2, 40.0), (2, 40.0), (1, 40.0), (1, 30.0), (0, 30.0)]);
+        let bands = outlines(&LevelShape {
+            cell: 0,
+            seconds_per_column: 1,
+            levels: vec![0, 6],
+            columns,
+        });
+        assert_eq!(
+            bands[1],
+            [
+                (0, 30.0),
+                (1, 30.0),
+                (1, 40.0),
+                (2, 40.0),
+                (2, 0.0),
+                (1, 0.0),
+                (1, 0.0),
+                (0, 0.0)
+            ]
+        );
+        assert_eq!(
+            bands[0],
+            [
+                (0, 40.0),
+                (1, 40.0),
+                (1, 40.0),
+                (2, 40.0),
+                (2, 40.0),
+                (1, 40.0),
+                (1, 30.0),
+                (0, 30.0)
+            ]
+        );
     }
 
     #[test]
     fn sizes_have_a_unit_that_fits() {
-        for (mib, text) in [(0.0, "0 MiB"), (0.96, "1.0 MiB"), (77.8, "78 MiB"), (1536.0, "1.5 GiB"), (16_384.0, "16 GiB")] {
+        for (mib, text) in [
+            (0.0, "0 MiB"),
+            (0.96, "1.0 MiB"),
+            (77.8, "78 MiB"),
+            (1536.0, "1.5 GiB"),
+            (16_384.0, "16 GiB"),
+        ] {
             assert_eq!(size(mib * MIB), text);
         }
     }

@@ -17,13 +17,25 @@ use crate::waiting::{excludes, worth_telling};
 
 /// The id of a step's heading: letters and digits only, whatever the name holds.
 pub(super) fn anchor(step: &str) -> String {
-    let name: String = step.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
+    let name: String = step
+        .chars()
+        .map(|c| if c.is_ascii_alphanumeric() { c } else { '-' })
+        .collect();
     format!("step-{name}")
 }
 
-/// The step's name as far as an address may hold it, so that `#qr100` and `#l.i0` lead to their sections.
+/// The step's name as far as an address may hold it, so that `#qr100` and `#l.i0` lead to their
+/// sections.
 fn plain_anchor(step: &str) -> String {
-    step.chars().map(|c| if c.is_ascii_alphanumeric() || matches!(c, '.' | '_') { c } else { '-' }).collect()
+    step.chars()
+        .map(|c| {
+            if c.is_ascii_alphanumeric() || matches!(c, '.' | '_') {
+                c
+            } else {
+                '-'
+            }
+        })
+        .collect()
 }
 
 pub(super) fn section(view: &View, index: usize, step: &StepView) -> Markup {
@@ -45,7 +57,8 @@ pub(super) fn section(view: &View, index: usize, step: &StepView) -> Markup {
             (main_metrics(view, step))
             (own_metrics(view, step))
             (events(view, step))
-            // Index creation is only among the percentiles, and goes before the few inserts of its step.
+            // Index creation is only among the percentiles, and goes before the few inserts of its
+            // step.
             @if step.latencies.iter().any(|table| table.kind == "index") {
                 (percentiles(view, step))
                 (responses(view, step))
@@ -63,13 +76,16 @@ pub(super) fn section(view: &View, index: usize, step: &StepView) -> Markup {
 
 /// Kinds of events of a workload file, each by itself.
 fn events(view: &View, step: &StepView) -> Markup {
-    let text = |value: Option<f64>, decimals: usize| value.map_or_else(|| "–".to_owned(), |value| decimal(value, decimals));
+    let text = |value: Option<f64>, decimals: usize| {
+        value.map_or_else(|| "–".to_owned(), |value| decimal(value, decimals))
+    };
     let time = |value: Option<f64>| value.map_or_else(|| "–".to_owned(), |us| time_ns(us * 1e3));
     let response = step.has_event_responses().then_some("response p99");
     html! {
         @if !step.events.is_empty() {
             h3 { "Events" }
-            p.caption { "Each kind by itself: service times from sending an event's first statement to the end of its last. BEGIN and COMMIT are statements." }
+            p.caption { "Each kind by itself: service times from sending an event's first \
+                        statement to the end of its last. BEGIN and COMMIT are statements." }
             (scrolling(html! {
                 table {
                     thead { tr { th { "event" } th { "cell" } @for name in ["events", "retried", "failed", "events/s", "statements", "mean", "p50", "p99", "p99.9", "max"].into_iter().chain(response) { th { (name) } } } }
@@ -97,7 +113,8 @@ fn responses(view: &View, step: &StepView) -> Markup {
     html! {
         @if !step.responses.is_empty() {
             h3 { "Response time in the classic buckets" }
-            p.caption { "Percent of the operations with a service time up to the bucket's bound; max in seconds." }
+            p.caption { "Percent of the operations with a service time up to the bucket's bound; \
+                        max in seconds." }
             @for table in &step.responses { (response_table(view, table)) }
         }
     }
@@ -108,7 +125,8 @@ fn percentiles(view: &View, step: &StepView) -> Markup {
         @if !step.latencies.is_empty() {
             h3 { "Percentiles" }
             p.caption {
-                "Service: from sending to done. Response: from the planned instant to done. Lag: from the planned instant to sending. A closed loop has service "
+                "Service: from sending to done. Response: from the planned instant to done. Lag: \
+                from the planned instant to sending. A closed loop has service "
                 "times only."
             }
             @for table in &step.latencies { (percentile_table(view, step, table)) }
@@ -117,14 +135,22 @@ fn percentiles(view: &View, step: &StepView) -> Markup {
 }
 
 fn charts(view: &View, index: usize, step: &StepView) -> Markup {
-    let thinned = step.charts.iter().map(|chart| chart.seconds_per_point).max().filter(|seconds| *seconds > 1);
+    let thinned = step
+        .charts
+        .iter()
+        .map(|chart| chart.seconds_per_point)
+        .max()
+        .filter(|seconds| *seconds > 1);
     html! {
         @if !step.charts.is_empty() {
             h3 { "Second by second" }
             p.caption {
                 "All clients together. Drag to zoom, double-click to zoom out."
                 @if let Some(seconds) = thinned {
-                    " Thinned: a point stands for up to " (seconds) " seconds; lines are means with a band from least to greatest, longest times are maxima."
+                    " Thinned: a point stands for up to " (seconds) " seconds; lines are means \
+                                                                    with a band from least to \
+                                                                    greatest, longest times are \
+                                                                    maxima."
                 }
             }
             p.keys { @for (i, cell) in view.cells.iter().enumerate() { span { (cell_name(i, cell)) } } }
@@ -132,7 +158,8 @@ fn charts(view: &View, index: usize, step: &StepView) -> Markup {
                 @for (i, chart) in step.charts.iter().enumerate() {
                     div.chart {
                         div.charthead { strong { (chart.title) } " " span { (chart.unit) } span.readout {} }
-                        div.plot id=(chart_id(index, i)) { noscript { "This chart needs JavaScript; the series are in the campaign's folder." } }
+                        div.plot id=(chart_id(index, i)) { noscript { "This chart needs \
+                            JavaScript; the series are in the campaign's folder." } }
                     }
                 }
             }
@@ -140,7 +167,8 @@ fn charts(view: &View, index: usize, step: &StepView) -> Markup {
     }
 }
 
-/// The field's own columns and CPU per operation, a row per cell, and below them the ratios to the base.
+/// The field's own columns and CPU per operation, a row per cell, and below them the ratios to the
+/// base.
 fn main_metrics(view: &View, step: &StepView) -> Markup {
     let columns = step_columns(step);
     if is_turned(&columns) {
@@ -148,7 +176,10 @@ fn main_metrics(view: &View, step: &StepView) -> Markup {
     }
     let has_ratios = |i: usize| {
         let base = view.cells[i].base;
-        base != i && [base, i].iter().all(|cell| !step.outcomes[*cell].measures.is_empty())
+        base != i
+            && [base, i]
+                .iter()
+                .all(|cell| !step.outcomes[*cell].measures.is_empty())
     };
     html! {
         (scrolling(html! {
@@ -179,7 +210,11 @@ fn main_metrics(view: &View, step: &StepView) -> Markup {
 /// What a service time does not have, for on hover.
 fn excluded(outcome: &Outcome, metric: &Metric) -> Option<String> {
     let is_service = metric.name.ends_with("_service_us") || metric.name == "maxop";
-    outcome.number("excluded_wait_s").filter(|_| is_service).and_then(worth_telling).map(excludes)
+    outcome
+        .number("excluded_wait_s")
+        .filter(|_| is_service)
+        .and_then(worth_telling)
+        .map(excludes)
 }
 
 /// A row per metric, with the ratio to the base beside each cell's value.
@@ -212,10 +247,20 @@ fn metric_rows(view: &View, step: &StepView, metrics: &[&Metric]) -> Markup {
 fn own_metrics(view: &View, step: &StepView) -> Markup {
     let shown = step_columns(step);
     // Only one step creates indexes: the others need not say that they do not.
-    let own = step_metrics(step).into_iter().filter(|metric| !shown.contains(metric) && metric.name != "index_s");
-    let has_value = |name: &str| step.outcomes.iter().any(|outcome| outcome.number(name).is_some());
+    let own = step_metrics(step)
+        .into_iter()
+        .filter(|metric| !shown.contains(metric) && metric.name != "index_s");
+    let has_value = |name: &str| {
+        step.outcomes
+            .iter()
+            .any(|outcome| outcome.number(name).is_some())
+    };
     let (with, without): (Vec<_>, Vec<_>) = own.partition(|metric| has_value(metric.name));
-    let reason = |name: &str| step.outcomes.iter().find_map(|outcome| outcome.measure(name)?.value.unavailable.as_deref());
+    let reason = |name: &str| {
+        step.outcomes
+            .iter()
+            .find_map(|outcome| outcome.measure(name)?.value.unavailable.as_deref())
+    };
     let mut missing: Vec<(&str, Vec<&str>)> = Vec::new();
     for metric in without {
         let reason = reason(metric.name).unwrap_or("no cell finished the step");
@@ -293,7 +338,11 @@ fn percentile_table(view: &View, step: &StepView, table: &LatencyTable) -> Marku
 /// Tries, errors and what the workload noted.
 fn operations(view: &View, step: &StepView) -> Markup {
     let count = |count: u64| group(&count.to_string());
-    let has_unsent = step.outcomes.iter().flat_map(|outcome| &outcome.operations).any(|operation| operation.unsent > 0);
+    let has_unsent = step
+        .outcomes
+        .iter()
+        .flat_map(|outcome| &outcome.operations)
+        .any(|operation| operation.unsent > 0);
     html! {
         @if step.outcomes.iter().any(|outcome| !outcome.operations.is_empty()) {
             details {
@@ -334,7 +383,9 @@ fn operations(view: &View, step: &StepView) -> Markup {
 fn checks(view: &View, step: &StepView) -> Markup {
     let checks = || step.outcomes.iter().flat_map(|outcome| &outcome.checks);
     let total = checks().count();
-    let wrong = checks().filter(|check| check.expected_rows != check.found_rows).count();
+    let wrong = checks()
+        .filter(|check| check.expected_rows != check.found_rows)
+        .count();
     html! {
         @if total > 0 {
             details open[wrong > 0] {

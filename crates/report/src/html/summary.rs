@@ -52,7 +52,8 @@ pub(super) fn cells(view: &View) -> Markup {
                             td title=(settings(&cell.config_settings)) { (cell.config) " (" (cell.config_source) ")" }
                             td { (cell.shape) }
                             td { (cell.workload) }
-                            td { (match cell.is_embedded { Some(true) => "embedded: shares the client's process", Some(false) => "server", None => "not started" }) }
+                            td { (match cell.is_embedded { Some(true) => "embedded: shares the \
+                                client's process", Some(false) => "server", None => "not started" }) }
                         }
                     }
                 }
@@ -62,7 +63,11 @@ pub(super) fn cells(view: &View) -> Markup {
 }
 
 fn settings(settings: &std::collections::BTreeMap<String, String>) -> String {
-    settings.iter().map(|(name, value)| format!("{name} = {value}")).collect::<Vec<_>>().join("\n")
+    settings
+        .iter()
+        .map(|(name, value)| format!("{name} = {value}"))
+        .collect::<Vec<_>>()
+        .join("\n")
 }
 
 pub(super) fn summary(view: &View) -> Markup {
@@ -76,18 +81,21 @@ pub(super) fn summary(view: &View) -> Markup {
             @if view.published.iter().any(|table| table.base.is_some()) { (caveats(view)) }
             @if view.published.is_empty() {
             @if !summary.absolute.columns.is_empty() { (classic_table(view, &summary.absolute, html! {
-                span.swatch.best { "▲ best quarter of the column" } " " span.swatch.worst { "▼ worst quarter" } " "
+                span.swatch.best { "▲ best quarter of the column" } " " span.swatch.worst { "▼ \
+                    worst quarter" } " "
                 span.swatch.missed.sla_missed { "SLA missed" }
             })) }
             @if !summary.relative.columns.is_empty() { (classic_table(view, &summary.relative, html! {
                 span.swatch.above { "▲ above 1.05" } " " span.swatch.below { "▼ below 0.95" } " "
-                span.swatch.plain.sla_missed { "SLA missed by the cell or the base: the ratio proves nothing" }
+                span.swatch.plain.sla_missed { "SLA missed by the cell or the base: the ratio \
+                                               proves nothing" }
             })) }
             (caveats(view))
             @if !summary.index_seconds.columns.is_empty() { (classic_table(view, &summary.index_seconds, html! {})) }
             @if view.cells.len() > 1 && summary.tests.is_empty() && summary.ramps.is_empty() { (ratios(view)) }
             @if !summary.insert_rate.columns.is_empty() {
-                (classic_table(view, &summary.insert_rate, html! { span.swatch.worst { "▼ missed its SLA" } }))
+                (classic_table(view, &summary.insert_rate, html! { span.swatch.worst { "▼ missed \
+                    its SLA" } }))
             }
             }
             (reasons(view))
@@ -98,9 +106,11 @@ pub(super) fn summary(view: &View) -> Markup {
 /// What the marks behind names of cells say.
 fn caveats(view: &View) -> Markup {
     html! {
-        @if view.cells.iter().any(|cell| cell.other_machine.is_some()) { p.caption { "‡ ran on another machine than the base: a ratio compares the machines too." } }
+        @if view.cells.iter().any(|cell| cell.other_machine.is_some()) { p.caption { "‡ ran on \
+            another machine than the base: a ratio compares the machines too." } }
         @if view.cells.iter().any(|cell| cell.caveat.is_some()) {
-            p.caption { "† not strictly comparable: compiler, flags or packager differ from the base's, or are not known; " a href="#ran" { "what ran" } "." }
+            p.caption { "† not strictly comparable: compiler, flags or packager differ from the \
+                        base's, or are not known; " a href="#ran" { "what ran" } "." }
         }
     }
 }
@@ -148,7 +158,8 @@ fn reasons(view: &View) -> Markup {
                                 td title=(reason.status.meaning()) { (reason.status.name().replace('_', " ")) }
                                 td.log {
                                     (reason.text)
-                                    @if let Some(more) = &reason.more { details { summary { "more: the end of its log" } pre { (more) } } }
+                                    @if let Some(more) = &reason.more { details { summary { "more: \
+                                        the end of its log" } pre { (more) } } }
                                 }
                             }
                         }

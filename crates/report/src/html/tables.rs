@@ -23,7 +23,8 @@ pub(super) fn cell_name(index: usize, cell: &CellInfo) -> Markup {
     }
 }
 
-/// Behind the name of a cell whose build and the base's are not strictly comparable, with the reason on hover.
+/// Behind the name of a cell whose build and the base's are not strictly comparable, with the
+/// reason on hover.
 pub(super) fn dagger(cell: &CellInfo) -> Markup {
     html! {
         @if let Some(caveat) = &cell.caveat { abbr.dagger title=(caveat.to_string()) { "†" } }
@@ -44,19 +45,30 @@ fn about(metric: &Metric) -> String {
         Direction::Neutral => "",
     };
     // Other columns beside it count only the processes that took part.
-    let scope = if metric.name == "cpupq" { "; whole host: includes everything else that ran" } else { "" };
-    format!("{}{scope}\nUnit: {}{better}\nFormula: {}\nSource: {}", metric.meaning, metric.unit, metric.formula, metric.source)
+    let scope = if metric.name == "cpupq" {
+        "; whole host: includes everything else that ran"
+    } else {
+        ""
+    };
+    format!(
+        "{}{scope}\nUnit: {}{better}\nFormula: {}\nSource: {}",
+        metric.meaning, metric.unit, metric.formula, metric.source
+    )
 }
 
 /// A measured number, its full precision on hover; where there is none, the reason on hover.
 pub(super) fn measure(measure: Option<&Measure>) -> Markup {
-    let Some(measure) = measure else { return html! { span.none title="no result" { "–" } } };
+    let Some(measure) = measure else {
+        return html! { span.none title="no result" { "–" } };
+    };
     match (measure.value.value, &measure.value.unavailable) {
         (Some(value), _) => {
             let is_lower_bound = measure.value.is_lower_bound;
             html! { span title={ @if is_lower_bound { "at least " } (value) " " (measure.metric.unit) @if let Some(classic) = &measure.classic { "; classic " (classic) } } { @if is_lower_bound { "≥ " } (decimal(value, measure.metric.decimals)) } }
         }
-        (None, reason) => html! { span.none title=(reason.as_deref().unwrap_or("unavailable")) { "–" } },
+        (None, reason) => {
+            html! { span.none title=(reason.as_deref().unwrap_or("unavailable")) { "–" } }
+        }
     }
 }
 

@@ -11,13 +11,17 @@ use crate::waiting::excludes;
 
 pub(super) fn tests(view: &View) -> Markup {
     let summary = &view.summary;
-    let (costs, front): (Vec<&TestTable>, Vec<&TestTable>) = summary.tests.iter().partition(|table| table.subject == TestSubject::Cost);
+    let (costs, front): (Vec<&TestTable>, Vec<&TestTable>) = summary
+        .tests
+        .iter()
+        .partition(|table| table.subject == TestSubject::Cost);
     html! {
         @for table in front { (test_table(view, table, table.subject == TestSubject::Relative)) }
         @for ramp in &summary.ramps { (ramp_table(view, ramp)) }
         @if !costs.is_empty() {
             h3 { "What a statement costs" }
-            p.caption { "In brackets the ratio to the base; coloured where it is more than 5 % cheaper (▲) or dearer (▼)." }
+            p.caption { "In brackets the ratio to the base; coloured where it is more than 5 % \
+                        cheaper (▲) or dearer (▼)." }
             @for table in costs {
                 details { summary { (table.title) } (test_table(view, table, false)) }
             }
@@ -65,16 +69,25 @@ fn legend(table: &TestTable) -> Markup {
 
 fn ramp_table(view: &View, ramp: &Ramp) -> Markup {
     let time = |value: Option<f64>| value.map_or_else(|| "–".to_owned(), |us| time_ns(us * 1e3));
-    let number = |value: Option<f64>| value.map_or_else(|| "–".to_owned(), |value| decimal(value, 0));
-    let events = if ramp.events == "events" { "events/s" } else { "tps" };
+    let number =
+        |value: Option<f64>| value.map_or_else(|| "–".to_owned(), |value| decimal(value, 0));
+    let events = if ramp.events == "events" {
+        "events/s"
+    } else {
+        "tps"
+    };
     let response = ramp.is_open_loop().then_some("response p99");
-    let users = |place: Option<usize>| place.map_or_else(|| "–".to_owned(), |place| ramp.users[place].to_string());
+    let users = |place: Option<usize>| {
+        place.map_or_else(|| "–".to_owned(), |place| ramp.users[place].to_string())
+    };
     html! {
         h3 { "Ramp of " (ramp.test) }
-        p.caption { (ramp.rate.unit) " over rising numbers of clients. The knee is the first number with at least 90 % of the highest rate." }
+        p.caption { (ramp.rate.unit) " over rising numbers of clients. The knee is the first \
+                                     number with at least 90 % of the highest rate." }
         (ramp_figure(view, ramp))
         @for (i, (cell, of_ramp)) in view.cells.iter().zip(&ramp.cells).enumerate() {
-            p { (cell_name(i, cell)) (dagger(cell)) " peak at " (users(of_ramp.peak)) " clients, knee at " (users(of_ramp.knee)) }
+            p { (cell_name(i, cell)) (dagger(cell)) " peak at " (users(of_ramp.peak)) " clients, \
+                knee at " (users(of_ramp.knee)) }
             (scrolling(html! {
                 table {
                     thead { tr { @for name in ["users", ramp.rate.name, events, "mean", "p95", "p99", "max"].into_iter().chain(response) { th { (name) } } } }

@@ -5,7 +5,9 @@ use maud::{Markup, html};
 
 use super::ratio_plot::ratio_plot;
 use super::tables::{cell_name, scrolling};
-use crate::verdicts::{Finding, NO_VERDICTS, bases, control_line, counts, floor_line, headline, largest, percent};
+use crate::verdicts::{
+    Finding, NO_VERDICTS, bases, control_line, counts, floor_line, headline, largest, percent,
+};
 use crate::view::{Status, View};
 
 /// Differences that are told in words.
@@ -37,7 +39,10 @@ pub(super) fn section(view: &View) -> Markup {
                     @else { "of throughput, against " (bases(view)) }
                 }
             }
-            @if is_screen { p.caption { "One run of each cell: a word here is no verdict. An unusual step differs by more than two starts of one build would, 95 times of 100; " code { "plimsoll confirm" } " tells whether it is there." } }
+            @if is_screen { p.caption { "One run of each cell: a word here is no verdict. An \
+                                        unusual step differs by more than two starts of one build \
+                                        would, 95 times of 100; " code { "plimsoll confirm" } " \
+                                            tells whether it is there." } }
             @for line in control_line(findings).iter().chain(&floor_line(findings)) { p.facts { (line) } }
             (told(view))
             @if !findings.all.is_empty() { (matrix(view)) }
@@ -69,18 +74,41 @@ fn told(view: &View) -> Markup {
 
 /// The base of a row, where not all have the same.
 fn against(view: &View, base: usize) -> String {
-    if view.findings.bases().len() > 1 { format!(" vs {}", view.cells[base].label) } else { String::new() }
+    if view.findings.bases().len() > 1 {
+        format!(" vs {}", view.cells[base].label)
+    } else {
+        String::new()
+    }
 }
 
 fn change(finding: &Finding) -> String {
-    finding.estimate.map_or_else(|| "–".to_owned(), |estimate| percent(estimate.ratio))
+    finding
+        .estimate
+        .map_or_else(|| "–".to_owned(), |estimate| percent(estimate.ratio))
 }
 
-/// A row per cell, a column per step, the other way round where these would not fit beside each other; coloured by verdict. A hatch marks a missed SLA, an outline without a fill what a witness set aside.
+/// A row per cell, a column per step, the other way round where these would not fit beside each
+/// other; coloured by verdict. A hatch marks a missed SLA, an outline without a fill what a witness
+/// set aside.
 fn matrix(view: &View) -> Markup {
-    let steps: Vec<&str> = view.findings.all.iter().map(|finding| finding.step.as_str()).unique().collect();
-    let is_shown = |cell: &usize| view.findings.all.iter().any(|finding| finding.cell == *cell);
-    let are_wide = steps.iter().map(|step| step.len().max(VERDICT_CHARACTERS) + SPACE_CHARACTERS).sum::<usize>() > MOST_CHARACTERS;
+    let steps: Vec<&str> = view
+        .findings
+        .all
+        .iter()
+        .map(|finding| finding.step.as_str())
+        .unique()
+        .collect();
+    let is_shown = |cell: &usize| {
+        view.findings
+            .all
+            .iter()
+            .any(|finding| finding.cell == *cell)
+    };
+    let are_wide = steps
+        .iter()
+        .map(|step| step.len().max(VERDICT_CHARACTERS) + SPACE_CHARACTERS)
+        .sum::<usize>()
+        > MOST_CHARACTERS;
     // Versions of one group stand together.
     let mut cells: Vec<usize> = (0..view.cells.len()).filter(is_shown).collect();
     cells.sort_by_key(|cell| view.cells[*cell].base);
@@ -120,12 +148,32 @@ fn sign(word: &str) -> &'static str {
 }
 
 fn matrix_cell(view: &View, cell: usize, step: &str) -> Markup {
-    let Some(finding) = view.findings.of_throughput(cell, step) else { return html! { td { span.none { "–" } } } };
-    let statuses = view.steps.iter().find(|of| of.name == step).map(|of| [of.outcomes[finding.base].status, of.outcomes[cell].status]);
+    let Some(finding) = view.findings.of_throughput(cell, step) else {
+        return html! { td { span.none { "–" } } };
+    };
+    let statuses = view
+        .steps
+        .iter()
+        .find(|of| of.name == step)
+        .map(|of| [of.outcomes[finding.base].status, of.outcomes[cell].status]);
     let has = |status: Status| statuses.is_some_and(|statuses| statuses.contains(&status));
-    let hatch = if has(Status::SlaMissed) { " sla_missed" } else { "" };
-    let hollow = if has(Status::Suspect) || finding.left_out > 0 { " hollow" } else { "" };
-    let about = [finding.call.word(), finding.reason.as_str(), finding.why.as_str()].into_iter().filter(|part| !part.is_empty());
+    let hatch = if has(Status::SlaMissed) {
+        " sla_missed"
+    } else {
+        ""
+    };
+    let hollow = if has(Status::Suspect) || finding.left_out > 0 {
+        " hollow"
+    } else {
+        ""
+    };
+    let about = [
+        finding.call.word(),
+        finding.reason.as_str(),
+        finding.why.as_str(),
+    ]
+    .into_iter()
+    .filter(|part| !part.is_empty());
     html! {
         td class={ "verdict " (finding.call.word()) (hatch) (hollow) } title=(about.collect::<Vec<_>>().join("; ")) {
             span.sign { (sign(finding.call.word())) } (change(finding))
@@ -134,19 +182,33 @@ fn matrix_cell(view: &View, cell: usize, step: &str) -> Markup {
     }
 }
 
-/// Ratios with their intervals; single blocks, rounds or runs as dots. One plot per metric; of many rows the largest first, all of them folded.
+/// Ratios with their intervals; single blocks, rounds or runs as dots. One plot per metric; of many
+/// rows the largest first, all of them folded.
 fn plots(view: &View) -> Markup {
     const RATE: &str = "Throughput / base, more is better";
     let findings = &view.findings;
     let shown = |is_throughput: bool| -> Vec<&Finding> {
-        findings.all.iter().filter(|finding| finding.is_throughput == is_throughput && finding.estimate.is_some()).collect()
+        findings
+            .all
+            .iter()
+            .filter(|finding| finding.is_throughput == is_throughput && finding.estimate.is_some())
+            .collect()
     };
-    let control = |is_throughput: bool| findings.control.iter().find(|control| control.is_throughput == is_throughput);
+    let control = |is_throughput: bool| {
+        findings
+            .control
+            .iter()
+            .find(|control| control.is_throughput == is_throughput)
+    };
     let (rates, costs) = (shown(true), shown(false));
-    let cost = costs.first().map(|finding| finding.metric).or(control(false).map(|control| control.metric));
+    let cost = costs
+        .first()
+        .map(|finding| finding.metric)
+        .or(control(false).map(|control| control.metric));
     html! {
         @if rates.len() > PLOTTED_FIRST {
-            (ratio_plot(view, &farthest(&rates, PLOTTED_FIRST), true, &format!("The {PLOTTED_FIRST} largest differences. {RATE}")))
+            (ratio_plot(view, &farthest(&rates, PLOTTED_FIRST), true, &format!("The \
+                {PLOTTED_FIRST} largest differences. {RATE}")))
             details {
                 summary { "Throughput, " @if rates.len() > PLOTTED { "the " (PLOTTED) " largest of " (rates.len()) } @else { "all " (rates.len()) } }
                 (ratio_plot(view, &farthest(&rates, PLOTTED), true, RATE))
@@ -160,12 +222,17 @@ fn plots(view: &View) -> Markup {
     }
 }
 
-/// The findings with the largest differences, in their order; more than asked for where some are equally large.
+/// The findings with the largest differences, in their order; more than asked for where some are
+/// equally large.
 fn farthest<'a>(findings: &[&'a Finding], most: usize) -> Vec<&'a Finding> {
     let mut sizes: Vec<f64> = findings.iter().map(|finding| size(finding)).collect();
     sizes.sort_by(|a, b| b.total_cmp(a));
     let least = sizes.get(most - 1).copied().unwrap_or(0.0);
-    findings.iter().copied().filter(|finding| size(finding) >= least).collect()
+    findings
+        .iter()
+        .copied()
+        .filter(|finding| size(finding) >= least)
+        .collect()
 }
 
 fn size(finding: &Finding) -> f64 {

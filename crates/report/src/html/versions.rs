@@ -19,8 +19,18 @@ pub(super) fn figures(view: &View) -> Markup {
 }
 
 fn figure(view: &View, group: &VersionGroup) -> Markup {
-    let ratios = || group.tests.iter().flat_map(|test| &test.ratios).flatten().copied();
-    let (low, high) = (ratios().fold(0.9, f64::min) - 0.05, ratios().fold(1.1, f64::max) + 0.05);
+    let ratios = || {
+        group
+            .tests
+            .iter()
+            .flat_map(|test| &test.ratios)
+            .flatten()
+            .copied()
+    };
+    let (low, high) = (
+        ratios().fold(0.9, f64::min) - 0.05,
+        ratios().fold(1.1, f64::max) + 0.05,
+    );
     let last = (group.cells.len() - 1) as f64;
     let x = |at: usize| LEFT + 30.0 + at as f64 / last * (WIDTH - LEFT - RIGHT - 60.0);
     let y = |ratio: f64| TOP + (high - ratio) / (high - low) * (HEIGHT - TOP - BOTTOM);
@@ -29,8 +39,10 @@ fn figure(view: &View, group: &VersionGroup) -> Markup {
     let is_crowded = group.cells.len() > 6;
     html! {
         figure.wide {
-            figcaption { (group.title) ": throughput relative to " (base) ", a line per test (the band is within 5 %; hollow: SLA missed or suspect)" }
-            svg viewBox={ "0 0 " (WIDTH) " " (HEIGHT) } role="img" aria-label={ (group.title) ": throughput over versions" } {
+            figcaption { (group.title) ": throughput relative to " (base) ", a line per test (the \
+                band is within 5 %; hollow: SLA missed or suspect)" }
+            svg viewBox={ "0 0 " (WIDTH) " " (HEIGHT) } role="img" aria-label={ (group.title) ": \
+                throughput over versions" } {
                 rect.band x=(LEFT) width=(WIDTH - LEFT - RIGHT) y=(format!("{:.1}", y(1.05))) height=(format!("{:.1}", y(0.95) - y(1.05))) {}
                 @for tick in ticks(low, high) {
                     @let at = format!("{:.1}", y(tick));
@@ -68,7 +80,12 @@ fn figure(view: &View, group: &VersionGroup) -> Markup {
 
 /// That of the cell, or of the base where only that one is not ok.
 fn status(view: &View, step: &str, group: &VersionGroup, at: usize) -> Status {
-    let of = |cell: usize| view.steps.iter().find(|known| known.name == step).map_or(Status::Ok, |step| step.outcomes[cell].status);
+    let of = |cell: usize| {
+        view.steps
+            .iter()
+            .find(|known| known.name == step)
+            .map_or(Status::Ok, |step| step.outcomes[cell].status)
+    };
     match of(group.cells[at]) {
         Status::Ok => of(group.cells[0]),
         status => status,
@@ -90,10 +107,18 @@ fn runs(ratios: &[Option<f64>]) -> Vec<Vec<(usize, f64)>> {
 
 /// Round ratios between the two, 1 among them.
 fn ticks(low: f64, high: f64) -> Vec<f64> {
-    let step =
-        [0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 50.0, 100.0].into_iter().find(|step| (high - low) / step <= 8.0).unwrap_or(1000.0);
-    let (from, to) = (((low - 1.0) / step).ceil() as i64, ((high - 1.0) / step).floor() as i64);
-    (from..=to).map(|i| 1.0 + i as f64 * step).filter(|tick| *tick > -1e-9).collect()
+    let step = [0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 50.0, 100.0]
+        .into_iter()
+        .find(|step| (high - low) / step <= 8.0)
+        .unwrap_or(1000.0);
+    let (from, to) = (
+        ((low - 1.0) / step).ceil() as i64,
+        ((high - 1.0) / step).floor() as i64,
+    );
+    (from..=to)
+        .map(|i| 1.0 + i as f64 * step)
+        .filter(|tick| *tick > -1e-9)
+        .collect()
 }
 
 #[cfg(test)]
@@ -102,8 +127,19 @@ mod tests {
 
     #[test]
     fn a_version_without_a_ratio_parts_the_line() {
-        let ratios = [Some(1.0), Some(0.9), None, Some(0.8), None, Some(0.7), Some(0.6)];
-        assert_eq!(runs(&ratios), [vec![(0, 1.0), (1, 0.9)], vec![(5, 0.7), (6, 0.6)]]);
+        let ratios = [
+            Some(1.0),
+            Some(0.9),
+            None,
+            Some(0.8),
+            None,
+            Some(0.7),
+            Some(0.6),
+        ];
+        assert_eq!(
+            runs(&ratios),
+            [vec![(0, 1.0), (1, 0.9)], vec![(5, 0.7), (6, 0.6)]]
+        );
         assert!(runs(&[None, Some(1.0)]).is_empty());
     }
 
@@ -111,7 +147,10 @@ mod tests {
     fn ticks_are_round_and_hold_the_base() {
         for (low, high) in [(0.85, 1.15), (0.4, 3.2), (0.01, 40.0)] {
             let ticks = ticks(low, high);
-            assert!(ticks.iter().any(|tick| (tick - 1.0).abs() < 1e-9) && ticks.len() <= 9, "{ticks:?}");
+            assert!(
+                ticks.iter().any(|tick| (tick - 1.0).abs() < 1e-9) && ticks.len() <= 9,
+                "{ticks:?}"
+            );
         }
     }
 }

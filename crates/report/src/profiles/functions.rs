@@ -39,8 +39,14 @@ pub(crate) fn moved(base: &Profile, cell: &Profile, most: usize) -> Vec<Function
     for (stack, samples) in &cell.stacks {
         functions.entry(own(stack)).or_default().1 += *samples as f64 * us_per_sample(cell);
     }
-    let mut moved: Vec<FunctionChange> =
-        functions.into_iter().map(|(name, (base_us, cell_us))| FunctionChange { name: name.to_owned(), base_us, cell_us }).collect();
+    let mut moved: Vec<FunctionChange> = functions
+        .into_iter()
+        .map(|(name, (base_us, cell_us))| FunctionChange {
+            name: name.to_owned(),
+            base_us,
+            cell_us,
+        })
+        .collect();
     moved.sort_by(|a, b| b.difference_us().abs().total_cmp(&a.difference_us().abs()));
     moved.truncate(most);
     moved
@@ -57,18 +63,27 @@ const TOLD: usize = 5;
 const LEAST_CHANGE: f64 = 0.02;
 
 impl Profiled {
-    /// How the server's CPU per operation changed, and which functions' own time went the same way most; `None` where it hardly changed.
+    /// How the server's CPU per operation changed, and which functions' own time went the same way
+    /// most; `None` where it hardly changed.
     pub fn where_it_went(&self) -> Option<String> {
         let change = self.tree.cell_us - self.tree.base_us;
         if self.reason.is_some() || change.abs() < LEAST_CHANGE * self.tree.base_us {
             return None;
         }
-        let told: Vec<&FunctionChange> =
-            self.functions.iter().filter(|function| function.difference_us() * change > 0.0).take(TOLD).collect();
+        let told: Vec<&FunctionChange> = self
+            .functions
+            .iter()
+            .filter(|function| function.difference_us() * change > 0.0)
+            .take(TOLD)
+            .collect();
         let sum: f64 = told.iter().map(|function| function.difference_us()).sum();
-        let names: Vec<String> = told.iter().map(|function| format!("{} {:+.1}", function.name, function.difference_us())).collect();
+        let names: Vec<String> = told
+            .iter()
+            .map(|function| format!("{} {:+.1}", function.name, function.difference_us()))
+            .collect();
         Some(format!(
-            "Server CPU {change:+.1} us/op ({:.1} to {:.1}); functions whose own time moved most that way: {} (together {sum:+.1}).",
+            "Server CPU {change:+.1} us/op ({:.1} to {:.1}); functions whose own time moved most \
+            that way: {} (together {sum:+.1}).",
             self.tree.base_us,
             self.tree.cell_us,
             names.join(", ")
@@ -82,7 +97,11 @@ impl Profiled {
         }
         let told = self.doubt.clone().or_else(|| self.where_it_went());
         let mut text = told.map_or_else(String::new, |told| format!("\n{told}\n"));
-        let _ = writeln!(text, "\n{:<NAME_WIDTH$} {:>9} {:>9} {:>9}", "server CPU by function, us/op", "base", "cell", "change");
+        let _ = writeln!(
+            text,
+            "\n{:<NAME_WIDTH$} {:>9} {:>9} {:>9}",
+            "server CPU by function, us/op", "base", "cell", "change"
+        );
         for function in &self.functions {
             let name: String = function.name.chars().take(NAME_WIDTH).collect();
             let _ = writeln!(
@@ -99,15 +118,26 @@ impl Profiled {
             .iter()
             .filter_map(|(name, cell)| {
                 let (base, cell) = (self.base.counters.get(name)?.value()?, cell.value()?);
-                Some(format!("{}: {base:.2} to {cell:.2}", name.replace('_', " ")))
+                Some(format!(
+                    "{}: {base:.2} to {cell:.2}",
+                    name.replace('_', " ")
+                ))
             })
             .collect();
         if counters.is_empty() {
-            let reason = self.about.counters.values().find_map(|reading| match reading {
-                Reading::Unavailable(reason) => Some(reason.as_str()),
-                Reading::Ok(_) => None,
-            });
-            let _ = writeln!(text, "Counters of the processor: unavailable: {}", reason.unwrap_or("none were read"));
+            let reason = self
+                .about
+                .counters
+                .values()
+                .find_map(|reading| match reading {
+                    Reading::Unavailable(reason) => Some(reason.as_str()),
+                    Reading::Ok(_) => None,
+                });
+            let _ = writeln!(
+                text,
+                "Counters of the processor: unavailable: {}",
+                reason.unwrap_or("none were read")
+            );
         } else {
             let _ = writeln!(text, "{}", counters.join(", "));
         }
@@ -155,7 +185,8 @@ mod tests {
 
     fn profile(cell: &str, us: Option<f64>, stacks: &[(&str, u64)]) -> Profile {
         let samples = stacks.iter().map(|(_, samples)| samples).sum();
-        let counters = BTreeMap::from([("ipc".to_owned(), Reading::Unavailable("no PMU".to_owned()))]);
+        let counters =
+            BTreeMap::from([("ipc".to_owned(), Reading::Unavailable("no PMU".to_owned()))]);
         let about = ProfileAbout {
             cell: cell.to_owned(),
             step: "qr100".to_owned(),
@@ -166,40 +197,92 @@ mod tests {
             counters,
             ..ProfileAbout::default()
         };
-        Profile { about, stacks: stacks.iter().map(|(stack, samples)| ((*stack).to_owned(), *samples)).collect() }
+        Profile {
+            about,
+            stacks: stacks
+                .iter()
+                .map(|(stack, samples)| ((*stack).to_owned(), *samples))
+                .collect(),
+        }
     }
 
     #[test]
     fn functions_are_told_in_microseconds_per_operation() {
         // 100 samples are 50 us: half a microsecond each. Then 100 samples are 80 us.
-        let base = profile("a", Some(50.0), &[("main;parse", 40), ("main;run;read", 40), ("main;run", 20)]);
-        let cell = profile("b", Some(80.0), &[("main;parse", 25), ("main;run;read", 25), ("main;log;write", 50)]);
+        let base = profile(
+            "a",
+            Some(50.0),
+            &[("main;parse", 40), ("main;run;read", 40), ("main;run", 20)],
+        );
+        let cell = profile(
+            "b",
+            Some(80.0),
+            &[
+                ("main;parse", 25),
+                ("main;run;read", 25),
+                ("main;log;write", 50),
+            ],
+        );
         let found = pair(&[base, cell], "qr100", "a", "b").unwrap();
-        let rows: Vec<(&str, f64, f64)> = found.functions.iter().map(|f| (f.name.as_str(), f.base_us, f.cell_us)).collect();
-        assert_eq!(rows, [("write", 0.0, 40.0), ("run", 10.0, 0.0), ("parse", 20.0, 20.0), ("read", 20.0, 20.0)]);
+        let rows: Vec<(&str, f64, f64)> = found
+            .functions
+            .iter()
+            .map(|f| (f.name.as_str(), f.base_us, f.cell_us))
+            .collect();
+        assert_eq!(
+            rows,
+            [
+                ("write", 0.0, 40.0),
+                ("run", 10.0, 0.0),
+                ("parse", 20.0, 20.0),
+                ("read", 20.0, 20.0)
+            ]
+        );
         let text = found.to_text();
         assert!(text.contains("write") && text.contains("+40.000"), "{text}");
         assert!(
             text.starts_with(
-                "\nServer CPU +30.0 us/op (50.0 to 80.0); functions whose own time moved most that way: write +40.0 (together +40.0).\n"
+                "\nServer CPU +30.0 us/op (50.0 to 80.0); functions whose own time moved most that \
+                way: write +40.0 (together +40.0).\n"
             ),
             "{text}"
         );
-        assert!(text.contains("symbols missing for 25 % of them") && text.contains("unavailable: no PMU"), "{text}");
-        assert_eq!(found.to_json()["functions"][1]["difference_us_per_op"], -10.0);
+        assert!(
+            text.contains("symbols missing for 25 % of them")
+                && text.contains("unavailable: no PMU"),
+            "{text}"
+        );
+        assert_eq!(
+            found.to_json()["functions"][1]["difference_us_per_op"],
+            -10.0
+        );
     }
 
     #[test]
     fn a_pass_that_contradicts_the_measurement_says_so_instead_of_naming_functions() {
         let base = profile("a", Some(50.0), &[("main;parse", 40)]);
         let cell = profile("b", Some(80.0), &[("main;parse", 40)]);
-        let measured =
-            |ratio: f64| Change { name: "server_cpu_us_per_op".to_owned(), is_counter: false, ratio, standardised: 1.0, pairs: 5 };
-        let found = |ratio: f64| pair(&[base.clone(), cell.clone()], "qr100", "a", "b").unwrap().beside(&[measured(ratio)]);
-        assert!(found(1.5).doubt.is_none() && found(2.4).doubt.is_none() && found(3.0).doubt.is_some());
+        let measured = |ratio: f64| Change {
+            name: "server_cpu_us_per_op".to_owned(),
+            is_counter: false,
+            ratio,
+            standardised: 1.0,
+            pairs: 5,
+        };
+        let found = |ratio: f64| {
+            pair(&[base.clone(), cell.clone()], "qr100", "a", "b")
+                .unwrap()
+                .beside(&[measured(ratio)])
+        };
+        assert!(
+            found(1.5).doubt.is_none() && found(2.4).doubt.is_none() && found(3.0).doubt.is_some()
+        );
         assert!(found(1.5).to_text().contains("Server CPU +30.0 us/op"));
         let text = found(0.9).to_text();
-        assert!(text.contains("disagree: server CPU/op +60.0 % in the pass, -10.0 % measured"), "{text}");
+        assert!(
+            text.contains("disagree: server CPU/op +60.0 % in the pass, -10.0 % measured"),
+            "{text}"
+        );
         assert!(!text.contains("Server CPU +30.0"), "{text}");
     }
 
@@ -208,7 +291,10 @@ mod tests {
         let base = profile("a", Some(50.0), &[("main", 4)]);
         let mut cell = profile("b", None, &[]);
         let found = pair(&[base.clone(), cell.clone()], "qr100", "a", "b").unwrap();
-        assert_eq!(found.to_text(), "\nNo profile of b: the server's CPU per operation is not known\n");
+        assert_eq!(
+            found.to_text(),
+            "\nNo profile of b: the server's CPU per operation is not known\n"
+        );
         cell.about.unavailable = Some("perf may not look at the server".to_owned());
         let found = pair(&[base.clone(), cell], "qr100", "a", "b").unwrap();
         assert!(found.to_text().contains("perf may not") && found.functions.is_empty());

@@ -1,4 +1,5 @@
-//! Profiles of servers, base and cell side by side: which functions moved, and a tree for a differential flame graph.
+//! Profiles of servers, base and cell side by side: which functions moved, and a tree for a
+//! differential flame graph.
 
 mod functions;
 mod tree;
@@ -36,19 +37,30 @@ pub struct Profiled {
     pub tree: FlameNode,
     /// Why one of the profiles says nothing.
     pub reason: Option<String>,
-    /// Why the functions are not to be trusted: the profiled pass and the measurement say different things.
+    /// Why the functions are not to be trusted: the profiled pass and the measurement say different
+    /// things.
     pub doubt: Option<String>,
 }
 
 /// Every profiled step of every cell that is profiled beside the base.
 pub(crate) fn profiled(cells: &[CellRuns<'_>]) -> Vec<Profiled> {
-    let Some((base, others)) = cells.split_first() else { return Vec::new() };
+    let Some((base, others)) = cells.split_first() else {
+        return Vec::new();
+    };
     let mut found = Vec::new();
-    let Ok(profiles) = read_profiles(&base.campaign.path) else { return found };
-    for (index, cell) in (1..).zip(others).filter(|(_, cell)| cell.campaign.header.id == base.campaign.header.id) {
+    let Ok(profiles) = read_profiles(&base.campaign.path) else {
+        return found;
+    };
+    for (index, cell) in (1..)
+        .zip(others)
+        .filter(|(_, cell)| cell.campaign.header.id == base.campaign.header.id)
+    {
         for step in cell.cell.workload.steps() {
             let pair = pair(&profiles, &step.name, &base.cell.label, &cell.cell.label);
-            found.extend(pair.map(|pair| Profiled { cell: index, ..pair.beside(&changes(base, cell, &step.name)) }));
+            found.extend(pair.map(|pair| Profiled {
+                cell: index,
+                ..pair.beside(&changes(base, cell, &step.name))
+            }));
         }
     }
     found
@@ -58,18 +70,34 @@ pub(crate) fn profiled(cells: &[CellRuns<'_>]) -> Vec<Profiled> {
 ///
 /// # Errors
 /// When a profile cannot be read: a sentence for people.
-pub fn profiles_of(campaign: &CampaignRecord, of: &Explanation) -> Result<Option<Profiled>, String> {
+pub fn profiles_of(
+    campaign: &CampaignRecord,
+    of: &Explanation,
+) -> Result<Option<Profiled>, String> {
     let profiles = read_profiles(&campaign.path).map_err(|error| error.to_string())?;
     Ok(pair(&profiles, &of.step, &of.base, &of.cell).map(|pair| pair.beside(&of.changes)))
 }
 
 fn pair(profiles: &[Profile], step: &str, base: &str, cell: &str) -> Option<Profiled> {
-    let of = |label: &str| profiles.iter().find(|profile| profile.about.cell == label && profile.about.step == step);
+    let of = |label: &str| {
+        profiles
+            .iter()
+            .find(|profile| profile.about.cell == label && profile.about.step == step)
+    };
     let (base, cell) = (of(base)?, of(cell)?);
     let reason = [base, cell].into_iter().find_map(|profile| {
         let about = &profile.about;
-        let no_cpu = || about.server_cpu_us_per_op.is_none().then(|| "the server's CPU per operation is not known".to_owned());
-        Some(format!("{}: {}", about.cell, about.unavailable.clone().or_else(no_cpu)?))
+        let no_cpu = || {
+            about
+                .server_cpu_us_per_op
+                .is_none()
+                .then(|| "the server's CPU per operation is not known".to_owned())
+        };
+        Some(format!(
+            "{}: {}",
+            about.cell,
+            about.unavailable.clone().or_else(no_cpu)?
+        ))
     });
     let is_known = reason.is_none();
     Some(Profiled {
@@ -79,8 +107,16 @@ fn pair(profiles: &[Profile], step: &str, base: &str, cell: &str) -> Option<Prof
         cell_label: cell.about.cell.clone(),
         base: base.about.clone(),
         about: cell.about.clone(),
-        functions: if is_known { moved(base, cell, MOST_FUNCTIONS) } else { Vec::new() },
-        tree: if is_known { tree(base, cell) } else { FlameNode::default() },
+        functions: if is_known {
+            moved(base, cell, MOST_FUNCTIONS)
+        } else {
+            Vec::new()
+        },
+        tree: if is_known {
+            tree(base, cell)
+        } else {
+            FlameNode::default()
+        },
         reason,
         doubt: None,
     })
@@ -99,7 +135,8 @@ pub(crate) fn nameless_percent(about: &ProfileAbout) -> f64 {
 /// More samples without a name than this, in percent, and it is said.
 const NAMELESS_TOLD: f64 = 1.0;
 
-/// The changes of the server's CPU per operation, measured and in the profiled pass, agree within this factor.
+/// The changes of the server's CPU per operation, measured and in the profiled pass, agree within
+/// this factor.
 const CLOSE: f64 = 1.15;
 /// They also agree where one is no more than so many times the other, in logarithms.
 const AGREES: f64 = 2.0;
@@ -107,20 +144,24 @@ const AGREES: f64 = 2.0;
 /// Whether two changes, as ratios, tell the same story.
 fn agree(a: f64, b: f64) -> bool {
     let (a, b) = (a.ln(), b.ln());
-    (a - b).abs() <= CLOSE.ln() || a * b > 0.0 && a.abs().max(b.abs()) <= AGREES * a.abs().min(b.abs())
+    (a - b).abs() <= CLOSE.ln()
+        || a * b > 0.0 && a.abs().max(b.abs()) <= AGREES * a.abs().min(b.abs())
 }
 
 impl Profiled {
     /// Sets the pass beside what was measured.
     fn beside(self, measured: &[Change]) -> Self {
-        let measured =
-            measured.iter().find(|change| change.name == "server_cpu_us_per_op" && !change.is_counter).map(|change| change.ratio);
+        let measured = measured
+            .iter()
+            .find(|change| change.name == "server_cpu_us_per_op" && !change.is_counter)
+            .map(|change| change.ratio);
         let passed = self.tree.cell_us / self.tree.base_us;
         let apart = measured.filter(|measured| self.reason.is_none() && !agree(passed, *measured));
         let doubt = apart.map(|measured| {
             format!(
-                "The profiled pass and the measurement disagree: server CPU/op {} in the pass, {} measured. A pass is one start of each server, \
-                 not in turns: trust no function before `plimsoll confirm --perf 20s` on a quieter machine shows it again.",
+                "The profiled pass and the measurement disagree: server CPU/op {} in the pass, {} \
+                measured. A pass is one start of each server, not in turns: trust no function \
+                before `plimsoll confirm --perf 20s` on a quieter machine shows it again.",
                 percent(passed),
                 percent(measured)
             )
@@ -133,11 +174,17 @@ impl Profiled {
         let of = |about: &ProfileAbout| {
             let nameless = nameless_percent(about);
             let names = if nameless >= NAMELESS_TOLD {
-                format!(", symbols missing for {nameless:.0} % of them: install the build's debug symbols, or build with them")
+                format!(
+                    ", symbols missing for {nameless:.0} % of them: install the build's debug \
+                    symbols, or build with them"
+                )
             } else {
                 String::new()
             };
-            format!("{}: {} samples of {}{names}", about.cell, about.samples, about.event)
+            format!(
+                "{}: {} samples of {}{names}",
+                about.cell, about.samples, about.event
+            )
         };
         format!("{}. {}.", of(&self.base), of(&self.about))
     }

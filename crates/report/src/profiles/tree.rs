@@ -21,7 +21,11 @@ impl FlameNode {
     /// The change as a share of the larger side: 1 is new in the cell, -1 is gone from it.
     pub fn change(&self) -> f64 {
         let larger = self.base_us.max(self.cell_us);
-        if larger > 0.0 { (self.cell_us - self.base_us) / larger } else { 0.0 }
+        if larger > 0.0 {
+            (self.cell_us - self.base_us) / larger
+        } else {
+            0.0
+        }
     }
 
     fn add(&mut self, stack: &str, base_us: f64, cell_us: f64) {
@@ -39,8 +43,12 @@ impl FlameNode {
 /// The tree of all stacks of both.
 pub(super) fn tree(base: &Profile, cell: &Profile) -> FlameNode {
     let mut root = FlameNode::default();
-    base.stacks.iter().for_each(|(stack, samples)| root.add(stack, *samples as f64 * us_per_sample(base), 0.0));
-    cell.stacks.iter().for_each(|(stack, samples)| root.add(stack, 0.0, *samples as f64 * us_per_sample(cell)));
+    base.stacks
+        .iter()
+        .for_each(|(stack, samples)| root.add(stack, *samples as f64 * us_per_sample(base), 0.0));
+    cell.stacks
+        .iter()
+        .for_each(|(stack, samples)| root.add(stack, 0.0, *samples as f64 * us_per_sample(cell)));
     root
 }
 
@@ -58,12 +66,21 @@ mod tests {
                 server_cpu_us_per_op: Some(us),
                 ..ProfileAbout::default()
             },
-            stacks: stacks.iter().map(|(stack, samples)| ((*stack).to_owned(), *samples)).collect(),
+            stacks: stacks
+                .iter()
+                .map(|(stack, samples)| ((*stack).to_owned(), *samples))
+                .collect(),
         };
-        let root = tree(&profile(10.0, &[("main;a", 3), ("main;b", 7)]), &profile(20.0, &[("main;a", 6), ("main;a;c", 4)]));
+        let root = tree(
+            &profile(10.0, &[("main;a", 3), ("main;b", 7)]),
+            &profile(20.0, &[("main;a", 6), ("main;a;c", 4)]),
+        );
         assert_eq!((root.base_us, root.cell_us), (10.0, 20.0));
         let main = &root.calls["main"];
-        assert_eq!((main.calls["a"].base_us, main.calls["a"].cell_us), (3.0, 20.0));
+        assert_eq!(
+            (main.calls["a"].base_us, main.calls["a"].cell_us),
+            (3.0, 20.0)
+        );
         assert_eq!(main.calls["a"].calls["c"].change(), 1.0);
         assert_eq!(main.calls["b"].change(), -1.0);
         assert_eq!(main.change(), 0.5);

@@ -44,12 +44,17 @@ pub struct Estimate {
 
 impl Estimate {
     pub(crate) fn log_interval(&self) -> Option<Interval> {
-        self.interval.map(|(low, high)| Interval { low: low.ln(), high: high.ln(), level: self.level })
+        self.interval.map(|(low, high)| Interval {
+            low: low.ln(),
+            high: high.ln(),
+            level: self.level,
+        })
     }
 
     /// Half of the interval's width, in percent of the ratio.
     pub fn half_width_percent(&self) -> Option<f64> {
-        self.log_interval().map(|interval| 100.0 * interval.half_width())
+        self.log_interval()
+            .map(|interval| 100.0 * interval.half_width())
     }
 }
 
@@ -65,7 +70,8 @@ pub enum Call {
 }
 
 impl Call {
-    /// The word: `regression`, `improvement`, `equivalent`, `inconclusive`, `invalid`, `unusual` or `usual`.
+    /// The word: `regression`, `improvement`, `equivalent`, `inconclusive`, `invalid`, `unusual` or
+    /// `usual`.
     pub fn word(&self) -> &'static str {
         match self {
             Self::Verdict(verdict) => verdict.name(),
@@ -93,16 +99,18 @@ pub struct Finding {
     pub basis: Basis,
     /// The ratio; `None` where there is no pair.
     pub estimate: Option<Estimate>,
-    /// The p after correction over steps and metrics; `None` for a screen and where nothing was tested.
+    /// The p after correction over steps and metrics; `None` for a screen and where nothing was
+    /// tested.
     pub p_adjusted: Option<f64>,
     /// What is said.
     pub call: Call,
-    /// Why nothing more can be said, or what would let it be said; empty for a verdict that stands by itself.
+    /// Why nothing more can be said, or what would let it be said; empty for a verdict that stands
+    /// by itself.
     pub reason: String,
     /// Pairs left out because a witness saw the machine disturbed.
     pub left_out: usize,
-    /// Seconds of measuring behind the ratio: by slices from the first turn of a step to the last over all starts, which all contestants
-    /// share, else the runs of both sides.
+    /// Seconds of measuring behind the ratio: by slices from the first turn of a step to the last
+    /// over all starts, which all contestants share, else the runs of both sides.
     pub seconds: f64,
     /// Single ratios for a plot: blocks, or rounds, at most a hundred, evenly taken.
     pub dots: Vec<f64>,
@@ -114,7 +122,11 @@ impl Finding {
     /// The log ratio seen so that more is better.
     pub fn gain(&self) -> Option<f64> {
         let ratio = self.estimate?.ratio.ln();
-        Some(if self.metric.direction == Direction::Lower { -ratio } else { ratio })
+        Some(if self.metric.direction == Direction::Lower {
+            -ratio
+        } else {
+            ratio
+        })
     }
 
     /// The verdict, where there is one.
@@ -127,7 +139,10 @@ impl Finding {
 
     /// Whether a throughput is worth a confirm: unusual in a screen, or called a difference.
     pub fn is_worth_confirming(&self) -> bool {
-        let is_called = matches!(self.verdict(), Some(Verdict::Regression | Verdict::Improvement));
+        let is_called = matches!(
+            self.verdict(),
+            Some(Verdict::Regression | Verdict::Improvement)
+        );
         self.is_throughput && (self.is_unusual() || is_called)
     }
 
@@ -158,7 +173,8 @@ pub struct Control {
     pub seconds: f64,
     /// The ratio with its 99 % interval; `None` where there is no pair.
     pub estimate: Option<Estimate>,
-    /// Whether its interval holds 1. True also where there is no interval: then nothing speaks against it.
+    /// Whether its interval holds 1. True also where there is no interval: then nothing speaks
+    /// against it.
     pub is_sound: bool,
 }
 
@@ -173,14 +189,21 @@ pub struct Findings {
     pub margin: f64,
     /// The level of the tests.
     pub alpha: f64,
-    /// The cells that are no contestants: the base's second instance. Indices into the view's cells.
+    /// The cells that are no contestants: the base's second instance. Indices into the view's
+    /// cells.
     pub control_cells: Vec<usize>,
 }
 
 impl Findings {
     /// Where nothing can be said: imported results, a single cell.
     pub(crate) fn none() -> Self {
-        Self { all: Vec::new(), control: Vec::new(), margin: MARGIN, alpha: ALPHA, control_cells: Vec::new() }
+        Self {
+            all: Vec::new(),
+            control: Vec::new(),
+            margin: MARGIN,
+            alpha: ALPHA,
+            control_cells: Vec::new(),
+        }
     }
 
     /// Whether nothing was compared: neither with another cell nor the base with itself.
@@ -190,11 +213,16 @@ impl Findings {
 
     /// Whether all of it rests on one run of each cell.
     pub fn is_screen(&self) -> bool {
-        let mut bases = self.all.iter().map(|finding| finding.basis).chain(self.control.iter().map(|control| control.basis));
+        let mut bases = self
+            .all
+            .iter()
+            .map(|finding| finding.basis)
+            .chain(self.control.iter().map(|control| control.basis));
         bases.all(|basis| basis == Basis::Screen)
     }
 
-    /// The bases that cells are held against, each once: more than one where a screen has groups of versions.
+    /// The bases that cells are held against, each once: more than one where a screen has groups of
+    /// versions.
     pub fn bases(&self) -> Vec<usize> {
         let mut bases: Vec<usize> = self.all.iter().map(|finding| finding.base).collect();
         bases.sort_unstable();
@@ -204,16 +232,29 @@ impl Findings {
 
     /// The finding on a cell's throughput in a step.
     pub fn of_throughput(&self, cell: usize, step: &str) -> Option<&Finding> {
-        self.all.iter().find(|finding| finding.cell == cell && finding.step == step && finding.is_throughput)
+        self.all
+            .iter()
+            .find(|finding| finding.cell == cell && finding.step == step && finding.is_throughput)
     }
 
-    /// The noise floor: half of the median width of the control's intervals in a metric, in percent; else of all intervals.
+    /// The noise floor: half of the median width of the control's intervals in a metric, in
+    /// percent; else of all intervals.
     pub fn noise_floor_percent(&self, is_throughput: bool) -> Option<f64> {
-        let of_control = self.control.iter().filter(|control| is_rate(control.metric) == is_throughput);
-        let mut widths: Vec<f64> = of_control.filter_map(|control| control.estimate?.half_width_percent()).collect();
+        let of_control = self
+            .control
+            .iter()
+            .filter(|control| is_rate(control.metric) == is_throughput);
+        let mut widths: Vec<f64> = of_control
+            .filter_map(|control| control.estimate?.half_width_percent())
+            .collect();
         if widths.is_empty() {
-            let all = self.all.iter().filter(|finding| finding.is_throughput == is_throughput);
-            widths = all.filter_map(|finding| finding.estimate?.half_width_percent()).collect();
+            let all = self
+                .all
+                .iter()
+                .filter(|finding| finding.is_throughput == is_throughput);
+            widths = all
+                .filter_map(|finding| finding.estimate?.half_width_percent())
+                .collect();
         }
         plimsoll_stats::median(&widths)
     }

@@ -2,8 +2,8 @@
 
 use plimsoll_core::metric::{Direction, Metric};
 use plimsoll_stats::{
-    EXACT_PAIRS, Looks, Policy, RESAMPLES, Screen, Verdict, bca, benjamini_hochberg, blocks_needed, blocks_to_decide, clustered,
-    hodges_lehmann, paired_p, seed_of, signed_rank_interval,
+    EXACT_PAIRS, Looks, Policy, RESAMPLES, Screen, Verdict, bca, benjamini_hochberg, blocks_needed,
+    blocks_to_decide, clustered, hodges_lehmann, paired_p, seed_of, signed_rank_interval,
 };
 use plimsoll_store::{CampaignRecord, CampaignState};
 
@@ -40,41 +40,69 @@ pub(crate) struct Setting<'a> {
 
 /// Everything that can be said of the cells against their bases.
 pub(crate) fn find(setting: &Setting<'_>) -> Findings {
-    let [first, _, ..] = setting.cells else { return Findings::none() };
+    let [first, _, ..] = setting.cells else {
+        return Findings::none();
+    };
     let campaign = first.campaign;
     let basis = basis(campaign);
     let confirm = campaign.header.confirm.as_ref();
     let (margin, alpha) = confirm.map_or((MARGIN, ALPHA), |confirm| (confirm.delta, confirm.alpha));
-    let is_confirmed = |step: &&StepView| confirm.is_none_or(|confirm| confirm.steps.contains(&step.name));
+    let is_confirmed =
+        |step: &&StepView| confirm.is_none_or(|confirm| confirm.steps.contains(&step.name));
     let steps: Vec<&StepView> = setting.steps.iter().filter(is_confirmed).collect();
 
     let mut controls: Vec<Control> = Vec::new();
     if let Some((of, again)) = &setting.control {
         for step in &steps {
             controls.extend(
-                metrics_of(step, &setting.infos[0]).map(|metric| control(basis, of, again, &step.name, metric, metric == step.rate)),
+                metrics_of(step, &setting.infos[0]).map(|metric| {
+                    control(basis, of, again, &step.name, metric, metric == step.rate)
+                }),
             );
         }
     }
     let mut all = Vec::new();
     let is_contestant = |(i, cell): &(usize, &CellRuns<'_>)| {
-        setting.infos[*i].base != *i && cell.campaign.header.id == campaign.header.id && !cell.is_control()
+        setting.infos[*i].base != *i
+            && cell.campaign.header.id == campaign.header.id
+            && !cell.is_control()
     };
     for (index, cell) in setting.cells.iter().enumerate().filter(is_contestant) {
         let of = setting.infos[index].base;
         for step in &steps {
             for metric in metrics_of(step, &setting.infos[of]) {
-                let question = Question { basis, base: &setting.cells[of], cell, index, of, step, metric };
+                let question = Question {
+                    basis,
+                    base: &setting.cells[of],
+                    cell,
+                    index,
+                    of,
+                    step,
+                    metric,
+                };
                 all.extend(question.finding(setting, &controls));
             }
         }
     }
     decide(&mut all, campaign, margin, alpha);
     for finding in &mut all {
-        finding.why = why(&setting.cells[finding.base], &setting.cells[finding.cell], &finding.step, finding.gain());
+        finding.why = why(
+            &setting.cells[finding.base],
+            &setting.cells[finding.cell],
+            &finding.step,
+            finding.gain(),
+        );
     }
-    let control_cells = (0..setting.cells.len()).filter(|cell| setting.cells[*cell].is_control()).collect();
-    Findings { all, control: controls, margin, alpha, control_cells }
+    let control_cells = (0..setting.cells.len())
+        .filter(|cell| setting.cells[*cell].is_control())
+        .collect();
+    Findings {
+        all,
+        control: controls,
+        margin,
+        alpha,
+        control_cells,
+    }
 }
 
 /// One cell, step and metric.
@@ -89,11 +117,19 @@ struct Question<'a> {
 }
 
 impl Question<'_> {
-    /// The finding before the family is corrected for; `None` where neither side has a number and nothing went wrong.
+    /// The finding before the family is corrected for; `None` where neither side has a number and
+    /// nothing went wrong.
     fn finding(&self, setting: &Setting<'_>, controls: &[Control]) -> Option<Finding> {
         let is_throughput = self.metric == self.step.rate;
         let step = &self.step.name;
-        let pairs = pairs(self.basis, self.base, self.cell, step, self.metric.name, is_throughput);
+        let pairs = pairs(
+            self.basis,
+            self.base,
+            self.cell,
+            step,
+            self.metric.name,
+            is_throughput,
+        );
         let estimate = estimate(self.basis, &pairs, LEVEL);
         let mut finding = Finding {
             cell: self.index,
@@ -118,7 +154,9 @@ impl Question<'_> {
         if pairs.done == 0 {
             return None;
         }
-        finding.reason = self.too_little(&pairs, estimate, controls).unwrap_or_default();
+        finding.reason = self
+            .too_little(&pairs, estimate, controls)
+            .unwrap_or_default();
         if !finding.reason.is_empty() {
             let has_number = estimate.is_some() || pairs.left_out > 0;
             return has_number.then_some(finding);
@@ -126,7 +164,10 @@ impl Question<'_> {
         finding.call = match (self.basis, estimate) {
             (_, None) => return None,
             (Basis::Screen, Some(estimate)) => {
-                let spread = setting.spreads.of(self.base.cell.build.engine, step, self.metric.name);
+                let spread =
+                    setting
+                        .spreads
+                        .of(self.base.cell.build.engine, step, self.metric.name);
                 Call::Screen(Screen::of(estimate.ratio.ln(), spread, LEVEL), spread)
             }
             (_, Some(_)) => Call::Verdict(Verdict::Inconclusive),
@@ -135,7 +176,12 @@ impl Question<'_> {
     }
 
     /// Why pairs that are there say nothing.
-    fn too_little(&self, pairs: &Pairs, estimate: Option<Estimate>, controls: &[Control]) -> Option<String> {
+    fn too_little(
+        &self,
+        pairs: &Pairs,
+        estimate: Option<Estimate>,
+        controls: &[Control],
+    ) -> Option<String> {
         if pairs.left_out == pairs.done {
             let what = match self.basis {
                 Basis::Screen => "the run was left out",
@@ -143,20 +189,27 @@ impl Question<'_> {
                 Basis::Slices => "all starts were left out; of the last",
             };
             let seen = last_disturbance(self.base, self.cell, &self.step.name);
-            return Some(format!("{what}: {}", seen.as_deref().unwrap_or("disturbed from outside")));
+            return Some(format!(
+                "{what}: {}",
+                seen.as_deref().unwrap_or("disturbed from outside")
+            ));
         }
         if pairs.empty_turns > EMPTY_TURNS {
             let share = 100.0 * pairs.empty_turns;
             return Some(format!(
-                "{share:.0} % of the turns ended without an operation: they are too short for this step; use longer turns or blocks"
+                "{share:.0} % of the turns ended without an operation: they are too short for this \
+                step; use longer turns or blocks"
             ));
         }
         estimate?;
-        let control = controls.iter().find(|control| control.step == self.step.name && control.metric == self.metric)?;
+        let control = controls
+            .iter()
+            .find(|control| control.step == self.step.name && control.metric == self.metric)?;
         let of_control = control.estimate.filter(|_| !control.is_sound)?;
         let (low, high) = of_control.interval?;
         Some(format!(
-            "the A/A control failed: the base against itself is {:.3} [{low:.3}, {high:.3}] at {:.0} %; run `plimsoll confirm` again on a quieter machine",
+            "the A/A control failed: the base against itself is {:.3} [{low:.3}, {high:.3}] at \
+            {:.0} %; run `plimsoll confirm` again on a quieter machine",
             of_control.ratio,
             100.0 * CONTROL_LEVEL
         ))
@@ -175,16 +228,33 @@ pub(crate) fn estimate(basis: Basis, pairs: &Pairs, level: f64) -> Option<Estima
     let as_ratios = |interval: plimsoll_stats::Interval| (interval.low.exp(), interval.high.exp());
     let all = pairs.all();
     let centre = hodges_lehmann(&all)?;
-    let plain = Estimate { ratio: centre.exp(), interval: None, level, starts: all.len(), pairs: all.len(), p: None };
+    let plain = Estimate {
+        ratio: centre.exp(),
+        interval: None,
+        level,
+        starts: all.len(),
+        pairs: all.len(),
+        p: None,
+    };
     Some(match basis {
         Basis::Screen => plain,
         Basis::Blocks => {
             let interval = if all.len() <= EXACT_PAIRS {
                 signed_rank_interval(&all, level)
             } else {
-                bca(&all, |sample| hodges_lehmann(sample).unwrap_or(centre), level, RESAMPLES, seed_of(&all))
+                bca(
+                    &all,
+                    |sample| hodges_lehmann(sample).unwrap_or(centre),
+                    level,
+                    RESAMPLES,
+                    seed_of(&all),
+                )
             };
-            Estimate { interval: interval.map(as_ratios), p: Some(paired_p(&all, seed_of(&all))), ..plain }
+            Estimate {
+                interval: interval.map(as_ratios),
+                p: Some(paired_p(&all, seed_of(&all))),
+                ..plain
+            }
         }
         Basis::Slices => match clustered(&pairs.starts, level) {
             Some(found) => Estimate {
@@ -195,31 +265,57 @@ pub(crate) fn estimate(basis: Basis, pairs: &Pairs, level: f64) -> Option<Estima
                 pairs: found.pairs,
                 p: Some(found.p),
             },
-            None => Estimate { starts: pairs.starts.len(), ..plain },
+            None => Estimate {
+                starts: pairs.starts.len(),
+                ..plain
+            },
         },
     })
 }
 
 /// Corrects for the family and gives the verdicts.
 fn decide(all: &mut [Finding], campaign: &CampaignRecord, margin: f64, alpha: f64) {
-    let tested: Vec<usize> = (0..all.len()).filter(|i| all[*i].verdict().is_some()).collect();
-    let p: Vec<f64> = tested.iter().map(|i| all[*i].estimate.and_then(|estimate| estimate.p).unwrap_or(1.0)).collect();
+    let tested: Vec<usize> = (0..all.len())
+        .filter(|i| all[*i].verdict().is_some())
+        .collect();
+    let p: Vec<f64> = tested
+        .iter()
+        .map(|i| {
+            all[*i]
+                .estimate
+                .and_then(|estimate| estimate.p)
+                .unwrap_or(1.0)
+        })
+        .collect();
     let family = tested.len();
     for ((i, p), p_adjusted) in tested.into_iter().zip(&p).zip(benjamini_hochberg(&p)) {
         let finding = &mut all[i];
         let level = level(campaign, finding, alpha);
         finding.p_adjusted = Some(p_adjusted);
-        let Some((estimate, interval)) = finding.estimate.and_then(|estimate| Some((estimate, estimate.log_interval()?))) else {
+        let Some((estimate, interval)) = finding
+            .estimate
+            .and_then(|estimate| Some((estimate, estimate.log_interval()?)))
+        else {
             finding.reason = undecidable(finding, family, alpha);
             continue;
         };
         if finding.basis == Basis::Slices && estimate.starts < 2 {
-            finding.reason = "the interval holds within one start only, and starts differ: at least 2 are needed, better 5".to_owned();
+            finding.reason = "the interval holds within one start only, and starts differ: at \
+                             least 2 are needed, better 5"
+                .to_owned();
             continue;
         }
         let is_lower_better = finding.metric.direction == Direction::Lower;
-        let (gain, interval) = if is_lower_better { (-estimate.ratio.ln(), interval.negated()) } else { (estimate.ratio.ln(), interval) };
-        let policy = Policy { margin: margin.ln_1p(), level, ..Policy::new(level) };
+        let (gain, interval) = if is_lower_better {
+            (-estimate.ratio.ln(), interval.negated())
+        } else {
+            (estimate.ratio.ln(), interval)
+        };
+        let policy = Policy {
+            margin: margin.ln_1p(),
+            level,
+            ..Policy::new(level)
+        };
         let verdict = Verdict::of(gain, interval, *p, p_adjusted, policy);
         finding.call = Call::Verdict(verdict);
         if verdict == Verdict::Inconclusive {
@@ -228,8 +324,8 @@ fn decide(all: &mut [Finding], campaign: &CampaignRecord, margin: f64, alpha: f6
     }
 }
 
-/// The level at which a difference may be called now: all of alpha when the campaign is complete as planned, else that of the look it has
-/// reached.
+/// The level at which a difference may be called now: all of alpha when the campaign is complete as
+/// planned, else that of the look it has reached.
 fn level(campaign: &CampaignRecord, finding: &Finding, alpha: f64) -> f64 {
     if finding.basis == Basis::Slices {
         return alpha;
@@ -237,7 +333,11 @@ fn level(campaign: &CampaignRecord, finding: &Finding, alpha: f64) -> f64 {
     let planned = campaign.header.plan.blocks.max(1) as usize;
     let looks = Looks::new(planned, alpha);
     let done = finding.estimate.map_or(0, |estimate| estimate.pairs) + finding.left_out;
-    let look = if campaign.state == CampaignState::Complete { looks.all().last().copied() } else { looks.reached(done) };
+    let look = if campaign.state == CampaignState::Complete {
+        looks.all().last().copied()
+    } else {
+        looks.reached(done)
+    };
     look.map_or(0.0, |look| look.level)
 }
 
@@ -246,37 +346,70 @@ fn undecidable(finding: &Finding, family: usize, alpha: f64) -> String {
     let pairs = finding.estimate.map_or(0, |estimate| estimate.pairs);
     let count = |n: usize, noun: &str| format!("{n} {noun}{}", if n == 1 { "" } else { "s" });
     match finding.basis {
-        Basis::Slices => format!("cannot be decided with {} of one start: at least 2 starts are needed", count(pairs, "round")),
-        _ => format!("cannot be decided with {}, {} needed", count(pairs, "block"), blocks_to_decide(family, alpha).max(6)),
+        Basis::Slices => format!(
+            "cannot be decided with {} of one start: at least 2 starts are needed",
+            count(pairs, "round")
+        ),
+        _ => format!(
+            "cannot be decided with {}, {} needed",
+            count(pairs, "block"),
+            blocks_to_decide(family, alpha).max(6)
+        ),
     }
 }
 
 /// What would decide where nothing was shown.
-fn undecided(finding: &Finding, campaign: &CampaignRecord, level: f64, family: usize, alpha: f64, margin: f64) -> String {
-    let Some(estimate) = finding.estimate else { return String::new() };
+fn undecided(
+    finding: &Finding,
+    campaign: &CampaignRecord,
+    level: f64,
+    family: usize,
+    alpha: f64,
+    margin: f64,
+) -> String {
+    let Some(estimate) = finding.estimate else {
+        return String::new();
+    };
     if finding.basis == Basis::Slices {
-        return format!("neither a difference nor less than {:.0} % was shown: more starts narrow the interval", 100.0 * margin);
+        return format!(
+            "neither a difference nor less than {:.0} % was shown: more starts narrow the interval",
+            100.0 * margin
+        );
     }
     let floor = blocks_to_decide(family, alpha);
     if level == 0.0
-        && let Some(next) = Looks::new(campaign.header.plan.blocks.max(1) as usize, alpha).next_decisive(estimate.pairs + finding.left_out)
+        && let Some(next) = Looks::new(campaign.header.plan.blocks.max(1) as usize, alpha)
+            .next_decisive(estimate.pairs + finding.left_out)
     {
-        return format!("{} blocks so far: a difference is called at {} blocks at the earliest", estimate.pairs, next.blocks);
+        return format!(
+            "{} blocks so far: a difference is called at {} blocks at the earliest",
+            estimate.pairs, next.blocks
+        );
     }
     if estimate.pairs < floor && estimate.p.is_some_and(|p| p <= level) {
-        return format!("one of {family} questions cannot be decided with {} blocks, {floor} needed", estimate.pairs);
+        return format!(
+            "one of {family} questions cannot be decided with {} blocks, {floor} needed",
+            estimate.pairs
+        );
     }
-    // The spread of the pairs from their interval, and from it the blocks for a difference as large as the margin.
+    // The spread of the pairs from their interval, and from it the blocks for a difference as large
+    // as the margin.
     let deviation = spread(&finding.dots);
-    let needed = deviation.and_then(|deviation| blocks_needed(margin.ln_1p() / deviation, alpha, 0.8, 1));
+    let needed =
+        deviation.and_then(|deviation| blocks_needed(margin.ln_1p() / deviation, alpha, 0.8, 1));
     match needed.filter(|needed| *needed > estimate.pairs) {
         Some(needed) => format!(
-            "neither a difference nor less than {:.0} % was shown with {} blocks; {needed} would show {:.0} % in four of five campaigns",
+            "neither a difference nor less than {:.0} % was shown with {} blocks; {needed} would \
+            show {:.0} % in four of five campaigns",
             100.0 * margin,
             estimate.pairs,
             100.0 * margin
         ),
-        None => format!("neither a difference nor less than {:.0} % was shown with {} blocks", 100.0 * margin, estimate.pairs),
+        None => format!(
+            "neither a difference nor less than {:.0} % was shown with {} blocks",
+            100.0 * margin,
+            estimate.pairs
+        ),
     }
 }
 

@@ -19,7 +19,8 @@ mod why;
 pub use finding::{Basis, Call, Control, Estimate, Finding, Findings};
 pub(crate) use judge::{Setting, find};
 pub(crate) use lines::{
-    NO_VERDICTS, bases, change_with_interval, control_line, counts, floor_line, is_news, largest, percent, repeats, subject,
+    NO_VERDICTS, bases, change_with_interval, control_line, counts, floor_line, is_news, largest,
+    percent, repeats, subject,
 };
 pub use lines::{finding_line, verdict_lines};
 pub(crate) use measured::headline;

@@ -32,12 +32,14 @@ const PER_OPERATION: [&str; 12] = [
     "wait_share",
 ];
 
-/// The least standard deviation that a change is divided by: a counter that is always the same would else outrank everything.
+/// The least standard deviation that a change is divided by: a counter that is always the same
+/// would else outrank everything.
 const LEAST_DEVIATION: f64 = 0.005;
 
 /// Changes below this share are told as flat.
 const FLAT: f64 = 0.05;
-/// With less than this share of the base's CPU in use, CPU is not all that operations took longer for.
+/// With less than this share of the base's CPU in use, CPU is not all that operations took longer
+/// for.
 const LEAST_IN_USE: f64 = 0.8;
 /// Context switches, reads and writes per operation vary more.
 const FLAT_EVENTS: f64 = 0.1;
@@ -51,14 +53,15 @@ pub struct Change {
     pub is_counter: bool,
     /// New / base: the Hodges-Lehmann estimate over blocks.
     pub ratio: f64,
-    /// The change of the logarithm in standard deviations of a pair, at least 0.5 %; of a single pair, in those of two starts that differ
-    /// by the prior of 3 %.
+    /// The change of the logarithm in standard deviations of a pair, at least 0.5 %; of a single
+    /// pair, in those of two starts that differ by the prior of 3 %.
     pub standardised: f64,
     /// Blocks or starts behind it.
     pub pairs: usize,
 }
 
-/// Every per-operation number of a step that both cells have, by standardised change, largest first.
+/// Every per-operation number of a step that both cells have, by standardised change, largest
+/// first.
 pub(crate) fn changes(base: &CellRuns<'_>, other: &CellRuns<'_>, step: &str) -> Vec<Change> {
     let mut both = by_block(base, other, step);
     // As verdicts do; where all are, there is nothing better.
@@ -69,7 +72,10 @@ pub(crate) fn changes(base: &CellRuns<'_>, other: &CellRuns<'_>, step: &str) -> 
     for (of_base, of_other) in &both {
         for name in PER_OPERATION {
             if let (Some(base), Some(other)) = (value(of_base, name), value(of_other, name)) {
-                ratios.entry((false, name.to_owned())).or_default().push((other / base).ln());
+                ratios
+                    .entry((false, name.to_owned()))
+                    .or_default()
+                    .push((other / base).ln());
             }
         }
         let (of_base, of_other) = (counters(of_base), counters(of_other));
@@ -78,7 +84,10 @@ pub(crate) fn changes(base: &CellRuns<'_>, other: &CellRuns<'_>, step: &str) -> 
                 && growth.max(*grown) >= LEAST_COUNT
                 && base.max(*other) >= LEAST_PER_OPERATION
             {
-                ratios.entry((true, name.to_owned())).or_default().push((other / base).ln());
+                ratios
+                    .entry((true, name.to_owned()))
+                    .or_default()
+                    .push((other / base).ln());
             }
         }
     }
@@ -92,48 +101,89 @@ pub(crate) fn changes(base: &CellRuns<'_>, other: &CellRuns<'_>, step: &str) -> 
                 1 => PRIOR_SPREAD * std::f64::consts::SQRT_2,
                 _ => variance(&logs).sqrt(),
             };
-            Some(Change { name, is_counter, ratio: centre.exp(), standardised: centre / deviation.max(LEAST_DEVIATION), pairs: logs.len() })
+            Some(Change {
+                name,
+                is_counter,
+                ratio: centre.exp(),
+                standardised: centre / deviation.max(LEAST_DEVIATION),
+                pairs: logs.len(),
+            })
         })
         .collect();
     changes.sort_by(|a, b| b.standardised.abs().total_cmp(&a.standardised.abs()));
     changes
 }
 
-/// Growth and growth per operation of the engine's counters that grew; what only goes up and down is no cost of an operation.
+/// Growth and growth per operation of the engine's counters that grew; what only goes up and down
+/// is no cost of an operation.
 fn counters<'a>(run: &'a Run<'_>) -> BTreeMap<&'a str, (i64, f64)> {
-    let Some(done) = run.done else { return BTreeMap::new() };
-    let Some(operations) = operations(done) else { return BTreeMap::new() };
-    let grew = done.engine_counters.iter().filter(|(name, growth)| **growth > 0 && !is_level(name));
-    grew.map(|(name, growth)| (name.as_str(), (*growth, *growth as f64 / operations))).collect()
+    let Some(done) = run.done else {
+        return BTreeMap::new();
+    };
+    let Some(operations) = operations(done) else {
+        return BTreeMap::new();
+    };
+    let grew = done
+        .engine_counters
+        .iter()
+        .filter(|(name, growth)| **growth > 0 && !is_level(name));
+    grew.map(|(name, growth)| (name.as_str(), (*growth, *growth as f64 / operations)))
+        .collect()
 }
 
-/// What the per-operation numbers of a step say of a gain (a log ratio of which more is better), in a few words.
-pub(crate) fn why(base: &CellRuns<'_>, other: &CellRuns<'_>, step: &str, gain: Option<f64>) -> String {
+/// What the per-operation numbers of a step say of a gain (a log ratio of which more is better), in
+/// a few words.
+pub(crate) fn why(
+    base: &CellRuns<'_>,
+    other: &CellRuns<'_>,
+    step: &str,
+    gain: Option<f64>,
+) -> String {
     sentence(&changes(base, other, step), gain)
 }
 
-/// The rule table. Each rule looks at CPU, context switches and bytes per operation, and says what such a pattern usually is. What would make a
-/// cell faster does not explain that it is slower, and the other way round. `gain` is a log ratio of which more is better: of throughput, or of CPU per operation turned round.
+/// The rule table. Each rule looks at CPU, context switches and bytes per operation, and says what
+/// such a pattern usually is. What would make a cell faster does not explain that it is slower, and
+/// the other way round. `gain` is a log ratio of which more is better: of throughput, or of CPU per
+/// operation turned round.
 pub(crate) fn sentence(changes: &[Change], gain: Option<f64>) -> String {
-    let (may_cost, may_save) = (gain.is_none_or(|gain| gain <= 0.0), gain.is_none_or(|gain| gain >= 0.0));
-    let of = |names: &[&str]| names.iter().find_map(|name| changes.iter().find(|change| !change.is_counter && change.name == *name));
+    let (may_cost, may_save) = (
+        gain.is_none_or(|gain| gain <= 0.0),
+        gain.is_none_or(|gain| gain >= 0.0),
+    );
+    let of = |names: &[&str]| {
+        names.iter().find_map(|name| {
+            changes
+                .iter()
+                .find(|change| !change.is_counter && change.name == *name)
+        })
+    };
     let cpu = of(&["server_cpu_us_per_op", "process_cpu_us_per_op"]);
     let client = of(&["client_cpu_us_per_op"]);
     let switches = of(&["cspq"]);
     let written = of(&["wkbpi", "wkbpq"]);
     let read = of(&["rkbpq"]);
-    let is_up = |change: Option<&Change>, least: f64| change.is_some_and(|change| change.ratio > 1.0 + least);
-    let is_down = |change: Option<&Change>, least: f64| change.is_some_and(|change| change.ratio < 1.0 / (1.0 + least));
-    let is_flat = |change: Option<&Change>, least: f64| change.is_some() && !is_up(change, least) && !is_down(change, least);
+    let is_up = |change: Option<&Change>, least: f64| {
+        change.is_some_and(|change| change.ratio > 1.0 + least)
+    };
+    let is_down = |change: Option<&Change>, least: f64| {
+        change.is_some_and(|change| change.ratio < 1.0 / (1.0 + least))
+    };
+    let is_flat = |change: Option<&Change>, least: f64| {
+        change.is_some() && !is_up(change, least) && !is_down(change, least)
+    };
     let tell = |change: Option<&Change>, least: f64| {
         change.map(|change| match is_flat(Some(change), least) {
             true => format!("{} flat", headline(&change.name)),
             false => format!("{} {}", headline(&change.name), percent(change.ratio)),
         })
     };
-    // CPU per operation x operations per second is CPU in use: where it fell, operations wait for something else.
+    // CPU per operation x operations per second is CPU in use: where it fell, operations wait for
+    // something else.
     let in_use = cpu.zip(gain).map(|(cpu, gain)| cpu.ratio * gain.exp());
-    let waiting = in_use.filter(|in_use| *in_use < LEAST_IN_USE).map(|in_use| format!("CPU in use {}", percent(in_use)));
+    let waiting = in_use
+        .filter(|in_use| *in_use < LEAST_IN_USE)
+        .map(|in_use| format!("CPU in use {}", percent(in_use)));
     let rules: [(bool, &[Option<String>], &str); 11] = [
         (
             may_cost && is_up(cpu, FLAT) && waiting.is_some(),
@@ -155,19 +205,31 @@ pub(crate) fn sentence(changes: &[Change], gain: Option<f64>) -> String {
             &[tell(cpu, FLAT), tell(switches, FLAT_EVENTS)],
             "more code per statement",
         ),
-        (may_cost && is_up(written, FLAT_EVENTS), &[tell(written, FLAT_EVENTS), tell(cpu, FLAT)], "write amplification"),
+        (
+            may_cost && is_up(written, FLAT_EVENTS),
+            &[tell(written, FLAT_EVENTS), tell(cpu, FLAT)],
+            "write amplification",
+        ),
         (
             may_cost && is_up(read, FLAT_EVENTS),
             &[tell(read, FLAT_EVENTS), tell(cpu, FLAT)],
             "more is read from storage: less of it is cached",
         ),
-        (may_cost && is_up(cpu, FLAT), &[tell(cpu, FLAT), tell(switches, FLAT_EVENTS)], "more CPU per statement"),
+        (
+            may_cost && is_up(cpu, FLAT),
+            &[tell(cpu, FLAT), tell(switches, FLAT_EVENTS)],
+            "more CPU per statement",
+        ),
         (
             may_save && is_down(cpu, FLAT) && switches.is_some() && !is_down(switches, FLAT_EVENTS),
             &[tell(cpu, FLAT), tell(switches, FLAT_EVENTS)],
             "less code per statement",
         ),
-        (may_save && is_down(cpu, FLAT) && switches.is_none(), &[tell(cpu, FLAT)], "less CPU per statement"),
+        (
+            may_save && is_down(cpu, FLAT) && switches.is_none(),
+            &[tell(cpu, FLAT)],
+            "less CPU per statement",
+        ),
         (
             may_save && is_down(switches, FLAT_EVENTS),
             &[tell(switches, FLAT_EVENTS), tell(cpu, FLAT)],
@@ -181,7 +243,15 @@ pub(crate) fn sentence(changes: &[Change], gain: Option<f64>) -> String {
     ];
     let rule = rules.iter().find(|(applies, ..)| *applies);
     rule.map_or_else(String::new, |(_, parts, meaning)| {
-        format!("{}: {meaning}", parts.iter().flatten().cloned().collect::<Vec<_>>().join(", "))
+        format!(
+            "{}: {meaning}",
+            parts
+                .iter()
+                .flatten()
+                .cloned()
+                .collect::<Vec<_>>()
+                .join(", ")
+        )
     })
 }
 
@@ -219,7 +289,8 @@ pub struct Explanation {
     pub changes: Vec<Change>,
     /// Whether both cells run one build, so that nothing but their settings differs.
     pub is_one_build: bool,
-    /// Settings of the configs that the cells run with other values of; of one build all settings that differ.
+    /// Settings of the configs that the cells run with other values of; of one build all settings
+    /// that differ.
     pub settings: Vec<SettingChange>,
     /// Whether the campaign is a screen: then nothing here is confirmed.
     pub is_screen: bool,
@@ -230,8 +301,8 @@ const SHOWN: usize = 16;
 /// Settings that text names.
 const SETTINGS_SHOWN: usize = 5;
 
-/// Explains a step of a campaign. `b` is the cell, by default the one that differs most from its base; `a` the base, by default the campaign's or
-/// that of the cell's group.
+/// Explains a step of a campaign. `b` is the cell, by default the one that differs most from its
+/// base; `a` the base, by default the campaign's or that of the cell's group.
 pub fn explain(
     campaign: &CampaignRecord,
     stored: &[CampaignRecord],
@@ -241,32 +312,58 @@ pub fn explain(
 ) -> Result<Explanation, ReportError> {
     let builds = b.map(|b| vec![b.to_owned()]).unwrap_or_default();
     let base = a.or(base_label(campaign, b)).map(str::to_owned);
-    let view: View = analyse_among(std::slice::from_ref(campaign), &Options { base, builds }, stored)?;
+    let view: View = analyse_among(
+        std::slice::from_ref(campaign),
+        &Options { base, builds },
+        stored,
+    )?;
     if !view.steps.iter().any(|known| known.name == step) {
-        return Err(ReportError::unknown_step(step, view.steps.iter().map(|step| step.name.as_str())));
+        return Err(ReportError::unknown_step(
+            step,
+            view.steps.iter().map(|step| step.name.as_str()),
+        ));
     }
     // A base that was named is the base of one group.
     let is_asked = |finding: &&Finding| finding.step == step && (a.is_none() || finding.base == 0);
     let of_step: Vec<&Finding> = view.findings.all.iter().filter(is_asked).collect();
-    let of_throughput = of_step.iter().copied().filter(|finding| finding.is_throughput);
-    let largest = of_throughput.max_by(|a, b| a.gain().unwrap_or(0.0).abs().total_cmp(&b.gain().unwrap_or(0.0).abs()));
+    let of_throughput = of_step
+        .iter()
+        .copied()
+        .filter(|finding| finding.is_throughput);
+    let largest = of_throughput.max_by(|a, b| {
+        a.gain()
+            .unwrap_or(0.0)
+            .abs()
+            .total_cmp(&b.gain().unwrap_or(0.0).abs())
+    });
     if let Some(of_group) = largest.filter(|finding| finding.base != 0) {
-        let [base, cell] = [of_group.base, of_group.cell].map(|cell| Some(view.cells[cell].label.as_str()));
+        let [base, cell] =
+            [of_group.base, of_group.cell].map(|cell| Some(view.cells[cell].label.as_str()));
         return explain(campaign, stored, step, base, cell);
     }
     let cell = largest.map_or(1, |finding| finding.cell);
-    let cost = of_step.iter().copied().find(|finding| finding.cell == cell && !finding.is_throughput && is_shown(finding));
+    let cost = of_step
+        .iter()
+        .copied()
+        .find(|finding| finding.cell == cell && !finding.is_throughput && is_shown(finding));
     let cost = cost.filter(|_| !largest.is_some_and(is_shown)).cloned();
-    let (Some(of_base), Some(of_cell)) =
-        (runs(campaign, &view.cells[0].label), view.cells.get(cell).and_then(|cell| runs(campaign, &cell.label)))
-    else {
-        return Err(ReportError::NothingToExplain { step: step.to_owned() });
+    let (Some(of_base), Some(of_cell)) = (
+        runs(campaign, &view.cells[0].label),
+        view.cells
+            .get(cell)
+            .and_then(|cell| runs(campaign, &cell.label)),
+    ) else {
+        return Err(ReportError::NothingToExplain {
+            step: step.to_owned(),
+        });
     };
     let changes = changes(&of_base, &of_cell, step);
     let is_one_build = of_base.cell.build == of_cell.cell.build;
     let finding = largest.cloned();
     let gain = cost.as_ref().or(finding.as_ref()).and_then(Finding::gain);
-    let line = finding.as_ref().map_or_else(String::new, |finding| finding_line(&view, finding));
+    let line = finding
+        .as_ref()
+        .map_or_else(String::new, |finding| finding_line(&view, finding));
     Ok(Explanation {
         campaign: campaign.header.id.clone(),
         step: step.to_owned(),
@@ -284,18 +381,35 @@ pub fn explain(
 }
 
 fn settings(view: &View, cell: usize, is_one_build: bool) -> Vec<SettingChange> {
-    let differing = view.settings.differing.iter().filter(|setting| setting.is_other[cell] && (setting.is_asked || is_one_build));
-    let change =
-        |setting: &Setting| SettingChange { name: setting.name.clone(), base: setting.shown[0].clone(), cell: setting.shown[cell].clone() };
+    let differing = view
+        .settings
+        .differing
+        .iter()
+        .filter(|setting| setting.is_other[cell] && (setting.is_asked || is_one_build));
+    let change = |setting: &Setting| SettingChange {
+        name: setting.name.clone(),
+        base: setting.shown[0].clone(),
+        cell: setting.shown[cell].clone(),
+    };
     differing.map(change).collect()
 }
 
 fn runs<'a>(campaign: &'a CampaignRecord, label: &str) -> Option<CellRuns<'a>> {
-    let cell = campaign.header.plan.cells.iter().position(|cell| cell.label == label)?;
-    Some(CellRuns { campaign, cell: &campaign.header.plan.cells[cell], runs: runs_of_cell(campaign, cell) })
+    let cell = campaign
+        .header
+        .plan
+        .cells
+        .iter()
+        .position(|cell| cell.label == label)?;
+    Some(CellRuns {
+        campaign,
+        cell: &campaign.header.plan.cells[cell],
+        runs: runs_of_cell(campaign, cell),
+    })
 }
 
-const UNCONFIRMED: &str = "One run of each: this is unconfirmed, and `plimsoll confirm` would tell whether it is there.";
+const UNCONFIRMED: &str =
+    "One run of each: this is unconfirmed, and `plimsoll confirm` would tell whether it is there.";
 
 /// Whether there is a difference to explain, as far as is known.
 fn is_shown(finding: &Finding) -> bool {
@@ -317,7 +431,11 @@ impl Explanation {
     fn told_cost(&self) -> Option<String> {
         let cost = self.cost.as_ref()?;
         let change = change_with_interval(&cost.estimate?);
-        Some(format!("Throughput: no difference is shown. {}: {} {change}.", headline(cost.metric.name), cost.call.word()))
+        Some(format!(
+            "Throughput: no difference is shown. {}: {} {change}.",
+            headline(cost.metric.name),
+            cost.call.word()
+        ))
     }
 
     fn told_settings(&self) -> Option<String> {
@@ -326,19 +444,34 @@ impl Explanation {
         }
         let value = |value: &Option<String>| value.clone().unwrap_or_else(|| "none".to_owned());
         let told = self.settings.iter().take(SETTINGS_SHOWN);
-        let told: Vec<String> =
-            told.map(|setting| format!("{} {} (base: {})", setting.name, value(&setting.cell), value(&setting.base))).collect();
+        let told: Vec<String> = told
+            .map(|setting| {
+                format!(
+                    "{} {} (base: {})",
+                    setting.name,
+                    value(&setting.cell),
+                    value(&setting.base)
+                )
+            })
+            .collect();
         let more = match self.settings.len().saturating_sub(SETTINGS_SHOWN) {
             0 => String::new(),
             more => format!(", and {more} more in the report"),
         };
-        let of = if self.is_one_build { "One build, with other settings" } else { "Settings of the configs that differ, too" };
+        let of = if self.is_one_build {
+            "One build, with other settings"
+        } else {
+            "Settings of the configs that differ, too"
+        };
         Some(format!("{of}: {}{more}.", told.join(", ")))
     }
 
     /// The finding, the sentence, and the table.
     pub fn to_text(&self) -> String {
-        let mut lines = vec![format!("{}: {} against {}, campaign {}", self.step, self.cell, self.base, self.campaign)];
+        let mut lines = vec![format!(
+            "{}: {} against {}, campaign {}",
+            self.step, self.cell, self.base, self.campaign
+        )];
         lines.extend((!self.line.is_empty()).then(|| self.line.clone()));
         if self.is_screen {
             lines.push(UNCONFIRMED.to_owned());
@@ -349,14 +482,29 @@ impl Explanation {
         if self.changes.is_empty() {
             lines.push("No per-operation number is known on both sides.".to_owned());
         } else {
-            lines.push(format!("\n{:<44} {:>9} {:>8} {:>6}", "per operation", "change", "in sd", "pairs"));
+            lines.push(format!(
+                "\n{:<44} {:>9} {:>8} {:>6}",
+                "per operation", "change", "in sd", "pairs"
+            ));
         }
         lines.extend(self.changes.iter().take(SHOWN).map(|change| {
-            let name = if change.is_counter { format!("{} (counter)", change.name) } else { headline(&change.name) };
-            format!("{name:<44} {:>9} {:>8.1} {:>6}", percent(change.ratio), change.standardised, change.pairs)
+            let name = if change.is_counter {
+                format!("{} (counter)", change.name)
+            } else {
+                headline(&change.name)
+            };
+            format!(
+                "{name:<44} {:>9} {:>8.1} {:>6}",
+                percent(change.ratio),
+                change.standardised,
+                change.pairs
+            )
         }));
         if self.changes.len() > SHOWN {
-            lines.push(format!("and {} more: `--json` has them", self.changes.len() - SHOWN));
+            lines.push(format!(
+                "and {} more: `--json` has them",
+                self.changes.len() - SHOWN
+            ));
         }
         lines.join("\n") + "\n"
     }
@@ -401,17 +549,37 @@ mod tests {
     use super::*;
 
     fn change(name: &str, ratio: f64) -> Change {
-        Change { name: name.to_owned(), is_counter: false, ratio, standardised: ratio.ln() / 0.01, pairs: 12 }
+        Change {
+            name: name.to_owned(),
+            is_counter: false,
+            ratio,
+            standardised: ratio.ln() / 0.01,
+            pairs: 12,
+        }
     }
 
     #[test]
     fn counters_of_a_workload_files_step_are_divided_by_its_events() {
         use plimsoll_core::record::OperationRecord;
         use plimsoll_store::event::StepDone;
-        let kind = |kind: &str, ok| OperationRecord { kind: kind.to_owned(), ok, ..OperationRecord::default() };
-        let done = StepDone { primary: "event".to_owned(), operations: vec![kind("look", 30), kind("buy", 10)], ..StepDone::default() };
+        let kind = |kind: &str, ok| OperationRecord {
+            kind: kind.to_owned(),
+            ok,
+            ..OperationRecord::default()
+        };
+        let done = StepDone {
+            primary: "event".to_owned(),
+            operations: vec![kind("look", 30), kind("buy", 10)],
+            ..StepDone::default()
+        };
         assert_eq!(operations(&done), Some(40.0));
-        assert_eq!(operations(&StepDone { primary: "buy".to_owned(), ..done }), Some(10.0));
+        assert_eq!(
+            operations(&StepDone {
+                primary: "buy".to_owned(),
+                ..done
+            }),
+            Some(10.0)
+        );
     }
 
     #[test]
@@ -419,20 +587,34 @@ mod tests {
         let cases: [(&[(&str, f64)], &str); 10] = [
             (
                 &[("process_cpu_us_per_op", 0.66), ("cspq", 0.37)],
-                "cs/op -63.0 %, process CPU/op -34.0 %: less waiting, for other threads or for storage",
+                "cs/op -63.0 %, process CPU/op -34.0 %: less waiting, for other threads or for \
+                storage",
             ),
-            (&[("server_cpu_us_per_op", 1.49), ("cspq", 1.01)], "server CPU/op +49.0 %, cs/op flat: more code per statement"),
+            (
+                &[("server_cpu_us_per_op", 1.49), ("cspq", 1.01)],
+                "server CPU/op +49.0 %, cs/op flat: more code per statement",
+            ),
             (
                 &[("server_cpu_us_per_op", 1.2), ("cspq", 2.0)],
-                "server CPU/op +20.0 %, cs/op +100.0 %: more contention between threads, and CPU spent on it",
+                "server CPU/op +20.0 %, cs/op +100.0 %: more contention between threads, and CPU \
+                spent on it",
             ),
             (
                 &[("server_cpu_us_per_op", 1.0), ("cspq", 1.5)],
                 "cs/op +50.0 %, server CPU/op flat: more waiting between threads: mutex contention",
             ),
-            (&[("wkbpi", 1.8), ("server_cpu_us_per_op", 1.02)], "KiB written/insert +80.0 %, server CPU/op flat: write amplification"),
-            (&[("rkbpq", 3.0)], "KiB read/op +200.0 %: more is read from storage: less of it is cached"),
-            (&[("process_cpu_us_per_op", 0.8), ("cspq", 1.0)], "process CPU/op -20.0 %, cs/op flat: less code per statement"),
+            (
+                &[("wkbpi", 1.8), ("server_cpu_us_per_op", 1.02)],
+                "KiB written/insert +80.0 %, server CPU/op flat: write amplification",
+            ),
+            (
+                &[("rkbpq", 3.0)],
+                "KiB read/op +200.0 %: more is read from storage: less of it is cached",
+            ),
+            (
+                &[("process_cpu_us_per_op", 0.8), ("cspq", 1.0)],
+                "process CPU/op -20.0 %, cs/op flat: less code per statement",
+            ),
             (
                 &[("server_cpu_us_per_op", 1.0), ("client_cpu_us_per_op", 1.3)],
                 "client CPU/op +30.0 %, server CPU/op flat: the client works more for an answer",
@@ -441,18 +623,48 @@ mod tests {
             (&[], ""),
         ];
         for (changes, expected) in cases {
-            let changes: Vec<Change> = changes.iter().map(|(name, ratio)| change(name, *ratio)).collect();
+            let changes: Vec<Change> = changes
+                .iter()
+                .map(|(name, ratio)| change(name, *ratio))
+                .collect();
             assert_eq!(sentence(&changes, None), expected);
         }
-        assert_eq!(sentence(&[change("process_cpu_us_per_op", 0.8)], None), "process CPU/op -20.0 %: less CPU per statement");
         assert_eq!(
-            sentence(&[change("process_cpu_us_per_op", 36.0), change("cspq", 1.0)], Some(-4.4)),
-            "process CPU/op +3500.0 %, CPU in use -55.8 %: more CPU per statement, and more waiting: for storage, or for locks"
+            sentence(&[change("process_cpu_us_per_op", 0.8)], None),
+            "process CPU/op -20.0 %: less CPU per statement"
         );
-        assert!(sentence(&[change("process_cpu_us_per_op", 1.4), change("cspq", 1.0)], Some(-0.3)).ends_with("more code per statement"));
-        let counter = Change { is_counter: true, ..change("cspq", 9.0) };
-        assert_eq!(sentence(&[change("server_cpu_us_per_op", 0.9)], Some(-0.1)), "", "less CPU does not make it slower");
-        assert_ne!(sentence(&[change("server_cpu_us_per_op", 0.9)], Some(0.1)), "");
-        assert_eq!(sentence(&[counter], None), "", "an engine's counter of that name is another thing");
+        assert_eq!(
+            sentence(
+                &[change("process_cpu_us_per_op", 36.0), change("cspq", 1.0)],
+                Some(-4.4)
+            ),
+            "process CPU/op +3500.0 %, CPU in use -55.8 %: more CPU per statement, and more \
+            waiting: for storage, or for locks"
+        );
+        assert!(
+            sentence(
+                &[change("process_cpu_us_per_op", 1.4), change("cspq", 1.0)],
+                Some(-0.3)
+            )
+            .ends_with("more code per statement")
+        );
+        let counter = Change {
+            is_counter: true,
+            ..change("cspq", 9.0)
+        };
+        assert_eq!(
+            sentence(&[change("server_cpu_us_per_op", 0.9)], Some(-0.1)),
+            "",
+            "less CPU does not make it slower"
+        );
+        assert_ne!(
+            sentence(&[change("server_cpu_us_per_op", 0.9)], Some(0.1)),
+            ""
+        );
+        assert_eq!(
+            sentence(&[counter], None),
+            "",
+            "an engine's counter of that name is another thing"
+        );
     }
 }

@@ -1,4 +1,5 @@
-//! Campaigns with pairs: blocks one after the other, or slices by turns, with differences that are known.
+//! Campaigns with pairs: blocks one after the other, or slices by turns, with differences that are
+//! known.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +19,9 @@ pub const CONTROL: &str = "sqlite.wal_full#2";
 
 /// Small numbers that look like noise, the same in every run.
 pub fn noise(seed: u32, sd: f64) -> f64 {
-    let mut x = u64::from(seed).wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let mut x = u64::from(seed)
+        .wrapping_add(1)
+        .wrapping_mul(0x9e37_79b9_7f4a_7c15);
     x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb) | 1;
     // The sum of twelve uniform numbers has a standard deviation of 1.
@@ -57,7 +60,11 @@ pub fn design(design: Design, times: u32) -> Confirm {
 
 fn text(times: u32) -> String {
     let steps = "steps = [\"l.i0\", \"l.x\", \"l.i1\", \"l.i2\", \"qr100\", \"qp100\"]\n";
-    plan_text(&["wal_full", "wal_off", "wal_normal"], 12, &format!("{steps}blocks = {times}"))
+    plan_text(
+        &["wal_full", "wal_off", "wal_normal"],
+        12,
+        &format!("{steps}blocks = {times}"),
+    )
 }
 
 /// The plan's cells and the base's second instance.
@@ -78,7 +85,11 @@ pub type Edit<'a> = &'a dyn Fn(u32, &str, &mut Made);
 /// A campaign of blocks. With `is_confirm` it has the control.
 pub fn blocks(times: u32, is_confirm: bool, edit: Edit<'_>) -> CampaignRecord {
     let confirm = is_confirm.then(|| design(Design::Blocks, times));
-    let id = if is_confirm { "20261121T080000Z-sample-confirm" } else { "20261121T080000Z-sample" };
+    let id = if is_confirm {
+        "20261121T080000Z-sample-confirm"
+    } else {
+        "20261121T080000Z-sample"
+    };
     let campaign = Campaign::with_plan(id, &text(times), confirm, |plan| {
         if is_confirm {
             with_control(plan)
@@ -89,15 +100,26 @@ pub fn blocks(times: u32, is_confirm: bool, edit: Edit<'_>) -> CampaignRecord {
 }
 
 /// A campaign of slices: `rounds` turns per start and contestant.
-pub fn slices(starts: u32, rounds: u32, edit_turns: &dyn Fn(u32, &str, &mut Vec<Turn>)) -> Campaign {
-    let campaign =
-        Campaign::with_plan("20261121T090000Z-sample-confirm", &text(starts), Some(design(Design::Slices, starts)), with_control);
+pub fn slices(
+    starts: u32,
+    rounds: u32,
+    edit_turns: &dyn Fn(u32, &str, &mut Vec<Turn>),
+) -> Campaign {
+    let campaign = Campaign::with_plan(
+        "20261121T090000Z-sample-confirm",
+        &text(starts),
+        Some(design(Design::Slices, starts)),
+        with_control,
+    );
     let write = |trial: &Trial, block: u32, label: &str| {
         for (i, name) in (0..).zip(STEPS) {
             let of_start = noise(block * 97 + i * 13 + label.len() as u32, 0.004);
             let mut turns: Vec<Turn> = (1..=rounds)
                 .map(|round| {
-                    let operations = 400.0 * speed(label) * of_start * noise(round * 31 + block * 7 + i + label.len() as u32 * 1009, 0.03);
+                    let operations = 400.0
+                        * speed(label)
+                        * of_start
+                        * noise(round * 31 + block * 7 + i + label.len() as u32 * 1009, 0.03);
                     Turn {
                         round,
                         position: 1 + round % 4,
@@ -123,11 +145,22 @@ pub fn slices(starts: u32, rounds: u32, edit_turns: &dyn Fn(u32, &str, &mut Vec<
 
 fn run(campaign: &Campaign, after: impl Fn(&Trial, u32, &str), edit: Edit<'_>) {
     let steps = campaign.steps();
-    let templates: BTreeMap<String, Made> = steps.iter().map(|plan| (plan.name.clone(), step(plan, Speed::default()))).collect();
+    let templates: BTreeMap<String, Made> = steps
+        .iter()
+        .map(|plan| (plan.name.clone(), step(plan, Speed::default())))
+        .collect();
     for scheduled in &campaign.folder.header.schedule {
-        let label = campaign.folder.header.plan.cells[scheduled.cell].label.clone();
-        let synchronous = label.trim_end_matches("#2").trim_start_matches("sqlite.wal_");
-        let mut trial = campaign.attempt(scheduled.number, 1, &[("journal_mode", "wal"), ("synchronous", synchronous)]);
+        let label = campaign.folder.header.plan.cells[scheduled.cell]
+            .label
+            .clone();
+        let synchronous = label
+            .trim_end_matches("#2")
+            .trim_start_matches("sqlite.wal_");
+        let mut trial = campaign.attempt(
+            scheduled.number,
+            1,
+            &[("journal_mode", "wal"), ("synchronous", synchronous)],
+        );
         for plan in steps {
             let jitter = noise(scheduled.number * 17 + plan.name.len() as u32, 0.006);
             let mut made = template(&templates[&plan.name], speed(&label) * jitter);
@@ -135,8 +168,14 @@ fn run(campaign: &Campaign, after: impl Fn(&Trial, u32, &str), edit: Edit<'_>) {
             let ratio = speed(&label) * jitter;
             let seconds = made.done.elapsed_ns as f64 / 1e9;
             let share = if label == SLOW { 1.0 } else { jitter };
-            made.done.host.insert("process_cpu_s".to_owned(), Reading::Ok(seconds * 1.8 * share));
-            made.done.host.insert("context_switches".to_owned(), Reading::Ok(seconds * 5_000.0 * ratio));
+            made.done.host.insert(
+                "process_cpu_s".to_owned(),
+                Reading::Ok(seconds * 1.8 * share),
+            );
+            made.done.host.insert(
+                "context_switches".to_owned(),
+                Reading::Ok(seconds * 5_000.0 * ratio),
+            );
             edit(scheduled.block, &label, &mut made);
             trial.step(made);
         }
@@ -145,11 +184,17 @@ fn run(campaign: &Campaign, after: impl Fn(&Trial, u32, &str), edit: Edit<'_>) {
     }
 }
 
-/// The step at another speed. Histograms are left out: they take long to read, and no verdict looks at them.
+/// The step at another speed. Histograms are left out: they take long to read, and no verdict looks
+/// at them.
 pub fn template(of: &Made, queries: f64) -> Made {
     let mut made = of.clone();
     if made.done.step.starts_with('q') {
-        for client in made.done.clients.iter_mut().filter(|client| client.kind == "query") {
+        for client in made
+            .done
+            .clients
+            .iter_mut()
+            .filter(|client| client.kind == "query")
+        {
             client.ok = (client.ok as f64 * queries).round() as u64;
         }
     }
@@ -168,9 +213,19 @@ pub fn template(of: &Made, queries: f64) -> Made {
 pub fn crash_in(record: &mut CampaignRecord, label: &str, blocks: std::ops::RangeInclusive<u32>) {
     let header = record.header.clone();
     for trial in &mut record.trials {
-        let scheduled = header.schedule.iter().find(|scheduled| scheduled.number == trial.number).unwrap();
+        let scheduled = header
+            .schedule
+            .iter()
+            .find(|scheduled| scheduled.number == trial.number)
+            .unwrap();
         if header.plan.cells[scheduled.cell].label == label && blocks.contains(&scheduled.block) {
-            let at = trial.events.iter().position(|event| matches!(&event.event, Event::StepDone(done) if done.step == "qr100")).unwrap();
+            let at = trial
+                .events
+                .iter()
+                .position(
+                    |event| matches!(&event.event, Event::StepDone(done) if done.step == "qr100"),
+                )
+                .unwrap();
             trial.events.truncate(at);
             let crash = plimsoll_store::event::ServerCrashed {
                 step: Some("qr100".to_owned()),

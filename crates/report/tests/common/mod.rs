@@ -14,12 +14,17 @@ use base64::engine::general_purpose::STANDARD;
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Serializer, V2DeflateSerializer};
 use plimsoll_core::plan::{KvEnd, Plan, Step, StepKind};
-use plimsoll_core::record::{ClientRecord, EncodedHistogram, OperationRecord, Pacing, Reading, Readings, TableCheck};
+use plimsoll_core::record::{
+    ClientRecord, EncodedHistogram, OperationRecord, Pacing, Reading, Readings, TableCheck,
+};
 use plimsoll_core::schedule::ScheduledTrial;
 use plimsoll_store::event::*;
 use plimsoll_store::header::{CampaignHeader, CellHeader, FORMAT};
 use plimsoll_store::series::{host_path, operations_path, write_host, write_operations};
-use plimsoll_store::{CampaignDir, CampaignRecord, Confirm, EventWriter, HostSeries, OperationSecond, Store, write_json_atomically};
+use plimsoll_store::{
+    CampaignDir, CampaignRecord, Confirm, EventWriter, HostSeries, OperationSecond, Store,
+    write_json_atomically,
+};
 use serde_json::json;
 use tempfile::TempDir;
 
@@ -29,9 +34,11 @@ pub const SECOND_NS: u64 = 1_000_000_000;
 pub fn plan_text(configs: &[&str], duration_s: u64, extra: &str) -> String {
     let configs: Vec<String> = configs.iter().map(|config| format!("{config:?}")).collect();
     format!(
-        "name = \"sample\"\ndescription = \"SQLite, four journal settings\"\nworkload = \"insert-benchmark\"\ncomparable = false\n\
+        "name = \"sample\"\ndescription = \"SQLite, four journal settings\"\nworkload = \
+        \"insert-benchmark\"\ncomparable = false\n\
          builds = [\"sqlite\"]\nconfigs = [{}]\nwait = \"2s\"\nverify = \"full\"\n{extra}\n\
-         [sizes]\nclients = 2\nrows = \"400K\"\nwrite_rows = \"100K\"\nduration = \"{duration_s}s\"\n",
+         [sizes]\nclients = 2\nrows = \"400K\"\nwrite_rows = \"100K\"\nduration = \
+        \"{duration_s}s\"\n",
         configs.join(", ")
     )
 }
@@ -42,7 +49,9 @@ pub fn histogram(values_ns: impl IntoIterator<Item = (u64, u64)>) -> EncodedHist
         histogram.record_n(value_ns, count).unwrap();
     }
     let mut bytes = Vec::new();
-    V2DeflateSerializer::new().serialize(&histogram, &mut bytes).unwrap();
+    V2DeflateSerializer::new()
+        .serialize(&histogram, &mut bytes)
+        .unwrap();
     EncodedHistogram(STANDARD.encode(bytes))
 }
 
@@ -59,12 +68,21 @@ impl Campaign {
 
     /// `relabel` may give cells labels that a plan would refuse.
     pub fn with_labels(id: &str, plan_text: &str, relabel: impl Fn(&str) -> String) -> Self {
-        let edit = |plan: &mut Plan| plan.cells.iter_mut().for_each(|cell| cell.label = relabel(&cell.label));
+        let edit = |plan: &mut Plan| {
+            plan.cells
+                .iter_mut()
+                .for_each(|cell| cell.label = relabel(&cell.label))
+        };
         Self::with_plan(id, plan_text, None, edit)
     }
 
     /// `edit` may make a plan that no text can state.
-    pub fn with_plan(id: &str, plan_text: &str, confirm: Option<Confirm>, edit: impl FnOnce(&mut Plan)) -> Self {
+    pub fn with_plan(
+        id: &str,
+        plan_text: &str,
+        confirm: Option<Confirm>,
+        edit: impl FnOnce(&mut Plan),
+    ) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let mut plan = Plan::parse("sample.toml", plan_text).unwrap();
         edit(&mut plan);
@@ -77,12 +95,25 @@ impl Campaign {
             config_source: "shipped".to_owned(),
             settings: BTreeMap::from([(
                 "journal_mode".to_owned(),
-                if cell.label.contains("delete") { "delete" } else { "wal" }.to_owned(),
+                if cell.label.contains("delete") {
+                    "delete"
+                } else {
+                    "wal"
+                }
+                .to_owned(),
             )]),
         });
         // The plan's order, so that trial n is cell n: real schedules are shuffled.
-        let places = (1..=plan.blocks).flat_map(|block| (0..plan.cells.len()).map(move |cell| (block, cell)));
-        let schedule = (1..).zip(places).map(|(number, (block, cell))| ScheduledTrial { number, block, cell }).collect();
+        let places = (1..=plan.blocks)
+            .flat_map(|block| (0..plan.cells.len()).map(move |cell| (block, cell)));
+        let schedule = (1..)
+            .zip(places)
+            .map(|(number, (block, cell))| ScheduledTrial {
+                number,
+                block,
+                cell,
+            })
+            .collect();
         let header = CampaignHeader {
             format: FORMAT,
             id: id.to_owned(),
@@ -112,7 +143,11 @@ impl Campaign {
     /// Starts an attempt: its first two events are written.
     pub fn attempt(&self, trial: u32, attempt: u32, settings: &[(&str, &str)]) -> Trial {
         let header = &self.folder.header;
-        let scheduled = header.schedule.iter().find(|scheduled| scheduled.number == trial).unwrap();
+        let scheduled = header
+            .schedule
+            .iter()
+            .find(|scheduled| scheduled.number == trial)
+            .unwrap();
         let cell = header.plan.cells[scheduled.cell].label.clone();
         let dir = self.folder.trial_dir(trial, &cell, attempt);
         let mut events = EventWriter::create(dir.join("events.jsonl")).unwrap();
@@ -132,7 +167,10 @@ impl Campaign {
             version: "3.50.4".to_owned(),
             build_options: vec!["COMPILER=gcc-12.2.0".to_owned(), "THREADSAFE=1".to_owned()],
             embedded: true,
-            effective_settings: settings.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect(),
+            effective_settings: settings
+                .iter()
+                .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+                .collect(),
             seconds: 0.01,
         };
         events.append(&Event::ServerReady(ready)).unwrap();
@@ -159,19 +197,33 @@ impl Trial {
     }
 
     pub fn step(&mut self, made: Made) {
-        self.event(Event::StepStart(StepStart { step: made.done.step.clone() }));
+        self.event(Event::StepStart(StepStart {
+            step: made.done.step.clone(),
+        }));
         write_operations(operations_path(&self.dir, &made.done.step), &made.series).unwrap();
         write_host(host_path(&self.dir, &made.done.step), &made.host).unwrap();
         let name = made.done.step.clone();
         self.event(Event::StepDone(Box::new(made.done)));
         if name == "l.i2" {
-            let action = DrainStep { action: "PRAGMA wal_checkpoint(TRUNCATE)".to_owned(), seconds: 0.25, result: "0|0|0".to_owned() };
-            self.event(Event::DrainDone(DrainDone { step: name, actions: vec![action], drained_s: 0.25, waited_s: 1.75 }));
+            let action = DrainStep {
+                action: "PRAGMA wal_checkpoint(TRUNCATE)".to_owned(),
+                seconds: 0.25,
+                result: "0|0|0".to_owned(),
+            };
+            self.event(Event::DrainDone(DrainDone {
+                step: name,
+                actions: vec![action],
+                drained_s: 0.25,
+                waited_s: 1.75,
+            }));
         }
     }
 
     pub fn complete(mut self) {
-        self.event(Event::TrialDone(TrialDone { seconds: 60.0, stop_problem: None }));
+        self.event(Event::TrialDone(TrialDone {
+            seconds: 60.0,
+            stop_problem: None,
+        }));
     }
 
     /// What a kill leaves: half a line.
@@ -183,7 +235,12 @@ impl Trial {
 
 fn append(path: &Path, text: &str) {
     use std::io::Write as _;
-    std::fs::OpenOptions::new().append(true).open(path).unwrap().write_all(text.as_bytes()).unwrap();
+    std::fs::OpenOptions::new()
+        .append(true)
+        .open(path)
+        .unwrap()
+        .write_all(text.as_bytes())
+        .unwrap();
 }
 
 /// A finished step with its series.
@@ -211,7 +268,13 @@ pub struct Speed {
 
 impl Default for Speed {
     fn default() -> Self {
-        Self { writes: 1.0, queries: 1.0, paced: 1.0, steal: 0.0, tail: 1.0 }
+        Self {
+            writes: 1.0,
+            queries: 1.0,
+            paced: 1.0,
+            steal: 0.0,
+            tail: 1.0,
+        }
     }
 }
 
@@ -221,7 +284,10 @@ struct Noise(u64);
 impl Noise {
     /// In 0..1.
     fn next(&mut self) -> f64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) as f64 / f64::from(1u32 << 31)
     }
 }
@@ -240,7 +306,14 @@ struct Kind {
 pub fn step(plan: &Step, speed: Speed) -> Made {
     let batch = u64::from(plan.batch);
     // Only the busiest range queries keep the background writers from their rate.
-    let speed = Speed { paced: if plan.name == "qr1000" { speed.paced } else { 1.0 }, ..speed };
+    let speed = Speed {
+        paced: if plan.name == "qr1000" {
+            speed.paced
+        } else {
+            1.0
+        },
+        ..speed
+    };
     let writer = |name: &'static str, rows_per_s: f64| Kind {
         name,
         per_s: rows_per_s / batch as f64,
@@ -249,43 +322,92 @@ pub fn step(plan: &Step, speed: Speed) -> Made {
         target_per_s: None,
     };
     let (kinds, seconds) = match &plan.kind {
-        StepKind::Load { rows, .. } => (vec![writer("insert", 90_000.0 * speed.writes)], *rows as f64 / (90_000.0 * speed.writes)),
+        StepKind::Load { rows, .. } => (
+            vec![writer("insert", 90_000.0 * speed.writes)],
+            *rows as f64 / (90_000.0 * speed.writes),
+        ),
         StepKind::CreateIndexes { .. } => {
-            let index = Kind { name: "index", per_s: 1.0, rows_per_operation: 400_100, typical_ns: 2e7 / speed.writes, target_per_s: None };
+            let index = Kind {
+                name: "index",
+                per_s: 1.0,
+                rows_per_operation: 400_100,
+                typical_ns: 2e7 / speed.writes,
+                target_per_s: None,
+            };
             // One batch before it.
-            (vec![index, writer("insert", 100.0 * speed.writes)], 1.0 / speed.writes)
+            (
+                vec![index, writer("insert", 100.0 * speed.writes)],
+                1.0 / speed.writes,
+            )
         }
         StepKind::Write { rows, .. } => {
             let rate = if batch > 10 { 11_000.0 } else { 2_500.0 } * speed.writes;
-            (vec![writer("insert", rate), writer("delete", rate)], *rows as f64 / rate)
+            (
+                vec![writer("insert", rate), writer("delete", rate)],
+                *rows as f64 / rate,
+            )
         }
-        StepKind::ReadWrite { rate, duration_ns, .. } => {
+        StepKind::ReadWrite {
+            rate, duration_ns, ..
+        } => {
             let rate = *rate as f64;
-            let paced = |name| Kind { target_per_s: Some(2.0 * rate / batch as f64), ..writer(name, rate * speed.paced) };
+            let paced = |name| Kind {
+                target_per_s: Some(2.0 * rate / batch as f64),
+                ..writer(name, rate * speed.paced)
+            };
             let is_point = plan.name.starts_with("qp");
             let per_s = if is_point { 14_000.0 } else { 8_000.0 } * speed.queries - rate;
-            let query = Kind { name: "query", per_s, rows_per_operation: 10, typical_ns: 1e9 / per_s, target_per_s: None };
-            (vec![query, paced("insert"), paced("delete")], *duration_ns as f64 / 1e9)
+            let query = Kind {
+                name: "query",
+                per_s,
+                rows_per_operation: 10,
+                typical_ns: 1e9 / per_s,
+                target_per_s: None,
+            };
+            (
+                vec![query, paced("insert"), paced("delete")],
+                *duration_ns as f64 / 1e9,
+            )
         }
         StepKind::Kv(kv) => {
-            let of = |name, per_s: f64, target_per_s| Kind { name, per_s, rows_per_operation: 1, typical_ns: 1e9 / per_s, target_per_s };
-            let per_s = if kv.work.is_write() { 40_000.0 * speed.writes } else { 60_000.0 * speed.queries };
+            let of = |name, per_s: f64, target_per_s| Kind {
+                name,
+                per_s,
+                rows_per_operation: 1,
+                typical_ns: 1e9 / per_s,
+                target_per_s,
+            };
+            let per_s = if kv.work.is_write() {
+                40_000.0 * speed.writes
+            } else {
+                60_000.0 * speed.queries
+            };
             let own = of(kv.work.operation(), per_s / f64::from(kv.work.keys()), None);
-            let beside = kv.background_bytes_per_s.map(|bytes| of("put", bytes as f64 / 840.0, Some(bytes as f64 / 420.0)));
+            let beside = kv
+                .background_bytes_per_s
+                .map(|bytes| of("put", bytes as f64 / 840.0, Some(bytes as f64 / 420.0)));
             let seconds = match kv.end {
                 KvEnd::Time(ns) => ns as f64 / 1e9,
                 KvEnd::Operations(operations) => operations as f64 / own.per_s,
             };
             (std::iter::once(own).chain(beside).collect(), seconds)
         }
-        StepKind::Scan | StepKind::Prepare { .. } | StepKind::Test(_) | StepKind::Fill { .. } | StepKind::Mix(_) => {
+        StepKind::Scan
+        | StepKind::Prepare { .. }
+        | StepKind::Test(_)
+        | StepKind::Fill { .. }
+        | StepKind::Mix(_) => {
             unreachable!("the sample has no such steps")
         }
     };
     let mut noise = Noise(plan.name.len() as u64 * 7919 + (speed.writes * 1000.0) as u64);
     let to_ns = (seconds * 1e9) as u64;
-    let mut done =
-        StepDone { step: plan.name.clone(), primary: plan.primary_operation().to_owned(), elapsed_ns: to_ns, ..Default::default() };
+    let mut done = StepDone {
+        step: plan.name.clone(),
+        primary: plan.primary_operation().to_owned(),
+        elapsed_ns: to_ns,
+        ..Default::default()
+    };
     let mut series = Vec::new();
     for kind in &kinds {
         let ok_per_client = (kind.per_s * seconds).round().max(1.0) as u64;
@@ -302,9 +424,14 @@ pub fn step(plan: &Step, speed: Speed) -> Made {
             for second in 0..seconds.ceil() as u32 {
                 let share = (seconds - f64::from(second)).min(1.0);
                 let dip = if second % 13 == 7 { 0.6 } else { 1.0 };
-                let ok = if kind.target_per_s.is_some() { kind.per_s } else { kind.per_s * share * dip * (0.95 + noise.next() / 10.0) };
+                let ok = if kind.target_per_s.is_some() {
+                    kind.per_s
+                } else {
+                    kind.per_s * share * dip * (0.95 + noise.next() / 10.0)
+                };
                 let ok = ok.round() as u64;
-                let longest_ns = (kind.typical_ns * (8.0 + 40.0 * noise.next()) * speed.tail) as u64;
+                let longest_ns =
+                    (kind.typical_ns * (8.0 + 40.0 * noise.next()) * speed.tail) as u64;
                 series.push(OperationSecond {
                     second,
                     client,
@@ -314,15 +441,23 @@ pub fn step(plan: &Step, speed: Speed) -> Made {
                     rows: ok * kind.rows_per_operation,
                     service_sum_ns: ok * kind.typical_ns as u64,
                     service_max_ns: longest_ns,
-                    response_max_ns: if kind.target_per_s.is_some() { longest_ns * 2 } else { 0 },
+                    response_max_ns: if kind.target_per_s.is_some() {
+                        longest_ns * 2
+                    } else {
+                        0
+                    },
                 });
             }
         }
-        done.operations.push(operation(kind, 2 * ok_per_client, seconds, speed));
+        done.operations
+            .push(operation(kind, 2 * ok_per_client, seconds, speed));
     }
     done.host = host_readings(seconds, speed);
     done.engine_counters = BTreeMap::from([
-        ("page_cache_hits".to_owned(), (4_000_000.0 * speed.queries) as i64),
+        (
+            "page_cache_hits".to_owned(),
+            (4_000_000.0 * speed.queries) as i64,
+        ),
         ("page_cache_misses".to_owned(), 1234),
         ("page_cache_spills".to_owned(), 0),
     ]);
@@ -332,14 +467,33 @@ pub fn step(plan: &Step, speed: Speed) -> Made {
             done.sla_missed = Some(speed.paced);
         }
     }
-    let check = TableCheck { table: "pi1".to_owned(), expected_rows: 400_100, found_rows: 400_100, checksum: Some("9f86d081".to_owned()) };
+    let check = TableCheck {
+        table: "pi1".to_owned(),
+        expected_rows: 400_100,
+        found_rows: 400_100,
+        checksum: Some("9f86d081".to_owned()),
+    };
     done.tables = vec![check];
     let host = HostSeries {
-        columns: ["second", "cpu_busy_pct", "write_kib", "context_switches", "read_kib"].map(str::to_owned).to_vec(),
+        columns: [
+            "second",
+            "cpu_busy_pct",
+            "write_kib",
+            "context_switches",
+            "read_kib",
+        ]
+        .map(str::to_owned)
+        .to_vec(),
         rows: (1..=seconds.ceil() as u32)
             .map(|second| {
                 let writes = 20_000.0 * speed.writes * (0.8 + 0.4 * noise.next());
-                vec![Some(f64::from(second)), Some(48.0 + 10.0 * noise.next()), Some(writes.round()), Some(5_000.0), Some(0.0)]
+                vec![
+                    Some(f64::from(second)),
+                    Some(48.0 + 10.0 * noise.next()),
+                    Some(writes.round()),
+                    Some(5_000.0),
+                    Some(0.0),
+                ]
             })
             .collect(),
     };
@@ -347,13 +501,24 @@ pub fn step(plan: &Step, speed: Speed) -> Made {
 }
 
 fn operation(kind: &Kind, ok: u64, seconds: f64, speed: Speed) -> OperationRecord {
-    let quantile = |share: f64, times: f64| ((kind.typical_ns * times) as u64, (ok as f64 * share) as u64);
+    let quantile =
+        |share: f64, times: f64| ((kind.typical_ns * times) as u64, (ok as f64 * share) as u64);
     let tail = speed.tail;
-    let mut service =
-        vec![quantile(0.5, 0.8), quantile(0.3, 1.1), quantile(0.15, 1.6), quantile(0.04, 4.0 * tail), quantile(0.005, 20.0 * tail)];
+    let mut service = vec![
+        quantile(0.5, 0.8),
+        quantile(0.3, 1.1),
+        quantile(0.15, 1.6),
+        quantile(0.04, 4.0 * tail),
+        quantile(0.005, 20.0 * tail),
+    ];
     let counted: u64 = service.iter().map(|(_, count)| count).sum();
     service.push(((kind.typical_ns * 45.0 * tail) as u64, ok - counted));
-    let later = |by: u64| service.iter().map(|(value, count)| (value + by, *count)).collect::<Vec<_>>();
+    let later = |by: u64| {
+        service
+            .iter()
+            .map(|(value, count)| (value + by, *count))
+            .collect::<Vec<_>>()
+    };
     let retried = if kind.name == "delete" { 3 } else { 0 };
     OperationRecord {
         kind: kind.name.to_owned(),
@@ -365,7 +530,11 @@ fn operation(kind: &Kind, ok: u64, seconds: f64, speed: Speed) -> OperationRecor
         unsent_response: None,
         rows: ok * kind.rows_per_operation,
         statements: None,
-        errors: if retried > 0 { BTreeMap::from([("busy".to_owned(), retried)]) } else { BTreeMap::new() },
+        errors: if retried > 0 {
+            BTreeMap::from([("busy".to_owned(), retried)])
+        } else {
+            BTreeMap::new()
+        },
         wait_ns: retried * 1_000_000,
         worker_ns: (2.0 * seconds * 1e9) as u64,
         service: histogram(service.iter().copied()),
@@ -376,7 +545,11 @@ fn operation(kind: &Kind, ok: u64, seconds: f64, speed: Speed) -> OperationRecor
             target_per_s,
             achieved_per_s: target_per_s * speed.paced,
             seconds: seconds as u64,
-            seconds_under: if speed.paced < 0.95 { seconds as u64 } else { 0 },
+            seconds_under: if speed.paced < 0.95 {
+                seconds as u64
+            } else {
+                0
+            },
             backlog: if speed.paced < 0.95 { 7 } else { 0 },
         }),
     }
@@ -394,7 +567,10 @@ fn host_readings(seconds: f64, speed: Speed) -> Readings {
         ("disk_reads", 0.0),
         ("disk_read_bytes", 0.0),
         ("disk_writes", seconds * 120.0),
-        ("disk_write_bytes", seconds * 20.0 * 1024.0 * 1024.0 * speed.writes),
+        (
+            "disk_write_bytes",
+            seconds * 20.0 * 1024.0 * 1024.0 * speed.writes,
+        ),
         ("psi_cpu_some_s", seconds * 0.02),
         ("psi_io_some_s", seconds * 0.3),
         ("process_cpu_s", seconds * 1.8),
@@ -402,21 +578,30 @@ fn host_readings(seconds: f64, speed: Speed) -> Readings {
         ("data_dir_bytes", 250.0 * 1024.0 * 1024.0),
         ("database_bytes", 240.0 * 1024.0 * 1024.0),
     ];
-    let mut readings: Readings = readings.into_iter().map(|(name, value)| (name.to_owned(), Reading::Ok(value))).collect();
+    let mut readings: Readings = readings
+        .into_iter()
+        .map(|(name, value)| (name.to_owned(), Reading::Ok(value)))
+        .collect();
     let unavailable = [
         ("server_cpu_s", "an embedded engine shares the process"),
         ("client_cpu_s", "an embedded engine shares the process"),
         ("psi_memory_some_s", "the kernel has no pressure file"),
     ];
-    readings.extend(unavailable.map(|(name, reason)| (name.to_owned(), Reading::Unavailable(reason.to_owned()))));
+    readings.extend(
+        unavailable
+            .map(|(name, reason)| (name.to_owned(), Reading::Unavailable(reason.to_owned()))),
+    );
     readings
 }
 
-/// Four cells: the base; one whose first attempt was killed and whose second misses its SLA in `qr1000`; one that crashes in `qp100`;
-/// one that is disturbed in `l.i1` and fails in `qr500`.
+/// Four cells: the base; one whose first attempt was killed and whose second misses its SLA in
+/// `qr1000`; one that crashes in `qp100`; one that is disturbed in `l.i1` and fails in `qr500`.
 pub fn sample(duration_s: u64) -> Campaign {
     let configs = ["wal_full", "wal_off", "wal_normal", "delete_full"];
-    let campaign = Campaign::new("20261121T080000Z-sample", &plan_text(&configs, duration_s, ""));
+    let campaign = Campaign::new(
+        "20261121T080000Z-sample",
+        &plan_text(&configs, duration_s, ""),
+    );
     fill(&campaign, ["base", "killed", "crash", "fail"]);
     campaign
 }
@@ -427,26 +612,55 @@ pub fn fill<const N: usize>(campaign: &Campaign, roles: [&str; N]) {
     for (number, role) in (1..).zip(roles) {
         match role {
             "base" => {
-                let mut trial = campaign.attempt(number, 1, &[("synchronous", "FULL"), ("journal_mode", "wal")]);
-                steps.iter().for_each(|plan| trial.step(step(plan, Speed::default())));
+                let mut trial = campaign.attempt(
+                    number,
+                    1,
+                    &[("synchronous", "FULL"), ("journal_mode", "wal")],
+                );
+                steps
+                    .iter()
+                    .for_each(|plan| trial.step(step(plan, Speed::default())));
                 trial.complete();
             }
             "killed" => {
                 let settings = [("synchronous", "OFF"), ("journal_mode", "wal")];
-                let speed = Speed { writes: 2.4, queries: 1.02, paced: 0.93, tail: 0.5, ..Default::default() };
+                let speed = Speed {
+                    writes: 2.4,
+                    queries: 1.02,
+                    paced: 0.93,
+                    tail: 0.5,
+                    ..Default::default()
+                };
                 let mut first = campaign.attempt(number, 1, &settings);
-                steps[..2].iter().for_each(|plan| first.step(step(plan, speed)));
-                first.event(Event::StepStart(StepStart { step: "l.i1".to_owned() }));
+                steps[..2]
+                    .iter()
+                    .for_each(|plan| first.step(step(plan, speed)));
+                first.event(Event::StepStart(StepStart {
+                    step: "l.i1".to_owned(),
+                }));
                 first.tear();
                 let mut second = campaign.attempt(number, 2, &settings);
                 steps.iter().for_each(|plan| second.step(step(plan, speed)));
                 second.complete();
             }
             "crash" => {
-                let mut trial = campaign.attempt(number, 1, &[("synchronous", "NORMAL"), ("journal_mode", "wal")]);
-                let speed = Speed { writes: 1.3, queries: 0.92, tail: 2.0, ..Default::default() };
-                steps[..5].iter().for_each(|plan| trial.step(step(plan, speed)));
-                trial.event(Event::StepStart(StepStart { step: "qp100".to_owned() }));
+                let mut trial = campaign.attempt(
+                    number,
+                    1,
+                    &[("synchronous", "NORMAL"), ("journal_mode", "wal")],
+                );
+                let speed = Speed {
+                    writes: 1.3,
+                    queries: 0.92,
+                    tail: 2.0,
+                    ..Default::default()
+                };
+                steps[..5]
+                    .iter()
+                    .for_each(|plan| trial.step(step(plan, speed)));
+                trial.event(Event::StepStart(StepStart {
+                    step: "qp100".to_owned(),
+                }));
                 let log_tail = "opened\nassertion failed: page <7>\n".to_owned();
                 trial.event(Event::ServerCrashed(ServerCrashed {
                     step: Some("qp100".to_owned()),
@@ -455,15 +669,30 @@ pub fn fill<const N: usize>(campaign: &Campaign, roles: [&str; N]) {
                 }));
             }
             "fail" => {
-                let mut trial = campaign.attempt(number, 1, &[("synchronous", "FULL"), ("journal_mode", "delete")]);
-                let speed = Speed { writes: 0.6, queries: 0.97, tail: 3.0, ..Default::default() };
+                let mut trial = campaign.attempt(
+                    number,
+                    1,
+                    &[("synchronous", "FULL"), ("journal_mode", "delete")],
+                );
+                let speed = Speed {
+                    writes: 0.6,
+                    queries: 0.97,
+                    tail: 3.0,
+                    ..Default::default()
+                };
                 for plan in &steps[..6] {
                     let steal = if plan.name == "l.i1" { 0.05 } else { 0.0 };
                     trial.step(step(plan, Speed { steal, ..speed }));
                 }
-                trial.event(Event::StepStart(StepStart { step: "qr500".to_owned() }));
+                trial.event(Event::StepStart(StepStart {
+                    step: "qr500".to_owned(),
+                }));
                 let reason = "insert into pi1: database is locked after 30s".to_owned();
-                trial.event(Event::StepFailed(StepFailed { step: "qr500".to_owned(), reason, operations: Vec::new() }));
+                trial.event(Event::StepFailed(StepFailed {
+                    step: "qr500".to_owned(),
+                    reason,
+                    operations: Vec::new(),
+                }));
             }
             other => panic!("no role {other}"),
         }

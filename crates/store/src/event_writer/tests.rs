@@ -46,7 +46,11 @@ impl Write for Disk {
             Fault::Short(most) => Ok(self.take(&bytes[..most.clamp(1, bytes.len())])),
             Fault::Full(most) if most < bytes.len() => {
                 self.is_full = most > 0;
-                if most == 0 { Err(ErrorKind::StorageFull.into()) } else { Ok(self.take(&bytes[..most])) }
+                if most == 0 {
+                    Err(ErrorKind::StorageFull.into())
+                } else {
+                    Ok(self.take(&bytes[..most]))
+                }
             }
             Fault::Interrupted => Err(ErrorKind::Interrupted.into()),
             Fault::None | Fault::Full(_) | Fault::NoCut => Ok(self.take(bytes)),
@@ -69,7 +73,11 @@ impl Medium for Disk {
     }
 
     fn sync(&mut self) -> io::Result<()> {
-        if std::mem::take(&mut self.fails_sync) { Err(io::Error::other("no sync")) } else { Ok(()) }
+        if std::mem::take(&mut self.fails_sync) {
+            Err(io::Error::other("no sync"))
+        } else {
+            Ok(())
+        }
     }
 }
 
@@ -108,17 +116,39 @@ proptest! {
 
 #[test]
 fn a_full_disk_is_an_error_and_the_next_event_follows_the_last_whole_one() {
-    let mut log = LineLog::new(Disk { faults: [Fault::None, Fault::Full(10)].into(), ..Disk::default() }, 0, 1);
+    let mut log = LineLog::new(
+        Disk {
+            faults: [Fault::None, Fault::Full(10)].into(),
+            ..Disk::default()
+        },
+        0,
+        1,
+    );
     log.append(b"first\n").unwrap();
-    assert!(matches!(log.append(b"second, long\n"), Err(Failure::Io(error)) if error.kind() == ErrorKind::StorageFull));
-    assert_eq!((log.medium.content.as_slice(), log.next_seq), (b"first\nsecond, lo".as_slice(), 2));
+    assert!(
+        matches!(log.append(b"second, long\n"), Err(Failure::Io(error)) if error.kind() == ErrorKind::StorageFull)
+    );
+    assert_eq!(
+        (log.medium.content.as_slice(), log.next_seq),
+        (b"first\nsecond, lo".as_slice(), 2)
+    );
     log.append(b"third\n").unwrap();
-    assert_eq!((log.medium.content.as_slice(), log.next_seq), (b"first\nthird\n".as_slice(), 3));
+    assert_eq!(
+        (log.medium.content.as_slice(), log.next_seq),
+        (b"first\nthird\n".as_slice(), 3)
+    );
 }
 
 #[test]
 fn after_a_failed_sync_nothing_is_promised_any_more() {
-    let mut log = LineLog::new(Disk { fails_sync: true, ..Disk::default() }, 0, 1);
+    let mut log = LineLog::new(
+        Disk {
+            fails_sync: true,
+            ..Disk::default()
+        },
+        0,
+        1,
+    );
     log.append(b"first\n").unwrap();
     assert!(matches!(log.sync(), Err(Failure::Io(_))));
     assert!(matches!(log.sync(), Err(Failure::Unsynced)));
@@ -132,21 +162,39 @@ fn a_reopened_file_goes_on_after_its_last_whole_event() {
     let path = dir.path().join("trials/1/events.jsonl");
     let mut writer = EventWriter::create(&path).unwrap();
     let events = one_of_each();
-    events.iter().for_each(|event| writer.append(event).unwrap());
+    events
+        .iter()
+        .for_each(|event| writer.append(event).unwrap());
     writer.sync().unwrap();
     drop(writer);
     let whole = fs::read(&path).unwrap();
-    let last_line = whole[..whole.len() - 1].iter().rposition(|byte| *byte == b'\n').unwrap() + 1;
+    let last_line = whole[..whole.len() - 1]
+        .iter()
+        .rposition(|byte| *byte == b'\n')
+        .unwrap()
+        + 1;
     for cut in last_line..=whole.len() {
         fs::write(&path, &whole[..cut]).unwrap();
         let mut writer = EventWriter::reopen(&path).unwrap();
         let is_whole = cut == whole.len();
-        assert_eq!(fs::read(&path).unwrap(), if is_whole { &whole } else { &whole[..last_line] });
+        assert_eq!(
+            fs::read(&path).unwrap(),
+            if is_whole {
+                &whole
+            } else {
+                &whole[..last_line]
+            }
+        );
         writer.append(&events[0]).unwrap();
         let log = read_events(&path).unwrap();
         let kept = events.len() - usize::from(!is_whole);
         assert_eq!((log.events.len(), log.is_torn), (kept + 1, false));
-        assert!(log.events.iter().map(|stamped| &stamped.event).eq(events[..kept].iter().chain([&events[0]])));
+        assert!(
+            log.events
+                .iter()
+                .map(|stamped| &stamped.event)
+                .eq(events[..kept].iter().chain([&events[0]]))
+        );
     }
 }
 
@@ -154,14 +202,26 @@ fn a_reopened_file_goes_on_after_its_last_whole_event() {
 fn a_file_that_is_there_missing_or_damaged_is_refused_and_left_alone() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("events.jsonl");
-    assert!(matches!(EventWriter::reopen(&path), Err(StoreError::Io { .. })));
+    assert!(matches!(
+        EventWriter::reopen(&path),
+        Err(StoreError::Io { .. })
+    ));
     let mut writer = EventWriter::create(&path).unwrap();
     writer.append(&one_of_each()[0]).unwrap();
     drop(writer);
-    assert!(matches!(EventWriter::create(&path), Err(StoreError::Exists { .. })));
-    let damaged = fs::read_to_string(&path).unwrap().replace("sqlite", "mysql!") + "half a line";
+    assert!(matches!(
+        EventWriter::create(&path),
+        Err(StoreError::Exists { .. })
+    ));
+    let damaged = fs::read_to_string(&path)
+        .unwrap()
+        .replace("sqlite", "mysql!")
+        + "half a line";
     fs::write(&path, &damaged).unwrap();
-    assert!(matches!(EventWriter::reopen(&path), Err(StoreError::Corrupt { line: 1, .. })));
+    assert!(matches!(
+        EventWriter::reopen(&path),
+        Err(StoreError::Corrupt { line: 1, .. })
+    ));
     assert_eq!(fs::read_to_string(&path).unwrap(), damaged);
 }
 
@@ -171,10 +231,20 @@ fn a_number_that_json_cannot_hold_is_refused() {
     let path = dir.path().join("events.jsonl");
     let mut writer = EventWriter::create(&path).unwrap();
     for seconds in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
-        let error = writer.append(&Event::TrialDone(TrialDone { seconds, stop_problem: None })).unwrap_err();
+        let error = writer
+            .append(&Event::TrialDone(TrialDone {
+                seconds,
+                stop_problem: None,
+            }))
+            .unwrap_err();
         assert!(matches!(error, StoreError::Unwritable { .. }), "{error}");
     }
-    writer.append(&Event::TrialDone(TrialDone { seconds: 1.0, stop_problem: None })).unwrap();
+    writer
+        .append(&Event::TrialDone(TrialDone {
+            seconds: 1.0,
+            stop_problem: None,
+        }))
+        .unwrap();
     assert_eq!(read_events(&path).unwrap().events.len(), 1);
 }
 
@@ -182,8 +252,14 @@ fn a_number_that_json_cannot_hold_is_refused() {
 fn stamps_are_the_time_of_day() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("events.jsonl");
-    EventWriter::create(&path).unwrap().append(&one_of_each()[0]).unwrap();
+    EventWriter::create(&path)
+        .unwrap()
+        .append(&one_of_each()[0])
+        .unwrap();
     let t_ns = read_events(&path).unwrap().events[0].t_ns;
     let year_ns = 31_556_952 * 1_000_000_000;
-    assert!((2024 - 1970..2200 - 1970).contains(&(t_ns / year_ns)), "{t_ns}");
+    assert!(
+        (2024 - 1970..2200 - 1970).contains(&(t_ns / year_ns)),
+        "{t_ns}"
+    );
 }

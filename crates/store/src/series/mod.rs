@@ -1,7 +1,9 @@
-//! One row a second: what was done (`series/<step>.operations.tsv`) and what the host did (`series/<step>.host.tsv`). One row a turn of a step
-//! by slices: `series/<step>.turns.tsv`. One row a second and level of a log-structured tree: `series/<step>.levels.tsv`.
+//! One row a second: what was done (`series/<step>.operations.tsv`) and what the host did
+//! (`series/<step>.host.tsv`). One row a turn of a step by slices: `series/<step>.turns.tsv`. One
+//! row a second and level of a log-structured tree: `series/<step>.levels.tsv`.
 //!
-//! Tab separated, a header line first, every line ended by a newline. A file appears when it is complete.
+//! Tab separated, a header line first, every line ended by a newline. A file appears when it is
+//! complete.
 
 mod host;
 mod levels;
@@ -39,5 +41,7 @@ pub fn turns_path(trial_dir: impl AsRef<Path>, step: &str) -> PathBuf {
 }
 
 fn path(trial_dir: &Path, step: &str, what: &str) -> PathBuf {
-    trial_dir.join("series").join(format!("{}.{what}.tsv", as_file_name(step)))
+    trial_dir
+        .join("series")
+        .join(format!("{}.{what}.tsv", as_file_name(step)))
 }

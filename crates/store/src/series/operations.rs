@@ -6,8 +6,17 @@ use std::path::Path;
 use super::table::{Table, TableWriter};
 use crate::StoreError;
 
-const COLUMNS: [&str; 9] =
-    ["second", "client", "kind", "ok", "unsuccessful", "rows", "service_sum_ns", "service_max_ns", "response_max_ns"];
+const COLUMNS: [&str; 9] = [
+    "second",
+    "client",
+    "kind",
+    "ok",
+    "unsuccessful",
+    "rows",
+    "service_sum_ns",
+    "service_max_ns",
+    "response_max_ns",
+];
 
 /// The operations of one kind that one client finished in one second of a step.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -32,14 +41,38 @@ pub struct OperationSecond {
     pub response_max_ns: u64,
 }
 
-/// Writes the seconds of a step, see [`super::operations_path`]. The rows are taken one by one, so that they need not all be in memory.
-pub fn write_operations(path: impl AsRef<Path>, rows: impl IntoIterator<Item = impl Borrow<OperationSecond>>) -> Result<(), StoreError> {
+/// Writes the seconds of a step, see [`super::operations_path`]. The rows are taken one by one, so
+/// that they need not all be in memory.
+pub fn write_operations(
+    path: impl AsRef<Path>,
+    rows: impl IntoIterator<Item = impl Borrow<OperationSecond>>,
+) -> Result<(), StoreError> {
     let mut table = TableWriter::create(path.as_ref(), &COLUMNS)?;
     for row in rows {
-        let OperationSecond { second, client, kind, ok, unsuccessful, rows, service_sum_ns, service_max_ns, response_max_ns } =
-            row.borrow();
-        let numbers = [ok, unsuccessful, rows, service_sum_ns, service_max_ns, response_max_ns];
-        table.append([second.to_string(), client.to_string(), kind.clone()].into_iter().chain(numbers.map(u64::to_string)))?;
+        let OperationSecond {
+            second,
+            client,
+            kind,
+            ok,
+            unsuccessful,
+            rows,
+            service_sum_ns,
+            service_max_ns,
+            response_max_ns,
+        } = row.borrow();
+        let numbers = [
+            ok,
+            unsuccessful,
+            rows,
+            service_sum_ns,
+            service_max_ns,
+            response_max_ns,
+        ];
+        table.append(
+            [second.to_string(), client.to_string(), kind.clone()]
+                .into_iter()
+                .chain(numbers.map(u64::to_string)),
+        )?;
     }
     table.finish()
 }
@@ -80,10 +113,29 @@ mod tests {
     use super::*;
 
     fn rows() -> impl Strategy<Value = Vec<OperationSecond>> {
-        let row = (any::<[u32; 2]>(), "[a-z_ -]{0,12}", any::<[u64; 6]>()).prop_map(|([second, client], kind, numbers)| {
-            let [ok, unsuccessful, rows, service_sum_ns, service_max_ns, response_max_ns] = numbers;
-            OperationSecond { second, client, kind, ok, unsuccessful, rows, service_sum_ns, service_max_ns, response_max_ns }
-        });
+        let row = (any::<[u32; 2]>(), "[a-z_ -]{0,12}", any::<[u64; 6]>()).prop_map(
+            |([second, client], kind, numbers)| {
+                let [
+                    ok,
+                    unsuccessful,
+                    rows,
+                    service_sum_ns,
+                    service_max_ns,
+                    response_max_ns,
+                ] = numbers;
+                OperationSecond {
+                    second,
+                    client,
+                    kind,
+                    ok,
+                    unsuccessful,
+                    rows,
+                    service_sum_ns,
+                    service_max_ns,
+                    response_max_ns,
+                }
+            },
+        );
         proptest::collection::vec(row, 0..20)
     }
 
@@ -101,20 +153,48 @@ mod tests {
     fn the_text_is_as_documented() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("x.tsv");
-        let row =
-            OperationSecond { second: 3, client: 1, kind: "insert".into(), ok: 2, rows: 200, service_sum_ns: 7, ..Default::default() };
+        let row = OperationSecond {
+            second: 3,
+            client: 1,
+            kind: "insert".into(),
+            ok: 2,
+            rows: 200,
+            service_sum_ns: 7,
+            ..Default::default()
+        };
         write_operations(&path, [row]).unwrap();
         let expected = "second\tclient\tkind\tok\tunsuccessful\trows\tservice_sum_ns\tservice_max_ns\tresponse_max_ns\n3\t1\tinsert\t2\t0\t200\t7\t0\t0\n";
         assert_eq!(fs::read_to_string(&path).unwrap(), expected);
         for (bad, reason) in [
-            (expected.replace("\t200\t", "\t2x0\t"), "line 2: the rows \"2x0\" is not a whole number"),
-            (expected.replace("\t200\t", "\t0200\t"), "is not a whole number"),
-            (expected.replace("\t200\t", "\t-1\t"), "is not a whole number"),
-            (expected.replace("3\t1\tins", "4294967296\t1\tins"), "the second 4294967296 is too large"),
+            (
+                expected.replace("\t200\t", "\t2x0\t"),
+                "line 2: the rows \"2x0\" is not a whole number",
+            ),
+            (
+                expected.replace("\t200\t", "\t0200\t"),
+                "is not a whole number",
+            ),
+            (
+                expected.replace("\t200\t", "\t-1\t"),
+                "is not a whole number",
+            ),
+            (
+                expected.replace("3\t1\tins", "4294967296\t1\tins"),
+                "the second 4294967296 is too large",
+            ),
             (expected.replace("\t200\t", "\t"), "it has 8 cells"),
-            (expected.replace("\trows\t", "\tlines\t"), "line 1: the columns are not"),
-            (expected.trim_end().to_owned(), "line 2: the last line has no end"),
-            (expected.replace("\t0\t0\n", "\t0\t0\r\n"), "is not a whole number"),
+            (
+                expected.replace("\trows\t", "\tlines\t"),
+                "line 1: the columns are not",
+            ),
+            (
+                expected.trim_end().to_owned(),
+                "line 2: the last line has no end",
+            ),
+            (
+                expected.replace("\t0\t0\n", "\t0\t0\r\n"),
+                "is not a whole number",
+            ),
             (String::new(), "line 1: the last line has no end"),
         ] {
             fs::write(&path, bad).unwrap();
@@ -127,8 +207,14 @@ mod tests {
     fn a_kind_that_would_break_the_table_is_refused_and_leaves_no_file() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("x.tsv");
-        let row = OperationSecond { kind: "a\tb".into(), ..Default::default() };
-        assert!(matches!(write_operations(&path, [row]), Err(StoreError::Unwritable { .. })));
+        let row = OperationSecond {
+            kind: "a\tb".into(),
+            ..Default::default()
+        };
+        assert!(matches!(
+            write_operations(&path, [row]),
+            Err(StoreError::Unwritable { .. })
+        ));
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
     }
 }

@@ -27,8 +27,8 @@ const OLD_COLUMNS: [usize; 2] = [11, 12];
 /// A cell without a value.
 const UNAVAILABLE: &str = "-";
 
-/// One turn of one contestant. All but the first three members and the last leave out what was discarded of the turn: its first tenth where operations are shorter, else
-/// nothing.
+/// One turn of one contestant. All but the first three members and the last leave out what was
+/// discarded of the turn: its first tenth where operations are shorter, else nothing.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Turn {
     /// The round within the step and start, from 1.
@@ -37,33 +37,42 @@ pub struct Turn {
     pub position: u32,
     /// Its beginning, from the step's start on the trial's clock.
     pub begin_ns: u64,
-    /// The time that its operations took: from the end of the first operation that ended behind what was discarded, or from the turn's beginning where nothing was, to the
-    /// end of the last; the mean over the step's workers. For workers with a schedule from the discarded part to the turn's end.
+    /// The time that its operations took: from the end of the first operation that ended behind
+    /// what was discarded, or from the turn's beginning where nothing was, to the end of the last;
+    /// the mean over the step's workers. For workers with a schedule from the discarded part to the
+    /// turn's end.
     pub active_ns: u64,
     /// Operations of the step's primary kind that were done in that time, whole ones.
     pub operations: u64,
     /// Tries that were retried or failed.
     pub errors: u64,
-    /// CPU of the contestant's server processes; of an embedded engine that of the trial's process, which is both.
+    /// CPU of the contestant's server processes; of an embedded engine that of the trial's process,
+    /// which is both.
     pub server_cpu_ns: Option<u64>,
     /// CPU of the trial's process; none where the engine is in it.
     pub client_cpu_ns: Option<u64>,
     /// Iterations per microsecond of a fixed integer loop just before the turn.
     pub speed: Option<f64>,
-    /// CPU of processes that are no part of the campaign, over the whole turn. Where the kernel tells the whole machine's CPU in ticks alone, a turn's may be far off
-    /// and negative, and only the sum over turns says something.
+    /// CPU of processes that are no part of the campaign, over the whole turn. Where the kernel
+    /// tells the whole machine's CPU in ticks alone, a turn's may be far off and negative, and only
+    /// the sum over turns says something.
     pub foreign_cpu_ns: Option<i64>,
     /// CPU of the other contestants' servers: leakage.
     pub other_servers_cpu_ns: Option<u64>,
-    /// CPU of the contestant's server from its turn before to this one, which was leakage in others', of it the share that a turn without its first tenth is of a
-    /// whole one. None in campaigns before methodology version 7.
+    /// CPU of the contestant's server from its turn before to this one, which was leakage in
+    /// others', of it the share that a turn without its first tenth is of a whole one. None in
+    /// campaigns before methodology version 7.
     pub left_cpu_ns: Option<u64>,
-    /// The whole turn, until the last worker was parked. None in campaigns before methodology version 8.
+    /// The whole turn, until the last worker was parked. None in campaigns before methodology
+    /// version 8.
     pub length_ns: Option<u64>,
 }
 
 /// Writes the turns of a step, see [`super::turns_path`].
-pub fn write_turns(path: impl AsRef<Path>, turns: impl IntoIterator<Item = impl Borrow<Turn>>) -> Result<(), StoreError> {
+pub fn write_turns(
+    path: impl AsRef<Path>,
+    turns: impl IntoIterator<Item = impl Borrow<Turn>>,
+) -> Result<(), StoreError> {
     let mut table = TableWriter::create(path.as_ref(), &COLUMNS)?;
     for turn in turns {
         let turn = turn.borrow();
@@ -93,14 +102,22 @@ fn cell(value: Option<impl ToString>) -> String {
 /// Reads what [`write_turns`] wrote.
 pub fn read_turns(path: impl AsRef<Path>) -> Result<Vec<Turn>, StoreError> {
     let table = Table::read(path.as_ref())?;
-    if table.columns() != COLUMNS && OLD_COLUMNS.iter().all(|&count| table.columns() != COLUMNS[..count]) {
+    if table.columns() != COLUMNS
+        && OLD_COLUMNS
+            .iter()
+            .all(|&count| table.columns() != COLUMNS[..count])
+    {
         return Err(table.corrupt(1, &format!("the columns are not {}", COLUMNS.join(", "))));
     }
     table
         .rows()
         .map(|row| {
             let (line, cells) = row?;
-            let row = Row { table: &table, line, cells: &cells };
+            let row = Row {
+                table: &table,
+                line,
+                cells: &cells,
+            };
             Ok(Turn {
                 round: row.number(0)?,
                 position: row.number(1)?,
@@ -129,26 +146,50 @@ struct Row<'a> {
 impl Row<'_> {
     fn number<T: FromStr + ToString>(&self, column: usize) -> Result<T, StoreError> {
         let cell = self.cells[column];
-        let number = cell.parse::<T>().ok().filter(|number| number.to_string() == cell);
+        let number = cell
+            .parse::<T>()
+            .ok()
+            .filter(|number| number.to_string() == cell);
         number.ok_or_else(|| self.corrupt(column, "a whole number that fits"))
     }
 
     fn finite(&self, column: usize) -> Result<f64, StoreError> {
-        let number = self.cells[column].parse::<f64>().ok().filter(|number| number.is_finite());
+        let number = self.cells[column]
+            .parse::<f64>()
+            .ok()
+            .filter(|number| number.is_finite());
         number.ok_or_else(|| self.corrupt(column, "a number"))
     }
 
-    fn available<T>(&self, column: usize, read: impl Fn(&Self, usize) -> Result<T, StoreError>) -> Result<Option<T>, StoreError> {
-        if self.cells[column] == UNAVAILABLE { Ok(None) } else { read(self, column).map(Some) }
+    fn available<T>(
+        &self,
+        column: usize,
+        read: impl Fn(&Self, usize) -> Result<T, StoreError>,
+    ) -> Result<Option<T>, StoreError> {
+        if self.cells[column] == UNAVAILABLE {
+            Ok(None)
+        } else {
+            read(self, column).map(Some)
+        }
     }
 
     /// A column that campaigns of an earlier version do not have.
     fn available_where_present(&self, column: usize) -> Result<Option<u64>, StoreError> {
-        if column < self.cells.len() { self.available(column, Row::number) } else { Ok(None) }
+        if column < self.cells.len() {
+            self.available(column, Row::number)
+        } else {
+            Ok(None)
+        }
     }
 
     fn corrupt(&self, column: usize, wanted: &str) -> StoreError {
-        self.table.corrupt(self.line, &format!("the {} {:?} is not {wanted}", COLUMNS[column], self.cells[column]))
+        self.table.corrupt(
+            self.line,
+            &format!(
+                "the {} {:?} is not {wanted}",
+                COLUMNS[column], self.cells[column]
+            ),
+        )
     }
 }
 
@@ -165,25 +206,45 @@ mod tests {
             use proptest::num::f64::{NEGATIVE, NORMAL, POSITIVE, SUBNORMAL, ZERO};
             proptest::option::of(NORMAL | SUBNORMAL | ZERO | POSITIVE | NEGATIVE)
         };
-        let turn = (any::<[u32; 2]>(), any::<[u64; 4]>(), any::<[Option<u64>; 5]>(), any::<Option<i64>>(), speed);
-        let turn = turn.prop_map(|([round, position], [begin_ns, active_ns, operations, errors], cpu, foreign_cpu_ns, speed)| {
-            let [server_cpu_ns, client_cpu_ns, other_servers_cpu_ns, left_cpu_ns, length_ns] = cpu;
-            Turn {
-                round,
-                position,
-                begin_ns,
-                active_ns,
-                operations,
-                errors,
-                server_cpu_ns,
-                client_cpu_ns,
-                speed,
+        let turn = (
+            any::<[u32; 2]>(),
+            any::<[u64; 4]>(),
+            any::<[Option<u64>; 5]>(),
+            any::<Option<i64>>(),
+            speed,
+        );
+        let turn = turn.prop_map(
+            |(
+                [round, position],
+                [begin_ns, active_ns, operations, errors],
+                cpu,
                 foreign_cpu_ns,
-                other_servers_cpu_ns,
-                left_cpu_ns,
-                length_ns,
-            }
-        });
+                speed,
+            )| {
+                let [
+                    server_cpu_ns,
+                    client_cpu_ns,
+                    other_servers_cpu_ns,
+                    left_cpu_ns,
+                    length_ns,
+                ] = cpu;
+                Turn {
+                    round,
+                    position,
+                    begin_ns,
+                    active_ns,
+                    operations,
+                    errors,
+                    server_cpu_ns,
+                    client_cpu_ns,
+                    speed,
+                    foreign_cpu_ns,
+                    other_servers_cpu_ns,
+                    left_cpu_ns,
+                    length_ns,
+                }
+            },
+        );
         proptest::collection::vec(turn, 0..20)
     }
 
@@ -214,22 +275,58 @@ mod tests {
             ..Turn::default()
         };
         write_turns(&path, [turn.clone()]).unwrap();
-        let expected = "round\tposition\tbegin_ns\tactive_ns\toperations\terrors\tserver_cpu_ns\tclient_cpu_ns\tspeed\tforeign_cpu_ns\t\
-                        other_servers_cpu_ns\tleft_cpu_ns\tlength_ns\n1\t2\t30\t18\t5\t0\t9\t-\t512.5\t-\t-\t7\t20\n";
+        let expected = "round\tposition\tbegin_ns\tactive_ns\toperations\terrors\tserver_cpu_ns\tclient_cpu_ns\tspeed\tforeign_cpu_ns\tother_servers_cpu_ns\tleft_cpu_ns\tlength_ns\n1\t2\t30\t18\t5\t0\t9\t-\t512.5\t-\t-\t7\t20\n";
         assert_eq!(fs::read_to_string(&path).unwrap(), expected);
         let of_7 = expected.replace("\tlength_ns", "").replace("\t20\n", "\n");
         fs::write(&path, &of_7).unwrap();
-        assert_eq!(read_turns(&path).unwrap(), [Turn { length_ns: None, ..turn.clone() }], "a campaign of version 7");
-        fs::write(&path, of_7.replace("\tleft_cpu_ns", "").replace("\t7\n", "\n")).unwrap();
-        assert_eq!(read_turns(&path).unwrap(), [Turn { left_cpu_ns: None, length_ns: None, ..turn }], "an earlier one");
+        assert_eq!(
+            read_turns(&path).unwrap(),
+            [Turn {
+                length_ns: None,
+                ..turn.clone()
+            }],
+            "a campaign of version 7"
+        );
+        fs::write(
+            &path,
+            of_7.replace("\tleft_cpu_ns", "").replace("\t7\n", "\n"),
+        )
+        .unwrap();
+        assert_eq!(
+            read_turns(&path).unwrap(),
+            [Turn {
+                left_cpu_ns: None,
+                length_ns: None,
+                ..turn
+            }],
+            "an earlier one"
+        );
         for (bad, reason) in [
-            (expected.replace("\t18\t", "\t-\t"), "line 2: the active_ns \"-\" is not a whole number"),
-            (expected.replace("\t18\t", "\t018\t"), "is not a whole number"),
-            (expected.replace("\n1\t2\t", "\n4294967296\t2\t"), "the round \"4294967296\" is not a whole number that fits"),
-            (expected.replace("512.5", "inf"), "the speed \"inf\" is not a number"),
+            (
+                expected.replace("\t18\t", "\t-\t"),
+                "line 2: the active_ns \"-\" is not a whole number",
+            ),
+            (
+                expected.replace("\t18\t", "\t018\t"),
+                "is not a whole number",
+            ),
+            (
+                expected.replace("\n1\t2\t", "\n4294967296\t2\t"),
+                "the round \"4294967296\" is not a whole number that fits",
+            ),
+            (
+                expected.replace("512.5", "inf"),
+                "the speed \"inf\" is not a number",
+            ),
             (expected.replace("\t-\t512.5", "\t512.5"), "it has 12 cells"),
-            (expected.replace("\tspeed\t", "\tpace\t"), "line 1: the columns are not"),
-            (expected.trim_end().to_owned(), "line 2: the last line has no end"),
+            (
+                expected.replace("\tspeed\t", "\tpace\t"),
+                "line 1: the columns are not",
+            ),
+            (
+                expected.trim_end().to_owned(),
+                "line 2: the last line has no end",
+            ),
         ] {
             fs::write(&path, bad).unwrap();
             let error = read_turns(&path).unwrap_err().to_string();

@@ -1,6 +1,9 @@
 //! What several tests need: a campaign's header, events, and this test again as another process.
 
-#![allow(dead_code, reason = "every test file compiles this module and uses a part of it")]
+#![allow(
+    dead_code,
+    reason = "every test file compiles this module and uses a part of it"
+)]
 
 use std::ffi::OsStr;
 use std::path::PathBuf;
@@ -73,7 +76,10 @@ pub fn trial_start(trial: u32, attempt: u32) -> Event {
 
 /// The last event of a trial.
 pub fn trial_done() -> Event {
-    Event::TrialDone(TrialDone { seconds: 1.5, stop_problem: None })
+    Event::TrialDone(TrialDone {
+        seconds: 1.5,
+        stop_problem: None,
+    })
 }
 
 const ROLE: &str = "PLIMSOLL_STORE_TEST_FOLDER";
@@ -83,8 +89,9 @@ pub fn child_folder() -> Option<PathBuf> {
     std::env::var_os(ROLE).map(PathBuf::from)
 }
 
-/// Runs `test` of this test binary again, in a process of its own, through the command `through` if it is not empty. That process
-/// finds `folder` with [`child_folder`] and speaks on its standard error: standard output is the test harness's.
+/// Runs `test` of this test binary again, in a process of its own, through the command `through` if
+/// it is not empty. That process finds `folder` with [`child_folder`] and speaks on its standard
+/// error: standard output is the test harness's.
 pub fn as_child(through: &[&str], test: &str, folder: impl AsRef<OsStr>) -> Command {
     let me = std::env::current_exe().unwrap();
     let mut command = match through {
@@ -95,7 +102,12 @@ pub fn as_child(through: &[&str], test: &str, folder: impl AsRef<OsStr>) -> Comm
             command
         }
     };
-    command.args([test, "--exact", "--nocapture", "--test-threads=1"]).env(ROLE, folder);
-    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+    command
+        .args([test, "--exact", "--nocapture", "--test-threads=1"])
+        .env(ROLE, folder);
+    command
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped());
     command
 }

@@ -1,5 +1,5 @@
-//! A client: one event after the other, drawn off the clock and performed on it. What events are is a [`Program`], of sysbench or of a
-//! workload file.
+//! A client: one event after the other, drawn off the clock and performed on it. What events are is
+//! a [`Program`], of sysbench or of a workload file.
 
 mod program;
 mod tally;

@@ -126,7 +126,8 @@ pub(crate) enum Source {
 /// Which of the event's earlier integers, or texts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
-    /// The one at this place of the event, from 0. Integers: among all values; texts: among the texts.
+    /// The one at this place of the event, from 0. Integers: among all values; texts: among the
+    /// texts.
     At(usize),
     /// The one so many before this one.
     Back(usize),
@@ -142,8 +143,8 @@ impl Place {
     }
 }
 
-/// What begins a transaction. SQLite's takes the write lock at once where it will write: one that reads first could never get it after
-/// another has written.
+/// What begins a transaction. SQLite's takes the write lock at once where it will write: one that
+/// reads first could never get it after another has written.
 pub(crate) fn begin(dialect: Dialect, is_writing: bool) -> &'static str {
     match dialect {
         Dialect::Sqlite if is_writing => "BEGIN IMMEDIATE",

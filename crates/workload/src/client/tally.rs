@@ -1,4 +1,5 @@
-//! What clients count themselves: statements by event, how the tables have grown, and how far sequences went.
+//! What clients count themselves: statements by event, how the tables have grown, and how far
+//! sequences went.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -43,11 +44,18 @@ struct Sums {
 }
 
 impl Tally {
-    /// Adds what a worker counted: its measured statements by event and those of tries in vain, the growth of each table over its whole life, and the next numbers of
-    /// its sequences.
-    pub fn add(&self, statements: &[Statements], vain: Statements, growth: &[i64], sequences: &[i64]) {
+    /// Adds what a worker counted: its measured statements by event and those of tries in vain, the
+    /// growth of each table over its whole life, and the next numbers of its sequences.
+    pub fn add(
+        &self,
+        statements: &[Statements],
+        vain: Statements,
+        growth: &[i64],
+        sequences: &[i64],
+    ) {
         let mut sums = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        sums.statements.resize(statements.len(), Statements::default());
+        sums.statements
+            .resize(statements.len(), Statements::default());
         for (sum, of_worker) in sums.statements.iter_mut().zip(statements) {
             sum.add(*of_worker);
         }
@@ -61,31 +69,46 @@ impl Tally {
         }
     }
 
-    /// Statements of tries that did not come to their end: refused, without a connection, or failed.
+    /// Statements of tries that did not come to their end: refused, without a connection, or
+    /// failed.
     pub fn vain(&self) -> Statements {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).vain
     }
 
     /// Statements of each event that was done.
     pub fn by_event(&self) -> Vec<Statements> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).statements.clone()
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .statements
+            .clone()
     }
 
     /// Statements of all events that were done.
     pub fn statements(&self) -> Statements {
-        self.by_event().into_iter().fold(Statements::default(), |mut sum, of_event| {
-            sum.add(of_event);
-            sum
-        })
+        self.by_event()
+            .into_iter()
+            .fold(Statements::default(), |mut sum, of_event| {
+                sum.add(of_event);
+                sum
+            })
     }
 
     /// Rows that each table, from 0, has gained or lost.
     pub fn growth(&self) -> BTreeMap<usize, i64> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).growth.clone()
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .growth
+            .clone()
     }
 
     /// By sequence, a number that no client has reached.
     pub fn sequences(&self) -> Vec<i64> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).sequences.clone()
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .sequences
+            .clone()
     }
 }

@@ -1,4 +1,5 @@
-//! The drawn values of one event, and its statements ready to be performed. Nothing is allocated once the largest event was drawn.
+//! The drawn values of one event, and its statements ready to be performed. Nothing is allocated
+//! once the largest event was drawn.
 
 use std::ops::Range;
 
@@ -98,7 +99,8 @@ impl Values {
             Source::Integers { ids, count, add } => {
                 let ids = &program.ids[ids];
                 for _ in 0..count {
-                    self.arguments.push(Argument::Integer(ids.draw(&mut draws.draw) + add));
+                    self.arguments
+                        .push(Argument::Integer(ids.draw(&mut draws.draw) + add));
                 }
             }
             Source::Constant(value) => self.arguments.push(Argument::Integer(value)),
@@ -121,7 +123,8 @@ impl Values {
                 self.arguments.push(Argument::Text(""));
             }
             Source::Sequence(sequence) => {
-                self.arguments.push(Argument::Integer(draws.sequences[sequence]));
+                self.arguments
+                    .push(Argument::Integer(draws.sequences[sequence]));
                 draws.sequences[sequence] += draws.stride;
             }
         }
@@ -144,7 +147,8 @@ impl Values {
                 }
             }
         }
-        self.texts.push_str(pieces.last().map_or("", String::as_str));
+        self.texts
+            .push_str(pieces.last().map_or("", String::as_str));
         call.sql = start..self.texts.len();
     }
 }

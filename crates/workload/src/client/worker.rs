@@ -58,7 +58,10 @@ struct Control {
 
 impl Control {
     fn new(sql: &'static str) -> Self {
-        Self { sql, prepared: None }
+        Self {
+            sql,
+            prepared: None,
+        }
     }
 
     fn perform(&self, session: &mut dyn SqlSession) -> Result<Counts, SqlError> {
@@ -71,13 +74,34 @@ impl Control {
 
 impl Client {
     /// `tables` is how many of them rows are counted of.
-    pub fn new(session: Session, program: Arc<Program>, is_prepared: bool, tables: usize, seat: Seat, tally: Arc<Tally>) -> Self {
-        let Seat { client, clients, draw, own_variant } = seat;
-        let sequences = program.sequences.iter().map(|sequence| sequence.start + i64::from(client - 1)).collect();
+    pub fn new(
+        session: Session,
+        program: Arc<Program>,
+        is_prepared: bool,
+        tables: usize,
+        seat: Seat,
+        tally: Arc<Tally>,
+    ) -> Self {
+        let Seat {
+            client,
+            clients,
+            draw,
+            own_variant,
+        } = seat;
+        let sequences = program
+            .sequences
+            .iter()
+            .map(|sequence| sequence.start + i64::from(client - 1))
+            .collect();
         Self {
             session,
             is_prepared,
-            draws: Draws { draw, own_variant, sequences, stride: clients.into() },
+            draws: Draws {
+                draw,
+                own_variant,
+                sequences,
+                stride: clients.into(),
+            },
             begin: [false, true].map(|is_writing| Control::new(begin(program.dialect, is_writing))),
             commit: Control::new("COMMIT"),
             handles: Vec::new(),
@@ -93,7 +117,8 @@ impl Client {
         }
     }
 
-    /// Performs the drawn event. What a transaction did to the tables takes effect with its end, and its statements count with it.
+    /// Performs the drawn event. What a transaction did to the tables takes effect with its end,
+    /// and its statements count with it.
     fn perform(&mut self) -> Result<u64, Broken> {
         let session = self.session.get();
         let event = &self.program.events[self.values.event];
@@ -102,16 +127,23 @@ impl Client {
         let mut rows = 0;
         self.pending.clear();
         if event.is_transaction {
-            self.begin[usize::from(event.is_writing)].perform(session).map_err(Broken::harmless)?;
+            self.begin[usize::from(event.is_writing)]
+                .perform(session)
+                .map_err(Broken::harmless)?;
             statements.others += 1;
         }
         for call in &self.values.calls {
             let statement = &self.program.statements[call.statement];
             let counts = perform_call(session, call, &self.values);
-            // A write alone is its own transaction: without an answer nobody knows whether it took place.
+            // A write alone is its own transaction: without an answer nobody knows whether it took
+            // place.
             let is_counted = !event.is_transaction && statement.growth.is_some();
             let counts = counts.map_err(|error| Broken { error, is_counted })?;
-            let touched = if statement.returns_rows { counts.rows } else { counts.affected };
+            let touched = if statement.returns_rows {
+                counts.rows
+            } else {
+                counts.affected
+            };
             rows += touched;
             if statement.is_read {
                 statements.reads += 1;
@@ -132,7 +164,10 @@ impl Client {
             }
         }
         if event.is_transaction {
-            self.commit.perform(session).map_err(|error| Broken { error, is_counted: self.pending.iter().any(|(_, rows)| *rows != 0) })?;
+            self.commit.perform(session).map_err(|error| Broken {
+                error,
+                is_counted: self.pending.iter().any(|(_, rows)| *rows != 0),
+            })?;
             statements.others += 1;
         }
         for (table, rows) in &self.pending {
@@ -150,24 +185,37 @@ impl Client {
         let event = &self.program.events[self.values.event];
         if class.is_disconnected() {
             if class == ErrorClass::Lost && is_counted {
-                let message =
-                    format!("the connection was lost while a write was in flight, and nobody knows whether it took place: {error}");
-                return Outcome::Failed(Failure { class: class.as_str(), message });
+                let message = format!(
+                    "the connection was lost while a write was in flight, and nobody knows whether \
+                    it took place: {error}"
+                );
+                return Outcome::Failed(Failure {
+                    class: class.as_str(),
+                    message,
+                });
             }
             self.must_redraw = true;
-            return Outcome::Lost { message: error.to_string() };
+            return Outcome::Lost {
+                message: error.to_string(),
+            };
         }
         if event.is_transaction {
-            // Some errors have ended the transaction already, and then there is nothing to take back.
+            // Some errors have ended the transaction already, and then there is nothing to take
+            // back.
             let _ = self.session.get().perform("ROLLBACK");
         }
         // Two clients that delete and insert the same row meet: one of them finds it there.
         let is_meeting = class == ErrorClass::Duplicate && event.retries_duplicates;
         if class.is_retryable() || is_meeting {
             self.must_redraw = true;
-            return Outcome::Retry { class: class.as_str() };
+            return Outcome::Retry {
+                class: class.as_str(),
+            };
         }
-        Outcome::Failed(Failure { class: class.as_str(), message: error.to_string() })
+        Outcome::Failed(Failure {
+            class: class.as_str(),
+            message: error.to_string(),
+        })
     }
 }
 
@@ -180,12 +228,21 @@ struct Broken {
 
 impl Broken {
     fn harmless(error: SqlError) -> Self {
-        Self { error, is_counted: false }
+        Self {
+            error,
+            is_counted: false,
+        }
     }
 }
 
-fn perform_call(session: &mut dyn SqlSession, call: &Call, values: &Values) -> Result<Counts, SqlError> {
-    let Some(prepared) = call.prepared else { return session.perform(&values.texts[call.sql.clone()]) };
+fn perform_call(
+    session: &mut dyn SqlSession,
+    call: &Call,
+    values: &Values,
+) -> Result<Counts, SqlError> {
+    let Some(prepared) = call.prepared else {
+        return session.perform(&values.texts[call.sql.clone()]);
+    };
     if call.spans.is_empty() {
         return session.perform_prepared(prepared, &values.arguments[call.arguments.clone()]);
     }
@@ -223,12 +280,19 @@ impl Worker for Client {
     fn open(&mut self) -> Result<(), String> {
         let session = self.session.open()?;
         let prepare = |session: &mut dyn SqlSession, sql: &str, parameters: &[Parameter]| {
-            session.prepare_as(sql, parameters).map_err(|error| error.to_string())
+            session
+                .prepare_as(sql, parameters)
+                .map_err(|error| error.to_string())
         };
         let program = &self.program;
         if self.is_prepared && program.events.iter().any(|event| event.is_transaction) {
             if prepares_begin(program.dialect) {
-                let is_needed = |writes: bool| program.events.iter().any(|event| event.is_transaction && event.is_writing == writes);
+                let is_needed = |writes: bool| {
+                    program
+                        .events
+                        .iter()
+                        .any(|event| event.is_transaction && event.is_writing == writes)
+                };
                 for (begin, is_writing) in self.begin.iter_mut().zip([false, true]) {
                     if is_needed(is_writing) {
                         begin.prepared = Some(prepare(session, begin.sql, &[])?);
@@ -241,7 +305,15 @@ impl Worker for Client {
             let mut handles = Vec::with_capacity(program.variants);
             for variant in 0..program.variants {
                 let is_prepared = self.is_prepared && statement.is_prepared;
-                let prepared = if is_prepared { Some(prepare(session, &statement.sql(variant), &statement.parameters)?) } else { None };
+                let prepared = if is_prepared {
+                    Some(prepare(
+                        session,
+                        &statement.sql(variant),
+                        &statement.parameters,
+                    )?)
+                } else {
+                    None
+                };
                 handles.push(Handle { prepared });
             }
             self.handles.push(handles);
@@ -250,7 +322,8 @@ impl Worker for Client {
     }
 
     fn prepare(&mut self) -> Result<Next, String> {
-        self.values.draw(&self.program, &self.handles, &mut self.draws);
+        self.values
+            .draw(&self.program, &self.handles, &mut self.draws);
         Ok(Next::Operation(self.values.event))
     }
 
@@ -262,7 +335,8 @@ impl Worker for Client {
     fn execute(&mut self) -> Outcome {
         // As in sysbench, an event that is tried again has new values.
         if std::mem::take(&mut self.must_redraw) {
-            self.values.draw_again(&self.program, &self.handles, &mut self.draws);
+            self.values
+                .draw_again(&self.program, &self.handles, &mut self.draws);
         }
         match self.perform() {
             Ok(rows) => Outcome::Done { rows },
@@ -271,7 +345,12 @@ impl Worker for Client {
     }
 
     fn close(&mut self) {
-        self.tally.add(&self.statements, self.vain, &self.growth, &self.draws.sequences);
+        self.tally.add(
+            &self.statements,
+            self.vain,
+            &self.growth,
+            &self.draws.sequences,
+        );
         self.statements.fill(Statements::default());
         self.vain = Statements::default();
         self.growth.fill(0);

@@ -19,31 +19,56 @@ pub(super) fn sql_of(statement: &Statement, dialect: Dialect) -> &Sql {
     own.as_ref().unwrap_or(&statement.sql)
 }
 
-/// The program of a step that draws these events by their weights. `next` holds where sequences go on, by name.
+/// The program of a step that draws these events by their weights. `next` holds where sequences go
+/// on, by name.
 pub(super) fn compile(
     file: &WorkloadFile,
     events: &[(String, u32)],
     dialect: Dialect,
     next: &BTreeMap<String, i64>,
 ) -> (Program, Vec<String>) {
-    let mut compiler = Compiler { file, dialect, ids: Vec::new(), texts: Vec::new(), sequences: Vec::new() };
-    let chosen: Vec<&Event> = events.iter().filter_map(|(name, _)| file.events.iter().find(|event| &event.name == name)).collect();
+    let mut compiler = Compiler {
+        file,
+        dialect,
+        ids: Vec::new(),
+        texts: Vec::new(),
+        sequences: Vec::new(),
+    };
+    let chosen: Vec<&Event> = events
+        .iter()
+        .filter_map(|(name, _)| file.events.iter().find(|event| &event.name == name))
+        .collect();
     // Only what these events send is prepared.
-    let mut used: Vec<usize> = chosen.iter().flat_map(|event| event.calls.iter().map(|(statement, _)| *statement)).collect();
+    let mut used: Vec<usize> = chosen
+        .iter()
+        .flat_map(|event| event.calls.iter().map(|(statement, _)| *statement))
+        .collect();
     used.sort_unstable();
     used.dedup();
     // A statement may take from others what depends on the event: its sources are the event's.
-    let compiled = chosen.iter().map(|event| compiler.event(event, &used)).collect();
+    let compiled = chosen
+        .iter()
+        .map(|event| compiler.event(event, &used))
+        .collect();
     let weights = events.iter().scan(0, |sum, (_, weight)| {
         *sum += u64::from(*weight);
         Some(*sum)
     });
-    let names: Vec<String> = compiler.sequences.iter().map(|(name, _)| name.clone()).collect();
-    let sequences = compiler.sequences.iter().map(|(name, start)| Sequence { start: next.get(name).copied().unwrap_or(*start) });
+    let names: Vec<String> = compiler
+        .sequences
+        .iter()
+        .map(|(name, _)| name.clone())
+        .collect();
+    let sequences = compiler.sequences.iter().map(|(name, start)| Sequence {
+        start: next.get(name).copied().unwrap_or(*start),
+    });
     let program = Program {
         dialect,
         variants: 1,
-        statements: used.iter().map(|statement| compiler.statement(&file.statements[*statement])).collect(),
+        statements: used
+            .iter()
+            .map(|statement| compiler.statement(&file.statements[*statement]))
+            .collect(),
         sequences: sequences.collect(),
         events: compiled,
         weights: weights.collect(),
@@ -79,7 +104,11 @@ impl Compiler<'_> {
             let (count, is_text) = self.shape(statement, name);
             pieces.extend((1..count).map(|_| ", ".to_owned()));
             pieces.push(piece.clone());
-            let parameter = if is_text { engine::Parameter::Text } else { engine::Parameter::Integer };
+            let parameter = if is_text {
+                engine::Parameter::Text
+            } else {
+                engine::Parameter::Integer
+            };
             parameters.extend((0..count).map(|_| parameter));
         }
         let sign = match sql.effect {
@@ -87,14 +116,22 @@ impl Compiler<'_> {
             Effect::Deletes(_) => -1,
             _ => 0,
         };
-        let table = sql.effect.table().and_then(|name| self.file.tables.iter().position(|table| table.name.eq_ignore_ascii_case(name)));
+        let table = sql.effect.table().and_then(|name| {
+            self.file
+                .tables
+                .iter()
+                .position(|table| table.name.eq_ignore_ascii_case(name))
+        });
         client::Statement {
             pieces: vec![pieces],
             parameters,
             is_prepared: statement.is_prepared,
             is_read: sql.effect == Effect::Reads,
             returns_rows: sql.returns_rows,
-            growth: table.filter(|_| sign != 0).map(|table| Growth { sign, table: Some(table) }),
+            growth: table.filter(|_| sign != 0).map(|table| Growth {
+                sign,
+                table: Some(table),
+            }),
         }
     }
 
@@ -107,7 +144,8 @@ impl Compiler<'_> {
         }
     }
 
-    /// Whether the parameter that another one is the same as is a text: in all statements that have it, it is.
+    /// Whether the parameter that another one is the same as is a text: in all statements that have
+    /// it, it is.
     fn is_text_of(&self, statement: &Statement, of: &str) -> bool {
         let everywhere = std::iter::once(statement).chain(&self.file.statements);
         everywhere
@@ -133,32 +171,73 @@ impl Compiler<'_> {
             let (mut own_values, mut own_texts) = (0, 0);
             let mut own: Vec<Known<'_>> = Vec::new();
             for name in &sql.parameters {
-                let back = |known: &Known<'_>| Place::Back(if known.is_text { own_texts } else { own_values } - known.place);
-                let earlier = |of: &str| {
-                    let of_own = own.iter().rev().find(|known| known.name == of).map(|known| (known.is_text, back(known)));
-                    of_own
-                        .or_else(|| known.iter().rev().find(|known| known.name == of).map(|known| (known.is_text, Place::At(known.place))))
+                let back = |known: &Known<'_>| {
+                    Place::Back(if known.is_text { own_texts } else { own_values } - known.place)
                 };
-                let taken = |(is_text, place): (bool, Place)| if is_text { Source::SameText(place) } else { Source::Integer(place, 0) };
-                let again = own.iter().rev().find(|known| known.name == name).map(|known| (known.is_text, back(known)));
+                let earlier = |of: &str| {
+                    let of_own = own
+                        .iter()
+                        .rev()
+                        .find(|known| known.name == of)
+                        .map(|known| (known.is_text, back(known)));
+                    of_own.or_else(|| {
+                        known
+                            .iter()
+                            .rev()
+                            .find(|known| known.name == of)
+                            .map(|known| (known.is_text, Place::At(known.place)))
+                    })
+                };
+                let taken = |(is_text, place): (bool, Place)| {
+                    if is_text {
+                        Source::SameText(place)
+                    } else {
+                        Source::Integer(place, 0)
+                    }
+                };
+                let again = own
+                    .iter()
+                    .rev()
+                    .find(|known| known.name == name)
+                    .map(|known| (known.is_text, back(known)));
                 let (count, source) = match (statement.parameter(name), again) {
                     // The same name in one statement is the same value, but for lists.
                     (
-                        Some(Parameter::Drawn { count: 1, .. } | Parameter::Sequence { .. } | Parameter::After { .. } | Parameter::Same(_)),
+                        Some(
+                            Parameter::Drawn { count: 1, .. }
+                            | Parameter::Sequence { .. }
+                            | Parameter::After { .. }
+                            | Parameter::Same(_),
+                        ),
                         Some(again),
                     ) => (1, taken(again)),
-                    (Some(Parameter::Drawn { value, count, .. }), _) => (*count, self.drawn(value, *count)),
-                    (Some(Parameter::Sequence { name, start }), _) => (1, self.sequence(name, *start)),
-                    (Some(Parameter::Same(of)), _) => (1, earlier(of).map_or(Source::Constant(0), taken)),
+                    (Some(Parameter::Drawn { value, count, .. }), _) => {
+                        (*count, self.drawn(value, *count))
+                    }
+                    (Some(Parameter::Sequence { name, start }), _) => {
+                        (1, self.sequence(name, *start))
+                    }
+                    (Some(Parameter::Same(of)), _) => {
+                        (1, earlier(of).map_or(Source::Constant(0), taken))
+                    }
                     (Some(Parameter::After { of, plus }), _) => {
                         let place = own.iter().rev().find(|known| known.name == of).map(back);
-                        (1, place.map_or(Source::Constant(*plus), |place| Source::Integer(place, *plus)))
+                        (
+                            1,
+                            place.map_or(Source::Constant(*plus), |place| {
+                                Source::Integer(place, *plus)
+                            }),
+                        )
                     }
                     (None, _) => (0, Source::Constant(0)),
                 };
                 let is_text = matches!(source, Source::Text(_) | Source::SameText(_));
                 if count == 1 {
-                    own.push(Known { name, is_text, place: if is_text { own_texts } else { own_values } });
+                    own.push(Known {
+                        name,
+                        is_text,
+                        place: if is_text { own_texts } else { own_values },
+                    });
                 }
                 own_values += count as usize;
                 own_texts += if is_text { count as usize } else { 0 };
@@ -167,29 +246,64 @@ impl Compiler<'_> {
             // Later statements take what the last time has had.
             let last = *times as usize - 1;
             known.extend(own.into_iter().map(|known| {
-                let (before, of_one) = if known.is_text { (texts, own_texts) } else { (values, own_values) };
-                Known { place: before + last * of_one + known.place, ..known }
+                let (before, of_one) = if known.is_text {
+                    (texts, own_texts)
+                } else {
+                    (values, own_values)
+                };
+                Known {
+                    place: before + last * of_one + known.place,
+                    ..known
+                }
             }));
             values += own_values * *times as usize;
             texts += own_texts * *times as usize;
             let statement = used.iter().position(|used| used == at).unwrap_or(0);
-            parts.push(Part { statement, sources: sources.into(), times: *times, draws_variant: false });
+            parts.push(Part {
+                statement,
+                sources: sources.into(),
+                times: *times,
+                draws_variant: false,
+            });
         }
-        let effects: Vec<&Effect> = event.calls.iter().map(|(at, _)| &sql_of(&file.statements[*at], self.dialect).effect).collect();
+        let effects: Vec<&Effect> = event
+            .calls
+            .iter()
+            .map(|(at, _)| &sql_of(&file.statements[*at], self.dialect).effect)
+            .collect();
         client::Event {
             is_transaction: event.is_transaction,
             is_writing: effects.iter().any(|effect| **effect != Effect::Reads),
-            retries_duplicates: event.is_transaction && effects.iter().any(|effect| matches!(effect, Effect::Deletes(_))),
+            retries_duplicates: event.is_transaction
+                && effects
+                    .iter()
+                    .any(|effect| matches!(effect, Effect::Deletes(_))),
             parts,
         }
     }
 
     fn drawn(&mut self, value: &Value, count: u32) -> Source {
         match (value, Text::of(value)) {
-            (Value::Integer { first, count: 1, .. }, _) if count == 1 => Source::Constant(*first),
-            (Value::Integer { first, count: integers, distribution }, _) => {
+            (
+                Value::Integer {
+                    first, count: 1, ..
+                },
+                _,
+            ) if count == 1 => Source::Constant(*first),
+            (
+                Value::Integer {
+                    first,
+                    count: integers,
+                    distribution,
+                },
+                _,
+            ) => {
                 let ids = self.ids(*distribution, *integers);
-                Source::Integers { ids, count, add: first - 1 }
+                Source::Integers {
+                    ids,
+                    count,
+                    add: first - 1,
+                }
             }
             (_, Some(text)) => Source::Text(place_of(&mut self.texts, text)),
             (_, None) => Source::Constant(0),
@@ -208,8 +322,10 @@ impl Compiler<'_> {
 
 /// Where a list holds something, which is put there if it is not yet.
 fn place_of<T: PartialEq>(list: &mut Vec<T>, wanted: T) -> usize {
-    list.iter().position(|known| *known == wanted).unwrap_or_else(|| {
-        list.push(wanted);
-        list.len() - 1
-    })
+    list.iter()
+        .position(|known| *known == wanted)
+        .unwrap_or_else(|| {
+            list.push(wanted);
+            list.len() - 1
+        })
 }

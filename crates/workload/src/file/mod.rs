@@ -1,4 +1,5 @@
-//! Workloads that users write: their tables, statements and events on the mechanism that sysbench's tests run on.
+//! Workloads that users write: their tables, statements and events on the mechanism that sysbench's
+//! tests run on.
 
 mod compile;
 mod steps;

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use plimsoll_core::plan::{FileWorkload, LoadMode, MixStep, STATEMENT_NOTES, Step, StepKind, VAIN_STATEMENTS_NOTE};
+use plimsoll_core::plan::{
+    FileWorkload, LoadMode, MixStep, STATEMENT_NOTES, Step, StepKind, VAIN_STATEMENTS_NOTE,
+};
 use plimsoll_core::record::TableCheck;
 use plimsoll_core::seed::Draw;
 use plimsoll_core::workload_file::{Effect, Table, WorkloadFile};
@@ -34,21 +36,47 @@ pub struct FileRun {
 
 impl FileRun {
     /// Nothing is created yet: `load` does that.
-    pub fn new(settings: FileWorkload, server: SharedServer, seed: u64) -> Result<Self, EngineError> {
-        let file = WorkloadFile::parse(&settings.workload_file, &settings.text)
-            .map_err(|error| EngineError::new(format!("the campaign's workload is not valid here: {error}")))?;
+    pub fn new(
+        settings: FileWorkload,
+        server: SharedServer,
+        seed: u64,
+    ) -> Result<Self, EngineError> {
+        let file =
+            WorkloadFile::parse(&settings.workload_file, &settings.text).map_err(|error| {
+                EngineError::new(format!(
+                    "the campaign's workload is not valid here: {error}"
+                ))
+            })?;
         let dialect = server.dialect();
         let is_uncountable = |table: &str| {
-            let effects = file.statements.iter().map(|statement| &sql_of(statement, dialect).effect);
+            let effects = file
+                .statements
+                .iter()
+                .map(|statement| &sql_of(statement, dialect).effect);
             effects.into_iter().any(|effect| matches!(effect, Effect::Uncountable(of) if of.eq_ignore_ascii_case(table)))
         };
-        let expected_rows = file.tables.iter().map(|table| (!is_uncountable(&table.name)).then_some(0)).collect();
-        Ok(Self { settings, file, server, seed, expected_rows, sequences: BTreeMap::new() })
+        let expected_rows = file
+            .tables
+            .iter()
+            .map(|table| (!is_uncountable(&table.name)).then_some(0))
+            .collect();
+        Ok(Self {
+            settings,
+            file,
+            server,
+            seed,
+            expected_rows,
+            sequences: BTreeMap::new(),
+        })
     }
 
     /// The names of the tables.
     pub fn table_names(&self) -> Vec<String> {
-        self.file.tables.iter().map(|table| table.name.clone()).collect()
+        self.file
+            .tables
+            .iter()
+            .map(|table| table.name.clone())
+            .collect()
     }
 
     /// Creates what the step needs and makes its workers.
@@ -56,7 +84,10 @@ impl FileRun {
         match &step.kind {
             StepKind::Fill { load, .. } => self.loaders(step, *load),
             StepKind::Mix(mix) => Ok(self.clients(step, mix)),
-            _ => Err(EngineError::new(format!("{} is no step of a workload file; take another workload for it", step.name))),
+            _ => Err(EngineError::new(format!(
+                "{} is no step of a workload file; take another workload for it",
+                step.name
+            ))),
         }
     }
 
@@ -68,47 +99,98 @@ impl FileRun {
         let mut fills = Vec::new();
         for table in &self.file.tables {
             let parts = parts_of(load, dialect, step.clients, names.len(), table.rows);
-            // PostgreSQL's trees are half empty where several connections append to different places of them.
-            let has_late_key = matches!(dialect, Dialect::Postgres { .. }) && parts > 1 && has_rising_key(table);
-            session.define(&create_table(table, dialect, &self.server.table_suffix(), has_late_key))?;
+            // PostgreSQL's trees are half empty where several connections append to different
+            // places of them.
+            let has_late_key =
+                matches!(dialect, Dialect::Postgres { .. }) && parts > 1 && has_rising_key(table);
+            session.define(&create_table(
+                table,
+                dialect,
+                &self.server.table_suffix(),
+                has_late_key,
+            ))?;
             fills.push(table_fill(table, dialect, has_late_key));
         }
         self.server.check_tables(&names)?;
         self.check_statements()?;
-        Ok(loading_tasks(&self.server, self.seed, load, step.clients, fills))
+        Ok(loading_tasks(
+            &self.server,
+            self.seed,
+            load,
+            step.clients,
+            fills,
+        ))
     }
 
-    /// Has the engine read every statement while the tables are empty: what it refuses would else be found after the load.
+    /// Has the engine read every statement while the tables are empty: what it refuses would else
+    /// be found after the load.
     fn check_statements(&self) -> Result<(), EngineError> {
         let mut session = self.server.connect()?;
-        let events: Vec<(String, u32)> = self.file.events.iter().map(|event| (event.name.clone(), 1)).collect();
+        let events: Vec<(String, u32)> = self
+            .file
+            .events
+            .iter()
+            .map(|event| (event.name.clone(), 1))
+            .collect();
         let (program, _) = compile(&self.file, &events, self.server.dialect(), &self.sequences);
         // All events together send all statements, in their order.
         for (statement, of_file) in program.statements.iter().zip(&self.file.statements) {
-            session.prepare_as(&statement.sql(0), &statement.parameters).map_err(|error| {
-                EngineError::new(format!("statement {} of {} is refused: {error}", of_file.name, self.settings.workload_file))
-            })?;
+            session
+                .prepare_as(&statement.sql(0), &statement.parameters)
+                .map_err(|error| {
+                    EngineError::new(format!(
+                        "statement {} of {} is refused: {error}",
+                        of_file.name, self.settings.workload_file
+                    ))
+                })?;
         }
         Ok(())
     }
 
     fn clients(&self, step: &Step, mix: &MixStep) -> StepTasks {
         let tally = Arc::new(Tally::default());
-        let (program, _) = compile(&self.file, &mix.events, self.server.dialect(), &self.sequences);
+        let (program, _) = compile(
+            &self.file,
+            &mix.events,
+            self.server.dialect(),
+            &self.sequences,
+        );
         let program = Arc::new(program);
         let task = |client: u32| {
             let draw = Draw::new(self.seed, &["file step", &step.name, &client.to_string()]);
-            let seat = Seat { client, clients: step.clients, draw, own_variant: None };
+            let seat = Seat {
+                client,
+                clients: step.clients,
+                draw,
+                own_variant: None,
+            };
             let session = Session::new(self.server.clone());
-            let worker = Client::new(session, program.clone(), self.settings.prepared, self.file.tables.len(), seat, tally.clone());
+            let worker = Client::new(
+                session,
+                program.clone(),
+                self.settings.prepared,
+                self.file.tables.len(),
+                seat,
+                tally.clone(),
+            );
             let arrival = arrival(mix.rate, self.seed, "file arrival", step, client);
             let kinds = (0..mix.events.len()).collect();
-            Task { client, kinds, arrival, stop: Stop::Time(mix.duration_ns), worker: Box::new(worker) }
+            Task {
+                client,
+                kinds,
+                arrival,
+                stop: Stop::Time(mix.duration_ns),
+                worker: Box::new(worker),
+            }
         };
         StepTasks {
             kinds: mix.events.iter().map(|(event, _)| event.clone()).collect(),
             tasks: (1..=step.clients).map(task).collect(),
-            options: StepOptions { warm_up_ns: mix.warm_up_ns, max_failed: step.max_failed, ..StepOptions::default() },
+            options: StepOptions {
+                warm_up_ns: mix.warm_up_ns,
+                max_failed: step.max_failed,
+                ..StepOptions::default()
+            },
             facts: StepFacts(Facts::Clients(tally)),
         }
     }
@@ -116,12 +198,25 @@ impl FileRun {
     /// Books a finished step: what the tables must hold now, and where sequences go on.
     pub fn book(&mut self, step: &Step, facts: &StepFacts) {
         self.assume(step);
-        let (Facts::Clients(tally), StepKind::Mix(mix)) = (&facts.0, &step.kind) else { return };
+        let (Facts::Clients(tally), StepKind::Mix(mix)) = (&facts.0, &step.kind) else {
+            return;
+        };
         for (table, growth) in tally.growth() {
-            self.expected_rows[table] = self.expected_rows[table].map(|rows| rows.saturating_add_signed(growth));
+            self.expected_rows[table] =
+                self.expected_rows[table].map(|rows| rows.saturating_add_signed(growth));
         }
-        let (_, names) = compile(&self.file, &mix.events, self.server.dialect(), &self.sequences);
-        self.sequences.extend(names.into_iter().zip(tally.sequences()).filter(|(_, next)| *next > i64::MIN));
+        let (_, names) = compile(
+            &self.file,
+            &mix.events,
+            self.server.dialect(),
+            &self.sequences,
+        );
+        self.sequences.extend(
+            names
+                .into_iter()
+                .zip(tally.sequences())
+                .filter(|(_, next)| *next > i64::MIN),
+        );
     }
 
     /// Books a step that another trial has done.
@@ -136,30 +231,56 @@ impl FileRun {
     /// Reads every table and its secondary indexes once.
     pub fn whole_scans(&self) -> Vec<String> {
         let scan = |table: &Table| {
-            let columns: Vec<String> = table.columns.iter().map(|column| format!("max({})", column.name)).collect();
+            let columns: Vec<String> = table
+                .columns
+                .iter()
+                .map(|column| format!("max({})", column.name))
+                .collect();
             format!("select {} from {}", columns.join(", "), table.name)
         };
         let tables = &self.file.tables;
-        let indexes = tables.iter().flat_map(|table| table.indexes.iter().map(|index| [&table.name, &index.name, &index.columns[0]]));
-        tables.iter().map(scan).chain(index_scans(indexes, self.server.dialect())).collect()
+        let indexes = tables.iter().flat_map(|table| {
+            table
+                .indexes
+                .iter()
+                .map(|index| [&table.name, &index.name, &index.columns[0]])
+        });
+        tables
+            .iter()
+            .map(scan)
+            .chain(index_scans(indexes, self.server.dialect()))
+            .collect()
     }
 
     /// Facts of a step that no histogram holds.
     pub fn notes(&self, facts: &StepFacts, outcome: &StepOutcome) -> BTreeMap<String, f64> {
         let mut notes = BTreeMap::new();
-        let Facts::Clients(tally) = &facts.0 else { return notes };
+        let Facts::Clients(tally) = &facts.0 else {
+            return notes;
+        };
         let statements = tally.statements();
         let counts = [statements.reads, statements.writes, statements.others];
-        notes.extend(STATEMENT_NOTES.into_iter().zip(counts).map(|(note, count)| (note.to_owned(), count as f64)));
+        notes.extend(
+            STATEMENT_NOTES
+                .into_iter()
+                .zip(counts)
+                .map(|(note, count)| (note.to_owned(), count as f64)),
+        );
         notes.insert(VAIN_STATEMENTS_NOTE.to_owned(), tally.vain().all() as f64);
-        let (ok, rows) = outcome.operations.iter().fold((0, 0), |(ok, rows), operation| (ok + operation.ok, rows + operation.rows));
+        let (ok, rows) = outcome
+            .operations
+            .iter()
+            .fold((0, 0), |(ok, rows), operation| {
+                (ok + operation.ok, rows + operation.rows)
+            });
         if ok > 0 {
             notes.insert("rows_per_event".to_owned(), rows as f64 / ok as f64);
         }
         notes
     }
 
-    /// Counts the rows of all tables whose number of rows is known. An error or a difference is for the caller to judge.
+    /// Counts the rows of all tables whose number of rows is known. An error or a difference is for
+    /// the caller to judge.
     pub fn verify(&self, with_checksum: bool) -> Result<Vec<TableCheck>, EngineError> {
         let mut session = self.server.connect()?;
         let tables = self.file.tables.iter().zip(&self.expected_rows);
@@ -167,9 +288,24 @@ impl FileRun {
             .filter_map(|(table, expected)| Some((table, (*expected)?)))
             .map(|(table, expected)| {
                 let name = &table.name;
-                let columns: Vec<&str> = table.columns.iter().map(|column| column.name.as_str()).collect();
-                let rows = format!("select {} from {name} order by {}", columns.join(", "), table.primary_key.join(", "));
-                check_table(&mut *session, name, &format!("select count(*) from {name}"), &rows, expected, with_checksum)
+                let columns: Vec<&str> = table
+                    .columns
+                    .iter()
+                    .map(|column| column.name.as_str())
+                    .collect();
+                let rows = format!(
+                    "select {} from {name} order by {}",
+                    columns.join(", "),
+                    table.primary_key.join(", ")
+                );
+                check_table(
+                    &mut *session,
+                    name,
+                    &format!("select count(*) from {name}"),
+                    &rows,
+                    expected,
+                    with_checksum,
+                )
             })
             .collect()
     }

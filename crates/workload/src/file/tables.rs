@@ -6,7 +6,12 @@ use plimsoll_engine::Dialect;
 use crate::filling::{ColumnFill, Finish, TableFill};
 
 /// Makes a table, with or without its primary key. `suffix` is the engine's.
-pub(super) fn create_table(table: &Table, dialect: Dialect, suffix: &str, has_late_key: bool) -> String {
+pub(super) fn create_table(
+    table: &Table,
+    dialect: Dialect,
+    suffix: &str,
+    has_late_key: bool,
+) -> String {
     let mut is_key_written = has_late_key;
     let column = |column: &plimsoll_core::workload_file::Column| {
         let (name, sql_type) = (&column.name, &column.sql_type);
@@ -17,7 +22,9 @@ pub(super) fn create_table(table: &Table, dialect: Dialect, suffix: &str, has_la
                 format!("{name} INTEGER PRIMARY KEY")
             }
             Dialect::Mysql { .. } => format!("{name} {sql_type} NOT NULL AUTO_INCREMENT"),
-            Dialect::Postgres { .. } if sql_type.to_lowercase().contains("big") => format!("{name} BIGSERIAL"),
+            Dialect::Postgres { .. } if sql_type.to_lowercase().contains("big") => {
+                format!("{name} BIGSERIAL")
+            }
             Dialect::Postgres { .. } => format!("{name} SERIAL"),
         }
     };
@@ -33,29 +40,49 @@ pub(super) fn table_fill(table: &Table, dialect: Dialect, has_late_key: bool) ->
     let name = &table.name;
     let mut finish = Vec::new();
     if has_late_key {
-        finish.push(Finish::Define(format!("ALTER TABLE {name} ADD PRIMARY KEY ({})", table.primary_key.join(", "))));
+        finish.push(Finish::Define(format!(
+            "ALTER TABLE {name} ADD PRIMARY KEY ({})",
+            table.primary_key.join(", ")
+        )));
     }
-    if let (Dialect::Postgres { .. }, Some(auto)) = (dialect, table.columns.iter().find(|column| column.is_auto)) {
-        finish.push(Finish::Query(format!("SELECT setval(pg_get_serial_sequence('{name}', '{}'), {})", auto.name, table.rows)));
+    if let (Dialect::Postgres { .. }, Some(auto)) =
+        (dialect, table.columns.iter().find(|column| column.is_auto))
+    {
+        finish.push(Finish::Query(format!(
+            "SELECT setval(pg_get_serial_sequence('{name}', '{}'), {})",
+            auto.name, table.rows
+        )));
     }
     finish.extend(table.indexes.iter().map(|index| {
         let unique = if index.is_unique { "UNIQUE " } else { "" };
-        Finish::Define(format!("CREATE {unique}INDEX {} ON {name} ({})", index.name, index.columns.join(", ")))
+        Finish::Define(format!(
+            "CREATE {unique}INDEX {} ON {name} ({})",
+            index.name,
+            index.columns.join(", ")
+        ))
     }));
     TableFill {
         name: name.clone(),
         rows: table.rows,
         stream: vec!["file rows".to_owned(), name.clone()],
-        columns: table.columns.iter().map(|column| (column.name.clone(), ColumnFill::of(&column.values))).collect(),
+        columns: table
+            .columns
+            .iter()
+            .map(|column| (column.name.clone(), ColumnFill::of(&column.values)))
+            .collect(),
         is_numbered: false,
         finish,
         finish_of_parts: Vec::new(),
     }
 }
 
-/// Whether the rows of a table lie in the order of its key, whoever loads which part: else its trees would be as in no other load.
+/// Whether the rows of a table lie in the order of its key, whoever loads which part: else its
+/// trees would be as in no other load.
 pub(super) fn has_rising_key(table: &Table) -> bool {
-    let first = table.columns.iter().find(|column| column.name == table.primary_key[0]);
+    let first = table
+        .columns
+        .iter()
+        .find(|column| column.name == table.primary_key[0]);
     first.is_some_and(|column| matches!(column.values, ColumnValues::Row | ColumnValues::Repeat(_)))
 }
 
@@ -82,20 +109,51 @@ statements = ["s"]
 "#;
         let file = WorkloadFile::parse("t", text).unwrap();
         let (a, line) = (&file.tables[0], &file.tables[1]);
-        let postgres = Dialect::Postgres { version_num: 180_000 };
+        let postgres = Dialect::Postgres {
+            version_num: 180_000,
+        };
         let mysql = Dialect::Mysql { is_rocksdb: false };
         for (table, dialect, is_late, wanted) in [
-            (a, Dialect::Sqlite, false, "CREATE TABLE a (id INTEGER PRIMARY KEY, b varchar(5) NOT NULL)"),
-            (a, mysql, false, "CREATE TABLE a (id bigint NOT NULL AUTO_INCREMENT, b varchar(5) NOT NULL, PRIMARY KEY (id))"),
-            (a, postgres, false, "CREATE TABLE a (id BIGSERIAL, b varchar(5) NOT NULL, PRIMARY KEY (id))"),
-            (a, postgres, true, "CREATE TABLE a (id BIGSERIAL, b varchar(5) NOT NULL)"),
-            (line, Dialect::Sqlite, false, "CREATE TABLE line (a integer NOT NULL, n integer NOT NULL, PRIMARY KEY (a, n))"),
+            (
+                a,
+                Dialect::Sqlite,
+                false,
+                "CREATE TABLE a (id INTEGER PRIMARY KEY, b varchar(5) NOT NULL)",
+            ),
+            (
+                a,
+                mysql,
+                false,
+                "CREATE TABLE a (id bigint NOT NULL AUTO_INCREMENT, b varchar(5) NOT NULL, PRIMARY \
+                KEY (id))",
+            ),
+            (
+                a,
+                postgres,
+                false,
+                "CREATE TABLE a (id BIGSERIAL, b varchar(5) NOT NULL, PRIMARY KEY (id))",
+            ),
+            (
+                a,
+                postgres,
+                true,
+                "CREATE TABLE a (id BIGSERIAL, b varchar(5) NOT NULL)",
+            ),
+            (
+                line,
+                Dialect::Sqlite,
+                false,
+                "CREATE TABLE line (a integer NOT NULL, n integer NOT NULL, PRIMARY KEY (a, n))",
+            ),
         ] {
             assert_eq!(create_table(table, dialect, "", is_late), wanted);
         }
         let finish = table_fill(a, postgres, true).finish;
         assert_eq!(finish.len(), 3);
-        assert_eq!(finish[2], Finish::Define("CREATE UNIQUE INDEX a_b ON a (b)".to_owned()));
+        assert_eq!(
+            finish[2],
+            Finish::Define("CREATE UNIQUE INDEX a_b ON a (b)".to_owned())
+        );
         assert!(has_rising_key(a) && has_rising_key(line));
     }
 }

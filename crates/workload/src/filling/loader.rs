@@ -1,5 +1,6 @@
-//! The connections that fill tables. A table that several load is cut into as many runs of rows; each run is loaded in its order, so that
-//! trees are as full as after a load by one, and whoever is done with the last row of a table finishes it.
+//! The connections that fill tables. A table that several load is cut into as many runs of rows;
+//! each run is loaded in its order, so that trees are as full as after a load by one, and whoever
+//! is done with the last row of a table finishes it.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -37,31 +38,61 @@ struct Way {
 impl Way {
     fn of(load: LoadMode, dialect: Dialect) -> Self {
         match (load, dialect) {
-            (LoadMode::Classic, _) => Self { form: Form::Tuples, bytes: STATEMENT_BYTES },
-            (LoadMode::Fast, Dialect::Postgres { .. }) => Self { form: Form::Lines, bytes: COPY_BYTES },
-            (LoadMode::Fast, _) => Self { form: Form::Tuples, bytes: LARGE_STATEMENT_BYTES },
+            (LoadMode::Classic, _) => Self {
+                form: Form::Tuples,
+                bytes: STATEMENT_BYTES,
+            },
+            (LoadMode::Fast, Dialect::Postgres { .. }) => Self {
+                form: Form::Lines,
+                bytes: COPY_BYTES,
+            },
+            (LoadMode::Fast, _) => Self {
+                form: Form::Tuples,
+                bytes: LARGE_STATEMENT_BYTES,
+            },
         }
     }
 }
 
-/// The parts that a table of so many rows is loaded in when there are so many tables and connections.
-pub(crate) fn parts_of(load: LoadMode, dialect: Dialect, connections: u32, tables: usize, rows: u64) -> u64 {
-    // sysbench loads a table by one connection, and an engine with one writer gains nothing from a second.
+/// The parts that a table of so many rows is loaded in when there are so many tables and
+/// connections.
+pub(crate) fn parts_of(
+    load: LoadMode,
+    dialect: Dialect,
+    connections: u32,
+    tables: usize,
+    rows: u64,
+) -> u64 {
+    // sysbench loads a table by one connection, and an engine with one writer gains nothing from a
+    // second.
     if load == LoadMode::Classic || dialect == Dialect::Sqlite {
         return 1;
     }
-    u64::from(connections).div_ceil(tables as u64).min(rows).max(1)
+    u64::from(connections)
+        .div_ceil(tables as u64)
+        .min(rows)
+        .max(1)
 }
 
 /// The workers that load these tables.
-pub(crate) fn loading_tasks(server: &SharedServer, seed: u64, load: LoadMode, connections: u32, tables: Vec<TableFill>) -> StepTasks {
+pub(crate) fn loading_tasks(
+    server: &SharedServer,
+    seed: u64,
+    load: LoadMode,
+    connections: u32,
+    tables: Vec<TableFill>,
+) -> StepTasks {
     let dialect = server.dialect();
     let count = tables.len();
     let mut parts: Vec<Part> = Vec::new();
     for table in tables {
         let of_table = parts_of(load, dialect, connections, count, table.rows);
-        let (table, left) = (Arc::new(table), Arc::new(AtomicUsize::new(of_table as usize)));
-        let start = |part: u64| (u128::from(table.rows) * u128::from(part) / u128::from(of_table)) as u64;
+        let (table, left) = (
+            Arc::new(table),
+            Arc::new(AtomicUsize::new(of_table as usize)),
+        );
+        let start =
+            |part: u64| (u128::from(table.rows) * u128::from(part) / u128::from(of_table)) as u64;
         let cut = (0..of_table).map(|part| Part {
             table: table.clone(),
             rows: start(part)..start(part + 1),
@@ -70,21 +101,47 @@ pub(crate) fn loading_tasks(server: &SharedServer, seed: u64, load: LoadMode, co
         });
         parts.extend(cut);
     }
-    let loaders = if dialect == Dialect::Sqlite { 1 } else { connections.min(parts.len() as u32) };
+    let loaders = if dialect == Dialect::Sqlite {
+        1
+    } else {
+        connections.min(parts.len() as u32)
+    };
     let mut parts_of_loader: Vec<Vec<Part>> = (0..loaders).map(|_| Vec::new()).collect();
     for (at, part) in parts.into_iter().enumerate() {
         parts_of_loader[at % loaders as usize].push(part);
     }
     let task = |(client, parts): (usize, Vec<Part>)| {
-        let worker = Box::new(Loader::new(Session::new(server.clone()), seed, Way::of(load, dialect), parts));
-        let stop = Stop::Worker { planned: 0, length_ns: 0 };
-        Task { client: client as u32 + 1, kinds: vec![INDEX, INSERT], arrival: Arrival::Closed, stop, worker }
+        let worker = Box::new(Loader::new(
+            Session::new(server.clone()),
+            seed,
+            Way::of(load, dialect),
+            parts,
+        ));
+        let stop = Stop::Worker {
+            planned: 0,
+            length_ns: 0,
+        };
+        Task {
+            client: client as u32 + 1,
+            kinds: vec![INDEX, INSERT],
+            arrival: Arrival::Closed,
+            stop,
+            worker,
+        }
     };
-    let retry = RetryPolicy { longest_pause_ns: 20_000_000, deadline_ns: LOAD_DEADLINE_NS, ..RetryPolicy::default() };
+    let retry = RetryPolicy {
+        longest_pause_ns: 20_000_000,
+        deadline_ns: LOAD_DEADLINE_NS,
+        ..RetryPolicy::default()
+    };
     StepTasks {
         kinds: vec!["insert".to_owned(), "index".to_owned()],
         tasks: parts_of_loader.into_iter().enumerate().map(task).collect(),
-        options: StepOptions { watchdog: None, retry, ..StepOptions::default() },
+        options: StepOptions {
+            watchdog: None,
+            retry,
+            ..StepOptions::default()
+        },
         facts: StepFacts(Facts::Nothing),
     }
 }
@@ -126,13 +183,31 @@ impl Loader {
     fn new(session: Session, seed: u64, way: Way, mut parts: Vec<Part>) -> Self {
         parts.reverse();
         let (sql, lines) = (String::new(), String::new());
-        Self { session, seed, way, parts, current: None, finish: Vec::new(), full_rows: 0, work: Work::Rows(0), sql, lines }
+        Self {
+            session,
+            seed,
+            way,
+            parts,
+            current: None,
+            finish: Vec::new(),
+            full_rows: 0,
+            work: Work::Rows(0),
+            sql,
+            lines,
+        }
     }
 
     /// The next part whose rows are not loaded yet, after what is left to do for a full table.
     fn begin_part(&mut self) -> bool {
-        let Some(part) = self.parts.pop() else { return false };
-        let rows = Rows::new(part.table.clone(), self.seed, part.rows.clone(), !part.is_whole);
+        let Some(part) = self.parts.pop() else {
+            return false;
+        };
+        let rows = Rows::new(
+            part.table.clone(),
+            self.seed,
+            part.rows.clone(),
+            !part.is_whole,
+        );
         self.current = Some((part, rows));
         true
     }
@@ -140,8 +215,17 @@ impl Loader {
     /// A part is loaded.
     fn end_part(&mut self, part: Part) {
         if part.left.fetch_sub(1, Ordering::AcqRel) == 1 {
-            let of_parts = if part.is_whole { &[] } else { part.table.finish_of_parts.as_slice() };
-            self.finish = of_parts.iter().chain(&part.table.finish).rev().cloned().collect();
+            let of_parts = if part.is_whole {
+                &[]
+            } else {
+                part.table.finish_of_parts.as_slice()
+            };
+            self.finish = of_parts
+                .iter()
+                .chain(&part.table.finish)
+                .rev()
+                .cloned()
+                .collect();
             self.full_rows = part.table.rows;
         }
     }
@@ -168,19 +252,26 @@ impl Worker for Loader {
                 None => return Ok(Next::Finished),
             }
         }
-        let Some((part, rows)) = &mut self.current else { return Ok(Next::Finished) };
+        let Some((part, rows)) = &mut self.current else {
+            return Ok(Next::Finished);
+        };
         let table = &part.table;
         let first = usize::from(table.is_numbered && part.is_whole);
-        let columns: Vec<&str> = table.columns[first..].iter().map(|(name, _)| name.as_str()).collect();
+        let columns: Vec<&str> = table.columns[first..]
+            .iter()
+            .map(|(name, _)| name.as_str())
+            .collect();
         let columns = columns.join(", ");
         self.sql.clear();
         self.work = Work::Rows(match self.way.form {
             Form::Tuples => {
-                self.sql.push_str(&format!("INSERT INTO {}({columns}) VALUES", table.name));
+                self.sql
+                    .push_str(&format!("INSERT INTO {}({columns}) VALUES", table.name));
                 rows.push(&mut self.sql, Form::Tuples, self.way.bytes)
             }
             Form::Lines => {
-                self.sql.push_str(&format!("COPY {}({columns}) FROM STDIN", table.name));
+                self.sql
+                    .push_str(&format!("COPY {}({columns}) FROM STDIN", table.name));
                 self.lines.clear();
                 rows.push(&mut self.lines, Form::Lines, self.way.bytes)
             }
@@ -191,10 +282,20 @@ impl Worker for Loader {
     fn execute(&mut self) -> Outcome {
         let session = self.session.get();
         match (&self.work, self.way.form) {
-            (Work::Finish(Finish::Define(sql)), _) => write_outcome(session.define(sql).map(|()| self.full_rows), "an index", None),
+            (Work::Finish(Finish::Define(sql)), _) => write_outcome(
+                session.define(sql).map(|()| self.full_rows),
+                "an index",
+                None,
+            ),
             (Work::Finish(Finish::Query(sql)), _) => query_outcome(session.query(sql)),
-            (Work::Rows(rows), Form::Tuples) => write_outcome(session.write(&self.sql, *rows), "an insert", Some(*rows)),
-            (Work::Rows(rows), Form::Lines) => write_outcome(session.copy_in(&self.sql, self.lines.as_bytes()), "a copy", Some(*rows)),
+            (Work::Rows(rows), Form::Tuples) => {
+                write_outcome(session.write(&self.sql, *rows), "an insert", Some(*rows))
+            }
+            (Work::Rows(rows), Form::Lines) => write_outcome(
+                session.copy_in(&self.sql, self.lines.as_bytes()),
+                "a copy",
+                Some(*rows),
+            ),
         }
     }
 }

@@ -1,4 +1,5 @@
-//! Filling tables: their rows, the same for a seed however and by however many they are loaded, and the connections that load them.
+//! Filling tables: their rows, the same for a seed however and by however many they are loaded, and
+//! the connections that load them.
 
 mod loader;
 mod rows;

@@ -79,10 +79,12 @@ impl Rows {
         self.next == self.end
     }
 
-    /// Appends as many rows as fit, until `text` would be longer than `limit`. Returns their number.
+    /// Appends as many rows as fit, until `text` would be longer than `limit`. Returns their
+    /// number.
     pub fn push(&mut self, text: &mut String, form: Form, limit: usize) -> u64 {
         let first = self.next;
-        while self.next < self.end && (self.next == first || text.len() + self.longest_row <= limit) {
+        while self.next < self.end && (self.next == first || text.len() + self.longest_row <= limit)
+        {
             match form {
                 Form::Tuples => {
                     text.push_str(if self.next == first { "(" } else { ",(" });
@@ -102,15 +104,27 @@ impl Rows {
         if self.draws_per_row.is_none() && self.next.is_multiple_of(GROUP_ROWS) {
             self.draw = self.stream(Some(self.next / GROUP_ROWS));
         }
-        for (at, (_, column)) in self.table.columns.iter().enumerate().skip(self.first_column) {
+        for (at, (_, column)) in self
+            .table
+            .columns
+            .iter()
+            .enumerate()
+            .skip(self.first_column)
+        {
             if at > self.first_column {
                 text.push_str(if form == Form::Tuples { ", " } else { "\t" });
             }
             match column {
                 ColumnFill::Row => text.push_str(self.number.format(self.next + 1)),
-                ColumnFill::Repeat(times) => text.push_str(self.number.format(self.next / times + 1)),
-                ColumnFill::Cycle(numbers) => text.push_str(self.number.format(self.next % numbers + 1)),
-                ColumnFill::Integer(ids, add) => text.push_str(self.number.format(ids.draw(&mut self.draw) + add)),
+                ColumnFill::Repeat(times) => {
+                    text.push_str(self.number.format(self.next / times + 1))
+                }
+                ColumnFill::Cycle(numbers) => {
+                    text.push_str(self.number.format(self.next % numbers + 1))
+                }
+                ColumnFill::Integer(ids, add) => {
+                    text.push_str(self.number.format(ids.draw(&mut self.draw) + add))
+                }
                 ColumnFill::Text(rule) if form == Form::Lines => rule.push(text, &mut self.draw),
                 ColumnFill::Text(rule) => {
                     text.push('\'');
@@ -142,11 +156,17 @@ mod tests {
             while !rows.is_empty() {
                 let mut text = String::new();
                 let pushed = rows.push(&mut text, form, limit);
-                assert!(text.len() <= limit.max(table.longest_row()), "{}", text.len());
+                assert!(
+                    text.len() <= limit.max(table.longest_row()),
+                    "{}",
+                    text.len()
+                );
                 let lines: Vec<String> = match form {
-                    Form::Tuples => {
-                        text.trim_matches(['(', ')']).split("),(").map(|row| row.replace(", ", "\t").replace('\'', "")).collect()
-                    }
+                    Form::Tuples => text
+                        .trim_matches(['(', ')'])
+                        .split("),(")
+                        .map(|row| row.replace(", ", "\t").replace('\'', ""))
+                        .collect(),
                     Form::Lines => text.lines().map(str::to_owned).collect(),
                 };
                 assert_eq!(lines.len() as u64, pushed);
@@ -163,11 +183,20 @@ mod tests {
         assert_eq!(rows.len(), 5000);
         assert_eq!(all(&table, Form::Tuples, 512 << 10, &WHOLE), rows);
         assert_eq!(all(&table, Form::Tuples, 1, &WHOLE), rows);
-        assert_eq!(all(&table, Form::Lines, 1 << 20, &[0..1, 1..2499, 2499..ROWS]), rows);
-        assert_ne!(all(&Arc::new(table_fill(4, ROWS)), Form::Lines, 1 << 20, &WHOLE)[0], rows[0]);
+        assert_eq!(
+            all(&table, Form::Lines, 1 << 20, &[0..1, 1..2499, 2499..ROWS]),
+            rows
+        );
+        assert_ne!(
+            all(&Arc::new(table_fill(4, ROWS)), Form::Lines, 1 << 20, &WHOLE)[0],
+            rows[0]
+        );
         // What other programs would find: a change here makes old and new data differ.
         assert_eq!(rows[0], FIRST);
-        let ks: Vec<f64> = rows.iter().map(|row| row.split('\t').next().unwrap().parse().unwrap()).collect();
+        let ks: Vec<f64> = rows
+            .iter()
+            .map(|row| row.split('\t').next().unwrap().parse().unwrap())
+            .collect();
         assert!(ks.iter().all(|k| (1.0..=5000.0).contains(k)));
         let mean = ks.iter().sum::<f64>() / 5000.0;
         // One standard deviation is 20.4.
@@ -177,8 +206,7 @@ mod tests {
         assert_eq!(numbered.trim_end(), format!("2500\t{}", rows[2499]));
     }
 
-    const FIRST: &str = "4788\t16565149172-26529494976-23035738812-48191119225-06439294714-74520444554-27937768713-49967596671-05921292771-\
-        45924302442\t59213020717-36770314775-52950866510-52537647932-34793567676";
+    const FIRST: &str = "4788\t16565149172-26529494976-23035738812-48191119225-06439294714-74520444554-27937768713-49967596671-05921292771-45924302442\t59213020717-36770314775-52950866510-52537647932-34793567676";
 
     #[test]
     fn values_of_unequal_length_are_the_same_in_every_part() {
@@ -190,14 +218,25 @@ mod tests {
                 ("id".into(), ColumnFill::Row),
                 ("half".into(), ColumnFill::Repeat(2)),
                 ("seven".into(), ColumnFill::Cycle(7)),
-                ("text".into(), ColumnFill::Text(Text::Letters { least: 0, most: 30 })),
+                (
+                    "text".into(),
+                    ColumnFill::Text(Text::Letters { least: 0, most: 30 }),
+                ),
             ],
             is_numbered: false,
             finish: vec![],
             finish_of_parts: vec![],
         });
         let rows = all(&table, Form::Lines, 4 << 20, &WHOLE);
-        assert_eq!(all(&table, Form::Lines, 1 << 10, &[0..999, 999..2001, 2001..ROWS]), rows);
+        assert_eq!(
+            all(
+                &table,
+                Form::Lines,
+                1 << 10,
+                &[0..999, 999..2001, 2001..ROWS]
+            ),
+            rows
+        );
         assert!(rows[8].starts_with("9\t5\t2\t"), "{}", rows[8]);
         assert_eq!(all(&table, Form::Tuples, 1 << 20, &LAST), rows[2001..]);
     }

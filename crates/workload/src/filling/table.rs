@@ -51,8 +51,14 @@ impl ColumnFill {
             ColumnValues::Row => Self::Row,
             ColumnValues::Repeat(times) => Self::Repeat(*times),
             ColumnValues::Cycle(numbers) => Self::Cycle(*numbers),
-            ColumnValues::Drawn(Value::Integer { first, count, distribution }) => Self::Integer(Ids::new(*distribution, *count), first - 1),
-            ColumnValues::Drawn(value) => Self::Text(Text::of(value).expect("what is no integer is a text")),
+            ColumnValues::Drawn(Value::Integer {
+                first,
+                count,
+                distribution,
+            }) => Self::Integer(Ids::new(*distribution, *count), first - 1),
+            ColumnValues::Drawn(value) => {
+                Self::Text(Text::of(value).expect("what is no integer is a text"))
+            }
         }
     }
 
@@ -87,6 +93,10 @@ impl TableFill {
 
     /// Characters of a row at the most.
     pub fn longest_row(&self) -> usize {
-        4 + self.columns.iter().map(|(_, column)| column.longest()).sum::<usize>()
+        4 + self
+            .columns
+            .iter()
+            .map(|(_, column)| column.longest())
+            .sum::<usize>()
     }
 }

@@ -16,14 +16,17 @@ pub(super) const CUSTOMERS: u64 = 100_000;
 pub(super) const MAX_PRICE: u64 = 500;
 const DATA_LENGTH: std::ops::RangeInclusive<u64> = 10..=20;
 
-/// The longest tuple of an insert, with what is between it and the one before, in bytes. Before 2023-12 a price had up to four digits.
-pub(super) const LONGEST_TUPLE: usize = ",\n('2026-01-01 00:00:00',999,99999,9999,1004.99,'')".len() + *DATA_LENGTH.end() as usize;
+/// The longest tuple of an insert, with what is between it and the one before, in bytes. Before
+/// 2023-12 a price had up to four digits.
+pub(super) const LONGEST_TUPLE: usize =
+    ",\n('2026-01-01 00:00:00',999,99999,9999,1004.99,'')".len() + *DATA_LENGTH.end() as usize;
 
 /// Rows per second of the data's own clock while a step runs as fast as it can.
 pub(super) const NOMINAL_ROWS_PER_S: u64 = 10_000;
 const EPOCH: DateTime = civil::datetime(2026, 1, 1, 0, 0, 0, 0);
 
-/// The incompressible third of every `data` value is cut from this text: base64 of 4 MiB of seeded bytes.
+/// The incompressible third of every `data` value is cut from this text: base64 of 4 MiB of seeded
+/// bytes.
 #[derive(Debug)]
 pub struct RandomText(Vec<u8>);
 
@@ -57,10 +60,21 @@ pub(super) struct Rows {
 
 impl Rows {
     pub fn new(draw: Draw, text: Arc<RandomText>, era: Era, clock_s: u64, rows_per_s: u64) -> Self {
-        Self { draw, text, era, clock_s, rows_per_s, produced: 0, timestamp: String::new(), timestamp_s: None, number: itoa::Buffer::new() }
+        Self {
+            draw,
+            text,
+            era,
+            clock_s,
+            rows_per_s,
+            produced: 0,
+            timestamp: String::new(),
+            timestamp_s: None,
+            number: itoa::Buffer::new(),
+        }
     }
 
-    /// Appends the tuples of one statement, `('2026-01-01 00:00:00',812,40211,77,499.00,'aaaaaaaaXy3'),...`. All rows of a statement
+    /// Appends the tuples of one statement,
+    /// `('2026-01-01 00:00:00',812,40211,77,499.00,'aaaaaaaaXy3'),...`. All rows of a statement
     /// have the same time, in whole seconds, as the original's have.
     pub fn push_tuples(&mut self, sql: &mut String, rows: u32) {
         let now_s = self.clock_s + self.produced / self.rows_per_s;
@@ -97,13 +111,18 @@ impl Rows {
     }
 
     fn push_data(&mut self, sql: &mut String) {
-        let length = DATA_LENGTH.start() + self.draw.below(DATA_LENGTH.end() - DATA_LENGTH.start() + 1);
+        let length =
+            DATA_LENGTH.start() + self.draw.below(DATA_LENGTH.end() - DATA_LENGTH.start() + 1);
         let random = random_length(length);
         for _ in 0..length - random {
             sql.push('a');
         }
         let offset = self.draw.below(self.text.0.len() as u64 - random) as usize;
-        sql.extend(self.text.0[offset..offset + random as usize].iter().map(|&byte| char::from(byte)));
+        sql.extend(
+            self.text.0[offset..offset + random as usize]
+                .iter()
+                .map(|&byte| char::from(byte)),
+        );
     }
 }
 
@@ -112,7 +131,8 @@ pub(super) fn float_price_cents(draw: &mut Draw, customer: u64) -> u64 {
     (draw.unit() * MAX_PRICE as f64 + customer as f64).round() as u64
 }
 
-/// Prices have two decimals in the text even where the column is an integer: the server does the cast, as in the original.
+/// Prices have two decimals in the text even where the column is an integer: the server does the
+/// cast, as in the original.
 pub(super) fn push_price(sql: &mut String, cents: u64, number: &mut itoa::Buffer) {
     sql.push_str(number.format(cents / 100));
     sql.push('.');
@@ -125,7 +145,13 @@ mod tests {
     use super::*;
 
     fn rows(era: Era) -> Rows {
-        Rows::new(Draw::new(7, &["test"]), RandomText::new(7), era, 86_399, 100)
+        Rows::new(
+            Draw::new(7, &["test"]),
+            RandomText::new(7),
+            era,
+            86_399,
+            100,
+        )
     }
 
     #[test]
@@ -137,7 +163,10 @@ mod tests {
                 rows.push_tuples(&mut sql, 1);
                 sql.len() + ",".len()
             });
-            let (longest, shorter) = (longest.max().unwrap(), if era == Era::Current { "1".len() } else { 0 });
+            let (longest, shorter) = (
+                longest.max().unwrap(),
+                if era == Era::Current { "1".len() } else { 0 },
+            );
             assert_eq!(longest, LONGEST_TUPLE - shorter, "{era:?}");
         }
     }
@@ -146,18 +175,39 @@ mod tests {
         let mut sql = String::new();
         let mut rows = rows(era);
         rows.push_tuples(&mut sql, count);
-        let lines = sql.trim().split(",\n").map(|line| line.trim_matches(['(', ')']));
-        lines.map(|line| line.split(',').map(|field| field.trim_matches('\'').to_owned()).collect()).collect()
+        let lines = sql
+            .trim()
+            .split(",\n")
+            .map(|line| line.trim_matches(['(', ')']));
+        lines
+            .map(|line| {
+                line.split(',')
+                    .map(|field| field.trim_matches('\'').to_owned())
+                    .collect()
+            })
+            .collect()
     }
 
     #[test]
     fn rows_have_the_published_distributions() {
         let tuples = tuples(Era::Current, 50_000);
         assert_eq!(tuples.len(), 50_000);
-        let numbers = |column: usize| tuples.iter().map(move |row| row[column].parse::<f64>().unwrap());
-        for (column, bound) in [(1, CASHREGISTERS), (2, CUSTOMERS), (3, PRODUCTS), (4, MAX_PRICE)] {
+        let numbers = |column: usize| {
+            tuples
+                .iter()
+                .map(move |row| row[column].parse::<f64>().unwrap())
+        };
+        for (column, bound) in [
+            (1, CASHREGISTERS),
+            (2, CUSTOMERS),
+            (3, PRODUCTS),
+            (4, MAX_PRICE),
+        ] {
             let mean = numbers(column).sum::<f64>() / 50_000.0;
-            assert!((mean / ((bound - 1) as f64 / 2.0) - 1.0).abs() < 0.01, "column {column} has mean {mean}");
+            assert!(
+                (mean / ((bound - 1) as f64 / 2.0) - 1.0).abs() < 0.01,
+                "column {column} has mean {mean}"
+            );
             assert!(numbers(column).all(|value| value >= 0.0 && value < bound as f64));
         }
         assert!(tuples.iter().all(|row| row[4].ends_with(".00")));
@@ -166,7 +216,11 @@ mod tests {
         for row in &tuples {
             let length = row[5].len() as u64;
             assert!(DATA_LENGTH.contains(&length));
-            assert!(row[5][..(length - random_length(length)) as usize].bytes().all(|byte| byte == b'a'));
+            assert!(
+                row[5][..(length - random_length(length)) as usize]
+                    .bytes()
+                    .all(|byte| byte == b'a')
+            );
         }
     }
 
@@ -180,7 +234,10 @@ mod tests {
     fn old_prices_are_floats_around_the_customer() {
         for row in tuples(Era::May2023, 1000) {
             let (customer, price): (f64, f64) = (row[2].parse().unwrap(), row[4].parse().unwrap());
-            assert!((customer / 100.0..=(customer + 500.0) / 100.0).contains(&price), "{row:?}");
+            assert!(
+                (customer / 100.0..=(customer + 500.0) / 100.0).contains(&price),
+                "{row:?}"
+            );
         }
     }
 

@@ -50,7 +50,18 @@ impl Deleter {
         pairing: Arc<Pairing>,
         cost: Arc<MinIdCost>,
     ) -> Self {
-        Self { session, statements, era, batch, kind, pairing, cost, delete: BoundStatement::default(), round: 0, next_id: 0 }
+        Self {
+            session,
+            statements,
+            era,
+            batch,
+            kind,
+            pairing,
+            cost,
+            delete: BoundStatement::default(),
+            round: 0,
+            next_id: 0,
+        }
     }
 
     /// What comes before the delete when the look-up must be asked again.
@@ -65,7 +76,12 @@ impl Deleter {
             Ok(found) => found,
             Err(next) => return Ok(Some(next)),
         };
-        self.next_id = found.ok_or_else(|| format!("{} is empty: there is nothing to delete", self.statements.table))?;
+        self.next_id = found.ok_or_else(|| {
+            format!(
+                "{} is empty: there is nothing to delete",
+                self.statements.table
+            )
+        })?;
         Ok(None)
     }
 
@@ -110,7 +126,11 @@ impl Worker for Deleter {
         let rows = u64::from(self.batch);
         // A range of ids may hold fewer rows where ids have gaps; a limit counts rows that exist.
         let wanted = (self.era == Era::Current).then_some(rows);
-        let outcome = write_outcome(self.delete.write(self.session.get(), rows), "a delete", wanted);
+        let outcome = write_outcome(
+            self.delete.write(self.session.get(), rows),
+            "a delete",
+            wanted,
+        );
         if matches!(outcome, Outcome::Done { .. }) {
             self.pairing.end_delete();
         }

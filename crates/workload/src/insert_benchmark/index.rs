@@ -26,7 +26,15 @@ pub(super) struct Indexer {
 impl Indexer {
     pub fn new(inserter: Inserter, batches: u64, statements: &Statements, table_rows: u64) -> Self {
         let statements = statements.create_indexes();
-        Self { inserter, batches, statements, table_rows, inserted: 0, created: 0, is_indexing: false }
+        Self {
+            inserter,
+            batches,
+            statements,
+            table_rows,
+            inserted: 0,
+            created: 0,
+            is_indexing: false,
+        }
     }
 }
 
@@ -58,7 +66,9 @@ impl Worker for Indexer {
             }
             self.created += 1;
         }
-        Outcome::Done { rows: self.table_rows }
+        Outcome::Done {
+            rows: self.table_rows,
+        }
     }
 
     fn close(&mut self) {

@@ -29,10 +29,26 @@ pub(super) struct Inserter {
 }
 
 impl Inserter {
-    pub fn new(session: Session, statements: &Statements, rows: Rows, batch: u32, kind: usize, pairing: Option<Arc<Pairing>>) -> Self {
+    pub fn new(
+        session: Session,
+        statements: &Statements,
+        rows: Rows,
+        batch: u32,
+        kind: usize,
+        pairing: Option<Arc<Pairing>>,
+    ) -> Self {
         let (head, longest) = (statements.insert_head(), longest_insert(statements, batch));
         let sql = String::with_capacity(longest);
-        Self { session, head, rows, batch, kind, pairing, sql, is_begun: false }
+        Self {
+            session,
+            head,
+            rows,
+            batch,
+            kind,
+            pairing,
+            sql,
+            is_begun: false,
+        }
     }
 
     /// For what else the connection is used for.
@@ -67,7 +83,11 @@ impl Worker for Inserter {
             }
         }
         let rows = u64::from(self.batch);
-        write_outcome(self.session.get().write(&self.sql, rows), "an insert", Some(rows))
+        write_outcome(
+            self.session.get().write(&self.sql, rows),
+            "an insert",
+            Some(rows),
+        )
     }
 
     fn close(&mut self) {

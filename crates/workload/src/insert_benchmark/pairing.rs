@@ -1,7 +1,8 @@
 //! One inserter, one deleter, the same number of statements.
 //!
-//! The original makes both kinds of statements in one process and hands them out through two queues of eight, so that its inserter
-//! and deleter are never more than about ten statements apart. Here the two meet in counters; whoever is too far ahead waits.
+//! The original makes both kinds of statements in one process and hands them out through two queues
+//! of eight, so that its inserter and deleter are never more than about ten statements apart. Here
+//! the two meet in counters; whoever is too far ahead waits.
 
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
@@ -82,8 +83,15 @@ impl Pairing {
     }
 
     fn inserter_turn(&self) -> Turn {
-        let ahead = self.inserts.load(Ordering::SeqCst).saturating_sub(self.deletes.load(Ordering::SeqCst));
-        if ahead >= MOST_APART { Turn::Wait } else { Turn::Go }
+        let ahead = self
+            .inserts
+            .load(Ordering::SeqCst)
+            .saturating_sub(self.deletes.load(Ordering::SeqCst));
+        if ahead >= MOST_APART {
+            Turn::Wait
+        } else {
+            Turn::Go
+        }
     }
 
     fn deleter_turn(&self) -> Turn {
@@ -108,7 +116,11 @@ impl Pairing {
         self.waiting.fetch_add(1, Ordering::SeqCst);
         let guard = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
         let still_waits = |(): &mut ()| turn(self) == Turn::Wait;
-        let guard = self.changed.wait_timeout_while(guard, PATIENCE, still_waits).unwrap_or_else(PoisonError::into_inner).0;
+        let guard = self
+            .changed
+            .wait_timeout_while(guard, PATIENCE, still_waits)
+            .unwrap_or_else(PoisonError::into_inner)
+            .0;
         drop(guard);
         self.waiting.fetch_sub(1, Ordering::SeqCst);
         turn(self)
@@ -134,7 +146,10 @@ mod tests {
         let pairing = Pairing::new(Some(1000));
         let apart = AtomicU64::new(0);
         let note = || {
-            let (inserts, deletes) = (pairing.inserts.load(Ordering::SeqCst), pairing.deletes.load(Ordering::SeqCst));
+            let (inserts, deletes) = (
+                pairing.inserts.load(Ordering::SeqCst),
+                pairing.deletes.load(Ordering::SeqCst),
+            );
             apart.fetch_max(inserts.abs_diff(deletes), Ordering::SeqCst);
         };
         std::thread::scope(|scope| {
@@ -160,7 +175,10 @@ mod tests {
                 }
             });
         });
-        assert_eq!((pairing.inserts.into_inner(), pairing.deletes.into_inner()), (1000, 1000));
+        assert_eq!(
+            (pairing.inserts.into_inner(), pairing.deletes.into_inner()),
+            (1000, 1000)
+        );
         assert!(apart.into_inner() <= MOST_APART);
     }
 

@@ -33,7 +33,14 @@ pub(super) struct Reader {
 }
 
 impl Reader {
-    pub fn new(session: Session, statements: Statements, era: Era, query: QueryKind, draw: Draw, pairing: Option<Arc<Pairing>>) -> Self {
+    pub fn new(
+        session: Session,
+        statements: Statements,
+        era: Era,
+        query: QueryKind,
+        draw: Draw,
+        pairing: Option<Arc<Pairing>>,
+    ) -> Self {
         Self {
             session,
             statements,
@@ -79,8 +86,12 @@ impl Reader {
                 Err(next) => return Ok(Some(next)),
             }
         }
-        // Ids above the deleter's mark; some may be gone or not yet there, and such a query fetches fewer rows.
-        let oldest = self.pairing.as_ref().map_or(0, |pairing| pairing.oldest_id());
+        // Ids above the deleter's mark; some may be gone or not yet there, and such a query fetches
+        // fewer rows.
+        let oldest = self
+            .pairing
+            .as_ref()
+            .map_or(0, |pairing| pairing.oldest_id());
         let span = (self.max_id - oldest).max(1) as u64;
         let mut ids = [0; ROWS_PER_QUERY as usize];
         for id in &mut ids {
@@ -96,10 +107,17 @@ impl Worker for Reader {
         let session = self.session.open()?;
         let (statements, values) = match self.query {
             QueryKind::Point => (vec![self.statements.point()], ROWS_PER_QUERY as usize),
-            QueryKind::Range => (RANGES.map(|range| self.statements.range(range, "?")).to_vec(), 1),
+            QueryKind::Range => (
+                RANGES
+                    .map(|range| self.statements.range(range, "?"))
+                    .to_vec(),
+                1,
+            ),
         };
         let is_text = self.statements.has_text_queries();
-        let requests = statements.iter().map(|sql| BoundStatement::open(session, sql, values, is_text));
+        let requests = statements
+            .iter()
+            .map(|sql| BoundStatement::open(session, sql, values, is_text));
         self.requests = requests.collect::<Result<_, _>>()?;
         Ok(())
     }

@@ -15,7 +15,12 @@ pub(super) struct Scanner {
 
 impl Scanner {
     pub fn new(session: Session, statements: &Statements, table_rows: u64) -> Self {
-        Self { session, scans: statements.scans(), table_rows, next: 0 }
+        Self {
+            session,
+            scans: statements.scans(),
+            table_rows,
+            next: 0,
+        }
     }
 }
 
@@ -27,11 +32,20 @@ impl Worker for Scanner {
     fn prepare(&mut self) -> Result<Next, String> {
         let is_left = self.next < self.scans.len();
         self.next += 1;
-        Ok(if is_left { Next::Operation(0) } else { Next::Finished })
+        Ok(if is_left {
+            Next::Operation(0)
+        } else {
+            Next::Finished
+        })
     }
 
     fn execute(&mut self) -> Outcome {
         // No row is fetched; what counts is the rows looked at.
-        query_outcome(self.session.get().query(&self.scans[self.next - 1]).map(|_| self.table_rows))
+        query_outcome(
+            self.session
+                .get()
+                .query(&self.scans[self.next - 1])
+                .map(|_| self.table_rows),
+        )
     }
 }

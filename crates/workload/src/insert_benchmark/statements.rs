@@ -35,25 +35,44 @@ pub(super) struct Statements {
 }
 
 impl Statements {
-    pub fn new(table: String, era: Era, dialect: Dialect, suffix: String, partitions: Option<Partitions>) -> Self {
-        Self { table, era, dialect, suffix, partitions }
+    pub fn new(
+        table: String,
+        era: Era,
+        dialect: Dialect,
+        suffix: String,
+        partitions: Option<Partitions>,
+    ) -> Self {
+        Self {
+            table,
+            era,
+            dialect,
+            suffix,
+            partitions,
+        }
     }
 
-    /// Whether queries go as text, as the original sends them to MySQL; elsewhere they are prepared.
+    /// Whether queries go as text, as the original sends them to MySQL; elsewhere they are
+    /// prepared.
     pub fn has_text_queries(&self) -> bool {
         matches!(self.dialect, Dialect::Mysql { .. })
     }
 
-    /// Whether deletes go as text, as the original sends them to both of its SQL servers. A server that plans each of them anew looks up
-    /// the smallest id for that, among the remains of deleted rows: that is part of the benchmark.
+    /// Whether deletes go as text, as the original sends them to both of its SQL servers. A server
+    /// that plans each of them anew looks up the smallest id for that, among the remains of deleted
+    /// rows: that is part of the benchmark.
     pub fn has_text_deletes(&self) -> bool {
-        matches!(self.dialect, Dialect::Mysql { .. } | Dialect::Postgres { .. })
+        matches!(
+            self.dialect,
+            Dialect::Mysql { .. } | Dialect::Postgres { .. }
+        )
     }
 
     /// The tables that hold rows: the table, or on PostgreSQL its partitions.
     pub fn storage_tables(&self) -> Vec<String> {
         match (self.dialect, self.partitions) {
-            (Dialect::Postgres { .. }, Some(partitions)) => (0..partitions.count).map(|number| self.partition(number)).collect(),
+            (Dialect::Postgres { .. }, Some(partitions)) => (0..partitions.count)
+                .map(|number| self.partition(number))
+                .collect(),
             _ => vec![self.table.clone()],
         }
     }
@@ -65,18 +84,31 @@ impl Statements {
     pub fn create_table(&self) -> Vec<String> {
         let (id, time, key) = match self.dialect {
             Dialect::Sqlite => ("integer primary key", "datetime", ""),
-            Dialect::Mysql { .. } => ("bigint not null auto_increment", "datetime", ", primary key (transactionid)"),
-            Dialect::Postgres { .. } => ("bigserial primary key", "timestamp without time zone", ""),
+            Dialect::Mysql { .. } => (
+                "bigint not null auto_increment",
+                "datetime",
+                ", primary key (transactionid)",
+            ),
+            Dialect::Postgres { .. } => {
+                ("bigserial primary key", "timestamp without time zone", "")
+            }
         };
-        let price = if self.era == Era::Current { "int" } else { "float" };
+        let price = if self.era == Era::Current {
+            "int"
+        } else {
+            "float"
+        };
         let (table, suffix, clause) = (&self.table, &self.suffix, self.partition_clause());
         let mut statements = vec![format!(
-            "create table {table} ( transactionid {id}, dateandtime {time}, cashregisterid int not null, customerid int not null, \
-             productid int not null, price {price} not null, data varchar(4000){key} ){suffix}{clause}"
+            "create table {table} ( transactionid {id}, dateandtime {time}, cashregisterid int not \
+            null, customerid int not null, productid int not null, price {price} not null, data \
+            varchar(4000){key} ){suffix}{clause}"
         )];
         statements.extend(self.create_partitions());
         if let Dialect::Postgres { .. } = self.dialect {
-            statements.push(format!("alter sequence {table}_transactionid_seq cache 1000"));
+            statements.push(format!(
+                "alter sequence {table}_transactionid_seq cache 1000"
+            ));
         }
         statements
     }
@@ -85,35 +117,72 @@ impl Statements {
     fn partition_clause(&self) -> String {
         match (self.dialect, self.partitions) {
             (_, None) | (Dialect::Sqlite, _) => String::new(),
-            (Dialect::Postgres { .. }, Some(_)) => " partition by range( transactionid )".to_owned(),
+            (Dialect::Postgres { .. }, Some(_)) => {
+                " partition by range( transactionid )".to_owned()
+            }
             (Dialect::Mysql { .. }, Some(Partitions { count, rows })) => {
-                let bounded = (1..count).map(|number| format!("partition p{} values less than ({})", number - 1, u64::from(number) * rows));
+                let bounded = (1..count).map(|number| {
+                    format!(
+                        "partition p{} values less than ({})",
+                        number - 1,
+                        u64::from(number) * rows
+                    )
+                });
                 let last = format!("partition p{} values less than (MAXVALUE)", count - 1);
-                format!(" partition by range( transactionid ) ( {} )", bounded.chain([last]).collect::<Vec<_>>().join(", "))
+                format!(
+                    " partition by range( transactionid ) ( {} )",
+                    bounded.chain([last]).collect::<Vec<_>>().join(", ")
+                )
             }
         }
     }
 
     /// PostgreSQL's partitions are tables of their own.
     fn create_partitions(&self) -> Vec<String> {
-        let (Dialect::Postgres { .. }, Some(Partitions { count, rows })) = (self.dialect, self.partitions) else { return Vec::new() };
+        let (Dialect::Postgres { .. }, Some(Partitions { count, rows })) =
+            (self.dialect, self.partitions)
+        else {
+            return Vec::new();
+        };
         let create = |number: u32| {
             let low = u64::from(number) * rows;
-            let high = if number + 1 == count { "MAXVALUE".to_owned() } else { (low + rows).to_string() };
-            format!("create table {} partition of {} for values from ({low}) to ({high})", self.partition(number), self.table)
+            let high = if number + 1 == count {
+                "MAXVALUE".to_owned()
+            } else {
+                (low + rows).to_string()
+            };
+            format!(
+                "create table {} partition of {} for values from ({low}) to ({high})",
+                self.partition(number),
+                self.table
+            )
         };
         (0..count).map(create).collect()
     }
 
     fn indexes(&self) -> [Index; 3] {
         let (market, register) = match self.era {
-            Era::Current => ("productid, customerid, price", "cashregisterid, customerid, price"),
-            Era::May2023 | Era::Year2017 => ("price, customerid", "cashregisterid, price, customerid"),
+            Era::Current => (
+                "productid, customerid, price",
+                "cashregisterid, customerid, price",
+            ),
+            Era::May2023 | Era::Year2017 => {
+                ("price, customerid", "cashregisterid, price, customerid")
+            }
         };
         [
-            Index { name: "marketsegment", columns: market },
-            Index { name: "registersegment", columns: register },
-            Index { name: "pdc", columns: "price, dateandtime, customerid" },
+            Index {
+                name: "marketsegment",
+                columns: market,
+            },
+            Index {
+                name: "registersegment",
+                columns: register,
+            },
+            Index {
+                name: "pdc",
+                columns: "price, dateandtime, customerid",
+            },
         ]
     }
 
@@ -128,32 +197,56 @@ impl Statements {
     /// In the order they are created.
     pub fn create_indexes(&self) -> Vec<String> {
         let table = &self.table;
-        let added = self.indexes().map(|index| format!("add index {} ({})", self.index_name(index.name), index.columns));
+        let added = self.indexes().map(|index| {
+            format!(
+                "add index {} ({})",
+                self.index_name(index.name),
+                index.columns
+            )
+        });
         match self.dialect {
-            Dialect::Sqlite | Dialect::Postgres { .. } => {
-                self.indexes().map(|index| format!("create index {} on {table} ({})", self.index_name(index.name), index.columns)).to_vec()
-            }
+            Dialect::Sqlite | Dialect::Postgres { .. } => self
+                .indexes()
+                .map(|index| {
+                    format!(
+                        "create index {} on {table} ({})",
+                        self.index_name(index.name),
+                        index.columns
+                    )
+                })
+                .to_vec(),
             // One at a time, for the sake of its memory.
-            Dialect::Mysql { is_rocksdb: true } => added.map(|index| format!("alter table {table} {index}")).to_vec(),
-            Dialect::Mysql { is_rocksdb: false } => vec![format!("alter table {table} {}", added.join(", "))],
+            Dialect::Mysql { is_rocksdb: true } => added
+                .map(|index| format!("alter table {table} {index}"))
+                .to_vec(),
+            Dialect::Mysql { is_rocksdb: false } => {
+                vec![format!("alter table {table} {}", added.join(", "))]
+            }
         }
     }
 
     /// Everything before the tuples.
     pub fn insert_head(&self) -> String {
-        format!("insert into {} (dateandtime,cashregisterid,customerid,productid,price,data) values", self.table)
+        format!(
+            "insert into {} (dateandtime,cashregisterid,customerid,productid,price,data) values",
+            self.table
+        )
     }
 
-    /// Takes the smallest id that may be there and, since 2024-04, the number of rows; before, the id behind the last.
+    /// Takes the smallest id that may be there and, since 2024-04, the number of rows; before, the
+    /// id behind the last.
     pub fn delete(&self) -> String {
         let table = &self.table;
         match (self.era, self.dialect) {
             (Era::Current, Dialect::Mysql { .. }) => {
-                format!("delete from {table} where transactionid >= ? order by transactionid asc limit ?")
+                format!(
+                    "delete from {table} where transactionid >= ? order by transactionid asc limit \
+                    ?"
+                )
             }
             (Era::Current, Dialect::Sqlite | Dialect::Postgres { .. }) => format!(
-                "delete from {table} where transactionid in \
-                 (select transactionid from {table} where transactionid >= ? order by transactionid asc limit ?)"
+                "delete from {table} where transactionid in (select transactionid from {table} \
+                where transactionid >= ? order by transactionid asc limit ?)"
             ),
             (Era::May2023 | Era::Year2017, _) => {
                 format!("delete from {table} where(transactionid>=? and transactionid<?)")
@@ -175,7 +268,8 @@ impl Statements {
 
     pub fn all_rows(&self) -> String {
         format!(
-            "select transactionid, dateandtime, cashregisterid, customerid, productid, price, data from {} order by transactionid",
+            "select transactionid, dateandtime, cashregisterid, customerid, productid, price, data \
+            from {} order by transactionid",
             self.table
         )
     }
@@ -183,14 +277,32 @@ impl Statements {
     /// A range query; `start` is a placeholder or a value.
     pub fn range(&self, range: Range, start: &str) -> String {
         let (columns, condition, order) = match (self.era, range) {
-            (Era::Current, Range::Market) => ("productid, customerid, price", "productid >= ", "productid, customerid, price"),
-            (Era::Current, Range::Register) => {
-                ("cashregisterid,customerid,price", "cashregisterid > ", "cashregisterid, customerid, price")
-            }
-            (Era::Current, Range::Pdc) => ("price,dateandtime,customerid", "price >= ", "price, dateandtime, customerid"),
+            (Era::Current, Range::Market) => (
+                "productid, customerid, price",
+                "productid >= ",
+                "productid, customerid, price",
+            ),
+            (Era::Current, Range::Register) => (
+                "cashregisterid,customerid,price",
+                "cashregisterid > ",
+                "cashregisterid, customerid, price",
+            ),
+            (Era::Current, Range::Pdc) => (
+                "price,dateandtime,customerid",
+                "price >= ",
+                "price, dateandtime, customerid",
+            ),
             (_, Range::Market) => ("price,customerid", "price>=", "price,customerid"),
-            (_, Range::Register) => ("cashregisterid,price,customerid", "cashregisterid>", "cashregisterid,price,customerid"),
-            (_, Range::Pdc) => ("price,dateandtime,customerid", "price>=", "price,dateandtime,customerid"),
+            (_, Range::Register) => (
+                "cashregisterid,price,customerid",
+                "cashregisterid>",
+                "cashregisterid,price,customerid",
+            ),
+            (_, Range::Pdc) => (
+                "price,dateandtime,customerid",
+                "price>=",
+                "price,dateandtime,customerid",
+            ),
         };
         let index = self.index_name(match range {
             Range::Market => "marketsegment",
@@ -203,27 +315,39 @@ impl Statements {
             Dialect::Mysql { .. } => format!(" FORCE INDEX ({index})"),
             Dialect::Postgres { .. } => String::new(),
         };
-        format!("SELECT {columns} FROM {table}{hint} WHERE ({condition}{start}) ORDER BY {order} LIMIT {ROWS_PER_QUERY}")
+        format!(
+            "SELECT {columns} FROM {table}{hint} WHERE ({condition}{start}) ORDER BY {order} LIMIT \
+            {ROWS_PER_QUERY}"
+        )
     }
 
     /// Ten rows by primary key.
     pub fn point(&self) -> String {
         let ids = vec!["?"; ROWS_PER_QUERY as usize].join(",");
-        format!("SELECT transactionid, productid, data FROM {} WHERE transactionid in ({ids})", self.table)
+        format!(
+            "SELECT transactionid, productid, data FROM {} WHERE transactionid in ({ids})",
+            self.table
+        )
     }
 
     /// The five scans of 2017. No row matches.
     pub fn scans(&self) -> [String; 5] {
         let table = &self.table;
-        let primary = format!("select transactionid,data,customerid from {table} where customerid < 0");
-        let secondary =
-            |columns: &str, bound: &str| format!("select {columns} from {table} where {bound} >= 0 and customerid < 0 order by {columns}");
+        let primary =
+            format!("select transactionid,data,customerid from {table} where customerid < 0");
+        let secondary = |columns: &str, bound: &str| {
+            format!(
+                "select {columns} from {table} where {bound} >= 0 and customerid < 0 order by \
+                {columns}"
+            )
+        };
         [
             primary.clone(),
             secondary("price,customerid", "price"),
             secondary("cashregisterid,price,customerid", "cashregisterid"),
             format!(
-                "select price,dateandtime,customerid from {table} where price >= 0 and customerid < 0 order by price,dateandtime,customerid"
+                "select price,dateandtime,customerid from {table} where price >= 0 and customerid \
+                < 0 order by price,dateandtime,customerid"
             ),
             primary,
         ]
@@ -236,7 +360,13 @@ mod tests {
 
     #[test]
     fn statements_are_those_of_the_definition() {
-        let statements = Statements::new("pi2".into(), Era::Current, Dialect::Sqlite, String::new(), None);
+        let statements = Statements::new(
+            "pi2".into(),
+            Era::Current,
+            Dialect::Sqlite,
+            String::new(),
+            None,
+        );
         assert_eq!(
             statements.create_indexes(),
             [
@@ -247,49 +377,117 @@ mod tests {
         );
         assert_eq!(
             statements.range(Range::Market, "?"),
-            "SELECT productid, customerid, price FROM pi2 INDEXED BY pi2_marketsegment WHERE (productid >= ?) \
-             ORDER BY productid, customerid, price LIMIT 10"
+            "SELECT productid, customerid, price FROM pi2 INDEXED BY pi2_marketsegment WHERE \
+            (productid >= ?) ORDER BY productid, customerid, price LIMIT 10"
         );
         assert_eq!(
             statements.range(Range::Register, "?"),
-            "SELECT cashregisterid,customerid,price FROM pi2 INDEXED BY pi2_registersegment WHERE (cashregisterid > ?) \
-             ORDER BY cashregisterid, customerid, price LIMIT 10"
+            "SELECT cashregisterid,customerid,price FROM pi2 INDEXED BY pi2_registersegment WHERE \
+            (cashregisterid > ?) ORDER BY cashregisterid, customerid, price LIMIT 10"
         );
         assert_eq!(
             statements.range(Range::Pdc, "?"),
             "SELECT price,dateandtime,customerid FROM pi2 INDEXED BY pi2_pdc WHERE (price >= ?) \
-             ORDER BY price, dateandtime, customerid LIMIT 10"
+            ORDER BY price, dateandtime, customerid LIMIT 10"
         );
-        assert_eq!(statements.point(), "SELECT transactionid, productid, data FROM pi2 WHERE transactionid in (?,?,?,?,?,?,?,?,?,?)");
-        let old = Statements::new("pi1".into(), Era::May2023, Dialect::Sqlite, String::new(), None);
+        assert_eq!(
+            statements.point(),
+            "SELECT transactionid, productid, data FROM pi2 WHERE transactionid in \
+            (?,?,?,?,?,?,?,?,?,?)"
+        );
+        let old = Statements::new(
+            "pi1".into(),
+            Era::May2023,
+            Dialect::Sqlite,
+            String::new(),
+            None,
+        );
         assert_eq!(
             old.range(Range::Market, "12.50"),
-            "SELECT price,customerid FROM pi1 INDEXED BY pi1_marketsegment WHERE (price>=12.50) ORDER BY price,customerid LIMIT 10"
+            "SELECT price,customerid FROM pi1 INDEXED BY pi1_marketsegment WHERE (price>=12.50) \
+            ORDER BY price,customerid LIMIT 10"
         );
-        assert_eq!(old.delete(), "delete from pi1 where(transactionid>=? and transactionid<?)");
-        let mysql = Statements::new("pi1".into(), Era::Current, Dialect::Mysql { is_rocksdb: false }, " engine=innodb".into(), None);
+        assert_eq!(
+            old.delete(),
+            "delete from pi1 where(transactionid>=? and transactionid<?)"
+        );
+        let mysql = Statements::new(
+            "pi1".into(),
+            Era::Current,
+            Dialect::Mysql { is_rocksdb: false },
+            " engine=innodb".into(),
+            None,
+        );
         assert_eq!(
             mysql.create_table(),
-            ["create table pi1 ( transactionid bigint not null auto_increment, dateandtime datetime, cashregisterid int not null, \
-              customerid int not null, productid int not null, price int not null, data varchar(4000), primary key (transactionid) ) \
-              engine=innodb"]
+            [
+                "create table pi1 ( transactionid bigint not null auto_increment, dateandtime \
+                datetime, cashregisterid int not null, customerid int not null, productid int not \
+                null, price int not null, data varchar(4000), primary key (transactionid) ) \
+                engine=innodb"
+            ]
         );
         assert_eq!(
             mysql.create_indexes(),
-            ["alter table pi1 add index pi1_marketsegment (productid, customerid, price), \
-              add index pi1_registersegment (cashregisterid, customerid, price), add index pi1_pdc (price, dateandtime, customerid)"]
+            [
+                "alter table pi1 add index pi1_marketsegment (productid, customerid, price), add \
+                index pi1_registersegment (cashregisterid, customerid, price), add index pi1_pdc \
+                (price, dateandtime, customerid)"
+            ]
         );
-        assert_eq!(mysql.delete(), "delete from pi1 where transactionid >= ? order by transactionid asc limit ?");
-        assert!(mysql.range(Range::Pdc, "7").contains("FROM pi1 FORCE INDEX (pi1_pdc) WHERE (price >= 7)"));
-        let rocksdb = Statements::new("pi1".into(), Era::Current, Dialect::Mysql { is_rocksdb: true }, " engine=rocksdb".into(), None);
+        assert_eq!(
+            mysql.delete(),
+            "delete from pi1 where transactionid >= ? order by transactionid asc limit ?"
+        );
+        assert!(
+            mysql
+                .range(Range::Pdc, "7")
+                .contains("FROM pi1 FORCE INDEX (pi1_pdc) WHERE (price >= 7)")
+        );
+        let rocksdb = Statements::new(
+            "pi1".into(),
+            Era::Current,
+            Dialect::Mysql { is_rocksdb: true },
+            " engine=rocksdb".into(),
+            None,
+        );
         assert_eq!(rocksdb.create_indexes().len(), 3);
-        let postgres = Statements::new("pi1".into(), Era::Current, Dialect::Postgres { version_num: 160_004 }, String::new(), None);
-        assert_eq!(postgres.create_table()[1], "alter sequence pi1_transactionid_seq cache 1000");
-        assert!(postgres.range(Range::Pdc, "?").contains("FROM pi1 WHERE (price >= ?)"));
-        assert!(postgres.delete().starts_with("delete from pi1 where transactionid in (select"));
+        let postgres = Statements::new(
+            "pi1".into(),
+            Era::Current,
+            Dialect::Postgres {
+                version_num: 160_004,
+            },
+            String::new(),
+            None,
+        );
+        assert_eq!(
+            postgres.create_table()[1],
+            "alter sequence pi1_transactionid_seq cache 1000"
+        );
+        assert!(
+            postgres
+                .range(Range::Pdc, "?")
+                .contains("FROM pi1 WHERE (price >= ?)")
+        );
+        assert!(
+            postgres
+                .delete()
+                .starts_with("delete from pi1 where transactionid in (select")
+        );
         assert!(old.create_table()[0].contains("price float not null"));
-        let year_2017 = Statements::new("pi1".into(), Era::Year2017, Dialect::Mysql { is_rocksdb: false }, " engine=innodb".into(), None);
-        assert!(year_2017.range(Range::Register, "7").contains(" FORCE INDEX (registersegment) WHERE (cashregisterid>7) "));
+        let year_2017 = Statements::new(
+            "pi1".into(),
+            Era::Year2017,
+            Dialect::Mysql { is_rocksdb: false },
+            " engine=innodb".into(),
+            None,
+        );
+        assert!(
+            year_2017
+                .range(Range::Register, "7")
+                .contains(" FORCE INDEX (registersegment) WHERE (cashregisterid>7) ")
+        );
         assert!(year_2017.create_indexes()[0].contains("add index pdc ("));
     }
 
@@ -297,23 +495,40 @@ mod tests {
     fn partitions_are_ranges_of_ids() {
         let partitioned = |dialect, suffix: &str, count| {
             let partitions = Some(Partitions { count, rows: 1000 });
-            Statements::new("pi3".into(), Era::Current, dialect, suffix.to_owned(), partitions)
+            Statements::new(
+                "pi3".into(),
+                Era::Current,
+                dialect,
+                suffix.to_owned(),
+                partitions,
+            )
         };
         let mysql = partitioned(Dialect::Mysql { is_rocksdb: false }, " engine=innodb", 3);
         let created = mysql.create_table();
         assert_eq!(created.len(), 1);
         assert!(
             created[0].ends_with(
-                ") engine=innodb partition by range( transactionid ) ( partition p0 values less than (1000), \
-                 partition p1 values less than (2000), partition p2 values less than (MAXVALUE) )"
+                ") engine=innodb partition by range( transactionid ) ( partition p0 values less \
+                than (1000), partition p1 values less than (2000), partition p2 values less than \
+                (MAXVALUE) )"
             ),
             "{}",
             created[0]
         );
         assert_eq!(mysql.storage_tables(), ["pi3"]);
-        let postgres = partitioned(Dialect::Postgres { version_num: 160_004 }, "", 3);
+        let postgres = partitioned(
+            Dialect::Postgres {
+                version_num: 160_004,
+            },
+            "",
+            3,
+        );
         let created = postgres.create_table();
-        assert!(created[0].ends_with("data varchar(4000) ) partition by range( transactionid )"), "{}", created[0]);
+        assert!(
+            created[0].ends_with("data varchar(4000) ) partition by range( transactionid )"),
+            "{}",
+            created[0]
+        );
         assert_eq!(
             created[1..],
             [

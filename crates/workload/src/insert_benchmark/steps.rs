@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use plimsoll_core::plan::{InsertBenchmark, QueryKind, Step, StepEnd, StepKind, TablePlacement, WriteArrival};
+use plimsoll_core::plan::{
+    InsertBenchmark, QueryKind, Step, StepEnd, StepKind, TablePlacement, WriteArrival,
+};
 use plimsoll_core::record::TableCheck;
 use plimsoll_core::seed::{Draw, derive};
 use plimsoll_engine::{EngineError, Settings};
@@ -24,9 +26,11 @@ use crate::run::{Facts, SharedServer, StepFacts, StepTasks};
 use crate::session::Session;
 
 const SECOND_NS: u64 = 1_000_000_000;
-/// The setting by which MySQL and MariaDB limit a statement; what has a statement in it must be shorter, and it has one byte more.
+/// The setting by which MySQL and MariaDB limit a statement; what has a statement in it must be
+/// shorter, and it has one byte more.
 const LONGEST_PACKET: &str = "max_allowed_packet";
-/// Building an index may take hours, and so may waiting for another client's on an engine with one writer.
+/// Building an index may take hours, and so may waiting for another client's on an engine with one
+/// writer.
 const INDEX_DEADLINE_NS: u64 = 24 * 3600 * SECOND_NS;
 
 /// The benchmark on one data state.
@@ -47,32 +51,67 @@ impl InsertBenchmarkRun {
     pub fn new(settings: InsertBenchmark, server: SharedServer, seed: u64) -> Self {
         let tables: Vec<Statements> = (1..=settings.table_count())
             .map(|number| {
-                Statements::new(format!("pi{number}"), settings.era, server.dialect(), server.table_suffix(), settings.partitions)
+                Statements::new(
+                    format!("pi{number}"),
+                    settings.era,
+                    server.dialect(),
+                    server.table_suffix(),
+                    settings.partitions,
+                )
             })
             .collect();
         let expected_rows = vec![0; tables.len()];
-        Self { settings, server, seed, text: RandomText::new(seed), tables, expected_rows, clock_s: 0 }
+        Self {
+            settings,
+            server,
+            seed,
+            text: RandomText::new(seed),
+            tables,
+            expected_rows,
+            clock_s: 0,
+        }
     }
 
-    /// The names of the tables that hold rows: of partitioned ones, where partitions are tables of their own, theirs.
+    /// The names of the tables that hold rows: of partitioned ones, where partitions are tables of
+    /// their own, theirs.
     pub fn table_names(&self) -> Vec<String> {
-        self.tables.iter().flat_map(Statements::storage_tables).collect()
+        self.tables
+            .iter()
+            .flat_map(Statements::storage_tables)
+            .collect()
     }
 
-    /// Checks that a server with these effective settings takes the longest statement of every step. It would refuse it hours later.
+    /// Checks that a server with these effective settings takes the longest statement of every
+    /// step. It would refuse it hours later.
     pub fn check_statements(&self, settings: &Settings) -> Result<(), EngineError> {
-        let Some(limit) = settings.get(LONGEST_PACKET).and_then(|limit| limit.parse::<usize>().ok()) else { return Ok(()) };
-        let inserts = self.settings.steps.iter().filter(|step| step.inserted_rows() > 0);
+        let Some(limit) = settings
+            .get(LONGEST_PACKET)
+            .and_then(|limit| limit.parse::<usize>().ok())
+        else {
+            return Ok(());
+        };
+        let inserts = self
+            .settings
+            .steps
+            .iter()
+            .filter(|step| step.inserted_rows() > 0);
         // The first of the largest.
-        let Some((step, table)) = inserts.rev().max_by_key(|step| step.batch).zip(self.tables.last()) else { return Ok(()) };
+        let Some((step, table)) = inserts
+            .rev()
+            .max_by_key(|step| step.batch)
+            .zip(self.tables.last())
+        else {
+            return Ok(());
+        };
         let longest = longest_insert(table, step.batch);
         let needed = longest + 2;
         if needed <= limit {
             return Ok(());
         }
         Err(EngineError::new(format!(
-            "the inserts of {} have up to {longest} bytes ({} rows), and the server takes no packet of {limit} bytes or more \
-             ({LONGEST_PACKET}); raise {LONGEST_PACKET} to {needed} or more",
+            "the inserts of {} have up to {longest} bytes ({} rows), and the server takes no \
+            packet of {limit} bytes or more ({LONGEST_PACKET}); raise {LONGEST_PACKET} to {needed} \
+            or more",
             step.name, step.batch
         )))
     }
@@ -90,11 +129,30 @@ impl InsertBenchmarkRun {
 
     fn rows(&self, client: u32, step: &Step) -> Rows {
         let draw = Draw::new(self.seed, &["rows", &client.to_string(), &step.name]);
-        Rows::new(draw, self.text.clone(), self.settings.era, self.clock_s, rows_per_s(step))
+        Rows::new(
+            draw,
+            self.text.clone(),
+            self.settings.era,
+            self.clock_s,
+            rows_per_s(step),
+        )
     }
 
-    fn inserter(&self, client: u32, step: &Step, kind: usize, pairing: Option<Arc<Pairing>>) -> Inserter {
-        Inserter::new(self.session(), &self.tables[self.table_index(client)], self.rows(client, step), step.batch, kind, pairing)
+    fn inserter(
+        &self,
+        client: u32,
+        step: &Step,
+        kind: usize,
+        pairing: Option<Arc<Pairing>>,
+    ) -> Inserter {
+        Inserter::new(
+            self.session(),
+            &self.tables[self.table_index(client)],
+            self.rows(client, step),
+            step.batch,
+            kind,
+            pairing,
+        )
     }
 
     /// Creates what the step needs and makes its workers.
@@ -108,20 +166,40 @@ impl InsertBenchmarkRun {
                 self.create_tables(indexes_first)?;
                 for client in 1..=step.clients {
                     let worker = Box::new(self.inserter(client, step, 0, None));
-                    tasks.push(Task { client, kinds: vec![0], arrival: Arrival::Closed, stop: Stop::Operations(batches), worker });
+                    tasks.push(Task {
+                        client,
+                        kinds: vec![0],
+                        arrival: Arrival::Closed,
+                        stop: Stop::Operations(batches),
+                        worker,
+                    });
                 }
                 &["insert"]
             }
             StepKind::CreateIndexes { rows } => {
                 options.watchdog = None;
-                options.retry = RetryPolicy { longest_pause_ns: 20_000_000, deadline_ns: INDEX_DEADLINE_NS, ..options.retry };
+                options.retry = RetryPolicy {
+                    longest_pause_ns: 20_000_000,
+                    deadline_ns: INDEX_DEADLINE_NS,
+                    ..options.retry
+                };
                 for (table, statements) in self.tables.iter().enumerate() {
                     let client = table as u32 + 1;
                     let inserter = self.inserter(client, step, index::INSERT, None);
-                    let table_rows = self.expected_rows[table] + rows.next_multiple_of(u64::from(step.batch));
+                    let table_rows =
+                        self.expected_rows[table] + rows.next_multiple_of(u64::from(step.batch));
                     let worker = Box::new(Indexer::new(inserter, batches, statements, table_rows));
                     let kinds = vec![index::INSERT, index::INDEX];
-                    tasks.push(Task { client, kinds, arrival: Arrival::Closed, stop: Stop::Worker { planned: 0, length_ns: 0 }, worker });
+                    tasks.push(Task {
+                        client,
+                        kinds,
+                        arrival: Arrival::Closed,
+                        stop: Stop::Worker {
+                            planned: 0,
+                            length_ns: 0,
+                        },
+                        worker,
+                    });
                 }
                 &["index", "insert"]
             }
@@ -129,14 +207,34 @@ impl InsertBenchmarkRun {
                 for client in 1..=step.clients {
                     let pairing = deletes.then(|| Arc::new(Pairing::new(Some(batches))));
                     let worker = Box::new(self.inserter(client, step, 0, pairing.clone()));
-                    tasks.push(Task { client, kinds: vec![0], arrival: Arrival::Closed, stop: Stop::Operations(batches), worker });
+                    tasks.push(Task {
+                        client,
+                        kinds: vec![0],
+                        arrival: Arrival::Closed,
+                        stop: Stop::Operations(batches),
+                        worker,
+                    });
                     if let Some(pairing) = pairing {
-                        tasks.push(self.delete_task(client, step, 1, Arrival::Closed, (0, 0), pairing, &cost));
+                        tasks.push(self.delete_task(
+                            client,
+                            step,
+                            1,
+                            Arrival::Closed,
+                            (0, 0),
+                            pairing,
+                            &cost,
+                        ));
                     }
                 }
                 &["insert", "delete"]
             }
-            StepKind::ReadWrite { query, rate, duration_ns, end, deletes } => {
+            StepKind::ReadWrite {
+                query,
+                rate,
+                duration_ns,
+                end,
+                deletes,
+            } => {
                 for client in 1..=step.clients {
                     let planned = (end == StepEnd::Rows).then_some(batches);
                     let pairing = Arc::new(Pairing::new(planned));
@@ -148,13 +246,21 @@ impl InsertBenchmarkRun {
                     tasks.push(self.read_task(client, step, query, &pairing));
                     let shared = deletes.then(|| pairing.clone());
                     let worker = Box::new(self.inserter(client, step, 1, shared));
-                    tasks.push(Task { client, kinds: vec![1], arrival: arrival.clone(), stop, worker });
+                    tasks.push(Task {
+                        client,
+                        kinds: vec![1],
+                        arrival: arrival.clone(),
+                        stop,
+                        worker,
+                    });
                     if deletes {
                         let schedule = match end {
                             StepEnd::Rows => (batches, arrival.length_ns(batches)),
                             StepEnd::Time => (arrival.count_before(duration_ns), duration_ns),
                         };
-                        tasks.push(self.delete_task(client, step, 2, arrival, schedule, pairing, &cost));
+                        tasks.push(
+                            self.delete_task(client, step, 2, arrival, schedule, pairing, &cost),
+                        );
                     }
                 }
                 &["query", "insert", "delete"]
@@ -163,32 +269,73 @@ impl InsertBenchmarkRun {
                 options.watchdog = None;
                 for client in 1..=step.clients.min(self.tables.len() as u32) {
                     let table = self.table_index(client);
-                    let worker = Box::new(Scanner::new(self.session(), &self.tables[table], self.expected_rows[table]));
+                    let worker = Box::new(Scanner::new(
+                        self.session(),
+                        &self.tables[table],
+                        self.expected_rows[table],
+                    ));
                     tasks.push(Task {
                         client,
                         kinds: vec![0],
                         arrival: Arrival::Closed,
-                        stop: Stop::Worker { planned: 0, length_ns: 0 },
+                        stop: Stop::Worker {
+                            planned: 0,
+                            length_ns: 0,
+                        },
                         worker,
                     });
                 }
                 &["scan"]
             }
-            StepKind::Prepare { .. } | StepKind::Test(_) | StepKind::Fill { .. } | StepKind::Mix(_) | StepKind::Kv(_) => {
-                return Err(EngineError::new(format!("{} is no step of the Insert Benchmark; take another workload for it", step.name)));
+            StepKind::Prepare { .. }
+            | StepKind::Test(_)
+            | StepKind::Fill { .. }
+            | StepKind::Mix(_)
+            | StepKind::Kv(_) => {
+                return Err(EngineError::new(format!(
+                    "{} is no step of the Insert Benchmark; take another workload for it",
+                    step.name
+                )));
             }
         };
-        Ok(StepTasks { kinds: kinds.iter().map(|kind| (*kind).to_owned()).collect(), tasks, options, facts: StepFacts(Facts::MinId(cost)) })
+        Ok(StepTasks {
+            kinds: kinds.iter().map(|kind| (*kind).to_owned()).collect(),
+            tasks,
+            options,
+            facts: StepFacts(Facts::MinId(cost)),
+        })
     }
 
-    fn read_task(&self, client: u32, step: &Step, query: QueryKind, pairing: &Arc<Pairing>) -> Task {
+    fn read_task(
+        &self,
+        client: u32,
+        step: &Step,
+        query: QueryKind,
+        pairing: &Arc<Pairing>,
+    ) -> Task {
         let draw = Draw::new(self.seed, &["queries", &client.to_string(), &step.name]);
         let statements = self.tables[self.table_index(client)].clone();
-        let worker = Box::new(Reader::new(self.session(), statements, self.settings.era, query, draw, Some(pairing.clone())));
-        Task { client, kinds: vec![0], arrival: Arrival::Closed, stop: Stop::WithClient, worker }
+        let worker = Box::new(Reader::new(
+            self.session(),
+            statements,
+            self.settings.era,
+            query,
+            draw,
+            Some(pairing.clone()),
+        ));
+        Task {
+            client,
+            kinds: vec![0],
+            arrival: Arrival::Closed,
+            stop: Stop::WithClient,
+            worker,
+        }
     }
 
-    #[expect(clippy::too_many_arguments, reason = "one call site for each of two kinds of steps")]
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "one call site for each of two kinds of steps"
+    )]
     fn delete_task(
         &self,
         client: u32,
@@ -200,8 +347,22 @@ impl InsertBenchmarkRun {
         cost: &Arc<MinIdCost>,
     ) -> Task {
         let statements = self.tables[self.table_index(client)].clone();
-        let worker = Box::new(Deleter::new(self.session(), statements, self.settings.era, step.batch, kind, pairing, cost.clone()));
-        Task { client, kinds: vec![kind], arrival, stop: Stop::Worker { planned, length_ns }, worker }
+        let worker = Box::new(Deleter::new(
+            self.session(),
+            statements,
+            self.settings.era,
+            step.batch,
+            kind,
+            pairing,
+            cost.clone(),
+        ));
+        Task {
+            client,
+            kinds: vec![kind],
+            arrival,
+            stop: Stop::Worker { planned, length_ns },
+            worker,
+        }
     }
 
     fn arrival(&self, step: &Step, rate: u64, client: u32) -> Arrival {
@@ -211,12 +372,22 @@ impl InsertBenchmarkRun {
                 // Clients out of phase, spread over one interval.
                 let interval_ns = period_ns / rate;
                 let phase_ns = interval_ns * u64::from(client - 1) / u64::from(step.clients);
-                Arrival::Even { operations: rate, period_ns, phase_ns }
+                Arrival::Even {
+                    operations: rate,
+                    period_ns,
+                    phase_ns,
+                }
             }
-            WriteArrival::ClassicBurst => Arrival::ClassicBurst { burst: rate.div_ceil(u64::from(step.batch)) },
+            WriteArrival::ClassicBurst => Arrival::ClassicBurst {
+                burst: rate.div_ceil(u64::from(step.batch)),
+            },
             WriteArrival::Poisson => {
                 let seed = derive(self.seed, &["arrival", &client.to_string(), &step.name]);
-                Arrival::Poisson { operations: rate, period_ns, seed }
+                Arrival::Poisson {
+                    operations: rate,
+                    period_ns,
+                    seed,
+                }
             }
         }
     }
@@ -224,7 +395,12 @@ impl InsertBenchmarkRun {
     fn create_tables(&self, with_indexes: bool) -> Result<(), EngineError> {
         let mut session = self.server.connect()?;
         let storage_tables = self.table_names();
-        let all: Vec<String> = self.tables.iter().map(|table| table.table.clone()).chain(storage_tables.clone()).collect();
+        let all: Vec<String> = self
+            .tables
+            .iter()
+            .map(|table| table.table.clone())
+            .chain(storage_tables.clone())
+            .collect();
         self.server.claim_tables(&all)?;
         for table in &self.tables {
             for statement in table.create_table() {
@@ -244,23 +420,46 @@ impl InsertBenchmarkRun {
         for client in &outcome.clients {
             let table = self.table_index(client.client);
             match client.kind.as_str() {
-                // A step of fixed rows must have inserted them all; a step of fixed time, what was counted.
-                "insert" if !ends_by_time(step) => self.expected_rows[table] += step.inserted_rows(),
+                // A step of fixed rows must have inserted them all; a step of fixed time, what was
+                // counted.
+                "insert" if !ends_by_time(step) => {
+                    self.expected_rows[table] += step.inserted_rows()
+                }
                 "insert" => self.expected_rows[table] += client.rows,
-                "delete" if !ends_by_time(step) => self.expected_rows[table] -= step.inserted_rows(),
+                "delete" if !ends_by_time(step) => {
+                    self.expected_rows[table] -= step.inserted_rows()
+                }
                 "delete" => self.expected_rows[table] -= client.rows,
                 _ => {}
             }
         }
-        let rows = outcome.clients.iter().filter(|client| client.kind == "insert").map(|client| client.rows).max().unwrap_or(0);
-        let planned = if ends_by_time(step) { rows } else { step.inserted_rows() };
+        let rows = outcome
+            .clients
+            .iter()
+            .filter(|client| client.kind == "insert")
+            .map(|client| client.rows)
+            .max()
+            .unwrap_or(0);
+        let planned = if ends_by_time(step) {
+            rows
+        } else {
+            step.inserted_rows()
+        };
         self.clock_s += planned.div_ceil(rows_per_s(step));
     }
 
-    /// Books a step that another trial has done: one that inserts, and deletes, a number of rows that the plan fixes.
+    /// Books a step that another trial has done: one that inserts, and deletes, a number of rows
+    /// that the plan fixes.
     pub fn assume(&mut self, step: &Step) {
-        let deletes = matches!(step.kind, StepKind::Write { deletes: true, .. } | StepKind::ReadWrite { deletes: true, .. });
-        let inserters = if matches!(step.kind, StepKind::CreateIndexes { .. }) { self.tables.len() as u32 } else { step.clients };
+        let deletes = matches!(
+            step.kind,
+            StepKind::Write { deletes: true, .. } | StepKind::ReadWrite { deletes: true, .. }
+        );
+        let inserters = if matches!(step.kind, StepKind::CreateIndexes { .. }) {
+            self.tables.len() as u32
+        } else {
+            step.clients
+        };
         if !deletes {
             for client in 1..=inserters {
                 let table = self.table_index(client);
@@ -278,16 +477,31 @@ impl InsertBenchmarkRun {
     /// Facts of a step that no histogram holds.
     pub fn notes(&self, facts: &StepFacts, outcome: &StepOutcome) -> BTreeMap<String, f64> {
         let mut notes = BTreeMap::new();
-        if let Some(query) = outcome.operations.iter().find(|operation| operation.kind == "query" && operation.ok > 0) {
-            notes.insert("rows_fetched_per_query".to_owned(), query.rows as f64 / query.ok as f64);
+        if let Some(query) = outcome
+            .operations
+            .iter()
+            .find(|operation| operation.kind == "query" && operation.ok > 0)
+        {
+            notes.insert(
+                "rows_fetched_per_query".to_owned(),
+                query.rows as f64 / query.ok as f64,
+            );
         }
-        let Facts::MinId(cost) = &facts.0 else { return notes };
+        let Facts::MinId(cost) = &facts.0 else {
+            return notes;
+        };
         let lookups = cost.lookups.load(Ordering::Relaxed);
         if lookups > 0 {
             let seconds = |ns: u64| Duration::from_nanos(ns).as_secs_f64();
             notes.insert("min_id_lookups".to_owned(), lookups as f64);
-            notes.insert("min_id_seconds".to_owned(), seconds(cost.ns.load(Ordering::Relaxed)));
-            notes.insert("min_id_longest_seconds".to_owned(), seconds(cost.longest_ns.load(Ordering::Relaxed)));
+            notes.insert(
+                "min_id_seconds".to_owned(),
+                seconds(cost.ns.load(Ordering::Relaxed)),
+            );
+            notes.insert(
+                "min_id_longest_seconds".to_owned(),
+                seconds(cost.longest_ns.load(Ordering::Relaxed)),
+            );
         }
         notes
     }
@@ -297,13 +511,28 @@ impl InsertBenchmarkRun {
         let mut session = self.server.connect()?;
         let tables = self.tables.iter().zip(&self.expected_rows);
         tables
-            .map(|(table, &expected)| check_table(&mut *session, &table.table, &table.count(), &table.all_rows(), expected, with_checksum))
+            .map(|(table, &expected)| {
+                check_table(
+                    &mut *session,
+                    &table.table,
+                    &table.count(),
+                    &table.all_rows(),
+                    expected,
+                    with_checksum,
+                )
+            })
             .collect()
     }
 }
 
 fn ends_by_time(step: &Step) -> bool {
-    matches!(step.kind, StepKind::ReadWrite { end: StepEnd::Time, .. })
+    matches!(
+        step.kind,
+        StepKind::ReadWrite {
+            end: StepEnd::Time,
+            ..
+        }
+    )
 }
 
 fn rows_per_s(step: &Step) -> u64 {

@@ -62,13 +62,19 @@ mod tests {
     #[test]
     fn numbers_follow_the_seed() {
         let random = |seed| {
-            let mut numbers = Numbers::Random { draw: Draw::new(seed, &["x"]), count: 1000 };
+            let mut numbers = Numbers::Random {
+                draw: Draw::new(seed, &["x"]),
+                count: 1000,
+            };
             (0..100).map(|_| numbers.next()).collect::<Vec<_>>()
         };
         assert_eq!(random(7), random(7));
         assert_ne!(random(7), random(8));
         assert!(random(7).iter().all(|&number| number < 1000));
         let mut in_order = Numbers::InOrder { next: 0 };
-        assert_eq!([in_order.next(), in_order.next(), in_order.next()], [0, 1, 2]);
+        assert_eq!(
+            [in_order.next(), in_order.next(), in_order.next()],
+            [0, 1, 2]
+        );
     }
 }

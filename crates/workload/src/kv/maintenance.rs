@@ -1,4 +1,5 @@
-//! What happens between steps: compaction that a step has left to do is done, and the tree is put into the shape that the next step wants.
+//! What happens between steps: compaction that a step has left to do is done, and the tree is put
+//! into the shape that the next step wants.
 
 use std::time::Instant;
 
@@ -23,10 +24,18 @@ pub(crate) struct Bounds<'a> {
 }
 
 impl Maintenance {
-    /// What comes between a step and the next: the debt of the load is worked off, and behind `overwritesome` a leveled tree gets the same
-    /// shape in every run. Universal compaction has no such shape, and is left as it is, but where its data is to be copied.
+    /// What comes between a step and the next: the debt of the load is worked off, and behind
+    /// `overwritesome` a leveled tree gets the same shape in every run. Universal compaction has no
+    /// such shape, and is left as it is, but where its data is to be copied.
     pub fn after(step: &Step, is_universal: bool, is_copied: bool) -> Option<Self> {
-        let is_some = matches!(step.kind, StepKind::Kv(KvStep { work: KvWork::Overwrite, end: KvEnd::Operations(_), .. }));
+        let is_some = matches!(
+            step.kind,
+            StepKind::Kv(KvStep {
+                work: KvWork::Overwrite,
+                end: KvEnd::Operations(_),
+                ..
+            })
+        );
         match (is_some, is_universal) {
             (true, true) if !is_copied => None,
             (true, false) => Some(Self::EmptyLevel0),
@@ -34,8 +43,13 @@ impl Maintenance {
         }
     }
 
-    /// Does it. A wait that reaches the limit says so in its result and ends nothing: what is left to do is the next step's.
-    pub(super) fn perform(self, store: &dyn KvStore, bounds: &Bounds<'_>) -> Result<Vec<DrainAction>, EngineError> {
+    /// Does it. A wait that reaches the limit says so in its result and ends nothing: what is left
+    /// to do is the next step's.
+    pub(super) fn perform(
+        self,
+        store: &dyn KvStore,
+        bounds: &Bounds<'_>,
+    ) -> Result<Vec<DrainAction>, EngineError> {
         let mut actions = Vec::new();
         match self {
             Self::Wait => actions.push(wait(store, bounds)?),
@@ -44,8 +58,15 @@ impl Maintenance {
                 actions.push(wait(store, bounds)?);
                 actions.push(timed("empty level 0", || {
                     let files = files_of_level0(store)?;
-                    let emptied = bounded(bounds, || store.empty_level0(bounds.limit, bounds.is_stopped))?;
-                    Ok(emptied.unwrap_or_else(|| format!("{files} files before, {} after", files_of_level0(store).unwrap_or(0))))
+                    let emptied = bounded(bounds, || {
+                        store.empty_level0(bounds.limit, bounds.is_stopped)
+                    })?;
+                    Ok(emptied.unwrap_or_else(|| {
+                        format!(
+                            "{files} files before, {} after",
+                            files_of_level0(store).unwrap_or(0)
+                        )
+                    }))
                 })?);
                 actions.push(wait(store, bounds)?);
             }
@@ -56,24 +77,45 @@ impl Maintenance {
 
 /// Waits until no flush and no compaction is left to do.
 pub(super) fn wait(store: &dyn KvStore, bounds: &Bounds<'_>) -> Result<DrainAction, EngineError> {
-    timed("wait for compaction", || Ok(bounded(bounds, || store.wait_for_compaction(bounds.limit, bounds.is_stopped))?.unwrap_or_default()))
+    timed("wait for compaction", || {
+        Ok(bounded(bounds, || {
+            store.wait_for_compaction(bounds.limit, bounds.is_stopped)
+        })?
+        .unwrap_or_default())
+    })
 }
 
 fn files_of_level0(store: &dyn KvStore) -> Result<u64, EngineError> {
-    Ok(store.levels()?.iter().find(|level| level.level == 0).map_or(0, |level| level.files))
+    Ok(store
+        .levels()?
+        .iter()
+        .find(|level| level.level == 0)
+        .map_or(0, |level| level.files))
 }
 
 /// What was still going on when the limit came; an error before it is one.
-fn bounded(bounds: &Bounds<'_>, act: impl FnOnce() -> Result<(), EngineError>) -> Result<Option<String>, EngineError> {
+fn bounded(
+    bounds: &Bounds<'_>,
+    act: impl FnOnce() -> Result<(), EngineError>,
+) -> Result<Option<String>, EngineError> {
     match act() {
         Ok(()) => Ok(None),
-        Err(error) if Instant::now() >= bounds.limit => Ok(Some(format!("not done in time: {error}"))),
+        Err(error) if Instant::now() >= bounds.limit => {
+            Ok(Some(format!("not done in time: {error}")))
+        }
         Err(error) => Err(error),
     }
 }
 
-fn timed(action: &str, act: impl FnOnce() -> Result<String, EngineError>) -> Result<DrainAction, EngineError> {
+fn timed(
+    action: &str,
+    act: impl FnOnce() -> Result<String, EngineError>,
+) -> Result<DrainAction, EngineError> {
     let started = Instant::now();
     let result = act()?;
-    Ok(DrainAction { action: action.to_owned(), seconds: started.elapsed().as_secs_f64(), result })
+    Ok(DrainAction {
+        action: action.to_owned(),
+        seconds: started.elapsed().as_secs_f64(),
+        result,
+    })
 }

@@ -1,4 +1,5 @@
-//! RocksDB's benchmark: keys, values and operations of db_bench's sequence, on an engine of keys and values.
+//! RocksDB's benchmark: keys, values and operations of db_bench's sequence, on an engine of keys
+//! and values.
 
 mod keys;
 mod maintenance;

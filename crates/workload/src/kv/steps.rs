@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use plimsoll_core::plan::{KEY_BYTES, KvEnd, KvStep, KvWork, RocksdbBench, Step, StepKind, VALUE_BYTES};
+use plimsoll_core::plan::{
+    KEY_BYTES, KvEnd, KvStep, KvWork, RocksdbBench, Step, StepKind, VALUE_BYTES,
+};
 use plimsoll_core::record::TableCheck;
 use plimsoll_core::rocksdb_report::LOGICAL_BYTES;
 use plimsoll_core::seed::Draw;
@@ -39,13 +41,25 @@ pub struct KvRun {
 
 impl KvRun {
     /// Nothing is loaded yet: the first step does that.
-    pub fn new(settings: RocksdbBench, server: SharedServer, seed: u64) -> Result<Self, EngineError> {
+    pub fn new(
+        settings: RocksdbBench,
+        server: SharedServer,
+        seed: u64,
+    ) -> Result<Self, EngineError> {
         let is_universal = is_universal(&server.effective_settings()?);
-        Ok(Self { settings, server, seed, is_universal, expected_keys: 0 })
+        Ok(Self {
+            settings,
+            server,
+            seed,
+            is_universal,
+            expected_keys: 0,
+        })
     }
 
     fn store(&self) -> Result<&dyn KvStore, EngineError> {
-        self.server.kv().ok_or_else(|| EngineError::new("the engine has no keys and values; take a build of rocksdb"))
+        self.server.kv().ok_or_else(|| {
+            EngineError::new("the engine has no keys and values; take a build of rocksdb")
+        })
     }
 
     /// The column family.
@@ -56,42 +70,99 @@ impl KvRun {
     /// Makes the step's workers.
     pub fn tasks(&self, step: &Step) -> Result<StepTasks, EngineError> {
         let StepKind::Kv(kv) = step.kind else {
-            return Err(EngineError::new(format!("{} is no step of RocksDB's benchmark; take another workload for it", step.name)));
+            return Err(EngineError::new(format!(
+                "{} is no step of RocksDB's benchmark; take another workload for it",
+                step.name
+            )));
         };
         self.store()?;
         let sum = Arc::new(MovedSum::default());
         let mut kinds = vec![kv.work.operation().to_owned()];
-        let mut tasks: Vec<Task> = (1..=step.clients).map(|client| self.client(step, kv, client, &sum)).collect();
+        let mut tasks: Vec<Task> = (1..=step.clients)
+            .map(|client| self.client(step, kv, client, &sum))
+            .collect();
         if let Some((operations, period_ns)) = kv.background_writes() {
             kinds.push(BACKGROUND.to_owned());
-            tasks.push(self.background(step, kv, Arrival::Even { operations, period_ns, phase_ns: 0 }));
+            tasks.push(self.background(
+                step,
+                kv,
+                Arrival::Even {
+                    operations,
+                    period_ns,
+                    phase_ns: 0,
+                },
+            ));
         }
-        let options = StepOptions { warm_up_ns: kv.warm_up_ns, max_failed: step.max_failed, ..StepOptions::default() };
-        Ok(StepTasks { kinds, tasks, options, facts: StepFacts(Facts::Moved(sum)) })
+        let options = StepOptions {
+            warm_up_ns: kv.warm_up_ns,
+            max_failed: step.max_failed,
+            ..StepOptions::default()
+        };
+        Ok(StepTasks {
+            kinds,
+            tasks,
+            options,
+            facts: StepFacts(Facts::Moved(sum)),
+        })
     }
 
     fn client(&self, step: &Step, kv: KvStep, client: u32, sum: &Arc<MovedSum>) -> Task {
         let numbers = match kv.work {
             KvWork::Fill => Numbers::InOrder { next: 0 },
-            _ => Numbers::Random { draw: self.draw("keys", step, client), count: self.settings.keys },
+            _ => Numbers::Random {
+                draw: self.draw("keys", step, client),
+                count: self.settings.keys,
+            },
         };
-        let values = kv.work.is_write().then(|| Values::new(self.draw("values", step, client)));
-        let worker = KvWorker::new(self.server.clone(), kv.work, 0, (numbers, self.settings.keys), values, Some(sum.clone()));
+        let values = kv
+            .work
+            .is_write()
+            .then(|| Values::new(self.draw("values", step, client)));
+        let worker = KvWorker::new(
+            self.server.clone(),
+            kv.work,
+            0,
+            (numbers, self.settings.keys),
+            values,
+            Some(sum.clone()),
+        );
         let stop = match kv.end {
             KvEnd::Operations(operations) => Stop::Operations(operations),
             KvEnd::Time(length_ns) => Stop::Time(length_ns),
         };
-        Task { client, kinds: vec![0], arrival: arrival(kv.rate, self.seed, "kv arrival", step, client), stop, worker: Box::new(worker) }
+        Task {
+            client,
+            kinds: vec![0],
+            arrival: arrival(kv.rate, self.seed, "kv arrival", step, client),
+            stop,
+            worker: Box::new(worker),
+        }
     }
 
     /// The thread that writes beside the readers, for as long as they read.
     fn background(&self, step: &Step, kv: KvStep, arrival: Arrival) -> Task {
         let writer = step.clients + 1;
-        let numbers = Numbers::Random { draw: self.draw("keys", step, writer), count: self.settings.keys };
+        let numbers = Numbers::Random {
+            draw: self.draw("keys", step, writer),
+            count: self.settings.keys,
+        };
         let values = Some(Values::new(self.draw("values", step, writer)));
-        let worker = KvWorker::new(self.server.clone(), KvWork::Overwrite, 1, (numbers, self.settings.keys), values, None);
+        let worker = KvWorker::new(
+            self.server.clone(),
+            KvWork::Overwrite,
+            1,
+            (numbers, self.settings.keys),
+            values,
+            None,
+        );
         let stop = kv.duration_ns().map_or(Stop::WithClient, Stop::Time);
-        Task { client: 1, kinds: vec![1], arrival, stop, worker: Box::new(worker) }
+        Task {
+            client: 1,
+            kinds: vec![1],
+            arrival,
+            stop,
+            worker: Box::new(worker),
+        }
     }
 
     fn draw(&self, what: &str, step: &Step, client: u32) -> Draw {
@@ -100,30 +171,51 @@ impl KvRun {
 
     /// Books a step that is done: all keys are there once they were loaded, and stay.
     pub fn assume(&mut self, step: &Step) {
-        if let StepKind::Kv(KvStep { work: KvWork::Fill, .. }) = step.kind {
+        if let StepKind::Kv(KvStep {
+            work: KvWork::Fill, ..
+        }) = step.kind
+        {
             self.expected_keys = self.settings.keys;
         }
     }
 
     /// What belongs to a step after its operations: the wait of one that waits. Facts of it.
-    pub(crate) fn finish(&self, step: &Step, bounds: &Bounds<'_>) -> Result<BTreeMap<String, f64>, EngineError> {
+    pub(crate) fn finish(
+        &self,
+        step: &Step,
+        bounds: &Bounds<'_>,
+    ) -> Result<BTreeMap<String, f64>, EngineError> {
         let mut notes = BTreeMap::new();
         if matches!(step.kind, StepKind::Kv(KvStep { waits: true, .. })) {
             let waited = wait(self.store()?, bounds)?;
             notes.insert("wait_seconds".to_owned(), waited.seconds);
-            notes.insert("wait_is_complete".to_owned(), f64::from(u8::from(waited.result.is_empty())));
+            notes.insert(
+                "wait_is_complete".to_owned(),
+                f64::from(u8::from(waited.result.is_empty())),
+            );
         }
         Ok(notes)
     }
 
     /// What comes between a step and the next.
-    pub(crate) fn drain(&self, step: &Step, is_copied: bool, bounds: &Bounds<'_>) -> Result<Vec<DrainAction>, EngineError> {
-        Maintenance::after(step, self.is_universal, is_copied).map_or_else(|| Ok(Vec::new()), |what| what.perform(self.store()?, bounds))
+    pub(crate) fn drain(
+        &self,
+        step: &Step,
+        is_copied: bool,
+        bounds: &Bounds<'_>,
+    ) -> Result<Vec<DrainAction>, EngineError> {
+        Maintenance::after(step, self.is_universal, is_copied).map_or_else(
+            || Ok(Vec::new()),
+            |what| what.perform(self.store()?, bounds),
+        )
     }
 
     /// Reads all keys and values once, through the block cache as the workers do.
     pub fn read_all(&self) -> Result<(), EngineError> {
-        let mut session = self.store()?.session(WriteMode { has_wal: true, syncs: false })?;
+        let mut session = self.store()?.session(WriteMode {
+            has_wal: true,
+            syncs: false,
+        })?;
         let mut key = [0; KEY_LENGTH];
         for first in (0..self.expected_keys).step_by(READ_AT_ONCE as usize) {
             write_key(first, &mut key);
@@ -135,13 +227,21 @@ impl KvRun {
     /// Facts of a step that no histogram holds.
     pub fn notes(&self, step: &Step, facts: &StepFacts) -> BTreeMap<String, f64> {
         let mut notes = BTreeMap::new();
-        let (Facts::Moved(sum), StepKind::Kv(kv)) = (&facts.0, &step.kind) else { return notes };
+        let (Facts::Moved(sum), StepKind::Kv(kv)) = (&facts.0, &step.kind) else {
+            return notes;
+        };
         let moved = sum.get();
-        notes.insert(LOGICAL_BYTES.to_owned(), (self.settings.keys * u64::from(KEY_BYTES + VALUE_BYTES)) as f64);
+        notes.insert(
+            LOGICAL_BYTES.to_owned(),
+            (self.settings.keys * u64::from(KEY_BYTES + VALUE_BYTES)) as f64,
+        );
         notes.insert("operation_bytes".to_owned(), moved.bytes as f64);
         notes.insert("keys_per_operation".to_owned(), f64::from(kv.work.keys()));
         if !kv.work.is_write() && moved.expected_keys > 0 {
-            notes.insert("found_ratio".to_owned(), moved.found_keys as f64 / moved.expected_keys as f64);
+            notes.insert(
+                "found_ratio".to_owned(),
+                moved.found_keys as f64 / moved.expected_keys as f64,
+            );
         }
         notes
     }
@@ -157,6 +257,11 @@ impl KvRun {
         };
         let found_rows = self.store()?.for_each(&mut row)?;
         let checksum = with_checksum.then(|| short_hash(hash));
-        Ok(vec![TableCheck { table: COLUMN_FAMILY.to_owned(), expected_rows: self.expected_keys, found_rows, checksum }])
+        Ok(vec![TableCheck {
+            table: COLUMN_FAMILY.to_owned(),
+            expected_rows: self.expected_keys,
+            found_rows,
+            checksum,
+        }])
     }
 }

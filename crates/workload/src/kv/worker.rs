@@ -70,7 +70,19 @@ impl KvWorker {
         sum: Option<Arc<MovedSum>>,
     ) -> Self {
         let key = vec![0; KEY_LENGTH * work.keys() as usize];
-        Self { server, session: None, work, kind, numbers, keys, values, key, expected: 0, moved: Moved::default(), sum }
+        Self {
+            server,
+            session: None,
+            work,
+            kind,
+            numbers,
+            keys,
+            values,
+            key,
+            expected: 0,
+            moved: Moved::default(),
+            sum,
+        }
     }
 
     #[inline]
@@ -80,7 +92,11 @@ impl KvWorker {
                 self.moved.expected_keys += self.expected;
                 self.moved.found_keys += found.keys;
                 self.moved.bytes += found.bytes;
-                if found.keys == self.expected { Outcome::Done { rows: found.keys } } else { self.missing(found.keys) }
+                if found.keys == self.expected {
+                    Outcome::Done { rows: found.keys }
+                } else {
+                    self.missing(found.keys)
+                }
             }
             Err(error) => refusal(error),
         }
@@ -90,18 +106,28 @@ impl KvWorker {
     fn missing(&self, found: u64) -> Outcome {
         let number = u64::from_be_bytes(self.key[..8].try_into().unwrap_or_default());
         let message = format!(
-            "a {} at key {number} found {found} of {} keys that were loaded; a store that loses keys measures nothing",
+            "a {} at key {number} found {found} of {} keys that were loaded; a store that loses \
+            keys measures nothing",
             self.work.operation(),
             self.expected
         );
-        Outcome::Failed(Failure { class: "missing", message })
+        Outcome::Failed(Failure {
+            class: "missing",
+            message,
+        })
     }
 }
 
 impl Worker for KvWorker {
     fn open(&mut self) -> Result<(), String> {
-        let store = self.server.kv().ok_or("the engine has no keys and values; take a build of rocksdb")?;
-        let writes = WriteMode { has_wal: self.work != KvWork::Fill, syncs: false };
+        let store = self
+            .server
+            .kv()
+            .ok_or("the engine has no keys and values; take a build of rocksdb")?;
+        let writes = WriteMode {
+            has_wal: self.work != KvWork::Fill,
+            syncs: false,
+        };
         self.session = Some(store.session(writes).map_err(|error| error.to_string())?);
         Ok(())
     }
@@ -135,10 +161,17 @@ impl Worker for KvWorker {
 
     #[inline]
     fn execute(&mut self) -> Outcome {
-        let session = self.session.as_mut().expect("the loop opens a worker first");
+        let session = self
+            .session
+            .as_mut()
+            .expect("the loop opens a worker first");
         let result = match (self.work, &self.values) {
             (KvWork::Fill | KvWork::Overwrite, Some(values)) => {
-                let outcome = write_outcome(session.put(&self.key, values.get()).map(|()| 1), "a put", None);
+                let outcome = write_outcome(
+                    session.put(&self.key, values.get()).map(|()| 1),
+                    "a put",
+                    None,
+                );
                 if let Outcome::Done { .. } = outcome {
                     self.moved.bytes += (KEY_LENGTH + VALUE_LENGTH) as u64;
                 }
@@ -148,7 +181,11 @@ impl Worker for KvWorker {
             (KvWork::Get, _) => session.get(&self.key),
             (KvWork::MultiGet, _) => session.get_many(&self.key, KEY_LENGTH),
             (KvWork::Range { is_backward }, _) => {
-                let direction = if is_backward { Direction::Backward } else { Direction::Forward };
+                let direction = if is_backward {
+                    Direction::Backward
+                } else {
+                    Direction::Forward
+                };
                 session.range(&self.key, RANGE_KEYS, direction)
             }
         };

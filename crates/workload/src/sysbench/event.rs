@@ -32,7 +32,8 @@ pub(super) enum Draws {
     Nothing,
 }
 
-/// A statement, and how it gets its values. Texts are random wherever one is asked for, and so is `k` of an inserted row.
+/// A statement, and how it gets its values. Texts are random wherever one is asked for, and so is
+/// `k` of an inserted row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Part {
     pub statement: Statement,
@@ -52,29 +53,62 @@ pub(super) struct Event {
 }
 
 fn part(statement: Statement, draws: Draws) -> Part {
-    Part { statement, draws, times: 1, has_own_table: true }
+    Part {
+        statement,
+        draws,
+        times: 1,
+        has_own_table: true,
+    }
 }
 
 impl Event {
     pub fn of(kind: TestKind, range: u32) -> Self {
         use Statement as S;
         use TestKind as T;
-        // The ranges of read-only transactions have as many ids as their size says, those of the other tests one more.
+        // The ranges of read-only transactions have as many ids as their size says, those of the
+        // other tests one more.
         let inner = Draws::Span(range.saturating_sub(1));
-        let list = |column, columns| vec![part(S::List { column, columns, values: range }, Draws::Ids)];
+        let list = |column, columns| {
+            vec![part(
+                S::List {
+                    column,
+                    columns,
+                    values: range,
+                },
+                Draws::Ids,
+            )]
+        };
         let ranged = |column, columns| vec![part(S::Range { column, columns }, Draws::Span(range))];
-        let points = || Part { times: POINT_SELECTS, ..part(S::Point, Draws::Id) };
+        let points = || Part {
+            times: POINT_SELECTS,
+            ..part(S::Point, Draws::Id)
+        };
         let reads = |statements: &[Statement]| {
             let ranges = statements.iter().map(|statement| part(*statement, inner));
             std::iter::once(points()).chain(ranges).collect::<Vec<_>>()
         };
         let all_reads = || reads(&[S::SimpleRange, S::SumRange, S::OrderRange, S::DistinctRange]);
         let writes = || {
-            let insert = Part { has_own_table: false, ..part(S::InsertWithId, Draws::SameId) };
-            vec![part(S::UpdateIndex, Draws::Id), part(S::UpdateNonindex, Draws::Id), part(S::Delete, Draws::Id), insert]
+            let insert = Part {
+                has_own_table: false,
+                ..part(S::InsertWithId, Draws::SameId)
+            };
+            vec![
+                part(S::UpdateIndex, Draws::Id),
+                part(S::UpdateNonindex, Draws::Id),
+                part(S::Delete, Draws::Id),
+                insert,
+            ]
         };
         let parts = match kind {
-            T::HotPoints => vec![part(S::List { column: Column::Id, columns: Columns::C, values: range }, Draws::Hot)],
+            T::HotPoints => vec![part(
+                S::List {
+                    column: Column::Id,
+                    columns: Columns::C,
+                    values: range,
+                },
+                Draws::Hot,
+            )],
             T::PointQuery => vec![part(S::Point, Draws::Id)],
             T::PointsCoveredPk => list(Column::Id, Columns::Covered),
             T::PointsCoveredSi => list(Column::K, Columns::Covered),
@@ -102,7 +136,10 @@ impl Event {
             T::UpdateOne => vec![part(S::UpdateNonindex, Draws::First)],
             T::WriteOnly => writes(),
         };
-        Self { is_transaction: kind.is_transaction(), parts }
+        Self {
+            is_transaction: kind.is_transaction(),
+            parts,
+        }
     }
 
     /// Whether it writes.
@@ -125,12 +162,21 @@ pub(super) fn program(test: Test, tables: u32, rows: u64, dialect: Dialect) -> P
     Program {
         dialect,
         variants: tables as usize,
-        statements: event.parts.iter().map(|part| part.statement.of_tables(tables, dialect)).collect(),
+        statements: event
+            .parts
+            .iter()
+            .map(|part| part.statement.of_tables(tables, dialect))
+            .collect(),
         ids: vec![Ids::new(test.distribution, rows)],
         texts: vec![Text::pattern(&C_PATTERN), Text::pattern(&PAD_PATTERN)],
         sequences: Vec::new(),
         // Two clients of a test meet at a row that one deletes and inserts again.
-        events: vec![client::Event { is_transaction, is_writing, retries_duplicates: is_transaction, parts }],
+        events: vec![client::Event {
+            is_transaction,
+            is_writing,
+            retries_duplicates: is_transaction,
+            parts,
+        }],
         weights: Vec::new(),
     }
 }
@@ -138,20 +184,31 @@ pub(super) fn program(test: Test, tables: u32, rows: u64, dialect: Dialect) -> P
 impl Part {
     /// In the order of the placeholders.
     fn sources(self, rows: u64) -> Vec<Source> {
-        let ids = |count: u32| Source::Integers { ids: 0, count, add: 0 };
+        let ids = |count: u32| Source::Integers {
+            ids: 0,
+            count,
+            add: 0,
+        };
         let drawn = match self.draws {
             Draws::Id => vec![ids(1)],
             Draws::SameId => vec![Source::Integer(Place::Back(1), 0), ids(1)],
             Draws::Ids => vec![ids(self.statement.list_length())],
-            Draws::Hot => (1..=i64::from(self.statement.list_length())).map(|at| Source::Constant(rows as i64 / 2 + at)).collect(),
+            Draws::Hot => (1..=i64::from(self.statement.list_length()))
+                .map(|at| Source::Constant(rows as i64 / 2 + at))
+                .collect(),
             Draws::Span(width) => vec![ids(1), Source::Integer(Place::Back(1), width.into())],
             Draws::First => vec![Source::Constant(1)],
             Draws::Row => vec![ids(1)],
             Draws::Nothing => vec![],
         };
         match self.statement {
-            Statement::UpdateNonindex | Statement::UpdateList { .. } => std::iter::once(Source::Text(C)).chain(drawn).collect(),
-            Statement::InsertWithId | Statement::Insert => drawn.into_iter().chain([Source::Text(C), Source::Text(PAD)]).collect(),
+            Statement::UpdateNonindex | Statement::UpdateList { .. } => {
+                std::iter::once(Source::Text(C)).chain(drawn).collect()
+            }
+            Statement::InsertWithId | Statement::Insert => drawn
+                .into_iter()
+                .chain([Source::Text(C), Source::Text(PAD)])
+                .collect(),
             _ => drawn,
         }
     }
@@ -167,7 +224,12 @@ impl Statement {
     }
 
     fn of_tables(self, tables: u32, dialect: Dialect) -> client::Statement {
-        let pieces = |table: u32| self.sql(&table_name(table), dialect).split('?').map(str::to_owned).collect();
+        let pieces = |table: u32| {
+            self.sql(&table_name(table), dialect)
+                .split('?')
+                .map(str::to_owned)
+                .collect()
+        };
         let growth = self.growth();
         client::Statement {
             pieces: (1..=tables).map(pieces).collect(),
@@ -175,7 +237,10 @@ impl Statement {
             is_prepared: !self.is_text(),
             is_read: self.is_read(),
             returns_rows: self.is_read(),
-            growth: (growth != 0).then_some(client::Growth { sign: growth, table: None }),
+            growth: (growth != 0).then_some(client::Growth {
+                sign: growth,
+                table: None,
+            }),
         }
     }
 }
@@ -187,13 +252,32 @@ mod tests {
 
     #[test]
     fn every_event_has_the_published_statements() {
-        let orders = [SysbenchPreset::Year2025.order(), SysbenchPreset::Year2023.order()].concat();
+        let orders = [
+            SysbenchPreset::Year2025.order(),
+            SysbenchPreset::Year2023.order(),
+        ]
+        .concat();
         for name in orders.into_iter().chain(["distinct-ranges"]) {
             let test = TestName::parse(name).unwrap();
             let event = Event::of(test.kind, test.range);
-            let count = |is_read| event.parts.iter().filter(|part| part.statement.is_read() == is_read).map(|part| part.times).sum::<u32>();
+            let count = |is_read| {
+                event
+                    .parts
+                    .iter()
+                    .filter(|part| part.statement.is_read() == is_read)
+                    .map(|part| part.times)
+                    .sum::<u32>()
+            };
             let mix = test.kind.statements();
-            assert_eq!((count(true), count(false), 2 * u32::from(event.is_transaction)), (mix.reads, mix.writes, mix.others), "{name}");
+            assert_eq!(
+                (
+                    count(true),
+                    count(false),
+                    2 * u32::from(event.is_transaction)
+                ),
+                (mix.reads, mix.writes, mix.others),
+                "{name}"
+            );
             assert_eq!(event.is_writing(), test.kind.is_write(), "{name}");
         }
     }
@@ -202,16 +286,38 @@ mod tests {
     fn groups_have_tables_of_their_own() {
         let event = Event::of(TestKind::ReadWrite, 100);
         // Ten point queries share one; so do the delete and the insert. At most eight tables.
-        assert_eq!(event.parts.iter().filter(|part| part.has_own_table).count(), 8);
+        assert_eq!(
+            event.parts.iter().filter(|part| part.has_own_table).count(),
+            8
+        );
         assert_eq!(event.parts[0].times, 10);
         assert_eq!(event.parts[1].draws, Draws::Span(99));
-        assert_eq!(Event::of(TestKind::RangeCoveredPk, 100).parts[0].draws, Draws::Span(100));
+        assert_eq!(
+            Event::of(TestKind::RangeCoveredPk, 100).parts[0].draws,
+            Draws::Span(100)
+        );
         // An insert has the id of the delete before it.
         let insert = event.parts.last().unwrap().sources(1000);
-        let drawn = Source::Integers { ids: 0, count: 1, add: 0 };
-        assert_eq!(insert, [Source::Integer(Place::Back(1), 0), drawn, Source::Text(C), Source::Text(PAD)]);
+        let drawn = Source::Integers {
+            ids: 0,
+            count: 1,
+            add: 0,
+        };
+        assert_eq!(
+            insert,
+            [
+                Source::Integer(Place::Back(1), 0),
+                drawn,
+                Source::Text(C),
+                Source::Text(PAD)
+            ]
+        );
         for part in &event.parts {
-            assert_eq!(part.sources(1000).len(), part.statement.parameters().len(), "{part:?}");
+            assert_eq!(
+                part.sources(1000).len(),
+                part.statement.parameters().len(),
+                "{part:?}"
+            );
         }
     }
 }

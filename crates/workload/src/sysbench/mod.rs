@@ -1,7 +1,9 @@
-//! The sysbench microbenchmarks: tables of one shape, and some forty tests of one kind of statement or transaction each.
+//! The sysbench microbenchmarks: tables of one shape, and some forty tests of one kind of statement
+//! or transaction each.
 //!
-//! The definition is that of Mark Callaghan's scripts (github.com/mdcallag/mytools, `bench/sysbench.lua`) over sysbench 1.1;
-//! `docs/manual/sysbench.md` lists where this implementation differs and why.
+//! The definition is that of Mark Callaghan's scripts (github.com/mdcallag/mytools,
+//! `bench/sysbench.lua`) over sysbench 1.1; `docs/manual/sysbench.md` lists where this
+//! implementation differs and why.
 
 mod event;
 mod statements;

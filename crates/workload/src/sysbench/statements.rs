@@ -44,7 +44,11 @@ pub(super) enum Statement {
     /// The number of rows in a range of ids.
     CountRange,
     /// Rows by a list. Covered: the column itself and no other.
-    List { column: Column, columns: Columns, values: u32 },
+    List {
+        column: Column,
+        columns: Columns,
+        values: u32,
+    },
     /// Rows by a range of a column.
     Range { column: Column, columns: Columns },
     /// The indexed column of one row.
@@ -87,24 +91,52 @@ impl Statement {
             Self::Point => format!("SELECT c FROM {table} WHERE id=?"),
             Self::SimpleRange => format!("SELECT c FROM {table} WHERE id BETWEEN ? AND ?"),
             Self::SumRange => format!("SELECT SUM(k) FROM {table} WHERE id BETWEEN ? AND ?"),
-            Self::OrderRange => format!("SELECT c FROM {table} WHERE id BETWEEN ? AND ? ORDER BY c"),
-            Self::DistinctRange => format!("SELECT DISTINCT c FROM {table} WHERE id BETWEEN ? AND ? ORDER BY c"),
-            Self::CountRange => format!("SELECT count(c) FROM {table} WHERE id BETWEEN ? AND ?"),
-            Self::List { column, columns: wanted, values } => {
-                format!("SELECT {} FROM {table} WHERE {} IN ({})", columns(column, wanted), column.name(), list(values))
+            Self::OrderRange => {
+                format!("SELECT c FROM {table} WHERE id BETWEEN ? AND ? ORDER BY c")
             }
-            Self::Range { column, columns: wanted } => {
-                format!("SELECT {} FROM {table} WHERE {} BETWEEN ? AND ?", columns(column, wanted), column.name())
+            Self::DistinctRange => {
+                format!("SELECT DISTINCT c FROM {table} WHERE id BETWEEN ? AND ? ORDER BY c")
+            }
+            Self::CountRange => format!("SELECT count(c) FROM {table} WHERE id BETWEEN ? AND ?"),
+            Self::List {
+                column,
+                columns: wanted,
+                values,
+            } => {
+                format!(
+                    "SELECT {} FROM {table} WHERE {} IN ({})",
+                    columns(column, wanted),
+                    column.name(),
+                    list(values)
+                )
+            }
+            Self::Range {
+                column,
+                columns: wanted,
+            } => {
+                format!(
+                    "SELECT {} FROM {table} WHERE {} BETWEEN ? AND ?",
+                    columns(column, wanted),
+                    column.name()
+                )
             }
             Self::UpdateIndex => format!("UPDATE {table} SET k=k+1 WHERE id=?"),
             Self::UpdateNonindex => format!("UPDATE {table} SET c=? WHERE id=?"),
-            Self::UpdateList { values } => format!("UPDATE {table} SET c=? WHERE id IN ({})", list(values)),
+            Self::UpdateList { values } => {
+                format!("UPDATE {table} SET c=? WHERE id IN ({})", list(values))
+            }
             Self::Delete => format!("DELETE FROM {table} WHERE id=?"),
-            Self::InsertWithId => format!("INSERT INTO {table} (id, k, c, pad) VALUES (?, ?, ?, ?)"),
+            Self::InsertWithId => {
+                format!("INSERT INTO {table} (id, k, c, pad) VALUES (?, ?, ?, ?)")
+            }
             Self::Insert => match dialect {
                 // 0 has the server choose.
-                Dialect::Mysql { .. } => format!("INSERT INTO {table} (id, k, c, pad) VALUES (0, ?, ?, ?)"),
-                Dialect::Postgres { .. } | Dialect::Sqlite => format!("INSERT INTO {table} (k, c, pad) VALUES (?, ?, ?)"),
+                Dialect::Mysql { .. } => {
+                    format!("INSERT INTO {table} (id, k, c, pad) VALUES (0, ?, ?, ?)")
+                }
+                Dialect::Postgres { .. } | Dialect::Sqlite => {
+                    format!("INSERT INTO {table} (k, c, pad) VALUES (?, ?, ?)")
+                }
             },
             Self::Scan => format!("SELECT * from {table} WHERE LENGTH(c) < 0"),
         }
@@ -116,12 +148,19 @@ impl Statement {
         match self {
             Self::Scan => vec![],
             Self::Point | Self::UpdateIndex | Self::Delete => vec![Integer],
-            Self::SimpleRange | Self::SumRange | Self::OrderRange | Self::DistinctRange | Self::CountRange | Self::Range { .. } => {
+            Self::SimpleRange
+            | Self::SumRange
+            | Self::OrderRange
+            | Self::DistinctRange
+            | Self::CountRange
+            | Self::Range { .. } => {
                 vec![Integer, Integer]
             }
             Self::List { values, .. } => vec![Integer; values as usize],
             Self::UpdateNonindex => vec![Text, Integer],
-            Self::UpdateList { values } => std::iter::once(Text).chain(vec![Integer; values as usize]).collect(),
+            Self::UpdateList { values } => std::iter::once(Text)
+                .chain(vec![Integer; values as usize])
+                .collect(),
             Self::InsertWithId => vec![Integer, Integer, Text, Text],
             Self::Insert => vec![Integer, Text, Text],
         }
@@ -131,7 +170,12 @@ impl Statement {
     pub fn is_read(self) -> bool {
         !matches!(
             self,
-            Self::UpdateIndex | Self::UpdateNonindex | Self::UpdateList { .. } | Self::Delete | Self::InsertWithId | Self::Insert
+            Self::UpdateIndex
+                | Self::UpdateNonindex
+                | Self::UpdateList { .. }
+                | Self::Delete
+                | Self::InsertWithId
+                | Self::Insert
         )
     }
 
@@ -155,13 +199,18 @@ pub(super) fn table_name(number: u32) -> String {
     format!("sbtest{number}")
 }
 
-/// Whether the primary key of a table comes when it is full: PostgreSQL's index trees are half empty where several connections append to
-/// different places of them.
+/// Whether the primary key of a table comes when it is full: PostgreSQL's index trees are half
+/// empty where several connections append to different places of them.
 pub(super) fn has_late_key(dialect: Dialect, parts: u64) -> bool {
     matches!(dialect, Dialect::Postgres { .. }) && parts > 1
 }
 
-pub(super) fn create_table(table: &str, dialect: Dialect, suffix: &str, has_late_key: bool) -> String {
+pub(super) fn create_table(
+    table: &str,
+    dialect: Dialect,
+    suffix: &str,
+    has_late_key: bool,
+) -> String {
     let (id, key) = match dialect {
         Dialect::Sqlite => ("INTEGER PRIMARY KEY", ""),
         Dialect::Mysql { .. } => ("INTEGER NOT NULL AUTO_INCREMENT", ", PRIMARY KEY (id)"),
@@ -169,13 +218,17 @@ pub(super) fn create_table(table: &str, dialect: Dialect, suffix: &str, has_late
         Dialect::Postgres { .. } => ("SERIAL PRIMARY KEY", ""),
     };
     format!(
-        "CREATE TABLE {table}(id {id}, k INTEGER DEFAULT '0' NOT NULL, c CHAR(120) DEFAULT '' NOT NULL, \
-         pad CHAR(60) DEFAULT '' NOT NULL{key}){suffix}"
+        "CREATE TABLE {table}(id {id}, k INTEGER DEFAULT '0' NOT NULL, c CHAR(120) DEFAULT '' NOT \
+        NULL, pad CHAR(60) DEFAULT '' NOT NULL{key}){suffix}"
     )
 }
 
 pub(super) fn create_index(number: u32) -> String {
-    format!("CREATE INDEX {} ON {}(k)", index_name(number), table_name(number))
+    format!(
+        "CREATE INDEX {} ON {}(k)",
+        index_name(number),
+        table_name(number)
+    )
 }
 
 /// The secondary index of a table, on `k`.
@@ -187,11 +240,19 @@ pub(super) fn index_name(number: u32) -> String {
 pub(crate) fn table_fill(number: u32, rows: u64) -> TableFill {
     let name = table_name(number);
     let text = |pattern: &str| ColumnFill::Text(Text::pattern(pattern));
-    let columns = [("id", ColumnFill::Row), ("k", ColumnFill::uniform(rows)), ("c", text(&C_PATTERN)), ("pad", text(&PAD_PATTERN))];
+    let columns = [
+        ("id", ColumnFill::Row),
+        ("k", ColumnFill::uniform(rows)),
+        ("c", text(&C_PATTERN)),
+        ("pad", text(&PAD_PATTERN)),
+    ];
     TableFill {
         rows,
         stream: vec!["sysbench rows".to_owned(), number.to_string()],
-        columns: columns.into_iter().map(|(name, values)| (name.to_owned(), values)).collect(),
+        columns: columns
+            .into_iter()
+            .map(|(name, values)| (name.to_owned(), values))
+            .collect(),
         is_numbered: true,
         finish: vec![Finish::Define(create_index(number))],
         finish_of_parts: vec![],
@@ -207,50 +268,133 @@ mod tests {
 
     #[test]
     fn statements_are_those_of_the_definition() {
-        let list = |column, columns| Statement::List { column, columns, values: 3 };
+        let list = |column, columns| Statement::List {
+            column,
+            columns,
+            values: 3,
+        };
         let range = |column, columns| Statement::Range { column, columns };
         for (statement, sql) in [
             (Statement::Point, "SELECT c FROM sbtest7 WHERE id=?"),
-            (Statement::SimpleRange, "SELECT c FROM sbtest7 WHERE id BETWEEN ? AND ?"),
-            (Statement::SumRange, "SELECT SUM(k) FROM sbtest7 WHERE id BETWEEN ? AND ?"),
-            (Statement::OrderRange, "SELECT c FROM sbtest7 WHERE id BETWEEN ? AND ? ORDER BY c"),
-            (Statement::DistinctRange, "SELECT DISTINCT c FROM sbtest7 WHERE id BETWEEN ? AND ? ORDER BY c"),
-            (Statement::CountRange, "SELECT count(c) FROM sbtest7 WHERE id BETWEEN ? AND ?"),
-            (list(Column::Id, Columns::C), "SELECT c FROM sbtest7 WHERE id IN (?, ?, ?)"),
-            (list(Column::Id, Columns::Covered), "SELECT id FROM sbtest7 WHERE id IN (?, ?, ?)"),
-            (list(Column::K, Columns::Covered), "SELECT k FROM sbtest7 WHERE k IN (?, ?, ?)"),
-            (list(Column::Id, Columns::Notcovered), "SELECT id, c FROM sbtest7 WHERE id IN (?, ?, ?)"),
-            (list(Column::K, Columns::Notcovered), "SELECT k, c FROM sbtest7 WHERE k IN (?, ?, ?)"),
-            (range(Column::Id, Columns::Covered), "SELECT id FROM sbtest7 WHERE id BETWEEN ? AND ?"),
-            (range(Column::K, Columns::Notcovered), "SELECT k, c FROM sbtest7 WHERE k BETWEEN ? AND ?"),
-            (Statement::UpdateIndex, "UPDATE sbtest7 SET k=k+1 WHERE id=?"),
-            (Statement::UpdateNonindex, "UPDATE sbtest7 SET c=? WHERE id=?"),
-            (Statement::UpdateList { values: 2 }, "UPDATE sbtest7 SET c=? WHERE id IN (?, ?)"),
+            (
+                Statement::SimpleRange,
+                "SELECT c FROM sbtest7 WHERE id BETWEEN ? AND ?",
+            ),
+            (
+                Statement::SumRange,
+                "SELECT SUM(k) FROM sbtest7 WHERE id BETWEEN ? AND ?",
+            ),
+            (
+                Statement::OrderRange,
+                "SELECT c FROM sbtest7 WHERE id BETWEEN ? AND ? ORDER BY c",
+            ),
+            (
+                Statement::DistinctRange,
+                "SELECT DISTINCT c FROM sbtest7 WHERE id BETWEEN ? AND ? ORDER BY c",
+            ),
+            (
+                Statement::CountRange,
+                "SELECT count(c) FROM sbtest7 WHERE id BETWEEN ? AND ?",
+            ),
+            (
+                list(Column::Id, Columns::C),
+                "SELECT c FROM sbtest7 WHERE id IN (?, ?, ?)",
+            ),
+            (
+                list(Column::Id, Columns::Covered),
+                "SELECT id FROM sbtest7 WHERE id IN (?, ?, ?)",
+            ),
+            (
+                list(Column::K, Columns::Covered),
+                "SELECT k FROM sbtest7 WHERE k IN (?, ?, ?)",
+            ),
+            (
+                list(Column::Id, Columns::Notcovered),
+                "SELECT id, c FROM sbtest7 WHERE id IN (?, ?, ?)",
+            ),
+            (
+                list(Column::K, Columns::Notcovered),
+                "SELECT k, c FROM sbtest7 WHERE k IN (?, ?, ?)",
+            ),
+            (
+                range(Column::Id, Columns::Covered),
+                "SELECT id FROM sbtest7 WHERE id BETWEEN ? AND ?",
+            ),
+            (
+                range(Column::K, Columns::Notcovered),
+                "SELECT k, c FROM sbtest7 WHERE k BETWEEN ? AND ?",
+            ),
+            (
+                Statement::UpdateIndex,
+                "UPDATE sbtest7 SET k=k+1 WHERE id=?",
+            ),
+            (
+                Statement::UpdateNonindex,
+                "UPDATE sbtest7 SET c=? WHERE id=?",
+            ),
+            (
+                Statement::UpdateList { values: 2 },
+                "UPDATE sbtest7 SET c=? WHERE id IN (?, ?)",
+            ),
             (Statement::Delete, "DELETE FROM sbtest7 WHERE id=?"),
-            (Statement::InsertWithId, "INSERT INTO sbtest7 (id, k, c, pad) VALUES (?, ?, ?, ?)"),
-            (Statement::Insert, "INSERT INTO sbtest7 (id, k, c, pad) VALUES (0, ?, ?, ?)"),
+            (
+                Statement::InsertWithId,
+                "INSERT INTO sbtest7 (id, k, c, pad) VALUES (?, ?, ?, ?)",
+            ),
+            (
+                Statement::Insert,
+                "INSERT INTO sbtest7 (id, k, c, pad) VALUES (0, ?, ?, ?)",
+            ),
             (Statement::Scan, "SELECT * from sbtest7 WHERE LENGTH(c) < 0"),
         ] {
             assert_eq!(statement.sql("sbtest7", MYSQL), sql);
-            assert_eq!(statement.parameters().len(), sql.matches('?').count(), "{sql}");
+            assert_eq!(
+                statement.parameters().len(),
+                sql.matches('?').count(),
+                "{sql}"
+            );
             assert_eq!(statement.is_read(), sql.starts_with("SELECT"), "{sql}");
         }
-        let postgres = Dialect::Postgres { version_num: 180_000 };
-        assert_eq!(Statement::Insert.sql("sbtest1", postgres), "INSERT INTO sbtest1 (k, c, pad) VALUES (?, ?, ?)");
+        let postgres = Dialect::Postgres {
+            version_num: 180_000,
+        };
+        assert_eq!(
+            Statement::Insert.sql("sbtest1", postgres),
+            "INSERT INTO sbtest1 (k, c, pad) VALUES (?, ?, ?)"
+        );
     }
 
     #[test]
     fn tables_are_those_of_the_definition() {
         assert_eq!(
             create_table("sbtest1", MYSQL, " engine=innodb", false),
-            "CREATE TABLE sbtest1(id INTEGER NOT NULL AUTO_INCREMENT, k INTEGER DEFAULT '0' NOT NULL, c CHAR(120) DEFAULT '' NOT NULL, \
-             pad CHAR(60) DEFAULT '' NOT NULL, PRIMARY KEY (id)) engine=innodb"
+            "CREATE TABLE sbtest1(id INTEGER NOT NULL AUTO_INCREMENT, k INTEGER DEFAULT '0' NOT \
+            NULL, c CHAR(120) DEFAULT '' NOT NULL, pad CHAR(60) DEFAULT '' NOT NULL, PRIMARY KEY \
+            (id)) engine=innodb"
         );
-        let postgres = create_table("sbtest1", Dialect::Postgres { version_num: 90_600 }, "", false);
-        assert!(postgres.starts_with("CREATE TABLE sbtest1(id SERIAL PRIMARY KEY, k INTEGER DEFAULT '0' NOT NULL, "), "{postgres}");
+        let postgres = create_table(
+            "sbtest1",
+            Dialect::Postgres {
+                version_num: 90_600,
+            },
+            "",
+            false,
+        );
+        assert!(
+            postgres.starts_with(
+                "CREATE TABLE sbtest1(id SERIAL PRIMARY KEY, k INTEGER DEFAULT '0' NOT NULL, "
+            ),
+            "{postgres}"
+        );
         assert_eq!(create_index(12), "CREATE INDEX k_12 ON sbtest12(k)");
-        assert_eq!([&*C_PATTERN, &*PAD_PATTERN].map(|pattern| Text::pattern(pattern).longest()), [119, 59]);
+        assert_eq!(
+            [&*C_PATTERN, &*PAD_PATTERN].map(|pattern| Text::pattern(pattern).longest()),
+            [119, 59]
+        );
         // Digits of a group are one draw.
-        assert_eq!([&*C_PATTERN, &*PAD_PATTERN].map(|pattern| Text::pattern(pattern).draws()), [Some(10), Some(5)]);
+        assert_eq!(
+            [&*C_PATTERN, &*PAD_PATTERN].map(|pattern| Text::pattern(pattern).draws()),
+            [Some(10), Some(5)]
+        );
     }
 }

@@ -3,14 +3,18 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use plimsoll_core::plan::{LoadMode, STATEMENT_NOTES, Step, StepKind, Sysbench, Test, TestKind, VAIN_STATEMENTS_NOTE};
+use plimsoll_core::plan::{
+    LoadMode, STATEMENT_NOTES, Step, StepKind, Sysbench, Test, TestKind, VAIN_STATEMENTS_NOTE,
+};
 use plimsoll_core::record::TableCheck;
 use plimsoll_core::seed::Draw;
 use plimsoll_engine::EngineError;
 use plimsoll_load::{StepOptions, StepOutcome, Stop, Task};
 
 use super::event::program;
-use super::statements::{Statement, create_table, has_late_key, index_name, table_fill, table_name};
+use super::statements::{
+    Statement, create_table, has_late_key, index_name, table_fill, table_name,
+};
 use crate::check::check_table;
 use crate::client::{Client, Seat, Tally};
 use crate::filling::{Finish, loading_tasks, parts_of};
@@ -32,7 +36,12 @@ impl SysbenchRun {
     /// Nothing is created yet: `prepare` does that.
     pub fn new(settings: Sysbench, server: SharedServer, seed: u64) -> Self {
         let expected_rows = vec![0; settings.tables as usize];
-        Self { settings, server, seed, expected_rows }
+        Self {
+            settings,
+            server,
+            seed,
+            expected_rows,
+        }
     }
 
     /// The names of the tables.
@@ -45,12 +54,19 @@ impl SysbenchRun {
         match step.kind {
             StepKind::Prepare { load, .. } => self.loaders(step, load),
             StepKind::Test(test) => Ok(self.clients(step, test)),
-            _ => Err(EngineError::new(format!("{} is no step of sysbench; take another workload for it", step.name))),
+            _ => Err(EngineError::new(format!(
+                "{} is no step of sysbench; take another workload for it",
+                step.name
+            ))),
         }
     }
 
     fn loaders(&self, step: &Step, load: LoadMode) -> Result<StepTasks, EngineError> {
-        let (tables, rows, dialect) = (self.settings.tables, self.settings.rows, self.server.dialect());
+        let (tables, rows, dialect) = (
+            self.settings.tables,
+            self.settings.rows,
+            self.server.dialect(),
+        );
         let parts = parts_of(load, dialect, step.clients, tables as usize, rows);
         self.create_tables(has_late_key(dialect, parts))?;
         let mut fills: Vec<_> = (1..=tables).map(|table| table_fill(table, rows)).collect();
@@ -59,28 +75,66 @@ impl SysbenchRun {
                 let name = &fill.name;
                 fill.finish_of_parts = vec![
                     Finish::Define(format!("ALTER TABLE {name} ADD PRIMARY KEY (id)")),
-                    Finish::Query(format!("SELECT setval(pg_get_serial_sequence('{name}', 'id'), {rows})")),
+                    Finish::Query(format!(
+                        "SELECT setval(pg_get_serial_sequence('{name}', 'id'), {rows})"
+                    )),
                 ];
             }
         }
-        Ok(loading_tasks(&self.server, self.seed, load, step.clients, fills))
+        Ok(loading_tasks(
+            &self.server,
+            self.seed,
+            load,
+            step.clients,
+            fills,
+        ))
     }
 
     fn clients(&self, step: &Step, test: Test) -> StepTasks {
         let tally = Arc::new(Tally::default());
         let tables = self.settings.tables as usize;
-        let program = Arc::new(program(test, self.settings.tables, self.settings.rows, self.server.dialect()));
+        let program = Arc::new(program(
+            test,
+            self.settings.tables,
+            self.settings.rows,
+            self.server.dialect(),
+        ));
         let is_scan = test.kind == TestKind::Scan;
         let task = |client: u32| {
             let own_variant = is_scan.then(|| (client - 1) as usize % tables);
-            let draw = Draw::new(self.seed, &["sysbench test", &step.name, &client.to_string()]);
-            let seat = Seat { client, clients: step.clients, draw, own_variant };
+            let draw = Draw::new(
+                self.seed,
+                &["sysbench test", &step.name, &client.to_string()],
+            );
+            let seat = Seat {
+                client,
+                clients: step.clients,
+                draw,
+                own_variant,
+            };
             let session = Session::new(self.server.clone());
-            let worker = Client::new(session, program.clone(), self.settings.prepared, tables, seat, tally.clone());
+            let worker = Client::new(
+                session,
+                program.clone(),
+                self.settings.prepared,
+                tables,
+                seat,
+                tally.clone(),
+            );
             let arrival = arrival(test.rate, self.seed, "sysbench arrival", step, client);
-            Task { client, kinds: vec![0], arrival, stop: Stop::Time(test.duration_ns), worker: Box::new(worker) }
+            Task {
+                client,
+                kinds: vec![0],
+                arrival,
+                stop: Stop::Time(test.duration_ns),
+                worker: Box::new(worker),
+            }
         };
-        let mut options = StepOptions { warm_up_ns: test.warm_up_ns, max_failed: step.max_failed, ..StepOptions::default() };
+        let mut options = StepOptions {
+            warm_up_ns: test.warm_up_ns,
+            max_failed: step.max_failed,
+            ..StepOptions::default()
+        };
         if is_scan {
             // One scan may take minutes.
             options.watchdog = None;
@@ -98,7 +152,12 @@ impl SysbenchRun {
         let names = self.table_names();
         self.server.claim_tables(&names)?;
         for name in &names {
-            session.define(&create_table(name, self.server.dialect(), &self.server.table_suffix(), has_late_key))?;
+            session.define(&create_table(
+                name,
+                self.server.dialect(),
+                &self.server.table_suffix(),
+                has_late_key,
+            ))?;
         }
         self.server.check_tables(&names)
     }
@@ -123,29 +182,53 @@ impl SysbenchRun {
     /// Reads every table and its secondary index once.
     pub fn whole_scans(&self) -> Vec<String> {
         let dialect = self.server.dialect();
-        let tables = self.table_names().into_iter().map(|table| Statement::Scan.sql(&table, dialect));
-        let indexes = (1..=self.settings.tables).map(|number| [table_name(number), index_name(number), "k".to_owned()]);
+        let tables = self
+            .table_names()
+            .into_iter()
+            .map(|table| Statement::Scan.sql(&table, dialect));
+        let indexes = (1..=self.settings.tables)
+            .map(|number| [table_name(number), index_name(number), "k".to_owned()]);
         tables.chain(index_scans(indexes, dialect)).collect()
     }
 
     /// Facts of a step that no histogram holds.
-    pub fn notes(&self, step: &Step, facts: &StepFacts, outcome: &StepOutcome) -> BTreeMap<String, f64> {
+    pub fn notes(
+        &self,
+        step: &Step,
+        facts: &StepFacts,
+        outcome: &StepOutcome,
+    ) -> BTreeMap<String, f64> {
         let mut notes = BTreeMap::new();
-        let (Facts::Clients(tally), StepKind::Test(test)) = (&facts.0, &step.kind) else { return notes };
+        let (Facts::Clients(tally), StepKind::Test(test)) = (&facts.0, &step.kind) else {
+            return notes;
+        };
         let statements = tally.statements();
         let counts = [statements.reads, statements.writes, statements.others];
-        notes.extend(STATEMENT_NOTES.into_iter().zip(counts).map(|(note, count)| (note.to_owned(), count as f64)));
+        notes.extend(
+            STATEMENT_NOTES
+                .into_iter()
+                .zip(counts)
+                .map(|(note, count)| (note.to_owned(), count as f64)),
+        );
         notes.insert(VAIN_STATEMENTS_NOTE.to_owned(), tally.vain().all() as f64);
-        let Some(events) = outcome.operations.iter().find(|operation| operation.ok > 0) else { return notes };
+        let Some(events) = outcome.operations.iter().find(|operation| operation.ok > 0) else {
+            return notes;
+        };
         match test.kind {
             TestKind::Scan => {
                 notes.insert("rows_per_scan".to_owned(), self.settings.rows as f64);
             }
             TestKind::Delete => {
-                notes.insert("delete_hit_ratio".to_owned(), events.rows as f64 / events.ok as f64);
+                notes.insert(
+                    "delete_hit_ratio".to_owned(),
+                    events.rows as f64 / events.ok as f64,
+                );
             }
             _ => {
-                notes.insert("rows_per_transaction".to_owned(), events.rows as f64 / events.ok as f64);
+                notes.insert(
+                    "rows_per_transaction".to_owned(),
+                    events.rows as f64 / events.ok as f64,
+                );
             }
         }
         notes
@@ -157,7 +240,14 @@ impl SysbenchRun {
         let tables = self.table_names().into_iter().zip(&self.expected_rows);
         let check = |(table, expected): (String, &u64)| {
             let rows = format!("select id, k, c, pad from {table} order by id");
-            check_table(&mut *session, &table, &format!("select count(*) from {table}"), &rows, *expected, with_checksum)
+            check_table(
+                &mut *session,
+                &table,
+                &format!("select count(*) from {table}"),
+                &rows,
+                *expected,
+                with_checksum,
+            )
         };
         tables.map(check).collect()
     }

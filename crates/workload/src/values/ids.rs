@@ -5,7 +5,8 @@ use plimsoll_core::seed::Draw;
 
 /// Terms of the mean that stands for a gaussian draw.
 const GAUSSIAN_TERMS: u32 = 12;
-/// `special`: so many percent of the draws in the middle, and the middle's part of the range in percent.
+/// `special`: so many percent of the draws in the middle, and the middle's part of the range in
+/// percent.
 const SPECIAL_SHARE: u64 = 75;
 const SPECIAL_MIDDLE: u64 = 1;
 
@@ -75,13 +76,15 @@ fn gaussian(draw: &mut Draw) -> f64 {
     (0..GAUSSIAN_TERMS).map(|_| draw.unit()).sum::<f64>() / f64::from(GAUSSIAN_TERMS)
 }
 
-/// Ranks `1..=n` with weight `1 / rank^exponent`, exactly: rejection-inversion of W. Hörmann and G. Derflinger, "Rejection-inversion to
-/// generate variates from monotone discrete distributions", ACM TOMACS 6 (1996). Its cost does not depend on `n`.
+/// Ranks `1..=n` with weight `1 / rank^exponent`, exactly: rejection-inversion of W. Hörmann and G.
+/// Derflinger, "Rejection-inversion to generate variates from monotone discrete distributions", ACM
+/// TOMACS 6 (1996). Its cost does not depend on `n`.
 #[derive(Clone, Debug)]
 struct Zipfian {
     n: u64,
     exponent: f64,
-    /// The integral up to half a step behind the last rank, and to half a step behind the first less the first's own weight.
+    /// The integral up to half a step behind the last rank, and to half a step behind the first
+    /// less the first's own weight.
     from: f64,
     to: f64,
     /// A draw so near below its rank is taken without a look at its weight.
@@ -93,7 +96,13 @@ impl Zipfian {
         let to = integral(1.5, exponent) - 1.0;
         let from = integral(n as f64 + 0.5, exponent);
         let squeeze = 2.0 - inverse(integral(2.5, exponent) - weight(2.0, exponent), exponent);
-        Self { n, exponent, from, to, squeeze }
+        Self {
+            n,
+            exponent,
+            from,
+            to,
+            squeeze,
+        }
     }
 
     fn draw(&self, draw: &mut Draw) -> u64 {
@@ -101,7 +110,9 @@ impl Zipfian {
             let u = self.from + draw.unit() * (self.to - self.from);
             let x = inverse(u, self.exponent);
             let rank = (x + 0.5).clamp(1.0, self.n as f64).floor();
-            if rank - x <= self.squeeze || u >= integral(rank + 0.5, self.exponent) - weight(rank, self.exponent) {
+            if rank - x <= self.squeeze
+                || u >= integral(rank + 0.5, self.exponent) - weight(rank, self.exponent)
+            {
                 return rank as u64;
             }
         }
@@ -112,7 +123,8 @@ fn weight(x: f64, exponent: f64) -> f64 {
     (-exponent * x.ln()).exp()
 }
 
-/// The integral of the weight: (x^(1-exponent) - 1) / (1 - exponent), which tends to ln x as the exponent tends to 1.
+/// The integral of the weight: (x^(1-exponent) - 1) / (1 - exponent), which tends to ln x as the
+/// exponent tends to 1.
 fn integral(x: f64, exponent: f64) -> f64 {
     let ln = x.ln();
     ln * exp_m1_by(ln * (1.0 - exponent))
@@ -125,12 +137,20 @@ fn inverse(y: f64, exponent: f64) -> f64 {
 
 /// (e^x - 1) / x
 fn exp_m1_by(x: f64) -> f64 {
-    if x.abs() > 1e-8 { x.exp_m1() / x } else { 1.0 + x / 2.0 * (1.0 + x / 3.0) }
+    if x.abs() > 1e-8 {
+        x.exp_m1() / x
+    } else {
+        1.0 + x / 2.0 * (1.0 + x / 3.0)
+    }
 }
 
 /// ln(1 + x) / x
 fn ln_1p_by(x: f64) -> f64 {
-    if x.abs() > 1e-8 { x.ln_1p() / x } else { 1.0 - x * (0.5 - x / 3.0) }
+    if x.abs() > 1e-8 {
+        x.ln_1p() / x
+    } else {
+        1.0 - x * (0.5 - x / 3.0)
+    }
 }
 
 #[cfg(test)]
@@ -168,17 +188,34 @@ mod tests {
 
     #[test]
     fn zipfian_ids_have_the_exact_weights() {
-        for (exponent, n) in [(0.8, 1000), (1.0, 50), (1.7, 1000), (0.0, 20), (3.0, 7), (0.8, 1)] {
+        for (exponent, n) in [
+            (0.8, 1000),
+            (1.0, 50),
+            (1.7, 1000),
+            (0.0, 20),
+            (3.0, 7),
+            (0.8, 1),
+        ] {
             let ids = ids(Distribution::Zipfian { exponent }, n);
             let weights: Vec<f64> = (1..=n).map(|rank| (rank as f64).powf(-exponent)).collect();
             let all: f64 = weights.iter().sum();
             let mut counts = vec![0u64; n as usize];
             ids.iter().for_each(|id| counts[*id as usize - 1] += 1);
-            // Chi-square of the ranks that are expected at least 10 times: mean k, standard deviation sqrt(2k).
-            let terms = weights.iter().zip(&counts).map(|(weight, count)| (weight / all * DRAWS as f64, *count as f64));
-            let terms: Vec<f64> = terms.filter(|(expected, _)| *expected >= 10.0).map(|(e, found)| (found - e).powi(2) / e).collect();
+            // Chi-square of the ranks that are expected at least 10 times: mean k, standard
+            // deviation sqrt(2k).
+            let terms = weights
+                .iter()
+                .zip(&counts)
+                .map(|(weight, count)| (weight / all * DRAWS as f64, *count as f64));
+            let terms: Vec<f64> = terms
+                .filter(|(expected, _)| *expected >= 10.0)
+                .map(|(e, found)| (found - e).powi(2) / e)
+                .collect();
             let (chi, k) = (terms.iter().sum::<f64>(), terms.len() as f64);
-            assert!(chi < k + 4.0 * (2.0 * k).sqrt(), "exponent {exponent}: chi-square {chi} of {k}");
+            assert!(
+                chi < k + 4.0 * (2.0 * k).sqrt(),
+                "exponent {exponent}: chi-square {chi} of {k}"
+            );
         }
     }
 
@@ -187,7 +224,11 @@ mod tests {
         let (n, exponent) = (1_000_000_000, 0.8);
         let ids = ids(Distribution::Zipfian { exponent }, n);
         // Euler-Maclaurin for the sum of the weights.
-        let sum = |n: f64| (n.powf(0.2) - 1.0) / 0.2 + (1.0 + n.powf(-0.8)) / 2.0 + 0.8 / 12.0 * (1.0 - n.powf(-1.8));
+        let sum = |n: f64| {
+            (n.powf(0.2) - 1.0) / 0.2
+                + (1.0 + n.powf(-0.8)) / 2.0
+                + 0.8 / 12.0 * (1.0 - n.powf(-1.8))
+        };
         for id in [1.0, 1000.0, 1e6, 5e8] {
             assert_share(below(&ids, id), sum(id) / sum(n as f64));
         }
@@ -208,10 +249,18 @@ mod tests {
     fn gaussian_ids_are_the_mean_of_twelve() {
         let ids = ids(Distribution::Gaussian, 1_000_000);
         let mean = ids.iter().sum::<u64>() as f64 / DRAWS as f64;
-        let variance = ids.iter().map(|id| (*id as f64 - mean).powi(2)).sum::<f64>() / DRAWS as f64;
+        let variance = ids
+            .iter()
+            .map(|id| (*id as f64 - mean).powi(2))
+            .sum::<f64>()
+            / DRAWS as f64;
         assert!((mean / 500_000.0 - 1.0).abs() < 0.001, "{mean}");
         // The variance of a uniform number is 1/12, that of the mean of twelve 1/144.
-        assert!((variance.sqrt() / (1e6 / 12.0) - 1.0).abs() < 0.005, "{}", variance.sqrt());
+        assert!(
+            (variance.sqrt() / (1e6 / 12.0) - 1.0).abs() < 0.005,
+            "{}",
+            variance.sqrt()
+        );
         assert_share(below(&ids, 1e6 * (0.5 + 1.0 / 12.0)), 0.8413);
     }
 

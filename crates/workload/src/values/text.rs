@@ -36,9 +36,13 @@ impl Text {
         let mut runs: Vec<Run> = Vec::new();
         for c in pattern.chars() {
             match (c, runs.last_mut()) {
-                ('#', Some(Run::Digits(length, bound))) if *length < MOST_DIGITS => (*length, *bound) = (*length + 1, *bound * 10),
+                ('#', Some(Run::Digits(length, bound))) if *length < MOST_DIGITS => {
+                    (*length, *bound) = (*length + 1, *bound * 10)
+                }
                 ('#', _) => runs.push(Run::Digits(1, 10)),
-                ('@', Some(Run::Letters(length, bound))) if *length < MOST_LETTERS => (*length, *bound) = (*length + 1, *bound * 26),
+                ('@', Some(Run::Letters(length, bound))) if *length < MOST_LETTERS => {
+                    (*length, *bound) = (*length + 1, *bound * 26)
+                }
                 ('@', _) => runs.push(Run::Letters(1, 26)),
                 (other, Some(Run::Fixed(text))) => text.push(other),
                 (other, _) => runs.push(Run::Fixed(other.to_string())),
@@ -52,7 +56,10 @@ impl Text {
         match value {
             Value::Integer { .. } => None,
             Value::Pattern(pattern) => Some(Self::pattern(pattern)),
-            Value::Letters { least, most } => Some(Self::Letters { least: *least, most: *most }),
+            Value::Letters { least, most } => Some(Self::Letters {
+                least: *least,
+                most: *most,
+            }),
             Value::OneOf(texts) => Some(Self::OneOf(texts.clone())),
         }
     }
@@ -69,8 +76,14 @@ impl Text {
     /// Draws of [`Draw`] that a text takes, where each takes as many.
     pub fn draws(&self) -> Option<u64> {
         match self {
-            Self::Pattern(runs) => Some(runs.iter().filter(|run| !matches!(run, Run::Fixed(_))).count() as u64),
-            Self::Letters { least, most } => (least == most).then(|| u64::from(*most).div_ceil(MOST_LETTERS as u64) + 1),
+            Self::Pattern(runs) => Some(
+                runs.iter()
+                    .filter(|run| !matches!(run, Run::Fixed(_)))
+                    .count() as u64,
+            ),
+            Self::Letters { least, most } => {
+                (least == most).then(|| u64::from(*most).div_ceil(MOST_LETTERS as u64) + 1)
+            }
             Self::OneOf(_) => Some(1),
         }
     }
@@ -82,17 +95,26 @@ impl Text {
             Self::Pattern(runs) => {
                 for run in runs {
                     match run {
-                        Run::Digits(length, bound) => push_number::<10, b'0', MOST_DIGITS>(text, draw.below(*bound), *length),
-                        Run::Letters(length, bound) => push_number::<26, b'a', MOST_LETTERS>(text, draw.below(*bound), *length),
+                        Run::Digits(length, bound) => {
+                            push_number::<10, b'0', MOST_DIGITS>(text, draw.below(*bound), *length)
+                        }
+                        Run::Letters(length, bound) => {
+                            push_number::<26, b'a', MOST_LETTERS>(text, draw.below(*bound), *length)
+                        }
                         Run::Fixed(fixed) => text.push_str(fixed),
                     }
                 }
             }
             Self::Letters { least, most } => {
-                let mut left = (u64::from(*least) + draw.below(u64::from(most - least) + 1)) as usize;
+                let mut left =
+                    (u64::from(*least) + draw.below(u64::from(most - least) + 1)) as usize;
                 while left > 0 {
                     let length = left.min(MOST_LETTERS);
-                    push_number::<26, b'a', MOST_LETTERS>(text, draw.below(26u64.pow(length as u32)), length);
+                    push_number::<26, b'a', MOST_LETTERS>(
+                        text,
+                        draw.below(26u64.pow(length as u32)),
+                        length,
+                    );
                     left -= length;
                 }
             }
@@ -111,7 +133,11 @@ impl Run {
 }
 
 /// Appends a number in this base with leading zeros, the zero being this character.
-fn push_number<const BASE: u64, const ZERO: u8, const MOST: usize>(text: &mut String, mut number: u64, length: usize) {
+fn push_number<const BASE: u64, const ZERO: u8, const MOST: usize>(
+    text: &mut String,
+    mut number: u64,
+    length: usize,
+) {
     let mut digits = [ZERO; MOST];
     for digit in digits[..length].iter_mut().rev() {
         *digit += (number % BASE) as u8;
@@ -127,7 +153,10 @@ mod tests {
     #[test]
     fn patterns_are_digits_letters_and_themselves() {
         let text = Text::pattern("###########-@@@@@@@@@@@@@@@@:####################");
-        assert_eq!((text.longest(), text.draws()), (11 + 1 + 16 + 1 + 20, Some(5)));
+        assert_eq!(
+            (text.longest(), text.draws()),
+            (11 + 1 + 16 + 1 + 20, Some(5))
+        );
         let mut draw = Draw::new(3, &["text"]);
         let (mut digits, mut letters) = ([0u32; 10], [0u32; 26]);
         for _ in 0..2000 {
@@ -136,12 +165,23 @@ mod tests {
             let (first, rest) = found.split_once('-').unwrap();
             let (middle, last) = rest.split_once(':').unwrap();
             assert_eq!((first.len(), middle.len(), last.len()), (11, 16, 20));
-            first.bytes().chain(last.bytes()).for_each(|byte| digits[usize::from(byte - b'0')] += 1);
-            middle.bytes().for_each(|byte| letters[usize::from(byte - b'a')] += 1);
+            first
+                .bytes()
+                .chain(last.bytes())
+                .for_each(|byte| digits[usize::from(byte - b'0')] += 1);
+            middle
+                .bytes()
+                .for_each(|byte| letters[usize::from(byte - b'a')] += 1);
         }
         // 62,000 digits and 32,000 letters: one standard deviation is 75 and 34.
-        assert!(digits.iter().all(|count| count.abs_diff(6200) < 350), "{digits:?}");
-        assert!(letters.iter().all(|count| count.abs_diff(1231) < 160), "{letters:?}");
+        assert!(
+            digits.iter().all(|count| count.abs_diff(6200) < 350),
+            "{digits:?}"
+        );
+        assert!(
+            letters.iter().all(|count| count.abs_diff(1231) < 160),
+            "{letters:?}"
+        );
     }
 
     #[test]
@@ -155,11 +195,18 @@ mod tests {
             lengths[found.len()] += 1;
         }
         assert_eq!(lengths[0], 0);
-        assert!(lengths[1..].iter().all(|count| count.abs_diff(100) < 45), "{lengths:?}");
+        assert!(
+            lengths[1..].iter().all(|count| count.abs_diff(100) < 45),
+            "{lengths:?}"
+        );
         let choice = Text::OneOf(vec!["a".into(), "bb".into()]);
         let mut found = String::new();
         (0..1000).for_each(|_| choice.push(&mut found, &mut draw));
-        assert!(found.matches("bb").count().abs_diff(500) < 70, "{}", found.len());
+        assert!(
+            found.matches("bb").count().abs_diff(500) < 70,
+            "{}",
+            found.len()
+        );
         assert_eq!(choice.longest(), 2);
     }
 }

@@ -46,10 +46,23 @@ impl Log {
 }
 
 /// The benchmark with these sizes on a server, and its steps.
-pub fn benchmark(server: &SharedServer, workload: &str, sizes: &str) -> (InsertBenchmarkRun, Vec<Step>) {
-    let text =
-        format!("name = \"t\"\nworkload = \"{workload}\"\nbuilds = [\"mysql\"]\nconfigs = [\"any\"]\nwait = \"0s\"\n[sizes]\n{sizes}");
-    let settings = Plan::parse("t.toml", &text).unwrap().cells.remove(0).workload.insert_benchmark().unwrap().clone();
+pub fn benchmark(
+    server: &SharedServer,
+    workload: &str,
+    sizes: &str,
+) -> (InsertBenchmarkRun, Vec<Step>) {
+    let text = format!(
+        "name = \"t\"\nworkload = \"{workload}\"\nbuilds = [\"mysql\"]\nconfigs = [\"any\"]\nwait \
+        = \"0s\"\n[sizes]\n{sizes}"
+    );
+    let settings = Plan::parse("t.toml", &text)
+        .unwrap()
+        .cells
+        .remove(0)
+        .workload
+        .insert_benchmark()
+        .unwrap()
+        .clone();
     let steps = settings.steps.clone();
     (InsertBenchmarkRun::new(settings, server.clone(), 42), steps)
 }
@@ -72,10 +85,13 @@ pub fn perform(run: &mut InsertBenchmarkRun, step: &Step) {
     run.book(step, &outcome);
 }
 
-/// An entry of the general log begins with a time or with blanks in its place, then the session and the command; its text may go on
-/// for lines.
+/// An entry of the general log begins with a time or with blanks in its place, then the session and
+/// the command; its text may go on for lines.
 pub fn parse_mysql(text: &str) -> Vec<Logged> {
-    let entry = Regex::new(r"^(?:\d{4}-\d\d-\d\dT\S+|\d{6} [ \d]\d:\d\d:\d\d|\t)?\t *(\d+) ([A-Z][A-Za-z ]+)\t?(.*)$").unwrap();
+    let entry = Regex::new(
+        r"^(?:\d{4}-\d\d-\d\dT\S+|\d{6} [ \d]\d:\d\d:\d\d|\t)?\t *(\d+) ([A-Z][A-Za-z ]+)\t?(.*)$",
+    )
+    .unwrap();
     let mut statements: Vec<Logged> = Vec::new();
     let mut is_in_query = false;
     for line in text.lines() {
@@ -90,14 +106,22 @@ pub fn parse_mysql(text: &str) -> Vec<Logged> {
         is_in_query = !["Connect", "Quit", "Init DB"].contains(&&found[2]);
         if is_in_query {
             // Statements go as text: a prepared one would be told from it here.
-            let command = if &found[2] == "Query" { String::new() } else { format!("{} ", &found[2]) };
-            statements.push(Logged { session: found[1].parse().unwrap(), text: command + &found[3] });
+            let command = if &found[2] == "Query" {
+                String::new()
+            } else {
+                format!("{} ", &found[2])
+            };
+            statements.push(Logged {
+                session: found[1].parse().unwrap(),
+                text: command + &found[3],
+            });
         }
     }
     statements
 }
 
-/// Lines begin with `<pid>`; those of a statement that goes on, with a tab. The values of a prepared statement follow as its detail.
+/// Lines begin with `<pid>`; those of a statement that goes on, with a tab. The values of a
+/// prepared statement follow as its detail.
 pub fn parse_postgres(text: &str) -> Vec<Logged> {
     let entry = Regex::new(r"^<(\d+)>([A-Z]+):  (.*)$").unwrap();
     let statement = Regex::new(r"^(?:statement|execute [^:]+): (.*)$").unwrap();
@@ -117,11 +141,20 @@ pub fn parse_postgres(text: &str) -> Vec<Logged> {
         let session = found[1].parse().unwrap();
         if let Some(begun) = statement.captures(&found[3]) {
             is_in_statement = true;
-            statements.push(Logged { session, text: begun[1].to_owned() });
+            statements.push(Logged {
+                session,
+                text: begun[1].to_owned(),
+            });
         } else if &found[2] == "DETAIL" {
-            let prepared = statements.iter_mut().rfind(|logged| logged.session == session).expect("a detail follows its statement");
+            let prepared = statements
+                .iter_mut()
+                .rfind(|logged| logged.session == session)
+                .expect("a detail follows its statement");
             // From the last on: $1 is a part of $10.
-            let mut arguments: Vec<_> = argument.captures_iter(&found[3]).map(|found| (found[1].to_owned(), found[2].to_owned())).collect();
+            let mut arguments: Vec<_> = argument
+                .captures_iter(&found[3])
+                .map(|found| (found[1].to_owned(), found[2].to_owned()))
+                .collect();
             arguments.reverse();
             for (number, value) in arguments {
                 prepared.text = prepared.text.replace(&format!("${number}"), &value);
@@ -137,17 +170,35 @@ pub fn parse_postgres(text: &str) -> Vec<Logged> {
 pub type Logging<F> = (F, Box<dyn Server>, Log);
 
 /// A MySQL or MariaDB whose tables are this storage engine's.
-pub fn mysql(test: &str, build: &str, engine: &'static str) -> Option<Logging<mysql_support::Folders>> {
+pub fn mysql(
+    test: &str,
+    build: &str,
+    engine: &'static str,
+) -> Option<Logging<mysql_support::Folders>> {
     mysql_through(SessionClient::default(), test, build, engine)
 }
 
 /// The same, and its sessions through this client.
-pub fn mysql_through(client: SessionClient, test: &str, build: &str, engine: &'static str) -> Option<Logging<mysql_support::Folders>> {
+pub fn mysql_through(
+    client: SessionClient,
+    test: &str,
+    build: &str,
+    engine: &'static str,
+) -> Option<Logging<mysql_support::Folders>> {
     let build = mysql_support::build(test, build)?;
     let folders = mysql_support::Folders::new();
-    let settings = [("general_log", "1"), ("general_log_file", "statements.log"), ("log_output", "FILE"), ("storage_engine", engine)];
-    let options = StartOptions { client, ..folders.options(&settings) };
-    let server = mysql_support::start(&build, &options).unwrap_or_else(|error| panic!("{}: {error}", build.name));
+    let settings = [
+        ("general_log", "1"),
+        ("general_log_file", "statements.log"),
+        ("log_output", "FILE"),
+        ("storage_engine", engine),
+    ];
+    let options = StartOptions {
+        client,
+        ..folders.options(&settings)
+    };
+    let server = mysql_support::start(&build, &options)
+        .unwrap_or_else(|error| panic!("{}: {error}", build.name));
     let log = Log::new(find_file(folders.data.path(), "statements.log"));
     Some((folders, server, log))
 }
@@ -172,12 +223,20 @@ pub fn postgres_server(test: &str, major: &str) -> Option<Logging<postgres_suppo
 }
 
 /// The same, and its sessions through this client.
-pub fn postgres_through(client: SessionClient, test: &str, major: &str) -> Option<Logging<postgres_support::Folders>> {
+pub fn postgres_through(
+    client: SessionClient,
+    test: &str,
+    major: &str,
+) -> Option<Logging<postgres_support::Folders>> {
     let build = postgres_support::build(test, major)?;
     let folders = postgres_support::Folders::new();
     let settings = [("log_statement", "all"), ("log_line_prefix", "<%p>")];
-    let options = StartOptions { client, ..folders.options(&[postgres_support::QUICK, &settings]) };
-    let server = postgres_support::start(&build, &options).unwrap_or_else(|error| panic!("{}: {error}", build.name));
+    let options = StartOptions {
+        client,
+        ..folders.options(&[postgres_support::QUICK, &settings])
+    };
+    let server = postgres_support::start(&build, &options)
+        .unwrap_or_else(|error| panic!("{}: {error}", build.name));
     let log = Log::new(folders.logs.path().join("server.log"));
     Some((folders, server, log))
 }

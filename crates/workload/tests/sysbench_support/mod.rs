@@ -8,16 +8,32 @@ use plimsoll_load::{Control, Ended, MonotonicClock, Progress, StepOutcome, Stop,
 use plimsoll_workload::WorkloadRun;
 
 /// A step with so many events per client, and its notes.
-pub fn run_one(run: &mut WorkloadRun, step: &Step, events: u64) -> (StepOutcome, BTreeMap<String, f64>) {
+pub fn run_one(
+    run: &mut WorkloadRun,
+    step: &Step,
+    events: u64,
+) -> (StepOutcome, BTreeMap<String, f64>) {
     let mut tasks = run.tasks(step).unwrap();
     tasks.options.warm_up_ns = 0;
-    for task in tasks.tasks.iter_mut().filter(|task| matches!(task.stop, Stop::Time(_))) {
+    for task in tasks
+        .tasks
+        .iter_mut()
+        .filter(|task| matches!(task.stop, Stop::Time(_)))
+    {
         task.stop = Stop::Operations(events);
     }
     let control = Arc::new(Control::default());
     let (mut log, mut progress) = (std::io::sink(), |_: &Progress| {});
-    let outcome =
-        run_step(&Arc::new(MonotonicClock), &tasks.kinds, tasks.tasks, &control, &tasks.options, &mut log, &mut progress).unwrap();
+    let outcome = run_step(
+        &Arc::new(MonotonicClock),
+        &tasks.kinds,
+        tasks.tasks,
+        &control,
+        &tasks.options,
+        &mut log,
+        &mut progress,
+    )
+    .unwrap();
     assert_eq!(outcome.ended, Ended::Finished, "{}", step.name);
     run.book(step, &tasks.facts, &outcome);
     let notes = run.notes(step, &tasks.facts, &outcome);

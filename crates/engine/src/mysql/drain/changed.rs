@@ -14,8 +14,9 @@ use crate::{DrainAction, EngineError};
 /// What the settings were, for whoever finds the folder while they are changed.
 const JOURNAL: &str = "settings-journal.json";
 
-/// Settings as they were. They are restored by [`Changed::restore`], and when this is dropped before that: after an error. A server
-/// that is killed needs no restoring, as the settings are gone with it.
+/// Settings as they were. They are restored by [`Changed::restore`], and when this is dropped
+/// before that: after an error. A server that is killed needs no restoring, as the settings are
+/// gone with it.
 pub(super) struct Changed {
     opts: Opts,
     journal: PathBuf,
@@ -27,12 +28,20 @@ impl Changed {
     /// Saves those of `names` that the server has, in memory and in a file. Nothing is changed yet.
     pub fn save(opts: &Opts, log_dir: &Path, names: &[&'static str]) -> Result<Self, EngineError> {
         let sql = "show global variables";
-        let mut variables = pairs(&mut connect(opts)?, sql).map_err(|error| crate::mysql::failure::engine_error(sql, &error))?;
-        let saved: Vec<_> = names.iter().filter_map(|&name| Some((name, variables.remove(name)?))).collect();
+        let mut variables = pairs(&mut connect(opts)?, sql)
+            .map_err(|error| crate::mysql::failure::engine_error(sql, &error))?;
+        let saved: Vec<_> = names
+            .iter()
+            .filter_map(|&name| Some((name, variables.remove(name)?)))
+            .collect();
         let journal = log_dir.join(JOURNAL);
         let text = serde_json::to_string_pretty(&saved).expect("names and values are text");
         files::write(&journal, &text)?;
-        Ok(Self { opts: opts.clone(), journal, saved })
+        Ok(Self {
+            opts: opts.clone(),
+            journal,
+            saved,
+        })
     }
 
     /// Whether the server has this setting.
@@ -51,10 +60,19 @@ impl Changed {
         }
         // On a connection of its own: the other may be what is wrong.
         let mut connection = connect(&self.opts)?;
-        let results: Vec<_> = self.saved.drain(..).map(|(name, value)| run(&mut connection, &set(name, &value))).collect();
+        let results: Vec<_> = self
+            .saved
+            .drain(..)
+            .map(|(name, value)| run(&mut connection, &set(name, &value)))
+            .collect();
         let actions = results.into_iter().collect::<Result<Vec<_>, _>>()?;
         let path = &self.journal;
-        fs::remove_file(path).map_err(|error| EngineError::new(format!("remove {}: {error}; check the folder", path.display())))?;
+        fs::remove_file(path).map_err(|error| {
+            EngineError::new(format!(
+                "remove {}: {error}; check the folder",
+                path.display()
+            ))
+        })?;
         Ok(actions)
     }
 }
@@ -75,7 +93,11 @@ pub(super) fn set(name: &str, value: &str) -> String {
 pub(super) fn change(opts: &Opts, name: &str, value: &str) -> Result<DrainAction, EngineError> {
     let mut connection = connect(opts)?;
     let action = run(&mut connection, &set(name, value))?;
-    let found: Option<String> =
-        connection.query_first(format!("select @@global.{name}")).map_err(|error| crate::mysql::failure::engine_error(name, &error))?;
-    Ok(DrainAction { result: format!("now {}", found.unwrap_or_default()), ..action })
+    let found: Option<String> = connection
+        .query_first(format!("select @@global.{name}"))
+        .map_err(|error| crate::mysql::failure::engine_error(name, &error))?;
+    Ok(DrainAction {
+        result: format!("now {}", found.unwrap_or_default()),
+        ..action
+    })
 }

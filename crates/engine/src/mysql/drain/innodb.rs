@@ -24,9 +24,13 @@ const WANTED: [(&str, &str); 3] = [(LWM, "1"), (PCT, "1"), (IDLE, "100")];
 /// Between two looks at a counter.
 const INTERVAL: Duration = Duration::from_secs(1);
 
-/// Changes the settings, waits until the plan's wait is over, and restores them. A version without one of the settings (5.5 has no low
-/// mark, before 8.0.18 there is no idle rate) goes without it.
-pub(super) fn drain(opts: &Opts, log_dir: &Path, time: &Time<'_>) -> Result<Vec<DrainAction>, EngineError> {
+/// Changes the settings, waits until the plan's wait is over, and restores them. A version without
+/// one of the settings (5.5 has no low mark, before 8.0.18 there is no idle rate) goes without it.
+pub(super) fn drain(
+    opts: &Opts,
+    log_dir: &Path,
+    time: &Time<'_>,
+) -> Result<Vec<DrainAction>, EngineError> {
     let mut connection = connect(opts)?;
     let mut actions = Vec::new();
     save_status(&mut connection, log_dir, "before")?;
@@ -43,16 +47,25 @@ pub(super) fn drain(opts: &Opts, log_dir: &Path, time: &Time<'_>) -> Result<Vec<
         return Err(EngineError::new("the server ended during the drain"));
     }
     let dirty_after = dirty_pages(&mut connection)?;
-    actions.push(waited("wait for writeback".to_owned(), started, end, &format!("dirty pages {dirty_before} -> {dirty_after}")));
+    actions.push(waited(
+        "wait for writeback".to_owned(),
+        started,
+        end,
+        &format!("dirty pages {dirty_before} -> {dirty_after}"),
+    ));
     actions.extend(changed.restore()?);
     save_status(&mut connection, log_dir, "after")?;
     Ok(actions)
 }
 
-/// Waits until no page is dirty or the plan's wait is over, and changes nothing. Other people's pages count too.
+/// Waits until no page is dirty or the plan's wait is over, and changes nothing. Other people's
+/// pages count too.
 pub(super) fn watch(opts: &Opts, time: &Time<'_>) -> Result<Vec<DrainAction>, EngineError> {
     let mut connection = connect(opts)?;
-    let wanted: Vec<String> = WANTED.iter().map(|(name, value)| set(name, value)).collect();
+    let wanted: Vec<String> = WANTED
+        .iter()
+        .map(|(name, value)| set(name, value))
+        .collect();
     let mut actions = vec![left_out(&wanted.join("; "))];
     let before = dirty_pages(&mut connection)?;
     let mut now = before.clone();
@@ -61,18 +74,30 @@ pub(super) fn watch(opts: &Opts, time: &Time<'_>) -> Result<Vec<DrainAction>, En
         now = dirty_pages(&mut connection)?;
         Ok(now == "0")
     })?;
-    actions.push(waited("wait for writeback".to_owned(), started, end, &format!("dirty pages {before} -> {now}")));
+    actions.push(waited(
+        "wait for writeback".to_owned(),
+        started,
+        end,
+        &format!("dirty pages {before} -> {now}"),
+    ));
     Ok(actions)
 }
 
 fn dirty_pages(connection: &mut Conn) -> Result<String, EngineError> {
     let sql = "show global status like 'Innodb_buffer_pool_pages_dirty'";
-    let mut pairs = state::pairs(connection, sql).map_err(|error| failure::engine_error(sql, &error))?;
-    Ok(pairs.remove("innodb_buffer_pool_pages_dirty").unwrap_or_else(|| "unknown".to_owned()))
+    let mut pairs =
+        state::pairs(connection, sql).map_err(|error| failure::engine_error(sql, &error))?;
+    Ok(pairs
+        .remove("innodb_buffer_pool_pages_dirty")
+        .unwrap_or_else(|| "unknown".to_owned()))
 }
 
 fn save_status(connection: &mut Conn, log_dir: &Path, moment: &str) -> Result<(), EngineError> {
     let sql = "show engine innodb status";
-    let text = state::status_text(connection, sql).map_err(|error| failure::engine_error(sql, &error))?;
-    files::write(&log_dir.join(format!("drain-{moment}.innodb-status.txt")), &text)
+    let text =
+        state::status_text(connection, sql).map_err(|error| failure::engine_error(sql, &error))?;
+    files::write(
+        &log_dir.join(format!("drain-{moment}.innodb-status.txt")),
+        &text,
+    )
 }

@@ -97,47 +97,71 @@ pub(super) fn drain(
     log_dir: &Path,
     time: &Time<'_>,
 ) -> Result<Vec<DrainAction>, EngineError> {
-    analyze_beside(opts, tables, time, || match config.storage_engine.to_ascii_lowercase().as_str() {
-        "innodb" => innodb::drain(opts, log_dir, time),
-        "rocksdb" => rocksdb::drain(opts, log_dir, time),
-        _ => Ok(Vec::new()),
+    analyze_beside(opts, tables, time, || {
+        match config.storage_engine.to_ascii_lowercase().as_str() {
+            "innodb" => innodb::drain(opts, log_dir, time),
+            "rocksdb" => rocksdb::drain(opts, log_dir, time),
+            _ => Ok(Vec::new()),
+        }
     })
 }
 
-/// The drain of a server that is not ours: our tables are analysed, and its own work is watched but not hurried.
-pub(super) fn watch(opts: &Opts, tables: &[String], config: &ServerConfig, time: &Time<'_>) -> Result<Vec<DrainAction>, EngineError> {
+/// The drain of a server that is not ours: our tables are analysed, and its own work is watched but
+/// not hurried.
+pub(super) fn watch(
+    opts: &Opts,
+    tables: &[String],
+    config: &ServerConfig,
+    time: &Time<'_>,
+) -> Result<Vec<DrainAction>, EngineError> {
     let hasty = admin::with_limit(opts, ANSWER_LIMIT);
-    analyze_beside(opts, tables, time, || match config.storage_engine.to_ascii_lowercase().as_str() {
-        "innodb" => innodb::watch(&hasty, time),
-        "rocksdb" => rocksdb::watch(&hasty, time),
-        _ => Ok(Vec::new()),
+    analyze_beside(opts, tables, time, || {
+        match config.storage_engine.to_ascii_lowercase().as_str() {
+            "innodb" => innodb::watch(&hasty, time),
+            "rocksdb" => rocksdb::watch(&hasty, time),
+            _ => Ok(Vec::new()),
+        }
     })
 }
 
-/// ANALYZE of all tables at once, the storage engine's part meanwhile, then what ANALYZE answered. The order of the actions is that of
-/// their ends.
+/// ANALYZE of all tables at once, the storage engine's part meanwhile, then what ANALYZE answered.
+/// The order of the actions is that of their ends.
 fn analyze_beside(
     opts: &Opts,
     tables: &[String],
     time: &Time<'_>,
     engines_part: impl FnOnce() -> Result<Vec<DrainAction>, EngineError>,
 ) -> Result<Vec<DrainAction>, EngineError> {
-    let patient = admin::with_limit(opts, time.limit.saturating_duration_since(Instant::now()) + ANSWER_LIMIT);
-    let connections = tables.iter().map(|_| connect(&patient)).collect::<Result<Vec<_>, _>>()?;
+    let patient = admin::with_limit(
+        opts,
+        time.limit.saturating_duration_since(Instant::now()) + ANSWER_LIMIT,
+    );
+    let connections = tables
+        .iter()
+        .map(|_| connect(&patient))
+        .collect::<Result<Vec<_>, _>>()?;
     std::thread::scope(|scope| {
         let analyses: Vec<Analysis<'_>> = tables
             .iter()
             .zip(connections)
             .map(|(table, mut connection)| {
                 let sql = format!("analyze table `{}`", table.replace('`', "``"));
-                let (connection_id, is_cut) = (connection.connection_id(), Arc::new(AtomicBool::new(false)));
+                let (connection_id, is_cut) =
+                    (connection.connection_id(), Arc::new(AtomicBool::new(false)));
                 let seen = Arc::clone(&is_cut);
-                Analysis { connection_id, is_cut, thread: scope.spawn(move || analyze(&mut connection, sql, &seen)) }
+                Analysis {
+                    connection_id,
+                    is_cut,
+                    thread: scope.spawn(move || analyze(&mut connection, sql, &seen)),
+                }
             })
             .collect();
         let own = engines_part();
         // The threads end before any error of the other part does, so that none outlives the drain.
-        let analyzed: Result<Vec<DrainAction>, EngineError> = analyses.into_iter().map(|analysis| analysis.finish(opts, time)).collect();
+        let analyzed: Result<Vec<DrainAction>, EngineError> = analyses
+            .into_iter()
+            .map(|analysis| analysis.finish(opts, time))
+            .collect();
         let mut actions = own?;
         actions.extend(analyzed?);
         Ok(actions)
@@ -153,7 +177,8 @@ struct Analysis<'scope> {
 }
 
 impl Analysis<'_> {
-    /// Waits for its end; when the time is over, ends it. Not all versions can give a statement a limit of its own.
+    /// Waits for its end; when the time is over, ends it. Not all versions can give a statement a
+    /// limit of its own.
     fn finish(self, opts: &Opts, time: &Time<'_>) -> Result<DrainAction, EngineError> {
         while !self.thread.is_finished() {
             if time.is_over() && !self.is_cut.swap(true, Ordering::Relaxed) {
@@ -161,11 +186,16 @@ impl Analysis<'_> {
             }
             std::thread::sleep(PAUSE);
         }
-        self.thread.join().unwrap_or_else(|_| Err(EngineError::new("analyze: its thread panicked; this is a bug")))
+        self.thread.join().unwrap_or_else(|_| {
+            Err(EngineError::new(
+                "analyze: its thread panicked; this is a bug",
+            ))
+        })
     }
 }
 
-/// Ends a connection, and with it the statement that runs on it. One that has ended by itself, or a server that is gone, is as good.
+/// Ends a connection, and with it the statement that runs on it. One that has ended by itself, or a
+/// server that is gone, is as good.
 fn kill_connection(opts: &Opts, connection_id: u32) {
     if let Ok(mut connection) = connect(&admin::with_limit(opts, ANSWER_LIMIT)) {
         let _ = connection.query_drop(format!("kill {connection_id}"));
@@ -177,21 +207,36 @@ pub(super) fn connect(opts: &Opts) -> Result<Conn, EngineError> {
     Conn::new(opts.clone()).map_err(|error| failure::engine_error("connect", &error))
 }
 
-/// A statement that answers with rows about its success, which become the result: `status: OK`. `is_cut` says whether we have ended the
-/// connection; nobody else may.
-fn analyze(connection: &mut Conn, sql: String, is_cut: &AtomicBool) -> Result<DrainAction, EngineError> {
+/// A statement that answers with rows about its success, which become the result: `status: OK`.
+/// `is_cut` says whether we have ended the connection; nobody else may.
+fn analyze(
+    connection: &mut Conn,
+    sql: String,
+    is_cut: &AtomicBool,
+) -> Result<DrainAction, EngineError> {
     let started = Instant::now();
     let result = match connection.query::<Row, _>(&sql) {
-        Ok(rows) => rows.into_iter().map(|row| message(&row.unwrap())).collect::<Vec<_>>().join("; "),
-        Err(error) if is_cut.load(Ordering::Relaxed) && is_end(failure::sql_error(&error, &sql).class) => {
+        Ok(rows) => rows
+            .into_iter()
+            .map(|row| message(&row.unwrap()))
+            .collect::<Vec<_>>()
+            .join("; "),
+        Err(error)
+            if is_cut.load(Ordering::Relaxed) && is_end(failure::sql_error(&error, &sql).class) =>
+        {
             "cut short: the time was over".to_owned()
         }
         Err(error) => return Err(failure::engine_error(&sql, &error)),
     };
-    Ok(DrainAction { action: sql, seconds: started.elapsed().as_secs_f64(), result })
+    Ok(DrainAction {
+        action: sql,
+        seconds: started.elapsed().as_secs_f64(),
+        result,
+    })
 }
 
-/// Whether a statement whose connection is ended ends so: the server may still say that it was interrupted.
+/// Whether a statement whose connection is ended ends so: the server may still say that it was
+/// interrupted.
 fn is_end(class: ErrorClass) -> bool {
     class.is_disconnected() || class == ErrorClass::Cancelled
 }
@@ -210,8 +255,14 @@ fn message(values: &[mysql::Value]) -> String {
 /// Runs a statement and says how long it took.
 pub(super) fn run(connection: &mut Conn, sql: &str) -> Result<DrainAction, EngineError> {
     let started = Instant::now();
-    connection.query_drop(sql).map_err(|error| failure::engine_error(sql, &error))?;
-    Ok(DrainAction { action: sql.to_owned(), seconds: started.elapsed().as_secs_f64(), result: String::new() })
+    connection
+        .query_drop(sql)
+        .map_err(|error| failure::engine_error(sql, &error))?;
+    Ok(DrainAction {
+        action: sql.to_owned(),
+        seconds: started.elapsed().as_secs_f64(),
+        result: String::new(),
+    })
 }
 
 /// A wait as an action.
@@ -221,8 +272,16 @@ fn waited(action: String, started: Instant, waited: Waited, found: &str) -> Drai
         Waited::ToTheEnd => "the time was over",
         Waited::CutShort => "cut short",
     };
-    let result = if found.is_empty() { end.to_owned() } else { format!("{end}; {found}") };
-    DrainAction { action, seconds: started.elapsed().as_secs_f64(), result }
+    let result = if found.is_empty() {
+        end.to_owned()
+    } else {
+        format!("{end}; {found}")
+    };
+    DrainAction {
+        action,
+        seconds: started.elapsed().as_secs_f64(),
+        result,
+    }
 }
 
 #[cfg(test)]
@@ -233,7 +292,14 @@ mod tests {
 
     #[test]
     fn a_statement_whose_connection_we_end_may_be_told_to_be_interrupted() {
-        for (code, expected) in [(1317, true), (1927, true), (2013, true), (1053, true), (1146, false), (1205, false)] {
+        for (code, expected) in [
+            (1317, true),
+            (1927, true),
+            (2013, true),
+            (1053, true),
+            (1146, false),
+            (1205, false),
+        ] {
             assert_eq!(is_end(failure::class_of(code, "")), expected, "{code}");
         }
     }
@@ -243,7 +309,12 @@ mod tests {
         let now = Instant::now();
         let far = now + Duration::from_secs(3600);
         let (no, yes): (&dyn Fn() -> bool, &dyn Fn() -> bool) = (&|| false, &|| true);
-        let time = |limit, is_stopped, is_gone| Time { wait_until: far, limit, is_stopped, is_gone };
+        let time = |limit, is_stopped, is_gone| Time {
+            wait_until: far,
+            limit,
+            is_stopped,
+            is_gone,
+        };
         let table = [
             (time(far, no, no), now, Waited::ToTheEnd),
             (time(now, no, no), far, Waited::CutShort),
@@ -252,14 +323,24 @@ mod tests {
         ];
         for (time, until, expected) in table {
             assert_eq!(time.sleep(until), expected);
-            assert_eq!(time.wait(until, Duration::ZERO, || Ok(false)).unwrap(), expected);
+            assert_eq!(
+                time.wait(until, Duration::ZERO, || Ok(false)).unwrap(),
+                expected
+            );
         }
         let asked = Cell::new(0);
         let third = || {
             asked.set(asked.get() + 1);
             Ok(asked.get() == 3)
         };
-        assert_eq!(time(far, no, no).wait(far, Duration::ZERO, third).unwrap(), Waited::Done);
-        assert!(time(far, no, no).wait(far, Duration::ZERO, || Err(EngineError::new("no"))).is_err());
+        assert_eq!(
+            time(far, no, no).wait(far, Duration::ZERO, third).unwrap(),
+            Waited::Done
+        );
+        assert!(
+            time(far, no, no)
+                .wait(far, Duration::ZERO, || Err(EngineError::new("no")))
+                .is_err()
+        );
     }
 }

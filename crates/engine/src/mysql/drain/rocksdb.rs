@@ -1,4 +1,5 @@
-//! RocksDB: the memtable is flushed and level 0 compacted. Which way depends on what the server has.
+//! RocksDB: the memtable is flushed and level 0 compacted. Which way depends on what the server
+//! has.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -20,10 +21,12 @@ const FLUSH_AND_LZERO: &str = "rocksdb_force_flush_memtable_and_lzero_now";
 
 /// Between two questions whether compaction is over.
 const INTERVAL: Duration = Duration::from_secs(1);
-/// What the original gives a flushed memtable to get to level 0, and a server without the list of compactions to end them.
+/// What the original gives a flushed memtable to get to level 0, and a server without the list of
+/// compactions to end them.
 const SETTLE: Duration = Duration::from_secs(20);
 const BLIND_WAIT: Duration = Duration::from_secs(30);
-/// A server whose statistics are waited for gets at least this long, when the plan's wait is shorter.
+/// A server whose statistics are waited for gets at least this long, when the plan's wait is
+/// shorter.
 const QUIET_WAIT: Duration = Duration::from_secs(60);
 
 /// The ways to work off the debt, by what a server has.
@@ -36,8 +39,8 @@ enum Way {
     },
     /// FB MySQL before: wait for compactions, flush with level 0 in one.
     FlushAndLzero,
-    /// MariaDB: flush, flush with level 0, wait for its statistics to be quiet. The combined flush is unsafe beside other load; a server
-    /// of ours has none now.
+    /// MariaDB: flush, flush with level 0, wait for its statistics to be quiet. The combined flush
+    /// is unsafe beside other load; a server of ours has none now.
     FlushThenQuiet,
     /// Nothing but the flush.
     FlushAlone,
@@ -45,7 +48,11 @@ enum Way {
 
 impl Way {
     fn choose(has_variable: impl Fn(&str) -> bool, lists_compactions: bool) -> Self {
-        match (has_variable(COMPACT_LZERO), lists_compactions, has_variable(FLUSH_AND_LZERO)) {
+        match (
+            has_variable(COMPACT_LZERO),
+            lists_compactions,
+            has_variable(FLUSH_AND_LZERO),
+        ) {
             (true, lists_compactions, _) => Self::CompactLzero { lists_compactions },
             (false, true, true) => Self::FlushAndLzero,
             (false, false, true) => Self::FlushThenQuiet,
@@ -55,8 +62,12 @@ impl Way {
 
     fn name(self) -> &'static str {
         match self {
-            Self::CompactLzero { lists_compactions: true } => "wait for compactions, flush, compact level 0",
-            Self::CompactLzero { lists_compactions: false } => "wait blindly (no list of compactions), flush, compact level 0",
+            Self::CompactLzero {
+                lists_compactions: true,
+            } => "wait for compactions, flush, compact level 0",
+            Self::CompactLzero {
+                lists_compactions: false,
+            } => "wait blindly (no list of compactions), flush, compact level 0",
             Self::FlushAndLzero => "wait for compactions, flush with level 0",
             Self::FlushThenQuiet => "flush, flush with level 0, wait for quiet statistics",
             Self::FlushAlone => "flush only: the server can do nothing about level 0",
@@ -65,11 +76,22 @@ impl Way {
 }
 
 /// Works off the debt in the server's way, whose name is the first action.
-pub(super) fn drain(opts: &Opts, log_dir: &Path, time: &Time<'_>) -> Result<Vec<DrainAction>, EngineError> {
+pub(super) fn drain(
+    opts: &Opts,
+    log_dir: &Path,
+    time: &Time<'_>,
+) -> Result<Vec<DrainAction>, EngineError> {
     let mut connection = connect(opts)?;
     let variables = numbers(&mut connection, "show global variables like 'rocksdb%'")?;
-    let way = Way::choose(|name| variables.contains_key(name), lists_compactions(&mut connection)?);
-    let mut actions = vec![DrainAction { action: format!("rocksdb: {}", way.name()), seconds: 0.0, result: String::new() }];
+    let way = Way::choose(
+        |name| variables.contains_key(name),
+        lists_compactions(&mut connection)?,
+    );
+    let mut actions = vec![DrainAction {
+        action: format!("rocksdb: {}", way.name()),
+        seconds: 0.0,
+        result: String::new(),
+    }];
     save_status(&mut connection, log_dir, "before")?;
     let set = |name: &str| format!("set global {name} = 1");
     match way {
@@ -101,20 +123,32 @@ pub(super) fn drain(opts: &Opts, log_dir: &Path, time: &Time<'_>) -> Result<Vec<
 /// Waits until the server's compactions have ended by themselves, and asks for none.
 pub(super) fn watch(opts: &Opts, time: &Time<'_>) -> Result<Vec<DrainAction>, EngineError> {
     let mut connection = connect(opts)?;
-    let wait = if lists_compactions(&mut connection)? { wait_for_compactions } else { wait_for_quiet };
-    Ok(vec![left_out(&format!("set global {FLUSH} = 1; set global {COMPACT_LZERO} = 1")), wait(&mut connection, time)?])
+    let wait = if lists_compactions(&mut connection)? {
+        wait_for_compactions
+    } else {
+        wait_for_quiet
+    };
+    Ok(vec![
+        left_out(&format!(
+            "set global {FLUSH} = 1; set global {COMPACT_LZERO} = 1"
+        )),
+        wait(&mut connection, time)?,
+    ])
 }
 
 fn lists_compactions(connection: &mut Conn) -> Result<bool, EngineError> {
     let sql = format!(
-        "select count(*) from information_schema.tables where table_schema = 'information_schema' and lower(table_name) = \
-         '{ACTIVE_COMPACTIONS}'"
+        "select count(*) from information_schema.tables where table_schema = 'information_schema' \
+        and lower(table_name) = '{ACTIVE_COMPACTIONS}'"
     );
     Ok(number(connection, &sql)? > 0)
 }
 
 /// Until no compaction runs; like the original without a time of its own.
-fn wait_for_compactions(connection: &mut Conn, time: &Time<'_>) -> Result<DrainAction, EngineError> {
+fn wait_for_compactions(
+    connection: &mut Conn,
+    time: &Time<'_>,
+) -> Result<DrainAction, EngineError> {
     let started = Instant::now();
     let sql = format!("select count(*) from information_schema.{ACTIVE_COMPACTIONS}");
     let mut left = 0;
@@ -122,22 +156,33 @@ fn wait_for_compactions(connection: &mut Conn, time: &Time<'_>) -> Result<DrainA
         left = number(connection, &sql)?;
         Ok(left == 0)
     })?;
-    Ok(waited("wait for compactions".to_owned(), started, end, &format!("{left} running")))
+    Ok(waited(
+        "wait for compactions".to_owned(),
+        started,
+        end,
+        &format!("{left} running"),
+    ))
 }
 
-/// Until no column family has a flush or a compaction pending, in two answers one after the other; bounded by the plan's wait, or
-/// [`QUIET_WAIT`] when that is longer.
+/// Until no column family has a flush or a compaction pending, in two answers one after the other;
+/// bounded by the plan's wait, or [`QUIET_WAIT`] when that is longer.
 fn wait_for_quiet(connection: &mut Conn, time: &Time<'_>) -> Result<DrainAction, EngineError> {
     let started = Instant::now();
-    let sql = "select coalesce(sum(value), 0) from information_schema.rocksdb_cfstats where stat_type in \
-               ('COMPACTION_PENDING', 'MEM_TABLE_FLUSH_PENDING', 'NUM_IMMUTABLE_MEM_TABLE')";
+    let sql = "select coalesce(sum(value), 0) from information_schema.rocksdb_cfstats where \
+              stat_type in ('COMPACTION_PENDING', 'MEM_TABLE_FLUSH_PENDING', \
+              'NUM_IMMUTABLE_MEM_TABLE')";
     let (mut pending, mut quiet) = (0, 0);
     let end = time.wait(time.wait_until.max(started + QUIET_WAIT), INTERVAL, || {
         pending = number(connection, sql)?;
         quiet = if pending == 0 { quiet + 1 } else { 0 };
         Ok(quiet == 2)
     })?;
-    Ok(waited("wait for rocksdb_cfstats to be quiet".to_owned(), started, end, &format!("{pending} pending")))
+    Ok(waited(
+        "wait for rocksdb_cfstats to be quiet".to_owned(),
+        started,
+        end,
+        &format!("{pending} pending"),
+    ))
 }
 
 fn pause(length: Duration, time: &Time<'_>) -> DrainAction {
@@ -147,7 +192,9 @@ fn pause(length: Duration, time: &Time<'_>) -> DrainAction {
 }
 
 fn number(connection: &mut Conn, sql: &str) -> Result<i64, EngineError> {
-    let found: Option<i64> = connection.query_first(sql).map_err(|error| failure::engine_error(sql, &error))?;
+    let found: Option<i64> = connection
+        .query_first(sql)
+        .map_err(|error| failure::engine_error(sql, &error))?;
     Ok(found.unwrap_or(0))
 }
 
@@ -157,8 +204,12 @@ fn numbers(connection: &mut Conn, sql: &str) -> Result<BTreeMap<String, String>,
 
 fn save_status(connection: &mut Conn, log_dir: &Path, moment: &str) -> Result<(), EngineError> {
     let sql = "show engine rocksdb status";
-    let text = state::status_text(connection, sql).map_err(|error| failure::engine_error(sql, &error))?;
-    files::write(&log_dir.join(format!("drain-{moment}.rocksdb-status.txt")), &text)
+    let text =
+        state::status_text(connection, sql).map_err(|error| failure::engine_error(sql, &error))?;
+    files::write(
+        &log_dir.join(format!("drain-{moment}.rocksdb-status.txt")),
+        &text,
+    )
 }
 
 #[cfg(test)]
@@ -168,14 +219,30 @@ mod tests {
     #[test]
     fn the_way_follows_from_what_the_server_has() {
         let table: [(&[&str], bool, Way); 5] = [
-            (&[FLUSH, COMPACT_LZERO, FLUSH_AND_LZERO], true, Way::CompactLzero { lists_compactions: true }),
-            (&[FLUSH, COMPACT_LZERO], false, Way::CompactLzero { lists_compactions: false }),
+            (
+                &[FLUSH, COMPACT_LZERO, FLUSH_AND_LZERO],
+                true,
+                Way::CompactLzero {
+                    lists_compactions: true,
+                },
+            ),
+            (
+                &[FLUSH, COMPACT_LZERO],
+                false,
+                Way::CompactLzero {
+                    lists_compactions: false,
+                },
+            ),
             (&[FLUSH, FLUSH_AND_LZERO], true, Way::FlushAndLzero),
             (&[FLUSH, FLUSH_AND_LZERO], false, Way::FlushThenQuiet),
             (&[FLUSH], false, Way::FlushAlone),
         ];
         for (variables, lists_compactions, way) in table {
-            assert_eq!(Way::choose(|name| variables.contains(&name), lists_compactions), way, "{variables:?}");
+            assert_eq!(
+                Way::choose(|name| variables.contains(&name), lists_compactions),
+                way,
+                "{variables:?}"
+            );
         }
     }
 }

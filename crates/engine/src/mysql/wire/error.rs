@@ -43,7 +43,9 @@ pub(in crate::mysql) enum WireError {
 impl From<io::Error> for WireError {
     fn from(error: io::Error) -> Self {
         match error.kind() {
-            io::ErrorKind::InvalidData => Self::Malformed("a long message where a short one was due"),
+            io::ErrorKind::InvalidData => {
+                Self::Malformed("a long message where a short one was due")
+            }
             _ => Self::Io(error),
         }
     }

@@ -34,7 +34,11 @@ impl Execute {
             packet.extend(TYPE_BIGINT.repeat(placeholders));
             packet.resize(packet.len() + placeholders * VALUE_BYTES, 0);
         }
-        let mut execute = Self { packet, placeholders, is_bound: placeholders == 0 };
+        let mut execute = Self {
+            packet,
+            placeholders,
+            is_bound: placeholders == 0,
+        };
         execute.set_length();
         execute
     }
@@ -42,23 +46,36 @@ impl Execute {
     /// The request with these values.
     pub fn request(&mut self, arguments: &[i64]) -> Result<&[u8], WireError> {
         if arguments.len() != self.placeholders {
-            return Err(WireError::Arguments { wanted: self.placeholders, given: arguments.len() });
+            return Err(WireError::Arguments {
+                wanted: self.placeholders,
+                given: arguments.len(),
+            });
         }
         let values_at = self.packet.len() - self.placeholders * VALUE_BYTES;
-        for (place, argument) in self.packet[values_at..].chunks_exact_mut(VALUE_BYTES).zip(arguments) {
+        for (place, argument) in self.packet[values_at..]
+            .chunks_exact_mut(VALUE_BYTES)
+            .zip(arguments)
+        {
             place.copy_from_slice(&argument.to_le_bytes());
         }
         Ok(&self.packet)
     }
 
-    /// The request with these values, which may be texts of any length. The types of one statement's values are always the same.
+    /// The request with these values, which may be texts of any length. The types of one
+    /// statement's values are always the same.
     pub fn request_of(&mut self, arguments: &[Argument<'_>]) -> Result<&[u8], WireError> {
         if arguments.len() != self.placeholders {
-            return Err(WireError::Arguments { wanted: self.placeholders, given: arguments.len() });
+            return Err(WireError::Arguments {
+                wanted: self.placeholders,
+                given: arguments.len(),
+            });
         }
         let types_at = self.types_at();
         if !self.is_bound {
-            for (place, argument) in self.packet[types_at..].chunks_exact_mut(TYPE_BIGINT.len()).zip(arguments) {
+            for (place, argument) in self.packet[types_at..]
+                .chunks_exact_mut(TYPE_BIGINT.len())
+                .zip(arguments)
+            {
                 place.copy_from_slice(match argument {
                     Argument::Integer(_) => &TYPE_BIGINT,
                     Argument::Text(_) => &TYPE_VAR_STRING,
@@ -66,7 +83,14 @@ impl Execute {
             }
         }
         if self.placeholders > 0 {
-            self.packet.truncate(types_at + if self.is_bound { 0 } else { TYPE_BIGINT.len() * self.placeholders });
+            self.packet.truncate(
+                types_at
+                    + if self.is_bound {
+                        0
+                    } else {
+                        TYPE_BIGINT.len() * self.placeholders
+                    },
+            );
         }
         for argument in arguments {
             match argument {
@@ -93,7 +117,8 @@ impl Execute {
     fn leave_out_types(&mut self) {
         let types_at = self.types_at();
         self.packet[types_at - 1] = 0;
-        self.packet.drain(types_at..types_at + TYPE_BIGINT.len() * self.placeholders);
+        self.packet
+            .drain(types_at..types_at + TYPE_BIGINT.len() * self.placeholders);
         self.set_length();
         self.is_bound = true;
     }
@@ -134,17 +159,35 @@ mod tests {
     fn texts_have_their_length_and_types_go_once() {
         let mut two = Execute::new(7, 2);
         let values = [Argument::Text("ab"), Argument::Integer(3)];
-        let first = b"\x1b\0\0\0\x17\x07\0\0\0\0\x01\0\0\0\0\x01\xfd\0\x08\0\x02ab\x03\0\0\0\0\0\0\0";
+        let first =
+            b"\x1b\0\0\0\x17\x07\0\0\0\0\x01\0\0\0\0\x01\xfd\0\x08\0\x02ab\x03\0\0\0\0\0\0\0";
         assert_eq!(two.request_of(&values).unwrap(), first);
         assert_eq!(two.request_of(&values).unwrap(), first);
         two.bind();
         let later = b"\x18\0\0\0\x17\x07\0\0\0\0\x01\0\0\0\0\0\x03abc\x04\0\0\0\0\0\0\0";
-        assert_eq!(two.request_of(&[Argument::Text("abc"), Argument::Integer(4)]).unwrap(), later);
-        assert!(matches!(two.request_of(&[]), Err(WireError::Arguments { wanted: 2, given: 0 })));
+        assert_eq!(
+            two.request_of(&[Argument::Text("abc"), Argument::Integer(4)])
+                .unwrap(),
+            later
+        );
+        assert!(matches!(
+            two.request_of(&[]),
+            Err(WireError::Arguments {
+                wanted: 2,
+                given: 0
+            })
+        ));
         let mut none = Execute::new(7, 0);
         assert_eq!(none.request_of(&[]).unwrap().len(), 14);
 
-        let lengths = [(0xfa, 1), (0xfb, 3), (0xffff, 3), (0x1_0000, 4), (0xff_ffff, 4), (0x100_0000, 9)];
+        let lengths = [
+            (0xfa, 1),
+            (0xfb, 3),
+            (0xffff, 3),
+            (0x1_0000, 4),
+            (0xff_ffff, 4),
+            (0x100_0000, 9),
+        ];
         for (length, head) in lengths {
             let mut packet = Vec::new();
             push_text(&mut packet, &vec![b'x'; length]);
@@ -155,7 +198,10 @@ mod tests {
     #[test]
     fn types_go_once_and_values_each_time() {
         let mut none = Execute::new(7, 0);
-        assert_eq!(none.request(&[]).unwrap(), b"\x0a\0\0\0\x17\x07\0\0\0\0\x01\0\0\0");
+        assert_eq!(
+            none.request(&[]).unwrap(),
+            b"\x0a\0\0\0\x17\x07\0\0\0\0\x01\0\0\0"
+        );
         none.bind();
         assert_eq!(none.request(&[]).unwrap().len(), 14);
 
@@ -164,9 +210,16 @@ mod tests {
         assert_eq!(two.request(&[5, -1]).unwrap(), first);
         two.bind();
         two.bind();
-        let later = b"\x1c\0\0\0\x17\x04\x03\x02\x01\0\x01\0\0\0\0\0\x01\0\0\0\0\0\0\0\x02\0\0\0\0\0\0\0";
+        let later =
+            b"\x1c\0\0\0\x17\x04\x03\x02\x01\0\x01\0\0\0\0\0\x01\0\0\0\0\0\0\0\x02\0\0\0\0\0\0\0";
         assert_eq!(two.request(&[1, 2]).unwrap(), later);
-        assert!(matches!(two.request(&[1]), Err(WireError::Arguments { wanted: 2, given: 1 })));
+        assert!(matches!(
+            two.request(&[1]),
+            Err(WireError::Arguments {
+                wanted: 2,
+                given: 1
+            })
+        ));
 
         let mut most = Execute::new(1, u16::MAX);
         let length = most.request(&vec![1; 65_535]).unwrap().len();

@@ -41,7 +41,9 @@ impl<'a> Fields<'a> {
         match self.byte()? {
             small @ ..=0xfa => Some(small.into()),
             0xfc => self.u16().map(u64::from),
-            0xfd => self.array().map(|[a, b, c]| u32::from_le_bytes([a, b, c, 0]).into()),
+            0xfd => self
+                .array()
+                .map(|[a, b, c]| u32::from_le_bytes([a, b, c, 0]).into()),
             0xfe => self.array().map(u64::from_le_bytes),
             0xfb | 0xff => None,
         }
@@ -72,14 +74,22 @@ mod tests {
             (&[0xfc, 0x34], None, 1),
             (&[0xfd, 1, 2, 3, 4], Some(0x03_0201), 1),
             (&[0xfd, 1, 2], None, 2),
-            (&[0xfe, 1, 0, 0, 0, 0, 0, 0, 0x80], Some(0x8000_0000_0000_0001), 0),
+            (
+                &[0xfe, 1, 0, 0, 0, 0, 0, 0, 0x80],
+                Some(0x8000_0000_0000_0001),
+                0,
+            ),
             (&[0xfe, 1, 0, 0, 0, 0, 0, 0], None, 7),
             (&[0xff], None, 0),
             (&[], None, 0),
         ];
         for (bytes, expected, left) in table {
             let mut fields = Fields(bytes);
-            assert_eq!((fields.number(), fields.0.len()), (expected, left), "{bytes:?}");
+            assert_eq!(
+                (fields.number(), fields.0.len()),
+                (expected, left),
+                "{bytes:?}"
+            );
         }
     }
 

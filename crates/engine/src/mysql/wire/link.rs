@@ -16,7 +16,8 @@ const COM_QUIT: u8 = 0x01;
 const COM_QUERY: u8 = 0x03;
 const COM_STMT_PREPARE: u8 = 0x16;
 
-/// The first byte of what is no row: all is well, a file is asked for, the end of definitions and of rows.
+/// The first byte of what is no row: all is well, a file is asked for, the end of definitions and
+/// of rows.
 const OK: u8 = 0x00;
 const LOCAL_FILE: u8 = 0xfb;
 pub(super) const END: u8 = 0xfe;
@@ -38,7 +39,11 @@ enum Head {
 /// Whether the server takes a request of so many bytes.
 #[inline]
 fn check_length(bytes: usize, allowed: usize) -> Result<(), WireError> {
-    if bytes < allowed { Ok(()) } else { Err(WireError::TooLong { bytes, allowed }) }
+    if bytes < allowed {
+        Ok(())
+    } else {
+        Err(WireError::TooLong { bytes, allowed })
+    }
 }
 
 /// A row whose payload comes next.
@@ -59,14 +64,22 @@ pub(super) struct Link {
 }
 
 impl Link {
-    /// Connects, logs in, and says what every session begins with. `patience` is the limit for each answer until then; later ones have none.
+    /// Connects, logs in, and says what every session begins with. `patience` is the limit for each
+    /// answer until then; later ones have none.
     pub fn connect(opts: &Opts, patience: Duration) -> Result<Self, WireError> {
         let socket = Socket::connect(&place(opts), patience).map_err(WireError::Unreachable)?;
         let mut packets = Packets::new(socket);
         shake_hands(&mut packets, opts)?;
-        let mut link = Self { packets, longest: FULL };
-        let longest = link.integer("SELECT @@max_allowed_packet")?.and_then(|longest| usize::try_from(longest).ok());
-        link.longest = longest.filter(|&longest| longest > 0).ok_or(WireError::Malformed("no max_allowed_packet"))?;
+        let mut link = Self {
+            packets,
+            longest: FULL,
+        };
+        let longest = link
+            .integer("SELECT @@max_allowed_packet")?
+            .and_then(|longest| usize::try_from(longest).ok());
+        link.longest = longest
+            .filter(|&longest| longest > 0)
+            .ok_or(WireError::Malformed("no max_allowed_packet"))?;
         for sql in opts.get_init() {
             link.write(&sql)?;
         }
@@ -86,7 +99,11 @@ impl Link {
     }
 
     /// Runs a query and hands each row's columns to `row`. `None` is NULL.
-    pub fn each_row(&mut self, sql: &str, mut row: impl FnMut(&[Option<&[u8]>])) -> Result<(), WireError> {
+    pub fn each_row(
+        &mut self,
+        sql: &str,
+        mut row: impl FnMut(&[Option<&[u8]>]),
+    ) -> Result<(), WireError> {
         self.ask(COM_QUERY, sql)?;
         let mut payload = Vec::new();
         self.answers(|packets, next| {
@@ -95,7 +112,11 @@ impl Link {
             let columns: Option<Vec<_>> = (0..next.columns).map(|_| fields.column()).collect();
             match columns {
                 Some(columns) if fields.0.is_empty() => row(&columns),
-                _ => return Err(WireError::Malformed("a row with other columns than announced")),
+                _ => {
+                    return Err(WireError::Malformed(
+                        "a row with other columns than announced",
+                    ));
+                }
             }
             Ok(())
         })?;
@@ -106,9 +127,14 @@ impl Link {
     pub fn integer(&mut self, sql: &str) -> Result<Option<i64>, WireError> {
         let mut first: Option<Option<String>> = None;
         self.each_row(sql, |columns| {
-            first.get_or_insert_with(|| columns[0].map(|text| String::from_utf8_lossy(text).into_owned()));
+            first.get_or_insert_with(|| {
+                columns[0].map(|text| String::from_utf8_lossy(text).into_owned())
+            });
         })?;
-        first.flatten().map(|text| text.parse().map_err(|_| WireError::NoInteger(text))).transpose()
+        first
+            .flatten()
+            .map(|text| text.parse().map_err(|_| WireError::NoInteger(text)))
+            .transpose()
     }
 
     /// Prepares a statement.
@@ -133,13 +159,21 @@ impl Link {
     }
 
     /// Runs a prepared query and returns the number of its rows.
-    pub fn count_prepared(&mut self, statement: &mut Execute, arguments: &[i64]) -> Result<u64, WireError> {
+    pub fn count_prepared(
+        &mut self,
+        statement: &mut Execute,
+        arguments: &[i64],
+    ) -> Result<u64, WireError> {
         self.send_execute(statement.request(arguments)?)?;
         Ok(self.executed(statement)?.rows)
     }
 
     /// Runs a prepared statement and returns the affected rows.
-    pub fn write_prepared(&mut self, statement: &mut Execute, arguments: &[i64]) -> Result<u64, WireError> {
+    pub fn write_prepared(
+        &mut self,
+        statement: &mut Execute,
+        arguments: &[i64],
+    ) -> Result<u64, WireError> {
         self.send_execute(statement.request(arguments)?)?;
         let affected = self.answers(skip_binary)?;
         statement.bind();
@@ -156,7 +190,11 @@ impl Link {
     }
 
     /// The same with a prepared statement.
-    pub fn perform_prepared(&mut self, statement: &mut Execute, arguments: &[Argument<'_>]) -> Result<Counts, WireError> {
+    pub fn perform_prepared(
+        &mut self,
+        statement: &mut Execute,
+        arguments: &[Argument<'_>],
+    ) -> Result<Counts, WireError> {
         self.send_execute(statement.request_of(arguments)?)?;
         self.executed(statement)
     }
@@ -190,7 +228,10 @@ impl Link {
     }
 
     /// Takes all answers to a command and counts their rows, which `row` passes over.
-    fn count_all(&mut self, mut row: impl FnMut(&mut Packets, &Row) -> Result<(), WireError>) -> Result<Counts, WireError> {
+    fn count_all(
+        &mut self,
+        mut row: impl FnMut(&mut Packets, &Row) -> Result<(), WireError>,
+    ) -> Result<Counts, WireError> {
         let mut rows = 0;
         let affected = self.answers(|packets, next| {
             rows += 1;
@@ -199,8 +240,12 @@ impl Link {
         Ok(Counts { rows, affected })
     }
 
-    /// Takes all answers to a command. What the first affected is returned, and `row` gets its rows.
-    fn answers(&mut self, row: impl FnMut(&mut Packets, &Row) -> Result<(), WireError>) -> Result<u64, WireError> {
+    /// Takes all answers to a command. What the first affected is returned, and `row` gets its
+    /// rows.
+    fn answers(
+        &mut self,
+        row: impl FnMut(&mut Packets, &Row) -> Result<(), WireError>,
+    ) -> Result<u64, WireError> {
         let (affected, has_more) = self.answer(row)?;
         if has_more {
             self.skip_answers()?;
@@ -215,7 +260,10 @@ impl Link {
     }
 
     /// Takes an answer. Returns what was affected, and whether another answer follows.
-    fn answer(&mut self, mut row: impl FnMut(&mut Packets, &Row) -> Result<(), WireError>) -> Result<(u64, bool), WireError> {
+    fn answer(
+        &mut self,
+        mut row: impl FnMut(&mut Packets, &Row) -> Result<(), WireError>,
+    ) -> Result<(u64, bool), WireError> {
         let columns = match self.head()? {
             Head::Done { affected, has_more } => return Ok((affected, has_more)),
             Head::Rows { columns } => columns,
@@ -227,7 +275,14 @@ impl Link {
                 ERROR => return Err(self.packets.error(length)),
                 // A row begins like this when its first column is as long as a packet.
                 END if length < FULL => return Ok((0, self.end(length)?)),
-                _ => row(&mut self.packets, &Row { length, kind, columns })?,
+                _ => row(
+                    &mut self.packets,
+                    &Row {
+                        length,
+                        kind,
+                        columns,
+                    },
+                )?,
             }
         }
     }
@@ -287,7 +342,10 @@ fn done(fields: &mut Fields<'_>) -> Option<Head> {
     let _id = fields.number()?;
     let status = fields.u16()?;
     let _warnings = fields.u16()?;
-    Some(Head::Done { affected, has_more: status & MORE_RESULTS != 0 })
+    Some(Head::Done {
+        affected,
+        has_more: status & MORE_RESULTS != 0,
+    })
 }
 
 fn skip_binary(packets: &mut Packets, row: &Row) -> Result<(), WireError> {

@@ -1,7 +1,8 @@
 //! The client of one worker, thin enough to be left out of what is measured.
 //!
-//! An operation is one send, one wait and one receive; nothing is allocated, formatted or locked for it, and rows are passed over and
-//! counted. TLS is not spoken here: such sessions stay with the full client library.
+//! An operation is one send, one wait and one receive; nothing is allocated, formatted or locked
+//! for it, and rows are passed over and counted. TLS is not spoken here: such sessions stay with
+//! the full client library.
 
 mod error;
 mod execute;

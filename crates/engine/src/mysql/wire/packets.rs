@@ -1,5 +1,5 @@
-//! Packets: a length in three bytes, a number that counts up within an exchange, and a payload. A payload of the greatest length goes on
-//! in the next packet.
+//! Packets: a length in three bytes, a number that counts up within an exchange, and a payload. A
+//! payload of the greatest length goes on in the next packet.
 
 use std::io::IoSlice;
 
@@ -31,7 +31,11 @@ pub(super) struct Packets {
 
 impl Packets {
     pub fn new(socket: Socket) -> Self {
-        Self { socket, inbox: Inbox::new(), number: 0 }
+        Self {
+            socket,
+            inbox: Inbox::new(),
+            number: 0,
+        }
     }
 
     /// Begins an exchange with a command and its text, which is not copied.
@@ -44,7 +48,9 @@ impl Packets {
         let [low, middle, high, _] = (length as u32).to_le_bytes();
         let header = [low, middle, high, 0, command];
         self.number = 1;
-        Ok(self.socket.send(&mut [IoSlice::new(&header), IoSlice::new(text)])?)
+        Ok(self
+            .socket
+            .send(&mut [IoSlice::new(&header), IoSlice::new(text)])?)
     }
 
     /// Begins an exchange with a command that is a whole packet already.
@@ -63,7 +69,11 @@ impl Packets {
         let [low, middle, high, _] = ((start.len() + rest.len()) as u32).to_le_bytes();
         let header = [low, middle, high, self.number];
         self.number = self.number.wrapping_add(1);
-        Ok(self.socket.send(&mut [IoSlice::new(&header), IoSlice::new(start), IoSlice::new(rest)])?)
+        Ok(self.socket.send(&mut [
+            IoSlice::new(&header),
+            IoSlice::new(start),
+            IoSlice::new(rest),
+        ])?)
     }
 
     #[cold]
@@ -84,24 +94,39 @@ impl Packets {
 
     /// Nothing may be left of the last exchange: it would be taken for an answer to the next.
     fn begin(&mut self) -> Result<(), WireError> {
-        if self.inbox.is_empty() { Ok(()) } else { Err(self.unasked()) }
+        if self.inbox.is_empty() {
+            Ok(())
+        } else {
+            Err(self.unasked())
+        }
     }
 
     /// Why the server ended the session, if it said so in full.
     #[cold]
     fn unasked(&self) -> WireError {
-        let said = self.inbox.shown().split_at_checked(HEADER_BYTES).and_then(|(header, rest)| {
-            let payload = rest.get(..header.first_chunk().map(self::header)?.0)?;
-            if payload.first() == Some(&ERROR) { server_error(payload) } else { None }
-        });
+        let said = self
+            .inbox
+            .shown()
+            .split_at_checked(HEADER_BYTES)
+            .and_then(|(header, rest)| {
+                let payload = rest.get(..header.first_chunk().map(self::header)?.0)?;
+                if payload.first() == Some(&ERROR) {
+                    server_error(payload)
+                } else {
+                    None
+                }
+            });
         said.filter(is_goodbye).unwrap_or(WireError::Unasked)
     }
 
-    /// Waits for a query's answer and takes it, if it is one result set and has come at once. Returns the number of its rows.
+    /// Waits for a query's answer and takes it, if it is one result set and has come at once.
+    /// Returns the number of its rows.
     #[inline]
     pub fn whole_answer(&mut self, is_row: impl Fn(u8) -> bool) -> Result<Option<u64>, WireError> {
         let seen = self.inbox.peek(&mut self.socket, HEADER_BYTES)?;
-        let Some(answer) = WholeAnswer::read(seen, self.number, is_row) else { return Ok(None) };
+        let Some(answer) = WholeAnswer::read(seen, self.number, is_row) else {
+            return Ok(None);
+        };
         self.inbox.consume(answer.length);
         self.number = answer.next_number;
         Ok(Some(answer.rows))
@@ -126,7 +151,9 @@ impl Packets {
     #[inline(never)]
     fn awaited_header(&mut self) -> Result<(usize, u8), WireError> {
         let seen = self.inbox.peek(&mut self.socket, HEADER_BYTES)?;
-        Ok(header(seen.first_chunk().expect("so many bytes were asked for")))
+        Ok(header(
+            seen.first_chunk().expect("so many bytes were asked for"),
+        ))
     }
 
     /// A server that ends a session says so outside any exchange.
@@ -137,7 +164,11 @@ impl Packets {
             Ok(_) => WireError::Unasked,
             Err(error) => return error,
         };
-        if is_goodbye(&said) { said } else { WireError::Malformed("packets are out of order") }
+        if is_goodbye(&said) {
+            said
+        } else {
+            WireError::Malformed("packets are out of order")
+        }
     }
 
     /// Waits for the next packet, and for the first byte of its payload, which is not consumed.
@@ -172,7 +203,11 @@ impl Packets {
     #[inline(never)]
     fn skip_awaited(&mut self, length: usize) -> Result<(), WireError> {
         self.inbox.skip(&mut self.socket, length)?;
-        if length == FULL { self.skip_rest() } else { Ok(()) }
+        if length == FULL {
+            self.skip_rest()
+        } else {
+            Ok(())
+        }
     }
 
     #[cold]
@@ -212,7 +247,9 @@ impl Packets {
             return Err(self.error(length));
         }
         if length > LONGEST_MESSAGE {
-            return Err(WireError::Malformed("a long message where a short one was due"));
+            return Err(WireError::Malformed(
+                "a long message where a short one was due",
+            ));
         }
         self.copy(length, payload)
     }
@@ -251,5 +288,8 @@ fn server_error(payload: &[u8]) -> Option<WireError> {
         [b'#', _, _, _, _, _, words @ ..] => words,
         words => words,
     };
-    Some(WireError::Server { code, message: String::from_utf8_lossy(words).into_owned() })
+    Some(WireError::Server {
+        code,
+        message: String::from_utf8_lossy(words).into_owned(),
+    })
 }

@@ -17,8 +17,8 @@ use crate::{Argument, Counts, Parameter, Prepared, RECONNECT_LIMIT, SqlError, Sq
 
 const TOO_MANY_CONNECTIONS: u16 = 1040;
 
-/// A connection and its prepared statements. A lost connection is told as such for the operation that met it, whether or not that may
-/// have taken place; the next call connects again.
+/// A connection and its prepared statements. A lost connection is told as such for the operation
+/// that met it, whether or not that may have taken place; the next call connects again.
 pub(in crate::mysql) struct WireSession {
     opts: Opts,
     link: Option<Link>,
@@ -35,12 +35,22 @@ impl WireSession {
     /// Connects within `limit`.
     pub fn connect(opts: Opts, limit: Duration) -> Result<Self, WireError> {
         let link = connect_by(Instant::now() + limit, &opts)?;
-        Ok(Self { opts, link: Some(link), statements: Vec::new() })
+        Ok(Self {
+            opts,
+            link: Some(link),
+            statements: Vec::new(),
+        })
     }
 
-    /// Runs on the connection, which is made anew when it was lost. What this call loses is forgotten here.
-    fn on_link<T>(&mut self, sql: &str, run: impl FnOnce(&mut Link) -> Result<T, WireError>) -> Result<T, SqlError> {
-        let link = live(&mut self.link, &self.opts).map_err(|error| failure::wire_error(&error, sql).before_sending())?;
+    /// Runs on the connection, which is made anew when it was lost. What this call loses is
+    /// forgotten here.
+    fn on_link<T>(
+        &mut self,
+        sql: &str,
+        run: impl FnOnce(&mut Link) -> Result<T, WireError>,
+    ) -> Result<T, SqlError> {
+        let link = live(&mut self.link, &self.opts)
+            .map_err(|error| failure::wire_error(&error, sql).before_sending())?;
         run(link).map_err(|error| self.heed(failure::wire_error(&error, sql)))
     }
 
@@ -49,7 +59,9 @@ impl WireSession {
         prepared: Prepared,
         run: impl FnOnce(&mut Link, &mut Execute) -> Result<T, WireError>,
     ) -> Result<T, SqlError> {
-        let Some(known) = self.statements.get_mut(prepared.0) else { return Err(failure::not_prepared(prepared)) };
+        let Some(known) = self.statements.get_mut(prepared.0) else {
+            return Err(failure::not_prepared(prepared));
+        };
         let mut is_sent = false;
         let outcome = live(&mut self.link, &self.opts).and_then(|link| {
             let execute = match &mut known.execute {
@@ -93,18 +105,26 @@ fn reconnect(opts: &Opts) -> Result<Link, WireError> {
     let deadline = Instant::now() + RECONNECT_LIMIT;
     loop {
         match connect_by(deadline, opts) {
-            // The server may not have noticed yet that the old connection is gone, and have no room for another.
-            Err(WireError::Server { code: TOO_MANY_CONNECTIONS, .. }) if Instant::now() < deadline => thread::sleep(RECONNECT_PAUSE),
+            // The server may not have noticed yet that the old connection is gone, and have no room
+            // for another.
+            Err(WireError::Server {
+                code: TOO_MANY_CONNECTIONS,
+                ..
+            }) if Instant::now() < deadline => thread::sleep(RECONNECT_PAUSE),
             answer => return answer,
         }
     }
 }
 
-/// A server that says something now and then, but never enough, is not waited for longer than one that is silent.
+/// A server that says something now and then, but never enough, is not waited for longer than one
+/// that is silent.
 fn connect_by(deadline: Instant, opts: &Opts) -> Result<Link, WireError> {
-    let patience = deadline.saturating_duration_since(Instant::now()).max(Duration::from_millis(1));
+    let patience = deadline
+        .saturating_duration_since(Instant::now())
+        .max(Duration::from_millis(1));
     let opts = opts.clone();
-    within(deadline, move || Link::connect(&opts, patience)).unwrap_or_else(|| Err(WireError::Unreachable(io::ErrorKind::TimedOut.into())))
+    within(deadline, move || Link::connect(&opts, patience))
+        .unwrap_or_else(|| Err(WireError::Unreachable(io::ErrorKind::TimedOut.into())))
 }
 
 impl SqlSession for WireSession {
@@ -118,16 +138,28 @@ impl SqlSession for WireSession {
 
     fn prepare(&mut self, sql: &str) -> Result<Prepared, SqlError> {
         let execute = self.on_link(sql, |link| link.prepare(sql))?;
-        self.statements.push(Known { sql: sql.into(), execute: Some(execute) });
+        self.statements.push(Known {
+            sql: sql.into(),
+            execute: Some(execute),
+        });
         Ok(Prepared(self.statements.len() - 1))
     }
 
     fn query_prepared(&mut self, statement: Prepared, arguments: &[i64]) -> Result<u64, SqlError> {
-        self.on_prepared(statement, |link, execute| link.count_prepared(execute, arguments))
+        self.on_prepared(statement, |link, execute| {
+            link.count_prepared(execute, arguments)
+        })
     }
 
-    fn write_prepared(&mut self, statement: Prepared, arguments: &[i64], _expected_rows: u64) -> Result<u64, SqlError> {
-        self.on_prepared(statement, |link, execute| link.write_prepared(execute, arguments))
+    fn write_prepared(
+        &mut self,
+        statement: Prepared,
+        arguments: &[i64],
+        _expected_rows: u64,
+    ) -> Result<u64, SqlError> {
+        self.on_prepared(statement, |link, execute| {
+            link.write_prepared(execute, arguments)
+        })
     }
 
     fn query(&mut self, sql: &str) -> Result<u64, SqlError> {
@@ -143,8 +175,14 @@ impl SqlSession for WireSession {
         self.on_link(sql, |link| link.perform(sql))
     }
 
-    fn perform_prepared(&mut self, statement: Prepared, arguments: &[Argument<'_>]) -> Result<Counts, SqlError> {
-        self.on_prepared(statement, |link, execute| link.perform_prepared(execute, arguments))
+    fn perform_prepared(
+        &mut self,
+        statement: Prepared,
+        arguments: &[Argument<'_>],
+    ) -> Result<Counts, SqlError> {
+        self.on_prepared(statement, |link, execute| {
+            link.perform_prepared(execute, arguments)
+        })
     }
 
     fn query_integer(&mut self, sql: &str) -> Result<Option<i64>, SqlError> {
@@ -154,8 +192,10 @@ impl SqlSession for WireSession {
     fn for_each_row(&mut self, sql: &str, row: &mut dyn FnMut(&[&str])) -> Result<(), SqlError> {
         self.on_link(sql, |link| {
             link.each_row(sql, |columns| {
-                let texts: Vec<Cow<'_, str>> =
-                    columns.iter().map(|column| column.map_or(Cow::Borrowed("\\N"), String::from_utf8_lossy)).collect();
+                let texts: Vec<Cow<'_, str>> = columns
+                    .iter()
+                    .map(|column| column.map_or(Cow::Borrowed("\\N"), String::from_utf8_lossy))
+                    .collect();
                 row(&texts.iter().map(AsRef::as_ref).collect::<Vec<_>>());
             })
         })

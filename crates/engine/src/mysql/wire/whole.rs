@@ -15,13 +15,18 @@ pub(super) struct WholeAnswer {
 }
 
 impl WholeAnswer {
-    /// The answer that these bytes begin with, its first packet having this number. `None` for whatever else they are (half an answer, a
-    /// success without rows, an error, more than one result set, more than 250 columns, nonsense), which the caller walks packet by packet.
+    /// The answer that these bytes begin with, its first packet having this number. `None` for
+    /// whatever else they are (half an answer, a success without rows, an error, more than one
+    /// result set, more than 250 columns, nonsense), which the caller walks packet by packet.
     ///
-    /// `is_row` tells by the first byte of a payload that is neither an error nor an end whether it can be a row's.
+    /// `is_row` tells by the first byte of a payload that is neither an error nor an end whether it
+    /// can be a row's.
     #[inline]
     pub fn read(bytes: &[u8], number: u8, is_row: impl Fn(u8) -> bool) -> Option<Self> {
-        let mut packets = Packets { rest: bytes, number };
+        let mut packets = Packets {
+            rest: bytes,
+            number,
+        };
         let columns = match *packets.next()? {
             [columns @ 1..=250] => columns,
             _ => return None,
@@ -44,7 +49,11 @@ impl WholeAnswer {
                 _ => return None,
             }
         }
-        Some(Self { rows, length: bytes.len() - packets.rest.len(), next_number: packets.number })
+        Some(Self {
+            rows,
+            length: bytes.len() - packets.rest.len(),
+            next_number: packets.number,
+        })
     }
 }
 
@@ -54,7 +63,8 @@ struct Packets<'a> {
 }
 
 impl<'a> Packets<'a> {
-    /// The next payload, when it is there as a whole, not empty, in order, and ends with its packet.
+    /// The next payload, when it is there as a whole, not empty, in order, and ends with its
+    /// packet.
     #[inline(always)]
     fn next(&mut self) -> Option<&'a [u8]> {
         let (length, number) = header(self.rest.first_chunk()?);
@@ -82,7 +92,11 @@ mod tests {
 
     #[test]
     fn rows_are_counted_to_the_end() {
-        let whole = Some(WholeAnswer { rows: 2, length: ANSWER.len(), next_number: 7 });
+        let whole = Some(WholeAnswer {
+            rows: 2,
+            length: ANSWER.len(),
+            next_number: 7,
+        });
         assert_eq!(read(ANSWER), whole);
         // What follows is not looked at.
         assert_eq!(read(&[ANSWER, b"\x01"].concat()), whole);
@@ -94,8 +108,21 @@ mod tests {
             assert_eq!(read(&ANSWER[..end]), None, "{end}");
         }
         assert_eq!(WholeAnswer::read(ANSWER, 2, |kind| kind == 0), None);
-        // Numbers out of order, an error for the answer, a definition, an end or a row, a row that is none, another answer after this one.
-        let changed = [(8, 9), (4, 0xff), (9, 0xff), (16, 0xff), (25, 0xff), (31, 7), (37, 0xff), (40, 10), (4, 0), (4, 0xfb), (4, 0xfe)];
+        // Numbers out of order, an error for the answer, a definition, an end or a row, a row that
+        // is none, another answer after this one.
+        let changed = [
+            (8, 9),
+            (4, 0xff),
+            (9, 0xff),
+            (16, 0xff),
+            (25, 0xff),
+            (31, 7),
+            (37, 0xff),
+            (40, 10),
+            (4, 0),
+            (4, 0xfb),
+            (4, 0xfe),
+        ];
         for (at, byte) in changed {
             let mut other = ANSWER.to_vec();
             other[at] = byte;

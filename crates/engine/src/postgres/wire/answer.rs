@@ -45,9 +45,14 @@ enum Progress {
 const COPY_UNASKED: &str = "the statement copies rows out, which nobody takes here; take a select";
 
 impl Connection {
-    /// Runs statements in text. `row` gets the length of each row and takes so many bytes off the connection.
+    /// Runs statements in text. `row` gets the length of each row and takes so many bytes off the
+    /// connection.
     #[inline]
-    pub fn query(&mut self, sql: &str, row: impl FnMut(&mut Self, usize) -> Result<(), Fault>) -> Result<Counts, Fault> {
+    pub fn query(
+        &mut self,
+        sql: &str,
+        row: impl FnMut(&mut Self, usize) -> Result<(), Fault>,
+    ) -> Result<Counts, Fault> {
         self.send_text(&[sql])?;
         self.count(b"", Progress::Nothing, row)
     }
@@ -78,12 +83,16 @@ impl Connection {
         self.count(SYNC, Progress::Rows, Self::skip)
     }
 
-    /// Prepares `sql`, with `$1` and so on, under `name`. The server infers the type of each parameter from what it is compared with, as
-    /// it did for the original's `PREPARE name (int)`, so that an `int` column meets an `int` and the plan is the same. Where it infers
-    /// something else (a `float` column, nothing to compare with), it is told that a `bigint` comes.
+    /// Prepares `sql`, with `$1` and so on, under `name`. The server infers the type of each
+    /// parameter from what it is compared with, as it did for the original's `PREPARE name (int)`,
+    /// so that an `int` column meets an `int` and the plan is the same. Where it infers something
+    /// else (a `float` column, nothing to compare with), it is told that a `bigint` comes.
     pub fn prepare(&mut self, name: &str, sql: &str) -> Result<Request, Fault> {
         let inferred = self.parse(name, sql, None)?;
-        let kinds: Vec<Kind> = inferred.iter().map(|&oid| Kind::of(oid).unwrap_or(Kind::Int8)).collect();
+        let kinds: Vec<Kind> = inferred
+            .iter()
+            .map(|&oid| Kind::of(oid).unwrap_or(Kind::Int8))
+            .collect();
         if inferred.iter().any(|&oid| Kind::of(oid).is_none()) {
             let types: Vec<u32> = kinds.iter().map(|kind| kind.oid()).collect();
             self.parse(name, sql, Some(&types))?;
@@ -92,8 +101,16 @@ impl Connection {
     }
 
     /// Prepares `sql` under `name` with parameters of these types, none of which the server infers.
-    pub fn prepare_as(&mut self, name: &str, sql: &str, parameters: &[Parameter]) -> Result<TypedRequest, Fault> {
-        let types: Vec<u32> = parameters.iter().map(|parameter| typed::oid(*parameter)).collect();
+    pub fn prepare_as(
+        &mut self,
+        name: &str,
+        sql: &str,
+        parameters: &[Parameter],
+    ) -> Result<TypedRequest, Fault> {
+        let types: Vec<u32> = parameters
+            .iter()
+            .map(|parameter| typed::oid(*parameter))
+            .collect();
         self.parse(name, sql, Some(&types))?;
         Ok(TypedRequest::new(name, parameters))
     }
@@ -123,7 +140,8 @@ impl Connection {
         Ok(affected)
     }
 
-    /// Runs a query in text, which must be something that `copy` takes, and hands each row's line to `line`.
+    /// Runs a query in text, which must be something that `copy` takes, and hands each row's line
+    /// to `line`.
     pub fn copy_out(&mut self, sql: &str, mut line: impl FnMut(&[u8])) -> Result<(), Fault> {
         self.send_text(&["copy (", sql, ") to stdout"])?;
         let mut progress = Progress::Nothing;
@@ -142,22 +160,34 @@ impl Connection {
             }
             connection.skip(header.length)
         })?;
-        if progress == Progress::Complete && lines.is_empty() { Ok(()) } else { Err(Fault::nonsense("a copy without its end")) }
+        if progress == Progress::Complete && lines.is_empty() {
+            Ok(())
+        } else {
+            Err(Fault::nonsense("a copy without its end"))
+        }
     }
 
     /// Sends a statement that is made of `parts`, none of which is copied.
     fn send_text(&mut self, parts: &[&str]) -> Result<(), Fault> {
         let length = 4 + parts.iter().map(|part| part.len()).sum::<usize>() + 1;
         if length >= LONGEST {
-            return Err(Fault::refused(format!("a statement of {length} bytes is more than any server takes; make it shorter")));
+            return Err(Fault::refused(format!(
+                "a statement of {length} bytes is more than any server takes; make it shorter"
+            )));
         }
         if parts.iter().any(|part| part.as_bytes().contains(&0)) {
-            return Err(Fault::refused("the statement holds a zero byte, which ends it for the server; take it out"));
+            return Err(Fault::refused(
+                "the statement holds a zero byte, which ends it for the server; take it out",
+            ));
         }
         let mut header = [b'Q'; HEADER_BYTES];
         header[1..].copy_from_slice(&(length as u32).to_be_bytes());
         match parts {
-            [sql] => self.send(&mut [IoSlice::new(&header), IoSlice::new(sql.as_bytes()), IoSlice::new(b"\0")]),
+            [sql] => self.send(&mut [
+                IoSlice::new(&header),
+                IoSlice::new(sql.as_bytes()),
+                IoSlice::new(b"\0"),
+            ]),
             _ => {
                 let mut slices = vec![IoSlice::new(&header)];
                 slices.extend(parts.iter().map(|part| IoSlice::new(part.as_bytes())));
@@ -167,7 +197,8 @@ impl Connection {
         }
     }
 
-    /// Walks the answers of one or more commands. `after_copy` is what the server needs after it was told that no rows come.
+    /// Walks the answers of one or more commands. `after_copy` is what the server needs after it
+    /// was told that no rows come.
     #[inline]
     fn count(
         &mut self,
@@ -183,19 +214,29 @@ impl Connection {
                     counts.rows += 1;
                     return row(connection, header.length);
                 }
-                (b'C', Progress::Nothing | Progress::Rows | Progress::LinesEnded | Progress::Complete) => {
+                (
+                    b'C',
+                    Progress::Nothing | Progress::Rows | Progress::LinesEnded | Progress::Complete,
+                ) => {
                     progress = Progress::Complete;
                     counts.affected = counts.affected.saturating_add(connection.affected(header)?);
                     return Ok(());
                 }
                 (b'T', Progress::Nothing | Progress::Complete) => progress = Progress::Rows,
-                (b'I', Progress::Nothing | Progress::Rows | Progress::Complete) if header.length == 0 => progress = Progress::Complete,
-                (b'H', Progress::Nothing | Progress::Rows | Progress::Complete) => (has_copied, progress) = (true, Progress::Lines),
+                (b'I', Progress::Nothing | Progress::Rows | Progress::Complete)
+                    if header.length == 0 =>
+                {
+                    progress = Progress::Complete
+                }
+                (b'H', Progress::Nothing | Progress::Rows | Progress::Complete) => {
+                    (has_copied, progress) = (true, Progress::Lines)
+                }
                 (b'd', Progress::Lines) => {}
                 (b'c', Progress::Lines) => progress = Progress::LinesEnded,
                 (b'G', Progress::Nothing | Progress::Rows | Progress::Complete) => {
                     connection.skip(header.length)?;
-                    return connection.send_on(&mut [IoSlice::new(COPY_FAIL), IoSlice::new(after_copy)]);
+                    return connection
+                        .send_on(&mut [IoSlice::new(COPY_FAIL), IoSlice::new(after_copy)]);
                 }
                 _ => return Err(header.unexpected()),
             }
@@ -208,10 +249,14 @@ impl Connection {
         }
     }
 
-    /// Hands each message to `take`, which takes its body off the connection, until the server is ready for the next request. Of
-    /// errors the first one is told; after one nothing else comes in an answer. An error of `take` is the end of the connection.
+    /// Hands each message to `take`, which takes its body off the connection, until the server is
+    /// ready for the next request. Of errors the first one is told; after one nothing else comes in
+    /// an answer. An error of `take` is the end of the connection.
     #[inline]
-    fn walk(&mut self, mut take: impl FnMut(&mut Self, Header) -> Result<(), Fault>) -> Result<(), Fault> {
+    fn walk(
+        &mut self,
+        mut take: impl FnMut(&mut Self, Header) -> Result<(), Fault>,
+    ) -> Result<(), Fault> {
         let mut complaint = None;
         loop {
             let step = match self.next() {
@@ -219,15 +264,17 @@ impl Connection {
                     Ok(()) => return complaint.map_or(Ok(()), Err),
                     Err(fault) => Err(fault),
                 },
-                Ok(header) if header.kind == b'E' => self.complaint(header.length).and_then(|fault| {
-                    let is_over = fault.is_over();
-                    let first = complaint.take().unwrap_or(fault);
-                    if is_over {
-                        return Err(first);
-                    }
-                    complaint = Some(first);
-                    Ok(())
-                }),
+                Ok(header) if header.kind == b'E' => {
+                    self.complaint(header.length).and_then(|fault| {
+                        let is_over = fault.is_over();
+                        let first = complaint.take().unwrap_or(fault);
+                        if is_over {
+                            return Err(first);
+                        }
+                        complaint = Some(first);
+                        Ok(())
+                    })
+                }
                 Ok(header) if complaint.is_some() => Err(header.unexpected()),
                 Ok(header) => take(self, header),
                 Err(fault) => Err(fault),
@@ -238,15 +285,22 @@ impl Connection {
         }
     }
 
-    /// Has the server parse and describe a statement, and returns the types of its parameters. With `told` it is told them, in place of
-    /// those it has inferred for the same name.
+    /// Has the server parse and describe a statement, and returns the types of its parameters. With
+    /// `told` it is told them, in place of those it has inferred for the same name.
     fn parse(&mut self, name: &str, sql: &str, told: Option<&[u32]>) -> Result<Vec<u32>, Fault> {
         let request = preparation(name, sql, told)?;
         self.send(&mut [IoSlice::new(&request)])?;
-        let mut due: &[&[u8]] = if told.is_some() { &[b"3", b"1", b"t", b"Tn"] } else { &[b"1", b"t", b"Tn"] };
+        let mut due: &[&[u8]] = if told.is_some() {
+            &[b"3", b"1", b"t", b"Tn"]
+        } else {
+            &[b"1", b"t", b"Tn"]
+        };
         let mut types = None;
         self.walk(|connection, header| {
-            let Some((_, later)) = due.split_first().filter(|(kinds, _)| kinds.contains(&header.kind)) else {
+            let Some((_, later)) = due
+                .split_first()
+                .filter(|(kinds, _)| kinds.contains(&header.kind))
+            else {
                 return Err(header.unexpected());
             };
             due = later;
@@ -259,7 +313,9 @@ impl Connection {
             types = connection.take(header.length, parameter_types)?;
             Ok(())
         })?;
-        types.filter(|_| due.is_empty()).ok_or_else(|| Fault::nonsense("a prepared statement without its parameters"))
+        types
+            .filter(|_| due.is_empty())
+            .ok_or_else(|| Fault::nonsense("a prepared statement without its parameters"))
     }
 
     /// The rows that a command affected, in the body of its `CommandComplete`.
@@ -268,7 +324,8 @@ impl Connection {
         if header.length > LONGEST_TAG {
             return Err(header.unexpected());
         }
-        self.take(header.length, affected_rows)?.ok_or_else(|| header.unexpected())
+        self.take(header.length, affected_rows)?
+            .ok_or_else(|| header.unexpected())
     }
 
     /// What is wrong when the arguments were not taken.
@@ -289,36 +346,58 @@ impl Connection {
 }
 
 /// The server has taken the arguments of a prepared statement.
-pub(super) const BIND_COMPLETE: Header = Header { kind: b'2', length: 0 };
+pub(super) const BIND_COMPLETE: Header = Header {
+    kind: b'2',
+    length: 0,
+};
 
 /// The server is ready for the next request. Its body says whether a transaction is open.
-pub(super) const READY: Header = Header { kind: b'Z', length: 1 };
+pub(super) const READY: Header = Header {
+    kind: b'Z',
+    length: 1,
+};
 
-/// The count at the end of a command's tag (`INSERT 0 100`, `SELECT 1`); 0 where there is none (`CREATE TABLE`). `None` when it is no text
-/// that ends with a zero.
+/// The count at the end of a command's tag (`INSERT 0 100`, `SELECT 1`); 0 where there is none
+/// (`CREATE TABLE`). `None` when it is no text that ends with a zero.
 #[inline]
 fn affected_rows(tag: &[u8]) -> Option<u64> {
-    let word = tag.strip_suffix(b"\0")?.rsplit(|&byte| byte == b' ').next()?;
+    let word = tag
+        .strip_suffix(b"\0")?
+        .rsplit(|&byte| byte == b' ')
+        .next()?;
     let digit = |byte: u8| char::from(byte).to_digit(10).map(u64::from);
-    Some(word.iter().try_fold(0_u64, |rows, &byte| rows.checked_mul(10)?.checked_add(digit(byte)?)).unwrap_or(0))
+    Some(
+        word.iter()
+            .try_fold(0_u64, |rows, &byte| {
+                rows.checked_mul(10)?.checked_add(digit(byte)?)
+            })
+            .unwrap_or(0),
+    )
 }
 
 /// The types of a statement's parameters: their count in two bytes, and four bytes each.
 fn parameter_types(body: &[u8]) -> Option<Vec<u32>> {
     let (count, types) = body.split_first_chunk()?;
     let (types, rest) = types.as_chunks();
-    (rest.is_empty() && types.len() == usize::from(u16::from_be_bytes(*count)))
-        .then(|| types.iter().map(|bytes| u32::from_be_bytes(*bytes)).collect())
+    (rest.is_empty() && types.len() == usize::from(u16::from_be_bytes(*count))).then(|| {
+        types
+            .iter()
+            .map(|bytes| u32::from_be_bytes(*bytes))
+            .collect()
+    })
 }
 
 /// Hands the whole lines of `lines` over, without their ends, and keeps what is left.
 fn hand_over(lines: &mut Vec<u8>, line: &mut impl FnMut(&[u8])) {
-    let Some(last) = lines.iter().rposition(|&byte| byte == b'\n') else { return };
+    let Some(last) = lines.iter().rposition(|&byte| byte == b'\n') else {
+        return;
+    };
     lines[..last].split(|&byte| byte == b'\n').for_each(line);
     lines.drain(..=last);
 }
 
-/// The first column of a row in text: `None` when there is none or it is NULL. What is longer than `beginning` is cut off.
+/// The first column of a row in text: `None` when there is none or it is NULL. What is longer than
+/// `beginning` is cut off.
 pub(super) fn first_column(beginning: &[u8]) -> Option<&[u8]> {
     let (count, rest) = beginning.split_first_chunk()?;
     let (length, text) = rest.split_first_chunk()?;

@@ -1,4 +1,5 @@
-//! Messages to the server and from it: a letter, the length of itself and what follows in four bytes, and the body.
+//! Messages to the server and from it: a letter, the length of itself and what follows in four
+//! bytes, and the body.
 
 use std::io::IoSlice;
 use std::time::{Duration, Instant};
@@ -39,7 +40,8 @@ impl Header {
         (length <= LONGEST).then_some(Self { kind, length })
     }
 
-    /// A message that the server sends when it likes: a notice, a changed parameter, a notification.
+    /// A message that the server sends when it likes: a notice, a changed parameter, a
+    /// notification.
     #[inline]
     pub fn is_aside(self) -> bool {
         matches!(self.kind, b'N' | b'S' | b'A')
@@ -48,7 +50,11 @@ impl Header {
     /// The error of a message that should not be here.
     #[cold]
     pub fn unexpected(self) -> Fault {
-        Fault::nonsense(format!("a message {:?} of {} bytes out of turn", char::from(self.kind), self.length))
+        Fault::nonsense(format!(
+            "a message {:?} of {} bytes out of turn",
+            char::from(self.kind),
+            self.length
+        ))
     }
 }
 
@@ -64,7 +70,8 @@ pub(super) struct Connection {
 impl Connection {
     /// Connects and logs in. Each wait takes at most `patience`, and none begins after it is over.
     pub fn open(login: &Login, patience: Duration) -> Result<Self, Fault> {
-        let socket = Socket::connect(&login.place, patience).map_err(|error| Fault::unreachable(&error))?;
+        let socket =
+            Socket::connect(&login.place, patience).map_err(|error| Fault::unreachable(&error))?;
         let mut connection = Self::on(socket);
         login.perform(&mut connection, patience)?;
         connection.is_logged_in = true;
@@ -74,7 +81,11 @@ impl Connection {
 
     /// A connection on which nothing was said yet.
     pub fn on(socket: Socket) -> Self {
-        Self { socket, inbox: Inbox::new(), is_logged_in: false }
+        Self {
+            socket,
+            inbox: Inbox::new(),
+            is_logged_in: false,
+        }
     }
 
     /// Sends a request. What a server may say unasked is taken in before.
@@ -89,13 +100,21 @@ impl Connection {
     /// Sends more in the middle of an answer.
     #[inline]
     pub fn send_on(&mut self, parts: &mut [IoSlice<'_>]) -> Result<(), Fault> {
-        self.socket.send(parts).map_err(|error| self.last_words().unwrap_or_else(|| Fault::lost(&error)).over())
+        self.socket.send(parts).map_err(|error| {
+            self.last_words()
+                .unwrap_or_else(|| Fault::lost(&error))
+                .over()
+        })
     }
 
-    /// Waits for a prepared query's answer and takes it, if it has come at once. Returns the number of its rows.
+    /// Waits for a prepared query's answer and takes it, if it has come at once. Returns the number
+    /// of its rows.
     #[inline]
     pub fn whole_answer(&mut self) -> Result<Option<u64>, Fault> {
-        let Some(answer) = WholeAnswer::read(self.inbox.peek(&mut self.socket, HEADER_BYTES)?) else { return Ok(None) };
+        let Some(answer) = WholeAnswer::read(self.inbox.peek(&mut self.socket, HEADER_BYTES)?)
+        else {
+            return Ok(None);
+        };
         self.inbox.consume(answer.length);
         Ok(Some(answer.rows))
     }
@@ -126,7 +145,10 @@ impl Connection {
     #[inline(never)]
     fn awaited_header(&mut self) -> Result<Header, Fault> {
         let bytes = self.inbox.peek(&mut self.socket, HEADER_BYTES)?;
-        let header = bytes.first_chunk().and_then(Header::read).ok_or_else(|| absurd(bytes))?;
+        let header = bytes
+            .first_chunk()
+            .and_then(Header::read)
+            .ok_or_else(|| absurd(bytes))?;
         self.inbox.consume(HEADER_BYTES);
         Ok(header)
     }
@@ -146,7 +168,8 @@ impl Connection {
         Ok(self.inbox.skip(&mut self.socket, length)?)
     }
 
-    /// Hands the next `length` bytes, a body or the beginning of one, to `look`. They have to fit into memory.
+    /// Hands the next `length` bytes, a body or the beginning of one, to `look`. They have to fit
+    /// into memory.
     #[inline]
     pub fn take<T>(&mut self, length: usize, look: impl FnOnce(&[u8]) -> T) -> Result<T, Fault> {
         if self.inbox.shown().len() < length {
@@ -180,8 +203,8 @@ impl Connection {
         }
     }
 
-    /// Passes over what came since the last answer: there can be nothing in it but what a server says unasked. A server that ends the
-    /// session says so.
+    /// Passes over what came since the last answer: there can be nothing in it but what a server
+    /// says unasked. A server that ends the session says so.
     #[cold]
     fn settle(&mut self) -> Result<(), Fault> {
         loop {
@@ -233,5 +256,8 @@ impl Drop for Connection {
 
 #[cold]
 fn absurd(bytes: &[u8]) -> Fault {
-    Fault::nonsense(format!("a message that begins with {:02x?}", &bytes[..HEADER_BYTES.min(bytes.len())]))
+    Fault::nonsense(format!(
+        "a message that begins with {:02x?}",
+        &bytes[..HEADER_BYTES.min(bytes.len())]
+    ))
 }

@@ -22,7 +22,9 @@ pub(super) enum Kind {
 impl Kind {
     /// The integer type of this number in `pg_type`.
     pub fn of(oid: u32) -> Option<Self> {
-        [Self::Int2, Self::Int4, Self::Int8].into_iter().find(|kind| kind.oid() == oid)
+        [Self::Int2, Self::Int4, Self::Int8]
+            .into_iter()
+            .find(|kind| kind.oid() == oid)
     }
 
     /// Its number in `pg_type`.
@@ -58,16 +60,29 @@ pub(super) struct Request {
 }
 
 impl Request {
-    /// The request for the statement that is prepared as `name`. Arguments go and columns come in binary.
+    /// The request for the statement that is prepared as `name`. Arguments go and columns come in
+    /// binary.
     pub fn new(name: &str, kinds: &[Kind]) -> Result<Self, Fault> {
         let mut bytes = BytesMut::new();
         let mut arguments = Vec::with_capacity(kinds.len());
         let place = |kind: &Kind, out: &mut BytesMut| {
-            arguments.push(Argument { offset: out.len(), kind: *kind });
+            arguments.push(Argument {
+                offset: out.len(),
+                kind: *kind,
+            });
             out.extend_from_slice(&[0; 8][..kind.bytes()]);
             Ok(IsNull::No)
         };
-        frontend::bind("", name, kinds.iter().map(|_| 1), kinds, place, [1], &mut bytes).map_err(|error| match error {
+        frontend::bind(
+            "",
+            name,
+            kinds.iter().map(|_| 1),
+            kinds,
+            place,
+            [1],
+            &mut bytes,
+        )
+        .map_err(|error| match error {
             BindError::Conversion(error) => Fault::refused(error.to_string()),
             BindError::Serialization(error) => Fault::refused(error.to_string()),
         })?;
@@ -76,14 +91,16 @@ impl Request {
         Ok(Self { bytes, arguments })
     }
 
-    /// The request with these arguments. One that does not fit, or a wrong number of them, is an error.
+    /// The request with these arguments. One that does not fit, or a wrong number of them, is an
+    /// error.
     #[inline]
     pub fn with(&mut self, values: &[i64]) -> Result<&[u8], Fault> {
         if values.len() != self.arguments.len() {
             return Err(miscounted(self.arguments.len(), values.len()));
         }
         for (position, (argument, &value)) in self.arguments.iter().zip(values).enumerate() {
-            patch(&mut self.bytes, *argument, value).map_err(|error| unfit(position, value, argument.kind, error))?;
+            patch(&mut self.bytes, *argument, value)
+                .map_err(|error| unfit(position, value, argument.kind, error))?;
         }
         Ok(&self.bytes)
     }
@@ -107,20 +124,32 @@ fn miscounted(expected: usize, given: usize) -> Fault {
 
 #[cold]
 fn unfit(position: usize, value: i64, kind: Kind, error: TryFromIntError) -> Fault {
-    Fault::refused(format!("argument {} is {value}, and an integer of {} bytes is asked for: {error}", position + 1, kind.bytes()))
+    Fault::refused(format!(
+        "argument {} is {value}, and an integer of {} bytes is asked for: {error}",
+        position + 1,
+        kind.bytes()
+    ))
 }
 
-/// `Parse`, `Describe` and `Sync` of a statement. With `types`, those of its parameters, it replaces the one of this name.
+/// `Parse`, `Describe` and `Sync` of a statement. With `types`, those of its parameters, it
+/// replaces the one of this name.
 pub(super) fn preparation(name: &str, sql: &str, types: Option<&[u32]>) -> Result<BytesMut, Fault> {
     let mut out = BytesMut::new();
     let mut encode = || {
         if types.is_some() {
             frontend::close(b'S', name, &mut out)?;
         }
-        frontend::parse(name, sql, types.unwrap_or_default().iter().copied(), &mut out)?;
+        frontend::parse(
+            name,
+            sql,
+            types.unwrap_or_default().iter().copied(),
+            &mut out,
+        )?;
         frontend::describe(b'S', name, &mut out)
     };
-    encode().map_err(|error: std::io::Error| Fault::refused(format!("the statement cannot be sent: {error}")))?;
+    encode().map_err(|error: std::io::Error| {
+        Fault::refused(format!("the statement cannot be sent: {error}"))
+    })?;
     frontend::sync(&mut out);
     Ok(out)
 }
@@ -132,17 +161,21 @@ mod tests {
     #[test]
     fn a_request_is_patched_in_place() {
         let mut request = Request::new("s7", &[Kind::Int4, Kind::Int8, Kind::Int2]).unwrap();
-        let encoded = b"B\0\0\0\x30\0s7\0\0\x03\0\x01\0\x01\0\x01\0\x03\
-            \0\0\0\x04\0\0\0\x07\0\0\0\x08\xff\xff\xff\xff\xff\xff\xff\xfe\0\0\0\x02\x7f\xff\0\x01\0\x01\
-            E\0\0\0\x09\0\0\0\0\0S\0\0\0\x04";
+        let encoded = b"B\0\0\0\x30\0s7\0\0\x03\0\x01\0\x01\0\x01\0\x03\0\0\0\x04\0\0\0\x07\0\0\0\x08\xff\xff\xff\xff\xff\xff\xff\xfe\0\0\0\x02\x7f\xff\0\x01\0\x01E\0\0\0\x09\0\0\0\0\0S\0\0\0\x04";
         assert_eq!(request.with(&[7, -2, 32_767]).unwrap(), encoded);
         let length = request.with(&[0, 0, 0]).unwrap().len();
         assert_eq!(length, encoded.len());
         for (values, wanted) in [
             (&[1, 2][..], "expected 3 parameters but got 2"),
             (&[1, 2, 3, 4], "expected 3 parameters but got 4"),
-            (&[1 << 31, 2, 3], "argument 1 is 2147483648, and an integer of 4 bytes"),
-            (&[1, 2, -32_769], "argument 3 is -32769, and an integer of 2 bytes"),
+            (
+                &[1 << 31, 2, 3],
+                "argument 1 is 2147483648, and an integer of 4 bytes",
+            ),
+            (
+                &[1, 2, -32_769],
+                "argument 3 is -32769, and an integer of 2 bytes",
+            ),
         ] {
             let fault = request.with(values).unwrap_err();
             assert!(fault.message().starts_with(wanted), "{}", fault.message());
@@ -152,20 +185,38 @@ mod tests {
         assert_eq!(request.with(&[7, -2, 32_767]).unwrap(), encoded);
 
         let mut plain = Request::new("s0", &[]).unwrap();
-        assert_eq!(plain.with(&[]).unwrap(), b"B\0\0\0\x10\0s0\0\0\0\0\0\0\x01\0\x01E\0\0\0\x09\0\0\0\0\0S\0\0\0\x04");
+        assert_eq!(
+            plain.with(&[]).unwrap(),
+            b"B\0\0\0\x10\0s0\0\0\0\0\0\0\x01\0\x01E\0\0\0\x09\0\0\0\0\0S\0\0\0\x04"
+        );
     }
 
     #[test]
     fn a_preparation_may_replace_another() {
-        assert_eq!(&preparation("s0", "select 1", None).unwrap()[..], b"P\0\0\0\x12s0\0select 1\0\0\0D\0\0\0\x08Ss0\0S\0\0\0\x04");
+        assert_eq!(
+            &preparation("s0", "select 1", None).unwrap()[..],
+            b"P\0\0\0\x12s0\0select 1\0\0\0D\0\0\0\x08Ss0\0S\0\0\0\x04"
+        );
         let replaced = preparation("s0", "x", Some(&[20, 21])).unwrap();
         assert_eq!(&replaced[..], b"C\0\0\0\x08Ss0\0P\0\0\0\x13s0\0x\0\0\x02\0\0\0\x14\0\0\0\x15D\0\0\0\x08Ss0\0S\0\0\0\x04");
-        assert!(preparation("s0", "select '\0'", None).unwrap_err().message().contains("the statement cannot be sent"));
+        assert!(
+            preparation("s0", "select '\0'", None)
+                .unwrap_err()
+                .message()
+                .contains("the statement cannot be sent")
+        );
     }
 
     #[test]
     fn integers_keep_their_type() {
-        for (oid, kind) in [(20, Some(Kind::Int8)), (21, Some(Kind::Int2)), (23, Some(Kind::Int4)), (25, None), (701, None), (0, None)] {
+        for (oid, kind) in [
+            (20, Some(Kind::Int8)),
+            (21, Some(Kind::Int2)),
+            (23, Some(Kind::Int4)),
+            (25, None),
+            (701, None),
+            (0, None),
+        ] {
             assert_eq!(Kind::of(oid), kind);
         }
     }

@@ -11,7 +11,9 @@ use super::typed::TypedRequest;
 use crate::deadline::within;
 use crate::postgres::link::{CONNECT_LIMIT, Link};
 use crate::postgres::{copied, failure, placeholder};
-use crate::{Argument, Counts, EngineError, Parameter, Prepared, RECONNECT_LIMIT, SqlError, SqlSession};
+use crate::{
+    Argument, Counts, EngineError, Parameter, Prepared, RECONNECT_LIMIT, SqlError, SqlSession,
+};
 
 /// Of a row that should be one integer so much is looked at.
 const INTEGER_ROW: usize = 4096;
@@ -42,8 +44,14 @@ enum Form {
 impl WireSession {
     /// A session on a fresh connection, made as `login` says; `link` is to the same server.
     pub fn open(link: Link, login: Login) -> Result<Self, EngineError> {
-        let connection = connect(&login, CONNECT_LIMIT).map_err(|fault| fault.engine_error("connect to postgres"))?;
-        Ok(Self { link, login, connection: Some(connection), statements: Vec::new() })
+        let connection = connect(&login, CONNECT_LIMIT)
+            .map_err(|fault| fault.engine_error("connect to postgres"))?;
+        Ok(Self {
+            link,
+            login,
+            connection: Some(connection),
+            statements: Vec::new(),
+        })
     }
 
     /// The connection, which is made again when it was lost.
@@ -62,14 +70,22 @@ impl WireSession {
         let login = &self.login;
         let attempt = || {
             let left = deadline.saturating_duration_since(Instant::now());
-            connect(login, left).map_err(|fault| format!("{}, SQLSTATE {}", fault.message(), fault.sqlstate()))
+            connect(login, left)
+                .map_err(|fault| format!("{}, SQLSTATE {}", fault.message(), fault.sqlstate()))
         };
-        let mut connection = self.link.persist(deadline, attempt).map_err(|reason| failure::unreachable(sql, reason))?;
+        let mut connection = self
+            .link
+            .persist(deadline, attempt)
+            .map_err(|reason| failure::unreachable(sql, reason))?;
         for (position, Statement { sql, form }) in self.statements.iter_mut().enumerate() {
             let (name, text) = (name(position), placeholder::numbered(sql));
             let prepared = match form {
-                Form::Inferred(request) => connection.prepare(&name, &text).map(|again| *request = again),
-                Form::Typed(parameters, request) => connection.prepare_as(&name, &text, parameters).map(|again| *request = again),
+                Form::Inferred(request) => connection
+                    .prepare(&name, &text)
+                    .map(|again| *request = again),
+                Form::Typed(parameters, request) => connection
+                    .prepare_as(&name, &text, parameters)
+                    .map(|again| *request = again),
             };
             prepared.map_err(|fault| fault.sql_error(sql).before_sending())?;
         }
@@ -79,7 +95,11 @@ impl WireSession {
 
     /// Runs `work` on the connection, and gives the connection up when that was the end of it.
     #[inline]
-    fn run<T>(&mut self, sql: &str, work: impl FnOnce(&mut Connection) -> Result<T, Fault>) -> Result<T, SqlError> {
+    fn run<T>(
+        &mut self,
+        sql: &str,
+        work: impl FnOnce(&mut Connection) -> Result<T, Fault>,
+    ) -> Result<T, SqlError> {
         match work(self.connection(sql)?) {
             Ok(answer) => Ok(answer),
             Err(fault) => Err(given_up(&mut self.connection, &fault, sql)),
@@ -102,12 +122,20 @@ impl WireSession {
         if self.connection.is_none() {
             self.reconnect_for(prepared)?;
         }
-        let (Some(connection), Some(Statement { sql, form: Form::Inferred(request) })) =
-            (&mut self.connection, self.statements.get_mut(prepared.0))
+        let (
+            Some(connection),
+            Some(Statement {
+                sql,
+                form: Form::Inferred(request),
+            }),
+        ) = (&mut self.connection, self.statements.get_mut(prepared.0))
         else {
             return Err(unknown(prepared));
         };
-        match request.with(arguments).and_then(|request| run(connection, request)) {
+        match request
+            .with(arguments)
+            .and_then(|request| run(connection, request))
+        {
             Ok(rows) => Ok(rows),
             Err(fault) => Err(given_up(&mut self.connection, &fault, sql)),
         }
@@ -115,7 +143,11 @@ impl WireSession {
 
     #[cold]
     fn reconnect_for(&mut self, prepared: Prepared) -> Result<(), SqlError> {
-        let sql = self.statements.get(prepared.0).map(|statement| statement.sql.clone()).ok_or_else(|| unknown(prepared))?;
+        let sql = self
+            .statements
+            .get(prepared.0)
+            .map(|statement| statement.sql.clone())
+            .ok_or_else(|| unknown(prepared))?;
         self.reconnect(&sql)
     }
 }
@@ -133,14 +165,20 @@ fn given_up(connection: &mut Option<Connection>, fault: &Fault, sql: &str) -> Sq
 #[cold]
 fn unknown(prepared: Prepared) -> SqlError {
     let name = format!("prepared statement {}", prepared.0);
-    failure::refused(&name, "this session did not prepare the statement; prepare it here first")
+    failure::refused(
+        &name,
+        "this session did not prepare the statement; prepare it here first",
+    )
 }
 
 /// One try, within `limit`. A server's name that is looked up for too long is left alone.
 fn connect(login: &Login, limit: Duration) -> Result<Connection, Fault> {
     let login = login.clone();
     let limit = limit.max(Duration::from_millis(1));
-    within(Instant::now() + limit, move || Connection::open(&login, limit)).unwrap_or_else(|| Err(Fault::late()))
+    within(Instant::now() + limit, move || {
+        Connection::open(&login, limit)
+    })
+    .unwrap_or_else(|| Err(Fault::late()))
 }
 
 /// What the server knows a statement by.
@@ -159,15 +197,25 @@ impl SqlSession for WireSession {
 
     fn prepare(&mut self, sql: &str) -> Result<Prepared, SqlError> {
         let position = self.statements.len();
-        let request = self.run(sql, |connection| connection.prepare(&name(position), &placeholder::numbered(sql)))?;
-        self.statements.push(Statement { sql: sql.to_owned(), form: Form::Inferred(request) });
+        let request = self.run(sql, |connection| {
+            connection.prepare(&name(position), &placeholder::numbered(sql))
+        })?;
+        self.statements.push(Statement {
+            sql: sql.to_owned(),
+            form: Form::Inferred(request),
+        });
         Ok(Prepared(position))
     }
 
     fn prepare_as(&mut self, sql: &str, parameters: &[Parameter]) -> Result<Prepared, SqlError> {
         let position = self.statements.len();
-        let request = self.run(sql, |connection| connection.prepare_as(&name(position), &placeholder::numbered(sql), parameters))?;
-        self.statements.push(Statement { sql: sql.to_owned(), form: Form::Typed(parameters.to_owned(), request) });
+        let request = self.run(sql, |connection| {
+            connection.prepare_as(&name(position), &placeholder::numbered(sql), parameters)
+        })?;
+        self.statements.push(Statement {
+            sql: sql.to_owned(),
+            form: Form::Typed(parameters.to_owned(), request),
+        });
         Ok(Prepared(position))
     }
 
@@ -175,16 +223,28 @@ impl SqlSession for WireSession {
         self.run_text(sql)
     }
 
-    fn perform_prepared(&mut self, statement: Prepared, arguments: &[Argument<'_>]) -> Result<Counts, SqlError> {
+    fn perform_prepared(
+        &mut self,
+        statement: Prepared,
+        arguments: &[Argument<'_>],
+    ) -> Result<Counts, SqlError> {
         if self.connection.is_none() {
             self.reconnect_for(statement)?;
         }
-        let (Some(connection), Some(Statement { sql, form: Form::Typed(_, request) })) =
-            (&mut self.connection, self.statements.get_mut(statement.0))
+        let (
+            Some(connection),
+            Some(Statement {
+                sql,
+                form: Form::Typed(_, request),
+            }),
+        ) = (&mut self.connection, self.statements.get_mut(statement.0))
         else {
             return Err(unknown(statement));
         };
-        match request.with(arguments).and_then(|request| connection.execute(request)) {
+        match request
+            .with(arguments)
+            .and_then(|request| connection.execute(request))
+        {
             Ok(counts) => Ok(counts),
             Err(fault) => Err(given_up(&mut self.connection, &fault, sql)),
         }
@@ -198,8 +258,15 @@ impl SqlSession for WireSession {
         self.run_prepared(statement, arguments, Connection::count_rows)
     }
 
-    fn write_prepared(&mut self, statement: Prepared, arguments: &[i64], _expected_rows: u64) -> Result<u64, SqlError> {
-        self.run_prepared(statement, arguments, |connection, request| Ok(connection.execute(request)?.affected))
+    fn write_prepared(
+        &mut self,
+        statement: Prepared,
+        arguments: &[i64],
+        _expected_rows: u64,
+    ) -> Result<u64, SqlError> {
+        self.run_prepared(statement, arguments, |connection, request| {
+            Ok(connection.execute(request)?.affected)
+        })
     }
 
     fn query(&mut self, sql: &str) -> Result<u64, SqlError> {
@@ -214,17 +281,24 @@ impl SqlSession for WireSession {
                     return connection.skip(length);
                 }
                 let looked_at = length.min(INTEGER_ROW);
-                let column = |row: &[u8]| first_column(row).map(|text| String::from_utf8_lossy(text).into_owned());
+                let column = |row: &[u8]| {
+                    first_column(row).map(|text| String::from_utf8_lossy(text).into_owned())
+                };
                 text = connection.take(looked_at, column)?;
                 connection.skip(length - looked_at)
             })
         })?;
         let Some(text) = text else { return Ok(None) };
-        text.parse().map(Some).map_err(|_| failure::refused(sql, format!("\"{text}\" is not a whole number; ask for one")))
+        text.parse().map(Some).map_err(|_| {
+            failure::refused(
+                sql,
+                format!("\"{text}\" is not a whole number; ask for one"),
+            )
+        })
     }
 
-    /// Columns are the server's own text, NULL is `\N`. Rows come one by one, as a whole table need not fit into memory; so `sql` must be
-    /// something that `copy` takes: `select` or `values`.
+    /// Columns are the server's own text, NULL is `\N`. Rows come one by one, as a whole table need
+    /// not fit into memory; so `sql` must be something that `copy` takes: `select` or `values`.
     fn for_each_row(&mut self, sql: &str, row: &mut dyn FnMut(&[&str])) -> Result<(), SqlError> {
         let (mut columns, mut is_text) = (Vec::new(), true);
         self.run(sql, |connection| {
@@ -236,6 +310,10 @@ impl SqlSession for WireSession {
                 _ => is_text = false,
             })
         })?;
-        if is_text { Ok(()) } else { Err(failure::refused(sql, copied::NOT_TEXT)) }
+        if is_text {
+            Ok(())
+        } else {
+            Err(failure::refused(sql, copied::NOT_TEXT))
+        }
     }
 }

@@ -1,4 +1,5 @@
-//! Requests whose parameters have types that the client chose, texts among them: encoded anew each time, in one buffer.
+//! Requests whose parameters have types that the client chose, texts among them: encoded anew each
+//! time, in one buffer.
 
 use bytes::{BufMut, BytesMut};
 use postgres_protocol::IsNull;
@@ -24,18 +25,29 @@ pub(super) struct TypedRequest {
 }
 
 impl TypedRequest {
-    /// The request for the statement that is prepared as `name`. Arguments go and columns come in binary.
+    /// The request for the statement that is prepared as `name`. Arguments go and columns come in
+    /// binary.
     pub fn new(name: &str, parameters: &[Parameter]) -> Self {
-        Self { name: name.to_owned(), parameters: parameters.to_owned(), bytes: BytesMut::new() }
+        Self {
+            name: name.to_owned(),
+            parameters: parameters.to_owned(),
+            bytes: BytesMut::new(),
+        }
     }
 
-    /// The request with these arguments. One of another type, or a wrong number of them, is an error.
+    /// The request with these arguments. One of another type, or a wrong number of them, is an
+    /// error.
     #[inline]
     pub fn with(&mut self, arguments: &[Argument<'_>]) -> Result<&[u8], Fault> {
         let fits = |(parameter, argument): (&Parameter, &Argument<'_>)| {
-            matches!((parameter, argument), (Parameter::Integer, Argument::Integer(_)) | (Parameter::Text, Argument::Text(_)))
+            matches!(
+                (parameter, argument),
+                (Parameter::Integer, Argument::Integer(_)) | (Parameter::Text, Argument::Text(_))
+            )
         };
-        if arguments.len() != self.parameters.len() || !self.parameters.iter().zip(arguments).all(fits) {
+        if arguments.len() != self.parameters.len()
+            || !self.parameters.iter().zip(arguments).all(fits)
+        {
             return Err(unfit(&self.parameters, arguments));
         }
         self.bytes.clear();
@@ -46,8 +58,10 @@ impl TypedRequest {
             }
             Ok(IsNull::No)
         };
-        frontend::bind("", &self.name, [1], arguments, place, [1], &mut self.bytes).map_err(refused)?;
-        frontend::execute("", 0, &mut self.bytes).map_err(|error| Fault::refused(error.to_string()))?;
+        frontend::bind("", &self.name, [1], arguments, place, [1], &mut self.bytes)
+            .map_err(refused)?;
+        frontend::execute("", 0, &mut self.bytes)
+            .map_err(|error| Fault::refused(error.to_string()))?;
         frontend::sync(&mut self.bytes);
         Ok(&self.bytes)
     }
@@ -63,7 +77,9 @@ fn refused(error: BindError) -> Fault {
 
 #[cold]
 fn unfit(parameters: &[Parameter], arguments: &[Argument<'_>]) -> Fault {
-    Fault::refused(format!("expected parameters {parameters:?} but got {arguments:?}"))
+    Fault::refused(format!(
+        "expected parameters {parameters:?} but got {arguments:?}"
+    ))
 }
 
 #[cfg(test)]
@@ -73,13 +89,26 @@ mod tests {
     #[test]
     fn a_request_is_encoded_anew() {
         let mut request = TypedRequest::new("s7", &[Parameter::Text, Parameter::Integer]);
-        let encoded = b"B\0\0\0\x24\0s7\0\0\x01\0\x01\0\x02\0\0\0\x02ab\0\0\0\x08\0\0\0\0\0\0\0\x05\0\x01\0\x01\
-            E\0\0\0\x09\0\0\0\0\0S\0\0\0\x04";
+        let encoded = b"B\0\0\0\x24\0s7\0\0\x01\0\x01\0\x02\0\0\0\x02ab\0\0\0\x08\0\0\0\0\0\0\0\x05\0\x01\0\x01E\0\0\0\x09\0\0\0\0\0S\0\0\0\x04";
         for _ in 0..2 {
-            assert_eq!(request.with(&[Argument::Text("ab"), Argument::Integer(5)]).unwrap(), encoded);
+            assert_eq!(
+                request
+                    .with(&[Argument::Text("ab"), Argument::Integer(5)])
+                    .unwrap(),
+                encoded
+            );
         }
-        for wrong in [&[Argument::Integer(5), Argument::Text("ab")][..], &[Argument::Text("ab")]] {
-            assert!(request.with(wrong).unwrap_err().message().starts_with("expected parameters [Text, Integer]"));
+        for wrong in [
+            &[Argument::Integer(5), Argument::Text("ab")][..],
+            &[Argument::Text("ab")],
+        ] {
+            assert!(
+                request
+                    .with(wrong)
+                    .unwrap_err()
+                    .message()
+                    .starts_with("expected parameters [Text, Integer]")
+            );
         }
     }
 }

@@ -13,8 +13,9 @@ pub(super) struct WholeAnswer {
 }
 
 impl WholeAnswer {
-    /// The answer that these bytes begin with. `None` for whatever else they are (half an answer, an error, something between that the server
-    /// says unasked, nonsense), which the caller walks message by message.
+    /// The answer that these bytes begin with. `None` for whatever else they are (half an answer,
+    /// an error, something between that the server says unasked, nonsense), which the caller walks
+    /// message by message.
     #[inline]
     pub fn read(bytes: &[u8]) -> Option<Self> {
         let mut messages = Messages(bytes);
@@ -30,7 +31,10 @@ impl WholeAnswer {
             }
         }
         let is_ready = messages.next()? == READY;
-        is_ready.then(|| Self { rows, length: bytes.len() - messages.0.len() })
+        is_ready.then(|| Self {
+            rows,
+            length: bytes.len() - messages.0.len(),
+        })
     }
 }
 
@@ -55,10 +59,22 @@ mod tests {
     #[test]
     fn rows_are_counted_to_the_end() {
         let length = ANSWER.len();
-        assert_eq!(WholeAnswer::read(ANSWER), Some(WholeAnswer { rows: 2, length }));
+        assert_eq!(
+            WholeAnswer::read(ANSWER),
+            Some(WholeAnswer { rows: 2, length })
+        );
         // What follows is not looked at.
-        assert_eq!(WholeAnswer::read(&[ANSWER, b"N\0\0"].concat()), Some(WholeAnswer { rows: 2, length }));
-        assert_eq!(WholeAnswer::read(b"2\0\0\0\x04C\0\0\0\x05\0Z\0\0\0\x05I"), Some(WholeAnswer { rows: 0, length: 17 }));
+        assert_eq!(
+            WholeAnswer::read(&[ANSWER, b"N\0\0"].concat()),
+            Some(WholeAnswer { rows: 2, length })
+        );
+        assert_eq!(
+            WholeAnswer::read(b"2\0\0\0\x04C\0\0\0\x05\0Z\0\0\0\x05I"),
+            Some(WholeAnswer {
+                rows: 0,
+                length: 17
+            })
+        );
     }
 
     #[test]

@@ -65,7 +65,10 @@ const ALWAYS: [(&str, &str); 8] = [
 /// Settings that are a number or switch of the same or another name.
 const PLAIN: [(&str, &str); 42] = [
     ("num_levels", "num_levels"),
-    ("level_compaction_dynamic_level_bytes", "level_compaction_dynamic_level_bytes"),
+    (
+        "level_compaction_dynamic_level_bytes",
+        "level_compaction_dynamic_level_bytes",
+    ),
     ("max_subcompactions", "subcompactions"),
     ("max_background_jobs", "max_background_jobs"),
     ("max_background_compactions", "max_background_compactions"),
@@ -73,38 +76,74 @@ const PLAIN: [(&str, &str); 42] = [
     ("write_buffer_size", "write_buffer_size"),
     ("db_write_buffer_size", "db_write_buffer_size"),
     ("max_write_buffer_number", "max_write_buffer_number"),
-    ("min_write_buffer_number_to_merge", "min_write_buffer_number_to_merge"),
+    (
+        "min_write_buffer_number_to_merge",
+        "min_write_buffer_number_to_merge",
+    ),
     ("target_file_size_base", "target_file_size_base"),
     ("target_file_size_multiplier", "target_file_size_multiplier"),
     ("max_bytes_for_level_base", "max_bytes_for_level_base"),
-    ("max_bytes_for_level_multiplier", "max_bytes_for_level_multiplier"),
+    (
+        "max_bytes_for_level_multiplier",
+        "max_bytes_for_level_multiplier",
+    ),
     ("max_compaction_bytes", "max_compaction_bytes"),
-    ("level0_file_num_compaction_trigger", "level0_file_num_compaction_trigger"),
-    ("level0_slowdown_writes_trigger", "level0_slowdown_writes_trigger"),
+    (
+        "level0_file_num_compaction_trigger",
+        "level0_file_num_compaction_trigger",
+    ),
+    (
+        "level0_slowdown_writes_trigger",
+        "level0_slowdown_writes_trigger",
+    ),
     ("level0_stop_writes_trigger", "level0_stop_writes_trigger"),
-    ("soft_pending_compaction_bytes_limit", "soft_pending_compaction_bytes_limit"),
-    ("hard_pending_compaction_bytes_limit", "hard_pending_compaction_bytes_limit"),
+    (
+        "soft_pending_compaction_bytes_limit",
+        "soft_pending_compaction_bytes_limit",
+    ),
+    (
+        "hard_pending_compaction_bytes_limit",
+        "hard_pending_compaction_bytes_limit",
+    ),
     ("delayed_write_rate", "delayed_write_rate"),
     ("enable_pipelined_write", "enable_pipelined_write"),
     ("unordered_write", "unordered_write"),
-    ("allow_concurrent_memtable_write", "allow_concurrent_memtable_write"),
+    (
+        "allow_concurrent_memtable_write",
+        "allow_concurrent_memtable_write",
+    ),
     ("bytes_per_sync", "bytes_per_sync"),
-    ("writable_file_max_buffer_size", "writable_file_max_buffer_size"),
+    (
+        "writable_file_max_buffer_size",
+        "writable_file_max_buffer_size",
+    ),
     ("compaction_readahead_size", "compaction_readahead_size"),
-    ("delete_obsolete_files_period_micros", "delete_obsolete_files_period_micros"),
+    (
+        "delete_obsolete_files_period_micros",
+        "delete_obsolete_files_period_micros",
+    ),
     ("max_open_files", "open_files"),
     ("use_direct_reads", "use_direct_reads"),
-    ("use_direct_io_for_flush_and_compaction", "use_direct_io_for_flush_and_compaction"),
+    (
+        "use_direct_io_for_flush_and_compaction",
+        "use_direct_io_for_flush_and_compaction",
+    ),
     ("block_cache_bytes", "cache_size"),
     ("block_cache_shard_bits", "cache_numshardbits"),
-    ("block_cache_high_pri_pool_ratio", "cache_high_pri_pool_ratio"),
+    (
+        "block_cache_high_pri_pool_ratio",
+        "cache_high_pri_pool_ratio",
+    ),
     ("block_cache_low_pri_pool_ratio", "cache_low_pri_pool_ratio"),
     ("verify_checksums", "verify_checksum"),
     ("enable_blob_files", "enable_blob_files"),
     ("min_blob_size", "min_blob_size"),
     ("blob_file_size", "blob_file_size"),
     ("blob_compression_type", "blob_compression_type"),
-    ("enable_blob_garbage_collection", "enable_blob_garbage_collection"),
+    (
+        "enable_blob_garbage_collection",
+        "enable_blob_garbage_collection",
+    ),
     ("merge_operator", "merge_operator"),
 ];
 
@@ -112,11 +151,20 @@ const PLAIN: [(&str, &str); 42] = [
 const TABLE: &str = "block_based_table_factory";
 const OF_TABLE: [(&str, &str); 7] = [
     ("block_size", "block_size"),
-    ("cache_index_and_filter_blocks", "cache_index_and_filter_blocks"),
-    ("pin_l0_filter_and_index_blocks_in_cache", "pin_l0_filter_and_index_blocks_in_cache"),
+    (
+        "cache_index_and_filter_blocks",
+        "cache_index_and_filter_blocks",
+    ),
+    (
+        "pin_l0_filter_and_index_blocks_in_cache",
+        "pin_l0_filter_and_index_blocks_in_cache",
+    ),
     ("partition_filters", "partition_index_and_filters"),
     ("metadata_block_size", "metadata_block_size"),
-    ("pin_top_level_index_and_filter", "pin_top_level_index_and_filter"),
+    (
+        "pin_top_level_index_and_filter",
+        "pin_top_level_index_and_filter",
+    ),
     ("format_version", "format_version"),
 ];
 const UNIVERSAL: &str = "compaction_options_universal";
@@ -124,8 +172,14 @@ const OF_UNIVERSAL: [(&str, &str); 6] = [
     ("size_ratio", "universal_size_ratio"),
     ("min_merge_width", "universal_min_merge_width"),
     ("max_merge_width", "universal_max_merge_width"),
-    ("max_size_amplification_percent", "universal_max_size_amplification_percent"),
-    ("compression_size_percent", "universal_compression_size_percent"),
+    (
+        "max_size_amplification_percent",
+        "universal_max_size_amplification_percent",
+    ),
+    (
+        "compression_size_percent",
+        "universal_compression_size_percent",
+    ),
     ("allow_trivial_move", "universal_allow_trivial_move"),
 ];
 
@@ -137,20 +191,37 @@ const WORDS: [(&str, &str, Words); 5] = [
     (
         "compaction_style",
         "compaction_style",
-        &[("kCompactionStyleLevel", "0"), ("kCompactionStyleUniversal", "1"), ("kCompactionStyleFIFO", "2")],
+        &[
+            ("kCompactionStyleLevel", "0"),
+            ("kCompactionStyleUniversal", "1"),
+            ("kCompactionStyleFIFO", "2"),
+        ],
     ),
     ("compression", "compression_type", CODECS),
     (
         "block_cache",
         "cache_type",
-        &[("lru", "lru_cache"), ("hyper_clock", "hyper_clock_cache"), ("auto_hyper_clock", "auto_hyper_clock_cache")],
+        &[
+            ("lru", "lru_cache"),
+            ("hyper_clock", "hyper_clock_cache"),
+            ("auto_hyper_clock", "auto_hyper_clock_cache"),
+        ],
     ),
     (
         "memtable_factory",
         "memtablerep",
-        &[("vector", "vector"), ("skip_list", "skip_list"), ("skiplist", "skip_list"), ("SkipListFactory", "skip_list")],
+        &[
+            ("vector", "vector"),
+            ("skip_list", "skip_list"),
+            ("skiplist", "skip_list"),
+            ("SkipListFactory", "skip_list"),
+        ],
     ),
-    ("prepopulate_block_cache", "prepopulate_block_cache", &[("kDisable", "0"), ("kFlushOnly", "1")]),
+    (
+        "prepopulate_block_cache",
+        "prepopulate_block_cache",
+        &[("kDisable", "0"), ("kFlushOnly", "1")],
+    ),
 ];
 
 const CODECS: Words = &[
@@ -164,12 +235,17 @@ const CODECS: Words = &[
 ];
 
 /// Flags with their values; a setting without one is an error.
-pub(super) fn flags(settings: &Settings, job: &Job, dir: &Path) -> Result<Vec<(String, String)>, EngineError> {
+pub(super) fn flags(
+    settings: &Settings,
+    job: &Job,
+    dir: &Path,
+) -> Result<Vec<(String, String)>, EngineError> {
     let mut flags: Vec<(String, String)> = Vec::new();
-    let mut set = |name: &str, value: String| match flags.iter_mut().find(|(known, _)| known == name) {
-        Some((_, known)) => *known = value,
-        None => flags.push((name.to_owned(), value)),
-    };
+    let mut set =
+        |name: &str, value: String| match flags.iter_mut().find(|(known, _)| known == name) {
+            Some((_, known)) => *known = value,
+            None => flags.push((name.to_owned(), value)),
+        };
     let dir = dir.display().to_string();
     set("benchmarks", job.benchmarks.join(","));
     set("db", dir.clone());
@@ -180,8 +256,13 @@ pub(super) fn flags(settings: &Settings, job: &Job, dir: &Path) -> Result<Vec<(S
     set("threads", job.threads.to_string());
     set("use_existing_db", u8::from(job.is_existing).to_string());
     set("seed", job.seed.to_string());
-    set("benchmark_write_rate_limit", job.background_bytes_per_s.unwrap_or(0).to_string());
-    ALWAYS.iter().for_each(|(name, value)| set(name, (*value).to_owned()));
+    set(
+        "benchmark_write_rate_limit",
+        job.background_bytes_per_s.unwrap_or(0).to_string(),
+    );
+    ALWAYS
+        .iter()
+        .for_each(|(name, value)| set(name, (*value).to_owned()));
     for (name, value) in settings {
         for (flag, value) in of_setting(name, value.trim())? {
             set(&flag, value);
@@ -197,21 +278,28 @@ pub(super) fn flags(settings: &Settings, job: &Job, dir: &Path) -> Result<Vec<(S
         set("report_file", report.display().to_string());
         set("report_interval_seconds", "1".to_owned());
     }
-    job.flags.iter().for_each(|(name, value)| set(name, value.clone()));
+    job.flags
+        .iter()
+        .for_each(|(name, value)| set(name, value.clone()));
     Ok(flags)
 }
 
 /// The setting that a flag comes from.
 pub(super) fn setting_of<'a>(settings: &'a Settings, flag: &str) -> Option<&'a String> {
-    let gives =
-        |(name, value): &(&String, &String)| of_setting(name, value.trim()).is_ok_and(|flags| flags.iter().any(|(known, _)| known == flag));
+    let gives = |(name, value): &(&String, &String)| {
+        of_setting(name, value.trim())
+            .is_ok_and(|flags| flags.iter().any(|(known, _)| known == flag))
+    };
     settings.iter().find(gives).map(|(name, _)| name)
 }
 
 fn of_setting(name: &str, value: &str) -> Result<Vec<(String, String)>, EngineError> {
     let one = |flag: &str, value: &str| Ok(vec![(flag.to_owned(), value.to_owned())]);
-    let refused =
-        |why: &str| EngineError::new(format!("setting {name} = {value}: {why}; leave it out, or leave out driver = \"db_bench\""));
+    let refused = |why: &str| {
+        EngineError::new(format!(
+            "setting {name} = {value}: {why}; leave it out, or leave out driver = \"db_bench\""
+        ))
+    };
     for group in [TABLE, UNIVERSAL] {
         if name == group {
             let mut flags = Vec::new();
@@ -221,28 +309,58 @@ fn of_setting(name: &str, value: &str) -> Result<Vec<(String, String)>, EngineEr
             return Ok(flags);
         }
     }
-    let find = |names: &[(&str, &'static str)], name: &str| names.iter().find(|(known, _)| *known == name).map(|(_, flag)| *flag);
-    let of_group = |group: &str, names: &[(&str, &'static str)]| find(names, name.strip_prefix(group)?.strip_prefix('.')?);
-    if let Some(flag) = find(&PLAIN, name).or_else(|| of_group(TABLE, &OF_TABLE)).or_else(|| of_group(UNIVERSAL, &OF_UNIVERSAL)) {
+    let find = |names: &[(&str, &'static str)], name: &str| {
+        names
+            .iter()
+            .find(|(known, _)| *known == name)
+            .map(|(_, flag)| *flag)
+    };
+    let of_group = |group: &str, names: &[(&str, &'static str)]| {
+        find(names, name.strip_prefix(group)?.strip_prefix('.')?)
+    };
+    if let Some(flag) = find(&PLAIN, name)
+        .or_else(|| of_group(TABLE, &OF_TABLE))
+        .or_else(|| of_group(UNIVERSAL, &OF_UNIVERSAL))
+    {
         // `16m` is for configs alone.
-        return one(flag, &parse_bytes(value).map_or_else(|| value.to_owned(), |bytes| bytes.to_string()));
+        return one(
+            flag,
+            &parse_bytes(value).map_or_else(|| value.to_owned(), |bytes| bytes.to_string()),
+        );
     }
-    let plain = name.strip_prefix(TABLE).and_then(|rest| rest.strip_prefix('.')).unwrap_or(name);
+    let plain = name
+        .strip_prefix(TABLE)
+        .and_then(|rest| rest.strip_prefix('.'))
+        .unwrap_or(name);
     if let Some((_, flag, words)) = WORDS.iter().find(|(known, _, _)| *known == plain) {
-        let word = words.iter().find(|(known, _)| *known == value).map(|(_, word)| *word);
-        return one(flag, word.ok_or_else(|| refused("db_bench has no word for this value"))?);
+        let word = words
+            .iter()
+            .find(|(known, _)| *known == value)
+            .map(|(_, word)| *word);
+        return one(
+            flag,
+            word.ok_or_else(|| refused("db_bench has no word for this value"))?,
+        );
     }
     match plain {
         "compression_per_level" => {
             let levels: Vec<&str> = value.split(':').collect();
-            let first = levels.iter().take_while(|codec| **codec == "kNoCompression").count();
+            let first = levels
+                .iter()
+                .take_while(|codec| **codec == "kNoCompression")
+                .count();
             let is_one = levels[first..].windows(2).all(|pair| pair[0] == pair[1]);
             if !is_one {
-                return Err(refused("db_bench knows levels without a codec and below them one codec"));
+                return Err(refused(
+                    "db_bench knows levels without a codec and below them one codec",
+                ));
             }
             one("min_level_to_compress", &first.to_string())
         }
-        "filter_policy" => match value.strip_prefix("bloomfilter:").map(|rest| rest.trim_end_matches(":false")) {
+        "filter_policy" => match value
+            .strip_prefix("bloomfilter:")
+            .map(|rest| rest.trim_end_matches(":false"))
+        {
             Some(bits) if bits.parse::<f64>().is_ok() => one("bloom_bits", bits),
             _ if matches!(value, "nullptr" | "null") => one("bloom_bits", "-1"),
             _ => Err(refused("db_bench knows bloomfilter:BITS:false")),
@@ -258,7 +376,10 @@ mod tests {
     use super::*;
 
     fn of(settings: &[(&str, &str)]) -> Result<Vec<(String, String)>, String> {
-        let settings = settings.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        let settings = settings
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+            .collect();
         flags(&settings, &Job::look(), Path::new("/d")).map_err(|error| error.to_string())
     }
 
@@ -268,14 +389,44 @@ mod tests {
             ("write_buffer_size", "16m", "write_buffer_size", "16777216"),
             ("max_subcompactions", "4", "subcompactions", "4"),
             ("max_open_files", "-1", "open_files", "-1"),
-            ("compaction_style", "kCompactionStyleUniversal", "compaction_style", "1"),
+            (
+                "compaction_style",
+                "kCompactionStyleUniversal",
+                "compaction_style",
+                "1",
+            ),
             ("compression", "kLZ4Compression", "compression_type", "lz4"),
-            ("compression_per_level", "kNoCompression:kNoCompression:kNoCompression:kZSTD:kZSTD", "min_level_to_compress", "3"),
-            ("block_cache", "auto_hyper_clock", "cache_type", "auto_hyper_clock_cache"),
+            (
+                "compression_per_level",
+                "kNoCompression:kNoCompression:kNoCompression:kZSTD:kZSTD",
+                "min_level_to_compress",
+                "3",
+            ),
+            (
+                "block_cache",
+                "auto_hyper_clock",
+                "cache_type",
+                "auto_hyper_clock_cache",
+            ),
             ("block_cache_bytes", "1g", "cache_size", "1073741824"),
-            ("block_based_table_factory.block_size", "8192", "block_size", "8192"),
-            ("block_based_table_factory", "{block_size=4096;filter_policy=bloomfilter:10:false}", "bloom_bits", "10"),
-            ("compaction_options_universal.size_ratio", "1", "universal_size_ratio", "1"),
+            (
+                "block_based_table_factory.block_size",
+                "8192",
+                "block_size",
+                "8192",
+            ),
+            (
+                "block_based_table_factory",
+                "{block_size=4096;filter_policy=bloomfilter:10:false}",
+                "bloom_bits",
+                "10",
+            ),
+            (
+                "compaction_options_universal.size_ratio",
+                "1",
+                "universal_size_ratio",
+                "1",
+            ),
             (
                 "compaction_options_universal",
                 "{allow_trivial_move=true;compression_size_percent=-1}",
@@ -285,10 +436,23 @@ mod tests {
             ("memtable_factory", "vector", "memtablerep", "vector"),
         ] {
             let flags = of(&[(name, value)]).unwrap();
-            assert!(flags.contains(&(flag.to_owned(), expected.to_owned())), "{name} = {value}: {flags:?}");
+            assert!(
+                flags.contains(&(flag.to_owned(), expected.to_owned())),
+                "{name} = {value}: {flags:?}"
+            );
         }
-        let flags = of(&[("compaction_options_universal", "{size_ratio=1;min_merge_width=2}")]).unwrap();
-        assert_eq!(flags.iter().filter(|(name, _)| name.starts_with("universal_")).count(), 2);
+        let flags = of(&[(
+            "compaction_options_universal",
+            "{size_ratio=1;min_merge_width=2}",
+        )])
+        .unwrap();
+        assert_eq!(
+            flags
+                .iter()
+                .filter(|(name, _)| name.starts_with("universal_"))
+                .count(),
+            2
+        );
     }
 
     #[test]
@@ -296,11 +460,22 @@ mod tests {
         for (name, value, why) in [
             ("bottommost_compression", "kZSTD", "no flag"),
             ("compression", "kXpressCompression", "no word"),
-            ("compression_per_level", "kLZ4Compression:kZSTD", "one codec"),
-            ("block_based_table_factory.filter_policy", "ribbonfilter:10", "bloomfilter"),
+            (
+                "compression_per_level",
+                "kLZ4Compression:kZSTD",
+                "one codec",
+            ),
+            (
+                "block_based_table_factory.filter_policy",
+                "ribbonfilter:10",
+                "bloomfilter",
+            ),
         ] {
             let error = of(&[(name, value)]).unwrap_err();
-            assert!(error.contains(name) && error.contains(why) && error.contains("leave it out"), "{error}");
+            assert!(
+                error.contains(name) && error.contains(why) && error.contains("leave it out"),
+                "{error}"
+            );
         }
     }
 
@@ -310,7 +485,10 @@ mod tests {
             benchmarks: vec!["readwhilewriting", "stats"],
             seconds: Some(60),
             background_bytes_per_s: Some(2 << 20),
-            flags: vec![("sync", "1".to_owned()), ("merge_operator", "put".to_owned())],
+            flags: vec![
+                ("sync", "1".to_owned()),
+                ("merge_operator", "put".to_owned()),
+            ],
             is_existing: true,
             report: Some("/r.csv".into()),
             ..Job::look()
@@ -329,7 +507,11 @@ mod tests {
             ("value_size", "400"),
         ] {
             assert_eq!(
-                flags.iter().filter(|(name, _)| name == flag).map(|(_, value)| value.as_str()).collect::<Vec<_>>(),
+                flags
+                    .iter()
+                    .filter(|(name, _)| name == flag)
+                    .map(|(_, value)| value.as_str())
+                    .collect::<Vec<_>>(),
                 [value],
                 "{flag}"
             );

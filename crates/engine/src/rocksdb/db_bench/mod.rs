@@ -1,4 +1,5 @@
-//! RocksDB's own benchmark program as the driver: its flags from a config's settings, and its processes.
+//! RocksDB's own benchmark program as the driver: its flags from a config's settings, and its
+//! processes.
 
 mod flags;
 
@@ -54,35 +55,67 @@ pub enum Progress {
 }
 
 impl DbBench {
-    /// The program of a build, which is asked for its flags. `prefix` and `env` are those of the config.
-    pub fn new(build: &InstalledBuild, prefix: &[String], env: &BTreeMap<String, String>) -> Result<Self, EngineError> {
+    /// The program of a build, which is asked for its flags. `prefix` and `env` are those of the
+    /// config.
+    pub fn new(
+        build: &InstalledBuild,
+        prefix: &[String],
+        env: &BTreeMap<String, String>,
+    ) -> Result<Self, EngineError> {
         let program = build.db_bench.clone().ok_or_else(|| {
             EngineError::new(format!(
-                "the build {} has no db_bench; take one that has (rocksdb@7.8+debian, or your own folder with `plimsoll build add --basedir`), \
-                 or leave out driver = \"db_bench\"",
+                "the build {} has no db_bench; take one that has (rocksdb@7.8+debian, or your own \
+                folder with `plimsoll build add --basedir`), or leave out driver = \"db_bench\"",
                 build.name
             ))
         })?;
-        let env: BTreeMap<String, String> = build.env.iter().chain(env).map(|(name, value)| (name.clone(), value.clone())).collect();
-        let help =
-            child_command(&program).arg("--help").envs(&env).stdin(Stdio::null()).output().map_err(|error| {
-                EngineError::new(format!("start {}: {error}; check that it is there and can be run", program.display()))
+        let env: BTreeMap<String, String> = build
+            .env
+            .iter()
+            .chain(env)
+            .map(|(name, value)| (name.clone(), value.clone()))
+            .collect();
+        let help = child_command(&program)
+            .arg("--help")
+            .envs(&env)
+            .stdin(Stdio::null())
+            .output()
+            .map_err(|error| {
+                EngineError::new(format!(
+                    "start {}: {error}; check that it is there and can be run",
+                    program.display()
+                ))
             })?;
         let text = String::from_utf8_lossy(&help.stdout);
-        let flags: BTreeSet<String> = text.lines().filter_map(flag_of_help).map(str::to_owned).collect();
+        let flags: BTreeSet<String> = text
+            .lines()
+            .filter_map(flag_of_help)
+            .map(str::to_owned)
+            .collect();
         if !flags.contains("benchmarks") {
             let said = String::from_utf8_lossy(&help.stderr);
             let said = said.lines().next().unwrap_or("nothing");
             return Err(EngineError::new(format!(
-                "ask {} for its flags: it names no --benchmarks and says: {said}; check that it is a db_bench and finds its libraries",
+                "ask {} for its flags: it names no --benchmarks and says: {said}; check that it is \
+                a db_bench and finds its libraries",
                 program.display()
             )));
         }
-        Ok(Self { program, prefix: prefix.to_vec(), env, flags })
+        Ok(Self {
+            program,
+            prefix: prefix.to_vec(),
+            env,
+            flags,
+        })
     }
 
     /// The arguments of a run on `dir`.
-    pub fn arguments(&self, settings: &Settings, job: &Job, dir: &Path) -> Result<Arguments, EngineError> {
+    pub fn arguments(
+        &self,
+        settings: &Settings,
+        job: &Job,
+        dir: &Path,
+    ) -> Result<Arguments, EngineError> {
         check(settings, ram_bytes())?;
         let (mut line, mut ignored) = (Vec::new(), Settings::new());
         for (name, value) in flags::flags(settings, job, dir)? {
@@ -97,7 +130,8 @@ impl DbBench {
 
     /// Whether every setting has a flag.
     pub fn check(&self, settings: &Settings) -> Result<(), EngineError> {
-        self.arguments(settings, &Job::look(), Path::new(".")).map(drop)
+        self.arguments(settings, &Job::look(), Path::new("."))
+            .map(drop)
     }
 
     /// Starts a run; both its outputs go to `log`.
@@ -109,21 +143,37 @@ impl DbBench {
             env: self.env.clone(),
             ..Program::default()
         };
-        Ok(DbBenchProcess { process: ServerProcess::spawn(&program, log)? })
+        Ok(DbBenchProcess {
+            process: ServerProcess::spawn(&program, log)?,
+        })
     }
 
-    /// What a database of this config runs with: one key is put into one in `dir`, which is gone afterwards. With the reason
-    /// under `not applied: SETTING` for each flag that this version does not have. And what db_bench printed meanwhile.
-    pub fn look(&self, settings: &Settings, dir: &Path, log: &Path) -> Result<(Settings, String), EngineError> {
+    /// What a database of this config runs with: one key is put into one in `dir`, which is gone
+    /// afterwards. With the reason under `not applied: SETTING` for each flag that this version
+    /// does not have. And what db_bench printed meanwhile.
+    pub fn look(
+        &self,
+        settings: &Settings,
+        dir: &Path,
+        log: &Path,
+    ) -> Result<(Settings, String), EngineError> {
         let arguments = self.arguments(settings, &Job::look(), dir)?;
-        let io = |error: std::io::Error| EngineError::new(format!("use {}: {error}; check the folder's permissions", dir.display()));
+        let io = |error: std::io::Error| {
+            EngineError::new(format!(
+                "use {}: {error}; check the folder's permissions",
+                dir.display()
+            ))
+        };
         fs::create_dir_all(dir).map_err(io)?;
         let process = self.start(&arguments, log)?;
         process.process.wait_until_ended(LOOK_LIMIT)?;
         let mut effective = read_back(dir)?;
         for (flag, value) in arguments.ignored {
             let setting = flags::setting_of(settings, &flag).unwrap_or(&flag);
-            effective.insert(format!("{NOT_APPLIED}{setting}"), format!("this db_bench has no --{flag}={value}"));
+            effective.insert(
+                format!("{NOT_APPLIED}{setting}"),
+                format!("this db_bench has no --{flag}={value}"),
+            );
         }
         fs::remove_dir_all(dir).map_err(io)?;
         let printed = fs::read_to_string(log).unwrap_or_default();
@@ -150,7 +200,8 @@ impl DbBenchProcess {
 /// `    -num (Number of key/values to place in database) type: int64 default: 1000000`.
 fn flag_of_help(line: &str) -> Option<&str> {
     let name = line.strip_prefix("    -")?.split(' ').next()?;
-    (!name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')).then_some(name)
+    (!name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_'))
+        .then_some(name)
 }
 
 #[cfg(test)]
@@ -160,8 +211,14 @@ mod tests {
     #[test]
     fn flags_are_what_the_help_lists() {
         for (line, flag) in [
-            ("    -num (Number of key/values to place in database) type: int64", Some("num")),
-            ("    -cache_type (Type of block cache.) type: string default: \"lru_cache\"", Some("cache_type")),
+            (
+                "    -num (Number of key/values to place in database) type: int64",
+                Some("num"),
+            ),
+            (
+                "    -cache_type (Type of block cache.) type: string default: \"lru_cache\"",
+                Some("cache_type"),
+            ),
             ("      -not_one, in the text of another", None),
             ("    --num=5", None),
             ("  Flags from ./db_bench.cc:", None),

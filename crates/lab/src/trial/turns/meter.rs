@@ -30,7 +30,15 @@ impl Cpu {
 
     /// Below zero where the kernel's ticks missed what ours used.
     pub fn foreign_ns(&self) -> Option<i64> {
-        let ours: u64 = [self.engine_ns, self.client_ns, self.other_servers_ns, self.others_ns].into_iter().flatten().sum();
+        let ours: u64 = [
+            self.engine_ns,
+            self.client_ns,
+            self.other_servers_ns,
+            self.others_ns,
+        ]
+        .into_iter()
+        .flatten()
+        .sum();
         i64::try_from(i128::from(self.busy_ns?) - i128::from(ours)).ok()
     }
 }
@@ -62,9 +70,12 @@ impl Meter {
         }
     }
 
-    /// The engine's processes, as the others are told of them. An embedded engine works in this one, and may go on in the turns of others.
+    /// The engine's processes, as the others are told of them. An embedded engine works in this
+    /// one, and may go on in the turns of others.
     pub fn pids(&self) -> Vec<u32> {
-        self.servers.as_ref().map_or_else(|| vec![std::process::id()], ServerProcesses::pids)
+        self.servers
+            .as_ref()
+            .map_or_else(|| vec![std::process::id()], ServerProcesses::pids)
     }
 
     pub fn set_peers(&mut self, servers: Vec<u32>, others: Vec<u32>) {
@@ -72,26 +83,40 @@ impl Meter {
     }
 
     pub fn read(&mut self) -> Cpu {
-        Cpu { busy_ns: busy_ns(&self.proc).ok(), ..self.read_ours() }
+        Cpu {
+            busy_ns: busy_ns(&self.proc).ok(),
+            ..self.read_ours()
+        }
     }
 
-    /// Without the CPU of the whole machine, which takes longer to read than may be spent while workers are at work.
+    /// Without the CPU of the whole machine, which takes longer to read than may be spent while
+    /// workers are at work.
     pub fn read_ours(&mut self) -> Cpu {
         let client_ns = self.client.read_ns();
         let (engine_ns, client_ns) = match &mut self.servers {
             Some(servers) => (Some(servers.cpu_ns()), client_ns),
             None => (client_ns, None),
         };
-        Cpu { engine_ns, client_ns, other_servers_ns: self.other_servers.read_ns(), others_ns: self.others.read_ns(), busy_ns: None }
+        Cpu {
+            engine_ns,
+            client_ns,
+            other_servers_ns: self.other_servers.read_ns(),
+            others_ns: self.others.read_ns(),
+            busy_ns: None,
+        }
     }
 
-    /// The engine's CPU from the end of the turn before, if there was one, to the first look at this one; `last` is the end of this one.
+    /// The engine's CPU from the end of the turn before, if there was one, to the first look at
+    /// this one; `last` is the end of this one.
     pub fn engine_rest_ns(&mut self, first: &Cpu, last: &Cpu) -> Option<u64> {
-        self.last.replace(*last).and_then(|before| first.since(&before).engine_ns)
+        self.last
+            .replace(*last)
+            .and_then(|before| first.since(&before).engine_ns)
     }
 
     pub fn add(&mut self, cpu: &Cpu, active_ns: u64) {
-        let sum = |total: Option<u64>, more: Option<u64>| more.map(|more| total.unwrap_or(0) + more);
+        let sum =
+            |total: Option<u64>, more: Option<u64>| more.map(|more| total.unwrap_or(0) + more);
         self.total.engine_ns = sum(self.total.engine_ns, cpu.engine_ns);
         self.total.client_ns = sum(self.total.client_ns, cpu.client_ns);
         self.active_ns += active_ns;
@@ -100,12 +125,21 @@ impl Meter {
     /// Of the readings of a step those that mean something when others have their turns meanwhile.
     pub fn into_readings(self) -> Readings {
         let seconds = |ns: u64| Reading::Ok(ns as f64 / 1e9);
-        let cpu = |ns: Option<u64>| ns.map_or_else(|| Reading::Unavailable("the step had no turn".to_owned()), seconds);
+        let cpu = |ns: Option<u64>| {
+            ns.map_or_else(
+                || Reading::Unavailable("the step had no turn".to_owned()),
+                seconds,
+            )
+        };
         let shared = || Reading::Unavailable("shares the process with the engine".to_owned());
         let not_here = || Reading::Unavailable("the engine is a server".to_owned());
         let [server, client, process] = match &self.servers {
             None => [shared(), shared(), cpu(self.total.engine_ns)],
-            Some(_) => [cpu(self.total.engine_ns), cpu(self.total.client_ns), not_here()],
+            Some(_) => [
+                cpu(self.total.engine_ns),
+                cpu(self.total.client_ns),
+                not_here(),
+            ],
         };
         Readings::from([
             ("seconds".to_owned(), seconds(self.active_ns)),
@@ -122,13 +156,35 @@ mod tests {
 
     #[test]
     fn what_nobody_of_ours_used_is_foreign() {
-        let before = Cpu { engine_ns: Some(100), client_ns: Some(50), other_servers_ns: Some(10), others_ns: None, busy_ns: Some(1_000) };
-        let after = Cpu { engine_ns: Some(400), client_ns: Some(150), other_servers_ns: Some(10), others_ns: None, busy_ns: Some(1_500) };
+        let before = Cpu {
+            engine_ns: Some(100),
+            client_ns: Some(50),
+            other_servers_ns: Some(10),
+            others_ns: None,
+            busy_ns: Some(1_000),
+        };
+        let after = Cpu {
+            engine_ns: Some(400),
+            client_ns: Some(150),
+            other_servers_ns: Some(10),
+            others_ns: None,
+            busy_ns: Some(1_500),
+        };
         assert_eq!(after.since(&before).foreign_ns(), Some(100));
         assert_eq!(before.since(&before).foreign_ns(), Some(0));
-        let unknown = Cpu { busy_ns: None, ..after };
+        let unknown = Cpu {
+            busy_ns: None,
+            ..after
+        };
         assert_eq!(unknown.since(&before).foreign_ns(), None);
-        let short_of_a_tick = Cpu { busy_ns: Some(1_390), ..after };
-        assert_eq!(short_of_a_tick.since(&before).foreign_ns(), Some(-10), "the sum over turns is right, not each turn");
+        let short_of_a_tick = Cpu {
+            busy_ns: Some(1_390),
+            ..after
+        };
+        assert_eq!(
+            short_of_a_tick.since(&before).foreign_ns(),
+            Some(-10),
+            "the sum over turns is right, not each turn"
+        );
     }
 }

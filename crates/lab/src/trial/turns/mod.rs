@@ -1,4 +1,5 @@
-//! A step in turns, as its trial does it: the orchestrator says when the workers may work, and hears what they did.
+//! A step in turns, as its trial does it: the orchestrator says when the workers may work, and
+//! hears what they did.
 
 mod meter;
 mod window;
@@ -35,7 +36,8 @@ pub(super) struct Taken {
     pub turns: Vec<Turn>,
     /// The server's counters before the first.
     pub counters: BTreeMap<String, i64>,
-    /// CPU over all turns, those for warming up and the discarded parts included, as operations are.
+    /// CPU over all turns, those for warming up and the discarded parts included, as operations
+    /// are.
     pub host: Readings,
     /// By client: what its worker did, those for warming up and the discarded parts left out.
     pub sums: BTreeMap<u32, TurnSums>,
@@ -102,7 +104,10 @@ impl<'a> Director<'a> {
     }
 
     /// Runs the workers with `work` while turns are handed out, and gives what both leave.
-    pub fn direct<T>(self, work: impl FnOnce(&Arc<TurnClock>, &Arc<Board>) -> T) -> (T, Result<Taken, Cut>) {
+    pub fn direct<T>(
+        self,
+        work: impl FnOnce(&Arc<TurnClock>, &Arc<Board>) -> T,
+    ) -> (T, Result<Taken, Cut>) {
         self.control.give(Command::Park);
         let (worked, taken) = thread::scope(|scope| {
             let directing = scope.spawn(|| {
@@ -116,7 +121,11 @@ impl<'a> Director<'a> {
             });
             let worked = work(&self.clock, &self.board);
             self.has_ended.store(true, Ordering::SeqCst);
-            let taken = directing.join().unwrap_or_else(|_| Err(Cut::Failed("the turns' thread panicked: see the trial's log".into())));
+            let taken = directing.join().unwrap_or_else(|_| {
+                Err(Cut::Failed(
+                    "the turns' thread panicked: see the trial's log".into(),
+                ))
+            });
             (worked, taken)
         });
         // What comes next is no turn.
@@ -132,14 +141,21 @@ impl<'a> Director<'a> {
         }
         self.settle(self.limit + self.open_limit)?;
         // Connected workers have their processes by now.
-        let servers = if self.roots.is_empty() { None } else { Some(find(&self.roots)?) };
+        let servers = if self.roots.is_empty() {
+            None
+        } else {
+            Some(find(&self.roots)?)
+        };
         let mut meter = Meter::new(servers);
         if self.must_rest {
             self.rest(&mut meter)?;
         }
         // What a server has left to do it does in its own turns. A given one has no processes here.
         self.pause(&mut meter)?;
-        say(&TrialMessage::Ready { step: self.step.clone(), servers: meter.pids() });
+        say(&TrialMessage::Ready {
+            step: self.step.clone(),
+            servers: meter.pids(),
+        });
         let begin = Instant::now();
         let mut turns = Vec::new();
         let mut sums: BTreeMap<u32, TurnSums> = BTreeMap::new();
@@ -172,15 +188,23 @@ impl<'a> Director<'a> {
                 Direction::Finish => {
                     self.clock.resume();
                     self.control.give(Command::Finish);
-                    return Ok(Taken { turns, counters: self.counters.clone(), host: meter.into_readings(), sums });
+                    return Ok(Taken {
+                        turns,
+                        counters: self.counters.clone(),
+                        host: meter.into_readings(),
+                        sums,
+                    });
                 }
             }
         }
     }
 
-    /// Stops the server until its next turn. Nobody asks meanwhile whether it answers. True when it has processes that it did not have before.
+    /// Stops the server until its next turn. Nobody asks meanwhile whether it answers. True when it
+    /// has processes that it did not have before.
     fn pause(&self, meter: &mut Meter) -> Result<bool, Cut> {
-        let Some(servers) = &mut meter.servers else { return Ok(false) };
+        let Some(servers) = &mut meter.servers else {
+            return Ok(false);
+        };
         self.watchdog.pause();
         servers.pause().map_err(Cut::Failed)
     }
@@ -192,8 +216,10 @@ impl<'a> Director<'a> {
         }
     }
 
-    /// Waits until the engine has done what the step before left, or for as long as [`REST_LIMIT`]. It runs meanwhile, workers parked: otherwise it would do
-    /// that in the first turns of this step, and a build that leaves more would look slower in a step that is not the one that left it.
+    /// Waits until the engine has done what the step before left, or for as long as [`REST_LIMIT`].
+    /// It runs meanwhile, workers parked: otherwise it would do that in the first turns of this
+    /// step, and a build that leaves more would look slower in a step that is not the one that left
+    /// it.
     fn rest(&self, meter: &mut Meter) -> Result<(), Cut> {
         let mut patience = Patience::new(REST_LIMIT);
         while !patience.is_over() {
@@ -216,7 +242,11 @@ impl<'a> Director<'a> {
     /// The next direction. The orchestrator's patience is the deadline; its end is the trial's.
     fn next(&self) -> Result<Direction, Cut> {
         loop {
-            let received = self.directions.lock().unwrap_or_else(PoisonError::into_inner).recv_timeout(LOOK);
+            let received = self
+                .directions
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .recv_timeout(LOOK);
             match received {
                 Ok(direction) => return Ok(direction),
                 Err(RecvTimeoutError::Timeout) => self.check()?,
@@ -226,8 +256,13 @@ impl<'a> Director<'a> {
     }
 
     fn check(&self) -> Result<(), Cut> {
-        let is_over = self.has_ended.load(Ordering::SeqCst) || self.control.command() == Command::Stop;
-        if is_over { Err(Cut::Interrupted) } else { Ok(()) }
+        let is_over =
+            self.has_ended.load(Ordering::SeqCst) || self.control.command() == Command::Stop;
+        if is_over {
+            Err(Cut::Interrupted)
+        } else {
+            Ok(())
+        }
     }
 
     /// Parks the workers, and stops their clock when all of them are.
@@ -235,7 +270,10 @@ impl<'a> Director<'a> {
         self.control.give(Command::Park);
         if !self.control.wait_until_parked(limit) {
             self.check()?;
-            let reason = format!("hung: a worker is still in an operation {} s after its turn", limit.as_secs());
+            let reason = format!(
+                "hung: a worker is still in an operation {} s after its turn",
+                limit.as_secs()
+            );
             self.watchdog.end_hung_server(&reason);
             return Err(Cut::Failed(reason));
         }
@@ -243,8 +281,14 @@ impl<'a> Director<'a> {
         Ok(())
     }
 
-    /// One turn: what is recorded of it, what each worker did, and whether the server has new processes.
-    fn take(&self, order: TurnOrder, begin: Instant, meter: &mut Meter) -> Result<(Turn, Vec<Part>, bool), Cut> {
+    /// One turn: what is recorded of it, what each worker did, and whether the server has new
+    /// processes.
+    fn take(
+        &self,
+        order: TurnOrder,
+        begin: Instant,
+        meter: &mut Meter,
+    ) -> Result<(Turn, Vec<Part>, bool), Cut> {
         let speed = speed_witness();
         let first = self.look(|| meter.read());
         let begin_ns = begin.elapsed().as_nanos() as u64;
@@ -261,18 +305,29 @@ impl<'a> Director<'a> {
         self.settle(self.limit)?;
         let mut last = self.look(|| meter.read());
         // What was born in this turn has worked in it.
-        let has_new = meter.servers.as_mut().map_or(Ok(false), ServerProcesses::refresh).map_err(Cut::Failed)?;
+        let has_new = meter
+            .servers
+            .as_mut()
+            .map_or(Ok(false), ServerProcesses::refresh)
+            .map_err(Cut::Failed)?;
         if has_new {
             last.cpu = meter.read();
         }
-        let bounds = Bounds { begin_ns: start_ns, mark_ns, end_ns: last.at_ns };
+        let bounds = Bounds {
+            begin_ns: start_ns,
+            mark_ns,
+            end_ns: last.at_ns,
+        };
         let whole = last.cpu.since(&first.cpu);
         let length_ns = last.at_ns - start_ns;
         meter.add(&whole, length_ns);
         let parts = parts(&bounds, &first.tallies, &last.tallies);
-        let active_ns = parts.iter().map(|part| part.active_ns).sum::<u64>() / (parts.len() as u64).max(1);
+        let active_ns =
+            parts.iter().map(|part| part.active_ns).sum::<u64>() / (parts.len() as u64).max(1);
         // CPU is read at the mark, operations are counted from a little later on.
-        let (from, share) = second.as_ref().map_or((&first, 1.0), |second| (second, counted_share(&parts, second.at_ns)));
+        let (from, share) = second.as_ref().map_or((&first, 1.0), |second| {
+            (second, counted_share(&parts, second.at_ns))
+        });
         let cpu = last.cpu.since(&from.cpu);
         let counted = |ns: u64| (ns as f64 * share).round() as u64;
         let left_ns = meter.engine_rest_ns(&first.cpu, &last.cpu);
@@ -288,7 +343,8 @@ impl<'a> Director<'a> {
             speed: Some(speed),
             foreign_cpu_ns: whole.foreign_ns(),
             other_servers_cpu_ns: cpu.other_servers_ns.map(counted),
-            left_cpu_ns: left_ns.map(|ns| (ns as f64 * active_ns as f64 / length_ns.max(1) as f64) as u64),
+            left_cpu_ns: left_ns
+                .map(|ns| (ns as f64 * active_ns as f64 / length_ns.max(1) as f64) as u64),
             length_ns: Some(length_ns),
         };
         Ok((turn, parts, has_new))
@@ -296,14 +352,23 @@ impl<'a> Director<'a> {
 
     fn look(&self, cpu: impl FnOnce() -> Cpu) -> Look {
         let at_ns = self.clock.now_ns();
-        Look { at_ns, tallies: self.board.tallies(), unsuccessful: self.board.unsuccessful(), cpu: cpu() }
+        Look {
+            at_ns,
+            tallies: self.board.tallies(),
+            unsuccessful: self.board.unsuccessful(),
+            cpu: cpu(),
+        }
     }
 }
 
 /// The mean time of one operation of a worker; none without one.
 fn length_of_operations(parts: &[Part]) -> Option<u64> {
     let operations: u64 = parts.iter().map(|part| part.operations).sum();
-    parts.iter().map(|part| part.active_ns).sum::<u64>().checked_div(operations)
+    parts
+        .iter()
+        .map(|part| part.active_ns)
+        .sum::<u64>()
+        .checked_div(operations)
 }
 
 fn find(roots: &[u32]) -> Result<ServerProcesses, Cut> {
@@ -323,7 +388,9 @@ struct Look {
 mod tests {
     use std::sync::mpsc::channel;
 
-    use plimsoll_load::{Arrival, Next, Outcome, Progress, StepOptions, Stop, Task, Worker, run_step};
+    use plimsoll_load::{
+        Arrival, Next, Outcome, Progress, StepOptions, Stop, Task, Worker, run_step,
+    };
 
     use super::*;
 
@@ -370,10 +437,27 @@ mod tests {
         };
         sender.send(Direction::Finish).unwrap();
         let worker = Box::new(Slow(10 * limit));
-        let task = Task { client: 1, kinds: vec![0], arrival: Arrival::Closed, stop: Stop::Time(u64::MAX >> 8), worker };
+        let task = Task {
+            client: 1,
+            kinds: vec![0],
+            arrival: Arrival::Closed,
+            stop: Stop::Time(u64::MAX >> 8),
+            worker,
+        };
         let (worked, taken) = director.direct(|clock, board| {
-            let options = StepOptions { board: Some(board.clone()), ..StepOptions::default() };
-            run_step(clock, &["op"], vec![task], &control, &options, &mut std::io::sink(), &mut |_: &Progress| {})
+            let options = StepOptions {
+                board: Some(board.clone()),
+                ..StepOptions::default()
+            };
+            run_step(
+                clock,
+                &["op"],
+                vec![task],
+                &control,
+                &options,
+                &mut std::io::sink(),
+                &mut |_: &Progress| {},
+            )
         });
         assert_eq!(watchdog.verdict(), None);
         assert!(taken.is_ok() && worked.is_ok());

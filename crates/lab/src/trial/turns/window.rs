@@ -6,9 +6,11 @@
 //!                       :      ^ counting begins                   ^ and ends
 //! ```
 //!
-//! A window that began with an operation in flight would begin in a long one more often than not, and a build whose operations vary more would look slower.
-//! So counting begins behind the first operation that ends after the discarded part, or at the turn's beginning where nothing is discarded, and ends with the one that is
-//! in flight when the turn's time is over: between the two the operations are a sample like any other.
+//! A window that began with an operation in flight would begin in a long one more often than not,
+//! and a build whose operations vary more would look slower. So counting begins behind the first
+//! operation that ends after the discarded part, or at the turn's beginning where nothing is
+//! discarded, and ends with the one that is in flight when the turn's time is over: between the two
+//! the operations are a sample like any other.
 
 use plimsoll_load::Tally;
 
@@ -35,13 +37,17 @@ pub(super) struct Part {
     pub operations: u64,
     /// The time they took.
     pub active_ns: u64,
-    /// When they ended: the worker's last operation, or the turn's end where it has a schedule to wait for.
+    /// When they ended: the worker's last operation, or the turn's end where it has a schedule to
+    /// wait for.
     pub end_ns: u64,
 }
 
 /// What each worker did between two looks, at which all were parked.
 pub(super) fn parts(bounds: &Bounds, from: &[Tally], to: &[Tally]) -> Vec<Part> {
-    from.iter().zip(to).map(|(from, to)| part(bounds, from, to)).collect()
+    from.iter()
+        .zip(to)
+        .map(|(from, to)| part(bounds, from, to))
+        .collect()
 }
 
 fn part(bounds: &Bounds, from: &Tally, to: &Tally) -> Part {
@@ -61,14 +67,27 @@ fn part(bounds: &Bounds, from: &Tally, to: &Tally) -> Part {
     } else {
         (0, to.last_done_ns, to.last_done_ns)
     };
-    Part { client: to.client, operations, active_ns: end_ns.saturating_sub(begin_ns), end_ns: end_ns.max(begin_ns) }
+    Part {
+        client: to.client,
+        operations,
+        active_ns: end_ns.saturating_sub(begin_ns),
+        end_ns: end_ns.max(begin_ns),
+    }
 }
 
-/// The share of the time since `look_ns` that counts, over all workers: of what was used meanwhile, so much belongs to the operations that count.
+/// The share of the time since `look_ns` that counts, over all workers: of what was used meanwhile,
+/// so much belongs to the operations that count.
 pub(super) fn counted_share(parts: &[Part], look_ns: u64) -> f64 {
-    let looked_ns: u64 = parts.iter().map(|part| part.end_ns.saturating_sub(look_ns)).sum();
+    let looked_ns: u64 = parts
+        .iter()
+        .map(|part| part.end_ns.saturating_sub(look_ns))
+        .sum();
     let counted_ns: u64 = parts.iter().map(|part| part.active_ns).sum();
-    if looked_ns == 0 { 0.0 } else { (counted_ns as f64 / looked_ns as f64).min(1.0) }
+    if looked_ns == 0 {
+        0.0
+    } else {
+        (counted_ns as f64 / looked_ns as f64).min(1.0)
+    }
 }
 
 #[cfg(test)]
@@ -79,38 +98,97 @@ mod tests {
     use super::*;
 
     fn tally(ok: u64, last_done_ns: u64, mark: (u64, u64)) -> Tally {
-        Tally { client: 1, is_open: false, ok, last_done_ns, mark: Mark { ok: mark.0, done_ns: mark.1 } }
+        Tally {
+            client: 1,
+            is_open: false,
+            ok,
+            last_done_ns,
+            mark: Mark {
+                ok: mark.0,
+                done_ns: mark.1,
+            },
+        }
     }
 
     #[test]
     fn operations_count_from_the_end_of_one_to_the_end_of_another() {
-        let bounds = Bounds { begin_ns: 1_000, mark_ns: 1_200, end_ns: 3_100 };
-        let whole = Bounds { mark_ns: 1_000, ..bounds };
+        let bounds = Bounds {
+            begin_ns: 1_000,
+            mark_ns: 1_200,
+            end_ns: 3_100,
+        };
+        let whole = Bounds {
+            mark_ns: 1_000,
+            ..bounds
+        };
         let of = |bounds: &Bounds, from: Tally, to: Tally| {
             let part = part(bounds, &from, &to);
             (part.operations, part.active_ns)
         };
         let before = tally(3, 900, (1, 300));
-        assert_eq!(of(&bounds, before, tally(13, 3_050, (5, 1_250))), (8, 1_800), "from the mark");
-        assert_eq!(of(&bounds, before, tally(4, 3_090, (4, 3_090))), (0, 0), "one long operation tells nothing of its own length");
-        assert_eq!(of(&bounds, before, tally(4, 1_100, (1, 300))), (0, 0), "a mark of an earlier turn is none");
-        assert_eq!(of(&whole, before, tally(4, 3_090, (4, 3_090))), (1, 2_090), "unless the whole turn counts");
-        let open = |ok: u64, mark: (u64, u64)| Tally { is_open: true, ..tally(ok, 2_000, mark) };
-        assert_eq!(of(&bounds, open(3, (1, 300)), open(7, (5, 1_250))), (3, 1_900), "a schedule's are counted by the clock");
-        assert_eq!(of(&bounds, open(3, (1, 300)), open(3, (1, 300))), (0, 1_900));
-        assert_eq!(of(&whole, open(3, (1, 300)), open(7, (4, 1_250))), (4, 2_100));
+        assert_eq!(
+            of(&bounds, before, tally(13, 3_050, (5, 1_250))),
+            (8, 1_800),
+            "from the mark"
+        );
+        assert_eq!(
+            of(&bounds, before, tally(4, 3_090, (4, 3_090))),
+            (0, 0),
+            "one long operation tells nothing of its own length"
+        );
+        assert_eq!(
+            of(&bounds, before, tally(4, 1_100, (1, 300))),
+            (0, 0),
+            "a mark of an earlier turn is none"
+        );
+        assert_eq!(
+            of(&whole, before, tally(4, 3_090, (4, 3_090))),
+            (1, 2_090),
+            "unless the whole turn counts"
+        );
+        let open = |ok: u64, mark: (u64, u64)| Tally {
+            is_open: true,
+            ..tally(ok, 2_000, mark)
+        };
+        assert_eq!(
+            of(&bounds, open(3, (1, 300)), open(7, (5, 1_250))),
+            (3, 1_900),
+            "a schedule's are counted by the clock"
+        );
+        assert_eq!(
+            of(&bounds, open(3, (1, 300)), open(3, (1, 300))),
+            (0, 1_900)
+        );
+        assert_eq!(
+            of(&whole, open(3, (1, 300)), open(7, (4, 1_250))),
+            (4, 2_100)
+        );
     }
 
     #[test]
     fn what_was_used_belongs_to_what_counts_in_proportion() {
-        let part = |active_ns: u64, end_ns: u64| Part { client: 1, operations: 1, active_ns, end_ns };
+        let part = |active_ns: u64, end_ns: u64| Part {
+            client: 1,
+            operations: 1,
+            active_ns,
+            end_ns,
+        };
         assert_eq!(counted_share(&[part(1_800, 3_000)], 1_200), 1.0);
-        assert_eq!(counted_share(&[part(1_800, 3_000), part(0, 3_000)], 1_200), 0.5);
+        assert_eq!(
+            counted_share(&[part(1_800, 3_000), part(0, 3_000)], 1_200),
+            0.5
+        );
         assert_eq!(counted_share(&[], 1_200), 0.0);
     }
 
-    /// The rate of workers whose operations are `length_ns` long, over many turns as a director takes them.
-    fn rate_of_turns(turn_ns: u64, discarded_ns: u64, workers: usize, mut length_ns: impl FnMut() -> u64) -> f64 {
+    /// The rate of workers whose operations are `length_ns` long, over many turns as a director
+    /// takes them.
+    fn rate_of_turns(
+        turn_ns: u64,
+        discarded_ns: u64,
+        workers: usize,
+        mut length_ns: impl FnMut() -> u64,
+    ) -> f64 {
         let mut clocks = vec![tally(0, 0, (0, 0)); workers];
         let (mut now_ns, mut sums) = (0, vec![(0u64, 0u64); workers]);
         for _ in 0..20_000 {
@@ -124,30 +202,57 @@ mod tests {
                     (tally.ok, tally.last_done_ns) = (tally.ok + 1, at_ns);
                     if !is_marked && at_ns >= mark_ns {
                         is_marked = true;
-                        tally.mark = Mark { ok: tally.ok, done_ns: at_ns };
+                        tally.mark = Mark {
+                            ok: tally.ok,
+                            done_ns: at_ns,
+                        };
                     }
                 }
                 now_ns = now_ns.max(at_ns);
             }
-            for (sum, part) in sums.iter_mut().zip(parts(&Bounds { begin_ns, mark_ns, end_ns: now_ns }, &before, &clocks)) {
+            for (sum, part) in sums.iter_mut().zip(parts(
+                &Bounds {
+                    begin_ns,
+                    mark_ns,
+                    end_ns: now_ns,
+                },
+                &before,
+                &clocks,
+            )) {
                 *sum = (sum.0 + part.operations, sum.1 + part.active_ns);
             }
         }
-        sums.iter().map(|&(operations, active_ns)| operations as f64 / active_ns as f64).sum()
+        sums.iter()
+            .map(|&(operations, active_ns)| operations as f64 / active_ns as f64)
+            .sum()
     }
 
-    /// Two builds of the same mean rate. The one with operations of many lengths read as 2 to 8 % slower, because turns were cut inside long operations.
+    /// Two builds of the same mean rate. The one with operations of many lengths read as 2 to 8 %
+    /// slower, because turns were cut inside long operations.
     #[test]
     fn how_much_operations_vary_does_not_move_a_rate() {
         const US: u64 = 1_000;
-        for (turn_ns, discarded_ns) in [(20_000 * US, 2_000 * US), (50_000 * US, 5_000 * US), (20_000 * US, 0)] {
+        for (turn_ns, discarded_ns) in [
+            (20_000 * US, 2_000 * US),
+            (50_000 * US, 5_000 * US),
+            (20_000 * US, 0),
+        ] {
             for workers in [1, 3] {
                 let mut draw = Draw::new(7, &["lengths"]);
                 // 96 of 100 take 200 us, the others 5 ms: 392 us in the mean.
-                let mixed = rate_of_turns(turn_ns, discarded_ns, workers, || if draw.below(100) < 4 { 5_000 * US } else { 200 * US });
+                let mixed = rate_of_turns(turn_ns, discarded_ns, workers, || {
+                    if draw.below(100) < 4 {
+                        5_000 * US
+                    } else {
+                        200 * US
+                    }
+                });
                 let even = rate_of_turns(turn_ns, discarded_ns, workers, || 392 * US);
                 let ratio = mixed / even;
-                assert!((ratio - 1.0).abs() < 0.005, "turns of {turn_ns} ns, {discarded_ns} discarded, {workers} workers: {ratio}");
+                assert!(
+                    (ratio - 1.0).abs() < 0.005,
+                    "turns of {turn_ns} ns, {discarded_ns} discarded, {workers} workers: {ratio}"
+                );
             }
         }
     }

@@ -40,12 +40,18 @@ fn authentication(kind: u32, data: &[u8]) -> Vec<u8> {
 }
 
 fn error(severity: &str, sqlstate: &str, text: &str) -> Vec<u8> {
-    message(b'E', format!("S{severity}\0V{severity}\0C{sqlstate}\0M{text}\0\0").as_bytes())
+    message(
+        b'E',
+        format!("S{severity}\0V{severity}\0C{sqlstate}\0M{text}\0\0").as_bytes(),
+    )
 }
 
 /// A row of one column in text.
 fn row(text: &[u8]) -> Vec<u8> {
-    message(b'D', &[&[0, 1][..], &(text.len() as u32).to_be_bytes(), text].concat())
+    message(
+        b'D',
+        &[&[0, 1][..], &(text.len() as u32).to_be_bytes(), text].concat(),
+    )
 }
 
 fn complete(tag: &str) -> Vec<u8> {
@@ -57,7 +63,10 @@ fn ready() -> Vec<u8> {
 }
 
 fn columns() -> Vec<u8> {
-    message(b'T', b"\0\x01n\0\0\0\0\0\0\0\0\0\0\x17\0\x04\xff\xff\xff\xff\0\0")
+    message(
+        b'T',
+        b"\0\x01n\0\0\0\0\0\0\0\0\0\0\x17\0\x04\xff\xff\xff\xff\0\0",
+    )
 }
 
 /// A connection to a server that has said `bytes` and says nothing more, and the server's end.
@@ -135,12 +144,20 @@ impl Stage {
     }
 
     fn login(&self) -> Login {
-        Login { place: self.place(), user: "bench".into(), database: "ib".into(), password: Some(Password::new(SECRET.into())) }
+        Login {
+            place: self.place(),
+            user: "bench".into(),
+            database: "ib".into(),
+            password: Some(Password::new(SECRET.into())),
+        }
     }
 
     /// A link as to a server that is not ours.
     fn link(&self) -> Link {
-        let place = ServerPlace::Socket { path: self.dir.path().to_str().unwrap().to_owned(), port: PORT };
+        let place = ServerPlace::Socket {
+            path: self.dir.path().to_str().unwrap().to_owned(),
+            port: PORT,
+        };
         let server = GivenServer {
             label: "prod".to_owned(),
             engine: EngineName::Postgres,
@@ -182,14 +199,20 @@ impl Actor {
     /// Lets anybody in.
     fn welcome(&mut self) {
         self.startup();
-        self.say(&[authentication(0, b""), message(b'S', b"server_version\x0018.6\0"), message(b'K', &[0; 8]), ready()]);
+        self.say(&[
+            authentication(0, b""),
+            message(b'S', b"server_version\x0018.6\0"),
+            message(b'K', &[0; 8]),
+            ready(),
+        ]);
     }
 
     /// Reads a message, and says its letter and body. `None` is the end.
     fn hear(&mut self) -> Option<(u8, Vec<u8>)> {
         let mut header = [0; 5];
         self.stream.read_exact(&mut header).ok()?;
-        let mut body = vec![0; u32::from_be_bytes([header[1], header[2], header[3], header[4]]) as usize - 4];
+        let mut body =
+            vec![0; u32::from_be_bytes([header[1], header[2], header[3], header[4]]) as usize - 4];
         self.stream.read_exact(&mut body).unwrap();
         Some((header[0], body))
     }

@@ -44,9 +44,25 @@ fn any_message() -> impl Strategy<Value = Vec<u8>> {
 fn any_answers() -> impl Strategy<Value = Vec<Vec<u8>>> {
     let whole = prop_oneof![
         Just(vec![columns(), row(b"1"), complete("SELECT 1"), ready()]),
-        Just(vec![message(b'2', b""), row(b"1"), complete("SELECT 1"), ready()]),
-        Just(vec![message(b'1', b""), message(b't', b"\0\x01\0\0\0\x17"), columns(), ready()]),
-        Just(vec![message(b'H', b"\0\0\0"), message(b'd', b"1\n"), message(b'c', b""), complete("COPY 1"), ready()]),
+        Just(vec![
+            message(b'2', b""),
+            row(b"1"),
+            complete("SELECT 1"),
+            ready()
+        ]),
+        Just(vec![
+            message(b'1', b""),
+            message(b't', b"\0\x01\0\0\0\x17"),
+            columns(),
+            ready()
+        ]),
+        Just(vec![
+            message(b'H', b"\0\0\0"),
+            message(b'd', b"1\n"),
+            message(b'c', b""),
+            complete("COPY 1"),
+            ready()
+        ]),
         Just(vec![authentication(0, b""), ready()]),
         vec(any_message(), 0..6),
     ];
@@ -71,7 +87,12 @@ fn ask(connection: &mut Connection, ask: Ask) -> Result<Option<Counts>, Fault> {
         Ask::Copy => connection.copy_out("select 1", |_| ()).map(|()| None),
         Ask::Login => {
             let place = Place::Unix("/nowhere".into());
-            let login = Login { place, user: "u".into(), database: "d".into(), password: Some(Password::new("p".into())) };
+            let login = Login {
+                place,
+                user: "u".into(),
+                database: "d".into(),
+                password: Some(Password::new("p".into())),
+            };
             login.perform(connection, LIMIT).map(|()| None)
         }
     }
@@ -79,11 +100,26 @@ fn ask(connection: &mut Connection, ask: Ask) -> Result<Option<Counts>, Fault> {
 
 /// The rows and affected rows of the messages before the first that ends an answer.
 fn counted(messages: &[Vec<u8>]) -> Counts {
-    let answer = messages.split(|message| message.len() == 6 && message[0] == b'Z').next().unwrap_or_default();
-    let rows = answer.iter().filter(|message| message.first() == Some(&b'D')).count() as u64;
-    let inserted = answer.iter().filter(|message| **message == complete("INSERT 0 3")).count() as u64;
-    let selected = answer.iter().filter(|message| **message == complete("SELECT 1")).count() as u64;
-    Counts { rows, affected: 3 * inserted + selected }
+    let answer = messages
+        .split(|message| message.len() == 6 && message[0] == b'Z')
+        .next()
+        .unwrap_or_default();
+    let rows = answer
+        .iter()
+        .filter(|message| message.first() == Some(&b'D'))
+        .count() as u64;
+    let inserted = answer
+        .iter()
+        .filter(|message| **message == complete("INSERT 0 3"))
+        .count() as u64;
+    let selected = answer
+        .iter()
+        .filter(|message| **message == complete("SELECT 1"))
+        .count() as u64;
+    Counts {
+        rows,
+        affected: 3 * inserted + selected,
+    }
 }
 
 proptest! {
@@ -127,7 +163,8 @@ proptest! {
     }
 }
 
-/// A request that is as large as the socket's buffer takes, at a server that does not read and goes away.
+/// A request that is as large as the socket's buffer takes, at a server that does not read and goes
+/// away.
 #[test]
 fn a_server_that_stops_listening_is_noticed() {
     let (mut connection, peer) = answered(&error("FATAL", "53200", "out of memory"));
@@ -137,7 +174,9 @@ fn a_server_that_stops_listening_is_noticed() {
     });
     let fault = in_time(move || {
         let statement = vec![b'x'; 8 << 20];
-        connection.send(&mut [IoSlice::new(&statement)]).unwrap_err()
+        connection
+            .send(&mut [IoSlice::new(&statement)])
+            .unwrap_err()
     });
     assert_eq!((fault.sqlstate(), fault.is_over()), ("53200", true));
     // It has said why, and the statement never got there.

@@ -12,7 +12,12 @@ fn session(stage: &Stage) -> WireSession {
 /// Answers a statement that is prepared: one int, no rows.
 fn take_statement(actor: &mut Actor) {
     assert_eq!(actor.request(), "PDS");
-    actor.say(&[message(b'1', b""), message(b't', b"\0\x01\0\0\0\x17"), message(b'n', b""), ready()]);
+    actor.say(&[
+        message(b'1', b""),
+        message(b't', b"\0\x01\0\0\0\x17"),
+        message(b'n', b""),
+        ready(),
+    ]);
 }
 
 #[test]
@@ -32,7 +37,11 @@ fn a_lost_connection_is_told_once_and_made_again() {
             actor.say(&[message(b'2', b""), complete("DELETE 3"), ready()]);
             assert_eq!(actor.request(), "Q");
             // It says why it ends, and stays.
-            actor.say(&[columns(), row(b"1"), error("FATAL", "57P01", "terminating connection")]);
+            actor.say(&[
+                columns(),
+                row(b"1"),
+                error("FATAL", "57P01", "terminating connection"),
+            ]);
             assert_eq!(actor.request(), "X");
         }),
         part(|actor| {
@@ -46,11 +55,18 @@ fn a_lost_connection_is_told_once_and_made_again() {
     in_time(move || {
         let delete = session.prepare("delete from t where n = ?").unwrap();
         let error = session.write_prepared(delete, &[7], 1).unwrap_err();
-        assert_eq!((error.class, error.statement.as_str()), (ErrorClass::Lost, "delete from t where n = ?"), "{error}");
+        assert_eq!(
+            (error.class, error.statement.as_str()),
+            (ErrorClass::Lost, "delete from t where n = ?"),
+            "{error}"
+        );
         assert!(error.message.ends_with("SQLSTATE 08006"), "{error}");
         assert_eq!(session.write_prepared(delete, &[7], 1).unwrap(), 3);
         let error = session.query("select n from t").unwrap_err();
-        assert_eq!((error.class, error.message.as_str()), (ErrorClass::Unsent, "terminating connection, SQLSTATE 57P01"));
+        assert_eq!(
+            (error.class, error.message.as_str()),
+            (ErrorClass::Unsent, "terminating connection, SQLSTATE 57P01")
+        );
         assert_eq!(session.query_integer("select n from t").unwrap(), Some(42));
     });
     stage.end();
@@ -96,11 +112,23 @@ fn a_server_that_does_not_come_back_is_given_up() {
     let mut session = session(&stage);
     in_time(move || {
         let statement = session.prepare("select ?").unwrap();
-        assert_eq!(session.query("select 1").unwrap_err().class, ErrorClass::Lost);
+        assert_eq!(
+            session.query("select 1").unwrap_err().class,
+            ErrorClass::Lost
+        );
         stage.end();
         let error = session.query_prepared(statement, &[1]).unwrap_err();
-        assert_eq!((error.class, error.statement.as_str()), (ErrorClass::Unsent, "select ?"), "{error}");
-        assert!(error.message.starts_with("no connection until the deadline: "), "{error}");
+        assert_eq!(
+            (error.class, error.statement.as_str()),
+            (ErrorClass::Unsent, "select ?"),
+            "{error}"
+        );
+        assert!(
+            error
+                .message
+                .starts_with("no connection until the deadline: "),
+            "{error}"
+        );
     });
 }
 
@@ -133,11 +161,21 @@ fn statements_are_prepared_again_before_anything_else() {
     let mut session = session(&stage);
     in_time(move || {
         let statement = session.prepare("select n from t where n = ?").unwrap();
-        assert_eq!(session.query_prepared(statement, &[1]).unwrap_err().class, ErrorClass::Lost);
+        assert_eq!(
+            session.query_prepared(statement, &[1]).unwrap_err().class,
+            ErrorClass::Lost
+        );
         let error = session.query("select 2").unwrap_err();
-        assert_eq!((error.class, error.statement.as_str()), (ErrorClass::Unsent, "select n from t where n = ?"), "{error}");
+        assert_eq!(
+            (error.class, error.statement.as_str()),
+            (ErrorClass::Unsent, "select n from t where n = ?"),
+            "{error}"
+        );
         let error = session.query_prepared(statement, &[1]).unwrap_err();
-        assert_eq!((error.class, error.message.as_str()), (ErrorClass::Statement, "the table is gone, SQLSTATE 42P01"));
+        assert_eq!(
+            (error.class, error.message.as_str()),
+            (ErrorClass::Statement, "the table is gone, SQLSTATE 42P01")
+        );
         assert_eq!(session.query_prepared(statement, &[1]).unwrap(), 1);
     });
     stage.end();
@@ -148,16 +186,69 @@ fn integers_are_read_from_the_first_row() {
     let null = message(b'D', b"\0\x01\xff\xff\xff\xff");
     type Row = (Vec<Vec<u8>>, Result<Option<i64>, &'static str>);
     let answers: Vec<Row> = vec![
-        (vec![columns(), row(b"-42"), complete("SELECT 1"), ready()], Ok(Some(-42))),
-        (vec![columns(), row(b"1"), row(b"x"), complete("SELECT 2"), ready()], Ok(Some(1))),
+        (
+            vec![columns(), row(b"-42"), complete("SELECT 1"), ready()],
+            Ok(Some(-42)),
+        ),
+        (
+            vec![
+                columns(),
+                row(b"1"),
+                row(b"x"),
+                complete("SELECT 2"),
+                ready(),
+            ],
+            Ok(Some(1)),
+        ),
         (vec![columns(), complete("SELECT 0"), ready()], Ok(None)),
-        (vec![columns(), null, row(b"1"), complete("SELECT 2"), ready()], Ok(None)),
-        (vec![columns(), message(b'D', b"\0\0"), complete("SELECT 1"), ready()], Ok(None)),
-        (vec![columns(), row(b"9223372036854775807"), complete("SELECT 1"), ready()], Ok(Some(i64::MAX))),
-        (vec![columns(), row(b"9223372036854775808"), complete("SELECT 1"), ready()], Err("\"9223372036854775808\" is not a whole number")),
-        (vec![columns(), row(b"1.5"), complete("SELECT 1"), ready()], Err("\"1.5\" is not a whole number; ask for one")),
-        (vec![columns(), row(&[b'7'; 9000]), complete("SELECT 1"), ready()], Err("7\" is not a whole number")),
-        (vec![columns(), row(b"1"), error("ERROR", "22012", "division by zero"), ready()], Err("division by zero")),
+        (
+            vec![columns(), null, row(b"1"), complete("SELECT 2"), ready()],
+            Ok(None),
+        ),
+        (
+            vec![
+                columns(),
+                message(b'D', b"\0\0"),
+                complete("SELECT 1"),
+                ready(),
+            ],
+            Ok(None),
+        ),
+        (
+            vec![
+                columns(),
+                row(b"9223372036854775807"),
+                complete("SELECT 1"),
+                ready(),
+            ],
+            Ok(Some(i64::MAX)),
+        ),
+        (
+            vec![
+                columns(),
+                row(b"9223372036854775808"),
+                complete("SELECT 1"),
+                ready(),
+            ],
+            Err("\"9223372036854775808\" is not a whole number"),
+        ),
+        (
+            vec![columns(), row(b"1.5"), complete("SELECT 1"), ready()],
+            Err("\"1.5\" is not a whole number; ask for one"),
+        ),
+        (
+            vec![columns(), row(&[b'7'; 9000]), complete("SELECT 1"), ready()],
+            Err("7\" is not a whole number"),
+        ),
+        (
+            vec![
+                columns(),
+                row(b"1"),
+                error("ERROR", "22012", "division by zero"),
+                ready(),
+            ],
+            Err("division by zero"),
+        ),
     ];
     let (said, expected): (Vec<_>, Vec<_>) = answers.into_iter().unzip();
     let stage = Stage::new(vec![part(move |actor| {
@@ -172,7 +263,9 @@ fn integers_are_read_from_the_first_row() {
         for expected in expected {
             match (session.query_integer("select n"), expected) {
                 (Ok(found), Ok(expected)) => assert_eq!(found, expected),
-                (Err(error), Err(wanted)) => assert!(error.message.contains(wanted), "wanted {wanted}: {error}"),
+                (Err(error), Err(wanted)) => {
+                    assert!(error.message.contains(wanted), "wanted {wanted}: {error}")
+                }
                 (found, expected) => panic!("{found:?} {expected:?}"),
             }
         }
@@ -192,14 +285,34 @@ fn what_cannot_be_sent_is_refused_before() {
         let statement = session.prepare("select ?").unwrap();
         for arguments in [&[][..], &[1, 2], &[1 << 31]] {
             let error = session.query_prepared(statement, arguments).unwrap_err();
-            assert_eq!((error.class, error.statement.as_str()), (ErrorClass::Statement, "select ?"), "{error}");
+            assert_eq!(
+                (error.class, error.statement.as_str()),
+                (ErrorClass::Statement, "select ?"),
+                "{error}"
+            );
         }
-        assert!(session.query_prepared(crate::Prepared(1), &[]).unwrap_err().message.contains("did not prepare the statement"));
-        for error in [session.write("select '\0'", 0).map(drop), session.define("\0"), session.prepare("\0").map(drop)] {
+        assert!(
+            session
+                .query_prepared(crate::Prepared(1), &[])
+                .unwrap_err()
+                .message
+                .contains("did not prepare the statement")
+        );
+        for error in [
+            session.write("select '\0'", 0).map(drop),
+            session.define("\0"),
+            session.prepare("\0").map(drop),
+        ] {
             assert_eq!(error.unwrap_err().class, ErrorClass::Statement);
         }
         let novel = String::from_utf8(vec![0; 1 << 30]).unwrap();
-        assert!(session.write(&novel, 0).unwrap_err().message.contains("more than any server takes"));
+        assert!(
+            session
+                .write(&novel, 0)
+                .unwrap_err()
+                .message
+                .contains("more than any server takes")
+        );
     });
     stage.end();
 }
