@@ -71,7 +71,7 @@ pub enum Verb {
     History(History),
     /// Pass or fail for continuous integration: exit code 0 pass, 1 regression, 4 no decision
     Gate(Gate),
-    /// Measure what is unusual in a campaign again: all contestants interleaved, on copies of the
+    /// Measure what is unusual in a campaign again: all candidates interleaved, on copies of the
     /// same data, the base twice among them
     Confirm(Confirm),
     /// Which build made a step slower? Probes between a good and a bad build, all three
@@ -254,7 +254,7 @@ pub struct Confirm {
     /// [default: slices of servers: disjoint sets; else none]
     #[arg(long, value_name = "C/S")]
     pub placement: Option<String>,
-    /// Afterwards profile each contestant's server with perf, for so long in each step: which
+    /// Afterwards profile each candidate's server with perf, for so long in each step: which
     /// functions moved
     #[arg(long, value_name = "D", num_args = 0..=1, default_missing_value = "5s")]
     pub perf: Option<String>,

@@ -23,7 +23,7 @@ pub fn schedule(cells: usize, blocks: u32, seed: u64) -> Vec<ScheduledTrial> {
     arrange(cells, cells == 2, blocks, seed)
 }
 
-/// The same where one of the cells is the A/A control of another, and two contestants are balanced.
+/// The same where one of the cells is the A/A control of another, and two candidates are balanced.
 pub fn schedule_with_control(cells: usize, blocks: u32, seed: u64) -> Vec<ScheduledTrial> {
     arrange(cells, cells == 3, blocks, seed)
 }

@@ -9,13 +9,13 @@ pub const STEAL_LIMIT: f64 = 0.01;
 /// flag every step bound by fsync.
 pub const FOREIGN_CORES_LIMIT: f64 = 0.25;
 
-/// A contestant is favoured or held back where its leakage one way is above that the other way by
+/// A candidate is favoured or held back where its leakage one way is above that the other way by
 /// more than this, in cores.
 const LEAK_CORES_LIMIT: f64 = 0.05;
 
 /// What engines do while it is not their turn: compacting, purging, flushing; servers are stopped
-/// and do next to nothing. It is worked off beside another contestant, which pays for it and not
-/// who left it. Where a contestant leaves as much as it suffers, no ratio is shifted; where it does
+/// and do next to nothing. It is worked off beside another candidate, which pays for it and not
+/// who left it. Where a candidate leaves as much as it suffers, no ratio is shifted; where it does
 /// not, all of its ratios are, and the A/A control, two of one kind, cannot see that.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Leakage {
@@ -25,7 +25,7 @@ pub struct Leakage {
 }
 
 impl Leakage {
-    /// Adds a turn: its length, CPU of other contestants' servers in it, and CPU of its own server
+    /// Adds a turn: its length, CPU of other candidates' servers in it, and CPU of its own server
     /// since its turn before. Where the second is not known the turn does not count; without the
     /// third it counts as if nothing was left.
     pub fn add(&mut self, active_ns: u64, suffered_ns: Option<u64>, left_ns: Option<u64>) {

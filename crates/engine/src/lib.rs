@@ -5,7 +5,7 @@
 mod build;
 mod deadline;
 mod error;
-mod given;
+mod external;
 mod kv;
 pub mod mysql;
 pub mod null;
@@ -23,7 +23,7 @@ use std::time::{Duration, Instant};
 
 pub use build::{DataInit, InstalledBuild};
 pub use error::{EngineError, ErrorClass, SqlError};
-pub use given::{Given, given_engine};
+pub use external::{External, external_engine};
 pub use kv::{Direction, Found, KvSession, KvStore, Level, WriteMode};
 pub use password::Password;
 use plimsoll_core::name::{BuildName, EngineName};
@@ -148,8 +148,8 @@ pub trait Server: Send + Sync {
     /// Opens one connection.
     fn connect(&self) -> Result<Box<dyn SqlSession>, EngineError>;
 
-    /// Says which tables are about to be made, before they are: on a given server nothing else is
-    /// dropped later.
+    /// Says which tables are about to be made, before they are: on an external server nothing else
+    /// is dropped later.
     fn claim_tables(&self, _tables: &[String]) -> Result<(), EngineError> {
         Ok(())
     }

@@ -2,7 +2,7 @@
 
 use std::error::Error;
 
-use plimsoll_core::plan::GivenServer;
+use plimsoll_core::plan::ExternalServer;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 use rustls::{ClientConfig, RootCertStore};
@@ -10,7 +10,7 @@ use rustls::{ClientConfig, RootCertStore};
 use crate::EngineError;
 
 /// Who may sign a server's certificate: the public authorities, and those of `tls_ca`.
-pub(crate) fn roots(server: &GivenServer) -> Result<RootCertStore, EngineError> {
+pub(crate) fn roots(server: &ExternalServer) -> Result<RootCertStore, EngineError> {
     let mut roots = RootCertStore::empty();
     roots.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
     let Some(file) = &server.tls_ca else {
@@ -39,7 +39,7 @@ pub(crate) fn roots(server: &GivenServer) -> Result<RootCertStore, EngineError> 
 }
 
 /// TLS 1.2 and newer, and every certificate checked in full.
-pub(crate) fn client_config(server: &GivenServer) -> Result<ClientConfig, EngineError> {
+pub(crate) fn client_config(server: &ExternalServer) -> Result<ClientConfig, EngineError> {
     let builder =
         ClientConfig::builder_with_provider(rustls::crypto::ring::default_provider().into());
     let builder = builder
@@ -51,7 +51,7 @@ pub(crate) fn client_config(server: &GivenServer) -> Result<ClientConfig, Engine
 }
 
 /// Why a handshake failed, when `error` or what caused it is one of TLS.
-pub(crate) fn explain(error: &(dyn Error + 'static), server: &GivenServer) -> Option<String> {
+pub(crate) fn explain(error: &(dyn Error + 'static), server: &ExternalServer) -> Option<String> {
     let found = find(error)?;
     let label = &server.label;
     Some(match found {

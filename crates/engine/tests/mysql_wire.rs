@@ -1,19 +1,19 @@
 //! MySQL and MariaDB over the thin client: the same as over the full one, with every
 //! authentication, and packets of all sizes.
 
-mod given_support;
+mod external_support;
 mod mysql_support;
 
 use std::sync::mpsc;
 use std::thread;
 
-use given_support::*;
+use external_support::*;
 use mysql::prelude::Queryable;
 use mysql::{Conn, OptsBuilder, Row, Value};
 use mysql_support::*;
 use plimsoll_core::plan::ServerPlace;
 use plimsoll_engine::{
-    ErrorClass, Given, InstalledBuild, Password, Server, SqlSession, StartOptions, Transport,
+    ErrorClass, External, InstalledBuild, Password, Server, SqlSession, StartOptions, Transport,
 };
 
 /// A connection of the full client to the same database.
@@ -441,11 +441,11 @@ fn make(root: &mut dyn SqlSession, account: &Account) -> bool {
     })
 }
 
-fn use_it(given: &Given) -> Result<Option<i64>, String> {
+fn use_it(external: &External) -> Result<Option<i64>, String> {
     let mut entered: Option<Result<Box<dyn Server>, String>> = None;
     // The lock of the use before is gone when the server has noticed the end of its connection.
     wait_until("the database for another use", || {
-        let next = enter(given);
+        let next = enter(external);
         let is_locked = next
             .as_ref()
             .is_err_and(|error| error.contains("another campaign uses"));
@@ -487,7 +487,7 @@ fn accounts_of_every_plugin_get_in_or_are_told_why() {
                 continue;
             }
             found.push(account.name);
-            let by_network = given(build.engine, port);
+            let by_network = external(build.engine, port);
             let mut by_socket = by_network.clone();
             by_socket.server.place = ServerPlace::Socket {
                 path: path.clone(),
@@ -502,7 +502,7 @@ fn accounts_of_every_plugin_get_in_or_are_told_why() {
             .define("set global require_secure_transport = on")
             .is_ok()
         {
-            let mut plain = given(build.engine, port);
+            let mut plain = external(build.engine, port);
             plain.server.user = "native".to_owned();
             let error = use_it(&plain).unwrap_err();
             assert!(
@@ -537,7 +537,12 @@ fn accounts_of_every_plugin_get_in_or_are_told_why() {
     }
 }
 
-fn check(build: &InstalledBuild, root: &mut dyn SqlSession, account: &Account, mut right: Given) {
+fn check(
+    build: &InstalledBuild,
+    root: &mut dyn SqlSession,
+    account: &Account,
+    mut right: External,
+) {
     right.server.user = account.name.to_owned();
     let place = format!("{}: {} at {}", build.name, account.name, right.server.place);
     // The server knows no password's hash any more.
@@ -555,9 +560,9 @@ fn check(build: &InstalledBuild, root: &mut dyn SqlSession, account: &Account, m
     }
     if account.refusal.is_none() {
         for wrong in [None, Some("falsch"), Some(&*"x".repeat(300))] {
-            let mut given = right.clone();
-            given.password = wrong.map(|text| Password::new(text.to_owned()));
-            assert!(use_it(&given).is_err(), "{place}: {wrong:?}");
+            let mut external = right.clone();
+            external.password = wrong.map(|text| Password::new(text.to_owned()));
+            assert!(use_it(&external).is_err(), "{place}: {wrong:?}");
         }
         assert_eq!(use_it(&right), Ok(Some(42)), "{place}");
     }

@@ -1,7 +1,7 @@
 //! The thin client at real servers: beside the full one, with every way to prove who one is, and
 //! when a session is ended.
 
-mod given_support;
+mod external_support;
 mod postgres_support;
 
 use std::fs;
@@ -10,11 +10,11 @@ use std::process::Command;
 use std::thread;
 use std::time::Duration;
 
-use given_support::*;
+use external_support::*;
 use plimsoll_core::name::EngineName;
 use plimsoll_core::plan::ServerPlace;
 use plimsoll_engine::{
-    ErrorClass, Given, InstalledBuild, Password, Server, SqlError, SqlSession, StartOptions,
+    ErrorClass, External, InstalledBuild, Password, Server, SqlError, SqlSession, StartOptions,
     Transport,
 };
 use postgres_support::*;
@@ -86,12 +86,12 @@ impl Somebody {
         self.root.query("select pg_reload_conf()").unwrap();
     }
 
-    fn given(&self, user: &str, database: &str) -> Given {
-        let mut given = given(EngineName::Postgres, 0);
-        given.server.place = self.place.clone();
-        user.clone_into(&mut given.server.user);
-        database.clone_into(&mut given.server.database);
-        given
+    fn external(&self, user: &str, database: &str) -> External {
+        let mut external = external(EngineName::Postgres, 0);
+        external.server.place = self.place.clone();
+        user.clone_into(&mut external.server.user);
+        database.clone_into(&mut external.server.database);
+        external
     }
 
     /// The same server over TCP, started again with a certificate of ours.
@@ -193,13 +193,13 @@ fn everybody_proves_who_they_are_as_the_server_wants() {
             users.push(("peer".to_owned(), "peer"));
         }
         somebody.write("pg_hba.conf", &lines);
-        let trusted = somebody.given("u0", DATABASE);
+        let trusted = somebody.external("u0", DATABASE);
         wait_until("the new pg_hba.conf", || {
             enter(&trusted).is_ok_and(|server| server.stop(DEADLINE).is_ok())
         });
         for (user, method) in users {
             let about = format!("{} {transport:?} {user} {method}", build.name);
-            let server = enter(&somebody.given(&user, DATABASE))
+            let server = enter(&somebody.external(&user, DATABASE))
                 .unwrap_or_else(|error| panic!("{about}: {error}"));
             assert_eq!(
                 server.effective_settings().unwrap()["session_client"],
@@ -251,8 +251,8 @@ fn a_server_that_takes_nothing_but_tls_says_what_to_set() {
             .root
             .define("create role bench superuser login")
             .unwrap();
-        let given = somebody.given("bench", DATABASE);
-        let server = enter(&given).unwrap();
+        let external = somebody.external("bench", DATABASE);
+        let server = enter(&external).unwrap();
         // What a client without TLS is told is the same where there are lines for TLS, which not
         // every build takes.
         somebody.write("pg_hba.conf", "host all postgres 127.0.0.1/32 trust\n");
@@ -268,7 +268,7 @@ fn a_server_that_takes_nothing_but_tls_says_what_to_set() {
             message.contains("SQLSTATE 28000") && message.contains("set tls = \"verify-full\""),
             "{message}"
         );
-        let message = refused(&given);
+        let message = refused(&external);
         assert!(message.contains("set tls = \"verify-full\""), "{message}");
         somebody.write("pg_hba.conf", "host all all 127.0.0.1/32 trust\n");
         wait_until("the old pg_hba.conf", || server.connect().is_ok());
@@ -457,8 +457,8 @@ fn the_thin_client_says_and_does_what_the_full_one_does() {
             .define("create role bench superuser login")
             .unwrap();
         somebody.root.define("create database other").unwrap();
-        let thin = enter(&somebody.given("bench", DATABASE)).unwrap();
-        let demanding = certificates.demand(&somebody.given("bench", "other"));
+        let thin = enter(&somebody.external("bench", DATABASE)).unwrap();
+        let demanding = certificates.demand(&somebody.external("bench", "other"));
         let full = enter(&demanding).unwrap_or_else(|error| panic!("{}: {error}", build.name));
         assert_eq!(thin.effective_settings().unwrap()["session_client"], "thin");
         assert_eq!(
@@ -752,11 +752,11 @@ fn a_wrong_password_is_not_shown() {
         "pg_hba.conf",
         "local all postgres trust\nlocal all bench scram-sha-256\n",
     );
-    let mut given = somebody.given("bench", DATABASE);
-    given.password = Some(Password::new("falsch".to_owned()));
+    let mut external = somebody.external("bench", DATABASE);
+    external.password = Some(Password::new("falsch".to_owned()));
     let mut message = String::new();
     wait_until("the new pg_hba.conf", || {
-        enter(&given).map_err(|error| message = error).is_err()
+        enter(&external).map_err(|error| message = error).is_err()
     });
     assert!(
         message.contains("check the user in the dsn, and the password")

@@ -140,7 +140,7 @@ pub(crate) fn look_up_cells(
             return Ok(Ok(CellHeader {
                 label: cell.label.clone(),
                 version: "known after the start".to_owned(),
-                origin: format!("given server {}", server.label),
+                origin: format!("external server {}", server.label),
                 build: None,
                 missing_build: None,
                 config_source: config.source,
@@ -347,7 +347,7 @@ pub(crate) fn peak_table_bytes(cell: &Cell, settings: &BTreeMap<String, String>)
 /// Rows a cell's tables hold at their largest, and an estimate of the bytes that its data directory
 /// takes then, logs that are made in advance included.
 pub(crate) fn peak_size(cell: &Cell, settings: &BTreeMap<String, String>) -> (u64, u64) {
-    // A given server has its own disk, which we know nothing of.
+    // An external server has its own disk, which we know nothing of.
     let of_ours = || {
         peak_table_bytes(cell, settings).saturating_add(bytes_at_start(cell.build.engine, settings))
     };

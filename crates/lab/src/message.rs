@@ -21,7 +21,7 @@ pub(crate) struct TrialOrder {
     pub settings: BTreeMap<String, String>,
     /// The campaign's id, which marks tables on a server that is not ours.
     pub campaign: String,
-    /// Of the given server, if the cell has one that needs it. It is on the pipe alone.
+    /// Of the external server, if the cell has one that needs it. It is on the pipe alone.
     pub password: Option<Password>,
     pub seed: u64,
     pub verify: Verify,
@@ -69,7 +69,7 @@ pub(crate) const STOP: &str = "stop";
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Direction {
-    /// Who else takes part in the step: the processes of the other contestants' servers, and of the
+    /// Who else takes part in the step: the processes of the other candidates' servers, and of the
     /// campaign besides.
     Peers { servers: Vec<u32>, others: Vec<u32> },
     /// The workers may work for so long.
@@ -154,7 +154,7 @@ pub struct TurnDone {
     pub operation_ns: Option<u64>,
     /// CPU of the server meanwhile.
     pub server_cpu_ns: Option<u64>,
-    /// CPU of the other contestants' servers meanwhile.
+    /// CPU of the other candidates' servers meanwhile.
     pub other_servers_cpu_ns: Option<u64>,
     /// CPU of the server since its turn before: see the store's `Turn`.
     pub left_cpu_ns: Option<u64>,

@@ -54,7 +54,7 @@ pub enum Notice<'a> {
         /// Its cell.
         cell: &'a Cell,
     },
-    /// A contestant's server is profiled.
+    /// A candidate's server is profiled.
     ProfileStart {
         /// Its cell.
         cell: &'a Cell,
@@ -65,7 +65,7 @@ pub enum Notice<'a> {
         start: u32,
         /// Starts in all.
         starts: u32,
-        /// The contestants.
+        /// The candidates.
         cells: &'a [&'a Cell],
         /// Its attempt, from 1.
         attempt: u32,

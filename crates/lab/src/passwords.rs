@@ -6,7 +6,7 @@ use std::fs;
 use std::io::IsTerminal;
 use std::os::unix::fs::MetadataExt;
 
-use plimsoll_core::plan::{GivenServer, PasswordSource, Plan};
+use plimsoll_core::plan::{ExternalServer, PasswordSource, Plan};
 use plimsoll_engine::Password;
 use plimsoll_engine::process::keep_from_children;
 
@@ -43,7 +43,7 @@ impl Passwords {
     }
 
     /// That of this server; `None` where the plan names none.
-    pub fn get(&self, server: &GivenServer) -> Option<Password> {
+    pub fn get(&self, server: &ExternalServer) -> Option<Password> {
         self.by_server.get(&server.label).cloned()
     }
 }
@@ -59,7 +59,7 @@ pub fn keep_passwords_from_children(plan: &Plan) {
     }
 }
 
-fn read(server: &GivenServer) -> Result<Option<Password>, LabError> {
+fn read(server: &ExternalServer) -> Result<Option<Password>, LabError> {
     read_source(server).map_err(|problem| {
         LabError::Usage(format!(
             "the password of [server.{}]: {problem}",
@@ -68,7 +68,7 @@ fn read(server: &GivenServer) -> Result<Option<Password>, LabError> {
     })
 }
 
-fn read_source(server: &GivenServer) -> Result<Option<Password>, String> {
+fn read_source(server: &ExternalServer) -> Result<Option<Password>, String> {
     let text = match &server.password {
         PasswordSource::None => return Ok(None),
         PasswordSource::File(path) => read_file(path)?,

@@ -89,7 +89,7 @@ impl<'a> CellRuns<'a> {
         }
     }
 
-    /// Whether it is the second instance of a confirm's base, and no contestant.
+    /// Whether it is the second instance of a confirm's base, and no candidate.
     pub fn is_control(&self) -> bool {
         self.campaign.header.is_control(&self.cell.label)
     }
@@ -191,11 +191,11 @@ pub fn analyse_among(
         })
         .collect();
     let settings = settings::compare(&settings);
-    let contestants: Vec<usize> = (0..cells.len())
+    let candidates: Vec<usize> = (0..cells.len())
         .filter(|cell| !cells[*cell].is_control())
         .collect();
-    let version_groups = version_groups(&infos, &contestants, &reported(&cells, &steps));
-    // A confirm holds every contestant against one base.
+    let version_groups = version_groups(&infos, &candidates, &reported(&cells, &steps));
+    // A confirm holds every candidate against one base.
     if first.header.confirm.is_none() {
         set_bases(&mut infos, &version_groups);
     }

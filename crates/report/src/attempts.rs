@@ -186,7 +186,7 @@ fn unreadable(error: &StoreError) -> String {
 
 /// A finished step is judged by its background rate and by what witnesses saw, never by its own
 /// numbers. Where it ran in turns, its own turns count and not the whole step, most of which
-/// belongs to the other contestants.
+/// belongs to the other candidates.
 pub(crate) fn judge(
     done: &StepDone,
     measures: &[Measure],

@@ -11,7 +11,7 @@ use crate::view::{CellInfo, Outcome, Status, StepView, View};
 use crate::waiting;
 
 /// So begins the origin of a cell whose server is not ours.
-const GIVEN: &str = "given server ";
+const GIVEN: &str = "external server ";
 
 /// What a server's cell says of its sessions when they went through our own client.
 const THIN_CLIENT: &str = "thin";
@@ -125,7 +125,7 @@ pub(crate) fn notes(view: &View) -> Vec<String> {
         notes.push(closed.to_owned());
     }
     notes.extend(waiting::note(view));
-    notes.extend(given_servers(view));
+    notes.extend(external_servers(view));
     notes.extend(incomparable_builds(view));
     notes.extend(other_machines(view));
     notes.extend(other_shapes(view));
@@ -271,8 +271,8 @@ fn unsent(view: &View) -> Option<String> {
     })
 }
 
-/// The config's name of a cell on a given server is a name and nothing more.
-fn given_servers(view: &View) -> Option<String> {
+/// The config's name of a cell on an external server is a name and nothing more.
+fn external_servers(view: &View) -> Option<String> {
     let given = |cell: &&CellInfo| cell.origin.starts_with(GIVEN);
     let labels: Vec<&str> = view
         .cells
@@ -282,7 +282,7 @@ fn given_servers(view: &View) -> Option<String> {
         .collect();
     (!labels.is_empty()).then(|| {
         format!(
-            "{}: on a given server, with that server's own settings; nothing of a config was \
+            "{}: on an external server, with that server's own settings; nothing of a config was \
             applied there.",
             labels.join(", ")
         )

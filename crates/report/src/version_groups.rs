@@ -54,11 +54,11 @@ pub(crate) fn grouped(versions: &[(usize, Version)], base: &str) -> Vec<Vec<usiz
     groups.into_iter().map(in_order).collect()
 }
 
-/// The groups, that of the view's base first. Empty without steps of RocksDB. `contestants` are the
+/// The groups, that of the view's base first. Empty without steps of RocksDB. `candidates` are the
 /// cells without A/A controls, which are no versions of their own.
 pub(crate) fn version_groups(
     cells: &[CellInfo],
-    contestants: &[usize],
+    candidates: &[usize],
     steps: &[&StepView],
 ) -> Vec<VersionGroup> {
     let steps = in_tables(steps);
@@ -71,7 +71,7 @@ pub(crate) fn version_groups(
         .collect::<BTreeSet<_>>()
         .len()
         > 1;
-    let versions: Vec<(usize, Version)> = contestants
+    let versions: Vec<(usize, Version)> = candidates
         .iter()
         .map(|cell| (*cell, Version::of(&cells[*cell])))
         .collect();

@@ -175,10 +175,10 @@ fn a_server_that_does_not_stop_is_told_and_changes_no_number() {
 #[test]
 fn a_config_that_was_not_applied_is_not_taken_for_one_that_was() {
     let mut record = all_good();
-    record.header.cells[1].origin = "given server mine".to_owned();
+    record.header.cells[1].origin = "external server mine".to_owned();
     let note = format!(
-        "{}: on a given server, with that server's own settings; nothing of a config was applied \
-        there.",
+        "{}: on an external server, with that server's own settings; nothing of a config was \
+        applied there.",
         CELLS[1]
     );
     assert!(view_of(record).notes.contains(&note));
@@ -186,7 +186,7 @@ fn a_config_that_was_not_applied_is_not_taken_for_one_that_was() {
         !view_of(all_good())
             .notes
             .iter()
-            .any(|note| note.contains("given server"))
+            .any(|note| note.contains("external server"))
     );
 }
 

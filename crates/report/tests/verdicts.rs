@@ -69,7 +69,7 @@ fn a_confirm_of_twelve_blocks_tells_slow_from_same() {
             .all
             .iter()
             .all(|finding| view.cells[finding.cell].label != CONTROL),
-        "the control is no contestant"
+        "the control is no candidate"
     );
     assert!(
         view.findings.control.iter().all(|control| control.is_sound)
@@ -302,7 +302,7 @@ fn a_base_that_meets_only_itself_has_its_control_and_no_verdict() {
     let lines = verdict_lines(&view);
     assert!(
         lines.starts_with(
-            "No verdicts: the only contestant beside the base is its second instance, of \
+            "No verdicts: the only candidate beside the base is its second instance, of \
             sqlite.wal_full\n"
         ),
         "{lines}"
@@ -322,7 +322,7 @@ fn a_base_that_meets_only_itself_has_its_control_and_no_verdict() {
             && page.contains("A/A, 99 %")
             && !page.contains("class=\"matrix\"")
     );
-    assert!(to_markdown(&view).contains("No verdicts: the only contestant"));
+    assert!(to_markdown(&view).contains("No verdicts: the only candidate"));
 }
 
 #[test]
@@ -779,7 +779,7 @@ fn campaigns_of_one_kind_are_a_series_and_no_others() {
     assert_eq!(
         series.len(),
         3,
-        "one per contestant, none for the control: {series:?}"
+        "one per candidate, none for the control: {series:?}"
     );
     assert!(series.iter().all(|of| of.points.len() == 2));
     assert!(

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 pub struct Confirm {
     /// The campaign whose unusual steps are confirmed; none when a plan was confirmed directly.
     pub of: Option<String>,
-    /// How contestants meet.
+    /// How candidates meet.
     pub design: Design,
     /// The steps that are confirmed, in the order in which they run.
     pub steps: Vec<String>,
@@ -39,7 +39,7 @@ pub struct Confirm {
     pub delta: f64,
     /// The level of the tests.
     pub alpha: f64,
-    /// So long the server of each contestant is profiled in each step, in nanoseconds, in a pass of
+    /// So long the server of each candidate is profiled in each step, in nanoseconds, in a pass of
     /// its own after what is measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub profile_ns: Option<u64>,
@@ -61,7 +61,7 @@ pub struct BisectionProbe {
     pub probe: Option<usize>,
 }
 
-/// How contestants meet.
+/// How candidates meet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Design {

@@ -42,7 +42,7 @@ pub struct CampaignHeader {
 }
 
 impl CampaignHeader {
-    /// Whether a cell is the second instance of a confirm's base, and no contestant.
+    /// Whether a cell is the second instance of a confirm's base, and no candidate.
     pub fn is_control(&self, label: &str) -> bool {
         self.confirm
             .as_ref()

@@ -125,7 +125,7 @@ fn assert_nothing_is_left(place: &Place) {
     assert_eq!(left, [".plimsoll-data"]);
 }
 
-/// Every round has every contestant once, and over as many rounds as there are contestants each has
+/// Every round has every candidate once, and over as many rounds as there are candidates each has
 /// every place once.
 fn assert_turns(campaign: &CampaignRecord, start: u32, attempt: u32, step: &str) {
     let of_start = |trial: &&TrialRecord| {
@@ -163,14 +163,14 @@ fn assert_turns(campaign: &CampaignRecord, start: u32, attempt: u32, step: &str)
             )
         })
         .collect();
-    let contestants = turns.len();
+    let candidates = turns.len();
     let rounds = turns.values().next().unwrap().len();
-    assert!(rounds >= contestants, "{turns:?}");
+    assert!(rounds >= candidates, "{turns:?}");
     for round in 0..rounds {
         let places: BTreeSet<(u32, u32)> = turns.values().map(|turns| turns[round]).collect();
         assert_eq!(
             places,
-            (1..=contestants as u32)
+            (1..=candidates as u32)
                 .map(|position| (round as u32 + 1, position))
                 .collect(),
             "round {round}"
@@ -178,14 +178,14 @@ fn assert_turns(campaign: &CampaignRecord, start: u32, attempt: u32, step: &str)
     }
     for turns in turns.values() {
         assert_eq!(turns.len(), rounds);
-        for group in turns.chunks_exact(contestants) {
+        for group in turns.chunks_exact(candidates) {
             assert_eq!(
                 group
                     .iter()
                     .map(|(_, position)| position)
                     .collect::<BTreeSet<_>>()
                     .len(),
-                contestants,
+                candidates,
                 "{group:?}"
             );
         }
@@ -265,7 +265,7 @@ fn slices_go_round_in_balanced_order_and_are_recorded() {
         .count();
     assert_eq!(
         of_throughput, 3,
-        "one contestant beside the base, three steps: {json:#}"
+        "one candidate beside the base, three steps: {json:#}"
     );
     let control = json["control"]
         .as_array()
@@ -359,7 +359,7 @@ fn steps_with_background_writers_take_turns_and_keep_their_rows() {
 }
 
 #[test]
-fn blocks_swap_two_contestants_and_begin_with_a_canary() {
+fn blocks_swap_two_candidates_and_begin_with_a_canary() {
     let place = screened(PLAN);
     let output = place.run(&[
         "confirm",
@@ -485,7 +485,7 @@ fn blocks_end_when_there_is_enough_and_resume_runs_the_rest() {
     assert_eq!(
         (decided.state, decided.trials.len()),
         (CampaignState::Decided, 6),
-        "three contestants, two blocks"
+        "three candidates, two blocks"
     );
     let shown = text(&place.run(&["show"]).stdout);
     assert!(
@@ -537,7 +537,7 @@ fn resume_repeats_the_start(place: &Place) -> Output {
         assert_eq!(
             attempts.len(),
             1,
-            "contestants of a start are of one attempt"
+            "candidates of a start are of one attempt"
         );
         assert!(trials().all(|trial| last(trial.number).is_complete()));
         let attempt = attempts.into_iter().next().unwrap();
@@ -552,7 +552,7 @@ fn resume_repeats_the_start(place: &Place) -> Output {
 }
 
 #[test]
-fn ctrl_c_ends_all_contestants_and_resume_repeats_the_start() {
+fn ctrl_c_ends_all_candidates_and_resume_repeats_the_start() {
     let place = screened(PLAN);
     let child = start_slices(&place);
     wait_for_step(&place, "point-query", 3);
@@ -569,7 +569,7 @@ fn ctrl_c_ends_all_contestants_and_resume_repeats_the_start() {
 }
 
 #[test]
-fn a_killed_orchestrator_leaves_no_contestant_and_resume_repeats_the_start() {
+fn a_killed_orchestrator_leaves_no_candidate_and_resume_repeats_the_start() {
     let place = screened(PLAN);
     let child = start_slices(&place);
     wait_for_step(&place, "point-query", 3);
@@ -582,7 +582,7 @@ fn a_killed_orchestrator_leaves_no_contestant_and_resume_repeats_the_start() {
 }
 
 #[test]
-fn a_contestant_that_dies_is_told_and_the_others_go_on() {
+fn a_candidate_that_dies_is_told_and_the_others_go_on() {
     let place = screened(PLAN);
     let child = place.spawn(&[
         "confirm",
@@ -728,7 +728,7 @@ fn what_cannot_be_confirmed_is_said() {
 
 /// Two instances of one build and two configs on real servers; one server is killed in the middle.
 #[test]
-fn a_server_that_is_killed_in_its_turns_is_a_crash_of_that_contestant_alone() {
+fn a_server_that_is_killed_in_its_turns_is_a_crash_of_that_candidate_alone() {
     let settings = [
         (
             "mysql@5.7",
@@ -738,7 +738,8 @@ fn a_server_that_is_killed_in_its_turns_is_a_crash_of_that_contestant_alone() {
         ("postgres@18", "shared_buffers = \"64MB\", fsync = \"off\""),
     ];
     for (wanted, settings) in settings {
-        let test = "cli::confirm::a_server_that_is_killed_in_its_turns_is_a_crash_of_that_contestant_alone";
+        let test =
+            "cli::confirm::a_server_that_is_killed_in_its_turns_is_a_crash_of_that_candidate_alone";
         let Some(build) = cached_build(test, wanted) else {
             continue;
         };

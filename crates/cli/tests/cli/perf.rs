@@ -47,7 +47,7 @@ fn functions_of_a_real_server_are_told() {
     assert_eq!(
         profiles.len(),
         2,
-        "of both contestants, and not of the control"
+        "of both candidates, and not of the control"
     );
     let explained = place.run(&["explain", "point-query", "--json"]);
     let explained: Value = serde_json::from_slice(&explained.stdout).unwrap();

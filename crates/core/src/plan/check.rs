@@ -8,7 +8,7 @@ use toml::Spanned;
 
 use super::check_file::ReadFile;
 use super::document::{Config, Document, Sizes, StepOverride, Tables, Wait, WorkloadName};
-use super::server::given_server;
+use super::server::external_server;
 use super::{
     Cell, ConfigRef, Definition, Driver, Era, InsertBenchmark, Partitions, Plan, PlanError,
     QueryKind, SessionClient, Step, StepEnd, StepKind, TablePlacement, TlsMode, Transport, Verify,
@@ -444,7 +444,7 @@ impl Source<'_> {
     /// Gives the cells whose build names a server of the plan that server.
     fn find_servers(&self, document: &Document, cells: &mut [Cell]) -> Result<(), PlanError> {
         for (label, server) in &document.server {
-            let given = given_server(label, server)
+            let given = external_server(label, server)
                 .map_err(|(span, message)| self.secret_error(span, &server.dsn, message))?;
             let mut is_used = false;
             for cell in cells.iter_mut().filter(|cell| {
@@ -544,7 +544,7 @@ impl Source<'_> {
                 && config.transport == Transport::default();
             if cell.server.is_some() && !is_bare {
                 let message = format!(
-                    "[config.{name}] would set up a server, and {} runs on a given one, whose \
+                    "[config.{name}] would set up a server, and {} runs on an external one, whose \
                     settings stay as they are: leave it empty, or with \"engine\" and \"client\" \
                     alone",
                     cell.label

@@ -30,7 +30,7 @@ pub use rocksdb::{
     KEY_BYTES, KvEnd, KvStep, KvWork, MULTIGET_KEYS, RANGE_KEYS, RocksdbBench, StepProcess,
     VALUE_BYTES,
 };
-pub use server::{GivenServer, PasswordSource, ServerPlace, TlsMode};
+pub use server::{ExternalServer, PasswordSource, ServerPlace, TlsMode};
 pub use step::{ALL_EVENTS, Step, StepKind, WaitRule};
 pub use sysbench::{
     Distribution, INLIST_IDS, LoadMode, POINT_SELECTS, PublishedPosition, STATEMENT_NOTES,
@@ -89,7 +89,7 @@ pub struct Cell {
     pub build: BuildName,
     /// The server that the plan gives in place of a build.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub server: Option<GivenServer>,
+    pub server: Option<ExternalServer>,
     /// The config's label and where its content comes from.
     pub config: ConfigRef,
     /// The shape's label.

@@ -14,7 +14,7 @@ use crate::suggest;
 /// A server given by its address. It is not ours: its settings, its logs and other people's tables
 /// are left alone.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct GivenServer {
+pub struct ExternalServer {
     /// What the plan calls it; builds refer to it as `ENGINE@LABEL`.
     pub label: String,
     /// What it is.
@@ -35,7 +35,7 @@ pub struct GivenServer {
     pub tls_ca: Option<String>,
 }
 
-/// Where a given server listens.
+/// Where an external server listens.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ServerPlace {
@@ -122,10 +122,10 @@ const SYSTEM_DATABASES: &[&str] = &[
 type Problem = (Range<usize>, String);
 
 /// Checks `[server.LABEL]`.
-pub(super) fn given_server(
+pub(super) fn external_server(
     label: &Spanned<String>,
     server: &document::Server,
-) -> Result<GivenServer, Problem> {
+) -> Result<ExternalServer, Problem> {
     let at_label = |message: String| (label.span(), message);
     check_label(label.get_ref(), "server name").map_err(|error| at_label(error.to_string()))?;
     if !label
@@ -208,7 +208,7 @@ pub(super) fn given_server(
         ));
     }
     let tls_ca = server.tls_ca.as_ref().map(|file| file.get_ref().clone());
-    Ok(GivenServer {
+    Ok(ExternalServer {
         label: label.get_ref().clone(),
         engine,
         place,
@@ -347,7 +347,7 @@ mod tests {
         )
     }
 
-    fn given(server: &str) -> GivenServer {
+    fn external(server: &str) -> ExternalServer {
         Plan::parse("t.toml", &plan(server)).unwrap().cells[0]
             .server
             .clone()
@@ -425,16 +425,16 @@ mod tests {
             ("[::1]", TlsMode::Off),
         ] {
             assert_eq!(
-                given(&format!("dsn = \"mysql://u@{host}/ib\"")).tls,
+                external(&format!("dsn = \"mysql://u@{host}/ib\"")).tls,
                 tls,
                 "{host}"
             );
         }
         assert_eq!(
-            given("dsn = \"mysql://u@db.example/ib\"\ntls = \"off\"").tls,
+            external("dsn = \"mysql://u@db.example/ib\"\ntls = \"off\"").tls,
             TlsMode::Off
         );
-        let server = given(
+        let server = external(
             "dsn = \"mysql://u@localhost/ib\"\ntls = \"verify-full\"\ntls_ca = \"/etc/ca.pem\"",
         );
         assert_eq!(
@@ -459,7 +459,7 @@ mod tests {
             ),
         ] {
             assert_eq!(
-                given(&format!("dsn = \"mysql://u@localhost/ib\"\n{line}")).password,
+                external(&format!("dsn = \"mysql://u@localhost/ib\"\n{line}")).password,
                 source,
                 "{line}"
             );
@@ -559,7 +559,7 @@ mod tests {
     }
 
     #[test]
-    fn a_given_server_has_no_settings_but_its_tables_engine() {
+    fn a_external_server_has_no_settings_but_its_tables_engine() {
         let dsn = "dsn = \"mysql://u@localhost/ib\"\n[config.as_is]\n";
         for line in [
             "settings = { innodb_io_capacity = 100 }",
@@ -571,7 +571,7 @@ mod tests {
             let found = error(&plan(&format!("{dsn}{line}")));
             assert!(
                 found.contains(
-                    "[config.as_is] would set up a server, and mysql@prod.as_is runs on a given one"
+                    "[config.as_is] would set up a server, and mysql@prod.as_is runs on an external one"
                 ),
                 "{line}: {found}"
             );

@@ -7,9 +7,9 @@
 
 mod admin;
 mod drain;
+mod external;
 mod failure;
 mod files;
-mod given;
 mod init;
 mod launch;
 mod log;
@@ -24,7 +24,7 @@ mod wire;
 
 use plimsoll_core::name::EngineName;
 
-pub use self::given::GivenMysql;
+pub use self::external::ExternalMysql;
 use self::options::ServerConfig;
 use self::version::Version;
 use crate::{BuildInfo, Engine, EngineError, InstalledBuild, Server, Settings, StartOptions};

@@ -14,7 +14,7 @@ use super::options::{ServerConfig, ServerOption};
 use super::readback::{self, Standing};
 use super::version::Version;
 use super::{drain, failure, init, launch, log, session, state};
-use crate::given::SESSION_CLIENT;
+use crate::external::SESSION_CLIENT;
 use crate::process::ServerProcess;
 use crate::{
     Dialect, DrainAction, EngineError, Health, InstalledBuild, Server, SessionClient, Settings,

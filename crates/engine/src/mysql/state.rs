@@ -37,7 +37,7 @@ const SECRET_VARIABLES: &[&str] = &[
     "wsrep_sst_auth",
 ];
 
-/// Takes out what a given server's owner would not want in a report.
+/// Takes out what an external server's owner would not want in a report.
 pub(super) fn hide_secrets(variables: &mut BTreeMap<String, String>) {
     variables.retain(|name, _| !SECRET_VARIABLES.contains(&name.as_str()));
 }

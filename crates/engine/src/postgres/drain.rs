@@ -8,7 +8,7 @@ use postgres::CancelToken;
 
 use super::failure;
 use super::link::Link;
-use crate::given::left_out;
+use crate::external::left_out;
 use crate::{DrainAction, EngineError};
 
 /// Between two looks at the clock and at whether somebody wants to stop.

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use plimsoll_core::plan::{GivenServer, ServerPlace, TlsMode};
+use plimsoll_core::plan::{ExternalServer, ServerPlace, TlsMode};
 use postgres::config::SslMode;
 use postgres::{CancelToken, Client, Config, NoTls, SimpleQueryMessage, SimpleQueryRow};
 use tokio_postgres_rustls::MakeRustlsConnect;
@@ -13,7 +13,7 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 use super::failure;
 use super::wire::Login;
 use crate::deadline::within;
-use crate::given::{NETWORK_LIMIT, PROBE_AFTER, PROBE_INTERVAL, PROGRAM};
+use crate::external::{NETWORK_LIMIT, PROBE_AFTER, PROBE_INTERVAL, PROGRAM};
 use crate::process::ServerProcess;
 use crate::wire::Place;
 use crate::{EngineError, Health, Password, tls};
@@ -96,7 +96,10 @@ impl Link {
     }
 
     /// A link to a server that is not ours. Nothing weaker than what its table says is ever tried.
-    pub fn given(server: &GivenServer, password: Option<&Password>) -> Result<Self, EngineError> {
+    pub fn external(
+        server: &ExternalServer,
+        password: Option<&Password>,
+    ) -> Result<Self, EngineError> {
         let mut config = Config::new();
         config
             .user(&server.user)

@@ -10,8 +10,8 @@ mod cluster;
 mod config;
 mod copied;
 mod drain;
+mod external;
 mod failure;
-mod given;
 mod link;
 mod placeholder;
 mod postmaster;
@@ -22,7 +22,7 @@ mod statistics;
 mod wire;
 
 use config::{Config, Major};
-pub use given::GivenPostgres;
+pub use external::ExternalPostgres;
 
 use crate::{BuildInfo, Engine, EngineError, InstalledBuild, Server, Settings, StartOptions};
 

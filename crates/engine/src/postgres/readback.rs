@@ -30,7 +30,7 @@ const SECRETS: &[&str] = &[
 /// statements, and does not list it.
 const CUSTOM: &str = "custom";
 
-/// Takes out what a given server's owner would not want in a report.
+/// Takes out what an external server's owner would not want in a report.
 pub(super) fn hide_secrets(settings: &mut Settings) {
     settings.retain(|name, _| !SECRETS.contains(&name.as_str()));
 }

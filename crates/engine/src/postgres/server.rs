@@ -13,7 +13,7 @@ use super::drain::{self, Patience};
 use super::link::{Address, ConnectError, Link, rows};
 use super::postmaster::Postmaster;
 use super::{failure, readback, session, statistics};
-use crate::given::SESSION_CLIENT;
+use crate::external::SESSION_CLIENT;
 use crate::process::{Program, ServerProcess, free_loopback_port};
 use crate::{
     Dialect, DrainAction, EngineError, Health, InstalledBuild, Server, SessionClient, Settings,

@@ -184,7 +184,7 @@ pub(super) type Files = Vec<(String, String)>;
 
 /// Reads the views of a moment into tab-separated tables with a head line. Names are
 /// `MOMENT.VIEW.tsv`; `pg_config.tsv` has no moment and is left out when `has_build` says that it
-/// is there. What is not for a given server is left out unless `is_owned`.
+/// is there. What is not for an external server is left out unless `is_owned`.
 pub(super) fn state(
     client: &mut Client,
     moment: &str,

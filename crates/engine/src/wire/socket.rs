@@ -14,7 +14,7 @@ use rustix::net::sockopt::{
 };
 use rustix::net::{RecvFlags, SendAncillaryBuffer, SendFlags, recv, send, sendmsg};
 
-use crate::given::{NETWORK_LIMIT, PROBE_AFTER, PROBE_INTERVAL};
+use crate::external::{NETWORK_LIMIT, PROBE_AFTER, PROBE_INTERVAL};
 
 /// Where a server listens.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -533,7 +533,7 @@ fn rate(trial: &TrialRecord, step: &str) -> Option<f64> {
         .then(|| (operations as f64 / (done.elapsed_ns as f64 / 1e9)).ln())
 }
 
-/// The log ratio of two contestants of a start over their rounds, and its standard error.
+/// The log ratio of two candidates of a start over their rounds, and its standard error.
 fn log_ratio(trial: &TrialRecord, good: &TrialRecord, step: &str) -> Option<(f64, f64)> {
     let rates = |trial: &TrialRecord| -> Option<BTreeMap<u32, f64>> {
         let turns = trial

@@ -6,7 +6,7 @@ use plimsoll_core::confirm::{divide, in_turns, results};
 use plimsoll_core::plan::Cell;
 use serde::Serialize;
 
-use super::request::{Contestant, SLICES_TIME_NS, STARTS, blocks_to_decide, slices_bytes};
+use super::request::{Candidate, SLICES_TIME_NS, STARTS, blocks_to_decide, slices_bytes};
 use crate::forecast::CellForecast;
 
 /// A start's servers come up, read their data and warm up; a coarse guess.
@@ -34,7 +34,7 @@ pub struct ConfirmForecast {
 pub struct SlicesForecast {
     /// At the longest, in seconds.
     pub seconds: f64,
-    /// Bytes of all data states and all contestants' copies.
+    /// Bytes of all data states and all candidates' copies.
     pub disk_bytes: u64,
     /// Steps that cannot take turns.
     pub left_out: Vec<String>,
@@ -84,12 +84,12 @@ pub(crate) fn forecast_confirm(cells: &[CellSteps<'_>], base: usize) -> Option<C
         .max()
         .unwrap_or(0);
     let blocks_needed = blocks_to_decide(questions);
-    let contestants: Vec<Contestant<'_>> = cells
+    let candidates: Vec<Candidate<'_>> = cells
         .iter()
         .chain([&cells[base]])
         .map(|cell| (cell.cell, cell.settings))
         .collect();
-    let bytes = slices_bytes(&contestants, &divide(workload, in_slices).ok()?, in_slices);
+    let bytes = slices_bytes(&candidates, &divide(workload, in_slices).ok()?, in_slices);
     let slices = SlicesForecast {
         seconds: making
             + SLICES_TIME_NS as f64 / 1e9 * in_slices.len() as f64

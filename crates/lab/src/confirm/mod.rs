@@ -1,4 +1,4 @@
-//! Confirm campaigns: every contestant many times, interleaved, on copies of the same data, with
+//! Confirm campaigns: every candidate many times, interleaved, on copies of the same data, with
 //! the base twice among them.
 
 mod copy;

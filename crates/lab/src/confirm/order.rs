@@ -2,25 +2,25 @@
 
 use plimsoll_core::seed::Draw;
 
-/// The order of a round, from 1. Over as many rounds as there are contestants each of them has
+/// The order of a round, from 1. Over as many rounds as there are candidates each of them has
 /// every position once.
 pub(super) fn order_of_round(
-    contestants: usize,
+    candidates: usize,
     seed: u64,
     step: &str,
     start: u32,
     round: u32,
 ) -> Vec<usize> {
-    let group = (round - 1) as usize / contestants.max(1);
+    let group = (round - 1) as usize / candidates.max(1);
     let mut draw = Draw::new(
         seed,
         &["turns", step, &start.to_string(), &group.to_string()],
     );
-    let mut order: Vec<usize> = (0..contestants).collect();
+    let mut order: Vec<usize> = (0..candidates).collect();
     draw.shuffle(&mut order);
-    let mut rotations: Vec<usize> = (0..contestants).collect();
+    let mut rotations: Vec<usize> = (0..candidates).collect();
     draw.shuffle(&mut rotations);
-    order.rotate_left(rotations[(round - 1) as usize % contestants]);
+    order.rotate_left(rotations[(round - 1) as usize % candidates]);
     order
 }
 
@@ -29,15 +29,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_contestant_has_every_position_equally_often() {
+    fn every_candidate_has_every_position_equally_often() {
         let rounds: Vec<Vec<usize>> = (1..=20)
             .map(|round| order_of_round(5, 7, "point-query", 1, round))
             .collect();
         for group in rounds.chunks(5) {
-            for contestant in 0..5 {
+            for candidate in 0..5 {
                 let mut positions: Vec<usize> = group
                     .iter()
-                    .map(|order| order.iter().position(|&at| at == contestant).unwrap())
+                    .map(|order| order.iter().position(|&at| at == candidate).unwrap())
                     .collect();
                 positions.sort_unstable();
                 assert_eq!(positions, [0, 1, 2, 3, 4]);

@@ -1,4 +1,4 @@
-//! Profiles of the contestants' servers, each alone, in a pass of its own: what is profiled is not
+//! Profiles of the candidates' servers, each alone, in a pass of its own: what is profiled is not
 //! measured, and the other way round.
 
 use std::path::Path;

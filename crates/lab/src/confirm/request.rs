@@ -42,7 +42,7 @@ pub(super) fn blocks_to_decide(questions: usize) -> u32 {
     (plimsoll_stats::blocks_to_decide(questions, ALPHA) as u32).max(FEWEST_BLOCKS)
 }
 
-/// How contestants shall meet.
+/// How candidates shall meet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DesignChoice {
     /// By slices where that is possible, else by blocks.
@@ -92,7 +92,7 @@ pub struct ConfirmChoice {
 
 /// What a confirm campaign is made of.
 pub struct ConfirmRequest<'a> {
-    /// The campaign whose cells are contestants; without an id one that was never made.
+    /// The campaign whose cells are candidates; without an id one that was never made.
     pub screen: &'a CampaignHeader,
     /// What is wanted.
     pub choice: ConfirmChoice,
@@ -112,11 +112,11 @@ pub fn create_confirm(
 ) -> Result<(CampaignDir, DataTurn, Vec<String>), LabError> {
     let (screen, choice) = (request.screen, &request.choice);
     let mut notes = Vec::new();
-    let Contestants {
+    let Candidates {
         cells,
         headers,
         base,
-    } = contestants(screen, &choice.cells)?;
+    } = candidates(screen, &choice.cells)?;
     let (base_label, control_label) = (
         cells[base].label.clone(),
         cells[cells.len() - 1].label.clone(),
@@ -182,7 +182,7 @@ pub fn create_confirm(
     check_data_root(request.data_dir)?;
     let bytes = disk_bytes(&cells, &headers, design);
     let turn = take_data_root_once(request.data_dir, || {
-        check_free(bytes, "all contestants together", request.data_dir)
+        check_free(bytes, "all candidates together", request.data_dir)
     })?;
     let rounds = if is_slices { starts } else { blocks };
     let plan = Plan {
@@ -232,14 +232,14 @@ pub fn create_confirm(
     Ok((create_in_store(store, header, &name)?, turn, notes))
 }
 
-struct Contestants {
+struct Candidates {
     /// The control is the last.
     cells: Vec<Cell>,
     headers: Vec<CellHeader>,
     base: usize,
 }
 
-fn contestants(screen: &CampaignHeader, wanted: &[String]) -> Result<Contestants, LabError> {
+fn candidates(screen: &CampaignHeader, wanted: &[String]) -> Result<Candidates, LabError> {
     let labels: Vec<&str> = screen
         .plan
         .cells
@@ -309,7 +309,7 @@ fn contestants(screen: &CampaignHeader, wanted: &[String]) -> Result<Contestants
     header.label.clone_from(&control.label);
     cells.push(control);
     headers.push(header);
-    Ok(Contestants {
+    Ok(Candidates {
         cells,
         headers,
         base,
@@ -345,7 +345,7 @@ fn divisions(cells: &[Cell], steps: &[String]) -> Result<Vec<Division>, LabError
     }
 }
 
-/// What is measured, and how contestants meet.
+/// What is measured, and how candidates meet.
 struct Measured {
     design: Design,
     wanted: Vec<String>,
@@ -390,15 +390,15 @@ fn measured(
         turning
     };
     let divisions = divisions(cells, &in_slices)?;
-    let contestants: Vec<Contestant<'_>> = cells
+    let candidates: Vec<Candidate<'_>> = cells
         .iter()
         .zip(headers)
         .map(|(cell, header)| (cell, &header.settings))
         .collect();
-    match slices_bytes(&contestants, &divisions[0], &in_slices) {
+    match slices_bytes(&candidates, &divisions[0], &in_slices) {
         Ok(bytes) => {
             notes.push(format!(
-                "by slices: the servers of all {} contestants fit into memory ({})",
+                "by slices: the servers of all {} candidates fit into memory ({})",
                 cells.len(),
                 format_bytes(bytes)
             ));
@@ -433,15 +433,15 @@ fn measured(
 }
 
 /// A cell and the settings of its config.
-pub(super) type Contestant<'a> = (&'a Cell, &'a BTreeMap<String, String>);
+pub(super) type Candidate<'a> = (&'a Cell, &'a BTreeMap<String, String>);
 
-/// Bytes of memory that the servers of all contestants take at once, or why they cannot have turns.
+/// Bytes of memory that the servers of all candidates take at once, or why they cannot have turns.
 pub(super) fn slices_bytes(
-    contestants: &[Contestant<'_>],
+    candidates: &[Candidate<'_>],
     division: &Division,
     wanted: &[String],
 ) -> Result<u64, String> {
-    if let Some((cell, _)) = contestants
+    if let Some((cell, _)) = candidates
         .iter()
         .find(|(cell, _)| cell.config.driver == Driver::DbBench)
     {
@@ -453,14 +453,14 @@ pub(super) fn slices_bytes(
     if let Some(reason) = division.why_no_turns(wanted) {
         return Err(reason);
     }
-    let needed: u64 = contestants
+    let needed: u64 = candidates
         .iter()
         .map(|(cell, settings)| server_bytes(cell, settings))
         .sum();
     match usable_bytes() {
         Some(usable) if needed > usable => Err(format!(
-            "the servers of {} contestants take about {} together, and {} are available",
-            contestants.len(),
+            "the servers of {} candidates take about {} together, and {} are available",
+            candidates.len(),
             format_bytes(needed),
             format_bytes(usable)
         )),

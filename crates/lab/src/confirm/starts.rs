@@ -21,7 +21,7 @@ use crate::message::{Direction, STOP, TrialMessage, TurnDone, TurnOrder};
 use crate::orchestrator::{CampaignEnd, Notice, Observer, remove_data};
 use crate::trial_process::{END_LIMIT, Runner, STOP_PATIENCE, TrialProcess, write_trial_failed};
 
-/// Each contestant's first turn of a step, which is not recorded.
+/// Each candidate's first turn of a step, which is not recorded.
 const WARM_UP_NS: u64 = 500_000_000;
 /// What counts of a turn begins behind its first tenth, unless operations are longer than that.
 const DISCARDED: u64 = 10;
@@ -36,7 +36,7 @@ const REPORT_PATIENCE: Duration = Duration::from_secs(30);
 const POLL: Duration = Duration::from_millis(50);
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(250);
 
-/// Runs the starts that are not complete yet, each whole: contestants that were not up together are
+/// Runs the starts that are not complete yet, each whole: candidates that were not up together are
 /// no pairs.
 pub(crate) fn run_starts(
     runner: &Runner<'_>,
@@ -108,8 +108,8 @@ pub(crate) fn run_starts(
     })
 }
 
-/// One contestant of a start.
-struct Contestant<'a> {
+/// One candidate of a start.
+struct Candidate<'a> {
     cell: &'a Cell,
     data_dir: PathBuf,
     /// None for one that could not start.
@@ -127,17 +127,17 @@ struct Contestant<'a> {
 /// Who a message is from, and what it says; nothing at the end of its output.
 type Heard = (usize, Option<TrialMessage>);
 
-/// All contestants of a start.
+/// All candidates of a start.
 struct Stage<'a, 'o> {
     confirm: &'a Confirm,
     seed: u64,
     watchdog: Duration,
-    /// Of the contestant that has the most.
+    /// Of the candidate that has the most.
     data_bytes: u64,
     start: u32,
     starts: u32,
     steps: &'a [Step],
-    contestants: Vec<Contestant<'a>>,
+    candidates: Vec<Candidate<'a>>,
     base: usize,
     control: usize,
     inbox: Receiver<Heard>,
@@ -169,7 +169,7 @@ impl<'a, 'o> Stage<'a, 'o> {
         let header = &runner.campaign.header;
         let (began, made_before) = (Instant::now(), states.making());
         let (sender, inbox) = channel();
-        let mut contestants = Vec::new();
+        let mut candidates = Vec::new();
         let mut orders = Vec::new();
         for trial in trials {
             let cell = &header.plan.cells[trial.cell];
@@ -189,7 +189,7 @@ impl<'a, 'o> Stage<'a, 'o> {
                 seal(&dir)?;
             }
             orders.push(order.ok());
-            contestants.push(Contestant {
+            candidates.push(Candidate {
                 cell,
                 data_dir,
                 process: None,
@@ -199,21 +199,21 @@ impl<'a, 'o> Stage<'a, 'o> {
                 reason,
             });
         }
-        let data_bytes = contestants
+        let data_bytes = candidates
             .iter()
-            .filter_map(|contestant| directory_bytes(&contestant.data_dir).ok())
+            .filter_map(|candidate| directory_bytes(&candidate.data_dir).ok())
             .max()
             .unwrap_or(0);
         for (index, order) in orders.iter().enumerate() {
             let Some(order) = order else { continue };
             let mut process = runner.start(order)?;
             listen(index, &mut process, sender.clone());
-            contestants[index].process = Some(process);
+            candidates[index].process = Some(process);
         }
         let position = |label: &str| {
-            contestants
+            candidates
                 .iter()
-                .position(|contestant| contestant.cell.label == *label)
+                .position(|candidate| candidate.cell.label == *label)
                 .unwrap_or(0)
         };
         let (base, control) = (position(&confirm.base), position(&confirm.control));
@@ -224,8 +224,8 @@ impl<'a, 'o> Stage<'a, 'o> {
             data_bytes,
             start,
             starts: confirm.starts.unwrap_or(1),
-            steps: contestants[base].cell.workload.steps(),
-            contestants,
+            steps: candidates[base].cell.workload.steps(),
+            candidates,
             base,
             control,
             inbox,
@@ -250,9 +250,9 @@ impl<'a, 'o> Stage<'a, 'o> {
             self.introduce();
             self.run_step(index, step);
             self.tell_all(&Direction::Finish);
-            self.contestants
+            self.candidates
                 .iter_mut()
-                .for_each(|contestant| contestant.ready = None);
+                .for_each(|candidate| candidate.ready = None);
             if !self.can_go_on() {
                 break;
             }
@@ -261,29 +261,29 @@ impl<'a, 'o> Stage<'a, 'o> {
             if self.observer.stop_requests().load(Ordering::SeqCst) == 0 {
                 let why = "stopped: the base is out, or nobody is left to be held against it";
                 let left = self
-                    .contestants
+                    .candidates
                     .iter_mut()
-                    .filter(|contestant| !contestant.is_out);
-                left.for_each(|contestant| contestant.reason = Some(why.to_owned()));
+                    .filter(|candidate| !candidate.is_out);
+                left.for_each(|candidate| candidate.reason = Some(why.to_owned()));
             }
             self.stop();
         }
-        self.wait("end", |contestant| contestant.is_out);
+        self.wait("end", |candidate| candidate.is_out);
     }
 
     fn can_go_on(&self) -> bool {
         let others = self
-            .contestants
+            .candidates
             .iter()
             .enumerate()
-            .filter(|(index, contestant)| *index != self.base && !contestant.is_out);
-        self.asked_at.is_none() && !self.contestants[self.base].is_out && others.count() > 0
+            .filter(|(index, candidate)| *index != self.base && !candidate.is_out);
+        self.asked_at.is_none() && !self.candidates[self.base].is_out && others.count() > 0
     }
 
     fn wait_until_ready(&mut self, step: &str) -> bool {
         let what = format!("be ready for {step}");
-        let is_ready = |contestant: &Contestant<'_>| {
-            contestant.is_out || contestant.ready.as_deref() == Some(step)
+        let is_ready = |candidate: &Candidate<'_>| {
+            candidate.is_out || candidate.ready.as_deref() == Some(step)
         };
         self.wait(&what, is_ready)
     }
@@ -296,15 +296,15 @@ impl<'a, 'o> Stage<'a, 'o> {
 
     /// Tells everybody who the others are.
     fn introduce(&mut self) {
-        let present: Vec<usize> = (0..self.contestants.len())
-            .filter(|&index| !self.contestants[index].is_out)
+        let present: Vec<usize> = (0..self.candidates.len())
+            .filter(|&index| !self.candidates[index].is_out)
             .collect();
         for &index in &present {
             let others = || {
                 present
                     .iter()
                     .filter(move |&&other| other != index)
-                    .map(|&other| &self.contestants[other])
+                    .map(|&other| &self.candidates[other])
             };
             let servers: Vec<u32> = others()
                 .flat_map(|other| other.servers.iter().copied())
@@ -327,11 +327,10 @@ impl<'a, 'o> Stage<'a, 'o> {
         };
         let limit = Duration::from_nanos(self.confirm.time_ns / u64::from(self.starts));
         let mut longest_operation_ns = 0;
-        for contestant in
-            order_of_round(self.contestants.len(), self.seed, &step.name, self.start, 1)
+        for candidate in order_of_round(self.candidates.len(), self.seed, &step.name, self.start, 1)
         {
             let warmed = self.turn(
-                contestant,
+                candidate,
                 TurnOrder {
                     round: 0,
                     position: 0,
@@ -351,7 +350,7 @@ impl<'a, 'o> Stage<'a, 'o> {
             0
         };
         let mut rounds = Rounds::new(
-            self.contestants.len(),
+            self.candidates.len(),
             self.base,
             self.control,
             is_writing,
@@ -390,15 +389,15 @@ impl<'a, 'o> Stage<'a, 'o> {
         rounds: &mut Rounds,
     ) {
         let order = order_of_round(
-            self.contestants.len(),
+            self.candidates.len(),
             self.seed,
             &step.name,
             self.start,
             round,
         );
-        for (position, contestant) in (1..).zip(order) {
+        for (position, candidate) in (1..).zip(order) {
             let turn = self.turn(
-                contestant,
+                candidate,
                 TurnOrder {
                     round,
                     position,
@@ -406,31 +405,31 @@ impl<'a, 'o> Stage<'a, 'o> {
                     discarded_ns,
                 },
             );
-            rounds.book(contestant, turn);
+            rounds.book(candidate, turn);
         }
     }
 
     /// One turn; none from whoever is out, or goes out now.
-    fn turn(&mut self, contestant: usize, order: TurnOrder) -> Option<TurnDone> {
-        if self.contestants[contestant].is_out || self.asked_at.is_some() {
+    fn turn(&mut self, candidate: usize, order: TurnOrder) -> Option<TurnDone> {
+        if self.candidates[candidate].is_out || self.asked_at.is_some() {
             return None;
         }
-        self.tell(contestant, &Direction::Turn(order));
+        self.tell(candidate, &Direction::Turn(order));
         let mut patience =
             Patience::new(Duration::from_nanos(order.length_ns) + self.watchdog + REPORT_PATIENCE);
-        while !self.contestants[contestant].is_out && self.asked_at.is_none() {
+        while !self.candidates[candidate].is_out && self.asked_at.is_none() {
             if let Some((from, TrialMessage::TurnDone(done))) = self.hear()
-                && from == contestant
+                && from == candidate
                 && done.round == order.round
             {
                 if let Some(servers) = &done.new_servers {
-                    self.contestants[contestant].servers.clone_from(servers);
+                    self.candidates[candidate].servers.clone_from(servers);
                     self.introduce();
                 }
                 return Some(done);
             }
             if patience.is_over() {
-                self.end(contestant, "its turn did not end");
+                self.end(candidate, "its turn did not end");
             }
         }
         None
@@ -478,7 +477,7 @@ impl<'a, 'o> Stage<'a, 'o> {
         is_repeated: bool,
         rounds: &Rounds,
     ) -> StepTurns {
-        let others = (0..self.contestants.len()).filter(|&index| index != self.base);
+        let others = (0..self.candidates.len()).filter(|&index| index != self.base);
         let mut warnings = Vec::new();
         if is_repeated {
             let now = if rounds.control_holds() == Some(false) {
@@ -490,9 +489,9 @@ impl<'a, 'o> Stage<'a, 'o> {
                 "the A/A control's 99 % interval did not hold 1; the rounds were repeated, {now}"
             ));
         }
-        warnings.extend(rounds.leaks().map(|(contestant, leakage)| {
-            let label = &self.contestants[contestant].cell.label;
-            let of_base = if contestant == self.base {
+        warnings.extend(rounds.leaks().map(|(candidate, leakage)| {
+            let label = &self.candidates[candidate].cell.label;
+            let of_base = if candidate == self.base {
                 "all ratios of this start"
             } else {
                 "its \
@@ -512,7 +511,7 @@ impl<'a, 'o> Stage<'a, 'o> {
             ratios: others
                 .map(|index| {
                     (
-                        self.contestants[index].cell.label.clone(),
+                        self.candidates[index].cell.label.clone(),
                         rounds.ratio(index),
                     )
                 })
@@ -521,33 +520,33 @@ impl<'a, 'o> Stage<'a, 'o> {
         }
     }
 
-    fn tell(&mut self, contestant: usize, direction: &Direction) {
+    fn tell(&mut self, candidate: usize, direction: &Direction) {
         let line = serde_json::to_string(direction).unwrap_or_default();
-        if let Some(process) = &mut self.contestants[contestant].process {
+        if let Some(process) = &mut self.candidates[candidate].process {
             process.say(&line);
         }
     }
 
     fn tell_all(&mut self, direction: &Direction) {
-        (0..self.contestants.len()).for_each(|contestant| self.tell(contestant, direction));
+        (0..self.candidates.len()).for_each(|candidate| self.tell(candidate, direction));
     }
 
     /// Asks all trials to stop.
     fn stop(&mut self) {
         if self.asked_at.is_none() {
             self.asked_at = Some(Instant::now());
-            self.contestants
+            self.candidates
                 .iter_mut()
-                .filter_map(|contestant| contestant.process.as_mut())
+                .filter_map(|candidate| candidate.process.as_mut())
                 .for_each(|process| process.say(STOP));
         }
     }
 
     /// Ends a trial that cannot be waited for.
-    fn end(&mut self, contestant: usize, why: &str) {
-        let contestant = &mut self.contestants[contestant];
-        contestant.reason.get_or_insert_with(|| why.to_owned());
-        if let Some(process) = &mut contestant.process {
+    fn end(&mut self, candidate: usize, why: &str) {
+        let candidate = &mut self.candidates[candidate];
+        candidate.reason.get_or_insert_with(|| why.to_owned());
+        if let Some(process) = &mut candidate.process {
             process.kill();
         }
     }
@@ -563,9 +562,9 @@ impl<'a, 'o> Stage<'a, 'o> {
                 .asked_at
                 .is_some_and(|asked| asked.elapsed() > STOP_PATIENCE)
         {
-            self.contestants
+            self.candidates
                 .iter_mut()
-                .filter_map(|contestant| contestant.process.as_mut())
+                .filter_map(|candidate| candidate.process.as_mut())
                 .for_each(TrialProcess::kill);
         }
         let (from, message) = match self.inbox.recv_timeout(POLL) {
@@ -573,26 +572,26 @@ impl<'a, 'o> Stage<'a, 'o> {
             Err(RecvTimeoutError::Timeout) => return None,
             // Nobody is left to say anything.
             Err(RecvTimeoutError::Disconnected) => {
-                self.contestants
+                self.candidates
                     .iter_mut()
-                    .for_each(|contestant| contestant.is_out = true);
+                    .for_each(|candidate| candidate.is_out = true);
                 return None;
             }
         };
-        let contestant = &mut self.contestants[from];
+        let candidate = &mut self.candidates[from];
         match message {
             None => {
-                contestant.is_out = true;
+                candidate.is_out = true;
                 None
             }
             Some(message) => {
                 match &message {
                     TrialMessage::Ready { step, servers } => {
-                        contestant.ready = Some(step.clone());
-                        contestant.servers.clone_from(servers);
+                        candidate.ready = Some(step.clone());
+                        candidate.servers.clone_from(servers);
                     }
                     TrialMessage::Failed { reason } => {
-                        contestant.reason.get_or_insert_with(|| reason.clone());
+                        candidate.reason.get_or_insert_with(|| reason.clone());
                     }
                     _ => {}
                 }
@@ -601,23 +600,23 @@ impl<'a, 'o> Stage<'a, 'o> {
         }
     }
 
-    /// Waits until all contestants are so. Whoever is waited for is named from time to time, and
+    /// Waits until all candidates are so. Whoever is waited for is named from time to time, and
     /// ended after [`ready_limit`](Self::ready_limit). False when the user stops it.
-    fn wait(&mut self, what: &str, is_so: impl Fn(&Contestant<'_>) -> bool) -> bool {
+    fn wait(&mut self, what: &str, is_so: impl Fn(&Candidate<'_>) -> bool) -> bool {
         let limit = self.ready_limit();
         let mut patience = Patience::new(limit);
         let mut next_notice = AWAITED;
         loop {
-            let awaited: Vec<usize> = (0..self.contestants.len())
-                .filter(|&index| !is_so(&self.contestants[index]))
+            let awaited: Vec<usize> = (0..self.candidates.len())
+                .filter(|&index| !is_so(&self.candidates[index]))
                 .collect();
             if awaited.is_empty() {
                 return self.asked_at.is_none();
             }
             if patience.is_over() {
-                for &contestant in &awaited {
+                for &candidate in &awaited {
                     self.end(
-                        contestant,
+                        candidate,
                         &format!(
                             "it did not {what} within {}",
                             format_duration_ns(limit.as_nanos() as u64)
@@ -625,13 +624,13 @@ impl<'a, 'o> Stage<'a, 'o> {
                     );
                     // Something that the kernel holds may keep the output open: nothing is to be
                     // heard any more.
-                    self.contestants[contestant].is_out |= patience.spent() > limit + END_LIMIT;
+                    self.candidates[candidate].is_out |= patience.spent() > limit + END_LIMIT;
                 }
             } else if patience.spent() >= next_notice {
                 next_notice += AWAITED;
                 let labels = awaited
                     .iter()
-                    .map(|&contestant| self.contestants[contestant].cell.label.as_str())
+                    .map(|&candidate| self.candidates[candidate].cell.label.as_str())
                     .collect();
                 self.observer.notice(Notice::Awaited {
                     labels,
@@ -648,22 +647,22 @@ impl<'a, 'o> Stage<'a, 'o> {
     fn strike(self) -> Result<usize, LabError> {
         let is_stopped = self.observer.stop_requests().load(Ordering::SeqCst) > 0;
         let mut broken = 0;
-        for contestant in self.contestants {
-            let end = match contestant.process {
+        for candidate in self.candidates {
+            let end = match candidate.process {
                 // One that was only asked to stop because the others are gone is told apart by its
                 // reason.
                 Some(process) => process.conclude(is_stopped)?,
-                None => Err(contestant.reason.clone().unwrap_or_default()),
+                None => Err(candidate.reason.clone().unwrap_or_default()),
             };
             if let Err(reason) = &end {
                 broken += 1;
-                let reason = contestant.reason.as_ref().unwrap_or(reason);
+                let reason = candidate.reason.as_ref().unwrap_or(reason);
                 self.observer.notice(Notice::TrialBroken {
-                    cell: contestant.cell,
+                    cell: candidate.cell,
                     reason,
                 });
             }
-            remove_data(&contestant.data_dir, self.observer);
+            remove_data(&candidate.data_dir, self.observer);
         }
         Ok(broken)
     }

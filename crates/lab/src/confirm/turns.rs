@@ -67,7 +67,7 @@ pub struct StepTurns {
     pub rounds: u32,
     /// Seconds they took.
     pub seconds: f64,
-    /// Labels of the contestants but the base, and their throughput's ratio to it within this start
+    /// Labels of the candidates but the base, and their throughput's ratio to it within this start
     /// at 95 %.
     pub ratios: Vec<(String, Option<TurnsRatio>)>,
     /// What speaks against the numbers.
@@ -80,10 +80,10 @@ pub(super) struct Rounds {
     control: usize,
     is_writing: bool,
     starts: u32,
-    /// By contestant: the logarithm of each turn's throughput, one per round; none where there was
+    /// By candidate: the logarithm of each turn's throughput, one per round; none where there was
     /// none.
     rates: Vec<Vec<Option<f64>>>,
-    /// By contestant.
+    /// By candidate.
     leaks: Vec<Leakage>,
     half_width: Option<f64>,
     /// Rounds of the next look.
@@ -92,15 +92,15 @@ pub(super) struct Rounds {
 
 impl Rounds {
     pub fn new(
-        contestants: usize,
+        candidates: usize,
         base: usize,
         control: usize,
         is_writing: bool,
         starts: u32,
     ) -> Self {
         let (rates, leaks) = (
-            vec![Vec::new(); contestants],
-            vec![Leakage::default(); contestants],
+            vec![Vec::new(); candidates],
+            vec![Leakage::default(); candidates],
         );
         Self {
             base,
@@ -114,29 +114,29 @@ impl Rounds {
         }
     }
 
-    /// Books a turn; none for a contestant that is out.
-    pub fn book(&mut self, contestant: usize, turn: Option<TurnDone>) {
+    /// Books a turn; none for a candidate that is out.
+    pub fn book(&mut self, candidate: usize, turn: Option<TurnDone>) {
         let rate = turn
             .as_ref()
             .filter(|turn| turn.operations > 0 && turn.active_ns > 0)
             .map(|turn| turn.operations as f64 / turn.active_ns as f64);
-        self.rates[contestant].push(rate.map(f64::ln));
+        self.rates[candidate].push(rate.map(f64::ln));
         if let Some(turn) = turn {
-            self.leaks[contestant].add(turn.active_ns, turn.other_servers_cpu_ns, turn.left_cpu_ns);
+            self.leaks[candidate].add(turn.active_ns, turn.other_servers_cpu_ns, turn.left_cpu_ns);
         }
     }
 
-    /// A contestant's throughput relative to the base's.
-    pub fn ratio(&self, contestant: usize) -> Option<TurnsRatio> {
-        let found = self.estimate(contestant, LEVEL)?;
+    /// A candidate's throughput relative to the base's.
+    pub fn ratio(&self, candidate: usize) -> Option<TurnsRatio> {
+        let found = self.estimate(candidate, LEVEL)?;
         Some(TurnsRatio {
             ratio: found.estimate.exp(),
             half_width: found.interval.half_width(),
         })
     }
 
-    fn estimate(&self, contestant: usize, level: f64) -> Option<Clustered> {
-        let pairs = self.rates[contestant].iter().zip(&self.rates[self.base]);
+    fn estimate(&self, candidate: usize, level: f64) -> Option<Clustered> {
+        let pairs = self.rates[candidate].iter().zip(&self.rates[self.base]);
         clustered(
             &[pairs
                 .filter_map(|(rate, base)| Some((*rate)? - (*base)?))
@@ -191,7 +191,7 @@ impl Rounds {
             .map(|found| found.interval.holds(0.0))
     }
 
-    /// The contestants whose leakage is too much, by position.
+    /// The candidates whose leakage is too much, by position.
     pub fn leaks(&self) -> impl Iterator<Item = (usize, &Leakage)> {
         self.leaks
             .iter()

@@ -25,7 +25,8 @@ use plimsoll_core::name::EngineName;
 use plimsoll_core::plan::{Driver, Step, StepProcess};
 use plimsoll_core::record::TableCheck;
 use plimsoll_engine::{
-    DrainAction, Engine, EngineError, Given, Health, Settings, StartOptions, engine, given_engine,
+    DrainAction, Engine, EngineError, External, Health, Settings, StartOptions, engine,
+    external_engine,
 };
 use plimsoll_host::{
     AwakeCpus, Cpus, Fact, Proc, boot_id, capture_environment, pin_thread, process_start_ticks,
@@ -56,10 +57,10 @@ const DRAIN_LIMIT: Duration = Duration::from_secs(3600);
 const CRASH_PATIENCE: Duration = Duration::from_millis(500);
 /// Connections beside the workers': one asks whether the server lives, one asks for its counters.
 const OWN_CONNECTIONS: u32 = 2;
-/// On a given server one more holds the lock on our tables.
+/// On an external server one more holds the lock on our tables.
 const LOCK_CONNECTIONS: u32 = 1;
-/// Connections that PostgreSQL keeps for others than the ordinary users that given servers are used
-/// as.
+/// Connections that PostgreSQL keeps for others than the ordinary users that external servers are
+/// used as.
 const RESERVED_CONNECTIONS: [&str; 2] = ["superuser_reserved_connections", "reserved_connections"];
 
 /// The server's state before the first step has this in its files' names, where that after a step
@@ -431,7 +432,7 @@ impl Trial<'_> {
         let order = self.order;
         match &order.cell.server {
             None => engine(&order.cell.build, order.build.as_ref()),
-            Some(server) => given_engine(Given {
+            Some(server) => external_engine(External {
                 server: server.clone(),
                 password: order.password.clone(),
                 campaign: order.campaign.clone(),
@@ -530,7 +531,7 @@ impl Trial<'_> {
     }
 
     /// Copied data must be what was copied, which is looked at once. Then every table is read, so
-    /// that all contestants begin with what their caches can hold.
+    /// that all candidates begin with what their caches can hold.
     fn check_and_warm(
         &self,
         run: &WorkloadRun,

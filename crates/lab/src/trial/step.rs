@@ -370,7 +370,7 @@ fn primary_operations(primary: &str, operations: &[OperationRecord]) -> u64 {
         .sum()
 }
 
-/// A given server has its data elsewhere: what happened on the disk under our empty folder says
+/// An external server has its data elsewhere: what happened on the disk under our empty folder says
 /// nothing of it.
 fn hide_own_disk(host: &mut BTreeMap<String, Reading>) {
     for (name, reading) in host
@@ -378,7 +378,7 @@ fn hide_own_disk(host: &mut BTreeMap<String, Reading>) {
         .filter(|(name, _)| name.starts_with("disk_") || *name == "data_dir_bytes")
     {
         *reading = Reading::Unavailable(format!(
-            "{name} of a given server is not known here: its data is elsewhere"
+            "{name} of an external server is not known here: its data is elsewhere"
         ));
     }
 }

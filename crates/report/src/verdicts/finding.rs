@@ -110,7 +110,7 @@ pub struct Finding {
     /// Pairs left out because a witness saw the machine disturbed.
     pub left_out: usize,
     /// Seconds of measuring behind the ratio: by slices from the first turn of a step to the last
-    /// over all starts, which all contestants share, else the runs of both sides.
+    /// over all starts, which all candidates share, else the runs of both sides.
     pub seconds: f64,
     /// Single ratios for a plot: blocks, or rounds, at most a hundred, evenly taken.
     pub dots: Vec<f64>,
@@ -189,7 +189,7 @@ pub struct Findings {
     pub margin: f64,
     /// The level of the tests.
     pub alpha: f64,
-    /// The cells that are no contestants: the base's second instance. Indices into the view's
+    /// The cells that are no candidates: the base's second instance. Indices into the view's
     /// cells.
     pub control_cells: Vec<usize>,
 }

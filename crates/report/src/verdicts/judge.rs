@@ -62,12 +62,12 @@ pub(crate) fn find(setting: &Setting<'_>) -> Findings {
         }
     }
     let mut all = Vec::new();
-    let is_contestant = |(i, cell): &(usize, &CellRuns<'_>)| {
+    let is_candidate = |(i, cell): &(usize, &CellRuns<'_>)| {
         setting.infos[*i].base != *i
             && cell.campaign.header.id == campaign.header.id
             && !cell.is_control()
     };
-    for (index, cell) in setting.cells.iter().enumerate().filter(is_contestant) {
+    for (index, cell) in setting.cells.iter().enumerate().filter(is_candidate) {
         let of = setting.infos[index].base;
         for step in &steps {
             for metric in metrics_of(step, &setting.infos[of]) {

@@ -10,9 +10,9 @@ use super::finding::{Basis, Call, Control, Estimate, Finding, Findings};
 use super::measured::headline;
 use crate::view::View;
 
-/// Said where the base and its second instance are the only contestants; the base's label follows.
+/// Said where the base and its second instance are the only candidates; the base's label follows.
 pub(crate) const NO_VERDICTS: &str =
-    "No verdicts: the only contestant beside the base is its second instance, of";
+    "No verdicts: the only candidate beside the base is its second instance, of";
 
 /// Unusual steps of a screen that are named.
 const UNUSUAL_SHOWN: usize = 5;

@@ -99,7 +99,7 @@ pub fn blocks(times: u32, is_confirm: bool, edit: Edit<'_>) -> CampaignRecord {
     campaign.load()
 }
 
-/// A campaign of slices: `rounds` turns per start and contestant.
+/// A campaign of slices: `rounds` turns per start and candidate.
 pub fn slices(
     starts: u32,
     rounds: u32,

@@ -27,7 +27,7 @@ const OLD_COLUMNS: [usize; 2] = [11, 12];
 /// A cell without a value.
 const UNAVAILABLE: &str = "-";
 
-/// One turn of one contestant. All but the first three members and the last leave out what was
+/// One turn of one candidate. All but the first three members and the last leave out what was
 /// discarded of the turn: its first tenth where operations are shorter, else nothing.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Turn {
@@ -46,7 +46,7 @@ pub struct Turn {
     pub operations: u64,
     /// Tries that were retried or failed.
     pub errors: u64,
-    /// CPU of the contestant's server processes; of an embedded engine that of the trial's process,
+    /// CPU of the candidate's server processes; of an embedded engine that of the trial's process,
     /// which is both.
     pub server_cpu_ns: Option<u64>,
     /// CPU of the trial's process; none where the engine is in it.
@@ -57,9 +57,9 @@ pub struct Turn {
     /// tells the whole machine's CPU in ticks alone, a turn's may be far off and negative, and only
     /// the sum over turns says something.
     pub foreign_cpu_ns: Option<i64>,
-    /// CPU of the other contestants' servers: leakage.
+    /// CPU of the other candidates' servers: leakage.
     pub other_servers_cpu_ns: Option<u64>,
-    /// CPU of the contestant's server from its turn before to this one, which was leakage in
+    /// CPU of the candidate's server from its turn before to this one, which was leakage in
     /// others', of it the share that a turn without its first tenth is of a whole one. None in
     /// campaigns before methodology version 7.
     pub left_cpu_ns: Option<u64>,

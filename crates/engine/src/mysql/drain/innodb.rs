@@ -7,7 +7,7 @@ use mysql::{Conn, Opts};
 
 use super::changed::{Changed, change, set};
 use super::{Time, connect, waited};
-use crate::given::left_out;
+use crate::external::left_out;
 use crate::mysql::failure;
 use crate::mysql::{files, state};
 use crate::{DrainAction, EngineError};

@@ -9,7 +9,7 @@ use mysql::prelude::Queryable;
 use mysql::{Conn, Opts};
 
 use super::{Time, connect, run, waited};
-use crate::given::left_out;
+use crate::external::left_out;
 use crate::mysql::failure;
 use crate::mysql::{files, state};
 use crate::{DrainAction, EngineError};

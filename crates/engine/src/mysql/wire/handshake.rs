@@ -13,7 +13,7 @@ use super::error::WireError;
 use super::fields::Fields;
 use super::key;
 use super::packets::Packets;
-use crate::given::PROGRAM;
+use crate::external::PROGRAM;
 
 /// The longest packet that we take: the greatest there is.
 const LONGEST_ANSWER: u32 = 1 << 30;

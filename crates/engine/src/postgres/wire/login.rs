@@ -12,7 +12,7 @@ use postgres_protocol::message::frontend;
 use super::connection::{Connection, Header};
 use super::fault::Fault;
 use crate::Password;
-use crate::given::PROGRAM;
+use crate::external::PROGRAM;
 use crate::wire::Place;
 
 /// A message of the login is short.

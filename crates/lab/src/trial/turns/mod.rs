@@ -150,7 +150,7 @@ impl<'a> Director<'a> {
         if self.must_rest {
             self.rest(&mut meter)?;
         }
-        // What a server has left to do it does in its own turns. A given one has no processes here.
+        // What a server has left to do it does in its own turns. An external one has no processes here.
         self.pause(&mut meter)?;
         say(&TrialMessage::Ready {
             step: self.step.clone(),

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use plimsoll_core::name::EngineName;
-use plimsoll_core::plan::{GivenServer, PasswordSource, ServerPlace, TlsMode};
+use plimsoll_core::plan::{ExternalServer, PasswordSource, ServerPlace, TlsMode};
 use tempfile::TempDir;
 
 use super::Login;
@@ -158,7 +158,7 @@ impl Stage {
             path: self.dir.path().to_str().unwrap().to_owned(),
             port: PORT,
         };
-        let server = GivenServer {
+        let server = ExternalServer {
             label: "prod".to_owned(),
             engine: EngineName::Postgres,
             place,
@@ -168,7 +168,7 @@ impl Stage {
             tls: TlsMode::Off,
             tls_ca: None,
         };
-        Link::given(&server, None).unwrap()
+        Link::external(&server, None).unwrap()
     }
 
     fn end(self) {

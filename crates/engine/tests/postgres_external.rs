@@ -1,17 +1,17 @@
 //! PostgreSQL that the plan gives by its address: used, and left as it was.
 
-mod given_support;
+mod external_support;
 mod postgres_support;
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::time::Instant;
 
-use given_support::*;
+use external_support::*;
 use plimsoll_core::name::EngineName;
 use plimsoll_core::plan::{ServerPlace, TlsMode};
 use plimsoll_engine::{
-    Given, Health, InstalledBuild, Server, SessionClient, SqlSession, StartOptions, Transport,
+    External, Health, InstalledBuild, Server, SessionClient, SqlSession, StartOptions, Transport,
 };
 use postgres_support::*;
 use rustix::process::geteuid;
@@ -50,8 +50,8 @@ impl Somebody {
         }
     }
 
-    fn given(&mut self) -> Given {
-        given(
+    fn external(&mut self) -> External {
+        external(
             EngineName::Postgres,
             self.root
                 .query_integer("select setting from pg_settings where name = 'port'")
@@ -62,18 +62,18 @@ impl Somebody {
 }
 
 #[test]
-fn a_given_server_is_used_and_left_as_it_was() {
+fn a_external_server_is_used_and_left_as_it_was() {
     for major in ["9.6", "18"] {
         let Some(build) = build(
-            "postgres_given::a_given_server_is_used_and_left_as_it_was",
+            "postgres_external::a_external_server_is_used_and_left_as_it_was",
             major,
         ) else {
             continue;
         };
         let mut somebody = Somebody::new(&build);
         let before = somebody.server.effective_settings().unwrap();
-        let given = somebody.given();
-        let server = enter(&given).unwrap_or_else(|error| panic!("{}: {error}", build.name));
+        let external = somebody.external();
+        let server = enter(&external).unwrap_or_else(|error| panic!("{}: {error}", build.name));
         assert_eq!(
             (server.health(), server.processes(), server.table_suffix()),
             (Health::Running, Vec::new(), String::new())
@@ -132,7 +132,7 @@ fn a_given_server_is_used_and_left_as_it_was() {
         drop(session);
         server.stop(DEADLINE).unwrap();
         // Empty again: it can be entered by somebody who has never heard of us.
-        let again = enter_through(SessionClient::Full, &given).unwrap();
+        let again = enter_through(SessionClient::Full, &external).unwrap();
         assert_eq!(
             again.effective_settings().unwrap()["session_client"],
             "postgres crate"
@@ -155,15 +155,15 @@ fn a_given_server_is_used_and_left_as_it_was() {
 #[test]
 fn what_is_foreign_is_left_alone_and_what_is_ours_goes() {
     let Some(build) = build(
-        "postgres_given::what_is_foreign_is_left_alone_and_what_is_ours_goes",
+        "postgres_external::what_is_foreign_is_left_alone_and_what_is_ours_goes",
         "18",
     ) else {
         return;
     };
     let mut somebody = Somebody::new(&build);
-    let given = somebody.given();
+    let external = somebody.external();
     // A session that was made while the database was ours for a moment, and that outlives it.
-    let server = enter(&given).unwrap();
+    let server = enter(&external).unwrap();
     let mut inside = server.connect().unwrap();
     server.stop(DEADLINE).unwrap();
     let tables = |inside: &mut dyn SqlSession| {
@@ -196,10 +196,10 @@ fn what_is_foreign_is_left_alone_and_what_is_ours_goes() {
         ),
     ] {
         inside.define(make).unwrap();
-        let message = refused(&given);
+        let message = refused(&external);
         assert!(
             message.contains(&format!(
-                "the database given holds what is not ours ({name}; there is no marker of ours)"
+                "the database external holds what is not ours ({name}; there is no marker of ours)"
             )),
             "{message}"
         );
@@ -207,7 +207,7 @@ fn what_is_foreign_is_left_alone_and_what_is_ours_goes() {
     }
 
     // A campaign that was killed: its tables stay, and its lock goes with its connection.
-    let killed = enter(&given).unwrap();
+    let killed = enter(&external).unwrap();
     killed
         .claim_tables(&["pi1", "pi1_p0", "pi2"].map(str::to_owned))
         .unwrap();
@@ -217,7 +217,7 @@ fn what_is_foreign_is_left_alone_and_what_is_ours_goes() {
     inside
         .define("create table pi1_p0 partition of pi1 default")
         .unwrap();
-    assert!(refused(&given).contains("another campaign uses the database given now"));
+    assert!(refused(&external).contains("another campaign uses the database external now"));
     std::mem::forget(killed);
     somebody
         .root
@@ -230,7 +230,7 @@ fn what_is_foreign_is_left_alone_and_what_is_ours_goes() {
         .unwrap();
     let mut message = String::new();
     wait_until("the lock's end", || {
-        message = refused(&given);
+        message = refused(&external);
         !message.contains("another campaign")
     });
     assert!(
@@ -248,7 +248,7 @@ fn what_is_foreign_is_left_alone_and_what_is_ours_goes() {
 
     // Without it our tables go, and a value that is dropped after an error cleans up as well.
     inside.define("drop table precious").unwrap();
-    let server = enter(&given).unwrap();
+    let server = enter(&external).unwrap();
     assert_eq!(tables(&mut *inside), ["plimsoll_marker"]);
     drop(server);
     assert_eq!(tables(&mut *inside), [""; 0]);
@@ -257,21 +257,21 @@ fn what_is_foreign_is_left_alone_and_what_is_ours_goes() {
     inside
         .define("create table plimsoll_marker (made_by text)")
         .unwrap();
-    assert!(refused(&given).contains("has a table plimsoll_marker that is not as ours are"));
+    assert!(refused(&external).contains("has a table plimsoll_marker that is not as ours are"));
     assert_eq!(tables(&mut *inside), ["plimsoll_marker"]);
 }
 
 #[test]
 fn a_server_that_goes_silent_is_not_waited_for() {
     let Some(build) = build(
-        "postgres_given::a_server_that_goes_silent_is_not_waited_for",
+        "postgres_external::a_server_that_goes_silent_is_not_waited_for",
         "18",
     ) else {
         return;
     };
     let mut somebody = Somebody::new(&build);
-    let given = somebody.given();
-    let server = enter(&given).unwrap();
+    let external = somebody.external();
+    let server = enter(&external).unwrap();
     let holder = somebody
         .root
         .query_integer("select pid from pg_locks where locktype = 'advisory'")
@@ -283,7 +283,7 @@ fn a_server_that_goes_silent_is_not_waited_for() {
             && message.contains("did not answer within 100ms"),
         "{message}"
     );
-    wait_until("the database for another use", || enter(&given).is_ok());
+    wait_until("the database for another use", || enter(&external).is_ok());
     drop(somebody.root);
     somebody.server.stop(DEADLINE).unwrap();
 }
@@ -291,41 +291,41 @@ fn a_server_that_goes_silent_is_not_waited_for() {
 #[test]
 fn a_server_that_cannot_be_used_says_why() {
     let Some(build) = build(
-        "postgres_given::a_server_that_cannot_be_used_says_why",
+        "postgres_external::a_server_that_cannot_be_used_says_why",
         "18",
     ) else {
         return;
     };
     let mut somebody = Somebody::new(&build);
-    let right = somebody.given();
+    let right = somebody.external();
     let port_of_nobody = std::net::TcpListener::bind(("127.0.0.1", 0))
         .unwrap()
         .local_addr()
         .unwrap()
         .port();
-    type Change = Box<dyn Fn(&mut Given)>;
+    type Change = Box<dyn Fn(&mut External)>;
     let table: [(Change, &str); 8] = [
         (
-            Box::new(|given| {
-                given.password = Some(plimsoll_engine::Password::new("falsch".into()))
+            Box::new(|external| {
+                external.password = Some(plimsoll_engine::Password::new("falsch".into()))
             }),
             "check the user in the dsn, and the password",
         ),
         (
-            Box::new(|given| given.password = None),
+            Box::new(|external| external.password = None),
             "name a password_file or a password_env",
         ),
         (
-            Box::new(|given| given.server.user = "nobody_known".into()),
+            Box::new(|external| external.server.user = "nobody_known".into()),
             "check the user in the dsn",
         ),
         (
-            Box::new(|given| given.server.database = "nowhere".into()),
+            Box::new(|external| external.server.database = "nowhere".into()),
             "has no database nowhere; make an empty one for this",
         ),
         (
-            Box::new(move |given| {
-                given.server.place = ServerPlace::Tcp {
+            Box::new(move |external| {
+                external.server.place = ServerPlace::Tcp {
                     host: "127.0.0.1".into(),
                     port: port_of_nobody,
                 }
@@ -333,8 +333,8 @@ fn a_server_that_cannot_be_used_says_why() {
             "nobody answers at 127.0.0.1:",
         ),
         (
-            Box::new(|given| {
-                given.server.place = ServerPlace::Socket {
+            Box::new(|external| {
+                external.server.place = ServerPlace::Socket {
                     path: "/does/not/exist".into(),
                     port: 5432,
                 }
@@ -342,20 +342,20 @@ fn a_server_that_cannot_be_used_says_why() {
             "nobody answers at /does/not/exist",
         ),
         (
-            Box::new(|given| given.server.tls = TlsMode::VerifyFull),
+            Box::new(|external| external.server.tls = TlsMode::VerifyFull),
             "offers no TLS; switch it on there (ssl = on), or set tls = \"off\"",
         ),
         (
-            Box::new(|given| {
-                given.settings.insert("work_mem".into(), "4MB".into());
+            Box::new(|external| {
+                external.settings.insert("work_mem".into(), "4MB".into());
             }),
             "setting work_mem is for servers of our own",
         ),
     ];
     for (change, wanted) in table {
-        let mut given = right.clone();
-        change(&mut given);
-        let message = refused(&given);
+        let mut external = right.clone();
+        change(&mut external);
+        let message = refused(&external);
         assert!(message.contains(wanted), "wanted {wanted}: {message}");
     }
     drop(somebody.root);
@@ -364,7 +364,7 @@ fn a_server_that_cannot_be_used_says_why() {
 
 #[test]
 fn tls_is_checked_in_full_and_recorded() {
-    let test = "postgres_given::tls_is_checked_in_full_and_recorded";
+    let test = "postgres_external::tls_is_checked_in_full_and_recorded";
     let Some(certificates) = Certificates::new(test) else {
         return;
     };
@@ -391,7 +391,7 @@ fn tls_is_checked_in_full_and_recorded() {
         );
     }
     somebody.root.query("select pg_reload_conf()").unwrap();
-    let demanding = certificates.demand(&somebody.given());
+    let demanding = certificates.demand(&somebody.external());
     wait_until("TLS", || {
         !enter(&demanding).is_err_and(|error| error.contains("offers no TLS"))
     });

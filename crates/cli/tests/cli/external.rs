@@ -161,9 +161,9 @@ fn holds_secret(path: String) -> bool {
 }
 
 #[test]
-fn a_given_server_is_loaded_and_the_password_is_nowhere() {
+fn a_external_server_is_loaded_and_the_password_is_nowhere() {
     let Some(somebody) =
-        Somebody::new("cli::given::a_given_server_is_loaded_and_the_password_is_nowhere")
+        Somebody::new("cli::external::a_external_server_is_loaded_and_the_password_is_nowhere")
     else {
         return;
     };
@@ -220,7 +220,7 @@ fn a_given_server_is_loaded_and_the_password_is_nowhere() {
 
 #[test]
 fn a_password_of_the_environment_stays_with_the_program_and_a_foreign_table_is_untouched() {
-    let test = "cli::given::a_password_of_the_environment_stays_with_the_program_and_a_foreign_table_is_untouched";
+    let test = "cli::external::a_password_of_the_environment_stays_with_the_program_and_a_foreign_table_is_untouched";
     let Some(somebody) = Somebody::new(test) else {
         return;
     };

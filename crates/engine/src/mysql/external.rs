@@ -9,7 +9,7 @@ use mysql::prelude::Queryable;
 use mysql::{Conn, DriverError, Opts, OptsBuilder, SslOpts};
 use mysql_common::proto::codec::error::PacketCodecError;
 use plimsoll_core::name::EngineName;
-use plimsoll_core::plan::{GivenServer, ServerPlace, TlsMode};
+use plimsoll_core::plan::{ExternalServer, ServerPlace, TlsMode};
 
 use super::admin::{self, ANSWER_LIMIT, Admin};
 use super::drain::{self, Time};
@@ -17,7 +17,7 @@ use super::options::ServerConfig;
 use super::server::VOLATILE;
 use super::version::{Flavor, Version};
 use super::{failure, launch, session, state};
-use crate::given::{self, Given, MARKER};
+use crate::external::{self, External, MARKER};
 use crate::{
     BuildInfo, Dialect, DrainAction, Engine, EngineError, Password, Server, SessionClient,
     Settings, SqlSession, StartOptions, tls,
@@ -30,33 +30,33 @@ const CHARSET: &str = "utf8mb4";
 /// A table that a forgotten session holds is not waited for longer.
 const DROP_LOCK_S: u32 = 30;
 
-/// The engine of a given MySQL or MariaDB.
-pub struct GivenMysql {
-    given: Given,
+/// The engine of an external MySQL or MariaDB.
+pub struct ExternalMysql {
+    external: External,
     version: OnceLock<String>,
 }
 
-impl GivenMysql {
+impl ExternalMysql {
     /// Nothing is looked at before the start.
-    pub fn new(given: Given) -> Self {
+    pub fn new(external: External) -> Self {
         Self {
-            given,
+            external,
             version: OnceLock::new(),
         }
     }
 }
 
-impl Engine for GivenMysql {
+impl Engine for ExternalMysql {
     /// The version is known after the start.
     fn build(&self) -> BuildInfo {
         BuildInfo {
-            engine: self.given.server.engine.as_str().to_owned(),
+            engine: self.external.server.engine.as_str().to_owned(),
             version: self
                 .version
                 .get()
                 .cloned()
-                .unwrap_or_else(|| given::UNASKED.to_owned()),
-            origin: given::origin(&self.given.server),
+                .unwrap_or_else(|| external::UNASKED.to_owned()),
+            origin: external::origin(&self.external.server),
             options: Vec::new(),
         }
     }
@@ -67,10 +67,10 @@ impl Engine for GivenMysql {
     }
 
     fn start(&self, options: &StartOptions) -> Result<Box<dyn Server>, EngineError> {
-        let (given, client) = (self.given.clone(), options.client);
-        let enter = move || ForeignServer::enter(&given, client);
+        let (external, client) = (self.external.clone(), options.client);
+        let enter = move || ForeignServer::enter(&external, client);
         let (server, version) =
-            given::limited("enter", &self.given.server, given::ENTER_LIMIT, enter)?;
+            external::limited("enter", &self.external.server, external::ENTER_LIMIT, enter)?;
         // It was asked before when a start is tried again.
         let _ = self.version.set(version);
         Ok(Box::new(server))
@@ -85,7 +85,7 @@ fn config(settings: &Settings) -> Result<ServerConfig, EngineError> {
     let config = ServerConfig::parse(settings)?;
     match config.options.first() {
         None if !config.has_binlog => Ok(config),
-        option => Err(given::setting_refused(
+        option => Err(external::setting_refused(
             option.map_or("log_bin", |option| &option.name),
         )),
     }
@@ -93,7 +93,7 @@ fn config(settings: &Settings) -> Result<ServerConfig, EngineError> {
 
 /// Somebody's server, with a database that is ours for a while.
 struct ForeignServer {
-    server: GivenServer,
+    server: ExternalServer,
     config: ServerConfig,
     campaign: String,
     admin: Admin,
@@ -106,17 +106,17 @@ struct ForeignServer {
 impl ForeignServer {
     /// Connects, looks at everything, and only then makes the database ours. Returns the version
     /// too.
-    fn enter(given: &Given, client: SessionClient) -> Result<(Self, String), EngineError> {
-        let config = config(&given.settings)?;
-        let server = given.server.clone();
+    fn enter(external: &External, client: SessionClient) -> Result<(Self, String), EngineError> {
+        let config = config(&external.settings)?;
+        let server = external.server.clone();
         // An unusable file is told before anybody is asked.
         tls::roots(&server)?;
-        let opts: Opts = opts(&server, given.password.as_ref()).into();
+        let opts: Opts = opts(&server, external.password.as_ref()).into();
         session::check_plugin(&opts).map_err(|why| {
             EngineError::new(format!("connect to the server {}: {why}", server.label))
         })?;
         let mut first = Conn::new(admin::with_limit(&opts, ANSWER_LIMIT))
-            .map_err(|error| refusal(&error, &server, given.password.is_some()))?;
+            .map_err(|error| refusal(&error, &server, external.password.is_some()))?;
         let version = check_version(&mut first, &server)?;
         admin::check_storage_engine(
             &mut first,
@@ -125,10 +125,10 @@ impl ForeignServer {
         )?;
         drop(first);
         let locked = Conn::new(opts.clone())
-            .map_err(|error| refusal(&error, &server, given.password.is_some()))?;
+            .map_err(|error| refusal(&error, &server, external.password.is_some()))?;
         let entered = Self {
             config,
-            campaign: given.campaign.clone(),
+            campaign: external.campaign.clone(),
             admin: Admin::new(opts),
             client,
             locked: Mutex::new(None),
@@ -147,7 +147,7 @@ impl ForeignServer {
         } else {
             None
         };
-        let leftovers = given::leftovers(&self.server.database, &found, marked.as_deref())?;
+        let leftovers = external::leftovers(&self.server.database, &found, marked.as_deref())?;
         drop_tables(&mut connection, &leftovers)?;
         let sql = format!(
             "create table if not exists {MARKER} (table_name varchar(64) not null primary key, \
@@ -166,7 +166,7 @@ impl ForeignServer {
         };
         self.admin.close();
         let (opts, database) = (self.admin.opts().clone(), self.server.database.clone());
-        given::limited("leave", &self.server, limit, move || {
+        external::limited("leave", &self.server, limit, move || {
             leave(connection, opts, &database)
         })
     }
@@ -178,7 +178,7 @@ impl ForeignServer {
 
 /// How to reach the server. Nothing weaker is ever tried: no plain text password, and no connection
 /// without TLS where it is asked for.
-fn opts(server: &GivenServer, password: Option<&Password>) -> OptsBuilder {
+fn opts(server: &ExternalServer, password: Option<&Password>) -> OptsBuilder {
     let opts = OptsBuilder::new()
         .user(Some(&server.user))
         .pass(password.map(Password::reveal))
@@ -186,9 +186,9 @@ fn opts(server: &GivenServer, password: Option<&Password>) -> OptsBuilder {
         .prefer_socket(false)
         .stmt_cache_size(0)
         .tcp_connect_timeout(Some(CONNECT_LIMIT))
-        .tcp_keepalive_time_ms(Some(given::PROBE_AFTER.as_millis() as u32))
-        .tcp_keepalive_probe_interval_secs(Some(given::PROBE_INTERVAL.as_secs() as u32))
-        .tcp_user_timeout_ms(Some(given::NETWORK_LIMIT.as_millis() as u32))
+        .tcp_keepalive_time_ms(Some(external::PROBE_AFTER.as_millis() as u32))
+        .tcp_keepalive_probe_interval_secs(Some(external::PROBE_INTERVAL.as_secs() as u32))
+        .tcp_user_timeout_ms(Some(external::NETWORK_LIMIT.as_millis() as u32))
         .init(launch::session_init(CHARSET));
     let opts = match &server.place {
         ServerPlace::Tcp { host, port } => opts.ip_or_hostname(Some(host)).tcp_port(*port),
@@ -204,7 +204,7 @@ fn opts(server: &GivenServer, password: Option<&Password>) -> OptsBuilder {
 }
 
 /// Why there is no connection, and what to do.
-fn refusal(error: &mysql::Error, server: &GivenServer, has_password: bool) -> EngineError {
+fn refusal(error: &mysql::Error, server: &ExternalServer, has_password: bool) -> EngineError {
     const ACCESS_DENIED: [u16; 3] = [1045, 1698, 1130];
     const NO_DATABASE: u16 = 1049;
     const DATABASE_DENIED: u16 = 1044;
@@ -212,7 +212,7 @@ fn refusal(error: &mysql::Error, server: &GivenServer, has_password: bool) -> En
     let (place, label, database) = (&server.place, &server.label, &server.database);
     let reason = match error {
         mysql::Error::MySqlError(error) if ACCESS_DENIED.contains(&error.code) => {
-            let reason = given::access_denied(server, &error.message, has_password);
+            let reason = external::access_denied(server, &error.message, has_password);
             match server.tls {
                 TlsMode::Off => format!(
                     "{reason}; an account that demands TLS is refused like this too: then set tls \
@@ -284,7 +284,7 @@ fn is_hangup(error: &std::io::Error) -> bool {
 }
 
 /// The server must be of the engine that the plan says.
-fn check_version(connection: &mut Conn, server: &GivenServer) -> Result<String, EngineError> {
+fn check_version(connection: &mut Conn, server: &ExternalServer) -> Result<String, EngineError> {
     let sql = "select version()";
     let stated: Option<String> = connection
         .query_first(sql)
@@ -326,11 +326,11 @@ fn leave(mut connection: Conn, opts: Opts, database: &str) -> Result<(), EngineE
 fn marked(connection: &mut Conn, database: &str) -> Result<Vec<String>, EngineError> {
     let sql = format!(
         "select table_name from {MARKER} where made_by = '{}' and campaign <> ''",
-        given::PROGRAM
+        external::PROGRAM
     );
     connection
         .query(sql)
-        .map_err(|error| given::unreadable_marker(database, &error.to_string()))
+        .map_err(|error| external::unreadable_marker(database, &error.to_string()))
 }
 
 /// One campaign at a time: the lock is the server's, and ends with the connection.
@@ -343,7 +343,7 @@ fn lock(connection: &mut Conn, database: &str) -> Result<(), EngineError> {
     )?;
     let sql = format!(
         "select get_lock(left(concat('{}:', database()), 64), 0)",
-        given::PROGRAM
+        external::PROGRAM
     );
     let got: Option<Option<i64>> = connection
         .query_first(&sql)
@@ -351,7 +351,7 @@ fn lock(connection: &mut Conn, database: &str) -> Result<(), EngineError> {
     if got.flatten() == Some(1) {
         Ok(())
     } else {
-        Err(given::in_use(database))
+        Err(external::in_use(database))
     }
 }
 
@@ -402,7 +402,7 @@ impl Server for ForeignServer {
 
     fn connect(&self) -> Result<Box<dyn SqlSession>, EngineError> {
         let (opts, client) = (self.admin.opts().clone(), self.client);
-        given::limited("connect to", &self.server, ANSWER_LIMIT, move || {
+        external::limited("connect to", &self.server, ANSWER_LIMIT, move || {
             session::open(opts, client)
         })
     }
@@ -410,7 +410,7 @@ impl Server for ForeignServer {
     fn claim_tables(&self, tables: &[String]) -> Result<(), EngineError> {
         let sql = format!(
             "replace into {MARKER} (table_name, campaign, made_by) values (?, ?, '{}')",
-            given::PROGRAM
+            external::PROGRAM
         );
         // One by one: with TLS, MariaDB does not take the batches that the client library makes for
         // it.
@@ -434,11 +434,11 @@ impl Server for ForeignServer {
         let session = self.admin.pairs("show session status like 'Ssl%'")?;
         let tls = |name: &str| session.get(name).cloned().unwrap_or_default();
         settings.insert(
-            given::SESSION_TLS.to_owned(),
-            given::session_tls(&tls("ssl_version"), &tls("ssl_cipher")),
+            external::SESSION_TLS.to_owned(),
+            external::session_tls(&tls("ssl_version"), &tls("ssl_cipher")),
         );
         settings.insert(
-            given::SESSION_CLIENT.to_owned(),
+            external::SESSION_CLIENT.to_owned(),
             session::client_name(self.admin.opts(), self.client).to_owned(),
         );
         Ok(settings)
@@ -468,7 +468,7 @@ impl Server for ForeignServer {
         limit: Instant,
         is_stopped: &dyn Fn() -> bool,
     ) -> Result<Vec<DrainAction>, EngineError> {
-        let mut actions = vec![given::left_out("reset of the binary logs")];
+        let mut actions = vec![external::left_out("reset of the binary logs")];
         let time = Time {
             wait_until,
             limit,
@@ -511,6 +511,6 @@ impl Drop for ForeignServer {
     fn drop(&mut self) {
         // After an error that is told. What cannot be dropped now the next campaign on this
         // database drops.
-        let _ = self.leave(given::LEAVE_LIMIT);
+        let _ = self.leave(external::LEAVE_LIMIT);
     }
 }

@@ -5,14 +5,14 @@ use std::path::Path;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-use plimsoll_core::plan::{GivenServer, TlsMode};
+use plimsoll_core::plan::{ExternalServer, TlsMode};
 use postgres::Client;
 
 use super::drain::{self, Patience};
 use super::link::{CONNECT_LIMIT, ConnectError, Link, rows};
 use super::server::ASK_LIMIT;
 use super::{failure, readback, session, statistics, wire};
-use crate::given::{self, Given, MARKER, PROGRAM};
+use crate::external::{self, External, MARKER, PROGRAM};
 use crate::{
     BuildInfo, Dialect, DrainAction, Engine, EngineError, Password, Server, SessionClient,
     Settings, SqlSession, StartOptions, tls,
@@ -40,36 +40,36 @@ const FIND_ALL: &str = "select case when n.nspname = current_schema() then c.rel
                        exists (select 1 from pg_depend d where d.classid = 'pg_proc'::regclass and \
                        d.objid = p.oid and d.deptype = 'e')";
 
-/// The engine of a given PostgreSQL.
-pub struct GivenPostgres {
-    given: Given,
+/// The engine of an external PostgreSQL.
+pub struct ExternalPostgres {
+    external: External,
     link: Link,
     version: OnceLock<String>,
 }
 
-impl GivenPostgres {
+impl ExternalPostgres {
     /// Reads the certificate's file; nobody is asked before the start.
-    pub fn new(given: Given) -> Result<Self, EngineError> {
-        let link = Link::given(&given.server, given.password.as_ref())?;
+    pub fn new(external: External) -> Result<Self, EngineError> {
+        let link = Link::external(&external.server, external.password.as_ref())?;
         Ok(Self {
-            given,
+            external,
             link,
             version: OnceLock::new(),
         })
     }
 }
 
-impl Engine for GivenPostgres {
+impl Engine for ExternalPostgres {
     /// The version is known after the start.
     fn build(&self) -> BuildInfo {
         BuildInfo {
-            engine: self.given.server.engine.to_string(),
+            engine: self.external.server.engine.to_string(),
             version: self
                 .version
                 .get()
                 .cloned()
-                .unwrap_or_else(|| given::UNASKED.to_owned()),
-            origin: given::origin(&self.given.server),
+                .unwrap_or_else(|| external::UNASKED.to_owned()),
+            origin: external::origin(&self.external.server),
             options: Vec::new(),
         }
     }
@@ -79,15 +79,15 @@ impl Engine for GivenPostgres {
         settings
             .keys()
             .next()
-            .map_or(Ok(()), |name| Err(given::setting_refused(name)))
+            .map_or(Ok(()), |name| Err(external::setting_refused(name)))
     }
 
     fn start(&self, options: &StartOptions) -> Result<Box<dyn Server>, EngineError> {
-        self.check_settings(&self.given.settings)?;
-        let (given, link, client) = (self.given.clone(), self.link.clone(), options.client);
-        let enter = move || ForeignServer::enter(&given, &link, client);
+        self.check_settings(&self.external.settings)?;
+        let (external, link, client) = (self.external.clone(), self.link.clone(), options.client);
+        let enter = move || ForeignServer::enter(&external, &link, client);
         let (server, version) =
-            given::limited("enter", &self.given.server, given::ENTER_LIMIT, enter)?;
+            external::limited("enter", &self.external.server, external::ENTER_LIMIT, enter)?;
         // It was asked before when a start is tried again.
         let _ = self.version.set(version);
         Ok(Box::new(server))
@@ -100,7 +100,7 @@ impl Engine for GivenPostgres {
 
 /// Somebody's server, with a database that is ours for a while.
 struct ForeignServer {
-    server: GivenServer,
+    server: ExternalServer,
     link: Link,
     version_num: u32,
     campaign: String,
@@ -114,14 +114,14 @@ impl ForeignServer {
     /// Connects, looks at everything, and only then makes the database ours. Returns the version
     /// too.
     fn enter(
-        given: &Given,
+        external: &External,
         link: &Link,
         wanted: SessionClient,
     ) -> Result<(Self, String), EngineError> {
-        let server = given.server.clone();
+        let server = external.server.clone();
         let mut client = link
             .try_connect(Instant::now() + CONNECT_LIMIT)
-            .map_err(|error| refusal(&error, &server, given.password.as_ref()))?;
+            .map_err(|error| refusal(&error, &server, external.password.as_ref()))?;
         let versions = answers(
             &mut client,
             "select current_setting('server_version_num'), current_setting('server_version')",
@@ -138,7 +138,7 @@ impl ForeignServer {
         let entered = Self {
             link: link.clone(),
             version_num,
-            campaign: given.campaign.clone(),
+            campaign: external.campaign.clone(),
             client: wanted,
             locked: Mutex::new(None),
             server,
@@ -156,7 +156,7 @@ impl ForeignServer {
         } else {
             None
         };
-        let leftovers = given::leftovers(&self.server.database, &found, marked.as_deref())?;
+        let leftovers = external::leftovers(&self.server.database, &found, marked.as_deref())?;
         drop_tables(&mut client, &leftovers)?;
         let sql = format!(
             "create table if not exists {MARKER} (table_name text primary key, campaign text not \
@@ -173,7 +173,7 @@ impl ForeignServer {
             return Ok(());
         };
         let (link, database) = (self.link.clone(), self.server.database.clone());
-        given::limited("leave", &self.server, limit, move || {
+        external::limited("leave", &self.server, limit, move || {
             leave(client, &link, &database)
         })
     }
@@ -207,7 +207,7 @@ fn leave(mut client: Client, link: &Link, database: &str) -> Result<(), EngineEr
 fn marked(client: &mut Client, database: &str) -> Result<Vec<String>, EngineError> {
     let sql =
         format!("select table_name from {MARKER} where made_by = '{PROGRAM}' and campaign <> ''");
-    names(client, &sql).map_err(|error| given::unreadable_marker(database, &error.message))
+    names(client, &sql).map_err(|error| external::unreadable_marker(database, &error.message))
 }
 
 /// One campaign at a time: the lock is the database's, and ends with the connection.
@@ -217,7 +217,7 @@ fn lock(client: &mut Client, database: &str) -> Result<(), EngineError> {
     if got.first().is_some_and(|got| got == "t") {
         Ok(())
     } else {
-        Err(given::in_use(database))
+        Err(external::in_use(database))
     }
 }
 
@@ -259,7 +259,11 @@ fn names(client: &mut Client, sql: &str) -> Result<Vec<String>, EngineError> {
 }
 
 /// Why there is no connection, and what to do.
-fn refusal(error: &ConnectError, server: &GivenServer, password: Option<&Password>) -> EngineError {
+fn refusal(
+    error: &ConnectError,
+    server: &ExternalServer,
+    password: Option<&Password>,
+) -> EngineError {
     let (place, label) = (&server.place, &server.label);
     let reason = match error {
         ConnectError::Late => format!(
@@ -271,12 +275,12 @@ fn refusal(error: &ConnectError, server: &GivenServer, password: Option<&Passwor
                 code if wire::wants_tls(code, said.message()) => {
                     format!(
                         "{}; {}",
-                        given::access_denied(server, said.message(), password.is_some()),
+                        external::access_denied(server, said.message(), password.is_some()),
                         wire::TLS_ADVICE
                     )
                 }
                 "28P01" | "28000" => {
-                    given::access_denied(server, said.message(), password.is_some())
+                    external::access_denied(server, said.message(), password.is_some())
                 }
                 "3D000" => format!(
                     "{place} has no database {}; make an empty one for this",
@@ -292,7 +296,7 @@ fn refusal(error: &ConnectError, server: &GivenServer, password: Option<&Passwor
             (None, None) => {
                 let words = failure::words(error);
                 if password.is_none() && words.contains("password") {
-                    given::access_denied(server, "it asks for a password", false)
+                    external::access_denied(server, "it asks for a password", false)
                 } else if server.tls == TlsMode::VerifyFull
                     && words.contains("does not support TLS")
                 {
@@ -352,13 +356,13 @@ impl Server for ForeignServer {
                     .unwrap_or_default()
             };
             settings.insert(
-                given::SESSION_TLS.to_owned(),
-                given::session_tls(text(0), text(1)),
+                external::SESSION_TLS.to_owned(),
+                external::session_tls(text(0), text(1)),
             );
             Ok(settings)
         })?;
         settings.insert(
-            given::SESSION_CLIENT.to_owned(),
+            external::SESSION_CLIENT.to_owned(),
             session::client_name(&self.link, self.client).to_owned(),
         );
         readback::hide_secrets(&mut settings);
@@ -429,6 +433,6 @@ impl Drop for ForeignServer {
     fn drop(&mut self) {
         // After an error that is told. What cannot be dropped now the next campaign on this
         // database drops.
-        let _ = self.leave(given::LEAVE_LIMIT);
+        let _ = self.leave(external::LEAVE_LIMIT);
     }
 }

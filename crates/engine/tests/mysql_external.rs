@@ -1,16 +1,16 @@
 //! MySQL and MariaDB that the plan gives by their address: used, and left as they were.
 
-mod given_support;
+mod external_support;
 mod mysql_support;
 
 use std::net::TcpListener;
 use std::time::Instant;
 
-use given_support::*;
+use external_support::*;
 use mysql_support::*;
 use plimsoll_core::plan::{ServerPlace, TlsMode};
 use plimsoll_engine::{
-    Given, Health, InstalledBuild, Server, SessionClient, SqlSession, StartOptions, Transport,
+    External, Health, InstalledBuild, Server, SessionClient, SqlSession, StartOptions, Transport,
 };
 
 /// Somebody's server: with a database for us, and an account that has rights on nothing else.
@@ -60,8 +60,8 @@ impl Somebody {
         }
     }
 
-    fn given(&mut self, build: &InstalledBuild) -> Given {
-        given(
+    fn external(&mut self, build: &InstalledBuild) -> External {
+        external(
             build.engine,
             self.root.query_integer("select @@port").unwrap().unwrap() as u16,
         )
@@ -81,18 +81,18 @@ impl Somebody {
 }
 
 #[test]
-fn a_given_server_is_used_and_left_as_it_was() {
+fn a_external_server_is_used_and_left_as_it_was() {
     for wanted in ALL {
         let Some(build) = build(
-            "mysql_given::a_given_server_is_used_and_left_as_it_was",
+            "mysql_external::a_external_server_is_used_and_left_as_it_was",
             wanted,
         ) else {
             continue;
         };
         let mut somebody = Somebody::new(&build);
         let before = somebody.server.effective_settings().unwrap();
-        let given = somebody.given(&build);
-        let server = enter(&given).unwrap_or_else(|error| panic!("{}: {error}", build.name));
+        let external = somebody.external(&build);
+        let server = enter(&external).unwrap_or_else(|error| panic!("{}: {error}", build.name));
         assert_eq!(
             (server.health(), server.processes()),
             (Health::Running, Vec::new())
@@ -167,7 +167,7 @@ fn a_given_server_is_used_and_left_as_it_was() {
 
         let mut full = None;
         wait_until("the lock of the first use", || {
-            full = enter_through(SessionClient::Full, &given).ok();
+            full = enter_through(SessionClient::Full, &external).ok();
             full.is_some()
         });
         let full = full.unwrap();
@@ -192,23 +192,24 @@ fn a_given_server_is_used_and_left_as_it_was() {
 fn what_is_foreign_is_left_alone_and_what_is_ours_goes() {
     for wanted in [MYSQL_OLD, MARIADB] {
         let Some(build) = build(
-            "mysql_given::what_is_foreign_is_left_alone_and_what_is_ours_goes",
+            "mysql_external::what_is_foreign_is_left_alone_and_what_is_ours_goes",
             wanted,
         ) else {
             continue;
         };
         let mut somebody = Somebody::new(&build);
-        let given = somebody.given(&build);
+        let external = somebody.external(&build);
         somebody
             .root
             .define(&format!(
                 "create table {DATABASE}.precious as select 42 as answer"
             ))
             .unwrap();
-        let message = refused(&given);
+        let message = refused(&external);
         assert!(
             message.contains(
-                "the database given holds what is not ours (precious; there is no marker of ours)"
+                "the database external holds what is not ours (precious; there is no marker of \
+                ours)"
             ),
             "{message}"
         );
@@ -230,7 +231,7 @@ fn what_is_foreign_is_left_alone_and_what_is_ours_goes() {
                     make.replacen(' ', &format!(" {DATABASE}."), 1)
                 ))
                 .unwrap();
-            let message = refused(&given);
+            let message = refused(&external);
             assert!(message.contains(&format!("({name}; ")), "{message}");
             let kind = make.split(' ').next().unwrap();
             somebody
@@ -243,12 +244,12 @@ fn what_is_foreign_is_left_alone_and_what_is_ours_goes() {
         }
 
         // A campaign that was killed: its tables stay, and its lock goes with its connection.
-        let killed = enter(&given).unwrap();
+        let killed = enter(&external).unwrap();
         killed.claim_tables(&["pi1".to_owned()]).unwrap();
         create_table(&*killed, &mut *killed.connect().unwrap(), "pi1");
-        let message = refused(&given);
+        let message = refused(&external);
         assert!(
-            message.contains("another campaign uses the database given now"),
+            message.contains("another campaign uses the database external now"),
             "{message}"
         );
         std::mem::forget(killed);
@@ -273,7 +274,7 @@ fn what_is_foreign_is_left_alone_and_what_is_ours_goes() {
             .unwrap();
         let mut message = String::new();
         wait_until("the lock's end", || {
-            message = refused(&given);
+            message = refused(&external);
             !message.contains("another campaign")
         });
         assert!(
@@ -294,7 +295,7 @@ fn what_is_foreign_is_left_alone_and_what_is_ours_goes() {
             .root
             .define(&format!("drop table {DATABASE}.precious"))
             .unwrap();
-        let server = enter(&given).unwrap();
+        let server = enter(&external).unwrap();
         assert_eq!(somebody.tables(), ["plimsoll_marker"]);
         drop(server);
         assert_eq!(somebody.tables(), [""; 0]);
@@ -306,7 +307,7 @@ fn what_is_foreign_is_left_alone_and_what_is_ours_goes() {
                 "create table {DATABASE}.plimsoll_marker (made_by varchar(100))"
             ))
             .unwrap();
-        let message = refused(&given);
+        let message = refused(&external);
         assert!(
             message.contains("has a table plimsoll_marker that is not as ours are"),
             "{message}"
@@ -319,14 +320,14 @@ fn what_is_foreign_is_left_alone_and_what_is_ours_goes() {
 fn a_server_that_goes_silent_is_not_waited_for() {
     for wanted in [MYSQL_NEW, MARIADB] {
         let Some(build) = build(
-            "mysql_given::a_server_that_goes_silent_is_not_waited_for",
+            "mysql_external::a_server_that_goes_silent_is_not_waited_for",
             wanted,
         ) else {
             continue;
         };
         let mut somebody = Somebody::new(&build);
-        let given = somebody.given(&build);
-        let server = enter(&given).unwrap();
+        let external = somebody.external(&build);
+        let server = enter(&external).unwrap();
         let message = stop_in_silence(server, somebody.server.processes()[0])
             .expect("the stop waited for the server");
         assert!(
@@ -335,7 +336,7 @@ fn a_server_that_goes_silent_is_not_waited_for() {
             "{message}"
         );
         // What was left undone is done late, or by the next.
-        wait_until("the database for another use", || enter(&given).is_ok());
+        wait_until("the database for another use", || enter(&external).is_ok());
         assert_eq!(somebody.tables(), [""; 0]);
     }
 }
@@ -343,36 +344,38 @@ fn a_server_that_goes_silent_is_not_waited_for() {
 #[test]
 fn a_server_that_cannot_be_used_says_why() {
     for wanted in [MYSQL_NEW, MARIADB] {
-        let Some(build) = build("mysql_given::a_server_that_cannot_be_used_says_why", wanted)
-        else {
+        let Some(build) = build(
+            "mysql_external::a_server_that_cannot_be_used_says_why",
+            wanted,
+        ) else {
             continue;
         };
         let mut somebody = Somebody::new(&build);
-        let right = somebody.given(&build);
+        let right = somebody.external(&build);
         let port_of_nobody = TcpListener::bind(("127.0.0.1", 0))
             .unwrap()
             .local_addr()
             .unwrap()
             .port();
-        type Change<'a> = Box<dyn Fn(&mut Given) + 'a>;
+        type Change<'a> = Box<dyn Fn(&mut External) + 'a>;
         let table: [(Change<'_>, &str); 7] = [
             (
-                Box::new(|given| {
-                    given.password = Some(plimsoll_engine::Password::new("falsch".into()))
+                Box::new(|external| {
+                    external.password = Some(plimsoll_engine::Password::new("falsch".into()))
                 }),
                 "check the user in the dsn, and the password",
             ),
             (
-                Box::new(|given| given.password = None),
+                Box::new(|external| external.password = None),
                 "name a password_file or a password_env",
             ),
             (
-                Box::new(|given| given.server.database = "nowhere".into()),
+                Box::new(|external| external.server.database = "nowhere".into()),
                 "nowhere",
             ),
             (
-                Box::new(|given| {
-                    given.server.place = ServerPlace::Tcp {
+                Box::new(|external| {
+                    external.server.place = ServerPlace::Tcp {
                         host: "127.0.0.1".into(),
                         port: port_of_nobody,
                     }
@@ -380,8 +383,8 @@ fn a_server_that_cannot_be_used_says_why() {
                 "nobody answers at 127.0.0.1:",
             ),
             (
-                Box::new(|given| {
-                    given.server.place = ServerPlace::Socket {
+                Box::new(|external| {
+                    external.server.place = ServerPlace::Socket {
                         path: "/does/not/exist.sock".into(),
                         port: 1,
                     }
@@ -389,16 +392,16 @@ fn a_server_that_cannot_be_used_says_why() {
                 "nobody answers at /does/not/exist.sock",
             ),
             (
-                Box::new(|given| {
-                    given
+                Box::new(|external| {
+                    external
                         .settings
                         .insert("storage_engine".into(), "tokudb".into());
                 }),
                 "the server prod has no storage engine \"tokudb\"; it has ",
             ),
             (
-                Box::new(|given| {
-                    given
+                Box::new(|external| {
+                    external
                         .settings
                         .insert("innodb_io_capacity".into(), "100".into());
                 }),
@@ -406,9 +409,9 @@ fn a_server_that_cannot_be_used_says_why() {
             ),
         ];
         for (change, wanted) in table {
-            let mut given = right.clone();
-            change(&mut given);
-            let message = refused(&given);
+            let mut external = right.clone();
+            change(&mut external);
+            let message = refused(&external);
             assert!(message.contains(wanted), "wanted {wanted}: {message}");
         }
         let mut other = right.clone();
@@ -446,7 +449,7 @@ fn with_certificates(build: &InstalledBuild, certificates: &Certificates) -> Som
 
 #[test]
 fn tls_is_checked_in_full_and_recorded() {
-    let test = "mysql_given::tls_is_checked_in_full_and_recorded";
+    let test = "mysql_external::tls_is_checked_in_full_and_recorded";
     let Some(certificates) = Certificates::new(test) else {
         return;
     };
@@ -455,7 +458,7 @@ fn tls_is_checked_in_full_and_recorded() {
             continue;
         };
         let mut somebody = with_certificates(&build, &certificates);
-        let plain = somebody.given(&build);
+        let plain = somebody.external(&build);
         let demanding = certificates.demand(&plain);
         let server = enter(&demanding).unwrap_or_else(|error| panic!("{}: {error}", build.name));
         let settings = server.effective_settings().unwrap();
@@ -532,7 +535,7 @@ fn tls_is_checked_in_full_and_recorded() {
 
 #[test]
 fn a_server_without_tls_or_with_an_old_one_says_so() {
-    let test = "mysql_given::a_server_without_tls_or_with_an_old_one_says_so";
+    let test = "mysql_external::a_server_without_tls_or_with_an_old_one_says_so";
     let Some(certificates) = Certificates::new(test) else {
         return;
     };
@@ -540,9 +543,9 @@ fn a_server_without_tls_or_with_an_old_one_says_so() {
         return;
     };
     let mut somebody = Somebody::new(&build);
-    let mut given = somebody.given(&build);
-    given.server.tls = TlsMode::VerifyFull;
-    let message = refused(&given);
+    let mut external = somebody.external(&build);
+    external.server.tls = TlsMode::VerifyFull;
+    let message = refused(&external);
     assert!(
         message.contains(
             "offers no TLS; give it a certificate, or set tls = \"off\" in [server.prod]"
@@ -563,7 +566,7 @@ fn a_server_without_tls_or_with_an_old_one_says_so() {
         "{} is newer than this test: {versions}",
         build.name
     );
-    let message = refused(&certificates.demand(&old.given(&build)));
+    let message = refused(&certificates.demand(&old.external(&build)));
     assert!(
         message.contains("TLS 1.2 is the least")
             && message.contains("tls = \"off\" in [server.prod]"),

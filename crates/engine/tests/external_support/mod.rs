@@ -1,4 +1,4 @@
-//! Servers given by address for the tests: where they are, and certificates.
+//! Servers external by address for the tests: where they are, and certificates.
 
 // Each test binary uses a part of this.
 #![allow(dead_code)]
@@ -11,9 +11,9 @@ use std::thread;
 use std::time::Duration;
 
 use plimsoll_core::name::EngineName;
-use plimsoll_core::plan::{GivenServer, PasswordSource, ServerPlace, TlsMode};
+use plimsoll_core::plan::{ExternalServer, PasswordSource, ServerPlace, TlsMode};
 use plimsoll_engine::{
-    Given, Password, Server, SessionClient, Settings, StartOptions, given_engine,
+    External, Password, Server, SessionClient, Settings, StartOptions, external_engine,
 };
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
@@ -22,15 +22,15 @@ use tempfile::TempDir;
 pub const SECRET: &str = "geh3im!wort";
 
 /// The database that the tests give away.
-pub const DATABASE: &str = "given";
+pub const DATABASE: &str = "external";
 
 /// A server on loopback, with the right password.
-pub fn given(engine: EngineName, port: u16) -> Given {
+pub fn external(engine: EngineName, port: u16) -> External {
     let place = ServerPlace::Tcp {
         host: "127.0.0.1".to_owned(),
         port,
     };
-    let server = GivenServer {
+    let server = ExternalServer {
         label: "prod".to_owned(),
         engine,
         place,
@@ -40,7 +40,7 @@ pub fn given(engine: EngineName, port: u16) -> Given {
         tls: TlsMode::Off,
         tls_ca: None,
     };
-    Given {
+    External {
         server,
         password: Some(Password::new(SECRET.to_owned())),
         campaign: "20261121-test".to_owned(),
@@ -49,25 +49,28 @@ pub fn given(engine: EngineName, port: u16) -> Given {
 }
 
 /// Starts to use it. The error is free of the password.
-pub fn enter(given: &Given) -> Result<Box<dyn Server>, String> {
-    enter_through(SessionClient::default(), given)
+pub fn enter(external: &External) -> Result<Box<dyn Server>, String> {
+    enter_through(SessionClient::default(), external)
 }
 
 /// The same, and its sessions through this client.
-pub fn enter_through(client: SessionClient, given: &Given) -> Result<Box<dyn Server>, String> {
+pub fn enter_through(
+    client: SessionClient,
+    external: &External,
+) -> Result<Box<dyn Server>, String> {
     let nowhere = StartOptions {
         client,
         ..StartOptions::new("/does/not/exist", Settings::new())
     };
-    let started = given_engine(given.clone()).and_then(|engine| engine.start(&nowhere));
+    let started = external_engine(external.clone()).and_then(|engine| engine.start(&nowhere));
     started
         .map_err(|error| error.message)
         .inspect_err(|error| assert!(!error.contains(SECRET), "{error}"))
 }
 
 /// Why it cannot be used.
-pub fn refused(given: &Given) -> String {
-    enter(given).map(|_| ()).unwrap_err()
+pub fn refused(external: &External) -> String {
+    enter(external).map(|_| ()).unwrap_err()
 }
 
 /// Ends the use of a server while the process `pid` of it is stopped: it takes what it is sent, and
@@ -144,11 +147,11 @@ impl Certificates {
     }
 
     /// Asks for TLS, and for a certificate signed by ours.
-    pub fn demand(&self, given: &Given) -> Given {
-        let mut given = given.clone();
-        given.server.tls = TlsMode::VerifyFull;
-        given.server.tls_ca = Some(self.path("ca.pem").to_str().unwrap().to_owned());
-        given
+    pub fn demand(&self, external: &External) -> External {
+        let mut external = external.clone();
+        external.server.tls = TlsMode::VerifyFull;
+        external.server.tls_ca = Some(self.path("ca.pem").to_str().unwrap().to_owned());
+        external
     }
 }
 

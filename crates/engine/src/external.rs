@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use plimsoll_core::name::EngineName;
-use plimsoll_core::plan::GivenServer;
+use plimsoll_core::plan::ExternalServer;
 
 use crate::deadline::within;
 use crate::{DrainAction, Engine, EngineError, Password, Settings, mysql, postgres};
@@ -16,7 +16,7 @@ pub(crate) const MARKER: &str = "plimsoll_marker";
 /// Whom the connections of a campaign say they are.
 pub(crate) const PROGRAM: &str = "plimsoll";
 
-/// The version of a given server before it was asked.
+/// The version of an external server before it was asked.
 pub(crate) const UNASKED: &str = "known after the start";
 
 /// The name among the effective settings of how our connections are protected.
@@ -40,11 +40,11 @@ pub(crate) const PROBE_INTERVAL: Duration = Duration::from_secs(15);
 /// ... and given up when nothing was acknowledged for so long.
 pub(crate) const NETWORK_LIMIT: Duration = Duration::from_secs(120);
 
-/// A given server and what it takes to use it.
+/// An external server and what it takes to use it.
 #[derive(Clone, Debug)]
-pub struct Given {
+pub struct External {
     /// Where it is.
-    pub server: GivenServer,
+    pub server: ExternalServer,
     /// Of its user; `None` where there is none.
     pub password: Option<Password>,
     /// The campaign's id, for the marker.
@@ -56,7 +56,7 @@ pub struct Given {
 /// Waits for what is done with a server, at most for `limit`. `doing` begins the error.
 pub(crate) fn limited<T: Send + 'static>(
     doing: &str,
-    server: &GivenServer,
+    server: &ExternalServer,
     limit: Duration,
     work: impl FnOnce() -> Result<T, EngineError> + Send + 'static,
 ) -> Result<T, EngineError> {
@@ -69,15 +69,17 @@ pub(crate) fn limited<T: Send + 'static>(
     })
 }
 
-/// The engine of a given server. Its build is known after the start.
-pub fn given_engine(given: Given) -> Result<Box<dyn Engine>, EngineError> {
-    match given.server.engine {
-        EngineName::Mysql | EngineName::Mariadb => Ok(Box::new(mysql::GivenMysql::new(given))),
-        EngineName::Postgres => Ok(Box::new(postgres::GivenPostgres::new(given)?)),
+/// The engine of an external server. Its build is known after the start.
+pub fn external_engine(external: External) -> Result<Box<dyn Engine>, EngineError> {
+    match external.server.engine {
+        EngineName::Mysql | EngineName::Mariadb => {
+            Ok(Box::new(mysql::ExternalMysql::new(external)))
+        }
+        EngineName::Postgres => Ok(Box::new(postgres::ExternalPostgres::new(external)?)),
         EngineName::Sqlite | EngineName::Rocksdb | EngineName::Null => {
             Err(EngineError::new(format!(
                 "{} has no servers; write a build in place of [server.{}]",
-                given.server.engine, given.server.label
+                external.server.engine, external.server.label
             )))
         }
     }
@@ -142,21 +144,21 @@ pub(crate) fn in_use(database: &str) -> EngineError {
     ))
 }
 
-/// Where the build of a given server comes from.
-pub(crate) fn origin(server: &GivenServer) -> String {
-    format!("given server {}", server.label)
+/// Where the build of an external server comes from.
+pub(crate) fn origin(server: &ExternalServer) -> String {
+    format!("external server {}", server.label)
 }
 
 /// A config tries to set something up.
 pub(crate) fn setting_refused(name: &str) -> EngineError {
     EngineError::new(format!(
-        "setting {name} is for servers of our own; a given server runs as it is: take it out of \
-        the config"
+        "setting {name} is for servers of our own; an external server runs as it is: take it out \
+        of the config"
     ))
 }
 
 /// The server knows the user or the password otherwise.
-pub(crate) fn access_denied(server: &GivenServer, says: &str, has_password: bool) -> String {
+pub(crate) fn access_denied(server: &ExternalServer, says: &str, has_password: bool) -> String {
     let next = if has_password {
         "check the user in the dsn, and the password"
     } else {
@@ -178,7 +180,7 @@ pub(crate) fn session_tls(protocol: &str, cipher: &str) -> String {
     }
 }
 
-/// What a drain does not do on a given server, for the log of the drain.
+/// What a drain does not do on an external server, for the log of the drain.
 pub(crate) fn left_out(action: &str) -> DrainAction {
     DrainAction {
         action: action.to_owned(),
