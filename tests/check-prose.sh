@@ -1,0 +1,43 @@
+#!/bin/sh
+# Finds phrases that read as translated, in documentation, comments, messages and help texts:
+#     check-prose.sh PHRASES NOT_YET [CHECKOUT]
+# PHRASES holds `regex TAB advice` lines; a third column `docs` limits one to Markdown. NOT_YET
+# holds the files and folders, one per line, that are not clean yet. Prints `file:line:text` of
+# each hit under its advice. Exit codes: 1 for a hit, 2 for unusable arguments or lists, 0.
+set -eu
+
+if [ $# -lt 2 ] || [ ! -r "$1" ] || [ ! -r "$2" ]; then
+    echo "usage: check-prose.sh PHRASES NOT_YET [CHECKOUT] (the lists must be readable)" >&2
+    exit 2
+fi
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+phrases=$1
+grep -v '^#' "$1" >"$scratch/phrases" || true
+grep -v -e '^#' -e '^$' "$2" | sed 's:.*:^&(/|$):' >"$scratch/not_yet" || true
+cd "${3:-$(dirname "$0")/..}"
+
+# The changelog's old entries are history; golden files follow the code; these lists name what
+# they ban.
+git ls-files --cached --others --exclude-standard -- '*.md' '*.rs' '*.toml' '*.sh' Makefile configs |
+    grep -Ev -e '^CHANGELOG.md$' -e '/golden/' -e '^tests/check-prose' -f "$scratch/not_yet" \
+        >"$scratch/files" || true
+grep '\.md$' "$scratch/files" >"$scratch/docs" || true
+
+found=0
+tab=$(printf '\t')
+while IFS=$tab read -r regex advice scope; do
+    is_valid=0
+    echo | grep -qP -e "$regex" 2>/dev/null || is_valid=$?
+    if [ "$is_valid" -eq 2 ] || [ -z "$advice" ]; then
+        printf '%s: not `regex TAB advice`: %s\n' "$phrases" "$regex" >&2
+        exit 2
+    fi
+    tr '\n' '\0' <"$scratch/${scope:-files}" |
+        xargs -0 -r grep -HnP -e "$regex" -- >"$scratch/hits" || true
+    [ -s "$scratch/hits" ] || continue
+    printf 'write "%s" instead of /%s/:\n' "$advice" "$regex"
+    sed 's/^/    /' "$scratch/hits"
+    found=1
+done <"$scratch/phrases"
+exit "$found"
