@@ -3,7 +3,7 @@
 //!
 //! The definition is that of the original (github.com/mdcallag/mytools, `bench/ibench`) as of
 //! 2024-04 and later; two older eras are kept for comparison with their results.
-//! `docs/manual/insert-benchmark.md` lists where this implementation differs and why.
+//! `docs/workloads/insert-benchmark.md` lists where this implementation differs and why.
 
 mod bound;
 mod data;

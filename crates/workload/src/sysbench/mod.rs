@@ -2,7 +2,7 @@
 //! or transaction each.
 //!
 //! The definition is that of Mark Callaghan's scripts (github.com/mdcallag/mytools,
-//! `bench/sysbench.lua`) over sysbench 1.1; `docs/manual/sysbench.md` lists where this
+//! `bench/sysbench.lua`) over sysbench 1.1; `docs/workloads/sysbench.md` lists where this
 //! implementation differs and why.
 
 mod event;
