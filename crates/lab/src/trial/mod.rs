@@ -3,10 +3,10 @@
 //! It reads its order from standard input, tells its progress on standard output, and is the only
 //! writer of its folder while it lives. When its orchestrator dies, it dies.
 
-mod beside;
 mod continuation;
 mod db_bench;
 mod lifeline;
+mod measuring;
 mod progress;
 mod step;
 mod turns;

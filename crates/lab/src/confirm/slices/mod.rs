@@ -1,5 +1,8 @@
 //! Slices: all servers of a start are up at once, and turns go from one to the next.
 
+mod order;
+mod rounds;
+
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
@@ -13,9 +16,10 @@ use plimsoll_host::directory_bytes;
 use plimsoll_load::Patience;
 use plimsoll_store::{Confirm, TrialRecord, seal};
 
-use super::order::order_of_round;
+use self::order::order_of_round;
+use self::rounds::Rounds;
+pub use self::rounds::{StepTurns, TurnsProgress, TurnsRatio};
 use super::states::States;
-use super::turns::{Rounds, StepTurns, TurnsProgress};
 use crate::error::LabError;
 use crate::message::{Direction, STOP, TrialMessage, TurnDone, TurnOrder};
 use crate::orchestrator::{CampaignEnd, Notice, Observer, remove_data};

@@ -23,7 +23,7 @@ use plimsoll_store::series::{
 };
 use plimsoll_workload::{SharedServer, WorkloadRun};
 
-use super::beside::{Beside, Measuring};
+use super::measuring::{Beside, Measuring};
 use super::progress::Meter;
 use super::turns::{Cut, Director};
 use super::{Broken, DRAIN_LIMIT, SERVER_FOLDER, Trial, record_crash, say};

@@ -13,8 +13,8 @@ use plimsoll_host::{AwakeCpus, Cpus};
 use plimsoll_store::header::{CampaignHeader, CellHeader, FORMAT};
 use plimsoll_store::{BisectionProbe, CampaignDir, Confirm, Design, Placement, Store};
 
-use super::memory::{server_bytes, usable_bytes};
 use crate::campaign::{check_free, create_in_store, peak_size};
+use crate::confirm::memory::{server_bytes, usable_bytes};
 use crate::error::LabError;
 use crate::places::{DataTurn, check_data_root, prepare_data_root, take_data_root_once};
 use crate::trial_process::CONTROL;
