@@ -6,10 +6,10 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use plimsoll_core::name::BuildName;
 
-/// Hunts performance regressions in databases.
+/// Finds performance regressions in database engines.
 ///
-/// Loads engine builds with the Insert Benchmark, over builds x configs, and shows throughput,
-/// latency, CPU and I/O of each step beside a base.
+/// Runs benchmarks over builds x configs of an engine and reports the throughput, latency, CPU and
+/// I/O of each step relative to a base.
 #[derive(Debug, Parser)]
 #[command(
     name = "plimsoll",
@@ -36,11 +36,11 @@ pub struct Places {
         default_value = "plimsoll-runs"
     )]
     pub store: PathBuf,
-    /// Folder for data directories; empty, new or ours
+    /// Folder for data directories; must be new, empty or made by Plimsoll
     /// [default: plimsoll/data in the user's cache folder, for root in /var/cache]
     #[arg(long, global = true, value_name = "DIR")]
     pub data: Option<PathBuf>,
-    /// Folder for builds of engines
+    /// Folder that holds the builds of engines
     /// [default: plimsoll/builds in the user's cache folder, for root in /var/cache]
     #[arg(long, global = true, value_name = "DIR")]
     pub cache: Option<PathBuf>,
@@ -48,13 +48,13 @@ pub struct Places {
 
 #[derive(Debug, Subcommand)]
 pub enum Verb {
-    /// Run every cell of a plan once (or `blocks` times) and write the report
+    /// Run each cell of a plan once, or `blocks` times, and write the report
     Run(Run),
-    /// Finish a broken campaign: what is complete stays, the broken trial runs again
+    /// Finish an interrupted campaign: keep complete trials, run the others again
     Resume {
-        /// Id, beginning of an id, or path [default: the newest]
+        /// Id, start of an id, or path [default: the newest]
         campaign: Option<String>,
-        /// Do not fetch builds that were missing
+        /// Do not fetch missing builds
         #[arg(long)]
         offline: bool,
     },
@@ -62,71 +62,70 @@ pub enum Verb {
     Show(Show),
     /// Write a report
     Report(Report),
-    /// Set two builds, cells, campaigns or folders of results side by side
+    /// Compare two builds, cells, campaigns or folders of results
     Compare(Compare),
-    /// Why does a step differ? Per-operation numbers by how far they moved, and what that usually
-    /// means
+    /// Explain why a step differs: rank per-operation metrics by how far they moved, and say what
+    /// such a pattern usually means
     Explain(Explain),
-    /// Releases and stored campaigns as a series: one step, or gradual?
+    /// Show releases and stored campaigns as a series: one step, or a gradual loss?
     History(History),
-    /// Pass or fail for continuous integration: exit code 0 pass, 1 regression, 4 no decision
+    /// Pass or fail a candidate in CI: exit code 0 is a pass, 1 a regression, 4 no decision
     Gate(Gate),
-    /// Measure what is unusual in a campaign again: all candidates interleaved, on copies of the
-    /// same data, the base twice among them
+    /// Measure unusual steps again and give verdicts: interleave all candidates on copies of the
+    /// same data, and run the base twice
     Confirm(Confirm),
-    /// Which build made a step slower? Probes between a good and a bad build, all three
-    /// interleaved, until one is 95 % likely
+    /// Find the first slow build between a good and a bad one: measure all three interleaved until
+    /// one build is 95 % likely
     Bisect(Bisect),
-    /// Bring results of other tools into the store
+    /// Import results of other tools into the store
     Import(Import),
-    /// Write the files of the original tools
+    /// Export results in the file formats of the original tools
     Export(Export),
-    /// Builds of engines: fetched from package registries or your own; nothing is installed into
-    /// the system
+    /// Fetch, list and check builds of engines; nothing is installed into the system
     Build {
         #[command(subcommand)]
         verb: BuildVerb,
     },
-    /// Check or explain a plan; needs no build
+    /// Check or explain a plan; no build is needed
     Plan {
         #[command(subcommand)]
         verb: PlanVerb,
     },
-    /// The benchmarks this version knows
+    /// List, show and check workloads
     Workload {
         #[command(subcommand)]
         verb: WorkloadVerb,
     },
-    /// Is this machine fit to measure on?
+    /// Check whether this machine is fit for benchmarks
     Machine {
         #[command(subcommand)]
         verb: MachineVerb,
     },
-    /// Internal: the body of one trial
+    /// Internal: run one trial
     #[command(hide = true)]
     Trial {
-        /// Where an earlier image of the process has left what it was to do
+        /// Descriptor that holds the order which an earlier image of this process left
         #[arg(long, hide = true)]
         continued: Option<u32>,
     },
-    /// Internal: runs a command and ends all that is left of it
+    /// Internal: run a command and end every process it leaves behind
     #[command(hide = true)]
     Guard {
-        /// Who must live
+        /// The process whose death ends the guard
         #[arg(long)]
         parent: u32,
         /// The command
         #[arg(last = true)]
         command: Vec<OsString>,
     },
-    /// Internal: loads a library of RocksDB and tries it in an empty folder
+    /// Internal: load a RocksDB library and try it in an empty folder
     #[command(hide = true)]
     ProbeRocksdb {
         /// The library
         library: PathBuf,
         /// The folder
         folder: PathBuf,
-        /// A folder with libraries that it needs and the machine may lack
+        /// Folder with libraries that it needs and this machine may lack
         companions: Option<PathBuf>,
     },
 }
@@ -134,22 +133,22 @@ pub enum Verb {
 #[derive(Debug, Args)]
 pub struct Run {
     /// A plan file or the name of a shipped plan
-    /// [default: quick, about 90 s on the embedded SQLite]
+    /// [default: quick, about 90 s on SQLite]
     pub plan: Option<String>,
-    /// Seed of schedule and data [default: the plan's, else one from the clock, which is recorded]
+    /// Seed for schedule and data [default: the plan's, else taken from the clock and recorded]
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
-    /// Fetch nothing: use only builds that are here
+    /// Fetch nothing: use only builds in the cache
     #[arg(long)]
     pub offline: bool,
-    /// Finish the newest campaign of this plan instead of starting one
+    /// Finish the newest campaign of this plan instead of starting a new one
     #[arg(long, conflicts_with = "seed")]
     pub resume: bool,
 }
 
 #[derive(Debug, Args)]
 pub struct Selection {
-    /// The cell that relative tables divide by [default: the plan's]
+    /// Cell that relative tables divide by [default: the plan's]
     #[arg(long, value_name = "CELL")]
     pub base: Option<String>,
     /// Show only these builds or cells
@@ -159,7 +158,7 @@ pub struct Selection {
 
 #[derive(Debug, Args)]
 pub struct Show {
-    /// Id, beginning of an id, or path [default: the newest]
+    /// Id, start of an id, or path [default: the newest]
     pub campaign: Option<String>,
     #[command(flatten)]
     pub selection: Selection,
@@ -170,29 +169,29 @@ pub struct Show {
 
 #[derive(Debug, Args)]
 pub struct Report {
-    /// Ids, beginnings of ids, or paths [default: the newest]
+    /// Ids, starts of ids, or paths [default: the newest]
     pub campaigns: Vec<String>,
     #[command(flatten)]
     pub selection: Selection,
-    /// What to write
+    /// Output format
     #[arg(long, value_enum, default_value_t = Format::Html)]
     pub format: Format,
-    /// The file to write [default: html: report/index.html in the campaign; else standard output]
+    /// File to write [default: report/index.html in the campaign for html, else standard output]
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
 pub struct Compare {
-    /// The base: a cell, a build or the text before its first `_`, a campaign, or a folder of
-    /// results
+    /// The base: a cell, a build or the part of its name before the first `_`, a campaign, or a
+    /// folder of results
     pub a: String,
-    /// What is held against it
+    /// What to compare with the base
     pub b: String,
-    /// The campaign that holds both, when they are builds or cells [default: the newest]
+    /// Campaign that has both, if they are builds or cells [default: the newest]
     #[arg(long, value_name = "CAMPAIGN")]
     pub campaign: Option<String>,
-    /// How to print it
+    /// Output format
     #[arg(long, value_enum, default_value_t = CompareFormat::Text)]
     pub format: CompareFormat,
     /// Print one JSON value
@@ -215,47 +214,47 @@ pub enum CompareFormat {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  plimsoll confirm                                   # what is unusual in the newest campaign; \
-                       slices where the servers fit in memory
-  plimsoll confirm --step point-query --time 60s     # one step; at most a minute of turns, over \
-                       all starts
-  plimsoll confirm --all --blocks 12                 # everything, one server after the other, 12 \
-                       times each")]
+  plimsoll confirm                                   # unusual steps of the newest campaign, by \
+                       slices if all servers fit in memory
+  plimsoll confirm --step point-query --time 60s     # one step, at most 60 s of slices over all \
+                       starts
+  plimsoll confirm --all --blocks 12                 # every step, one server at a time, at most \
+                       12 times each")]
 pub struct Confirm {
-    /// Id, beginning of an id, or path
+    /// Id, start of an id, or path
     /// [default: the newest that is neither imported nor a confirm campaign]
     pub campaign: Option<String>,
-    /// All steps, not only those with something unusual
+    /// Confirm all steps, not only the unusual ones
     #[arg(long, conflicts_with = "step")]
     pub all: bool,
-    /// These steps
+    /// Confirm these steps
     #[arg(long, value_name = "S", value_delimiter = ',')]
     pub step: Vec<String>,
-    /// These cells or builds [default: all]; where the plan's base is not among them, the first is
-    /// the base
+    /// Confirm these cells or builds [default: all]; if the plan's base is not listed, the first
+    /// one is the base
     #[arg(long, value_name = "A,B", value_delimiter = ',')]
     pub cells: Vec<String>,
-    /// One trial after the other, every cell at most N times: it ends at a planned look (6, 12, 18,
-    /// 24) when all is decided
+    /// Run one trial at a time, each cell at most N times; stop early at a planned look (6, 12, 18
+    /// or 24 blocks) if everything is decided
     #[arg(long, value_name = "N", conflicts_with_all = ["slices", "starts"])]
     pub blocks: Option<u32>,
-    /// All servers up at once, in turns of D; of steps that write, of the second D
+    /// Run all servers at the same time, in turns of D; the second D is for steps that write
     /// [default: 20ms,50ms]
     #[arg(long, value_name = "D[,D]", num_args = 0..=1, default_missing_value = "20ms,50ms")]
     pub slices: Option<String>,
-    /// Slices: the longest time of a step over all starts [default: 60s]; blocks: the length of a
-    /// step [default: the plan's, at most 60s]
+    /// Slices: maximum time per step over all starts [default: 60s]; blocks: length of a step
+    /// [default: the plan's, at most 60s]
     #[arg(long, value_name = "D")]
     pub time: Option<String>,
-    /// Slices: how often all servers are started anew on restored data [default: 5]
+    /// Slices: how many times to restart all servers on restored data [default: 5]
     #[arg(long, value_name = "N")]
     pub starts: Option<u32>,
-    /// CPUs of clients and of servers, as in 0/1-3, or `none`
-    /// [default: slices of servers: disjoint sets; else none]
+    /// CPUs for clients and for servers, such as 0/1-3, or `none`
+    /// [default: disjoint sets for slices of servers, else none]
     #[arg(long, value_name = "C/S")]
     pub placement: Option<String>,
-    /// Afterwards profile each candidate's server with perf, for so long in each step: which
-    /// functions moved
+    /// Afterwards profile each candidate's server with perf, this long per step, to show which
+    /// functions changed
     #[arg(long, value_name = "D", num_args = 0..=1, default_missing_value = "5s")]
     pub perf: Option<String>,
     /// Print one JSON value
@@ -273,21 +272,21 @@ Examples:
   plimsoll bisect --good v1.0 --bad main --step point-query --plan my.toml --command './build.sh \
                        {commit}' --commits commits.txt
 
-Exit code 0: found. 4: not found.")]
+Exit code 0 if the build was found, 4 if not.")]
 pub struct Bisect {
-    /// The campaign whose cells are the builds, or whose plan is taken
+    /// Campaign that provides the builds (its cells) or the plan
     /// [default: the newest that is neither imported nor a confirm campaign]
     pub campaign: Option<String>,
-    /// The older build, which is fast: a cell, a build, a commit
+    /// The older build, which is fast: a cell, a build or a commit
     #[arg(long, value_name = "A")]
     pub good: String,
     /// The newer build, which is slow
     #[arg(long, value_name = "B")]
     pub bad: String,
-    /// The step
+    /// The step that got slower
     #[arg(long, value_name = "S")]
     pub step: String,
-    /// Builds in place of the campaign's cells, under the config and with the workload of its first
+    /// Builds to use instead of the campaign's cells; config and workload are those of its first
     /// cell of their engine
     #[arg(
         long,
@@ -296,35 +295,33 @@ pub struct Bisect {
         conflicts_with = "command"
     )]
     pub builds: Vec<BuildName>,
-    /// A plan in place of a campaign: a file, or the name of a shipped plan
+    /// Plan to use instead of a campaign: a file or the name of a shipped plan
     #[arg(long, value_name = "PLAN", conflicts_with = "campaign")]
     pub plan: Option<String>,
-    /// A shell command that makes the build of `{commit}`; the last line that it prints is the
-    /// build's folder
+    /// Shell command that builds `{commit}`; its last line of output must be the build's folder
     #[arg(long, value_name = "COMMAND", requires = "commits")]
     pub command: Option<String>,
-    /// A file with the commits, one a line, oldest first
+    /// File with one commit per line, oldest first
     #[arg(long, value_name = "FILE", requires = "command")]
     pub commits: Option<PathBuf>,
-    /// The most blocks of a probe [default: 4]
+    /// Maximum blocks per probe [default: 4]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub blocks: Option<u32>,
-    /// By slices in place of blocks: all servers up at once, started anew so often for a probe
+    /// Use slices instead of blocks, and restart the servers this many times per probe
     #[arg(long, value_name = "STARTS", num_args = 0..=1, default_missing_value = "2", conflicts_with = "blocks",
         value_parser = clap::value_parser!(u32).range(1..))]
     pub slices: Option<u32>,
-    /// The length of the step in a block [default: the plan's, at most 60s]; by slices its longest
-    /// time over all starts [default: 60s]
+    /// Blocks: length of the step [default: the plan's, at most 60s]; slices: its maximum time over
+    /// all starts [default: 60s]
     #[arg(long, value_name = "D")]
     pub time: Option<String>,
-    /// The most probes [default: 4 for each halving of the builds]
+    /// Maximum number of probes [default: 4 for each time the builds can be halved]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub probes: Option<u32>,
-    /// Go on with the newest search of the same builds and step, with the blocks, slices and time
-    /// that it began with
+    /// Continue the newest search of the same builds and step, with its own blocks, slices and time
     #[arg(long)]
     pub resume: bool,
-    /// Fetch nothing: use only builds that are here
+    /// Fetch nothing: use only builds in the cache
     #[arg(long)]
     pub offline: bool,
     /// Print one JSON value
@@ -334,13 +331,13 @@ pub struct Bisect {
 
 #[derive(Debug, Args)]
 pub struct Explain {
-    /// The step
+    /// The step to explain
     pub step: String,
     /// The base: a cell or a build [default: the campaign's]
     pub a: Option<String>,
-    /// What is held against it [default: the cell that differs most in the step]
+    /// What to compare with the base [default: the cell that differs most in the step]
     pub b: Option<String>,
-    /// Id, beginning of an id, or path [default: the newest]
+    /// Id, start of an id, or path [default: the newest]
     #[arg(long, value_name = "CAMPAIGN")]
     pub campaign: Option<String>,
     /// Print one JSON value
@@ -350,12 +347,12 @@ pub struct Explain {
 
 #[derive(Debug, Args)]
 pub struct History {
-    /// Id, beginning of an id, or path [default: the newest]
+    /// Id, start of an id, or path [default: the newest]
     pub campaign: Option<String>,
-    /// A metric of the reports, such as server_cpu_us_per_op [default: the step's throughput]
+    /// Any metric of the report, such as server_cpu_us_per_op [default: the step's throughput]
     #[arg(long, value_name = "M")]
     pub metric: Option<String>,
-    /// A step [default: all]
+    /// Show only this step [default: all]
     #[arg(long, value_name = "S")]
     pub step: Option<String>,
     /// Print one JSON value
@@ -365,7 +362,7 @@ pub struct History {
 
 #[derive(Debug, Args)]
 pub struct Gate {
-    /// Id, beginning of an id, or path [default: the newest]
+    /// Id, start of an id, or path [default: the newest]
     pub campaign: Option<String>,
     /// The base: a cell or a build [default: the campaign's]
     #[arg(long, value_name = "B")]
@@ -373,10 +370,10 @@ pub struct Gate {
     /// The cell or build that must not be slower
     #[arg(long, value_name = "C")]
     pub candidate: String,
-    /// How much throughput may be lost: 5%, or 0.05
+    /// How much throughput the candidate may lose: 5% or 0.05
     #[arg(long, value_name = "P", value_parser = parse_share, allow_hyphen_values = true)]
     pub max_regression: f64,
-    /// Write the answer as JUnit XML, too
+    /// Also write the answer as JUnit XML
     #[arg(long, value_name = "FILE")]
     pub junit: Option<PathBuf>,
     /// Print one JSON value
@@ -403,10 +400,10 @@ pub struct Import {
     /// Files or trees of results
     #[arg(required = true, value_name = "PATH")]
     pub paths: Vec<PathBuf>,
-    /// The build or folder that relative tables divide by [default: the oldest version]
+    /// Build or folder that relative tables divide by [default: the oldest version]
     #[arg(long, value_name = "DIR")]
     pub base: Option<String>,
-    /// The device that holds the databases, or a part of its name, where iostat shows several
+    /// Device that holds the databases, or part of its name, if iostat lists several
     #[arg(long, value_name = "NAME")]
     pub device: Option<String>,
     /// Print one JSON value
@@ -416,12 +413,12 @@ pub struct Import {
 
 #[derive(Debug, Args)]
 pub struct Export {
-    /// Id, beginning of an id, or path [default: the newest]
+    /// Id, start of an id, or path [default: the newest]
     pub campaign: Option<String>,
-    /// The folder for the originals' files; made when it is not there
+    /// Folder for the files; created if it does not exist
     #[arg(long, value_name = "OUT")]
     pub classic: PathBuf,
-    /// Only these builds or cells; `-` between them begins a new group with its own base
+    /// Only these builds or cells; `-` starts a new group with its own base
     #[arg(
         long,
         value_name = "A,B",
@@ -429,7 +426,7 @@ pub struct Export {
         allow_hyphen_values = true
     )]
     pub builds: Vec<String>,
-    /// The cell that relative tables divide by [default: the campaign's]
+    /// Cell that relative tables divide by [default: the campaign's]
     #[arg(long, value_name = "CELL")]
     pub base: Option<String>,
 }
@@ -450,15 +447,15 @@ pub enum Format {
 
 #[derive(Debug, Subcommand)]
 pub enum BuildVerb {
-    /// Fetch builds, or make one of your own known
+    /// Fetch builds, or register one of your own
     Add(AddBuild),
-    /// What recipes offer and what is here, one a line, name first
+    /// List the builds that recipes offer and those in the cache, one per line, name first
     List {
         /// Print one JSON value
         #[arg(long)]
         json: bool,
     },
-    /// What is known of a build: version, package, compiler, flags, hash, files
+    /// Show a build's version, package, compiler, flags, hash and files
     Show {
         /// ENGINE[@VERSION][+SOURCE], or ENGINE+LABEL for one of your own
         name: BuildName,
@@ -466,16 +463,16 @@ pub enum BuildVerb {
         #[arg(long)]
         json: bool,
     },
-    /// Remove builds from the cache; of your own only what is remembered of them
+    /// Remove builds from the cache; of your own builds only the record is removed
     Remove {
         /// ENGINE[@VERSION][+SOURCE], or ENGINE+LABEL for one of your own
         #[arg(required = true, value_name = "NAME")]
         names: Vec<BuildName>,
     },
-    /// Are builds as they were? Hashes the servers and asks them for their versions; exit code 3 if
-    /// not
+    /// Check that builds are unchanged: hash each server and ask for its version; exit code 3 if
+    /// one differs
     Check {
-        /// ENGINE[@VERSION][+SOURCE] or ENGINE+LABEL [default: all that are here]
+        /// ENGINE[@VERSION][+SOURCE] or ENGINE+LABEL [default: all in the cache]
         names: Vec<BuildName>,
         /// Print one JSON value
         #[arg(long)]
@@ -493,28 +490,28 @@ Examples:
   plimsoll build add --basedir ~/rocksdb/librocksdb.so --label lto          # plans call it \
                        rocksdb+lto
 
-Packages are fetched by their ordinary clients (mvn, npm, apt-get), which use their own \
-                       configuration.")]
+Packages are fetched by their ordinary clients (mvn, npm, apt-get) with the configuration that \
+                       those have.")]
 pub struct AddBuild {
-    /// ENGINE[@VERSION][+SOURCE]; a part of a version means the newest that a recipe offers
+    /// ENGINE[@VERSION][+SOURCE]; part of a version means the newest one that a recipe offers
     #[arg(
         required_unless_present = "basedir",
         conflicts_with = "basedir",
         value_name = "NAME"
     )]
     pub names: Vec<BuildName>,
-    /// The installation folder of a build of your own (what `make install` or a tarball filled), or
-    /// RocksDB's shared library; nothing is copied
+    /// Installation folder of your own build (from `make install` or a tarball), or RocksDB's shared
+    /// library; nothing is copied
     #[arg(long, value_name = "DIR", requires = "label")]
     pub basedir: Option<PathBuf>,
-    /// What plans call it, after the engine: ENGINE+LABEL
+    /// Name of the build in plans, after the engine: ENGINE+LABEL
     #[arg(long, value_name = "L", requires = "basedir")]
     pub label: Option<String>,
 }
 
 #[derive(Debug, Subcommand)]
 pub enum PlanVerb {
-    /// Check a plan: names, sizes, configs
+    /// Check a plan's names, sizes and configs
     Check {
         /// A plan file or the name of a shipped plan
         plan: String,
@@ -522,7 +519,7 @@ pub enum PlanVerb {
         #[arg(long)]
         json: bool,
     },
-    /// What a plan will take: rows, bytes, time, connections
+    /// Estimate what a plan takes: rows, bytes, time, connections
     Explain {
         /// A plan file or the name of a shipped plan
         plan: String,
@@ -534,14 +531,14 @@ pub enum PlanVerb {
 
 #[derive(Debug, Subcommand)]
 pub enum WorkloadVerb {
-    /// The workloads, one a line, name first
+    /// List the workloads, one per line, name first
     List,
-    /// The steps of a workload; of a workload file its tables, statements and mixes
+    /// Show the steps of a workload, or the tables, statements and mixes of a workload file
     Show {
         /// Its name, or a workload file
         name: String,
     },
-    /// Check a workload file: tables, statements, parameters, mixes
+    /// Check a workload file's tables, statements, parameters and mixes
     Check {
         /// The file
         file: String,
@@ -550,7 +547,7 @@ pub enum WorkloadVerb {
 
 #[derive(Debug, Subcommand)]
 pub enum MachineVerb {
-    /// Readiness: ok, warn, fail, unavailable(reason)
+    /// Check what makes benchmark results noisy; each check is ok, warn, fail or unavailable
     Check {
         /// Print one JSON value
         #[arg(long)]
