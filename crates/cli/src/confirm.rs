@@ -1,6 +1,6 @@
 //! `confirm`.
 
-use plimsoll_core::confirm::results as results_of;
+use plimsoll_core::plan::results as results_of;
 use plimsoll_core::units::parse_duration_ns;
 use plimsoll_lab::builds::BuildCache;
 use plimsoll_lab::{

@@ -4,7 +4,6 @@
 //! follows from a plan and a seed, and whoever needs the time is handed a [`clock::Clock`].
 
 pub mod clock;
-pub mod confirm;
 pub mod db_bench;
 pub mod imported_metric;
 pub mod metric;
@@ -16,7 +15,6 @@ pub mod rocksdb_stats;
 pub mod schedule;
 pub mod seed;
 pub mod suggest;
-pub mod sysbench_tests;
 pub mod toolchain;
 pub mod units;
 pub mod witness;

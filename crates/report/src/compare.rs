@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use itertools::Itertools;
-use plimsoll_core::sysbench_tests::{PUBLISHED, group_of};
+use plimsoll_core::plan::published::{PUBLISHED, group_of};
 use plimsoll_stats::{RESAMPLES, mann_whitney, median_ratio, seed_of};
 use serde_json::{Value, json};
 

@@ -239,7 +239,7 @@ fn prose_of_dec25() {
         }
         counts
     };
-    let tests = &plimsoll_core::sysbench_tests::PUBLISHED;
+    let tests = &plimsoll_core::plan::published::PUBLISHED;
     let (point, range_2, writes) = (&tests[..9], &tests[14..22], &tests[22..]);
     assert_eq!(counts("my5651", "my5744", point), [5, 2, 2]);
     assert_eq!(counts("my5651", "my5744", range_2), [2, 1, 5]);

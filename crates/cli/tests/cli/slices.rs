@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::process::Child;
 use std::time::Duration;
 
-use plimsoll_core::confirm::{in_turns, results};
+use plimsoll_core::plan::{in_turns, results};
 use plimsoll_host::{Proc, tree_pids};
 use plimsoll_store::{CampaignRecord, Store};
 use plimsoll_testkit::{CachedBuild, cached_build};

@@ -1,13 +1,11 @@
 //! Plans: what a campaign is to run, read from TOML and checked before anything starts.
 
-mod check;
-mod check_file;
-mod check_rocksdb;
-mod check_sysbench;
+mod division;
 mod document;
 mod error;
 mod file;
 mod insert_benchmark;
+mod read;
 mod rocksdb;
 mod server;
 mod step;
@@ -18,20 +16,22 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-pub use check::config_error;
-pub(crate) use check::{Source, explain_toml_error, span, unknown_key};
+pub use division::{Division, divide, in_turns, results};
 pub(crate) use document::{Count, DistributionName};
 pub use error::PlanError;
 pub use file::{FileWorkload, MixStep};
 pub use insert_benchmark::{
     Era, InsertBenchmark, Partitions, QueryKind, StepEnd, TablePlacement, WriteArrival,
 };
+pub use read::config_error;
+pub(crate) use read::{Source, explain_toml_error, span, unknown_key};
 pub use rocksdb::{
     KEY_BYTES, KvEnd, KvStep, KvWork, MULTIGET_KEYS, RANGE_KEYS, RocksdbBench, StepProcess,
     VALUE_BYTES,
 };
 pub use server::{ExternalServer, PasswordSource, ServerPlace, TlsMode};
 pub use step::{ALL_EVENTS, Step, StepKind, WaitRule};
+pub use sysbench::published;
 pub use sysbench::{
     Distribution, INLIST_IDS, LoadMode, POINT_SELECTS, PublishedPosition, STATEMENT_NOTES,
     StatementMix, Sysbench, SysbenchPreset, Test, TestGroup, TestKind, TestName, TestRate,
@@ -209,7 +209,7 @@ impl Plan {
         text: &str,
         read: &dyn Fn(&str) -> Result<String, String>,
     ) -> Result<Self, PlanError> {
-        check::check(name, text, read)
+        read::check(name, text, read)
     }
 
     /// The full name of the step that is called so; a text that calls none stays as it is, and one

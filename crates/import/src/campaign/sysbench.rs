@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use plimsoll_core::plan::TestGroup;
-use plimsoll_core::sysbench_tests::{PUBLISHED, group_of, has_several_ranges, table_order};
+use plimsoll_core::plan::published::{PUBLISHED, group_of, has_several_ranges, table_order};
 use plimsoll_store::imported::{Family, Imported, ImportedSeries, ImportedStep, ImportedValue};
 
 use super::builder::{Builder, both, clean, printed};

@@ -9,8 +9,8 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use plimsoll_core::confirm::divide;
 use plimsoll_core::name::{BuildName, EngineName, natural_cmp};
+use plimsoll_core::plan::divide;
 use plimsoll_core::plan::{Cell, Plan};
 use plimsoll_engine::process::{MARK, child_command, end_below};
 use plimsoll_store::header::{CampaignHeader, CellHeader};

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use plimsoll_core::confirm::{divide, in_turns, results};
 use plimsoll_core::plan::Cell;
+use plimsoll_core::plan::{divide, in_turns, results};
 use serde::Serialize;
 
 use super::request::{Candidate, SLICES_TIME_NS, STARTS, blocks_to_decide, slices_bytes};

@@ -1,6 +1,6 @@
 //! `qps.{abs,rel}.all.{tsv,csv}`, `o.met.all` and `<folder>/sb.met.*`.
 
-use plimsoll_core::sysbench_tests::{run_order, table_order};
+use plimsoll_core::plan::published::{run_order, table_order};
 use plimsoll_store::imported::{Imported, ImportedResult, ImportedStep};
 
 use super::sysbench_layout::{self, NOTHING, lead_of_ratios, rates_csv, rates_tsv};

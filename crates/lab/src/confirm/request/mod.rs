@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use plimsoll_core::METHODOLOGY_VERSION;
-use plimsoll_core::confirm::{Division, divide, in_turns};
 use plimsoll_core::plan::{Cell, Driver, IdleCpus, Plan, Verify};
+use plimsoll_core::plan::{Division, divide, in_turns};
 use plimsoll_core::schedule::schedule_with_control;
 use plimsoll_core::units::format_bytes;
 use plimsoll_host::{AwakeCpus, Cpus};

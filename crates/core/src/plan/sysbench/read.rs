@@ -5,10 +5,10 @@ use std::ops::Range;
 
 use toml::Spanned;
 
-use super::check::{MOST_CLIENTS, SECOND_NS, Source, span};
-use super::document::{self, Document, Sizes, StepOverride, Tables};
-use super::sysbench::{MOST_ZIPFIAN_EXPONENT, PARETO_H, ZIPFIAN_EXPONENT};
-use super::{
+use crate::plan::document::{self, Document, Sizes, StepOverride, Tables};
+use crate::plan::read::{MOST_CLIENTS, SECOND_NS, Source, span};
+use crate::plan::sysbench::{MOST_ZIPFIAN_EXPONENT, PARETO_H, ZIPFIAN_EXPONENT};
+use crate::plan::{
     Distribution, LoadMode, PlanError, Step, StepKind, Sysbench, SysbenchPreset, TablePlacement,
     Test, TestKind, TestName, TestRate, WaitRule, WriteArrival,
 };
@@ -20,7 +20,7 @@ const MOST_ROWS: u64 = i32::MAX as u64;
 const MOST_TABLES: u64 = 1000;
 const MOST_RATE: u64 = 100_000_000;
 /// Connections that fill the tables, where the mode allows more than one.
-pub(super) const MOST_LOADERS: u32 = 4;
+pub(in crate::plan) const MOST_LOADERS: u32 = 4;
 /// The step that makes the tables.
 const PREPARE: &str = "prepare";
 /// How long tests run whose published time is fixed.
@@ -42,7 +42,7 @@ struct Common {
 
 impl Sysbench {
     /// The load and the tests that the tables of a report show.
-    pub(super) fn reported(&self) -> Vec<String> {
+    pub(in crate::plan) fn reported(&self) -> Vec<String> {
         let is_reported = |step: &&Step| match step.kind {
             StepKind::Test(test) => test.is_reported,
             _ => true,
@@ -56,7 +56,7 @@ impl Sysbench {
 }
 
 impl Source<'_> {
-    pub(super) fn sysbench(
+    pub(in crate::plan) fn sysbench(
         &self,
         document: &Document,
         preset: SysbenchPreset,
@@ -211,7 +211,7 @@ impl Source<'_> {
     }
 
     /// How the operations of an open loop arrive.
-    pub(super) fn is_poisson(
+    pub(in crate::plan) fn is_poisson(
         &self,
         arrival: Option<&Spanned<WriteArrival>>,
         what: &str,
@@ -241,7 +241,7 @@ impl Source<'_> {
         }
     }
 
-    pub(super) fn test_duration(
+    pub(in crate::plan) fn test_duration(
         &self,
         value: Option<&Spanned<document::Duration>>,
         default_ns: u64,
@@ -355,7 +355,10 @@ impl Source<'_> {
 
     /// The numbers of clients at which each test or step runs. They are the clients: beside them
     /// none can be set.
-    pub(super) fn ramp<'s>(&self, sizes: &'s Sizes) -> Result<Option<&'s [u32]>, PlanError> {
+    pub(in crate::plan) fn ramp<'s>(
+        &self,
+        sizes: &'s Sizes,
+    ) -> Result<Option<&'s [u32]>, PlanError> {
         let Some(ramp) = &sizes.ramp else {
             return Ok(None);
         };
@@ -383,7 +386,7 @@ impl Source<'_> {
         Ok(Some(levels))
     }
 
-    pub(super) fn rate(&self, rate: &Spanned<u64>) -> Result<u64, PlanError> {
+    pub(in crate::plan) fn rate(&self, rate: &Spanned<u64>) -> Result<u64, PlanError> {
         match *rate.get_ref() {
             per_s @ 1..=MOST_RATE => Ok(per_s),
             _ => Err(self.error(

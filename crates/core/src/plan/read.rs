@@ -6,8 +6,8 @@ use std::ops::Range;
 
 use toml::Spanned;
 
-use super::check_file::ReadFile;
 use super::document::{Config, Document, Sizes, StepOverride, Tables, Wait, WorkloadName};
+use super::file::ReadFile;
 use super::server::external_server;
 use super::{
     Cell, ConfigRef, Definition, Driver, Era, InsertBenchmark, Partitions, Plan, PlanError,

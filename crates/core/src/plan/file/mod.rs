@@ -2,7 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Step, TestRate, WaitRule};
+mod read;
+
+pub(in crate::plan) use read::ReadFile;
+
+use crate::plan::{Step, TestRate, WaitRule};
 
 /// Sizes and settings of one cell. The file itself is kept as text: a campaign is resumed without
 /// it.

@@ -6,7 +6,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Step, StepKind, TestRate, WaitRule};
+mod read;
+
+use crate::plan::{Step, StepKind, TestRate, WaitRule};
 
 /// Bytes of a key: its number, 8 bytes big-endian, then ASCII zeros.
 pub const KEY_BYTES: u32 = 20;
@@ -149,7 +151,7 @@ impl KvStep {
 
 impl RocksdbBench {
     /// The sequence, without what single steps are told.
-    pub(super) fn sequence(
+    pub(in crate::plan) fn sequence(
         keys: u64,
         clients: u32,
         timed: KvStep,

@@ -2,13 +2,13 @@
 
 use toml::Spanned;
 
-use super::check::{MOST_CLIENTS, MOST_ROWS, SECOND_NS, Source, span};
-use super::document::{ByteSize, Document, Sizes, StepOverride, Wait};
-use super::{
+use crate::name::{BuildName, EngineName};
+use crate::plan::document::{ByteSize, Document, Sizes, StepOverride, Wait};
+use crate::plan::read::{MOST_CLIENTS, MOST_ROWS, SECOND_NS, Source, span};
+use crate::plan::{
     Cell, Driver, KEY_BYTES, KvEnd, KvStep, KvWork, PlanError, RocksdbBench, Step, StepKind,
     StepProcess, TestRate, VALUE_BYTES, WaitRule, Workload,
 };
-use crate::name::{BuildName, EngineName};
 use crate::units::{format_bytes, format_grouped};
 
 /// As the wrapper scripts pass it.
@@ -21,7 +21,7 @@ const DURATION_NS: u64 = 3600 * SECOND_NS;
 const WHAT: &str = "the benchmark of RocksDB";
 
 impl Source<'_> {
-    pub(super) fn rocksdb(
+    pub(in crate::plan) fn rocksdb(
         &self,
         document: &Document,
         sizes: &Sizes,
@@ -198,7 +198,11 @@ impl Source<'_> {
     }
 
     /// Sizes that only RocksDB's benchmark has.
-    pub(super) fn refuse_rocksdb_sizes(&self, sizes: &Sizes, what: &str) -> Result<(), PlanError> {
+    pub(in crate::plan) fn refuse_rocksdb_sizes(
+        &self,
+        sizes: &Sizes,
+        what: &str,
+    ) -> Result<(), PlanError> {
         let keys = [
             ("background_rate", span(&sizes.background_rate)),
             ("process", span(&sizes.process)),
@@ -208,7 +212,7 @@ impl Source<'_> {
     }
 
     /// What db_bench cannot do is no part of a cell that it drives.
-    pub(super) fn check_db_bench(
+    pub(in crate::plan) fn check_db_bench(
         &self,
         driver: &Spanned<Driver>,
         cell: &Cell,
@@ -254,7 +258,7 @@ impl Source<'_> {
     }
 
     /// Keys and values for the engine that has them, statements for those that speak SQL.
-    pub(super) fn check_engines(
+    pub(in crate::plan) fn check_engines(
         &self,
         document: &Document,
         cells: &[Cell],

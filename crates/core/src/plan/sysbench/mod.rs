@@ -8,7 +8,12 @@ use std::cmp::Reverse;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Step, WaitRule};
+mod read;
+
+pub(in crate::plan) use read::MOST_LOADERS;
+pub mod published;
+
+use crate::plan::{Step, WaitRule};
 
 /// Which tests, in which order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

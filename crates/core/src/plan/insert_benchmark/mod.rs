@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Step, WaitRule};
+use crate::plan::{Step, WaitRule};
 
 /// Which definition of the benchmark: table, indexes, values, statements and steps changed over the
 /// years.

@@ -5,11 +5,11 @@ use std::ops::Range;
 
 use toml::Spanned;
 
-use super::check::{MOST_CLIENTS, SECOND_NS, Source, span};
-use super::check_sysbench::MOST_LOADERS;
-use super::document::{Document, Sizes, StepOverride};
-use super::{FileWorkload, LoadMode, MixStep, PlanError, Step, StepKind, TestRate, WaitRule};
 use crate::name::check_label;
+use crate::plan::document::{Document, Sizes, StepOverride};
+use crate::plan::read::{MOST_CLIENTS, SECOND_NS, Source, span};
+use crate::plan::sysbench::MOST_LOADERS;
+use crate::plan::{FileWorkload, LoadMode, MixStep, PlanError, Step, StepKind, TestRate, WaitRule};
 use crate::suggest;
 use crate::workload_file::WorkloadFile;
 
@@ -22,14 +22,14 @@ const DURATION_NS: u64 = 60 * SECOND_NS;
 type NamedStep = (String, Option<Range<usize>>);
 
 /// A workload file that was read.
-pub(super) struct ReadFile {
+pub(in crate::plan) struct ReadFile {
     path: String,
     text: String,
     file: WorkloadFile,
 }
 
 impl Source<'_> {
-    pub(super) fn read_workload(
+    pub(in crate::plan) fn read_workload(
         &self,
         document: &Document,
         path: &str,
@@ -47,7 +47,7 @@ impl Source<'_> {
         })
     }
 
-    pub(super) fn file_workload(
+    pub(in crate::plan) fn file_workload(
         &self,
         document: &Document,
         read: &ReadFile,
