@@ -9,33 +9,25 @@
 //! when it lacks its newline, is forgiven: that is what a power cut leaves.
 
 mod campaign;
-mod confirm;
-mod durable;
 mod error;
-pub mod event;
-mod event_line;
-mod event_log;
-#[cfg(test)]
-mod event_samples;
-mod event_writer;
-pub mod header;
-pub mod imported;
-mod lock;
+mod events;
+mod files;
 mod profile;
-mod seal;
 pub mod series;
 mod store;
 mod trial;
 
-pub use campaign::{CampaignDir, CampaignRecord, CampaignState, TRIALS_FOLDER};
-pub use confirm::{BisectionProbe, Confirm, Design, Placement};
-pub use durable::write_json_atomically;
+pub use campaign::confirm::{BisectionProbe, Confirm, Design, Placement};
+pub use campaign::folder::{CampaignDir, CampaignRecord, CampaignState, TRIALS_FOLDER};
+pub use campaign::{header, imported};
 pub use error::StoreError;
-pub use event_log::{EventLog, Stamped, read_events};
-pub use event_writer::EventWriter;
-pub use lock::CampaignLock;
+pub use events::event;
+pub use events::log::{EventLog, Stamped, read_events};
+pub use events::writer::EventWriter;
+pub use files::durable::write_json_atomically;
+pub use files::lock::CampaignLock;
+pub use files::seal::{Change, Mismatch, check_seal, seal};
 pub use profile::{PROFILES_FOLDER, Profile, ProfileAbout, read_profiles};
-pub use seal::{Change, Mismatch, check_seal, seal};
 pub use series::{HostSeries, OperationSecond, Turn};
 pub use store::{Store, utc_now};
 pub use trial::TrialRecord;

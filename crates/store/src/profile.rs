@@ -11,7 +11,7 @@ use plimsoll_core::record::Reading;
 use serde::{Deserialize, Serialize};
 
 use crate::StoreError;
-use crate::durable::{read_file, write_json_atomically};
+use crate::files::durable::{read_file, write_json_atomically};
 
 /// The folder of a campaign with the trials that were profiled: nothing in them was measured.
 pub const PROFILES_FOLDER: &str = "profiles";

@@ -8,10 +8,10 @@ use jiff::Timestamp;
 use plimsoll_core::name::natural_cmp;
 
 use crate::StoreError;
-use crate::campaign::{CampaignDir, HEADER_FILE, TRIALS_FOLDER};
-use crate::durable::{create_folders, sync_folder, temporary_name, write_json_atomically};
-use crate::header::CampaignHeader;
-use crate::imported::{IMPORTED_FILE, Imported};
+use crate::campaign::folder::{CampaignDir, HEADER_FILE, TRIALS_FOLDER};
+use crate::campaign::header::CampaignHeader;
+use crate::campaign::imported::{IMPORTED_FILE, Imported};
+use crate::files::durable::{create_folders, sync_folder, temporary_name, write_json_atomically};
 
 /// Ids that an error lists.
 const LISTED_IDS: usize = 5;

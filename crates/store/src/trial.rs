@@ -4,9 +4,9 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use crate::StoreError;
-use crate::durable::read_file;
-use crate::event::{Event, StepDone, TrialStart};
-use crate::event_log::{EventLog, Stamped, read_events};
+use crate::events::event::{Event, StepDone, TrialStart};
+use crate::events::log::{EventLog, Stamped, read_events};
+use crate::files::durable::read_file;
 use crate::series::{
     HostSeries, LevelSample, OperationSecond, Turn, host_path, levels_path, operations_path,
     read_host, read_levels, read_operations, read_turns, turns_path,

@@ -5,7 +5,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use crate::StoreError;
-use crate::durable::{AtomicFile, read_file};
+use crate::files::durable::{AtomicFile, read_file};
 
 /// A table in the making; it appears under its name when it is finished.
 #[derive(Debug)]

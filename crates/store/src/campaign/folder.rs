@@ -1,0 +1,273 @@
+//! One campaign's folder.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::StoreError;
+use crate::campaign::header::{CampaignHeader, CellHeader, FORMAT};
+use crate::campaign::imported::{Imported, read_imported};
+use crate::error::RESTORE_HEADER;
+use crate::files::durable::{read_file, write_in_folder, write_json_atomically};
+use crate::files::lock::{CampaignLock, is_held};
+use crate::trial::{TrialRecord, folder_name, read_folder_name};
+
+pub(crate) const HEADER_FILE: &str = "campaign.json";
+/// Where the attempts at a campaign's trials are, in its folder.
+pub const TRIALS_FOLDER: &str = "trials";
+const REPORT_FOLDER: &str = "report";
+const PAGE_FILE: &str = "index.html";
+/// What a campaign has that ended before its last block, because what it had was enough.
+const DECIDED_FILE: &str = "decided.json";
+
+/// A campaign's folder and what it is to run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CampaignDir {
+    /// The folder.
+    pub path: PathBuf,
+    /// Its `campaign.json`.
+    pub header: CampaignHeader,
+}
+
+/// A campaign as it is on disk now.
+#[derive(Clone, Debug)]
+pub struct CampaignRecord {
+    /// The folder.
+    pub path: PathBuf,
+    /// Its `campaign.json`.
+    pub header: CampaignHeader,
+    /// Every attempt at every trial, by number and attempt.
+    pub trials: Vec<TrialRecord>,
+    /// How far it is.
+    pub state: CampaignState,
+    /// What another tool measured; `None` for a native campaign.
+    pub imported: Option<Imported>,
+}
+
+/// How far a campaign is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum CampaignState {
+    /// A process holds its lock.
+    Running,
+    /// Every scheduled trial has an attempt that was finished.
+    Complete,
+    /// It ended with a block before its last one, because what it had was enough:
+    /// [`CampaignDir::end_decided`].
+    Decided,
+    /// None of these: `plimsoll resume` finishes it.
+    Broken,
+}
+
+impl CampaignDir {
+    /// Reads `campaign.json` in this folder.
+    pub fn open(path: impl Into<PathBuf>) -> Result<Self, StoreError> {
+        let path = path.into();
+        let header = read_header(&path.join(HEADER_FILE))?;
+        Ok(Self { path, header })
+    }
+
+    /// What another tool measured; `None` for a native campaign.
+    pub fn imported(&self) -> Result<Option<Imported>, StoreError> {
+        read_imported(&self.path)
+    }
+
+    /// Takes the right to run this campaign, or says at once which process has it. Refused of a
+    /// folder that is not called as its campaign is, and of one with links in it: whoever runs it
+    /// removes data by that name, and writes into these folders.
+    pub fn lock(&self) -> Result<CampaignLock, StoreError> {
+        self.check_name()?;
+        self.check_links()?;
+        CampaignLock::take(&self.path)
+    }
+
+    fn check_name(&self) -> Result<(), StoreError> {
+        let path = self
+            .path
+            .canonicalize()
+            .map_err(StoreError::io("read", &self.path))?;
+        // A file name has one part, and is never empty or `..`.
+        if path
+            .file_name()
+            .is_some_and(|name| name == self.header.id.as_str())
+        {
+            return Ok(());
+        }
+        Err(StoreError::Renamed {
+            path: self.path.clone(),
+            id: self.header.id.clone(),
+        })
+    }
+
+    fn check_links(&self) -> Result<(), StoreError> {
+        for entry in fs::read_dir(&self.path).map_err(StoreError::io("read", &self.path))? {
+            let entry = entry.map_err(StoreError::io("read", &self.path))?;
+            if entry
+                .file_type()
+                .map_err(StoreError::io("read", &entry.path()))?
+                .is_symlink()
+            {
+                return Err(StoreError::Link { path: entry.path() });
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes its page for people, `report/index.html`: a reader sees the old one or the whole new
+    /// one. Never through a link.
+    pub fn write_page(&self, text: &str) -> Result<PathBuf, StoreError> {
+        write_in_folder(&self.path, REPORT_FOLDER, PAGE_FILE, text.as_bytes())
+    }
+
+    /// True while a process, this one included, holds [`CampaignDir::lock`].
+    pub fn is_running(&self) -> bool {
+        is_held(&self.path)
+    }
+
+    /// Says that the campaign is over after so many blocks of its schedule, because what they
+    /// showed is enough.
+    pub fn end_decided(&self, _lock: &CampaignLock, blocks: u32) -> Result<(), StoreError> {
+        write_json_atomically(self.path.join(DECIDED_FILE), &Decided { blocks })
+    }
+
+    /// It goes on: what [`CampaignDir::end_decided`] said no longer holds.
+    pub fn reopen(&self, _lock: &CampaignLock) -> Result<(), StoreError> {
+        let file = self.path.join(DECIDED_FILE);
+        match fs::remove_file(&file) {
+            Err(error) if error.kind() != ErrorKind::NotFound => {
+                Err(StoreError::io("remove", &file)(error))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Replaces what is known of a cell whose build could not be fetched before: all of
+    /// `campaign.json` is written anew, or nothing.
+    pub fn replace_cell(
+        &mut self,
+        _lock: &CampaignLock,
+        cell: usize,
+        found: CellHeader,
+    ) -> Result<(), StoreError> {
+        let mut header = self.header.clone();
+        header.cells[cell] = found;
+        write_json_atomically(self.path.join(HEADER_FILE), &header)?;
+        self.header = header;
+        Ok(())
+    }
+
+    /// Every attempt at every trial, by number and attempt. One that cannot be believed is an
+    /// error, not left out.
+    pub fn trials(&self) -> Result<Vec<TrialRecord>, StoreError> {
+        let folder = self.path.join(TRIALS_FOLDER);
+        let entries = match fs::read_dir(&folder) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+            entries => entries.map_err(StoreError::io("read", &folder))?,
+        };
+        let mut trials = Vec::new();
+        for entry in entries {
+            let entry = entry.map_err(StoreError::io("read", &folder))?;
+            let (name, dir) = (entry.file_name(), entry.path());
+            let name = name.to_string_lossy();
+            if name.starts_with('.') || !dir.is_dir() {
+                continue;
+            }
+            let Some((number, attempt)) = read_folder_name(&name) else {
+                let reason =
+                    "the folder is not named like a trial, NUMBER-CELL-aATTEMPT".to_owned();
+                return Err(StoreError::StrangeFolder { path: dir, reason });
+            };
+            trials.push(TrialRecord::read(dir, number, attempt, self.header.seed)?);
+        }
+        trials.sort_by_key(|trial| (trial.number, trial.attempt));
+        for pair in trials.windows(2) {
+            if (pair[0].number, pair[0].attempt) == (pair[1].number, pair[1].attempt) {
+                let reason = format!(
+                    "{} is the same attempt at the same trial",
+                    pair[0].dir.display()
+                );
+                return Err(StoreError::StrangeFolder {
+                    path: pair[1].dir.clone(),
+                    reason,
+                });
+            }
+        }
+        Ok(trials)
+    }
+
+    /// The folder of an attempt, from 1, at the trial of this number in the schedule. `cell_label`
+    /// is `build.config.shape`.
+    pub fn trial_dir(&self, trial: u32, cell_label: &str, attempt: u32) -> PathBuf {
+        self.path
+            .join(TRIALS_FOLDER)
+            .join(folder_name(trial, cell_label, attempt))
+    }
+
+    /// Reads header, trials and state. Series are read when they are asked for; whether sealed
+    /// files are as they were, [`crate::check_seal`] tells.
+    pub fn load(&self) -> Result<CampaignRecord, StoreError> {
+        // Asked first: a campaign that ends while its trials are read is then complete, or still
+        // called running, never broken.
+        let is_running = self.is_running();
+        let trials = self.trials()?;
+        let done: BTreeSet<u32> = trials
+            .iter()
+            .filter(|trial| trial.is_complete())
+            .map(|trial| trial.number)
+            .collect();
+        let state = if self
+            .header
+            .schedule
+            .iter()
+            .all(|trial| done.contains(&trial.number))
+        {
+            CampaignState::Complete
+        } else if is_running {
+            CampaignState::Running
+        } else if self.path.join(DECIDED_FILE).is_file() {
+            CampaignState::Decided
+        } else {
+            CampaignState::Broken
+        };
+        Ok(CampaignRecord {
+            path: self.path.clone(),
+            header: self.header.clone(),
+            trials,
+            state,
+            imported: self.imported()?,
+        })
+    }
+}
+
+/// `decided.json`.
+#[derive(Serialize)]
+struct Decided {
+    /// The last block that ran.
+    blocks: u32,
+}
+
+fn read_header(path: &Path) -> Result<CampaignHeader, StoreError> {
+    #[derive(Deserialize)]
+    struct Version {
+        format: u32,
+    }
+    let text = read_file(path).map_err(StoreError::io("read", path))?;
+    let damaged = |error: serde_json::Error| StoreError::Corrupt {
+        path: path.to_owned(),
+        line: error.line(),
+        reason: error.to_string(),
+        remedy: RESTORE_HEADER,
+    };
+    let Version { format } = serde_json::from_slice(&text).map_err(damaged)?;
+    if format > FORMAT {
+        return Err(StoreError::Newer {
+            path: path.to_owned(),
+            found: format,
+            known: FORMAT,
+        });
+    }
+    serde_json::from_slice(&text).map_err(damaged)
+}

@@ -1,0 +1,6 @@
+//! A campaign's folder: what it was made from, and what is in it now.
+
+pub(crate) mod confirm;
+pub(crate) mod folder;
+pub mod header;
+pub mod imported;

@@ -1,0 +1,342 @@
+//! Events for tests: one of each kind, and any at all.
+
+use std::collections::BTreeMap;
+
+use plimsoll_core::record::{
+    ClientRecord, EncodedHistogram, OperationRecord, Pacing, Reading, TableCheck, TurnSums,
+};
+use proptest::collection::{btree_map, vec};
+use proptest::option;
+use proptest::prelude::*;
+
+use crate::events::event::{
+    Canary, DrainDone, DrainStep, Event, ServerCrashed, ServerReady, StepDone, StepFailed,
+    StepStart, Suspect, TrialDone, TrialFailed, TrialStart,
+};
+
+/// One event of each kind, small.
+pub(crate) fn one_of_each() -> Vec<Event> {
+    let operation = OperationRecord {
+        kind: "insert".into(),
+        attempts: 3,
+        ok: 2,
+        retried: 1,
+        rows: 200,
+        errors: BTreeMap::from([("busy".into(), 1)]),
+        service: EncodedHistogram("HISTFAAA".into()),
+        pacing: Some(Pacing {
+            target_per_s: 1.5,
+            ..Pacing::default()
+        }),
+        ..OperationRecord::default()
+    };
+    vec![
+        Event::TrialStart(TrialStart {
+            trial: 1,
+            attempt: 1,
+            cell: "sqlite.wal_full".into(),
+            block: 1,
+            seed: u64::MAX,
+            methodology_version: 1,
+            pid: 7,
+            pid_start_ticks: 9,
+            boot_id: "b".into(),
+        }),
+        Event::ServerReady(ServerReady {
+            version: "3.50".into(),
+            build_options: vec!["THREADSAFE=1".into()],
+            embedded: true,
+            effective_settings: BTreeMap::from([("synchronous".into(), "2".into())]),
+            seconds: 0.1,
+        }),
+        Event::StepStart(StepStart {
+            step: "l.i0".into(),
+        }),
+        Event::StepDone(Box::new(StepDone {
+            step: "l.i0".into(),
+            primary: "insert".into(),
+            operations: vec![operation],
+            host: BTreeMap::from([
+                ("cpu_s".into(), Reading::Ok(0.1)),
+                ("psi".into(), Reading::Unavailable("no \"file\"".into())),
+            ]),
+            sla_missed: Some(0.9),
+            ..StepDone::default()
+        })),
+        Event::DrainDone(DrainDone {
+            step: "l.i0".into(),
+            actions: vec![DrainStep {
+                action: "ANALYZE".into(),
+                seconds: 0.5,
+                result: String::new(),
+            }],
+            drained_s: 0.5,
+            waited_s: 1.5,
+        }),
+        Event::StepFailed(StepFailed {
+            step: "l.x".into(),
+            reason: "line\nbreak".into(),
+            operations: Vec::new(),
+        }),
+        Event::ServerCrashed(ServerCrashed {
+            step: None,
+            status: "signal 9".into(),
+            log_tail: "\u{1F6A2}\u{0}".into(),
+        }),
+        Event::TrialFailed(TrialFailed {
+            reason: "Ctrl-C".into(),
+            interrupted: true,
+        }),
+        Event::Canary(Canary {
+            integer_per_us: 700.5,
+            memory_bytes_per_s: 8e9,
+            sync_ns: None,
+        }),
+        Event::Suspect(Suspect {
+            reason: "qr100: other processes used 0.40 cores".into(),
+        }),
+        Event::TrialDone(TrialDone {
+            seconds: 1e-9,
+            stop_problem: Some("it did not stop within 300 s".to_owned()),
+        }),
+    ]
+}
+
+fn number() -> impl Strategy<Value = f64> {
+    use proptest::num::f64::{NEGATIVE, NORMAL, POSITIVE, SUBNORMAL, ZERO};
+    NORMAL | SUBNORMAL | ZERO | POSITIVE | NEGATIVE
+}
+
+fn text() -> impl Strategy<Value = String> {
+    any::<String>()
+}
+
+fn operation() -> impl Strategy<Value = OperationRecord> {
+    let histogram = || "[A-Za-z0-9+/=]{0,40}".prop_map(EncodedHistogram);
+    let pacing = (number(), number(), any::<[u64; 3]>()).prop_map(
+        |(target_per_s, achieved_per_s, [seconds, seconds_under, backlog])| Pacing {
+            target_per_s,
+            achieved_per_s,
+            seconds,
+            seconds_under,
+            backlog,
+        },
+    );
+    let histograms = (
+        histogram(),
+        option::of(histogram()),
+        option::of(histogram()),
+        option::of(histogram()),
+    );
+    (
+        text(),
+        any::<[u64; 8]>(),
+        btree_map(text(), any::<u64>(), 0..3),
+        histograms,
+        option::of((pacing, any::<u64>())),
+    )
+        .prop_map(
+            |(
+                kind,
+                [
+                    attempts,
+                    ok,
+                    retried,
+                    failed,
+                    unsent,
+                    rows,
+                    wait_ns,
+                    worker_ns,
+                ],
+                errors,
+                (service, response, lag, unsuccessful),
+                more,
+            )| {
+                let (pacing, statements) = more.unzip();
+                let unsent_response = lag.clone();
+                OperationRecord {
+                    kind,
+                    attempts,
+                    ok,
+                    retried,
+                    failed,
+                    rows,
+                    errors,
+                    wait_ns,
+                    worker_ns,
+                    service,
+                    response,
+                    lag,
+                    unsuccessful,
+                    pacing,
+                    statements,
+                    unsent,
+                    unsent_response,
+                }
+            },
+        )
+}
+
+fn step_done() -> impl Strategy<Value = Event> {
+    let turns = option::of(
+        any::<[u64; 2]>().prop_map(|[operations, active_ns]| TurnSums {
+            operations,
+            active_ns,
+        }),
+    );
+    let client = (any::<u32>(), text(), any::<[u64; 4]>(), turns);
+    let client =
+        client.prop_map(
+            |(client, kind, [ok, rows, from_ns, to_ns], turns)| ClientRecord {
+                client,
+                kind,
+                ok,
+                rows,
+                from_ns,
+                to_ns,
+                turns,
+            },
+        );
+    let reading = prop_oneof![
+        number().prop_map(Reading::Ok),
+        text().prop_map(Reading::Unavailable)
+    ];
+    let table = (text(), any::<[u64; 2]>(), option::of(text())).prop_map(
+        |(table, [expected_rows, found_rows], checksum)| TableCheck {
+            table,
+            expected_rows,
+            found_rows,
+            checksum,
+        },
+    );
+    let maps = (
+        btree_map(text(), reading, 0..3),
+        btree_map(text(), any::<i64>(), 0..3),
+        btree_map(text(), number(), 0..3),
+    );
+    let lists = (vec(operation(), 0..3), vec(client, 0..3), vec(table, 0..3));
+    (
+        text(),
+        text(),
+        any::<u64>(),
+        lists,
+        maps,
+        option::of(number()),
+    )
+        .prop_map(
+            |(
+                step,
+                primary,
+                elapsed_ns,
+                (operations, clients, tables),
+                (host, engine_counters, notes),
+                sla_missed,
+            )| {
+                Event::StepDone(Box::new(StepDone {
+                    step,
+                    primary,
+                    elapsed_ns,
+                    operations,
+                    clients,
+                    host,
+                    engine_counters,
+                    tables,
+                    notes,
+                    sla_missed,
+                }))
+            },
+        )
+}
+
+/// Any event that can be written.
+pub(crate) fn any_event() -> impl Strategy<Value = Event> {
+    let start = (any::<[u32; 5]>(), any::<[u64; 2]>(), text(), text()).prop_map(
+        |(
+            [trial, attempt, block, methodology_version, pid],
+            [seed, pid_start_ticks],
+            cell,
+            boot_id,
+        )| {
+            Event::TrialStart(TrialStart {
+                trial,
+                attempt,
+                cell,
+                block,
+                seed,
+                methodology_version,
+                pid,
+                pid_start_ticks,
+                boot_id,
+            })
+        },
+    );
+    let ready = (
+        text(),
+        vec(text(), 0..3),
+        any::<bool>(),
+        btree_map(text(), text(), 0..3),
+        number(),
+    )
+        .prop_map(
+            |(version, build_options, embedded, effective_settings, seconds)| {
+                Event::ServerReady(ServerReady {
+                    version,
+                    build_options,
+                    embedded,
+                    effective_settings,
+                    seconds,
+                })
+            },
+        );
+    let drain_step = (text(), number(), text()).prop_map(|(action, seconds, result)| DrainStep {
+        action,
+        seconds,
+        result,
+    });
+    prop_oneof![
+        start,
+        ready,
+        text().prop_map(|step| Event::StepStart(StepStart { step })),
+        step_done(),
+        (text(), text(), vec(operation(), 0..2)).prop_map(|(step, reason, operations)| {
+            Event::StepFailed(StepFailed {
+                step,
+                reason,
+                operations,
+            })
+        }),
+        (text(), vec(drain_step, 0..3), number(), number()).prop_map(
+            |(step, actions, drained_s, waited_s)| Event::DrainDone(DrainDone {
+                step,
+                actions,
+                drained_s,
+                waited_s
+            })
+        ),
+        number().prop_map(|seconds| Event::TrialDone(TrialDone {
+            seconds,
+            stop_problem: None
+        })),
+        (option::of(text()), text(), text()).prop_map(|(step, status, log_tail)| {
+            Event::ServerCrashed(ServerCrashed {
+                step,
+                status,
+                log_tail,
+            })
+        }),
+        (text(), any::<bool>()).prop_map(|(reason, interrupted)| Event::TrialFailed(TrialFailed {
+            reason,
+            interrupted
+        })),
+        (number(), number(), option::of(number())).prop_map(
+            |(integer_per_us, memory_bytes_per_s, sync_ns)| {
+                Event::Canary(Canary {
+                    integer_per_us,
+                    memory_bytes_per_s,
+                    sync_ns,
+                })
+            }
+        ),
+        text().prop_map(|reason| Event::Suspect(Suspect { reason })),
+    ]
+}
