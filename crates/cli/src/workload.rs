@@ -10,7 +10,7 @@ use plimsoll_core::plan::{
 use plimsoll_core::suggest;
 use plimsoll_core::units::{format_bytes, format_count, format_duration_ns};
 use plimsoll_core::workload_file::{ColumnValues, Parameter, Sql, Value, WorkloadFile};
-use plimsoll_lab::{SHIPPED_WORKLOADS, shipped_workload};
+use plimsoll_lab::{shipped_workload, shipped_workloads};
 
 use crate::Outcome;
 use crate::arguments::WorkloadVerb;
@@ -20,9 +20,8 @@ use crate::plan::count;
 pub fn workload(verb: &WorkloadVerb) -> Outcome {
     match verb {
         WorkloadVerb::List => {
-            let files = SHIPPED_WORKLOADS
-                .iter()
-                .map(|(path, text)| Ok((*path, WorkloadFile::parse(path, text)?.description)));
+            let files = shipped_workloads()
+                .map(|(path, text)| Ok((path, WorkloadFile::parse(path, text)?.description)));
             let files: Vec<(&str, String)> = files
                 .collect::<Result<_, PlanError>>()
                 .map_err(|error| Failure::bug(error.to_string()))?;
@@ -84,7 +83,7 @@ fn read(name: &str) -> Result<WorkloadFile, Failure> {
                 presets()
                     .iter()
                     .map(|preset| preset.name)
-                    .chain(SHIPPED_WORKLOADS.map(|(path, _)| path))
+                    .chain(shipped_workloads().map(|(path, _)| path))
             };
             let hint = suggest::hint(name, names());
             let names = names().collect::<Vec<_>>().join(", ");

@@ -34,4 +34,4 @@ pub use message::{StepProgress, TrialMessage};
 pub use orchestrator::{CampaignEnd, Notice, Observer, run_campaign};
 pub use passwords::keep_passwords_from_children;
 pub use places::{DataTurn, default_cache_dir, default_data_dir, prepare_data_root};
-pub use shipped::{SHIPPED_PLANS, SHIPPED_WORKLOADS, shipped_plan, shipped_workload};
+pub use shipped::{shipped_plan, shipped_plans, shipped_workload, shipped_workloads};

@@ -19,7 +19,7 @@ use crate::config::resolve;
 use crate::error::LabError;
 use crate::passwords::{Passwords, keep_passwords_from_children};
 use crate::places::{DataTurn, check_data_root, prepare_data_root, take_data_root_once};
-use crate::shipped::{SHIPPED_PLANS, shipped_plan, shipped_workload};
+use crate::shipped::{DEFAULT_PLAN, shipped_plan, shipped_plans, shipped_workload};
 
 /// Free space must exceed the estimate by this factor.
 const DISK_MARGIN: f64 = 1.2;
@@ -40,7 +40,7 @@ pub struct LoadedPlan {
 
 /// Reads a plan: a file, or the name of a shipped one; without either the quick plan.
 pub fn load_plan(plan: Option<&str>) -> Result<LoadedPlan, LabError> {
-    let name = plan.unwrap_or(SHIPPED_PLANS[0].0);
+    let name = plan.unwrap_or(DEFAULT_PLAN);
     let path = Path::new(name);
     if path.is_file() {
         let text = std::fs::read_to_string(path)
@@ -71,8 +71,8 @@ pub fn load_plan(plan: Option<&str>) -> Result<LoadedPlan, LabError> {
         });
     }
     let Some(text) = shipped_plan(name) else {
-        let known = SHIPPED_PLANS.map(|(known, _)| known);
-        let hint = plimsoll_core::suggest::hint(name, known);
+        let known: Vec<&str> = shipped_plans().map(|(known, _)| known).collect();
+        let hint = plimsoll_core::suggest::hint(name, known.iter().copied());
         return Err(LabError::Usage(format!(
             "there is no plan file {name}{hint}; shipped plans: {}",
             known.join(", ")
