@@ -19,12 +19,14 @@ use thiserror::Error;
 
 use crate::clock::MonotonicClock;
 use crate::control::Control;
-use crate::drive::{RetryPolicy, Shared, drive};
+use crate::drive::drive;
 use crate::histogram;
 use crate::intervals::{Intervals, Pair};
+use crate::loop_state::{Assignment, Ending, LoopState, Shared};
 use crate::outcome::{Ledger, TaskEnd, TaskInfo, Totals, unsent};
 use crate::patience::Patience;
 use crate::recorder::{Live, Recorder, Second};
+use crate::retry::RetryPolicy;
 use crate::turns::{Board, Post};
 use crate::worker::{Failure, Stop, Task};
 
@@ -255,7 +257,7 @@ impl<C: Clock> Crew<C> {
     }
 
     /// What a worker's thread does.
-    fn work(&self, index: usize, mut task: Task, mut recorder: Recorder, sender: &Sender<Message>) {
+    fn work(&self, index: usize, mut task: Task, recorder: Recorder, sender: &Sender<Message>) {
         let seat = self.control.seat();
         MonotonicClock::set_finest_slack();
         if let Err(message) = task.worker.open() {
@@ -269,7 +271,6 @@ impl<C: Clock> Crew<C> {
             return;
         };
         let start_ns = begin_ns + self.warm_up_ns;
-        recorder.start(start_ns, begin_ns < start_ns);
         let shared = Shared {
             control: &self.control,
             retry: self.retry,
@@ -278,25 +279,28 @@ impl<C: Clock> Crew<C> {
             finished_ns: &self.finished_ns,
             leaders: &self.leaders,
         };
+        let assignment = Assignment {
+            client: task.client,
+            arrival: task.arrival,
+            stop: task.stop,
+            begin_ns,
+            start_ns,
+        };
+        let mut state = LoopState::new(assignment, recorder, &shared);
         // A panic in a worker must end the step like any other failure, not leave the others
         // waiting for it.
-        let driven = catch_unwind(AssertUnwindSafe(|| {
-            drive(
-                &*self.clock,
-                &mut task,
-                (begin_ns, start_ns),
-                &mut recorder,
-                &shared,
-            )
-        }));
-        let driven = driven.unwrap_or_else(|_| {
-            Err(Failure {
+        let panicked = catch_unwind(AssertUnwindSafe(|| {
+            drive(&*self.clock, &mut *task.worker, &mut state);
+        }))
+        .is_err();
+        let ended_ns = self.clock.now_ns().saturating_sub(start_ns);
+        if panicked {
+            state.fail(Failure {
                 class: "panic",
                 message: "the worker panicked: see the trial's log".into(),
-            })
-        });
-        let ended_ns = self.clock.now_ns().saturating_sub(start_ns);
-        if driven.is_err() {
+            });
+        }
+        if state.has_failed() {
             self.is_aborted.store(true, Ordering::Relaxed);
         }
         task.worker.close();
@@ -305,18 +309,14 @@ impl<C: Clock> Crew<C> {
         }
         self.live[index].has_ended.store(1, Ordering::Relaxed);
         drop(seat);
-        let first_failure = recorder.take_first_failure();
-        let (result, (schedule, is_cut)) = match driven {
-            Ok(ending) => (Ok(()), ending),
-            Err(failure) => (Err(failure), (task.arrival.due(), true)),
-        };
+        let parts = state.into_parts();
         let end = TaskEnd {
-            result,
-            is_cut,
-            schedule,
+            is_cut: parts.result != Ok(Ending::ByRule),
+            result: parts.result.map(drop),
+            schedule: parts.schedule,
             ended_ns,
-            kinds: recorder.finish(),
-            first_failure,
+            kinds: parts.kinds,
+            first_failure: parts.first_failure,
         };
         let _ = sender.send(Message::Ended(index, Box::new(end)));
         // Connected until all have ended and the last look at the server was taken: some servers'
@@ -324,7 +324,7 @@ impl<C: Clock> Crew<C> {
         self.leave.wait();
         // The worker is gone before the thread is: whoever waits for the end may take the server
         // down.
-        drop(task);
+        drop(task.worker);
     }
 }
 
