@@ -1,5 +1,6 @@
 //! `confirm`.
 
+use plimsoll_analysis::{Call, Finding, finding_line, verdict_lines};
 use plimsoll_core::plan::results as results_of;
 use plimsoll_core::units::parse_duration_ns;
 use plimsoll_lab::builds::BuildCache;
@@ -7,7 +8,6 @@ use plimsoll_lab::{
     ConfirmChoice, ConfirmRequest, DesignChoice, PlacementChoice, create_confirm,
     keep_passwords_from_children,
 };
-use plimsoll_report::{Call, Finding, finding_line, verdict_lines};
 use plimsoll_store::{CampaignDir, Placement, Store};
 
 use crate::Outcome;

@@ -3,8 +3,9 @@
 use std::fs;
 use std::path::Path;
 
+use plimsoll_analysis::{Options, View, analyse};
 use plimsoll_import::{Summary, import as import_path};
-use plimsoll_report::{Options, View, analyse, to_classic_files};
+use plimsoll_report::to_classic_files;
 use plimsoll_store::{CampaignDir, Store};
 use serde_json::json;
 
@@ -174,7 +175,7 @@ pub fn export(places: &Places, arguments: &Export) -> Outcome {
 pub fn compare(places: &Places, arguments: &Compare) -> Outcome {
     let a = side(places, arguments, &arguments.a)?;
     let b = side(places, arguments, &arguments.b)?;
-    let pairs = plimsoll_report::pairs(&a, &b);
+    let pairs = plimsoll_analysis::pairs(&a, &b);
     if pairs.is_empty() {
         let labels = |view: &View| {
             view.cells
@@ -194,7 +195,7 @@ pub fn compare(places: &Places, arguments: &Compare) -> Outcome {
     }
     let mut comparisons: Vec<_> = pairs
         .into_iter()
-        .map(|(of_a, of_b)| plimsoll_report::compare((&a, of_a), (&b, of_b)))
+        .map(|(of_a, of_b)| plimsoll_analysis::compare((&a, of_a), (&b, of_b)))
         .collect();
     let format = if arguments.json {
         CompareFormat::Json
@@ -213,22 +214,22 @@ pub fn compare(places: &Places, arguments: &Compare) -> Outcome {
         CompareFormat::Json => {
             let comparisons: Vec<_> = comparisons
                 .iter()
-                .map(plimsoll_report::Comparison::to_json)
+                .map(plimsoll_analysis::Comparison::to_json)
                 .collect();
             format!("{:#}\n", json!({"format": 1, "comparisons": comparisons}))
         }
         CompareFormat::Text => comparisons
             .iter()
-            .map(plimsoll_report::Comparison::to_text)
+            .map(plimsoll_analysis::Comparison::to_text)
             .collect::<Vec<_>>()
             .join("\n"),
         CompareFormat::Md => comparisons
             .iter()
-            .map(plimsoll_report::Comparison::to_markdown)
+            .map(plimsoll_analysis::Comparison::to_markdown)
             .collect::<Vec<_>>()
             .join("\n"),
         CompareFormat::Csv => {
-            let header = |(i, comparison): (usize, &plimsoll_report::Comparison)| {
+            let header = |(i, comparison): (usize, &plimsoll_analysis::Comparison)| {
                 let csv = comparison.to_csv();
                 if i == 0 {
                     csv

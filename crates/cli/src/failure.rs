@@ -2,9 +2,9 @@
 
 use std::fmt;
 
+use plimsoll_analysis::AnalysisError;
 use plimsoll_import::ImportError;
 use plimsoll_lab::LabError;
-use plimsoll_report::ReportError;
 use plimsoll_store::StoreError;
 
 /// Usage or plan error.
@@ -86,8 +86,8 @@ impl From<ImportError> for Failure {
     }
 }
 
-impl From<ReportError> for Failure {
-    fn from(error: ReportError) -> Self {
+impl From<AnalysisError> for Failure {
+    fn from(error: AnalysisError) -> Self {
         Self::usage(error.to_string())
     }
 }

@@ -1,11 +1,11 @@
 //! `plan check` and `plan explain`.
 
+use plimsoll_analysis::{Power, power_of_blocks};
 use plimsoll_core::plan::Plan;
 use plimsoll_core::units::{format_bytes, format_count, format_duration_ns};
 use plimsoll_host::{Proc, capture_environment};
 use plimsoll_lab::builds::BuildCache;
 use plimsoll_lab::{ConfirmForecast, Forecast, forecast, load_plan};
-use plimsoll_report::{Power, power_of_blocks};
 use plimsoll_store::Store;
 use serde::Serialize;
 

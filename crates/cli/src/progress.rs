@@ -5,12 +5,12 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 use std::time::{Duration, Instant};
 
+use plimsoll_analysis::{is_decided, is_look};
 use plimsoll_core::units::{format_count, format_duration_ns, format_grouped};
 use plimsoll_lab::guard::ignored_signals;
 use plimsoll_lab::{
     Notice, Observer, StepProgress, StepTurns, TrialMessage, TurnsProgress, TurnsRatio,
 };
-use plimsoll_report::{is_decided, is_look};
 use plimsoll_store::CampaignDir;
 use plimsoll_store::header::CampaignHeader;
 use rustix::termios::tcgetwinsize;

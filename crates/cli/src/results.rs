@@ -3,7 +3,7 @@
 use std::io::{ErrorKind, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
-use plimsoll_report::{Options, View, analyse_among};
+use plimsoll_analysis::{Options, View, analyse_among};
 use plimsoll_store::{CampaignDir, CampaignRecord, Change, Store, check_seal};
 
 use crate::Outcome;

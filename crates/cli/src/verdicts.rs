@@ -1,6 +1,6 @@
 //! `explain`, `history` and `gate`.
 
-use plimsoll_report::HistoryOptions;
+use plimsoll_analysis::HistoryOptions;
 use plimsoll_store::{CampaignDir, CampaignRecord, Store};
 use serde_json::json;
 
@@ -30,14 +30,14 @@ pub fn explain(places: &Places, arguments: &Explain) -> Outcome {
     let store = Store::new(&places.store);
     let campaign = store.find(arguments.campaign.as_deref())?.load()?;
     let step = campaign.header.plan.step_name(&arguments.step);
-    let explanation = plimsoll_report::explain(
+    let explanation = plimsoll_analysis::explain(
         &campaign,
         &stored(&store),
         &step,
         arguments.a.as_deref(),
         arguments.b.as_deref(),
     )?;
-    let profiled = plimsoll_report::profiles_of(&campaign, &explanation).map_err(|error| {
+    let profiled = plimsoll_analysis::profiles_of(&campaign, &explanation).map_err(|error| {
         Failure::usage(format!(
             "failed to read the profiles of {}: {error}",
             campaign.header.id
@@ -65,11 +65,11 @@ pub fn history(places: &Places, arguments: &History) -> Outcome {
         metric: arguments.metric.clone(),
         step,
     };
-    let series = plimsoll_report::history(&campaign, &stored(&store), &options)?;
+    let series = plimsoll_analysis::history(&campaign, &stored(&store), &options)?;
     if arguments.json {
         let series: Vec<_> = series
             .iter()
-            .map(plimsoll_report::Series::to_json)
+            .map(plimsoll_analysis::Series::to_json)
             .collect();
         print(&format!(
             "{:#}\n",
@@ -85,7 +85,7 @@ pub fn history(places: &Places, arguments: &History) -> Outcome {
         print(
             &series
                 .iter()
-                .map(plimsoll_report::Series::to_text)
+                .map(plimsoll_analysis::Series::to_text)
                 .collect::<Vec<_>>()
                 .join("\n"),
         )?;
@@ -96,7 +96,7 @@ pub fn history(places: &Places, arguments: &History) -> Outcome {
 pub fn gate(places: &Places, arguments: &Gate) -> Outcome {
     let store = Store::new(&places.store);
     let campaign = store.find(arguments.campaign.as_deref())?.load()?;
-    let gate = plimsoll_report::gate(
+    let gate = plimsoll_analysis::gate(
         &campaign,
         &stored(&store),
         arguments.base.as_deref(),

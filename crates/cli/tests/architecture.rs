@@ -10,14 +10,20 @@ use serde_json::Value;
 /// Every crate by its folder, from the top of the house to its floor, and the crates it may use
 /// directly. A new crate or arrow is a decision: it goes into ARCHITECTURE.md and then here.
 const ALLOWED: &[(&str, &[&str])] = &[
-    ("cli", &["lab", "report", "import", "store", "host", "core"]),
+    (
+        "cli",
+        &[
+            "lab", "report", "analysis", "import", "store", "host", "core",
+        ],
+    ),
     (
         "lab",
         &[
             "workload", "engine", "host", "load", "store", "stats", "core",
         ],
     ),
-    ("report", &["store", "stats", "core"]),
+    ("report", &["analysis", "store", "core"]),
+    ("analysis", &["store", "stats", "core"]),
     ("import", &["store", "stats", "core"]),
     (TESTKIT, &["core", "load", "engine", "workload", "store"]),
     ("workload", &["load", "engine", "core"]),

@@ -1,6 +1,6 @@
 //! CSV and TSV in long form: a line per cell, step, block, attempt and metric.
 
-use crate::view::View;
+use plimsoll_analysis::view::View;
 
 const COLUMNS: [&str; 12] = [
     "cell",

@@ -3,10 +3,10 @@
 use plimsoll_core::metric::{CATALOGUE, Direction, OF_ROCKSDB, OF_SYSBENCH};
 use serde_json::{Map, Value, json};
 
-use crate::classic::response;
-use crate::value::Measure;
-use crate::verdicts::{Call, Control, Estimate, Finding};
-use crate::view::{
+use plimsoll_analysis::classic::response;
+use plimsoll_analysis::metrics::value::Measure;
+use plimsoll_analysis::verdicts::{Call, Control, Estimate, Finding};
+use plimsoll_analysis::view::{
     Clock, CounterKind, Differences, EventRow, LatencyTable, Outcome, ResponseTable, Setting,
     Settings, StepResult, StepView, View,
 };
@@ -163,7 +163,7 @@ fn control_json(control: &Control) -> Value {
     })
 }
 
-fn campaign_json(view: &View, campaign: &crate::view::CampaignInfo) -> Value {
+fn campaign_json(view: &View, campaign: &plimsoll_analysis::view::CampaignInfo) -> Value {
     json!({
         "id": campaign.id,
         "plan": campaign.plan,
@@ -178,7 +178,7 @@ fn campaign_json(view: &View, campaign: &crate::view::CampaignInfo) -> Value {
 }
 
 fn result_json(view: &View, result: &StepResult) -> Value {
-    let sum = |count: fn(&crate::view::OperationCount) -> u64| {
+    let sum = |count: fn(&plimsoll_analysis::view::OperationCount) -> u64| {
         result.operations.iter().map(count).sum::<u64>()
     };
     json!({

@@ -5,18 +5,20 @@ use std::fmt::Write as _;
 use plimsoll_core::metric::Metric;
 use plimsoll_core::toolchain::{COMPILER, OPTIMISATION, PACKAGER, UNKNOWN};
 
-use crate::classic::Class;
-use crate::columns::{is_turned, step_columns};
 use crate::published;
-use crate::ratio::{BASE_IS_ZERO, divide_measures};
-use crate::reasons::brief;
-use crate::value::{Measure, at_least};
-use crate::verdicts::{
+use plimsoll_analysis::classic::Class;
+use plimsoll_analysis::metrics::columns::{is_turned, step_columns};
+use plimsoll_analysis::metrics::ratio::{BASE_IS_ZERO, divide_measures};
+use plimsoll_analysis::metrics::value::{Measure, at_least};
+use plimsoll_analysis::verdicts::{
     Call, Finding, NO_VERDICTS, bases, control_line, counts, floor_line, is_news, percent, repeats,
     subject,
 };
-use crate::view::{CellInfo, ClassicTable, Outcome, Ramp, Status, StepView, TestTable, View};
-use crate::waiting;
+use plimsoll_analysis::view::{
+    CellInfo, ClassicTable, Outcome, Ramp, Status, StepView, TestTable, View,
+};
+use plimsoll_analysis::words::reasons::brief;
+use plimsoll_analysis::words::waiting;
 
 /// The three classic tables, the metrics of every step absolute and relative to the base, and the
 /// notes.

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use maud::{Markup, html};
 
-use crate::view::{ClassicCell, PublishedTable};
+use plimsoll_analysis::view::{ClassicCell, PublishedTable};
 
 /// The base, and which number stands for which cell, one a line, as published tables begin.
 pub(crate) fn legend(table: &PublishedTable) -> Vec<String> {

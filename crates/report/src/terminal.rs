@@ -5,15 +5,15 @@ use std::fmt::Write as _;
 use anstyle::{AnsiColor, Effects, Style};
 use plimsoll_core::suggest::first_few;
 
-use crate::classic::Class;
 use crate::published;
-use crate::value::at_least;
-use crate::verdicts::verdict_lines;
-use crate::view::{
+use plimsoll_analysis::classic::Class;
+use plimsoll_analysis::metrics::value::at_least;
+use plimsoll_analysis::verdicts::verdict_lines;
+use plimsoll_analysis::view::{
     ClassicCell, ClassicRow, ClassicTable, EventRow, Ramp, Status, StepView, TestSubject,
     TestTable, View,
 };
-use crate::waiting;
+use plimsoll_analysis::words::waiting;
 
 /// Spaces between columns; the last of them holds the mark of the cell before it, so that digits
 /// stay aligned.

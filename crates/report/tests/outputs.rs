@@ -1,17 +1,16 @@
 //! Every text output, byte for byte. `UPDATE_GOLDEN=1 cargo test -p plimsoll-report` rewrites the
 //! files; read the difference before keeping it.
 
+#[path = "../../analysis/tests/common/mod.rs"]
 mod common;
 
 use std::fs;
 use std::path::Path;
 
 use common::confirm::{self, SAME, SLOW};
+use plimsoll_analysis::{Options, View, analyse, verdict_lines};
 use plimsoll_core::record::Reading;
-use plimsoll_report::{
-    Options, View, analyse, show_json, to_csv, to_html, to_json, to_markdown, to_terminal, to_tsv,
-    verdict_lines,
-};
+use plimsoll_report::{show_json, to_csv, to_html, to_json, to_markdown, to_terminal, to_tsv};
 use plimsoll_store::event::Event;
 
 fn compare(name: &str, text: &str) {
@@ -357,7 +356,7 @@ fn verdicts_in_every_output() {
 /// other: from the 90th percentile on the response times are lower bounds, wherever they are shown.
 #[test]
 fn lower_bounds_are_told_as_such() {
-    use plimsoll_report::view::{EventRow, LatencyTable, Ramp, RampCell, RampLevel, Status};
+    use plimsoll_analysis::view::{EventRow, LatencyTable, Ramp, RampCell, RampLevel, Status};
     let mut record = common::sample(12).load();
     for stamped in record
         .trials
@@ -499,4 +498,13 @@ fn lower_bounds_are_told_as_such() {
         );
         assert_eq!(text.matches(">=50").count(), 1 + view.cells.len(), "{text}");
     }
+}
+
+#[test]
+fn a_campaign_without_results_has_nothing_to_draw_and_is_drawn() {
+    let plan = common::plan_text(&["wal_full", "wal_off"], 2, "");
+    let record = common::Campaign::new("c", &plan).load();
+    let view = analyse(&[record], &Options::default()).unwrap();
+    assert!(to_html(&view).contains("no result"));
+    assert!(to_terminal(&view, true).contains("- no result"));
 }

@@ -1,6 +1,7 @@
 //! The page in a real browser: scripts run, charts are drawn, nothing leaves the page, and text
 //! from outside stays text.
 
+#[path = "../../analysis/tests/common/mod.rs"]
 mod common;
 
 use std::fs::{self, File};
@@ -8,8 +9,9 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use plimsoll_analysis::{Options, analyse};
 use plimsoll_core::plan::Workload;
-use plimsoll_report::{Options, analyse, to_html};
+use plimsoll_report::to_html;
 use plimsoll_store::CampaignRecord;
 use plimsoll_store::event::Event;
 use plimsoll_store::header::BuildHeader;

@@ -1,15 +1,16 @@
 //! RocksDB's versions side by side in every output, and in the originals' files.
 
+#[path = "../../analysis/tests/common/mod.rs"]
 mod common;
 
 use std::fs;
 use std::path::Path;
 
+use plimsoll_analysis::{Options, View, analyse, explain, gate, verdict_lines};
 use plimsoll_core::plan::Plan;
 use plimsoll_core::record::Reading;
 use plimsoll_report::{
-    Options, View, analyse, explain, gate, show_json, to_classic_files, to_csv, to_html, to_json,
-    to_markdown, to_terminal, verdict_lines,
+    show_json, to_classic_files, to_csv, to_html, to_json, to_markdown, to_terminal,
 };
 use plimsoll_store::{Confirm, Design};
 

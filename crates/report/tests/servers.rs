@@ -1,15 +1,15 @@
 //! What a report says about servers: who compiled them, what they run with, what they counted, and
 //! how they died.
 
+#[path = "../../analysis/tests/common/mod.rs"]
 mod common;
 
 use std::sync::LazyLock;
 
 use common::servers::{CELLS, servers};
-use plimsoll_report::view::{CounterKind, Status};
-use plimsoll_report::{
-    Options, View, analyse, show_json, to_csv, to_html, to_json, to_markdown, to_terminal,
-};
+use plimsoll_analysis::view::{CounterKind, Status};
+use plimsoll_analysis::{Options, View, analyse};
+use plimsoll_report::{show_json, to_csv, to_html, to_json, to_markdown, to_terminal};
 use plimsoll_store::CampaignRecord;
 use plimsoll_store::event::{Event, StepFailed, StepStart};
 use serde_json::{Value, json};

@@ -1,13 +1,15 @@
 //! Verdicts on campaigns whose truth is known, and everything for which there must be none.
 
+#[path = "../../analysis/tests/common/mod.rs"]
 mod common;
 
 use common::confirm::{BASE, CONTROL, SAME, SLOW, blocks, crash_in, slices};
-use plimsoll_core::record::Reading;
-use plimsoll_report::{
+use plimsoll_analysis::{
     Basis, Finding, HistoryOptions, Options, View, analyse, analyse_among, explain, gate, history,
-    is_decided, show_json, to_html, to_markdown, to_terminal, verdict_lines,
+    is_decided, verdict_lines,
 };
+use plimsoll_core::record::Reading;
+use plimsoll_report::{show_json, to_html, to_markdown, to_terminal};
 use plimsoll_store::{CampaignRecord, Turn};
 
 fn view(record: &CampaignRecord) -> View {

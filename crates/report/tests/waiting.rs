@@ -1,12 +1,12 @@
 //! What waited is in no service time, and every output says so beside them.
 
+#[path = "../../analysis/tests/common/mod.rs"]
 mod common;
 
+use plimsoll_analysis::view::{EventRow, Quantiles, Ramp, RampCell, RampLevel, Status, View};
+use plimsoll_analysis::{Options, analyse};
 use plimsoll_core::metric;
-use plimsoll_report::view::{EventRow, Quantiles, Ramp, RampCell, RampLevel, Status, View};
-use plimsoll_report::{
-    Options, analyse, show_json, to_csv, to_html, to_json, to_markdown, to_terminal,
-};
+use plimsoll_report::{show_json, to_csv, to_html, to_json, to_markdown, to_terminal};
 use plimsoll_store::event::Event;
 use serde_json::{Value, json};
 

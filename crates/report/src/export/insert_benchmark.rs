@@ -6,8 +6,8 @@ use plimsoll_core::metric::CLASSIC_COLUMNS;
 use plimsoll_store::imported::Imported;
 
 use super::ExportFile;
-use crate::classic::metrics_line::{cells, relative_cells};
-use crate::view::View;
+use plimsoll_analysis::classic::metrics_line::{cells, relative_cells};
+use plimsoll_analysis::view::View;
 
 /// The originals call the percentiles of rates `p50` and `p99`.
 fn header() -> String {

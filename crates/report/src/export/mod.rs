@@ -8,13 +8,14 @@ mod rocksdb;
 mod rocksdb_native;
 mod sysbench;
 pub(crate) mod sysbench_layout;
+mod sysbench_native;
 
 use plimsoll_store::CampaignRecord;
 use plimsoll_store::imported::Family;
 
-use crate::selection::{Candidate, choose, find};
-use crate::view::StepView;
-use crate::{Options, ReportError, analyse};
+use plimsoll_analysis::selection::{Candidate, choose, find};
+use plimsoll_analysis::view::StepView;
+use plimsoll_analysis::{AnalysisError, Options, analyse};
 
 /// A file to be written.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,7 +34,7 @@ pub const BREAK: &str = "-";
 pub fn to_classic_files(
     record: &CampaignRecord,
     options: &Options,
-) -> Result<Vec<ExportFile>, ReportError> {
+) -> Result<Vec<ExportFile>, AnalysisError> {
     let Some(imported) = &record.imported else {
         let names: Vec<String> = options
             .builds
@@ -52,7 +53,7 @@ pub fn to_classic_files(
         return Ok(match () {
             // No original runs a workload that the user wrote.
             () if tests().any(|test| test.group.is_none()) => Vec::new(),
-            () if tests().next().is_some() => crate::classic::sysbench::export(&view),
+            () if tests().next().is_some() => sysbench_native::export(&view),
             () if view.steps.iter().any(StepView::is_of_rocksdb) => rocksdb_native::files(&view),
             () => insert_benchmark::of_native(&view),
         });
@@ -79,7 +80,7 @@ fn groups(
     candidates: &[Candidate],
     options: &Options,
     base: usize,
-) -> Result<Vec<Vec<usize>>, ReportError> {
+) -> Result<Vec<Vec<usize>>, AnalysisError> {
     let named: Vec<&[String]> = options
         .builds
         .split(|name| name == BREAK)
@@ -97,7 +98,7 @@ fn groups(
         }
         return Ok(vec![chosen]);
     }
-    let group = |names: &&[String]| -> Result<Vec<usize>, ReportError> {
+    let group = |names: &&[String]| -> Result<Vec<usize>, AnalysisError> {
         let mut cells: Vec<usize> = Vec::new();
         for name in *names {
             cells.extend(find(name, candidates)?);

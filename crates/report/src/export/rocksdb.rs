@@ -4,7 +4,7 @@ use plimsoll_core::rocksdb_report::{FACTS, METRICS, is_in_tables};
 use plimsoll_store::imported::{Imported, ImportedResult};
 
 use super::ExportFile;
-use crate::classic::relative;
+use plimsoll_analysis::classic::relative;
 
 pub(super) fn files(imported: &Imported, cells: &[usize]) -> Vec<ExportFile> {
     let mut files: Vec<ExportFile> = cells

@@ -7,8 +7,8 @@ use plimsoll_core::rocksdb_report::{
 use plimsoll_core::rocksdb_stats::{N_STALL_CLASSIC, PRINTED_STALL_PCT, W_AMP_CLASSIC};
 
 use super::ExportFile;
-use crate::classic::relative;
-use crate::view::{Outcome, StepView, VersionGroup, View};
+use plimsoll_analysis::classic::relative;
+use plimsoll_analysis::view::{Outcome, StepView, VersionGroup, View};
 
 /// Lines before the header: what the columns are.
 const LEGEND: [&str; 7] = [
@@ -118,7 +118,8 @@ fn who(steps: &[&StepView], group: &VersionGroup) -> &'static str {
 fn row(view: &View, step: &StepView, cell: usize) -> Option<String> {
     let outcome = &step.outcomes[cell];
     if outcome.measures.is_empty() {
-        return (outcome.status != crate::view::Status::Missing).then(|| failed(view, step, cell));
+        return (outcome.status != plimsoll_analysis::view::Status::Missing)
+            .then(|| failed(view, step, cell));
     }
     let cells: Vec<String> = METRICS
         .iter()

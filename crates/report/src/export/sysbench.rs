@@ -5,7 +5,7 @@ use plimsoll_store::imported::{Imported, ImportedResult, ImportedStep};
 
 use super::sysbench_layout::{self, NOTHING, lead_of_ratios, rates_csv, rates_tsv};
 use super::{ExportFile, six_digits};
-use crate::classic::relative;
+use plimsoll_analysis::classic::relative;
 
 pub(super) fn files(imported: &Imported, cells: &[usize]) -> Vec<ExportFile> {
     let mut files = rate_tables(imported, cells);

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::classic::relative;
+use plimsoll_analysis::classic::relative;
 
 /// What stands where a number is not known.
 pub(crate) const NOTHING: &str = "NA";

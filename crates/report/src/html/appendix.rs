@@ -7,7 +7,7 @@ use plimsoll_core::metric::{CATALOGUE, Direction, OF_SYSBENCH};
 use super::page::UPLOT_LICENSE;
 use super::tables::{cell_name, scrolling};
 use super::{ran, settings};
-use crate::view::View;
+use plimsoll_analysis::view::View;
 
 pub(super) fn sections(view: &View) -> Markup {
     html! {

@@ -4,7 +4,7 @@ use maud::{Markup, html};
 
 use super::numbers::{decimal, group};
 use super::tables::{cell_name, dagger, ratio, scrolling};
-use crate::view::{Counter, CounterKind, StepView, View};
+use plimsoll_analysis::view::{Counter, CounterKind, StepView, View};
 
 pub(super) fn counters(view: &View, step: &StepView) -> Markup {
     let of = |kind: CounterKind| {

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use serde_json::json;
 
 use super::numbers::for_chart;
-use crate::view::View;
+use plimsoll_analysis::view::View;
 
 /// The id of a chart's element.
 pub(super) fn chart_id(step: usize, chart: usize) -> String {

@@ -4,7 +4,7 @@ use maud::{Markup, html};
 
 use super::numbers::time_ns;
 use super::tables::{cell_name, scrolling};
-use crate::view::{StepView, View};
+use plimsoll_analysis::view::{StepView, View};
 
 pub(super) fn drains(view: &View, step: &StepView) -> Markup {
     html! {

@@ -5,7 +5,9 @@ use plimsoll_core::metric::{self, Direction, Metric};
 
 use super::numbers::{compact, decimal, time_ns};
 use super::tables::dagger;
-use crate::view::{ClassicCell, Clock, LatencyTable, Ramp, Status, StepView, TestSection, View};
+use plimsoll_analysis::view::{
+    ClassicCell, Clock, LatencyTable, Ramp, Status, StepView, TestSection, View,
+};
 
 const WIDTH: f64 = 620.0;
 
@@ -118,7 +120,7 @@ pub(super) fn curves(view: &View, table: &LatencyTable) -> Markup {
     let high = (points().map(|point| point.value_ns).max().unwrap_or(10) as f64 * 1.25).log10();
     let x = |at: f64| LEFT + at / nines * (WIDTH - LEFT - RIGHT);
     let y = |ns: f64| TOP + (high - ns.log10()) / (high - low) * (HEIGHT - TOP - BOTTOM);
-    let path = |row: &crate::view::LatencyRow| {
+    let path = |row: &plimsoll_analysis::view::LatencyRow| {
         let points = row
             .curve
             .iter()

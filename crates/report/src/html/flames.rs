@@ -4,8 +4,8 @@ use maud::{Markup, html};
 
 use super::figures::short;
 use super::tables::scrolling;
-use crate::profiles::{FlameNode, Profiled};
-use crate::view::{StepView, View};
+use plimsoll_analysis::view::{StepView, View};
+use plimsoll_analysis::{FlameNode, Profiled};
 
 const WIDTH: f64 = 1000.0;
 const ROW: f64 = 15.0;

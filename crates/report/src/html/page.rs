@@ -3,7 +3,7 @@
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use super::{appendix, data, figures, step, summary, verdicts};
-use crate::view::View;
+use plimsoll_analysis::view::View;
 
 const STYLE: &str = include_str!("../../assets/report.css");
 const SCRIPT: &str = include_str!("../../assets/report.js");

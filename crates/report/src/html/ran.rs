@@ -4,7 +4,7 @@ use maud::{Markup, html};
 use plimsoll_core::toolchain::{COMPILER, FLAGS, OPTIMISATION, PACKAGER, UNKNOWN};
 
 use super::tables::{cell_name, dagger, scrolling};
-use crate::view::{CellInfo, View};
+use plimsoll_analysis::view::{CellInfo, View};
 
 pub(super) fn section(view: &View) -> Markup {
     html! {

@@ -2,11 +2,11 @@
 //! below them.
 
 use maud::{Markup, html};
-use plimsoll_stats::Verdict;
+use plimsoll_analysis::verdicts::Verdict;
 
 use super::figures::short;
-use crate::verdicts::{Basis, Call, Control, Finding, percent};
-use crate::view::View;
+use plimsoll_analysis::verdicts::{Basis, Call, Control, Finding, percent};
+use plimsoll_analysis::view::View;
 
 const WIDTH: f64 = 900.0;
 const LABEL: f64 = 355.0;

@@ -5,7 +5,7 @@ use maud::{Markup, html};
 
 use super::numbers::decimal;
 use super::tables::{cell_name, scrolling};
-use crate::view::{NotAsAsked, OnlyIn, Setting, View};
+use plimsoll_analysis::view::{NotAsAsked, OnlyIn, Setting, View};
 
 /// More differences between defaults than this are folded away.
 const MOST_OPEN: usize = 20;

@@ -4,7 +4,7 @@
 use maud::{Markup, html};
 
 use super::tables::cell_name;
-use crate::view::{LevelShape, StepView, View};
+use plimsoll_analysis::view::{LevelShape, StepView, View};
 
 const WIDTH: f64 = 420.0;
 const HEIGHT: f64 = 190.0;

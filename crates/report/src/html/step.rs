@@ -9,11 +9,11 @@ use super::drain::drains;
 use super::figures::{bars, curves};
 use super::numbers::{decimal, group, time_ns};
 use super::tables::{cell_name, dagger, measure, metric_heading, metric_ratio, scrolling};
-use crate::classic::Class;
-use crate::classic::response::{BUCKETS, format_share, shade};
-use crate::columns::{is_turned, step_columns, step_metrics};
-use crate::view::{Clock, LatencyTable, Outcome, ResponseTable, StepView, View};
-use crate::waiting::{excludes, worth_telling};
+use plimsoll_analysis::classic::Class;
+use plimsoll_analysis::classic::response::{BUCKETS, format_share, shade};
+use plimsoll_analysis::metrics::columns::{is_turned, step_columns, step_metrics};
+use plimsoll_analysis::view::{Clock, LatencyTable, Outcome, ResponseTable, StepView, View};
+use plimsoll_analysis::words::waiting::{excludes, worth_telling};
 
 /// The id of a step's heading: letters and digits only, whatever the name holds.
 pub(super) fn anchor(step: &str) -> String {

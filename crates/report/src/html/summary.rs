@@ -5,7 +5,7 @@ use maud::{Markup, html};
 use super::figures::ratios;
 use super::tables::{cell_name, classic_cell, dagger, scrolling};
 use crate::published;
-use crate::view::{ClassicTable, View};
+use plimsoll_analysis::view::{ClassicTable, View};
 
 pub(super) fn head(view: &View) -> Markup {
     html! {

@@ -4,10 +4,10 @@ use maud::{Markup, html};
 use plimsoll_core::metric::{Direction, Metric};
 
 use super::numbers::{decimal, group};
-use crate::classic::Class;
-use crate::ratio::{divide, divide_measures};
-use crate::value::Measure;
-use crate::view::{CellInfo, ClassicCell, Status};
+use plimsoll_analysis::classic::Class;
+use plimsoll_analysis::metrics::ratio::{divide, divide_measures};
+use plimsoll_analysis::metrics::value::Measure;
+use plimsoll_analysis::view::{CellInfo, ClassicCell, Status};
 
 /// A table that scrolls sideways on its own when the window is narrow.
 pub(super) fn scrolling(table: Markup) -> Markup {

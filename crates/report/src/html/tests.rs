@@ -6,8 +6,8 @@ use super::figures::{ramp_figure, section_figure};
 use super::numbers::{decimal, time_ns};
 use super::step::anchor;
 use super::tables::{cell_name, classic_cell, dagger, scrolling, status_word};
-use crate::view::{Ramp, Status, TestSubject, TestTable, View};
-use crate::waiting::excludes;
+use plimsoll_analysis::view::{Ramp, Status, TestSubject, TestTable, View};
+use plimsoll_analysis::words::waiting::excludes;
 
 pub(super) fn tests(view: &View) -> Markup {
     let summary = &view.summary;

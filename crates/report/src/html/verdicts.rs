@@ -5,10 +5,10 @@ use maud::{Markup, html};
 
 use super::ratio_plot::ratio_plot;
 use super::tables::{cell_name, scrolling};
-use crate::verdicts::{
+use plimsoll_analysis::verdicts::{
     Finding, NO_VERDICTS, bases, control_line, counts, floor_line, headline, largest, percent,
 };
-use crate::view::{Status, View};
+use plimsoll_analysis::view::{Status, View};
 
 /// Differences that are told in words.
 const TOLD: usize = 5;

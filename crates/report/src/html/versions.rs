@@ -4,7 +4,7 @@ use maud::{Markup, html};
 
 use super::figures::{dot, dot_key, short};
 use super::numbers::compact;
-use crate::view::{Status, VersionGroup, View};
+use plimsoll_analysis::view::{Status, VersionGroup, View};
 
 const WIDTH: f64 = 900.0;
 const HEIGHT: f64 = 300.0;

@@ -1,0 +1,110 @@
+//! What can go wrong before there is a report.
+
+use plimsoll_core::metric::{CATALOGUE, OF_ROCKSDB, OF_SYSBENCH};
+use thiserror::Error;
+
+/// Why there is no report: fragments that fit after "failed to ". Missing and failed trials are no
+/// errors: the report shows them.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum AnalysisError {
+    /// No campaign was given.
+    #[error("report on a campaign: none was given; start one with `plimsoll run`")]
+    NoCampaign,
+    /// Native and imported campaigns together.
+    #[error(
+        "report on native and imported campaigns together: they are measured in different ways; \
+        give campaigns of one kind, or use `plimsoll compare`"
+    )]
+    Mixed,
+    /// A name stands for no cell.
+    #[error("find \"{name}\": it is no cell and no build of the campaign{hint}; cells: {known}")]
+    UnknownCell {
+        /// What was asked for.
+        name: String,
+        /// A suggestion, or nothing.
+        hint: String,
+        /// The cells there are.
+        known: String,
+    },
+    /// A name stands for no step.
+    #[error("find step \"{name}\": it is no step of the campaign{hint}; steps: {known}")]
+    UnknownStep {
+        /// What was asked for.
+        name: String,
+        /// A suggestion, or nothing.
+        hint: String,
+        /// The steps there are.
+        known: String,
+    },
+    /// The candidate's name stands for no cell besides the base, or for several.
+    #[error(
+        "choose the candidate: \"{name}\" must stand for one cell besides the base; it stands for: \
+        {cells}"
+    )]
+    AmbiguousCandidate {
+        /// What was asked for.
+        name: String,
+        /// The cells it stands for.
+        cells: String,
+    },
+    /// The candidate's name stands for nothing but the base.
+    #[error(
+        "choose the candidate: \"{name}\" is nothing but the base, {base}; name another cell with \
+        --candidate, or another base with --base"
+    )]
+    CandidateIsBase {
+        /// What was asked for.
+        name: String,
+        /// The base's label.
+        base: String,
+    },
+    /// A name stands for no metric.
+    #[error(
+        "find metric \"{name}\": it is not in the catalogue{hint}; `plimsoll show --json` has \
+        every metric of a result"
+    )]
+    UnknownMetric {
+        /// What was asked for.
+        name: String,
+        /// A suggestion, or nothing.
+        hint: String,
+    },
+    /// One side has no runs of its own.
+    #[error(
+        "explain {step}: the campaign has no second cell with runs of it; name two cells of a \
+        native campaign"
+    )]
+    NothingToExplain {
+        /// The step.
+        step: String,
+    },
+    /// The base's name stands for several cells.
+    #[error("choose the base: \"{name}\" stands for several cells; name one of {cells}")]
+    AmbiguousBase {
+        /// What was asked for.
+        name: String,
+        /// The cells it stands for.
+        cells: String,
+    },
+}
+
+impl AnalysisError {
+    pub(crate) fn unknown_metric(name: &str) -> Self {
+        let known = [CATALOGUE, OF_SYSBENCH, OF_ROCKSDB].into_iter().flatten();
+        let hint = plimsoll_core::suggest::hint(name, known.map(|metric| metric.name));
+        Self::UnknownMetric {
+            name: name.to_owned(),
+            hint,
+        }
+    }
+
+    pub(crate) fn unknown_step<'k>(name: &str, known: impl Iterator<Item = &'k str>) -> Self {
+        let known: Vec<&str> = known.collect();
+        let hint = plimsoll_core::suggest::hint(name, known.iter().copied());
+        Self::UnknownStep {
+            name: name.to_owned(),
+            hint,
+            known: known.join(", "),
+        }
+    }
+}

@@ -1,0 +1,35 @@
+//! Numbers, verdicts and the answers to questions, computed from what the store has.
+//!
+//! ```text
+//! campaigns -> analyse -> View     everything that an output shows
+//! campaigns -> explain, compare, gate, history
+//! ```
+//! Nothing here draws: `report` does, and it computes nothing. What is missing stays visible with
+//! its reason.
+
+mod analysis;
+mod cells;
+pub mod classic;
+mod error;
+mod imported;
+pub mod metrics;
+mod profiles;
+mod questions;
+mod runs;
+mod steps;
+pub mod verdicts;
+pub mod view;
+pub mod words;
+
+pub use analysis::{Options, analyse, analyse_among};
+pub use cells::selection;
+pub use error::AnalysisError;
+pub use profiles::{FlameNode, FunctionChange, Profiled, profiles_of};
+pub use questions::compare::{Comparison, Row as ComparisonRow, compare, pairs};
+pub use questions::gate::{Answer as GateAnswer, Gate, GateRow, gate};
+pub use questions::history::{HistoryOptions, Point, Series, history};
+pub use verdicts::{
+    Basis, Call, Change, Control, Estimate, Explanation, Finding, Findings, Power, SettingChange,
+    StepPower, explain, finding_line, is_decided, is_look, power_of_blocks, verdict_lines,
+};
+pub use view::View;

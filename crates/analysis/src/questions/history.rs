@@ -1,0 +1,466 @@
+//! Releases and campaigns as a series.
+
+use plimsoll_core::metric::{find_of_rocksdb, find_of_sysbench};
+use plimsoll_core::name::{BuildName, EngineName, natural_cmp};
+use plimsoll_stats::{
+    Spread, Trend, describe, median, page_trend, penalty_from_blocks, penalty_from_spread, segment,
+};
+use plimsoll_store::CampaignRecord;
+use serde_json::{Value, json};
+
+use crate::AnalysisError;
+use crate::analysis::step_names;
+use crate::runs::attempts::runs_of_cell;
+use crate::verdicts::{Basis, Spreads, basis, headline, machine};
+use crate::view::Status;
+
+/// The chance that a series of noise is cut.
+const ALPHA: f64 = 0.05;
+/// A rise or fall with at most this p is told.
+const TREND: f64 = 0.01;
+
+/// One place of a series.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Point {
+    /// The release, or the campaign's id.
+    pub label: String,
+    /// The median over blocks or starts, in the metric's unit.
+    pub value: f64,
+    /// Blocks or starts behind it.
+    pub starts: usize,
+    /// Whether the machine was disturbed in all of them.
+    pub is_suspect: bool,
+}
+
+/// A step's metric over releases or campaigns.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Series {
+    /// `releases` or `campaigns`.
+    pub over: &'static str,
+    /// How its values were measured; those of one kind are never set beside those of another.
+    pub kind: &'static str,
+    /// What is alike: engine, config and shape, or the cell.
+    pub of: String,
+    /// The step.
+    pub step: String,
+    /// The metric.
+    pub metric: String,
+    /// In order: by version, or by time.
+    pub points: Vec<Point>,
+    /// What the segmentation says.
+    pub words: String,
+    /// Page's trend over blocks, where there are at least two of all releases.
+    pub trend: Option<Trend>,
+    /// What noise was taken to be: the blocks' own, or a spread between starts.
+    pub noise: String,
+}
+
+/// What to look at.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct HistoryOptions {
+    /// A metric of the catalogue [default: the step's throughput].
+    pub metric: Option<String>,
+    /// A step [default: all].
+    pub step: Option<String>,
+}
+
+/// The releases of a campaign, and every stored campaign of its machine that ran a cell of it by
+/// the same plan in the same way, oldest first.
+pub fn history(
+    campaign: &CampaignRecord,
+    stored: &[CampaignRecord],
+    options: &HistoryOptions,
+) -> Result<Vec<Series>, AnalysisError> {
+    let steps = step_names(&campaign.header.plan.cells);
+    if let Some(step) = &options.step
+        && !steps.contains(step)
+    {
+        return Err(AnalysisError::unknown_step(
+            step,
+            steps.iter().map(String::as_str),
+        ));
+    }
+    if let Some(metric) = &options.metric
+        && find_of_sysbench(metric)
+            .or(find_of_rocksdb(metric))
+            .is_none()
+    {
+        return Err(AnalysisError::unknown_metric(metric));
+    }
+    let spreads = Spreads::of_machine(campaign, stored);
+    let mut all = Vec::new();
+    for step in steps
+        .iter()
+        .filter(|step| options.step.as_ref().is_none_or(|wanted| wanted == *step))
+    {
+        let metric = options
+            .metric
+            .clone()
+            .unwrap_or_else(|| throughput(campaign, step));
+        all.extend(releases(campaign, step, &metric, &spreads));
+        all.extend(campaigns(campaign, stored, step, &metric, &spreads));
+    }
+    Ok(all)
+}
+
+/// How a campaign measures.
+fn kind(campaign: &CampaignRecord) -> &'static str {
+    let confirm = campaign.header.confirm.as_ref();
+    let is_probe = confirm.is_some_and(|confirm| confirm.bisection.is_some());
+    match (confirm.is_some(), is_probe, basis(campaign)) {
+        (false, _, Basis::Screen) => "screens",
+        (false, ..) => "blocks of a plan",
+        (true, false, Basis::Slices) => "confirms by slices",
+        (true, false, _) => "confirms by blocks",
+        (true, true, Basis::Slices) => "probes of a bisection by slices",
+        (true, true, _) => "probes of a bisection by blocks",
+    }
+}
+
+fn throughput(campaign: &CampaignRecord, step: &str) -> String {
+    let of_step = campaign
+        .header
+        .plan
+        .cells
+        .iter()
+        .flat_map(|cell| cell.workload.steps())
+        .find(|of| of.name == step);
+    let name = match of_step.map(|step| step.primary_operation()) {
+        Some("insert" | "index") => "ips",
+        Some("scan") if step.starts_with("scan") => "krps",
+        _ => "qps",
+    };
+    name.to_owned()
+}
+
+/// A cell's values of a metric.
+struct Values {
+    /// By block or start.
+    by_block: Vec<(u32, f64)>,
+    /// Whether a witness saw the machine disturbed in all of them.
+    is_suspect: bool,
+}
+
+/// The finished runs of a cell that met their SLA, without the suspect ones where there are others.
+fn values(campaign: &CampaignRecord, cell: usize, step: &str, metric: &str) -> Values {
+    let runs = runs_of_cell(campaign, cell);
+    let of = |status: Status| -> Vec<(u32, f64)> {
+        let used = runs
+            .iter()
+            .filter(|run| run.is_used && run.step.name == step && run.status == status);
+        used.filter_map(|run| Some((run.block, run.number(metric)?)))
+            .filter(|(_, value)| *value > 0.0)
+            .collect()
+    };
+    let trusted = of(Status::Ok);
+    let is_suspect = trusted.is_empty();
+    Values {
+        by_block: if is_suspect {
+            of(Status::Suspect)
+        } else {
+            trusted
+        },
+        is_suspect,
+    }
+}
+
+/// What releases of one series have in common: engine, source, config and shape.
+type Line = (EngineName, Option<String>, String, String);
+
+fn releases(campaign: &CampaignRecord, step: &str, metric: &str, spreads: &Spreads) -> Vec<Series> {
+    let plan = &campaign.header.plan;
+    let mut groups: Vec<(Line, Vec<usize>)> = Vec::new();
+    for (i, cell) in plan
+        .cells
+        .iter()
+        .enumerate()
+        .filter(|(_, cell)| !campaign.header.is_control(&cell.label))
+    {
+        let key = (
+            cell.build.engine,
+            cell.build.source.clone(),
+            cell.config.label.clone(),
+            cell.shape.clone(),
+        );
+        match groups.iter_mut().find(|(known, _)| *known == key) {
+            Some((_, cells)) => cells.push(i),
+            None => groups.push((key, vec![i])),
+        }
+    }
+    let mut found = Vec::new();
+    for ((engine, source, config, shape), mut cells) in groups {
+        let version = |cell: usize| {
+            version_of(
+                &plan.cells[cell].build,
+                &campaign.header.cells[cell].version,
+            )
+        };
+        cells.sort_by(|a, b| natural_cmp(&version(*a), &version(*b)));
+        cells.dedup_by_key(|cell| version(*cell));
+        let of_cells = cells
+            .iter()
+            .map(|cell| (*cell, values(campaign, *cell, step, metric)));
+        let by_block: Vec<(usize, Values)> = of_cells
+            .filter(|(_, values)| !values.by_block.is_empty())
+            .collect();
+        if by_block.len() < 2 {
+            continue;
+        }
+        let points: Vec<Point> = by_block
+            .iter()
+            .map(|(cell, values)| point(version(*cell), values))
+            .collect();
+        let blocks = complete_blocks(
+            &by_block
+                .iter()
+                .map(|(_, values)| values.by_block.as_slice())
+                .collect::<Vec<_>>(),
+        );
+        let of = format!(
+            "{engine}{} {config} {shape}",
+            source.map_or(String::new(), |source| format!("+{source}"))
+        );
+        let of = Of {
+            over: "releases",
+            kind: kind(campaign),
+            of,
+            step,
+            metric,
+        };
+        found.push(series(
+            of,
+            points,
+            &blocks,
+            spreads.of(engine, step, metric),
+        ));
+    }
+    found
+}
+
+fn version_of(build: &BuildName, stated: &str) -> String {
+    build.version.clone().unwrap_or_else(|| stated.to_owned())
+}
+
+/// ln(value) of each release in the blocks that have all of them.
+fn complete_blocks(releases: &[&[(u32, f64)]]) -> Vec<Vec<f64>> {
+    let Some(first) = releases.first() else {
+        return Vec::new();
+    };
+    let in_block = |values: &[(u32, f64)], block: u32| {
+        values
+            .iter()
+            .find(|(at, _)| *at == block)
+            .map(|(_, value)| value.ln())
+    };
+    first
+        .iter()
+        .filter_map(|(block, _)| {
+            releases
+                .iter()
+                .map(|values| in_block(values, *block))
+                .collect()
+        })
+        .collect()
+}
+
+fn point(label: String, of: &Values) -> Point {
+    let values: Vec<f64> = of.by_block.iter().map(|(_, value)| *value).collect();
+    Point {
+        label,
+        value: median(&values).unwrap_or(f64::NAN),
+        starts: values.len(),
+        is_suspect: of.is_suspect,
+    }
+}
+
+/// Every stored campaign of the machine that ran a cell of this one by the same plan and in the
+/// same way.
+fn campaigns(
+    campaign: &CampaignRecord,
+    stored: &[CampaignRecord],
+    step: &str,
+    metric: &str,
+    spreads: &Spreads,
+) -> Vec<Series> {
+    let here = machine(campaign);
+    let is_alike = |other: &&CampaignRecord| {
+        other.header.plan_text == campaign.header.plan_text
+            && kind(other) == kind(campaign)
+            && other.imported.is_none()
+            && here.is_some()
+            && machine(other) == here
+    };
+    let mut alike: Vec<&CampaignRecord> = stored.iter().filter(is_alike).collect();
+    alike.sort_by(|a, b| (&a.header.created, &a.header.id).cmp(&(&b.header.created, &b.header.id)));
+    let mut found = Vec::new();
+    for cell in campaign
+        .header
+        .plan
+        .cells
+        .iter()
+        .filter(|cell| !campaign.header.is_control(&cell.label))
+    {
+        let points: Vec<Point> = alike
+            .iter()
+            .filter_map(|other| {
+                let index = other
+                    .header
+                    .plan
+                    .cells
+                    .iter()
+                    .position(|of| of.label == cell.label)?;
+                let values = values(other, index, step, metric);
+                (!values.by_block.is_empty()).then(|| point(other.header.id.clone(), &values))
+            })
+            .collect();
+        if points.len() > 1 {
+            let of = Of {
+                over: "campaigns",
+                kind: kind(campaign),
+                of: cell.label.clone(),
+                step,
+                metric,
+            };
+            found.push(series(
+                of,
+                points,
+                &[],
+                spreads.of(cell.build.engine, step, metric),
+            ));
+        }
+    }
+    found
+}
+
+/// What a series is of.
+struct Of<'a> {
+    over: &'static str,
+    kind: &'static str,
+    of: String,
+    step: &'a str,
+    metric: &'a str,
+}
+
+fn series(
+    Of {
+        over,
+        kind,
+        of,
+        step,
+        metric,
+    }: Of<'_>,
+    points: Vec<Point>,
+    blocks: &[Vec<f64>],
+    spread: Spread,
+) -> Series {
+    let logs: Vec<f64> = points.iter().map(|point| point.value.ln()).collect();
+    let labels: Vec<&str> = points.iter().map(|point| point.label.as_str()).collect();
+    let (penalty, noise) = match penalty_from_blocks(blocks, ALPHA, 1) {
+        Some(penalty) => (penalty, format!("that of {} blocks", blocks.len())),
+        None => {
+            let starts = points.iter().map(|point| point.starts).min().unwrap_or(1) as f64;
+            let source = if spread.is_prior() {
+                "assumed".to_owned()
+            } else {
+                format!("from {} starts", spread.starts)
+            };
+            let sd = spread.sd / starts.sqrt();
+            (
+                penalty_from_spread(logs.len(), sd, ALPHA, 1),
+                format!("{:.1} % between starts, {source}", 100.0 * spread.sd),
+            )
+        }
+    };
+    let is_cost = !matches!(metric, "qps" | "ips" | "krps" | "tps" | "rps");
+    let doubt = match points.iter().filter(|point| point.is_suspect).count() {
+        0 => String::new(),
+        all if all == points.len() => {
+            ", of runs that were disturbed: no more than a hint".to_owned()
+        }
+        some => format!(
+            ", {some} of {} values of runs that were disturbed: no more than a hint",
+            points.len()
+        ),
+    };
+    Series {
+        over,
+        kind,
+        of,
+        step: step.to_owned(),
+        metric: metric.to_owned(),
+        words: describe(&segment(&logs, penalty), &labels, !is_cost) + &doubt,
+        trend: page_trend(blocks),
+        noise,
+        points,
+    }
+}
+
+impl Series {
+    /// A heading, a line per place with its ratio to the first, and the words.
+    pub fn to_text(&self) -> String {
+        let kind = if self.over == "campaigns" {
+            format!(" ({})", self.kind)
+        } else {
+            String::new()
+        };
+        let mut lines = vec![format!(
+            "{} {} over {}{kind}: {}",
+            self.step,
+            headline(&self.metric),
+            self.over,
+            self.of
+        )];
+        let width = self
+            .points
+            .iter()
+            .map(|point| point.label.chars().count())
+            .max()
+            .unwrap_or(0);
+        let first = self.points.first().map_or(f64::NAN, |point| point.value);
+        lines.extend(self.points.iter().map(|point| {
+            let decimals = if point.value < 100.0 { 2 } else { 0 };
+            let starts = if point.starts == 1 {
+                "1 start".to_owned()
+            } else {
+                format!("{} starts", point.starts)
+            };
+            let mark = if point.is_suspect {
+                ", machine disturbed"
+            } else {
+                ""
+            };
+            format!(
+                "  {:<width$}  {:>12.decimals$}  {:>6.2}  {starts}{mark}",
+                point.label,
+                point.value,
+                point.value / first
+            )
+        }));
+        lines.push(format!("  {} (noise: {})", self.words, self.noise));
+        if let Some(trend) = self.trend {
+            let told = [(trend.p_falling, "falls"), (trend.p_rising, "rises")]
+                .into_iter()
+                .find(|(p, _)| *p <= TREND);
+            lines.extend(told.map(|(p, way)| {
+                format!("  it {way} from release to release (Page's L, p {p:.2e})")
+            }));
+        }
+        lines.join("\n") + "\n"
+    }
+
+    /// One JSON value.
+    pub fn to_json(&self) -> Value {
+        json!({
+            "over": self.over,
+            "kind": self.kind,
+            "of": self.of,
+            "step": self.step,
+            "metric": self.metric,
+            "points": self.points.iter().map(|point| json!({"label": point.label, "value": point.value, "starts": point.starts, "suspect": point.is_suspect})).collect::<Vec<_>>(),
+            "words": self.words,
+            "noise": self.noise,
+            "p_rising": self.trend.map(|trend| trend.p_rising),
+            "p_falling": self.trend.map(|trend| trend.p_falling),
+        })
+    }
+}

@@ -1,0 +1,5 @@
+//! Questions that are asked of finished campaigns: compare, gate, history.
+
+pub mod compare;
+pub mod gate;
+pub mod history;

@@ -1,0 +1,451 @@
+//! From the schedule and the attempts at each trial to one result per cell, step, block and
+//! attempt.
+
+use std::collections::BTreeMap;
+
+use plimsoll_core::plan::Step;
+use plimsoll_core::record::OperationRecord;
+use plimsoll_core::witness::{FOREIGN_CORES_LIMIT, Leakage, STEAL_LIMIT};
+use plimsoll_store::event::{DrainDone, Event, ServerCrashed, ServerReady, StepDone, StepFailed};
+use plimsoll_store::{
+    CampaignRecord, CampaignState, HostSeries, OperationSecond, StoreError, TrialRecord, Turn,
+};
+
+use crate::metrics::formulas::{Facts, measure};
+use crate::metrics::value::Measure;
+use crate::view::Status;
+
+/// A step of one attempt at one trial.
+pub(crate) struct Run<'a> {
+    pub step: &'a Step,
+    pub block: u32,
+    pub trial: u32,
+    /// 0 when the trial never started.
+    pub attempt: u32,
+    /// Whether tables are made from this attempt.
+    pub is_used: bool,
+    pub status: Status,
+    pub reason: Option<String>,
+    /// What the server left, in the step it crashed in.
+    pub crash: Option<&'a ServerCrashed>,
+    pub record: Option<&'a TrialRecord>,
+    pub done: Option<&'a StepDone>,
+    pub operations: &'a [OperationRecord],
+    pub series: Result<Vec<OperationSecond>, String>,
+    pub host: Result<HostSeries, String>,
+    pub measures: Vec<Measure>,
+}
+
+/// Every run of one cell of the plan, by step, block and attempt.
+pub(crate) fn runs_of_cell(campaign: &CampaignRecord, cell: usize) -> Vec<Run<'_>> {
+    let steps = campaign.header.plan.cells[cell].workload.steps();
+    let mut runs = Vec::new();
+    for trial in campaign
+        .header
+        .schedule
+        .iter()
+        .filter(|trial| trial.cell == cell)
+    {
+        let attempts: Vec<&TrialRecord> = campaign
+            .trials
+            .iter()
+            .filter(|record| record.number == trial.number)
+            .collect();
+        let used = attempts
+            .iter()
+            .rposition(|record| record.is_complete())
+            .or(attempts.len().checked_sub(1));
+        for (index, record) in attempts.iter().enumerate() {
+            let is_used = Some(index) == used;
+            let is_running =
+                campaign.state == CampaignState::Running && index + 1 == attempts.len();
+            runs.extend(runs_of_attempt(
+                record,
+                steps,
+                trial.block,
+                is_used,
+                is_running,
+            ));
+        }
+        if attempts.is_empty() {
+            let reason = match campaign.state {
+                CampaignState::Running => "it has not run yet".to_owned(),
+                CampaignState::Decided => "it was not needed: all was decided before".to_owned(),
+                _ => format!(
+                    "the campaign broke off before it; `plimsoll resume {}` finishes it",
+                    campaign.header.id
+                ),
+            };
+            runs.extend(
+                steps
+                    .iter()
+                    .map(|step| Run::missing(step, trial.block, trial.number, reason.clone())),
+            );
+        }
+    }
+    let position = |run: &Run<'_>| steps.iter().position(|step| step.name == run.step.name);
+    runs.sort_by_key(|run| (position(run), run.block, run.trial, run.attempt));
+    runs
+}
+
+/// The engine of an attempt, once it was ready; as its last step had it where steps open it anew.
+pub(crate) fn server_ready(record: &TrialRecord) -> Option<&ServerReady> {
+    record
+        .events
+        .iter()
+        .rev()
+        .find_map(|stamped| match &stamped.event {
+            Event::ServerReady(ready) => Some(ready),
+            _ => None,
+        })
+}
+
+/// The drain after a step.
+pub(crate) fn drain_after<'a>(record: &'a TrialRecord, step: &str) -> Option<&'a DrainDone> {
+    record
+        .events
+        .iter()
+        .find_map(|stamped| match &stamped.event {
+            Event::DrainDone(drain) if drain.step == step => Some(drain),
+            _ => None,
+        })
+}
+
+impl<'a> Run<'a> {
+    /// A metric's value, where the run has it.
+    pub fn number(&self, metric: &str) -> Option<f64> {
+        self.measures
+            .iter()
+            .find(|measure| measure.metric.name == metric)?
+            .value
+            .value
+    }
+
+    fn missing(step: &'a Step, block: u32, trial: u32, reason: String) -> Self {
+        Self {
+            step,
+            block,
+            trial,
+            attempt: 0,
+            is_used: true,
+            status: Status::Missing,
+            reason: Some(reason),
+            crash: None,
+            record: None,
+            done: None,
+            operations: &[],
+            series: Err("the step did not finish".to_owned()),
+            host: Err("the step did not finish".to_owned()),
+            measures: Vec::new(),
+        }
+    }
+
+    fn finished(record: &'a TrialRecord, step: &'a Step, done: &'a StepDone) -> Self {
+        let series = record
+            .series(&step.name)
+            .map_err(|error| unreadable(&error));
+        let host = record
+            .host_series(&step.name)
+            .map_err(|error| unreadable(&error));
+        let turns = record.turns(&step.name).unwrap_or_default();
+        let measures = measure(&Facts {
+            done,
+            series: series.as_deref().map_err(String::as_str),
+            turns: &turns,
+        });
+        let (status, reason) = judge(done, &measures, &turns);
+        let run = Self::missing(step, 0, record.number, String::new());
+        Self {
+            status,
+            reason,
+            record: Some(record),
+            done: Some(done),
+            operations: &done.operations,
+            series,
+            host,
+            measures,
+            ..run
+        }
+    }
+}
+
+/// What a chart says in place of a series. The store's own message names a path, which does not
+/// belong into a report.
+fn unreadable(error: &StoreError) -> String {
+    match error {
+        StoreError::Corrupt { line, reason, .. } => {
+            format!("its 1-s series cannot be read, line {line}: {reason}")
+        }
+        StoreError::Io { source, .. } if source.kind() == std::io::ErrorKind::NotFound => {
+            "it has no 1-s series".to_owned()
+        }
+        StoreError::Io { source, .. } => format!("its 1-s series cannot be read: {source}"),
+        _ => "its 1-s series cannot be read".to_owned(),
+    }
+}
+
+/// A finished step is judged by its background rate and by what witnesses saw, never by its own
+/// numbers. Where it ran in turns, its own turns count and not the whole step, most of which
+/// belongs to the other candidates.
+pub(crate) fn judge(
+    done: &StepDone,
+    measures: &[Measure],
+    turns: &[Turn],
+) -> (Status, Option<String>) {
+    let above = |name: &str, limit: f64| {
+        let measure = measures.iter().find(|measure| measure.metric.name == name);
+        measure
+            .and_then(|measure| measure.value.value)
+            .filter(|value| *value > limit)
+    };
+    let steal = above("steal_share", STEAL_LIMIT).map(|share| {
+        format!(
+            "other guests took {:.1} % of all CPU time (steal), more than {:.0} %",
+            share * 100.0,
+            STEAL_LIMIT * 100.0
+        )
+    });
+    let tell = |cores: f64| {
+        format!("other processes used {cores:.2} cores, more than {FOREIGN_CORES_LIMIT}")
+    };
+    let foreign = match turns {
+        [] => above("foreign_cpu_cores", FOREIGN_CORES_LIMIT).map(tell),
+        turns => foreign_cores_in_turns(turns)
+            .filter(|cores| *cores > FOREIGN_CORES_LIMIT)
+            .map(tell),
+    };
+    let mut leakage = Leakage::default();
+    turns
+        .iter()
+        .for_each(|turn| leakage.add(turn.active_ns, turn.other_servers_cpu_ns, turn.left_cpu_ns));
+    let leaked = leakage.is_high().then(|| format!("{leakage}; use blocks"));
+    let disturbed = steal
+        .into_iter()
+        .chain(foreign)
+        .chain(leaked)
+        .reduce(|steal, foreign| format!("{steal}; {foreign}"));
+    match done.sla_missed {
+        Some(share) => {
+            let who = if done.primary == "query" {
+                "background writers"
+            } else {
+                "clients"
+            };
+            let missed = format!(
+                "the {who} reached {:.1} % of their rate, less than 95 %",
+                share * 100.0
+            );
+            (
+                Status::SlaMissed,
+                Some(
+                    disturbed.map_or(missed.clone(), |disturbed| format!("{missed}; {disturbed}")),
+                ),
+            )
+        }
+        None if disturbed.is_some() => (Status::Suspect, disturbed),
+        None => (Status::Ok, None),
+    }
+}
+
+/// CPU that other processes used during turns, in cores, where it is known.
+fn foreign_cores_in_turns(turns: &[Turn]) -> Option<f64> {
+    let known = turns.iter().filter_map(|turn| {
+        Some((
+            turn.foreign_cpu_ns?,
+            turn.length_ns.unwrap_or(turn.active_ns),
+        ))
+    });
+    let (used_ns, length_ns) = known.fold((0.0, 0), |(used_ns, length_ns), (used, length)| {
+        (used_ns + used as f64, length_ns + length)
+    });
+    (length_ns > 0).then(|| used_ns / length_ns as f64)
+}
+
+/// What a watchdog says begins so: see `StepFailed::reason`.
+fn is_hang(reason: &str) -> bool {
+    reason.starts_with("hung")
+}
+
+/// The line of a log's end that tells most: the last one with an error, else the last one. That a
+/// server gives up or is ready tells nothing.
+pub(crate) fn telling_line(log: &str) -> Option<&str> {
+    const TELLING: [&str; 9] = [
+        "[ERROR]",
+        "PANIC:",
+        "FATAL:",
+        "Assertion",
+        "assertion",
+        "got signal",
+        "Out of memory",
+        "out of memory",
+        "No space left",
+    ];
+    const IDLE: [&str; 3] = ["Aborting", "ready for connections", "Version: '"];
+    let is_idle = |line: &str| IDLE.iter().any(|word| line.contains(word));
+    let mut lines = log
+        .lines()
+        .rev()
+        .map(str::trim)
+        .filter(|line| !line.is_empty() && !is_idle(line));
+    lines
+        .clone()
+        .find(|line| TELLING.iter().any(|word| line.contains(word)))
+        .or_else(|| lines.next())
+}
+
+/// How an attempt ended that did not go through.
+struct Ending<'a> {
+    done: BTreeMap<&'a str, &'a StepDone>,
+    failed: BTreeMap<&'a str, &'a StepFailed>,
+    started: Vec<&'a str>,
+    crashed: Option<&'a ServerCrashed>,
+    ended: Option<(&'a str, bool)>,
+    suspect: Option<&'a str>,
+}
+
+impl<'a> Ending<'a> {
+    fn of(record: &'a TrialRecord) -> Self {
+        let mut ending = Self {
+            done: BTreeMap::new(),
+            failed: BTreeMap::new(),
+            started: Vec::new(),
+            crashed: None,
+            ended: None,
+            suspect: None,
+        };
+        for stamped in &record.events {
+            match &stamped.event {
+                Event::StepStart(start) => ending.started.push(&start.step),
+                Event::StepDone(done) => {
+                    ending.done.insert(&done.step, done);
+                }
+                Event::StepFailed(failed) => {
+                    ending.failed.insert(&failed.step, failed);
+                }
+                Event::ServerCrashed(crashed) => ending.crashed = Some(crashed),
+                Event::TrialFailed(failed) => {
+                    ending.ended = Some((&failed.reason, failed.interrupted))
+                }
+                Event::Suspect(suspect) => ending.suspect = Some(&suspect.reason),
+                Event::TrialStart(_)
+                | Event::ServerReady(_)
+                | Event::Canary(_)
+                | Event::DrainDone(_)
+                | Event::TrialDone(_) => {}
+            }
+        }
+        ending
+    }
+
+    fn is_interrupted(&self) -> bool {
+        self.ended.is_some_and(|(_, is_interrupted)| is_interrupted)
+    }
+
+    /// Status and reason of the first step that is neither done nor failed.
+    fn of_first_open_step(&self, step: &str, is_running: bool) -> (Status, String) {
+        if let Some(crashed) = self.crashed {
+            let reason = match telling_line(&crashed.log_tail) {
+                Some(line) => format!("{}; its log says: {line}", crashed.status),
+                None => crashed.status.clone(),
+            };
+            return (
+                if is_hang(&crashed.status) {
+                    Status::Hung
+                } else {
+                    Status::Crashed
+                },
+                reason,
+            );
+        }
+        if let Some((reason, is_interrupted)) = self.ended {
+            let status = match () {
+                () if is_interrupted => Status::Missing,
+                () if is_hang(reason) => Status::Hung,
+                () => Status::Failed,
+            };
+            return (status, reason.to_owned());
+        }
+        let reason = match (is_running, self.started.contains(&step)) {
+            (true, true) => "it is running now",
+            (true, false) => "it has not run yet",
+            (false, true) => "the trial broke off in this step",
+            (false, false) => "the trial broke off before this step",
+        };
+        (Status::Missing, reason.to_owned())
+    }
+}
+
+/// One run per step for the attempt that is used; of other attempts only what finished or broke.
+fn runs_of_attempt<'a>(
+    record: &'a TrialRecord,
+    steps: &'a [Step],
+    block: u32,
+    is_used: bool,
+    is_running: bool,
+) -> Vec<Run<'a>> {
+    let ending = Ending::of(record);
+    let mut cause: Option<String> = None;
+    let mut runs = Vec::new();
+    for step in steps {
+        let name = step.name.as_str();
+        let mut run = if let Some(done) = ending.done.get(name) {
+            let run = Run::finished(record, step, done);
+            match ending.suspect.filter(|_| run.status == Status::Ok) {
+                Some(reason) => Run {
+                    status: Status::Suspect,
+                    reason: Some(reason.to_owned()),
+                    ..run
+                },
+                None => run,
+            }
+        } else if let Some(failed) = ending.failed.get(name) {
+            // A step that the user ended says nothing about the engine.
+            let (status, what) = match () {
+                () if ending.is_interrupted() => (Status::Missing, "was interrupted"),
+                () if is_hang(&failed.reason) => (Status::Hung, "hung"),
+                () => (Status::Failed, "failed"),
+            };
+            cause.get_or_insert_with(|| format!("not reached: {name} {what} before it"));
+            let run = Run::missing(step, block, record.number, failed.reason.clone());
+            Run {
+                status,
+                operations: &failed.operations,
+                ..run
+            }
+        } else if let Some(cause) = &cause {
+            Run::missing(step, block, record.number, cause.clone())
+        } else if record.is_complete() {
+            Run::missing(
+                step,
+                block,
+                record.number,
+                "the trial left it out".to_owned(),
+            )
+        } else {
+            let (status, reason) = ending.of_first_open_step(name, is_running);
+            cause = Some(match status {
+                Status::Crashed => format!("not reached: the trial crashed in or before {name}"),
+                Status::Hung => format!("not reached: the trial hung in or before {name}"),
+                Status::Failed => format!("not reached: the trial failed in or before {name}"),
+                _ if is_running => "it has not run yet".to_owned(),
+                _ => reason.replace("in this step", "before this step"),
+            });
+            let crash = ending
+                .crashed
+                .filter(|_| matches!(status, Status::Crashed | Status::Hung));
+            Run {
+                status,
+                crash,
+                ..Run::missing(step, block, record.number, reason)
+            }
+        };
+        run.record = Some(record);
+        run.block = block;
+        run.attempt = record.attempt;
+        run.is_used = is_used;
+        if is_used || run.status != Status::Missing {
+            runs.push(run);
+        }
+    }
+    runs
+}

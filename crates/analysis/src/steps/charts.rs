@@ -1,0 +1,283 @@
+//! What changed from second to second, thinned to what a screen can show.
+
+use plimsoll_core::plan::ALL_EVENTS;
+use plimsoll_store::OperationSecond;
+
+use crate::metrics::formulas::counts_rows;
+use crate::runs::attempts::Run;
+use crate::view::{Band, Chart, Line};
+
+/// A chart holds no more points than this over all its lines; longer steps are thinned.
+const MOST_POINTS: usize = 2000;
+
+/// How the seconds behind one point become one number.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Reduce {
+    Mean,
+    Max,
+}
+
+/// Charts of one step from one run per cell.
+pub(crate) fn charts(runs: &[Option<&Run<'_>>]) -> Vec<Chart> {
+    let mut charts = Vec::new();
+    let mut kinds = vec![
+        "query",
+        "transaction",
+        "get",
+        "multiget",
+        "range",
+        "put",
+        "insert",
+        "delete",
+    ];
+    for run in runs
+        .iter()
+        .flatten()
+        .filter(|run| run.done.is_some_and(|done| done.primary == ALL_EVENTS))
+    {
+        let events = run
+            .operations
+            .iter()
+            .map(|operation| operation.kind.as_str());
+        kinds.extend(
+            events
+                .filter(|event| !kinds.contains(event))
+                .collect::<Vec<_>>(),
+        );
+    }
+    for kind in kinds {
+        let has_many = |run: &&Run<'_>| {
+            run.operations
+                .iter()
+                .any(|operation| operation.kind == kind && operation.ok > 1)
+        };
+        // A single operation has neither a rate nor a course.
+        if !runs.iter().flatten().any(has_many) {
+            continue;
+        }
+        let unit = match kind {
+            "transaction" => "transactions/s",
+            "query" => "queries/s",
+            "get" | "multiget" | "range" => "reads/s",
+            "put" => "writes/s",
+            _ if counts_rows(kind) => "rows/s",
+            _ => "events/s",
+        };
+        charts.extend(chart(
+            format!("{kind} rate"),
+            unit,
+            Reduce::Mean,
+            runs,
+            |run| Some(rates_by_second(run, kind)?.into_iter().map(Some).collect()),
+        ));
+        let longest_ms = |run: &Run<'_>, pick: fn(&OperationSecond) -> u64| {
+            let maxima = per_second(run, kind, |max: &mut f64, row| {
+                *max = max.max(pick(row) as f64 / 1e6)
+            })?;
+            // No operation ended in that second: there is no longest one.
+            Some(
+                maxima
+                    .into_iter()
+                    .map(|max| (max > 0.0).then_some(max))
+                    .collect::<Vec<_>>(),
+            )
+        };
+        charts.extend(chart(
+            format!("longest {kind} service time"),
+            "ms",
+            Reduce::Max,
+            runs,
+            |run| longest_ms(run, |row| row.service_max_ns),
+        ));
+        charts.extend(chart(
+            format!("longest {kind} response time"),
+            "ms",
+            Reduce::Max,
+            runs,
+            |run| longest_ms(run, |row| row.response_max_ns),
+        ));
+    }
+    charts.extend(host_chart(
+        "host CPU busy",
+        "% of all CPUs",
+        "cpu_busy_pct",
+        1.0,
+        runs,
+    ));
+    charts.extend(host_chart(
+        "storage writes",
+        "MiB/s",
+        "write_kib",
+        1024.0,
+        runs,
+    ));
+    charts.extend(host_chart(
+        "storage reads",
+        "MiB/s",
+        "read_kib",
+        1024.0,
+        runs,
+    ));
+    charts.extend(host_chart(
+        "context switches",
+        "switches/s",
+        "context_switches",
+        1.0,
+        runs,
+    ));
+    charts.extend(host_chart(
+        "CPU stolen by other guests",
+        "% of all CPUs",
+        "steal_pct",
+        1.0,
+        runs,
+    ));
+    charts.extend(host_chart("resident memory", "MiB", "rss_mib", 1.0, runs));
+    charts
+}
+
+/// Operations of a kind in each second, or the rows of one that counts rows.
+pub(crate) fn rates_by_second(run: &Run<'_>, kind: &str) -> Option<Vec<f64>> {
+    let elapsed_s = run.done.map_or(0.0, |done| done.elapsed_ns as f64 / 1e9);
+    let mut rates = per_second(run, kind, |rate: &mut f64, row| {
+        *rate += (if counts_rows(kind) { row.rows } else { row.ok }) as f64;
+    })?;
+    // A second cut short by the step's end would look like a stall.
+    rates.truncate((elapsed_s as usize).max(1));
+    if elapsed_s > 0.0 && elapsed_s < 1.0 {
+        rates[0] /= elapsed_s;
+    }
+    Some(rates)
+}
+
+/// Folds the rows of a kind, over all clients, into one number a second. `None` when the step has
+/// no such operation.
+fn per_second(
+    run: &Run<'_>,
+    kind: &str,
+    mut fold: impl FnMut(&mut f64, &OperationSecond),
+) -> Option<Vec<f64>> {
+    let rows = || run.series.iter().flatten().filter(|row| row.kind == kind);
+    let seconds = rows().map(|row| row.second as usize + 1).max()?;
+    let mut values = vec![0.0; seconds];
+    for row in rows() {
+        fold(&mut values[row.second as usize], row);
+    }
+    Some(values)
+}
+
+/// A column of the host's series; a chart of nothing but zeros says less than no chart.
+fn host_chart(
+    title: &str,
+    unit: &'static str,
+    column: &str,
+    divisor: f64,
+    runs: &[Option<&Run<'_>>],
+) -> Option<Chart> {
+    let chart = chart(title.to_owned(), unit, Reduce::Mean, runs, |run| {
+        let host = run.host.as_ref().ok()?;
+        let values: Vec<Option<f64>> = host
+            .column(column)?
+            .map(|value| value.map(|value| value / divisor))
+            .collect();
+        let seconds: Vec<Option<f64>> = host.column("second")?.collect();
+        // The row of second s tells what happened up to s; a late look leaves seconds out.
+        let length = seconds.iter().flatten().fold(0.0_f64, |a, b| a.max(*b)) as usize;
+        let mut by_second = vec![None; length];
+        for (second, value) in seconds.into_iter().zip(values) {
+            if let Some(place) =
+                second.and_then(|second| by_second.get_mut((second as usize).checked_sub(1)?))
+            {
+                *place = value;
+            }
+        }
+        Some(by_second)
+    })?;
+    let is_flat = chart
+        .lines
+        .iter()
+        .flat_map(|line| &line.points)
+        .flatten()
+        .all(|value| *value == 0.0);
+    (!is_flat).then_some(chart)
+}
+
+fn chart(
+    title: String,
+    unit: &'static str,
+    reduce: Reduce,
+    runs: &[Option<&Run<'_>>],
+    values: impl Fn(&Run<'_>) -> Option<Vec<Option<f64>>>,
+) -> Option<Chart> {
+    let lines: Vec<(usize, Vec<Option<f64>>)> = runs
+        .iter()
+        .enumerate()
+        .filter_map(|(cell, run)| Some((cell, values((*run)?)?)))
+        .filter(|(_, values)| values.iter().any(Option::is_some))
+        .collect();
+    let longest = lines.iter().map(|(_, values)| values.len()).max()?;
+    let seconds_per_point = (longest * lines.len()).div_ceil(MOST_POINTS).max(1);
+    let lines = lines
+        .into_iter()
+        .map(|(cell, values)| thin(cell, &values, seconds_per_point, reduce))
+        .collect();
+    Some(Chart {
+        title,
+        unit,
+        seconds_per_point: seconds_per_point as u32,
+        lines,
+    })
+}
+
+fn thin(cell: usize, values: &[Option<f64>], seconds_per_point: usize, reduce: Reduce) -> Line {
+    let over = |fold: fn(f64, f64) -> f64| -> Vec<Option<f64>> {
+        values
+            .chunks(seconds_per_point)
+            .map(|seconds| seconds.iter().flatten().copied().reduce(fold))
+            .collect()
+    };
+    if reduce == Reduce::Max {
+        return Line {
+            cell,
+            points: over(f64::max),
+            band: None,
+        };
+    }
+    let mean = |seconds: &[Option<f64>]| {
+        let count = seconds.iter().flatten().count();
+        (count > 0).then(|| seconds.iter().flatten().sum::<f64>() / count as f64)
+    };
+    let points = values.chunks(seconds_per_point).map(mean).collect();
+    Line {
+        cell,
+        points,
+        band: (seconds_per_point > 1).then(|| Band {
+            low: over(f64::min),
+            high: over(f64::max),
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn thinning_keeps_mean_and_extremes() {
+        let values = [Some(1.0), Some(3.0), None, Some(8.0), None, None, Some(5.0)];
+        let line = thin(0, &values, 2, Reduce::Mean);
+        assert_eq!(line.points, [Some(2.0), Some(8.0), None, Some(5.0)]);
+        assert_eq!(
+            line.band,
+            Some(Band {
+                low: vec![Some(1.0), Some(8.0), None, Some(5.0)],
+                high: vec![Some(3.0), Some(8.0), None, Some(5.0)]
+            })
+        );
+        assert_eq!(
+            thin(0, &values, 2, Reduce::Max).points,
+            [Some(3.0), Some(8.0), None, Some(5.0)]
+        );
+        assert_eq!(thin(0, &values, 1, Reduce::Mean).band, None);
+    }
+}

@@ -1,0 +1,383 @@
+//! The tables of the microbenchmarks, in the published sections and order, and those of the ramp.
+
+use plimsoll_core::metric::{self, Direction};
+use plimsoll_core::plan::TestGroup;
+
+use crate::classic::{Class, relative};
+use crate::metrics::ratio::divide_measures;
+use crate::metrics::value::at_least;
+use crate::steps::summary::{absolute_column, cell, relative_column};
+use crate::view::{
+    ClassicCell, Outcome, Ramp, RampCell, RampLevel, StepView, TestRow, TestSection, TestSubject,
+    TestTable,
+};
+use crate::words::waiting;
+
+/// At this share of the highest rate a ramp has its knee.
+const KNEE_SHARE: f64 = 0.9;
+
+/// What an operation costs: metric, heading, caption, whether it is told per statement.
+const COSTS: [(&str, &str, &str, bool); 11] = [
+    (
+        "server_cpu_us_per_op",
+        "Server CPU per statement",
+        "microseconds of the server's processes",
+        true,
+    ),
+    (
+        "process_cpu_us_per_op",
+        "CPU per statement",
+        "microseconds of engine and client, which share a process",
+        true,
+    ),
+    (
+        "client_cpu_us_per_op",
+        "Client CPU per statement",
+        "microseconds of the program that makes the load",
+        true,
+    ),
+    (
+        "cpupq",
+        "Host CPU per statement",
+        "microseconds of the whole host, whatever ran",
+        true,
+    ),
+    (
+        "cspq",
+        "Context switches per statement",
+        "of the whole host: they grow with contention",
+        true,
+    ),
+    (
+        "rpq",
+        "Storage reads per statement",
+        "of the data directory's device",
+        true,
+    ),
+    ("rkbpq", "KiB read per statement", "from storage", true),
+    (
+        "wkbpq",
+        "KiB written per statement",
+        "to storage: write amplification shows here",
+        true,
+    ),
+    (
+        "p95_service_us",
+        "95th percentile of service time",
+        "microseconds",
+        false,
+    ),
+    (
+        "p99_service_us",
+        "99th percentile of service time",
+        "microseconds",
+        false,
+    ),
+    (
+        "hit_ratio",
+        "Deletes that found a row",
+        "share: deletes empty the tables, and faster engines find fewer rows",
+        false,
+    ),
+];
+
+/// The words of tests and of steps of workload files.
+struct Words {
+    has_tests: bool,
+    has_files: bool,
+}
+
+impl Words {
+    fn of(steps: &[&StepView]) -> Self {
+        let is_of_file = |step: &&StepView| step.test.is_some_and(|test| test.group.is_none());
+        Self {
+            has_tests: !steps.iter().all(is_of_file),
+            has_files: steps.iter().any(is_of_file),
+        }
+    }
+
+    fn event(&self) -> &'static str {
+        match (self.has_tests, self.has_files) {
+            (true, true) => "a transaction or event",
+            (false, true) => "an event",
+            _ => "a transaction",
+        }
+    }
+
+    /// What is added for scans, which only sysbench has.
+    fn scan<'a>(&self, words: &'a str) -> &'a str {
+        if self.has_tests { words } else { "" }
+    }
+}
+
+/// Relative throughput first, then throughput, the response times of open loops, and the ratios of
+/// what a statement costs. Ratios of a lone cell to itself say nothing.
+pub(crate) fn test_tables(steps: &[&StepView]) -> Vec<TestTable> {
+    let steps: Vec<&StepView> = steps
+        .iter()
+        .copied()
+        .filter(|step| step.test.is_some_and(|test| test.level.is_none()))
+        .collect();
+    if steps.is_empty() {
+        return Vec::new();
+    }
+    let words = Words::of(&steps);
+    let mut tables = Vec::new();
+    if steps[0].outcomes.len() > 1 {
+        let caption = "value / base: above 1 is faster than the base".to_owned();
+        tables.push(table(
+            "Relative throughput",
+            caption,
+            TestSubject::Relative,
+            &steps,
+            relative_column,
+        ));
+    }
+    let caption = format!(
+        "statements per second of all clients, BEGIN and COMMIT included{}",
+        words.scan("; scan: thousands of rows per second of one client")
+    );
+    tables.push(table(
+        "Throughput",
+        caption,
+        TestSubject::Throughput,
+        &steps,
+        absolute_column,
+    ));
+    let with = |name: &str| -> Vec<&StepView> {
+        let has_value = |step: &&StepView| {
+            step.outcomes
+                .iter()
+                .any(|outcome| outcome.number(name).is_some_and(|value| value > 0.0))
+        };
+        steps.iter().copied().filter(has_value).collect()
+    };
+    let open = with(P99_RESPONSE);
+    if !open.is_empty() {
+        let caption = format!(
+            "microseconds of {} from the instant it was due; steps with a rate only",
+            words.event()
+        );
+        tables.push(table(
+            "99th percentile of response time",
+            caption,
+            TestSubject::Response,
+            &open,
+            |step| cost_column(step, P99_RESPONSE),
+        ));
+    }
+    for (name, title, caption, is_per_statement) in COSTS {
+        if with(name).is_empty() {
+            continue;
+        }
+        let caption = match name {
+            "p95_service_us" | "p99_service_us" => format!("{caption} of {}", words.event()),
+            _ if is_per_statement => format!("{caption}{}", words.scan("; scan: per 1000 rows")),
+            _ => caption.to_owned(),
+        };
+        tables.push(table(title, caption, TestSubject::Cost, &steps, |step| {
+            cost_column(step, name)
+        }));
+    }
+    tables
+}
+
+/// What the callers of an open loop see.
+const P99_RESPONSE: &str = "p99_response_us";
+
+fn table(
+    title: &'static str,
+    caption: String,
+    subject: TestSubject,
+    steps: &[&StepView],
+    column: impl Fn(&StepView) -> Vec<ClassicCell>,
+) -> TestTable {
+    let section = |group: Option<TestGroup>| {
+        let mut of_group: Vec<_> = steps
+            .iter()
+            .filter_map(|step| {
+                step.test
+                    .filter(|test| test.group == group)
+                    .map(|test| (test.position, *step))
+            })
+            .collect();
+        of_group.sort_by_key(|(position, _)| *position);
+        let rows = of_group.into_iter().map(|(_, step)| TestRow {
+            step: step.name.clone(),
+            cells: column(step),
+        });
+        TestSection {
+            title: group.map_or("steps of the workload", TestGroup::title),
+            rows: rows.collect(),
+        }
+    };
+    let sections = TestGroup::ALL
+        .into_iter()
+        .map(Some)
+        .chain([None])
+        .map(section)
+        .filter(|section| !section.rows.is_empty())
+        .collect();
+    TestTable {
+        title,
+        caption,
+        subject,
+        sections,
+    }
+}
+
+/// The value, and behind it the ratio to the base.
+fn cost_column(step: &StepView, name: &str) -> Vec<ClassicCell> {
+    let decimals = metric::find_of_sysbench(name).map_or(3, |metric| metric.decimals);
+    let is_judged = metric::find_of_sysbench(name).is_some_and(|metric| {
+        metric.direction != Direction::Neutral || name.ends_with("_us_per_op")
+    });
+    let base = step.outcomes[0].number(name);
+    let of_outcome = |(i, outcome): (usize, &Outcome)| {
+        let value = outcome.number(name);
+        let at_least = at_least(
+            outcome
+                .measure(name)
+                .is_some_and(|measure| measure.value.is_lower_bound),
+        );
+        let number = value.map(|value| {
+            match divide_measures(outcome.measure(name), step.outcomes[0].measure(name)) {
+                Ok(ratio) if i > 0 => format!("{at_least}{value:.decimals$} ({ratio})"),
+                _ => format!("{at_least}{value:.decimals$}"),
+            }
+        });
+        let class = match (value, base) {
+            // Less is better: coloured by the inverse.
+            (Some(value), Some(base)) if i > 0 && value > 0.0 && base > 0.0 && is_judged => {
+                relative::classify(base, value)
+            }
+            _ => Class::Plain,
+        };
+        cell(outcome, number, class)
+    };
+    step.outcomes.iter().enumerate().map(of_outcome).collect()
+}
+
+/// A ramp for each test that has levels.
+pub(crate) fn ramps(steps: &[&StepView]) -> Vec<Ramp> {
+    let mut ramps: Vec<(String, Vec<(u32, &StepView)>)> = Vec::new();
+    for step in steps {
+        let (Some(level), Some((test, _))) = (
+            step.test.and_then(|test| test.level),
+            step.name.split_once('@'),
+        ) else {
+            continue;
+        };
+        match ramps.iter_mut().find(|(known, _)| known == test) {
+            Some((_, levels)) => levels.push((level, step)),
+            None => ramps.push((test.to_owned(), vec![(level, step)])),
+        }
+    }
+    let ramp = |(test, mut levels): (String, Vec<(u32, &StepView)>)| {
+        levels.sort_by_key(|(level, _)| *level);
+        let rate = levels[0].1.rate;
+        let cells = (0..levels[0].1.outcomes.len()).map(|cell| {
+            let levels: Vec<RampLevel> = levels
+                .iter()
+                .map(|(_, step)| ramp_level(step, cell))
+                .collect();
+            let peak = peak(&levels);
+            RampCell {
+                knee: knee(&levels, peak),
+                peak,
+                levels,
+            }
+        });
+        let events = if levels[0].1.test.is_some_and(|test| test.group.is_none()) {
+            "events"
+        } else {
+            "transactions"
+        };
+        Ramp {
+            test,
+            rate,
+            events,
+            users: levels.iter().map(|(level, _)| *level).collect(),
+            cells: cells.collect(),
+        }
+    };
+    ramps.into_iter().map(ramp).collect()
+}
+
+fn ramp_level(step: &StepView, cell: usize) -> RampLevel {
+    let outcome = &step.outcomes[cell];
+    let times = [
+        "mean_service_us",
+        "p95_service_us",
+        "p99_service_us",
+        "max_service_us",
+    ];
+    RampLevel {
+        status: outcome.status,
+        rate: outcome.number(step.rate.name),
+        tps: outcome.number("tps"),
+        service_us: times.map(|name| outcome.number(name)),
+        p99_response_us: outcome.number(P99_RESPONSE),
+        excluded_wait_s: outcome
+            .number("excluded_wait_s")
+            .and_then(waiting::worth_telling),
+        is_lower_bound: outcome
+            .measure(P99_RESPONSE)
+            .is_some_and(|measure| measure.value.is_lower_bound),
+    }
+}
+
+fn peak(levels: &[RampLevel]) -> Option<usize> {
+    let rates = levels
+        .iter()
+        .enumerate()
+        .filter_map(|(i, level)| Some((i, level.rate?)));
+    // Of equal ones the first.
+    rates
+        .fold(None, |best: Option<(usize, f64)>, (i, rate)| match best {
+            Some((_, highest)) if highest >= rate => best,
+            _ => Some((i, rate)),
+        })
+        .map(|(i, _)| i)
+}
+
+fn knee(levels: &[RampLevel], peak: Option<usize>) -> Option<usize> {
+    let highest = levels[peak?].rate?;
+    levels
+        .iter()
+        .position(|level| level.rate.is_some_and(|rate| rate >= highest * KNEE_SHARE))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::view::Status;
+
+    #[test]
+    fn a_ramp_has_its_peak_and_before_it_its_knee() {
+        let levels = |rates: &[f64]| -> Vec<RampLevel> {
+            rates
+                .iter()
+                .map(|rate| RampLevel {
+                    status: Status::Ok,
+                    rate: (*rate > 0.0).then_some(*rate),
+                    tps: None,
+                    service_us: [None; 4],
+                    p99_response_us: None,
+                    excluded_wait_s: None,
+                    is_lower_bound: false,
+                })
+                .collect()
+        };
+        for (rates, found) in [
+            (&[10.0, 19.0, 33.0, 36.0, 35.0][..], (Some(3), Some(2))),
+            (&[10.0, 20.0, 40.0], (Some(2), Some(2))),
+            (&[0.0, 5.0, 5.0], (Some(1), Some(1))),
+            (&[0.0], (None, None)),
+        ] {
+            let levels = levels(rates);
+            let peak = peak(&levels);
+            assert_eq!((peak, knee(&levels, peak)), found, "{rates:?}");
+        }
+    }
+}

@@ -1,0 +1,8 @@
+//! What one step came to, over its blocks and beside the other cells.
+
+pub(crate) mod charts;
+pub(crate) mod counters;
+pub(crate) mod latency;
+pub(crate) mod microbenchmarks;
+pub(crate) mod shapes;
+pub(crate) mod summary;

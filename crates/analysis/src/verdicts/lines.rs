@@ -1,0 +1,471 @@
+//! Findings in lines of text.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use itertools::Itertools;
+use plimsoll_stats::Verdict;
+
+use super::finding::{Basis, Call, Control, Estimate, Finding, Findings};
+use super::measured::headline;
+use crate::view::View;
+
+/// Said where the base and its second instance are the only candidates; the base's label follows.
+pub const NO_VERDICTS: &str =
+    "No verdicts: the only candidate beside the base is its second instance, of";
+
+/// Unusual steps of a screen that are named.
+const UNUSUAL_SHOWN: usize = 5;
+
+/// A ratio as a change: `-34.1 %`.
+pub fn percent(ratio: f64) -> String {
+    let change = 100.0 * (ratio - 1.0);
+    // A change that rounds to nothing has no sign.
+    if change.abs() < 0.05 {
+        "0.0 %".to_owned()
+    } else {
+        format!("{change:+.1} %")
+    }
+}
+
+/// `-34.1 % [-36.0, -32.2]`.
+pub(crate) fn change_with_interval(estimate: &Estimate) -> String {
+    let ends = estimate.interval.map(|(low, high)| {
+        format!(
+            " [{:+.1}, {:+.1}]",
+            100.0 * (low - 1.0),
+            100.0 * (high - 1.0)
+        )
+    });
+    format!("{}{}", percent(estimate.ratio), ends.unwrap_or_default())
+}
+
+/// What cells are held against: `8.0.0.lc`, `8.0.0.lc and 8.0.0.uc`.
+pub fn bases(view: &View) -> String {
+    view.findings
+        .bases()
+        .into_iter()
+        .map(|base| view.cells[base].label.as_str())
+        .collect::<Vec<_>>()
+        .join(" and ")
+}
+
+/// `12 blocks`, `5 starts, 300 rounds`, `1 run`.
+pub fn repeats(basis: Basis, estimate: &Estimate, left_out: usize) -> String {
+    let count = |n: usize, noun: &str| format!("{n} {noun}{}", if n == 1 { "" } else { "s" });
+    let out = match (left_out, basis) {
+        (0, _) => String::new(),
+        (out, Basis::Slices) => format!(" ({} left out)", count(out, "start")),
+        (out, _) => format!(" ({out} left out)"),
+    };
+    match basis {
+        Basis::Slices => format!(
+            "{}{out}, {}",
+            count(estimate.starts, "start"),
+            count(estimate.pairs, "round")
+        ),
+        Basis::Blocks => format!("{}{out}", count(estimate.pairs, "block")),
+        Basis::Screen => count(estimate.pairs, "run"),
+    }
+}
+
+/// The step, and behind it the metric where it is not the step's throughput.
+pub fn subject(finding: &Finding) -> String {
+    let metric = if finding.is_throughput {
+        String::new()
+    } else {
+        format!(" {}", headline(finding.metric.name))
+    };
+    format!("{}{metric}", finding.step)
+}
+
+/// Whether it has a line of its own: throughput, and CPU that was called while throughput was not.
+/// CPU that moved with throughput explains it.
+pub fn is_news(findings: &Findings, finding: &Finding) -> bool {
+    let is_called = |finding: &Finding| {
+        matches!(
+            finding.verdict(),
+            Some(Verdict::Regression | Verdict::Improvement)
+        )
+    };
+    finding.is_throughput
+        || is_called(finding)
+            && !findings
+                .of_throughput(finding.cell, &finding.step)
+                .is_some_and(is_called)
+}
+
+/// What a line ends with: the per-operation numbers behind a difference, else the reason.
+fn ending(finding: &Finding) -> &str {
+    match finding.call {
+        Call::Verdict(Verdict::Regression | Verdict::Improvement) => &finding.why,
+        _ => &finding.reason,
+    }
+}
+
+/// A finding as columns, and what stands behind them.
+struct Row {
+    columns: Vec<String>,
+    ending: String,
+}
+
+fn row(view: &View, finding: &Finding, is_screen_told: bool) -> Row {
+    let cells = format!(
+        "{} vs {}",
+        view.cells[finding.cell].label, view.cells[finding.base].label
+    );
+    let mut columns = vec![subject(finding), cells, finding.call.word().to_owned()];
+    if let Some(estimate) = &finding.estimate {
+        let is_equivalent = finding.verdict() == Some(Verdict::Equivalent);
+        let within = if is_equivalent {
+            format!(" within +-{:.0} %", 100.0 * view.findings.margin)
+        } else {
+            String::new()
+        };
+        columns.push(format!("{}{within}", change_with_interval(estimate)));
+        columns.push(match finding.call {
+            Call::Screen(screen, _) => format!("z {:+.1}", screen.z),
+            _ => format!(
+                "{}, {:.0} s",
+                repeats(finding.basis, estimate, finding.left_out),
+                finding.seconds
+            ),
+        });
+    }
+    let mut endings = Vec::new();
+    if finding.basis == Basis::Screen {
+        endings.extend(expectation(finding).filter(|_| !is_screen_told));
+        endings.push(if finding.is_unusual() {
+            finding.why.clone()
+        } else {
+            finding.reason.clone()
+        });
+    } else {
+        endings.push(ending(finding).to_owned());
+    }
+    endings.retain(|ending| !ending.is_empty());
+    Row {
+        columns,
+        ending: endings.join("; "),
+    }
+}
+
+/// The base against itself, as a row among the others.
+fn control_row(control: &Control) -> Row {
+    let has_interval = control
+        .estimate
+        .is_some_and(|estimate| estimate.interval.is_some());
+    let word = match (has_interval, control.is_sound) {
+        (false, _) => "A/A",
+        (true, true) => "A/A holds",
+        (true, false) => "A/A fails",
+    };
+    let mut columns = vec![
+        control.step.clone(),
+        format!("{} vs {}", control.cell, control.base),
+        word.to_owned(),
+    ];
+    if let Some(estimate) = &control.estimate {
+        columns.push(change_with_interval(estimate));
+        columns.push(format!(
+            "{}, {:.0} s",
+            repeats(control.basis, estimate, control.left_out),
+            control.seconds
+        ));
+    }
+    Row {
+        columns,
+        ending: if control.estimate.is_some() {
+            String::new()
+        } else {
+            "no pairs".to_owned()
+        },
+    }
+}
+
+/// Of a screen: how far two equal builds lie apart, and how that is known.
+fn expectation(finding: &Finding) -> Option<String> {
+    let Call::Screen(screen, spread) = finding.call else {
+        return None;
+    };
+    let (low, high) = (
+        100.0 * (-screen.reach).exp_m1(),
+        100.0 * screen.reach.exp_m1(),
+    );
+    let source = if spread.is_prior() {
+        "assumed".to_owned()
+    } else {
+        format!("from {} starts", spread.starts)
+    };
+    Some(format!(
+        "two equal builds lie within {low:+.1} to {high:+.1} % (spread of starts {:.1} %, {source})",
+        100.0 * spread.sd
+    ))
+}
+
+/// A finding in a line:
+/// `qp100  8.0.33 vs 5.6.24  regression  -34.1 % [-36.0, -32.2]  12 blocks  why`.
+pub fn finding_line(view: &View, finding: &Finding) -> String {
+    let Row {
+        mut columns,
+        ending,
+    } = row(view, finding, false);
+    columns.extend(Some(ending).filter(|ending| !ending.is_empty()));
+    columns.join("  ")
+}
+
+/// Verdicts on throughput and how often each was given, in the order of weight.
+pub fn counts(findings: &Findings) -> Vec<(&'static str, usize)> {
+    let words = [
+        "regression",
+        "improvement",
+        "equivalent",
+        "inconclusive",
+        "invalid",
+        "unusual",
+        "usual",
+    ];
+    let count = |word: &str| {
+        findings
+            .all
+            .iter()
+            .filter(|finding| finding.is_throughput && finding.call.word() == word)
+            .count()
+    };
+    words
+        .into_iter()
+        .map(|word| (word, count(word)))
+        .filter(|(_, count)| *count > 0)
+        .collect()
+}
+
+/// The differences that were called, or are unusual, of throughput, largest first.
+pub fn largest(findings: &Findings, most: usize) -> Vec<&Finding> {
+    let is_called = |finding: &&Finding| {
+        matches!(
+            finding.call.word(),
+            "regression" | "improvement" | "unusual"
+        ) && finding.is_throughput
+    };
+    let mut called: Vec<&Finding> = findings.all.iter().filter(is_called).collect();
+    called.sort_by(|a, b| {
+        b.gain()
+            .unwrap_or(0.0)
+            .abs()
+            .total_cmp(&a.gain().unwrap_or(0.0).abs())
+    });
+    called.truncate(most);
+    called
+}
+
+/// What the A/A control says; `None` for a screen.
+pub fn control_line(findings: &Findings) -> Option<String> {
+    if findings.is_screen() {
+        return None;
+    }
+    if findings.control.is_empty() {
+        return Some(
+            "A/A control: none in this campaign; `plimsoll confirm` always has one".to_owned(),
+        );
+    }
+    let tested: Vec<_> = findings
+        .control
+        .iter()
+        .filter(|control| {
+            control
+                .estimate
+                .is_some_and(|estimate| estimate.interval.is_some())
+        })
+        .collect();
+    let failed: Vec<String> = tested
+        .iter()
+        .filter(|control| !control.is_sound)
+        .map(|control| format!("{} {}", control.step, headline(control.metric.name)))
+        .collect();
+    Some(match (tested.len(), failed.len()) {
+        (0, _) => "A/A control: too few pairs for its 99 % interval".to_owned(),
+        (all, 0) => format!(
+            "A/A control: the base against itself holds 1 in {all} of {all} (99 % intervals)"
+        ),
+        (all, out) => format!(
+            "A/A control: the base against itself does not hold 1 in {out} of {all}: {}",
+            failed.join(", ")
+        ),
+    })
+}
+
+/// The noise floor in words; `None` without intervals.
+pub fn floor_line(findings: &Findings) -> Option<String> {
+    let floor = |is_throughput: bool| {
+        findings
+            .noise_floor_percent(is_throughput)
+            .map(|percent| format!("+-{percent:.1} %"))
+    };
+    let (rate, cpu) = (floor(true), floor(false));
+    rate.as_ref().or(cpu.as_ref())?;
+    let parts: Vec<String> = [("throughput", rate), ("CPU/op", cpu)]
+        .into_iter()
+        .filter_map(|(name, floor)| Some(format!("{name} {}", floor?)))
+        .collect();
+    let whose = if findings.control.iter().any(|control| {
+        control
+            .estimate
+            .is_some_and(|estimate| estimate.interval.is_some())
+    }) {
+        "half of the A/A intervals' median width"
+    } else {
+        "half of the intervals' median width"
+    };
+    Some(format!("noise floor: {} ({whose})", parts.join(", ")))
+}
+
+/// The verdicts of a campaign with pairs, or what is unusual in a screen: lines for a terminal,
+/// columns aligned. Empty where there is nothing to compare.
+pub fn verdict_lines(view: &View) -> String {
+    let findings = &view.findings;
+    if findings.is_empty() {
+        return String::new();
+    }
+    let mut text = String::new();
+    let counted: Vec<String> = counts(findings)
+        .iter()
+        .map(|(word, count)| format!("{count} {word}"))
+        .collect();
+    let mut add = |line: &str| writeln!(text, "{line}").expect("writing to a string cannot fail");
+    if findings.is_screen() {
+        screen_lines(view, &counted, &mut add);
+        return text;
+    }
+    add(&match findings.all.is_empty() {
+        true => format!("{NO_VERDICTS} {}", view.cells[0].label),
+        false => format!("Verdicts against {}: {}", bases(view), counted.join(", ")),
+    });
+    control_line(findings)
+        .iter()
+        .chain(&floor_line(findings))
+        .for_each(|line| add(line));
+    let of_control = findings.control.iter().map(|control| control.step.as_str());
+    let mut rows: Vec<Row> = Vec::new();
+    for step in findings
+        .all
+        .iter()
+        .map(|finding| finding.step.as_str())
+        .chain(of_control)
+        .unique()
+    {
+        let told = findings
+            .all
+            .iter()
+            .filter(|finding| finding.step == step && is_news(findings, finding));
+        rows.extend(told.map(|finding| row(view, finding, true)));
+        let of_step = findings
+            .control
+            .iter()
+            .filter(|control| control.step == step && control.is_throughput);
+        rows.extend(of_step.map(control_row));
+    }
+    aligned(&rows).iter().for_each(|line| add(line));
+    if findings.all.iter().any(|finding| finding.left_out > 0)
+        || findings.control.iter().any(|control| control.left_out > 0)
+    {
+        add("left out: a witness saw the machine disturbed");
+    }
+    text
+}
+
+fn screen_lines(view: &View, counted: &[String], add: &mut impl FnMut(&str)) {
+    let findings = &view.findings;
+    add(&format!(
+        "Screen against {}, one run each, no verdict: {}",
+        bases(view),
+        counted.join(", ")
+    ));
+    let of_throughput = || findings.all.iter().filter(|finding| finding.is_throughput);
+    let mut expectations: Vec<String> = of_throughput().filter_map(expectation).collect();
+    expectations.sort();
+    expectations.dedup();
+    let is_told = expectations.len() == 1;
+    if is_told {
+        let mut line = expectations[0].clone();
+        line.replace_range(..1, "T");
+        add(&line);
+    }
+    let unusual = largest(findings, usize::MAX);
+    if unusual.is_empty() {
+        add(
+            match of_throughput().any(|finding| finding.call != Call::Invalid) {
+                true => "Nothing is unusual: `plimsoll confirm --all` would confirm every step.",
+                false => {
+                    "Nothing could be judged: the notes say why, and `plimsoll report --format md` \
+                    says it of each step."
+                }
+            },
+        );
+    }
+    let shown = unusual.iter().take(UNUSUAL_SHOWN);
+    let rows: Vec<Row> = shown.map(|finding| row(view, finding, is_told)).collect();
+    aligned(&rows).iter().for_each(|line| add(line));
+    if unusual.len() > UNUSUAL_SHOWN {
+        add(&format!(
+            "and {} more unusual steps",
+            unusual.len() - UNUSUAL_SHOWN
+        ));
+    }
+    let mut unjudged: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for finding in of_throughput().filter(|finding| finding.call == Call::Invalid) {
+        let steps = unjudged.entry(&finding.reason).or_default();
+        if !steps.contains(&finding.step.as_str()) {
+            steps.push(&finding.step);
+        }
+    }
+    let rows: Vec<Row> = unjudged
+        .into_iter()
+        .map(|(reason, steps)| Row {
+            columns: vec!["not judged".to_owned()],
+            ending: format!("{}: {reason}", steps.join(", ")),
+        })
+        .collect();
+    aligned(&rows).iter().for_each(|line| add(line));
+}
+
+/// A terminal's columns that lines keep to where they can.
+const COLUMNS: usize = 118;
+
+/// Columns padded to their widest cell. What stands behind them follows in the same line where it
+/// fits, else below it, wrapped.
+fn aligned(rows: &[Row]) -> Vec<String> {
+    let columns = rows.iter().map(|row| row.columns.len()).max().unwrap_or(0);
+    let width = |i: usize| {
+        rows.iter()
+            .filter_map(|row| Some(row.columns.get(i)?.chars().count()))
+            .max()
+            .unwrap_or(0)
+    };
+    let widths: Vec<usize> = (0..columns).map(width).collect();
+    let mut lines = Vec::new();
+    for row in rows {
+        let cells: Vec<String> = row
+            .columns
+            .iter()
+            .zip(&widths)
+            .map(|(cell, width)| format!("{cell:<width$}"))
+            .collect();
+        let line = cells.join("  ");
+        if row.ending.is_empty() || line.chars().count() + 2 + row.ending.chars().count() <= COLUMNS
+        {
+            lines.push(format!("{line}  {}", row.ending).trim_end().to_owned());
+            continue;
+        }
+        lines.push(line.trim_end().to_owned());
+        let mut below = String::from("   ");
+        for word in row.ending.split_whitespace() {
+            if below.chars().count() + 1 + word.chars().count() > COLUMNS {
+                lines.push(std::mem::replace(&mut below, String::from("   ")));
+            }
+            below.push(' ');
+            below.push_str(word);
+        }
+        lines.push(below);
+    }
+    lines
+}

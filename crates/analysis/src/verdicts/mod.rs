@@ -1,0 +1,33 @@
+//! What differs from the base, by how much, how sure, and why.
+//!
+//! ```text
+//! runs -> pairs -> estimates -> control, family -> verdicts -> words
+//! ```
+
+mod control;
+mod finding;
+mod judge;
+mod lines;
+mod measured;
+mod pairs;
+mod power;
+mod spreads;
+mod stopping;
+mod validity;
+mod why;
+
+pub use finding::{Basis, Call, Control, Estimate, Finding, Findings};
+pub(crate) use judge::{Setting, find};
+pub(crate) use lines::change_with_interval;
+pub use lines::{
+    NO_VERDICTS, bases, control_line, counts, finding_line, floor_line, is_news, largest, percent,
+    repeats, subject, verdict_lines,
+};
+pub use measured::headline;
+pub(crate) use pairs::basis;
+pub use plimsoll_stats::Verdict;
+pub use power::{Power, StepPower, power_of_blocks};
+pub(crate) use spreads::{Spreads, machine};
+pub use stopping::{is_decided, is_look};
+pub(crate) use why::changes;
+pub use why::{Change, Explanation, SettingChange, explain};

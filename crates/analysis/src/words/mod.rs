@@ -1,0 +1,9 @@
+//! Numbers in words: the notes and reasons that stand beside them.
+
+pub(crate) mod notes;
+pub mod reasons;
+pub(crate) mod rocksdb_description;
+pub(crate) mod rocksdb_notes;
+pub(crate) mod settling;
+pub(crate) mod starved;
+pub mod waiting;

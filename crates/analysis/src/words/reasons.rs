@@ -1,0 +1,126 @@
+//! Why cells are not ok, with what has one cause told once.
+
+use plimsoll_core::witness::{FOREIGN_CORES_LIMIT, STEAL_LIMIT};
+
+use crate::runs::attempts::telling_line;
+use crate::view::{CellInfo, Reason, Status, StepView};
+
+/// From so many disturbed steps of a cell on, they are told together.
+const MANY: usize = 2;
+
+/// By cell, then in the order of the steps; consecutive steps with one reason are told together. In
+/// turns what a witness saw of a whole step is not what disturbed a cell: then every disturbed step
+/// keeps its own reason.
+pub(crate) fn reasons(cells: &[CellInfo], steps: &[StepView], is_in_turns: bool) -> Vec<Reason> {
+    (0..cells.len())
+        .flat_map(|cell| reasons_of_cell(cell, steps, is_in_turns))
+        .collect()
+}
+
+fn reasons_of_cell(cell: usize, steps: &[StepView], is_in_turns: bool) -> Vec<Reason> {
+    let suspects: Vec<&StepView> = steps
+        .iter()
+        .filter(|step| step.outcomes[cell].status == Status::Suspect)
+        .collect();
+    let is_merged = suspects.len() >= MANY && !is_in_turns;
+    let mut reasons: Vec<Reason> = Vec::new();
+    for step in steps {
+        let outcome = &step.outcomes[cell];
+        let Some(text) = outcome.reason.as_ref().filter(|_| {
+            outcome.status != Status::Ok && !(is_merged && outcome.status == Status::Suspect)
+        }) else {
+            continue;
+        };
+        let (text, more) = brief(text);
+        let more = outcome
+            .crash
+            .as_ref()
+            .map(|crash| crash.log_tail.clone())
+            .or(more);
+        match reasons.last_mut() {
+            Some(last) if last.status == outcome.status && last.text == text => {
+                last.steps.push(step.name.clone())
+            }
+            _ => reasons.push(Reason {
+                cell,
+                steps: vec![step.name.clone()],
+                status: outcome.status,
+                text,
+                more,
+            }),
+        }
+    }
+    if is_merged {
+        reasons.push(disturbed(cell, &suspects));
+    }
+    reasons
+}
+
+/// The first line of a message and, of the lines that follow, the one that tells most; then those
+/// lines.
+pub fn brief(text: &str) -> (String, Option<String>) {
+    let Some((first, rest)) = text.trim().split_once('\n') else {
+        return (text.trim().to_owned(), None);
+    };
+    let first = first.trim_end();
+    let join = if first.ends_with(':') { " " } else { "; " };
+    let line = telling_line(rest).map_or(String::new(), |line| format!("{join}{line}"));
+    (format!("{first}{line}"), Some(rest.to_owned()))
+}
+
+/// The range of what the witnesses saw.
+fn disturbed(cell: usize, suspects: &[&StepView]) -> Reason {
+    let range = |name: &str, limit: f64| {
+        let values = || {
+            suspects
+                .iter()
+                .filter_map(|step| step.outcomes[cell].number(name))
+        };
+        Some((
+            values().reduce(f64::min)?,
+            values().reduce(f64::max).filter(|high| *high > limit)?,
+        ))
+    };
+    let cores = range("foreign_cpu_cores", FOREIGN_CORES_LIMIT)
+        .map(|(low, high)| format!("other processes used {low:.2} to {high:.2} cores"));
+    let steal = range("steal_share", STEAL_LIMIT).map(|(low, high)| {
+        format!(
+            "other guests took {:.1} to {:.1} % of all CPU time (steal)",
+            low * 100.0,
+            high * 100.0
+        )
+    });
+    let text = [cores, steal]
+        .into_iter()
+        .flatten()
+        .collect::<Vec<_>>()
+        .join("; ");
+    Reason {
+        cell,
+        steps: suspects.iter().map(|step| step.name.clone()).collect(),
+        status: Status::Suspect,
+        text,
+        more: None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_messages_are_cut_to_what_tells() {
+        let log =
+            "2026 [Note] starting\n2026 [ERROR] Can't create file\n2026 [Note] shutting down\n";
+        let (text, more) = brief(&format!(
+            "the server ended before it was ready; its log ends with:\n{log}"
+        ));
+        assert_eq!(
+            text,
+            "the server ended before it was ready; its log ends with: 2026 [ERROR] Can't create \
+            file"
+        );
+        assert_eq!(more.as_deref(), Some(log.trim_end()));
+        assert_eq!(brief("one line\n"), ("one line".to_owned(), None));
+    }
+}
