@@ -6,9 +6,8 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use plimsoll_engine::process::{IDENTITY_FILE, ProcessIdentity};
+use plimsoll_store::layout::SERVER_FOLDER;
 use rustix::fs::OFlags;
-
-use crate::trial::SERVER_FOLDER;
 
 /// An identity is some numbers.
 const MOST_BYTES: u64 = 4096;

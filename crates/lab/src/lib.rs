@@ -14,6 +14,7 @@ mod forecast;
 pub mod guard;
 mod leftovers;
 mod message;
+mod observer;
 mod orchestrator;
 mod passwords;
 mod perf;
@@ -26,12 +27,13 @@ mod trial_process;
 pub use campaign::{CampaignRequest, LoadedPlan, create_campaign, load_plan};
 pub use confirm::{
     ConfirmChoice, ConfirmForecast, ConfirmRequest, DesignChoice, PlacementChoice, SlicesForecast,
-    StepTurns, TurnsProgress, TurnsRatio, create_confirm,
+    create_confirm,
 };
 pub use error::LabError;
 pub use forecast::{CellForecast, Forecast, StepForecast, forecast};
 pub use message::{StepProgress, TrialMessage};
-pub use orchestrator::{CampaignEnd, Notice, Observer, run_campaign};
+pub use observer::{CampaignEnd, Notice, Observer, StepTurns, TurnsProgress, TurnsRatio};
+pub use orchestrator::run_campaign;
 pub use passwords::keep_passwords_from_children;
 pub use places::{DataTurn, default_cache_dir, default_data_dir, prepare_data_root};
 pub use shipped::{shipped_plan, shipped_plans, shipped_workload, shipped_workloads};

@@ -2,10 +2,9 @@
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::Ordering;
 
 use plimsoll_core::name::BuildName;
-use plimsoll_core::plan::Cell;
 use plimsoll_core::schedule::ScheduledTrial;
 use plimsoll_engine::InstalledBuild;
 use plimsoll_store::header::CellHeader;
@@ -13,116 +12,16 @@ use plimsoll_store::{CampaignDir, Design, PROFILES_FOLDER, TRIALS_FOLDER, TrialR
 
 use crate::builds::BuildCache;
 use crate::campaign::take_builds_that_came;
-use crate::confirm::{
-    STATES_FOLDER, States, StepTurns, TurnsProgress, Witness, run_profiles, run_starts,
-};
+use crate::confirm::{STATES_FOLDER, States, Witness, run_profiles, run_starts};
 use crate::error::LabError;
 use crate::leftovers::end_servers;
-use crate::message::TrialMessage;
+use crate::observer::{CampaignEnd, Notice, Observer};
 use crate::passwords::Passwords;
 use crate::places::{DataTurn, remove_data_dir, take_data_root};
-use crate::trial_process::{Runner, write_trial_failed};
+use crate::trial_process::{Runner, remove_data, write_trial_failed};
 
 /// A trial that was disturbed from outside is repeated so often.
 const MOST_REPEATS: u32 = 2;
-
-/// What the campaign tells whoever watches it.
-#[derive(Debug)]
-pub enum Notice<'a> {
-    /// A trial starts.
-    TrialStart {
-        /// The trial.
-        trial: &'a ScheduledTrial,
-        /// Its attempt, from 1.
-        attempt: u32,
-        /// Trials of the schedule.
-        trials: usize,
-        /// Its cell.
-        cell: &'a Cell,
-    },
-    /// A trial says something.
-    Trial(&'a TrialMessage),
-    /// A trial ended without being complete.
-    TrialBroken {
-        /// Its cell.
-        cell: &'a Cell,
-        /// Why.
-        reason: &'a str,
-    },
-    /// Data is made that trials begin with.
-    StateStart {
-        /// Its cell.
-        cell: &'a Cell,
-    },
-    /// A candidate's server is profiled.
-    ProfileStart {
-        /// Its cell.
-        cell: &'a Cell,
-    },
-    /// All servers of a start are about to come up.
-    StartBegins {
-        /// The start, from 1.
-        start: u32,
-        /// Starts in all.
-        starts: u32,
-        /// The candidates.
-        cells: &'a [&'a Cell],
-        /// Its attempt, from 1.
-        attempt: u32,
-    },
-    /// Candidates of a start are waited for.
-    Awaited {
-        /// Who.
-        labels: Vec<&'a str>,
-        /// For what, after "to".
-        what: &'a str,
-        /// So long so far, in seconds.
-        seconds: u64,
-        /// So long at the most.
-        limit_s: u64,
-    },
-    /// A step in turns goes on.
-    Turns(&'a TurnsProgress),
-    /// A step in turns is over in this start.
-    StepTurns(&'a StepTurns),
-    /// Something went wrong that ends nothing.
-    Warning(&'a str),
-}
-
-/// Hears how the campaign goes, and may end it.
-pub trait Observer {
-    /// Something happened.
-    fn notice(&mut self, notice: Notice<'_>);
-
-    /// A block of a confirm campaign is done: whether it and those before it are enough, and the
-    /// rest of the schedule need not run.
-    fn is_enough(&mut self, _campaign: &CampaignDir, _block: u32) -> bool {
-        false
-    }
-
-    /// How often the user has asked to stop: once ends the step in flight cleanly, twice ends the
-    /// trial's process.
-    fn stop_requests(&self) -> &AtomicUsize;
-}
-
-/// How a campaign's run ended.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum CampaignEnd {
-    /// Every trial is complete.
-    Complete,
-    /// All trials were tried; some are not complete.
-    Incomplete {
-        /// Trials without a complete attempt.
-        broken: usize,
-    },
-    /// The observer had enough after this block.
-    Decided {
-        /// Of the schedule.
-        block: u32,
-    },
-    /// The user stopped it.
-    Interrupted,
-}
 
 /// Runs what is not complete yet: the whole schedule of a new campaign, or the broken trials of an
 /// old one.
@@ -325,11 +224,4 @@ fn installed_build(
         )));
     }
     Ok(Some(installed))
-}
-
-/// Data that stays behind takes space and spoils nothing.
-pub(crate) fn remove_data(dir: &Path, observer: &mut dyn Observer) {
-    if let Err(error) = remove_data_dir(dir) {
-        observer.notice(Notice::Warning(&format!("{error}; remove it by hand")));
-    }
 }

@@ -12,6 +12,7 @@ mod campaign;
 mod error;
 mod events;
 mod files;
+pub mod layout;
 mod profile;
 pub mod series;
 mod store;

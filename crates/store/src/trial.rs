@@ -7,12 +7,12 @@ use crate::StoreError;
 use crate::events::event::{Event, StepDone, TrialStart};
 use crate::events::log::{EventLog, Stamped, read_events};
 use crate::files::durable::read_file;
+use crate::layout::EVENTS_FILE;
 use crate::series::{
     HostSeries, LevelSample, OperationSecond, Turn, host_path, levels_path, operations_path,
     read_host, read_levels, read_operations, read_turns, turns_path,
 };
 
-const EVENTS_FILE: &str = "events.jsonl";
 const ENVIRONMENT_FILE: &str = "env.json";
 
 /// An attempt at a trial.

@@ -20,7 +20,8 @@ use crate::builds::BuildCache;
 use crate::campaign::seed_from_clock;
 use crate::confirm::{ConfirmChoice, ConfirmRequest, DesignChoice, create_confirm};
 use crate::error::LabError;
-use crate::orchestrator::{CampaignEnd, Notice, Observer, run_campaign};
+use crate::observer::{CampaignEnd, Notice, Observer};
+use crate::orchestrator::run_campaign;
 
 /// The level of an interval that reaches one standard error to each side.
 const ONE_ERROR: f64 = 0.6827;

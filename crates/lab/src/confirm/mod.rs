@@ -15,6 +15,5 @@ pub use forecast::{ConfirmForecast, SlicesForecast};
 pub(crate) use profiles::run_profiles;
 pub use request::{ConfirmChoice, ConfirmRequest, DesignChoice, PlacementChoice, create_confirm};
 pub(crate) use slices::run_starts;
-pub use slices::{StepTurns, TurnsProgress, TurnsRatio};
 pub(crate) use states::{STATES_FOLDER, States};
 pub(crate) use witness::Witness;

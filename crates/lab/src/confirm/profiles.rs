@@ -7,12 +7,13 @@ use std::sync::atomic::Ordering;
 use plimsoll_core::plan::Verify;
 use plimsoll_core::schedule::ScheduledTrial;
 use plimsoll_store::event::Event;
+use plimsoll_store::layout::EVENTS_FILE;
 use plimsoll_store::{PROFILES_FOLDER, Stamped, read_events, read_profiles};
 
 use super::states::States;
 use crate::error::LabError;
-use crate::orchestrator::{Notice, Observer, remove_data};
-use crate::trial_process::{Runner, make_new_dir};
+use crate::observer::{Notice, Observer};
+use crate::trial_process::{Runner, make_new_dir, remove_data};
 
 const WARM_UP_NS: u64 = 500_000_000;
 
@@ -52,7 +53,7 @@ pub(crate) fn run_profiles(
         let attempts = (1..).map(|attempt| (attempt, folder.join(format!("{index}-a{attempt}"))));
         let taken: Vec<_> = attempts.take_while(|(_, dir)| dir.exists()).collect();
         if taken.iter().any(|(_, dir)| {
-            read_events(dir.join("events.jsonl")).is_ok_and(|log| is_complete(&log.events))
+            read_events(dir.join(EVENTS_FILE)).is_ok_and(|log| is_complete(&log.events))
         }) {
             continue;
         }

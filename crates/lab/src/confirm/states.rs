@@ -10,7 +10,7 @@ use plimsoll_engine::directory_bytes;
 
 use super::copy::copy_to_disk;
 use crate::error::LabError;
-use crate::orchestrator::{Notice, Observer};
+use crate::observer::{Notice, Observer};
 use crate::places::remove_data_dir;
 use crate::trial_process::{Runner, make_dir, make_new_dir};
 

@@ -6,6 +6,7 @@ use std::path::Path;
 use plimsoll_core::record::{Reading, Readings};
 use plimsoll_core::witness::{FOREIGN_CORES_LIMIT, STEAL_LIMIT};
 use plimsoll_store::event::{Canary, Event, Suspect};
+use plimsoll_store::layout::EVENTS_FILE;
 use plimsoll_store::{EventWriter, TrialRecord, read_events, seal};
 
 use crate::error::LabError;
@@ -36,7 +37,7 @@ impl Witness {
     /// Looks at a trial that is complete. One that was disturbed is marked so in its folder; the
     /// reason is returned.
     pub fn suspect(&mut self, dir: &Path) -> Result<Option<String>, LabError> {
-        let path = dir.join("events.jsonl");
+        let path = dir.join(EVENTS_FILE);
         let log = read_events(&path)?;
         let events = || log.events.iter().map(|stamped| &stamped.event);
         let canary = canary(events());
@@ -255,7 +256,7 @@ mod tests {
             ),
         ] {
             let dir = tempfile::tempdir().unwrap();
-            let mut writer = EventWriter::create(dir.path().join("events.jsonl")).unwrap();
+            let mut writer = EventWriter::create(dir.path().join(EVENTS_FILE)).unwrap();
             writer.append(&Event::Canary(canary.clone())).unwrap();
             writer
                 .append(&Event::StepDone(Box::new(StepDone {
@@ -282,7 +283,7 @@ mod tests {
                 expected.is_none_or(|expected| reason.as_ref().unwrap().contains(expected)),
                 "{reason:?}"
             );
-            let last = read_events(dir.path().join("events.jsonl"))
+            let last = read_events(dir.path().join(EVENTS_FILE))
                 .unwrap()
                 .events
                 .pop()

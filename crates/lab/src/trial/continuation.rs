@@ -28,7 +28,7 @@ pub(super) struct Continuation {
 
 impl Continuation {
     /// Reads what the image before has left in this file descriptor.
-    pub fn take(fd: u32) -> Result<Self, LabError> {
+    pub fn read(fd: u32) -> Result<Self, LabError> {
         let mut text = String::new();
         let read = File::open(path_of(fd)).and_then(|mut file| file.read_to_string(&mut text));
         let problem = |error: &dyn std::fmt::Display| {
@@ -40,9 +40,9 @@ impl Continuation {
         serde_json::from_str(&text).map_err(|error| problem(&error))
     }
 
-    /// Goes on in a new image; returns only the reason why it cannot. `fd` is the descriptor that
+    /// Replaces this image by a new one; returns only the reason why it cannot. `fd` is the descriptor that
     /// this one was left in, which serves again.
-    pub fn go_on(&self, fd: Option<u32>) -> LabError {
+    pub fn exec(&self, fd: Option<u32>) -> LabError {
         let failed = |error: std::io::Error| {
             LabError::io("failed to go on in a new process for the next step", error)
         };

@@ -17,11 +17,15 @@ use plimsoll_engine::DrainAction;
 use plimsoll_engine::rocksdb::db_bench::{DbBench, DbBenchProcess, Job, Progress};
 use plimsoll_host::{ChildUsage, Collector, Proc, Watch, child_usage};
 use plimsoll_load::{Command, histogram_of_ranges};
-use plimsoll_store::event::{Event, ServerReady, StepDone, StepStart};
+use plimsoll_store::event::{Event, ServerReady, StepDone};
+use plimsoll_store::layout::series_dir;
 use plimsoll_store::series::{OperationSecond, host_path, operations_path, write_operations};
 use plimsoll_workload::kv::{Maintenance, is_universal, step_settings};
 
-use super::{Broken, DRAIN_LIMIT, SERVER_FOLDER, Trial, create_data_dir, say, wait_out};
+use super::drain::wait_out;
+use super::early_end::EarlyEnd;
+use super::start::create_data_dir;
+use super::{DRAIN_LIMIT, Trial, send};
 use crate::message::{StepProgress, TrialMessage};
 
 /// Between two looks at a process: so late its end and a wish to stop are noticed.
@@ -30,29 +34,68 @@ const LOOK: Duration = Duration::from_millis(20);
 const OVERTIME: Duration = Duration::from_secs(600);
 const NS_PER_S: f64 = 1e9;
 
+/// db_bench of a trial's build.
+struct Driver {
+    program: DbBench,
+    /// Where its outputs are kept.
+    logs: PathBuf,
+}
+
 /// Runs all steps.
-pub(super) fn run(trial: &mut Trial<'_>) -> Result<Option<String>, Broken> {
+pub(super) fn run(trial: &mut Trial<'_>) -> Result<Option<String>, EarlyEnd> {
     let order = trial.order;
     if order.has_turns {
-        return Err(Broken::Failed(
+        return Err(EarlyEnd::Failed(
             "db_bench takes no turns: confirm by blocks, or leave out driver = \"db_bench\"".into(),
         ));
     }
+    let driver = prepare(trial)?;
+    let steps = order.cell.workload.steps();
+    for (index, step) in steps.iter().enumerate() {
+        trial.next_step = index;
+        trial.begin_step(step)?;
+        match run_step(trial, &driver, step) {
+            Ok(done) => {
+                let summary = done
+                    .notes
+                    .get(&format!("{PRINTED}qps"))
+                    .map_or_else(String::new, |rate| {
+                        format!("{} operations/s", format_grouped(rate.round() as u64))
+                    });
+                trial.end_step(done, summary)?;
+            }
+            Err(end) => {
+                let end = trial
+                    .watchdog
+                    .verdict()
+                    .map_or(end, |reason| EarlyEnd::Failed(reason.to_owned()));
+                return Err(trial.record_failed_step(step, end, Vec::new()));
+            }
+        }
+        trial.events.sync()?;
+        if step.drain_after && (index + 1 < steps.len() || order.makes_state) {
+            drain(trial, &driver, step)?;
+        }
+    }
+    Ok(None)
+}
+
+/// Has db_bench open an empty database, and writes down what it runs with.
+fn prepare(trial: &mut Trial<'_>) -> Result<Driver, EarlyEnd> {
+    let order = trial.order;
     let started = Instant::now();
-    let build = order
-        .build
-        .as_ref()
-        .ok_or_else(|| Broken::Failed("the cell has no build; run `plimsoll build add`".into()))?;
+    let build = order.build.as_ref().ok_or_else(|| {
+        EarlyEnd::Failed("the cell has no build; run `plimsoll build add`".into())
+    })?;
     let program = DbBench::new(build, &order.cell.config.prefix, &order.cell.config.env)?;
     if order.before.is_empty() {
         create_data_dir(&order.data_dir)?;
     }
-    let logs = order.dir.join(SERVER_FOLDER);
-    for folder in [&logs, &order.dir.join("series")] {
-        fs::create_dir_all(folder).map_err(|error| {
-            Broken::Failed(format!("failed to make {}: {error}", folder.display()))
-        })?;
-    }
+    let logs = trial.make_server_dir()?;
+    let series = series_dir(&order.dir);
+    fs::create_dir_all(&series).map_err(|error| {
+        EarlyEnd::Failed(format!("failed to make {}: {error}", series.display()))
+    })?;
     let (settings, printed) = program.look(
         &order.settings,
         &order.data_dir.join("look"),
@@ -77,46 +120,7 @@ pub(super) fn run(trial: &mut Trial<'_>) -> Result<Option<String>, Broken> {
         effective_settings: settings,
         seconds: started.elapsed().as_secs_f64(),
     }))?;
-    let steps = order.cell.workload.steps();
-    for (index, step) in steps.iter().enumerate() {
-        trial.next_step = index;
-        say(&TrialMessage::StepStart {
-            step: step.name.clone(),
-            index: index + 1,
-            steps: steps.len(),
-        });
-        trial.events.append(&Event::StepStart(StepStart {
-            step: step.name.clone(),
-        }))?;
-        match run_step(trial, &program, step, &logs) {
-            Ok(done) => {
-                let summary = done
-                    .notes
-                    .get(&format!("{PRINTED}qps"))
-                    .map_or_else(String::new, |rate| {
-                        format!("{} operations/s", format_grouped(rate.round() as u64))
-                    });
-                say(&TrialMessage::StepDone {
-                    step: step.name.clone(),
-                    seconds: done.elapsed_ns as f64 / NS_PER_S,
-                    summary,
-                });
-                trial.events.append(&Event::StepDone(Box::new(done)))?;
-            }
-            Err(broken) => {
-                let broken = trial
-                    .watchdog
-                    .verdict()
-                    .map_or(broken, |reason| Broken::Failed(reason.to_owned()));
-                return Err(trial.record_failed_step(step, broken, Vec::new()));
-            }
-        }
-        trial.events.sync()?;
-        if step.drain_after && (index + 1 < steps.len() || order.makes_state) {
-            drain(trial, &program, step, &logs)?;
-        }
-    }
-    Ok(None)
+    Ok(Driver { program, logs })
 }
 
 /// What a step is to db_bench.
@@ -181,67 +185,31 @@ fn seed(seed: u64, step: usize) -> u64 {
     (seed % (1 << 31)) + step as u64 + 1
 }
 
-fn run_step(
-    trial: &mut Trial<'_>,
-    program: &DbBench,
-    step: &Step,
-    logs: &Path,
-) -> Result<StepDone, Broken> {
-    let order = trial.order;
+/// What a step's process leaves.
+struct StepOutput {
+    output: Output,
+    host: Readings,
+    /// By second, from its own report.
+    seconds: Vec<OperationSecond>,
+    /// It came to its own end.
+    is_complete: bool,
+}
+
+fn run_step(trial: &mut Trial<'_>, driver: &Driver, step: &Step) -> Result<StepDone, EarlyEnd> {
     let StepKind::Kv(kv) = step.kind else {
-        return Err(Broken::Failed(format!(
+        return Err(EarlyEnd::Failed(format!(
             "{} is no step of RocksDB's benchmark; take another workload for it",
             step.name
         )));
     };
-    let report = logs.join(format!("{}.r.csv", step.name));
-    let job = job(trial, step, &kv, report.clone());
-    let arguments =
-        program.arguments(&step_settings(step, &order.settings), &job, &order.data_dir)?;
-    let log = logs.join(format!("benchmark_{}.log", step.name));
-    let limit = job
-        .seconds
-        .map(|seconds| Duration::from_secs(seconds) + OVERTIME);
-    let before = child_usage();
-    let started = Instant::now();
-    let process = program.start(&arguments, &log)?;
-    let watch = Watch {
-        data_dir: &order.data_dir,
-        server_pids: vec![process.pid()],
-        is_embedded: false,
-    };
-    let collector = Collector::start(Proc::new(), watch, Some(host_path(&order.dir, &step.name)));
-    let ended = wait_for(trial, &process, limit, |elapsed| {
-        progress_of(trial, step, &kv, &report, elapsed)
-    });
-    let mut host = collector.stop();
-    drop(process);
-    let text = fs::read(&log)
-        .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
-        .unwrap_or_default();
-    let is_complete = match ended? {
-        Ended::Done => true,
-        // The benchmark itself may be done when its wait is not: its result stands, as it does for
-        // the scripts around db_bench.
-        Ended::Late if kv.waits && parse(&text).is_some() => false,
-        Ended::Late => {
-            let seconds = started.elapsed().as_secs();
-            return Err(Broken::Failed(format!(
-                "db_bench was not done after {seconds} s and was killed; see {}",
-                log.display()
-            )));
-        }
-        Ended::Failed(reason) => return Err(Broken::Failed(reason)),
-    };
-    let output = parse(&text).ok_or_else(|| {
-        Broken::Failed(format!("db_bench printed no result; see {}", log.display()))
-    })?;
-    take_usage(&mut host, before, child_usage());
+    let StepOutput {
+        output,
+        mut host,
+        seconds,
+        is_complete,
+    } = run_process(trial, driver, step, &kv)?;
+    let order = trial.order;
     host.insert("database_bytes".to_owned(), database_bytes(&order.data_dir));
-    let elapsed_ns = elapsed_ns(&output);
-    let seconds = fs::read_to_string(&report)
-        .map(|text| seconds(&text, kv.work))
-        .unwrap_or_default();
     write_operations(operations_path(&order.dir, &step.name), &seconds)?;
     let mut notes = output.stats.notes();
     notes.extend(facts(&output));
@@ -255,6 +223,7 @@ fn run_step(
             f64::from(u8::from(is_complete)),
         );
     }
+    let elapsed_ns = elapsed_ns(&output);
     let operation = operation(&output, kv.work, elapsed_ns);
     let client = ClientRecord {
         client: 1,
@@ -277,6 +246,69 @@ fn run_step(
     })
 }
 
+/// Runs the step's process to its end and reads what it printed.
+fn run_process(
+    trial: &Trial<'_>,
+    driver: &Driver,
+    step: &Step,
+    kv: &KvStep,
+) -> Result<StepOutput, EarlyEnd> {
+    let (order, program) = (trial.order, &driver.program);
+    let report = driver.logs.join(format!("{}.r.csv", step.name));
+    let job = job(trial, step, kv, report.clone());
+    let arguments =
+        program.arguments(&step_settings(step, &order.settings), &job, &order.data_dir)?;
+    let log = driver.logs.join(format!("benchmark_{}.log", step.name));
+    let limit = job
+        .seconds
+        .map(|seconds| Duration::from_secs(seconds) + OVERTIME);
+    let before = child_usage();
+    let started = Instant::now();
+    let process = program.start(&arguments, &log)?;
+    let watch = Watch {
+        data_dir: &order.data_dir,
+        server_pids: vec![process.pid()],
+        is_embedded: false,
+    };
+    let collector = Collector::start(Proc::new(), watch, Some(host_path(&order.dir, &step.name)));
+    let ended = wait_for(trial, &process, limit, |elapsed| {
+        send_progress(trial, step, kv, &report, elapsed);
+    });
+    let mut host = collector.stop();
+    // It is reaped here: only then does the kernel say what CPU it used.
+    drop(process);
+    let text = fs::read(&log)
+        .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+        .unwrap_or_default();
+    let is_complete = match ended? {
+        Ended::Done => true,
+        // The benchmark itself may be done when its wait is not: its result stands, as it does for
+        // the scripts around db_bench.
+        Ended::Late if kv.waits && parse(&text).is_some() => false,
+        Ended::Late => {
+            let seconds = started.elapsed().as_secs();
+            return Err(EarlyEnd::Failed(format!(
+                "db_bench was not done after {seconds} s and was killed; see {}",
+                log.display()
+            )));
+        }
+        Ended::Failed(reason) => return Err(EarlyEnd::Failed(reason)),
+    };
+    let output = parse(&text).ok_or_else(|| {
+        EarlyEnd::Failed(format!("db_bench printed no result; see {}", log.display()))
+    })?;
+    take_usage(&mut host, before, child_usage());
+    let seconds = fs::read_to_string(&report)
+        .map(|text| seconds(&text, kv.work))
+        .unwrap_or_default();
+    Ok(StepOutput {
+        output,
+        host,
+        seconds,
+        is_complete,
+    })
+}
+
 /// How a process came to its end.
 enum Ended {
     Done,
@@ -290,8 +322,8 @@ fn wait_for(
     trial: &Trial<'_>,
     process: &DbBenchProcess,
     limit: Option<Duration>,
-    mut tell: impl FnMut(Duration),
-) -> Result<Ended, Broken> {
+    mut at_look: impl FnMut(Duration),
+) -> Result<Ended, EarlyEnd> {
     let started = Instant::now();
     loop {
         match process.progress() {
@@ -305,18 +337,18 @@ fn wait_for(
         }
         let elapsed = started.elapsed();
         if trial.control.command() == Command::Stop {
-            return Err(Broken::Interrupted);
+            return Err(EarlyEnd::Interrupted);
         }
         if limit.is_some_and(|limit| elapsed > limit) {
             return Ok(Ended::Late);
         }
-        tell(elapsed);
+        at_look(elapsed);
         std::thread::sleep(LOOK);
     }
 }
 
 /// About once a second, what the report says by then.
-fn progress_of(trial: &Trial<'_>, step: &Step, kv: &KvStep, report: &Path, elapsed: Duration) {
+fn send_progress(trial: &Trial<'_>, step: &Step, kv: &KvStep, report: &Path, elapsed: Duration) {
     if elapsed.as_millis() % 1000 >= LOOK.as_millis() {
         return;
     }
@@ -327,7 +359,7 @@ fn progress_of(trial: &Trial<'_>, step: &Step, kv: &KvStep, report: &Path, elaps
     let done: u64 = rows.iter().map(|row| row.ok).sum();
     let elapsed_s = elapsed.as_secs_f64();
     let total = kv.duration_ns().map_or(0.0, |ns| ns as f64 / NS_PER_S);
-    say(&TrialMessage::Progress(StepProgress {
+    send(&TrialMessage::Progress(StepProgress {
         step: step.name.clone(),
         index: trial.next_step + 1,
         steps: trial.order.cell.workload.steps().len(),
@@ -349,8 +381,8 @@ fn progress_of(trial: &Trial<'_>, step: &Step, kv: &KvStep, report: &Path, elaps
 
 /// What the scripts around db_bench do between steps: they let the load's compaction come to its
 /// end, and put a leveled tree into the same shape in every run.
-fn drain(trial: &mut Trial<'_>, program: &DbBench, step: &Step, logs: &Path) -> Result<(), Broken> {
-    let order = trial.order;
+fn drain(trial: &mut Trial<'_>, driver: &Driver, step: &Step) -> Result<(), EarlyEnd> {
+    let (order, program) = (trial.order, &driver.program);
     let benchmarks =
         match Maintenance::after(step, is_universal(&order.settings), order.makes_state) {
             None => return Ok(()),
@@ -366,7 +398,7 @@ fn drain(trial: &mut Trial<'_>, program: &DbBench, step: &Step, logs: &Path) -> 
     let action = benchmarks[..benchmarks.len() - 1].join(", ");
     let started = Instant::now();
     let wait = Duration::from_nanos(order.cell.workload.wait_ns(step));
-    say(&TrialMessage::Draining {
+    send(&TrialMessage::Draining {
         seconds: wait.as_secs_f64(),
     });
     let job = Job {
@@ -382,11 +414,14 @@ fn drain(trial: &mut Trial<'_>, program: &DbBench, step: &Step, logs: &Path) -> 
         report: None,
     };
     let arguments = program.arguments(&order.settings, &job, &order.data_dir)?;
-    let process = program.start(&arguments, &logs.join(format!("drain_{}.log", step.name)))?;
+    let process = program.start(
+        &arguments,
+        &driver.logs.join(format!("drain_{}.log", step.name)),
+    )?;
     let result = match wait_for(trial, &process, Some(DRAIN_LIMIT), |_| ())? {
         Ended::Done => String::new(),
         Ended::Late => "left: time was over".to_owned(),
-        Ended::Failed(reason) => return Err(Broken::Failed(reason)),
+        Ended::Failed(reason) => return Err(EarlyEnd::Failed(reason)),
     };
     drop(process);
     let seconds = started.elapsed().as_secs_f64();

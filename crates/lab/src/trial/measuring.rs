@@ -64,6 +64,7 @@ struct Begun {
 }
 
 /// What was measured.
+#[derive(Default)]
 pub(super) struct Measured {
     /// The engine's counters at the beginning.
     pub counters: BTreeMap<String, i64>,

@@ -5,15 +5,16 @@
 
 mod continuation;
 mod db_bench;
+mod drain;
+mod early_end;
 mod lifeline;
 mod measuring;
 mod progress;
+mod start;
 mod step;
 mod turns;
 mod watchdog;
 
-use std::collections::BTreeMap;
-use std::fs;
 use std::io::{Write, stdout};
 use std::ops::Range;
 use std::path::Path;
@@ -24,84 +25,38 @@ use plimsoll_core::METHODOLOGY_VERSION;
 use plimsoll_core::name::EngineName;
 use plimsoll_core::plan::{Driver, Step, StepProcess};
 use plimsoll_core::record::TableCheck;
-use plimsoll_engine::{
-    DrainAction, Engine, EngineError, External, Health, Settings, StartOptions, engine,
-    external_engine,
-};
 use plimsoll_host::{
-    AwakeCpus, Cpus, Fact, Proc, boot_id, capture_environment, pin_thread, process_start_ticks,
-    run_canary,
+    AwakeCpus, Fact, Proc, boot_id, capture_environment, process_start_ticks, run_canary,
 };
 use plimsoll_load::{Command, Control};
 use plimsoll_store::event::{
-    Canary, DrainDone, DrainStep, Event, ServerCrashed, ServerReady, StepFailed, TrialDone,
-    TrialFailed, TrialStart,
+    Canary, Event, StepDone, StepStart, TrialDone, TrialFailed, TrialStart,
 };
+use plimsoll_store::layout::EVENTS_FILE;
 use plimsoll_store::{EventWriter, write_json_atomically};
 use plimsoll_workload::kv::step_settings;
 use plimsoll_workload::{SharedServer, WorkloadRun};
 
+use self::continuation::Continuation;
+use self::early_end::EarlyEnd;
+use self::lifeline::{Input, Lifeline};
+use self::start::{StartedServer, create_data_dir};
+use self::step::StepContext;
+use self::watchdog::Watchdog;
 use crate::error::LabError;
 use crate::message::{TrialMessage, TrialOrder};
-use crate::trial::continuation::Continuation;
-use crate::trial::lifeline::{Input, Lifeline};
-use crate::trial::watchdog::Watchdog;
 
 /// An engine that is asked to stop has this long.
 const STOP_TIMEOUT: Duration = Duration::from_secs(300);
 /// A drain may take longer than the plan's wait, but not for ever.
 const DRAIN_LIMIT: Duration = Duration::from_secs(3600);
 
-/// A server that dies closes its connections before the kernel says that it is dead: an error waits
-/// this long for the reason.
-const CRASH_PATIENCE: Duration = Duration::from_millis(500);
-/// Connections beside the workers': one asks whether the server lives, one asks for its counters.
-const OWN_CONNECTIONS: u32 = 2;
-/// On an external server one more holds the lock on our tables.
-const LOCK_CONNECTIONS: u32 = 1;
-/// Connections that PostgreSQL keeps for others than the ordinary users that external servers are
-/// used as.
-const RESERVED_CONNECTIONS: [&str; 2] = ["superuser_reserved_connections", "reserved_connections"];
-
 /// The server's state before the first step has this in its files' names, where that after a step
 /// has the step's name.
 const START: &str = "start";
 
-const EVENTS_FILE: &str = "events.jsonl";
-
-/// The folder in a trial's with what its server leaves behind.
-pub(crate) const SERVER_FOLDER: &str = "server";
-
 /// The fact about the machine that a trial itself decides.
 const IDLE_CPUS: &str = "idle_cpus";
-
-/// Why a trial ends before its last step.
-enum Broken {
-    /// The user or a signal asked for it.
-    Interrupted,
-    /// It cannot go on.
-    Failed(String),
-    /// It cannot go on, and an event says why.
-    Told(String),
-}
-
-impl From<LabError> for Broken {
-    fn from(error: LabError) -> Self {
-        Self::Failed(error.to_string())
-    }
-}
-
-impl From<EngineError> for Broken {
-    fn from(error: EngineError) -> Self {
-        Self::Failed(error.to_string())
-    }
-}
-
-impl From<plimsoll_store::StoreError> for Broken {
-    fn from(error: plimsoll_store::StoreError) -> Self {
-        Self::Failed(error.to_string())
-    }
-}
 
 /// The body of the internal `trial` verb. `continued` is where an earlier image of this process has
 /// left what it was to do. Returns when the trial has ended and all it has to say is on disk.
@@ -124,7 +79,7 @@ pub fn main(continued: Option<u32>) -> Result<(), LabError> {
                 next_step,
                 seconds,
                 input,
-            } = Continuation::take(fd)?;
+            } = Continuation::read(fd)?;
             (order, Input::behind(input), next_step, seconds)
         }
     };
@@ -187,12 +142,12 @@ fn run(
                 stop_problem,
             }))?;
         }
-        Err(broken) => {
-            let (reason, interrupted) = match broken {
-                Broken::Interrupted => ("interrupted".to_owned(), true),
-                Broken::Failed(reason) | Broken::Told(reason) => (reason, false),
+        Err(end) => {
+            let (reason, interrupted) = match end {
+                EarlyEnd::Interrupted => ("interrupted".to_owned(), true),
+                EarlyEnd::Failed(reason) | EarlyEnd::Recorded(reason) => (reason, false),
             };
-            say(&TrialMessage::Failed {
+            send(&TrialMessage::Failed {
                 reason: reason.clone(),
             });
             trial.events.append(&Event::TrialFailed(TrialFailed {
@@ -254,7 +209,7 @@ fn idle_cpus(awake: Option<&Result<AwakeCpus, String>>) -> Fact {
 
 /// Progress is for people; a reader that is gone must not stop the trial. That the orchestrator is
 /// gone shows on standard input.
-fn say(message: &TrialMessage) {
+fn send(message: &TrialMessage) {
     if let Ok(line) = serde_json::to_string(message) {
         let _ = writeln!(stdout(), "{line}");
     }
@@ -273,7 +228,7 @@ struct Trial<'a> {
 impl Trial<'_> {
     /// Runs all steps that are left. What goes wrong after them, when the server is stopped, is
     /// returned.
-    fn run(&mut self) -> Result<Option<String>, Broken> {
+    fn run(&mut self) -> Result<Option<String>, EarlyEnd> {
         if self.order.cell.config.driver == Driver::DbBench {
             return db_bench::run(self);
         }
@@ -281,51 +236,41 @@ impl Trial<'_> {
         if self.order.before.is_empty() && self.next_step == 0 {
             create_data_dir(&self.order.data_dir)?;
         }
-        let log_dir = self.order.dir.join(SERVER_FOLDER);
-        fs::create_dir_all(&log_dir).map_err(|error| {
-            Broken::Failed(format!("failed to make {}: {error}", log_dir.display()))
-        })?;
-        let workload = &self.order.cell.workload;
+        let log_dir = self.make_server_dir()?;
+        let steps = self.order.cell.workload.steps();
         loop {
-            let sitting = self.sitting();
-            let is_last = sitting.end == workload.steps().len();
-            let (server, settings) =
-                self.start(&*engine, &workload.steps()[sitting.start], &log_dir)?;
-            if !engine.is_embedded() {
-                self.check_connections(&settings)?;
+            let of_start = self.steps_of_next_start();
+            let is_last = of_start.end == steps.len();
+            let started = self.start(&*engine, &steps[of_start.start], &log_dir)?;
+            if !started.is_embedded {
+                self.check_connections(&started.settings)?;
                 self.watchdog
-                    .ask(server.connect()?)
+                    .ask(started.server.connect()?)
                     .map_err(|error| LabError::io("failed to start a thread", error))?;
             }
-            self.run_steps(
-                sitting.clone(),
-                &server,
-                &settings,
-                engine.is_embedded(),
-                &log_dir,
-            )
-            .map_err(|broken| self.explain(&server, None, broken))?;
+            self.run_steps(of_start.clone(), &started, &log_dir)
+                .map_err(|end| self.explain(&started.server, None, end))?;
             self.watchdog.stop_asking();
             // Every worker has closed its session and dropped its share of the server by now.
-            let Ok(server) = Arc::try_unwrap(server) else {
-                return Err(Broken::Failed(
+            let Ok(server) = Arc::try_unwrap(started.server) else {
+                return Err(EarlyEnd::Failed(
                     "a worker still holds a connection after its step".into(),
                 ));
             };
             let stopped = server.stop(STOP_TIMEOUT);
             match stopped {
                 Err(error) if self.order.makes_state || !is_last => {
-                    return Err(Broken::Failed(format!(
+                    return Err(EarlyEnd::Failed(format!(
                         "the server did not stop cleanly: {error}"
                     )));
                 }
-                // All steps are done and verified, and the data is thrown away: whatever comes now
-                // is told and changes no result.
+                // All steps are done and verified, and the data is thrown away: a problem now is
+                // reported and changes no result.
                 stopped if is_last => return Ok(stopped.err().map(|error| error.to_string())),
-                _ => self.next_step = sitting.end,
+                _ => self.next_step = of_start.end,
             }
             if self.has_process_per_step() {
-                return Err(self.go_on());
+                return Err(self.continue_in_new_image());
             }
         }
     }
@@ -340,7 +285,7 @@ impl Trial<'_> {
 
     /// The steps that come next and share a start of the engine: all of them, but where single ones
     /// are opened otherwise, or have a process of their own.
-    fn sitting(&self) -> Range<usize> {
+    fn steps_of_next_start(&self) -> Range<usize> {
         let steps = &self.order.cell.workload.steps()[self.next_step..];
         let own = |step: &Step| step_settings(step, &self.order.settings);
         let alike = if self.has_process_per_step() {
@@ -354,67 +299,11 @@ impl Trial<'_> {
         self.next_step..self.next_step + alike
     }
 
-    /// Starts the engine for a step and those that share its start, and reads back what it runs
-    /// with.
-    fn start(
-        &mut self,
-        engine: &dyn Engine,
-        step: &Step,
-        log_dir: &Path,
-    ) -> Result<(SharedServer, Settings), Broken> {
-        let started = Instant::now();
-        let config = &self.order.cell.config;
-        let options = StartOptions {
-            log_dir: log_dir.to_owned(),
-            // An embedded engine's process, this one, already runs under them.
-            prefix: if engine.is_embedded() {
-                Vec::new()
-            } else {
-                config.prefix.clone()
-            },
-            env: if engine.is_embedded() {
-                BTreeMap::new()
-            } else {
-                config.env.clone()
-            },
-            transport: config.transport,
-            client: config.client,
-            ..StartOptions::new(
-                &self.order.data_dir,
-                step_settings(step, &self.order.settings),
-            )
-        };
-        // What a thread begins runs where the thread may: the server on its CPUs, the workers on
-        // theirs. An embedded engine is its worker.
-        let placement = self.order.placement.as_ref();
-        if let Some(placement) = placement {
-            pin(if engine.is_embedded() {
-                &placement.client_cpus
-            } else {
-                &placement.server_cpus
-            })?;
-        }
-        let server: SharedServer = Arc::new(engine.start(&options)?);
-        if let Some(placement) = placement {
-            pin(&placement.client_cpus)?;
-        }
-        let settings = server.effective_settings()?;
-        let build = engine.build();
-        self.events.append(&Event::ServerReady(ServerReady {
-            version: build.version,
-            build_options: build.options,
-            embedded: engine.is_embedded(),
-            effective_settings: settings.clone(),
-            seconds: started.elapsed().as_secs_f64(),
-        }))?;
-        Ok((server, settings))
-    }
-
-    /// Goes on with the next step in a new image of this process. Returns only when it does not.
-    fn go_on(&self) -> Broken {
+    /// Continues with the next step in a new image of this process. Returns only if it cannot.
+    fn continue_in_new_image(&self) -> EarlyEnd {
         let input = self.lifeline.hold();
         if self.control.command() == Command::Stop {
-            return Broken::Interrupted;
+            return EarlyEnd::Interrupted;
         }
         let (order, next_step, seconds) =
             (self.order.clone(), self.next_step, self.started.elapsed_s());
@@ -424,94 +313,38 @@ impl Trial<'_> {
             seconds,
             input: input.pending().to_vec(),
         };
-        continuation.go_on(self.started.continued).into()
-    }
-
-    /// The engine of the cell's build, or of the server that the plan gives in its place.
-    fn engine(&self) -> Result<Box<dyn Engine>, EngineError> {
-        let order = self.order;
-        match &order.cell.server {
-            None => engine(&order.cell.build, order.build.as_ref()),
-            Some(server) => external_engine(External {
-                server: server.clone(),
-                password: order.password.clone(),
-                campaign: order.campaign.clone(),
-                settings: order.settings.clone(),
-            }),
-        }
-    }
-
-    /// A server with too few connections would refuse a step after hours of loading.
-    fn check_connections(&self, settings: &BTreeMap<String, String>) -> Result<(), Broken> {
-        let number = |name: &str| {
-            settings
-                .get(name)
-                .and_then(|value| value.parse::<u32>().ok())
-        };
-        let clients = self.order.cell.workload.connections();
-        let (own, reserved, place) = match &self.order.cell.server {
-            None => (
-                OWN_CONNECTIONS,
-                0,
-                format!("in [config.{}]", self.order.cell.config.label),
-            ),
-            Some(_) => {
-                let reserved = RESERVED_CONNECTIONS.into_iter().filter_map(number).sum();
-                (
-                    OWN_CONNECTIONS + LOCK_CONNECTIONS,
-                    reserved,
-                    "of the server".to_owned(),
-                )
-            }
-        };
-        let needed = clients + own + reserved;
-        match number("max_connections") {
-            Some(limit) if limit < needed => {
-                let reserved = if reserved > 0 {
-                    format!(", and {reserved} are reserved")
-                } else {
-                    String::new()
-                };
-                Err(Broken::Failed(format!(
-                    "the server takes {limit} connections (max_connections), and the plan needs \
-                    {needed}: {clients} for its workers and {own} to watch the server{reserved}; \
-                    raise max_connections {place} or lower clients"
-                )))
-            }
-            _ => Ok(()),
-        }
+        continuation.exec(self.started.continued).into()
     }
 
     fn run_steps(
         &mut self,
-        sitting: Range<usize>,
-        server: &SharedServer,
-        settings: &Settings,
-        is_embedded: bool,
+        of_start: Range<usize>,
+        started: &StartedServer,
         log_dir: &Path,
-    ) -> Result<(), Broken> {
+    ) -> Result<(), EarlyEnd> {
+        let server = &started.server;
         let workload = &self.order.cell.workload;
         let mut run = WorkloadRun::new(workload, server.clone(), self.order.seed)?;
-        run.check_statements(settings)?;
+        run.check_statements(&started.settings)?;
         let steps = workload.steps();
         self.order
             .before
             .iter()
-            .chain(&steps[..sitting.start])
+            .chain(&steps[..of_start.start])
             .for_each(|step| run.assume(step));
         if !self.order.before.is_empty() {
-            self.check_and_warm(&run, server, sitting.start == 0)?;
+            self.check_and_warm(&run, server, of_start.start == 0)?;
         }
-        if sitting.start == 0 {
+        if of_start.start == 0 {
             server.save_state(log_dir, START)?;
         }
         let is_warmed = workload
             .rocksdb()
             .is_some_and(|workload| workload.warm_cache);
-        for index in sitting {
+        for index in of_start {
             let step = &steps[index];
             if self.control.command() == Command::Stop {
-                return Err(Broken::Interrupted);
+                return Err(EarlyEnd::Interrupted);
             }
             self.next_step = index;
             server.reset_between_steps()?;
@@ -519,7 +352,14 @@ impl Trial<'_> {
                 run.read_all(server)?;
             }
             let is_last = index + 1 == steps.len();
-            step::run_step(self, step, &mut run, server, is_embedded, is_last)?;
+            let context = StepContext {
+                step,
+                workload: &mut run,
+                server,
+                is_embedded: started.is_embedded,
+                is_last,
+            };
+            step::run_step(self, context)?;
             self.events.sync()?;
             server.save_state(log_dir, &step.name)?;
             server.reset_between_steps()?;
@@ -530,6 +370,27 @@ impl Trial<'_> {
         Ok(())
     }
 
+    /// Announces a step and writes down that it starts.
+    fn begin_step(&mut self, step: &Step) -> Result<(), EarlyEnd> {
+        send(&TrialMessage::StepStart {
+            step: step.name.clone(),
+            index: self.next_step + 1,
+            steps: self.order.cell.workload.steps().len(),
+        });
+        let step = step.name.clone();
+        Ok(self.events.append(&Event::StepStart(StepStart { step }))?)
+    }
+
+    /// Writes down that a step is done.
+    fn end_step(&mut self, done: StepDone, summary: String) -> Result<(), EarlyEnd> {
+        send(&TrialMessage::StepDone {
+            step: done.step.clone(),
+            seconds: done.elapsed_ns as f64 / 1e9,
+            summary,
+        });
+        Ok(self.events.append(&Event::StepDone(Box::new(done)))?)
+    }
+
     /// Copied data must be what was copied, which is looked at once. Then every table is read, so
     /// that all candidates begin with what their caches can hold.
     fn check_and_warm(
@@ -537,7 +398,7 @@ impl Trial<'_> {
         run: &WorkloadRun,
         server: &SharedServer,
         is_first: bool,
-    ) -> Result<(), Broken> {
+    ) -> Result<(), EarlyEnd> {
         if self.order.cell.build.engine == EngineName::Null {
             return Ok(());
         }
@@ -556,204 +417,11 @@ impl Trial<'_> {
                 expected_rows,
                 ..
             } = check;
-            return Err(Broken::Failed(format!(
+            return Err(EarlyEnd::Failed(format!(
                 "the copied data is not what was copied: {table} holds {found_rows} rows and \
                 should hold {expected_rows}; resume the campaign, which makes the data anew"
             )));
         }
         Ok(run.read_all(server)?)
     }
-
-    /// Works off the engine's debt, then waits until the plan's wait is over.
-    fn drain(
-        &mut self,
-        step: &Step,
-        run: &WorkloadRun,
-        server: &SharedServer,
-    ) -> Result<(), Broken> {
-        let wait = Duration::from_nanos(self.order.cell.workload.wait_ns(step));
-        say(&TrialMessage::Draining {
-            seconds: wait.as_secs_f64(),
-        });
-        let started = Instant::now();
-        // Looked at often: a crash is noticed within a second, here as in a step.
-        let is_stopped =
-            || self.control.command() == Command::Stop || server.health() != Health::Running;
-        let limit = started + wait.max(DRAIN_LIMIT);
-        let actions = run.drain(
-            step,
-            server,
-            self.order.makes_state,
-            started + wait,
-            limit,
-            &is_stopped,
-        )?;
-        let waited_s = wait_out(started, wait, &is_stopped)?;
-        self.record_drain(
-            step,
-            actions,
-            started.elapsed().as_secs_f64() - waited_s,
-            waited_s,
-        )
-    }
-
-    fn record_drain(
-        &mut self,
-        step: &Step,
-        actions: Vec<DrainAction>,
-        drained_s: f64,
-        waited_s: f64,
-    ) -> Result<(), Broken> {
-        say(&TrialMessage::Drained {
-            drained_s,
-            waited_s,
-        });
-        self.events.append(&Event::DrainDone(DrainDone {
-            step: step.name.clone(),
-            actions: actions
-                .into_iter()
-                .map(|a| DrainStep {
-                    action: a.action,
-                    seconds: a.seconds,
-                    result: a.result,
-                })
-                .collect(),
-            drained_s,
-            waited_s,
-        }))?;
-        Ok(self.events.sync()?)
-    }
-
-    /// The cause behind what went wrong: a server that hangs or a disk that is nearly full, a
-    /// server that is gone, or what it seemed to be.
-    fn explain(&mut self, server: &SharedServer, step: Option<&str>, broken: Broken) -> Broken {
-        if let Broken::Told(_) = broken {
-            return broken;
-        }
-        if let Some(reason) = self.watchdog.verdict() {
-            return Broken::Failed(reason.to_owned());
-        }
-        let is_owned = !server.processes().is_empty();
-        let deadline = Instant::now() + CRASH_PATIENCE;
-        while is_owned
-            && matches!(broken, Broken::Failed(_))
-            && server.health() == Health::Running
-            && Instant::now() < deadline
-        {
-            std::thread::sleep(Duration::from_millis(10));
-        }
-        // The watchdog may have ended it meanwhile.
-        match self.watchdog.verdict() {
-            Some(reason) => Broken::Failed(reason.to_owned()),
-            None => record_crash(&mut self.events, server, step).unwrap_or(broken),
-        }
-    }
-
-    /// Records that a step did not end as it should.
-    fn fail_step(
-        &mut self,
-        step: &Step,
-        server: &SharedServer,
-        broken: Broken,
-        operations: Vec<plimsoll_core::record::OperationRecord>,
-    ) -> Broken {
-        let broken = self.explain(server, Some(&step.name), broken);
-        self.record_failed_step(step, broken, operations)
-    }
-
-    /// Writes down why a step did not end as it should, where no event says it yet.
-    fn record_failed_step(
-        &mut self,
-        step: &Step,
-        broken: Broken,
-        operations: Vec<plimsoll_core::record::OperationRecord>,
-    ) -> Broken {
-        let reason = match &broken {
-            Broken::Interrupted => "interrupted".to_owned(),
-            Broken::Failed(reason) => reason.clone(),
-            Broken::Told(_) => return broken,
-        };
-        let event = Event::StepFailed(StepFailed {
-            step: step.name.clone(),
-            reason,
-            operations,
-        });
-        match self.events.append(&event) {
-            Ok(()) => match broken {
-                Broken::Failed(reason) => Broken::Told(format!("{}: {reason}", step.name)),
-                other => other,
-            },
-            Err(error) => error.into(),
-        }
-    }
-}
-
-/// Waits until the plan's wait is over that began at `started`, and says for how many seconds that
-/// was.
-fn wait_out(
-    started: Instant,
-    wait: Duration,
-    is_stopped: &dyn Fn() -> bool,
-) -> Result<f64, Broken> {
-    let drained = Instant::now();
-    while started.elapsed() < wait {
-        if is_stopped() {
-            return Err(Broken::Interrupted);
-        }
-        std::thread::sleep(Duration::from_millis(50).min(wait.saturating_sub(started.elapsed())));
-    }
-    Ok(drained.elapsed().as_secs_f64())
-}
-
-/// Records that a server is gone, if it is: then everything else that went wrong follows from that.
-fn record_crash(
-    events: &mut EventWriter,
-    server: &SharedServer,
-    step: Option<&str>,
-) -> Option<Broken> {
-    let Health::Crashed { status, log_tail } = server.health() else {
-        return None;
-    };
-    let during = step.map_or(String::new(), |step| format!(" during {step}"));
-    let reason = format!("the server crashed{during} ({status})");
-    let event = Event::ServerCrashed(ServerCrashed {
-        step: step.map(str::to_owned),
-        status,
-        log_tail,
-    });
-    Some(
-        events
-            .append(&event)
-            .and_then(|()| events.sync())
-            .map_or_else(Broken::from, |()| Broken::Told(reason)),
-    )
-}
-
-fn pin(cpus: &str) -> Result<(), Broken> {
-    let cpus = Cpus::parse(cpus).ok_or_else(|| {
-        Broken::Failed(format!("{cpus} is no set of CPUs; write one like 0 or 1-3"))
-    })?;
-    pin_thread(&cpus).map_err(|error| {
-        Broken::Failed(format!(
-            "the CPUs {cpus} cannot be had: {error}; choose others with --placement"
-        ))
-    })
-}
-
-fn create_data_dir(dir: &Path) -> Result<(), Broken> {
-    fs::create_dir_all(dir).map_err(|error| {
-        Broken::Failed(format!(
-            "failed to make the data directory {}: {error}",
-            dir.display()
-        ))
-    })?;
-    let mut entries = fs::read_dir(dir)
-        .map_err(|error| Broken::Failed(format!("failed to read {}: {error}", dir.display())))?;
-    if entries.next().is_some() {
-        return Err(Broken::Failed(format!(
-            "the data directory {} is not empty",
-            dir.display()
-        )));
-    }
-    Ok(())
 }

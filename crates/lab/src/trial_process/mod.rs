@@ -15,6 +15,7 @@ use plimsoll_core::schedule::ScheduledTrial;
 use plimsoll_engine::InstalledBuild;
 use plimsoll_engine::process::{MARK, end_below};
 use plimsoll_store::event::{Event, ServerCrashed, StepFailed, TrialFailed};
+use plimsoll_store::layout::EVENTS_FILE;
 use plimsoll_store::{CampaignDir, Design, EventWriter, read_events, seal};
 use rustix::process::{Pid, Signal, kill_process};
 use zeroize::Zeroizing;
@@ -23,8 +24,9 @@ use crate::error::LabError;
 use crate::guard::{BY_SIGNAL, guarded};
 use crate::leftovers::end_server;
 use crate::message::{HUNG_EXIT, STOP, TrialMessage, TrialOrder};
-use crate::orchestrator::{Notice, Observer};
+use crate::observer::{Notice, Observer};
 use crate::passwords::Passwords;
+use crate::places::remove_data_dir;
 
 /// A trial that was asked to stop has this long before it is ended.
 pub(crate) const STOP_PATIENCE: Duration = Duration::from_secs(60);
@@ -328,6 +330,13 @@ pub(crate) fn make_new_dir(dir: &Path) -> Result<(), LabError> {
         .map_err(|error| LabError::io(format!("failed to make {}", dir.display()), error))
 }
 
+/// Data that stays behind takes space and spoils nothing.
+pub(crate) fn remove_data(dir: &Path, observer: &mut dyn Observer) {
+    if let Err(error) = remove_data_dir(dir) {
+        observer.notice(Notice::Warning(&format!("{error}; remove it by hand")));
+    }
+}
+
 fn read_lines(output: impl std::io::Read + Send + 'static) -> Receiver<String> {
     let (sender, receiver) = channel();
     std::thread::spawn(move || {
@@ -348,7 +357,7 @@ fn conclude(
     log: &Path,
     is_stopped: bool,
 ) -> Result<Result<(), String>, LabError> {
-    let path = dir.join("events.jsonl");
+    let path = dir.join(EVENTS_FILE);
     let log_tail = tail(log);
     let last_words = || {
         log_tail
@@ -434,7 +443,7 @@ pub(crate) fn write_trial_failed(
     reason: &str,
     interrupted: bool,
 ) -> Result<(), LabError> {
-    let mut writer = EventWriter::create(dir.join("events.jsonl"))?;
+    let mut writer = EventWriter::create(dir.join(EVENTS_FILE))?;
     writer.append(&Event::TrialFailed(TrialFailed {
         reason: reason.to_owned(),
         interrupted,

@@ -18,6 +18,7 @@ pub use levels::{LevelSample, read_levels, write_levels};
 pub use operations::{OperationSecond, read_operations, write_operations};
 pub use turns::{Turn, read_turns, write_turns};
 
+use crate::layout::series_dir;
 use crate::trial::as_file_name;
 
 /// Where a trial keeps what was done in each second of a step.
@@ -41,7 +42,5 @@ pub fn turns_path(trial_dir: impl AsRef<Path>, step: &str) -> PathBuf {
 }
 
 fn path(trial_dir: &Path, step: &str, what: &str) -> PathBuf {
-    trial_dir
-        .join("series")
-        .join(format!("{}.{what}.tsv", as_file_name(step)))
+    series_dir(trial_dir).join(format!("{}.{what}.tsv", as_file_name(step)))
 }

@@ -18,12 +18,13 @@ use plimsoll_store::{Confirm, TrialRecord, seal};
 
 use self::order::order_of_round;
 use self::rounds::Rounds;
-pub use self::rounds::{StepTurns, TurnsProgress, TurnsRatio};
 use super::states::States;
 use crate::error::LabError;
 use crate::message::{Direction, STOP, TrialMessage, TurnDone, TurnOrder};
-use crate::orchestrator::{CampaignEnd, Notice, Observer, remove_data};
-use crate::trial_process::{END_LIMIT, Runner, STOP_PATIENCE, TrialProcess, write_trial_failed};
+use crate::observer::{CampaignEnd, Notice, Observer, StepTurns, TurnsProgress};
+use crate::trial_process::{
+    END_LIMIT, Runner, STOP_PATIENCE, TrialProcess, remove_data, write_trial_failed,
+};
 
 /// Each candidate's first turn of a step, which is not recorded.
 const WARM_UP_NS: u64 = 500_000_000;

@@ -5,6 +5,7 @@ use plimsoll_core::witness::Leakage;
 use plimsoll_stats::{Clustered, clustered};
 
 use crate::message::TurnDone;
+use crate::observer::TurnsRatio;
 
 /// A step that reads is precise enough when every interval is within this share to either side.
 const READ_HALF_WIDTH: f64 = 0.01;
@@ -19,60 +20,6 @@ const LOOK_ROUNDS: usize = 10;
 const LEVEL: f64 = 0.95;
 /// The level of the control's: it raises an alarm by chance in one of a hundred.
 const CONTROL_LEVEL: f64 = 0.99;
-
-/// How a step in turns goes on.
-#[derive(Clone, Debug, PartialEq)]
-pub struct TurnsProgress {
-    /// The step.
-    pub step: String,
-    /// Its position, from 1.
-    pub index: usize,
-    /// Steps of the start.
-    pub steps: usize,
-    /// The start, from 1.
-    pub start: u32,
-    /// Starts in all.
-    pub starts: u32,
-    /// Rounds so far.
-    pub rounds: u32,
-    /// Seconds of turns so far, and at the most.
-    pub elapsed_s: f64,
-    /// See `elapsed_s`.
-    pub limit_s: f64,
-    /// Half of the widest interval so far, as a share; none before there are intervals.
-    pub half_width: Option<f64>,
-    /// Seconds until the campaign is over at the latest, without the time between steps.
-    pub eta_s: f64,
-}
-
-/// A throughput relative to the base's within one start. What starts differ by is not in it.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct TurnsRatio {
-    /// The Hodges-Lehmann estimate over rounds.
-    pub ratio: f64,
-    /// Half of the interval of 95 %, as a share of the ratio.
-    pub half_width: f64,
-}
-
-/// A step in turns that is over in one start.
-#[derive(Clone, Debug, PartialEq)]
-pub struct StepTurns {
-    /// The step.
-    pub step: String,
-    /// The start, from 1.
-    pub start: u32,
-    /// Starts in all.
-    pub starts: u32,
-    /// Rounds.
-    pub rounds: u32,
-    /// Seconds they took.
-    pub seconds: f64,
-    /// Labels of the candidates but the base, and their throughput's ratio to it within this start
-    /// at 95 %.
-    pub ratios: Vec<(String, Option<TurnsRatio>)>,
-    /// What speaks against the numbers.
-    pub warnings: Vec<String>,
-}
 
 /// The rounds of one step in one start.
 pub(super) struct Rounds {

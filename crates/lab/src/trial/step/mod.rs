@@ -1,346 +1,457 @@
 //! One step: workers and collectors side by side, then the counts are checked and everything is
 //! written down.
+//!
+//! A [`StepRun`] goes through it in four phases: `begin` opens what the step writes, `load` lets
+//! the workers work, `finish` settles what came of it, `record` verifies the data and writes the
+//! event.
+
+mod counts;
+mod summary;
+mod watching;
 
 use std::collections::BTreeMap;
-use std::fs::File;
+use std::fs::{File, create_dir_all};
 use std::io::{BufWriter, Write};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use plimsoll_core::plan::{ALL_EVENTS, KvWork, STATEMENT_NOTES, Step, StepKind, Verify};
-use plimsoll_core::record::{ClientRecord, OperationRecord, Reading, TableCheck};
+use plimsoll_core::plan::{ALL_EVENTS, Step, StepKind, Verify};
+use plimsoll_core::record::{ClientRecord, OperationRecord, Reading};
 use plimsoll_core::rocksdb_stats;
-use plimsoll_core::units::format_grouped;
-use plimsoll_engine::Health;
 use plimsoll_load::{
-    Command, Ended, MonotonicClock, Phase, Progress, StepError, StepOptions, StepOutcome,
+    Command, Ended, MonotonicClock, Progress, StepError, StepOptions, StepOutcome,
     run_step as run_workers,
 };
-use plimsoll_store::event::{Event, StepDone, StepStart};
+use plimsoll_store::event::StepDone;
+use plimsoll_store::layout::{SERVER_FOLDER, histogram_log_path, series_dir};
 use plimsoll_store::series::{
-    LevelSample, OperationSecond, levels_path, turns_path, write_levels, write_operations,
-    write_turns,
+    LevelSample, host_path, levels_path, operations_path, turns_path, write_levels,
+    write_operations, write_turns,
 };
-use plimsoll_workload::{SharedServer, WorkloadRun};
+use plimsoll_workload::{SharedServer, StepTasks, WorkloadRun};
 
-use super::measuring::{Beside, Measuring};
+use self::counts::{
+    difference, find_problem, hide_own_disk, primary_operations, seconds, worst_share,
+};
+use self::watching::{Watched, Watching};
+use super::early_end::EarlyEnd;
+use super::measuring::{Beside, Measured, Measuring};
 use super::progress::Meter;
-use super::turns::{Cut, Director};
-use super::{Broken, DRAIN_LIMIT, SERVER_FOLDER, Trial, record_crash, say};
+use super::turns::{Director, TurnsRecord, TurnsStopped};
+use super::{DRAIN_LIMIT, Trial};
 use crate::leftovers::end_server;
-use crate::message::TrialMessage;
+use crate::perf::Recorder;
 
-/// So long a step in turns may work: longer than anybody waits.
+/// A step in turns may work this long, which is longer than anybody waits.
 const TIMELESS_NS: u64 = 24 * 3600 * 1_000_000_000;
 
 /// A background rate below this share of its target misses the SLA, the rule of the original
 /// report.
 const SLA_SHARE: f64 = 0.95;
 
-pub(super) fn run_step(
-    trial: &mut Trial<'_>,
-    step: &Step,
-    run: &mut WorkloadRun,
-    server: &SharedServer,
-    is_embedded: bool,
-    is_last: bool,
-) -> Result<(), Broken> {
-    let steps = trial.order.cell.workload.steps().len();
-    say(&TrialMessage::StepStart {
-        step: step.name.clone(),
-        index: trial.next_step + 1,
-        steps,
-    });
-    trial.events.append(&Event::StepStart(StepStart {
-        step: step.name.clone(),
-    }))?;
-    let mut left = Left::default();
-    attempt_step(trial, step, run, server, is_embedded, is_last, &mut left).map_err(|broken| {
-        let broken = trial.fail_step(step, server, broken, left.operations);
-        if left.has_operations_under_way {
+/// What a step is run with.
+pub(super) struct StepContext<'a> {
+    pub step: &'a Step,
+    pub workload: &'a mut WorkloadRun,
+    pub server: &'a SharedServer,
+    pub is_embedded: bool,
+    /// No step comes after it.
+    pub is_last: bool,
+}
+
+pub(super) fn run_step(trial: &mut Trial<'_>, context: StepContext<'_>) -> Result<(), EarlyEnd> {
+    let (step, server) = (context.step, context.server);
+    trial.begin_step(step)?;
+    attempt_step(trial, context).map_err(|failure| {
+        let end = trial.fail_step(step, server, failure.end, failure.operations);
+        if failure.has_operations_under_way {
             // Nothing waits for the server any longer, although it may still answer.
             end_server(&trial.order.dir);
         }
-        broken
+        end
     })
 }
 
-/// What a step that fails leaves.
-#[derive(Default)]
-struct Left {
+fn attempt_step(trial: &mut Trial<'_>, context: StepContext<'_>) -> Result<(), StepFailure> {
+    let mut run = StepRun::begin(trial, context)?;
+    let loaded = run.load()?;
+    let finished = run.finish(loaded)?;
+    run.record(finished)
+}
+
+/// Why a step did not end as it should, and what it leaves behind.
+struct StepFailure {
+    end: EarlyEnd,
     /// What was counted.
     operations: Vec<OperationRecord>,
     /// Workers are still in the server.
     has_operations_under_way: bool,
 }
 
-fn attempt_step(
-    trial: &mut Trial<'_>,
-    step: &Step,
-    run: &mut WorkloadRun,
-    server: &SharedServer,
+impl StepFailure {
+    fn with(end: EarlyEnd, operations: Vec<OperationRecord>) -> Self {
+        Self {
+            end,
+            operations,
+            has_operations_under_way: false,
+        }
+    }
+}
+
+impl<E: Into<EarlyEnd>> From<E> for StepFailure {
+    fn from(end: E) -> Self {
+        Self::with(end.into(), Vec::new())
+    }
+}
+
+/// One step on its way.
+struct StepRun<'r, 't> {
+    trial: &'r mut Trial<'t>,
+    workload: &'r mut WorkloadRun,
+    server: &'r SharedServer,
     is_embedded: bool,
     is_last: bool,
-    left: &mut Left,
-) -> Result<(), Broken> {
-    let order = trial.order;
-    let steps = order.cell.workload.steps().len();
-    let has_turns = order.has_turns && step.can_take_turns();
-    let mut timeless = step.clone();
-    if has_turns {
-        // Its end is told.
-        timeless.set_duration(TIMELESS_NS, Some(0));
+    has_turns: bool,
+    /// As its workers have it: in turns without an end of its own.
+    step: Step,
+    tasks: StepTasks,
+    /// Histograms of finished seconds.
+    log: BufWriter<File>,
+}
+
+/// What the workers leave when they have ended.
+struct Loaded {
+    outcome: Result<StepOutcome, StepError>,
+    /// Of a step in turns.
+    turns: Option<Result<TurnsRecord, TurnsStopped>>,
+    watched: Watched,
+}
+
+/// A step that has done all of its work; nothing of it is verified yet.
+struct Finished {
+    outcome: StepOutcome,
+    measured: Measured,
+    levels: Vec<LevelSample>,
+    notes: BTreeMap<String, f64>,
+}
+
+impl<'r, 't> StepRun<'r, 't> {
+    /// Makes the workers' tasks and opens what they write.
+    fn begin(trial: &'r mut Trial<'t>, context: StepContext<'r>) -> Result<Self, StepFailure> {
+        let order = trial.order;
+        let mut step = context.step.clone();
+        let has_turns = order.has_turns && step.can_take_turns();
+        if has_turns {
+            // The orchestrator says when it ends.
+            step.set_duration(TIMELESS_NS, Some(0));
+        }
+        let mut tasks = context.workload.tasks(&step)?;
+        // Steps of few long operations have none: there the server's answer decides.
+        tasks.options.watchdog = tasks
+            .options
+            .watchdog
+            .map(|_| Duration::from_nanos(order.watchdog_ns));
+        let log = File::create(histogram_log_path(&order.dir, &step.name))
+            .map_err(|error| not_written("the histogram log", &step, &error))?;
+        create_dir_all(series_dir(&order.dir))
+            .map_err(|error| not_written("the series", &step, &error))?;
+        Ok(Self {
+            workload: context.workload,
+            server: context.server,
+            is_embedded: context.is_embedded,
+            is_last: context.is_last,
+            trial,
+            has_turns,
+            step,
+            tasks,
+            log: BufWriter::new(log),
+        })
     }
-    let step = &timeless;
-    let tasks = run.tasks(step)?;
-    // Steps of few long operations have none: there the server's answer decides.
-    let watchdog = tasks
-        .options
-        .watchdog
-        .map(|_| Duration::from_nanos(order.watchdog_ns));
-    let options = StepOptions {
-        watchdog,
-        ..tasks.options.clone()
-    };
-    let facts = tasks.facts.clone();
-    let path = order.dir.join(format!("{}.hlog", step.name));
-    let io = |what: &str, error: std::io::Error| {
-        Broken::Failed(format!("failed to write {what} of {}: {error}", step.name))
-    };
-    let mut log =
-        BufWriter::new(File::create(&path).map_err(|error| io("the histogram log", error))?);
-    let series = order.dir.join("series");
-    std::fs::create_dir_all(&series).map_err(|error| io("the series", error))?;
-    let mut meter = Meter::new(step, trial.next_step, steps);
-    let beside = Beside {
-        server: server.clone(),
-        data_dir: order.data_dir.clone(),
-        is_embedded,
-        series: series.join(format!("{}.host.tsv", step.name)),
-        profile: order
-            .profile_ns
-            .map(|_| (order.dir.join(SERVER_FOLDER), step.name.clone())),
-        has_wait: matches!(step.kind, StepKind::Kv(kv) if kv.waits),
-    };
-    // Turns have a meter of their own.
-    let mut measuring = (!has_turns).then(|| Measuring::new(beside, options.warm_up_ns > 0));
-    let mut crashed = None;
-    let mut done = 0;
-    let mut levels: Vec<LevelSample> = Vec::new();
-    let mut next_level_look_s = 0;
-    let mut watch = |progress: &Progress| {
-        if let Some(measuring) = &mut measuring {
-            measuring.observe(progress.phase);
+
+    /// Lets the workers work, all at once or in turns, and watches them.
+    fn load(&mut self) -> Result<Loaded, StepFailure> {
+        // Turns have measurements of their own.
+        let measuring = (!self.has_turns)
+            .then(|| Measuring::new(self.beside(), self.tasks.options.warm_up_ns > 0));
+        let must_rest = self.must_rest();
+        let Trial {
+            order,
+            control,
+            lifeline,
+            events,
+            watchdog,
+            next_step,
+            ..
+        } = &mut *self.trial;
+        let (control, watchdog, step) = (*control, &*watchdog, &self.step);
+        let meter = Meter::new(step, *next_step, order.cell.workload.steps().len());
+        let mut watching = Watching {
+            events,
+            control,
+            watchdog,
+            server: self.server,
+            step: &step.name,
+            meter,
+            watched: Watched {
+                measuring,
+                ..Watched::default()
+            },
+            operations: 0,
+            next_levels_s: 0,
+        };
+        let mut observe = |progress: &Progress| watching.observe(progress);
+        let tasks = std::mem::take(&mut self.tasks.tasks);
+        let (kinds, options, log) = (&self.tasks.kinds, &self.tasks.options, &mut self.log);
+        let (outcome, turns) = if self.has_turns {
+            let limit = Duration::from_nanos(order.watchdog_ns);
+            let director = Director::new(
+                &lifeline.directions,
+                control,
+                &step.name,
+                limit,
+                watchdog,
+                self.server,
+            )?
+            .with_open_limit(options.open_timeout)
+            .after_writing(must_rest);
+            let (outcome, turns) = director.direct(|clock, board| {
+                let options = StepOptions {
+                    board: Some(board.clone()),
+                    ..options.clone()
+                };
+                run_workers(clock, kinds, tasks, control, &options, log, &mut observe)
+            });
+            (outcome, Some(turns))
+        } else {
+            let clock = Arc::new(MonotonicClock);
+            let outcome = run_workers(&clock, kinds, tasks, control, options, log, &mut observe);
+            (outcome, None)
+        };
+        Ok(Loaded {
+            outcome,
+            turns,
+            watched: watching.watched,
+        })
+    }
+
+    /// What is measured beside the workers.
+    fn beside(&self) -> Beside {
+        let order = self.trial.order;
+        Beside {
+            server: self.server.clone(),
+            data_dir: order.data_dir.clone(),
+            is_embedded: self.is_embedded,
+            series: host_path(&order.dir, &self.step.name),
+            profile: order
+                .profile_ns
+                .map(|_| (order.dir.join(SERVER_FOLDER), self.step.name.clone())),
+            has_wait: matches!(self.step.kind, StepKind::Kv(kv) if kv.waits),
         }
-        // A look between the turns would fall into somebody else's.
-        let has_levels = progress.phase == Phase::Measuring
-            && !has_turns
-            && progress.elapsed_s as u32 >= next_level_look_s;
-        if let Some(store) = server.kv().filter(|_| has_levels) {
-            let second = progress.elapsed_s as u32;
-            next_level_look_s = second + 1;
-            levels.extend(store.levels().unwrap_or_default().into_iter().map(|level| {
-                LevelSample {
-                    second,
-                    level: level.level,
-                    files: level.files,
-                    bytes: level.bytes,
-                }
-            }));
+    }
+
+    /// The step before wrote: what it left to do is no work of this one's turns.
+    fn must_rest(&self) -> bool {
+        self.trial.order.cell.workload.steps()[..self.trial.next_step]
+            .last()
+            .is_some_and(Step::is_writing)
+    }
+
+    /// Ends the measurements and settles whether the step is good so far. The series are written
+    /// for a step that failed, too: they show how far it came.
+    fn finish(&mut self, loaded: Loaded) -> Result<Finished, StepFailure> {
+        let Loaded {
+            outcome,
+            turns,
+            watched,
+        } = loaded;
+        let control = self.trial.control;
+        let is_stopped = || control.command() == Command::Stop;
+        // What the workload does behind its operations, such as a wait for compaction, is still
+        // measured.
+        let is_finished = matches!(&outcome, Ok(outcome) if outcome.ended == Ended::Finished);
+        let own_notes = if is_finished {
+            self.workload
+                .finish(&self.step, Instant::now() + DRAIN_LIMIT, &is_stopped)
+        } else {
+            Ok(BTreeMap::new())
+        };
+        let elapsed = outcome
+            .as_ref()
+            .ok()
+            .map(|outcome| Duration::from_nanos(outcome.elapsed_ns));
+        let measured = watched
+            .measuring
+            .map_or(Ok(None), |measuring| measuring.finish(elapsed));
+        // A crash explains every other error.
+        if let Some(crashed) = watched.crashed {
+            return Err(crashed.into());
         }
-        let now = progress
-            .kinds
-            .iter()
-            .map(|(operations, _)| operations)
-            .sum();
-        if now != std::mem::replace(&mut done, now) {
-            trial.watchdog.note_life();
+        let mut outcome = outcome.map_err(|error| self.explain_no_outcome(error))?;
+        self.add_statements(&mut outcome);
+        let mut measured = measured?.unwrap_or_default();
+        if let Some(turns) = turns {
+            self.add_turns(turns, &mut outcome, &mut measured)?;
         }
-        if let Some(progress) = meter.update(progress).filter(|_| !has_turns) {
-            say(&TrialMessage::Progress(progress));
+        if self.trial.order.cell.server.is_some() {
+            hide_own_disk(&mut measured.host);
         }
-        // Recorded at once: the workers of a server that is gone may take a while to notice. One
-        // that hung was killed, and did not crash.
-        if crashed.is_none()
-            && server.health() != Health::Running
-            && trial.watchdog.verdict().is_none()
-        {
-            crashed = record_crash(&mut trial.events, server, Some(&step.name));
-            if crashed.is_some() {
-                trial.control.give(Command::Stop);
+        self.write_series(&outcome)?;
+        match &outcome.ended {
+            Ended::Finished => {}
+            Ended::Stopped => {
+                return Err(StepFailure::with(EarlyEnd::Interrupted, outcome.operations));
+            }
+            Ended::Failed(failure) => {
+                let reason = format!("{} ({})", failure.message, failure.class);
+                return Err(StepFailure::with(
+                    EarlyEnd::Failed(reason),
+                    outcome.operations,
+                ));
             }
         }
-    };
-    let mut taken = None;
-    let outcome = if has_turns {
-        let limit = Duration::from_nanos(order.watchdog_ns);
-        let director = Director::new(
-            &trial.lifeline.directions,
-            trial.control,
-            &step.name,
-            limit,
-            &trial.watchdog,
-            server,
-        )?;
-        let director = director.with_open_limit(options.open_timeout);
-        let director = director.after_writing(
-            order.cell.workload.steps()[..trial.next_step]
-                .last()
-                .is_some_and(Step::is_writing),
-        );
-        let (outcome, turns) = director.direct(|clock, board| {
-            let options = StepOptions {
-                board: Some(board.clone()),
-                ..options.clone()
-            };
-            run_workers(
-                clock,
-                &tasks.kinds,
-                tasks.tasks,
-                trial.control,
-                &options,
-                &mut log,
-                &mut watch,
-            )
-        });
-        taken = Some(turns);
-        outcome
-    } else {
-        run_workers(
-            &Arc::new(MonotonicClock),
-            &tasks.kinds,
-            tasks.tasks,
-            trial.control,
-            &options,
-            &mut log,
-            &mut watch,
-        )
-    };
-    let is_finished = matches!(&outcome, Ok(outcome) if outcome.ended == Ended::Finished);
-    let is_stopped = || trial.control.command() == Command::Stop;
-    let finished = if is_finished {
-        run.finish(step, Instant::now() + DRAIN_LIMIT, &is_stopped)
-    } else {
-        Ok(BTreeMap::new())
-    };
-    let elapsed = outcome
-        .as_ref()
-        .ok()
-        .map(|outcome| Duration::from_nanos(outcome.elapsed_ns));
-    let measured = measuring.map_or(Ok(None), |measuring| measuring.finish(elapsed));
-    if let Some(crashed) = crashed {
-        return Err(crashed);
+        let facts = &self.tasks.facts;
+        self.workload.book(&self.step, facts, &outcome);
+        let mut notes = self.workload.notes(&self.step, facts, &outcome);
+        notes.extend(own_notes?);
+        if is_stopped() {
+            return Err(StepFailure::with(EarlyEnd::Interrupted, outcome.operations));
+        }
+        Ok(Finished {
+            outcome,
+            measured,
+            levels: watched.levels,
+            notes,
+        })
     }
-    let mut outcome = match outcome {
-        Ok(outcome) => outcome,
-        Err(StepError::Hung(what)) => {
-            left.has_operations_under_way = true;
-            // Where it was asked to stop, an operation goes on and on, and nothing hung.
-            let is_stopped = trial.control.command() == Command::Stop;
-            if is_stopped {
-                return Err(Broken::Interrupted);
-            }
-            // Said before the server is killed: it did not crash.
+
+    /// Why the workers left nothing to count.
+    fn explain_no_outcome(&self, error: StepError) -> StepFailure {
+        let StepError::Hung(what) = error else {
+            return EarlyEnd::Failed(error.to_string()).into();
+        };
+        let end = if self.trial.control.command() == Command::Stop {
+            // It was asked to stop: an operation goes on and on, and nothing hung.
+            EarlyEnd::Interrupted
+        } else {
             let reason = format!("hung: {what}");
-            trial.watchdog.end_hung_server(&reason);
-            return Err(Broken::Failed(reason));
-        }
-        Err(error) => return Err(Broken::Failed(error.to_string())),
-    };
-    for (kind, statements) in tasks.kinds.iter().zip(run.statements(&facts)) {
-        if let Some(operation) = outcome
-            .operations
-            .iter_mut()
-            .find(|operation| operation.kind == *kind)
-        {
-            operation.statements = Some(statements);
+            // Noted before the server is killed: it did not crash.
+            self.trial.watchdog.end_hung_server(&reason);
+            EarlyEnd::Failed(reason)
+        };
+        StepFailure {
+            has_operations_under_way: true,
+            ..end.into()
         }
     }
-    let (mut counters, mut host, recorder) = measured?.map_or_else(Default::default, |measured| {
-        (measured.counters, measured.host, measured.recorder)
-    });
-    match taken {
-        None => {}
-        Some(Ok(taken)) => {
-            write_turns(turns_path(&order.dir, &step.name), &taken.turns)?;
-            (counters, host) = (taken.counters, taken.host);
-            let is_primary = |client: &&mut ClientRecord| {
-                [client.kind.as_str(), ALL_EVENTS].contains(&step.primary_operation())
-            };
-            for client in outcome.clients.iter_mut().filter(is_primary) {
-                client.turns = taken.sums.get(&client.client).copied();
+
+    /// How many statements each kind of operation consisted of.
+    fn add_statements(&self, outcome: &mut StepOutcome) {
+        let statements = self.workload.statements(&self.tasks.facts);
+        for (kind, statements) in self.tasks.kinds.iter().zip(statements) {
+            if let Some(operation) = outcome
+                .operations
+                .iter_mut()
+                .find(|operation| operation.kind == *kind)
+            {
+                operation.statements = Some(statements);
             }
         }
-        // A failure of the workers' own tells more than that there were no turns any more.
-        Some(Err(Cut::Failed(reason))) if outcome.ended == Ended::Stopped => {
-            return Err(Broken::Failed(reason));
+    }
+
+    /// Writes the turns down. Their counters and readings stand for the step's.
+    fn add_turns(
+        &self,
+        turns: Result<TurnsRecord, TurnsStopped>,
+        outcome: &mut StepOutcome,
+        measured: &mut Measured,
+    ) -> Result<(), StepFailure> {
+        let record = match turns {
+            Ok(record) => record,
+            // A failure of the workers themselves says more than that there were no more turns.
+            Err(TurnsStopped::Failed(reason)) if outcome.ended == Ended::Stopped => {
+                return Err(EarlyEnd::Failed(reason).into());
+            }
+            Err(_) => return Ok(()),
+        };
+        let path = turns_path(&self.trial.order.dir, &self.step.name);
+        write_turns(path, &record.turns)?;
+        (measured.counters, measured.host) = (record.counters, record.host);
+        let primary = self.step.primary_operation();
+        let is_primary =
+            |client: &&mut ClientRecord| [client.kind.as_str(), ALL_EVENTS].contains(&primary);
+        for client in outcome.clients.iter_mut().filter(is_primary) {
+            client.turns = record.sums.get(&client.client).copied();
         }
-        Some(Err(_)) => {}
+        Ok(())
     }
-    if order.cell.server.is_some() {
-        hide_own_disk(&mut host);
+
+    fn write_series(&mut self, outcome: &StepOutcome) -> Result<(), StepFailure> {
+        self.log
+            .flush()
+            .map_err(|error| not_written("the histogram log", &self.step, &error))?;
+        let path = operations_path(&self.trial.order.dir, &self.step.name);
+        Ok(write_operations(path, seconds(outcome, &self.tasks.kinds))?)
     }
-    log.flush()
-        .map_err(|error| io("the histogram log", error))?;
-    write_operations(
-        series.join(format!("{}.operations.tsv", step.name)),
-        seconds(&outcome, &tasks.kinds),
-    )?;
-    match &outcome.ended {
-        Ended::Finished => {}
-        Ended::Stopped => {
-            left.operations = outcome.operations;
-            return Err(Broken::Interrupted);
+
+    /// Verifies the data, and writes down that the step is done.
+    fn record(self, finished: Finished) -> Result<(), StepFailure> {
+        let Finished {
+            outcome,
+            mut measured,
+            levels,
+            mut notes,
+        } = finished;
+        let (order, server) = (self.trial.order, self.server);
+        if let Some(store) = server.kv() {
+            write_levels(levels_path(&order.dir, &self.step.name), &levels)?;
+            notes.extend(rocksdb_stats::parse(&store.stats_text()?).notes());
+            notes.insert(
+                "has_own_process".to_owned(),
+                f64::from(u8::from(self.trial.has_process_per_step())),
+            );
         }
-        Ended::Failed(failure) => {
-            let reason = format!("{} ({})", failure.message, failure.class);
-            left.operations = outcome.operations;
-            return Err(Broken::Failed(reason));
-        }
-    }
-    run.book(step, &facts, &outcome);
-    let mut notes = run.notes(step, &facts, &outcome);
-    notes.extend(finished?);
-    if is_finished && is_stopped() {
-        left.operations = outcome.operations;
-        return Err(Broken::Interrupted);
-    }
-    if let Some(store) = server.kv() {
-        write_levels(levels_path(&order.dir, &step.name), &levels)?;
-        notes.extend(rocksdb_stats::parse(&store.stats_text()?).notes());
-        notes.insert(
-            "has_own_process".to_owned(),
-            f64::from(u8::from(trial.has_process_per_step())),
+        // Read before the rows are counted, which would be in it.
+        let after = server.counters()?;
+        let database_bytes = server.database_bytes().map_or_else(
+            |e| Reading::Unavailable(e.to_string()),
+            |bytes| Reading::Ok(bytes as f64),
         );
+        measured
+            .host
+            .insert("database_bytes".to_owned(), database_bytes);
+        let tables = match order.verify {
+            Verify::Full => self.workload.verify(self.is_last)?,
+            Verify::End if self.is_last => self.workload.verify(false)?,
+            Verify::End | Verify::Counters => Vec::new(),
+        };
+        if let Some(problem) = find_problem(&self.step, &outcome, &tables) {
+            return Err(StepFailure::with(
+                EarlyEnd::Failed(problem),
+                outcome.operations,
+            ));
+        }
+        let done = StepDone {
+            step: self.step.name.clone(),
+            primary: self.step.primary_operation().to_owned(),
+            elapsed_ns: outcome.elapsed_ns,
+            sla_missed: worst_share(&outcome).filter(|&share| share < SLA_SHARE),
+            notes,
+            operations: outcome.operations,
+            clients: outcome.clients,
+            host: measured.host,
+            engine_counters: difference(&measured.counters, &after),
+            tables,
+        };
+        if let Some(recorder) = measured.recorder {
+            self.write_profile(recorder, &done)?;
+        }
+        let summary = summary::summary(&self.step, &done);
+        Ok(self.trial.end_step(done, summary)?)
     }
-    let after = server.counters()?;
-    let database_bytes = server.database_bytes().map_or_else(
-        |e| Reading::Unavailable(e.to_string()),
-        |bytes| Reading::Ok(bytes as f64),
-    );
-    host.insert("database_bytes".to_owned(), database_bytes);
-    let tables = match order.verify {
-        Verify::Full => run.verify(is_last)?,
-        Verify::End if is_last => run.verify(false)?,
-        Verify::End | Verify::Counters => Vec::new(),
-    };
-    if let Some(problem) = find_problem(step, &outcome, &tables) {
-        left.operations = outcome.operations;
-        return Err(Broken::Failed(problem));
-    }
-    let done = StepDone {
-        step: step.name.clone(),
-        primary: step.primary_operation().to_owned(),
-        elapsed_ns: outcome.elapsed_ns,
-        sla_missed: worst_share(&outcome).filter(|&share| share < SLA_SHARE),
-        notes,
-        operations: outcome.operations,
-        clients: outcome.clients,
-        host,
-        engine_counters: difference(&counters, &after),
-        tables,
-    };
-    if let Some(recorder) = recorder {
+
+    /// With the server's CPU per operation, that profiles of two builds can be compared.
+    fn write_profile(&self, recorder: Recorder, done: &StepDone) -> Result<(), StepFailure> {
+        let order = self.trial.order;
         let operations = primary_operations(&done.primary, &done.operations);
         let server_cpu_s = done.host.get("server_cpu_s").and_then(Reading::value);
         let us_per_op = server_cpu_s
@@ -349,223 +460,10 @@ fn attempt_step(
         recorder
             .finish(&order.cell.label, operations, us_per_op)
             .write(&order.dir.join(SERVER_FOLDER))?;
-    }
-    say(&TrialMessage::StepDone {
-        step: step.name.clone(),
-        seconds: done.elapsed_ns as f64 / 1e9,
-        summary: summary(step, &done),
-    });
-    Ok(trial.events.append(&Event::StepDone(Box::new(done)))?)
-}
-
-/// Operations that count for the step: those of the primary kind, or of all kinds where its events
-/// are drawn.
-fn primary_operations(primary: &str, operations: &[OperationRecord]) -> u64 {
-    let is_primary =
-        |operation: &&OperationRecord| primary == ALL_EVENTS || operation.kind == primary;
-    operations
-        .iter()
-        .filter(is_primary)
-        .map(|operation| operation.ok)
-        .sum()
-}
-
-/// An external server has its data elsewhere: what happened on the disk under our empty folder says
-/// nothing of it.
-fn hide_own_disk(host: &mut BTreeMap<String, Reading>) {
-    for (name, reading) in host
-        .iter_mut()
-        .filter(|(name, _)| name.starts_with("disk_") || *name == "data_dir_bytes")
-    {
-        *reading = Reading::Unavailable(format!(
-            "{name} of an external server is not known here: its data is elsewhere"
-        ));
+        Ok(())
     }
 }
 
-/// A lost or surplus row, or work that the plan wanted and the counters do not show.
-fn find_problem(step: &Step, outcome: &StepOutcome, tables: &[TableCheck]) -> Option<String> {
-    if let Some(table) = tables
-        .iter()
-        .find(|table| table.found_rows != table.expected_rows)
-    {
-        return Some(format!(
-            "{} holds {} rows and should hold {}: rows were lost or came from elsewhere",
-            table.table,
-            format_grouped(table.found_rows),
-            format_grouped(table.expected_rows)
-        ));
-    }
-    let rows = |kind: &str| -> u64 {
-        outcome
-            .clients
-            .iter()
-            .filter(|client| client.kind == kind)
-            .map(|client| client.rows)
-            .sum()
-    };
-    let (inserted, deleted) = (rows("insert"), rows("delete"));
-    let has_deletes = matches!(
-        step.kind,
-        StepKind::Write { deletes: true, .. } | StepKind::ReadWrite { deletes: true, .. }
-    );
-    (has_deletes && inserted != deleted).then(|| {
-        format!(
-            "{} rows were inserted and {} deleted",
-            format_grouped(inserted),
-            format_grouped(deleted)
-        )
-    })
-}
-
-/// Achieved share of the target of the background role that is furthest behind.
-fn worst_share(outcome: &StepOutcome) -> Option<f64> {
-    let pacings = outcome
-        .operations
-        .iter()
-        .filter_map(|operation| operation.pacing.as_ref());
-    pacings
-        .filter(|pacing| pacing.target_per_s > 0.0)
-        .map(|pacing| pacing.achieved_per_s / pacing.target_per_s)
-        .reduce(f64::min)
-}
-
-fn seconds(outcome: &StepOutcome, kinds: &[String]) -> Vec<OperationSecond> {
-    let row = |row: &plimsoll_load::SecondRow| OperationSecond {
-        second: row.second as u32,
-        client: row.client,
-        kind: kinds[row.kind].to_owned(),
-        ok: row.counts.ok,
-        unsuccessful: row.counts.unsuccessful,
-        rows: row.counts.rows,
-        service_sum_ns: row.counts.service_sum_ns,
-        service_max_ns: row.counts.service_max_ns,
-        response_max_ns: row.counts.response_max_ns,
-    };
-    outcome.seconds.iter().map(row).collect()
-}
-
-fn difference(
-    before: &BTreeMap<String, i64>,
-    after: &BTreeMap<String, i64>,
-) -> BTreeMap<String, i64> {
-    after
-        .iter()
-        .map(|(name, value)| (name.clone(), value - before.get(name).copied().unwrap_or(0)))
-        .collect()
-}
-
-fn summary(step: &Step, done: &StepDone) -> String {
-    let rate = |kind: &str, of_rows: bool| -> f64 {
-        let clients = done
-            .clients
-            .iter()
-            .filter(|client| client.kind == kind && client.to_ns > client.from_ns);
-        clients
-            .map(
-                |c| if of_rows { c.rows } else { c.ok } as f64 * 1e9 / (c.to_ns - c.from_ns) as f64,
-            )
-            .sum()
-    };
-    let text = |rate: f64| format_grouped(rate.round() as u64);
-    match step.kind {
-        StepKind::Test(_) | StepKind::Mix(_) => {
-            let all = STATEMENT_NOTES
-                .iter()
-                .filter_map(|note| done.notes.get(*note))
-                .sum::<f64>();
-            let events = done
-                .operations
-                .iter()
-                .map(|operation| operation.ok)
-                .sum::<u64>() as f64;
-            let kinds = || {
-                done.operations
-                    .iter()
-                    .map(|operation| operation.kind.as_str())
-            };
-            let per_s = kinds().map(|kind| rate(kind, false)).sum::<f64>();
-            match done.notes.get("rows_per_scan") {
-                Some(rows) => format!("{} rows/s", text(per_s * rows)),
-                None => format!(
-                    "{} queries/s, {} {}s/s",
-                    text(per_s * all / events.max(1.0)),
-                    text(per_s),
-                    done.primary
-                ),
-            }
-        }
-        StepKind::Kv(kv) => {
-            let missed = done.sla_missed.map_or(String::new(), |share| {
-                format!(", only {:.1} % of the rate", share * 100.0)
-            });
-            let keys = rate(&done.primary, false) * f64::from(kv.work.keys());
-            let beside = kv.background_bytes_per_s.map_or(String::new(), |_| {
-                format!(" beside {} puts/s", text(rate("put", false)))
-            });
-            let what = match kv.work {
-                KvWork::Fill | KvWork::Overwrite => "puts",
-                KvWork::Get | KvWork::MultiGet => "keys",
-                KvWork::Range { .. } => "ranges",
-            };
-            format!("{} {what}/s{beside}{missed}", text(keys))
-        }
-        StepKind::ReadWrite { .. } => {
-            let missed = done.sla_missed.map_or(String::new(), |share| {
-                format!(", SLA missed: {:.1} % of the rate", share * 100.0)
-            });
-            format!(
-                "{} queries/s beside {} inserts/s{missed}",
-                text(rate("query", false)),
-                text(rate("insert", true))
-            )
-        }
-        StepKind::CreateIndexes { .. } => {
-            let clients = || done.clients.iter().filter(|client| client.kind == "index");
-            let from_ns = clients().map(|client| client.from_ns).min().unwrap_or(0);
-            let seconds = clients()
-                .map(|client| client.to_ns - from_ns)
-                .max()
-                .unwrap_or(0) as f64
-                / 1e9;
-            format!(
-                "{} indexed rows/s",
-                text(clients().map(|client| client.rows).sum::<u64>() as f64 / seconds.max(1e-9))
-            )
-        }
-        StepKind::Scan => format!("{} rows/s", text(rate("scan", true))),
-        StepKind::Load { .. } | StepKind::Write { .. } => {
-            format!("{} inserts/s", text(rate("insert", true)))
-        }
-        StepKind::Prepare { .. } | StepKind::Fill { .. } => {
-            let has_indexes = done
-                .operations
-                .iter()
-                .any(|operation| operation.kind == "index" && operation.ok > 0);
-            let indexes = if has_indexes {
-                " (the time has the indexes, too)"
-            } else {
-                ""
-            };
-            format!("{} inserts/s{indexes}", text(rate("insert", true)))
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_profile_counts_the_events_of_a_workload_file() {
-        let operation = |kind: &str, ok| OperationRecord {
-            kind: kind.to_owned(),
-            ok,
-            ..OperationRecord::default()
-        };
-        let events = [operation("look", 40), operation("buy", 2)];
-        assert_eq!(primary_operations(ALL_EVENTS, &events), 42);
-        let kinds = [operation("query", 40), operation("insert", 2)];
-        assert_eq!(primary_operations("query", &kinds), 40);
-    }
+fn not_written(what: &str, step: &Step, error: &std::io::Error) -> EarlyEnd {
+    EarlyEnd::Failed(format!("failed to write {what} of {}: {error}", step.name))
 }

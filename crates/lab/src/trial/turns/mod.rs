@@ -20,8 +20,9 @@ use plimsoll_workload::SharedServer;
 
 use self::meter::{Cpu, Meter};
 use self::window::{Bounds, Part, counted_share, parts};
+use super::early_end::EarlyEnd;
+use super::send;
 use super::watchdog::Watchdog;
-use super::{Broken, say};
 use crate::message::{Direction, TrialMessage, TurnDone, TurnOrder};
 
 const LOOK: Duration = Duration::from_millis(50);
@@ -32,7 +33,7 @@ const REST_LOOK: Duration = Duration::from_millis(500);
 const REST_LIMIT: Duration = Duration::from_secs(15);
 
 /// What the turns of a step leave.
-pub(super) struct Taken {
+pub(super) struct TurnsRecord {
     pub turns: Vec<Turn>,
     /// The server's counters before the first.
     pub counters: BTreeMap<String, i64>,
@@ -44,7 +45,7 @@ pub(super) struct Taken {
 }
 
 /// Why there were no more turns.
-pub(super) enum Cut {
+pub(super) enum TurnsStopped {
     Interrupted,
     Failed(String),
 }
@@ -76,7 +77,7 @@ impl<'a> Director<'a> {
         limit: Duration,
         watchdog: &'a Watchdog,
         server: &SharedServer,
-    ) -> Result<Self, Broken> {
+    ) -> Result<Self, EarlyEnd> {
         Ok(Self {
             directions,
             control,
@@ -107,7 +108,7 @@ impl<'a> Director<'a> {
     pub fn direct<T>(
         self,
         work: impl FnOnce(&Arc<TurnClock>, &Arc<Board>) -> T,
-    ) -> (T, Result<Taken, Cut>) {
+    ) -> (T, Result<TurnsRecord, TurnsStopped>) {
         self.control.give(Command::Park);
         let (worked, taken) = thread::scope(|scope| {
             let directing = scope.spawn(|| {
@@ -122,7 +123,7 @@ impl<'a> Director<'a> {
             let worked = work(&self.clock, &self.board);
             self.has_ended.store(true, Ordering::SeqCst);
             let taken = directing.join().unwrap_or_else(|_| {
-                Err(Cut::Failed(
+                Err(TurnsStopped::Failed(
                     "the turns' thread panicked: see the trial's log".into(),
                 ))
             });
@@ -133,7 +134,7 @@ impl<'a> Director<'a> {
         (worked, taken)
     }
 
-    fn hand_out(&self) -> Result<Taken, Cut> {
+    fn hand_out(&self) -> Result<TurnsRecord, TurnsStopped> {
         MonotonicClock::set_finest_slack();
         while !self.board.is_up() {
             self.check()?;
@@ -152,7 +153,7 @@ impl<'a> Director<'a> {
         }
         // What a server has left to do it does in its own turns. An external one has no processes here.
         self.pause(&mut meter)?;
-        say(&TrialMessage::Ready {
+        send(&TrialMessage::Ready {
             step: self.step.clone(),
             servers: meter.pids(),
         });
@@ -166,7 +167,7 @@ impl<'a> Director<'a> {
                     self.go_on(&mut meter);
                     let (turn, parts, has_new) = self.take(order, begin, &mut meter)?;
                     let has_new = self.pause(&mut meter)? || has_new;
-                    say(&TrialMessage::TurnDone(TurnDone {
+                    send(&TrialMessage::TurnDone(TurnDone {
                         round: order.round,
                         operations: turn.operations,
                         active_ns: turn.active_ns,
@@ -188,7 +189,7 @@ impl<'a> Director<'a> {
                 Direction::Finish => {
                     self.clock.resume();
                     self.control.give(Command::Finish);
-                    return Ok(Taken {
+                    return Ok(TurnsRecord {
                         turns,
                         counters: self.counters.clone(),
                         host: meter.into_readings(),
@@ -201,12 +202,12 @@ impl<'a> Director<'a> {
 
     /// Stops the server until its next turn. Nobody asks meanwhile whether it answers. True when it
     /// has processes that it did not have before.
-    fn pause(&self, meter: &mut Meter) -> Result<bool, Cut> {
+    fn pause(&self, meter: &mut Meter) -> Result<bool, TurnsStopped> {
         let Some(servers) = &mut meter.servers else {
             return Ok(false);
         };
         self.watchdog.pause();
-        servers.pause().map_err(Cut::Failed)
+        servers.pause().map_err(TurnsStopped::Failed)
     }
 
     fn go_on(&self, meter: &mut Meter) {
@@ -220,7 +221,7 @@ impl<'a> Director<'a> {
     /// It runs meanwhile, workers parked: otherwise it would do that in the first turns of this
     /// step, and a build that leaves more would look slower in a step that is not the one that left
     /// it.
-    fn rest(&self, meter: &mut Meter) -> Result<(), Cut> {
+    fn rest(&self, meter: &mut Meter) -> Result<(), TurnsStopped> {
         let mut patience = Patience::new(REST_LIMIT);
         while !patience.is_over() {
             let (before, from) = (meter.read_ours(), Instant::now());
@@ -229,7 +230,7 @@ impl<'a> Director<'a> {
                 thread::sleep(LOOK);
             }
             if let Some(servers) = &mut meter.servers {
-                servers.refresh().map_err(Cut::Failed)?;
+                servers.refresh().map_err(TurnsStopped::Failed)?;
             }
             let used_ns = meter.read_ours().since(&before).engine_ns.unwrap_or(0);
             if used_ns as f64 <= REST_CORES * from.elapsed().as_nanos() as f64 {
@@ -240,7 +241,7 @@ impl<'a> Director<'a> {
     }
 
     /// The next direction. The orchestrator's patience is the deadline; its end is the trial's.
-    fn next(&self) -> Result<Direction, Cut> {
+    fn next(&self) -> Result<Direction, TurnsStopped> {
         loop {
             let received = self
                 .directions
@@ -250,23 +251,23 @@ impl<'a> Director<'a> {
             match received {
                 Ok(direction) => return Ok(direction),
                 Err(RecvTimeoutError::Timeout) => self.check()?,
-                Err(RecvTimeoutError::Disconnected) => return Err(Cut::Interrupted),
+                Err(RecvTimeoutError::Disconnected) => return Err(TurnsStopped::Interrupted),
             }
         }
     }
 
-    fn check(&self) -> Result<(), Cut> {
+    fn check(&self) -> Result<(), TurnsStopped> {
         let is_over =
             self.has_ended.load(Ordering::SeqCst) || self.control.command() == Command::Stop;
         if is_over {
-            Err(Cut::Interrupted)
+            Err(TurnsStopped::Interrupted)
         } else {
             Ok(())
         }
     }
 
     /// Parks the workers, and stops their clock when all of them are.
-    fn settle(&self, limit: Duration) -> Result<(), Cut> {
+    fn settle(&self, limit: Duration) -> Result<(), TurnsStopped> {
         self.control.give(Command::Park);
         if !self.control.wait_until_parked(limit) {
             self.check()?;
@@ -275,7 +276,7 @@ impl<'a> Director<'a> {
                 limit.as_secs()
             );
             self.watchdog.end_hung_server(&reason);
-            return Err(Cut::Failed(reason));
+            return Err(TurnsStopped::Failed(reason));
         }
         self.clock.pause();
         Ok(())
@@ -288,7 +289,7 @@ impl<'a> Director<'a> {
         order: TurnOrder,
         begin: Instant,
         meter: &mut Meter,
-    ) -> Result<(Turn, Vec<Part>, bool), Cut> {
+    ) -> Result<(Turn, Vec<Part>, bool), TurnsStopped> {
         let speed = speed_witness();
         let first = self.look(|| meter.read());
         let begin_ns = begin.elapsed().as_nanos() as u64;
@@ -309,7 +310,7 @@ impl<'a> Director<'a> {
             .servers
             .as_mut()
             .map_or(Ok(false), ServerProcesses::refresh)
-            .map_err(Cut::Failed)?;
+            .map_err(TurnsStopped::Failed)?;
         if has_new {
             last.cpu = meter.read();
         }
@@ -371,8 +372,8 @@ fn length_of_operations(parts: &[Part]) -> Option<u64> {
         .checked_div(operations)
 }
 
-fn find(roots: &[u32]) -> Result<ServerProcesses, Cut> {
-    ServerProcesses::find(&Proc::new(), roots).map_err(Cut::Failed)
+fn find(roots: &[u32]) -> Result<ServerProcesses, TurnsStopped> {
+    ServerProcesses::find(&Proc::new(), roots).map_err(TurnsStopped::Failed)
 }
 
 /// One look at everything that a turn is measured by.

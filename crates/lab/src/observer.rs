@@ -1,0 +1,161 @@
+//! Whoever watches a campaign: the console, or a test.
+
+use std::sync::atomic::AtomicUsize;
+
+use plimsoll_core::plan::Cell;
+use plimsoll_core::schedule::ScheduledTrial;
+use plimsoll_store::CampaignDir;
+
+use crate::message::TrialMessage;
+
+/// What the campaign tells whoever watches it.
+#[derive(Debug)]
+pub enum Notice<'a> {
+    /// A trial starts.
+    TrialStart {
+        /// The trial.
+        trial: &'a ScheduledTrial,
+        /// Its attempt, from 1.
+        attempt: u32,
+        /// Trials of the schedule.
+        trials: usize,
+        /// Its cell.
+        cell: &'a Cell,
+    },
+    /// A trial says something.
+    Trial(&'a TrialMessage),
+    /// A trial ended without being complete.
+    TrialBroken {
+        /// Its cell.
+        cell: &'a Cell,
+        /// Why.
+        reason: &'a str,
+    },
+    /// Data is made that trials begin with.
+    StateStart {
+        /// Its cell.
+        cell: &'a Cell,
+    },
+    /// A candidate's server is profiled.
+    ProfileStart {
+        /// Its cell.
+        cell: &'a Cell,
+    },
+    /// All servers of a start are about to come up.
+    StartBegins {
+        /// The start, from 1.
+        start: u32,
+        /// Starts in all.
+        starts: u32,
+        /// The candidates.
+        cells: &'a [&'a Cell],
+        /// Its attempt, from 1.
+        attempt: u32,
+    },
+    /// Candidates of a start are waited for.
+    Awaited {
+        /// Who.
+        labels: Vec<&'a str>,
+        /// For what, after "to".
+        what: &'a str,
+        /// So long so far, in seconds.
+        seconds: u64,
+        /// So long at the most.
+        limit_s: u64,
+    },
+    /// A step in turns goes on.
+    Turns(&'a TurnsProgress),
+    /// A step in turns is over in this start.
+    StepTurns(&'a StepTurns),
+    /// Something went wrong that ends nothing.
+    Warning(&'a str),
+}
+
+/// Hears how the campaign goes, and may end it.
+pub trait Observer {
+    /// Something happened.
+    fn notice(&mut self, notice: Notice<'_>);
+
+    /// A block of a confirm campaign is done: whether it and those before it are enough, and the
+    /// rest of the schedule need not run.
+    fn is_enough(&mut self, _campaign: &CampaignDir, _block: u32) -> bool {
+        false
+    }
+
+    /// How often the user has asked to stop: once ends the step in flight cleanly, twice ends the
+    /// trial's process.
+    fn stop_requests(&self) -> &AtomicUsize;
+}
+
+/// How a campaign's run ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CampaignEnd {
+    /// Every trial is complete.
+    Complete,
+    /// All trials were tried; some are not complete.
+    Incomplete {
+        /// Trials without a complete attempt.
+        broken: usize,
+    },
+    /// The observer had enough after this block.
+    Decided {
+        /// Of the schedule.
+        block: u32,
+    },
+    /// The user stopped it.
+    Interrupted,
+}
+
+/// How a step in turns goes on.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TurnsProgress {
+    /// The step.
+    pub step: String,
+    /// Its position, from 1.
+    pub index: usize,
+    /// Steps of the start.
+    pub steps: usize,
+    /// The start, from 1.
+    pub start: u32,
+    /// Starts in all.
+    pub starts: u32,
+    /// Rounds so far.
+    pub rounds: u32,
+    /// Seconds of turns so far, and at the most.
+    pub elapsed_s: f64,
+    /// See `elapsed_s`.
+    pub limit_s: f64,
+    /// Half of the widest interval so far, as a share; none before there are intervals.
+    pub half_width: Option<f64>,
+    /// Seconds until the campaign is over at the latest, without the time between steps.
+    pub eta_s: f64,
+}
+
+/// A throughput relative to the base's within one start. What starts differ by is not in it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct TurnsRatio {
+    /// The Hodges-Lehmann estimate over rounds.
+    pub ratio: f64,
+    /// Half of the interval of 95 %, as a share of the ratio.
+    pub half_width: f64,
+}
+
+/// A step in turns that is over in one start.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StepTurns {
+    /// The step.
+    pub step: String,
+    /// The start, from 1.
+    pub start: u32,
+    /// Starts in all.
+    pub starts: u32,
+    /// Rounds.
+    pub rounds: u32,
+    /// Seconds they took.
+    pub seconds: f64,
+    /// Labels of the candidates but the base, and their throughput's ratio to it within this start
+    /// at 95 %.
+    pub ratios: Vec<(String, Option<TurnsRatio>)>,
+    /// What speaks against the numbers.
+    pub warnings: Vec<String>,
+}

@@ -1,0 +1,128 @@
+//! Arithmetic on what a step's workers counted, and what must be true of it.
+
+use std::collections::BTreeMap;
+
+use plimsoll_core::plan::{ALL_EVENTS, Step, StepKind};
+use plimsoll_core::record::{OperationRecord, Reading, TableCheck};
+use plimsoll_core::units::format_grouped;
+use plimsoll_load::StepOutcome;
+use plimsoll_store::series::OperationSecond;
+
+/// Operations that count for the step: those of the primary kind, or of all kinds where its events
+/// are drawn.
+pub(super) fn primary_operations(primary: &str, operations: &[OperationRecord]) -> u64 {
+    let is_primary =
+        |operation: &&OperationRecord| primary == ALL_EVENTS || operation.kind == primary;
+    operations
+        .iter()
+        .filter(is_primary)
+        .map(|operation| operation.ok)
+        .sum()
+}
+
+/// Achieved share of the target of the background role that is furthest behind.
+pub(super) fn worst_share(outcome: &StepOutcome) -> Option<f64> {
+    let pacings = outcome
+        .operations
+        .iter()
+        .filter_map(|operation| operation.pacing.as_ref());
+    pacings
+        .filter(|pacing| pacing.target_per_s > 0.0)
+        .map(|pacing| pacing.achieved_per_s / pacing.target_per_s)
+        .reduce(f64::min)
+}
+
+pub(super) fn difference(
+    before: &BTreeMap<String, i64>,
+    after: &BTreeMap<String, i64>,
+) -> BTreeMap<String, i64> {
+    after
+        .iter()
+        .map(|(name, value)| (name.clone(), value - before.get(name).copied().unwrap_or(0)))
+        .collect()
+}
+
+pub(super) fn seconds(outcome: &StepOutcome, kinds: &[String]) -> Vec<OperationSecond> {
+    let row = |row: &plimsoll_load::SecondRow| OperationSecond {
+        second: row.second as u32,
+        client: row.client,
+        kind: kinds[row.kind].to_owned(),
+        ok: row.counts.ok,
+        unsuccessful: row.counts.unsuccessful,
+        rows: row.counts.rows,
+        service_sum_ns: row.counts.service_sum_ns,
+        service_max_ns: row.counts.service_max_ns,
+        response_max_ns: row.counts.response_max_ns,
+    };
+    outcome.seconds.iter().map(row).collect()
+}
+
+/// A lost or surplus row, or work that the plan wanted and the counters do not show.
+pub(super) fn find_problem(
+    step: &Step,
+    outcome: &StepOutcome,
+    tables: &[TableCheck],
+) -> Option<String> {
+    if let Some(table) = tables
+        .iter()
+        .find(|table| table.found_rows != table.expected_rows)
+    {
+        return Some(format!(
+            "{} holds {} rows and should hold {}: rows were lost or came from elsewhere",
+            table.table,
+            format_grouped(table.found_rows),
+            format_grouped(table.expected_rows)
+        ));
+    }
+    let rows = |kind: &str| -> u64 {
+        outcome
+            .clients
+            .iter()
+            .filter(|client| client.kind == kind)
+            .map(|client| client.rows)
+            .sum()
+    };
+    let (inserted, deleted) = (rows("insert"), rows("delete"));
+    let has_deletes = matches!(
+        step.kind,
+        StepKind::Write { deletes: true, .. } | StepKind::ReadWrite { deletes: true, .. }
+    );
+    (has_deletes && inserted != deleted).then(|| {
+        format!(
+            "{} rows were inserted and {} deleted",
+            format_grouped(inserted),
+            format_grouped(deleted)
+        )
+    })
+}
+
+/// An external server has its data elsewhere: what happened on the disk under our empty folder says
+/// nothing of it.
+pub(super) fn hide_own_disk(host: &mut BTreeMap<String, Reading>) {
+    for (name, reading) in host
+        .iter_mut()
+        .filter(|(name, _)| name.starts_with("disk_") || *name == "data_dir_bytes")
+    {
+        *reading = Reading::Unavailable(format!(
+            "{name} of an external server is not known here: its data is elsewhere"
+        ));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_profile_counts_the_events_of_a_workload_file() {
+        let operation = |kind: &str, ok| OperationRecord {
+            kind: kind.to_owned(),
+            ok,
+            ..OperationRecord::default()
+        };
+        let events = [operation("look", 40), operation("buy", 2)];
+        assert_eq!(primary_operations(ALL_EVENTS, &events), 42);
+        let kinds = [operation("query", 40), operation("insert", 2)];
+        assert_eq!(primary_operations("query", &kinds), 40);
+    }
+}
