@@ -8,7 +8,7 @@ use plimsoll_analysis::classic::Class;
 use plimsoll_analysis::view::{Outcome, Status};
 use plimsoll_analysis::{AnalysisError, Options, View, analyse, compare};
 use plimsoll_core::metric::CATALOGUE;
-use plimsoll_core::record::Reading;
+use plimsoll_core::readings::{HostReading, Reading};
 use plimsoll_store::CampaignRecord;
 use plimsoll_store::event::{Event, ServerCrashed, StepDone, StepFailed, StepStart, TrialFailed};
 
@@ -107,10 +107,9 @@ fn cpu_of_other_processes_makes_a_step_suspect() {
     let mut record = common::sample(12).load();
     let busy_for_others = |cores: f64| {
         move |done: &mut StepDone| {
-            let seconds = done.host["seconds"].value().unwrap();
+            let seconds = done.host[HostReading::Seconds].value().unwrap();
             let own_s = seconds * (2.0 - cores);
-            done.host
-                .insert("process_cpu_s".to_owned(), Reading::Ok(own_s));
+            done.host.put(HostReading::ProcessCpu, Reading::Ok(own_s));
         }
     };
     change(&mut record, 1, "qr100", busy_for_others(1.24));
@@ -118,8 +117,8 @@ fn cpu_of_other_processes_makes_a_step_suspect() {
     change(&mut record, 2, "qr1000", busy_for_others(0.5));
     change(&mut record, 4, "l.i1", busy_for_others(0.5));
     change(&mut record, 1, "qr500", |done| {
-        done.host.insert(
-            "process_cpu_s".to_owned(),
+        done.host.put(
+            HostReading::ProcessCpu,
             Reading::Unavailable("no clock".to_owned()),
         );
     });
@@ -634,7 +633,7 @@ fn what_cannot_be_read_is_a_gap_with_its_reason() {
             && done.step == "qr500"
         {
             done.operations[0].service.0 = "%".to_owned();
-            done.host.remove("context_switches");
+            done.host.remove(HostReading::ContextSwitches);
         }
     }
     let view = analyse(&[record], &Options::default()).unwrap();

@@ -9,6 +9,7 @@ pub mod imported_metric;
 pub mod metric;
 pub mod name;
 pub mod plan;
+pub mod readings;
 pub mod record;
 pub mod rocksdb_report;
 pub mod rocksdb_stats;

@@ -4,30 +4,6 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// A number a collector read, or why it could not.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Reading {
-    /// The value, in the unit its name says.
-    Ok(f64),
-    /// The reason there is none.
-    Unavailable(String),
-}
-
-impl Reading {
-    /// The value, if there is one.
-    pub fn value(&self) -> Option<f64> {
-        match self {
-            Self::Ok(value) => Some(*value),
-            Self::Unavailable(_) => None,
-        }
-    }
-}
-
-/// Named readings over one step. Names carry their unit: `context_switches`, `cpu_user_s`,
-/// `disk_read_bytes`, ...
-pub type Readings = BTreeMap<String, Reading>;
-
 /// An HDR histogram in nanoseconds, V2-deflate encoded as base64: the payload of a `.hlog` line.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]

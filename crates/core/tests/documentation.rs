@@ -4,6 +4,7 @@ use std::path::Path;
 
 use plimsoll_core::imported_metric::IMPORTED;
 use plimsoll_core::metric::{CATALOGUE, Direction, Metric, OF_ROCKSDB, OF_SYSBENCH};
+use plimsoll_core::readings::HostReading;
 
 #[test]
 fn every_metric_is_documented_as_the_catalogue_defines_it() {
@@ -15,9 +16,31 @@ fn every_imported_metric_is_documented() {
     check_rows(IMPORTED.iter());
 }
 
+#[test]
+fn every_reading_of_the_host_is_documented() {
+    let text = page("formats.md");
+    for reading in HostReading::ALL {
+        let cells = [
+            &format!("`{}`", reading.name()),
+            reading.unit(),
+            reading.source(),
+            reading.meaning(),
+        ];
+        let row = format!("| {} |", cells.join(" | "));
+        assert!(
+            text.contains(&row),
+            "docs/formats.md lacks this row:\n{row}"
+        );
+    }
+}
+
+fn page(name: &str) -> String {
+    let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
+    std::fs::read_to_string(docs.join(name)).unwrap()
+}
+
 fn check_rows(metrics: impl Iterator<Item = &'static Metric>) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/methods.md");
-    let text = std::fs::read_to_string(path).unwrap();
+    let text = page("methods.md");
     for metric in metrics {
         let better = match metric.direction {
             Direction::Higher => "higher",

@@ -6,11 +6,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use plimsoll_core::record::Readings;
+use plimsoll_core::readings::{HostReading, Readings};
 use rustix::process::{getpriority_process, setpriority_process};
 
 use crate::process::thread_cpu_ns;
-use crate::readings::{Difference, reading};
+use crate::readings::Difference;
 use crate::sampler::{Sample, Sampler};
 use crate::series::SeriesWriter;
 use crate::space::directory_bytes;
@@ -27,8 +27,8 @@ pub struct Watch<'a> {
     pub is_embedded: bool,
 }
 
-/// Counts what the machine does from `start` to `stop`, with a thread that looks once a second. The
-/// crate's page lists the readings.
+/// Counts what the machine does from `start` to `stop`, with a thread that looks once a
+/// second, and gives the readings of [`HostReading`].
 ///
 /// Dropped without `stop`, it ends its thread within a sample's time and gives nothing.
 #[derive(Debug)]
@@ -112,20 +112,17 @@ impl Collector {
         let data_dir_bytes = directory_bytes(&self.data_dir)
             .map_err(|error| format!("cannot list the data directory: {error}"));
         let series = lock(&self.watcher).series.take().map(SeriesWriter::finish);
-        readings.insert(
-            String::from("rss_max_bytes"),
-            reading(rss_max_bytes.map(|bytes| bytes as f64)),
+        readings.put(HostReading::RssMax, rss_max_bytes.map(|bytes| bytes as f64));
+        readings.put(
+            HostReading::DataDir,
+            data_dir_bytes.map(|bytes| bytes as f64),
         );
-        readings.insert(
-            String::from("data_dir_bytes"),
-            reading(data_dir_bytes.map(|bytes| bytes as f64)),
-        );
-        readings.insert(
-            String::from("collector_cpu_s"),
-            reading(collector_cpu_ns.map(|ns| ns as f64 / 1e9)),
+        readings.put(
+            HostReading::CollectorCpu,
+            collector_cpu_ns.map(|ns| ns as f64 / 1e9),
         );
         if let Some(series) = series {
-            readings.insert(String::from("series"), reading(series));
+            readings.put(HostReading::SeriesRows, series);
         }
         readings
     }
@@ -266,7 +263,7 @@ fn watch_until(watcher: &Mutex<Watcher>, stopped: &Receiver<()>) -> u64 {
 mod tests {
     use std::os::unix::fs::MetadataExt;
 
-    use plimsoll_core::record::Reading;
+    use plimsoll_core::readings::Reading;
 
     use super::*;
     use crate::process::{burn_cpu, tick_ns};
@@ -287,41 +284,48 @@ mod tests {
         burn_cpu(50_000_000);
         std::thread::sleep(Duration::from_millis(1));
         let readings = collector.stop();
-        let value = |name: &str| {
+        let value = |name: HostReading| {
             readings[name]
                 .value()
-                .unwrap_or_else(|| panic!("{name}: {:?}", readings[name]))
+                .unwrap_or_else(|| panic!("{name:?}: {:?}", readings[name]))
         };
-        assert!(value("process_cpu_s") >= 0.05);
-        assert!(value("context_switches") > 0.0 && value("voluntary_switches") > 0.0);
-        assert!(value("cpus") >= 1.0 && value("seconds") > 0.0 && value("rss_max_bytes") > 0.0);
-        assert_eq!(value("data_dir_bytes"), 5000.0);
-        assert!(value("collector_cpu_s") < value("seconds"));
-        assert!(!readings.contains_key("series"));
+        assert!(value(HostReading::ProcessCpu) >= 0.05);
+        assert!(
+            value(HostReading::ContextSwitches) > 0.0
+                && value(HostReading::VoluntarySwitches) > 0.0
+        );
+        assert!(
+            value(HostReading::Cpus) >= 1.0
+                && value(HostReading::Seconds) > 0.0
+                && value(HostReading::RssMax) > 0.0
+        );
+        assert_eq!(value(HostReading::DataDir), 5000.0);
+        assert!(value(HostReading::CollectorCpu) < value(HostReading::Seconds));
+        assert!(!readings.contains(HostReading::SeriesRows));
         for (name, reading) in &readings {
             match reading {
                 Reading::Ok(value) => {
-                    assert!(value.is_finite() && *value >= 0.0, "{name} = {value}")
+                    assert!(value.is_finite() && *value >= 0.0, "{name:?} = {value}")
                 }
                 Reading::Unavailable(reason) => {
                     assert!(
                         !reason.is_empty() && !reason.contains(dir.path().to_str().unwrap()),
-                        "{name}: {reason}"
+                        "{name:?}: {reason}"
                     )
                 }
             }
         }
         let parts = [
-            "cpu_user_s",
-            "cpu_system_s",
-            "cpu_iowait_s",
-            "cpu_steal_s",
-            "cpu_idle_s",
+            HostReading::CpuUser,
+            HostReading::CpuSystem,
+            HostReading::CpuIowait,
+            HostReading::CpuSteal,
+            HostReading::CpuIdle,
         ]
         .map(value)
         .iter()
         .sum::<f64>();
-        assert!((parts - value("cpu_total_s")).abs() < 1e-6);
+        assert!((parts - value(HostReading::CpuTotal)).abs() < 1e-6);
     }
 
     #[test]
@@ -342,15 +346,15 @@ mod tests {
         server.kill().unwrap();
         server.wait().unwrap();
         let (client_s, server_s) = (
-            readings["client_cpu_s"].value().unwrap(),
-            readings["server_cpu_s"].value().unwrap(),
+            readings[HostReading::ClientCpu].value().unwrap(),
+            readings[HostReading::ServerCpu].value().unwrap(),
         );
         assert!(
             client_s >= 0.1 && server_s < 0.1,
             "client {client_s} s, server {server_s} s"
         );
-        assert!(readings["rss_max_bytes"].value().unwrap() > 0.0);
-        assert_eq!(readings["process_cpu_s"].value(), None);
+        assert!(readings[HostReading::RssMax].value().unwrap() > 0.0);
+        assert_eq!(readings[HostReading::ProcessCpu].value(), None);
     }
 
     /// A server that works before the window, in it, and is gone before it is asked about: no
@@ -376,12 +380,15 @@ mod tests {
         server.kill().unwrap();
         server.wait().unwrap();
         let readings = collector.stop_over(Some(window));
-        let server_s = readings["server_cpu_s"].value().unwrap();
+        let server_s = readings[HostReading::ServerCpu].value().unwrap();
         assert!(
             server_s > 0.0 && server_s <= window.as_secs_f64() * 1.001,
             "{server_s} s of {window:?}"
         );
-        assert_eq!(readings["seconds"].value(), Some(window.as_secs_f64()));
+        assert_eq!(
+            readings[HostReading::Seconds].value(),
+            Some(window.as_secs_f64())
+        );
     }
 
     #[test]
@@ -409,31 +416,35 @@ mod tests {
             .unwrap()
             .1;
         let quick = quick.stop_over(Some(Duration::from_secs(9)));
-        assert!(quick["server_cpu_s"].value().is_none() && quick["client_cpu_s"].value().is_some());
+        assert!(
+            quick[HostReading::ServerCpu].value().is_none()
+                && quick[HostReading::ClientCpu].value().is_some()
+        );
         for name in [
-            "cpus",
-            "cpu_user_s",
-            "cpu_total_s",
-            "context_switches",
-            "disk_reads",
-            "disk_write_bytes",
-            "psi_cpu_some_s",
-            "psi_io_some_s",
-            "psi_memory_some_s",
-            "server_cpu_s",
-            "process_cpu_s",
-            "rss_max_bytes",
-            "data_dir_bytes",
-            "series",
+            HostReading::Cpus,
+            HostReading::CpuUser,
+            HostReading::CpuTotal,
+            HostReading::ContextSwitches,
+            HostReading::DiskReads,
+            HostReading::DiskWriteBytes,
+            HostReading::PsiCpuSome,
+            HostReading::PsiIoSome,
+            HostReading::PsiMemorySome,
+            HostReading::ServerCpu,
+            HostReading::ProcessCpu,
+            HostReading::RssMax,
+            HostReading::DataDir,
+            HostReading::SeriesRows,
         ] {
             assert!(
                 matches!(&readings[name], Reading::Unavailable(reason) if !reason.is_empty()),
-                "{name}: {:?}",
+                "{name:?}: {:?}",
                 readings[name]
             );
         }
         assert!(
-            readings["client_cpu_s"].value().is_some() && readings["seconds"].value().is_some()
+            readings[HostReading::ClientCpu].value().is_some()
+                && readings[HostReading::Seconds].value().is_some()
         );
     }
 
@@ -499,26 +510,26 @@ mod tests {
         write_proc(dir.path(), data.path(), 500);
         let ticks_s = 30.0 * tick_ns() as f64 / 1e9;
         for (name, expected) in [
-            ("cpu_user_s", ticks_s),
-            ("cpu_total_s", 4.0 * ticks_s),
-            ("context_switches", 210.0),
-            ("disk_reads", 30.0),
-            ("disk_read_bytes", 60.0 * 512.0),
-            ("disk_write_bytes", 120.0 * 512.0),
-            ("psi_cpu_some_s", 0.03),
-            ("server_cpu_s", 3.0 * ticks_s),
-            ("rss_max_bytes", 1900.0 * 1024.0),
+            (HostReading::CpuUser, ticks_s),
+            (HostReading::CpuTotal, 4.0 * ticks_s),
+            (HostReading::ContextSwitches, 210.0),
+            (HostReading::DiskReads, 30.0),
+            (HostReading::DiskReadBytes, 60.0 * 512.0),
+            (HostReading::DiskWriteBytes, 120.0 * 512.0),
+            (HostReading::PsiCpuSome, 0.03),
+            (HostReading::ServerCpu, 3.0 * ticks_s),
+            (HostReading::RssMax, 1900.0 * 1024.0),
         ] {
             let value = readings[name]
                 .value()
-                .unwrap_or_else(|| panic!("{name}: {:?}", readings[name]));
+                .unwrap_or_else(|| panic!("{name:?}: {:?}", readings[name]));
             assert!(
                 (value - expected).abs() < 1e-9,
-                "{name}: {value} instead of {expected}"
+                "{name:?}: {value} instead of {expected}"
             );
         }
         assert!(
-            matches!(&readings["psi_io_some_s"], Reading::Unavailable(reason) if reason.contains("/proc/pressure/io"))
+            matches!(&readings[HostReading::PsiIoSome], Reading::Unavailable(reason) if reason.contains("/proc/pressure/io"))
         );
     }
 
@@ -539,7 +550,10 @@ mod tests {
             .lines()
             .map(|line| line.split('\t').collect())
             .collect();
-        assert_eq!(readings["series"], Reading::Ok((lines.len() - 1) as f64));
+        assert_eq!(
+            readings[HostReading::SeriesRows],
+            Reading::Ok((lines.len() - 1) as f64)
+        );
         assert_eq!(lines[0][..3], ["second", "cpu_busy_pct", "cpu_user_pct"]);
         assert!(
             lines.len() >= 2 && lines.iter().all(|line| line.len() == 12),

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use plimsoll_core::record::{Reading, Readings};
+use plimsoll_core::readings::{CpuShare, HostReading, Reading, Readings};
 
 use crate::Answer;
 use crate::parse::{DiskCounters, HostCpu};
@@ -77,120 +77,99 @@ impl Difference {
         };
         let (server, others) = (share(start.server_at), share(start.at));
         let mut readings = self.into_readings();
-        for (name, reading) in &mut readings {
-            let share = match name.as_str() {
-                "cpus" => continue,
-                "seconds" => Ok(seconds),
-                "server_cpu_s" => server.clone(),
-                _ => others.clone(),
+        for name in HostReading::ALL {
+            let Some(reading) = readings.get_mut(*name) else {
+                continue;
             };
-            *reading = match (std::mem::replace(reading, Reading::Ok(0.0)), share) {
-                (Reading::Ok(_), Ok(seconds)) if name == "seconds" => Reading::Ok(seconds),
-                (Reading::Ok(value), Ok(share)) => Reading::Ok(value * share),
-                (Reading::Ok(_), Err(reason)) => Reading::Unavailable(reason),
-                (unavailable, _) => unavailable,
+            let share = match name {
+                HostReading::Cpus | HostReading::Seconds => continue,
+                HostReading::ServerCpu => &server,
+                _ => &others,
             };
+            if let Reading::Ok(value) = *reading {
+                *reading = share.clone().map(|share| value * share).into();
+            }
         }
+        readings.put(HostReading::Seconds, seconds);
         if let Some(begin) = begin {
-            readings.insert(
-                String::from("late_s"),
-                Reading::Ok(late_s(start.server_at, begin)),
-            );
+            readings.put(HostReading::Late, late_s(start.server_at, begin));
         }
         readings
     }
 
     /// As readings under their public names.
     pub(crate) fn into_readings(self) -> Readings {
-        let mut readings = Readings::new();
-        let mut put = |name: &str, answer: Answer<f64>| {
-            readings.insert(name.to_owned(), reading(answer));
-        };
-        put("seconds", Ok(self.seconds));
-
-        let host = |count: fn(&HostCpu) -> u64| {
-            self.host
-                .as_ref()
-                .map(|host| count(host) as f64)
-                .map_err(String::clone)
-        };
-        let cpu_s = |count: fn(&HostCpu) -> u64| Ok(host(count)? * tick_ns() as f64 / NS_PER_S);
-        put("cpus", host(|host| host.cpus));
-        put("cpu_user_s", cpu_s(|host| host.user + host.nice));
-        put(
-            "cpu_system_s",
-            cpu_s(|host| host.system + host.irq + host.softirq),
-        );
-        put("cpu_iowait_s", cpu_s(|host| host.iowait));
-        put("cpu_steal_s", cpu_s(|host| host.steal));
-        put("cpu_idle_s", cpu_s(|host| host.idle));
-        put("cpu_total_s", cpu_s(HostCpu::total));
-        put("context_switches", host(|host| host.context_switches));
-
-        let disk = |count: fn(&DiskCounters) -> u64| {
-            self.disk
-                .as_ref()
-                .map(|disk| count(disk) as f64)
-                .map_err(String::clone)
-        };
-        put("disk_reads", disk(|disk| disk.reads));
-        put("disk_read_bytes", disk(|disk| disk.read_bytes));
-        put("disk_writes", disk(|disk| disk.writes));
-        put("disk_write_bytes", disk(|disk| disk.write_bytes));
-
-        put("psi_cpu_some_s", self.psi_cpu_s);
-        put("psi_io_some_s", self.psi_io_s);
-        put("psi_memory_some_s", self.psi_memory_s);
-
-        match self.server_cpu_s {
-            Some(server_cpu_s) => {
-                put("client_cpu_s", self.own_cpu_s);
-                put("server_cpu_s", server_cpu_s);
-                put(
-                    "process_cpu_s",
-                    Err(String::from("the engine has processes of its own")),
-                );
-            }
-            None => {
-                let shared = || Err(String::from("shares the process with the engine"));
-                put("client_cpu_s", shared());
-                put("server_cpu_s", shared());
-                put("process_cpu_s", self.own_cpu_s);
-            }
-        }
-
-        let usage = |count: fn(&OwnUsage) -> u64| {
-            self.own_usage
-                .as_ref()
-                .map(|usage| count(usage) as f64)
-                .map_err(String::clone)
-        };
-        put(
-            "voluntary_switches",
-            usage(|usage| usage.voluntary_switches),
-        );
-        put(
-            "involuntary_switches",
-            usage(|usage| usage.involuntary_switches),
-        );
-        put("client_major_faults", usage(|usage| usage.major_faults));
-        put(
-            "own_user_s",
-            usage(|usage| usage.user_us).map(|us| us / US_PER_S),
-        );
-        put(
-            "own_system_s",
-            usage(|usage| usage.system_us).map(|us| us / US_PER_S),
-        );
+        let mut readings = Readings::default();
+        readings.put(HostReading::Seconds, self.seconds);
+        self.put_host_cpu(&mut readings);
+        self.put_disk(&mut readings);
+        self.put_own_usage(&mut readings);
+        readings.put(HostReading::PsiCpuSome, self.psi_cpu_s);
+        readings.put(HostReading::PsiIoSome, self.psi_io_s);
+        readings.put(HostReading::PsiMemorySome, self.psi_memory_s);
+        readings.put_cpu(match self.server_cpu_s {
+            Some(server) => CpuShare::Server {
+                client: self.own_cpu_s,
+                server,
+            },
+            None => CpuShare::Embedded {
+                process: self.own_cpu_s,
+            },
+        });
         readings
+    }
+
+    fn put_host_cpu(&self, readings: &mut Readings) {
+        let count = |pick: fn(&HostCpu) -> u64| picked(&self.host, pick);
+        let seconds = |pick| Ok(count(pick)? * tick_ns() as f64 / NS_PER_S);
+        readings.put(HostReading::Cpus, count(|host| host.cpus));
+        readings.put(HostReading::CpuUser, seconds(|host| host.user + host.nice));
+        readings.put(
+            HostReading::CpuSystem,
+            seconds(|host| host.system + host.irq + host.softirq),
+        );
+        readings.put(HostReading::CpuIowait, seconds(|host| host.iowait));
+        readings.put(HostReading::CpuSteal, seconds(|host| host.steal));
+        readings.put(HostReading::CpuIdle, seconds(|host| host.idle));
+        readings.put(HostReading::CpuTotal, seconds(HostCpu::total));
+        readings.put(
+            HostReading::ContextSwitches,
+            count(|host| host.context_switches),
+        );
+    }
+
+    fn put_disk(&self, readings: &mut Readings) {
+        let count = |pick: fn(&DiskCounters) -> u64| picked(&self.disk, pick);
+        readings.put(HostReading::DiskReads, count(|disk| disk.reads));
+        readings.put(HostReading::DiskReadBytes, count(|disk| disk.read_bytes));
+        readings.put(HostReading::DiskWrites, count(|disk| disk.writes));
+        readings.put(HostReading::DiskWriteBytes, count(|disk| disk.write_bytes));
+    }
+
+    fn put_own_usage(&self, readings: &mut Readings) {
+        let count = |pick: fn(&OwnUsage) -> u64| picked(&self.own_usage, pick);
+        let seconds = |pick| Ok(count(pick)? / US_PER_S);
+        readings.put(
+            HostReading::VoluntarySwitches,
+            count(|usage| usage.voluntary_switches),
+        );
+        readings.put(
+            HostReading::InvoluntarySwitches,
+            count(|usage| usage.involuntary_switches),
+        );
+        readings.put(
+            HostReading::ClientMajorFaults,
+            count(|usage| usage.major_faults),
+        );
+        readings.put(HostReading::OwnUser, seconds(|usage| usage.user_us));
+        readings.put(HostReading::OwnSystem, seconds(|usage| usage.system_us));
     }
 }
 
-/// An answer in the form the store keeps.
-pub(crate) fn reading(answer: Answer<f64>) -> Reading {
-    match answer {
-        Ok(value) => Reading::Ok(value),
-        Err(reason) => Reading::Unavailable(reason),
+fn picked<T>(counters: &Answer<T>, pick: fn(&T) -> u64) -> Answer<f64> {
+    match counters {
+        Ok(counters) => Ok(pick(counters) as f64),
+        Err(reason) => Err(reason.clone()),
     }
 }
 
@@ -268,41 +247,41 @@ mod tests {
         let readings = Difference::between(&start, &stop).into_readings();
         let tick_s = tick_ns() as f64 / 1e9;
         for (name, expected) in [
-            ("seconds", 3.0),
-            ("cpus", 4.0),
-            ("cpu_user_s", 220.0 * tick_s),
-            ("cpu_system_s", 46.0 * tick_s),
-            ("cpu_iowait_s", 80.0 * tick_s),
-            ("cpu_steal_s", 14.0 * tick_s),
-            ("cpu_idle_s", 600.0 * tick_s),
-            ("cpu_total_s", 960.0 * tick_s),
-            ("context_switches", 18.0),
-            ("disk_reads", 2.0),
-            ("disk_read_bytes", 4.0),
-            ("disk_writes", 6.0),
-            ("disk_write_bytes", 8.0),
-            ("psi_cpu_some_s", 0.02),
-            ("psi_io_some_s", 0.04),
-            ("client_cpu_s", 0.5),
-            ("server_cpu_s", 1.0),
-            ("voluntary_switches", 4.0),
-            ("involuntary_switches", 2.0),
-            ("client_major_faults", 6.0),
-            ("own_user_s", 1.4),
-            ("own_system_s", 0.1),
+            (HostReading::Seconds, 3.0),
+            (HostReading::Cpus, 4.0),
+            (HostReading::CpuUser, 220.0 * tick_s),
+            (HostReading::CpuSystem, 46.0 * tick_s),
+            (HostReading::CpuIowait, 80.0 * tick_s),
+            (HostReading::CpuSteal, 14.0 * tick_s),
+            (HostReading::CpuIdle, 600.0 * tick_s),
+            (HostReading::CpuTotal, 960.0 * tick_s),
+            (HostReading::ContextSwitches, 18.0),
+            (HostReading::DiskReads, 2.0),
+            (HostReading::DiskReadBytes, 4.0),
+            (HostReading::DiskWrites, 6.0),
+            (HostReading::DiskWriteBytes, 8.0),
+            (HostReading::PsiCpuSome, 0.02),
+            (HostReading::PsiIoSome, 0.04),
+            (HostReading::ClientCpu, 0.5),
+            (HostReading::ServerCpu, 1.0),
+            (HostReading::VoluntarySwitches, 4.0),
+            (HostReading::InvoluntarySwitches, 2.0),
+            (HostReading::ClientMajorFaults, 6.0),
+            (HostReading::OwnUser, 1.4),
+            (HostReading::OwnSystem, 0.1),
         ] {
             let value = readings[name].value().unwrap();
             assert!(
                 (value - expected).abs() < 1e-9,
-                "{name}: {value} instead of {expected}"
+                "{name:?}: {value} instead of {expected}"
             );
         }
         assert_eq!(
-            readings["psi_memory_some_s"],
+            readings[HostReading::PsiMemorySome],
             Reading::Unavailable(String::from("no pressure here"))
         );
         assert!(
-            matches!(&readings["process_cpu_s"], Reading::Unavailable(reason) if reason.contains("processes of its own"))
+            matches!(&readings[HostReading::ProcessCpu], Reading::Unavailable(reason) if reason.contains("processes of its own"))
         );
     }
 
@@ -330,10 +309,10 @@ mod tests {
         ] {
             let readings = of(late_ms, server_late_ms, seconds);
             for (name, factor) in [
-                ("cpu_user_s", others),
-                ("context_switches", others),
-                ("client_cpu_s", others),
-                ("server_cpu_s", server),
+                (HostReading::CpuUser, others),
+                (HostReading::ContextSwitches, others),
+                (HostReading::ClientCpu, others),
+                (HostReading::ServerCpu, server),
             ] {
                 let (value, expected) = (
                     readings[name].value().unwrap(),
@@ -341,31 +320,41 @@ mod tests {
                 );
                 assert!(
                     (value - expected).abs() < 1e-9,
-                    "{name} of {late_ms}: {value} instead of {expected}"
+                    "{name:?} of {late_ms}: {value} instead of {expected}"
                 );
             }
             assert_eq!(
-                (readings["seconds"].value(), &readings["cpus"]),
-                (Some(seconds), &whole["cpus"])
+                (
+                    readings[HostReading::Seconds].value(),
+                    &readings[HostReading::Cpus]
+                ),
+                (Some(seconds), &whole[HostReading::Cpus])
             );
             assert!(
-                (readings["late_s"].value().unwrap() - server_late_ms as f64 / 1e3).abs() < 1e-9
+                (readings[HostReading::Late].value().unwrap() - server_late_ms as f64 / 1e3).abs()
+                    < 1e-9
             );
         }
         let late = of(1100, 0, 4.0);
         let reason =
             "the machine was too busy to be looked at when the step began, and was 1.1 s later";
-        assert_eq!(late["cpu_user_s"], Reading::Unavailable(reason.to_owned()));
+        assert_eq!(
+            late[HostReading::CpuUser],
+            Reading::Unavailable(reason.to_owned())
+        );
         assert!(
-            late["server_cpu_s"].value().is_some()
-                && late["psi_memory_some_s"] == whole["psi_memory_some_s"]
+            late[HostReading::ServerCpu].value().is_some()
+                && late[HostReading::PsiMemorySome] == whole[HostReading::PsiMemorySome]
         );
         // Nobody worked before the first look or behind the last one: nothing is taken off.
         let (start, stop) = samples();
         let idle = Difference::between(&start, &stop).into_readings_of(&start, None, 2.0);
         assert_eq!(
-            (idle["server_cpu_s"].value(), idle["seconds"].value()),
-            (whole["server_cpu_s"].value(), Some(2.0))
+            (
+                idle[HostReading::ServerCpu].value(),
+                idle[HostReading::Seconds].value()
+            ),
+            (whole[HostReading::ServerCpu].value(), Some(2.0))
         );
     }
 
@@ -374,8 +363,8 @@ mod tests {
         let (mut start, mut stop) = samples();
         (start.server_cpu_ns, stop.server_cpu_ns) = (None, None);
         let readings = Difference::between(&start, &stop).into_readings();
-        assert_eq!(readings["process_cpu_s"], Reading::Ok(0.5));
-        for name in ["client_cpu_s", "server_cpu_s"] {
+        assert_eq!(readings[HostReading::ProcessCpu], Reading::Ok(0.5));
+        for name in [HostReading::ClientCpu, HostReading::ServerCpu] {
             assert_eq!(
                 readings[name],
                 Reading::Unavailable(String::from("shares the process with the engine"))
@@ -391,15 +380,15 @@ mod tests {
         stop.psi_cpu_us = Ok(0);
         let readings = Difference::between(&start, &stop).into_readings();
         for (name, reason) in [
-            ("cpu_user_s", "not at the start"),
-            ("cpus", "not at the start"),
-            ("disk_reads", "not at the stop"),
-            ("psi_cpu_some_s", "the counter ran backwards"),
+            (HostReading::CpuUser, "not at the start"),
+            (HostReading::Cpus, "not at the start"),
+            (HostReading::DiskReads, "not at the stop"),
+            (HostReading::PsiCpuSome, "the counter ran backwards"),
         ] {
             assert_eq!(
                 readings[name],
                 Reading::Unavailable(String::from(reason)),
-                "{name}"
+                "{name:?}"
             );
         }
     }

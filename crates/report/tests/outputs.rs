@@ -9,7 +9,7 @@ use std::path::Path;
 
 use common::confirm::{self, SAME, SLOW};
 use plimsoll_analysis::{Options, View, analyse, verdict_lines};
-use plimsoll_core::record::Reading;
+use plimsoll_core::readings::{HostReading, Reading};
 use plimsoll_report::{show_json, to_csv, to_html, to_json, to_markdown, to_terminal, to_tsv};
 use plimsoll_store::event::Event;
 
@@ -158,8 +158,7 @@ fn ratios_come_from_values_in_full_precision() {
             .flat_map(|record| &mut record.events)
         {
             if let Event::StepDone(done) = &mut stamped.event {
-                done.host
-                    .insert("rss_max_bytes".to_owned(), Reading::Ok(rss * gib));
+                done.host.put(HostReading::RssMax, Reading::Ok(rss * gib));
             }
         }
     }
@@ -309,10 +308,10 @@ fn show_json_is_as_documented() {
 fn verdicts_in_every_output() {
     let steal = |block: u32, label: &str, made: &mut common::Made| {
         if block == 2 && label == SLOW {
-            let all = made.done.host["cpu_total_s"].value().unwrap();
+            let all = made.done.host[HostReading::CpuTotal].value().unwrap();
             made.done
                 .host
-                .insert("cpu_steal_s".to_owned(), Reading::Ok(all * 0.05));
+                .put(HostReading::CpuSteal, Reading::Ok(all * 0.05));
         }
         if block == 3 && label == SAME && made.done.step == "qp100" {
             made.done.sla_missed = Some(0.9);

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use plimsoll_analysis::{Options, View, analyse, explain, gate, verdict_lines};
 use plimsoll_core::plan::Plan;
-use plimsoll_core::record::Reading;
+use plimsoll_core::readings::{HostReading, Reading};
 use plimsoll_report::{
     show_json, to_classic_files, to_csv, to_html, to_json, to_markdown, to_terminal,
 };
@@ -208,10 +208,10 @@ fn ratios_to_a_disturbed_base_are_marked() {
     let campaign = common::Campaign::new("20261122T080000Z-rocks", common::rocksdb::PLAN);
     common::rocksdb::fill(&campaign, &|label, made| {
         if label == "rocksdb@8.0.0.lc" && made.done.step == "readrandom.t2" {
-            let all = made.done.host["cpu_total_s"].value().unwrap();
+            let all = made.done.host[HostReading::CpuTotal].value().unwrap();
             made.done
                 .host
-                .insert("cpu_steal_s".to_owned(), Reading::Ok(all * 0.05));
+                .put(HostReading::CpuSteal, Reading::Ok(all * 0.05));
         }
     });
     let view = analyse(&[campaign.load()], &Options::default()).unwrap();

@@ -9,6 +9,7 @@ use std::sync::LazyLock;
 use common::servers::{CELLS, servers};
 use plimsoll_analysis::view::{CounterKind, Status};
 use plimsoll_analysis::{Options, View, analyse};
+use plimsoll_core::readings::HostReading;
 use plimsoll_report::{show_json, to_csv, to_html, to_json, to_markdown, to_terminal};
 use plimsoll_store::CampaignRecord;
 use plimsoll_store::event::{Event, StepFailed, StepStart};
@@ -812,12 +813,12 @@ fn many_disturbed_steps_are_told_once() {
         .flat_map(|trial| &mut trial.events)
     {
         if let Event::StepDone(done) = &mut stamped.event {
-            let seconds = done.host["seconds"].value().unwrap();
-            let own = done.host["cpu_user_s"].value().unwrap();
+            let seconds = done.host[HostReading::Seconds].value().unwrap();
+            let own = done.host[HostReading::CpuUser].value().unwrap();
             let foreign = if done.step == "qp100" { 1.5 } else { 0.5 };
-            done.host.insert(
-                "cpu_user_s".to_owned(),
-                plimsoll_core::record::Reading::Ok(own + foreign * seconds),
+            done.host.put(
+                HostReading::CpuUser,
+                plimsoll_core::readings::Reading::Ok(own + foreign * seconds),
             );
         }
     }

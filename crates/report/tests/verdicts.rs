@@ -8,7 +8,7 @@ use plimsoll_analysis::{
     Basis, Finding, HistoryOptions, Options, View, analyse, analyse_among, explain, gate, history,
     is_decided, verdict_lines,
 };
-use plimsoll_core::record::Reading;
+use plimsoll_core::readings::{HostReading, Reading};
 use plimsoll_report::{show_json, to_html, to_markdown, to_terminal};
 use plimsoll_store::{CampaignRecord, Turn};
 
@@ -345,10 +345,10 @@ fn too_few_blocks_say_how_many_would_do() {
 fn suspects_are_left_out_and_said() {
     let steal = |block: u32, label: &str, made: &mut common::Made| {
         if block <= 2 && label == SLOW {
-            let all = made.done.host["cpu_total_s"].value().unwrap();
+            let all = made.done.host[HostReading::CpuTotal].value().unwrap();
             made.done
                 .host
-                .insert("cpu_steal_s".to_owned(), Reading::Ok(all * 0.05));
+                .put(HostReading::CpuSteal, Reading::Ok(all * 0.05));
         }
     };
     let disturbed = blocks(12, true, &steal);
@@ -693,10 +693,10 @@ fn a_gate_on_an_interrupted_confirm_says_what_goes_on() {
 fn cpu_that_differs_where_throughput_does_not_is_named() {
     let dearer = |_: u32, label: &str, made: &mut common::Made| {
         if label == SAME {
-            let seconds = made.done.host["process_cpu_s"].value().unwrap();
+            let seconds = made.done.host[HostReading::ProcessCpu].value().unwrap();
             made.done
                 .host
-                .insert("process_cpu_s".to_owned(), Reading::Ok(seconds * 1.113));
+                .put(HostReading::ProcessCpu, Reading::Ok(seconds * 1.113));
         }
     };
     let record = blocks(12, true, &dearer);
@@ -810,9 +810,9 @@ fn a_series_of_disturbed_runs_is_a_hint() {
     let mut record = common::servers::series(6);
     for stamped in record.trials.iter_mut().flat_map(|trial| &mut trial.events) {
         if let plimsoll_store::event::Event::StepDone(done) = &mut stamped.event {
-            let all = done.host["cpu_total_s"].value().unwrap();
+            let all = done.host[HostReading::CpuTotal].value().unwrap();
             done.host
-                .insert("cpu_steal_s".to_owned(), Reading::Ok(all * 0.05));
+                .put(HostReading::CpuSteal, Reading::Ok(all * 0.05));
         }
     }
     let series = history(

@@ -7,7 +7,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use plimsoll_core::name::natural_cmp;
-use plimsoll_core::record::Reading;
+use plimsoll_core::readings::Reading;
 use serde::{Deserialize, Serialize};
 
 use crate::StoreError;

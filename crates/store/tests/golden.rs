@@ -9,7 +9,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use common::{METHODOLOGY_VERSION, SEED, header, trial_done, trial_start};
-use plimsoll_core::record::{EncodedHistogram, OperationRecord, Pacing, Reading, TableCheck};
+use plimsoll_core::readings::Reading;
+use plimsoll_core::record::{EncodedHistogram, OperationRecord, Pacing, TableCheck};
 use plimsoll_store::event::{
     DrainDone, DrainStep, Event, ServerCrashed, ServerReady, StepDone, StepStart,
 };
@@ -57,7 +58,8 @@ fn step_done() -> StepDone {
                 Reading::Unavailable("the kernel has no /proc/pressure".into()),
             ),
         ]
-        .into(),
+        .into_iter()
+        .collect(),
         engine_counters: [("cache_miss".to_owned(), -1)].into(),
         tables: vec![TableCheck {
             table: "pi1".into(),

@@ -3,9 +3,8 @@
 use hdrhistogram::Histogram;
 use plimsoll_core::metric::{self, CATALOGUE, Metric};
 use plimsoll_core::plan::{ALL_EVENTS, MULTIGET_KEYS, STATEMENT_NOTES, VAIN_STATEMENTS_NOTE};
-use plimsoll_core::record::{
-    ClientRecord, EncodedHistogram, OperationRecord, Pacing, Reading, TurnSums,
-};
+use plimsoll_core::readings::HostReading;
+use plimsoll_core::record::{ClientRecord, EncodedHistogram, OperationRecord, Pacing, TurnSums};
 use plimsoll_core::rocksdb_report;
 use plimsoll_core::rocksdb_stats::PRINTED_STALL_PCT;
 use plimsoll_store::event::StepDone;
@@ -215,8 +214,8 @@ impl Facts<'_> {
                 "no operation was done",
             ),
             "found_ratio" => self.found_ratio(),
-            "user_cpu_s" => self.reading("own_user_s"),
-            "system_cpu_s" => self.reading("own_system_s"),
+            "user_cpu_s" => self.reading(HostReading::OwnUser),
+            "system_cpu_s" => self.reading(HostReading::OwnSystem),
             "space_amp" => self.space_amplification(),
             "stall_pct" => self.stall_pct(),
             "lsm_gb" | "blob_gb" | "c_wgb" | "w_amp" | "w_amp_sum" | "c_mbps" | "c_wsecs"
@@ -230,8 +229,8 @@ impl Facts<'_> {
                 .get("delete_hit_ratio")
                 .copied()
                 .ok_or_else(|| "it is no test of deletes".to_owned()),
-            "wpq" => self.per_operation(self.per_second("disk_writes")?),
-            "wkbpq" => self.per_operation(self.per_second("disk_write_bytes")? / KIB),
+            "wpq" => self.per_operation(self.per_second(HostReading::DiskWrites)?),
+            "wkbpq" => self.per_operation(self.per_second(HostReading::DiskWriteBytes)? / KIB),
             "mean_service_us" => Ok(mean_ns(&latencies.service)? / 1e3),
             "p95_service_us" => quantile_us(&latencies.service, 0.95),
             "qps" => self.rate(
@@ -243,28 +242,28 @@ impl Facts<'_> {
                 |client| client.ok,
             ),
             "dps" => self.rate("delete", |client| client.rows),
-            "rps" => self.per_second("disk_reads"),
-            "rmbps" => Ok(self.per_second("disk_read_bytes")? / MIB),
-            "wps" => self.per_second("disk_writes"),
-            "wmbps" => Ok(self.per_second("disk_write_bytes")? / MIB),
-            "rpq" => self.per_operation(self.per_second("disk_reads")?),
-            "rkbpq" => self.per_operation(self.per_second("disk_read_bytes")? / KIB),
-            "wpi" => self.per_insert(self.per_second("disk_writes")?),
-            "wkbpi" => self.per_insert(self.per_second("disk_write_bytes")? / KIB),
-            "csps" => self.per_second("context_switches"),
-            "cpups" => Ok(self.busy_cpus()? / self.reading("cpus")? * 100.0),
-            "cspq" => self.per_operation(self.per_second("context_switches")?),
+            "rps" => self.per_second(HostReading::DiskReads),
+            "rmbps" => Ok(self.per_second(HostReading::DiskReadBytes)? / MIB),
+            "wps" => self.per_second(HostReading::DiskWrites),
+            "wmbps" => Ok(self.per_second(HostReading::DiskWriteBytes)? / MIB),
+            "rpq" => self.per_operation(self.per_second(HostReading::DiskReads)?),
+            "rkbpq" => self.per_operation(self.per_second(HostReading::DiskReadBytes)? / KIB),
+            "wpi" => self.per_insert(self.per_second(HostReading::DiskWrites)?),
+            "wkbpi" => self.per_insert(self.per_second(HostReading::DiskWriteBytes)? / KIB),
+            "csps" => self.per_second(HostReading::ContextSwitches),
+            "cpups" => Ok(self.busy_cpus()? / self.reading(HostReading::Cpus)? * 100.0),
+            "cspq" => self.per_operation(self.per_second(HostReading::ContextSwitches)?),
             "cpupq" => self.per_operation(self.busy_cpus()? * 1e6),
-            "dbgb1" => Ok(self.reading("database_bytes")? / GIB),
-            "dbgb2" => Ok(self.reading("data_dir_bytes")? / GIB),
-            "rss" => Ok(self.reading("rss_max_bytes")? / GIB),
+            "dbgb1" => Ok(self.reading(HostReading::Database)? / GIB),
+            "dbgb2" => Ok(self.reading(HostReading::DataDir)? / GIB),
+            "rss" => Ok(self.reading(HostReading::RssMax)? / GIB),
             "maxop" => self.longest_operation_s(latencies),
             "index_s" => self.index_creation_s(),
             "p50_rate" => self.rate_percentile(50),
             "p99_rate" => self.rate_percentile(99),
-            "server_cpu_us_per_op" => self.cpu_us_per_operation("server_cpu_s"),
-            "client_cpu_us_per_op" => self.cpu_us_per_operation("client_cpu_s"),
-            "process_cpu_us_per_op" => self.cpu_us_per_operation("process_cpu_s"),
+            "server_cpu_us_per_op" => self.cpu_us_per_operation(HostReading::ServerCpu),
+            "client_cpu_us_per_op" => self.cpu_us_per_operation(HostReading::ClientCpu),
+            "process_cpu_us_per_op" => self.cpu_us_per_operation(HostReading::ProcessCpu),
             "p50_service_us" => quantile_us(&latencies.service, 0.5),
             "p90_service_us" => quantile_us(&latencies.service, 0.9),
             "p99_service_us" => quantile_us(&latencies.service, 0.99),
@@ -286,14 +285,14 @@ impl Facts<'_> {
             }
             "excluded_wait_s" => Ok(self.primary()?.wait_ns as f64 / NS_PER_S),
             "steal_share" => ratio(
-                self.reading("cpu_steal_s")?,
-                self.reading("cpu_total_s")?,
+                self.reading(HostReading::CpuSteal)?,
+                self.reading(HostReading::CpuTotal)?,
                 "no CPU time was counted",
             ),
             "foreign_cpu_cores" => self.foreign_cpu_cores(),
-            "psi_cpu_share" => self.per_second("psi_cpu_some_s"),
-            "psi_io_share" => self.per_second("psi_io_some_s"),
-            "psi_memory_share" => self.per_second("psi_memory_some_s"),
+            "psi_cpu_share" => self.per_second(HostReading::PsiCpuSome),
+            "psi_io_share" => self.per_second(HostReading::PsiIoSome),
+            "psi_memory_share" => self.per_second(HostReading::PsiMemorySome),
             other => Err(format!("this version does not compute {other}")),
         }
     }
@@ -321,25 +320,21 @@ impl Facts<'_> {
             .ok_or_else(|| format!("the step recorded no {}", self.done.primary))
     }
 
-    fn reading(&self, name: &str) -> Answer {
-        match self.done.host.get(name) {
-            Some(Reading::Ok(value)) => Ok(*value),
-            Some(Reading::Unavailable(reason)) => Err(reason.clone()),
-            None => Err(format!("{name} was not recorded")),
-        }
+    fn reading(&self, name: HostReading) -> Answer {
+        self.done.host.answer(name)
     }
 
-    fn per_second(&self, name: &str) -> Answer {
+    fn per_second(&self, name: HostReading) -> Answer {
         ratio(
             self.reading(name)?,
-            self.reading("seconds")?,
+            self.reading(HostReading::Seconds)?,
             "the step took no time",
         )
     }
 
     /// CPUs kept busy by the whole host, on average.
     fn busy_cpus(&self) -> Answer {
-        Ok(self.per_second("cpu_user_s")? + self.per_second("cpu_system_s")?)
+        Ok(self.per_second(HostReading::CpuUser)? + self.per_second(HostReading::CpuSystem)?)
     }
 
     /// CPUs kept busy by others than the client and the engine. Ticks and process clocks differ by
@@ -347,22 +342,11 @@ impl Facts<'_> {
     fn foreign_cpu_cores(&self) -> Answer {
         Ok((self.busy_cpus()?
             - ratio(
-                self.own_cpu_s()?,
-                self.reading("seconds")?,
+                self.done.host.cpu()?.total(),
+                self.reading(HostReading::Seconds)?,
                 "the step took no time",
             )?)
         .max(0.0))
-    }
-
-    /// CPU of client and engine: one process, or both sides.
-    fn own_cpu_s(&self) -> Answer {
-        self.reading("process_cpu_s").or_else(|reason| {
-            match (self.reading("client_cpu_s"), self.reading("server_cpu_s")) {
-                // Nothing at all was read: an embedded engine, whose one clock failed.
-                (Err(_), Err(_)) => Err(reason),
-                (client_s, server_s) => Ok(client_s? + server_s?),
-            }
-        })
     }
 
     fn clients(&self, kind: &str) -> impl Iterator<Item = &ClientRecord> {
@@ -531,7 +515,7 @@ impl Facts<'_> {
             .copied()
             .ok_or("the step did not note its logical size")?;
         ratio(
-            self.reading("database_bytes")?,
+            self.reading(HostReading::Database)?,
             logical,
             "the step holds no keys",
         )
@@ -619,14 +603,14 @@ impl Facts<'_> {
         )
     }
 
-    fn cpu_us_per_operation(&self, reading: &str) -> Answer {
+    fn cpu_us_per_operation(&self, reading: HostReading) -> Answer {
         let operations = self.operations()?;
         let whole = ratio(
             self.reading(reading)? * 1e6,
             operations,
             "no operation was done",
         )?;
-        let of_turn = if reading == "client_cpu_s" {
+        let of_turn = if reading == HostReading::ClientCpu {
             |turn: &Turn| turn.client_cpu_ns
         } else {
             |turn: &Turn| turn.server_cpu_ns
@@ -756,6 +740,8 @@ impl Facts<'_> {
 
 #[cfg(test)]
 mod tests {
+    use plimsoll_core::readings::{Reading, Readings};
+
     use super::*;
     use hdrhistogram::serialization::{Serializer, V2DeflateSerializer};
     use std::collections::BTreeMap;
@@ -786,10 +772,10 @@ mod tests {
         }
     }
 
-    fn readings(values: &[(&str, f64)]) -> BTreeMap<String, Reading> {
+    fn readings(values: &[(HostReading, f64)]) -> Readings {
         values
             .iter()
-            .map(|(name, value)| ((*name).to_owned(), Reading::Ok(*value)))
+            .map(|(name, value)| (*name, Reading::Ok(*value)))
             .collect()
     }
 
@@ -848,26 +834,26 @@ mod tests {
                 client(2, "delete", 40, 1500, 0.0, 20.0),
             ],
             host: readings(&[
-                ("seconds", 20.0),
-                ("cpus", 8.0),
-                ("cpu_user_s", 60.0),
-                ("cpu_system_s", 20.0),
-                ("cpu_steal_s", 1.6),
-                ("cpu_total_s", 160.0),
-                ("context_switches", 1_200_000.0),
-                ("disk_reads", 6000.0),
-                ("disk_read_bytes", 6000.0 * 4096.0),
-                ("disk_writes", 900.0),
-                ("disk_write_bytes", 20.0 * 1024.0 * 1024.0),
-                ("server_cpu_s", 30.0),
-                ("client_cpu_s", 6.0),
-                ("process_cpu_s", 36.0),
-                ("rss_max_bytes", 3.0 * 1_073_741_824.0),
-                ("data_dir_bytes", 1.5 * 1_073_741_824.0),
-                ("database_bytes", 1_073_741_824.0),
-                ("psi_cpu_some_s", 2.0),
-                ("psi_io_some_s", 5.0),
-                ("psi_memory_some_s", 0.0),
+                (HostReading::Seconds, 20.0),
+                (HostReading::Cpus, 8.0),
+                (HostReading::CpuUser, 60.0),
+                (HostReading::CpuSystem, 20.0),
+                (HostReading::CpuSteal, 1.6),
+                (HostReading::CpuTotal, 160.0),
+                (HostReading::ContextSwitches, 1_200_000.0),
+                (HostReading::DiskReads, 6000.0),
+                (HostReading::DiskReadBytes, 6000.0 * 4096.0),
+                (HostReading::DiskWrites, 900.0),
+                (HostReading::DiskWriteBytes, 20.0 * 1024.0 * 1024.0),
+                (HostReading::ServerCpu, 30.0),
+                (HostReading::ClientCpu, 6.0),
+                (HostReading::ProcessCpu, 36.0),
+                (HostReading::RssMax, 3.0 * 1_073_741_824.0),
+                (HostReading::DataDir, 1.5 * 1_073_741_824.0),
+                (HostReading::Database, 1_073_741_824.0),
+                (HostReading::PsiCpuSome, 2.0),
+                (HostReading::PsiIoSome, 5.0),
+                (HostReading::PsiMemorySome, 0.0),
             ]),
             ..Default::default()
         }
@@ -1056,11 +1042,11 @@ mod tests {
                 client(2, "insert", 10, 1000, 1.0, 3.0),
             ],
             host: readings(&[
-                ("seconds", 4.0),
-                ("cpus", 2.0),
-                ("cpu_user_s", 3.0),
-                ("cpu_system_s", 1.0),
-                ("server_cpu_s", 0.5),
+                (HostReading::Seconds, 4.0),
+                (HostReading::Cpus, 2.0),
+                (HostReading::CpuUser, 3.0),
+                (HostReading::CpuSystem, 1.0),
+                (HostReading::ServerCpu, 0.5),
             ]),
             ..Default::default()
         };
@@ -1117,46 +1103,42 @@ mod tests {
 
     #[test]
     fn cpu_of_others_is_what_client_and_engine_did_not_use() {
-        let answer = |readings: &[(&str, Result<f64, &str>)]| {
+        let answer = |readings: &[(HostReading, Result<f64, &str>)]| {
             let mut done = read_write_step();
             for (name, reading) in readings {
-                let reading = match reading {
-                    Ok(value) => Reading::Ok(*value),
-                    Err(reason) => Reading::Unavailable((*reason).to_owned()),
-                };
-                done.host.insert((*name).to_owned(), reading);
+                done.host.put(*name, reading.map_err(str::to_owned));
             }
             let value = values(&done, Ok(&[])).remove("foreign_cpu_cores").unwrap();
             value.value.ok_or_else(|| value.unavailable.unwrap())
         };
         // 80 CPU seconds of the host in 20 s.
-        let server = ("process_cpu_s", Err("processes of its own"));
-        assert_eq!(answer(&[("process_cpu_s", Ok(70.0))]), Ok(0.5));
+        let server = (HostReading::ProcessCpu, Err("processes of its own"));
+        assert_eq!(answer(&[(HostReading::ProcessCpu, Ok(70.0))]), Ok(0.5));
         assert_eq!(
             answer(&[
                 server,
-                ("client_cpu_s", Ok(10.0)),
-                ("server_cpu_s", Ok(40.0))
+                (HostReading::ClientCpu, Ok(10.0)),
+                (HostReading::ServerCpu, Ok(40.0))
             ]),
             Ok(1.5)
         );
         assert_eq!(
-            answer(&[server, ("server_cpu_s", Err("it was restarted"))]),
+            answer(&[server, (HostReading::ServerCpu, Err("it was restarted"))]),
             Err("it was restarted".to_owned())
         );
         assert_eq!(
-            answer(&[("process_cpu_s", Ok(80.1))]),
+            answer(&[(HostReading::ProcessCpu, Ok(80.1))]),
             Ok(0.0),
             "clocks differ by a little"
         );
         let embedded = [
-            ("process_cpu_s", Err("no clock")),
-            ("client_cpu_s", Err("shared")),
-            ("server_cpu_s", Err("shared")),
+            (HostReading::ProcessCpu, Err("no clock")),
+            (HostReading::ClientCpu, Err("shared")),
+            (HostReading::ServerCpu, Err("shared")),
         ];
         assert_eq!(answer(&embedded), Err("no clock".to_owned()));
         assert_eq!(
-            answer(&[("cpu_system_s", Err("no /proc/stat"))]),
+            answer(&[(HostReading::CpuSystem, Err("no /proc/stat"))]),
             Err("no /proc/stat".to_owned())
         );
     }
@@ -1204,8 +1186,8 @@ mod tests {
     #[test]
     fn reasons_travel_through_what_is_computed_from_them() {
         let mut done = read_write_step();
-        done.host.insert(
-            "context_switches".to_owned(),
+        done.host.put(
+            HostReading::ContextSwitches,
             Reading::Unavailable("no /proc/stat".to_owned()),
         );
         let values = values(&done, Err("it has no 1-s series"));

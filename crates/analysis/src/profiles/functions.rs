@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use plimsoll_core::record::Reading;
+use plimsoll_core::readings::Reading;
 use plimsoll_store::Profile;
 use serde_json::{Value, json};
 

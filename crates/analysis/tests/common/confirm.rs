@@ -4,7 +4,8 @@
 use std::collections::BTreeMap;
 
 use plimsoll_core::plan::Plan;
-use plimsoll_core::record::{EncodedHistogram, Reading};
+use plimsoll_core::readings::{HostReading, Reading};
+use plimsoll_core::record::EncodedHistogram;
 use plimsoll_store::event::Event;
 use plimsoll_store::series::{turns_path, write_turns};
 use plimsoll_store::{CampaignRecord, Confirm, Design, Turn};
@@ -168,12 +169,11 @@ fn run(campaign: &Campaign, after: impl Fn(&Trial, u32, &str), edit: Edit<'_>) {
             let ratio = speed(&label) * jitter;
             let seconds = made.done.elapsed_ns as f64 / 1e9;
             let share = if label == SLOW { 1.0 } else { jitter };
-            made.done.host.insert(
-                "process_cpu_s".to_owned(),
-                Reading::Ok(seconds * 1.8 * share),
-            );
-            made.done.host.insert(
-                "context_switches".to_owned(),
+            made.done
+                .host
+                .put(HostReading::ProcessCpu, Reading::Ok(seconds * 1.8 * share));
+            made.done.host.put(
+                HostReading::ContextSwitches,
                 Reading::Ok(seconds * 5_000.0 * ratio),
             );
             edit(scheduled.block, &label, &mut made);

@@ -14,9 +14,8 @@ use base64::engine::general_purpose::STANDARD;
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Serializer, V2DeflateSerializer};
 use plimsoll_core::plan::{KvEnd, Plan, Step, StepKind};
-use plimsoll_core::record::{
-    ClientRecord, EncodedHistogram, OperationRecord, Pacing, Reading, Readings, TableCheck,
-};
+use plimsoll_core::readings::{HostReading, Reading, Readings};
+use plimsoll_core::record::{ClientRecord, EncodedHistogram, OperationRecord, Pacing, TableCheck};
 use plimsoll_core::schedule::ScheduledTrial;
 use plimsoll_store::event::*;
 use plimsoll_store::header::{CampaignHeader, CellHeader, FORMAT};
@@ -557,40 +556,48 @@ fn operation(kind: &Kind, ok: u64, seconds: f64, speed: Speed) -> OperationRecor
 
 fn host_readings(seconds: f64, speed: Speed) -> Readings {
     let readings = [
-        ("seconds", seconds),
-        ("cpus", 4.0),
-        ("cpu_user_s", seconds * 1.5),
-        ("cpu_system_s", seconds * 0.5),
-        ("cpu_steal_s", seconds * 4.0 * speed.steal),
-        ("cpu_total_s", seconds * 4.0),
-        ("context_switches", seconds * 5_000.0),
-        ("disk_reads", 0.0),
-        ("disk_read_bytes", 0.0),
-        ("disk_writes", seconds * 120.0),
+        (HostReading::Seconds, seconds),
+        (HostReading::Cpus, 4.0),
+        (HostReading::CpuUser, seconds * 1.5),
+        (HostReading::CpuSystem, seconds * 0.5),
+        (HostReading::CpuSteal, seconds * 4.0 * speed.steal),
+        (HostReading::CpuTotal, seconds * 4.0),
+        (HostReading::ContextSwitches, seconds * 5_000.0),
+        (HostReading::DiskReads, 0.0),
+        (HostReading::DiskReadBytes, 0.0),
+        (HostReading::DiskWrites, seconds * 120.0),
         (
-            "disk_write_bytes",
+            HostReading::DiskWriteBytes,
             seconds * 20.0 * 1024.0 * 1024.0 * speed.writes,
         ),
-        ("psi_cpu_some_s", seconds * 0.02),
-        ("psi_io_some_s", seconds * 0.3),
-        ("process_cpu_s", seconds * 1.8),
-        ("rss_max_bytes", 64.0 * 1024.0 * 1024.0),
-        ("data_dir_bytes", 250.0 * 1024.0 * 1024.0),
-        ("database_bytes", 240.0 * 1024.0 * 1024.0),
+        (HostReading::PsiCpuSome, seconds * 0.02),
+        (HostReading::PsiIoSome, seconds * 0.3),
+        (HostReading::ProcessCpu, seconds * 1.8),
+        (HostReading::RssMax, 64.0 * 1024.0 * 1024.0),
+        (HostReading::DataDir, 250.0 * 1024.0 * 1024.0),
+        (HostReading::Database, 240.0 * 1024.0 * 1024.0),
     ];
     let mut readings: Readings = readings
         .into_iter()
-        .map(|(name, value)| (name.to_owned(), Reading::Ok(value)))
+        .map(|(name, value)| (name, Reading::Ok(value)))
         .collect();
     let unavailable = [
-        ("server_cpu_s", "an embedded engine shares the process"),
-        ("client_cpu_s", "an embedded engine shares the process"),
-        ("psi_memory_some_s", "the kernel has no pressure file"),
+        (
+            HostReading::ServerCpu,
+            "an embedded engine shares the process",
+        ),
+        (
+            HostReading::ClientCpu,
+            "an embedded engine shares the process",
+        ),
+        (
+            HostReading::PsiMemorySome,
+            "the kernel has no pressure file",
+        ),
     ];
-    readings.extend(
-        unavailable
-            .map(|(name, reason)| (name.to_owned(), Reading::Unavailable(reason.to_owned()))),
-    );
+    for (name, reason) in unavailable {
+        readings.put(name, Reading::Unavailable(reason.to_owned()));
+    }
     readings
 }
 

@@ -1,7 +1,7 @@
 //! A campaign of RocksDB: two versions with leveled and with universal compaction.
 
 use plimsoll_core::plan::StepKind;
-use plimsoll_core::record::Reading;
+use plimsoll_core::readings::{HostReading, Reading};
 use plimsoll_core::rocksdb_report::LOGICAL_BYTES;
 use plimsoll_core::rocksdb_stats;
 use plimsoll_store::series::{LevelSample, levels_path, write_levels};
@@ -95,12 +95,8 @@ pub fn fill(campaign: &Campaign, edit: &dyn Fn(&str, &mut Made)) {
             if !kv.work.is_write() {
                 made.done.notes.insert("found_ratio".to_owned(), 1.0);
             }
-            made.done
-                .host
-                .insert("own_user_s".to_owned(), Reading::Ok(16.0));
-            made.done
-                .host
-                .insert("own_system_s".to_owned(), Reading::Ok(5.6));
+            made.done.host.put(HostReading::OwnUser, Reading::Ok(16.0));
+            made.done.host.put(HostReading::OwnSystem, Reading::Ok(5.6));
             let levels: Vec<LevelSample> = (0..12)
                 .flat_map(|second| {
                     let level = move |level, files: u64| LevelSample {

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use plimsoll_core::record::Reading;
+use plimsoll_core::readings::{HostReading, Reading};
 use plimsoll_store::CampaignRecord;
 use plimsoll_store::event::{DrainStep, Event};
 use plimsoll_store::header::BuildHeader;
@@ -192,24 +192,21 @@ pub fn servers(roles: [&str; 4], extra: &str) -> CampaignRecord {
                         primary.rows
                     };
                     done.engine_counters = counters(cell, operations);
-                    done.host.insert(
-                        "server_cpu_s".to_owned(),
+                    done.host.put(
+                        HostReading::ServerCpu,
                         Reading::Ok(operations as f64 * 50e-6),
                     );
-                    done.host.insert(
-                        "client_cpu_s".to_owned(),
+                    done.host.put(
+                        HostReading::ClientCpu,
                         Reading::Ok(operations as f64 * 10e-6),
                     );
-                    done.host.insert(
-                        "process_cpu_s".to_owned(),
+                    done.host.put(
+                        HostReading::ProcessCpu,
                         Reading::Unavailable("the engine has processes of its own".to_owned()),
                     );
-                    done.host.insert(
-                        "cpu_user_s".to_owned(),
-                        Reading::Ok(operations as f64 * 60e-6),
-                    );
                     done.host
-                        .insert("cpu_system_s".to_owned(), Reading::Ok(0.0));
+                        .put(HostReading::CpuUser, Reading::Ok(operations as f64 * 60e-6));
+                    done.host.put(HostReading::CpuSystem, Reading::Ok(0.0));
                 }
                 Event::DrainDone(drain) => {
                     let step = |action: &str, seconds, result: &str| DrainStep {

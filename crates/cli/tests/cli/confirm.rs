@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Output, Stdio};
 use std::sync::atomic::AtomicUsize;
 
+use plimsoll_core::readings::HostReading;
 use plimsoll_lab::builds::BuildCache;
 use plimsoll_lab::{
     CampaignEnd, ConfirmChoice, ConfirmRequest, DesignChoice, Notice, Observer, PlacementChoice,
@@ -249,7 +250,7 @@ fn slices_go_round_in_balanced_order_and_are_recorded() {
         assert_eq!((last.step.as_str(), last.tables.len()), ("delete", 1));
         assert_eq!(last.tables[0].found_rows, last.tables[0].expected_rows);
         assert!(last.tables[0].found_rows < 10_000, "rows were deleted");
-        assert!(last.host.contains_key("process_cpu_s"));
+        assert!(last.host.contains(HostReading::ProcessCpu));
     }
     for (start, step) in [1, 2]
         .into_iter()

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 
-use plimsoll_core::record::Reading;
+use plimsoll_core::readings::{HostReading, Reading};
 use plimsoll_store::Store;
 use plimsoll_store::event::{Event, StepDone};
 use plimsoll_store::series::{operations_path, read_operations};
@@ -60,10 +60,10 @@ impl Driven {
     }
 }
 
-fn reading(done: &StepDone, name: &str) -> f64 {
+fn reading(done: &StepDone, name: HostReading) -> f64 {
     match &done.host[name] {
         Reading::Ok(value) => *value,
-        Reading::Unavailable(reason) => panic!("{name} of {}: {reason}", done.step),
+        Reading::Unavailable(reason) => panic!("{name:?} of {}: {reason}", done.step),
     }
 }
 
@@ -95,11 +95,12 @@ fn all_steps_run_and_give_what_db_bench_prints() {
             "{step}"
         );
         assert!(
-            reading(done, "process_cpu_s") > 0.0 && reading(done, "own_user_s") > 0.0,
+            reading(done, HostReading::ProcessCpu) > 0.0
+                && reading(done, HostReading::OwnUser) > 0.0,
             "{step}"
         );
         assert!(
-            reading(done, "database_bytes") > 0.0 && reading(done, "rss_max_bytes") > 0.0,
+            reading(done, HostReading::Database) > 0.0 && reading(done, HostReading::RssMax) > 0.0,
             "{step}"
         );
         // Of so short a step RocksDB prints an uptime of 0.0.

@@ -3,6 +3,7 @@
 use std::fs;
 use std::sync::Arc;
 
+use plimsoll_core::readings::HostReading;
 use plimsoll_core::seed::Draw;
 use plimsoll_engine::{Prepared, SqlSession};
 use plimsoll_host::{Collector, Proc};
@@ -123,9 +124,10 @@ impl Selects {
             return Err(format!("{:?}", outcome.ended).into());
         }
         let operation = outcome.operations.first().ok_or("nothing was done")?;
-        let reading = |name: &str| readings.get(name).and_then(|reading| reading.value());
-        let per_operation =
-            |name: &str, scale: f64| reading(name).map(|value| value * scale / operation.ok as f64);
+        let reading = |name| readings.value(name);
+        let per_operation = |name: HostReading, scale: f64| {
+            reading(name).map(|value| value * scale / operation.ok as f64)
+        };
         let pacing = match (&operation.pacing, &operation.lag) {
             (Some(pacing), Some(lag)) => {
                 let lag = decode(lag)?;
@@ -142,11 +144,11 @@ impl Selects {
         Ok(Run {
             operations: operation.ok,
             qps: operation.ok as f64 * 1e9 / outcome.elapsed_ns as f64,
-            client_cpu_us_per_op: per_operation("client_cpu_s", 1e6),
-            server_cpu_us_per_op: per_operation("server_cpu_s", 1e6),
-            voluntary_switches_per_op: per_operation("voluntary_switches", 1.0),
+            client_cpu_us_per_op: per_operation(HostReading::ClientCpu, 1e6),
+            server_cpu_us_per_op: per_operation(HostReading::ServerCpu, 1e6),
+            voluntary_switches_per_op: per_operation(HostReading::VoluntarySwitches, 1.0),
             rss_mib: rss_pages as f64 * rustix::param::page_size() as f64 / f64::from(1 << 20),
-            recording_thread_share: reading("client_cpu_s")
+            recording_thread_share: reading(HostReading::ClientCpu)
                 .map(|client_s| recorder_ns as f64 / 1e9 / client_s),
             pacing,
         })

@@ -1,6 +1,7 @@
 //! What processes used.
 
 use nix::sys::resource::{UsageWho, getrusage};
+use plimsoll_core::readings::HostReading;
 use plimsoll_host::{Collector, Proc};
 
 use crate::Failed;
@@ -43,8 +44,7 @@ impl Usage {
         let after = own(who)?;
         let server_s = collector
             .stop()
-            .get("server_cpu_s")
-            .and_then(|reading| reading.value())
+            .value(HostReading::ServerCpu)
             .ok_or("no reading of the server's CPU")?;
         Ok((
             done,

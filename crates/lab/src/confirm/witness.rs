@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use plimsoll_core::record::{Reading, Readings};
+use plimsoll_core::readings::{HostReading, Readings};
 use plimsoll_core::witness::{FOREIGN_CORES_LIMIT, STEAL_LIMIT};
 use plimsoll_store::event::{Canary, Event, Suspect};
 use plimsoll_store::layout::EVENTS_FILE;
@@ -144,13 +144,10 @@ fn median_of_distances(values: &[f64], from: f64) -> f64 {
 }
 
 fn disturbance(host: &Readings) -> Option<String> {
-    let value = |name: &str| match host.get(name) {
-        Some(Reading::Ok(value)) => Some(*value),
-        _ => None,
-    };
-    let seconds = value("seconds")?;
-    let total = value("cpu_total_s")?;
-    let steal = value("cpu_steal_s")? / total.max(1e-9);
+    let seconds = host.value(HostReading::Seconds)?;
+    let total = host.value(HostReading::CpuTotal)?;
+    let stolen = host.value(HostReading::CpuSteal)?;
+    let steal = stolen / total.max(1e-9);
     if steal > STEAL_LIMIT {
         return Some(format!(
             "other guests took {:.1} % of all CPU time (steal), more than {:.0} %",
@@ -158,9 +155,9 @@ fn disturbance(host: &Readings) -> Option<String> {
             STEAL_LIMIT * 100.0
         ));
     }
-    let busy = total - value("cpu_idle_s")? - value("cpu_iowait_s")? - value("cpu_steal_s")?;
-    let ours =
-        value("process_cpu_s").or_else(|| Some(value("client_cpu_s")? + value("server_cpu_s")?))?;
+    let idle = host.value(HostReading::CpuIdle)? + host.value(HostReading::CpuIowait)?;
+    let busy = total - idle - stolen;
+    let ours = host.cpu().ok()?.total();
     let foreign = (busy - ours) / seconds.max(1e-9);
     (foreign > FOREIGN_CORES_LIMIT).then(|| {
         format!("other processes used {foreign:.2} cores, more than {FOREIGN_CORES_LIMIT}")
@@ -183,17 +180,17 @@ mod tests {
 
     fn host(busy_s: f64, steal_s: f64) -> Readings {
         let values = [
-            ("seconds", 10.0),
-            ("cpu_total_s", 20.0),
-            ("cpu_idle_s", 20.0 - busy_s - steal_s),
-            ("cpu_iowait_s", 0.0),
-            ("cpu_steal_s", steal_s),
-            ("client_cpu_s", 2.0),
-            ("server_cpu_s", 6.0),
+            (HostReading::Seconds, 10.0),
+            (HostReading::CpuTotal, 20.0),
+            (HostReading::CpuIdle, 20.0 - busy_s - steal_s),
+            (HostReading::CpuIowait, 0.0),
+            (HostReading::CpuSteal, steal_s),
+            (HostReading::ClientCpu, 2.0),
+            (HostReading::ServerCpu, 6.0),
         ];
         values
             .into_iter()
-            .map(|(name, value)| (name.to_owned(), Reading::Ok(value)))
+            .map(|(name, value)| (name, value.into()))
             .collect()
     }
 
@@ -251,7 +248,7 @@ mod tests {
                     sync_ns: None,
                     ..quiet()
                 },
-                Readings::new(),
+                Readings::default(),
                 None,
             ),
         ] {

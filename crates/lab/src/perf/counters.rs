@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use plimsoll_core::record::{Reading, Readings};
+use plimsoll_core::readings::Reading;
 
 /// What is counted. The first two make instructions per cycle.
 pub(super) const EVENTS: [&str; 6] = [
@@ -48,7 +48,7 @@ pub(super) fn read(text: &str) -> BTreeMap<String, Result<f64, String>> {
 pub(super) fn per_operation(
     counts: &BTreeMap<String, Result<f64, String>>,
     operations: u64,
-) -> Readings {
+) -> BTreeMap<String, Reading> {
     let count = |event: &str| {
         counts
             .get(event)
@@ -75,7 +75,7 @@ pub(super) fn per_operation(
 }
 
 /// The same, where nothing can be counted.
-pub(super) fn unavailable(reason: &str) -> Readings {
+pub(super) fn unavailable(reason: &str) -> BTreeMap<String, Reading> {
     per_operation(
         &EVENTS
             .iter()

@@ -1,12 +1,13 @@
 //! perf as child processes beside a step, with deadlines.
 
+use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use plimsoll_core::record::Readings;
+use plimsoll_core::readings::Reading;
 use plimsoll_engine::process::child_command;
 use plimsoll_store::{Profile, ProfileAbout};
 use rustix::process::{Pid, Signal, kill_process};
@@ -149,7 +150,7 @@ impl Recorder {
         }
     }
 
-    fn counters(&mut self, operations: u64) -> Readings {
+    fn counters(&mut self, operations: u64) -> BTreeMap<String, Reading> {
         let Some(mut child) = self.stat.take() else {
             return counters::unavailable(NO_COUNTERS);
         };

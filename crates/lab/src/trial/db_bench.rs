@@ -10,7 +10,8 @@ use plimsoll_core::db_bench::{Output, WARNING, parse};
 use plimsoll_core::plan::{
     KEY_BYTES, KvEnd, KvStep, KvWork, MULTIGET_KEYS, RANGE_KEYS, Step, StepKind, VALUE_BYTES,
 };
-use plimsoll_core::record::{ClientRecord, OperationRecord, Reading, Readings};
+use plimsoll_core::readings::{CpuShare, HostReading, Reading, Readings};
+use plimsoll_core::record::{ClientRecord, OperationRecord};
 use plimsoll_core::rocksdb_report::{DRIVEN_BY_DB_BENCH, LOGICAL_BYTES, PRINTED};
 use plimsoll_core::units::format_grouped;
 use plimsoll_engine::DrainAction;
@@ -209,7 +210,7 @@ fn run_step(trial: &mut Trial<'_>, driver: &Driver, step: &Step) -> Result<StepD
         is_complete,
     } = run_process(trial, driver, step, &kv)?;
     let order = trial.order;
-    host.insert("database_bytes".to_owned(), database_bytes(&order.data_dir));
+    host.put(HostReading::Database, database_bytes(&order.data_dir));
     write_operations(operations_path(&order.dir, &step.name), &seconds)?;
     let mut notes = output.stats.notes();
     notes.extend(facts(&output));
@@ -446,21 +447,14 @@ fn take_usage(
     after: Result<ChildUsage, String>,
 ) {
     let used = |pick: fn(&ChildUsage) -> f64| match (&before, &after) {
-        (Ok(before), Ok(after)) => Reading::Ok((pick(after) - pick(before)).max(0.0)),
-        (Err(reason), _) | (_, Err(reason)) => Reading::Unavailable(reason.clone()),
+        (Ok(before), Ok(after)) => Ok((pick(after) - pick(before)).max(0.0)),
+        (Err(reason), _) | (_, Err(reason)) => Err(reason.clone()),
     };
-    host.insert("own_user_s".to_owned(), used(|usage| usage.user_s));
-    host.insert("own_system_s".to_owned(), used(|usage| usage.system_s));
-    host.insert(
-        "process_cpu_s".to_owned(),
-        used(|usage| usage.user_s + usage.system_s),
-    );
-    for name in ["client_cpu_s", "server_cpu_s"] {
-        host.insert(
-            name.to_owned(),
-            Reading::Unavailable("shares the process with the engine".to_owned()),
-        );
-    }
+    host.put(HostReading::OwnUser, used(|usage| usage.user_s));
+    host.put(HostReading::OwnSystem, used(|usage| usage.system_s));
+    host.put_cpu(CpuShare::Embedded {
+        process: used(|usage| usage.user_s + usage.system_s),
+    });
 }
 
 /// Table and blob files.

@@ -7,7 +7,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use plimsoll_core::record::Readings;
+use plimsoll_core::readings::Readings;
 use plimsoll_engine::EngineError;
 use plimsoll_host::{Collector, PreparedCollector, Proc, Watch, tree_pids};
 use plimsoll_load::Phase;

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use plimsoll_core::record::{ClientRecord, OperationRecord, Readings, TableCheck};
+use plimsoll_core::readings::Readings;
+use plimsoll_core::record::{ClientRecord, OperationRecord, TableCheck};
 use serde::{Deserialize, Serialize};
 
 /// One thing that happened. Every event is a fact: metrics are computed from them later.

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use plimsoll_core::readings::{Reading, Readings};
 use plimsoll_core::record::{
-    ClientRecord, EncodedHistogram, OperationRecord, Pacing, Reading, TableCheck, TurnSums,
+    ClientRecord, EncodedHistogram, OperationRecord, Pacing, TableCheck, TurnSums,
 };
 use proptest::collection::{btree_map, vec};
 use proptest::option;
@@ -56,9 +57,9 @@ pub(crate) fn one_of_each() -> Vec<Event> {
             step: "l.i0".into(),
             primary: "insert".into(),
             operations: vec![operation],
-            host: BTreeMap::from([
-                ("cpu_s".into(), Reading::Ok(0.1)),
-                ("psi".into(), Reading::Unavailable("no \"file\"".into())),
+            host: Readings::from_iter([
+                ("cpu_s".to_owned(), Reading::Ok(0.1)),
+                ("psi".to_owned(), Reading::Unavailable("no \"file\"".into())),
             ]),
             sla_missed: Some(0.9),
             ..StepDone::default()
@@ -210,7 +211,7 @@ fn step_done() -> impl Strategy<Value = Event> {
         },
     );
     let maps = (
-        btree_map(text(), reading, 0..3),
+        btree_map(text(), reading, 0..3).prop_map(Readings::from_iter),
         btree_map(text(), any::<i64>(), 0..3),
         btree_map(text(), number(), 0..3),
     );

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use plimsoll_core::plan::{ALL_EVENTS, Step, StepKind};
-use plimsoll_core::record::{OperationRecord, Reading, TableCheck};
+use plimsoll_core::readings::{HostReading, Reading, Readings};
+use plimsoll_core::record::{OperationRecord, TableCheck};
 use plimsoll_core::units::format_grouped;
 use plimsoll_load::StepOutcome;
 use plimsoll_store::series::OperationSecond;
@@ -98,14 +99,14 @@ pub(super) fn find_problem(
 
 /// An external server has its data elsewhere: what happened on the disk under our empty folder says
 /// nothing of it.
-pub(super) fn hide_own_disk(host: &mut BTreeMap<String, Reading>) {
-    for (name, reading) in host
-        .iter_mut()
-        .filter(|(name, _)| name.starts_with("disk_") || *name == "data_dir_bytes")
-    {
-        *reading = Reading::Unavailable(format!(
-            "{name} of an external server is not known here: its data is elsewhere"
-        ));
+pub(super) fn hide_own_disk(host: &mut Readings) {
+    for name in HostReading::OF_DATA_DISK {
+        if let Some(reading) = host.get_mut(name) {
+            *reading = Reading::Unavailable(format!(
+                "{} of an external server is not known here: its data is elsewhere",
+                name.name()
+            ));
+        }
     }
 }
 

@@ -16,7 +16,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use plimsoll_core::plan::{ALL_EVENTS, Step, StepKind, Verify};
-use plimsoll_core::record::{ClientRecord, OperationRecord, Reading};
+use plimsoll_core::readings::HostReading;
+use plimsoll_core::record::{ClientRecord, OperationRecord};
 use plimsoll_core::rocksdb_stats;
 use plimsoll_load::{
     Command, Ended, MonotonicClock, Progress, StepError, StepOptions, StepOutcome,
@@ -412,13 +413,13 @@ impl<'r, 't> StepRun<'r, 't> {
         }
         // Read before the rows are counted, which would be in it.
         let after = server.counters()?;
-        let database_bytes = server.database_bytes().map_or_else(
-            |e| Reading::Unavailable(e.to_string()),
-            |bytes| Reading::Ok(bytes as f64),
+        let database_bytes = server.database_bytes();
+        measured.host.put(
+            HostReading::Database,
+            database_bytes
+                .map(|bytes| bytes as f64)
+                .map_err(|error| error.to_string()),
         );
-        measured
-            .host
-            .insert("database_bytes".to_owned(), database_bytes);
         let tables = match order.verify {
             Verify::Full => self.workload.verify(self.is_last)?,
             Verify::End if self.is_last => self.workload.verify(false)?,
@@ -453,7 +454,7 @@ impl<'r, 't> StepRun<'r, 't> {
     fn write_profile(&self, recorder: Recorder, done: &StepDone) -> Result<(), StepFailure> {
         let order = self.trial.order;
         let operations = primary_operations(&done.primary, &done.operations);
-        let server_cpu_s = done.host.get("server_cpu_s").and_then(Reading::value);
+        let server_cpu_s = done.host.value(HostReading::ServerCpu);
         let us_per_op = server_cpu_s
             .filter(|_| operations > 0)
             .map(|seconds| seconds * 1e6 / operations as f64);

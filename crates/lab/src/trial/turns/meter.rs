@@ -1,6 +1,6 @@
 //! The clocks that a turn is measured by.
 
-use plimsoll_core::record::{Reading, Readings};
+use plimsoll_core::readings::{CpuShare, HostReading, Readings};
 use plimsoll_host::{CpuClocks, Proc, ServerProcesses, busy_ns};
 
 /// CPU used since some instant long ago, or between two looks.
@@ -124,29 +124,20 @@ impl Meter {
 
     /// Of the readings of a step those that mean something when others have their turns meanwhile.
     pub fn into_readings(self) -> Readings {
-        let seconds = |ns: u64| Reading::Ok(ns as f64 / 1e9);
-        let cpu = |ns: Option<u64>| {
-            ns.map_or_else(
-                || Reading::Unavailable("the step had no turn".to_owned()),
-                seconds,
-            )
-        };
-        let shared = || Reading::Unavailable("shares the process with the engine".to_owned());
-        let not_here = || Reading::Unavailable("the engine is a server".to_owned());
-        let [server, client, process] = match &self.servers {
-            None => [shared(), shared(), cpu(self.total.engine_ns)],
-            Some(_) => [
-                cpu(self.total.engine_ns),
-                cpu(self.total.client_ns),
-                not_here(),
-            ],
-        };
-        Readings::from([
-            ("seconds".to_owned(), seconds(self.active_ns)),
-            ("server_cpu_s".to_owned(), server),
-            ("client_cpu_s".to_owned(), client),
-            ("process_cpu_s".to_owned(), process),
-        ])
+        let seconds = |ns: u64| ns as f64 / 1e9;
+        let cpu = |ns: Option<u64>| ns.map(seconds).ok_or("the step had no turn".to_owned());
+        let mut readings = Readings::default();
+        readings.put(HostReading::Seconds, seconds(self.active_ns));
+        readings.put_cpu(match &self.servers {
+            None => CpuShare::Embedded {
+                process: cpu(self.total.engine_ns),
+            },
+            Some(_) => CpuShare::Server {
+                client: cpu(self.total.client_ns),
+                server: cpu(self.total.engine_ns),
+            },
+        });
+        readings
     }
 }
 

@@ -12,7 +12,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use plimsoll_core::clock::Clock;
-use plimsoll_core::record::{Readings, TurnSums};
+use plimsoll_core::readings::Readings;
+use plimsoll_core::record::TurnSums;
 use plimsoll_host::{Proc, ServerProcesses, speed_witness};
 use plimsoll_load::{Board, Command, Control, MonotonicClock, Patience, Tally, TurnClock};
 use plimsoll_store::Turn;
