@@ -3,7 +3,8 @@
 # faults: kills at random, FAULTS of them; PLIMSOLL_FAULTS_SEED repeats one run of it.
 # bench-db-bench: a point read's cost beside db_bench.
 .DEFAULT_GOAL := test
-.PHONY: deps servers client-cost lint test faults bench bench-peers bench-db-bench
+# docs: the book, into target/book.
+.PHONY: deps servers client-cost docs lint test faults bench bench-peers bench-db-bench
 .NOTPARALLEL:
 
 # CPU per point read of our driver and of db_bench on the same library, medians over five blocks.
@@ -18,6 +19,15 @@ export PLIMSOLL_CACHE
 
 deps:
 	sh tests/install-deps.sh
+
+# The book in target/book, to be opened from a file: it has its own search and fonts. Links, anchors and the lengths of
+# pages are checked by `cargo test`, in crates/cli/tests/book.rs.
+mdbook_version := 0.5.4
+mdbook := $(PLIMSOLL_CACHE)/mdbook-$(mdbook_version)/bin/mdbook
+$(mdbook):
+	cargo install mdbook --version $(mdbook_version) --locked --no-default-features --features search --root $(PLIMSOLL_CACHE)/mdbook-$(mdbook_version)
+docs: $(mdbook)
+	$(mdbook) build docs
 
 lint:
 	cargo fmt --all --check

@@ -34,7 +34,7 @@ for sentence in 'The user is told why.' 'That is no error.' '/// Where the step 
     expect 0 "" crate/a.rs "$sentence" crate
     expect 1 "crate/a.rs:1:" crate/a.rs "$sentence" cra
 done
-for sentence in 'There is no error.' 'It is no longer here.' 'So long as it runs, wait.' \
+for sentence in 'There is no error.' '/// is no error: the line before ends with "there".' 'It is no longer here.' 'So long as it runs, wait.' \
     'Where to add an engine' 'Where is the report, and who reads it?' 'due so long ago' \
     'fn wanted(beside: u8)' 'The verdict tells you why.' 'is said to be'; do
     expect 0 "" crate/a.rs "$sentence"

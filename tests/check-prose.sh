@@ -34,7 +34,7 @@ while IFS=$tab read -r regex advice scope; do
         exit 2
     fi
     tr '\n' '\0' <"$scratch/${scope:-files}" |
-        xargs -0 -r grep -HnP -e "$regex" -- >"$scratch/hits" || true
+        xargs -0 -r grep -sHnP -e "$regex" -- >"$scratch/hits" || true
     [ -s "$scratch/hits" ] || continue
     printf 'write "%s" instead of /%s/:\n' "$advice" "$regex"
     sed 's/^/    /' "$scratch/hits"

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Fetches the servers that the tests use, with the program's own `build add`:
 #     fetch-builds.sh PROGRAM LIST_FILE
-# $PLIMSOLL_CACHE names the folder they go to; what is there is not fetched again. What cannot be fetched is said and is no failure
+# $PLIMSOLL_CACHE names the folder they go to; builds in it are not fetched again. A build that cannot be fetched is reported, but does not fail
 # here: the tests that need it skip themselves, and that skip is not allowed.
 set -eu
 
