@@ -5,8 +5,8 @@ use std::fs::{self, File, OpenOptions, TryLockError};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use super::error::BuildError;
-use super::progress::{Stage, Watch};
+use crate::builds::error::BuildError;
+use crate::builds::progress::{Stage, Watch};
 
 /// Longer than the one who has the lock may take for its download.
 const DEADLINE: Duration = Duration::from_secs(40 * 60);

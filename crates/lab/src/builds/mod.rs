@@ -4,35 +4,22 @@
 //! client; fetching, unpacking and recognising happen in a private folder, which becomes the build
 //! by one rename. Nothing is installed into the system.
 
-mod apt;
-mod basedir;
 mod cache;
-mod child;
-mod client;
-mod debian_sources;
-mod elf;
 mod error;
-mod facts;
+mod fetch;
+mod inspect;
 mod install;
-mod libraries;
-mod library;
 mod lock;
-mod own_loader;
 mod progress;
-mod recipe;
+mod recipes;
 mod record;
-mod resolve;
-mod server_file;
-mod shipped;
-mod toolchain;
-mod unpack;
 
 pub use cache::{BuildCache, BuildCheck, BuildState, CheckState, ListedBuild};
 pub use error::BuildError;
-pub use library::is_untested;
+pub use inspect::library::is_untested;
 pub use plimsoll_engine::rocksdb::probe as probe_rocksdb;
 pub use plimsoll_engine::{DataInit, InstalledBuild};
 pub use progress::{FetchProgress, Stage};
-pub use recipe::{Package, Recipe};
-pub use resolve::ResolvedBuild;
-pub use shipped::recipes;
+pub use recipes::recipe::{Package, Recipe};
+pub use recipes::resolve::ResolvedBuild;
+pub use recipes::shipped::recipes;

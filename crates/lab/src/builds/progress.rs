@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::error::BuildError;
+use crate::builds::error::BuildError;
 
 /// What is being done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

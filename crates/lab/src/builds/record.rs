@@ -12,7 +12,7 @@ use plimsoll_engine::InstalledBuild;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::error::BuildError;
+use crate::builds::error::BuildError;
 
 /// The file's name.
 pub(crate) const FILE: &str = "build.json";

@@ -7,8 +7,8 @@ use std::time::Duration;
 use zip::write::SimpleFileOptions;
 
 use super::*;
-use crate::builds::client::Fetched;
-use crate::builds::recipe::{Package, parse};
+use crate::builds::fetch::fetcher::Fetched;
+use crate::builds::recipes::recipe::{Package, parse};
 
 const RECIPES: &str = r#"
 engine = "mysql"

@@ -7,38 +7,16 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 
 use plimsoll_engine::process::child_command;
-use serde::Deserialize;
 
-use super::client::Fetcher;
-use super::error::BuildError;
-use super::progress::{Stage, Watch};
-use super::recipe::Package;
-use super::unpack::unpack_debs;
+use crate::builds::error::BuildError;
+use crate::builds::fetch::fetcher::Fetcher;
+use crate::builds::install::unpack::unpack_debs;
+use crate::builds::progress::{Stage, Watch};
+use crate::builds::recipes::debian::DebianFacts;
+use crate::builds::recipes::recipe::Package;
 
 /// The folder of the copies, below a build's.
 const FOLDER: &str = "syslib";
-
-/// What recipes need to know about Debian.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct DebianFacts {
-    /// Patterns of packages that serve installation scripts and people, not the server.
-    pub skip: Vec<String>,
-    /// The suite that missing libraries come from.
-    pub library_suite: String,
-    /// Libraries by the name that programs ask for.
-    pub libraries: BTreeMap<String, Library>,
-}
-
-/// Where a library is.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct Library {
-    /// The Debian package.
-    pub package: String,
-    /// Its file, when that has another name.
-    pub file: Option<String>,
-}
 
 /// Names of libraries that a program asks for and this machine lacks.
 pub(crate) fn missing_libraries(program: &Path) -> Vec<String> {

@@ -2,8 +2,8 @@
 
 use plimsoll_core::name::{BuildName, EngineName, natural_cmp};
 
-use super::error::BuildError;
-use super::recipe::Recipe;
+use crate::builds::error::BuildError;
+use crate::builds::recipes::recipe::Recipe;
 
 /// An error lists this many of the builds there are.
 const LISTED: usize = 12;
@@ -81,66 +81,92 @@ pub(crate) fn resolve(
                 && offered.iter().any(|recipe| recipe.source == build.source)
         })
         .collect();
-    let wanted = name.version.as_deref();
+    let search = Search {
+        wanted: name.version.as_deref(),
+        offered,
+        here,
+    };
+    search
+        .exact()
+        .or_else(|| search.newest())
+        .or_else(|| search.patch_of_series())
+        .ok_or_else(|| unknown(name, &search.offered))
+}
 
-    if let Some(wanted) = wanted {
-        let exact = offered
+/// A search among the recipes that a name's engine and source allow.
+struct Search<'a> {
+    /// A version, or the first numbers of one.
+    wanted: Option<&'a str>,
+    offered: Vec<&'a Recipe>,
+    here: Vec<&'a Here>,
+}
+
+impl Search<'_> {
+    /// The recipe of exactly this version, or the patch level of a moving suite that was fetched
+    /// before.
+    fn exact(&self) -> Option<ResolvedBuild> {
+        let wanted = self.wanted?;
+        let recipe = self
+            .offered
             .iter()
             .filter(|recipe| !recipe.is_series() && recipe.version == wanted)
             .min_by_key(|recipe| recipe.rank);
-        if let Some(recipe) = exact {
-            return Ok(fixed(recipe, &here));
+        if let Some(recipe) = recipe {
+            return Some(fixed(recipe, &self.here));
         }
-        // The patch level of a moving suite that was fetched before.
-        if let Some(build) = here.iter().find(|build| build.version == wanted) {
-            return Ok(from_cache(build, &offered, wanted));
-        }
+        let build = self.here.iter().find(|build| build.version == wanted)?;
+        Some(from_cache(build, &self.offered, wanted))
     }
-    let matching = offered
-        .iter()
-        .filter(|recipe| wanted.is_none_or(|wanted| is_within(&recipe.version, wanted)));
-    // A release candidate is nobody's newest version.
-    let newest = matching.min_by(|a, b| {
-        a.rank
-            .cmp(&b.rank)
-            .then(is_candidate(a).cmp(&is_candidate(b)))
-            .then(natural_cmp(b.newest_version(), a.newest_version()))
-    });
-    if let Some(recipe) = newest {
-        return Ok(if recipe.is_series() {
-            newest_of_series(recipe, &offered, &here)
-        } else {
-            fixed(recipe, &here)
+
+    /// The newest version within the wanted numbers, of the source with the lowest rank.
+    fn newest(&self) -> Option<ResolvedBuild> {
+        let matching = self.offered.iter().filter(|recipe| {
+            self.wanted
+                .is_none_or(|wanted| is_within(&recipe.version, wanted))
         });
+        // A release candidate is nobody's newest version.
+        let recipe = matching.min_by(|a, b| {
+            a.rank
+                .cmp(&b.rank)
+                .then(is_candidate(a).cmp(&is_candidate(b)))
+                .then(natural_cmp(b.newest_version(), a.newest_version()))
+        })?;
+        Some(if recipe.is_series() {
+            newest_of_series(recipe, &self.offered, &self.here)
+        } else {
+            fixed(recipe, &self.here)
+        })
     }
-    // One patch level of a moving series: only trying tells whether the suite still has it.
-    if let Some(wanted) = wanted {
-        let holding: Vec<&Recipe> = offered
+
+    /// One patch level of a moving series: only trying shows whether a suite still has it.
+    fn patch_of_series(&self) -> Option<ResolvedBuild> {
+        let wanted = self.wanted?;
+        let holding: Vec<&Recipe> = self
+            .offered
             .iter()
             .copied()
             .filter(|recipe| recipe.is_series() && is_patch_of(wanted, &recipe.version))
             .collect();
-        if let Some(first) = holding.iter().min_by_key(|recipe| recipe.rank) {
-            let same_source = holding
-                .iter()
-                .filter(|recipe| recipe.source == first.source);
-            let mut tries: Vec<Recipe> = same_source.map(|recipe| (*recipe).clone()).collect();
-            // Where it was last seen comes first.
-            tries.sort_by_key(|recipe| recipe.newest_version() != wanted);
-            return Ok(ResolvedBuild {
-                name: first.name_at(wanted),
-                engine: first.engine,
-                version: wanted.to_owned(),
-                is_exact: true,
-                source: first.source.clone(),
-                origin: tries[0].package.describe(),
-                is_here: false,
-                recipes: tries,
-                wanted: Some(wanted.to_owned()),
-            });
-        }
+        let first = holding.iter().min_by_key(|recipe| recipe.rank)?;
+        let mut recipes: Vec<Recipe> = holding
+            .iter()
+            .filter(|recipe| recipe.source == first.source)
+            .map(|recipe| (*recipe).clone())
+            .collect();
+        // Where it was last seen comes first.
+        recipes.sort_by_key(|recipe| recipe.newest_version() != wanted);
+        Some(ResolvedBuild {
+            name: first.name_at(wanted),
+            engine: first.engine,
+            version: wanted.to_owned(),
+            is_exact: true,
+            source: first.source.clone(),
+            origin: recipes[0].package.describe(),
+            is_here: false,
+            recipes,
+            wanted: Some(wanted.to_owned()),
+        })
     }
-    Err(unknown(name, &offered))
 }
 
 /// Whether `version` is `prefix` or begins with its numbers: `8.0.33` is within `8.0`, `8.0.3` is
@@ -233,65 +259,63 @@ fn own(
     here: &[Here],
 ) -> Result<ResolvedBuild, BuildError> {
     let own_name = format!("{}+{label}", name.engine);
-    if let Some(build) = here
+    let Some(build) = here
         .iter()
         .find(|build| build.name == own_name && build.source == OWN)
+    else {
+        return Err(unknown_label(name, label, of_engine, here));
+    };
+    if let Some(wanted) = &name.version
+        && !is_within(&build.version, wanted)
     {
-        if let Some(wanted) = name
-            .version
-            .as_deref()
-            .filter(|wanted| !is_within(&build.version, wanted))
-        {
-            return Err(BuildError::Usage(format!(
-                "{own_name} is version {}, not {wanted}; write {own_name}",
-                build.version
-            )));
-        }
-        return Ok(ResolvedBuild {
-            name: own_name,
-            engine: build.engine,
-            version: build.version.clone(),
-            is_exact: true,
-            source: OWN.to_owned(),
-            origin: build.origin.clone(),
-            is_here: true,
-            recipes: Vec::new(),
-            wanted: None,
-        });
+        return Err(BuildError::Usage(format!(
+            "{own_name} is version {}, not {wanted}; write {own_name}",
+            build.version
+        )));
     }
+    Ok(ResolvedBuild {
+        name: own_name,
+        engine: build.engine,
+        version: build.version.clone(),
+        is_exact: true,
+        source: OWN.to_owned(),
+        origin: build.origin.clone(),
+        is_here: true,
+        recipes: Vec::new(),
+        wanted: None,
+    })
+}
+
+/// The error that lists the sources and labels of an engine.
+fn unknown_label(
+    name: &BuildName,
+    label: &str,
+    of_engine: &[&Recipe],
+    here: &[Here],
+) -> BuildError {
     let mut sources: Vec<&str> = of_engine
         .iter()
         .map(|recipe| recipe.source.as_str())
         .collect();
     sources.dedup();
-    let labels: Vec<String> = here
+    let labels: Vec<&str> = here
         .iter()
         .filter(|build| build.source == OWN && build.engine == name.engine)
-        .filter_map(|build| {
-            build
-                .name
-                .split_once('+')
-                .map(|(_, label)| label.to_owned())
-        })
+        .filter_map(|build| build.name.split_once('+').map(|(_, label)| label))
         .collect();
-    let hint = plimsoll_core::suggest::hint(
-        label,
-        sources
-            .iter()
-            .copied()
-            .chain(labels.iter().map(String::as_str)),
-    );
+    let hint =
+        plimsoll_core::suggest::hint(label, sources.iter().copied().chain(labels.iter().copied()));
     let labels = if labels.is_empty() {
         "none".to_owned()
     } else {
         labels.join(", ")
     };
-    Err(BuildError::Unknown(format!(
+    BuildError::Unknown(format!(
         "{} has no source and no label \"{label}\"{hint}; sources: {}; labels: {labels}; add a \
         build of your own with `plimsoll build add --basedir DIR --label {label}`",
         name.engine,
         sources.join(", ")
-    )))
+    ))
 }
 
 /// The error that lists what exists.

@@ -5,9 +5,9 @@ use std::path::Path;
 
 use plimsoll_core::name::EngineName;
 
-use super::error::BuildError;
-use super::library;
-use super::server_file::ask_version;
+use crate::builds::error::BuildError;
+use crate::builds::inspect::library;
+use crate::builds::inspect::server_file::ask_version;
 
 /// The answers.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 use plimsoll_engine::directory_bytes;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 
-use super::error::BuildError;
-use super::progress::Watch;
+use crate::builds::error::BuildError;
+use crate::builds::progress::Watch;
 
 /// A download may take this long; then something hangs.
 const DEADLINE: Duration = Duration::from_secs(30 * 60);
@@ -39,6 +39,26 @@ pub(crate) struct Refusal {
     pub text: String,
     /// What it was and the end of what it printed, for people.
     pub summary: String,
+}
+
+impl Refusal {
+    /// Whether it printed any of these words.
+    pub fn has_any(&self, words: &[&str]) -> bool {
+        words.iter().any(|words| self.text.contains(words))
+    }
+
+    /// The error for people: the package is gone, or something else is wrong.
+    pub fn explain(&self, package: &str, is_gone: bool) -> BuildError {
+        let summary = &self.summary;
+        if is_gone {
+            BuildError::Gone(format!("the registry has no {package} any more: {summary}"))
+        } else {
+            BuildError::Client(format!(
+                "failed to fetch {package}: {summary}\n  check the network and the client's own \
+                configuration"
+            ))
+        }
+    }
 }
 
 impl Client<'_> {

@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::error::BuildError;
+use crate::builds::error::BuildError;
 
 const KEYRING: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
 /// Suites of Debian itself: other archives (of tools, of vendors) have other names for theirs.

@@ -11,7 +11,7 @@ use plimsoll_core::name::EngineName;
 use plimsoll_engine::process::child_command;
 use sha2::{Digest, Sha256};
 
-use super::error::BuildError;
+use crate::builds::error::BuildError;
 
 /// A server states its version at once; a cold disk needs some of this.
 const DEADLINE: Duration = Duration::from_secs(60);

@@ -7,12 +7,12 @@ use std::process::Command;
 
 use plimsoll_engine::process::child_command;
 
-use super::child::{Client, Refusal};
-use super::client::{Fetched, refused};
-use super::debian_sources::{Archive, archives};
-use super::error::BuildError;
-use super::progress::Watch;
-use super::resolve::is_patch_of;
+use crate::builds::error::BuildError;
+use crate::builds::fetch::child::{Client, Refusal};
+use crate::builds::fetch::debian_sources::{Archive, archives};
+use crate::builds::fetch::fetcher::Fetched;
+use crate::builds::progress::Watch;
+use crate::builds::recipes::resolve::is_patch_of;
 
 /// What to fetch.
 pub(crate) struct Request<'a> {
@@ -37,6 +37,24 @@ struct Apt<'a> {
     has_target: bool,
 }
 
+impl Request<'_> {
+    /// The packages, for people.
+    fn describe(&self) -> String {
+        let packages: Vec<&str> = self
+            .packages
+            .iter()
+            .chain(self.also)
+            .map(String::as_str)
+            .collect();
+        format!("{} of Debian {}", packages.join(" "), self.suite)
+    }
+
+    fn refused(&self, refusal: &Refusal) -> BuildError {
+        let is_gone = refusal.has_any(&["Unable to locate package"]);
+        refusal.explain(&self.describe(), is_gone)
+    }
+}
+
 /// Downloads the packages and says which version the main one has.
 pub(crate) fn fetch(
     request: &Request<'_>,
@@ -49,77 +67,18 @@ pub(crate) fn fetch(
         has_target: has_target(request.suite),
     };
     apt.prepare(&sources(request)?)?;
-    let what = format!(
-        "{} of Debian {}",
-        request
-            .packages
-            .iter()
-            .chain(request.also)
-            .cloned()
-            .collect::<Vec<_>>()
-            .join(" "),
-        request.suite
-    );
-    let fail = |refusal: Refusal| {
-        refused(
-            &what,
-            refusal.text.contains("Unable to locate package"),
-            &refusal.summary,
-        )
-    };
     apt.run("apt-get", false, &["update"], &apt.root, watch)?
         .map_err(|refusal| {
-            let is_gone = refusal.text.contains("does not have a Release file");
-            refused(
-                &format!("the suite {}", request.suite),
-                is_gone,
-                &refusal.summary,
-            )
+            let is_gone = refusal.has_any(&["does not have a Release file"]);
+            refusal.explain(&format!("the suite {}", request.suite), is_gone)
         })?;
-    let mut package_version = None;
-    if let Some(main) = request.main {
-        let security = if request.has_security {
-            " with security updates"
-        } else {
-            ""
-        };
-        let gone = |what: String| {
-            BuildError::Gone(format!("Debian {}{security} has {what}", request.suite))
-        };
-        let version = apt
-            .candidate(main, watch)?
-            .ok_or_else(|| gone(format!("no {main} any more")))?;
-        if let Some(wanted) = request
-            .wanted
-            .filter(|wanted| !is_patch_of(&upstream_version(&version), wanted))
-        {
-            return Err(gone(format!(
-                "{main} {} now, not {wanted}",
-                upstream_version(&version)
-            )));
-        }
-        package_version = Some(version);
-    }
-    let archives = apt.archives();
-    if !request.packages.is_empty() {
-        let mut arguments = vec!["-y", "-d", "install"];
-        arguments.extend(request.packages.iter().map(String::as_str));
-        apt.run("apt-get", apt.has_target, &arguments, &archives, watch)?
-            .map_err(fail)?;
-    }
-    for package in request.also {
-        for other in debs(&archives)?
-            .iter()
-            .filter(|deb| package_name(deb) == Some(package))
-        {
-            fs::remove_file(other).map_err(BuildError::io("remove", other))?;
-        }
-        let exactly = format!("{package}/{}", request.suite);
-        apt.run("apt-get", false, &["download", &exactly], &archives, watch)?
-            .map_err(fail)?;
-    }
+    let package_version = match request.main {
+        Some(main) => Some(apt.main_version(main, request, watch)?),
+        None => None,
+    };
+    apt.download(request, watch)?;
     Ok(Fetched {
-        files: debs(&archives)?,
+        files: debs(&apt.archives())?,
         package_version,
     })
 }
@@ -170,6 +129,57 @@ impl Apt<'_> {
         for (name, text) in [("sources.list", sources), ("status", "")] {
             let path = self.root.join(name);
             fs::write(&path, text).map_err(BuildError::io("write", &path))?;
+        }
+        Ok(())
+    }
+
+    /// The version of the main package, which must still be the one that is requested.
+    fn main_version(
+        &self,
+        main: &str,
+        request: &Request<'_>,
+        watch: &mut Watch<'_>,
+    ) -> Result<String, BuildError> {
+        let gone = |what: String| {
+            let security = if request.has_security {
+                " with security updates"
+            } else {
+                ""
+            };
+            BuildError::Gone(format!("Debian {}{security} has {what}", request.suite))
+        };
+        let version = self
+            .candidate(main, watch)?
+            .ok_or_else(|| gone(format!("no {main} any more")))?;
+        let upstream = upstream_version(&version);
+        match request.wanted {
+            Some(wanted) if !is_patch_of(&upstream, wanted) => {
+                Err(gone(format!("{main} {upstream} now, not {wanted}")))
+            }
+            _ => Ok(version),
+        }
+    }
+
+    /// Downloads the request's packages into [`Apt::archives`].
+    fn download(&self, request: &Request<'_>, watch: &mut Watch<'_>) -> Result<(), BuildError> {
+        let archives = self.archives();
+        if !request.packages.is_empty() {
+            let mut arguments = vec!["-y", "-d", "install"];
+            arguments.extend(request.packages.iter().map(String::as_str));
+            self.run("apt-get", self.has_target, &arguments, &archives, watch)?
+                .map_err(|refusal| request.refused(&refusal))?;
+        }
+        for package in request.also {
+            // Another suite's package of that name may have come along as a dependency.
+            for other in debs(&archives)?
+                .iter()
+                .filter(|deb| package_name(deb) == Some(package))
+            {
+                fs::remove_file(other).map_err(BuildError::io("remove", other))?;
+            }
+            let exactly = format!("{package}/{}", request.suite);
+            self.run("apt-get", false, &["download", &exactly], &archives, watch)?
+                .map_err(|refusal| request.refused(&refusal))?;
         }
         Ok(())
     }
@@ -238,9 +248,9 @@ impl Apt<'_> {
             grows: &self.root,
             log: log.clone(),
         };
-        if let Err(refusal) = client.run(watch)? {
-            return Err(refused(package, false, &refusal.summary));
-        }
+        client
+            .run(watch)?
+            .map_err(|refusal| refusal.explain(package, false))?;
         let text = fs::read_to_string(&log).map_err(BuildError::io("read", &log))?;
         Ok(parse_candidate(&text).map(str::to_owned))
     }

@@ -10,10 +10,10 @@ use plimsoll_core::toolchain::{ASSERTIONS, CRC32, UNKNOWN};
 use plimsoll_engine::InstalledBuild;
 use plimsoll_engine::rocksdb::{LIBRARY_PATH, OLDEST_TESTED, Probe};
 
-use super::elf::assertions;
-use super::error::BuildError;
-use super::facts::Facts;
-use super::server_file::run;
+use crate::builds::error::BuildError;
+use crate::builds::inspect::elf::assertions;
+use crate::builds::inspect::facts::Facts;
+use crate::builds::inspect::server_file::run;
 
 /// The verb of this program that loads and tries a library.
 const PROBE_VERB: &str = "probe-rocksdb";

@@ -8,7 +8,7 @@ use plimsoll_core::name::EngineName;
 use plimsoll_engine::DataInit;
 use serde::Deserialize;
 
-use super::error::BuildError;
+use crate::builds::error::BuildError;
 
 /// Where a package comes from: the ordinary client that fetches it and what that client calls it.
 /// Never a host.

