@@ -1,5 +1,5 @@
 # deps: what a bare Debian lacks.  servers: the database servers that the tests use.  test: everything, as CI runs it.
-# lint: format, clippy and banned phrases.  bench: the load loop's own cost.  bench-peers: a query's cost beside sysbench, pgbench and a raw loop in C.
+# lint: format, clippy, banned phrases and commit messages.  bench: the load loop's own cost.  bench-peers: a query's cost beside sysbench, pgbench and a raw loop in C.
 # faults: kills at random, FAULTS of them; PLIMSOLL_FAULTS_SEED repeats one run of it.
 # bench-db-bench: a point read's cost beside db_bench.
 .DEFAULT_GOAL := test
@@ -29,11 +29,15 @@ $(mdbook):
 docs: $(mdbook)
 	$(mdbook) build docs
 
+# Messages of later commits are checked.
+commits_since := 3f9047267c8aeaa01c3f600fe8e990093cd1745f
 lint:
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 	sh tests/check-prose-test.sh
 	sh tests/check-prose.sh tests/banned-phrases.txt tests/unclean-prose.txt
+	sh tests/check-commits-test.sh
+	sh tests/check-commits.sh $(commits_since)
 
 # Compiles the tests first: the program comes with them. Without a network nothing is fetched, and the tests say what they miss.
 servers:
