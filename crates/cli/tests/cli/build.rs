@@ -268,7 +268,7 @@ fn a_run_fetches_what_is_missing_unless_it_may_not() {
     assert_eq!(changed.status.code(), Some(3), "{stderr}");
     assert!(
         stderr.contains(
-            "is another program than when it was added; fetch it anew with `plimsoll build remove \
+            "is another program than when it was added; fetch it again with `plimsoll build remove \
             mysql@5.6.24`"
         ),
         "{stderr}"

