@@ -12,6 +12,7 @@ pub mod null;
 mod password;
 pub mod postgres;
 pub mod process;
+mod reconnecting;
 pub mod rocksdb;
 pub mod sqlite;
 mod tls;

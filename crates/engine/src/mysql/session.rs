@@ -2,34 +2,38 @@
 //! it.
 
 use std::hint::black_box;
+use std::thread;
 use std::time::{Duration, Instant};
 
 use mysql::prelude::{Protocol, Queryable};
 use mysql::{Conn, DriverError, Opts, Params, QueryResult, Statement, Value};
 
 use super::admin::ANSWER_LIMIT;
-use super::wire::{WireError, WireSession};
+use super::wire::{self, WireError};
 use super::{failure, text};
 use crate::deadline::within;
+use crate::reconnecting::{Connection, Reconnecting};
 use crate::{
     Argument, Counts, EngineError, Parameter, Prepared, RECONNECT_LIMIT, SessionClient, SqlError,
     SqlSession,
 };
 
+/// The server's error when it has no room for another connection.
+pub(super) const TOO_MANY_CONNECTIONS: u16 = 1040;
+
 /// Between two tries to connect again.
-pub(super) const RECONNECT_PAUSE: Duration = Duration::from_millis(20);
+const RECONNECT_PAUSE: Duration = Duration::from_millis(20);
 
 /// Opens a worker's session.
 pub(super) fn open(opts: Opts, wanted: SessionClient) -> Result<Box<dyn SqlSession>, EngineError> {
     Ok(match client(&opts, wanted) {
-        SessionClient::Thin => Box::new(
-            WireSession::connect(opts, ANSWER_LIMIT)
-                .map_err(|error| failure::wire_engine_error("connect", &error))?,
-        ),
-        SessionClient::Full => Box::new(
-            MysqlSession::connect(opts)
-                .map_err(|error| failure::engine_error("connect", &error))?,
-        ),
+        SessionClient::Thin => wire::open(opts, ANSWER_LIMIT)
+            .map_err(|error| failure::wire_engine_error("connect", &error))?,
+        SessionClient::Full => {
+            let connection = Conn::new(opts.clone())
+                .map_err(|error| failure::engine_error("connect", &error))?;
+            Box::new(Reconnecting::new(opts, connection))
+        }
     })
 }
 
@@ -40,7 +44,7 @@ pub(super) fn check_plugin(opts: &Opts) -> Result<(), String> {
     if has_tls(opts) {
         return Ok(());
     }
-    match WireSession::connect(
+    match wire::open(
         opts.clone(),
         opts.get_tcp_connect_timeout().unwrap_or(ANSWER_LIMIT),
     ) {
@@ -70,114 +74,75 @@ fn has_tls(opts: &Opts) -> bool {
     opts.get_ssl_opts().is_some()
 }
 
-/// A connection and its prepared statements. A lost connection is told as such for the operation
-/// that met it, whether or not that may have taken place; the next call connects again.
-struct MysqlSession {
-    opts: Opts,
-    connection: Option<Conn>,
-    statements: Vec<Known>,
-}
+impl Connection for Conn {
+    type Target = Opts;
+    type Handle = Statement;
+    type Error = mysql::Error;
 
-/// A statement's text, and its handle on the present connection.
-struct Known {
-    sql: Box<str>,
-    handle: Option<Statement>,
-}
+    const PREPARES_ALL_AT_ONCE: bool = false;
 
-impl MysqlSession {
-    fn connect(opts: Opts) -> mysql::Result<Self> {
-        let connection = Conn::new(opts.clone())?;
-        Ok(Self {
-            opts,
-            connection: Some(connection),
-            statements: Vec::new(),
-        })
+    fn connect_again(opts: &Opts, sql: &str) -> Result<Self, SqlError> {
+        let deadline = Instant::now() + RECONNECT_LIMIT;
+        let connect = || {
+            let opts = opts.clone();
+            within(deadline, || Conn::new(opts))
+                .unwrap_or_else(|| Err(DriverError::ConnectTimeout.into()))
+        };
+        let is_full = |error: &mysql::Error| matches!(error, mysql::Error::MySqlError(error) if error.code == TOO_MANY_CONNECTIONS);
+        until_there_is_room(deadline, connect, is_full)
+            .map_err(|error| failure::sql_error(&error, sql).before_sending())
     }
 
-    /// Runs on the connection, which is made anew when it was lost. What this call loses is
-    /// forgotten here.
-    fn on_connection<T>(
+    fn prepare(
         &mut self,
+        _position: usize,
         sql: &str,
-        run: impl FnOnce(&mut Conn) -> mysql::Result<T>,
-    ) -> Result<T, SqlError> {
-        let connection = live(&mut self.connection, &self.opts)
-            .map_err(|error| failure::sql_error(&error, sql).before_sending())?;
-        run(connection).map_err(|error| {
-            let error = failure::sql_error(&error, sql);
-            if error.class.is_disconnected() {
-                self.forget();
-            }
-            error
-        })
+        _parameters: Option<&[Parameter]>,
+    ) -> mysql::Result<Statement> {
+        self.prep(sql)
     }
 
-    fn on_prepared<T>(
-        &mut self,
-        prepared: Prepared,
-        arguments: Vec<Value>,
-        run: impl FnOnce(QueryResult<'_, '_, '_, mysql::Binary>) -> mysql::Result<T>,
-    ) -> Result<T, SqlError> {
-        let Some(known) = self.statements.get_mut(prepared.0) else {
-            return Err(failure::not_prepared(prepared));
-        };
-        let mut is_sent = false;
-        let outcome = live(&mut self.connection, &self.opts).and_then(|connection| {
-            let handle = match &known.handle {
-                Some(handle) => handle,
-                None => known.handle.insert(connection.prep(&*known.sql)?),
-            };
-            is_sent = true;
-            run(connection.exec_iter(handle, Params::Positional(arguments))?)
-        });
-        let error = match outcome {
-            Ok(answer) => return Ok(answer),
-            Err(error) if is_sent => failure::sql_error(&error, &known.sql),
-            Err(error) => failure::sql_error(&error, &known.sql).before_sending(),
-        };
-        if error.class.is_disconnected() {
-            self.forget();
-        }
-        Err(error)
+    fn sql_error(error: &mysql::Error, sql: &str) -> SqlError {
+        failure::sql_error(error, sql)
     }
 
-    fn forget(&mut self) {
-        self.connection = None;
-        for known in &mut self.statements {
-            known.handle = None;
-        }
+    fn not_prepared(statement: Prepared) -> SqlError {
+        failure::not_prepared(statement)
     }
 }
 
-/// The connection, or a new one.
-fn live<'a>(connection: &'a mut Option<Conn>, opts: &Opts) -> mysql::Result<&'a mut Conn> {
-    match connection {
-        Some(connection) => Ok(connection),
-        None => Ok(connection.insert(reconnect(opts)?)),
-    }
-}
-
-fn reconnect(opts: &Opts) -> mysql::Result<Conn> {
-    let deadline = Instant::now() + RECONNECT_LIMIT;
+/// Connects until the server has room for another connection or the deadline has passed. A server
+/// that has not noticed yet that the old connection is gone may have none.
+pub(super) fn until_there_is_room<T, E>(
+    deadline: Instant,
+    connect: impl Fn() -> Result<T, E>,
+    is_full: impl Fn(&E) -> bool,
+) -> Result<T, E> {
     loop {
-        let opts = opts.clone();
-        match within(deadline, || Conn::new(opts)) {
-            // The server may not have noticed yet that the old connection is gone, and have no room
-            // for another.
-            Some(Err(mysql::Error::MySqlError(error)))
-                if error.code == 1040 && Instant::now() < deadline =>
-            {
-                std::thread::sleep(RECONNECT_PAUSE);
+        match connect() {
+            Err(error) if is_full(&error) && Instant::now() < deadline => {
+                thread::sleep(RECONNECT_PAUSE);
             }
-            Some(answer) => return answer,
-            None => return Err(DriverError::ConnectTimeout.into()),
+            answer => return answer,
         }
     }
 }
 
-impl SqlSession for MysqlSession {
+/// Runs a prepared statement and takes its answer with `read`.
+fn execute<T>(
+    session: &mut Reconnecting<Conn>,
+    statement: Prepared,
+    arguments: Vec<Value>,
+    read: impl FnOnce(QueryResult<'_, '_, '_, mysql::Binary>) -> mysql::Result<T>,
+) -> Result<T, SqlError> {
+    session.run_prepared(statement, |connection, handle| {
+        read(connection.exec_iter(&*handle, Params::Positional(arguments))?)
+    })
+}
+
+impl SqlSession for Reconnecting<Conn> {
     fn write(&mut self, sql: &str, _expected_rows: u64) -> Result<u64, SqlError> {
-        self.on_connection(sql, |connection| {
+        self.run(sql, |connection| {
             connection
                 .query_iter(sql)
                 .map(|result| result.affected_rows())
@@ -185,20 +150,15 @@ impl SqlSession for MysqlSession {
     }
 
     fn define(&mut self, sql: &str) -> Result<(), SqlError> {
-        self.on_connection(sql, |connection| connection.query_drop(sql))
+        self.run(sql, |connection| connection.query_drop(sql))
     }
 
     fn prepare(&mut self, sql: &str) -> Result<Prepared, SqlError> {
-        let handle = self.on_connection(sql, |connection| connection.prep(sql))?;
-        self.statements.push(Known {
-            sql: sql.into(),
-            handle: Some(handle),
-        });
-        Ok(Prepared(self.statements.len() - 1))
+        self.prepare_statement(sql, None)
     }
 
     fn query_prepared(&mut self, statement: Prepared, arguments: &[i64]) -> Result<u64, SqlError> {
-        self.on_prepared(statement, integers(arguments), count_rows)
+        execute(self, statement, integers(arguments), count_rows)
     }
 
     fn write_prepared(
@@ -207,13 +167,13 @@ impl SqlSession for MysqlSession {
         arguments: &[i64],
         _expected_rows: u64,
     ) -> Result<u64, SqlError> {
-        self.on_prepared(statement, integers(arguments), |result| {
+        execute(self, statement, integers(arguments), |result| {
             Ok(result.affected_rows())
         })
     }
 
     fn query(&mut self, sql: &str) -> Result<u64, SqlError> {
-        self.on_connection(sql, |connection| count_rows(connection.query_iter(sql)?))
+        self.run(sql, |connection| count_rows(connection.query_iter(sql)?))
     }
 
     fn prepare_as(&mut self, sql: &str, _parameters: &[Parameter]) -> Result<Prepared, SqlError> {
@@ -222,7 +182,7 @@ impl SqlSession for MysqlSession {
     }
 
     fn perform(&mut self, sql: &str) -> Result<Counts, SqlError> {
-        self.on_connection(sql, |connection| count(connection.query_iter(sql)?))
+        self.run(sql, |connection| count(connection.query_iter(sql)?))
     }
 
     fn perform_prepared(
@@ -234,17 +194,22 @@ impl SqlSession for MysqlSession {
             Argument::Integer(number) => Value::Int(number),
             Argument::Text(text) => Value::Bytes(text.into()),
         };
-        self.on_prepared(statement, arguments.iter().map(value).collect(), count)
+        execute(
+            self,
+            statement,
+            arguments.iter().map(value).collect(),
+            count,
+        )
     }
 
     fn query_integer(&mut self, sql: &str) -> Result<Option<i64>, SqlError> {
-        self.on_connection(sql, |connection| {
+        self.run(sql, |connection| {
             Ok(connection.query_first::<Option<i64>, _>(sql)?.flatten())
         })
     }
 
     fn for_each_row(&mut self, sql: &str, row: &mut dyn FnMut(&[&str])) -> Result<(), SqlError> {
-        self.on_connection(sql, |connection| {
+        self.run(sql, |connection| {
             let mut result = connection.query_iter(sql)?;
             let Some(rows) = result.iter() else {
                 return Ok(());

@@ -2,7 +2,7 @@
 
 use std::error::Error as _;
 
-use crate::{EngineError, ErrorClass, SqlError};
+use crate::{EngineError, ErrorClass, Prepared, SqlError};
 
 /// Characters of a statement that an error quotes: a batch of inserts is thousands long, its
 /// beginning says what it is.
@@ -117,6 +117,15 @@ pub(super) fn refused(statement: &str, message: impl Into<String>) -> SqlError {
         message: message.into(),
         statement: quoted(statement),
     }
+}
+
+/// A prepared statement of another session.
+#[cold]
+pub(super) fn not_prepared(statement: Prepared) -> SqlError {
+    refused(
+        &format!("prepared statement {}", statement.0),
+        "this session did not prepare the statement; prepare it here first",
+    )
 }
 
 /// The connection is gone and did not come back.

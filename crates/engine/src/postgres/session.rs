@@ -2,7 +2,7 @@
 //! the plan wants it.
 
 use std::hint::black_box;
-use std::io::{BufRead, Write};
+use std::io::{self, BufRead, Write};
 use std::time::Instant;
 
 use bytes::BytesMut;
@@ -11,8 +11,9 @@ use postgres::types::{IsNull, ToSql, Type, to_sql_checked};
 use postgres::{Client, SimpleQueryMessage, Statement};
 
 use super::link::Link;
-use super::wire::{Login, WireSession};
+use super::wire::{self, Login};
 use super::{copied, failure, placeholder};
+use crate::reconnecting::{Connection, Reconnecting};
 use crate::{
     Argument, Counts, EngineError, Parameter, Prepared, RECONNECT_LIMIT, SessionClient, SqlError,
     SqlSession,
@@ -21,8 +22,8 @@ use crate::{
 /// A session on a fresh connection of `link`.
 pub(super) fn open(link: &Link, wanted: SessionClient) -> Result<Box<dyn SqlSession>, EngineError> {
     Ok(match thin_login(link, wanted) {
-        Some(login) => Box::new(WireSession::open(link.clone(), login.clone())?),
-        None => Box::new(PostgresSession::new(link.clone(), link.connect()?)),
+        Some(login) => wire::open(link.clone(), login.clone())?,
+        None => Box::new(Reconnecting::new(link.clone(), FullClient(link.connect()?))),
     })
 }
 
@@ -40,101 +41,85 @@ fn thin_login(link: &Link, wanted: SessionClient) -> Option<&Login> {
     link.login().filter(|_| wanted == SessionClient::Thin)
 }
 
-/// A connection, and what it takes to make it again.
-pub(super) struct PostgresSession {
-    link: Link,
-    /// `None` after it was lost.
-    client: Option<Client>,
-    statements: Vec<PreparedText>,
+/// A connection of the `postgres` crate.
+struct FullClient(Client);
+
+/// What can go wrong with it.
+enum ClientError {
+    Server(postgres::Error),
+    /// Of the rows that a `copy` streams.
+    Stream(io::Error),
+    /// What came is of no use.
+    Refused(&'static str),
 }
 
-/// A prepared statement and its text, from which it is prepared again on a new connection.
-struct PreparedText {
-    sql: String,
-    /// The types of its placeholders, where the server was told them.
-    parameters: Option<Vec<Type>>,
-    statement: Statement,
+impl From<postgres::Error> for ClientError {
+    fn from(error: postgres::Error) -> Self {
+        Self::Server(error)
+    }
 }
 
-impl PostgresSession {
-    /// A session on a fresh connection of `link`.
-    pub fn new(link: Link, client: Client) -> Self {
-        Self {
-            link,
-            client: Some(client),
-            statements: Vec::new(),
-        }
+impl From<io::Error> for ClientError {
+    fn from(error: io::Error) -> Self {
+        Self::Stream(error)
+    }
+}
+
+impl Connection for FullClient {
+    type Target = Link;
+    type Handle = Statement;
+    type Error = ClientError;
+
+    const PREPARES_ALL_AT_ONCE: bool = true;
+
+    fn connect_again(link: &Link, sql: &str) -> Result<Self, SqlError> {
+        link.reconnect(Instant::now() + RECONNECT_LIMIT)
+            .map(Self)
+            .map_err(|reason| failure::unreachable(sql, reason))
     }
 
-    /// Makes the connection again when it was lost; `sql` says what it is wanted for.
-    fn ensure_connected(&mut self, sql: impl Fn(&Self) -> String) -> Result<(), SqlError> {
-        if self
-            .client
-            .as_ref()
-            .is_some_and(|client| !client.is_closed())
-        {
-            return Ok(());
-        }
-        self.client = None;
-        let mut client = self
-            .link
-            .reconnect(Instant::now() + RECONNECT_LIMIT)
-            .map_err(|reason| failure::unreachable(&sql(self), reason))?;
-        for prepared in &mut self.statements {
-            prepared.statement =
-                prepare(&mut client, &prepared.sql, prepared.parameters.as_deref())
-                    .map_err(|error| failure::sql_error(&error, &prepared.sql).before_sending())?;
-        }
-        self.client = Some(client);
-        Ok(())
-    }
-
-    /// Runs `work` on the connection and says what its failure means. After a loss the next call
-    /// connects again.
-    fn run<T>(
+    fn prepare(
         &mut self,
+        _position: usize,
         sql: &str,
-        work: impl FnOnce(&mut Client) -> Result<T, postgres::Error>,
-    ) -> Result<T, SqlError> {
-        self.ensure_connected(|_| sql.to_owned())?;
-        attempt(&mut self.client, |client| {
-            work(client).map_err(|error| failure::sql_error(&error, sql))
-        })
+        parameters: Option<&[Parameter]>,
+    ) -> Result<Statement, ClientError> {
+        Ok(prepare(&mut self.0, sql, parameters)?)
     }
 
-    /// Runs a prepared statement to its end: the rows it fetched and the rows it affected.
-    fn run_prepared(
-        &mut self,
-        prepared: Prepared,
-        arguments: &[impl ToSql + Sync],
-    ) -> Result<Counts, SqlError> {
-        if self.statements.len() <= prepared.0 {
-            let name = format!("prepared statement {}", prepared.0);
-            return Err(failure::refused(
-                &name,
-                "this session did not prepare the statement; prepare it here first",
-            ));
+    fn sql_error(error: &ClientError, sql: &str) -> SqlError {
+        match error {
+            ClientError::Server(error) => failure::sql_error(error, sql),
+            ClientError::Stream(error) => failure::stream_error(error, sql),
+            ClientError::Refused(why) => failure::refused(sql, *why),
         }
-        self.ensure_connected(|session| session.statements[prepared.0].sql.clone())?;
-        let PreparedText { sql, statement, .. } = &self.statements[prepared.0];
-        attempt(&mut self.client, |client| {
-            fetch_all(client, statement, arguments).map_err(|error| failure::sql_error(&error, sql))
-        })
+    }
+
+    fn not_prepared(statement: Prepared) -> SqlError {
+        failure::not_prepared(statement)
+    }
+
+    fn is_closed(&self) -> bool {
+        self.0.is_closed()
     }
 }
 
-/// Runs `work` on a connection that is there, and gives the connection up when it was lost.
-fn attempt<T>(
-    connection: &mut Option<Client>,
-    work: impl FnOnce(&mut Client) -> Result<T, SqlError>,
-) -> Result<T, SqlError> {
-    let client = connection
-        .as_mut()
-        .expect("the connection has just been ensured");
-    work(client).inspect_err(|error| {
-        if error.class.is_disconnected() {
-            *connection = None;
-        }
+/// Runs a statement in text.
+fn run_text(
+    session: &mut Reconnecting<FullClient>,
+    sql: &str,
+) -> Result<Vec<SimpleQueryMessage>, SqlError> {
+    session.run(sql, |client| Ok(client.0.simple_query(sql)?))
+}
+
+/// Runs a prepared statement to its end: the rows it fetched and the rows it affected.
+fn execute(
+    session: &mut Reconnecting<FullClient>,
+    statement: Prepared,
+    arguments: &[impl ToSql + Sync],
+) -> Result<Counts, SqlError> {
+    session.run_prepared(statement, |client, handle| {
+        Ok(fetch_all(&mut client.0, handle, arguments)?)
     })
 }
 
@@ -145,11 +130,15 @@ fn attempt<T>(
 fn prepare(
     client: &mut Client,
     sql: &str,
-    parameters: Option<&[Type]>,
+    parameters: Option<&[Parameter]>,
 ) -> Result<Statement, postgres::Error> {
     let sql = placeholder::numbered(sql);
     if let Some(parameters) = parameters {
-        return client.prepare_typed(&sql, parameters);
+        let kind = |parameter: &Parameter| match parameter {
+            Parameter::Integer => Type::INT8,
+            Parameter::Text => Type::VARCHAR,
+        };
+        return client.prepare_typed(&sql, &parameters.iter().map(kind).collect::<Vec<_>>());
     }
     let inferred = client.prepare(&sql)?;
     if inferred.params().iter().all(Integer::accepts) {
@@ -239,9 +228,9 @@ fn integers(arguments: &[i64]) -> Vec<Integer> {
     arguments.iter().map(|&number| Integer(number)).collect()
 }
 
-impl SqlSession for PostgresSession {
+impl SqlSession for Reconnecting<FullClient> {
     fn write(&mut self, sql: &str, _expected_rows: u64) -> Result<u64, SqlError> {
-        let messages = self.run(sql, |client| client.simple_query(sql))?;
+        let messages = run_text(self, sql)?;
         let affected = |message: &SimpleQueryMessage| {
             if let SimpleQueryMessage::CommandComplete(rows) = message {
                 *rows
@@ -253,22 +242,15 @@ impl SqlSession for PostgresSession {
     }
 
     fn define(&mut self, sql: &str) -> Result<(), SqlError> {
-        self.run(sql, |client| client.batch_execute(sql))
+        self.run(sql, |client| Ok(client.0.batch_execute(sql)?))
     }
 
     fn prepare(&mut self, sql: &str) -> Result<Prepared, SqlError> {
-        let statement = self.run(sql, |client| prepare(client, sql, None))?;
-        self.statements.push(PreparedText {
-            sql: sql.to_owned(),
-            parameters: None,
-            statement,
-        });
-        Ok(Prepared(self.statements.len() - 1))
+        self.prepare_statement(sql, None)
     }
 
     fn query_prepared(&mut self, statement: Prepared, arguments: &[i64]) -> Result<u64, SqlError> {
-        self.run_prepared(statement, &integers(arguments))
-            .map(|counts| counts.rows)
+        execute(self, statement, &integers(arguments)).map(|counts| counts.rows)
     }
 
     fn write_prepared(
@@ -277,12 +259,11 @@ impl SqlSession for PostgresSession {
         arguments: &[i64],
         _expected_rows: u64,
     ) -> Result<u64, SqlError> {
-        self.run_prepared(statement, &integers(arguments))
-            .map(|counts| counts.affected)
+        execute(self, statement, &integers(arguments)).map(|counts| counts.affected)
     }
 
     fn query(&mut self, sql: &str) -> Result<u64, SqlError> {
-        let messages = self.run(sql, |client| client.simple_query(sql))?;
+        let messages = run_text(self, sql)?;
         Ok(messages
             .iter()
             .filter(|message| matches!(message, SimpleQueryMessage::Row(_)))
@@ -290,23 +271,12 @@ impl SqlSession for PostgresSession {
     }
 
     fn prepare_as(&mut self, sql: &str, parameters: &[Parameter]) -> Result<Prepared, SqlError> {
-        let kind = |parameter: &Parameter| match parameter {
-            Parameter::Integer => Type::INT8,
-            Parameter::Text => Type::VARCHAR,
-        };
-        let parameters: Vec<Type> = parameters.iter().map(kind).collect();
-        let statement = self.run(sql, |client| prepare(client, sql, Some(&parameters)))?;
-        self.statements.push(PreparedText {
-            sql: sql.to_owned(),
-            parameters: Some(parameters),
-            statement,
-        });
-        Ok(Prepared(self.statements.len() - 1))
+        self.prepare_statement(sql, Some(parameters))
     }
 
     fn perform(&mut self, sql: &str) -> Result<Counts, SqlError> {
         let mut counts = Counts::default();
-        for message in self.run(sql, |client| client.simple_query(sql))? {
+        for message in run_text(self, sql)? {
             match message {
                 SimpleQueryMessage::Row(_) => counts.rows += 1,
                 SimpleQueryMessage::CommandComplete(affected) => counts.affected += affected,
@@ -321,26 +291,19 @@ impl SqlSession for PostgresSession {
         statement: Prepared,
         arguments: &[Argument<'_>],
     ) -> Result<Counts, SqlError> {
-        self.run_prepared(statement, arguments)
+        execute(self, statement, arguments)
     }
 
     fn copy_in(&mut self, sql: &str, rows: &[u8]) -> Result<u64, SqlError> {
-        self.ensure_connected(|_| sql.to_owned())?;
-        attempt(&mut self.client, |client| {
-            let mut writer = client
-                .copy_in(sql)
-                .map_err(|error| failure::sql_error(&error, sql))?;
-            writer
-                .write_all(rows)
-                .map_err(|error| failure::stream_error(&error, sql))?;
-            writer
-                .finish()
-                .map_err(|error| failure::sql_error(&error, sql))
+        self.run(sql, |client| {
+            let mut writer = client.0.copy_in(sql)?;
+            writer.write_all(rows)?;
+            Ok(writer.finish()?)
         })
     }
 
     fn query_integer(&mut self, sql: &str) -> Result<Option<i64>, SqlError> {
-        let messages = self.run(sql, |client| client.simple_query(sql))?;
+        let messages = run_text(self, sql)?;
         let row = messages.iter().find_map(|message| {
             if let SimpleQueryMessage::Row(row) = message {
                 Some(row)
@@ -362,20 +325,13 @@ impl SqlSession for PostgresSession {
     /// Columns are the server's own text, NULL is `\N`. Rows come one by one, as a whole table need
     /// not fit into memory; so `sql` must be something that `copy` takes: `select` or `values`.
     fn for_each_row(&mut self, sql: &str, row: &mut dyn FnMut(&[&str])) -> Result<(), SqlError> {
-        self.ensure_connected(|_| sql.to_owned())?;
-        attempt(&mut self.client, |client| {
+        self.run(sql, |client| {
             let copy = format!("copy ({sql}) to stdout");
-            let mut lines = client
-                .copy_out(&copy)
-                .map_err(|error| failure::sql_error(&error, sql))?;
+            let mut lines = client.0.copy_out(&copy)?;
             let (mut line, mut columns) = (Vec::new(), Vec::new());
-            while lines
-                .read_until(b'\n', &mut line)
-                .map_err(|error| failure::stream_error(&error, sql))?
-                > 0
-            {
+            while lines.read_until(b'\n', &mut line)? > 0 {
                 let text = std::str::from_utf8(&line)
-                    .map_err(|_| failure::refused(sql, copied::NOT_TEXT))?;
+                    .map_err(|_| ClientError::Refused(copied::NOT_TEXT))?;
                 copied::split(text.strip_suffix('\n').unwrap_or(text), &mut columns);
                 row(&columns.iter().map(String::as_str).collect::<Vec<_>>());
                 line.clear();

@@ -17,4 +17,4 @@ mod tests;
 mod whole;
 
 pub(super) use error::WireError;
-pub(super) use session::WireSession;
+pub(super) use session::open;

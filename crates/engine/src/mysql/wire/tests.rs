@@ -13,7 +13,7 @@ use tempfile::TempDir;
 
 use super::error::WireError;
 use super::packets::FULL;
-use super::session::WireSession;
+use super::session::open;
 use crate::deadline::within;
 use crate::{ErrorClass, SqlError, SqlSession};
 
@@ -146,10 +146,10 @@ impl Server {
 /// Runs calls on a session that gets these answers.
 fn session<T: Send + 'static>(
     answers: &[Vec<u8>],
-    calls: impl FnOnce(&mut WireSession) -> T + Send + 'static,
+    calls: impl FnOnce(&mut dyn SqlSession) -> T + Send + 'static,
 ) -> T {
     Server::after_login(answers)
-        .run(|opts| calls(&mut WireSession::connect(opts, LIMIT).unwrap()))
+        .run(|opts| calls(&mut *open(opts, LIMIT).unwrap()))
         .0
 }
 
@@ -161,7 +161,7 @@ fn code(outcome: Result<u64, SqlError>) -> Counted {
 }
 
 /// What is read of the first row, and how many there are.
-fn read_rows(session: &mut WireSession) -> Result<u64, SqlError> {
+fn read_rows(session: &mut dyn SqlSession) -> Result<u64, SqlError> {
     let mut rows = 0;
     session.for_each_row("select a", &mut |_| rows += 1)?;
     Ok(rows)
@@ -454,7 +454,7 @@ fn prepared_statements_send_types_once_and_check_their_rows() {
         rows(b"\x01x"),
     ];
     let (outcomes, told) = Server::after_login(&answers).run(|opts| {
-        let mut session = WireSession::connect(opts, LIMIT).unwrap();
+        let mut session = open(opts, LIMIT).unwrap();
         let statement = session.prepare("select a from t where b = ?").unwrap();
         let too_many = session.query_prepared(statement, &[1, 2]);
         let busy = session.query_prepared(statement, &[1]);
@@ -514,7 +514,7 @@ fn an_execution_that_the_server_does_not_take_is_not_sent() {
         answer(&[DONE]),
     ];
     let outcomes = Server::new(lines).run(|opts| {
-        let mut session = WireSession::connect(opts, LIMIT).unwrap();
+        let mut session = open(opts, LIMIT).unwrap();
         let statement = session.prepare("select ?").unwrap();
         (
             code(session.query_prepared(statement, &[1])),
@@ -533,7 +533,7 @@ fn a_long_statement_goes_in_packets() {
         let mut answers = vec![Vec::new(); packets - 1];
         answers.push(packet(packets, DONE));
         let (outcome, told) = Server::after_login(&answers).run(move |opts| {
-            let mut session = WireSession::connect(opts, LIMIT).unwrap();
+            let mut session = open(opts, LIMIT).unwrap();
             code(session.write(&sql, 0))
         });
         assert_eq!(outcome, Ok(0), "{length}");
@@ -557,7 +557,7 @@ fn a_long_statement_goes_in_packets() {
 
 /// What becomes of a login, and what the server was told.
 fn login(lines: Vec<Vec<u8>>) -> (Option<WireError>, Vec<Vec<u8>>) {
-    Server::new(lines).run(|opts| WireSession::connect(opts, LIMIT).err())
+    Server::new(lines).run(|opts| open(opts, LIMIT).err())
 }
 
 #[test]
@@ -694,9 +694,7 @@ fn a_login_has_a_limit_whatever_the_server_says() {
         {}
     });
     let opts: Opts = OptsBuilder::new().socket(path.to_str()).into();
-    let error = WireSession::connect(opts, Duration::from_millis(200))
-        .err()
-        .unwrap();
+    let error = open(opts, Duration::from_millis(200)).err().unwrap();
     assert!(
         matches!(&error, WireError::Unreachable(error) if error.kind() == std::io::ErrorKind::TimedOut),
         "{error:?}"

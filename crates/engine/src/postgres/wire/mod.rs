@@ -18,4 +18,4 @@ mod whole;
 mod tests;
 
 pub(super) use login::{Login, TLS_ADVICE, wants_tls};
-pub(super) use session::WireSession;
+pub(super) use session::open;

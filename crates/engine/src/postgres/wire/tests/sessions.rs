@@ -1,12 +1,12 @@
 //! Sessions: what they make of the end of a connection.
 
-use super::super::WireSession;
+use super::super::open;
 use super::*;
 use crate::{ErrorClass, SqlSession};
 
-fn session(stage: &Stage) -> WireSession {
+fn session(stage: &Stage) -> Box<dyn SqlSession> {
     let (link, login) = (stage.link(), stage.login());
-    in_time(move || WireSession::open(link, login).map_err(|error| error.message)).unwrap()
+    in_time(move || open(link, login).map_err(|error| error.message)).unwrap()
 }
 
 /// Answers a statement that is prepared: one int, no rows.
