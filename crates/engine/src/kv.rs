@@ -1,8 +1,6 @@
 //! What an engine without SQL is: keys and values.
 
-use std::time::Instant;
-
-use crate::{EngineError, SqlError};
+use crate::{DrainLimits, EngineError, SqlError};
 
 /// How a session's writes are made durable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,8 +58,8 @@ pub struct Level {
     pub bytes: u64,
 }
 
-/// An open store, beside what [`Server`](crate::Server) has. Waits end at `limit` with an error
-/// that says what was still going on, and soon after `is_stopped` says so without one.
+/// An open store, beside what [`Server`](crate::Server) has. Waits end at the limit with an error
+/// that says what was still going on, and soon after a stop without one.
 pub trait KvStore: Send + Sync {
     /// Access for one worker.
     fn session(&self, writes: WriteMode) -> Result<Box<dyn KvSession>, EngineError>;
@@ -70,18 +68,10 @@ pub trait KvStore: Send + Sync {
     fn flush(&self) -> Result<(), EngineError>;
 
     /// Waits until no flush and no compaction is running or due.
-    fn wait_for_compaction(
-        &self,
-        limit: Instant,
-        is_stopped: &dyn Fn() -> bool,
-    ) -> Result<(), EngineError>;
+    fn wait_for_compaction(&self, limits: &DrainLimits<'_>) -> Result<(), EngineError>;
 
     /// Moves all files out of level 0 into the levels below it. Nothing to do where there is none.
-    fn empty_level0(
-        &self,
-        limit: Instant,
-        is_stopped: &dyn Fn() -> bool,
-    ) -> Result<(), EngineError>;
+    fn empty_level0(&self, limits: &DrainLimits<'_>) -> Result<(), EngineError>;
 
     /// The levels that have files, in their order.
     fn levels(&self) -> Result<Vec<Level>, EngineError>;

@@ -4,6 +4,7 @@
 
 mod build;
 mod deadline;
+mod drain;
 mod error;
 mod external;
 mod kv;
@@ -20,9 +21,10 @@ mod wire;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 pub use build::{DataInit, InstalledBuild};
+pub use drain::{DrainAction, DrainEnd, DrainLimits};
 pub use error::{EngineError, ErrorClass, SqlError};
 pub use external::{External, external_engine};
 pub use kv::{Direction, Found, KvSession, KvStore, Level, WriteMode};
@@ -119,17 +121,6 @@ pub trait Engine: Send + Sync {
     fn is_embedded(&self) -> bool;
 }
 
-/// What was done to work off an engine's debt.
-#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
-pub struct DrainAction {
-    /// The statement or action.
-    pub action: String,
-    /// How long it took.
-    pub seconds: f64,
-    /// What it answered, or nothing.
-    pub result: String,
-}
-
 /// A running engine on one data state.
 pub trait Server: Send + Sync {
     /// Its SQL. Plans refuse workloads of SQL on engines that have none.
@@ -184,15 +175,13 @@ pub trait Server: Send + Sync {
     }
 
     /// Works off debt: writeback, checkpoints, statistics. An engine that writes faster only while
-    /// settings are changed keeps them so until `wait_until`, when the plan's wait is over, and
-    /// restores them; the others return when their work is done. Ends at `limit` even when debt is
-    /// left, and soon after `is_stopped` says so, and says that it did.
+    /// settings are changed keeps them so until the plan's wait is over, and restores them; the
+    /// others return when their work is done. Ends at the limit even when debt is left, and soon
+    /// after a stop, and reports that it did.
     fn drain(
         &self,
         tables: &[String],
-        wait_until: Instant,
-        limit: Instant,
-        is_stopped: &dyn Fn() -> bool,
+        limits: &DrainLimits<'_>,
     ) -> Result<Vec<DrainAction>, EngineError>;
 
     /// Bytes of tables and indexes, without logs.

@@ -8,7 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use mysql_support::*;
-use plimsoll_engine::{DrainAction, Server};
+use plimsoll_engine::{DrainAction, DrainLimits, Server};
 
 const SETTINGS: [&str; 3] = [
     "innodb_max_dirty_pages_pct",
@@ -73,7 +73,7 @@ fn pages_are_written_back_under_changed_settings_that_are_restored() {
                     }
                 }
             });
-            let actions = server.drain(&tables, wait_until, later, &|| false);
+            let actions = server.drain(&tables, &DrainLimits::new(wait_until, later, &|| false));
             is_done.store(true, Ordering::Relaxed);
             actions.unwrap()
         });
@@ -166,7 +166,9 @@ fn a_stop_an_error_and_a_limit_end_a_drain_and_restore() {
         asked.set(asked.get() + 1);
         asked.get() > 5
     };
-    let actions = server.drain(&[], far, far, &is_stopped).unwrap();
+    let actions = server
+        .drain(&[], &DrainLimits::new(far, far, &is_stopped))
+        .unwrap();
     assert!(
         find(&actions, "wait for writeback")
             .result
@@ -175,7 +177,9 @@ fn a_stop_an_error_and_a_limit_end_a_drain_and_restore() {
     );
     assert_eq!(settings_now(&*server), before);
 
-    let actions = server.drain(&[], far, Instant::now(), &|| false).unwrap();
+    let actions = server
+        .drain(&[], &DrainLimits::new(far, Instant::now(), &|| false))
+        .unwrap();
     assert!(
         find(&actions, "wait for writeback")
             .result
@@ -192,7 +196,10 @@ fn a_stop_an_error_and_a_limit_end_a_drain_and_restore() {
     holder.define("lock tables t write").unwrap();
     let limit = Instant::now() + Duration::from_millis(300);
     let actions = server
-        .drain(&["t".to_owned()], Instant::now(), limit, &|| false)
+        .drain(
+            &["t".to_owned()],
+            &DrainLimits::new(Instant::now(), limit, &|| false),
+        )
         .unwrap();
     assert!(
         find(&actions, "analyze table `t`")
@@ -207,7 +214,7 @@ fn a_stop_an_error_and_a_limit_end_a_drain_and_restore() {
     std::fs::remove_dir_all(&logs).unwrap();
     std::fs::write(&logs, "in the way").unwrap();
     let message = server
-        .drain(&[], Instant::now(), far, &|| false)
+        .drain(&[], &DrainLimits::new(Instant::now(), far, &|| false))
         .unwrap_err()
         .message;
     assert!(
@@ -236,8 +243,12 @@ fn an_analyze_that_somebody_else_ends_is_an_error_and_not_cut_short() {
         let mut killer = server.connect().unwrap();
         let later = Instant::now() + DEADLINE;
         let drained = thread::scope(|scope| {
-            let drain =
-                scope.spawn(|| server.drain(&["t".to_owned()], Instant::now(), later, &|| false));
+            let drain = scope.spawn(|| {
+                server.drain(
+                    &["t".to_owned()],
+                    &DrainLimits::new(Instant::now(), later, &|| false),
+                )
+            });
             let find =
                 "select max(id) from information_schema.processlist where info like 'analyze%'";
             let mut found = None;

@@ -10,7 +10,8 @@ use external_support::*;
 use mysql_support::*;
 use plimsoll_core::plan::{ServerPlace, TlsMode};
 use plimsoll_engine::{
-    External, Health, InstalledBuild, Server, SessionClient, SqlSession, StartOptions, Transport,
+    DrainLimits, External, Health, InstalledBuild, Server, SessionClient, SqlSession, StartOptions,
+    Transport,
 };
 
 /// Somebody's server: with a database for us, and an account that has rights on nothing else.
@@ -136,7 +137,10 @@ fn a_external_server_is_used_and_left_as_it_was() {
         // The wait is over, so the watching is short.
         let now = Instant::now();
         let actions = server
-            .drain(&["pi1".to_owned()], now, now + DEADLINE, &|| false)
+            .drain(
+                &["pi1".to_owned()],
+                &DrainLimits::new(now, now + DEADLINE, &|| false),
+            )
             .unwrap();
         let left_out: Vec<&str> = actions
             .iter()

@@ -6,7 +6,7 @@ use std::thread;
 use std::time::Instant;
 
 use mysql_support::*;
-use plimsoll_engine::{ErrorClass, SqlSession};
+use plimsoll_engine::{DrainLimits, ErrorClass, SqlSession};
 
 #[test]
 fn statements_of_all_kinds_do_what_they_say() {
@@ -333,7 +333,10 @@ fn rocksdb_tables_load_read_and_count() {
     );
     let later = Instant::now() + DEADLINE;
     let actions = server
-        .drain(&["pi1".to_owned()], Instant::now(), later, &|| false)
+        .drain(
+            &["pi1".to_owned()],
+            &DrainLimits::new(Instant::now(), later, &|| false),
+        )
         .unwrap();
     let names: Vec<&str> = actions
         .iter()

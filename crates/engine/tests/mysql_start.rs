@@ -10,7 +10,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use mysql_support::*;
-use plimsoll_engine::{Dialect, Health, StartOptions, Transport};
+use plimsoll_engine::{Dialect, DrainLimits, Health, StartOptions, Transport};
 use rustix::process::{Pid, Signal, kill_process};
 
 #[test]
@@ -316,7 +316,7 @@ fn a_killed_server_is_noticed_within_a_second() {
     assert!(message.contains("look into the server's log"), "{message}");
     let later = Instant::now() + DEADLINE;
     let message = server
-        .drain(&[], later, later, &|| false)
+        .drain(&[], &DrainLimits::new(later, later, &|| false))
         .unwrap_err()
         .message;
     assert!(message.contains("SIGKILL"), "{message}");

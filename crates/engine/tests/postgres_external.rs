@@ -11,7 +11,8 @@ use external_support::*;
 use plimsoll_core::name::EngineName;
 use plimsoll_core::plan::{ServerPlace, TlsMode};
 use plimsoll_engine::{
-    External, Health, InstalledBuild, Server, SessionClient, SqlSession, StartOptions, Transport,
+    DrainLimits, External, Health, InstalledBuild, Server, SessionClient, SqlSession, StartOptions,
+    Transport,
 };
 use postgres_support::*;
 use rustix::process::geteuid;
@@ -117,7 +118,10 @@ fn a_external_server_is_used_and_left_as_it_was() {
 
         let now = Instant::now();
         let actions = server
-            .drain(&["pi1".to_owned()], now, now + DEADLINE, &|| false)
+            .drain(
+                &["pi1".to_owned()],
+                &DrainLimits::new(now, now + DEADLINE, &|| false),
+            )
             .unwrap();
         assert!(
             actions[0].action.starts_with("vacuum (verbose, analyze")
@@ -410,7 +414,10 @@ fn tls_is_checked_in_full_and_recorded() {
         .unwrap();
     let now = Instant::now();
     let actions = server
-        .drain(&["pi1".to_owned()], now, now + DEADLINE, &|| false)
+        .drain(
+            &["pi1".to_owned()],
+            &DrainLimits::new(now, now + DEADLINE, &|| false),
+        )
         .unwrap();
     assert!(actions[0].result.contains("pi1"), "{actions:?}");
     server.stop(DEADLINE).unwrap();

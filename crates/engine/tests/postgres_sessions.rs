@@ -7,7 +7,7 @@ use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use plimsoll_engine::{ErrorClass, InstalledBuild, Server, SqlError, SqlSession};
+use plimsoll_engine::{DrainLimits, ErrorClass, InstalledBuild, Server, SqlError, SqlSession};
 use postgres_support::{DEADLINE, MAJORS, build, quick, status, wait_until};
 
 const CREATE_TABLE: &str = "create table pi1 ( transactionid bigserial primary key, dateandtime \
@@ -642,7 +642,9 @@ fn a_drain_vacuums_all_tables_and_writes_a_checkpoint() {
         let before = checkpoints(&*server);
         let later = Instant::now() + DEADLINE;
         let tables = ["pi1".to_owned(), "pi2".to_owned()];
-        let actions = server.drain(&tables, later, later, &never).unwrap();
+        let actions = server
+            .drain(&tables, &DrainLimits::new(later, later, &never))
+            .unwrap();
         let options = if major == "9.6" {
             "verbose, analyze"
         } else {
@@ -713,9 +715,10 @@ fn a_drain_that_is_stopped_or_too_late_says_so() {
         let is_stopped = AtomicBool::new(false);
         let actions = std::thread::scope(|scope| {
             let drain = scope.spawn(|| {
-                server.drain(&tables, later, later, &|| {
-                    is_stopped.load(Ordering::Relaxed)
-                })
+                server.drain(
+                    &tables,
+                    &DrainLimits::new(later, later, &|| is_stopped.load(Ordering::Relaxed)),
+                )
             });
             wait_until("the vacuum", || {
                 session
@@ -744,9 +747,7 @@ fn a_drain_that_is_stopped_or_too_late_says_so() {
         let actions = server
             .drain(
                 &tables,
-                later,
-                Instant::now() + Duration::from_millis(200),
-                &never,
+                &DrainLimits::new(later, Instant::now() + Duration::from_millis(200), &never),
             )
             .unwrap();
         // A busy machine may use up the limit before the vacuum begins.
@@ -769,7 +770,10 @@ fn a_drain_that_is_stopped_or_too_late_says_so() {
         });
 
         let error = server
-            .drain(&["no_such_table".to_owned()], later, later, &never)
+            .drain(
+                &["no_such_table".to_owned()],
+                &DrainLimits::new(later, later, &never),
+            )
             .unwrap_err();
         assert!(
             error

@@ -9,8 +9,13 @@ use std::time::{Duration, Instant};
 use plimsoll_core::name::natural_cmp;
 use plimsoll_engine::rocksdb::Rocksdb;
 use plimsoll_engine::{
-    Direction, Engine, Found, InstalledBuild, KvStore, Server, Settings, StartOptions, WriteMode,
+    Direction, DrainLimits, Engine, Found, InstalledBuild, KvStore, Server, Settings, StartOptions,
+    WriteMode,
 };
+
+fn limits(limit: Instant, is_stopped: &dyn Fn() -> bool) -> DrainLimits<'_> {
+    DrainLimits::new(limit, limit, is_stopped)
+}
 
 /// In a child: the build it is about.
 const BUILD: &str = "PLIMSOLL_ROCKSDB_TEST_BUILD";
@@ -152,7 +157,9 @@ fn rows_are_found_as_they_were_written() {
         };
         check(session.as_mut());
         store.flush().unwrap();
-        store.wait_for_compaction(soon(), &|| false).unwrap();
+        store
+            .wait_for_compaction(&limits(soon(), &|| false))
+            .unwrap();
         check(session.as_mut());
 
         let mut expected = 0;
@@ -205,13 +212,15 @@ fn a_tree_comes_to_rest_and_level_0_can_be_emptied() {
             let server = start(&build, dir, settings);
             let store = server.kv().unwrap();
             assert_eq!(store.levels().unwrap(), []);
-            store.empty_level0(soon(), &|| false).unwrap();
+            store.empty_level0(&limits(soon(), &|| false)).unwrap();
             load(store, UNLOGGED);
             // A stop ends the wait without an error, a limit that has passed with one that says
             // why.
-            store.wait_for_compaction(soon(), &|| true).unwrap();
+            store
+                .wait_for_compaction(&limits(soon(), &|| true))
+                .unwrap();
             let message = store
-                .wait_for_compaction(Instant::now(), &|| false)
+                .wait_for_compaction(&limits(Instant::now(), &|| false))
                 .unwrap_err()
                 .message;
             assert!(
@@ -220,7 +229,9 @@ fn a_tree_comes_to_rest_and_level_0_can_be_emptied() {
             );
 
             store.flush().unwrap();
-            store.wait_for_compaction(soon(), &|| false).unwrap();
+            store
+                .wait_for_compaction(&limits(soon(), &|| false))
+                .unwrap();
             for counter in [
                 "rocksdb.num-running-compactions",
                 "rocksdb.num-running-flushes",
@@ -231,11 +242,13 @@ fn a_tree_comes_to_rest_and_level_0_can_be_emptied() {
             let mut session = store.session(UNLOGGED).unwrap();
             session.put(&key(0), &value(0)).unwrap();
             store.flush().unwrap();
-            store.wait_for_compaction(soon(), &|| false).unwrap();
+            store
+                .wait_for_compaction(&limits(soon(), &|| false))
+                .unwrap();
             let levels = store.levels().unwrap();
             assert!(levels[0].level == 0 && levels[0].files > 0, "{levels:?}");
 
-            store.empty_level0(soon(), &|| false).unwrap();
+            store.empty_level0(&limits(soon(), &|| false)).unwrap();
             let levels = store.levels().unwrap();
             assert!(
                 !levels.is_empty()
@@ -257,7 +270,7 @@ fn a_tree_comes_to_rest_and_level_0_can_be_emptied() {
             );
 
             let drained = server
-                .drain(&[], Instant::now(), soon(), &|| false)
+                .drain(&[], &DrainLimits::new(Instant::now(), soon(), &|| false))
                 .unwrap();
             assert_eq!(
                 (
@@ -491,7 +504,7 @@ fn operations_leave_no_memory_behind() {
         let store = server.kv().unwrap();
         load(store, UNLOGGED);
         store.flush().unwrap();
-        store.empty_level0(soon(), &|| false).unwrap();
+        store.empty_level0(&limits(soon(), &|| false)).unwrap();
         let mut session = store.session(UNLOGGED).unwrap();
         let keys: Vec<u8> = (0..10).flat_map(|n| key(n * 100)).collect();
         let mut round = || {

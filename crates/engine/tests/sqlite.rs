@@ -6,7 +6,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use plimsoll_engine::{ErrorClass, Server, Settings, SqlError, SqlSession, StartOptions, engine};
+use plimsoll_engine::{
+    DrainLimits, ErrorClass, Server, Settings, SqlError, SqlSession, StartOptions, engine,
+};
 use rusqlite::Connection;
 use tempfile::TempDir;
 
@@ -613,9 +615,7 @@ fn drain_analyzes_and_takes_the_log_back() {
     let actions = server
         .drain(
             &["a\"b".to_owned()],
-            Instant::now(),
-            Instant::now() + DEADLINE,
-            &|| false,
+            &DrainLimits::new(Instant::now(), Instant::now() + DEADLINE, &|| false),
         )
         .unwrap();
     let names: Vec<_> = actions
@@ -655,9 +655,11 @@ fn drain_analyzes_and_takes_the_log_back() {
     let actions = server
         .drain(
             &[],
-            Instant::now(),
-            Instant::now() + Duration::from_millis(80),
-            &|| false,
+            &DrainLimits::new(
+                Instant::now(),
+                Instant::now() + Duration::from_millis(80),
+                &|| false,
+            ),
         )
         .unwrap();
     assert!(
@@ -670,9 +672,7 @@ fn drain_analyzes_and_takes_the_log_back() {
     let actions = server
         .drain(
             &["nothing".to_owned()],
-            Instant::now(),
-            Instant::now(),
-            &|| false,
+            &DrainLimits::new(Instant::now(), Instant::now(), &|| false),
         )
         .unwrap();
     assert!(
@@ -684,9 +684,7 @@ fn drain_analyzes_and_takes_the_log_back() {
     let message = server
         .drain(
             &["nothing".to_owned()],
-            Instant::now(),
-            Instant::now() + DEADLINE,
-            &|| false,
+            &DrainLimits::new(Instant::now(), Instant::now() + DEADLINE, &|| false),
         )
         .unwrap_err()
         .message;
@@ -706,9 +704,11 @@ fn drain_leaves_out_what_a_lock_keeps_it_from() {
     let actions = server
         .drain(
             &["t".to_owned()],
-            Instant::now(),
-            Instant::now() + Duration::from_millis(50),
-            &|| false,
+            &DrainLimits::new(
+                Instant::now(),
+                Instant::now() + Duration::from_millis(50),
+                &|| false,
+            ),
         )
         .unwrap();
     assert!(
@@ -721,7 +721,10 @@ fn drain_leaves_out_what_a_lock_keeps_it_from() {
 fn drain_without_a_wal_says_so() {
     let (_dir, server) = server(DELETE);
     let actions = server
-        .drain(&[], Instant::now(), Instant::now() + DEADLINE, &|| false)
+        .drain(
+            &[],
+            &DrainLimits::new(Instant::now(), Instant::now() + DEADLINE, &|| false),
+        )
         .unwrap();
     assert!(
         actions[0].result.contains("journal_mode is delete"),

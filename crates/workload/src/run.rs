@@ -3,17 +3,16 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Instant;
 
 use plimsoll_core::plan::{Step, Workload};
 use plimsoll_core::record::TableCheck;
-use plimsoll_engine::{DrainAction, EngineError, Server, Settings};
+use plimsoll_engine::{DrainAction, DrainLimits, EngineError, Server, Settings};
 use plimsoll_load::{StepOptions, StepOutcome, Task};
 
 use crate::client::{Statements, Tally};
 use crate::file::FileRun;
 use crate::insert_benchmark::{InsertBenchmarkRun, MinIdCost};
-use crate::kv::{Bounds, KvRun, MovedSum};
+use crate::kv::{KvRun, MovedSum};
 use crate::sysbench::SysbenchRun;
 
 /// A server that several workers connect to.
@@ -158,11 +157,10 @@ impl WorkloadRun {
     pub fn finish(
         &self,
         step: &Step,
-        limit: Instant,
-        is_stopped: &dyn Fn() -> bool,
+        limits: &DrainLimits<'_>,
     ) -> Result<BTreeMap<String, f64>, EngineError> {
         match self {
-            Self::Kv(run) => run.finish(step, &Bounds { limit, is_stopped }),
+            Self::Kv(run) => run.finish(step, limits),
             Self::InsertBenchmark(_) | Self::Sysbench(_) | Self::File(_) => Ok(BTreeMap::new()),
         }
     }
@@ -174,14 +172,12 @@ impl WorkloadRun {
         step: &Step,
         server: &SharedServer,
         is_copied: bool,
-        wait_until: Instant,
-        limit: Instant,
-        is_stopped: &dyn Fn() -> bool,
+        limits: &DrainLimits<'_>,
     ) -> Result<Vec<DrainAction>, EngineError> {
         match self {
-            Self::Kv(run) => run.drain(step, is_copied, &Bounds { limit, is_stopped }),
+            Self::Kv(run) => run.drain(step, is_copied, limits),
             Self::InsertBenchmark(_) | Self::Sysbench(_) | Self::File(_) => {
-                server.drain(&self.table_names(), wait_until, limit, is_stopped)
+                server.drain(&self.table_names(), limits)
             }
         }
     }

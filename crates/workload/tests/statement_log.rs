@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use log_support::*;
 use plimsoll_core::plan::Step;
-use plimsoll_engine::Server;
+use plimsoll_engine::{DrainLimits, Server};
 use plimsoll_workload::insert_benchmark::{InsertBenchmarkRun, SharedServer};
 use regex::Regex;
 
@@ -767,7 +767,10 @@ fn prove_partitions(
     let now = Instant::now();
     proof
         .server
-        .drain(&proof.run.table_names(), now, now + NOBODY_STOPS, &|| false)
+        .drain(
+            &proof.run.table_names(),
+            &DrainLimits::new(now, now + NOBODY_STOPS, &|| false),
+        )
         .unwrap();
     proof.finish();
 }

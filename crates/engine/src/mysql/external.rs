@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use mysql::prelude::Queryable;
 use mysql::{Conn, DriverError, Opts, OptsBuilder, SslOpts};
@@ -12,15 +12,15 @@ use plimsoll_core::name::EngineName;
 use plimsoll_core::plan::{ExternalServer, ServerPlace, TlsMode};
 
 use super::admin::{self, ANSWER_LIMIT, Admin};
-use super::drain::{self, Time};
+use super::drain::{self, DrainWait};
 use super::options::ServerConfig;
 use super::server::VOLATILE;
 use super::version::{Flavor, Version};
 use super::{failure, launch, session, state};
 use crate::external::{self, External, MARKER};
 use crate::{
-    BuildInfo, Dialect, DrainAction, Engine, EngineError, Password, Server, SessionClient,
-    Settings, SqlSession, StartOptions, tls,
+    BuildInfo, Dialect, DrainAction, DrainLimits, Engine, EngineError, Password, Server,
+    SessionClient, Settings, SqlSession, StartOptions, tls,
 };
 
 /// A host that does not answer for so long does not answer.
@@ -464,22 +464,18 @@ impl Server for ForeignServer {
     fn drain(
         &self,
         tables: &[String],
-        wait_until: Instant,
-        limit: Instant,
-        is_stopped: &dyn Fn() -> bool,
+        limits: &DrainLimits<'_>,
     ) -> Result<Vec<DrainAction>, EngineError> {
         let mut actions = vec![external::left_out("reset of the binary logs")];
-        let time = Time {
-            wait_until,
-            limit,
-            is_stopped,
+        let wait = DrainWait {
+            limits,
             is_gone: &|| false,
         };
         actions.extend(drain::watch(
             self.admin.opts(),
             tables,
             &self.config,
-            &time,
+            &wait,
         )?);
         Ok(actions)
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use mysql::prelude::Queryable;
 use mysql::{Conn, Opts, OptsBuilder};
@@ -17,8 +17,8 @@ use super::{drain, failure, init, launch, log, session, state};
 use crate::external::SESSION_CLIENT;
 use crate::process::ServerProcess;
 use crate::{
-    Dialect, DrainAction, EngineError, Health, InstalledBuild, Server, SessionClient, Settings,
-    SqlSession, StartOptions, directory_bytes,
+    Dialect, DrainAction, DrainLimits, EngineError, Health, InstalledBuild, Server, SessionClient,
+    Settings, SqlSession, StartOptions, directory_bytes,
 };
 
 /// The database with the tables of a workload.
@@ -289,21 +289,17 @@ impl Server for MysqlServer {
 
     /// The drain of the Insert Benchmark: binary logs reset, ANALYZE for all tables at once, and
     /// meanwhile the storage engine's own part. InnoDB writes pages back under changed settings
-    /// until `wait_until`; the settings are restored whatever happens, unless the server is gone,
+    /// until the plan's wait is over; the settings are restored whatever happens, unless the server is gone,
     /// and with it the settings.
     fn drain(
         &self,
         tables: &[String],
-        wait_until: Instant,
-        limit: Instant,
-        is_stopped: &dyn Fn() -> bool,
+        limits: &DrainLimits<'_>,
     ) -> Result<Vec<DrainAction>, EngineError> {
         let mut actions = self.reset_between_steps()?;
         let is_gone = || self.process.health() != Health::Running;
-        let time = drain::Time {
-            wait_until,
-            limit,
-            is_stopped,
+        let wait = drain::DrainWait {
+            limits,
             is_gone: &is_gone,
         };
         let drained = drain::drain(
@@ -311,7 +307,7 @@ impl Server for MysqlServer {
             tables,
             &self.config,
             &self.files.log_dir,
-            &time,
+            &wait,
         );
         if let Health::Crashed { status, log_tail } = self.process.health() {
             return Err(EngineError::new(format!(

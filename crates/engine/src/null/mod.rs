@@ -1,13 +1,13 @@
 //! An engine that does nothing, at once: it shows the client's own ceiling.
 
 use std::collections::BTreeMap;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use plimsoll_core::name::BuildName;
 
 use crate::{
-    Argument, BuildInfo, Counts, Dialect, DrainAction, Engine, EngineError, Parameter, Prepared,
-    Server, Settings, SqlError, SqlSession, StartOptions,
+    Argument, BuildInfo, Counts, Dialect, DrainAction, DrainLimits, Engine, EngineError, Parameter,
+    Prepared, Server, Settings, SqlError, SqlSession, StartOptions,
 };
 
 /// Rows every query claims to have fetched: as many as a query of the Insert Benchmark asks for.
@@ -93,9 +93,7 @@ impl Server for NullServer {
     fn drain(
         &self,
         _tables: &[String],
-        _wait_until: Instant,
-        _limit: Instant,
-        _is_stopped: &dyn Fn() -> bool,
+        _limits: &DrainLimits<'_>,
     ) -> Result<Vec<DrainAction>, EngineError> {
         Ok(vec![DrainAction {
             action: "nothing".to_owned(),
@@ -181,6 +179,8 @@ impl SqlSession for NullSession {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Instant;
+
     use super::*;
 
     #[test]
@@ -202,7 +202,10 @@ mod tests {
             .unwrap();
         assert_eq!(
             server
-                .drain(&["t".to_owned()], Instant::now(), Instant::now(), &|| false)
+                .drain(
+                    &["t".to_owned()],
+                    &DrainLimits::new(Instant::now(), Instant::now(), &|| false)
+                )
                 .unwrap()
                 .len(),
             1

@@ -1,6 +1,7 @@
 //! Working off debt: every table vacuumed and analysed at the same time, then a checkpoint.
 
-use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -9,7 +10,7 @@ use postgres::CancelToken;
 use super::failure;
 use super::link::Link;
 use crate::external::left_out;
-use crate::{DrainAction, EngineError};
+use crate::{DrainAction, DrainEnd, DrainLimits, EngineError};
 
 /// Between two looks at the clock and at whether somebody wants to stop.
 const PAUSE: Duration = Duration::from_millis(50);
@@ -23,39 +24,28 @@ const RESULT_CHARS: usize = 4000;
 /// SQLSTATE `query_canceled`.
 const CANCELLED: &str = "57014";
 
-/// When to give up.
-pub(super) struct Patience<'a> {
-    pub limit: Instant,
-    pub is_stopped: &'a dyn Fn() -> bool,
-}
-
-impl Patience<'_> {
-    /// Why to give up, once that is so.
-    fn is_over(&self) -> Option<&'static str> {
-        if (self.is_stopped)() {
-            Some("stopped")
-        } else if Instant::now() >= self.limit {
-            Some("the limit was over")
-        } else {
-            None
-        }
+/// The word for why statements were given up.
+fn reason(end: DrainEnd) -> &'static str {
+    match end {
+        DrainEnd::Stopped => "stopped",
+        DrainEnd::LimitReached => "the limit was over",
     }
 }
 
 /// Vacuums the tables concurrently and waits for all of them, then writes a checkpoint. What is not
-/// done when patience ends is cancelled and says so.
+/// done when the drain must end is cancelled and says so.
 pub(super) fn drain(
     link: &Link,
     version_num: u32,
     tables: &[String],
-    patience: &Patience<'_>,
+    limits: &DrainLimits<'_>,
 ) -> Result<Vec<DrainAction>, EngineError> {
     let vacuums: Vec<String> = tables
         .iter()
         .map(|table| vacuum(table, version_num))
         .collect();
-    let mut actions = run_all(link, &vacuums, patience)?;
-    actions.extend(run_all(link, &["checkpoint".to_owned()], patience)?);
+    let mut actions = run_all(link, &vacuums, limits)?;
+    actions.extend(run_all(link, &["checkpoint".to_owned()], limits)?);
     Ok(actions)
 }
 
@@ -65,13 +55,13 @@ pub(super) fn watch(
     link: &Link,
     version_num: u32,
     tables: &[String],
-    patience: &Patience<'_>,
+    limits: &DrainLimits<'_>,
 ) -> Result<Vec<DrainAction>, EngineError> {
     let vacuums: Vec<String> = tables
         .iter()
         .map(|table| vacuum(table, version_num))
         .collect();
-    let mut actions = run_all(link, &vacuums, patience)?;
+    let mut actions = run_all(link, &vacuums, limits)?;
     actions.push(left_out("checkpoint"));
     Ok(actions)
 }
@@ -94,78 +84,142 @@ fn vacuum(table: &str, version_num: u32) -> String {
 fn run_all(
     link: &Link,
     statements: &[String],
-    patience: &Patience<'_>,
+    limits: &DrainLimits<'_>,
 ) -> Result<Vec<DrainAction>, EngineError> {
-    let (sender, receiver) = mpsc::channel();
-    let mut running: Vec<CancelToken> = Vec::new();
-    let mut actions: Vec<Option<DrainAction>> = Vec::new();
-    actions.resize_with(statements.len(), || None);
+    let mut running = Running::new(link, limits);
+    let mut actions: Vec<Option<DrainAction>> = statements.iter().map(|_| None).collect();
     for (index, sql) in statements.iter().enumerate() {
-        if let Some(reason) = patience.is_over() {
-            actions[index] = Some(DrainAction {
-                action: sql.clone(),
-                seconds: 0.0,
-                result: format!("left out: {reason}; debt is left"),
-            });
-            continue;
+        match limits.end() {
+            None => running.start(index, sql)?,
+            Some(end) => {
+                actions[index] = Some(DrainAction {
+                    action: sql.clone(),
+                    seconds: 0.0,
+                    result: format!("left out: {}; debt is left", reason(end)),
+                });
+            }
         }
+    }
+    while let Some(ended) = running.next_ended()? {
+        let sql = &statements[ended.index];
+        let (index, seconds) = (ended.index, ended.elapsed.as_secs_f64());
+        actions[index] = Some(DrainAction {
+            action: sql.clone(),
+            seconds,
+            result: running.result(ended, sql)?,
+        });
+    }
+    Ok(actions.into_iter().flatten().collect())
+}
+
+/// Statements that run, each in a thread of its own.
+struct Running<'a> {
+    link: &'a Link,
+    limits: &'a DrainLimits<'a>,
+    sender: Sender<Ended>,
+    receiver: Receiver<Ended>,
+    tokens: Vec<CancelToken>,
+    /// Statements whose end has not been taken yet.
+    left: usize,
+    /// Why and since when all of them are to end.
+    given_up: Option<(&'static str, Instant)>,
+}
+
+/// A statement that has ended.
+struct Ended {
+    index: usize,
+    elapsed: Duration,
+    answer: Result<(), postgres::Error>,
+    /// The server's messages about it.
+    notices: String,
+}
+
+impl<'a> Running<'a> {
+    fn new(link: &'a Link, limits: &'a DrainLimits<'a>) -> Self {
+        let (sender, receiver) = mpsc::channel();
+        Self {
+            link,
+            limits,
+            sender,
+            receiver,
+            tokens: Vec::new(),
+            left: 0,
+            given_up: None,
+        }
+    }
+
+    fn start(&mut self, index: usize, sql: &str) -> Result<(), EngineError> {
         let notices = Arc::new(Mutex::new(String::new()));
-        let mut client = link.connect_with_notices(&notices)?;
-        running.push(client.cancel_token());
-        let (sql, sender) = (sql.clone(), sender.clone());
+        let mut client = self.link.connect_with_notices(&notices)?;
+        self.tokens.push(client.cancel_token());
+        let (sql, sender) = (sql.to_owned(), self.sender.clone());
         thread::spawn(move || {
             let start = Instant::now();
             let answer = client.batch_execute(&sql);
-            let words = notices
+            let notices = notices
                 .lock()
                 .unwrap_or_else(PoisonError::into_inner)
                 .clone();
             // Fails when nobody waits any more.
-            let _ = sender.send((index, start.elapsed(), answer, words));
+            let _ = sender.send(Ended {
+                index,
+                elapsed: start.elapsed(),
+                answer,
+                notices,
+            });
         });
+        self.left += 1;
+        Ok(())
     }
-    let mut given_up: Option<(&str, Instant)> = None;
-    for _ in 0..running.len() {
-        let (index, elapsed, answer, words) = loop {
-            match receiver.recv_timeout(PAUSE) {
-                Ok(answer) => break answer,
-                Err(mpsc::RecvTimeoutError::Disconnected) => {
-                    unreachable!("this function holds a sender")
+
+    /// Waits for the next end of a statement; `None` after the last. Cancels them all once the
+    /// drain must end.
+    fn next_ended(&mut self) -> Result<Option<Ended>, EngineError> {
+        if self.left == 0 {
+            return Ok(None);
+        }
+        loop {
+            match self.receiver.recv_timeout(PAUSE) {
+                Ok(ended) => {
+                    self.left -= 1;
+                    return Ok(Some(ended));
                 }
-                Err(mpsc::RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => unreachable!("`self` holds a sender"),
+                Err(RecvTimeoutError::Timeout) => {}
             }
-            match given_up {
-                None => {
-                    if let Some(reason) = patience.is_over() {
-                        given_up = Some((reason, Instant::now()));
-                        running
-                            .iter()
-                            .for_each(|token| link.cancel(token, CANCEL_LIMIT));
+            match (self.given_up, self.limits.end()) {
+                (None, Some(end)) => {
+                    self.given_up = Some((reason(end), Instant::now()));
+                    for token in &self.tokens {
+                        self.link.cancel(token, CANCEL_LIMIT);
                     }
                 }
-                Some((reason, since)) if since.elapsed() >= CANCEL_LIMIT => {
+                (Some((reason, since)), _) if since.elapsed() >= CANCEL_LIMIT => {
                     return Err(EngineError::new(format!(
                         "drain: {reason}, and the server did not cancel the statements within \
-                        {CANCEL_LIMIT:?}; see its log for what it does"
+                         {CANCEL_LIMIT:?}; see its log for what it does"
                     )));
                 }
-                Some(_) => {}
+                _ => {}
             }
-        };
-        let result = match (answer, given_up) {
-            (Ok(()), _) => words.trim_end().chars().take(RESULT_CHARS).collect(),
-            (Err(error), Some((reason, _))) if failure::sqlstate(&error) == CANCELLED => {
-                format!("cancelled: {reason}; debt is left")
-            }
-            (Err(error), _) => return Err(failure::engine_error(&statements[index], &error)),
-        };
-        actions[index] = Some(DrainAction {
-            action: statements[index].clone(),
-            seconds: elapsed.as_secs_f64(),
-            result,
-        });
+        }
     }
-    Ok(actions.into_iter().flatten().collect())
+
+    /// What the action's result says of a statement that has ended.
+    fn result(&self, ended: Ended, sql: &str) -> Result<String, EngineError> {
+        match (ended.answer, self.given_up) {
+            (Ok(()), _) => Ok(ended
+                .notices
+                .trim_end()
+                .chars()
+                .take(RESULT_CHARS)
+                .collect()),
+            (Err(error), Some((reason, _))) if failure::sqlstate(&error) == CANCELLED => {
+                Ok(format!("cancelled: {reason}; debt is left"))
+            }
+            (Err(error), _) => Err(failure::engine_error(sql, &error)),
+        }
+    }
 }
 
 #[cfg(test)]
@@ -184,20 +238,5 @@ mod tests {
             vacuum("a\"b", 90_624),
             "vacuum (verbose, analyze) \"a\"\"b\""
         );
-    }
-
-    #[test]
-    fn patience_ends_with_the_limit_or_a_stop() {
-        let later = Instant::now() + Duration::from_secs(60);
-        let over = |limit, stopped| {
-            Patience {
-                limit,
-                is_stopped: &|| stopped,
-            }
-            .is_over()
-        };
-        assert_eq!(over(later, false), None);
-        assert_eq!(over(later, true), Some("stopped"));
-        assert_eq!(over(Instant::now(), false), Some("the limit was over"));
     }
 }

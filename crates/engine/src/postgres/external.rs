@@ -8,14 +8,14 @@ use std::time::{Duration, Instant};
 use plimsoll_core::plan::{ExternalServer, TlsMode};
 use postgres::Client;
 
-use super::drain::{self, Patience};
+use super::drain;
 use super::link::{CONNECT_LIMIT, ConnectError, Link, rows};
 use super::server::ASK_LIMIT;
 use super::{failure, readback, session, statistics, wire};
 use crate::external::{self, External, MARKER, PROGRAM};
 use crate::{
-    BuildInfo, Dialect, DrainAction, Engine, EngineError, Password, Server, SessionClient,
-    Settings, SqlSession, StartOptions, tls,
+    BuildInfo, Dialect, DrainAction, DrainLimits, Engine, EngineError, Password, Server,
+    SessionClient, Settings, SqlSession, StartOptions, tls,
 };
 
 /// The number of our lock in the database: our name.
@@ -395,16 +395,9 @@ impl Server for ForeignServer {
     fn drain(
         &self,
         tables: &[String],
-        _wait_until: Instant,
-        limit: Instant,
-        is_stopped: &dyn Fn() -> bool,
+        limits: &DrainLimits<'_>,
     ) -> Result<Vec<DrainAction>, EngineError> {
-        drain::watch(
-            &self.link,
-            self.version_num,
-            tables,
-            &Patience { limit, is_stopped },
-        )
+        drain::watch(&self.link, self.version_num, tables, limits)
     }
 
     fn database_bytes(&self) -> Result<u64, EngineError> {

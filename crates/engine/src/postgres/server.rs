@@ -9,15 +9,15 @@ use std::time::{Duration, Instant};
 use super::account::Account;
 use super::cluster::{Cluster, text};
 use super::config::{Config, Major};
-use super::drain::{self, Patience};
+use super::drain;
 use super::link::{Address, ConnectError, Link, rows};
 use super::postmaster::Postmaster;
 use super::{failure, readback, session, statistics};
 use crate::external::SESSION_CLIENT;
 use crate::process::{Program, ServerProcess, free_loopback_port};
 use crate::{
-    Dialect, DrainAction, EngineError, Health, InstalledBuild, Server, SessionClient, Settings,
-    SqlSession, StartOptions, Transport,
+    Dialect, DrainAction, DrainLimits, EngineError, Health, InstalledBuild, Server, SessionClient,
+    Settings, SqlSession, StartOptions, Transport,
 };
 
 /// The database of the workload's tables.
@@ -251,16 +251,9 @@ impl Server for PostgresServer {
     fn drain(
         &self,
         tables: &[String],
-        _wait_until: Instant,
-        limit: Instant,
-        is_stopped: &dyn Fn() -> bool,
+        limits: &DrainLimits<'_>,
     ) -> Result<Vec<DrainAction>, EngineError> {
-        drain::drain(
-            &self.link,
-            self.version_num,
-            tables,
-            &Patience { limit, is_stopped },
-        )
+        drain::drain(&self.link, self.version_num, tables, limits)
     }
 
     fn database_bytes(&self) -> Result<u64, EngineError> {

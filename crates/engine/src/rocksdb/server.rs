@@ -12,8 +12,8 @@ use super::readback::{LOG, newest_option_file, parse_log, parse_option_file};
 use super::session::RocksdbSession;
 use super::wait;
 use crate::{
-    Dialect, DrainAction, EngineError, KvSession, KvStore, Level, Server, Settings, SqlSession,
-    StartOptions, WriteMode, directory_bytes,
+    Dialect, DrainAction, DrainLimits, EngineError, KvSession, KvStore, Level, Server, Settings,
+    SqlSession, StartOptions, WriteMode, directory_bytes,
 };
 
 /// The database's folder in the data directory.
@@ -195,12 +195,10 @@ impl Server for RocksdbServer {
     fn drain(
         &self,
         _tables: &[String],
-        _wait_until: Instant,
-        limit: Instant,
-        is_stopped: &dyn Fn() -> bool,
+        limits: &DrainLimits<'_>,
     ) -> Result<Vec<DrainAction>, EngineError> {
         let start = Instant::now();
-        let result = match wait::until_at_rest(&self.database, limit, is_stopped)? {
+        let result = match wait::until_at_rest(&self.database, limits)? {
             wait::Ended::AtRest => String::new(),
             wait::Ended::Stopped => "left: the trial is to stop".to_owned(),
             wait::Ended::Late(work) => format!("left: time was over with {work}"),
@@ -288,20 +286,12 @@ impl KvStore for RocksdbServer {
             .map_err(|status| status.of_store("flush the memtable"))
     }
 
-    fn wait_for_compaction(
-        &self,
-        limit: Instant,
-        is_stopped: &dyn Fn() -> bool,
-    ) -> Result<(), EngineError> {
-        wait::until_at_rest(&self.database, limit, is_stopped)?.in_time()
+    fn wait_for_compaction(&self, limits: &DrainLimits<'_>) -> Result<(), EngineError> {
+        wait::until_at_rest(&self.database, limits)?.in_time()
     }
 
-    fn empty_level0(
-        &self,
-        limit: Instant,
-        is_stopped: &dyn Fn() -> bool,
-    ) -> Result<(), EngineError> {
-        wait::until_level0_is_empty(&self.database, &self.dir, limit, is_stopped)?.in_time()
+    fn empty_level0(&self, limits: &DrainLimits<'_>) -> Result<(), EngineError> {
+        wait::until_level0_is_empty(&self.database, &self.dir, limits)?.in_time()
     }
 
     fn levels(&self) -> Result<Vec<Level>, EngineError> {

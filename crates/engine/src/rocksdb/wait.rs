@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use super::library::{Database, Status};
 use super::readback::{newest_option_file, parse_option_file};
-use crate::EngineError;
+use crate::{DrainLimits, EngineError};
 
 /// How long one call of the library waits before a limit or a stop is looked at.
 const SLICE: Duration = Duration::from_millis(100);
@@ -54,15 +54,14 @@ impl Ended {
 /// Waits with the library's own function where there is one, else by looking at properties.
 pub(super) fn until_at_rest(
     database: &Database,
-    limit: Instant,
-    is_stopped: &dyn Fn() -> bool,
+    limits: &DrainLimits<'_>,
 ) -> Result<Ended, EngineError> {
     let mut quiet_looks = 0;
     loop {
-        if is_stopped() {
+        if (limits.is_stopped)() {
             return Ok(Ended::Stopped);
         }
-        let left = limit.saturating_duration_since(Instant::now());
+        let left = limits.limit.saturating_duration_since(Instant::now());
         if left.is_zero() {
             return Ok(Ended::Late(work(database)));
         }
@@ -115,8 +114,7 @@ fn work(database: &Database) -> String {
 pub(super) fn until_level0_is_empty(
     database: &Database,
     dir: &std::path::Path,
-    limit: Instant,
-    is_stopped: &dyn Fn() -> bool,
+    limits: &DrainLimits<'_>,
 ) -> Result<Ended, EngineError> {
     let file = newest_option_file(dir)?;
     let text = std::fs::read_to_string(&file)
@@ -137,8 +135,8 @@ pub(super) fn until_level0_is_empty(
     let failed = |status: Status| status.of_store(&format!("change {TRIGGER}"));
     database.set_option(TRIGGER, "1").map_err(failed)?;
     let ended = loop {
-        match until_at_rest(database, limit, is_stopped) {
-            Ok(Ended::AtRest) if level0_files(database) > 0 && Instant::now() < limit => {
+        match until_at_rest(database, limits) {
+            Ok(Ended::AtRest) if level0_files(database) > 0 && Instant::now() < limits.limit => {
                 thread::sleep(POLL)
             }
             Ok(Ended::AtRest) if level0_files(database) > 0 => {

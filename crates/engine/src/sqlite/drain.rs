@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use rusqlite::Connection;
 
 use super::failure;
-use crate::{DrainAction, EngineError};
+use crate::{DrainAction, DrainEnd, DrainLimits, EngineError};
 
 /// Between two tries of a checkpoint.
 const PAUSE: Duration = Duration::from_millis(10);
@@ -17,23 +17,22 @@ const CHECKPOINT: &str = "PRAGMA wal_checkpoint(TRUNCATE)";
 pub(super) fn drain(
     connection: &Connection,
     tables: &[String],
-    deadline: Instant,
-    is_stopped: &dyn Fn() -> bool,
+    limits: &DrainLimits<'_>,
     wal_bytes: impl Fn() -> Result<u64, EngineError>,
 ) -> Result<Vec<DrainAction>, EngineError> {
     let mut actions = Vec::new();
     for table in tables {
         let sql = format!("ANALYZE \"{}\"", table.replace('"', "\"\""));
-        actions.push(timed(&sql, deadline, is_stopped, || {
-            analyze(connection, &sql, deadline)
+        actions.push(timed(&sql, limits, || {
+            analyze(connection, &sql, limits.limit)
         })?);
     }
     let mode: String = connection
         .query_row("PRAGMA journal_mode", [], |row| row.get(0))
         .map_err(|error| failure::engine_error("PRAGMA journal_mode", &error))?;
     actions.push(if mode == "wal" {
-        timed(CHECKPOINT, deadline, is_stopped, || {
-            checkpoint(connection, deadline, wal_bytes)
+        timed(CHECKPOINT, limits, || {
+            checkpoint(connection, limits.limit, wal_bytes)
         })?
     } else {
         let result =
@@ -49,17 +48,14 @@ pub(super) fn drain(
 
 fn timed(
     action: &str,
-    deadline: Instant,
-    is_stopped: &dyn Fn() -> bool,
+    limits: &DrainLimits<'_>,
     work: impl FnOnce() -> Result<String, EngineError>,
 ) -> Result<DrainAction, EngineError> {
     let start = Instant::now();
-    let result = if is_stopped() {
-        "left out: the trial is to stop".to_owned()
-    } else if start < deadline {
-        work()?
-    } else {
-        "left out: the deadline had passed".to_owned()
+    let result = match limits.end() {
+        None => work()?,
+        Some(DrainEnd::Stopped) => "left out: the trial is to stop".to_owned(),
+        Some(DrainEnd::LimitReached) => "left out: the deadline had passed".to_owned(),
     };
     Ok(DrainAction {
         action: action.to_owned(),

@@ -10,7 +10,9 @@ use rusqlite::{Connection, OpenFlags};
 use super::pragma::Kept;
 use super::session::SqliteSession;
 use super::{drain, failure, pragma};
-use crate::{Dialect, DrainAction, EngineError, Server, Settings, SqlSession, StartOptions};
+use crate::{
+    Dialect, DrainAction, DrainLimits, EngineError, Server, Settings, SqlSession, StartOptions,
+};
 
 /// The database's file in the data directory.
 const FILE_NAME: &str = "ib.db";
@@ -142,24 +144,18 @@ impl Server for SqliteServer {
         ]))
     }
 
-    /// Returns when the log is taken back; nothing it does lasts until `wait_until`. A statement
+    /// Returns when the log is taken back; nothing it does lasts until the plan's wait is over. A statement
     /// that runs is not cut short.
     fn drain(
         &self,
         tables: &[String],
-        _wait_until: Instant,
-        limit: Instant,
-        is_stopped: &dyn Fn() -> bool,
+        limits: &DrainLimits<'_>,
     ) -> Result<Vec<DrainAction>, EngineError> {
         // On a connection of its own: ANALYZE may take long, and the questions to the admin
         // connection should not wait for it.
-        drain::drain(
-            self.session()?.connection(),
-            tables,
-            limit,
-            is_stopped,
-            || wal_bytes(&self.path),
-        )
+        drain::drain(self.session()?.connection(), tables, limits, || {
+            wal_bytes(&self.path)
+        })
     }
 
     fn database_bytes(&self) -> Result<u64, EngineError> {

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use plimsoll_core::plan::Step;
-use plimsoll_engine::{DrainAction, Health};
+use plimsoll_engine::{DrainAction, DrainLimits, Health};
 use plimsoll_load::Command;
 use plimsoll_store::event::{DrainDone, DrainStep, Event};
 use plimsoll_workload::{SharedServer, WorkloadRun};
@@ -29,14 +29,8 @@ impl Trial<'_> {
         let is_stopped =
             || self.control.command() == Command::Stop || server.health() != Health::Running;
         let limit = started + wait.max(DRAIN_LIMIT);
-        let actions = run.drain(
-            step,
-            server,
-            self.order.makes_state,
-            started + wait,
-            limit,
-            &is_stopped,
-        )?;
+        let limits = DrainLimits::new(started + wait, limit, &is_stopped);
+        let actions = run.drain(step, server, self.order.makes_state, &limits)?;
         let waited_s = wait_out(started, wait, &is_stopped)?;
         self.record_drain(
             step,

@@ -4,7 +4,7 @@
 use std::time::Instant;
 
 use plimsoll_core::plan::{KvEnd, KvStep, KvWork, Step, StepKind};
-use plimsoll_engine::{DrainAction, EngineError, KvStore};
+use plimsoll_engine::{DrainAction, DrainLimits, EngineError, KvStore};
 
 /// What a step's end asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,14 +13,6 @@ pub enum Maintenance {
     Wait,
     /// The same, with an empty memtable and no file in level 0.
     EmptyLevel0,
-}
-
-/// Bounds of a wait.
-pub(crate) struct Bounds<'a> {
-    /// Nothing goes on after it.
-    pub limit: Instant,
-    /// Whether somebody wants the end.
-    pub is_stopped: &'a dyn Fn() -> bool,
 }
 
 impl Maintenance {
@@ -48,19 +40,17 @@ impl Maintenance {
     pub(super) fn perform(
         self,
         store: &dyn KvStore,
-        bounds: &Bounds<'_>,
+        limits: &DrainLimits<'_>,
     ) -> Result<Vec<DrainAction>, EngineError> {
         let mut actions = Vec::new();
         match self {
-            Self::Wait => actions.push(wait(store, bounds)?),
+            Self::Wait => actions.push(wait(store, limits)?),
             Self::EmptyLevel0 => {
                 actions.push(timed("flush", || store.flush().map(|()| String::new()))?);
-                actions.push(wait(store, bounds)?);
+                actions.push(wait(store, limits)?);
                 actions.push(timed("empty level 0", || {
                     let files = files_of_level0(store)?;
-                    let emptied = bounded(bounds, || {
-                        store.empty_level0(bounds.limit, bounds.is_stopped)
-                    })?;
+                    let emptied = bounded(limits, || store.empty_level0(limits))?;
                     Ok(emptied.unwrap_or_else(|| {
                         format!(
                             "{files} files before, {} after",
@@ -68,7 +58,7 @@ impl Maintenance {
                         )
                     }))
                 })?);
-                actions.push(wait(store, bounds)?);
+                actions.push(wait(store, limits)?);
             }
         }
         Ok(actions)
@@ -76,12 +66,12 @@ impl Maintenance {
 }
 
 /// Waits until no flush and no compaction is left to do.
-pub(super) fn wait(store: &dyn KvStore, bounds: &Bounds<'_>) -> Result<DrainAction, EngineError> {
+pub(super) fn wait(
+    store: &dyn KvStore,
+    limits: &DrainLimits<'_>,
+) -> Result<DrainAction, EngineError> {
     timed("wait for compaction", || {
-        Ok(bounded(bounds, || {
-            store.wait_for_compaction(bounds.limit, bounds.is_stopped)
-        })?
-        .unwrap_or_default())
+        Ok(bounded(limits, || store.wait_for_compaction(limits))?.unwrap_or_default())
     })
 }
 
@@ -95,12 +85,12 @@ fn files_of_level0(store: &dyn KvStore) -> Result<u64, EngineError> {
 
 /// What was still going on when the limit came; an error before it is one.
 fn bounded(
-    bounds: &Bounds<'_>,
+    limits: &DrainLimits<'_>,
     act: impl FnOnce() -> Result<(), EngineError>,
 ) -> Result<Option<String>, EngineError> {
     match act() {
         Ok(()) => Ok(None),
-        Err(error) if Instant::now() >= bounds.limit => {
+        Err(error) if Instant::now() >= limits.limit => {
             Ok(Some(format!("not done in time: {error}")))
         }
         Err(error) => Err(error),

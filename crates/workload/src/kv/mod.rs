@@ -8,7 +8,6 @@ mod steps;
 mod values;
 mod worker;
 
-pub(crate) use maintenance::Bounds;
 pub use maintenance::Maintenance;
 pub use settings::{is_universal, step_settings};
 pub use steps::KvRun;

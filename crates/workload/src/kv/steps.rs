@@ -9,12 +9,12 @@ use plimsoll_core::plan::{
 use plimsoll_core::record::TableCheck;
 use plimsoll_core::rocksdb_report::LOGICAL_BYTES;
 use plimsoll_core::seed::Draw;
-use plimsoll_engine::{Direction, DrainAction, EngineError, KvStore, WriteMode};
+use plimsoll_engine::{Direction, DrainAction, DrainLimits, EngineError, KvStore, WriteMode};
 use plimsoll_load::{Arrival, StepOptions, Stop, Task};
 use sha2::{Digest, Sha256};
 
 use super::keys::{KEY_LENGTH, Numbers, write_key};
-use super::maintenance::{Bounds, Maintenance, wait};
+use super::maintenance::{Maintenance, wait};
 use super::settings::is_universal;
 use super::values::Values;
 use super::worker::{KvWorker, MovedSum};
@@ -183,11 +183,11 @@ impl KvRun {
     pub(crate) fn finish(
         &self,
         step: &Step,
-        bounds: &Bounds<'_>,
+        limits: &DrainLimits<'_>,
     ) -> Result<BTreeMap<String, f64>, EngineError> {
         let mut notes = BTreeMap::new();
         if matches!(step.kind, StepKind::Kv(KvStep { waits: true, .. })) {
-            let waited = wait(self.store()?, bounds)?;
+            let waited = wait(self.store()?, limits)?;
             notes.insert("wait_seconds".to_owned(), waited.seconds);
             notes.insert(
                 "wait_is_complete".to_owned(),
@@ -202,11 +202,11 @@ impl KvRun {
         &self,
         step: &Step,
         is_copied: bool,
-        bounds: &Bounds<'_>,
+        limits: &DrainLimits<'_>,
     ) -> Result<Vec<DrainAction>, EngineError> {
         Maintenance::after(step, self.is_universal, is_copied).map_or_else(
             || Ok(Vec::new()),
-            |what| what.perform(self.store()?, bounds),
+            |what| what.perform(self.store()?, limits),
         )
     }
 

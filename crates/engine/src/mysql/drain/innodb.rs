@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use mysql::{Conn, Opts};
 
 use super::changed::{Changed, change, set};
-use super::{Time, connect, waited};
+use super::{DrainWait, connect, waited};
 use crate::external::left_out;
 use crate::mysql::failure;
 use crate::mysql::{files, state};
@@ -29,7 +29,7 @@ const INTERVAL: Duration = Duration::from_secs(1);
 pub(super) fn drain(
     opts: &Opts,
     log_dir: &Path,
-    time: &Time<'_>,
+    wait: &DrainWait<'_>,
 ) -> Result<Vec<DrainAction>, EngineError> {
     let mut connection = connect(opts)?;
     let mut actions = Vec::new();
@@ -42,8 +42,8 @@ pub(super) fn drain(
         }
     }
     let started = Instant::now();
-    let end = time.sleep(time.wait_until);
-    if (time.is_gone)() {
+    let end = wait.sleep(wait.limits.wait_until);
+    if (wait.is_gone)() {
         return Err(EngineError::new("the server ended during the drain"));
     }
     let dirty_after = dirty_pages(&mut connection)?;
@@ -60,7 +60,7 @@ pub(super) fn drain(
 
 /// Waits until no page is dirty or the plan's wait is over, and changes nothing. Other people's
 /// pages count too.
-pub(super) fn watch(opts: &Opts, time: &Time<'_>) -> Result<Vec<DrainAction>, EngineError> {
+pub(super) fn watch(opts: &Opts, wait: &DrainWait<'_>) -> Result<Vec<DrainAction>, EngineError> {
     let mut connection = connect(opts)?;
     let wanted: Vec<String> = WANTED
         .iter()
@@ -70,7 +70,7 @@ pub(super) fn watch(opts: &Opts, time: &Time<'_>) -> Result<Vec<DrainAction>, En
     let before = dirty_pages(&mut connection)?;
     let mut now = before.clone();
     let started = Instant::now();
-    let end = time.wait(time.wait_until, INTERVAL, || {
+    let end = wait.until_done(wait.limits.wait_until, INTERVAL, || {
         now = dirty_pages(&mut connection)?;
         Ok(now == "0")
     })?;

@@ -17,19 +17,14 @@ use super::admin::{self, ANSWER_LIMIT};
 use super::failure;
 use super::options::ServerConfig;
 use super::text;
-use crate::{DrainAction, EngineError, ErrorClass};
+use crate::{DrainAction, DrainLimits, EngineError, ErrorClass};
 
 /// Between two looks at the clock, the server and the user.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// When a drain ends.
-pub(super) struct Time<'a> {
-    /// Settings that speed up the writing stay until then.
-    pub wait_until: Instant,
-    /// Nothing goes on after that.
-    pub limit: Instant,
-    /// Whether the user has had enough.
-    pub is_stopped: &'a dyn Fn() -> bool,
+/// The waits of a drain.
+pub(super) struct DrainWait<'a> {
+    pub limits: &'a DrainLimits<'a>,
     /// Whether the server's process has ended.
     pub is_gone: &'a dyn Fn() -> bool,
 }
@@ -45,13 +40,13 @@ enum Waited {
     CutShort,
 }
 
-impl Time<'_> {
+impl DrainWait<'_> {
     fn is_over(&self) -> bool {
-        (self.is_stopped)() || (self.is_gone)() || Instant::now() >= self.limit
+        self.limits.end().is_some() || (self.is_gone)()
     }
 
-    /// Waits until `until`, or until `is_done` says so, which is asked each `interval`.
-    fn wait(
+    /// Waits until `until` or until `is_done` says so, which is asked each `interval`.
+    fn until_done(
         &self,
         until: Instant,
         interval: Duration,
@@ -95,12 +90,12 @@ pub(super) fn drain(
     tables: &[String],
     config: &ServerConfig,
     log_dir: &Path,
-    time: &Time<'_>,
+    wait: &DrainWait<'_>,
 ) -> Result<Vec<DrainAction>, EngineError> {
-    analyze_beside(opts, tables, time, || {
+    analyze_beside(opts, tables, wait, || {
         match config.storage_engine.to_ascii_lowercase().as_str() {
-            "innodb" => innodb::drain(opts, log_dir, time),
-            "rocksdb" => rocksdb::drain(opts, log_dir, time),
+            "innodb" => innodb::drain(opts, log_dir, wait),
+            "rocksdb" => rocksdb::drain(opts, log_dir, wait),
             _ => Ok(Vec::new()),
         }
     })
@@ -112,13 +107,13 @@ pub(super) fn watch(
     opts: &Opts,
     tables: &[String],
     config: &ServerConfig,
-    time: &Time<'_>,
+    wait: &DrainWait<'_>,
 ) -> Result<Vec<DrainAction>, EngineError> {
     let hasty = admin::with_limit(opts, ANSWER_LIMIT);
-    analyze_beside(opts, tables, time, || {
+    analyze_beside(opts, tables, wait, || {
         match config.storage_engine.to_ascii_lowercase().as_str() {
-            "innodb" => innodb::watch(&hasty, time),
-            "rocksdb" => rocksdb::watch(&hasty, time),
+            "innodb" => innodb::watch(&hasty, wait),
+            "rocksdb" => rocksdb::watch(&hasty, wait),
             _ => Ok(Vec::new()),
         }
     })
@@ -129,12 +124,12 @@ pub(super) fn watch(
 fn analyze_beside(
     opts: &Opts,
     tables: &[String],
-    time: &Time<'_>,
+    wait: &DrainWait<'_>,
     engines_part: impl FnOnce() -> Result<Vec<DrainAction>, EngineError>,
 ) -> Result<Vec<DrainAction>, EngineError> {
     let patient = admin::with_limit(
         opts,
-        time.limit.saturating_duration_since(Instant::now()) + ANSWER_LIMIT,
+        wait.limits.limit.saturating_duration_since(Instant::now()) + ANSWER_LIMIT,
     );
     let connections = tables
         .iter()
@@ -160,7 +155,7 @@ fn analyze_beside(
         // The threads end before any error of the other part does, so that none outlives the drain.
         let analyzed: Result<Vec<DrainAction>, EngineError> = analyses
             .into_iter()
-            .map(|analysis| analysis.finish(opts, time))
+            .map(|analysis| analysis.finish(opts, wait))
             .collect();
         let mut actions = own?;
         actions.extend(analyzed?);
@@ -179,9 +174,9 @@ struct Analysis<'scope> {
 impl Analysis<'_> {
     /// Waits for its end; when the time is over, ends it. Not all versions can give a statement a
     /// limit of its own.
-    fn finish(self, opts: &Opts, time: &Time<'_>) -> Result<DrainAction, EngineError> {
+    fn finish(self, opts: &Opts, wait: &DrainWait<'_>) -> Result<DrainAction, EngineError> {
         while !self.thread.is_finished() {
-            if time.is_over() && !self.is_cut.swap(true, Ordering::Relaxed) {
+            if wait.is_over() && !self.is_cut.swap(true, Ordering::Relaxed) {
                 kill_connection(opts, self.connection_id);
             }
             std::thread::sleep(PAUSE);
@@ -309,37 +304,38 @@ mod tests {
         let now = Instant::now();
         let far = now + Duration::from_secs(3600);
         let (no, yes): (&dyn Fn() -> bool, &dyn Fn() -> bool) = (&|| false, &|| true);
-        let time = |limit, is_stopped, is_gone| Time {
-            wait_until: far,
-            limit,
-            is_stopped,
-            is_gone,
-        };
         let table = [
-            (time(far, no, no), now, Waited::ToTheEnd),
-            (time(now, no, no), far, Waited::CutShort),
-            (time(far, yes, no), far, Waited::CutShort),
-            (time(far, no, yes), far, Waited::CutShort),
+            (far, no, no, now, Waited::ToTheEnd),
+            (now, no, no, far, Waited::CutShort),
+            (far, yes, no, far, Waited::CutShort),
+            (far, no, yes, far, Waited::CutShort),
         ];
-        for (time, until, expected) in table {
-            assert_eq!(time.sleep(until), expected);
+        for (limit, is_stopped, is_gone, until, expected) in table {
+            let limits = &DrainLimits::new(far, limit, is_stopped);
+            let wait = DrainWait { limits, is_gone };
+            assert_eq!(wait.sleep(until), expected);
             assert_eq!(
-                time.wait(until, Duration::ZERO, || Ok(false)).unwrap(),
+                wait.until_done(until, Duration::ZERO, || Ok(false))
+                    .unwrap(),
                 expected
             );
         }
+        let limits = &DrainLimits::new(far, far, no);
+        let wait = DrainWait {
+            limits,
+            is_gone: no,
+        };
         let asked = Cell::new(0);
         let third = || {
             asked.set(asked.get() + 1);
             Ok(asked.get() == 3)
         };
         assert_eq!(
-            time(far, no, no).wait(far, Duration::ZERO, third).unwrap(),
+            wait.until_done(far, Duration::ZERO, third).unwrap(),
             Waited::Done
         );
         assert!(
-            time(far, no, no)
-                .wait(far, Duration::ZERO, || Err(EngineError::new("no")))
+            wait.until_done(far, Duration::ZERO, || Err(EngineError::new("no")))
                 .is_err()
         );
     }

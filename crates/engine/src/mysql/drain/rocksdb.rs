@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use mysql::prelude::Queryable;
 use mysql::{Conn, Opts};
 
-use super::{Time, connect, run, waited};
+use super::{DrainWait, connect, run, waited};
 use crate::external::left_out;
 use crate::mysql::failure;
 use crate::mysql::{files, state};
@@ -31,7 +31,7 @@ const QUIET_WAIT: Duration = Duration::from_secs(60);
 
 /// The ways to work off the debt, by what a server has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Way {
+enum Method {
     /// FB MySQL since 2023: wait for compactions, flush, compact level 0.
     CompactLzero {
         /// Whether running compactions can be seen.
@@ -46,7 +46,7 @@ enum Way {
     FlushAlone,
 }
 
-impl Way {
+impl Method {
     fn choose(has_variable: impl Fn(&str) -> bool, lists_compactions: bool) -> Self {
         match (
             has_variable(COMPACT_LZERO),
@@ -79,51 +79,51 @@ impl Way {
 pub(super) fn drain(
     opts: &Opts,
     log_dir: &Path,
-    time: &Time<'_>,
+    wait: &DrainWait<'_>,
 ) -> Result<Vec<DrainAction>, EngineError> {
     let mut connection = connect(opts)?;
     let variables = numbers(&mut connection, "show global variables like 'rocksdb%'")?;
-    let way = Way::choose(
+    let method = Method::choose(
         |name| variables.contains_key(name),
         lists_compactions(&mut connection)?,
     );
     let mut actions = vec![DrainAction {
-        action: format!("rocksdb: {}", way.name()),
+        action: format!("rocksdb: {}", method.name()),
         seconds: 0.0,
         result: String::new(),
     }];
     save_status(&mut connection, log_dir, "before")?;
     let set = |name: &str| format!("set global {name} = 1");
-    match way {
-        Way::CompactLzero { lists_compactions } => {
+    match method {
+        Method::CompactLzero { lists_compactions } => {
             if lists_compactions {
-                actions.push(wait_for_compactions(&mut connection, time)?);
+                actions.push(wait_for_compactions(&mut connection, wait)?);
             } else {
-                actions.push(pause(BLIND_WAIT, time));
+                actions.push(pause(BLIND_WAIT, wait));
             }
             actions.push(run(&mut connection, &set(FLUSH))?);
-            actions.push(pause(SETTLE, time));
+            actions.push(pause(SETTLE, wait));
             actions.push(run(&mut connection, &set(COMPACT_LZERO))?);
         }
-        Way::FlushAndLzero => {
-            actions.push(wait_for_compactions(&mut connection, time)?);
+        Method::FlushAndLzero => {
+            actions.push(wait_for_compactions(&mut connection, wait)?);
             actions.push(run(&mut connection, &set(FLUSH_AND_LZERO))?);
         }
-        Way::FlushThenQuiet => {
+        Method::FlushThenQuiet => {
             actions.push(run(&mut connection, &set(FLUSH))?);
             actions.push(run(&mut connection, &set(FLUSH_AND_LZERO))?);
-            actions.push(wait_for_quiet(&mut connection, time)?);
+            actions.push(wait_for_quiet(&mut connection, wait)?);
         }
-        Way::FlushAlone => actions.push(run(&mut connection, &set(FLUSH))?),
+        Method::FlushAlone => actions.push(run(&mut connection, &set(FLUSH))?),
     }
     save_status(&mut connection, log_dir, "after")?;
     Ok(actions)
 }
 
 /// Waits until the server's compactions have ended by themselves, and asks for none.
-pub(super) fn watch(opts: &Opts, time: &Time<'_>) -> Result<Vec<DrainAction>, EngineError> {
+pub(super) fn watch(opts: &Opts, wait: &DrainWait<'_>) -> Result<Vec<DrainAction>, EngineError> {
     let mut connection = connect(opts)?;
-    let wait = if lists_compactions(&mut connection)? {
+    let wait_for_engine = if lists_compactions(&mut connection)? {
         wait_for_compactions
     } else {
         wait_for_quiet
@@ -132,7 +132,7 @@ pub(super) fn watch(opts: &Opts, time: &Time<'_>) -> Result<Vec<DrainAction>, En
         left_out(&format!(
             "set global {FLUSH} = 1; set global {COMPACT_LZERO} = 1"
         )),
-        wait(&mut connection, time)?,
+        wait_for_engine(&mut connection, wait)?,
     ])
 }
 
@@ -147,12 +147,12 @@ fn lists_compactions(connection: &mut Conn) -> Result<bool, EngineError> {
 /// Until no compaction runs; like the original without a time of its own.
 fn wait_for_compactions(
     connection: &mut Conn,
-    time: &Time<'_>,
+    wait: &DrainWait<'_>,
 ) -> Result<DrainAction, EngineError> {
     let started = Instant::now();
     let sql = format!("select count(*) from information_schema.{ACTIVE_COMPACTIONS}");
     let mut left = 0;
-    let end = time.wait(time.limit, INTERVAL, || {
+    let end = wait.until_done(wait.limits.limit, INTERVAL, || {
         left = number(connection, &sql)?;
         Ok(left == 0)
     })?;
@@ -166,17 +166,21 @@ fn wait_for_compactions(
 
 /// Until no column family has a flush or a compaction pending, in two answers one after the other;
 /// bounded by the plan's wait, or [`QUIET_WAIT`] when that is longer.
-fn wait_for_quiet(connection: &mut Conn, time: &Time<'_>) -> Result<DrainAction, EngineError> {
+fn wait_for_quiet(connection: &mut Conn, wait: &DrainWait<'_>) -> Result<DrainAction, EngineError> {
     let started = Instant::now();
     let sql = "select coalesce(sum(value), 0) from information_schema.rocksdb_cfstats where \
               stat_type in ('COMPACTION_PENDING', 'MEM_TABLE_FLUSH_PENDING', \
               'NUM_IMMUTABLE_MEM_TABLE')";
     let (mut pending, mut quiet) = (0, 0);
-    let end = time.wait(time.wait_until.max(started + QUIET_WAIT), INTERVAL, || {
-        pending = number(connection, sql)?;
-        quiet = if pending == 0 { quiet + 1 } else { 0 };
-        Ok(quiet == 2)
-    })?;
+    let end = wait.until_done(
+        wait.limits.wait_until.max(started + QUIET_WAIT),
+        INTERVAL,
+        || {
+            pending = number(connection, sql)?;
+            quiet = if pending == 0 { quiet + 1 } else { 0 };
+            Ok(quiet == 2)
+        },
+    )?;
     Ok(waited(
         "wait for rocksdb_cfstats to be quiet".to_owned(),
         started,
@@ -185,9 +189,9 @@ fn wait_for_quiet(connection: &mut Conn, time: &Time<'_>) -> Result<DrainAction,
     ))
 }
 
-fn pause(length: Duration, time: &Time<'_>) -> DrainAction {
+fn pause(length: Duration, wait: &DrainWait<'_>) -> DrainAction {
     let started = Instant::now();
-    let end = time.sleep(started + length);
+    let end = wait.sleep(started + length);
     waited(format!("sleep {} s", length.as_secs()), started, end, "")
 }
 
@@ -217,30 +221,30 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_way_follows_from_what_the_server_has() {
-        let table: [(&[&str], bool, Way); 5] = [
+    fn the_method_follows_from_what_the_server_has() {
+        let table: [(&[&str], bool, Method); 5] = [
             (
                 &[FLUSH, COMPACT_LZERO, FLUSH_AND_LZERO],
                 true,
-                Way::CompactLzero {
+                Method::CompactLzero {
                     lists_compactions: true,
                 },
             ),
             (
                 &[FLUSH, COMPACT_LZERO],
                 false,
-                Way::CompactLzero {
+                Method::CompactLzero {
                     lists_compactions: false,
                 },
             ),
-            (&[FLUSH, FLUSH_AND_LZERO], true, Way::FlushAndLzero),
-            (&[FLUSH, FLUSH_AND_LZERO], false, Way::FlushThenQuiet),
-            (&[FLUSH], false, Way::FlushAlone),
+            (&[FLUSH, FLUSH_AND_LZERO], true, Method::FlushAndLzero),
+            (&[FLUSH, FLUSH_AND_LZERO], false, Method::FlushThenQuiet),
+            (&[FLUSH], false, Method::FlushAlone),
         ];
-        for (variables, lists_compactions, way) in table {
+        for (variables, lists_compactions, method) in table {
             assert_eq!(
-                Way::choose(|name| variables.contains(&name), lists_compactions),
-                way,
+                Method::choose(|name| variables.contains(&name), lists_compactions),
+                method,
                 "{variables:?}"
             );
         }

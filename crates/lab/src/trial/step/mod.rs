@@ -19,6 +19,7 @@ use plimsoll_core::plan::{ALL_EVENTS, Step, StepKind, Verify};
 use plimsoll_core::readings::HostReading;
 use plimsoll_core::record::{ClientRecord, OperationRecord};
 use plimsoll_core::rocksdb_stats;
+use plimsoll_engine::DrainLimits;
 use plimsoll_load::{
     Command, Ended, MonotonicClock, Progress, StepError, StepOptions, StepOutcome,
     run_step as run_workers,
@@ -271,8 +272,9 @@ impl<'r, 't> StepRun<'r, 't> {
         // measured.
         let is_finished = matches!(&outcome, Ok(outcome) if outcome.ended == Ended::Finished);
         let own_notes = if is_finished {
-            self.workload
-                .finish(&self.step, Instant::now() + DRAIN_LIMIT, &is_stopped)
+            let limit = Instant::now() + DRAIN_LIMIT;
+            let limits = DrainLimits::new(limit, limit, &is_stopped);
+            self.workload.finish(&self.step, &limits)
         } else {
             Ok(BTreeMap::new())
         };
