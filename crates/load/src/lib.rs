@@ -20,8 +20,6 @@ mod drive;
 mod histogram;
 mod intervals;
 mod loop_state;
-mod outcome;
-mod pacing;
 mod patience;
 mod recorder;
 mod retry;

@@ -6,11 +6,11 @@ use std::collections::BTreeMap;
 use hdrhistogram::Histogram;
 use plimsoll_core::record::{ClientRecord, OperationRecord};
 
+use super::pacing::{Paced, account};
+use super::{Ended, SecondRow, StepOutcome};
 use crate::arrival::{Arrival, Due};
 use crate::histogram;
-use crate::pacing::{Paced, account};
 use crate::recorder::{KindRecord, Second};
-use crate::step::{Ended, SecondRow, StepOutcome};
 use crate::worker::{Failure, Stop};
 
 /// What must be known about a task after the task itself has moved to its thread.

@@ -1,6 +1,9 @@
 //! One step: all workers start together, one thread each; the calling thread watches, writes the
 //! log and tells how it goes.
 
+mod outcome;
+mod pacing;
+
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -17,13 +20,13 @@ use plimsoll_core::clock::Clock;
 use plimsoll_core::record::{ClientRecord, OperationRecord};
 use thiserror::Error;
 
+use self::outcome::{Ledger, TaskEnd, TaskInfo, Totals, unsent};
 use crate::clock::MonotonicClock;
 use crate::control::Control;
 use crate::drive::drive;
 use crate::histogram;
 use crate::intervals::{Intervals, Pair};
 use crate::loop_state::{Assignment, Ending, LoopState, Shared};
-use crate::outcome::{Ledger, TaskEnd, TaskInfo, Totals, unsent};
 use crate::patience::Patience;
 use crate::recorder::{Live, Recorder, Second};
 use crate::retry::RetryPolicy;
