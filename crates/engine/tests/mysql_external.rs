@@ -212,7 +212,7 @@ fn what_is_foreign_is_left_alone_and_what_is_ours_goes() {
         let message = refused(&external);
         assert!(
             message.contains(
-                "the database external holds what is not ours (precious; there is no marker of \
+                "the database not_ours holds what is not ours (precious; there is no marker of \
                 ours)"
             ),
             "{message}"
@@ -253,7 +253,7 @@ fn what_is_foreign_is_left_alone_and_what_is_ours_goes() {
         create_table(&*killed, &mut *killed.connect().unwrap(), "pi1");
         let message = refused(&external);
         assert!(
-            message.contains("another campaign uses the database external now"),
+            message.contains("another campaign uses the database not_ours now"),
             "{message}"
         );
         std::mem::forget(killed);

@@ -203,7 +203,7 @@ fn what_is_foreign_is_left_alone_and_what_is_ours_goes() {
         let message = refused(&external);
         assert!(
             message.contains(&format!(
-                "the database external holds what is not ours ({name}; there is no marker of ours)"
+                "the database not_ours holds what is not ours ({name}; there is no marker of ours)"
             )),
             "{message}"
         );
@@ -221,7 +221,7 @@ fn what_is_foreign_is_left_alone_and_what_is_ours_goes() {
     inside
         .define("create table pi1_p0 partition of pi1 default")
         .unwrap();
-    assert!(refused(&external).contains("another campaign uses the database external now"));
+    assert!(refused(&external).contains("another campaign uses the database not_ours now"));
     std::mem::forget(killed);
     somebody
         .root

@@ -22,7 +22,7 @@ use tempfile::TempDir;
 pub const SECRET: &str = "geh3im!wort";
 
 /// The database that the tests give away.
-pub const DATABASE: &str = "external";
+pub const DATABASE: &str = "not_ours";
 
 /// A server on loopback, with the right password.
 pub fn external(engine: EngineName, port: u16) -> External {
