@@ -7,6 +7,7 @@
 pub mod bisect;
 pub mod builds;
 mod campaign;
+mod campaign_run;
 mod config;
 mod confirm;
 mod error;
@@ -20,6 +21,7 @@ mod passwords;
 mod perf;
 mod places;
 mod shipped;
+mod states;
 mod template;
 pub mod trial;
 mod trial_process;

@@ -8,7 +8,7 @@ use plimsoll_store::CampaignDir;
 
 use crate::message::TrialMessage;
 
-/// What the campaign tells whoever watches it.
+/// What happens in a campaign.
 #[derive(Debug)]
 pub enum Notice<'a> {
     /// A trial starts.
@@ -58,9 +58,9 @@ pub enum Notice<'a> {
         labels: Vec<&'a str>,
         /// For what, after "to".
         what: &'a str,
-        /// So long so far, in seconds.
+        /// How long so far.
         seconds: u64,
-        /// So long at the most.
+        /// How long at most.
         limit_s: u64,
     },
     /// A step in turns goes on.
@@ -71,9 +71,8 @@ pub enum Notice<'a> {
     Warning(&'a str),
 }
 
-/// Hears how the campaign goes, and may end it.
+/// Is notified of how a campaign goes, and may end it.
 pub trait Observer {
-    /// Something happened.
     fn notice(&mut self, notice: Notice<'_>);
 
     /// A block of a confirm campaign is done: whether it and those before it are enough, and the
@@ -104,6 +103,17 @@ pub enum CampaignEnd {
     },
     /// The user stopped it.
     Interrupted,
+}
+
+impl CampaignEnd {
+    /// All trials were tried, and so many are not complete.
+    pub(crate) fn of_broken(broken: usize) -> Self {
+        if broken == 0 {
+            Self::Complete
+        } else {
+            Self::Incomplete { broken }
+        }
+    }
 }
 
 /// How a step in turns goes on.

@@ -2,25 +2,26 @@
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::Ordering;
 
 use plimsoll_core::name::BuildName;
 use plimsoll_core::schedule::ScheduledTrial;
 use plimsoll_engine::InstalledBuild;
 use plimsoll_store::header::CellHeader;
-use plimsoll_store::{CampaignDir, Design, PROFILES_FOLDER, TRIALS_FOLDER, TrialRecord, seal};
+use plimsoll_store::{CampaignDir, Design, PROFILES_FOLDER, TRIALS_FOLDER, TrialRecord};
 
 use crate::builds::BuildCache;
 use crate::campaign::take_builds_that_came;
-use crate::confirm::{STATES_FOLDER, States, Witness, run_profiles, run_starts};
+use crate::campaign_run::CampaignRun;
+use crate::confirm::{Witness, run_profiles, run_starts};
 use crate::error::LabError;
 use crate::leftovers::end_servers;
 use crate::observer::{CampaignEnd, Notice, Observer};
 use crate::passwords::Passwords;
 use crate::places::{DataTurn, remove_data_dir, take_data_root};
-use crate::trial_process::{Runner, remove_data, write_trial_failed};
+use crate::states::{STATES_FOLDER, States};
+use crate::trial_process::{Runner, remove_data};
 
-/// A trial that was disturbed from outside is repeated so often.
+/// A trial that was disturbed from outside is repeated this often.
 const MOST_REPEATS: u32 = 2;
 
 /// Runs what is not complete yet: the whole schedule of a new campaign, or the broken trials of an
@@ -51,103 +52,71 @@ pub fn run_campaign(
     // Whatever earlier runs have left there is gone then, but for servers whose environment we may
     // not read.
     let _turn = turn.map_or_else(|| take_data_root(&data_root), Ok)?;
-    // There may be a link on the way by now. Processes are known by the folder's own path.
-    let data_root = data_root
-        .canonicalize()
-        .map_err(|error| LabError::io(data_root.display(), error))?;
-    let campaign_data = data_root.join(&campaign.header.id);
-    for trials in [TRIALS_FOLDER, STATES_FOLDER, PROFILES_FOLDER] {
-        end_servers(&campaign.path.join(trials), &campaign_data);
-    }
-    remove_data_dir(&campaign_data)?;
+    let data_dir = clear_data_dir(campaign, &data_root)?;
     let runner = Runner {
         campaign,
         passwords: &passwords,
         program,
         installed: &installed,
     };
-    let mut states = States::new(&runner, &campaign_data);
-    let mut end = match campaign
-        .header
-        .confirm
-        .as_ref()
-        .map(|confirm| confirm.design)
-    {
-        Some(Design::Slices) => run_starts(&runner, &done, &mut states, &campaign_data, observer)?,
-        design => run_trials(
-            &runner,
-            &done,
-            &mut states,
-            &campaign_data,
-            design == Some(Design::Blocks),
-            observer,
-        )?,
+    let mut run = CampaignRun {
+        runner: &runner,
+        states: States::new(&runner, &data_dir),
+        data_dir: &data_dir,
+        observer,
+    };
+    let confirm = campaign.header.confirm.as_ref();
+    let mut end = match confirm.map(|confirm| confirm.design) {
+        Some(Design::Slices) => run_starts(&mut run, &done)?,
+        design => run_trials(&mut run, &done, design == Some(Design::Blocks))?,
     };
     if let CampaignEnd::Decided { block } = end {
         campaign.end_decided(&lock, block)?;
     }
-    if end != CampaignEnd::Interrupted
-        && run_profiles(&runner, &mut states, &campaign_data, observer)?
-    {
+    if end != CampaignEnd::Interrupted && run_profiles(&mut run)? {
         end = CampaignEnd::Interrupted;
     }
-    // Of one that was interrupted, too: resuming it makes all data anew.
-    remove_data(&campaign_data, observer);
+    // Of one that was interrupted, too: resuming it makes all data again.
+    remove_data(&data_dir, run.observer);
     Ok(end)
+}
+
+/// The folder of a campaign's data directories, after what an earlier run of it has left there was
+/// ended and removed.
+fn clear_data_dir(campaign: &CampaignDir, data_root: &Path) -> Result<PathBuf, LabError> {
+    // There may be a link on the way by now. Processes are known by the folder's own path.
+    let data_root = data_root
+        .canonicalize()
+        .map_err(|error| LabError::io(data_root.display(), error))?;
+    let data_dir = data_root.join(&campaign.header.id);
+    for trials in [TRIALS_FOLDER, STATES_FOLDER, PROFILES_FOLDER] {
+        end_servers(&campaign.path.join(trials), &data_dir);
+    }
+    remove_data_dir(&data_dir)?;
+    Ok(data_dir)
 }
 
 /// One trial after the other, as scheduled.
 fn run_trials(
-    runner: &Runner<'_>,
+    run: &mut CampaignRun<'_, '_>,
     done: &[TrialRecord],
-    states: &mut States<'_>,
-    campaign_data: &Path,
     is_confirming: bool,
-    observer: &mut dyn Observer,
 ) -> Result<CampaignEnd, LabError> {
-    let schedule = &runner.campaign.header.schedule;
-    let attempts = |number: u32| done.iter().filter(move |trial| trial.number == number);
-    let mut queue: VecDeque<(&ScheduledTrial, u32)> = schedule
-        .iter()
-        .filter(|scheduled| !attempts(scheduled.number).any(TrialRecord::is_complete))
-        .map(|scheduled| {
-            (
-                scheduled,
-                attempts(scheduled.number)
-                    .map(|trial| trial.attempt)
-                    .max()
-                    .unwrap_or(0)
-                    + 1,
-            )
-        })
-        .collect();
+    let campaign = run.runner.campaign;
+    let schedule = &campaign.header.schedule;
+    let mut queue = not_complete(schedule, done);
     let mut witness = Witness::of(done);
     let mut broken = 0;
     while let Some((scheduled, attempt)) = queue.pop_front() {
-        let cell = runner.cell(scheduled.cell);
-        observer.notice(Notice::TrialStart {
+        let cell = run.runner.cell(scheduled.cell);
+        run.observer.notice(Notice::TrialStart {
             trial: scheduled,
             attempt,
             trials: schedule.len(),
             cell,
         });
-        let dir = runner.make_dir(scheduled, attempt)?;
-        let data_dir = campaign_data.join(format!("{}-a{attempt}", scheduled.number));
-        let order = match states.restore(scheduled.cell, &data_dir, observer)? {
-            Ok(()) => runner.order(scheduled, attempt, &dir, &data_dir),
-            Err(reason) => Err(reason),
-        };
-        let is_stopped = || observer.stop_requests().load(Ordering::SeqCst) > 0;
-        let end = match order {
-            Ok(order) => runner.run(&order, observer)?,
-            Err(reason) => {
-                write_trial_failed(&dir, &reason, is_stopped())?;
-                seal(&dir)?;
-                Err(reason)
-            }
-        };
-        remove_data(&data_dir, observer);
-        match end {
+        let dir = run.runner.make_dir(scheduled, attempt)?;
+        match run.run_trial(scheduled, attempt, &dir)? {
             Ok(()) if is_confirming => {
                 if let Some(reason) = witness.suspect(&dir)? {
                     let is_again = attempt <= MOST_REPEATS;
@@ -156,7 +125,7 @@ fn run_trials(
                     } else {
                         "it has run often enough"
                     };
-                    observer.notice(Notice::Warning(&format!(
+                    run.observer.notice(Notice::Warning(&format!(
                         "{}: suspect: {reason}; {then}",
                         cell.label
                     )));
@@ -167,31 +136,40 @@ fn run_trials(
             }
             Ok(()) => {}
             Err(reason) => {
-                observer.notice(Notice::TrialBroken {
+                run.observer.notice(Notice::TrialBroken {
                     cell,
                     reason: &reason,
                 });
-                if observer.stop_requests().load(Ordering::SeqCst) > 0 {
+                if run.is_stopped() {
                     return Ok(CampaignEnd::Interrupted);
                 }
                 broken += 1;
             }
         }
-        let is_last_of_block = queue
-            .front()
-            .is_some_and(|(next, _)| next.block > scheduled.block);
-        if is_confirming && is_last_of_block && observer.is_enough(runner.campaign, scheduled.block)
-        {
-            return Ok(CampaignEnd::Decided {
-                block: scheduled.block,
-            });
+        // Only whole blocks are looked at: a candidate that is ahead of the others is no pair.
+        let block = scheduled.block;
+        let is_last_of_block = queue.front().is_some_and(|(next, _)| next.block > block);
+        if is_confirming && is_last_of_block && run.observer.is_enough(campaign, block) {
+            return Ok(CampaignEnd::Decided { block });
         }
     }
-    Ok(if broken == 0 {
-        CampaignEnd::Complete
-    } else {
-        CampaignEnd::Incomplete { broken }
-    })
+    Ok(CampaignEnd::of_broken(broken))
+}
+
+/// The trials without a complete attempt, each with the number of its next one.
+fn not_complete<'a>(
+    schedule: &'a [ScheduledTrial],
+    done: &[TrialRecord],
+) -> VecDeque<(&'a ScheduledTrial, u32)> {
+    let attempts = |number: u32| done.iter().filter(move |trial| trial.number == number);
+    schedule
+        .iter()
+        .filter(|scheduled| !attempts(scheduled.number).any(TrialRecord::is_complete))
+        .map(|scheduled| {
+            let last = attempts(scheduled.number).map(|trial| trial.attempt).max();
+            (scheduled, last.unwrap_or(0) + 1)
+        })
+        .collect()
 }
 
 /// The build of a cell, unchanged since the campaign was made; none for engines inside this

@@ -1,13 +1,11 @@
 //! Confirm campaigns: every candidate many times, interleaved, on copies of the same data, with
 //! the base twice among them.
 
-mod copy;
 mod forecast;
 mod memory;
 mod profiles;
 mod request;
 mod slices;
-mod states;
 mod witness;
 
 pub(crate) use forecast::{CellSteps, forecast_confirm};
@@ -15,5 +13,4 @@ pub use forecast::{ConfirmForecast, SlicesForecast};
 pub(crate) use profiles::run_profiles;
 pub use request::{ConfirmChoice, ConfirmRequest, DesignChoice, PlacementChoice, create_confirm};
 pub(crate) use slices::run_starts;
-pub(crate) use states::{STATES_FOLDER, States};
 pub(crate) use witness::Witness;

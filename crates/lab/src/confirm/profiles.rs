@@ -2,104 +2,110 @@
 //! measured, and the other way round.
 
 use std::path::Path;
-use std::sync::atomic::Ordering;
 
-use plimsoll_core::plan::Verify;
+use plimsoll_core::plan::{Cell, Verify};
 use plimsoll_core::schedule::ScheduledTrial;
 use plimsoll_store::event::Event;
 use plimsoll_store::layout::EVENTS_FILE;
 use plimsoll_store::{PROFILES_FOLDER, Stamped, read_events, read_profiles};
 
-use super::states::States;
+use crate::campaign_run::CampaignRun;
 use crate::error::LabError;
-use crate::observer::{Notice, Observer};
-use crate::trial_process::{Runner, make_new_dir, remove_data};
+use crate::observer::Notice;
+use crate::trial_process::{make_new_dir, remove_data};
 
 const WARM_UP_NS: u64 = 500_000_000;
 
-/// Profiles every cell but the control that has no profile yet, where profiles are wanted. True
-/// when the user has stopped it. A profile that cannot be had is told, and is no failure of the
-/// campaign.
-pub(crate) fn run_profiles(
-    runner: &Runner<'_>,
-    states: &mut States<'_>,
-    campaign_data: &Path,
-    observer: &mut dyn Observer,
-) -> Result<bool, LabError> {
-    let header = &runner.campaign.header;
-    let Some((confirm, profile_ns)) = header
+/// Profiles every cell but the control that has no profile yet, where profiles are requested. True
+/// when the user has stopped it. A profile that cannot be taken is reported, and is no failure of
+/// the campaign.
+pub(crate) fn run_profiles(run: &mut CampaignRun<'_, '_>) -> Result<bool, LabError> {
+    let campaign = run.runner.campaign;
+    let requested = campaign
+        .header
         .confirm
         .as_ref()
-        .and_then(|confirm| Some((confirm, confirm.profile_ns?)))
-    else {
+        .and_then(|confirm| Some((confirm, confirm.profile_ns?)));
+    let Some((confirm, profile_ns)) = requested else {
         return Ok(false);
     };
-    let folder = runner.campaign.path.join(PROFILES_FOLDER);
-    for (index, cell) in header
-        .plan
-        .cells
-        .iter()
-        .enumerate()
-        .filter(|(_, cell)| cell.label != confirm.control)
-    {
-        if cell.build.engine.is_embedded() {
-            let reason = format!(
-                "no profile of {}: an embedded engine has no server of its own",
-                cell.label
-            );
-            observer.notice(Notice::Warning(&reason));
-            continue;
-        }
-        let attempts = (1..).map(|attempt| (attempt, folder.join(format!("{index}-a{attempt}"))));
-        let taken: Vec<_> = attempts.take_while(|(_, dir)| dir.exists()).collect();
-        if taken.iter().any(|(_, dir)| {
-            read_events(dir.join(EVENTS_FILE)).is_ok_and(|log| is_complete(&log.events))
-        }) {
-            continue;
-        }
-        observer.notice(Notice::ProfileStart { cell });
-        let attempt = taken.len() as u32 + 1;
-        let dir = folder.join(format!("{index}-a{attempt}"));
-        let data_dir = campaign_data.join(format!("profile-{index}-a{attempt}"));
-        make_new_dir(&dir)?;
-        let scheduled = ScheduledTrial {
-            number: 0,
-            block: 0,
-            cell: index,
-        };
-        let restored = states.restore(index, &data_dir, observer)?;
-        let ended = match restored.and_then(|()| runner.order(&scheduled, attempt, &dir, &data_dir))
-        {
-            Err(reason) => Err(reason),
-            Ok(mut order) => {
-                let mut steps = order.cell.workload.steps().to_vec();
-                steps
-                    .iter_mut()
-                    .for_each(|step| step.set_duration(profile_ns, Some(WARM_UP_NS)));
-                order.cell.workload = order.cell.workload.with_steps(steps);
-                (order.has_turns, order.has_canary, order.verify) =
-                    (false, false, Verify::Counters);
-                order.profile_ns = Some(profile_ns);
-                runner.run(&order, observer)?
+    let folder = campaign.path.join(PROFILES_FOLDER);
+    let cells = campaign.header.plan.cells.iter().enumerate();
+    for (index, cell) in cells.filter(|(_, cell)| cell.label != confirm.control) {
+        let problem = if cell.build.engine.is_embedded() {
+            Some("an embedded engine has no server of its own".to_owned())
+        } else {
+            let Some(attempt) = next_attempt(&folder, index) else {
+                continue;
+            };
+            run.observer.notice(Notice::ProfileStart { cell });
+            let ended = profile(run, index, attempt, profile_ns)?;
+            if run.is_stopped() {
+                return Ok(true);
             }
+            ended
+                .err()
+                .or_else(|| unavailable(&campaign.path, &cell.label))
         };
-        remove_data(&data_dir, observer);
-        if observer.stop_requests().load(Ordering::SeqCst) > 0 {
-            return Ok(true);
-        }
-        if let Err(reason) = ended {
-            observer.notice(Notice::Warning(&format!(
-                "no profile of {}: {reason}",
-                cell.label
-            )));
-        } else if let Some(reason) = unavailable(&runner.campaign.path, &cell.label) {
-            observer.notice(Notice::Warning(&format!(
-                "no profile of {}: {reason}",
-                cell.label
-            )));
+        if let Some(reason) = problem {
+            warn(run, cell, &reason);
         }
     }
     Ok(false)
+}
+
+fn warn(run: &mut CampaignRun<'_, '_>, cell: &Cell, reason: &str) {
+    let text = format!("no profile of {}: {reason}", cell.label);
+    run.observer.notice(Notice::Warning(&text));
+}
+
+/// The number of the next attempt at a cell's profile; none when it has one.
+fn next_attempt(folder: &Path, cell: usize) -> Option<u32> {
+    let attempts = (1..).map(|attempt| folder.join(format!("{cell}-a{attempt}")));
+    let made: Vec<_> = attempts.take_while(|dir| dir.exists()).collect();
+    let is_profiled = made
+        .iter()
+        .any(|dir| read_events(dir.join(EVENTS_FILE)).is_ok_and(|log| is_complete(&log.events)));
+    (!is_profiled).then(|| made.len() as u32 + 1)
+}
+
+/// Runs the cell's steps as profiles want them: each for this long, and nothing else measured. The
+/// inner error says why there is no profile.
+fn profile(
+    run: &mut CampaignRun<'_, '_>,
+    cell: usize,
+    attempt: u32,
+    profile_ns: u64,
+) -> Result<Result<(), String>, LabError> {
+    let runner = run.runner;
+    let dir = runner
+        .campaign
+        .path
+        .join(PROFILES_FOLDER)
+        .join(format!("{cell}-a{attempt}"));
+    let data_dir = run.data_dir.join(format!("profile-{cell}-a{attempt}"));
+    make_new_dir(&dir)?;
+    let scheduled = ScheduledTrial {
+        number: 0,
+        block: 0,
+        cell,
+    };
+    let restored = run.states.restore(cell, &data_dir, run.observer)?;
+    let ended = match restored.and_then(|()| runner.order(&scheduled, attempt, &dir, &data_dir)) {
+        Err(reason) => Err(reason),
+        Ok(mut order) => {
+            let mut steps = order.cell.workload.steps().to_vec();
+            for step in &mut steps {
+                step.set_duration(profile_ns, Some(WARM_UP_NS));
+            }
+            order.cell.workload = order.cell.workload.with_steps(steps);
+            (order.has_turns, order.has_canary, order.verify) = (false, false, Verify::Counters);
+            order.profile_ns = Some(profile_ns);
+            runner.run(&order, run.observer)?
+        }
+    };
+    remove_data(&data_dir, run.observer);
+    Ok(ended)
 }
 
 fn is_complete(events: &[Stamped]) -> bool {

@@ -1,6 +1,8 @@
 //! Data that trials begin with: made once per cell by the plan's own steps, kept below the
 //! campaign's data folder, copied for each trial.
 
+mod copy;
+
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -8,7 +10,7 @@ use std::time::{Duration, Instant};
 use plimsoll_core::schedule::ScheduledTrial;
 use plimsoll_engine::directory_bytes;
 
-use super::copy::copy_to_disk;
+use self::copy::copy_to_disk;
 use crate::error::LabError;
 use crate::observer::{Notice, Observer};
 use crate::places::remove_data_dir;
@@ -28,7 +30,7 @@ pub(crate) struct States<'a> {
 }
 
 impl<'a> States<'a> {
-    /// Nothing is made before it is wanted.
+    /// Nothing is made before it is needed.
     pub fn new(runner: &'a Runner<'a>, campaign_data: &Path) -> Self {
         let made = runner
             .campaign

@@ -1,0 +1,164 @@
+//! One start: the trials of all candidates, from their data to their end.
+
+use std::sync::mpsc::channel;
+use std::time::{Duration, Instant};
+
+use plimsoll_core::plan::Step;
+use plimsoll_core::schedule::ScheduledTrial;
+use plimsoll_host::directory_bytes;
+use plimsoll_store::{Confirm, seal};
+
+use super::candidates::{Candidate, Candidates, listen};
+use crate::campaign_run::CampaignRun;
+use crate::error::LabError;
+use crate::message::{Direction, TrialOrder};
+use crate::trial_process::write_trial_failed;
+
+/// Servers must be up, data read and workers connected by then; the data takes its own time on top.
+const READY_LIMIT: Duration = Duration::from_secs(300);
+/// No machine is expected to read and check data more slowly than this, in bytes per second.
+const SLOWEST_READ: u64 = 4 << 20;
+
+/// All candidates of a start, and where the start is.
+pub(super) struct Start<'a, 'o> {
+    pub candidates: Candidates<'a, 'o>,
+    pub confirm: &'a Confirm,
+    pub seed: u64,
+    pub watchdog: Duration,
+    /// From 1.
+    pub number: u32,
+    /// Starts in all.
+    pub starts: u32,
+    pub steps: &'a [Step],
+    pub base: usize,
+    pub control: usize,
+    pub last_progress: Instant,
+    /// When it began, the making of the data left out: the next start has it.
+    began: Instant,
+    /// How long it took until the first step began.
+    pub setup: Duration,
+}
+
+impl<'a, 'o> Start<'a, 'o> {
+    /// Copies the data and starts all trials. A candidate that cannot start is out.
+    pub fn open(
+        run: &'o mut CampaignRun<'a, '_>,
+        confirm: &'a Confirm,
+        number: u32,
+        trials: &[&'a ScheduledTrial],
+        attempt: u32,
+    ) -> Result<Self, LabError> {
+        let runner = run.runner;
+        let header = &runner.campaign.header;
+        let (began, made_before) = (Instant::now(), run.states.making());
+        let mut candidates = Vec::new();
+        let mut orders = Vec::new();
+        for trial in trials {
+            let (candidate, order) = prepare(run, trial, attempt)?;
+            candidates.push(candidate);
+            orders.push(order);
+        }
+        let making = run.states.making() - made_before;
+        let data_bytes = candidates
+            .iter()
+            .filter_map(|candidate| directory_bytes(&candidate.data_dir).ok())
+            .max()
+            .unwrap_or(0);
+        let (sender, inbox) = channel();
+        // No server is up before the last copy is made: it would work beside the copying.
+        for (index, order) in orders.iter().enumerate() {
+            let Some(order) = order else { continue };
+            let mut process = runner.start(order)?;
+            listen(index, &mut process, sender.clone());
+            candidates[index].process = Some(process);
+        }
+        let position = |label: &str| {
+            candidates
+                .iter()
+                .position(|candidate| candidate.cell.label == *label)
+                .unwrap_or(0)
+        };
+        let (base, control) = (position(&confirm.base), position(&confirm.control));
+        let watchdog = Duration::from_nanos(header.plan.watchdog_ns);
+        // To start a server, to check and read its data, and to connect.
+        let ready_limit = READY_LIMIT + watchdog + Duration::from_secs(data_bytes / SLOWEST_READ);
+        Ok(Self {
+            confirm,
+            seed: header.seed,
+            watchdog,
+            number,
+            starts: confirm.starts.unwrap_or(1),
+            steps: candidates[base].cell.workload.steps(),
+            candidates: Candidates::new(candidates, inbox, run.observer, ready_limit),
+            base,
+            control,
+            last_progress: Instant::now(),
+            began: began + making,
+            setup: Duration::ZERO,
+        })
+    }
+
+    /// All steps, as long as there is a base and a candidate to compare with it.
+    pub fn run_steps(&mut self) {
+        for (index, step) in self.steps.iter().enumerate() {
+            if !self.candidates.wait_until_ready(&step.name) || !self.can_go_on() {
+                break;
+            }
+            if index == 0 {
+                self.setup = self.began.elapsed();
+            }
+            self.candidates.send_peers();
+            self.run_step(index, step);
+            self.candidates.send_all(&Direction::Finish);
+            self.candidates.forget_ready();
+            if !self.can_go_on() {
+                break;
+            }
+        }
+        if !self.can_go_on() {
+            self.candidates
+                .stop_because("stopped: the base is out, or nobody is left to be held against it");
+        }
+        self.candidates.wait("end", |candidate| candidate.is_out);
+    }
+
+    pub fn can_go_on(&self) -> bool {
+        !self.candidates.are_stopped()
+            && !self.candidates[self.base].is_out
+            && (0..self.candidates.len())
+                .any(|index| index != self.base && !self.candidates[index].is_out)
+    }
+
+    /// Closes all trials and removes their data. How many are not complete.
+    pub fn close_trials(self) -> Result<usize, LabError> {
+        self.candidates.close()
+    }
+}
+
+/// Copies a candidate's data, and makes its trial's folder and order; no order for one that is out.
+fn prepare<'a>(
+    run: &mut CampaignRun<'a, '_>,
+    trial: &ScheduledTrial,
+    attempt: u32,
+) -> Result<(Candidate<'a>, Option<TrialOrder>), LabError> {
+    let data_dir = run.trial_data_dir(trial, attempt);
+    let restored = if run.is_stopped() {
+        Err("interrupted".to_owned())
+    } else {
+        run.states.restore(trial.cell, &data_dir, run.observer)?
+    };
+    let dir = run.runner.make_dir(trial, attempt)?;
+    let order = restored.and_then(|()| run.runner.order(trial, attempt, &dir, &data_dir));
+    if let Err(reason) = &order {
+        write_trial_failed(&dir, reason, run.is_stopped())?;
+        seal(&dir)?;
+    }
+    let (order, reason) = match order {
+        Ok(order) => (Some(order), None),
+        Err(reason) => (None, Some(reason)),
+    };
+    Ok((
+        Candidate::new(run.runner.cell(trial.cell), data_dir, reason),
+        order,
+    ))
+}
