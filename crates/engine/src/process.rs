@@ -140,7 +140,11 @@ impl Program {
         let status = wait_for(&mut child, deadline);
         let problem = match status {
             Ok(Some(status)) if status.success() => return Ok(()),
-            Ok(Some(status)) => format!("{} ended with {}", self.path.display(), describe(status)),
+            Ok(Some(status)) => format!(
+                "{} ended with {}",
+                self.path.display(),
+                describe_status(status)
+            ),
             Ok(None) => {
                 kill(&mut child, &identity);
                 format!(
@@ -306,17 +310,17 @@ impl ServerProcess {
         }
     }
 
-    /// The end in words. The kernel kills for want of memory with SIGKILL: the server itself, below
+    /// The end in words. The kernel kills because memory ran out with SIGKILL: the server itself, below
     /// a wrapper that ends with 128 + 9, or one of its processes, which its log tells.
     fn describe_end(&self, status: ExitStatus) -> String {
-        let text = describe(status);
+        let text = describe_status(status);
         let killed = Signal::KILL.as_raw();
         let is_killed = status.signal() == Some(killed)
             || status.code() == Some(128 + killed)
             || log_tail(&self.log).contains("terminated by signal 9");
         if is_killed && oom_kills() > self.oom_kills {
             format!(
-                "{text}, perhaps for want of memory: the kernel has killed a process for that \
+                "{text}, possibly out of memory: the kernel has killed a process for that \
                 since the server started"
             )
         } else {
@@ -412,8 +416,8 @@ impl Drop for ServerProcess {
     }
 }
 
-/// An exit status in words.
-fn describe(status: ExitStatus) -> String {
+/// An exit status in words: `exit status 1`, or `signal 9, SIGKILL`.
+pub fn describe_status(status: ExitStatus) -> String {
     match (status.code(), status.signal()) {
         (Some(code), _) => format!("exit status {code}"),
         (None, Some(signal)) => match signal_name(signal) {
@@ -442,7 +446,7 @@ fn signal_name(signal: i32) -> Option<&'static str> {
         .map(|(_, name)| *name)
 }
 
-/// How often the kernel has killed a process for want of memory; `None` where it does not say.
+/// How often the kernel has killed a process because memory ran out; `None` where it does not say.
 fn oom_kills() -> Option<u64> {
     let text = fs::read_to_string("/proc/vmstat").ok()?;
     text.lines()
@@ -453,7 +457,7 @@ fn oom_kills() -> Option<u64> {
 }
 
 /// The last lines of a log; what is wrong with it when it cannot be read.
-pub(crate) fn log_tail(log: &Path) -> String {
+pub fn log_tail(log: &Path) -> String {
     let read = || -> std::io::Result<Vec<u8>> {
         let mut file = File::open(log)?;
         let length = file.metadata()?.len();
@@ -653,7 +657,7 @@ mod tests {
                 panic!()
             };
             assert_eq!(
-                status.contains("perhaps for want of memory"),
+                status.contains("possibly out of memory"),
                 is_killed,
                 "{script}: {status}"
             );

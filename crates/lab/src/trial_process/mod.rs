@@ -1,42 +1,30 @@
 //! A trial's process as its orchestrator sees it: started, watched, reaped, its folder closed.
 
+mod ending;
+mod process;
+
 use std::ffi::OsString;
 use std::fs::{self, File};
-use std::io::{BufRead, BufReader, Write};
-use std::os::unix::process::ExitStatusExt;
+use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, ChildStdout, ExitStatus, Stdio};
+use std::process::{Child, Stdio};
 use std::sync::atomic::Ordering;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
-use std::time::{Duration, Instant};
 
 use plimsoll_core::plan::{Cell, IdleCpus};
 use plimsoll_core::schedule::ScheduledTrial;
 use plimsoll_engine::InstalledBuild;
-use plimsoll_engine::process::{MARK, end_below};
-use plimsoll_store::event::{Event, ServerCrashed, StepFailed, TrialFailed};
-use plimsoll_store::layout::EVENTS_FILE;
-use plimsoll_store::{CampaignDir, Design, EventWriter, read_events, seal};
-use rustix::process::{Pid, Signal, kill_process};
+use plimsoll_engine::process::MARK;
+use plimsoll_store::{CampaignDir, Design};
 use zeroize::Zeroizing;
 
+pub(crate) use self::ending::write_trial_failed;
+pub(crate) use self::process::{END_LIMIT, STOP_PATIENCE, TrialProcess};
 use crate::error::LabError;
-use crate::guard::{BY_SIGNAL, guarded};
-use crate::leftovers::end_server;
-use crate::message::{HUNG_EXIT, STOP, TrialMessage, TrialOrder};
+use crate::guard::guarded;
+use crate::message::TrialOrder;
 use crate::observer::{Notice, Observer};
 use crate::passwords::Passwords;
 use crate::places::remove_data_dir;
-
-/// A trial that was asked to stop has this long before it is ended.
-pub(crate) const STOP_PATIENCE: Duration = Duration::from_secs(60);
-/// A guard that has nothing left to wait for ends at once; one that kills what the kernel holds has
-/// this long.
-pub(crate) const END_LIMIT: Duration = Duration::from_secs(60);
-const END_POLL: Duration = Duration::from_millis(5);
-const POLL: Duration = Duration::from_millis(50);
-const LOG_TAIL_BYTES: usize = 4000;
-const LAST_SIGNAL: i32 = 64;
 
 /// What the label of the A/A control has behind that of the base.
 pub(crate) const CONTROL: &str = "#2";
@@ -145,16 +133,7 @@ impl Runner<'_> {
         let text = Zeroizing::new(text);
         // A trial that died already is noticed by the end of its output.
         let _ = writeln!(input, "{}", *text);
-        let (dir, data_dir) = (order.dir.clone(), order.data_dir.clone());
-        Ok(TrialProcess {
-            dir,
-            data_dir,
-            log,
-            child,
-            input,
-            output: Some(output),
-            is_reaped: false,
-        })
+        Ok(TrialProcess::new(order, log, child, (input, output)))
     }
 
     fn spawn(&self, order: &TrialOrder, log: &Path) -> Result<Child, LabError> {
@@ -194,129 +173,6 @@ impl Runner<'_> {
     }
 }
 
-/// A trial's process, under its guard. Dropped before it was reaped, it is killed.
-pub(crate) struct TrialProcess {
-    dir: PathBuf,
-    data_dir: PathBuf,
-    log: PathBuf,
-    /// The guard.
-    child: Child,
-    input: ChildStdin,
-    output: Option<ChildStdout>,
-    is_reaped: bool,
-}
-
-impl TrialProcess {
-    /// Its output, to be read to the end.
-    pub fn take_output(&mut self) -> Option<ChildStdout> {
-        self.output.take()
-    }
-
-    /// Its process, or the outermost wrapper's.
-    pub fn pid(&self) -> u32 {
-        let guard = self.child.id();
-        let children =
-            fs::read_to_string(format!("/proc/{guard}/task/{guard}/children")).unwrap_or_default();
-        children
-            .split_ascii_whitespace()
-            .next()
-            .and_then(|pid| pid.parse().ok())
-            .unwrap_or(guard)
-    }
-
-    /// Writes a line to it. One that died is noticed by the end of its output.
-    pub fn say(&mut self, line: &str) {
-        let _ = writeln!(self.input, "{line}");
-    }
-
-    /// Ends it at once, with all it has started.
-    pub fn kill(&mut self) {
-        // The number of a child that was not waited for cannot mean another process.
-        if let (Ok(None), Some(guard)) =
-            (self.child.try_wait(), Pid::from_raw(self.child.id() as i32))
-        {
-            let _ = kill_process(guard, Signal::TERM);
-            // One that is stopped hears of nothing.
-            let _ = kill_process(guard, Signal::CONT);
-        }
-    }
-
-    /// Reaps the guard, which has ended, or ends as soon as it has ended the rest. One that was
-    /// killed itself could not: then its work is done here.
-    fn reap(&mut self) -> Result<ExitStatus, LabError> {
-        let deadline = Instant::now() + END_LIMIT;
-        let failed = |error| LabError::io("failed to wait for the trial", error);
-        let status = loop {
-            if let Some(status) = self.child.try_wait().map_err(failed)? {
-                break status;
-            }
-            if Instant::now() >= deadline {
-                let _ = self.child.kill();
-            }
-            std::thread::sleep(END_POLL);
-        };
-        self.is_reaped = true;
-        if status.signal().is_some() {
-            end_below(&self.data_dir);
-            end_server(&self.dir);
-        }
-        Ok(status)
-    }
-
-    /// Passes messages on until the trial's output ends.
-    fn watch(&mut self, observer: &mut dyn Observer) -> Result<(), LabError> {
-        let Some(output) = self.take_output() else {
-            return Err(LabError::Io("the trial has no pipes".into()));
-        };
-        let messages = read_lines(output);
-        let mut asked_at: Option<Instant> = None;
-        let mut handled = 0;
-        loop {
-            match messages.recv_timeout(POLL) {
-                Ok(line) => {
-                    if let Ok(message) = serde_json::from_str::<TrialMessage>(&line) {
-                        observer.notice(Notice::Trial(&message));
-                    }
-                }
-                // What it left may hold its output open and not be killed: nothing is to be heard
-                // any more.
-                Err(RecvTimeoutError::Timeout) if matches!(self.child.try_wait(), Ok(Some(_))) => {
-                    return Ok(());
-                }
-                Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => return Ok(()),
-            }
-            let requests = observer.stop_requests().load(Ordering::SeqCst);
-            if requests > handled {
-                self.say(STOP);
-                asked_at.get_or_insert_with(Instant::now);
-                handled = requests;
-            }
-            if requests >= 2 || asked_at.is_some_and(|asked| asked.elapsed() > STOP_PATIENCE) {
-                self.kill();
-            }
-        }
-    }
-
-    /// Reaps it, ends the server it may have left behind, and closes its folder. The inner error
-    /// says why it is not complete.
-    pub fn conclude(mut self, is_stopped: bool) -> Result<Result<(), String>, LabError> {
-        let status = self.reap()?;
-        let end = conclude(&self.dir, status, &self.log, is_stopped)?;
-        seal(&self.dir)?;
-        Ok(end)
-    }
-}
-
-impl Drop for TrialProcess {
-    fn drop(&mut self) {
-        if !self.is_reaped {
-            self.kill();
-            let _ = self.reap();
-        }
-    }
-}
-
 pub(crate) fn make_dir(dir: &Path) -> Result<(), LabError> {
     fs::create_dir_all(dir)
         .map_err(|error| LabError::io(format!("failed to make {}", dir.display()), error))
@@ -335,145 +191,4 @@ pub(crate) fn remove_data(dir: &Path, observer: &mut dyn Observer) {
     if let Err(error) = remove_data_dir(dir) {
         observer.notice(Notice::Warning(&format!("{error}; remove it by hand")));
     }
-}
-
-fn read_lines(output: impl std::io::Read + Send + 'static) -> Receiver<String> {
-    let (sender, receiver) = channel();
-    std::thread::spawn(move || {
-        for line in BufReader::new(output).lines().map_while(Result::ok) {
-            if sender.send(line).is_err() {
-                break;
-            }
-        }
-    });
-    receiver
-}
-
-/// After the child is reaped, the folder is ours: if the trial did not write its own end, its death
-/// is written for it.
-fn conclude(
-    dir: &Path,
-    status: ExitStatus,
-    log: &Path,
-    is_stopped: bool,
-) -> Result<Result<(), String>, LabError> {
-    let path = dir.join(EVENTS_FILE);
-    let log_tail = tail(log);
-    let last_words = || {
-        log_tail
-            .lines()
-            .last()
-            .map_or(String::new(), |line| format!(": {line}"))
-    };
-    if !path.exists() {
-        let reason = format!(
-            "the trial did not start ({}){}",
-            describe(status),
-            last_words()
-        );
-        write_trial_failed(dir, &reason, is_stopped)?;
-        return Ok(Err(reason));
-    }
-    let events = read_events(&path)?.events;
-    match events.last().map(|stamped| &stamped.event) {
-        Some(Event::TrialDone(_)) => return Ok(Ok(())),
-        Some(Event::TrialFailed(failed)) => return Ok(Err(failed.reason.clone())),
-        _ => {}
-    }
-    let step = events
-        .iter()
-        .rev()
-        .find_map(|stamped| match &stamped.event {
-            Event::StepDone(_) | Event::StepFailed(_) | Event::DrainDone(_) => Some(None),
-            Event::StepStart(start) => Some(Some(start.step.clone())),
-            _ => None,
-        });
-    let step = step.flatten();
-    let is_hung = status.code() == Some(HUNG_EXIT);
-    let status = describe(status);
-    let (event, reason) = if is_stopped {
-        let reason = "interrupted before the step could end".to_owned();
-        (
-            Event::TrialFailed(TrialFailed {
-                reason: reason.clone(),
-                interrupted: true,
-            }),
-            reason,
-        )
-    } else if is_hung {
-        let reason = log_tail.lines().last().unwrap_or_default().to_owned();
-        let event = match step {
-            Some(step) => Event::StepFailed(StepFailed {
-                step,
-                reason: reason.clone(),
-                operations: Vec::new(),
-            }),
-            None => Event::TrialFailed(TrialFailed {
-                reason: reason.clone(),
-                interrupted: false,
-            }),
-        };
-        (event, reason)
-    } else {
-        let during = step
-            .as_ref()
-            .map_or(String::new(), |step| format!(" during {step}"));
-        let reason = format!(
-            "the trial's process died{during} ({status}){}",
-            last_words()
-        );
-        (
-            Event::ServerCrashed(ServerCrashed {
-                step,
-                status,
-                log_tail,
-            }),
-            reason,
-        )
-    };
-    let mut writer = EventWriter::reopen(&path)?;
-    writer.append(&event)?;
-    writer.sync()?;
-    Ok(Err(reason))
-}
-
-/// The only event of a trial that did not start.
-pub(crate) fn write_trial_failed(
-    dir: &Path,
-    reason: &str,
-    interrupted: bool,
-) -> Result<(), LabError> {
-    let mut writer = EventWriter::create(dir.join(EVENTS_FILE))?;
-    writer.append(&Event::TrialFailed(TrialFailed {
-        reason: reason.to_owned(),
-        interrupted,
-    }))?;
-    Ok(writer.sync()?)
-}
-
-fn describe(status: ExitStatus) -> String {
-    // The guard's, or a shell's, word for it.
-    let told = status
-        .code()
-        .map(|code| code - BY_SIGNAL)
-        .filter(|signal| (1..=LAST_SIGNAL).contains(signal));
-    match (status.code(), status.signal().or(told)) {
-        (_, Some(signal)) => format!(
-            "signal {signal}{}",
-            if signal == 9 {
-                ", SIGKILL: killed, perhaps for want of memory"
-            } else {
-                ""
-            }
-        ),
-        (Some(code), _) => format!("exit status {code}"),
-        _ => "unknown status".to_owned(),
-    }
-}
-
-fn tail(log: &Path) -> String {
-    let bytes = fs::read(log).unwrap_or_default();
-    String::from_utf8_lossy(&bytes[bytes.len().saturating_sub(LOG_TAIL_BYTES)..])
-        .trim()
-        .to_owned()
 }

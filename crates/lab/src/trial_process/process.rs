@@ -1,0 +1,181 @@
+//! One trial's process: its pipes, its messages, its end.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::process::ExitStatusExt;
+use std::path::PathBuf;
+use std::process::{Child, ChildStdin, ChildStdout, ExitStatus};
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
+
+use plimsoll_engine::process::end_below;
+use plimsoll_store::seal;
+use rustix::process::{Pid, Signal, kill_process};
+
+use super::ending::conclude;
+use crate::error::LabError;
+use crate::leftovers::end_server;
+use crate::message::{STOP, TrialMessage, TrialOrder};
+use crate::observer::{Notice, Observer};
+
+/// A trial that was asked to stop has this long before it is ended.
+pub(crate) const STOP_PATIENCE: Duration = Duration::from_secs(60);
+/// A guard that has nothing left to wait for ends at once; one that kills what the kernel holds has
+/// this long.
+pub(crate) const END_LIMIT: Duration = Duration::from_secs(60);
+const END_POLL: Duration = Duration::from_millis(5);
+const POLL: Duration = Duration::from_millis(50);
+
+/// A trial's process, under its guard. Dropped before it was reaped, it is killed.
+pub(crate) struct TrialProcess {
+    dir: PathBuf,
+    data_dir: PathBuf,
+    log: PathBuf,
+    /// The guard.
+    child: Child,
+    input: ChildStdin,
+    output: Option<ChildStdout>,
+    is_reaped: bool,
+}
+
+impl TrialProcess {
+    /// A trial's process that was started just now, with its pipes.
+    pub(super) fn new(
+        order: &TrialOrder,
+        log: PathBuf,
+        child: Child,
+        (input, output): (ChildStdin, ChildStdout),
+    ) -> Self {
+        Self {
+            dir: order.dir.clone(),
+            data_dir: order.data_dir.clone(),
+            log,
+            child,
+            input,
+            output: Some(output),
+            is_reaped: false,
+        }
+    }
+
+    /// Its output, to be read to the end.
+    pub fn take_output(&mut self) -> Option<ChildStdout> {
+        self.output.take()
+    }
+
+    /// Its process, or the outermost wrapper's.
+    pub fn pid(&self) -> u32 {
+        let guard = self.child.id();
+        let children =
+            fs::read_to_string(format!("/proc/{guard}/task/{guard}/children")).unwrap_or_default();
+        children
+            .split_ascii_whitespace()
+            .next()
+            .and_then(|pid| pid.parse().ok())
+            .unwrap_or(guard)
+    }
+
+    /// Writes a line to it. One that died is noticed by the end of its output.
+    pub fn send_line(&mut self, line: &str) {
+        let _ = writeln!(self.input, "{line}");
+    }
+
+    /// Ends it at once, with all it has started.
+    pub fn kill(&mut self) {
+        // The number of a child that was not waited for cannot mean another process.
+        if let (Ok(None), Some(guard)) =
+            (self.child.try_wait(), Pid::from_raw(self.child.id() as i32))
+        {
+            let _ = kill_process(guard, Signal::TERM);
+            // One that is stopped does not act on a signal.
+            let _ = kill_process(guard, Signal::CONT);
+        }
+    }
+
+    /// Reaps the guard, which has ended, or ends as soon as it has ended the rest. One that was
+    /// killed itself could not: then its work is done here.
+    fn reap(&mut self) -> Result<ExitStatus, LabError> {
+        let deadline = Instant::now() + END_LIMIT;
+        let failed = |error| LabError::io("failed to wait for the trial", error);
+        let status = loop {
+            if let Some(status) = self.child.try_wait().map_err(failed)? {
+                break status;
+            }
+            if Instant::now() >= deadline {
+                let _ = self.child.kill();
+            }
+            std::thread::sleep(END_POLL);
+        };
+        self.is_reaped = true;
+        if status.signal().is_some() {
+            end_below(&self.data_dir);
+            end_server(&self.dir);
+        }
+        Ok(status)
+    }
+
+    /// Passes messages on until the trial's output ends.
+    pub(super) fn watch(&mut self, observer: &mut dyn Observer) -> Result<(), LabError> {
+        let Some(output) = self.take_output() else {
+            return Err(LabError::Io("the trial has no pipes".into()));
+        };
+        let messages = read_lines(output);
+        let mut asked_at: Option<Instant> = None;
+        let mut handled = 0;
+        loop {
+            match messages.recv_timeout(POLL) {
+                Ok(line) => {
+                    if let Ok(message) = serde_json::from_str::<TrialMessage>(&line) {
+                        observer.notice(Notice::Trial(&message));
+                    }
+                }
+                // What it left may hold its output open and not be killed: no message is to be
+                // expected any more.
+                Err(RecvTimeoutError::Timeout) if matches!(self.child.try_wait(), Ok(Some(_))) => {
+                    return Ok(());
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return Ok(()),
+            }
+            let requests = observer.stop_requests().load(Ordering::SeqCst);
+            if requests > handled {
+                self.send_line(STOP);
+                asked_at.get_or_insert_with(Instant::now);
+                handled = requests;
+            }
+            if requests >= 2 || asked_at.is_some_and(|asked| asked.elapsed() > STOP_PATIENCE) {
+                self.kill();
+            }
+        }
+    }
+
+    /// Reaps it, ends the server it may have left behind, and closes its folder. The inner error
+    /// says why it is not complete.
+    pub fn conclude(mut self, is_stopped: bool) -> Result<Result<(), String>, LabError> {
+        let status = self.reap()?;
+        let end = conclude(&self.dir, status, &self.log, is_stopped)?;
+        seal(&self.dir)?;
+        Ok(end)
+    }
+}
+
+impl Drop for TrialProcess {
+    fn drop(&mut self) {
+        if !self.is_reaped {
+            self.kill();
+            let _ = self.reap();
+        }
+    }
+}
+
+fn read_lines(output: impl std::io::Read + Send + 'static) -> Receiver<String> {
+    let (sender, receiver) = channel();
+    std::thread::spawn(move || {
+        for line in BufReader::new(output).lines().map_while(Result::ok) {
+            if sender.send(line).is_err() {
+                break;
+            }
+        }
+    });
+    receiver
+}
