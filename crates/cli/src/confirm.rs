@@ -34,7 +34,7 @@ pub fn confirm(places: &Places, arguments: &Confirm) -> Outcome {
     };
     let data_dir = data_dir(places)?;
     let request = ConfirmRequest {
-        screen: &screened.header,
+        survey: &screened.header,
         bisection: None,
         choice: choice(arguments, steps)?,
         data_dir: &data_dir,

@@ -464,7 +464,7 @@ fn blocks_end_when_there_is_enough_and_resume_runs_the_rest() {
     };
     let data_dir = place.path("data").canonicalize().unwrap();
     let request = ConfirmRequest {
-        screen: &screen.header,
+        survey: &screen.header,
         choice,
         bisection: None,
         data_dir: &data_dir,
@@ -699,11 +699,11 @@ fn what_cannot_be_confirmed_is_said() {
         ),
         (
             &["--step", "qr100", "--blocks", "0"],
-            "no block is no measurement",
+            "--blocks must be at least 1",
         ),
         (
             &["--step", "qr100", "--starts", "0"],
-            "no start is no measurement",
+            "--starts must be at least 1",
         ),
         (
             &["--step", "qr100", "--slices", "20ms,900us"],

@@ -310,7 +310,7 @@ impl Prober for Campaigns<'_, '_> {
                     probe: build,
                 };
                 let request = ConfirmRequest {
-                    screen: &self.request.candidates.header(cells, self.seed),
+                    survey: &self.request.candidates.header(cells, self.seed),
                     choice: self.request.choice.clone(),
                     bisection: Some(bisection),
                     data_dir: self.request.data_dir,

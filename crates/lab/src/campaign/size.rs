@@ -1,0 +1,112 @@
+//! What a cell's data takes on the disk, and whether that is there.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use plimsoll_core::plan::{Cell, Plan, StepKind, Workload};
+use plimsoll_core::units::format_bytes;
+use plimsoll_engine::{bytes_at_start, bytes_per_row};
+use plimsoll_store::header::CellHeader;
+use plimsoll_workload::kv::is_universal;
+
+use crate::error::LabError;
+
+/// Free space must exceed the estimate by this factor.
+const DISK_MARGIN: f64 = 1.2;
+
+/// A cautious estimate of the bytes on disk per row of sysbench's tables, and of those that users
+/// describe, on any engine: some 230 of the row and its two indexes, as much again for what updates
+/// leave behind, and logs.
+const SYSBENCH_ROW_BYTES: u64 = 600;
+
+/// Rows a cell's tables hold at their largest.
+fn peak_rows(cell: &Cell) -> u64 {
+    let mut rows = 0u64;
+    let mut peak = 0;
+    for step in cell.workload.steps() {
+        let inserted = step.all_inserted_rows();
+        peak = peak.max(rows.saturating_add(inserted));
+        let is_balanced = matches!(
+            step.kind,
+            StepKind::Write { deletes: true, .. } | StepKind::ReadWrite { deletes: true, .. }
+        );
+        if !is_balanced {
+            rows = rows.saturating_add(inserted);
+        } else {
+            // Deleted space is reused, with some lag.
+            peak = peak.max(rows.saturating_add(rows / 10));
+        }
+    }
+    // With deletes the table never holds more than what was loaded and a little.
+    let deletes = cell
+        .workload
+        .steps()
+        .iter()
+        .any(|step| matches!(step.kind, StepKind::Write { deletes: true, .. }));
+    if deletes {
+        rows.saturating_add(rows / 10)
+    } else {
+        peak
+    }
+}
+
+/// An estimate of the bytes that a cell's tables and indexes take at their largest.
+pub(crate) fn peak_table_bytes(cell: &Cell, settings: &BTreeMap<String, String>) -> u64 {
+    let engine = cell.build.engine;
+    let row_bytes = match cell.workload {
+        Workload::InsertBenchmark(_) => bytes_per_row(engine),
+        // Universal compaction may hold all of it twice, and write it a third time.
+        Workload::Rocksdb(_) if is_universal(settings) => bytes_per_row(engine) * 2,
+        Workload::Rocksdb(_) => bytes_per_row(engine),
+        Workload::Sysbench(_) | Workload::File(_) => SYSBENCH_ROW_BYTES,
+    };
+    peak_rows(cell).saturating_mul(row_bytes)
+}
+
+/// Rows a cell's tables hold at their largest, and an estimate of the bytes that its data directory
+/// takes then, logs that are made in advance included.
+pub(crate) fn peak_size(cell: &Cell, settings: &BTreeMap<String, String>) -> (u64, u64) {
+    // An external server has its own disk, which we know nothing of.
+    let of_ours = || {
+        peak_table_bytes(cell, settings).saturating_add(bytes_at_start(cell.build.engine, settings))
+    };
+    (
+        peak_rows(cell),
+        if cell.server.is_some() { 0 } else { of_ours() },
+    )
+}
+
+/// Trials run one after the other and remove their data, so the largest cell decides.
+pub(crate) fn check_disk(
+    plan: &Plan,
+    headers: &[CellHeader],
+    data_dir: &Path,
+) -> Result<(), LabError> {
+    let sizes = plan
+        .cells
+        .iter()
+        .zip(headers)
+        .map(|(cell, header)| (peak_size(cell, &header.settings).1, cell.label.as_str()));
+    let (bytes, cell) = sizes.max().unwrap_or_default();
+    check_free(bytes, &format!("cell {cell}"), data_dir)
+}
+
+/// Refuses a disk without room for so many bytes and a margin.
+pub(crate) fn check_free(bytes: u64, what: &str, data_dir: &Path) -> Result<(), LabError> {
+    let free = plimsoll_host::free_bytes(data_dir).map_err(|error| {
+        LabError::io(
+            format!("failed to read the free space of {}", data_dir.display()),
+            error,
+        )
+    })?;
+    if (free as f64) < bytes as f64 * DISK_MARGIN {
+        return Err(LabError::Machine(format!(
+            "the disk is too small: {what} needs about {} in {} and {} are free; lower rows, or \
+            choose a larger disk with --data DIR",
+            format_bytes((bytes as f64 * DISK_MARGIN) as u64),
+            data_dir.display(),
+            format_bytes(free)
+        )));
+    }
+    Ok(())
+}
