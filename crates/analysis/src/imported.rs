@@ -8,18 +8,26 @@ use plimsoll_core::metric::{self, Metric};
 use plimsoll_store::CampaignRecord;
 use plimsoll_store::imported::{Family, Imported, ImportedCell, ImportedResult, ImportedStep};
 
-use crate::analysis;
+use crate::cells::campaigns::{self, CampaignInfo};
+use crate::cells::cell_info::CellInfo;
+use crate::cells::differences::Differences;
 use crate::cells::selection::{Candidate, choose};
+use crate::cells::settings::Settings;
 use crate::classic::response::classify_max;
 use crate::classic::{Class, relative, throughput};
 use crate::metrics::value::{Measure, Value};
-use crate::steps::summary::summarise;
+use crate::runs::results::StepResult;
+use crate::runs::status::Status;
+use crate::steps::charts::{Chart, Line};
+use crate::steps::classic_table::{ClassicCell, ClassicTable};
+use crate::steps::counters::{Counter, CounterKind};
+use crate::steps::latency::{ResponseRow, ResponseTable};
+use crate::steps::outcome::Outcome;
+use crate::steps::published::{PublishedRow, PublishedTable, Section};
+use crate::steps::step_view::StepView;
+use crate::steps::summary::{Summary, summarise};
 use crate::verdicts::Findings;
-use crate::view::{
-    CampaignInfo, CellInfo, Chart, ClassicCell, ClassicTable, Counter, CounterKind, Differences,
-    Line, Outcome, PublishedRow, PublishedTable, ResponseRow, ResponseTable, Section, Settings,
-    Status, StepResult, StepView, Summary, View,
-};
+use crate::view::View;
 use crate::words::reasons::reasons;
 use crate::{AnalysisError, Options};
 
@@ -143,7 +151,7 @@ fn campaign_info(record: &CampaignRecord) -> CampaignInfo {
         state: "imported",
         blocks: 1,
         verify: "not known",
-        ..analysis::campaign_info(record)
+        ..campaigns::campaign_info(record)
     }
 }
 

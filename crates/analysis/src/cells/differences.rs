@@ -4,7 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use crate::view::Differences;
+/// Named facts that each cell has: those that differ, and those that do not.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Differences {
+    /// Name and one value per cell of the view.
+    pub differing: Vec<(String, Vec<Option<String>>)>,
+    /// Name and the value of every cell.
+    pub equal: Vec<(String, String)>,
+}
 
 /// Facts that begin with this are of one moment: they differ between any two trials.
 const MOMENTARY: &str = "now_";

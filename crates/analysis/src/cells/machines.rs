@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::view::CellInfo;
+use crate::cells::cell_info::CellInfo;
 
 /// Facts of an environment that make a machine another one.
 const IDENTITY: [&str; 3] = ["cpu_model", "cpus_online", "memory_bytes"];

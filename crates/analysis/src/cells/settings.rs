@@ -3,7 +3,70 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::cells::setting_value::{is_same, is_taken};
-use crate::view::{NotAsAsked, OnlyIn, Setting, Settings};
+
+/// The settings engines run with, set beside what was asked for and beside each other. Values mean
+/// the same when they do after units, switches and lists are read: `1G` and `1073741824`, `on` and
+/// `1`.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Settings {
+    /// What a config asks for and an engine does not run with.
+    pub not_as_asked: Vec<NotAsAsked>,
+    /// What a config asks for and no engine tells about.
+    pub untold: Vec<String>,
+    /// PostgreSQL: names that a config made up for the workload's statements to read, which no
+    /// module of the server defines.
+    pub custom: Vec<String>,
+    /// Settings with different values in the cells that have them; those that a config asks for
+    /// first.
+    pub differing: Vec<Setting>,
+    /// Settings that some cells have with one value and others do not have.
+    pub only_in: Vec<OnlyIn>,
+    /// Settings that name places, ports, identities and versions: they differ between any two
+    /// servers.
+    pub places: Vec<Setting>,
+    /// Name and value of what is the same in every cell.
+    pub equal: Vec<(String, String)>,
+    /// Which client the workers' sessions went through, per cell of the view; `None` where there
+    /// was no server, or nobody said.
+    pub session_clients: Vec<Option<String>>,
+}
+
+/// A setting of a config that did not become what it asks for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NotAsAsked {
+    /// The setting.
+    pub name: String,
+    /// The config's value.
+    pub asked: String,
+    /// The value the engine runs with, or why it has none.
+    pub found: Result<String, String>,
+    /// Indices of the cells in which it is so.
+    pub cells: Vec<usize>,
+}
+
+/// One setting in all cells.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Setting {
+    /// Its name.
+    pub name: String,
+    /// Whether a config asks for it.
+    pub is_asked: bool,
+    /// One value per cell of the view.
+    pub values: Vec<Option<String>>,
+    /// Which of them do not mean the same as the base's.
+    pub is_other: Vec<bool>,
+    /// The same for people: round sizes with a unit, of long lists what differs.
+    pub shown: Vec<Option<String>>,
+}
+
+/// Settings that only some cells have.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OnlyIn {
+    /// Indices of those cells.
+    pub cells: Vec<usize>,
+    /// Names and values.
+    pub settings: Vec<(String, String)>,
+}
 
 /// What one cell asked for and got.
 pub(crate) struct CellSettings<'a> {

@@ -6,11 +6,33 @@ use std::collections::BTreeSet;
 use plimsoll_core::name::natural_cmp;
 use plimsoll_core::rocksdb_report::is_in_tables;
 
+use crate::cells::cell_info::CellInfo;
+use crate::runs::status::Status;
+use crate::steps::classic_table::ClassicCell;
+use crate::steps::outcome::Outcome;
+use crate::steps::published::{PublishedRow, PublishedTable, Section};
+use crate::steps::step_view::StepView;
 use crate::steps::summary::{absolute_cells, relative_cells};
-use crate::view::{
-    CellInfo, ClassicCell, Outcome, PublishedRow, PublishedTable, Section, Status, StepView,
-    VersionGroup, VersionRow,
-};
+
+/// Cells of one config and shape, set side by side as versions.
+#[derive(Clone, Debug, PartialEq)]
+pub struct VersionGroup {
+    /// Config and, where there are several, shape.
+    pub title: String,
+    /// Indices of its cells; what the others are divided by is first.
+    pub cells: Vec<usize>,
+    /// The tests, in the order of the plan.
+    pub tests: Vec<VersionRow>,
+}
+
+/// A test over versions.
+#[derive(Clone, Debug, PartialEq)]
+pub struct VersionRow {
+    /// The step.
+    pub step: String,
+    /// Rate / rate of the first, one per cell of the group.
+    pub ratios: Vec<Option<f64>>,
+}
 
 /// What tells a cell's place among versions.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -4,7 +4,7 @@ use plimsoll_core::imported_metric::IMPORTED;
 use plimsoll_core::metric::{self, CATALOGUE, Metric};
 
 use crate::classic::metrics_line;
-use crate::view::StepView;
+use crate::steps::step_view::StepView;
 
 /// CPU per operation of the processes that took part. They stand beside `cpupq`, which counts
 /// whatever else ran on the host.

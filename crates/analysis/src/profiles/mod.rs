@@ -6,7 +6,7 @@ mod tree;
 
 use plimsoll_store::{CampaignRecord, Profile, ProfileAbout, read_profiles};
 
-use crate::analysis::CellRuns;
+use crate::runs::cell_runs::CellRuns;
 use crate::verdicts::{Change, Explanation, changes, percent};
 pub use functions::FunctionChange;
 pub(crate) use functions::moved;

@@ -9,7 +9,9 @@ use serde_json::{Value, json};
 
 use crate::cells::machines;
 use crate::classic::relative;
-use crate::view::{Status, StepView, View};
+use crate::runs::status::Status;
+use crate::steps::step_view::StepView;
+use crate::view::View;
 use crate::words::notes::ONE_CELL;
 
 /// How many movers are named.
@@ -534,9 +536,18 @@ pub fn pairs(a: &View, b: &View) -> Vec<(usize, usize)> {
     if let ([_], [_]) = (&a.cells[..], &b.cells[..]) {
         return vec![(0, 0)];
     }
-    let by = |is_pair: fn(&crate::view::CellInfo, &crate::view::CellInfo) -> bool| -> Vec<(usize, usize)> {
+    let by = |is_pair: fn(
+        &crate::cells::cell_info::CellInfo,
+        &crate::cells::cell_info::CellInfo,
+    ) -> bool|
+     -> Vec<(usize, usize)> {
         let of = |i: usize| {
-            let mut found = b.cells.iter().enumerate().filter(|(_, cell)| is_pair(&a.cells[i], cell)).map(|(j, _)| j);
+            let mut found = b
+                .cells
+                .iter()
+                .enumerate()
+                .filter(|(_, cell)| is_pair(&a.cells[i], cell))
+                .map(|(j, _)| j);
             let first = found.next()?;
             found.next().is_none().then_some((i, first))
         };

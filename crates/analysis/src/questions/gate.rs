@@ -6,7 +6,7 @@ use plimsoll_stats::{SignedRank, holm, student_quantile, student_two_sided};
 use plimsoll_store::{CampaignRecord, CampaignState};
 use serde_json::{Value, json};
 
-use crate::analysis::base_label;
+use crate::cells::campaigns::base_label;
 use crate::verdicts::{
     Basis, Call, Estimate, Finding, Findings, control_line, floor_line, percent,
 };

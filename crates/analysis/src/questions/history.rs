@@ -9,10 +9,10 @@ use plimsoll_store::CampaignRecord;
 use serde_json::{Value, json};
 
 use crate::AnalysisError;
-use crate::analysis::step_names;
 use crate::runs::attempts::runs_of_cell;
+use crate::runs::cell_runs::step_names;
+use crate::runs::status::Status;
 use crate::verdicts::{Basis, Spreads, basis, headline, machine};
-use crate::view::Status;
 
 /// The chance that a series of noise is cut.
 const ALPHA: f64 = 0.05;

@@ -13,7 +13,7 @@ use plimsoll_store::{
 
 use crate::metrics::formulas::{Facts, measure};
 use crate::metrics::value::Measure;
-use crate::view::Status;
+use crate::runs::status::Status;
 
 /// A step of one attempt at one trial.
 pub(crate) struct Run<'a> {

@@ -10,8 +10,82 @@ use plimsoll_store::OperationSecond;
 use plimsoll_store::event::StepDone;
 
 use crate::runs::attempts::Run;
-use crate::runs::histogram::{decode, encode, merge, quantiles};
-use crate::view::EventRow;
+use crate::runs::histogram::{Quantiles, decode, encode, merge, quantiles};
+
+/// What one kind of event came to in one cell.
+#[derive(Clone, Debug, PartialEq)]
+pub struct EventRow {
+    /// Index into the view's cells.
+    pub cell: usize,
+    /// The event.
+    pub kind: String,
+    /// Events done.
+    pub ok: u64,
+    /// Tries that were given up and tried again.
+    pub retried: u64,
+    /// Events given up for good.
+    pub failed: u64,
+    /// Events done per second of the step.
+    pub per_s: Option<f64>,
+    /// Statements of an event, `BEGIN` and `COMMIT` included.
+    pub statements: Option<f64>,
+    /// Service times.
+    pub service: Option<Quantiles>,
+    /// Response times, where events were due at a rate.
+    pub response: Option<Quantiles>,
+}
+
+impl EventRow {
+    /// Whether the last of the numbers is the least that it may be.
+    pub fn is_response_lower_bound(&self) -> bool {
+        self.response
+            .as_ref()
+            .is_some_and(|quantiles| quantiles.lower_bounds().contains(&"p99"))
+    }
+
+    /// Name, unit and value of what a line of numbers tells of a kind of event. The last one is
+    /// there in open loops only.
+    pub fn numbers(&self) -> [(&'static str, &'static str, Option<f64>); 11] {
+        let time = |pick: fn(&Quantiles) -> f64| {
+            self.service.as_ref().map(|quantiles| pick(quantiles) / 1e3)
+        };
+        [
+            ("events", "events", Some(self.ok as f64)),
+            ("events_retried", "events", Some(self.retried as f64)),
+            ("events_failed", "events", Some(self.failed as f64)),
+            ("events_per_s", "events/s", self.per_s),
+            ("statements_per_event", "statements", self.statements),
+            ("mean_service_us", "us", time(|quantiles| quantiles.mean_ns)),
+            (
+                "p50_service_us",
+                "us",
+                time(|quantiles| quantiles.p50_ns as f64),
+            ),
+            (
+                "p99_service_us",
+                "us",
+                time(|quantiles| quantiles.p99_ns as f64),
+            ),
+            (
+                "p999_service_us",
+                "us",
+                time(|quantiles| quantiles.p999_ns as f64),
+            ),
+            (
+                "max_service_us",
+                "us",
+                time(|quantiles| quantiles.max_ns as f64),
+            ),
+            (
+                "p99_response_us",
+                "us",
+                self.response
+                    .as_ref()
+                    .map(|quantiles| quantiles.p99_ns as f64 / 1e3),
+            ),
+        ]
+    }
+}
 
 /// The step with its kinds of operations as one, and the series with it; `None` for a step whose
 /// kinds are not drawn events.

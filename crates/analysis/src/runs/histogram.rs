@@ -8,7 +8,72 @@ use hdrhistogram::serialization::{Deserializer, Serializer, V2DeflateSerializer}
 use plimsoll_core::record::EncodedHistogram;
 
 use crate::classic::response::BOUNDS_NS;
-use crate::view::{CurvePoint, Quantiles};
+
+/// Percentiles of a histogram, in nanoseconds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Quantiles {
+    /// Operations.
+    pub count: u64,
+    /// Mean.
+    pub mean_ns: f64,
+    /// Median.
+    pub p50_ns: u64,
+    /// 90 % are at most this.
+    pub p90_ns: u64,
+    /// 99 % are at most this.
+    pub p99_ns: u64,
+    /// 99.9 % are at most this.
+    pub p999_ns: u64,
+    /// 99.99 % are at most this.
+    pub p9999_ns: u64,
+    /// The longest.
+    pub max_ns: u64,
+    /// Which of these are the least that they may be, from the mean to the longest.
+    pub are_lower_bounds: [bool; 7],
+}
+
+impl Quantiles {
+    /// Name, nanoseconds, and whether it is the least that it may be.
+    pub fn values(&self) -> [(&'static str, f64, bool); 7] {
+        let [p50, p90, p99, p999, p9999, max] = [
+            self.p50_ns,
+            self.p90_ns,
+            self.p99_ns,
+            self.p999_ns,
+            self.p9999_ns,
+            self.max_ns,
+        ]
+        .map(|ns| ns as f64);
+        let named = [
+            ("mean", self.mean_ns),
+            ("p50", p50),
+            ("p90", p90),
+            ("p99", p99),
+            ("p999", p999),
+            ("p9999", p9999),
+            ("max", max),
+        ];
+        std::array::from_fn(|i| (named[i].0, named[i].1, self.are_lower_bounds[i]))
+    }
+
+    /// The names of those that are the least that they may be.
+    pub fn lower_bounds(&self) -> Vec<&'static str> {
+        self.values()
+            .into_iter()
+            .filter(|(_, _, is_lower_bound)| *is_lower_bound)
+            .map(|(name, ..)| name)
+            .collect()
+    }
+}
+
+/// A point of a percentile curve.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct CurvePoint {
+    /// log10(1 / (1 - p)): 0 is the fastest operation, 1 the 90th percentile, 2 the 99th, ...
+    pub nines: f64,
+    /// Nanoseconds.
+    pub value_ns: u64,
+}
 
 /// Decodes a histogram in nanoseconds.
 pub(crate) fn decode(encoded: &EncodedHistogram) -> Result<Histogram<u64>, String> {

@@ -5,7 +5,41 @@ use plimsoll_store::OperationSecond;
 
 use crate::metrics::formulas::counts_rows;
 use crate::runs::attempts::Run;
-use crate::view::{Band, Chart, Line};
+
+/// One quantity over the seconds of a step, a line per cell.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Chart {
+    /// `query rate`.
+    pub title: String,
+    /// Its unit.
+    pub unit: &'static str,
+    /// How many seconds one point stands for; 1 unless the step was long.
+    pub seconds_per_point: u32,
+    /// The cells with data.
+    pub lines: Vec<Line>,
+}
+
+/// A cell's line: per point the mean, least and greatest of its seconds. `None` where nothing was
+/// measured.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Line {
+    /// Index into the view's cells.
+    pub cell: usize,
+    /// Means; for charts of maxima the greatest.
+    pub points: Vec<Option<f64>>,
+    /// Least and greatest, when a point stands for several seconds and the chart is not one of
+    /// maxima.
+    pub band: Option<Band>,
+}
+
+/// The least and the greatest of the seconds behind each point.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Band {
+    /// The least.
+    pub low: Vec<Option<f64>>,
+    /// The greatest.
+    pub high: Vec<Option<f64>>,
+}
 
 /// A chart holds no more points than this over all its lines; longer steps are thinned.
 const MOST_POINTS: usize = 2000;

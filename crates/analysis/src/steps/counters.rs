@@ -8,7 +8,35 @@ use plimsoll_store::event::StepDone;
 
 use crate::metrics::formulas::counts_rows;
 use crate::runs::attempts::Run;
-use crate::view::{Counter, CounterKind};
+
+/// Where a counter belongs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum CounterKind {
+    /// The field looks at it, or it changes most between the cells.
+    Front,
+    /// Any other.
+    Other,
+    /// It goes up and down: what was recorded is how much it changed, and that is no cost of an
+    /// operation.
+    Level,
+}
+
+/// A counter of the engine.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Counter {
+    /// The engine's name for it.
+    pub name: String,
+    /// Where it belongs.
+    pub kind: CounterKind,
+    /// Its unit, where it is known: `B`, `us`.
+    pub unit: &'static str,
+    /// What it tells, where that is known.
+    pub meaning: &'static str,
+    /// Growth during the step, one per cell of the view.
+    pub values: Vec<Option<i64>>,
+    /// The same by the operations of the step; `None` for levels.
+    pub per_operation: Vec<Option<f64>>,
+}
 
 /// Of the counters that the field does not name, so many with the largest changes stand in front
 /// too.

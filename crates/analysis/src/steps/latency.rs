@@ -8,8 +8,79 @@ use plimsoll_core::record::{EncodedHistogram, OperationRecord};
 use crate::classic::Class;
 use crate::classic::response::classify_max;
 use crate::runs::attempts::Run;
-use crate::runs::histogram::{bucket_counts, curve, decode, merge, quantiles};
-use crate::view::{Clock, LatencyRow, LatencyTable, ResponseRow, ResponseTable};
+use crate::runs::histogram::{
+    CurvePoint, Quantiles, bucket_counts, curve, decode, merge, quantiles,
+};
+
+/// A classic response time table of one kind of operation: service times in ten buckets.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ResponseTable {
+    /// The kind of operation.
+    pub kind: String,
+    /// The cells that did any.
+    pub rows: Vec<ResponseRow>,
+}
+
+/// A row of a response time table.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ResponseRow {
+    /// Index into the view's cells.
+    pub cell: usize,
+    /// Operations done.
+    pub total: u64,
+    /// Operations per bucket of [`crate::classic::response::BUCKETS`].
+    pub counts: [u64; 10],
+    /// The longest, in seconds.
+    pub max_s: f64,
+    /// The colour of the maximum.
+    pub max_class: Class,
+}
+
+/// Which of the three times of an operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Clock {
+    /// From sending to done.
+    Service,
+    /// From the planned instant to done.
+    Response,
+    /// From the planned instant to sending.
+    Lag,
+}
+
+impl Clock {
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Service => "service",
+            Self::Response => "response",
+            Self::Lag => "lag",
+        }
+    }
+}
+
+/// Percentiles of one kind of operation.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LatencyTable {
+    /// The kind of operation.
+    pub kind: String,
+    /// Whether it had a schedule; a closed loop has no response time.
+    pub is_open_loop: bool,
+    /// Per cell, then per clock.
+    pub rows: Vec<LatencyRow>,
+}
+
+/// A row of percentiles, and the curve through them.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LatencyRow {
+    /// Index into the view's cells.
+    pub cell: usize,
+    /// Which time.
+    pub clock: Clock,
+    /// The percentiles.
+    pub quantiles: Quantiles,
+    /// The curve.
+    pub curve: Vec<CurvePoint>,
+}
 
 /// Fewer operations make steps, not a curve.
 const LEAST_FOR_CURVE: u64 = 20;

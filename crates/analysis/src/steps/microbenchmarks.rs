@@ -1,17 +1,118 @@
 //! The tables of the microbenchmarks, in the published sections and order, and those of the ramp.
 
-use plimsoll_core::metric::{self, Direction};
+use plimsoll_core::metric::{self, Direction, Metric};
 use plimsoll_core::plan::TestGroup;
 
 use crate::classic::{Class, relative};
 use crate::metrics::ratio::divide_measures;
 use crate::metrics::value::at_least;
+use crate::runs::status::Status;
+use crate::steps::classic_table::ClassicCell;
+use crate::steps::outcome::Outcome;
+use crate::steps::step_view::StepView;
 use crate::steps::summary::{absolute_column, cell, relative_column};
-use crate::view::{
-    ClassicCell, Outcome, Ramp, RampCell, RampLevel, StepView, TestRow, TestSection, TestSubject,
-    TestTable,
-};
 use crate::words::waiting;
+
+/// Microbenchmarks, or steps of a workload file: a row per test, a column per cell, in the
+/// published sections.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TestTable {
+    /// Its heading.
+    pub title: &'static str,
+    /// What the numbers are.
+    pub caption: String,
+    /// What it is about.
+    pub subject: TestSubject,
+    /// The sections that have a row.
+    pub sections: Vec<TestSection>,
+}
+
+/// What a table of microbenchmarks is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TestSubject {
+    /// Ratios of throughput to the base.
+    Relative,
+    /// Throughput.
+    Throughput,
+    /// Response times of open loops, which is what these are run for.
+    Response,
+    /// What a statement costs.
+    Cost,
+}
+
+/// A section of such a table.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TestSection {
+    /// Its heading.
+    pub title: &'static str,
+    /// The rows, in the published order.
+    pub rows: Vec<TestRow>,
+}
+
+/// A test in such a table.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TestRow {
+    /// The step.
+    pub step: String,
+    /// One per cell of the view.
+    pub cells: Vec<ClassicCell>,
+}
+
+/// A test over rising numbers of clients.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Ramp {
+    /// The test, without its level.
+    pub test: String,
+    /// What the rate is.
+    pub rate: &'static Metric,
+    /// What `tps` counts: `transactions`, or `events` of a workload file.
+    pub events: &'static str,
+    /// The levels, rising.
+    pub users: Vec<u32>,
+    /// One per cell of the view.
+    pub cells: Vec<RampCell>,
+}
+
+/// A cell's part in a ramp.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RampCell {
+    /// One per level, in its order.
+    pub levels: Vec<RampLevel>,
+    /// The highest rate: its place in the levels.
+    pub peak: Option<usize>,
+    /// The first level with at least 90 % of the highest rate: more clients gain little.
+    pub knee: Option<usize>,
+}
+
+/// A level of a ramp in a cell. Times in microseconds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RampLevel {
+    /// How the step ended.
+    pub status: Status,
+    /// The rate.
+    pub rate: Option<f64>,
+    /// Transactions per second.
+    pub tps: Option<f64>,
+    /// Service times: mean, 95th and 99th percentile, longest.
+    pub service_us: [Option<f64>; 4],
+    /// The 99th percentile of response times, where events were due at a rate.
+    pub p99_response_us: Option<f64>,
+    /// Seconds of waiting that the service times do not have, where it is more than next to
+    /// nothing.
+    pub excluded_wait_s: Option<f64>,
+    /// That percentile is the least that it may be.
+    pub is_lower_bound: bool,
+}
+
+impl Ramp {
+    /// Whether any level had a schedule, and so response times.
+    pub fn is_open_loop(&self) -> bool {
+        self.cells
+            .iter()
+            .flat_map(|cell| &cell.levels)
+            .any(|level| level.p99_response_us.is_some())
+    }
+}
 
 /// At this share of the highest rate a ramp has its knee.
 const KNEE_SHARE: f64 = 0.9;
@@ -351,7 +452,7 @@ fn knee(levels: &[RampLevel], peak: Option<usize>) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::view::Status;
+    use crate::runs::status::Status;
 
     #[test]
     fn a_ramp_has_its_peak_and_before_it_its_knee() {

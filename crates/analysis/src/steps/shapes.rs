@@ -5,7 +5,19 @@ use std::collections::BTreeSet;
 use plimsoll_store::series::LevelSample;
 
 use crate::runs::attempts::Run;
-use crate::view::LevelShape;
+
+/// The tree of one cell over the seconds of a step.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LevelShape {
+    /// Index into the view's cells.
+    pub cell: usize,
+    /// How many seconds one column stands for.
+    pub seconds_per_column: u32,
+    /// The levels that had files at any time, rising.
+    pub levels: Vec<u32>,
+    /// Per level and column: files and bytes at the column's last look.
+    pub columns: Vec<Vec<(u64, u64)>>,
+}
 
 /// More columns than this cannot be told apart.
 const MOST_COLUMNS: u32 = 240;

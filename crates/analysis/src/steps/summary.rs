@@ -1,13 +1,35 @@
 //! The three classic tables.
 
+use crate::cells::cell_info::CellInfo;
 use crate::classic::throughput::{self, Rate};
 use crate::classic::{Class, relative};
 use crate::metrics::ratio::divide;
-use crate::steps::microbenchmarks::{ramps, test_tables};
-use crate::view::{
-    CellInfo, ClassicCell, ClassicRow, ClassicTable, Outcome, Status, StepView, Summary,
-};
+use crate::runs::status::Status;
+use crate::steps::classic_table::{ClassicCell, ClassicRow, ClassicTable};
+use crate::steps::microbenchmarks::{Ramp, TestTable, ramps, test_tables};
+use crate::steps::outcome::Outcome;
+use crate::steps::step_view::StepView;
 use crate::words::reasons::brief;
+
+/// The three classic tables.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Summary {
+    /// Operations per second: rows inserted in `l` steps, rows indexed in `l.x`, queries in `q`
+    /// steps.
+    pub absolute: ClassicTable,
+    /// The same divided by the base.
+    pub relative: ClassicTable,
+    /// Rows inserted per second in the background of the `q` steps, and the targets.
+    pub insert_rate: ClassicTable,
+    /// Seconds of index creation, and below them the ratios to the base. Without columns unless the
+    /// plan is about that step.
+    pub index_seconds: ClassicTable,
+    /// The tables of the microbenchmarks: relative throughput, throughput, and what an operation
+    /// costs.
+    pub tests: Vec<TestTable>,
+    /// Tests over rising numbers of clients.
+    pub ramps: Vec<Ramp>,
+}
 
 /// Tests have tables of their own; the classic ones show the other steps.
 pub(crate) fn summarise(cells: &[CellInfo], steps: &[&StepView]) -> Summary {

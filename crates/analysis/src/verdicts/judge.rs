@@ -14,8 +14,9 @@ use super::pairs::{Pairs, basis, last_disturbance, pairs};
 use super::spreads::Spreads;
 use super::validity::obstacle;
 use super::why::why;
-use crate::analysis::CellRuns;
-use crate::view::{CellInfo, StepView};
+use crate::cells::cell_info::CellInfo;
+use crate::runs::cell_runs::CellRuns;
+use crate::steps::step_view::StepView;
 
 /// The level of intervals and of a screen's prediction.
 const LEVEL: f64 = 0.95;
@@ -25,7 +26,7 @@ const DOTS: usize = 100;
 const EMPTY_TURNS: f64 = 0.1;
 
 /// What findings are made from.
-pub(crate) struct Setting<'a> {
+pub(crate) struct Experiment<'a> {
     /// The cells shown, each with its base.
     pub infos: &'a [CellInfo],
     /// Their runs.
@@ -39,8 +40,8 @@ pub(crate) struct Setting<'a> {
 }
 
 /// Everything that can be said of the cells against their bases.
-pub(crate) fn find(setting: &Setting<'_>) -> Findings {
-    let [first, _, ..] = setting.cells else {
+pub(crate) fn find(experiment: &Experiment<'_>) -> Findings {
+    let [first, _, ..] = experiment.cells else {
         return Findings::none();
     };
     let campaign = first.campaign;
@@ -49,13 +50,13 @@ pub(crate) fn find(setting: &Setting<'_>) -> Findings {
     let (margin, alpha) = confirm.map_or((MARGIN, ALPHA), |confirm| (confirm.delta, confirm.alpha));
     let is_confirmed =
         |step: &&StepView| confirm.is_none_or(|confirm| confirm.steps.contains(&step.name));
-    let steps: Vec<&StepView> = setting.steps.iter().filter(is_confirmed).collect();
+    let steps: Vec<&StepView> = experiment.steps.iter().filter(is_confirmed).collect();
 
     let mut controls: Vec<Control> = Vec::new();
-    if let Some((of, again)) = &setting.control {
+    if let Some((of, again)) = &experiment.control {
         for step in &steps {
             controls.extend(
-                metrics_of(step, &setting.infos[0]).map(|metric| {
+                metrics_of(step, &experiment.infos[0]).map(|metric| {
                     control(basis, of, again, &step.name, metric, metric == step.rate)
                 }),
             );
@@ -63,38 +64,38 @@ pub(crate) fn find(setting: &Setting<'_>) -> Findings {
     }
     let mut all = Vec::new();
     let is_candidate = |(i, cell): &(usize, &CellRuns<'_>)| {
-        setting.infos[*i].base != *i
+        experiment.infos[*i].base != *i
             && cell.campaign.header.id == campaign.header.id
             && !cell.is_control()
     };
-    for (index, cell) in setting.cells.iter().enumerate().filter(is_candidate) {
-        let of = setting.infos[index].base;
+    for (index, cell) in experiment.cells.iter().enumerate().filter(is_candidate) {
+        let of = experiment.infos[index].base;
         for step in &steps {
-            for metric in metrics_of(step, &setting.infos[of]) {
+            for metric in metrics_of(step, &experiment.infos[of]) {
                 let question = Question {
                     basis,
-                    base: &setting.cells[of],
+                    base: &experiment.cells[of],
                     cell,
                     index,
                     of,
                     step,
                     metric,
                 };
-                all.extend(question.finding(setting, &controls));
+                all.extend(question.finding(experiment, &controls));
             }
         }
     }
     decide(&mut all, campaign, margin, alpha);
     for finding in &mut all {
         finding.why = why(
-            &setting.cells[finding.base],
-            &setting.cells[finding.cell],
+            &experiment.cells[finding.base],
+            &experiment.cells[finding.cell],
             &finding.step,
             finding.gain(),
         );
     }
-    let control_cells = (0..setting.cells.len())
-        .filter(|cell| setting.cells[*cell].is_control())
+    let control_cells = (0..experiment.cells.len())
+        .filter(|cell| experiment.cells[*cell].is_control())
         .collect();
     Findings {
         all,
@@ -119,7 +120,7 @@ struct Question<'a> {
 impl Question<'_> {
     /// The finding before the family is corrected for; `None` where neither side has a number and
     /// nothing went wrong.
-    fn finding(&self, setting: &Setting<'_>, controls: &[Control]) -> Option<Finding> {
+    fn finding(&self, experiment: &Experiment<'_>, controls: &[Control]) -> Option<Finding> {
         let is_throughput = self.metric == self.step.rate;
         let step = &self.step.name;
         let pairs = pairs(
@@ -165,7 +166,7 @@ impl Question<'_> {
             (_, None) => return None,
             (Basis::Screen, Some(estimate)) => {
                 let spread =
-                    setting
+                    experiment
                         .spreads
                         .of(self.base.cell.build.engine, step, self.metric.name);
                 Call::Screen(Screen::of(estimate.ratio.ln(), spread, LEVEL), spread)

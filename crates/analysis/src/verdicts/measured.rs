@@ -2,7 +2,8 @@
 
 use plimsoll_core::metric::{self, Metric};
 
-use crate::view::{CellInfo, StepView};
+use crate::cells::cell_info::CellInfo;
+use crate::steps::step_view::StepView;
 
 /// The metrics that are judged in a step: its throughput, and CPU per operation of the server (of
 /// the whole process where the engine lives in it). This is the one place that says so.

@@ -17,7 +17,7 @@ mod validity;
 mod why;
 
 pub use finding::{Basis, Call, Control, Estimate, Finding, Findings};
-pub(crate) use judge::{Setting, find};
+pub(crate) use judge::{Experiment, find};
 pub(crate) use lines::change_with_interval;
 pub use lines::{
     NO_VERDICTS, bases, control_line, counts, finding_line, floor_line, is_news, largest, percent,

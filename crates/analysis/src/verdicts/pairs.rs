@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use plimsoll_store::{CampaignRecord, Design, Turn};
 
 use super::finding::Basis;
-use crate::analysis::CellRuns;
 use crate::runs::attempts::Run;
-use crate::view::Status;
+use crate::runs::cell_runs::CellRuns;
+use crate::runs::status::Status;
 
 /// Log ratios of one metric, in the order of time.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::cells::differences::flatten;
 use crate::metrics::formulas::measure_cheaply;
 use crate::runs::attempts::judge;
-use crate::view::Status;
+use crate::runs::status::Status;
 
 /// The facts that make a machine: stable ones only. `bogomips`, say, may differ from boot to boot.
 const MACHINE: [&str; 4] = ["cpu_model", "cpus_online", "memory_bytes", "hypervisor"];

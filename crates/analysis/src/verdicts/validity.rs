@@ -2,8 +2,8 @@
 
 use plimsoll_core::record::TableCheck;
 
-use crate::analysis::CellRuns;
-use crate::view::Status;
+use crate::runs::cell_runs::CellRuns;
+use crate::runs::status::Status;
 
 /// Why a cell and the base cannot be compared in a step; `None` when they can.
 pub(crate) fn obstacle(base: &CellRuns<'_>, other: &CellRuns<'_>, step: &str) -> Option<String> {

@@ -10,10 +10,11 @@ use super::finding::{Basis, Finding};
 use super::measured::headline;
 use super::pairs::{basis, by_block, is_suspect, value};
 use super::{change_with_interval, finding_line, percent};
-use crate::analysis::{CellRuns, base_label};
+use crate::cells::campaigns::base_label;
+use crate::cells::settings::Setting;
 use crate::runs::attempts::{Run, runs_of_cell};
+use crate::runs::cell_runs::CellRuns;
 use crate::steps::counters::{LEAST_COUNT, LEAST_PER_OPERATION, is_level, operations};
-use crate::view::Setting;
 use crate::{AnalysisError, Options, View, analyse_among};
 
 /// The metrics that explain: what one operation costs.

@@ -1,8 +1,10 @@
 //! Numbers in words: the notes and reasons that stand beside them.
 
+pub(crate) mod cell_notes;
+pub(crate) mod describe;
+pub(crate) mod describe_rocksdb;
 pub(crate) mod notes;
 pub mod reasons;
-pub(crate) mod rocksdb_description;
 pub(crate) mod rocksdb_notes;
 pub(crate) mod settling;
 pub(crate) mod starved;

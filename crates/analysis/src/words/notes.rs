@@ -4,9 +4,13 @@ use itertools::Itertools;
 use plimsoll_core::suggest::first_few;
 use plimsoll_core::toolchain::Caveat;
 
+use crate::cells::cell_info::CellInfo;
+use crate::runs::status::Status;
+use crate::steps::outcome::Outcome;
+use crate::steps::step_view::StepView;
 use crate::steps::summary::without_base;
 use crate::verdicts::Basis;
-use crate::view::{CellInfo, Outcome, Status, StepView, View};
+use crate::view::View;
 use crate::words::rocksdb_notes::rocksdb_notes;
 use crate::words::waiting;
 
@@ -19,111 +23,15 @@ const THIN_CLIENT: &str = "thin";
 /// Said of a lone cell.
 pub(crate) const ONE_CELL: &str = "There is one cell: nothing to compare it with.";
 
+/// All of them, the most general first.
 pub(crate) fn notes(view: &View) -> Vec<String> {
-    let mut notes = Vec::new();
-    if !view.is_comparable {
-        notes.push(
-            "This is a shortened plan: its numbers are not comparable with those of full runs."
-                .to_owned(),
-        );
-    }
-    for campaign in &view.campaigns {
-        match campaign.state {
-            "running" => notes.push(format!(
-                "Campaign {} is still running: cells without a number \
-                                            have not run yet.",
-                campaign.id
-            )),
-            "decided" => notes.push(format!(
-                "Campaign {} ended at a planned look, because all was decided; `plimsoll resume \
-                {}` runs on to the next one.",
-                campaign.id, campaign.id
-            )),
-            "broken" => notes.push(format!(
-                "Campaign {} is not finished: `plimsoll resume {}` runs what is \
-                                   missing.",
-                campaign.id, campaign.id
-            )),
-            _ => {}
-        }
-    }
-    let versions: Vec<u32> = view
-        .campaigns
-        .iter()
-        .map(|campaign| campaign.methodology_version)
-        .collect();
-    if versions.iter().any(|version| *version != versions[0]) {
-        notes.push(
-            "The campaigns were measured by different methodology versions: see the changelog \
-            before comparing them."
-                .to_owned(),
-        );
-    }
-    let blocks = |used: bool| {
-        let outcomes = view
-            .steps
-            .iter()
-            .flat_map(|step| &step.outcomes)
-            .filter(|outcome| outcome.blocks_planned > 0);
-        outcomes
-            .map(|outcome| {
-                if used {
-                    outcome.blocks_used
-                } else {
-                    outcome.blocks_planned
-                }
-            })
-            .max()
-            .unwrap_or(0)
-    };
-    if blocks(false) <= 1 {
-        notes.push(
-            "Each cell ran once: a difference here is something to look at, not a verdict. One run \
-            cannot tell a regression from noise."
-                .to_owned(),
-        );
-    } else {
-        notes.push(format!(
-            "Values are medians over up to {} blocks; charts, counters, drains and row checks show \
-            each cell's first finished block.",
-            blocks(true).max(1)
-        ));
-    }
-    if view
-        .findings
-        .all
-        .iter()
-        .any(|finding| finding.basis == Basis::Slices)
-    {
-        notes.push(
-            "The tables have totals over all turns, their ratios and the verdicts the typical \
-            round: a stall of few turns moves the first alone."
-                .to_owned(),
-        );
-    }
+    let mut notes = of_campaigns(view);
+    notes.push(of_blocks(view));
+    notes.extend(of_totals(view));
     if view.cells.len() < 2 {
         notes.push(ONE_CELL.to_owned());
     }
-    if view
-        .steps
-        .iter()
-        .flat_map(|step| &step.latencies)
-        .any(|table| !table.is_open_loop)
-    {
-        let closed = if view.steps.iter().any(|step| step.test.is_some()) {
-            "Closed loops have no schedule and so no response time: their service time does not \
-            show what waiting callers would have seen."
-        } else if view.steps.iter().any(StepView::is_of_rocksdb) {
-            "Closed loops have no schedule and so no response time: their service time does not \
-            show what waiting callers would have seen. The writes beside reads follow a schedule \
-            and show both."
-        } else {
-            "Closed loops (the l steps, and the queries of the q steps) have no schedule and so no \
-            response time: their service time does not show what waiting callers would have seen. \
-            Background writers follow a schedule and show both."
-        };
-        notes.push(closed.to_owned());
-    }
+    notes.extend(closed_loops(view));
     notes.extend(waiting::note(view));
     notes.extend(external_servers(view));
     notes.extend(incomparable_builds(view));
@@ -140,14 +48,111 @@ pub(crate) fn notes(view: &View) -> Vec<String> {
                 .to_owned(),
         );
     }
-    let count = |status| {
+    notes.extend(of_statuses(view));
+    notes.extend(rocksdb_notes(view));
+    notes.extend(allowed_failures(view));
+    notes.extend(unsent(view));
+    notes.extend(wrong_row_counts(view));
+    notes
+}
+
+/// Shortened plans, campaigns that are not complete, and numbers that mean different things.
+fn of_campaigns(view: &View) -> Vec<String> {
+    let mut notes = Vec::new();
+    if !view.is_comparable {
+        notes.push(
+            "This is a shortened plan: its numbers are not comparable with those of full runs."
+                .to_owned(),
+        );
+    }
+    notes.extend(view.campaigns.iter().filter_map(|campaign| {
+        let id = &campaign.id;
+        match campaign.state {
+            "running" => Some(format!(
+                "Campaign {id} is still running: cells without a number have not run yet."
+            )),
+            "decided" => Some(format!(
+                "Campaign {id} ended at a planned look, because all was decided; `plimsoll resume \
+                {id}` runs on to the next one."
+            )),
+            "broken" => Some(format!(
+                "Campaign {id} is not finished: `plimsoll resume {id}` runs what is missing."
+            )),
+            _ => None,
+        }
+    }));
+    let mut versions = view
+        .campaigns
+        .iter()
+        .map(|campaign| campaign.methodology_version);
+    if !versions.all_equal() {
+        notes.push(
+            "The campaigns were measured by different methodology versions: see the changelog \
+            before comparing them."
+                .to_owned(),
+        );
+    }
+    notes
+}
+
+/// What the numbers are values of.
+fn of_blocks(view: &View) -> String {
+    let most = |count: fn(&Outcome) -> u32| {
         view.steps
             .iter()
             .flat_map(|step| &step.outcomes)
-            .filter(|outcome| outcome.status == status)
-            .count()
+            .filter(|outcome| outcome.blocks_planned > 0)
+            .map(count)
+            .max()
+            .unwrap_or(0)
     };
-    for (status, what) in [
+    if most(|outcome| outcome.blocks_planned) <= 1 {
+        return "Each cell ran once: a difference here is something to look at, not a verdict. One \
+                run cannot tell a regression from noise."
+            .to_owned();
+    }
+    format!(
+        "Values are medians over up to {} blocks; charts, counters, drains and row checks show \
+        each cell's first finished block.",
+        most(|outcome| outcome.blocks_used).max(1)
+    )
+}
+
+fn of_totals(view: &View) -> Option<String> {
+    let mut findings = view.findings.all.iter();
+    findings
+        .any(|finding| finding.basis == Basis::Slices)
+        .then(|| {
+            "The tables have totals over all turns, their ratios and the verdicts the typical \
+            round: a stall of few turns moves the first alone."
+                .to_owned()
+        })
+}
+
+/// What is not known of operations that nobody scheduled.
+fn closed_loops(view: &View) -> Option<String> {
+    let mut tables = view.steps.iter().flat_map(|step| &step.latencies);
+    if !tables.any(|table| !table.is_open_loop) {
+        return None;
+    }
+    let note = if view.steps.iter().any(|step| step.test.is_some()) {
+        "Closed loops have no schedule and so no response time: their service time does not show \
+        what waiting callers would have seen."
+    } else if view.steps.iter().any(StepView::is_of_rocksdb) {
+        "Closed loops have no schedule and so no response time: their service time does not show \
+        what waiting callers would have seen. The writes beside reads follow a schedule and show \
+        both."
+    } else {
+        "Closed loops (the l steps, and the queries of the q steps) have no schedule and so no \
+        response time: their service time does not show what waiting callers would have seen. \
+        Background writers follow a schedule and show both."
+    };
+    Some(note.to_owned())
+}
+
+/// How many steps of cells did not simply finish.
+fn of_statuses(view: &View) -> impl Iterator<Item = String> {
+    const WORDS: [(Status, &str); 5] = [
         (
             Status::SlaMissed,
             "missed their SLA, 95 % of the rate that was due: their numbers do not count as a \
@@ -160,35 +165,39 @@ pub(crate) fn notes(view: &View) -> Vec<String> {
         (Status::Failed, "failed"),
         (Status::Crashed, "crashed"),
         (Status::Hung, "hung"),
-    ] {
-        let cells = count(status);
-        if cells > 0 {
-            notes.push(format!(
-                "{cells} of {} cell-steps {what}.",
-                view.steps.len() * view.cells.len()
-            ));
-        }
-    }
-    notes.extend(rocksdb_notes(view));
-    notes.extend(allowed_failures(view));
-    notes.extend(unsent(view));
-    let surplus = view
+    ];
+    let all = view.steps.len() * view.cells.len();
+    let count = |status| {
+        view.steps
+            .iter()
+            .flat_map(|step| &step.outcomes)
+            .filter(|outcome| outcome.status == status)
+            .count()
+    };
+    WORDS
+        .into_iter()
+        .map(move |(status, what)| (count(status), what))
+        .filter(|(cells, _)| *cells > 0)
+        .map(move |(cells, what)| format!("{cells} of {all} cell-steps {what}."))
+}
+
+fn wrong_row_counts(view: &View) -> impl Iterator<Item = String> {
+    let outcomes = view
         .steps
         .iter()
         .flat_map(|step| step.outcomes.iter().map(move |outcome| (step, outcome)));
-    for (step, outcome) in surplus {
-        if outcome
-            .checks
-            .iter()
-            .any(|check| check.expected_rows != check.found_rows)
-        {
-            notes.push(format!(
+    let is_wrong = |outcome: &Outcome| {
+        let mut checks = outcome.checks.iter();
+        checks.any(|check| check.expected_rows != check.found_rows)
+    };
+    outcomes
+        .filter(move |(_, outcome)| is_wrong(outcome))
+        .map(|(step, _)| {
+            format!(
                 "A table does not hold the rows it should after {}.",
                 step.name
-            ));
-        }
-    }
-    notes
+            )
+        })
 }
 
 fn labels(view: &View, cells: &[usize]) -> String {

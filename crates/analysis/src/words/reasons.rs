@@ -2,8 +2,25 @@
 
 use plimsoll_core::witness::{FOREIGN_CORES_LIMIT, STEAL_LIMIT};
 
+use crate::cells::cell_info::CellInfo;
 use crate::runs::attempts::telling_line;
-use crate::view::{CellInfo, Reason, Status, StepView};
+use crate::runs::status::Status;
+use crate::steps::step_view::StepView;
+
+/// Why steps of a cell are not ok.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reason {
+    /// Index into the view's cells.
+    pub cell: usize,
+    /// The steps.
+    pub steps: Vec<String>,
+    /// How they ended.
+    pub status: Status,
+    /// Why, in one line.
+    pub text: String,
+    /// What else was said: the rest of a long message, the end of the server's log.
+    pub more: Option<String>,
+}
 
 /// From so many disturbed steps of a cell on, they are told together.
 const MANY: usize = 2;

@@ -3,7 +3,10 @@
 use plimsoll_core::db_bench::WARNING;
 use plimsoll_core::rocksdb_report::DRIVEN_BY_DB_BENCH;
 
-use crate::view::{CellInfo, Outcome, StepView, View};
+use crate::cells::cell_info::CellInfo;
+use crate::steps::outcome::Outcome;
+use crate::steps::step_view::StepView;
+use crate::view::View;
 
 /// Under this share of keys that must be there something is wrong with the load.
 const LEAST_FOUND: f64 = 0.999;

@@ -3,7 +3,7 @@
 use plimsoll_core::suggest::first_few;
 use plimsoll_stats::{effective_sample_size, mean, variance, warm_up};
 
-use crate::analysis::CellRuns;
+use crate::runs::cell_runs::CellRuns;
 use crate::steps::charts::rates_by_second;
 
 /// A share by which a rate must differ to be told.

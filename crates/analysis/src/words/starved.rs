@@ -6,7 +6,7 @@ use plimsoll_core::plan::StepKind;
 use plimsoll_core::record::ClientRecord;
 use plimsoll_core::suggest::first_few;
 
-use crate::analysis::CellRuns;
+use crate::runs::cell_runs::CellRuns;
 
 /// A note on a cell's steps with such clients; none where there are none.
 pub(crate) fn starved_clients(label: &str, cell: &CellRuns<'_>) -> Option<String> {

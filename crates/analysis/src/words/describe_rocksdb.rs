@@ -6,7 +6,7 @@ use plimsoll_core::plan::{
 };
 use plimsoll_core::units::{format_bytes, format_count, format_duration_ns};
 
-use crate::analysis::count;
+use crate::words::describe::count;
 
 /// What a cell runs.
 pub(crate) fn describe_rocksdb(workload: &RocksdbBench) -> String {

@@ -1,0 +1,203 @@
+//! What a step came to in one cell, over its blocks.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use plimsoll_core::metric::Metric;
+use plimsoll_core::plan::{Step, StepKind};
+use plimsoll_core::record::TableCheck;
+
+use crate::metrics::formulas::classic_rate;
+use crate::metrics::value::{Measure, Value, median_over_blocks};
+use crate::runs::attempts::{Run, drain_after};
+use crate::runs::cell_runs::CellRuns;
+use crate::runs::results::{OperationCount, sum_operations};
+use crate::runs::status::Status;
+
+/// What a step came to in one cell, over its blocks.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Outcome {
+    /// The worst of the blocks that started; missing when none did.
+    pub status: Status,
+    /// Why it is not ok.
+    pub reason: Option<String>,
+    /// Blocks whose values are in `measures`.
+    pub blocks_used: u32,
+    /// Blocks of the schedule.
+    pub blocks_planned: u32,
+    /// Rows per second that the background writers of all clients should insert together.
+    pub target_per_s: Option<f64>,
+    /// Medians over the used blocks, in the catalogue's order; empty without any.
+    pub measures: Vec<Measure>,
+    /// The step's rate in each used block that has one; empty in imports.
+    pub rate_of_blocks: Vec<f64>,
+    /// The rate as sysbench counts it, with the statements of tries that were refused or failed;
+    /// the median over the used blocks.
+    pub classic_rate: Option<f64>,
+    /// The step's rate by the base's as the verdict has it, from pairs; `None` where there are
+    /// none, and in a screen.
+    pub paired_ratio: Option<f64>,
+    /// Operations of the used blocks, summed per kind; the step's own first.
+    pub operations: Vec<OperationCount>,
+    /// Seconds of the first used block's measured window.
+    pub elapsed_s: Option<f64>,
+    /// What the server left when it crashed.
+    pub crash: Option<Crash>,
+    /// The drain after the step in the first used block.
+    pub drain: Option<Drain>,
+    /// Row counts of the first used block, where the step verified them.
+    pub checks: Vec<TableCheck>,
+    /// Facts the workload noted in the first used block.
+    pub notes: BTreeMap<String, f64>,
+}
+
+impl Outcome {
+    /// A metric's value in full precision.
+    pub fn number(&self, name: &str) -> Option<f64> {
+        self.measure(name).and_then(|measure| measure.value.value)
+    }
+
+    /// A metric.
+    pub fn measure(&self, name: &str) -> Option<&Measure> {
+        self.measures
+            .iter()
+            .find(|measure| measure.metric.name == name)
+    }
+}
+
+/// How a server ended that was not asked to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Crash {
+    /// The exit status or signal.
+    pub status: String,
+    /// The end of its log.
+    pub log_tail: String,
+}
+
+/// Debt reduction after a step.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Drain {
+    /// Action, seconds, answer.
+    pub actions: Vec<(String, f64, String)>,
+    /// Seconds in those actions.
+    pub drained_s: f64,
+    /// Seconds waited after them.
+    pub waited_s: f64,
+}
+
+pub(crate) fn outcome(
+    name: &str,
+    rate: &Metric,
+    cell: &CellRuns<'_>,
+    valued: &[&Run<'_>],
+) -> Outcome {
+    let used: Vec<&Run<'_>> = cell.used(name).collect();
+    let (status, reason) = overall(&used);
+    let measures = match valued {
+        [] => Vec::new(),
+        [one] => one.measures.clone(),
+        [first, ..] => (0..first.measures.len())
+            .map(|i| {
+                let values: Vec<_> = valued.iter().map(|run| &run.measures[i].value).collect();
+                Measure {
+                    metric: first.measures[i].metric,
+                    value: median_over_blocks(&values),
+                    classic: None,
+                }
+            })
+            .collect(),
+    };
+    let crash = used.iter().find_map(|run| run.crash);
+    let first = valued.first().and_then(|run| run.done);
+    let drain = valued
+        .first()
+        .and_then(|run| drain_after(run.record?, name))
+        .map(|drain| Drain {
+            actions: drain
+                .actions
+                .iter()
+                .map(|step| (step.action.clone(), step.seconds, step.result.clone()))
+                .collect(),
+            drained_s: drain.drained_s,
+            waited_s: drain.waited_s,
+        });
+    let step = cell.step(name);
+    let classic_rates = valued
+        .iter()
+        .filter_map(|run| classic_rate(run.done?, run.number(rate.name)));
+    let classic_rates: Vec<Value> = classic_rates.map(|rate| Value::from(Ok(rate))).collect();
+    let mut operations = sum_operations(valued);
+    operations.sort_by_key(|operation| {
+        step.is_none_or(|step| step.primary_operation() != operation.kind)
+    });
+    Outcome {
+        status,
+        reason,
+        blocks_used: valued.len() as u32,
+        blocks_planned: used.len() as u32,
+        target_per_s: step.and_then(background_target_per_s),
+        measures,
+        rate_of_blocks: valued
+            .iter()
+            .filter_map(|run| run.number(rate.name))
+            .collect(),
+        classic_rate: median_over_blocks(&classic_rates.iter().collect::<Vec<_>>()).value,
+        paired_ratio: None,
+        operations,
+        elapsed_s: first.map(|done| done.elapsed_ns as f64 / 1e9),
+        crash: crash.map(|crash| Crash {
+            status: crash.status.clone(),
+            log_tail: crash.log_tail.clone(),
+        }),
+        drain,
+        checks: first.map(|done| done.tables.clone()).unwrap_or_default(),
+        notes: first.map(|done| done.notes.clone()).unwrap_or_default(),
+    }
+}
+
+/// What the writers beside the step's own operations should do together.
+pub(crate) fn background_target_per_s(step: &Step) -> Option<f64> {
+    match &step.kind {
+        StepKind::Kv(kv) => kv
+            .background_writes()
+            .map(|(writes, ns)| writes as f64 * 1e9 / ns as f64),
+        _ => Some(step.background_rate()? as f64 * f64::from(step.clients)),
+    }
+}
+
+/// The worst of the blocks that came to something; with several blocks the reason says which, and
+/// how many are alike.
+pub(crate) fn overall(used: &[&Run<'_>]) -> (Status, Option<String>) {
+    let badness = |status: Status| match status {
+        Status::Missing => 0,
+        Status::Ok => 1,
+        Status::Suspect => 2,
+        Status::SlaMissed => 3,
+        Status::Failed => 4,
+        Status::Hung => 5,
+        Status::Crashed => 6,
+    };
+    let Some(worst) = used
+        .iter()
+        .max_by_key(|run| (badness(run.status), Reverse(run.block)))
+    else {
+        return (
+            Status::Missing,
+            Some("the step is not in this cell's plan".to_owned()),
+        );
+    };
+    let alike = used.iter().filter(|run| run.status == worst.status).count();
+    let others = if alike > 1 {
+        format!(" (and {} more of {} blocks)", alike - 1, used.len())
+    } else {
+        String::new()
+    };
+    let with_block = |reason: &String| {
+        if used.len() > 1 {
+            format!("block {}{others}: {reason}", worst.block)
+        } else {
+            reason.clone()
+        }
+    };
+    (worst.status, worst.reason.as_ref().map(with_block))
+}
