@@ -1,6 +1,6 @@
 //! From campaigns to the view.
 
-use plimsoll_store::CampaignRecord;
+use plimsoll_store::{CampaignDir, CampaignRecord};
 
 use crate::AnalysisError;
 use crate::cells::campaigns::{campaign_info, plan_base, title};
@@ -17,6 +17,7 @@ use crate::runs::cell_runs::{CellRuns, experiment_control, first_record, step_na
 use crate::runs::results::{StepResult, step_result};
 use crate::steps::step_view::{StepView, step_view};
 use crate::steps::summary::summarise;
+use crate::stored::Stored;
 use crate::verdicts::{Basis, Experiment, Findings, Spreads, basis, find};
 use crate::view::View;
 use crate::words::cell_notes::{cells_notes, stop_problem};
@@ -37,7 +38,16 @@ pub struct Options {
 
 /// [`analyse_among`] the campaigns themselves.
 pub fn analyse(campaigns: &[CampaignRecord], options: &Options) -> Result<View, AnalysisError> {
-    analyse_among(campaigns, options, campaigns)
+    analyse_among(campaigns, options, &Stored::of(campaigns))
+}
+
+/// A campaign as its page has it.
+pub fn default_view(campaign: &CampaignDir) -> Result<View, AnalysisError> {
+    let record = campaign
+        .load()
+        .map_err(|error| AnalysisError::Store(error.to_string()))?;
+    let stored = Stored::beside(campaign);
+    analyse_among(&[record], &Options::default(), &stored)
 }
 
 /// Computes everything a report shows. Reads the 1-s series of the campaigns' trials; one that
@@ -48,7 +58,7 @@ pub fn analyse(campaigns: &[CampaignRecord], options: &Options) -> Result<View, 
 pub fn analyse_among(
     campaigns: &[CampaignRecord],
     options: &Options,
-    stored: &[CampaignRecord],
+    stored: &Stored<'_>,
 ) -> Result<View, AnalysisError> {
     let first = campaigns.first().ok_or(AnalysisError::NoCampaign)?;
     let imported = campaigns
@@ -76,7 +86,7 @@ pub fn analyse_among(
     if first.header.confirm.is_none() {
         set_bases(&mut infos, &version_groups);
     }
-    let basis = basis(first);
+    let basis = basis(&first.header);
     let spreads = if basis == Basis::Screen {
         Spreads::of_machine(first, stored)
     } else {

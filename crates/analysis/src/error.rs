@@ -16,6 +16,9 @@ pub enum AnalysisError {
         give campaigns of one kind, or use `plimsoll compare`"
     )]
     Mixed,
+    /// The campaign could not be read.
+    #[error("{0}")]
+    Store(String),
     /// A name stands for no cell.
     #[error("find \"{name}\": it is no cell and no build of the campaign{hint}; cells: {known}")]
     UnknownCell {

@@ -17,17 +17,22 @@ mod profiles;
 mod questions;
 mod runs;
 mod steps;
+mod stored;
 pub mod verdicts;
 pub mod view;
 pub mod words;
 
-pub use analysis::{Options, analyse, analyse_among};
+pub use analysis::{Options, analyse, analyse_among, default_view};
 pub use cells::selection;
 pub use error::AnalysisError;
 pub use profiles::{FlameNode, FunctionChange, Profiled, profiles_of};
+pub use questions::bisection;
 pub use questions::compare::{Comparison, Row as ComparisonRow, compare, pairs};
 pub use questions::gate::{Answer as GateAnswer, Gate, GateRow, gate};
 pub use questions::history::{HistoryOptions, Point, Series, history};
+pub use questions::unusual::{Unusual, unusual};
+pub use stored::Stored;
+pub use verdicts::pairs::rounds;
 pub use verdicts::{
     Basis, Call, Change, Control, Estimate, Explanation, Finding, Findings, Power, SettingChange,
     StepPower, explain, finding_line, is_decided, is_look, power_of_blocks, verdict_lines,

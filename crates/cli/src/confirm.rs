@@ -1,21 +1,19 @@
 //! `confirm`.
 
-use plimsoll_analysis::{Call, Finding, finding_line, verdict_lines};
+use plimsoll_analysis::{Unusual, default_view, verdict_lines};
 use plimsoll_core::plan::results as results_of;
 use plimsoll_core::units::parse_duration_ns;
 use plimsoll_lab::builds::BuildCache;
 use plimsoll_lab::{
     ConfirmChoice, ConfirmRequest, DesignChoice, PlacementChoice, create_confirm,
-    keep_passwords_from_children,
+    keep_passwords_from_children, unusual_steps,
 };
 use plimsoll_store::{CampaignDir, Placement, Store};
 
-use crate::Outcome;
 use crate::arguments::{Confirm, Places};
-use crate::build;
 use crate::campaign::{data_dir, finish};
 use crate::failure::Failure;
-use crate::results;
+use crate::{Outcome, build, results};
 
 /// Shorter turns would be nothing but their beginnings and ends.
 const SHORTEST_TURN_NS: u64 = 1_000_000;
@@ -54,7 +52,7 @@ pub fn confirm(places: &Places, arguments: &Confirm) -> Outcome {
 
 /// What a confirm campaign says, on standard output.
 pub fn print(campaign: &CampaignDir, is_json: bool) -> Result<(), Failure> {
-    let view = results::default_view(campaign)?;
+    let view = default_view(campaign)?;
     results::print(&if is_json {
         format!("{:#}\n", plimsoll_report::confirm_json(&view))
     } else {
@@ -114,71 +112,11 @@ fn steps(screened: &CampaignDir, arguments: &Confirm) -> Result<Option<Vec<Strin
         }
         return Ok(Some(results_of(&cell.workload)));
     }
-    let id = &screened.header.id;
-    let view = results::default_view(screened)?;
-    let of_throughput = || {
-        view.findings
-            .all
-            .iter()
-            .filter(|finding| finding.is_throughput)
-    };
-    for finding in of_throughput().filter(|finding| finding.call == Call::Invalid) {
-        tell!(
-            "{}: left out for {}: {}",
-            finding.step,
-            view.cells[finding.cell].label,
-            finding.reason
-        );
-    }
-    let all = || {
-        screened
-            .header
-            .plan
-            .cells
-            .iter()
-            .flat_map(|cell| cell.workload.steps())
-    };
-    let makes_data = |name: &str| all().any(|step| step.name == name && step.makes_data());
-    let is_wanted = |finding: &&Finding| {
-        arguments.cells.is_empty() || arguments.cells.contains(&view.cells[finding.cell].label)
-    };
-    let (mut steps, mut has_loads): (Vec<String>, bool) = (Vec::new(), false);
-    for finding in of_throughput()
-        .filter(|finding| finding.is_worth_confirming())
-        .filter(is_wanted)
-    {
-        tell!("{}", finding_line(&view, finding));
-        if makes_data(&finding.step) {
-            has_loads = true;
-            tell!(
-                "{0}: it makes the data of the other steps: --step {0} confirms it",
-                finding.step
-            );
-        } else if !steps.contains(&finding.step) {
-            steps.push(finding.step.clone());
-        }
+    let Unusual { steps, lines } = unusual_steps(screened, &arguments.cells)?;
+    for line in lines {
+        tell!("{line}");
     }
     if steps.is_empty() {
-        let else_ = if has_loads { "else " } else { "" };
-        let of_results: Vec<&Finding> = of_throughput()
-            .filter(|finding| !makes_data(&finding.step))
-            .collect();
-        if !of_results.is_empty()
-            && of_results
-                .iter()
-                .all(|finding| finding.call == Call::Invalid)
-        {
-            let disturbed = of_results
-                .iter()
-                .filter(|finding| finding.left_out > 0)
-                .count();
-            tell!("{}", nothing_judged(id, of_results.len(), disturbed));
-        } else {
-            tell!(
-                "nothing {else_}in {id} is unusual: no step that can be judged is further from the \
-                base than starts alone explain; --all confirms everything"
-            );
-        }
         if arguments.json {
             results::print(
                 "{\"format\": 1, \"campaign\": null, \"comparisons\": [], \"control\": []}\n",
@@ -187,22 +125,6 @@ fn steps(screened: &CampaignDir, arguments: &Confirm) -> Result<Option<Vec<Strin
         return Ok(None);
     }
     Ok(Some(steps))
-}
-
-/// Of a screen without a result that counts.
-fn nothing_judged(id: &str, results: usize, disturbed: usize) -> String {
-    let all = if results == 1 {
-        "its one result is".to_owned()
-    } else {
-        format!("all {results} results are")
-    };
-    match disturbed {
-        0 => format!("nothing in {id} could be judged: {all} left out; --all confirms everything"),
-        _ => format!(
-            "nothing in {id} could be judged: {all} left out, {disturbed} because the machine was \
-            disturbed; run it again on a quieter machine, or confirm with --step or --all"
-        ),
-    }
 }
 
 fn choice(arguments: &Confirm, steps: Vec<String>) -> Result<ConfirmChoice, Failure> {
@@ -268,26 +190,4 @@ fn choice(arguments: &Confirm, steps: Vec<String>) -> Result<ConfirmChoice, Fail
             .map(|text| duration("--perf", text))
             .transpose()?,
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::nothing_judged;
-
-    #[test]
-    fn a_screen_that_was_disturbed_all_the_time_is_told_with_its_count() {
-        assert_eq!(
-            nothing_judged("c", 1, 0),
-            "nothing in c could be judged: its one result is left out; --all confirms everything"
-        );
-        let disturbed = nothing_judged("c", 14, 12);
-        assert!(
-            disturbed.contains("all 14 results are left out, 12 because the machine was disturbed"),
-            "{disturbed}"
-        );
-        assert!(
-            disturbed.contains("on a quieter machine") && disturbed.contains("--all"),
-            "{disturbed}"
-        );
-    }
 }

@@ -65,7 +65,9 @@ impl From<LabError> for Failure {
         let exit_code = match &error {
             LabError::Machine(_) => MACHINE,
             LabError::Io(_) => INCOMPLETE,
-            LabError::Plan(_) | LabError::Usage(_) | LabError::Store(_) => USAGE,
+            LabError::Plan(_) | LabError::Usage(_) | LabError::Store(_) | LabError::Analysis(_) => {
+                USAGE
+            }
         };
         Self {
             message: error.to_string(),

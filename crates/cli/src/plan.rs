@@ -1,6 +1,6 @@
 //! `plan check` and `plan explain`.
 
-use plimsoll_analysis::{Power, power_of_blocks};
+use plimsoll_analysis::{Power, Stored, power_of_blocks};
 use plimsoll_core::plan::Plan;
 use plimsoll_core::units::{format_bytes, format_count, format_duration_ns};
 use plimsoll_host::{Proc, capture_environment};
@@ -14,7 +14,6 @@ use crate::arguments::{Places, PlanVerb};
 use crate::build::cache_dir;
 use crate::campaign::data_dir;
 use crate::failure::Failure;
-use crate::verdicts::stored;
 
 pub fn plan(places: &Places, verb: &PlanVerb) -> Outcome {
     let (PlanVerb::Check { plan, json } | PlanVerb::Explain { plan, json }) = verb;
@@ -79,7 +78,7 @@ fn power(places: &Places, plan: &Plan, confirm: &ConfirmForecast) -> Result<Powe
         plan,
         confirm.blocks_needed as usize,
         &environment,
-        &stored(&Store::new(&places.store)),
+        &Stored::newest(&Store::new(&places.store)),
     ))
 }
 

@@ -5,13 +5,11 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 use std::time::{Duration, Instant};
 
-use plimsoll_analysis::{is_decided, is_look};
 use plimsoll_core::units::{format_count, format_duration_ns, format_grouped};
 use plimsoll_lab::guard::ignored_signals;
 use plimsoll_lab::{
     Notice, Observer, StepProgress, StepTurns, TrialMessage, TurnsProgress, TurnsRatio,
 };
-use plimsoll_store::CampaignDir;
 use plimsoll_store::header::CampaignHeader;
 use rustix::termios::tcgetwinsize;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
@@ -234,14 +232,6 @@ impl Observer for Console {
                 | TrialMessage::TurnDone(_) => {}
             },
         }
-    }
-
-    fn is_enough(&mut self, campaign: &CampaignDir, block: u32) -> bool {
-        // What cannot be read now is read at the end, where it is an error.
-        is_look(&campaign.header, block)
-            && campaign
-                .load()
-                .is_ok_and(|record| is_decided(&record, block))
     }
 
     fn stop_requests(&self) -> &AtomicUsize {

@@ -3,18 +3,17 @@
 use std::io::{ErrorKind, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
-use plimsoll_analysis::{Options, View, analyse_among};
+use plimsoll_analysis::{Options, Stored, View, analyse_among, default_view};
 use plimsoll_store::{CampaignDir, CampaignRecord, Change, Store, check_seal};
 
 use crate::Outcome;
 use crate::arguments::{Format, Places, Report, Selection, Show};
 use crate::failure::Failure;
-use crate::verdicts::stored;
 
 pub fn show(places: &Places, arguments: &Show) -> Outcome {
     let store = Store::new(&places.store);
     let record = store.find(arguments.campaign.as_deref())?.load()?;
-    let view = view(&[record], &arguments.selection, &stored(&store))?;
+    let view = view(&[record], &arguments.selection, &Stored::newest(&store))?;
     if arguments.json {
         print(&format!("{:#}\n", plimsoll_report::show_json(&view)))?;
     } else {
@@ -43,7 +42,7 @@ pub fn report(places: &Places, arguments: &Report) -> Outcome {
         .map(CampaignDir::load)
         .collect::<Result<Vec<_>, _>>()?;
     records.iter().try_for_each(warn_of_changes)?;
-    let view = view(&records, &arguments.selection, &stored(&store))?;
+    let view = view(&records, &arguments.selection, &Stored::newest(&store))?;
     let text = match arguments.format {
         Format::Html => plimsoll_report::to_html(&view),
         Format::Md => plimsoll_report::to_markdown(&view),
@@ -92,7 +91,7 @@ fn warn_of_changes(record: &CampaignRecord) -> Result<(), Failure> {
 fn view(
     records: &[CampaignRecord],
     selection: &Selection,
-    stored: &[CampaignRecord],
+    stored: &Stored<'_>,
 ) -> Result<View, Failure> {
     Ok(analyse_among(
         records,
@@ -102,23 +101,6 @@ fn view(
         },
         stored,
     )?)
-}
-
-/// A campaign as its page has it.
-pub fn default_view(campaign: &CampaignDir) -> Result<View, Failure> {
-    let stored = campaign
-        .path
-        .parent()
-        .map(|store| stored(&Store::new(store)))
-        .unwrap_or_default();
-    view(
-        &[campaign.load()?],
-        &Selection {
-            base: None,
-            builds: Vec::new(),
-        },
-        &stored,
-    )
 }
 
 /// Writes the campaign's own page.

@@ -1,7 +1,7 @@
 //! `explain`, `history` and `gate`.
 
-use plimsoll_analysis::HistoryOptions;
-use plimsoll_store::{CampaignDir, CampaignRecord, Store};
+use plimsoll_analysis::{HistoryOptions, Stored};
+use plimsoll_store::Store;
 use serde_json::json;
 
 use crate::Outcome;
@@ -9,30 +9,13 @@ use crate::arguments::{Explain, Gate, History, Places};
 use crate::failure::Failure;
 use crate::results::print;
 
-/// The newest campaigns that are asked how far starts of a machine lie apart.
-const STORED: usize = 20;
-
-/// The newest campaigns of the store. One that cannot be read is passed over: it is not what was
-/// asked for.
-pub fn stored(store: &Store) -> Vec<CampaignRecord> {
-    let paths = store.campaigns().unwrap_or_default();
-    let newest = paths
-        .into_iter()
-        .rev()
-        .filter_map(|path| CampaignDir::open(path).ok()?.load().ok());
-    newest
-        .filter(|campaign| campaign.imported.is_none())
-        .take(STORED)
-        .collect()
-}
-
 pub fn explain(places: &Places, arguments: &Explain) -> Outcome {
     let store = Store::new(&places.store);
     let campaign = store.find(arguments.campaign.as_deref())?.load()?;
     let step = campaign.header.plan.step_name(&arguments.step);
     let explanation = plimsoll_analysis::explain(
         &campaign,
-        &stored(&store),
+        &Stored::newest(&store),
         &step,
         arguments.a.as_deref(),
         arguments.b.as_deref(),
@@ -65,7 +48,7 @@ pub fn history(places: &Places, arguments: &History) -> Outcome {
         metric: arguments.metric.clone(),
         step,
     };
-    let series = plimsoll_analysis::history(&campaign, &stored(&store), &options)?;
+    let series = plimsoll_analysis::history(&campaign, &Stored::newest(&store), &options)?;
     if arguments.json {
         let series: Vec<_> = series
             .iter()
@@ -98,7 +81,7 @@ pub fn gate(places: &Places, arguments: &Gate) -> Outcome {
     let campaign = store.find(arguments.campaign.as_deref())?.load()?;
     let gate = plimsoll_analysis::gate(
         &campaign,
-        &stored(&store),
+        &Stored::newest(&store),
         arguments.base.as_deref(),
         &arguments.candidate,
         arguments.max_regression,

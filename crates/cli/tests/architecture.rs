@@ -19,7 +19,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     (
         "lab",
         &[
-            "workload", "engine", "host", "load", "store", "stats", "core",
+            "analysis", "workload", "engine", "host", "load", "store", "stats", "core",
         ],
     ),
     ("report", &["analysis", "store", "core"]),

@@ -6,8 +6,8 @@ use std::sync::atomic::Ordering;
 use plimsoll_core::schedule::ScheduledTrial;
 use plimsoll_store::seal;
 
+use crate::confirm::StopRule;
 use crate::error::LabError;
-use crate::observer::Observer;
 use crate::states::States;
 use crate::trial_process::{Runner, remove_data, write_trial_failed};
 
@@ -17,7 +17,7 @@ pub(crate) struct CampaignRun<'a, 'o> {
     pub states: States<'a>,
     /// The campaign's data directories are below it.
     pub data_dir: &'a Path,
-    pub observer: &'o mut dyn Observer,
+    pub observer: &'o mut dyn StopRule,
 }
 
 impl CampaignRun<'_, '_> {

@@ -1,5 +1,6 @@
 //! What can stop a campaign, sorted by whose move is next.
 
+use plimsoll_analysis::AnalysisError;
 use plimsoll_core::plan::PlanError;
 use plimsoll_store::StoreError;
 use thiserror::Error;
@@ -20,6 +21,9 @@ pub enum LabError {
     /// The store could not be read or written.
     #[error("{0}")]
     Store(#[from] StoreError),
+    /// What was measured could not be analysed.
+    #[error("{0}")]
+    Analysis(#[from] AnalysisError),
     /// The orchestrator itself failed.
     #[error("{0}")]
     Io(String),

@@ -29,13 +29,13 @@ mod trial_process;
 pub use campaign::{CampaignRequest, LoadedPlan, create_campaign, load_plan};
 pub use confirm::{
     ConfirmChoice, ConfirmForecast, ConfirmRequest, DesignChoice, PlacementChoice, SlicesForecast,
-    create_confirm,
+    StopRule, create_confirm, unusual_steps,
 };
 pub use error::LabError;
 pub use forecast::{CellForecast, Forecast, StepForecast, forecast};
 pub use message::{StepProgress, TrialMessage};
 pub use observer::{CampaignEnd, Notice, Observer, StepTurns, TurnsProgress, TurnsRatio};
-pub use orchestrator::run_campaign;
+pub use orchestrator::{run_campaign, run_campaign_until};
 pub use passwords::keep_passwords_from_children;
 pub use places::{DataTurn, default_cache_dir, default_data_dir, prepare_data_root};
 pub use shipped::{shipped_plan, shipped_plans, shipped_workload, shipped_workloads};

@@ -4,7 +4,6 @@ use std::sync::atomic::AtomicUsize;
 
 use plimsoll_core::plan::Cell;
 use plimsoll_core::schedule::ScheduledTrial;
-use plimsoll_store::CampaignDir;
 
 use crate::message::TrialMessage;
 
@@ -71,15 +70,9 @@ pub enum Notice<'a> {
     Warning(&'a str),
 }
 
-/// Is notified of how a campaign goes, and may end it.
+/// Watches how a campaign goes.
 pub trait Observer {
     fn notice(&mut self, notice: Notice<'_>);
-
-    /// A block of a confirm campaign is done: whether it and those before it are enough, and the
-    /// rest of the schedule need not run.
-    fn is_enough(&mut self, _campaign: &CampaignDir, _block: u32) -> bool {
-        false
-    }
 
     /// How often the user has asked to stop: once ends the step in flight cleanly, twice ends the
     /// trial's process.
@@ -96,7 +89,7 @@ pub enum CampaignEnd {
         /// Trials without a complete attempt.
         broken: usize,
     },
-    /// The observer had enough after this block.
+    /// What there was after this block was enough.
     Decided {
         /// Of the schedule.
         block: u32,

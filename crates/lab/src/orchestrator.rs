@@ -12,7 +12,7 @@ use plimsoll_store::{CampaignDir, Design, PROFILES_FOLDER, TRIALS_FOLDER, TrialR
 use crate::builds::BuildCache;
 use crate::campaign::take_builds_that_came;
 use crate::campaign_run::CampaignRun;
-use crate::confirm::{Witness, run_profiles, run_starts};
+use crate::confirm::{PlannedLooks, StopRule, Witness, run_profiles, run_starts};
 use crate::error::LabError;
 use crate::leftovers::end_servers;
 use crate::observer::{CampaignEnd, Notice, Observer};
@@ -35,6 +35,18 @@ pub fn run_campaign(
     builds: &BuildCache,
     program: &Path,
     observer: &mut dyn Observer,
+) -> Result<CampaignEnd, LabError> {
+    let mut looks = PlannedLooks::new(observer);
+    run_campaign_until(campaign, turn, builds, program, &mut looks)
+}
+
+/// The same, ended early where `observer` has its own rule for when a confirm campaign has enough.
+pub fn run_campaign_until(
+    campaign: &mut CampaignDir,
+    turn: Option<DataTurn>,
+    builds: &BuildCache,
+    program: &Path,
+    observer: &mut dyn StopRule,
 ) -> Result<CampaignEnd, LabError> {
     let passwords = Passwords::of_plan(&campaign.header.plan)?;
     let lock = campaign.lock()?;

@@ -6,7 +6,7 @@ mod common;
 use std::fs;
 use std::path::Path;
 
-use plimsoll_analysis::{Options, View, analyse, explain, gate, verdict_lines};
+use plimsoll_analysis::{Options, Stored, View, analyse, explain, gate, verdict_lines};
 use plimsoll_core::plan::Plan;
 use plimsoll_core::readings::{HostReading, Reading};
 use plimsoll_report::{
@@ -149,23 +149,29 @@ fn each_version_is_judged_against_the_base_of_its_own_config() {
             "rocksdb@8.0.0.uc",
         ),
     ] {
-        let explained = explain(&record, &[], step, a, b).unwrap();
+        let explained = explain(&record, &Stored::default(), step, a, b).unwrap();
         assert_eq!(
             (explained.base.as_str(), explained.cell.as_str()),
             (base, cell),
             "{a:?} {b:?}"
         );
     }
-    let largest = explain(&record, &[], step, None, None).unwrap();
+    let largest = explain(&record, &Stored::default(), step, None, None).unwrap();
     assert_eq!(
         largest.base.replace("8.0.0", "10.10.1"),
         largest.cell,
         "a cell against its own base"
     );
     assert_eq!(
-        gate(&record, &[], None, "rocksdb@10.10.1.uc", 0.05)
-            .unwrap()
-            .base,
+        gate(
+            &record,
+            &Stored::default(),
+            None,
+            "rocksdb@10.10.1.uc",
+            0.05
+        )
+        .unwrap()
+        .base,
         "rocksdb@8.0.0.uc"
     );
 }

@@ -5,8 +5,8 @@ mod common;
 
 use common::confirm::{BASE, CONTROL, SAME, SLOW, blocks, crash_in, slices};
 use plimsoll_analysis::{
-    Basis, Finding, HistoryOptions, Options, View, analyse, analyse_among, explain, gate, history,
-    is_decided, verdict_lines,
+    Basis, Finding, HistoryOptions, Options, Stored, View, analyse, analyse_among, explain, gate,
+    history, is_decided, verdict_lines,
 };
 use plimsoll_core::readings::{HostReading, Reading};
 use plimsoll_report::{show_json, to_html, to_markdown, to_terminal};
@@ -363,7 +363,7 @@ fn suspects_are_left_out_and_said() {
         (2, 10, "regression")
     );
     assert!(verdict_lines(&view).contains("10 blocks (2 left out)"));
-    let explanation = explain(&disturbed, &[], "qr100", None, Some(SLOW)).unwrap();
+    let explanation = explain(&disturbed, &Stored::default(), "qr100", None, Some(SLOW)).unwrap();
     assert!(
         explanation.changes.iter().all(|change| change.pairs == 10),
         "it explains the blocks that the verdict is about"
@@ -536,7 +536,12 @@ fn a_screen_says_unusual_at_most_and_where_its_spread_comes_from() {
     );
 
     let stored = [blocks(12, false, UNTOUCHED), screen.clone()];
-    let known = analyse_among(std::slice::from_ref(&screen), &Options::default(), &stored).unwrap();
+    let known = analyse_among(
+        std::slice::from_ref(&screen),
+        &Options::default(),
+        &Stored::of(&stored),
+    )
+    .unwrap();
     let value = show_json(&known);
     let of_slow = value["comparisons"]
         .as_array()
@@ -557,7 +562,7 @@ fn a_screen_says_unusual_at_most_and_where_its_spread_comes_from() {
 #[test]
 fn explaining_works_on_screens_and_says_what_it_is() {
     let screen = blocks(1, false, UNTOUCHED);
-    let text = explain(&screen, &[], "qr100", None, None)
+    let text = explain(&screen, &Stored::default(), "qr100", None, None)
         .unwrap()
         .to_text();
     assert!(
@@ -567,7 +572,7 @@ fn explaining_works_on_screens_and_says_what_it_is() {
         "{text}"
     );
     let confirmed = blocks(12, true, UNTOUCHED);
-    let explanation = explain(&confirmed, &[], "qp100", None, Some(SLOW)).unwrap();
+    let explanation = explain(&confirmed, &Stored::default(), "qp100", None, Some(SLOW)).unwrap();
     assert!(!explanation.is_screen && !explanation.to_text().contains("unconfirmed"));
     assert!(
         explanation
@@ -581,14 +586,14 @@ fn explaining_works_on_screens_and_says_what_it_is() {
         text.contains("One build, with other settings: synchronous off (base: full)."),
         "{text}"
     );
-    let wrong = explain(&screen, &[], "qr101", None, None)
+    let wrong = explain(&screen, &Stored::default(), "qr101", None, None)
         .unwrap_err()
         .to_string();
     assert!(
         wrong.contains("qr101") && wrong.contains("qr100"),
         "{wrong}"
     );
-    let nobody = explain(&screen, &[], "qr100", None, Some("nobody"))
+    let nobody = explain(&screen, &Stored::default(), "qr100", None, Some("nobody"))
         .unwrap_err()
         .to_string();
     assert!(nobody.contains("nobody"), "{nobody}");
@@ -597,8 +602,9 @@ fn explaining_works_on_screens_and_says_what_it_is() {
 #[test]
 fn a_gate_passes_what_is_the_same_and_stops_what_is_slow() {
     let record = blocks(12, true, UNTOUCHED);
-    let of =
-        |candidate: &str, threshold: f64| gate(&record, &[], None, candidate, threshold).unwrap();
+    let of = |candidate: &str, threshold: f64| {
+        gate(&record, &Stored::default(), None, candidate, threshold).unwrap()
+    };
     for (candidate, threshold, code) in [
         (SLOW, 0.05, 1),
         (SAME, 0.05, 0),
@@ -620,7 +626,7 @@ fn a_gate_passes_what_is_the_same_and_stops_what_is_slow() {
 #[test]
 fn a_gate_refuses_what_noise_would_decide() {
     let record = blocks(12, true, UNTOUCHED);
-    let answer = gate(&record, &[], None, SAME, 0.0005).unwrap();
+    let answer = gate(&record, &Stored::default(), None, SAME, 0.0005).unwrap();
     assert_eq!(answer.exit_code(), 4);
     let refusal = answer.refusal.clone().unwrap();
     assert!(
@@ -634,7 +640,14 @@ fn a_gate_refuses_what_noise_would_decide() {
         "{refusal}"
     );
     assert!(answer.to_junit().contains("<error type=\"refused\""));
-    let screen = gate(&blocks(1, false, UNTOUCHED), &[], None, SLOW, 0.05).unwrap();
+    let screen = gate(
+        &blocks(1, false, UNTOUCHED),
+        &Stored::default(),
+        None,
+        SLOW,
+        0.05,
+    )
+    .unwrap();
     assert_eq!(
         (
             screen.exit_code(),
@@ -647,13 +660,20 @@ fn a_gate_refuses_what_noise_would_decide() {
     );
     let mut crashed = blocks(12, true, UNTOUCHED);
     crash_in(&mut crashed, SAME, 1..=6);
-    let answer = gate(&crashed, &[], None, SAME, 0.05).unwrap();
+    let answer = gate(&crashed, &Stored::default(), None, SAME, 0.05).unwrap();
     assert!(
         answer.exit_code() == 4 && answer.to_text().contains("crashed in 6 of 12 blocks"),
         "{}",
         answer.to_text()
     );
-    let few = gate(&blocks(3, false, UNTOUCHED), &[], None, SLOW, 0.05).unwrap();
+    let few = gate(
+        &blocks(3, false, UNTOUCHED),
+        &Stored::default(),
+        None,
+        SLOW,
+        0.05,
+    )
+    .unwrap();
     assert!(
         few.exit_code() == 4 && few.to_text().contains("cannot be decided with 3 blocks"),
         "{}",
@@ -664,14 +684,14 @@ fn a_gate_refuses_what_noise_would_decide() {
         ("sqlite", "must stand for one cell"),
         (BASE, "is nothing but the base"),
     ] {
-        let error = gate(&record, &[], None, candidate, 0.05)
+        let error = gate(&record, &Stored::default(), None, candidate, 0.05)
             .unwrap_err()
             .to_string();
         assert!(error.contains(words), "{error}");
     }
     // The folder must outlive the question: turns are read from it.
     let campaign = slices(5, 40, &|_, _, _| {});
-    let answer = gate(&campaign.load(), &[], None, SLOW, 0.05).unwrap();
+    let answer = gate(&campaign.load(), &Stored::default(), None, SLOW, 0.05).unwrap();
     assert_eq!(answer.exit_code(), 1, "{}", answer.to_text());
 }
 
@@ -680,7 +700,7 @@ fn a_gate_on_an_interrupted_confirm_says_what_goes_on() {
     let mut record = blocks(12, true, UNTOUCHED);
     record.trials.clear();
     record.state = plimsoll_store::CampaignState::Broken;
-    let answer = gate(&record, &[], None, SLOW, 0.05).unwrap();
+    let answer = gate(&record, &Stored::default(), None, SLOW, 0.05).unwrap();
     let refusal = answer.refusal.clone().unwrap();
     assert!(
         refusal.contains(&format!("`plimsoll resume {}`", record.header.id))
@@ -700,7 +720,7 @@ fn cpu_that_differs_where_throughput_does_not_is_named() {
         }
     };
     let record = blocks(12, true, &dearer);
-    let explanation = explain(&record, &[], "qr100", None, Some(SAME)).unwrap();
+    let explanation = explain(&record, &Stored::default(), "qr100", None, Some(SAME)).unwrap();
     let text = explanation.to_text();
     assert!(
         text.contains("Throughput: no difference is shown. process CPU/op: regression +11."),
@@ -775,9 +795,12 @@ fn campaigns_of_one_kind_are_a_series_and_no_others() {
         named(by_slices.load(), "slices"),
         named(probe, "probe"),
     ];
-    assert_eq!(history(&record, &stored, &options).unwrap(), []);
+    assert_eq!(
+        history(&record, &Stored::of(&stored), &options).unwrap(),
+        []
+    );
     let stored = [&stored[..], &[named(blocks(12, true, UNTOUCHED), "again")]].concat();
-    let series = history(&record, &stored, &options).unwrap();
+    let series = history(&record, &Stored::of(&stored), &options).unwrap();
     assert_eq!(
         series.len(),
         3,
@@ -799,7 +822,7 @@ fn a_metric_that_is_none_is_an_error_that_helps() {
         step: None,
         metric: Some("qsp".to_owned()),
     };
-    let error = history(&blocks(1, false, UNTOUCHED), &[], &options)
+    let error = history(&blocks(1, false, UNTOUCHED), &Stored::default(), &options)
         .unwrap_err()
         .to_string();
     assert!(error.contains("(did you mean \"qps\"?)"), "{error}");
@@ -817,7 +840,7 @@ fn a_series_of_disturbed_runs_is_a_hint() {
     }
     let series = history(
         &record,
-        &[],
+        &Stored::default(),
         &HistoryOptions {
             step: Some("qr100".to_owned()),
             metric: None,
@@ -851,7 +874,7 @@ fn releases_are_a_series_in_the_order_of_versions() {
         step: Some("qr100".to_owned()),
         metric: None,
     };
-    let series = history(&newer, &[newer.clone(), older], &options).unwrap();
+    let series = history(&newer, &Stored::of(&[newer.clone(), older]), &options).unwrap();
     assert_eq!(series.len(), 3, "one per cell");
     assert_eq!(series[0].over, "campaigns");
     let labels: Vec<&str> = series[0]
@@ -872,7 +895,7 @@ fn releases_are_a_series_in_the_order_of_versions() {
     let mut record = common::servers::series(6);
     let series = history(
         &record,
-        &[],
+        &Stored::default(),
         &HistoryOptions {
             step: Some("qr100".to_owned()),
             metric: None,
@@ -902,7 +925,7 @@ fn releases_are_a_series_in_the_order_of_versions() {
     );
     record.trials.clear();
     assert_eq!(
-        history(&record, &[], &HistoryOptions::default()).unwrap(),
+        history(&record, &Stored::default(), &HistoryOptions::default()).unwrap(),
         []
     );
 }

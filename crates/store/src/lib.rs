@@ -30,5 +30,5 @@ pub use files::lock::CampaignLock;
 pub use files::seal::{Change, Mismatch, check_seal, seal};
 pub use profile::{PROFILES_FOLDER, Profile, ProfileAbout, read_profiles};
 pub use series::{HostSeries, OperationSecond, Turn};
-pub use store::{Store, utc_now};
+pub use store::{CampaignSummary, Store, utc_now};
 pub use trial::TrialRecord;

@@ -22,6 +22,15 @@ pub struct Store {
     dir: PathBuf,
 }
 
+/// A campaign without its trials: [`CampaignDir::load`] reads those.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CampaignSummary {
+    /// Its folder and header.
+    pub campaign: CampaignDir,
+    /// Whether another tool measured it.
+    pub is_imported: bool,
+}
+
 impl Store {
     /// The store in `dir`, which need not exist before the first campaign.
     pub fn new(dir: impl Into<PathBuf>) -> Self {
@@ -35,6 +44,20 @@ impl Store {
             .into_iter()
             .map(|id| self.dir.join(id))
             .collect())
+    }
+
+    /// What `campaign.json` says of each campaign, oldest first by their id. No event is read.
+    /// Campaigns whose header cannot be read are left out.
+    pub fn summaries(&self) -> Result<Vec<CampaignSummary>, StoreError> {
+        let open = |path: PathBuf| {
+            let is_imported = path.join(IMPORTED_FILE).is_file();
+            let campaign = CampaignDir::open(path).ok()?;
+            Some(CampaignSummary {
+                campaign,
+                is_imported,
+            })
+        };
+        Ok(self.campaigns()?.into_iter().filter_map(open).collect())
     }
 
     /// The campaign of that id, unique beginning of an id, or path; the newest for `None`.

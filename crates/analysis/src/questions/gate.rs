@@ -7,6 +7,7 @@ use plimsoll_store::{CampaignRecord, CampaignState};
 use serde_json::{Value, json};
 
 use crate::cells::campaigns::base_label;
+use crate::stored::Stored;
 use crate::verdicts::{
     Basis, Call, Estimate, Finding, Findings, control_line, floor_line, percent,
 };
@@ -77,7 +78,7 @@ pub struct Gate {
 /// inconclusive. A threshold below the noise floor is refused: noise alone would decide.
 pub fn gate(
     campaign: &CampaignRecord,
-    stored: &[CampaignRecord],
+    stored: &Stored<'_>,
     base: Option<&str>,
     candidate: &str,
     max_regression: f64,

@@ -6,12 +6,14 @@ use plimsoll_stats::{
     Spread, Trend, describe, median, page_trend, penalty_from_blocks, penalty_from_spread, segment,
 };
 use plimsoll_store::CampaignRecord;
+use plimsoll_store::header::CampaignHeader;
 use serde_json::{Value, json};
 
 use crate::AnalysisError;
 use crate::runs::attempts::runs_of_cell;
 use crate::runs::cell_runs::step_names;
 use crate::runs::status::Status;
+use crate::stored::Stored;
 use crate::verdicts::{Basis, Spreads, basis, headline, machine};
 
 /// The chance that a series of noise is cut.
@@ -68,7 +70,7 @@ pub struct HistoryOptions {
 /// the same plan in the same way, oldest first.
 pub fn history(
     campaign: &CampaignRecord,
-    stored: &[CampaignRecord],
+    stored: &Stored<'_>,
     options: &HistoryOptions,
 ) -> Result<Vec<Series>, AnalysisError> {
     let steps = step_names(&campaign.header.plan.cells);
@@ -104,8 +106,8 @@ pub fn history(
 }
 
 /// How a campaign measures.
-fn kind(campaign: &CampaignRecord) -> &'static str {
-    let confirm = campaign.header.confirm.as_ref();
+fn kind(campaign: &CampaignHeader) -> &'static str {
+    let confirm = campaign.confirm.as_ref();
     let is_probe = confirm.is_some_and(|confirm| confirm.bisection.is_some());
     match (confirm.is_some(), is_probe, basis(campaign)) {
         (false, _, Basis::Screen) => "screens",
@@ -222,7 +224,7 @@ fn releases(campaign: &CampaignRecord, step: &str, metric: &str, spreads: &Sprea
         );
         let of = Of {
             over: "releases",
-            kind: kind(campaign),
+            kind: kind(&campaign.header),
             of,
             step,
             metric,
@@ -277,20 +279,19 @@ fn point(label: String, of: &Values) -> Point {
 /// same way.
 fn campaigns(
     campaign: &CampaignRecord,
-    stored: &[CampaignRecord],
+    stored: &Stored<'_>,
     step: &str,
     metric: &str,
     spreads: &Spreads,
 ) -> Vec<Series> {
     let here = machine(campaign);
-    let is_alike = |other: &&CampaignRecord| {
-        other.header.plan_text == campaign.header.plan_text
-            && kind(other) == kind(campaign)
-            && other.imported.is_none()
-            && here.is_some()
-            && machine(other) == here
+    let is_alike = |other: &CampaignHeader| {
+        other.plan_text == campaign.header.plan_text && kind(other) == kind(&campaign.header)
     };
-    let mut alike: Vec<&CampaignRecord> = stored.iter().filter(is_alike).collect();
+    let is_of_here = |other: &&CampaignRecord| {
+        other.imported.is_none() && here.is_some() && machine(other) == here
+    };
+    let mut alike: Vec<&CampaignRecord> = stored.load(is_alike).filter(is_of_here).collect();
     alike.sort_by(|a, b| (&a.header.created, &a.header.id).cmp(&(&b.header.created, &b.header.id)));
     let mut found = Vec::new();
     for cell in campaign
@@ -316,7 +317,7 @@ fn campaigns(
         if points.len() > 1 {
             let of = Of {
                 over: "campaigns",
-                kind: kind(campaign),
+                kind: kind(&campaign.header),
                 of: cell.label.clone(),
                 step,
                 metric,

@@ -45,7 +45,7 @@ pub(crate) fn find(experiment: &Experiment<'_>) -> Findings {
         return Findings::none();
     };
     let campaign = first.campaign;
-    let basis = basis(campaign);
+    let basis = basis(&campaign.header);
     let confirm = campaign.header.confirm.as_ref();
     let (margin, alpha) = confirm.map_or((MARGIN, ALPHA), |confirm| (confirm.delta, confirm.alpha));
     let is_confirmed =

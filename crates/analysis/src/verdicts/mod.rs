@@ -9,7 +9,7 @@ mod finding;
 mod judge;
 mod lines;
 mod measured;
-mod pairs;
+pub(crate) mod pairs;
 mod power;
 mod spreads;
 mod stopping;

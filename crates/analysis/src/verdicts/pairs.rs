@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use plimsoll_store::{CampaignRecord, Design, Turn};
+use plimsoll_store::header::CampaignHeader;
+use plimsoll_store::{Design, Turn};
 
 use super::finding::Basis;
 use crate::runs::attempts::Run;
@@ -31,11 +32,11 @@ impl Pairs {
 }
 
 /// How a campaign's runs are set beside each other.
-pub(crate) fn basis(campaign: &CampaignRecord) -> Basis {
-    match &campaign.header.confirm {
+pub(crate) fn basis(campaign: &CampaignHeader) -> Basis {
+    match &campaign.confirm {
         Some(confirm) if confirm.design == Design::Slices => Basis::Slices,
         Some(_) => Basis::Blocks,
-        None if campaign.header.plan.blocks > 1 => Basis::Blocks,
+        None if campaign.plan.blocks > 1 => Basis::Blocks,
         None => Basis::Screen,
     }
 }
@@ -137,12 +138,7 @@ fn by_slices(base: &CellRuns<'_>, other: &CellRuns<'_>, step: &str, is_rate: boo
             .chain(&of_other)
             .filter(|turn| turn.operations == 0)
             .count();
-        let by_round: BTreeMap<u32, &Turn> =
-            of_base.iter().map(|turn| (turn.round, turn)).collect();
-        let ratios = of_other.iter().filter_map(|turn| {
-            Some((of_turn(turn, is_rate)? / of_turn(by_round.get(&turn.round)?, is_rate)?).ln())
-        });
-        let ratios: Vec<f64> = ratios.collect();
+        let ratios = rounds(&of_base, &of_other, |turn| of_turn(turn, is_rate));
         if !ratios.is_empty() {
             pairs.starts.push(ratios);
         }
@@ -155,9 +151,22 @@ fn by_slices(base: &CellRuns<'_>, other: &CellRuns<'_>, step: &str, is_rate: boo
     pairs
 }
 
+/// The log ratios of two candidates of one start, round by round. A round in which either has no
+/// value is left out.
+pub fn rounds(base: &[Turn], other: &[Turn], value: impl Fn(&Turn) -> Option<f64>) -> Vec<f64> {
+    let of_base: BTreeMap<u32, f64> = base
+        .iter()
+        .filter_map(|turn| Some((turn.round, value(turn)?)))
+        .collect();
+    other
+        .iter()
+        .filter_map(|turn| Some((value(turn)? / of_base.get(&turn.round)?).ln()))
+        .collect()
+}
+
 /// Operations per nanosecond, or nanoseconds of the server's CPU per operation; `None` where it is
 /// nothing.
-fn of_turn(turn: &Turn, is_rate: bool) -> Option<f64> {
+pub(crate) fn of_turn(turn: &Turn, is_rate: bool) -> Option<f64> {
     let operations = turn.operations as f64;
     let value = if is_rate {
         operations / turn.active_ns as f64

@@ -4,12 +4,12 @@
 use plimsoll_core::name::EngineName;
 use plimsoll_core::plan::Plan;
 use plimsoll_stats::{PRIOR_SPREAD, as_percent, blocks_needed, minimum_detectable_effect};
-use plimsoll_store::CampaignRecord;
 use serde::Serialize;
 use serde_json::Value;
 
 use super::finding::{ALPHA, MARGIN};
 use super::spreads::{Spreads, facts};
+use crate::stored::Stored;
 
 /// A difference as large as said is found in so many of all campaigns.
 const POWER: f64 = 0.8;
@@ -51,7 +51,7 @@ pub fn power_of_blocks(
     plan: &Plan,
     blocks: usize,
     environment: &Value,
-    stored: &[CampaignRecord],
+    stored: &Stored<'_>,
 ) -> Power {
     let spreads = Spreads::of_facts(Some(facts(environment)), stored);
     let effect = minimum_detectable_effect(blocks, ALPHA, POWER, SEED);

@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 
 use plimsoll_core::name::EngineName;
 use plimsoll_stats::Spread;
-use plimsoll_store::{CampaignRecord, Design, TrialRecord};
+use plimsoll_store::{CampaignRecord, Confirm, Design, TrialRecord};
 use serde_json::Value;
 
 use crate::cells::differences::flatten;
 use crate::metrics::formulas::measure_cheaply;
 use crate::runs::attempts::judge;
 use crate::runs::status::Status;
+use crate::stored::Stored;
 
 /// The facts that make a machine: stable ones only. `bogomips`, say, may differ from boot to boot.
 const MACHINE: [&str; 4] = ["cpu_model", "cpus_online", "memory_bytes", "hypervisor"];
@@ -55,6 +56,39 @@ type Group = (EngineName, String, &'static str);
 /// The plan's text, whether it was confirmed, and the cell: runs of it are starts of one thing.
 type Experiment = (String, bool, String);
 
+/// ln(value) of each start. A cell of a plan is the same experiment in whichever campaign it ran.
+type Starts = BTreeMap<(Group, Experiment), Vec<f64>>;
+
+/// Adds what each used trial of a campaign measured undisturbed.
+fn add_starts(starts: &mut Starts, campaign: &CampaignRecord) {
+    let names = [&JUDGED[..], &WITNESSES[..]].concat();
+    let header = &campaign.header;
+    for scheduled in &header.schedule {
+        let cell = &header.plan.cells[scheduled.cell];
+        let label = cell.label.trim_end_matches("#2").to_owned();
+        let experiment = (header.plan_text.clone(), header.confirm.is_some(), label);
+        let used = campaign
+            .trials
+            .iter()
+            .rfind(|trial| trial.number == scheduled.number && trial.is_complete());
+        for done in used.into_iter().flat_map(TrialRecord::steps_done) {
+            let measures = measure_cheaply(done, &names);
+            if judge(done, &measures, &[]).0 != Status::Ok {
+                continue;
+            }
+            for measure in &measures {
+                let name = measure.metric.name;
+                let value = measure.value.value.filter(|value| *value > 0.0);
+                if let Some(value) = value.filter(|_| JUDGED.contains(&name)) {
+                    let group = (cell.build.engine, done.step.clone(), name);
+                    let key = (group, experiment.clone());
+                    starts.entry(key).or_default().push(value.ln());
+                }
+            }
+        }
+    }
+}
+
 /// Spreads between starts by engine, step and metric.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Spreads {
@@ -64,54 +98,24 @@ pub(crate) struct Spreads {
 
 impl Spreads {
     /// From every campaign of `stored` that ran on the machine of `of`.
-    pub fn of_machine(of: &CampaignRecord, stored: &[CampaignRecord]) -> Self {
+    pub fn of_machine(of: &CampaignRecord, stored: &Stored<'_>) -> Self {
         Self::of_facts(machine(of), stored)
     }
 
     /// From every campaign of `stored` that ran on this machine. Runs that a witness saw disturbed
     /// are left out. Slices are: their numbers are not those of whole steps.
-    pub fn of_facts(here: Option<MachineFacts>, stored: &[CampaignRecord]) -> Self {
-        let on_this = stored.iter().filter(|campaign| {
-            campaign.imported.is_none() && here.is_some() && machine(campaign) == here
-        });
-        // A cell of a plan is the same experiment in whichever campaign it ran.
-        let mut starts: BTreeMap<(Group, Experiment), Vec<f64>> = BTreeMap::new();
-        for campaign in on_this {
-            let header = &campaign.header;
-            if header
-                .confirm
-                .as_ref()
-                .is_some_and(|confirm| confirm.design == Design::Slices)
-            {
-                continue;
-            }
-            for scheduled in &header.schedule {
-                let cell = &header.plan.cells[scheduled.cell];
-                let label = cell.label.trim_end_matches("#2").to_owned();
-                let experiment = (header.plan_text.clone(), header.confirm.is_some(), label);
-                let attempts = campaign
-                    .trials
-                    .iter()
-                    .filter(|trial| trial.number == scheduled.number && trial.is_complete());
-                for done in attempts.rev().take(1).flat_map(TrialRecord::steps_done) {
-                    let measures = measure_cheaply(done, &[&JUDGED[..], &WITNESSES[..]].concat());
-                    if judge(done, &measures, &[]).0 != Status::Ok {
-                        continue;
-                    }
-                    for measure in measures
-                        .iter()
-                        .filter(|measure| JUDGED.contains(&measure.metric.name))
-                    {
-                        if let Some(value) = measure.value.value.filter(|value| *value > 0.0) {
-                            let key = (
-                                (cell.build.engine, done.step.clone(), measure.metric.name),
-                                experiment.clone(),
-                            );
-                            starts.entry(key).or_default().push(value.ln());
-                        }
-                    }
-                }
-            }
+    pub fn of_facts(here: Option<MachineFacts>, stored: &Stored<'_>) -> Self {
+        let Some(here) = here else {
+            return Self::default();
+        };
+        let is_in_turns = |confirm: &Confirm| confirm.design == Design::Slices;
+        let campaigns = stored.load(|header| !header.confirm.as_ref().is_some_and(is_in_turns));
+        let mut starts = Starts::new();
+        for campaign in campaigns
+            .filter(|campaign| campaign.imported.is_none())
+            .filter(|campaign| machine(campaign).as_ref() == Some(&here))
+        {
+            add_starts(&mut starts, campaign);
         }
         let mut spreads = Self::default();
         for ((group, _), values) in starts {

@@ -50,7 +50,7 @@ const LEAST_NS: u64 = 500_000_000;
 /// One run that was over before there was anything to measure. Pairs show by their spread what
 /// short runs are worth.
 fn too_short(base: &CellRuns<'_>, other: &CellRuns<'_>, step: &str) -> Option<String> {
-    if super::pairs::basis(base.campaign) != super::Basis::Screen {
+    if super::pairs::basis(&base.campaign.header) != super::Basis::Screen {
         return None;
     }
     [("the base", base), ("the cell", other)]

@@ -15,6 +15,7 @@ use crate::cells::settings::Setting;
 use crate::runs::attempts::{Run, runs_of_cell};
 use crate::runs::cell_runs::CellRuns;
 use crate::steps::counters::{LEAST_COUNT, LEAST_PER_OPERATION, is_level, operations};
+use crate::stored::Stored;
 use crate::{AnalysisError, Options, View, analyse_among};
 
 /// The metrics that explain: what one operation costs.
@@ -306,7 +307,7 @@ const SETTINGS_SHOWN: usize = 5;
 /// base; `a` the base, by default the campaign's or that of the cell's group.
 pub fn explain(
     campaign: &CampaignRecord,
-    stored: &[CampaignRecord],
+    stored: &Stored<'_>,
     step: &str,
     a: Option<&str>,
     b: Option<&str>,
@@ -375,7 +376,7 @@ pub fn explain(
         line,
         sentence: sentence(&changes, gain),
         changes,
-        is_screen: basis(campaign) == Basis::Screen,
+        is_screen: basis(&campaign.header) == Basis::Screen,
         is_one_build,
         settings: settings(&view, cell, is_one_build),
     })

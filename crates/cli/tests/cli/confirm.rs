@@ -13,7 +13,7 @@ use plimsoll_core::readings::HostReading;
 use plimsoll_lab::builds::BuildCache;
 use plimsoll_lab::{
     CampaignEnd, ConfirmChoice, ConfirmRequest, DesignChoice, Notice, Observer, PlacementChoice,
-    create_confirm, run_campaign,
+    StopRule, create_confirm, run_campaign_until,
 };
 use plimsoll_store::{
     CampaignDir, CampaignRecord, CampaignState, Design, Store, TrialRecord, check_seal,
@@ -437,13 +437,15 @@ struct Content(AtomicUsize);
 impl Observer for Content {
     fn notice(&mut self, _: Notice<'_>) {}
 
+    fn stop_requests(&self) -> &AtomicUsize {
+        &self.0
+    }
+}
+
+impl StopRule for Content {
     fn is_enough(&mut self, campaign: &CampaignDir, block: u32) -> bool {
         assert_eq!(campaign.load().unwrap().state, CampaignState::Running);
         block == 2
-    }
-
-    fn stop_requests(&self) -> &AtomicUsize {
-        &self.0
     }
 }
 
@@ -473,7 +475,7 @@ fn blocks_end_when_there_is_enough_and_resume_runs_the_rest() {
     let (mut campaign, turn, _) = create_confirm(&store, &request).unwrap();
     let builds = BuildCache::new(place.path("cache"));
     let program = Path::new(env!("CARGO_BIN_EXE_plimsoll"));
-    let end = run_campaign(
+    let end = run_campaign_until(
         &mut campaign,
         Some(turn),
         &builds,

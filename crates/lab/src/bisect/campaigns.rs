@@ -1,36 +1,30 @@
 //! A probe as a confirm campaign, and a search as the campaigns of a store.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use plimsoll_analysis::bisection::{FEWEST_ROUNDS, Probe, read_blocks};
 use plimsoll_core::plan::Step;
 use plimsoll_core::units::format_duration_ns;
-use plimsoll_stats::clustered;
-use plimsoll_store::event::{Event, StepDone};
+use plimsoll_store::event::Event;
 use plimsoll_store::header::CampaignHeader;
 use plimsoll_store::{
     BisectionProbe, CampaignDir, CampaignRecord, CampaignState, Confirm, Design, Store, TrialRecord,
 };
 
 use super::candidates::Candidates;
-use super::evidence::{Block, Probe};
 use super::search::{Ended, Heard, Probed, Prober, Search, Weigh, search};
 use crate::builds::BuildCache;
 use crate::campaign::seed_from_clock;
-use crate::confirm::{ConfirmChoice, ConfirmRequest, DesignChoice, create_confirm};
+use crate::confirm::{ConfirmChoice, ConfirmRequest, DesignChoice, StopRule, create_confirm};
 use crate::error::LabError;
 use crate::observer::{CampaignEnd, Notice, Observer};
-use crate::orchestrator::run_campaign;
+use crate::orchestrator::run_campaign_until;
 
-/// The level of an interval that reaches one standard error to each side.
-const ONE_ERROR: f64 = 0.6827;
 /// Blocks of a probe where nothing is asked for.
 const BLOCKS: u32 = 4;
 /// A probe has so many blocks or starts that count at least.
 const FEWEST_BLOCKS: usize = 2;
-/// Fewer rounds do not say how sure their estimate is.
-const FEWEST_ROUNDS: usize = 8;
 
 /// Watches a search.
 pub trait Watcher: Observer {
@@ -328,7 +322,7 @@ impl Prober for Campaigns<'_, '_> {
             build,
             weigh,
         };
-        let end = run_campaign(
+        let end = run_campaign_until(
             &mut campaign,
             turn,
             self.request.builds,
@@ -368,6 +362,12 @@ impl Observer for ByBlock<'_> {
         self.watcher.notice(notice);
     }
 
+    fn stop_requests(&self) -> &AtomicUsize {
+        self.watcher.stop_requests()
+    }
+}
+
+impl StopRule for ByBlock<'_> {
     fn is_enough(&mut self, campaign: &CampaignDir, block: u32) -> bool {
         // What cannot be read now is read at the end, where it is an error.
         let blocks = campaign.load().ok().and_then(|record| {
@@ -389,10 +389,6 @@ impl Observer for ByBlock<'_> {
             self.watcher.heard(self.names, Heard::Settled(block));
         }
         is_enough
-    }
-
-    fn stop_requests(&self) -> &AtomicUsize {
-        self.watcher.stop_requests()
     }
 }
 
@@ -465,99 +461,4 @@ fn why_broken(campaign: &CampaignRecord, cell: usize) -> String {
     reasons
         .last()
         .unwrap_or_else(|| "it did nothing".to_owned())
-}
-
-/// The blocks in which the good build has run.
-fn read_blocks(campaign: &CampaignRecord, confirm: &Confirm, probe: &BisectionProbe) -> Vec<Block> {
-    let Some(step) = confirm.steps.first() else {
-        return Vec::new();
-    };
-    // Good, bad, the probed one if there is one, and the control, as the campaign was made.
-    let control = 2 + usize::from(probe.probe.is_some());
-    let mut runs: BTreeMap<u32, BTreeMap<usize, &TrialRecord>> = BTreeMap::new();
-    for scheduled in &campaign.header.schedule {
-        let is_used = |trial: &&TrialRecord| {
-            let is_suspect = trial
-                .events
-                .iter()
-                .any(|stamped| matches!(stamped.event, Event::Suspect(_)));
-            trial.number == scheduled.number && trial.is_complete() && !is_suspect
-        };
-        if let Some(trial) = campaign.trials.iter().rfind(is_used) {
-            runs.entry(scheduled.block)
-                .or_default()
-                .insert(scheduled.cell, trial);
-        }
-    }
-    let block = |cells: &BTreeMap<usize, &TrialRecord>| {
-        let good = cells.get(&0)?;
-        let of = |cell: usize| {
-            let trial = cells.get(&cell)?;
-            match confirm.design {
-                Design::Blocks => Some((rate(trial, step)?, 0.0)),
-                Design::Slices => log_ratio(trial, good, step),
-            }
-        };
-        // By slices everything is relative to the good build.
-        let of_good = if confirm.design == Design::Slices {
-            0.0
-        } else {
-            of(0)?.0
-        };
-        let (control, bad, probed) = (of(control), of(1), probe.probe.and_then(|_| of(2)));
-        let noise = [control, bad, probed]
-            .into_iter()
-            .flatten()
-            .map(|(_, error)| error)
-            .fold(0.0, f64::max);
-        let value = |found: Option<(f64, f64)>| found.map(|(value, _)| value);
-        Some(Block {
-            good: of_good,
-            control: value(control),
-            bad: value(bad),
-            probe: value(probed),
-            noise,
-        })
-    };
-    runs.values().filter_map(block).collect()
-}
-
-/// ln of operations of the primary kind per second.
-fn rate(trial: &TrialRecord, step: &str) -> Option<f64> {
-    let done: &StepDone = trial.steps_done().find(|done| done.step == *step)?;
-    let operations = done
-        .operations
-        .iter()
-        .find(|operation| operation.kind == done.primary)?
-        .ok;
-    (operations > 0 && done.elapsed_ns > 0)
-        .then(|| (operations as f64 / (done.elapsed_ns as f64 / 1e9)).ln())
-}
-
-/// The log ratio of two candidates of a start over their rounds, and its standard error.
-fn log_ratio(trial: &TrialRecord, good: &TrialRecord, step: &str) -> Option<(f64, f64)> {
-    let rates = |trial: &TrialRecord| -> Option<BTreeMap<u32, f64>> {
-        let turns = trial
-            .turns(step)
-            .ok()?
-            .into_iter()
-            .filter(|turn| turn.operations > 0 && turn.active_ns > 0);
-        Some(
-            turns
-                .map(|turn| {
-                    (
-                        turn.round,
-                        (turn.operations as f64 / turn.active_ns as f64).ln(),
-                    )
-                })
-                .collect(),
-        )
-    };
-    let of_good = rates(good)?;
-    let ratios: Vec<f64> = rates(trial)?
-        .iter()
-        .filter_map(|(round, rate)| Some(rate - of_good.get(round)?))
-        .collect();
-    let found = clustered(&[ratios], ONE_ERROR).filter(|found| found.pairs >= FEWEST_ROUNDS)?;
-    Some((found.estimate, found.interval.half_width()))
 }

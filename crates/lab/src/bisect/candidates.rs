@@ -10,8 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use plimsoll_core::name::{BuildName, EngineName, natural_cmp};
-use plimsoll_core::plan::divide;
-use plimsoll_core::plan::{Cell, Plan};
+use plimsoll_core::plan::{Cell, Plan, divide};
 use plimsoll_engine::process::{MARK, child_command, end_below};
 use plimsoll_store::header::{CampaignHeader, CellHeader};
 use rustix::process::{Pid, Signal, kill_process_group};

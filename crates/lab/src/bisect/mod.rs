@@ -7,10 +7,9 @@
 
 mod campaigns;
 mod candidates;
-mod evidence;
 mod search;
 
 pub use campaigns::{BisectRequest, Watcher, bisect};
 pub use candidates::{BuildCommand, Candidates};
-pub use evidence::{Block, Probe, Weight, weigh};
+pub use plimsoll_analysis::bisection::{Block, Probe, Weight, weigh};
 pub use search::{Ended, Heard, Outcome, Probed, Prober, Search, Weigh, search};

@@ -1,6 +1,7 @@
 //! The search: which build is probed next, and when there have been enough probes.
 
-use super::evidence::{Block, Probe, Weight, weigh};
+use plimsoll_analysis::bisection::{Block, Probe, Weight, weigh};
+
 use crate::error::LabError;
 
 /// Where a search begins.

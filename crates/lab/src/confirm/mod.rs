@@ -6,6 +6,8 @@ mod memory;
 mod profiles;
 mod request;
 mod slices;
+mod stop_rule;
+mod unusual;
 mod witness;
 
 pub(crate) use forecast::{CellSteps, forecast_confirm};
@@ -13,4 +15,7 @@ pub use forecast::{ConfirmForecast, SlicesForecast};
 pub(crate) use profiles::run_profiles;
 pub use request::{ConfirmChoice, ConfirmRequest, DesignChoice, PlacementChoice, create_confirm};
 pub(crate) use slices::run_starts;
+pub(crate) use stop_rule::PlannedLooks;
+pub use stop_rule::StopRule;
+pub use unusual::unusual_steps;
 pub(crate) use witness::Witness;

@@ -1,6 +1,6 @@
 //! One campaign's folder.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -162,6 +162,16 @@ impl CampaignDir {
     /// Every attempt at every trial, by number and attempt. One that cannot be believed is an
     /// error, not left out.
     pub fn trials(&self) -> Result<Vec<TrialRecord>, StoreError> {
+        self.trials_besides(Vec::new())
+    }
+
+    /// The same, without reading complete attempts again that are `known`.
+    fn trials_besides(&self, known: Vec<TrialRecord>) -> Result<Vec<TrialRecord>, StoreError> {
+        let mut known: BTreeMap<PathBuf, TrialRecord> = known
+            .into_iter()
+            .filter(TrialRecord::is_complete)
+            .map(|trial| (trial.dir.clone(), trial))
+            .collect();
         let folder = self.path.join(TRIALS_FOLDER);
         let entries = match fs::read_dir(&folder) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
@@ -180,7 +190,10 @@ impl CampaignDir {
                     "the folder is not named like a trial, NUMBER-CELL-aATTEMPT".to_owned();
                 return Err(StoreError::StrangeFolder { path: dir, reason });
             };
-            trials.push(TrialRecord::read(dir, number, attempt, self.header.seed)?);
+            trials.push(match known.remove(&dir) {
+                Some(trial) => trial,
+                None => TrialRecord::read(dir, number, attempt, self.header.seed)?,
+            });
         }
         trials.sort_by_key(|trial| (trial.number, trial.attempt));
         for pair in trials.windows(2) {
@@ -209,10 +222,20 @@ impl CampaignDir {
     /// Reads header, trials and state. Series are read when they are asked for; whether sealed
     /// files are as they were, [`crate::check_seal`] tells.
     pub fn load(&self) -> Result<CampaignRecord, StoreError> {
+        self.load_besides(Vec::new())
+    }
+
+    /// The same for a campaign that goes on: of the trials in `before` those that are complete are
+    /// taken over, and the others read again.
+    pub fn load_after(&self, before: CampaignRecord) -> Result<CampaignRecord, StoreError> {
+        self.load_besides(before.trials)
+    }
+
+    fn load_besides(&self, known: Vec<TrialRecord>) -> Result<CampaignRecord, StoreError> {
         // Asked first: a campaign that ends while its trials are read is then complete, or still
         // called running, never broken.
         let is_running = self.is_running();
-        let trials = self.trials()?;
+        let trials = self.trials_besides(known)?;
         let done: BTreeSet<u32> = trials
             .iter()
             .filter(|trial| trial.is_complete())

@@ -1,13 +1,22 @@
-//! From measured blocks to what they say about the first bad build.
+//! From the blocks of probes to what they say about the first bad build.
 
 use std::collections::BTreeMap;
 
-use plimsoll_stats::{Bisection, Evidence, PRIOR_SPREAD, mean, variance};
+use plimsoll_stats::{Bisection, Evidence, PRIOR_SPREAD, clustered, mean, variance};
+use plimsoll_store::event::{Event, StepDone};
+use plimsoll_store::{BisectionProbe, CampaignRecord, Confirm, Design, TrialRecord, Turn};
+
+use crate::verdicts::pairs::{of_turn, rounds};
 
 /// The prior of the spread of log ratios counts like so many blocks.
 const PRIOR_BLOCKS: f64 = 2.0;
 /// Good and bad must differ by so many standard errors: 99 % of equal builds do not.
 const DISTINCT: f64 = 2.576;
+
+/// The level of an interval that reaches one standard error to each side.
+const ONE_ERROR: f64 = 0.6827;
+/// Fewer rounds do not say how sure their estimate is.
+pub const FEWEST_ROUNDS: usize = 8;
 
 /// Logarithms of rates in one block, or in one start of the servers.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -165,6 +174,85 @@ pub fn weigh(n: usize, probes: &[Probe]) -> Option<Weight> {
         probes,
         blocks: all_bad.len(),
     })
+}
+
+/// The blocks in which the good build has run.
+pub fn read_blocks(
+    campaign: &CampaignRecord,
+    confirm: &Confirm,
+    probe: &BisectionProbe,
+) -> Vec<Block> {
+    let Some(step) = confirm.steps.first() else {
+        return Vec::new();
+    };
+    // Good, bad, the probed one if there is one, and the control, as the campaign was made.
+    let control = 2 + usize::from(probe.probe.is_some());
+    let mut runs: BTreeMap<u32, BTreeMap<usize, &TrialRecord>> = BTreeMap::new();
+    for scheduled in &campaign.header.schedule {
+        let is_used = |trial: &&TrialRecord| {
+            let is_suspect = trial
+                .events
+                .iter()
+                .any(|stamped| matches!(stamped.event, Event::Suspect(_)));
+            trial.number == scheduled.number && trial.is_complete() && !is_suspect
+        };
+        if let Some(trial) = campaign.trials.iter().rfind(is_used) {
+            runs.entry(scheduled.block)
+                .or_default()
+                .insert(scheduled.cell, trial);
+        }
+    }
+    let block = |cells: &BTreeMap<usize, &TrialRecord>| {
+        let good = cells.get(&0)?;
+        let of = |cell: usize| {
+            let trial = cells.get(&cell)?;
+            match confirm.design {
+                Design::Blocks => Some((rate(trial, step)?, 0.0)),
+                Design::Slices => log_ratio(trial, good, step),
+            }
+        };
+        // By slices everything is relative to the good build.
+        let of_good = if confirm.design == Design::Slices {
+            0.0
+        } else {
+            of(0)?.0
+        };
+        let (control, bad, probed) = (of(control), of(1), probe.probe.and_then(|_| of(2)));
+        let noise = [control, bad, probed]
+            .into_iter()
+            .flatten()
+            .map(|(_, error)| error)
+            .fold(0.0, f64::max);
+        let value = |found: Option<(f64, f64)>| found.map(|(value, _)| value);
+        Some(Block {
+            good: of_good,
+            control: value(control),
+            bad: value(bad),
+            probe: value(probed),
+            noise,
+        })
+    };
+    runs.values().filter_map(block).collect()
+}
+
+/// ln of operations of the primary kind per second.
+fn rate(trial: &TrialRecord, step: &str) -> Option<f64> {
+    let done: &StepDone = trial.steps_done().find(|done| done.step == *step)?;
+    let operations = done
+        .operations
+        .iter()
+        .find(|operation| operation.kind == done.primary)?
+        .ok;
+    (operations > 0 && done.elapsed_ns > 0)
+        .then(|| (operations as f64 / (done.elapsed_ns as f64 / 1e9)).ln())
+}
+
+/// The log ratio of two candidates of a start over their rounds, and its standard error.
+fn log_ratio(trial: &TrialRecord, good: &TrialRecord, step: &str) -> Option<(f64, f64)> {
+    let of_turn = |turn: &Turn| of_turn(turn, true);
+    let ratios = rounds(&good.turns(step).ok()?, &trial.turns(step).ok()?, of_turn);
+    let found = clustered(&[ratios], ONE_ERROR).filter(|found| found.pairs >= FEWEST_ROUNDS)?;
+    Some((found.estimate, found.interval.half_width()))
 }
 
 #[cfg(test)]

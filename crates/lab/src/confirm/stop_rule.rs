@@ -1,0 +1,58 @@
+//! When a confirm campaign may end before its last block.
+
+use std::sync::atomic::AtomicUsize;
+
+use plimsoll_analysis::{is_decided, is_look};
+use plimsoll_store::{CampaignDir, CampaignRecord};
+
+use crate::observer::{Notice, Observer};
+
+/// Decides after each block whether more of them would change anything.
+pub trait StopRule: Observer {
+    /// A block of a confirm campaign is done: whether it and those before it are enough, and the
+    /// rest of the schedule need not run.
+    fn is_enough(&mut self, campaign: &CampaignDir, block: u32) -> bool;
+}
+
+/// Ends at a planned look at which everything is decided.
+pub(crate) struct PlannedLooks<'a> {
+    observer: &'a mut dyn Observer,
+    /// The campaign at the last look: its complete trials are not read again.
+    before: Option<CampaignRecord>,
+}
+
+impl<'a> PlannedLooks<'a> {
+    pub fn new(observer: &'a mut dyn Observer) -> Self {
+        Self {
+            observer,
+            before: None,
+        }
+    }
+}
+
+impl Observer for PlannedLooks<'_> {
+    fn notice(&mut self, notice: Notice<'_>) {
+        self.observer.notice(notice);
+    }
+
+    fn stop_requests(&self) -> &AtomicUsize {
+        self.observer.stop_requests()
+    }
+}
+
+impl StopRule for PlannedLooks<'_> {
+    fn is_enough(&mut self, campaign: &CampaignDir, block: u32) -> bool {
+        if !is_look(&campaign.header, block) {
+            return false;
+        }
+        let record = match self.before.take() {
+            Some(before) => campaign.load_after(before),
+            None => campaign.load(),
+        };
+        // What cannot be read now is read at the end, where it is an error.
+        self.before = record.ok();
+        self.before
+            .as_ref()
+            .is_some_and(|record| is_decided(record, block))
+    }
+}
