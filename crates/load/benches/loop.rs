@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use plimsoll_load::{
-    Arrival, Control, MonotonicClock, Next, Outcome, Progress, StepOptions, Stop, Task, Worker,
-    run_step,
+    Arrival, Control, MonotonicClock, Next, Outcome, Progress, StepOptions, StepOutputs, Stop,
+    Task, Worker, run_step,
 };
 
 struct Nothing;
@@ -43,8 +43,10 @@ fn step(operations: u64, arrival: Arrival) -> Duration {
         vec![task],
         &Arc::new(Control::default()),
         &StepOptions::default(),
-        &mut std::io::sink(),
-        &mut progress,
+        StepOutputs {
+            log: &mut std::io::sink(),
+            progress: &mut progress,
+        },
     );
     Duration::from_nanos(outcome.expect("nothing can fail").elapsed_ns)
 }

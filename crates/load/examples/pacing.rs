@@ -6,8 +6,8 @@
 use std::sync::Arc;
 
 use plimsoll_load::{
-    Arrival, Control, MonotonicClock, Next, Outcome, Progress, StepError, StepOptions, Stop, Task,
-    Worker, decode, run_step,
+    Arrival, Control, MonotonicClock, Next, Outcome, Progress, StepError, StepOptions, StepOutputs,
+    Stop, Task, Worker, decode, run_step,
 };
 
 const WORKERS: u32 = 16;
@@ -53,8 +53,10 @@ fn main() -> Result<(), StepError> {
         (1..=WORKERS).map(task).collect(),
         &Arc::new(Control::default()),
         &StepOptions::default(),
-        &mut std::io::sink(),
-        &mut |_: &Progress| {},
+        StepOutputs {
+            log: &mut std::io::sink(),
+            progress: &mut |_: &Progress| {},
+        },
     )?;
     for operation in &outcome.operations {
         if let (Some(pacing), Some(Ok(lag))) =

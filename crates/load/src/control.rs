@@ -26,28 +26,28 @@ pub enum Command {
 #[derive(Debug, Default)]
 pub struct Control {
     command: AtomicU8,
-    seats: Mutex<Seats>,
+    workers: Mutex<Workers>,
     changed: Condvar,
-    /// A worker parked or left.
+    /// A worker parked or ended.
     settled: Condvar,
 }
 
 #[derive(Debug, Default)]
-struct Seats {
-    /// Workers of the step that have not ended; none before a step has said how many it has.
-    taken: Option<usize>,
+struct Workers {
+    /// Workers of the step that have not ended; `None` before a step has said how many it has.
+    present: Option<usize>,
     parked: usize,
 }
 
-/// A worker's place among those that park; it is free when this is dropped.
+/// A worker that a step waits for until this is dropped.
 #[derive(Debug)]
-pub(crate) struct Seat<'a>(&'a Control);
+pub(crate) struct Presence<'a>(&'a Control);
 
-impl Drop for Seat<'_> {
+impl Drop for Presence<'_> {
     fn drop(&mut self) {
-        let mut seats = self.0.seats();
-        seats.taken = seats.taken.map(|taken| taken - 1);
-        drop(seats);
+        let mut workers = self.0.workers();
+        workers.present = workers.present.map(|present| present - 1);
+        drop(workers);
         self.0.settled.notify_all();
     }
 }
@@ -55,7 +55,7 @@ impl Drop for Seat<'_> {
 impl Control {
     /// Gives a command. `Stop` is final.
     pub fn give(&self, command: Command) {
-        let _guard = self.seats();
+        let _guard = self.workers();
         if self.command() != Command::Stop {
             self.command.store(command as u8, Ordering::Release);
         }
@@ -76,77 +76,79 @@ impl Control {
 
     /// Blocks while parked.
     pub fn wait_while_parked(&self) {
-        let mut seats = self.seats();
-        seats.parked += 1;
+        let mut workers = self.workers();
+        workers.parked += 1;
         self.settled.notify_all();
         while self.command() == Command::Park {
-            seats = wait(&self.changed, seats, LOOK);
+            workers = wait(&self.changed, workers, LOOK);
         }
-        seats.parked -= 1;
+        workers.parked -= 1;
     }
 
     /// Waits until every worker of the step is parked or has ended; false when it takes longer, or
     /// when a stop comes first. A freeze of the machine uses up no patience.
     pub fn wait_until_parked(&self, limit: Duration) -> bool {
         let mut patience = Patience::new(limit);
-        let mut seats = self.seats();
+        let mut workers = self.workers();
         while self.command() == Command::Park
-            && seats.taken.is_none_or(|taken| seats.parked < taken)
+            && workers
+                .present
+                .is_none_or(|present| workers.parked < present)
         {
             if patience.is_over() {
                 return false;
             }
-            seats = wait(&self.settled, seats, LOOK);
+            workers = wait(&self.settled, workers, LOOK);
         }
         self.command() == Command::Park
     }
 
     /// Workers that hold still now.
     pub fn parked(&self) -> usize {
-        self.seats().parked
+        self.workers().parked
     }
 
-    /// Sleeps for so long, or until another command is given; not at all while one says to park or
-    /// stop.
+    /// Sleeps this long or until another command is given, and not at all while the command is to
+    /// park or to stop.
     pub(crate) fn sleep(&self, length: Duration) {
         let deadline = Instant::now() + length;
         let at_entry = self.command();
-        let mut seats = self.seats();
+        let mut workers = self.workers();
         while self.command() == at_entry && !matches!(at_entry, Command::Park | Command::Stop) {
             let rest = deadline.saturating_duration_since(Instant::now());
             if rest.is_zero() {
                 return;
             }
-            seats = wait(&self.changed, seats, rest);
+            workers = wait(&self.changed, workers, rest);
         }
     }
 
-    /// So many workers are about to begin. Each must be given a [`seat`](Self::seat), or its place
-    /// be freed by one.
+    /// This many workers are about to begin. For each of them a [`presence`](Self::presence) must be
+    /// taken, and dropped at its end.
     pub(crate) fn expect(&self, workers: usize) {
-        *self.seats() = Seats {
-            taken: Some(workers),
+        *self.workers() = Workers {
+            present: Some(workers),
             parked: 0,
         };
     }
 
-    /// The place of a worker that [`expect`](Self::expect) has counted.
-    pub(crate) fn seat(&self) -> Seat<'_> {
-        Seat(self)
+    /// The presence of a worker that [`expect`](Self::expect) has counted.
+    pub(crate) fn presence(&self) -> Presence<'_> {
+        Presence(self)
     }
 
-    fn seats(&self) -> MutexGuard<'_, Seats> {
-        self.seats.lock().unwrap_or_else(PoisonError::into_inner)
+    fn workers(&self) -> MutexGuard<'_, Workers> {
+        self.workers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 fn wait<'a>(
     changed: &Condvar,
-    seats: MutexGuard<'a, Seats>,
+    workers: MutexGuard<'a, Workers>,
     limit: Duration,
-) -> MutexGuard<'a, Seats> {
+) -> MutexGuard<'a, Workers> {
     changed
-        .wait_timeout(seats, limit)
+        .wait_timeout(workers, limit)
         .unwrap_or_else(PoisonError::into_inner)
         .0
 }

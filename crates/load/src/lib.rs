@@ -34,6 +34,8 @@ pub use histogram::{HistogramError, decode, histogram_of_ranges};
 pub use patience::Patience;
 pub use recorder::Second;
 pub use retry::RetryPolicy;
-pub use step::{Ended, Phase, Progress, SecondRow, StepError, StepOptions, StepOutcome, run_step};
-pub use turns::{Board, Mark, Tally, TurnClock};
+pub use step::{
+    Ended, Phase, Progress, SecondRow, StepError, StepOptions, StepOutcome, StepOutputs, run_step,
+};
+pub use turns::{Tally, TurnClock, TurnProgress, TurnStart};
 pub use worker::{Failure, Next, Outcome, Stop, Task, Worker};

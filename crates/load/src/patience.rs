@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 const LOOKS: u32 = 4;
 const LONGEST_LOOK: Duration = Duration::from_secs(1);
 
-/// How long somebody has been waited for, counted in looks.
+/// How long something has been waited for, counted in looks.
 ///
 /// A stopped process, a paused container or a migrating virtual machine sees its clock jump.
 /// Whoever is waited for was frozen too and could not answer, so a jump counts as one look and not
@@ -19,7 +19,7 @@ pub struct Patience {
 }
 
 impl Patience {
-    /// Patience for so long from now on.
+    /// Patience for this long from now on.
     pub fn new(limit: Duration) -> Self {
         Self {
             limit,
@@ -40,7 +40,7 @@ impl Patience {
         self.spent > self.limit
     }
 
-    /// Begins anew: there was a sign of life.
+    /// Begins again after a sign of life.
     pub fn renew(&mut self) {
         *self = Self::new(self.limit);
     }

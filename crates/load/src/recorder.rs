@@ -43,11 +43,11 @@ pub(crate) struct Live {
     pub rows: AtomicU64,
     pub unsuccessful: AtomicU64,
     pub has_ended: AtomicU64,
-    /// Read by the worker when a turn begins: it marks the first operation done at this instant or
-    /// later.
-    pub mark_from_ns: AtomicU64,
-    pub mark_ok: AtomicU64,
-    pub mark_done_ns: AtomicU64,
+    /// Read by the worker when a turn begins: the turn counts from the first operation that is done
+    /// at this instant or later.
+    pub turn_from_ns: AtomicU64,
+    pub turn_start_ok: AtomicU64,
+    pub turn_start_done_ns: AtomicU64,
 }
 
 #[derive(Debug)]
@@ -89,13 +89,13 @@ pub(crate) struct Recorder {
     /// Nothing is recorded: the worker warms up.
     is_paused: bool,
     start_ns: u64,
-    /// The first instant that needs more than counting: the second's end, or where the turn's mark
-    /// is due.
+    /// The first instant that needs more than counting: the second's end, or where counting
+    /// begins in the turn.
     next_ns: u64,
     /// The first instant that no longer belongs to the current second.
     second_end_ns: u64,
-    /// Where the turn's mark is due; never, once it is set.
-    mark_from_ns: u64,
+    /// The turn counts from the first operation that ends here or later; `u64::MAX` once it has.
+    turn_from_ns: u64,
     second_index: u64,
     kinds: Vec<KindRecord>,
     /// Position in `kinds` by the step's kind index.
@@ -147,7 +147,7 @@ impl Recorder {
             start_ns: 0,
             next_ns: SECOND_NS,
             second_end_ns: SECOND_NS,
-            mark_from_ns: u64::MAX,
+            turn_from_ns: u64::MAX,
             second_index: 0,
             kinds,
             by_kind,
@@ -172,10 +172,10 @@ impl Recorder {
     /// The worker goes on after it was parked: a turn may have begun.
     #[cold]
     pub fn begin_turn(&mut self) {
-        let mark_from_ns = self.live[self.worker].mark_from_ns.load(Ordering::Acquire);
-        if mark_from_ns > 0 {
-            self.mark_from_ns = mark_from_ns;
-            self.next_ns = self.second_end_ns.min(mark_from_ns);
+        let turn_from_ns = self.live[self.worker].turn_from_ns.load(Ordering::Acquire);
+        if turn_from_ns > 0 {
+            self.turn_from_ns = turn_from_ns;
+            self.next_ns = self.second_end_ns.min(turn_from_ns);
         }
     }
 
@@ -185,9 +185,9 @@ impl Recorder {
     }
 
     #[inline]
-    fn kind(&mut self, kind: usize, at_ns: u64, mark_ok: Option<u64>) -> &mut KindRecord {
+    fn kind(&mut self, kind: usize, at_ns: u64, ended_ok: Option<u64>) -> &mut KindRecord {
         if at_ns >= self.next_ns {
-            self.pass(at_ns, mark_ok);
+            self.pass(at_ns, ended_ok);
         }
         &mut self.kinds[self.by_kind[kind]]
     }
@@ -297,20 +297,20 @@ impl Recorder {
         }
     }
 
-    /// Does what is due at `at_ns`, the end of a try: a new second, a turn's mark where the
-    /// operation has ended with it, `mark_ok` then being those done.
+    /// Does what is due at `at_ns`, the end of a try: a new second, the beginning of a
+    /// turn's count if the operation has ended, with `ended_ok` operations done.
     #[cold]
-    fn pass(&mut self, at_ns: u64, mark_ok: Option<u64>) {
+    fn pass(&mut self, at_ns: u64, ended_ok: Option<u64>) {
         if at_ns >= self.second_end_ns {
             self.roll(at_ns);
         }
-        if let Some(mark_ok) = mark_ok.filter(|_| at_ns >= self.mark_from_ns) {
+        if let Some(ended_ok) = ended_ok.filter(|_| at_ns >= self.turn_from_ns) {
             let live = &self.live[self.worker];
-            live.mark_done_ns.store(at_ns, Ordering::Relaxed);
-            live.mark_ok.store(mark_ok, Ordering::Release);
-            self.mark_from_ns = u64::MAX;
+            live.turn_start_done_ns.store(at_ns, Ordering::Relaxed);
+            live.turn_start_ok.store(ended_ok, Ordering::Release);
+            self.turn_from_ns = u64::MAX;
         }
-        self.next_ns = self.second_end_ns.min(self.mark_from_ns);
+        self.next_ns = self.second_end_ns.min(self.turn_from_ns);
     }
 
     /// Closes the seconds before `at_ns`.

@@ -1,5 +1,5 @@
-//! A step in turns: a clock that stands still while the workers are parked, and a board on which
-//! they show how far they are.
+//! A step in turns: a clock that stands still while the workers are parked, and how far the workers
+//! are.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -71,19 +71,19 @@ impl Clock for TurnClock {
     }
 }
 
-/// Where the workers of a step show how far they are.
+/// How far the workers of a step are.
 #[derive(Debug, Default)]
-pub struct Board(OnceLock<Posts>);
+pub struct TurnProgress(OnceLock<Workers>);
 
 #[derive(Debug)]
-struct Posts {
+struct Workers {
     live: Arc<[Live]>,
-    primary: Vec<Post>,
+    primary: Vec<PrimaryWorker>,
 }
 
 /// A worker that performs the step's first kind of operations, and perhaps others too.
 #[derive(Debug)]
-pub(crate) struct Post {
+pub(crate) struct PrimaryWorker {
     /// Among the step's workers, from 0.
     pub index: usize,
     /// From 1.
@@ -103,77 +103,76 @@ pub struct Tally {
     /// The instant at which the last operation ended, on the step's clock; 0 before the first. In a
     /// closed loop also one that failed for good.
     pub last_done_ns: u64,
-    /// The first operation of the turn that ended (see `last_done_ns`) after the turn's
-    /// [`mark`](Board::begin_turn).
-    pub mark: Mark,
+    /// Where counting begins in the present turn (see [`TurnProgress::begin_turn`]).
+    pub turn_start: TurnStart,
 }
 
-/// Where counting begins in a turn: behind an operation, whose own length has no part in what is
+/// Where counting begins in a turn: after an operation, whose own length has no part in what is
 /// counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Mark {
+pub struct TurnStart {
     /// Operations done up to this one, itself included where it did not fail.
     pub ok: u64,
     /// The instant at which it ended, on the step's clock.
     pub done_ns: u64,
 }
 
-impl Board {
-    pub(crate) fn put_up(&self, live: Arc<[Live]>, primary: Vec<Post>) {
-        // A board is for one step; of another one it would show nothing.
-        let _ = self.0.set(Posts { live, primary });
+impl TurnProgress {
+    pub(crate) fn add_workers(&self, live: Arc<[Live]>, primary: Vec<PrimaryWorker>) {
+        // This is for one step; of another one it would show nothing.
+        let _ = self.0.set(Workers { live, primary });
     }
 
     /// Whether the step's workers are known: from then on [`Control::wait_until_parked`] waits for
     /// all of them.
-    pub fn is_up(&self) -> bool {
+    pub fn has_workers(&self) -> bool {
         self.0.get().is_some()
     }
 
-    /// Has each worker mark the first operation that it ends at `mark_ns` or later, on the step's
+    /// Has each worker note the first operation that it ends at `from_ns` or later, on the step's
     /// clock. For between two turns, while all workers are parked.
-    pub fn begin_turn(&self, mark_ns: u64) {
-        for live in self.0.get().iter().flat_map(|posts| posts.live.iter()) {
-            live.mark_from_ns.store(mark_ns, Ordering::Release);
+    pub fn begin_turn(&self, from_ns: u64) {
+        for live in self.0.get().iter().flat_map(|workers| workers.live.iter()) {
+            live.turn_from_ns.store(from_ns, Ordering::Release);
         }
     }
 
     /// How far each worker is that performs the step's first kind of operations. Nothing before the
     /// step's workers are there.
     pub fn tallies(&self) -> Vec<Tally> {
-        let tally = |posts: &Posts, post: &Post| {
-            let live = &posts.live[post.index];
-            let mark = Mark {
-                ok: live.mark_ok.load(Ordering::Acquire),
-                done_ns: live.mark_done_ns.load(Ordering::Acquire),
+        let tally = |workers: &Workers, worker: &PrimaryWorker| {
+            let live = &workers.live[worker.index];
+            let turn_start = TurnStart {
+                ok: live.turn_start_ok.load(Ordering::Acquire),
+                done_ns: live.turn_start_done_ns.load(Ordering::Acquire),
             };
             loop {
                 let ok = live.ok.load(Ordering::Acquire);
                 let last_done_ns = live.last_done_ns.load(Ordering::Acquire);
                 if live.ok.load(Ordering::Acquire) == ok {
                     return Tally {
-                        client: post.client,
-                        is_open: post.is_open,
+                        client: worker.client,
+                        is_open: worker.is_open,
                         ok,
                         last_done_ns,
-                        mark,
+                        turn_start,
                     };
                 }
             }
         };
-        self.0.get().map_or_else(Vec::new, |posts| {
-            posts
+        self.0.get().map_or_else(Vec::new, |workers| {
+            workers
                 .primary
                 .iter()
-                .map(|post| tally(posts, post))
+                .map(|worker| tally(workers, worker))
                 .collect()
         })
     }
 
     /// Tries of all workers that did not succeed, since the step's start.
     pub fn unsuccessful(&self) -> u64 {
-        self.0.get().map_or(0, |posts| {
-            posts
+        self.0.get().map_or(0, |workers| {
+            workers
                 .live
                 .iter()
                 .map(|live| live.unsuccessful.load(Ordering::Relaxed))

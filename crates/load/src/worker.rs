@@ -35,8 +35,8 @@ pub enum Outcome {
         /// The class of the error.
         class: &'static str,
     },
-    /// The connection is gone, and the operation surely has not taken place or does no harm when it
-    /// does so twice: try it again on a new connection. A write of which nobody knows whether it
+    /// The connection is gone, and the operation certainly has not taken place or does no harm if
+    /// it does so twice: try it again on a new connection. A write of which nobody knows whether it
     /// took place is [`Outcome::Failed`] instead.
     Lost {
         /// The error with its statement.

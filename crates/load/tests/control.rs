@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use plimsoll_load::{
     Arrival, Command, Control, Ended, MonotonicClock, Next, Outcome, Phase, Progress, StepError,
-    StepOptions, StepOutcome, Stop, Task, Worker, run_step,
+    StepOptions, StepOutcome, StepOutputs, Stop, Task, Worker, run_step,
 };
 
 /// Counts its operations; optionally fails to open, or never comes back from an operation.
@@ -70,8 +70,10 @@ fn run(
         tasks,
         control,
         options,
-        &mut std::io::sink(),
-        progress,
+        StepOutputs {
+            log: &mut std::io::sink(),
+            progress,
+        },
     )
 }
 
@@ -280,8 +282,10 @@ fn a_log_that_cannot_be_written_fails_the_step_and_leaves_no_worker() {
             tasks,
             &control,
             &StepOptions::default(),
-            &mut Full(room),
-            &mut |_: &Progress| {},
+            StepOutputs {
+                log: &mut Full(room),
+                progress: &mut |_: &Progress| {},
+            },
         );
         assert!(matches!(result, Err(StepError::Log(_))), "{result:?}");
         assert_eq!(

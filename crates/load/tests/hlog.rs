@@ -9,7 +9,8 @@ use hdrhistogram::Histogram;
 use hdrhistogram::serialization::Deserializer;
 use hdrhistogram::serialization::interval_log::{IntervalLogIterator, LogEntry};
 use plimsoll_load::{
-    Arrival, Control, Next, Outcome, Progress, StepOptions, Stop, Task, Worker, decode, run_step,
+    Arrival, Control, Next, Outcome, Progress, StepOptions, StepOutputs, Stop, Task, Worker,
+    decode, run_step,
 };
 use plimsoll_testkit::FakeClock;
 
@@ -149,8 +150,10 @@ fn java_reads_what_we_write() {
         vec![task],
         &control,
         &StepOptions::default(),
-        &mut log,
-        &mut |_: &Progress| {},
+        StepOutputs {
+            log: &mut log,
+            progress: &mut |_: &Progress| {},
+        },
     )
     .unwrap();
 

@@ -14,7 +14,7 @@ use plimsoll_core::clock::Clock;
 use plimsoll_core::record::EncodedHistogram;
 use plimsoll_load::{
     Arrival, Command, Control, Ended, Failure, Next, Outcome, Phase, Progress, StepOptions,
-    StepOutcome, Stop, Task, Worker, decode, run_step,
+    StepOutcome, StepOutputs, Stop, Task, Worker, decode, run_step,
 };
 use plimsoll_testkit::ClockPerThread;
 use proptest::prelude::*;
@@ -22,9 +22,9 @@ use proptest::test_runner::TestCaseError;
 
 const MS: u64 = 1_000_000;
 const SECOND: u64 = 1_000_000_000;
-/// Workers begin so long after the clock's zero.
+/// How long after the clock's zero the workers begin.
 const LEAD_NS: u64 = 2 * MS;
-/// What of a step is given up when an operation was refused for so long.
+/// How long an operation may be refused before it fails.
 const DEADLINE_NS: u64 = 60 * SECOND;
 
 /// What comes of a try.
@@ -68,7 +68,7 @@ struct Try {
 #[derive(Clone, Debug, Default)]
 struct Diary {
     tries: Vec<Try>,
-    /// The operation, and how often it was told, with which measuring began.
+    /// The operation with which measuring began, and how often that was reported.
     measured_from: Option<u64>,
     tellings: u32,
     /// Kinds of operations that were looked up without a connection, whether measuring had begun,
@@ -267,8 +267,10 @@ fn run(case: &Case) -> Left {
             tasks,
             &control,
             &options,
-            &mut log,
-            &mut progress,
+            StepOutputs {
+                log: &mut log,
+                progress: &mut progress,
+            },
         )
         .unwrap();
         has_ended.store(true, Ordering::SeqCst);
@@ -321,7 +323,7 @@ fn instants(arrival: &Arrival) -> Box<dyn Iterator<Item = u64> + '_> {
     }
 }
 
-/// What is told of a worker as a whole.
+/// What is reported of a worker as a whole.
 struct Whole {
     kinds: Vec<Truth>,
     ended_ns: u64,
@@ -445,7 +447,7 @@ fn truth(case: &Case, diary: &Diary, finished_ns: Option<u64>) -> Whole {
     }
 }
 
-/// Whether a worker that was told to stop was through anyway.
+/// Whether a worker that was asked to stop was done anyway.
 fn has_reached_its_end(case: &Case, diary: &Diary, start_ns: u64) -> bool {
     let is_between = !matches!(
         diary.tries.last().map(|t| t.fate),

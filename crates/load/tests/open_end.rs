@@ -7,8 +7,8 @@ use std::time::Duration;
 use plimsoll_core::clock::Clock;
 use plimsoll_core::record::OperationRecord;
 use plimsoll_load::{
-    Arrival, Board, Command, Control, Ended, Failure, Next, Outcome, Progress, StepOptions,
-    StepOutcome, Stop, Task, TurnClock, Worker, decode, run_step,
+    Arrival, Command, Control, Ended, Failure, Next, Outcome, Progress, StepOptions, StepOutcome,
+    StepOutputs, Stop, Task, TurnClock, TurnProgress, Worker, decode, run_step,
 };
 use plimsoll_testkit::{FakeClock, ScriptedWorker};
 
@@ -17,7 +17,7 @@ const MS: u64 = 1_000_000;
 const SECOND: u64 = 1_000_000_000;
 /// Operations per second of these steps.
 const RATE: u64 = 1_000;
-/// So long an operation takes outside of stalls.
+/// How long an operation takes outside of stalls.
 const SERVICE_NS: u64 = 100 * US;
 
 fn even() -> Arrival {
@@ -53,8 +53,10 @@ fn run(
         vec![task],
         control,
         &options,
-        &mut std::io::sink(),
-        &mut |_: &Progress| {},
+        StepOutputs {
+            log: &mut std::io::sink(),
+            progress: &mut |_: &Progress| {},
+        },
     )
     .unwrap()
 }
@@ -314,11 +316,14 @@ fn what_is_due_in_turns_is_done_or_owed() {
     let control = Arc::new(Control::default());
     control.give(Command::Park);
     let clock = Arc::new(TurnClock::new(control.clone()));
-    let (board, is_free) = (Arc::new(Board::default()), Arc::new(AtomicBool::new(false)));
+    let (progress, is_free) = (
+        Arc::new(TurnProgress::default()),
+        Arc::new(AtomicBool::new(false)),
+    );
     let worker = Held(is_free.clone(), 0);
     let outcome = std::thread::scope(|scope| {
         scope.spawn(|| {
-            while board.tallies().is_empty() {
+            while progress.tallies().is_empty() {
                 std::thread::yield_now();
             }
             assert!(control.wait_until_parked(Duration::from_secs(60)));
@@ -345,7 +350,7 @@ fn what_is_due_in_turns_is_done_or_owed() {
             worker: Box::new(worker),
         };
         let options = StepOptions {
-            board: Some(board.clone()),
+            turn_progress: Some(progress.clone()),
             ..StepOptions::default()
         };
         run_step(
@@ -354,8 +359,10 @@ fn what_is_due_in_turns_is_done_or_owed() {
             vec![task],
             &control,
             &options,
-            &mut std::io::sink(),
-            &mut |_: &Progress| {},
+            StepOutputs {
+                log: &mut std::io::sink(),
+                progress: &mut |_: &Progress| {},
+            },
         )
         .unwrap()
     });

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use plimsoll_core::record::OperationRecord;
 use plimsoll_load::{
-    Arrival, Control, Ended, Failure, Next, Outcome, Progress, StepOptions, StepOutcome, Stop,
-    Task, Worker, decode, run_step,
+    Arrival, Control, Ended, Failure, Next, Outcome, Progress, StepOptions, StepOutcome,
+    StepOutputs, Stop, Task, Worker, decode, run_step,
 };
 use plimsoll_testkit::{FakeClock, ScriptedWorker};
 
@@ -33,8 +33,10 @@ fn run(
         vec![task],
         &Arc::new(Control::default()),
         &StepOptions::default(),
-        &mut log,
-        &mut progress,
+        StepOutputs {
+            log: &mut log,
+            progress: &mut progress,
+        },
     )
     .unwrap();
     (outcome, log)
@@ -292,7 +294,7 @@ fn an_outage_of_a_closed_loop_is_waiting_to_the_nanosecond() {
     assert_eq!(
         operation.wait_ns,
         outcome.elapsed_ns - 20 * MS,
-        "all that is no operation's service time"
+        "all that is not an operation's service time"
     );
     assert!(operation.wait_ns > 4 * SECOND, "{}", operation.wait_ns);
 }
@@ -469,8 +471,10 @@ fn a_warm_up_is_performed_and_not_recorded() {
         vec![task],
         &control,
         &options,
-        &mut std::io::sink(),
-        &mut progress,
+        StepOutputs {
+            log: &mut std::io::sink(),
+            progress: &mut progress,
+        },
     )
     .unwrap();
     assert_eq!(outcome.ended, Ended::Finished);
@@ -497,7 +501,7 @@ fn a_warm_up_is_performed_and_not_recorded() {
 }
 
 /// One operation that lasts from the warm-up to behind the end: nothing is recorded, and the worker
-/// is told once.
+/// is notified once.
 #[test]
 fn a_worker_that_never_gets_warm_has_done_nothing() {
     struct Told<W>(W, Arc<std::sync::atomic::AtomicU64>);
@@ -540,8 +544,10 @@ fn a_worker_that_never_gets_warm_has_done_nothing() {
         vec![task],
         &control,
         &options,
-        &mut std::io::sink(),
-        &mut progress,
+        StepOutputs {
+            log: &mut std::io::sink(),
+            progress: &mut progress,
+        },
     )
     .unwrap();
     assert_eq!(
@@ -585,8 +591,10 @@ fn a_schedule_begins_anew_after_the_warm_up() {
         vec![task],
         &control,
         &options,
-        &mut std::io::sink(),
-        &mut progress,
+        StepOutputs {
+            log: &mut std::io::sink(),
+            progress: &mut progress,
+        },
     )
     .unwrap();
     let operation = &outcome.operations[0];
@@ -637,8 +645,10 @@ fn failing_run(max_failed: Option<f64>, class: &'static str, arrival: Arrival) -
         vec![task],
         &Arc::new(Control::default()),
         &options,
-        &mut std::io::sink(),
-        &mut progress,
+        StepOutputs {
+            log: &mut std::io::sink(),
+            progress: &mut progress,
+        },
     )
     .unwrap()
 }
@@ -729,8 +739,10 @@ fn a_window_ends_with_the_last_try_and_not_with_the_last_success() {
             vec![task],
             &control,
             &options,
-            &mut std::io::sink(),
-            &mut progress,
+            StepOutputs {
+                log: &mut std::io::sink(),
+                progress: &mut progress,
+            },
         )
         .unwrap();
         assert_eq!(
@@ -827,8 +839,10 @@ fn a_kind_that_comes_later_begins_with_its_first_try() {
         vec![task],
         &control,
         &options,
-        &mut std::io::sink(),
-        &mut progress,
+        StepOutputs {
+            log: &mut std::io::sink(),
+            progress: &mut progress,
+        },
     )
     .unwrap();
     let index = outcome
@@ -880,8 +894,10 @@ fn kinds_in_turn_share_a_window_and_a_schedule() {
         vec![task],
         &control,
         &StepOptions::default(),
-        &mut log,
-        &mut progress,
+        StepOutputs {
+            log: &mut log,
+            progress: &mut progress,
+        },
     )
     .unwrap();
     assert_eq!(

@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use plimsoll_core::clock::Clock;
 use plimsoll_load::{
-    Arrival, Board, Command, Control, Ended, Failure, Next, Outcome, Progress, StepOptions,
-    StepOutcome, Stop, Task, TurnClock, Worker, run_step,
+    Arrival, Command, Control, Ended, Failure, Next, Outcome, Progress, StepOptions, StepOutcome,
+    StepOutputs, Stop, Task, TurnClock, TurnProgress, Worker, run_step,
 };
 
 const MS: u64 = 1_000_000;
@@ -39,7 +39,7 @@ impl Worker for Count {
 struct Stage {
     control: Arc<Control>,
     clock: Arc<TurnClock>,
-    board: Arc<Board>,
+    progress: Arc<TurnProgress>,
     count: Arc<AtomicU64>,
 }
 
@@ -50,7 +50,7 @@ impl Stage {
         Self {
             clock: Arc::new(TurnClock::new(control.clone())),
             control,
-            board: Arc::default(),
+            progress: Arc::default(),
             count: Arc::default(),
         }
     }
@@ -94,7 +94,7 @@ impl Stage {
     ) -> StepOutcome {
         thread::scope(|scope| {
             scope.spawn(|| {
-                while self.board.tallies().is_empty() {
+                while self.progress.tallies().is_empty() {
                     thread::yield_now();
                 }
                 // A test that fails here leaves no worker parked for ever.
@@ -106,7 +106,7 @@ impl Stage {
                 }
             });
             let options = StepOptions {
-                board: Some(self.board.clone()),
+                turn_progress: Some(self.progress.clone()),
                 ..options
             };
             let mut progress = |_: &Progress| {};
@@ -116,8 +116,10 @@ impl Stage {
                 tasks,
                 &self.control,
                 &options,
-                &mut std::io::sink(),
-                &mut progress,
+                StepOutputs {
+                    log: &mut std::io::sink(),
+                    progress: &mut progress,
+                },
             )
             .unwrap()
         })
@@ -135,7 +137,7 @@ impl Stage {
 }
 
 #[test]
-fn nothing_is_done_between_turns_and_the_board_shows_what_was() {
+fn nothing_is_done_between_turns_and_the_progress_shows_what_was() {
     let stage = Stage::new();
     let tasks = (1..=3)
         .map(|client| stage.task(client, Arrival::Closed, Stop::Time(DAY_NS)))
@@ -148,7 +150,7 @@ fn nothing_is_done_between_turns_and_the_board_shows_what_was() {
             stage.turn(10 * MS);
             let done = stage.count();
             assert!(done > before, "turn {turn}");
-            let tallies = stage.board.tallies();
+            let tallies = stage.progress.tallies();
             assert_eq!(tallies.iter().map(|tally| tally.ok).sum::<u64>(), done);
             let now_ns = stage.clock.now_ns();
             assert!(
@@ -295,12 +297,12 @@ fn each_turn_marks_the_first_operation_that_ends_after_its_discarded_part() {
                 "only {turn} turns with an operation behind their discarded part"
             );
             let from_ns = stage.clock.now_ns() + 3 * MS;
-            stage.board.begin_turn(from_ns);
+            stage.progress.begin_turn(from_ns);
             stage.turn(12 * MS);
-            let tally = stage.board.tallies()[0];
+            let tally = stage.progress.tallies()[0];
             let log = log.lock().unwrap();
             assert_eq!((tally.client, tally.ok), (7, log.len() as u64));
-            if tally.mark.done_ns < from_ns {
+            if tally.turn_start.done_ns < from_ns {
                 // On a busy machine a turn may pass without one.
                 assert!(
                     log.last().is_none_or(|&last| last < from_ns),
@@ -310,9 +312,9 @@ fn each_turn_marks_the_first_operation_that_ends_after_its_discarded_part() {
             }
             turn += 1;
             // The log has an end a moment before the recorder reads the clock.
-            let marked = tally.mark.ok as usize - 1;
+            let marked = tally.turn_start.ok as usize - 1;
             assert!(
-                tally.mark.done_ns >= from_ns && log[marked] <= tally.mark.done_ns,
+                tally.turn_start.done_ns >= from_ns && log[marked] <= tally.turn_start.done_ns,
                 "turn {turn}: {tally:?}"
             );
             assert!(
@@ -321,7 +323,7 @@ fn each_turn_marks_the_first_operation_that_ends_after_its_discarded_part() {
             );
             assert!(
                 log.get(marked + 1)
-                    .is_none_or(|&next| next > tally.mark.done_ns),
+                    .is_none_or(|&next| next > tally.turn_start.done_ns),
                 "turn {turn}"
             );
         }
@@ -331,27 +333,27 @@ fn each_turn_marks_the_first_operation_that_ends_after_its_discarded_part() {
 
 /// Steps of workload files have workers of several kinds of operations.
 #[test]
-fn a_worker_of_several_kinds_is_on_the_board() {
+fn a_worker_of_several_kinds_shows_its_progress() {
     for kinds in [vec![0], vec![0, 1, 2], vec![2, 1, 0]] {
         let stage = Stage::new();
         let task = Task {
             kinds: kinds.clone(),
             ..stage.task(1, Arrival::Closed, Stop::Time(DAY_NS))
         };
-        let board = stage.board.clone();
+        let of_turns = stage.progress.clone();
         stage.control.give(Command::Run);
         let names: Vec<String> = kinds.iter().map(|kind| format!("kind {kind}")).collect();
         let options = StepOptions {
-            board: Some(board.clone()),
+            turn_progress: Some(of_turns.clone()),
             ..StepOptions::default()
         };
         let control = stage.control.clone();
         let mut progress = |progress: &Progress| {
             if progress.kinds.iter().any(|(ok, _)| *ok > 0) {
                 assert!(
-                    board.is_up() && board.tallies().len() == 1,
+                    of_turns.has_workers() && of_turns.tallies().len() == 1,
                     "{kinds:?}: {:?}",
-                    board.tallies()
+                    of_turns.tallies()
                 );
                 control.give(Command::Stop);
             }
@@ -362,8 +364,10 @@ fn a_worker_of_several_kinds_is_on_the_board() {
             vec![task],
             &stage.control,
             &options,
-            &mut std::io::sink(),
-            &mut progress,
+            StepOutputs {
+                log: &mut std::io::sink(),
+                progress: &mut progress,
+            },
         )
         .unwrap();
     }
@@ -385,14 +389,14 @@ fn the_first_turn_waits_for_workers_that_are_still_to_come() {
         scope.spawn(|| {
             assert!(stage.control.wait_until_parked(LIMIT));
             assert_eq!(
-                (stage.control.parked(), stage.board.tallies().len()),
+                (stage.control.parked(), stage.progress.tallies().len()),
                 (2, 2),
                 "all are connected and parked"
             );
             stage.finish();
         });
         let options = StepOptions {
-            board: Some(stage.board.clone()),
+            turn_progress: Some(stage.progress.clone()),
             ..StepOptions::default()
         };
         let mut progress = |_: &Progress| {};
@@ -402,8 +406,10 @@ fn the_first_turn_waits_for_workers_that_are_still_to_come() {
             tasks,
             &stage.control,
             &options,
-            &mut std::io::sink(),
-            &mut progress,
+            StepOutputs {
+                log: &mut std::io::sink(),
+                progress: &mut progress,
+            },
         )
         .unwrap();
     });
@@ -458,18 +464,18 @@ fn operations_that_fail_take_their_time_in_a_turn() {
         stage.settle();
         for _ in 1..=3 {
             let mark_ns = stage.clock.now_ns() + 3 * MS;
-            stage.board.begin_turn(mark_ns);
+            stage.progress.begin_turn(mark_ns);
             stage.turn(12 * MS);
             turns.push((
                 mark_ns,
-                stage.board.tallies()[0],
+                stage.progress.tallies()[0],
                 log.lock().unwrap().clone(),
             ));
         }
         stage.finish();
     });
     for (mark_ns, tally, log) in turns {
-        assert_eq!((tally.ok, tally.mark.ok), (1, 1));
+        assert_eq!((tally.ok, tally.turn_start.ok), (1, 1));
         // The log has an end a moment before the recorder reads the clock.
         assert!(
             tally.last_done_ns >= log[log.len() - 1],
@@ -477,10 +483,10 @@ fn operations_that_fail_take_their_time_in_a_turn() {
         );
         let first = log.iter().position(|&end_ns| end_ns >= mark_ns).unwrap();
         assert!(
-            tally.mark.done_ns >= mark_ns
+            tally.turn_start.done_ns >= mark_ns
                 && log
                     .get(first + 1)
-                    .is_none_or(|&next_ns| tally.mark.done_ns < next_ns),
+                    .is_none_or(|&next_ns| tally.turn_start.done_ns < next_ns),
             "{tally:?} {log:?}"
         );
     }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use plimsoll_core::plan::{InsertBenchmark, Plan, Step};
 use plimsoll_core::record::TableCheck;
 use plimsoll_engine::{StartOptions, engine};
-use plimsoll_load::{Control, Ended, MonotonicClock, Progress, StepOutcome, run_step};
+use plimsoll_load::{Control, Ended, MonotonicClock, Progress, StepOutcome, StepOutputs, run_step};
 use plimsoll_workload::insert_benchmark::{InsertBenchmarkRun, SharedServer};
 
 fn settings(workload: &str, sizes: &str) -> InsertBenchmark {
@@ -43,8 +43,10 @@ fn run_one(run: &mut InsertBenchmarkRun, step: &Step) -> StepOutcome {
         tasks.tasks,
         &control,
         &tasks.options,
-        &mut log,
-        &mut progress,
+        StepOutputs {
+            log: &mut log,
+            progress: &mut progress,
+        },
     )
     .unwrap();
     assert_eq!(outcome.ended, Ended::Finished, "{}", step.name);
@@ -255,8 +257,10 @@ fn a_statement_that_loses_a_row_fails_its_operation() {
         tasks.tasks,
         &control,
         &tasks.options,
-        &mut std::io::sink(),
-        &mut |_: &Progress| {},
+        StepOutputs {
+            log: &mut std::io::sink(),
+            progress: &mut |_: &Progress| {},
+        },
     )
     .unwrap();
     let Ended::Failed(failure) = outcome.ended else {

@@ -18,7 +18,9 @@ use std::time::{Duration, Instant};
 use plimsoll_core::plan::{InsertBenchmark, Plan, Step};
 use plimsoll_core::record::OperationRecord;
 use plimsoll_engine::{Dialect, SqlSession};
-use plimsoll_load::{Control, Ended, MonotonicClock, Progress, StepOutcome, decode, run_step};
+use plimsoll_load::{
+    Control, Ended, MonotonicClock, Progress, StepOutcome, StepOutputs, decode, run_step,
+};
 use plimsoll_workload::insert_benchmark::{InsertBenchmarkRun, SharedServer};
 
 const SECOND_NS: u64 = 1_000_000_000;
@@ -84,8 +86,10 @@ fn run_disturbed(
             tasks.tasks,
             &control,
             &tasks.options,
-            &mut std::io::sink(),
-            &mut progress,
+            StepOutputs {
+                log: &mut std::io::sink(),
+                progress: &mut progress,
+            },
         )
         .unwrap()
     });
@@ -413,8 +417,10 @@ fn a_connection_that_does_not_come_back_fails_the_step() {
         tasks.tasks,
         &control,
         &tasks.options,
-        &mut std::io::sink(),
-        &mut progress,
+        StepOutputs {
+            log: &mut std::io::sink(),
+            progress: &mut progress,
+        },
     )
     .unwrap();
     let Ended::Failed(failure) = &outcome.ended else {

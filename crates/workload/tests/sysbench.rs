@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use plimsoll_core::plan::{Plan, Step, StepKind, TestKind, Workload};
 use plimsoll_engine::{StartOptions, engine};
-use plimsoll_load::{Control, MonotonicClock, Progress, StepOutcome, run_step};
+use plimsoll_load::{Control, MonotonicClock, Progress, StepOutcome, StepOutputs, run_step};
 use plimsoll_workload::{SharedServer, WorkloadRun};
 
 fn workload(preset: &str, text: &str) -> Workload {
@@ -232,8 +232,10 @@ fn a_warm_up_changes_the_tables_and_not_the_counts() {
         tasks.tasks,
         &control,
         &tasks.options,
-        &mut log,
-        &mut progress,
+        StepOutputs {
+            log: &mut log,
+            progress: &mut progress,
+        },
     )
     .unwrap();
     run.book(step, &tasks.facts, &outcome);

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use plimsoll_core::plan::Plan;
-use plimsoll_load::{Control, Ended, MonotonicClock, Progress, run_step};
+use plimsoll_load::{Control, Ended, MonotonicClock, Progress, StepOutputs, run_step};
 use plimsoll_workload::insert_benchmark::InsertBenchmarkRun;
 
 use crate::Failed;
@@ -51,8 +51,10 @@ pub fn load(target: &Target) -> Result<(f64, f64), Failed> {
             step.tasks,
             &Arc::new(Control::default()),
             &step.options,
-            &mut std::io::sink(),
-            &mut |_: &Progress| {},
+            StepOutputs {
+                log: &mut std::io::sink(),
+                progress: &mut |_: &Progress| {},
+            },
         )?)
     })?;
     if outcome.ended != Ended::Finished {

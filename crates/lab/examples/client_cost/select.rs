@@ -8,8 +8,8 @@ use plimsoll_core::seed::Draw;
 use plimsoll_engine::{Prepared, SqlSession};
 use plimsoll_host::{Collector, Proc};
 use plimsoll_load::{
-    Arrival, Control, Ended, Failure, MonotonicClock, Next, Outcome, Progress, StepOptions, Stop,
-    Task, Worker, decode, run_step,
+    Arrival, Control, Ended, Failure, MonotonicClock, Next, Outcome, Progress, StepOptions,
+    StepOutputs, Stop, Task, Worker, decode, run_step,
 };
 use plimsoll_workload::SharedServer;
 use serde::Serialize;
@@ -115,8 +115,10 @@ impl Selects {
                 .collect(),
             &Arc::new(Control::default()),
             &StepOptions::default(),
-            &mut std::io::sink(),
-            &mut |_: &Progress| rss_pages = rss_pages.max(resident_pages()),
+            StepOutputs {
+                log: &mut std::io::sink(),
+                progress: &mut |_: &Progress| rss_pages = rss_pages.max(resident_pages()),
+            },
         )?;
         let recorder_ns = thread_cpu_ns() - recorder_before_ns;
         let readings = collector.map(Collector::stop).unwrap_or_default();

@@ -246,8 +246,8 @@ impl<'a> LoopState<'a> {
         }
     }
 
-    /// Ends a warm-up that outlasted the worker: nothing of what it did counts. True when the
-    /// worker must be told.
+    /// Ends a warm-up that outlasted the worker: nothing of what it did counts. True if
+    /// the worker does not know yet.
     pub fn end_warm_up(&mut self) -> bool {
         let was_warming = self.is_warming;
         if was_warming {

@@ -24,8 +24,8 @@ pub(crate) struct TaskInfo {
 /// What a worker leaves. Instants count from the start of the step.
 pub(crate) struct TaskEnd {
     pub result: Result<(), Failure>,
-    /// It was stopped, or failed, before its rule ended it: what was still due is no debt.
-    pub is_cut: bool,
+    /// It was stopped, or failed, before its rule ended it: what was still due is not owed.
+    pub is_interrupted: bool,
     /// Where its schedule stands.
     pub schedule: Due,
     pub ended_ns: u64,
@@ -66,7 +66,7 @@ impl TaskInfo {
             finished_ns.filter(|_| matches!(self.stop, Stop::Time(_) | Stop::Worker { .. }));
         let cut_ns = finished_ns
             .into_iter()
-            .chain(end.is_cut.then_some(end.ended_ns))
+            .chain(end.is_interrupted.then_some(end.ended_ns))
             .min();
         match cut_ns.filter(|&cut_ns| cut_ns < length_ns) {
             Some(cut_ns) => (self.arrival.count_before(cut_ns), cut_ns),
@@ -123,7 +123,11 @@ pub(crate) fn unsent(
     finished_ns: Option<u64>,
 ) -> BTreeMap<usize, Histogram<u64>> {
     let mut unsent: BTreeMap<usize, Histogram<u64>> = BTreeMap::new();
-    for (info, end) in infos.iter().zip(ends).filter(|(_, end)| !end.is_cut) {
+    for (info, end) in infos
+        .iter()
+        .zip(ends)
+        .filter(|(_, end)| !end.is_interrupted)
+    {
         let (planned, _) = info.schedule(end, finished_ns);
         let mut schedule = end.schedule.clone();
         let owed = planned.saturating_sub(schedule.count());
@@ -187,8 +191,8 @@ fn merge_seconds(kinds: &[KindRecord]) -> Vec<Second> {
     merged
 }
 
-/// Everything that a step's outcome is made from.
-pub(crate) struct Ledger<'a> {
+/// What a step's outcome is made from.
+pub(crate) struct OutcomeBuilder<'a> {
     pub kinds: &'a [&'a str],
     pub infos: &'a [TaskInfo],
     pub ends: &'a [TaskEnd],
@@ -198,7 +202,7 @@ pub(crate) struct Ledger<'a> {
     pub finished_ns: Option<u64>,
 }
 
-impl Ledger<'_> {
+impl OutcomeBuilder<'_> {
     pub fn outcome(&self, ended: Ended) -> StepOutcome {
         let elapsed_ns = self.ends.iter().map(|end| end.ended_ns).max().unwrap_or(0);
         let mut outcome = StepOutcome {
@@ -215,13 +219,15 @@ impl Ledger<'_> {
     }
 
     fn add_kind(&self, kind: usize, outcome: &mut StepOutcome) {
-        let tasks = || self.infos.iter().zip(self.ends);
-        let workers: Vec<(&TaskInfo, &TaskEnd, &KindRecord)> = tasks()
+        let workers: Vec<KindOfWorker<'_>> = self
+            .infos
+            .iter()
+            .zip(self.ends)
             .flat_map(|(info, end)| {
                 end.kinds
                     .iter()
                     .filter(|record| record.kind == kind)
-                    .map(move |record| (info, end, record))
+                    .map(|record| self.kind_of_worker(info, end, record))
             })
             .collect();
         if workers.is_empty() {
@@ -231,70 +237,45 @@ impl Ledger<'_> {
             kind: self.kinds[kind].to_owned(),
             ..OperationRecord::default()
         };
-        let mut lag: Option<Histogram<u64>> = None;
-        let mut unsuccessful: Option<Histogram<u64>> = None;
-        let mut paced = Vec::new();
-        // The schedule of a worker of several kinds is one for all of them: it is accounted for
-        // with the first.
-        let merged: Vec<Vec<Second>> = workers
-            .iter()
-            .map(|(_, end, _)| merge_seconds(&end.kinds))
-            .collect();
-        for ((info, end, record), all_seconds) in workers.iter().zip(&merged) {
-            add_record(&mut operation, record);
-            operation.worker_ns += end.ended_ns;
-            for (from, to) in [
-                (&record.lag, &mut lag),
-                (&record.unsuccessful, &mut unsuccessful),
-            ] {
-                if let Some(from) = from {
-                    histogram::add(to.get_or_insert_with(histogram::empty), from);
-                }
-            }
-            let (planned, length_ns) = info.schedule(end, self.finished_ns);
-            let (from_ns, to_ns) = info.window(end, record, length_ns, self.finished_ns);
-            let is_mixed = info.kinds.len() > 1 && matches!(info.stop, Stop::Time(_));
-            let (seconds, ok) = if is_mixed {
-                (all_seconds, end.kinds.iter().map(|record| record.ok).sum())
-            } else {
-                (&record.seconds, record.ok)
-            };
-            if !is_mixed || kind == info.kinds[0] {
-                paced.push(Paced {
-                    arrival: &info.arrival,
-                    planned,
-                    length_ns,
-                    seconds,
-                    ok,
-                    active_ns: to_ns - from_ns,
-                });
-            }
-            outcome.clients.push(ClientRecord {
-                client: info.client,
-                kind: operation.kind.clone(),
-                ok: record.ok,
-                rows: record.rows,
-                from_ns,
-                to_ns,
-                turns: None,
-            });
-            outcome
-                .seconds
-                .extend(
-                    record
-                        .seconds
-                        .iter()
-                        .enumerate()
-                        .map(|(second, counts)| SecondRow {
-                            second: second as u64,
-                            client: info.client,
-                            kind,
-                            counts: *counts,
-                        }),
-                );
+        for worker in &workers {
+            add_record(&mut operation, worker.record);
+            operation.worker_ns += worker.end.ended_ns;
+            outcome.clients.push(worker.client_record(&operation.kind));
+            outcome.seconds.extend(worker.second_rows());
         }
         operation.attempts = operation.ok + operation.retried + operation.failed;
+        let paced: Vec<Paced<'_>> = workers.iter().filter_map(KindOfWorker::paced).collect();
         operation.pacing = account(&paced);
+        self.add_histograms(kind, &workers, &mut operation);
+        outcome.operations.push(operation);
+    }
+
+    fn kind_of_worker<'b>(
+        &self,
+        info: &'b TaskInfo,
+        end: &'b TaskEnd,
+        record: &'b KindRecord,
+    ) -> KindOfWorker<'b> {
+        let (planned, length_ns) = info.schedule(end, self.finished_ns);
+        KindOfWorker {
+            info,
+            end,
+            record,
+            merged_seconds: merge_seconds(&end.kinds),
+            planned,
+            length_ns,
+            window: info.window(end, record, length_ns, self.finished_ns),
+        }
+    }
+
+    fn add_histograms(
+        &self,
+        kind: usize,
+        workers: &[KindOfWorker<'_>],
+        operation: &mut OperationRecord,
+    ) {
+        let mut lag = sum(workers.iter().map(|worker| &worker.record.lag));
+        let unsuccessful = sum(workers.iter().map(|worker| &worker.record.unsuccessful));
         if let Some(unsent) = self.unsent.get(&kind) {
             operation.unsent = unsent.len();
             operation.unsent_response = Some(histogram::encode(unsent));
@@ -306,15 +287,83 @@ impl Ledger<'_> {
         operation.lag = lag.as_ref().map(histogram::encode);
         operation.unsuccessful = unsuccessful.as_ref().map(histogram::encode);
         let none = histogram::empty();
-        operation.service =
-            histogram::encode(self.totals.get(&kind).map_or(&none, |total| &total.service));
-        operation.response = self
-            .totals
-            .get(&kind)
+        let totals = self.totals.get(&kind);
+        operation.service = histogram::encode(totals.map_or(&none, |total| &total.service));
+        operation.response = totals
             .and_then(|total| total.response.as_ref())
             .map(histogram::encode);
-        outcome.operations.push(operation);
     }
+}
+
+/// What one worker did of one kind.
+struct KindOfWorker<'a> {
+    info: &'a TaskInfo,
+    end: &'a TaskEnd,
+    record: &'a KindRecord,
+    /// Over all its kinds.
+    merged_seconds: Vec<Second>,
+    /// Operations of its schedule.
+    planned: u64,
+    /// The length of its schedule.
+    length_ns: u64,
+    /// From and to, from the start of the step.
+    window: (u64, u64),
+}
+
+impl KindOfWorker<'_> {
+    fn client_record(&self, kind: &str) -> ClientRecord {
+        ClientRecord {
+            client: self.info.client,
+            kind: kind.to_owned(),
+            ok: self.record.ok,
+            rows: self.record.rows,
+            from_ns: self.window.0,
+            to_ns: self.window.1,
+            turns: None,
+        }
+    }
+
+    fn second_rows(&self) -> impl Iterator<Item = SecondRow> {
+        let seconds = self.record.seconds.iter().enumerate();
+        seconds.map(|(second, counts)| SecondRow {
+            second: second as u64,
+            client: self.info.client,
+            kind: self.record.kind,
+            counts: *counts,
+        })
+    }
+
+    /// Its schedule and what came of it. The schedule of a worker of several kinds is one for all
+    /// of them: it is accounted for with the first.
+    fn paced(&self) -> Option<Paced<'_>> {
+        let is_mixed = self.info.kinds.len() > 1 && matches!(self.info.stop, Stop::Time(_));
+        if is_mixed && self.record.kind != self.info.kinds[0] {
+            return None;
+        }
+        let (seconds, ok) = if is_mixed {
+            let ok = self.end.kinds.iter().map(|record| record.ok).sum();
+            (&self.merged_seconds, ok)
+        } else {
+            (&self.record.seconds, self.record.ok)
+        };
+        Some(Paced {
+            arrival: &self.info.arrival,
+            planned: self.planned,
+            length_ns: self.length_ns,
+            seconds,
+            ok,
+            active_ns: self.window.1 - self.window.0,
+        })
+    }
+}
+
+/// The sum of those histograms that are there.
+fn sum<'a>(histograms: impl Iterator<Item = &'a Option<Histogram<u32>>>) -> Option<Histogram<u64>> {
+    let mut total: Option<Histogram<u64>> = None;
+    for histogram in histograms.flatten() {
+        histogram::add(total.get_or_insert_with(histogram::empty), histogram);
+    }
+    total
 }
 
 fn add_record(operation: &mut OperationRecord, record: &KindRecord) {

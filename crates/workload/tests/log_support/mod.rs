@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use plimsoll_core::plan::{Plan, Step};
 use plimsoll_engine::{Server, SessionClient, StartOptions};
-use plimsoll_load::{Control, Ended, MonotonicClock, Progress, run_step};
+use plimsoll_load::{Control, Ended, MonotonicClock, Progress, StepOutputs, run_step};
 use plimsoll_workload::SharedServer;
 use plimsoll_workload::insert_benchmark::InsertBenchmarkRun;
 use regex::Regex;
@@ -77,8 +77,10 @@ pub fn perform(run: &mut InsertBenchmarkRun, step: &Step) {
         tasks.tasks,
         &control,
         &tasks.options,
-        &mut std::io::sink(),
-        &mut |_: &Progress| {},
+        StepOutputs {
+            log: &mut std::io::sink(),
+            progress: &mut |_: &Progress| {},
+        },
     )
     .unwrap();
     assert_eq!(outcome.ended, Ended::Finished, "{}", step.name);

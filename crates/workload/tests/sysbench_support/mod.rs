@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use plimsoll_core::plan::Step;
-use plimsoll_load::{Control, Ended, MonotonicClock, Progress, StepOutcome, Stop, run_step};
+use plimsoll_load::{
+    Control, Ended, MonotonicClock, Progress, StepOutcome, StepOutputs, Stop, run_step,
+};
 use plimsoll_workload::WorkloadRun;
 
 /// A step with so many events per client, and its notes.
@@ -30,8 +32,10 @@ pub fn run_one(
         tasks.tasks,
         &control,
         &tasks.options,
-        &mut log,
-        &mut progress,
+        StepOutputs {
+            log: &mut log,
+            progress: &mut progress,
+        },
     )
     .unwrap();
     assert_eq!(outcome.ended, Ended::Finished, "{}", step.name);

@@ -21,7 +21,7 @@ use plimsoll_core::record::{ClientRecord, OperationRecord};
 use plimsoll_core::rocksdb_stats;
 use plimsoll_engine::DrainLimits;
 use plimsoll_load::{
-    Command, Ended, MonotonicClock, Progress, StepError, StepOptions, StepOutcome,
+    Command, Ended, MonotonicClock, Progress, StepError, StepOptions, StepOutcome, StepOutputs,
     run_step as run_workers,
 };
 use plimsoll_store::event::StepDone;
@@ -204,6 +204,10 @@ impl<'r, 't> StepRun<'r, 't> {
         let mut observe = |progress: &Progress| watching.observe(progress);
         let tasks = std::mem::take(&mut self.tasks.tasks);
         let (kinds, options, log) = (&self.tasks.kinds, &self.tasks.options, &mut self.log);
+        let outputs = StepOutputs {
+            log,
+            progress: &mut observe,
+        };
         let (outcome, turns) = if self.has_turns {
             let limit = Duration::from_nanos(order.watchdog_ns);
             let director = Director::new(
@@ -216,17 +220,17 @@ impl<'r, 't> StepRun<'r, 't> {
             )?
             .with_open_limit(options.open_timeout)
             .after_writing(must_rest);
-            let (outcome, turns) = director.direct(|clock, board| {
+            let (outcome, turns) = director.direct(|clock, progress| {
                 let options = StepOptions {
-                    board: Some(board.clone()),
+                    turn_progress: Some(progress.clone()),
                     ..options.clone()
                 };
-                run_workers(clock, kinds, tasks, control, &options, log, &mut observe)
+                run_workers(clock, kinds, tasks, control, &options, outputs)
             });
             (outcome, Some(turns))
         } else {
             let clock = Arc::new(MonotonicClock);
-            let outcome = run_workers(&clock, kinds, tasks, control, options, log, &mut observe);
+            let outcome = run_workers(&clock, kinds, tasks, control, options, outputs);
             (outcome, None)
         };
         Ok(Loaded {

@@ -15,7 +15,7 @@ use plimsoll_core::clock::Clock;
 use plimsoll_core::readings::Readings;
 use plimsoll_core::record::TurnSums;
 use plimsoll_host::{Proc, ServerProcesses, speed_witness};
-use plimsoll_load::{Board, Command, Control, MonotonicClock, Patience, Tally, TurnClock};
+use plimsoll_load::{Command, Control, MonotonicClock, Patience, Tally, TurnClock, TurnProgress};
 use plimsoll_store::Turn;
 use plimsoll_workload::SharedServer;
 
@@ -66,7 +66,7 @@ pub(super) struct Director<'a> {
     /// Whether the step before wrote: what it left to do is done before the first turn.
     must_rest: bool,
     clock: Arc<TurnClock>,
-    board: Arc<Board>,
+    progress: Arc<TurnProgress>,
     has_ended: AtomicBool,
 }
 
@@ -90,7 +90,7 @@ impl<'a> Director<'a> {
             counters: server.counters()?,
             must_rest: false,
             clock: Arc::new(TurnClock::new(control.clone())),
-            board: Arc::new(Board::default()),
+            progress: Arc::new(TurnProgress::default()),
             has_ended: AtomicBool::new(false),
         })
     }
@@ -108,7 +108,7 @@ impl<'a> Director<'a> {
     /// Runs the workers with `work` while turns are handed out, and gives what both leave.
     pub fn direct<T>(
         self,
-        work: impl FnOnce(&Arc<TurnClock>, &Arc<Board>) -> T,
+        work: impl FnOnce(&Arc<TurnClock>, &Arc<TurnProgress>) -> T,
     ) -> (T, Result<TurnsRecord, TurnsStopped>) {
         self.control.give(Command::Park);
         let (worked, taken) = thread::scope(|scope| {
@@ -121,7 +121,7 @@ impl<'a> Director<'a> {
                 }
                 taken
             });
-            let worked = work(&self.clock, &self.board);
+            let worked = work(&self.clock, &self.progress);
             self.has_ended.store(true, Ordering::SeqCst);
             let taken = directing.join().unwrap_or_else(|_| {
                 Err(TurnsStopped::Failed(
@@ -137,7 +137,7 @@ impl<'a> Director<'a> {
 
     fn hand_out(&self) -> Result<TurnsRecord, TurnsStopped> {
         MonotonicClock::set_finest_slack();
-        while !self.board.is_up() {
+        while !self.progress.has_workers() {
             self.check()?;
             thread::sleep(Duration::from_millis(1));
         }
@@ -296,7 +296,7 @@ impl<'a> Director<'a> {
         let begin_ns = begin.elapsed().as_nanos() as u64;
         let (start_ns, from_ns) = (first.at_ns, MonotonicClock.now_ns());
         let mark_ns = start_ns + order.discarded_ns;
-        self.board.begin_turn(mark_ns);
+        self.progress.begin_turn(mark_ns);
         self.clock.resume();
         self.control.give(Command::Run);
         let second = (order.discarded_ns > 0).then(|| {
@@ -356,8 +356,8 @@ impl<'a> Director<'a> {
         let at_ns = self.clock.now_ns();
         Look {
             at_ns,
-            tallies: self.board.tallies(),
-            unsuccessful: self.board.unsuccessful(),
+            tallies: self.progress.tallies(),
+            unsuccessful: self.progress.unsuccessful(),
             cpu: cpu(),
         }
     }
@@ -391,7 +391,7 @@ mod tests {
     use std::sync::mpsc::channel;
 
     use plimsoll_load::{
-        Arrival, Next, Outcome, Progress, StepOptions, Stop, Task, Worker, run_step,
+        Arrival, Next, Outcome, Progress, StepOptions, StepOutputs, Stop, Task, Worker, run_step,
     };
 
     use super::*;
@@ -434,7 +434,7 @@ mod tests {
             counters: BTreeMap::new(),
             must_rest: false,
             clock: Arc::new(TurnClock::new(control.clone())),
-            board: Arc::default(),
+            progress: Arc::default(),
             has_ended: AtomicBool::new(false),
         };
         sender.send(Direction::Finish).unwrap();
@@ -446,9 +446,9 @@ mod tests {
             stop: Stop::Time(u64::MAX >> 8),
             worker,
         };
-        let (worked, taken) = director.direct(|clock, board| {
+        let (worked, taken) = director.direct(|clock, progress| {
             let options = StepOptions {
-                board: Some(board.clone()),
+                turn_progress: Some(progress.clone()),
                 ..StepOptions::default()
             };
             run_step(
@@ -457,8 +457,10 @@ mod tests {
                 vec![task],
                 &control,
                 &options,
-                &mut std::io::sink(),
-                &mut |_: &Progress| {},
+                StepOutputs {
+                    log: &mut std::io::sink(),
+                    progress: &mut |_: &Progress| {},
+                },
             )
         });
         assert_eq!(watchdog.verdict(), None);

@@ -51,19 +51,23 @@ pub(super) fn parts(bounds: &Bounds, from: &[Tally], to: &[Tally]) -> Vec<Part> 
 }
 
 fn part(bounds: &Bounds, from: &Tally, to: &Tally) -> Part {
-    let is_marked = !bounds.is_whole() && to.mark.done_ns >= bounds.mark_ns;
+    let is_marked = !bounds.is_whole() && to.turn_start.done_ns >= bounds.mark_ns;
     let (operations, begin_ns, end_ns) = if to.is_open {
         // What is due comes by the clock, whatever is in flight: so it is counted by the clock.
         let before = match (bounds.is_whole(), is_marked) {
             (true, _) => from.ok,
-            (false, true) => to.mark.ok - 1,
+            (false, true) => to.turn_start.ok - 1,
             (false, false) => to.ok,
         };
         (to.ok - before, bounds.mark_ns, bounds.end_ns)
     } else if bounds.is_whole() {
         (to.ok - from.ok, bounds.begin_ns, to.last_done_ns)
     } else if is_marked {
-        (to.ok - to.mark.ok, to.mark.done_ns, to.last_done_ns)
+        (
+            to.ok - to.turn_start.ok,
+            to.turn_start.done_ns,
+            to.last_done_ns,
+        )
     } else {
         (0, to.last_done_ns, to.last_done_ns)
     };
@@ -93,7 +97,7 @@ pub(super) fn counted_share(parts: &[Part], look_ns: u64) -> f64 {
 #[cfg(test)]
 mod tests {
     use plimsoll_core::seed::Draw;
-    use plimsoll_load::Mark;
+    use plimsoll_load::TurnStart;
 
     use super::*;
 
@@ -103,7 +107,7 @@ mod tests {
             is_open: false,
             ok,
             last_done_ns,
-            mark: Mark {
+            turn_start: TurnStart {
                 ok: mark.0,
                 done_ns: mark.1,
             },
@@ -202,7 +206,7 @@ mod tests {
                     (tally.ok, tally.last_done_ns) = (tally.ok + 1, at_ns);
                     if !is_marked && at_ns >= mark_ns {
                         is_marked = true;
-                        tally.mark = Mark {
+                        tally.turn_start = TurnStart {
                             ok: tally.ok,
                             done_ns: at_ns,
                         };
