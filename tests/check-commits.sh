@@ -1,7 +1,7 @@
 #!/bin/sh
 # Checks the messages of the commits after a revision, as CONTRIBUTING asks for them:
 #     check-commits.sh SINCE [CHECKOUT]
-# Merges are left out. Where git or the history is missing (an archive, a shallow clone) it says so
+# Merges are left out. If git or the history is missing (an archive, a shallow clone) it says so
 # and passes. Prints a line per problem. Exit codes: 1 for a problem, 2 for unusable arguments, 0.
 set -eu
 

@@ -20,7 +20,10 @@ pub enum AnalysisError {
     #[error("{0}")]
     Store(String),
     /// A name stands for no cell.
-    #[error("find \"{name}\": it is no cell and no build of the campaign{hint}; cells: {known}")]
+    #[error(
+        "find \"{name}\": it is neither a cell nor a build of the campaign{hint}; cells: \
+            {known}"
+    )]
     UnknownCell {
         /// What was asked for.
         name: String,
@@ -30,7 +33,7 @@ pub enum AnalysisError {
         known: String,
     },
     /// A name stands for no step.
-    #[error("find step \"{name}\": it is no step of the campaign{hint}; steps: {known}")]
+    #[error("find step \"{name}\": the campaign has no such step{hint}; steps: {known}")]
     UnknownStep {
         /// What was asked for.
         name: String,

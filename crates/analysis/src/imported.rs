@@ -243,7 +243,7 @@ fn step_view(step: &ImportedStep, cells: &[&Cell<'_>]) -> StepView {
     }
 }
 
-/// Hardware counters of a window, and per operation. Shares and ratios among them are no counts.
+/// Hardware counters of a window, and per operation. Shares and ratios among them are not counts.
 fn counters(found: &[Option<&ImportedResult>], rate: &str) -> Vec<Counter> {
     let is_count =
         |name: &&String| !name.ends_with("-pct") && !matches!(name.as_str(), "ipc" | "GHz");
@@ -307,7 +307,7 @@ fn outcome(result: Option<&ImportedResult>) -> Outcome {
     }
 }
 
-/// The background writers of a step have to reach 95 % of their rate, where the files tell it.
+/// The background writers of a step have to reach 95 % of their rate, if the files have it.
 fn sla(result: &ImportedResult) -> (Status, Option<String>) {
     let target = result
         .facts
@@ -405,7 +405,7 @@ fn responses(found: &[Option<&ImportedResult>]) -> Vec<ResponseTable> {
 }
 
 fn charts(found: &[Option<&ImportedResult>]) -> Vec<Chart> {
-    /// Units come from readers of ours; one that the page does not know is not drawn with a unit.
+    /// Units come from our readers; one that the page does not know is not drawn with a unit.
     const UNITS: [&str; 6] = ["queries/s", "rows/s", "ops/s", "us", "ms", "errors/s"];
     let mut charts: Vec<Chart> = Vec::new();
     for (cell, series) in found.iter().enumerate().flat_map(|(cell, result)| {
@@ -627,7 +627,7 @@ fn notes(view: &View, imported: &[&Imported]) -> Vec<String> {
 fn eras(imported: &[&Imported]) -> Vec<String> {
     let mut eras: Vec<String> = Vec::new();
     for result in imported.iter().flat_map(|imported| &imported.results) {
-        // How scans are told is a matter of single tests.
+        // How scans are reported is a matter of single tests.
         let era = result.era.split(", ").next().unwrap_or_default();
         if !era.is_empty() && !eras.iter().any(|known| known == era) {
             eras.push(era.to_owned());

@@ -57,7 +57,7 @@ pub struct View {
     pub reasons: Vec<Reason>,
     /// What a reader must know before the numbers.
     pub notes: Vec<String>,
-    /// What is said of each cell against the base.
+    /// What is concluded about each cell against the base.
     pub findings: Findings,
     /// Profiles of servers, where there are any.
     pub profiles: Vec<crate::profiles::Profiled>,

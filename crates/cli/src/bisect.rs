@@ -62,7 +62,7 @@ pub fn bisect(places: &Places, arguments: &Bisect) -> Outcome {
     let (ended, campaigns) = search(request, &mut watcher)?;
     watcher.0.finish();
     if ended.outcome == Conclusion::Interrupted {
-        tell!("interrupted: what is measured is kept; the same command with --resume goes on");
+        tell!("interrupted: what is measured is kept; the same command with --resume continues");
         return Ok(INTERRUPTED);
     }
     let result = Found {

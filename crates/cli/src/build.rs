@@ -90,7 +90,7 @@ fn bring(
     is_offline: bool,
     tell: &mut dyn FnMut(&InstalledBuild),
 ) -> Result<Vec<(BuildName, Failure)>, Failure> {
-    // Typing mistakes are told before the first download.
+    // Typing mistakes are reported before the first download.
     for name in names {
         cache.resolve(name).map_err(failure)?;
     }
@@ -409,7 +409,7 @@ fn print_json(value: &impl serde::Serialize) -> Outcome {
     Ok(0)
 }
 
-/// A reader that has seen enough (`| head`) is no error.
+/// A reader that has seen enough (`| head`) is not an error.
 fn print(text: &str) {
     let _ = anstream::stdout().write_all(text.as_bytes());
 }

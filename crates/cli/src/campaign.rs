@@ -71,7 +71,7 @@ pub fn run(places: &Places, arguments: &Run) -> Outcome {
     finish(&builds, campaign, Some(turn), false)
 }
 
-/// Builds of cells that run on servers of ours.
+/// Builds of cells that run on servers that Plimsoll starts.
 fn builds_of<'a>(cells: impl Iterator<Item = &'a Cell>) -> Vec<BuildName> {
     cells
         .filter(|cell| cell.server.is_none() && !cell.build.engine.is_built_in())
@@ -89,8 +89,8 @@ pub fn resume(places: &Places, campaign: Option<&str>, is_offline: bool) -> Outc
     )
 }
 
-/// Builds that could not be fetched when the campaign was made are tried again; what fails is said,
-/// and its cells stay left out.
+/// Builds that could not be fetched when the campaign was made are tried again; what fails is
+/// reported, and its cells stay left out.
 fn go_on(places: &Places, builds: &BuildCache, campaign: CampaignDir, is_offline: bool) -> Outcome {
     if campaign.imported()?.is_some() {
         let id = &campaign.header.id;
@@ -146,7 +146,7 @@ fn newest_of_plan(store: &Store, name: &str) -> Result<CampaignDir, Failure> {
     )))
 }
 
-/// What will spoil the numbers is said before they are made.
+/// What will spoil the numbers is reported before they are made.
 fn warn_of_disturbance(campaign: &CampaignDir) {
     let checks = check_machine(
         Proc::new(),
@@ -190,7 +190,7 @@ pub fn finish(
         tell!(
             "interrupted: what is done is kept in {path}; the trial that was running starts again"
         );
-        tell!("go on with: plimsoll resume {path}");
+        tell!("continue with: plimsoll resume {path}");
         return Ok(INTERRUPTED);
     }
     let page = results::write_page(&campaign)?;

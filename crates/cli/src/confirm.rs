@@ -91,7 +91,7 @@ fn check_screen(campaign: CampaignDir) -> Result<CampaignDir, Failure> {
     Ok(campaign)
 }
 
-/// The steps to confirm; none when nothing is unusual, which is said.
+/// The steps to confirm; none when nothing is unusual, which is reported.
 fn steps(screened: &CampaignDir, arguments: &Confirm) -> Result<Option<Vec<String>>, Failure> {
     if !arguments.step.is_empty() {
         return Ok(Some(arguments.step.clone()));

@@ -203,7 +203,7 @@ pub fn compare(places: &Places, arguments: &Compare) -> Outcome {
         arguments.format
     };
     if matches!(format, CompareFormat::Text | CompareFormat::Md) {
-        // What holds for all is said once, at the end.
+        // What holds for all is reported once, at the end.
         for i in 1..comparisons.len() {
             if comparisons[i - 1].notes == comparisons[i].notes {
                 comparisons[i - 1].notes.clear();
@@ -290,8 +290,8 @@ fn side(places: &Places, arguments: &Compare, name: &str) -> Result<View, Failur
     };
     match of_campaign() {
         Ok(view) => Ok(view),
-        // A name that is no cell may be a campaign; if it is neither, the cells are what the user
-        // should see.
+        // A name that is not a cell may be a campaign; if it is neither, the cells are what the
+        // user should see.
         Err(failure) => match store.find(Some(name)) {
             Ok(campaign) => whole(campaign),
             Err(_) => Err(failure),

@@ -1,6 +1,6 @@
 //! `plimsoll`: the argument table, the wiring, the progress line and the exit codes. No logic.
 
-/// A line on standard error. A terminal that was closed meanwhile is no reason to fail: what is
+/// A line on standard error. A terminal that was closed meanwhile is not a reason to fail: what is
 /// running is still to be ended.
 macro_rules! tell {
     ($($argument:tt)*) => {{

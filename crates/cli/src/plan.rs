@@ -134,7 +134,7 @@ fn explain(description: &str, forecast: &Forecast, power: Option<&Power>) {
         let shape = |i: usize| (&forecast.cells[i].steps, forecast.cells[i].peak_rows);
         let step_text = |i: usize| format!("{:?}", shape(i));
         anstream::println!(
-            "\n{} ({}): {}, {} rows and {} of disk at the most, about {}",
+            "\n{} ({}): {}, at most {} rows and {} of disk, about {}",
             cell.cell,
             cell.version,
             count(cell.connections as usize, "connection"),

@@ -210,7 +210,7 @@ impl Observer for Console {
                 }
                 TrialMessage::Draining { seconds } => {
                     self.live(&format!(
-                        "  {:<width$} the engine works off its debt; at least {}",
+                        "  {:<width$} the engine drains (flush and compaction backlog); at least {}",
                         "drain",
                         duration(*seconds)
                     ));
@@ -221,7 +221,7 @@ impl Observer for Console {
                 } => {
                     let total = duration(drained_s + waited_s);
                     self.line(&format!(
-                        "  {:<width$} {total:>7}  the engine worked off its debt in {}",
+                        "  {:<width$} {total:>7}  the engine drained in {}",
                         "drain",
                         duration(*drained_s)
                     ));
@@ -257,7 +257,7 @@ fn progress_line(progress: &StepProgress, width: usize) -> String {
     } else if progress.total > 0.0 {
         format!("{}/{} rows", short(progress.done), short(progress.total))
     } else {
-        // One long operation: the server tells nothing of how far it is.
+        // One long operation: the server says nothing about how far it is.
         return format!(
             "  {:<width$} {}/{}  running for {:.0} s",
             progress.step, progress.index, progress.steps, progress.elapsed_s

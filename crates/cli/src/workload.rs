@@ -308,7 +308,7 @@ fn show_sysbench(workload: &Sysbench) {
             ),
         };
         let drain = if step.drain_after {
-            ", then the engine works off its debt"
+            ", then the engine is drained"
         } else {
             ""
         };
@@ -344,7 +344,7 @@ fn show_rocksdb(workload: &RocksdbBench) {
             }
         };
         let beside = kv.background_bytes_per_s.map_or(String::new(), |bytes| {
-            format!(", beside {} of writes a second", format_bytes(bytes))
+            format!(", with {} of writes a second", format_bytes(bytes))
         });
         let waits = if kv.waits {
             ", then wait for compaction"
@@ -352,7 +352,7 @@ fn show_rocksdb(workload: &RocksdbBench) {
             ""
         };
         let drain = if step.drain_after {
-            "; the engine's debt is worked off"
+            "; then the engine is drained"
         } else {
             ""
         };
@@ -402,7 +402,7 @@ fn show_insert_benchmark(workload: &InsertBenchmark) {
                     "inserts"
                 };
                 format!(
-                    "{query:?} queries flat out beside {background} at the rate, {}",
+                    "{query:?} queries flat out with {background} at the rate, {}",
                     format_duration_ns(duration_ns)
                 )
                 .to_lowercase()

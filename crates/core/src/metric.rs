@@ -236,12 +236,12 @@ pub fn find_of_sysbench(name: &str) -> Option<&'static Metric> {
 pub const OF_ROCKSDB: &[Metric] = metrics![
     "qps", "ops/s", Higher, 0, "sum over clients of operations / that client's active seconds; a \
                                MultiGet counts its keys", "load loop", "operations of the step per \
-                                   second; the writes beside reads are not counted";
+                                   second; background writes are not counted";
     "reads_per_s", "reads/s", Higher, 0, "qps of a step that reads", "load loop", "reads per \
         second of all clients; a range is one";
     "writes_per_s", "writes/s", Neutral, 0, "sum over writers of puts / that writer's active \
-                                            seconds", "load loop", "writes per second, also those \
-                                                                   beside reads";
+                                            seconds", "load loop", "writes per second, background \
+                                                                   writes included";
     "mb_sec", "MiB/s", Higher, 1, "bytes of the keys and values that were written or found / 2^20 \
                                   / seconds", "load loop", "throughput in bytes";
     "usec_op", "us", Lower, 1, "time of all clients / operations", "load loop", "thread time per \

@@ -11,7 +11,7 @@ pub fn nearest<'a>(typed: &str, candidates: impl IntoIterator<Item = &'a str>) -
         .map(|(_, candidate)| candidate)
 }
 
-/// ` (did you mean "x"?)` or nothing, to end an error sentence with. Where nothing is near, names
+/// ` (did you mean "x"?)` or nothing, to end an error sentence with. If nothing is near, names
 /// that begin so are meant.
 pub fn hint<'a>(typed: &str, candidates: impl IntoIterator<Item = &'a str>) -> String {
     let candidates: Vec<&str> = candidates.into_iter().collect();

@@ -76,7 +76,7 @@ pub fn caveat(a: &BTreeMap<String, String>, b: &BTreeMap<String, String>) -> Opt
     let mut is_known = parts.iter().any(|(_, x, y)| x != y);
     let has_packager = differing.contains(&"packagers");
     let mut sides = [a.text(&b, has_packager), b.text(&a, has_packager)];
-    // Told by few engines: where neither build has the fact it is no part of the comparison.
+    // Told by few engines: where neither build has the fact it is not part of the comparison.
     for (what, key, [x, y]) in [
         ("assertions", ASSERTIONS, [a.assertions, b.assertions]),
         ("CRC32C", CRC32, [a.crc32, b.crc32]),

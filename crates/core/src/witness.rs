@@ -15,7 +15,7 @@ const LEAK_CORES_LIMIT: f64 = 0.05;
 
 /// What engines do while it is not their turn: compacting, purging, flushing; servers are stopped
 /// and do next to nothing. It is worked off beside another candidate, which pays for it and not
-/// who left it. Where a candidate leaves as much as it suffers, no ratio is shifted; where it does
+/// who left it. If a candidate leaves as much as it suffers, no ratio is shifted; where it does
 /// not, all of its ratios are, and the A/A control, two of one kind, cannot see that.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Leakage {

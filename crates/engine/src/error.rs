@@ -36,9 +36,9 @@ pub enum ErrorClass {
     Full,
     /// The connection was lost with the statement in flight: whether it took place is unknown.
     Lost,
-    /// There is no connection, and the statement surely did not take place: it was not sent, or the
-    /// server itself said, before it ended the connection, that the statement failed (a transaction
-    /// of one statement is then rolled back).
+    /// There is no connection, and the statement is known not to have taken place: it was not sent,
+    /// or the server itself said, before it ended the connection, that the statement failed (a
+    /// transaction of one statement is then rolled back).
     Unsent,
     /// A row with this key is there already: another transaction may have put it there.
     Duplicate,

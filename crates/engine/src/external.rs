@@ -25,19 +25,19 @@ pub(crate) const SESSION_TLS: &str = "session_tls";
 /// The name among the effective settings of which client the workers' sessions go through.
 pub(crate) const SESSION_CLIENT: &str = "session_client";
 
-/// The first use of a server and all that it takes may last so long: what an earlier campaign left
-/// is dropped then.
+/// The first use of a server and all that it takes may last this long: what an earlier campaign
+/// left is dropped then.
 pub(crate) const ENTER_LIMIT: Duration = Duration::from_secs(300);
 
-/// How long the end may take when nobody has said so: after an error that is told.
+/// How long the end may take when nobody has said so: after an error that is reported.
 pub(crate) const LEAVE_LIMIT: Duration = Duration::from_secs(60);
 
-/// A network that carries nothing is noticed, however long a statement may take: after so long
+/// A network that carries nothing is noticed, however long a statement may take: after this long
 /// without traffic it is probed, ...
 pub(crate) const PROBE_AFTER: Duration = Duration::from_secs(60);
 /// ... so often, ...
 pub(crate) const PROBE_INTERVAL: Duration = Duration::from_secs(15);
-/// ... and given up when nothing was acknowledged for so long.
+/// ... and given up when nothing was acknowledged for this long.
 pub(crate) const NETWORK_LIMIT: Duration = Duration::from_secs(120);
 
 /// An external server and what it takes to use it.
@@ -120,7 +120,7 @@ pub(crate) fn leftovers(
     let mark = if marked.is_some() {
         "are not in its marker"
     } else {
-        "there is no marker of ours"
+        "there is no Plimsoll marker"
     };
     Err(EngineError::new(format!(
         "the database {database} holds what is not ours ({first}{more}; {mark}), and nothing was \
@@ -214,7 +214,7 @@ mod tests {
                 Some(&["pi1", "pi2", "pi3"]),
                 Ok(&["pi1", "pi2"]),
             ),
-            (&["pi1"], None, Err("(pi1; there is no marker of ours)")),
+            (&["pi1"], None, Err("(pi1; there is no Plimsoll marker)")),
             (
                 &[MARKER, "pi1", "payroll"],
                 Some(&["pi1"]),
@@ -228,13 +228,13 @@ mod tests {
             (
                 &["a", "b", "c", "d", "e"],
                 None,
-                Err("(a, b, c and 2 more; there is no marker of ours)"),
+                Err("(a, b, c and 2 more; there is no Plimsoll marker)"),
             ),
             // A marker that we did not read as one is as foreign as anything.
             (
                 &[MARKER],
                 None,
-                Err("(plimsoll_marker; there is no marker of ours)"),
+                Err("(plimsoll_marker; there is no Plimsoll marker)"),
             ),
         ];
         for (found, marked, expected) in table {

@@ -163,8 +163,8 @@ pub trait Server: Send + Sync {
         Ok(Vec::new())
     }
 
-    /// Writes what the server tells of itself (status texts, statistics views) to files in `dir`
-    /// named after `moment`.
+    /// Writes what the server reports about itself (status texts, statistics views) to files in
+    /// `dir` named after `moment`.
     fn save_state(&self, _dir: &Path, _moment: &str) -> Result<(), EngineError> {
         Ok(())
     }
@@ -280,7 +280,7 @@ pub trait SqlSession: Send {
     /// Runs a query, fetches all of its rows, and returns their number.
     fn query(&mut self, sql: &str) -> Result<u64, SqlError>;
 
-    /// Prepares a statement with `?` placeholders of these types. A server is told the types, and
+    /// Prepares a statement with `?` placeholders of these types. A server gets the types, and
     /// infers none.
     fn prepare_as(&mut self, sql: &str, parameters: &[Parameter]) -> Result<Prepared, SqlError>;
 

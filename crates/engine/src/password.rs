@@ -1,4 +1,4 @@
-//! Passwords: they travel on pipes, and are in no argument, environment, file or error of ours.
+//! Passwords: they travel on pipes, and are in no argument, environment, file or error message.
 
 use std::fmt;
 

@@ -1,5 +1,5 @@
 //! What a failed statement means, on every engine and over both clients: the same event has the
-//! same class everywhere, and who loses its connection is told so.
+//! same class everywhere, and whoever loses its connection gets an error that says so.
 
 mod mysql_support;
 mod postgres_support;
@@ -27,7 +27,7 @@ struct Place {
 /// How a scenario is made on a server. `None` where the server has nothing of the kind.
 type Scenario = fn(&Place) -> Option<Met>;
 
-/// What the victim was told.
+/// What the victim got as an answer.
 struct Met {
     error: SqlError,
     /// Whether its next call was on another connection.
@@ -549,8 +549,8 @@ fn the_same_event_has_the_same_class_on_every_engine() {
     assert!(found.is_empty(), "{}", found.join("\n"));
 }
 
-/// Cancellations of a writing session at any instant, until `enough` of them were told. Returns
-/// what was told, with the rows that are there nevertheless.
+/// Cancellations of a writing session at any instant, until `enough` of them were answered. Returns
+/// what was answered, with the rows that are there nevertheless.
 fn cancelled_in_time(place: &Place, enough: usize) -> Vec<(SqlError, i64)> {
     let mut other = place.connect();
     other.define("drop table if exists t").unwrap();

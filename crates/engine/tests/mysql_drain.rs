@@ -260,7 +260,7 @@ fn an_analyze_that_somebody_else_ends_is_an_error_and_not_cut_short() {
             drain.join().unwrap()
         });
         let message = drained
-            .expect_err("a lost ANALYZE was told as done")
+            .expect_err("a lost ANALYZE was reported as done")
             .message;
         assert!(
             message.contains("analyze table `t`"),

@@ -212,8 +212,8 @@ fn what_is_foreign_is_left_alone_and_what_is_ours_goes() {
         let message = refused(&external);
         assert!(
             message.contains(
-                "the database not_ours holds what is not ours (precious; there is no marker of \
-                ours)"
+                "the database not_ours holds what is not ours (precious; there is no Plimsoll \
+                marker)"
             ),
             "{message}"
         );
@@ -304,7 +304,7 @@ fn what_is_foreign_is_left_alone_and_what_is_ours_goes() {
         drop(server);
         assert_eq!(somebody.tables(), [""; 0]);
 
-        // A table of that name that is not a marker of ours.
+        // A table of that name that is not Plimsoll's marker.
         somebody
             .root
             .define(&format!(

@@ -172,7 +172,7 @@ fn statements_of_all_kinds_do_what_they_say() {
     }
 }
 
-/// Runs a transaction by hand: these statements are no operations.
+/// Runs a transaction by hand: these statements are not operations.
 fn begin(session: &mut dyn SqlSession, sql: &str) {
     session.define("begin").unwrap();
     session.write(sql, 1).unwrap();

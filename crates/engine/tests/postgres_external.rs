@@ -203,7 +203,7 @@ fn what_is_foreign_is_left_alone_and_what_is_ours_goes() {
         let message = refused(&external);
         assert!(
             message.contains(&format!(
-                "the database not_ours holds what is not ours ({name}; there is no marker of ours)"
+                "the database not_ours holds what is not ours ({name}; there is no Plimsoll marker)"
             )),
             "{message}"
         );
@@ -257,7 +257,7 @@ fn what_is_foreign_is_left_alone_and_what_is_ours_goes() {
     drop(server);
     assert_eq!(tables(&mut *inside), [""; 0]);
 
-    // A table of that name that is not a marker of ours.
+    // A table of that name that is not Plimsoll's marker.
     inside
         .define("create table plimsoll_marker (made_by text)")
         .unwrap();

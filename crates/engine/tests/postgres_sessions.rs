@@ -208,7 +208,7 @@ fn rows_that_are_streamed_have_the_servers_own_text() {
         );
         assert_eq!(rows, expected, "{}", build.name);
 
-        // An error after many rows is told with its statement, and the session goes on.
+        // An error after many rows is reported with its statement, and the session goes on.
         let mut count = 0;
         let late = "select 1 / (50000 - n) from generate_series(1, 100000) n";
         let error = session.for_each_row(late, &mut |_| count += 1).unwrap_err();
@@ -370,7 +370,7 @@ fn prepared_queries_use_the_indexes() {
         );
         assert_eq!(seen("Seq Scan on"), 0, "{plans}");
         assert_eq!(seen("Sort"), 0, "{plans}");
-        // The bound was an int, as the original's PREPARE has it: no conversion stands beside it.
+        // The bound was an int, as the original's PREPARE has it: there is no conversion.
         assert!(
             seen("(productid >= 3)") + seen("(productid >= $1)") > 0,
             "{plans}"

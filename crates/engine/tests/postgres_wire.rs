@@ -94,7 +94,7 @@ impl Somebody {
         external
     }
 
-    /// The same server over TCP, started again with a certificate of ours.
+    /// The same server over TCP, started again with our certificate.
     fn with_tls(
         self,
         build: &InstalledBuild,
@@ -253,7 +253,7 @@ fn a_server_that_takes_nothing_but_tls_says_what_to_set() {
             .unwrap();
         let external = somebody.external("bench", DATABASE);
         let server = enter(&external).unwrap();
-        // What a client without TLS is told is the same where there are lines for TLS, which not
+        // What a client without TLS gets is the same where there are lines for TLS, which not
         // every build takes.
         somebody.write("pg_hba.conf", "host all postgres 127.0.0.1/32 trust\n");
         let mut message = String::new();

@@ -330,7 +330,7 @@ fn what_runs_is_read_back() {
             effective["fast_crc32"].contains("upported"),
             "{effective:?}"
         );
-        // What is not there, or no longer, is told.
+        // What is not there, or no longer, is reported.
         let left_out: Vec<&str> = effective
             .keys()
             .filter_map(|name| name.strip_prefix("not applied: "))

@@ -17,7 +17,7 @@ pub fn tree_pids(proc_: &Proc, roots: &[u32]) -> Answer<Vec<u32>> {
 /// The process clocks of a set of processes.
 ///
 /// One that has ended stays at what it was last seen with. One that is born later is not in the
-/// set: [`ServerProcesses`](crate::ServerProcesses) finds those of one's own server.
+/// set: [`ServerProcesses`](crate::ServerProcesses) finds those of your own server.
 #[derive(Clone, Debug, Default)]
 pub struct CpuClocks {
     last_ns: BTreeMap<u32, u64>,

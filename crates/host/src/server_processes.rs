@@ -206,7 +206,7 @@ mod tests {
         }
     }
 
-    /// A shell that starts what it is told, as a server starts its workers.
+    /// A shell that starts what it is given, as a server starts its workers.
     struct Server {
         shell: Child,
         orders: ChildStdin,
@@ -270,7 +270,7 @@ mod tests {
         drop(processes);
         wait_for(pid, |state| state != 'T');
         drop(server);
-        // One that is gone is no error.
+        // One that is gone is not an error.
         let mut processes = ServerProcesses::find(&Proc::new(), &[pid]).unwrap();
         assert!(!processes.pause().unwrap() && processes.pids().is_empty());
     }

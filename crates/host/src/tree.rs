@@ -106,7 +106,7 @@ impl ProcessTrees {
         Ok(self.members.keys().copied().collect())
     }
 
-    /// This one has ended: whoever has its number by now is looked at anew.
+    /// This one has ended: whoever has its number by now is checked again.
     pub(crate) fn forget(&mut self, pid: u32) {
         self.members.remove(&pid);
     }

@@ -46,13 +46,13 @@ pub(crate) fn end(text: &str) -> usize {
 /// A finite number.
 pub(crate) fn number(text: &str, line: usize) -> Read<f64> {
     let parsed = text.parse::<f64>().ok().filter(|number| number.is_finite());
-    parsed.ok_or_else(|| ReadError::new(line, format!("\"{}\" is no number", shown(text))))
+    parsed.ok_or_else(|| ReadError::new(line, format!("\"{}\" is not a number", shown(text))))
 }
 
 /// A count.
 pub(crate) fn count(text: &str, line: usize) -> Read<u64> {
     text.parse()
-        .map_err(|_| ReadError::new(line, format!("\"{}\" is no count", shown(text))))
+        .map_err(|_| ReadError::new(line, format!("\"{}\" is not a count", shown(text))))
 }
 
 /// The beginning of a text without control characters, for messages.

@@ -60,7 +60,7 @@ pub(crate) fn resolve(cell: &Cell, plan_dir: Option<&Path>) -> Result<ResolvedCo
         } else {
             let known = shipped_config_labels(engine);
             return Err(LabError::Usage(format!(
-                "cell {}: there is no config \"{}\" for {engine}{}; shipped: {}; or put {} beside \
+                "cell {}: there is no config \"{}\" for {engine}{}; shipped: {}; or put {} next to \
                 the plan, or set [config.{}] file = ... or settings = ...",
                 cell.label,
                 config.label,

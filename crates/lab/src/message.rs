@@ -47,7 +47,7 @@ pub(crate) struct TrialOrder {
     /// Whether it tests the machine first.
     #[serde(default)]
     pub has_canary: bool,
-    /// So long the server is profiled in each step; none in trials that measure.
+    /// How long the server is profiled in each step; none in trials that measure.
     #[serde(default)]
     pub profile_ns: Option<u64>,
     /// The trial's folder in the store.
@@ -72,7 +72,7 @@ pub(crate) enum Direction {
     /// Who else takes part in the step: the processes of the other candidates' servers, and of the
     /// campaign besides.
     Peers { servers: Vec<u32>, others: Vec<u32> },
-    /// The workers may work for so long.
+    /// The workers may work for this long.
     Turn(TurnOrder),
     /// The step is over.
     Finish,
@@ -113,7 +113,7 @@ pub enum TrialMessage {
         /// Its rate and unit, for people.
         summary: String,
     },
-    /// The engine works off its debt, and the plan waits.
+    /// The engine drains, and the plan waits.
     Draining {
         /// At least this long.
         seconds: f64,

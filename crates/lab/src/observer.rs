@@ -124,7 +124,7 @@ pub struct TurnsProgress {
     pub starts: u32,
     /// Rounds so far.
     pub rounds: u32,
-    /// Seconds of turns so far, and at the most.
+    /// Seconds of turns so far, and the maximum.
     pub elapsed_s: f64,
     /// See `elapsed_s`.
     pub limit_s: f64,

@@ -158,7 +158,7 @@ fn run_trials(
                 broken += 1;
             }
         }
-        // Only whole blocks are looked at: a candidate that is ahead of the others is no pair.
+        // Only whole blocks are looked at: a candidate that is ahead of the others is not a pair.
         let block = scheduled.block;
         let is_last_of_block = queue.front().is_some_and(|(next, _)| next.block > block);
         if is_confirming && is_last_of_block && run.observer.is_enough(campaign, block) {
@@ -210,7 +210,7 @@ fn installed_build(
     if installed.server_sha256 != build.server_sha256 {
         return Err(LabError::Usage(format!(
             "the build {name} is not the one the campaign began with (its server has another \
-            checksum); run the plan anew"
+            checksum); run the plan again"
         )));
     }
     Ok(Some(installed))

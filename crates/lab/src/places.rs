@@ -127,7 +127,7 @@ pub(crate) fn take_data_root_once(
     turn.map_or_else(|| take_data_root(dir), Ok)
 }
 
-/// Removes data directories of campaigns: folders that are called as campaigns of ours are.
+/// Removes data directories of campaigns: folders with the names of Plimsoll campaigns.
 fn remove_campaigns_data(dir: &Path) -> Result<(), LabError> {
     let unreadable = |error| LabError::io(dir.display(), error);
     for entry in fs::read_dir(dir).map_err(unreadable)? {
@@ -201,7 +201,7 @@ pub(crate) fn check_data_root(dir: &Path) -> Result<(), LabError> {
     }
 }
 
-/// Removes a data directory below a data folder of ours. A killed server's processes may still
+/// Removes a data directory below one of our data folders. A killed server's processes may still
 /// write into it for a moment.
 pub(crate) fn remove_data_dir(dir: &Path) -> Result<(), LabError> {
     let deadline = Instant::now() + REMOVE_PATIENCE;

@@ -28,7 +28,7 @@ pub fn to_markdown(view: &View) -> String {
         line(
             &mut text,
             &match campaign.state {
-                // What was imported tells no seed.
+                // Imported results have no seed.
                 "imported" => format!(
                     "Campaign `{}`, plan {}, imported.",
                     campaign.id,
@@ -107,7 +107,7 @@ pub fn to_markdown(view: &View) -> String {
     text
 }
 
-/// What is said of the cells: a row per verdict, or per unusual step of a screen.
+/// What is concluded about the cells: a row per verdict, or per unusual step of a screen.
 fn add_verdicts(text: &mut String, view: &View) {
     let findings = &view.findings;
     if findings.is_empty() {
@@ -118,7 +118,7 @@ fn add_verdicts(text: &mut String, view: &View) {
         .iter()
         .map(|(word, count)| format!("{count} {word}"))
         .collect();
-    let title = if is_screen { "Screen" } else { "Verdicts" };
+    let title = if is_screen { "Survey" } else { "Verdicts" };
     let caveat = if is_screen {
         " One run each: no verdict."
     } else {

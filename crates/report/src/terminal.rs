@@ -112,7 +112,7 @@ fn cell_label(view: &View, cell: usize) -> String {
     format!("{}{mark}", printable(&view.cells[cell].label))
 }
 
-/// A row per test, a column per cell. The names of cells stand above as a list, where they are too
+/// A row per test, a column per cell. The names of cells are listed above, where they are too
 /// long for columns.
 fn add_test_table(text: &mut String, view: &View, table: &TestTable, paint: Paint) {
     let rows = || table.sections.iter().flat_map(|section| &section.rows);
@@ -212,7 +212,7 @@ fn add_ramp(text: &mut String, view: &View, ramp: &Ramp, paint: Paint) {
             .collect();
         add(paint.with(Style::new().bold(), &heading));
         for (users, level) in ramp.users.iter().zip(&cell.levels) {
-            // The mark stands behind the rate, in the gap before the next column.
+            // The mark follows the rate, in the gap before the next column.
             let (rate, mark) = (number(level.rate), level.status.mark());
             let mut line = format!("{users:>10}{rate:>10}{mark:<1}{:>9}", number(level.tps));
             let times = level
@@ -405,7 +405,7 @@ fn push_cell(line: &mut String, cell: &ClassicCell, width: usize, paint: Paint) 
     .expect("writing to a string cannot fail");
 }
 
-/// What stands in the column, and the mark that stands behind it.
+/// What is in the column, and the mark after it.
 fn split_mark(cell: &ClassicCell) -> (String, &'static str) {
     match &cell.number {
         Some(number) => (number.clone(), cell.status.mark()),

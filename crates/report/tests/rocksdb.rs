@@ -97,7 +97,7 @@ fn each_version_is_judged_against_the_base_of_its_own_config() {
     );
     let lines = verdict_lines(&view);
     assert!(
-        lines.starts_with("Screen against rocksdb@8.0.0.lc and rocksdb@8.0.0.uc, one run each"),
+        lines.starts_with("Survey against rocksdb@8.0.0.lc and rocksdb@8.0.0.uc, one run each"),
         "{lines}"
     );
     assert!(
@@ -107,7 +107,7 @@ fn each_version_is_judged_against_the_base_of_its_own_config() {
     let page = to_html(&view);
     assert!(
         page.contains("rocksdb@10.10.1.uc vs rocksdb@8.0.0.uc"),
-        "in the matrix and what is told"
+        "in the matrix and in the words"
     );
     assert!(
         to_markdown(&view)

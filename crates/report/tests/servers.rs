@@ -754,7 +754,7 @@ fn a_plan_that_ends_with_index_creation_is_about_its_seconds() {
     assert!(seconds < section.find("rows/s – <strong>longer is better").unwrap());
     assert!(
         !page.contains("href=\"#step-seconds\""),
-        "a column that is no step leads nowhere"
+        "a column that is not a step leads nowhere"
     );
     // In a whole run other steps matter more.
     assert!(view_of(all_good()).summary.index_seconds.columns.is_empty());

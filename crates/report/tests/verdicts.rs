@@ -71,7 +71,7 @@ fn a_confirm_of_twelve_blocks_tells_slow_from_same() {
             .all
             .iter()
             .all(|finding| view.cells[finding.cell].label != CONTROL),
-        "the control is no candidate"
+        "the control is not a candidate"
     );
     assert!(
         view.findings.control.iter().all(|control| control.is_sound)
@@ -116,7 +116,7 @@ fn slices_pair_by_round_and_count_starts() {
     assert!(view.findings.noise_floor_percent(true).unwrap() < 2.0);
     let page = to_html(&view);
     assert!(page.contains("id=\"verdicts\"") && page.contains("dots are single rounds"));
-    assert!(page.contains("here in turns of 20.0ms, 30.0s at the most over 5 starts"));
+    assert!(page.contains("here in turns of 20.0ms, 30.0s at most over 5 starts"));
 }
 
 #[test]
@@ -304,7 +304,7 @@ fn a_base_that_meets_only_itself_has_its_control_and_no_verdict() {
     let lines = verdict_lines(&view);
     assert!(
         lines.starts_with(
-            "No verdicts: the only candidate beside the base is its second instance, of \
+            "No verdicts: the only candidate apart from the base is its second instance, of \
             sqlite.wal_full\n"
         ),
         "{lines}"

@@ -11,7 +11,7 @@ pub(crate) const RUN_TRIAL_AGAIN: &str = "the file was edited or damaged: remove
 
 /// The way out when `campaign.json` cannot be trusted.
 pub(crate) const RESTORE_HEADER: &str = "the file was edited or damaged: restore it from a copy, \
-                                        or start the campaign anew with `plimsoll run`";
+                                        or start the campaign again with `plimsoll run`";
 
 /// The way out when `imported.json` cannot be trusted.
 pub(crate) const IMPORT_AGAIN: &str =
@@ -187,7 +187,7 @@ fn advice(error: &io::Error) -> &'static str {
             "check the owner and mode of the folder, or name another with --store"
         }
         ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge => {
-            "make room, then `plimsoll resume` goes on"
+            "make room, then `plimsoll resume` continues"
         }
         _ => "check the disk and the folder, then try again",
     }

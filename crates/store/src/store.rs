@@ -162,7 +162,7 @@ impl Store {
             .and_then(|()| rename_to_new(&temporary, &path))
             .and_then(|()| sync_folder(&self.dir));
         if let Err(error) = created {
-            // What cannot be removed starts with a dot and is no campaign.
+            // What cannot be removed starts with a dot and is not a campaign.
             let _ = fs::remove_dir_all(&temporary);
             return Err(error);
         }
@@ -214,7 +214,7 @@ impl Store {
         let mut ids = Vec::new();
         for entry in entries {
             let entry = entry.map_err(StoreError::io("read", &self.dir))?;
-            // A name with a dot in front is a folder in the making, or what a killed process left
+            // A name with a dot in front is an unfinished folder, or what a killed process left
             // of one.
             match entry.file_name().into_string() {
                 Ok(name) if !name.starts_with('.') && is_campaign(&entry.path()) => ids.push(name),

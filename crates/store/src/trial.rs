@@ -1,4 +1,4 @@
-//! One attempt at one trial, as its folder tells it.
+//! One attempt at one trial, as its folder shows it.
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};

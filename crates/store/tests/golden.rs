@@ -1,7 +1,7 @@
 //! A campaign that format 1 wrote must be read by every later version.
 //!
 //! `golden/format-1` is written by the code, once, and checked in: with PLIMSOLL_WRITE_GOLDEN=1 the
-//! test writes it anew, which is right only as long as no release has written the format.
+//! test writes it again, which is right only as long as no release has written the format.
 
 mod common;
 

@@ -91,7 +91,7 @@ fn what_is_imported_is_read_back_and_complete() {
     );
     assert!(record.imported.unwrap().result(2, 0).is_none());
 
-    // An imported campaign may be made anew, a native one is never replaced.
+    // An imported campaign may be made again, a native one is never replaced.
     assert!(store.create_imported(&header, &imported(5.0)).is_err());
     let again = store.replace_imported(&header, &imported(5.0)).unwrap();
     assert_eq!(again.imported().unwrap(), Some(imported(5.0)));

@@ -50,11 +50,11 @@ pub(crate) fn query_outcome(result: Result<u64, SqlError>) -> Outcome {
 /// What a write's result means to the load loop. `wanted` rows make it done; any other number fails
 /// it.
 ///
-/// A write that surely has not taken place is tried again on a new connection. One whose connection
-/// ended without an answer may have taken place: tried again it could be there twice, left out it
-/// could be missing, and as its rows carry no key that the client chose, nobody can ask the table.
-/// It is counted as failed and the step ends, because no count of the tables' rows means anything
-/// any more.
+/// A write that is known not to have taken place is tried again on a new connection. One whose
+/// connection ended without an answer may have taken place: tried again it could be there twice,
+/// left out it could be missing, and as its rows carry no key that the client chose, nobody can ask
+/// the table. It is counted as failed and the step ends, because no count of the tables' rows means
+/// anything any more.
 #[inline]
 pub(crate) fn write_outcome(
     result: Result<u64, SqlError>,
@@ -185,7 +185,8 @@ mod tests {
                 matches!(query_outcome(Err(error(class))), Outcome::Failed(failure) if failure.class == class.as_str())
             );
         }
-        // A cancelled write has surely not taken place: a step that may have failures goes on.
+        // A cancelled write is known not to have taken place: a step that may have failures goes
+        // on.
         let Outcome::Failed(failure) =
             write_outcome(Err(error(ErrorClass::Cancelled)), "an insert", Some(7))
         else {

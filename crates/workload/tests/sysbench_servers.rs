@@ -138,7 +138,7 @@ fn check_statements(server: &SharedServer, text: &str) {
             step.name,
             server.dialect()
         );
-        // Ours are the same, but that a delete without a row is no write.
+        // Ours are the same, but that a delete without a row is not a write.
         let ours = ["statements_read", "statements_write", "statements_other"]
             .map(|name| notes[name] as i64);
         match test.kind {
@@ -276,7 +276,7 @@ fn clients_that_meet_try_again() {
 /// What sysbench itself does in so many events of one of its scripts, as the server counts it.
 fn counted_of_sysbench(server: &SharedServer, data: &Path, script: &str, events: u64) -> [i64; 3] {
     let before = counted(server);
-    // What servers tell of their places has the data directory left out.
+    // What servers report about their paths has the data directory left out.
     let socket =
         server.effective_settings().unwrap()["socket"].replace("DATA", data.to_str().unwrap());
     let output = std::process::Command::new("sysbench")

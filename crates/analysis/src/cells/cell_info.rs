@@ -56,7 +56,7 @@ pub struct CellInfo {
 }
 
 impl CellInfo {
-    /// What stands behind a cell's name wherever its numbers are divided by the base's.
+    /// What follows a cell's name wherever its numbers are divided by the base's.
     pub fn mark(&self) -> &'static str {
         match (self.caveat.is_some(), self.other_machine.is_some()) {
             (true, true) => " †‡",

@@ -16,7 +16,7 @@ pub struct Differences {
 /// Facts that begin with this are of one moment: they differ between any two trials.
 const MOMENTARY: &str = "now_";
 
-/// Compares named facts, one map per cell. A cell without any facts is no difference.
+/// Compares named facts, one map per cell. A cell without any facts is not a difference.
 pub(crate) fn compare(cells: &[Option<BTreeMap<String, String>>]) -> Differences {
     let mut differences = Differences::default();
     let names: BTreeSet<&String> = cells.iter().flatten().flat_map(BTreeMap::keys).collect();

@@ -123,7 +123,7 @@ pub(crate) fn is_taken(name: &str, asked: &str, found: &str, is_negated: bool) -
     {
         return true;
     }
-    // A bare number is in the parameter's own unit, which is not told here; the engine itself has
+    // A bare number is in the parameter's own unit, which is not known here; the engine itself has
     // compared the two.
     if let (
         Some(Quantity {

@@ -77,7 +77,7 @@ pub(crate) fn grouped(versions: &[(usize, Version)], base: &str) -> Vec<Vec<usiz
 }
 
 /// The groups, that of the view's base first. Empty without steps of RocksDB. `candidates` are the
-/// cells without A/A controls, which are no versions of their own.
+/// cells without A/A controls, which are not versions of their own.
 pub(crate) fn version_groups(
     cells: &[CellInfo],
     candidates: &[usize],
@@ -131,7 +131,7 @@ pub(crate) fn version_groups(
         .collect()
 }
 
-/// Lets each cell be divided by its group's base. Groups of one cell each are no groups: then all
+/// Lets each cell be divided by its group's base. Groups of one cell each are not groups: then all
 /// are divided by the view's.
 pub(crate) fn set_bases(cells: &mut [CellInfo], groups: &[VersionGroup]) {
     for group in groups.iter().filter(|_| has_versions(groups)) {
@@ -201,8 +201,8 @@ pub(crate) fn published_groups(
                     proves nothing"
                 }
                 false => {
-                    "operations/s of the step's own threads; of a MultiGet its keys; the writes \
-                    beside reads are not counted"
+                    "operations/s of the step's own threads; of a MultiGet its keys; background \
+                    writes are not counted"
                 }
             },
             base: is_relative.then(|| cells[members[0]].label.clone()),

@@ -6,7 +6,7 @@ use plimsoll_core::metric::{self, CATALOGUE, Metric};
 use crate::classic::metrics_line;
 use crate::steps::step_view::StepView;
 
-/// CPU per operation of the processes that took part. They stand beside `cpupq`, which counts
+/// CPU per operation of the processes that took part. They accompany `cpupq`, which counts
 /// whatever else ran on the host.
 const CPU_PER_OPERATION: [&str; 3] = [
     "server_cpu_us_per_op",

@@ -201,7 +201,7 @@ impl Facts<'_> {
             "reads_per_s" if self.done.primary == "put" => Err("the step reads nothing".to_owned()),
             "reads_per_s" => self.operation_rate(),
             "writes_per_s" if self.is_of_db_bench() && self.operation("put").is_none() => {
-                Err("db_bench does not tell the writes beside reads".to_owned())
+                Err("db_bench does not report the writes that run during reads".to_owned())
             }
             "writes_per_s" if self.operation("put").is_none() => {
                 Err("the step writes nothing".to_owned())
@@ -228,7 +228,7 @@ impl Facts<'_> {
                 .notes
                 .get("delete_hit_ratio")
                 .copied()
-                .ok_or_else(|| "it is no test of deletes".to_owned()),
+                .ok_or_else(|| "it is not a test of deletes".to_owned()),
             "wpq" => self.per_operation(self.per_second(HostReading::DiskWrites)?),
             "wkbpq" => self.per_operation(self.per_second(HostReading::DiskWriteBytes)? / KIB),
             "mean_service_us" => Ok(mean_ns(&latencies.service)? / 1e3),
@@ -281,7 +281,7 @@ impl Facts<'_> {
             "backlog" => self.backlog(),
             "wait_share" => self.wait_share(),
             "excluded_wait_s" if self.is_of_db_bench() => {
-                Err("db_bench does not tell it".to_owned())
+                Err("db_bench does not report it".to_owned())
             }
             "excluded_wait_s" => Ok(self.primary()?.wait_ns as f64 / NS_PER_S),
             "steal_share" => ratio(
@@ -562,7 +562,7 @@ impl Facts<'_> {
             .ok_or_else(|| "the step scans no table".to_owned())
     }
 
-    /// Operations of the step, as what is told per operation counts them.
+    /// Operations of the step, as metrics per operation count them.
     fn operations(&self) -> Answer {
         let primary = self.primary()?;
         Ok(match (self.statements(), self.scan_rows()) {

@@ -132,7 +132,7 @@ pub(crate) fn nameless_percent(about: &ProfileAbout) -> f64 {
     100.0 * about.nameless_samples as f64 / about.samples.max(1) as f64
 }
 
-/// More samples without a name than this, in percent, and it is said.
+/// More samples without a name than this, in percent, and a note says so.
 const NAMELESS_TOLD: f64 = 1.0;
 
 /// The changes of the server's CPU per operation, measured and in the profiled pass, agree within

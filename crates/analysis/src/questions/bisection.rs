@@ -74,7 +74,7 @@ pub struct Weight {
 }
 
 impl Weight {
-    /// Whether good and bad differ beyond doubt. Where they do not, nothing else means anything.
+    /// Whether good and bad differ beyond doubt. If they do not, nothing else means anything.
     pub fn is_distinct(&self) -> bool {
         self.bad.log_ratio.abs() > DISTINCT * self.bad.error
     }

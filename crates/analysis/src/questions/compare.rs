@@ -31,7 +31,7 @@ const COLUMNS: usize = 7;
 /// Columns that two samples have.
 const SAMPLES: [&str; 3] = ["95 % interval", "p", "runs"];
 
-/// What is said of two campaigns' runs.
+/// What is concluded about two campaigns' runs.
 const UNPAIRED: &str = "Values are medians over runs. The campaigns ran one after the other: p \
                        (Mann-Whitney) and the 95 % interval of the ratio of medians (bootstrap) \
                        tell chance apart from a difference, but not the builds from what changed \
@@ -50,7 +50,7 @@ pub struct Comparison {
     pub rows: Vec<Row>,
     /// Groups in the order of their first step: name, geometric mean of the ratios, steps.
     pub groups: Vec<(String, f64, usize)>,
-    /// Why this is no verdict.
+    /// Why this is not a verdict.
     pub caveat: &'static str,
     /// What the campaigns' reports say of their numbers.
     pub notes: Vec<String>,
@@ -181,7 +181,7 @@ pub fn compare(a: (&View, usize), b: (&View, usize)) -> Comparison {
             .collect(),
         caveat: match () {
             () if is_once(a) || is_once(b) => {
-                "One run stands behind a value: a difference is something to look at, not a \
+                "Each value is from one run: a difference is something to look at, not a \
                 verdict."
             }
             () if campaign(a) == campaign(b) => {
@@ -309,7 +309,7 @@ impl Comparison {
                 .as_ref()
                 .map_or_else(|| "-".to_owned(), |(text, _)| text.clone())
         };
-        // Where there are marks, room for one is left behind each ratio.
+        // If there are marks, room for one is left behind each ratio.
         let room = if self.rows.iter().any(|row| row.is_doubtful) {
             " "
         } else {

@@ -186,12 +186,12 @@ fn refusal(
     })
 }
 
-/// More starts or blocks than this are no advice.
+/// More starts or blocks than this are not useful advice.
 const MOST_REPEATS: usize = 100;
-/// With so many it is said which threshold would do.
+/// With this many the gate names a threshold that would do.
 const MORE_REPEATS: usize = 20;
 
-/// What would let a threshold be told: more starts or blocks, or a larger threshold. All in
+/// What would make a threshold detectable: more starts or blocks, or a larger threshold. All in
 /// percent.
 ///
 /// The floor is half of an interval, `t(n - 1) s / sqrt(n)`. Both `t` and the root fall with `n`,
@@ -202,7 +202,7 @@ fn advice(threshold: f64, floor: f64, repeats: usize, level: f64, what: &str) ->
     }
     let reach = |n: usize| student_quantile(0.5 + level / 2.0, n as f64 - 1.0) / (n as f64).sqrt();
     let floor_of = |n: usize| floor * reach(n) / reach(repeats);
-    // Rounded up, so that what is said would pass.
+    // Rounded up, so that the printed threshold would pass.
     let up = |percent: f64| format!("{:.1} %", (percent * 10.0).ceil() / 10.0);
     match (repeats..=MOST_REPEATS).find(|n| floor_of(*n) < threshold) {
         Some(needed) => {
@@ -375,7 +375,7 @@ impl Gate {
     /// decided an error.
     pub fn to_junit(&self) -> String {
         let of = |answer: Answer| self.rows.iter().filter(|row| row.answer == answer).count();
-        // Where the gate is refused, that is the one answer.
+        // If the gate is refused, that is the one answer.
         let (failures, errors) = match self.refusal {
             Some(_) => (0, 1),
             None => (

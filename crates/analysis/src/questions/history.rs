@@ -18,7 +18,7 @@ use crate::verdicts::{Basis, Spreads, basis, headline, machine};
 
 /// The chance that a series of noise is cut.
 const ALPHA: f64 = 0.05;
-/// A rise or fall with at most this p is told.
+/// A rise or fall with at most this p is reported.
 const TREND: f64 = 0.01;
 
 /// One place of a series.
@@ -110,7 +110,7 @@ fn kind(campaign: &CampaignHeader) -> &'static str {
     let confirm = campaign.confirm.as_ref();
     let is_probe = confirm.is_some_and(|confirm| confirm.bisection.is_some());
     match (confirm.is_some(), is_probe, basis(campaign)) {
-        (false, _, Basis::Screen) => "screens",
+        (false, _, Basis::Screen) => "surveys",
         (false, ..) => "blocks of a plan",
         (true, false, Basis::Slices) => "confirms by slices",
         (true, false, _) => "confirms by blocks",

@@ -71,8 +71,8 @@ fn nothing(view: &View, results: &[&Finding], has_loads: bool) -> String {
     }
     let else_ = if has_loads { "else " } else { "" };
     format!(
-        "nothing {else_}in {id} is unusual: no step that can be judged is further from the base \
-        than starts alone explain; --all confirms everything"
+        "nothing {else_}in {id} is unusual: every difference that can be judged is within normal \
+        restart-to-restart variation; --all confirms everything"
     )
 }
 

@@ -88,7 +88,7 @@ pub(crate) fn runs_of_cell(campaign: &CampaignRecord, cell: usize) -> Vec<Run<'_
     runs
 }
 
-/// The engine of an attempt, once it was ready; as its last step had it where steps open it anew.
+/// The engine of an attempt, once it was ready; as its last step had it where steps open it again.
 pub(crate) fn server_ready(record: &TrialRecord) -> Option<&ServerReady> {
     record
         .events
@@ -185,7 +185,7 @@ fn unreadable(error: &StoreError) -> String {
 }
 
 /// A finished step is judged by its background rate and by what witnesses saw, never by its own
-/// numbers. Where it ran in turns, its own turns count and not the whole step, most of which
+/// numbers. If it ran in turns, its own turns count and not the whole step, most of which
 /// belongs to the other candidates.
 pub(crate) fn judge(
     done: &StepDone,
@@ -267,7 +267,7 @@ fn is_hang(reason: &str) -> bool {
 }
 
 /// The line of a log's end that tells most: the last one with an error, else the last one. That a
-/// server gives up or is ready tells nothing.
+/// server gives up or is ready says nothing.
 pub(crate) fn telling_line(log: &str) -> Option<&str> {
     const TELLING: [&str; 9] = [
         "[ERROR]",

@@ -43,7 +43,7 @@ impl EventRow {
             .is_some_and(|quantiles| quantiles.lower_bounds().contains(&"p99"))
     }
 
-    /// Name, unit and value of what a line of numbers tells of a kind of event. The last one is
+    /// Name, unit and value of what a line of numbers shows of a kind of event. The last one is
     /// there in open loops only.
     pub fn numbers(&self) -> [(&'static str, &'static str, Option<f64>); 11] {
         let time = |pick: fn(&Quantiles) -> f64| {
@@ -122,7 +122,7 @@ pub(crate) fn together(
     let sum = |pick: fn(&OperationRecord) -> Option<&EncodedHistogram>| {
         sum(done.operations.iter().filter_map(pick))
     };
-    // One that cannot be decoded makes the sum unreadable, which is told as such.
+    // One that cannot be decoded makes the sum unreadable, which is reported as such.
     all.service = sum(|operation| Some(&operation.service)).unwrap_or_default();
     all.response = sum(|operation| operation.response.as_ref());
     all.lag = sum(|operation| operation.lag.as_ref());

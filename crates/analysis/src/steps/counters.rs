@@ -16,7 +16,7 @@ pub enum CounterKind {
     Front,
     /// Any other.
     Other,
-    /// It goes up and down: what was recorded is how much it changed, and that is no cost of an
+    /// It goes up and down: what was recorded is how much it changed, and that is not a cost of an
     /// operation.
     Level,
 }
@@ -413,7 +413,7 @@ pub(crate) fn operations(done: &StepDone) -> Option<f64> {
 
 fn counter(name: &str, values: Vec<Option<i64>>, operations: &[Option<f64>]) -> Counter {
     let known = FRONT.iter().find(|(known, ..)| *known == name);
-    // What falls is no counter, whatever it is called.
+    // What falls is not a counter, whatever it is called.
     let kind = if is_level(name) || values.iter().flatten().any(|value| *value < 0) {
         CounterKind::Level
     } else if known.is_some() {
@@ -457,7 +457,7 @@ fn promote(counters: &mut [Counter]) {
 }
 
 /// The largest factor between a cell and the base, either way; `None` when it is not remarkable or
-/// cannot be told.
+/// cannot be reported.
 fn largest_change(counter: &Counter) -> Option<f64> {
     let base = (*counter.per_operation.first()?)?;
     let base_count = counter.values[0]?;

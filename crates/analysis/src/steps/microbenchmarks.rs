@@ -117,7 +117,7 @@ impl Ramp {
 /// At this share of the highest rate a ramp has its knee.
 const KNEE_SHARE: f64 = 0.9;
 
-/// What an operation costs: metric, heading, caption, whether it is told per statement.
+/// What an operation costs: metric, heading, caption, whether it is reported per statement.
 const COSTS: [(&str, &str, &str, bool); 11] = [
     (
         "server_cpu_us_per_op",

@@ -42,7 +42,7 @@ pub struct StepView {
     pub test: Option<TestPlace>,
     /// The metric of the throughput table: `ips` or `qps`.
     pub rate: &'static Metric,
-    /// What one operation is, for what is told per operation: `inserted row`, `indexed row`,
+    /// What one operation is, for metrics per operation: `inserted row`, `indexed row`,
     /// `query`.
     pub operation: &'static str,
     /// One per cell of the view.

@@ -1,4 +1,4 @@
-//! What is said of one cell, step and metric against the base.
+//! What is concluded about one cell, step and metric against the base.
 
 use plimsoll_core::metric::{Direction, Metric};
 use plimsoll_stats::{Interval, Screen, Spread, Verdict};
@@ -58,7 +58,7 @@ impl Estimate {
     }
 }
 
-/// What is said.
+/// What is concluded.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Call {
     /// Of a campaign with pairs.
@@ -102,7 +102,7 @@ pub struct Finding {
     /// The p after correction over steps and metrics; `None` for a screen and where nothing was
     /// tested.
     pub p_adjusted: Option<f64>,
-    /// What is said.
+    /// What is concluded.
     pub call: Call,
     /// Why nothing more can be said, or what would let it be said; empty for a verdict that stands
     /// by itself.
@@ -178,7 +178,7 @@ pub struct Control {
     pub is_sound: bool,
 }
 
-/// Everything that is said of a view's cells against their bases.
+/// Everything that is concluded about a view's cells against their bases.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Findings {
     /// By cell, step and metric.
@@ -189,7 +189,7 @@ pub struct Findings {
     pub margin: f64,
     /// The level of the tests.
     pub alpha: f64,
-    /// The cells that are no candidates: the base's second instance. Indices into the view's
+    /// The cells that are not candidates: the base's second instance. Indices into the view's
     /// cells.
     pub control_cells: Vec<usize>,
 }

@@ -149,7 +149,7 @@ impl Question<'_> {
             why: String::new(),
         };
         if let Some(reason) = obstacle(self.base, self.cell, step) {
-            // It is said once, of the step's throughput.
+            // It is reported once, for the step's throughput.
             return is_throughput.then_some(Finding { reason, ..finding });
         }
         if pairs.done == 0 {
@@ -342,7 +342,7 @@ fn level(campaign: &CampaignRecord, finding: &Finding, alpha: f64) -> f64 {
     look.map_or(0.0, |look| look.level)
 }
 
-/// What is said where so few pairs have no interval.
+/// What is reported if so few pairs have no interval.
 fn undecidable(finding: &Finding, family: usize, alpha: f64) -> String {
     let pairs = finding.estimate.map_or(0, |estimate| estimate.pairs);
     let count = |n: usize, noun: &str| format!("{n} {noun}{}", if n == 1 { "" } else { "s" });

@@ -12,7 +12,7 @@ use crate::view::View;
 
 /// Said where the base and its second instance are the only candidates; the base's label follows.
 pub const NO_VERDICTS: &str =
-    "No verdicts: the only candidate beside the base is its second instance, of";
+    "No verdicts: the only candidate apart from the base is its second instance, of";
 
 /// Unusual steps of a screen that are named.
 const UNUSUAL_SHOWN: usize = 5;
@@ -103,7 +103,7 @@ fn ending(finding: &Finding) -> &str {
     }
 }
 
-/// A finding as columns, and what stands behind them.
+/// A finding as columns, and what follows them.
 struct Row {
     columns: Vec<String>,
     ending: String,
@@ -376,7 +376,7 @@ pub fn verdict_lines(view: &View) -> String {
 fn screen_lines(view: &View, counted: &[String], add: &mut impl FnMut(&str)) {
     let findings = &view.findings;
     add(&format!(
-        "Screen against {}, one run each, no verdict: {}",
+        "Survey against {}, one run each, no verdict: {}",
         bases(view),
         counted.join(", ")
     ));
@@ -431,7 +431,7 @@ fn screen_lines(view: &View, counted: &[String], add: &mut impl FnMut(&str)) {
 /// A terminal's columns that lines keep to where they can.
 const COLUMNS: usize = 118;
 
-/// Columns padded to their widest cell. What stands behind them follows in the same line where it
+/// Columns padded to their widest cell. What follows them is in the same line if it
 /// fits, else below it, wrapped.
 fn aligned(rows: &[Row]) -> Vec<String> {
     let columns = rows.iter().map(|row| row.columns.len()).max().unwrap_or(0);

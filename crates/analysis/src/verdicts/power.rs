@@ -35,7 +35,7 @@ pub struct StepPower {
 /// What blocks can show in a plan.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Power {
-    /// The blocks it is said of.
+    /// The blocks it applies to.
     pub blocks: usize,
     /// By engine and step, the largest spread last.
     pub steps: Vec<StepPower>,

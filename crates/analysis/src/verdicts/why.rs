@@ -38,7 +38,7 @@ const PER_OPERATION: [&str; 12] = [
 /// would else outrank everything.
 const LEAST_DEVIATION: f64 = 0.005;
 
-/// Changes below this share are told as flat.
+/// Changes below this share are reported as flat.
 const FLAT: f64 = 0.05;
 /// With less than this share of the base's CPU in use, CPU is not all that operations took longer
 /// for.
@@ -279,9 +279,9 @@ pub struct Explanation {
     pub base: String,
     /// The cell's label.
     pub cell: String,
-    /// What is said of the cell's throughput.
+    /// What is concluded about the cell's throughput.
     pub finding: Option<Finding>,
-    /// What is said of its CPU per operation, where that differs and throughput does not.
+    /// What is concluded about its CPU per operation, where that differs and throughput does not.
     pub cost: Option<Finding>,
     /// The finding in a line, as tables of verdicts have it.
     pub line: String,

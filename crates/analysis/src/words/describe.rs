@@ -300,7 +300,7 @@ pub(crate) fn in_turns(campaign: &CampaignRecord, step: &Step) -> String {
                 confirm.turn_ns_read
             };
             format!(
-                "; here in turns of {}, {} at the most over {}, whatever the plan's length",
+                "; here in turns of {}, {} at most over {}, whatever the plan's length",
                 format_duration_ns(turn_ns),
                 format_duration_ns(confirm.time_ns),
                 count(confirm.starts.unwrap_or(1), "start")

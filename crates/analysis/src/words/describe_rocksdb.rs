@@ -54,7 +54,7 @@ pub(crate) fn describe_kv(step: &Step, kv: &KvStep) -> String {
     };
     let beside = kv.background_bytes_per_s.map_or(String::new(), |bytes| {
         format!(
-            ", beside a thread that puts {} of random keys per second (open loop)",
+            ", while one thread puts {} of random keys per second (open loop)",
             format_bytes(bytes)
         )
     });

@@ -1,4 +1,4 @@
-//! Numbers in words: the notes and reasons that stand beside them.
+//! Numbers in words: the notes and reasons that accompany them.
 
 pub(crate) mod cell_notes;
 pub(crate) mod describe;

@@ -108,7 +108,7 @@ fn of_blocks(view: &View) -> String {
     };
     if most(|outcome| outcome.blocks_planned) <= 1 {
         return "Each cell ran once: a difference here is something to look at, not a verdict. One \
-                run cannot tell a regression from noise."
+               run cannot tell a regression from noise."
             .to_owned();
     }
     format!(
@@ -140,7 +140,7 @@ fn closed_loops(view: &View) -> Option<String> {
         what waiting callers would have seen."
     } else if view.steps.iter().any(StepView::is_of_rocksdb) {
         "Closed loops have no schedule and so no response time: their service time does not show \
-        what waiting callers would have seen. The writes beside reads follow a schedule and show \
+        what waiting callers would have seen. The background writes follow a schedule and show \
         both."
     } else {
         "Closed loops (the l steps, and the queries of the q steps) have no schedule and so no \
@@ -273,8 +273,8 @@ fn unsent(view: &View) -> Option<String> {
     (!found.is_empty()).then(|| {
         format!(
             "Operations were due before the end and never sent ({}): their response times are at \
-            least what they had waited, and percentiles that this bounds from below stand behind \
-            >=.",
+            least what they had waited, and percentiles for which that is only a lower bound are \
+            shown after >=.",
             first_few(&found)
         )
     })
@@ -311,8 +311,8 @@ fn incomparable_builds(view: &View) -> Vec<String> {
     let sentence = |(caveat, cells): (&Caveat, Vec<usize>)| {
         let verb = match (caveat.is_known, caveat.to_string().contains("unknown")) {
             (true, false) => "differ",
-            (true, true) => "differ or are not told",
-            (false, _) => "are not told",
+            (true, true) => "differ or are unknown",
+            (false, _) => "are unknown",
         };
         format!(
             "† The base {} against {}: {caveat}. Their {} {verb}, so a ratio may show that and not \

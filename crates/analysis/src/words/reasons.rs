@@ -18,16 +18,16 @@ pub struct Reason {
     pub status: Status,
     /// Why, in one line.
     pub text: String,
-    /// What else was said: the rest of a long message, the end of the server's log.
+    /// What else was reported: the rest of a long message, the end of the server's log.
     pub more: Option<String>,
 }
 
-/// From so many disturbed steps of a cell on, they are told together.
+/// From so many disturbed steps of a cell on, they are reported together.
 const MANY: usize = 2;
 
-/// By cell, then in the order of the steps; consecutive steps with one reason are told together. In
-/// turns what a witness saw of a whole step is not what disturbed a cell: then every disturbed step
-/// keeps its own reason.
+/// By cell, then in the order of the steps; consecutive steps with one reason are reported
+/// together. In turns what a witness saw of a whole step is not what disturbed a cell: then every
+/// disturbed step keeps its own reason.
 pub(crate) fn reasons(cells: &[CellInfo], steps: &[StepView], is_in_turns: bool) -> Vec<Reason> {
     (0..cells.len())
         .flat_map(|cell| reasons_of_cell(cell, steps, is_in_turns))

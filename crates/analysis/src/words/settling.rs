@@ -6,7 +6,7 @@ use plimsoll_stats::{effective_sample_size, mean, variance, warm_up};
 use crate::runs::cell_runs::CellRuns;
 use crate::steps::charts::rates_by_second;
 
-/// A share by which a rate must differ to be told.
+/// A share by which a rate must differ to be reported.
 const LEAST: f64 = 0.02;
 /// And so many standard errors of what it is compared with.
 const ERRORS: f64 = 3.0;

@@ -6,8 +6,8 @@ use plimsoll_core::suggest::first_few;
 
 use crate::view::View;
 
-/// Less is not told. No share: a caller that waits for half a minute is nothing in the time of a
-/// thousand, and yet the longest by far.
+/// Less is not reported. No share: a caller that waits for half a minute is nothing in the time of
+/// a thousand, and yet the longest by far.
 const LEAST_TOLD_S: f64 = 0.05;
 
 /// The seconds, where they are worth a word.

@@ -121,7 +121,7 @@ fn an_interrupted_search_goes_on_and_a_finished_one_measures_nothing_more() {
         .count();
     assert!(
         lines >= 2 * (made - 1),
-        "the posterior is told after each start: {stderr}"
+        "the posterior is printed after each start: {stderr}"
     );
 
     // Two starts each, of the good build twice, the bad one and the probe.
@@ -214,7 +214,7 @@ fn what_cannot_be_searched_is_said() {
         ),
         (
             with(&["--commits", "commits.txt", "--command", "make {commit}"]),
-            "the commit \"b; rm\" is no hash or tag",
+            "the commit \"b; rm\" is not a hash or tag",
         ),
         (
             with(&["--commits", "commits.txt", "--command", "make"]),
@@ -235,7 +235,7 @@ fn what_cannot_be_searched_is_said() {
         assert!(stderr.contains(expected), "{arguments:?}: {stderr}");
         assert!(
             !stderr.contains("probe: ") && !stderr.contains("build alone"),
-            "it is said before the search begins: {stderr}"
+            "it is reported before the search begins: {stderr}"
         );
     }
     assert_eq!(campaigns(&place), 0, "no campaign was made");

@@ -1,5 +1,5 @@
 //! `build`: with a package client that stands in for npm, and with folders that stand in for builds
-//! of one's own.
+//! of your own.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

@@ -688,7 +688,7 @@ fn what_cannot_be_confirmed_is_said() {
         ),
         (
             &["--step", "qr100", "--placement", "0-9999/1"],
-            "--placement: 0-9999 is no set of CPUs that may be used",
+            "--placement: 0-9999 is not a set of CPUs that may be used",
         ),
         (
             &["--step", "qr100", "--placement", "0"],
@@ -866,8 +866,8 @@ fn the_newest_screen_is_taken_and_nothing_unusual_is_said() {
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     assert!(
         text(&output.stderr).contains(
-            "is unusual: no step that can be judged is further from the base than starts alone \
-            explain; --all"
+            "is unusual: every difference that can be judged is within normal restart-to-restart \
+            variation; --all"
         ),
         "{}",
         text(&output.stderr)
@@ -1016,7 +1016,7 @@ fn a_cell_that_dies_in_half_of_the_blocks_gets_a_sentence_and_no_verdict() {
     assert_eq!(gate.status.code(), Some(4), "{}", text(&gate.stdout));
 }
 
-/// A rate that no disk keeps up with: what is measured then is no throughput of queries.
+/// A rate that no disk keeps up with: what is measured then is not a throughput of queries.
 #[test]
 fn a_base_that_missed_its_rate_is_left_out() {
     let place = Place::new();

@@ -287,7 +287,7 @@ fn a_password_of_the_environment_stays_with_the_program_and_a_foreign_table_is_u
     assert_eq!(output.status.code(), Some(3), "{stderr}");
     assert!(
         stderr.contains(
-            "the database busy holds what is not ours (precious; there is no marker of ours), and \
+            "the database busy holds what is not ours (precious; there is no Plimsoll marker), and \
             nothing was touched"
         ),
         "{stderr}"

@@ -1,5 +1,5 @@
-//! Whatever dies, and whenever: a moment later nothing of ours runs or is stopped, and the next run
-//! has a clean data folder.
+//! Whatever dies, and whenever: a moment later nothing of Plimsoll runs or is stopped, and the next
+//! run has a clean data folder.
 //!
 //! The short form is a few chosen faults. `PLIMSOLL_FAULTS=N` (`make faults`) adds so many that a
 //! seed chooses, which is printed and can be given again as `PLIMSOLL_FAULTS_SEED`.
@@ -53,7 +53,7 @@ enum Phase {
     Start,
     /// Rows are being loaded.
     Load,
-    /// The engine works off its debt, or the trial waits.
+    /// The engine drains, or the trial waits.
     Drain,
     /// So many milliseconds after the start.
     At(u64),
@@ -642,7 +642,7 @@ fn nothing_is_left_after_faults_at_random() {
             Phase::Drain,
             Phase::At(pick(8000) as u64 + 1),
         ][pick(5)];
-        // Wrappers are there when the server is, and one that goes on is no fault.
+        // Wrappers are there when the server is, and one that goes on is not a fault.
         let is_possible = match who {
             Who::Wrapper => !matches!(phase, Phase::Init),
             Who::Guard | Who::Server => signal != Signal::HUP,

@@ -318,7 +318,7 @@ fn a_closed_terminal_stops_a_run_and_nohup_does_not_let_it() {
             "--data",
             "data",
         ]);
-        // Nobody can read what is said any more.
+        // Nobody can read the output any more.
         let nowhere = fs::File::options().write(true).open("/dev/full").unwrap();
         let child = command
             .current_dir(place.dir.path())

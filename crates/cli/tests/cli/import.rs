@@ -720,7 +720,7 @@ mod small {
             "{}",
             text(&resumed.stderr)
         );
-        // A missing test is no number in the tables that are exported.
+        // A missing test is not a number in the tables that are exported.
         let ids = place
             .campaign()
             .file_name()

@@ -61,7 +61,10 @@ fn ctrl_c_ends_the_step_keeps_what_is_done_and_tells_how_to_resume() {
     let output = wait(child);
     let stderr = text(&output.stderr);
     assert_eq!(output.status.code(), Some(130), "{stderr}");
-    assert!(stderr.contains("go on with: plimsoll resume "), "{stderr}");
+    assert!(
+        stderr.contains("continue with: plimsoll resume "),
+        "{stderr}"
+    );
     assert!(processes_in(place.dir.path()).is_empty());
     let before = place.steps_done();
     assert!(before.iter().any(|(_, step)| step == "l.i0"));

@@ -138,7 +138,7 @@ fn both_styles_run_the_sequence_and_find_every_key() {
         assert_eq!(
             ready_events(trial),
             STEPS.len(),
-            "each step opens the store anew"
+            "each step opens the store again"
         );
         for done in &done {
             let step = &done.step;

@@ -350,7 +350,7 @@ fn a_killed_orchestrators_server_is_gone_and_resume_completes() {
     }
 }
 
-/// What a cell is told whose server cannot be what its config says, and that the other cell
+/// What a cell reports if its server cannot be what its config says, and that the other cell
 /// completes.
 #[track_caller]
 fn first_fails(servers: &Servers, wanted: &[&str]) {

@@ -212,7 +212,7 @@ fn a_ramp_shows_rates_over_clients() {
     assert_eq!(
         place.run(&["export", "--classic", "out"]).status.code(),
         Some(2),
-        "a ramp is no test of the originals' tables"
+        "a ramp is not a test of the originals' tables"
     );
 }
 

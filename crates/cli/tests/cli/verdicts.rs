@@ -154,6 +154,6 @@ fn two_campaigns_of_a_plan_are_a_series() {
     assert_eq!(series[0]["points"].as_array().unwrap().len(), 2);
     assert!(
         text(&place.run(&["history", "--step", "l.i0"]).stdout)
-            .contains("over campaigns (screens): sqlite.wal_full")
+            .contains("over campaigns (surveys): sqlite.wal_full")
     );
 }

@@ -37,7 +37,7 @@ pub fn divide(workload: &Workload, wanted: &[String]) -> Result<Division, String
     }
     let is_wanted = |step: &Step| wanted.contains(&step.name);
     let Some(first) = all.iter().position(is_wanted) else {
-        return Err("no step is wanted; name one with --step, or take --all".to_owned());
+        return Err("no step is requested; name one with --step, or use --all".to_owned());
     };
     let last = all.iter().rposition(is_wanted).unwrap_or(first);
     let indexed = all.iter().position(|step| step.makes_indexes());

@@ -289,7 +289,10 @@ impl<'de> Deserialize<'de> for Share {
                     .filter(|percent| (0.0..100.0).contains(percent))
                     .map(|percent| Share(percent / 100.0));
                 share.ok_or_else(|| {
-                    format!("\"{text}\" is no share: write percent below 100, such as \"0.1%\"")
+                    format!(
+                        "\"{text}\" is not a share: write a percentage below 100, such as \
+                            \"0.1%\""
+                    )
                 })
             },
             integer: None,

@@ -488,7 +488,7 @@ impl Source<'_> {
             if !is_word {
                 return Err(self.error(
                     Some(engine.span()),
-                    format!("engine = \"{word}\" is no storage engine: write one word"),
+                    format!("engine = \"{word}\" is not a storage engine: write one word"),
                 ));
             }
             if config.settings.contains_key(STORAGE_ENGINE) {

@@ -11,7 +11,7 @@ use super::document;
 use crate::name::{EngineName, check_label};
 use crate::suggest;
 
-/// A server given by its address. It is not ours: its settings, its logs and other people's tables
+/// An external server. It is not ours: its settings, its logs and other people's tables
 /// are left alone.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ExternalServer {
@@ -183,7 +183,7 @@ pub(super) fn external_server(
     {
         return Err((
             name.span(),
-            "this is no name of an environment variable".to_owned(),
+            "this is not the name of an environment variable".to_owned(),
         ));
     }
     let wanted = server.tls.as_ref().map(|tls| *tls.get_ref());
@@ -571,7 +571,8 @@ mod tests {
             let found = error(&plan(&format!("{dsn}{line}")));
             assert!(
                 found.contains(
-                    "[config.as_is] would set up a server, and mysql@prod.as_is runs on an external one"
+                    "[config.as_is] would set up a server, and mysql@prod.as_is runs on an \
+                    external one"
                 ),
                 "{line}: {found}"
             );
@@ -693,7 +694,7 @@ mod tests {
             (
                 "mysql@5.6",
                 "engine = \"toku db\"",
-                "is no storage engine: write one word",
+                "is not a storage engine: write one word",
             ),
             (
                 "mysql@5.6",

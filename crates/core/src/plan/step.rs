@@ -19,7 +19,7 @@ pub struct Step {
     pub clients: u32,
     /// Rows per transaction.
     pub batch: u32,
-    /// Whether the engine works off its debt, and the plan waits, after this step.
+    /// Whether the engine drains, and the plan waits, after this step.
     pub drain_after: bool,
     /// Wait of this step instead of the plan's, in nanoseconds.
     pub wait_ns: Option<u64>,

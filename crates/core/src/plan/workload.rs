@@ -65,7 +65,7 @@ pub fn presets() -> &'static [PresetInfo] {
             name: "rocksdb",
             definition: Definition::Rocksdb,
             description: "the db_bench sequence as in 2023-12: fillseq, reads, overwritesome, \
-                         reads beside writes, overwriteandwait",
+                         reads during writes, overwriteandwait",
         },
     ]
 }

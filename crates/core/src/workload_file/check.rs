@@ -1025,7 +1025,7 @@ change = 1
             (
                 "\"integer\" },\n",
                 "\"intger\" },\n",
-                "t.toml:6:25: \"intger\" is no column type (did you mean \"integer\"?)",
+                "t.toml:6:25: \"intger\" is not a column type (did you mean \"integer\"?)",
             ),
             (
                 "type = \"integer\" }",
@@ -1036,17 +1036,17 @@ change = 1
             (
                 "type = \"integer\" }",
                 "type = \"integr\", auto = true }",
-                "t.toml:6:25: \"integr\" is no column type",
+                "t.toml:6:25: \"integr\" is not a column type",
             ),
             (
                 "{ integer = [1, 50], distribution = \"zipfian\" }",
                 "{ constant = \"north\" }",
-                "t.toml:8:49: region is integer, and \"north\" is no whole number",
+                "t.toml:8:49: region is integer, and \"north\" is not a whole number",
             ),
             (
                 "{ integer = [1, 50], distribution = \"zipfian\" }",
                 "{ letters = [1, 2] }",
-                "region is integer, and letters are no number",
+                "region is integer, and letters are not a number",
             ),
         ];
         for (from, to, wanted) in cases {

@@ -124,8 +124,8 @@ impl ColumnType {
                 let known = INTEGERS.iter().chain(&NUMBERS).chain(&OTHERS).copied();
                 let hint = suggest::hint(&word, known);
                 Err(format!(
-                    "\"{}\" is no column type{hint}: write one such as \"integer\", \"bigint\" or \
-                    \"varchar(20)\"",
+                    "\"{}\" is not a column type{hint}: write one such as \"integer\", \"bigint\" \
+                    or \"varchar(20)\"",
                     text.trim()
                 ))
             }
@@ -149,12 +149,12 @@ impl ColumnType {
             Value::OneOf(texts) => texts
                 .iter()
                 .find(|text| is_refused(text))
-                .map(|text| format!("\"{text}\" is no {what}")),
+                .map(|text| format!("\"{text}\" is not a {what}")),
             // Digits stand for themselves and for `#`.
             Value::Pattern(pattern) => is_refused(&pattern.replace('#', "0"))
-                .then(|| format!("the pattern \"{pattern}\" is no {what}")),
+                .then(|| format!("the pattern \"{pattern}\" is not a {what}")),
             Value::Letters { .. } => {
-                (self != Self::Other).then(|| "letters are no number".to_owned())
+                (self != Self::Other).then(|| "letters are not a number".to_owned())
             }
         }
     }

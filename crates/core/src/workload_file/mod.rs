@@ -49,7 +49,7 @@ pub struct Table {
 pub struct Column {
     /// Its name.
     pub name: String,
-    /// Its type, as the engines are told.
+    /// Its type, as it is sent to the engines.
     pub sql_type: String,
     /// Whether the engine gives numbers to rows that come without one.
     pub is_auto: bool,

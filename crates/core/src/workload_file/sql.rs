@@ -1,8 +1,8 @@
 //! What a statement's text says by itself: its parameters, what it does, and which tables and
 //! columns it names.
 //!
-//! This is no grammar of SQL. It finds names where they can be nothing else and leaves the rest to
-//! the engine, which is asked for each statement before the tables are filled.
+//! This is not a grammar of SQL. It finds names where they can be nothing else and leaves the rest
+//! to the engine, which is asked for each statement before the tables are filled.
 
 use super::Table;
 use crate::suggest;
@@ -37,7 +37,7 @@ pub enum Effect {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Token<'a> {
-    /// A word that is no string: a keyword or a name.
+    /// A word that is not a string: a keyword or a name.
     Word(&'a str),
     Parameter(&'a str),
     /// A number, a string, a quoted name.

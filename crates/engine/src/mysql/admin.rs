@@ -10,7 +10,7 @@ use mysql::{Conn, Opts, OptsBuilder};
 use super::{failure, state};
 use crate::EngineError;
 
-/// A server that has not answered a small question for so long does not answer.
+/// A server that has not answered a small question for this long does not answer.
 pub(super) const ANSWER_LIMIT: Duration = Duration::from_secs(60);
 
 /// The same way to a server, on which no answer is waited for longer. For questions: a statement
@@ -22,7 +22,7 @@ pub(super) fn with_limit(opts: &Opts, limit: Duration) -> Opts {
         .into()
 }
 
-/// How to reach a server, and a connection for questions, which is made anew when it was lost.
+/// How to reach a server, and a connection for questions, which is made again when it was lost.
 pub(super) struct Admin {
     opts: Opts,
     /// The same for questions.

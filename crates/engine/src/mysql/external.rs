@@ -23,7 +23,7 @@ use crate::{
     SessionClient, Settings, SqlSession, StartOptions, tls,
 };
 
-/// A host that does not answer for so long does not answer.
+/// A host that does not answer for this long does not answer.
 const CONNECT_LIMIT: Duration = Duration::from_secs(20);
 /// In which texts travel: every server since 5.5.3 knows it, and no character is lost on the way.
 const CHARSET: &str = "utf8mb4";
@@ -109,7 +109,7 @@ impl ForeignServer {
     fn enter(external: &External, client: SessionClient) -> Result<(Self, String), EngineError> {
         let config = config(&external.settings)?;
         let server = external.server.clone();
-        // An unusable file is told before anybody is asked.
+        // An unusable file is reported before anybody is asked.
         tls::roots(&server)?;
         let opts: Opts = opts(&server, external.password.as_ref()).into();
         session::check_plugin(&opts).map_err(|why| {
@@ -335,7 +335,7 @@ fn marked(connection: &mut Conn, database: &str) -> Result<Vec<String>, EngineEr
 
 /// One campaign at a time: the lock is the server's, and ends with the connection.
 fn lock(connection: &mut Conn, database: &str) -> Result<(), EngineError> {
-    // It is held for a whole trial, and nothing is said on it meanwhile.
+    // It is held for a whole trial, and nothing is sent on it meanwhile.
     run(connection, "set session wait_timeout = 2147483")?;
     run(
         connection,
@@ -505,7 +505,7 @@ impl Server for ForeignServer {
 
 impl Drop for ForeignServer {
     fn drop(&mut self) {
-        // After an error that is told. What cannot be dropped now the next campaign on this
+        // After an error that is reported. What cannot be dropped now the next campaign on this
         // database drops.
         let _ = self.leave(external::LEAVE_LIMIT);
     }

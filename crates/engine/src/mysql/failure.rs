@@ -158,7 +158,7 @@ pub(super) fn wire_error(error: &WireError, statement: &str) -> SqlError {
         ),
         WireError::NoInteger(text) => (
             CR_UNKNOWN,
-            format!("the answer \"{text}\" is no whole number"),
+            format!("the answer \"{text}\" is not a whole number"),
         ),
         WireError::Unsupported(what) => (CR_AUTH_PLUGIN, what.clone()),
     };

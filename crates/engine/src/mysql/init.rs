@@ -60,7 +60,7 @@ pub(super) fn make_data(
             for database in ["mysql", "test"] {
                 make_dir(&files.data.join(database))?;
             }
-            // Without a log: what is written now is no load of ours.
+            // Without a log: what is written now is not part of our load.
             run(
                 server(&["--bootstrap", "--skip-log-bin"]),
                 &bootstrap_input(scripts)?,

@@ -161,8 +161,8 @@ fn storage_plugin(build: &InstalledBuild, config: &ServerConfig) -> Option<Strin
         .map(|(_, option)| option.clone())
 }
 
-/// Whether the server takes a connection. That it is not there yet is no error, that it refuses us
-/// is.
+/// Whether the server takes a connection. That it is not there yet is not an error, that it refuses
+/// us is.
 fn answers(opts: &OptsBuilder) -> Result<bool, EngineError> {
     let hasty = opts
         .clone()

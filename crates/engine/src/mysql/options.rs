@@ -108,7 +108,7 @@ pub(super) struct ServerConfig {
     pub options: Vec<ServerOption>,
     /// The table option `engine`.
     pub storage_engine: String,
-    /// Whether the server writes a binary log. Said in so many words to all versions: their
+    /// Whether the server writes a binary log. Set explicitly for all versions: their
     /// defaults differ.
     pub has_binlog: bool,
     /// Of the server and of all sessions.
@@ -241,7 +241,7 @@ fn checked_name(written: &str) -> Result<(String, bool), EngineError> {
         |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_' || c == '-' || c == '.';
     if !written.starts_with(|c: char| c.is_ascii_lowercase()) || !written.chars().all(is_plain) {
         return Err(EngineError::new(format!(
-            "setting \"{written}\" is no option's name: write it as in a my.cnf, with small \
+            "setting \"{written}\" is not an option's name: write it as in a my.cnf, with small \
             letters, digits, - and _"
         )));
     }
@@ -475,9 +475,9 @@ mod tests {
                 .contains("sessions need accounts")
         );
         let table = [
-            ("Innodb_Page_Size", "16k", "is no option's name"),
-            ("innodb page size", "16k", "is no option's name"),
-            ("_x", "1", "is no option's name"),
+            ("Innodb_Page_Size", "16k", "is not an option's name"),
+            ("innodb page size", "16k", "is not an option's name"),
+            ("_x", "1", "is not an option's name"),
             (
                 "slow_query_log_file",
                 "/var/log/slow.log",

@@ -37,7 +37,7 @@ const WITHOUT_VARIABLE: &[&str] = &[
     "verbose",
 ];
 
-/// A variable that a server adjusts by itself, and that is no error then.
+/// A variable that a server adjusts by itself, and that is not an error then.
 struct Adjusted {
     name: &'static str,
     /// Whether `found` may come of `wanted`.

@@ -159,7 +159,7 @@ fn check_storage_engine(
     files: &Files,
 ) -> Result<(), EngineError> {
     admin::check_storage_engine(connection, &build.name, &config.storage_engine).map_err(|error| {
-        // A plugin that fails over one of its settings is no reason for the server not to start.
+        // A plugin that fails over one of its settings is not a reason for the server not to start.
         let log = std::fs::read_to_string(&files.log).unwrap_or_default();
         match log::errors(&log, 3).as_slice() {
             [] => error,
@@ -289,8 +289,8 @@ impl Server for MysqlServer {
 
     /// The drain of the Insert Benchmark: binary logs reset, ANALYZE for all tables at once, and
     /// meanwhile the storage engine's own part. InnoDB writes pages back under changed settings
-    /// until the plan's wait is over; the settings are restored whatever happens, unless the server is gone,
-    /// and with it the settings.
+    /// until the plan's wait is over; the settings are restored whatever happens, unless the server
+    /// is gone, and with it the settings.
     fn drain(
         &self,
         tables: &[String],

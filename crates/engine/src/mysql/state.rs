@@ -1,4 +1,4 @@
-//! What a server tells of itself: numbers for counters, texts for people.
+//! What a server reports about itself: numbers for counters, texts for people.
 
 use std::collections::BTreeMap;
 use std::path::Path;

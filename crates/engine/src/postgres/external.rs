@@ -21,7 +21,7 @@ use crate::{
 /// The number of our lock in the database: our name.
 const LOCK: i64 = i64::from_be_bytes(*b"plimsoll");
 
-/// For the connection that holds the lock: nothing is said on it for a whole trial, and a table
+/// For the connection that holds the lock: nothing is sent on it for a whole trial, and a table
 /// that a forgotten session holds is not waited for long.
 const LONG_IDLE: &str = "select set_config('lock_timeout', '30s', false), (select set_config(name, \
                         '0', false) from pg_settings where name = 'idle_session_timeout')";
@@ -424,7 +424,7 @@ impl Server for ForeignServer {
 
 impl Drop for ForeignServer {
     fn drop(&mut self) {
-        // After an error that is told. What cannot be dropped now the next campaign on this
+        // After an error that is reported. What cannot be dropped now the next campaign on this
         // database drops.
         let _ = self.leave(external::LEAVE_LIMIT);
     }

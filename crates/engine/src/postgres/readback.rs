@@ -69,8 +69,8 @@ pub(super) fn read(client: &mut Client) -> Result<Vec<Found>, postgres::Error> {
 }
 
 /// The custom ones among the config's parameters. A class that is the name of a module that this
-/// server could load is no custom one: there the parameter would mean nothing, because the module
-/// is not loaded or does not know it.
+/// server could load is not a custom one: there the parameter would mean nothing, because the
+/// module is not loaded or does not know it.
 pub(super) fn read_custom(
     client: &mut Client,
     config: &Config,

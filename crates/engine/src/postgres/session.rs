@@ -125,8 +125,8 @@ fn execute(
 
 /// Prepares a text with `?` placeholders. The server infers the type of each from what it is
 /// compared with, as it did for the original's `PREPARE name (int)`, so that an `int` column meets
-/// an `int` and the plan is the same. Where it infers something else (a `float` column, nothing to
-/// compare with), it is told that a `bigint` comes.
+/// an `int` and the plan is the same. If it infers something else (a `float` column, nothing to
+/// compare with), it gets the type `bigint`.
 fn prepare(
     client: &mut Client,
     sql: &str,

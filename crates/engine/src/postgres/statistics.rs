@@ -1,4 +1,4 @@
-//! What the server counts, and what it tells of itself.
+//! What the server counts, and what it reports about itself.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;

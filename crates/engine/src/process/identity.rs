@@ -157,7 +157,7 @@ pub(super) fn end_all(is_meant: impl Fn(&Stat) -> bool) -> bool {
                 .map(|stat| stat.parent)
         };
         // No longer than all processes: one may be another's parent only because its number was
-        // given anew while we read.
+        // reassigned while we read.
         let own: Vec<u32> = std::iter::successors(Some(std::process::id()), parent)
             .take(all.len())
             .collect();

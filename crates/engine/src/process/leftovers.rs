@@ -1,4 +1,4 @@
-//! What a run of ours that has ended left running, found by what nobody but us gives to a process.
+//! What an earlier run left running, found by what nobody but us gives to a process.
 
 use std::fs;
 use std::io::Read;

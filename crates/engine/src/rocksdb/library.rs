@@ -360,7 +360,7 @@ impl Options {
         self.library.status(error)
     }
 
-    /// Block-based tables whose blocks are kept in this cache. Forgets what was said of tables
+    /// Block-based tables whose blocks are kept in this cache. Forgets what was set for tables
     /// before.
     pub(super) fn set_block_cache(&mut self, cache: &Cache) {
         let functions = &self.library.functions;
@@ -724,8 +724,8 @@ impl Database {
         self.library.status(error)
     }
 
-    /// Waits until no flush and no compaction is running or due, at most so long. `None` where the
-    /// library has no such function.
+    /// Waits until no flush and no compaction is running or due, at most this long. `None` where
+    /// the library has no such function.
     pub(super) fn wait_for_compaction(&self, at_most: Duration) -> Option<Result<(), Status>> {
         let functions = &self.library.functions;
         let create = functions.wait_for_compact_options_create?;

@@ -14,7 +14,7 @@ use crate::{EngineError, Settings};
 /// write.
 const NAMES: &str = include_str!("option_names.tsv");
 
-/// Settings of ours: a cache object, which option strings do not know for every kind, and how reads
+/// Our own settings: a cache object, which option strings do not know for every kind, and how reads
 /// are done.
 const OURS: [&str; 6] = [
     "block_cache",

@@ -20,7 +20,7 @@ const ORIGIN: &str = "bundled";
 /// Bytes per row of the Insert Benchmark's table. Loaded in order and indexed once it takes about
 /// 125 bytes, 140 and more when random inserts have split the index pages; the transaction that
 /// builds an index has it in the log a second time; and while readers never pause, the log has
-/// grown to twice the size of the table before a checkpoint could start it anew.
+/// grown to twice the size of the table before a checkpoint could start it again.
 pub(crate) const BYTES_PER_ROW: u64 = 480;
 
 /// The SQLite library inside this program.

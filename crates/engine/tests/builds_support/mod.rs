@@ -30,7 +30,7 @@ fn installed(folder: &Path) -> Option<InstalledBuild> {
 }
 
 /// The builds of these engines that a test goes through: the newest of each listed name, or all in
-/// the cache. A listed one that is not there is told as a skip of the test.
+/// the cache. A listed one that is not there is reported as a skip of the test.
 pub fn to_go_through(test: &str, engines: &[&str]) -> Vec<InstalledBuild> {
     let builds: Vec<InstalledBuild> = in_cache()
         .into_iter()

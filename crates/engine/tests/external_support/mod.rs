@@ -75,7 +75,7 @@ pub fn refused(external: &External) -> String {
 
 /// Ends the use of a server while the process `pid` of it is stopped: it takes what it is sent, and
 /// answers nothing. Returns the error. A use that waits for the answer nevertheless gets it in the
-/// end, and is no error.
+/// end, and is not an error.
 pub fn stop_in_silence(server: Box<dyn Server>, pid: u32) -> Option<String> {
     let pid = Pid::from_raw(pid as i32).unwrap();
     kill_process(pid, Signal::STOP).unwrap();

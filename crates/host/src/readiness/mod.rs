@@ -25,7 +25,7 @@ pub enum Status {
     Warn,
     /// A run would fail.
     Fail,
-    /// It cannot be told here; the finding is the reason.
+    /// It is not known here; the finding is the reason.
     Unavailable,
 }
 

@@ -10,7 +10,7 @@ use plimsoll_store::imported::{
 use crate::names::folder::CellName;
 use crate::names::version::{Version, compare_builds};
 
-/// A step that is no test of a published table.
+/// A step that is not a test of a published table.
 pub(super) fn plain_step(
     name: &str,
     description: &str,
@@ -28,7 +28,7 @@ pub(super) fn plain_step(
     }
 }
 
-/// A campaign in the making.
+/// A campaign that is being built.
 pub(super) struct Builder {
     pub family: Family,
     cells: Vec<ImportedCell>,

@@ -21,7 +21,7 @@ use crate::tree::unit::{Unit, units};
 use crate::tree::walk::walk;
 
 /// Raised whenever a reader or a formula changes what is kept: campaigns of an older one are then
-/// made anew from their files.
+/// made again from their files.
 const READERS: u32 = 2;
 
 /// What the command line says.
@@ -189,7 +189,7 @@ fn import_unit(
     {
         file.contents = Err(ReadError::new(
             1,
-            "its columns have no names, and no table beside it has them",
+            "its columns have no names, and no table next to it has them",
         ));
     }
     let left_out: Vec<LeftOut> = files
@@ -226,7 +226,7 @@ fn import_unit(
         imported.fingerprint.clone_from(&fingerprint);
         imported.made_with.clone_from(&made_with);
         imported.base = base(&imported, options)?;
-        // What no family could read is told once.
+        // What no family could read is reported once.
         if index == 0 {
             imported.left_out.extend(left_out.iter().cloned());
             imported.files_passed_over = passed_over;

@@ -231,7 +231,7 @@ fn step_of(test: &str, range: u32) -> ImportedStep {
     }
 }
 
-/// Scans are told in rows.
+/// Scans are reported in rows.
 fn is_scan(test: &str) -> bool {
     test == "scan" || test.starts_with("scan.")
 }
@@ -350,7 +350,7 @@ fn add_test(
     result.series = result_series;
 }
 
-/// The load: its rate is told by its output, or by the metrics file.
+/// The load: its rate is in its output, or in the metrics file.
 fn add_load(
     builder: &mut Builder,
     cell: usize,
@@ -435,8 +435,8 @@ fn means(samples: &[&BTreeMap<String, f64>]) -> BTreeMap<String, f64> {
         .collect()
 }
 
-/// Scans are told in two ways, and the output does not say in which: a file beside it that holds
-/// the printed rate does.
+/// Scans are reported in two ways, and the output does not say in which: a file beside it that
+/// holds the printed rate does.
 fn scan_rate(output: &Output, witness: Option<&str>) -> (&'static str, Option<f64>) {
     let is_witnessed =
         |rate: Option<f64>| rate.is_some_and(|rate| witness == Some(format!("{rate:.0}").as_str()));

@@ -146,7 +146,7 @@ struct Columns {
 impl Columns {
     fn of(line: &str) -> Option<Self> {
         if line.trim_start().starts_with("#rows #seconds") {
-            // Two of the names are told by their places: rows so far and seconds of the interval
+            // Two of the names follow from their places: rows so far and seconds of the interval
             // come first.
             let names = [
                 "t_ins", "i_sec", "t_sec", "t_ips", "size", "i_ips", "t_query", "t_qps", "i_qps",

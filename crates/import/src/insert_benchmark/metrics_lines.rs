@@ -202,7 +202,7 @@ mod tests {
             ),
             (
                 format!("{HEADER}\n{}\n", ROW.replace("26.5", "x")),
-                "line 2: \"x\" is no number of column wps",
+                "line 2: \"x\" is not a number of column wps",
             ),
         ] {
             assert_eq!(read(text.as_bytes()).unwrap_err().to_string(), error);

@@ -71,7 +71,7 @@ pub fn read(bytes: &[u8]) -> Read<HdrLog> {
         (from, until) = (from.min(start), until.max(start + length));
         let payload = STANDARD
             .decode(payload.trim())
-            .map_err(|_| ReadError::new(n, "its histogram is no base64"))?;
+            .map_err(|_| ReadError::new(n, "its histogram is not base64"))?;
         let histogram: Histogram<u64> =
             deserializer
                 .deserialize(&mut payload.as_slice())
@@ -150,8 +150,12 @@ mod tests {
             "{read_ms:?}"
         );
         for (from, to, error) in [
-            (a.as_str(), "!!!", "line 3: its histogram is no base64"),
-            ("Tag=read,0.0", "Tag=read,x", "line 3: \"x\" is no number"),
+            (a.as_str(), "!!!", "line 3: its histogram is not base64"),
+            (
+                "Tag=read,0.0",
+                "Tag=read,x",
+                "line 3: \"x\" is not a number",
+            ),
         ] {
             assert_eq!(
                 read(log.replacen(from, to, 1).as_bytes())

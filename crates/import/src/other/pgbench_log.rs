@@ -52,7 +52,7 @@ pub fn read(bytes: &[u8]) -> Read<PgbenchLog> {
     let all = text(bytes);
     let first = all.lines().next().unwrap_or_default();
     let layout = layout(first)
-        .ok_or_else(|| ReadError::new(1, "it is no log of transactions or intervals"))?;
+        .ok_or_else(|| ReadError::new(1, "it is not a log of transactions or intervals"))?;
     let mut latencies_us: Vec<u64> = Vec::new();
     let (mut transactions, mut sum_us, mut max_us) = (0u64, 0f64, 0u64);
     let (mut from, mut until) = (f64::INFINITY, f64::NEG_INFINITY);

@@ -29,7 +29,7 @@ pub struct Table {
 /// Columns that must be there.
 const NEEDED: [&str; 4] = ["build", "step", "metric", "value"];
 
-/// Whether the first line that is no comment names the columns of such a table.
+/// Whether the first line that is not a comment names the columns of such a table.
 pub fn is_table(head: &str) -> bool {
     let header = head
         .lines()
@@ -146,7 +146,7 @@ mod tests {
                 "speed",
                 "line 3: no metric is called \"speed\": the manual lists them",
             ),
-            ("100.5", "fast", "line 3: \"fast\" is no number"),
+            ("100.5", "fast", "line 3: \"fast\" is not a number"),
             (",z", "", "line 3: 4 cells where 5 belong"),
             ("100.5,a", "100.5,", "line 3: a build or step is empty"),
         ] {

@@ -157,7 +157,7 @@ mod tests {
                 format!("{HEADER}\n"),
                 "line 1: it has no rows: the file is truncated",
             ),
-            (format!("{HEADER}\nx\t1\n"), "line 2: \"x\" is no number"),
+            (format!("{HEADER}\nx\t1\n"), "line 2: \"x\" is not a number"),
             (
                 format!("{HEADER}\n1000\t409.3\n"),
                 "line 2: 2 fields where 28 belong",

@@ -71,7 +71,7 @@ mod tests {
             ),
             (
                 "Load seconds is x for 1 tables, 1 Mips, 2 ips",
-                "line 1: \"x\" is no number",
+                "line 1: \"x\" is not a number",
             ),
             (
                 "Load seconds is 4 for 1 tables",

@@ -99,7 +99,7 @@ mod tests {
         let strange = SAMPLE.replace("3.5", "x");
         assert_eq!(
             read(strange.as_bytes()).unwrap_err().to_string(),
-            "line 3: \"x\" is no number"
+            "line 3: \"x\" is not a number"
         );
         let short = SAMPLE.replace("\t1234.50", "");
         assert_eq!(

@@ -44,7 +44,7 @@ pub struct Output {
     pub queries: (u64, String),
     /// Statements given up and tried again.
     pub ignored_errors: u64,
-    /// Connections made anew.
+    /// Connections made again.
     pub reconnects: u64,
     /// Seconds that the counts are of.
     pub elapsed_s: f64,

@@ -71,7 +71,10 @@ mod tests {
                 "line 1: it does not end with engine, test and range",
             ),
             ("innodb hot-points range=1", "line 1: it has no numbers"),
-            ("x\tinnodb hot-points range=1", "line 1: \"x\" is no number"),
+            (
+                "x\tinnodb hot-points range=1",
+                "line 1: \"x\" is not a number",
+            ),
         ] {
             assert_eq!(read_line(line).unwrap_err().to_string(), error);
         }

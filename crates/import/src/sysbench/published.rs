@@ -56,7 +56,10 @@ fn rate_row(line: &str, n: usize, columns: usize) -> Read<(String, u32, Vec<Stri
         .get(columns)
         .ok_or_else(|| ReadError::new(n, format!("fewer than {columns} numbers and a test")))?;
     let (test, range) = test_and_range(label).ok_or_else(|| {
-        ReadError::new(n, format!("\"{}\" is no test with its range", shown(label)))
+        ReadError::new(
+            n,
+            format!("\"{}\" is not a test with its range", shown(label)),
+        )
     })?;
     for cell in &cells[..columns] {
         number(cell, n)?;
@@ -172,13 +175,13 @@ mod tests {
             (
                 "\t90\tscan",
                 "\tscan",
-                "line 5: \"-> a comment\" is no test with its range",
+                "line 5: \"-> a comment\" is not a test with its range",
             ),
-            ("100\t90", "100\tx", "line 5: \"x\" is no number"),
+            ("100\t90", "100\tx", "line 5: \"x\" is not a number"),
             (
                 "scan_range=100",
                 "scan",
-                "line 5: \"scan\" is no test with its range",
+                "line 5: \"scan\" is not a test with its range",
             ),
         ] {
             assert_eq!(

@@ -65,7 +65,7 @@ mod tests {
         );
         assert_eq!(
             read(b"xuser 1system 1elapsed \n").unwrap_err().to_string(),
-            "line 1: \"x\" is no number"
+            "line 1: \"x\" is not a number"
         );
     }
 }

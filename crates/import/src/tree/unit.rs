@@ -99,7 +99,7 @@ pub(crate) fn is_step_folder(name: &str) -> bool {
     ) || (name.starts_with('q') && name.contains(".L"))
 }
 
-/// The campaign's folder, where names tell it. What lies above `root` has no say, but for the
+/// The campaign's folder, if names give it. What lies above `root` has no say, but for the
 /// folder of a single file.
 fn unit_dir<'a>(file: &'a Path, root: &Path) -> Option<&'a Path> {
     let dir = file.parent()?;

@@ -9,7 +9,7 @@ use plimsoll_store::imported::LeftOut;
 /// The largest file that is read. No result is as large; what is may be a core dump or a data file.
 pub(crate) const SIZE_LIMIT: u64 = 1 << 30;
 
-/// What every campaign of ours has.
+/// What every Plimsoll campaign has.
 const CAMPAIGN: &str = "campaign.json";
 
 /// Regular files below a path in the order of their names, and what cannot be one.

@@ -13,7 +13,7 @@ use crate::usage::{Client, Usage};
 const ROWS: u64 = 400_000;
 const SEED: u64 = 42;
 
-/// Loads `pi1` anew, 100 rows a statement, and returns CPU microseconds per row of the client and
+/// Loads `pi1` again, 100 rows a statement, and returns CPU microseconds per row of the client and
 /// of the server.
 pub fn load(target: &Target) -> Result<(f64, f64), Failed> {
     target

@@ -18,7 +18,7 @@ pub struct Usage {
     pub voluntary_switches: f64,
 }
 
-/// Whose CPU is the client's.
+/// The client's CPU.
 #[derive(Clone, Copy, Debug)]
 pub enum Client {
     /// This process.

@@ -144,7 +144,7 @@ fn stored(request: &BisectRequest<'_>, names: &[String]) -> Result<Vec<CampaignR
     };
     let Some(newest) = all.last().map(search_of) else {
         return Err(LabError::Usage(format!(
-            "there is no search of {} to {} in {} to go on with; run it without --resume",
+            "there is no search of {} to {} in {} to continue; run it without --resume",
             names[0],
             names[names.len() - 1],
             request.choice.steps.join(", ")
@@ -337,7 +337,7 @@ impl Prober for Campaigns<'_, '_> {
             return Ok(Probed::Measured(Vec::new()));
         };
         let probed = judge(&record, confirm, probe)?;
-        // What was enough has been told.
+        // What was enough has been reported.
         if !matches!(end, CampaignEnd::Decided { .. })
             && let Probed::Measured(blocks) = &probed
             && let Some(weight) = weigh(blocks)

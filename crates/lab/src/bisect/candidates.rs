@@ -20,7 +20,7 @@ use crate::campaign::{LoadedPlan, Need, look_up_cells, seed_from_clock};
 use crate::error::LabError;
 use crate::guard::guarded;
 
-/// A build command may take so long; then something hangs.
+/// A build command may take this long; then something hangs.
 const BUILD_LIMIT: Duration = Duration::from_secs(4 * 3600);
 const POLL: Duration = Duration::from_millis(50);
 /// What a command has in place of the commit.
@@ -208,7 +208,7 @@ impl Candidates {
         };
         if let (Some(of_good), true) = (key(good), key(good) == key(bad)) {
             cells.retain(|(cell, _)| (&cell.config.label, &cell.shape) == (&of_good.0, &of_good.1));
-            // Labels of one's own builds have no order but that of the plan.
+            // Labels of your own builds have no order but that of the plan.
             if cells.iter().all(|(cell, _)| cell.build.version.is_some()) {
                 cells.sort_by(|(_, a), (_, b)| natural_cmp(&a.version, &b.version));
             }
@@ -298,8 +298,8 @@ impl Candidates {
         };
         if let Some(strange) = commits.iter().find(|commit| !is_plain(commit)) {
             return Err(LabError::Usage(format!(
-                "the commit \"{strange}\" is no hash or tag; write letters, digits, '.', '_', '-' \
-                and '~'"
+                "the commit \"{strange}\" is not a hash or tag; write letters, digits, '.', '_', \
+                '-' and '~'"
             )));
         }
         let (first, last) = ends(commits, commits, good, bad)?;

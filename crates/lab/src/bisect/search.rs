@@ -46,7 +46,7 @@ pub trait Prober {
     fn hear(&mut self, heard: Heard<'_>);
 }
 
-/// What is told while the search goes on.
+/// What is reported while the search goes on.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Heard<'a> {
     /// This build is probed next.
@@ -201,7 +201,7 @@ mod tests {
 
     use super::*;
 
-    /// An engine that is told how fast it is: a machine that drifts, starts that scatter, and
+    /// An engine with a given speed: a machine that drifts, starts that scatter, and
     /// builds that crash.
     struct Scripted {
         draw: Draw,

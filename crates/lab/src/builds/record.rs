@@ -1,5 +1,5 @@
 //! `build.json`: what is known of an installed build, beside its files. Written last, so that a
-//! folder without it is no build.
+//! folder without it is not a build.
 //!
 //! Paths below the build's folder are written as `{build}/...`: a cache can be moved or restored
 //! elsewhere.

@@ -14,7 +14,7 @@ use crate::builds::BuildCache;
 use crate::config::{ResolvedConfig, resolve};
 use crate::error::LabError;
 
-/// Whether a look-up is content with builds that are not here.
+/// Whether a lookup accepts builds that are not here.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Need<'a> {
     /// Every build must be here, but those that could not be fetched for the reasons given.
@@ -32,7 +32,7 @@ pub(crate) fn look_up_cells(
 ) -> Result<Vec<CellHeader>, LabError> {
     let look_up = LookUp { plan, builds, need };
     let mut headers = Vec::new();
-    // Cells of one config are refused for one reason, which is said once.
+    // Cells of one config are refused for one reason, which is reported once.
     let mut refused: Vec<(String, Vec<&str>)> = Vec::new();
     for cell in &plan.plan.cells {
         match look_up.cell(cell)? {

@@ -17,8 +17,8 @@ use crate::trial_process::{make_new_dir, remove_data};
 const WARM_UP_NS: u64 = 500_000_000;
 
 /// Profiles every cell but the control that has no profile yet, where profiles are requested. True
-/// when the user has stopped it. A profile that cannot be taken is reported, and is no failure of
-/// the campaign.
+/// when the user has stopped it. A profile that cannot be taken is reported, and is not a failure
+/// of the campaign.
 pub(crate) fn run_profiles(run: &mut CampaignRun<'_, '_>) -> Result<bool, LabError> {
     let campaign = run.runner.campaign;
     let requested = campaign

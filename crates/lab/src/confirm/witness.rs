@@ -13,8 +13,8 @@ use crate::error::LabError;
 
 /// A canary so many median absolute deviations worse than the campaign's median.
 const CANARY_MADS: f64 = 3.0;
-/// Canaries scatter: what is within this share of the median is no disturbance, however quiet the
-/// others were.
+/// Canaries scatter: what is within this share of the median is not a disturbance, however quiet
+/// the others were.
 const CANARY_SHARE: f64 = 0.05;
 /// Fewer canaries say nothing about what is usual.
 const FEWEST_CANARIES: usize = 5;

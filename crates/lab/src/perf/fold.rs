@@ -56,7 +56,7 @@ pub(super) fn fold(text: impl BufRead) -> std::io::Result<Folded> {
 }
 
 /// `    7f12ab exec_query (/usr/bin/server)`: the function, and whether it has a name; none of a
-/// line that is no frame.
+/// line that is not a frame.
 fn frame(line: &str) -> Option<(String, bool)> {
     let (address, rest) = line
         .strip_prefix([' ', '\t'])?
@@ -127,7 +127,7 @@ postgres
         assert_eq!(
             (folded.samples, folded.nameless),
             (6, 2),
-            "an outer frame without a name is no sample without one"
+            "an outer frame without a name is not a sample without one"
         );
         assert_eq!(fold(&b""[..]).unwrap(), Folded::default());
     }

@@ -38,7 +38,7 @@ pub(crate) struct Recorder {
 }
 
 impl Recorder {
-    /// Starts to profile these processes. That it cannot be done is told at the end.
+    /// Starts to profile these processes. That it cannot be done is reported at the end.
     pub fn start(server_dir: &Path, step: &str, pids: &[u32]) -> Self {
         let has_counters = counts_cycles();
         let event = if has_counters { "cycles" } else { "cpu-clock" };

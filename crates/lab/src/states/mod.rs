@@ -127,7 +127,7 @@ impl<'a> States<'a> {
         });
         let state = self.folder.join(format!("state-{cell}"));
         let logs = self.runner.campaign.path.join(STATES_FOLDER);
-        // A resumed campaign makes its data anew, and keeps what was said before.
+        // A resumed campaign makes its data again, and keeps what was reported before.
         let attempt = (1..)
             .find(|attempt| !logs.join(format!("{cell}-a{attempt}")).exists())
             .unwrap_or(1);

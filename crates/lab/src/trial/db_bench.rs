@@ -47,7 +47,8 @@ pub(super) fn run(trial: &mut Trial<'_>) -> Result<Option<String>, EarlyEnd> {
     let order = trial.order;
     if order.has_turns {
         return Err(EarlyEnd::Failed(
-            "db_bench takes no turns: confirm by blocks, or leave out driver = \"db_bench\"".into(),
+            "db_bench cannot be time-sliced; use --blocks, or leave out driver = \"db_bench\""
+                .into(),
         ));
     }
     let driver = prepare(trial)?;
@@ -169,7 +170,7 @@ fn job(trial: &Trial<'_>, step: &Step, kv: &KvStep, report: PathBuf) -> Job {
         threads: step.clients,
         seconds: kv.duration_ns().map(|ns| ns.div_ceil(NS_PER_S as u64)),
         operations: match kv.end {
-            // The load puts every key once, and is not told how many that are.
+            // The load puts every key once, and does not know how many that are.
             KvEnd::Operations(operations) if kv.work != KvWork::Fill => Some(operations),
             _ => None,
         },
@@ -199,7 +200,7 @@ struct StepOutput {
 fn run_step(trial: &mut Trial<'_>, driver: &Driver, step: &Step) -> Result<StepDone, EarlyEnd> {
     let StepKind::Kv(kv) = step.kind else {
         return Err(EarlyEnd::Failed(format!(
-            "{} is no step of RocksDB's benchmark; take another workload for it",
+            "{} is not a step of RocksDB's benchmark; use another workload for it",
             step.name
         )));
     };

@@ -1,4 +1,4 @@
-//! Between two steps: the engine works off its debt, and the plan's wait passes.
+//! Between two steps: the engine drains, and the plan's wait passes.
 
 use std::time::{Duration, Instant};
 

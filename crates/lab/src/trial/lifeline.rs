@@ -32,7 +32,7 @@ impl Input {
         }
     }
 
-    /// What was read and is no whole line.
+    /// What was read and is not a whole line.
     pub fn pending(&self) -> &[u8] {
         &self.pending
     }

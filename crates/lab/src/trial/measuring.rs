@@ -15,7 +15,7 @@ use plimsoll_workload::SharedServer;
 
 use crate::perf::Recorder;
 
-/// A server has its counters together in about so long.
+/// A server has its counters together in about this long.
 const ANSWER: Duration = Duration::from_millis(10);
 /// Nobody waits longer for a thread that begins.
 const READY: Duration = Duration::from_secs(1);

@@ -419,7 +419,7 @@ impl Trial<'_> {
             } = check;
             return Err(EarlyEnd::Failed(format!(
                 "the copied data is not what was copied: {table} holds {found_rows} rows and \
-                should hold {expected_rows}; resume the campaign, which makes the data anew"
+                should hold {expected_rows}; resume the campaign, which makes the data again"
             )));
         }
         Ok(run.read_all(server)?)

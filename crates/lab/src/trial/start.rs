@@ -164,7 +164,9 @@ impl Trial<'_> {
 
 fn pin(cpus: &str) -> Result<(), EarlyEnd> {
     let cpus = Cpus::parse(cpus).ok_or_else(|| {
-        EarlyEnd::Failed(format!("{cpus} is no set of CPUs; write one like 0 or 1-3"))
+        EarlyEnd::Failed(format!(
+            "{cpus} is not a set of CPUs; write one like 0 or 1-3"
+        ))
     })?;
     pin_thread(&cpus).map_err(|error| {
         EarlyEnd::Failed(format!(

@@ -21,8 +21,8 @@ pub(super) fn counters(view: &View, step: &StepView) -> Markup {
     html! {
         @if !step.counters.is_empty() {
             h3 { "Engine counters" }
-            @if front.is_empty() { p.caption { "The engine tells no counter that stands for work; \
-                                               see the levels." } } @else {
+            @if front.is_empty() { p.caption { "The engine reports no counter of work done; see \
+                                               the levels." } } @else {
                 p.caption {
                     "Per " (step.operation) ", everything the engine did during the step counted, \
                                             background work and writers too. The field's own \
@@ -37,8 +37,8 @@ pub(super) fn counters(view: &View, step: &StepView) -> Markup {
             @if !levels.is_empty() {
                 details {
                     summary { "Levels (" (levels.len()) ")" }
-                    p.caption { "These go up and down. What stands here is how much each changed \
-                                from the step's start to its end; it is no cost of an operation." }
+                    p.caption { "These go up and down. The table shows how much each changed from \
+                                the step's start to its end, which is not a cost of an operation." }
                     (level_table(view, &levels))
                 }
             }

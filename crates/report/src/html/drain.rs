@@ -10,7 +10,8 @@ pub(super) fn drains(view: &View, step: &StepView) -> Markup {
     html! {
         @if step.outcomes.iter().any(|outcome| outcome.drain.is_some()) {
             h3 { "Drain after the step" }
-            p.caption { "The engine works off its debt, then the plan's wait runs out." }
+            p.caption { "The engine drains its flush and compaction backlog, then the rest of the \
+                        plan's wait passes." }
             (scrolling(html! {
                 table.text {
                     thead { tr { th { "cell" } th { "working" } th { "waiting" } th { "actions" } } }

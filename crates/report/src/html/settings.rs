@@ -56,7 +56,8 @@ pub(super) fn section(view: &View) -> Markup {
             @if !settings.equal.is_empty() {
                 details { summary { (settings.equal.len()) " that are equal in all cells" } (pairs(&settings.equal)) }
             }
-            @if !settings.untold.is_empty() { p.caption { "Asked for, and told by no engine: " (settings.untold.join(", ")) "." } }
+            @if !settings.untold.is_empty() { p.caption { "Requested, but not reported by any \
+                                                          engine: " (settings.untold.join(", ")) "." } }
         }
     }
 }

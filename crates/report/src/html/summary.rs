@@ -16,7 +16,7 @@ pub(super) fn head(view: &View) -> Markup {
                 p.facts {
                     span.chip.(campaign.state) { (campaign.state) }
                     " campaign " code { (campaign.id) }
-                    // What was imported tells no seed.
+                    // Imported results have no seed.
                     @if campaign.state != "imported" { " · seed " (campaign.seed) }
                     " · made " (campaign.created)
                     " · plimsoll " (campaign.plimsoll_version)

@@ -119,7 +119,7 @@ pub(super) fn classic_cell(cell: &ClassicCell) -> Markup {
     }
 }
 
-/// What stands beside a number that is not simply ok.
+/// What marks a number that is not simply ok.
 pub(super) fn status_word(status: Status) -> Option<&'static str> {
     match status {
         Status::Ok | Status::Missing => None,

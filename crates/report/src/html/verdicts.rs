@@ -1,4 +1,4 @@
-//! The top of the page: what is said of each cell, how sure it is, and on what it rests.
+//! The top of the page: what is concluded about each cell, how sure it is, and on what it rests.
 
 use itertools::Itertools;
 use maud::{Markup, html};
@@ -10,9 +10,9 @@ use plimsoll_analysis::verdicts::{
 };
 use plimsoll_analysis::view::{Status, View};
 
-/// Differences that are told in words.
+/// Differences that are reported in words.
 const TOLD: usize = 5;
-/// Findings that a ratio plot shows at the most; of more, the largest.
+/// Findings that a ratio plot shows at most; of more, the largest.
 const PLOTTED: usize = 120;
 /// Steps are the matrix' rows where they would be wider as columns than this many characters.
 const MOST_CHARACTERS: usize = 120;
@@ -31,7 +31,7 @@ pub(super) fn section(view: &View) -> Markup {
     let is_screen = findings.is_screen();
     html! {
         section {
-            h2 id="verdicts" { a.anchor href="#verdicts" { @if is_screen { "Screen" } @else { "Verdicts" } } }
+            h2 id="verdicts" { a.anchor href="#verdicts" { @if is_screen { "Survey" } @else { "Verdicts" } } }
             p.strip {
                 @for (word, count) in counts(findings) { span class={ "verdict " (word) } { strong { (count) } " " (word) } " " }
                 span.caption {
@@ -39,10 +39,10 @@ pub(super) fn section(view: &View) -> Markup {
                     @else { "of throughput, against " (bases(view)) }
                 }
             }
-            @if is_screen { p.caption { "One run of each cell: a word here is no verdict. An \
+            @if is_screen { p.caption { "One run of each cell: these words are not verdicts. An \
                                         unusual step differs by more than two starts of one build \
                                         would, 95 times of 100; " code { "plimsoll confirm" } " \
-                                            tells whether it is there." } }
+                                            shows whether the difference is real." } }
             @for line in control_line(findings).iter().chain(&floor_line(findings)) { p.facts { (line) } }
             (told(view))
             @if !findings.all.is_empty() { (matrix(view)) }

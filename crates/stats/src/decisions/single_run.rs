@@ -29,7 +29,7 @@ impl Spread {
     ///
     /// `sd^2 = (4 x 0.03^2 + sum (n_g - 1) s_g^2) / (4 + sum (n_g - 1))` (the mean of a scaled
     /// inverse chi-square posterior, up to its degrees of freedom: Gelman et al. 2013, 2.6). Groups
-    /// of one tell nothing.
+    /// of one say nothing.
     pub fn of_groups(groups: &[Vec<f64>]) -> Self {
         Self::shrunk(groups, PRIOR_SPREAD)
     }

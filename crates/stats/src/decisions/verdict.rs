@@ -5,7 +5,7 @@ use crate::estimates::estimate::Interval;
 use crate::significance::sign_flip::sign_flip;
 use crate::significance::signed_rank::{EXACT_PAIRS, SignedRank};
 
-/// What is said of a difference. [`Verdict::of`] has the rule.
+/// What is concluded about a difference. [`Verdict::of`] has the rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// Worse, and not by chance.

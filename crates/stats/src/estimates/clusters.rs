@@ -14,7 +14,7 @@ pub struct Clustered {
     pub interval: Interval,
     /// The two-sided p of "the log ratio is 0".
     pub p: f64,
-    /// Starts with pairs. With one start the interval tells nothing of what another start would
+    /// Starts with pairs. With one start the interval says nothing about what another start would
     /// give.
     pub starts: usize,
     /// Pairs over all starts.

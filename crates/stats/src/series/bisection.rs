@@ -84,7 +84,7 @@ impl Bisection {
         best.map_or((0, 0.0), |(build, probability)| (build, *probability))
     }
 
-    /// The first bad build as far as it can be told when some builds cannot be probed: the shortest
+    /// The first bad build as far as it is known when some builds cannot be probed: the shortest
     /// run of candidates that nothing but such builds keeps apart, once its probability is
     /// [`Self::ENOUGH`]. First and last of it are equal where it is one build.
     pub fn found_among(&self, cannot_be_probed: &[usize]) -> Option<(usize, usize)> {

@@ -3,8 +3,8 @@
 use crate::estimates::estimate::as_percent;
 use crate::series::segments::Segment;
 
-/// A change of at least this share of the whole is told as a step of its own; smaller ones in a row
-/// are gradual.
+/// A change of at least this share of the whole is reported as a separate step; smaller ones in a
+/// row are gradual.
 const STEP_SHARE: f64 = 0.2;
 
 /// What a segmented series of log ratios did, with the names of its places:

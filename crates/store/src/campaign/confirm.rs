@@ -26,7 +26,7 @@ pub struct Confirm {
     pub turn_ns_read: u64,
     /// Length of a turn of a step that writes, in nanoseconds.
     pub turn_ns_write: u64,
-    /// Slices: so long each step takes at the most, over all starts, in nanoseconds. Blocks: the
+    /// Slices: how long each step takes at most, over all starts, in nanoseconds. Blocks: the
     /// length of a step that ends by time.
     pub time_ns: u64,
     /// Per cell, the steps that make the data its trials begin with: they run once, and their data
@@ -39,7 +39,7 @@ pub struct Confirm {
     pub delta: f64,
     /// The level of the tests.
     pub alpha: f64,
-    /// So long the server of each candidate is profiled in each step, in nanoseconds, in a pass of
+    /// How long the server of each candidate is profiled in each step, in nanoseconds, in a pass of
     /// its own after what is measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub profile_ns: Option<u64>,

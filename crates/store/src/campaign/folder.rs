@@ -145,7 +145,7 @@ impl CampaignDir {
     }
 
     /// Replaces what is known of a cell whose build could not be fetched before: all of
-    /// `campaign.json` is written anew, or nothing.
+    /// `campaign.json` is written again, or nothing.
     pub fn replace_cell(
         &mut self,
         _lock: &CampaignLock,

@@ -1,7 +1,7 @@
 //! Results that another tool measured, kept beside native campaigns.
 //!
 //! A campaign with an `imported.json` is imported: its plan has no cells, its schedule no trials,
-//! and everything it knows is in that file. One run stands behind each value and runs are not
+//! and everything it knows is in that file. Each value is from one run and runs are not
 //! paired, so no verdict can come from it.
 
 use std::collections::BTreeMap;
@@ -56,7 +56,7 @@ pub struct Imported {
     /// one.
     pub fingerprint: String,
     /// Version of the readers and what the command line said: when they differ, the same tree is
-    /// read anew.
+    /// read again.
     pub made_with: String,
     /// The benchmark.
     pub family: Family,
@@ -91,7 +91,7 @@ pub struct ImportedCell {
     pub build: String,
     /// `z12a_c8r32`; empty where the name does not tell.
     pub config: String,
-    /// `MySQL 9.5.0`, where the name tells it.
+    /// `MySQL 9.5.0`, if the name has it.
     pub version: String,
     /// Clients, tables, rows: what the results say of the load. Empty where they do not.
     pub shape: String,

@@ -133,7 +133,7 @@ pub struct StepFailed {
     /// The step.
     pub step: String,
     /// Why, with the statement where there is one. Begins with `hung` when the engine stopped
-    /// answering: that is no failure of a statement.
+    /// answering: that is not a failure of a statement.
     pub reason: String,
     /// What was counted until then.
     pub operations: Vec<OperationRecord>,

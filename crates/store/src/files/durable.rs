@@ -169,7 +169,7 @@ pub(crate) fn open_file(path: &Path) -> io::Result<File> {
         .open(path)?;
     match file.metadata()?.is_file() {
         true => Ok(file),
-        false => Err(io::Error::other("it is no file; remove it")),
+        false => Err(io::Error::other("it is not a file; remove it")),
     }
 }
 

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use crate::StoreError;
 use crate::files::durable::{AtomicFile, read_file};
 
-/// A table in the making; it appears under its name when it is finished.
+/// An unfinished table; it appears under its name when it is finished.
 #[derive(Debug)]
 pub(super) struct TableWriter {
     path: PathBuf,

@@ -53,7 +53,7 @@ pub struct Turn {
     pub client_cpu_ns: Option<u64>,
     /// Iterations per microsecond of a fixed integer loop just before the turn.
     pub speed: Option<f64>,
-    /// CPU of processes that are no part of the campaign, over the whole turn. Where the kernel
+    /// CPU of processes that are not part of the campaign, over the whole turn. Where the kernel
     /// tells the whole machine's CPU in ticks alone, a turn's may be far off and negative, and only
     /// the sum over turns says something.
     pub foreign_cpu_ns: Option<i64>,

@@ -102,7 +102,7 @@ pub(crate) struct Part {
     pub sources: Arc<[Source]>,
     /// How often in a row, each time with new values.
     pub times: u32,
-    /// Whether the variant is drawn anew before it.
+    /// Whether the variant is drawn again before it.
     pub draws_variant: bool,
 }
 

@@ -85,7 +85,7 @@ impl FileRun {
             StepKind::Fill { load, .. } => self.loaders(step, *load),
             StepKind::Mix(mix) => Ok(self.clients(step, mix)),
             _ => Err(EngineError::new(format!(
-                "{} is no step of a workload file; take another workload for it",
+                "{} is not a step of a workload file; use another workload for it",
                 step.name
             ))),
         }

@@ -57,7 +57,7 @@ impl ColumnFill {
                 distribution,
             }) => Self::Integer(Ids::new(*distribution, *count), first - 1),
             ColumnValues::Drawn(value) => {
-                Self::Text(Text::of(value).expect("what is no integer is a text"))
+                Self::Text(Text::of(value).expect("what is not an integer is a text"))
             }
         }
     }
@@ -76,7 +76,7 @@ impl ColumnFill {
         }
     }
 
-    /// Characters at the most, with what stands around it.
+    /// Maximum number of characters, including what surrounds it.
     fn longest(&self) -> usize {
         4 + match self {
             Self::Text(text) => text.longest(),
@@ -91,7 +91,7 @@ impl TableFill {
         self.columns.iter().map(|(_, column)| column.draws()).sum()
     }
 
-    /// Characters of a row at the most.
+    /// Maximum number of characters of a row.
     pub fn longest_row(&self) -> usize {
         4 + self
             .columns

@@ -58,8 +58,8 @@ impl Statements {
     }
 
     /// Whether deletes go as text, as the original sends them to both of its SQL servers. A server
-    /// that plans each of them anew looks up the smallest id for that, among the remains of deleted
-    /// rows: that is part of the benchmark.
+    /// that plans each of them again looks up the smallest id for that, among the remains of
+    /// deleted rows: that is part of the benchmark.
     pub fn has_text_deletes(&self) -> bool {
         matches!(
             self.dialect,

@@ -293,7 +293,7 @@ impl InsertBenchmarkRun {
             | StepKind::Mix(_)
             | StepKind::Kv(_) => {
                 return Err(EngineError::new(format!(
-                    "{} is no step of the Insert Benchmark; take another workload for it",
+                    "{} is not a step of the Insert Benchmark; use another workload for it",
                     step.name
                 )));
             }

@@ -71,7 +71,7 @@ impl KvRun {
     pub fn tasks(&self, step: &Step) -> Result<StepTasks, EngineError> {
         let StepKind::Kv(kv) = step.kind else {
             return Err(EngineError::new(format!(
-                "{} is no step of RocksDB's benchmark; take another workload for it",
+                "{} is not a step of RocksDB's benchmark; use another workload for it",
                 step.name
             )));
         };

@@ -40,7 +40,7 @@ pub(super) struct Part {
     pub draws: Draws,
     /// How often in a row, each time with new values.
     pub times: u32,
-    /// Whether the table is drawn anew before it.
+    /// Whether the table is drawn again before it.
     pub has_own_table: bool,
 }
 

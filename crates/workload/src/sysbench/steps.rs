@@ -55,7 +55,7 @@ impl SysbenchRun {
             StepKind::Prepare { load, .. } => self.loaders(step, load),
             StepKind::Test(test) => Ok(self.clients(step, test)),
             _ => Err(EngineError::new(format!(
-                "{} is no step of sysbench; take another workload for it",
+                "{} is not a step of sysbench; use another workload for it",
                 step.name
             ))),
         }

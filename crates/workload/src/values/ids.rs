@@ -56,7 +56,8 @@ impl Ids {
             Rule::Pareto(power) => 1 + self.share(draw.unit().powf(*power)),
             Rule::Gaussian => 1 + self.share(gaussian(draw)),
             Rule::Special if draw.below(100) < SPECIAL_SHARE => {
-                // At least one id, and where the middle is no whole number of ids, the lower one.
+                // At least one id, and where the middle is not a whole number of ids, the lower
+                // one.
                 let middle = (self.rows * SPECIAL_MIDDLE / 100).max(1);
                 1 + (self.rows - middle) / 2 + draw.below(middle)
             }

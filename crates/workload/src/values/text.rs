@@ -64,7 +64,7 @@ impl Text {
         }
     }
 
-    /// Characters at the most.
+    /// Maximum number of characters.
     pub fn longest(&self) -> usize {
         match self {
             Self::Pattern(runs) => runs.iter().map(Run::length).sum(),

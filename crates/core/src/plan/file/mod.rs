@@ -26,7 +26,7 @@ pub struct FileWorkload {
     pub rows: u64,
     /// Whether statements are prepared by the server, but for those that the file sends as text.
     pub prepared: bool,
-    /// The pause after the load, while the engine works off its debt.
+    /// The pause after the load, while the engine drains.
     pub wait: WaitRule,
     /// The steps, in order: `load`, then those of the plan.
     pub steps: Vec<Step>,

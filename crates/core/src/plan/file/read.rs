@@ -508,7 +508,7 @@ ten = 1
             ),
             (
                 format!("{PLAN}max_failed = \"1\"\n"),
-                "\"1\" is no share: write percent below 100",
+                "\"1\" is not a share: write a percentage below 100",
             ),
         ] {
             let found = parse(&text).unwrap_err().to_string();

@@ -32,7 +32,7 @@ pub struct InsertBenchmark {
     pub rows: u64,
     /// How background writes arrive in the read-write steps.
     pub arrival: WriteArrival,
-    /// The pause after the last pure write step, while the engine works off its debt.
+    /// The pause after the last pure write step, while the engine drains.
     pub wait: WaitRule,
     /// How the tables are partitioned, when they are.
     #[serde(default)]

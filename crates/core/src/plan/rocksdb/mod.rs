@@ -16,7 +16,7 @@ pub const KEY_BYTES: u32 = 20;
 pub const VALUE_BYTES: u32 = 400;
 /// Keys of one `MultiGet`.
 pub const MULTIGET_KEYS: u32 = 10;
-/// Values that a range reads at the most.
+/// Values that a range reads at most.
 pub const RANGE_KEYS: u32 = 10;
 
 /// Sizes and settings of one cell.
@@ -150,7 +150,7 @@ impl KvStep {
 }
 
 impl RocksdbBench {
-    /// The sequence, without what single steps are told.
+    /// The sequence, without what single steps set.
     pub(in crate::plan) fn sequence(
         keys: u64,
         clients: u32,

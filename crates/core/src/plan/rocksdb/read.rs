@@ -211,7 +211,7 @@ impl Source<'_> {
         self.refuse(&keys, what)
     }
 
-    /// What db_bench cannot do is no part of a cell that it drives.
+    /// What db_bench cannot do is not part of a cell that it drives.
     pub(in crate::plan) fn check_db_bench(
         &self,
         driver: &Spanned<Driver>,

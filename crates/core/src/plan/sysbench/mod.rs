@@ -40,7 +40,7 @@ pub struct Sysbench {
     /// Whether statements are prepared by the server, but for those that sysbench itself sends as
     /// text.
     pub prepared: bool,
-    /// The pause after the load and after the writes, while the engine works off its debt.
+    /// The pause after the load and after the writes, while the engine drains.
     pub wait: WaitRule,
     /// Tests of the preset that the plan leaves out.
     pub left_out: Vec<String>,
@@ -425,7 +425,7 @@ impl TestKind {
 pub struct TestName<'a> {
     /// What an event is.
     pub kind: TestKind,
-    /// What stands behind the base name's dot.
+    /// What follows the base name's dot.
     pub variant: &'a str,
     /// Rows of a range, ids of a list.
     pub range: u32,

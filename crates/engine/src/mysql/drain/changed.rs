@@ -79,12 +79,12 @@ impl Changed {
 
 impl Drop for Changed {
     fn drop(&mut self) {
-        // The error that led here is told; this one would only hide it. The journal stays.
+        // The error that led here is reported; this one would only hide it. The journal stays.
         let _ = self.put_back();
     }
 }
 
-/// `value` is what the server itself has shown or a number of ours.
+/// `value` is what the server itself has shown or one of our numbers.
 pub(super) fn set(name: &str, value: &str) -> String {
     format!("set global {name} = {value}")
 }

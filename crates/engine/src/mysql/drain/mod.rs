@@ -84,7 +84,7 @@ impl DrainWait<'_> {
     }
 }
 
-/// The drain of a server of ours.
+/// The drain of a server that Plimsoll started.
 pub(super) fn drain(
     opts: &Opts,
     tables: &[String],

@@ -29,7 +29,7 @@ const BLIND_WAIT: Duration = Duration::from_secs(30);
 /// shorter.
 const QUIET_WAIT: Duration = Duration::from_secs(60);
 
-/// The ways to work off the debt, by what a server has.
+/// The ways to drain, by what a server has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Method {
     /// FB MySQL since 2023: wait for compactions, flush, compact level 0.
@@ -40,7 +40,7 @@ enum Method {
     /// FB MySQL before: wait for compactions, flush with level 0 in one.
     FlushAndLzero,
     /// MariaDB: flush, flush with level 0, wait for its statistics to be quiet. The combined flush
-    /// is unsafe beside other load; a server of ours has none now.
+    /// is unsafe beside other load; our own server has none now.
     FlushThenQuiet,
     /// Nothing but the flush.
     FlushAlone,

@@ -34,7 +34,7 @@ pub(in crate::mysql) enum WireError {
         /// The call's values.
         given: usize,
     },
-    /// The query's answer is no whole number; this is.
+    /// The query's answer is not a whole number; this is.
     NoInteger(String),
     /// The server wants what this client does not speak.
     Unsupported(String),

@@ -143,7 +143,7 @@ impl Greeting {
         if capabilities.contains(CapabilityFlags::CLIENT_SECURE_CONNECTION) {
             nonce.extend(fields.bytes(usize::from(nonce_bytes.saturating_sub(8).max(13)))?);
         }
-        // A zero ends it, which is no part of it.
+        // A zero ends it, which is not part of it.
         nonce.resize(NONCE_BYTES, 0);
         // Old servers do not end the name.
         let plugin = fields.0.split(|&byte| byte == 0).next()?.to_vec();

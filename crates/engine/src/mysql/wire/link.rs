@@ -16,8 +16,8 @@ const COM_QUIT: u8 = 0x01;
 const COM_QUERY: u8 = 0x03;
 const COM_STMT_PREPARE: u8 = 0x16;
 
-/// The first byte of what is no row: all is well, a file is asked for, the end of definitions and
-/// of rows.
+/// The first byte of what is not a row: all is well, a file is asked for, the end of definitions
+/// and of rows.
 const OK: u8 = 0x00;
 const LOCAL_FILE: u8 = 0xfb;
 pub(super) const END: u8 = 0xfe;
@@ -295,7 +295,7 @@ impl Link {
         let mut fields = Fields(self.packets.show(length.min(LONGEST_HEAD))?);
         let head = match kind {
             OK => done(&mut fields).ok_or(WireError::Malformed("half a success"))?,
-            LOCAL_FILE => return Err(WireError::Malformed("the server asks for a file of ours")),
+            LOCAL_FILE => return Err(WireError::Malformed("the server asks for a local file")),
             END => return Err(WireError::Malformed("an end where an answer was due")),
             _ => match fields.number() {
                 Some(columns @ 1..=MOST_COLUMNS) if fields.0.is_empty() => Head::Rows { columns },

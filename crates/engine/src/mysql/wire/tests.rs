@@ -230,7 +230,7 @@ fn every_answer_is_a_count_or_the_right_error() {
             answer(&[&[0, 0xfb, 0, 2, 0, 0, 0]]),
             MALFORMED,
         ),
-        ("a file of ours", answer(&[b"\xfb/etc/passwd"]), MALFORMED),
+        ("a local file", answer(&[b"\xfb/etc/passwd"]), MALFORMED),
         ("an end", answer(&[END]), MALFORMED),
         ("no columns", answer(&[&[0xfc, 0, 0]]), MALFORMED),
         ("too many columns", answer(&[&[0xfd, 0, 0, 1]]), MALFORMED),
@@ -555,7 +555,7 @@ fn a_long_statement_goes_in_packets() {
     assert_eq!(outcome, (Err((2020, ErrorClass::Statement)), Ok(0)));
 }
 
-/// What becomes of a login, and what the server was told.
+/// What becomes of a login, and what the server received.
 fn login(lines: Vec<Vec<u8>>) -> (Option<WireError>, Vec<Vec<u8>>) {
     Server::new(lines).run(|opts| open(opts, LIMIT).err())
 }
@@ -578,7 +578,7 @@ fn logins_end_well_or_say_why() {
         error.is_none() && told[0].windows(5).any(|part| part == b"bench"),
         "{error:?}"
     );
-    assert_eq!(told.last().unwrap(), b"\x01", "the session's end is told");
+    assert_eq!(told.last().unwrap(), b"\x01", "the session's end is sent");
     assert!(
         login(vec![
             sha2(),

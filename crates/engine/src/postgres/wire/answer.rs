@@ -86,7 +86,7 @@ impl Connection {
     /// Prepares `sql`, with `$1` and so on, under `name`. The server infers the type of each
     /// parameter from what it is compared with, as it did for the original's `PREPARE name (int)`,
     /// so that an `int` column meets an `int` and the plan is the same. Where it infers something
-    /// else (a `float` column, nothing to compare with), it is told that a `bigint` comes.
+    /// else (a `float` column, nothing to compare with), it gets the type `bigint`.
     pub fn prepare(&mut self, name: &str, sql: &str) -> Result<Request, Fault> {
         let inferred = self.parse(name, sql, None)?;
         let kinds: Vec<Kind> = inferred
@@ -198,7 +198,7 @@ impl Connection {
     }
 
     /// Walks the answers of one or more commands. `after_copy` is what the server needs after it
-    /// was told that no rows come.
+    /// was informed that no rows come.
     #[inline]
     fn count(
         &mut self,
@@ -250,8 +250,8 @@ impl Connection {
     }
 
     /// Hands each message to `take`, which takes its body off the connection, until the server is
-    /// ready for the next request. Of errors the first one is told; after one nothing else comes in
-    /// an answer. An error of `take` is the end of the connection.
+    /// ready for the next request. Of errors the first one is reported; after one nothing else
+    /// comes in an answer. An error of `take` is the end of the connection.
     #[inline]
     fn walk(
         &mut self,
@@ -286,7 +286,7 @@ impl Connection {
     }
 
     /// Has the server parse and describe a statement, and returns the types of its parameters. With
-    /// `told` it is told them, in place of those it has inferred for the same name.
+    /// `told` it gets them, instead of those it has inferred for the same name.
     fn parse(&mut self, name: &str, sql: &str, told: Option<&[u32]>) -> Result<Vec<u32>, Fault> {
         let request = preparation(name, sql, told)?;
         self.send(&mut [IoSlice::new(&request)])?;
@@ -358,7 +358,7 @@ pub(super) const READY: Header = Header {
 };
 
 /// The count at the end of a command's tag (`INSERT 0 100`, `SELECT 1`); 0 where there is none
-/// (`CREATE TABLE`). `None` when it is no text that ends with a zero.
+/// (`CREATE TABLE`). `None` when it is not a text that ends with a zero.
 #[inline]
 fn affected_rows(tag: &[u8]) -> Option<u64> {
     let word = tag

@@ -79,7 +79,7 @@ impl Connection {
         Ok(connection)
     }
 
-    /// A connection on which nothing was said yet.
+    /// A connection on which nothing was sent yet.
     pub fn on(socket: Socket) -> Self {
         Self {
             socket,

@@ -16,7 +16,7 @@ pub(super) struct Fault {
     message: String,
     /// The connection cannot be used any more.
     is_over: bool,
-    /// The statement surely did not take place: its end never left.
+    /// The statement is known not to have taken place: its end never left.
     is_unsent: bool,
 }
 

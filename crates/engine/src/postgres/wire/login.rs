@@ -218,7 +218,7 @@ pub(in crate::postgres) const TLS_ADVICE: &str = "if it has only hostssl lines f
                                                  plan's table of the server";
 
 /// Whether a server may have refused us for the lack of TLS: no line of its `pg_hba.conf` fits, and
-/// it says that this is no encrypted connection.
+/// it says that this is not an encrypted connection.
 pub(in crate::postgres) fn wants_tls(sqlstate: &str, message: &str) -> bool {
     // In words until PostgreSQL 13 and from 14.
     sqlstate == "28000" && (message.contains("SSL off") || message.contains("no encryption"))

@@ -1,4 +1,4 @@
-//! Requests whose parameters have types that the client chose, texts among them: encoded anew each
+//! Requests whose parameters have types that the client chose, texts among them: encoded again each
 //! time, in one buffer.
 
 use bytes::{BufMut, BytesMut};

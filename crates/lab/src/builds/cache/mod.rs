@@ -256,7 +256,7 @@ impl BuildCache {
             }
             resolved.name
         };
-        // Without its record it is no build, whatever happens next.
+        // Without its record it is not a build, whatever happens next.
         let folder = self.dir.join(&name);
         let record = folder.join(record::FILE);
         fs::remove_file(&record).map_err(BuildError::io("remove", &record))?;

@@ -473,7 +473,7 @@ fn a_check_tells_what_has_changed() {
         "{checks:?}"
     );
     assert_eq!(cache.list().unwrap()[0].state, BuildState::Damaged);
-    // A damaged build can be removed, and fetched anew.
+    // A damaged build can be removed, and fetched again.
     assert_eq!(
         cache.remove(&"mysql@5.7.2".parse().unwrap()).unwrap(),
         "mysql@5.7.2"
@@ -573,7 +573,7 @@ fn a_build_of_ones_own_is_known_by_its_label() {
         build
     );
     assert_eq!(cache.check(Some(&name)).unwrap()[0].state, CheckState::Ok);
-    // The same folder again is looked at anew; another one is refused.
+    // The same folder again is checked again; another one is refused.
     cache.add_basedir(&basedir, "rel_native").unwrap();
     let other = own_build(&dir.path().join("other"));
     assert!(

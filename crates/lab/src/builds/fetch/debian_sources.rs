@@ -52,7 +52,7 @@ pub(crate) fn archives(etc_apt: &Path) -> Result<Archives, BuildError> {
     files.insert(0, etc_apt.join("sources.list"));
     let mut entries = Vec::new();
     for file in files {
-        // A file that is not there or not for us to read tells of no archive.
+        // A file that is not there or not for us to read names no archive.
         let text = fs::read_to_string(&file).unwrap_or_default();
         match file.extension().and_then(|extension| extension.to_str()) {
             Some("sources") => entries.extend(parse_stanzas(&text)),

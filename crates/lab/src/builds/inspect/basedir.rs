@@ -57,8 +57,8 @@ fn rocksdb_file(file: &Path, label: &str) -> Result<InstalledBuild, BuildError> 
     match file.parent() {
         Some(folder) if is_library => rocksdb(folder, file.to_owned(), label),
         _ => Err(BuildError::Usage(format!(
-            "{} is a file and no shared library; give a folder that holds bin/, or RocksDB's \
-            librocksdb.so (make shared_lib), beside which db_bench is found",
+            "{} is a file but not a shared library; give a folder that holds bin/, or RocksDB's \
+            librocksdb.so (make shared_lib), with db_bench next to it if you need that",
             file.display()
         ))),
     }

@@ -60,7 +60,7 @@ pub(crate) fn marks(path: &Path) -> Marks {
 }
 
 /// How often the code of an x86-64 library calls the function of the C library that a failed
-/// assertion ends in. `None` where this cannot be told.
+/// assertion ends in. `None` if this is unknown.
 pub(crate) fn assertions(path: &Path) -> Option<usize> {
     let bytes = fs::read(path).ok()?;
     let file = ElfFile64::<Endianness>::parse(&*bytes).ok()?;

@@ -17,7 +17,7 @@ use crate::builds::error::BuildError;
 const DEADLINE: Duration = Duration::from_secs(60);
 const POLL: Duration = Duration::from_millis(10);
 
-/// The program behind a wrapper of ours, or the program.
+/// The program behind our wrapper, or the program.
 pub(crate) fn real_program(server: &Path) -> PathBuf {
     let mut real = server.as_os_str().to_owned();
     real.push(".real");

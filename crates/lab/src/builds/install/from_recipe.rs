@@ -121,7 +121,7 @@ impl<'a> Install<'a, '_> {
             );
         }
         if self.recipe.engine == EngineName::Rocksdb {
-            // Loaded into a process of ours, which has its C library already.
+            // Loaded into our own process, which has its C library already.
             return Ok(library_path(&server).into_iter().collect());
         }
         wrap_programs(root)?;

@@ -131,7 +131,7 @@ fn packing(name: &str) -> Result<Packing, BuildError> {
         Ok(Packing::TarXz)
     } else {
         Err(BuildError::Unfit(format!(
-            "{name} is no archive of a known kind (zip, jar, tgz, txz); the package has changed"
+            "{name} is not an archive of a known kind (zip, jar, tgz, txz); the package has changed"
         )))
     }
 }

@@ -73,8 +73,8 @@ fn find(survey: &CampaignHeader, name: &str) -> Result<usize, LabError> {
 fn check(survey: &CampaignHeader, cells: &[Cell], headers: &[CellHeader]) -> Result<(), LabError> {
     if let Some(cell) = cells.iter().find(|cell| cell.server.is_some()) {
         return Err(LabError::Usage(format!(
-            "cell {} is on a server that is not ours: it can neither be started beside a second \
-            instance nor have its data copied; confirm cells with builds of ours with --cells",
+            "cell {} is on an external server: Plimsoll can neither start a second instance of it \
+            nor copy its data; use --cells to confirm only cells on builds",
             cell.label
         )));
     }

@@ -47,7 +47,7 @@ pub(super) fn placement(
                 let cpus = Cpus::parse(text).filter(|cpus| cpus.are_among(&allowed));
                 cpus.ok_or_else(|| {
                     LabError::Usage(format!(
-                        "--placement: {text} is no set of CPUs that may be used; those are \
+                        "--placement: {text} is not a set of CPUs that may be used; those are \
                         {allowed}"
                     ))
                 })

@@ -57,6 +57,6 @@ mod tests {
             assert_ne!(rounds, other);
         }
         let firsts: std::collections::BTreeSet<&Vec<usize>> = rounds.iter().step_by(5).collect();
-        assert!(firsts.len() > 1, "groups are shuffled anew");
+        assert!(firsts.len() > 1, "groups are shuffled again");
     }
 }

@@ -255,7 +255,7 @@ impl<'r, 't> StepRun<'r, 't> {
         }
     }
 
-    /// The step before wrote: what it left to do is no work of this one's turns.
+    /// The step before wrote: what it left to do is not work of this one's turns.
     fn must_rest(&self) -> bool {
         self.trial.order.cell.workload.steps()[..self.trial.next_step]
             .last()

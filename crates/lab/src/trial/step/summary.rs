@@ -15,7 +15,7 @@ pub(super) fn summary(step: &Step, done: &StepDone) -> String {
                 format!(", SLA missed: {:.1} % of the rate", share * 100.0)
             });
             format!(
-                "{} queries/s beside {} inserts/s{missed}",
+                "{} queries/s with {} inserts/s{missed}",
                 text(operations_per_s(done, "query")),
                 text(rows_per_s(done, "insert"))
             )
@@ -76,7 +76,7 @@ fn keys(kv: &KvStep, done: &StepDone) -> String {
     });
     let keys = operations_per_s(done, &done.primary) * f64::from(kv.work.keys());
     let beside = kv.background_bytes_per_s.map_or(String::new(), |_| {
-        format!(" beside {} puts/s", text(operations_per_s(done, "put")))
+        format!(" with {} puts/s", text(operations_per_s(done, "put")))
     });
     let what = match kv.work {
         KvWork::Fill | KvWork::Overwrite => "puts",

@@ -70,7 +70,7 @@ impl Meter {
         }
     }
 
-    /// The engine's processes, as the others are told of them. An embedded engine works in this
+    /// The engine's processes, as the others know them. An embedded engine works in this
     /// one, and may go on in the turns of others.
     pub fn pids(&self) -> Vec<u32> {
         self.servers

@@ -27,7 +27,7 @@ use super::watchdog::Watchdog;
 use crate::message::{Direction, TrialMessage, TurnDone, TurnOrder};
 
 const LOOK: Duration = Duration::from_millis(50);
-/// An engine rests when it uses no more than this, in cores, for so long.
+/// An engine rests when it uses no more than this, in cores, for this long.
 const REST_CORES: f64 = 0.03;
 const REST_LOOK: Duration = Duration::from_millis(500);
 /// One that does not come to rest is not waited for any longer.
@@ -56,7 +56,7 @@ pub(super) struct Director<'a> {
     directions: &'a Mutex<Receiver<Direction>>,
     control: &'a Arc<Control>,
     step: String,
-    /// A worker that does not come back from an operation for so long hangs.
+    /// A worker that does not come back from an operation for this long hangs.
     limit: Duration,
     /// All workers are connected by then, or the step itself gives up.
     open_limit: Duration,
@@ -95,7 +95,7 @@ impl<'a> Director<'a> {
         })
     }
 
-    /// Workers may take so long to connect, which is no operation.
+    /// Workers may take this long to connect, which is not an operation.
     pub fn with_open_limit(self, open_limit: Duration) -> Self {
         Self { open_limit, ..self }
     }
@@ -130,7 +130,7 @@ impl<'a> Director<'a> {
             });
             (worked, taken)
         });
-        // What comes next is no turn.
+        // What comes next is not a turn.
         self.control.give(Command::Run);
         (worked, taken)
     }
@@ -152,7 +152,8 @@ impl<'a> Director<'a> {
         if self.must_rest {
             self.rest(&mut meter)?;
         }
-        // What a server has left to do it does in its own turns. An external one has no processes here.
+        // What a server has left to do it does in its own turns. An external one has no processes
+        // here.
         self.pause(&mut meter)?;
         send(&TrialMessage::Ready {
             step: self.step.clone(),

@@ -138,7 +138,7 @@ mod tests {
         assert_eq!(
             of(&bounds, before, tally(4, 3_090, (4, 3_090))),
             (0, 0),
-            "one long operation tells nothing of its own length"
+            "one long operation says nothing about its own length"
         );
         assert_eq!(
             of(&bounds, before, tally(4, 1_100, (1, 300))),

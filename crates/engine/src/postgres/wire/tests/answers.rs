@@ -363,7 +363,7 @@ fn answers_to_prepared_statements_are_counted_or_refused() {
     }
 }
 
-/// Wherever an answer is cut off, what it counts is not told.
+/// Wherever an answer is cut off, what it counts is not reported.
 #[test]
 fn a_server_that_dies_in_the_middle_of_a_message_is_lost() {
     let in_text = [

@@ -23,7 +23,7 @@ use crate::deadline::within;
 use crate::postgres::link::Link;
 use crate::wire::{Place, Socket};
 
-/// In no message of ours but the one for it, and in no debug text.
+/// In none of our messages but the one for it, and in no debug text.
 const SECRET: &str = "geh3im!wort";
 
 /// Nothing waits this long unless it fails.
