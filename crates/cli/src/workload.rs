@@ -155,14 +155,8 @@ fn show_file(workload: &WorkloadFile) {
             }
         );
         anstream::println!("  {}", text(&statement.sql));
-        for (engine, sql) in [
-            ("mysql", &statement.mysql),
-            ("postgres", &statement.postgres),
-            ("sqlite", &statement.sqlite),
-        ] {
-            if let Some(sql) = sql {
-                anstream::println!("  {engine}: {}", text(sql));
-            }
+        for (engine, sql) in &statement.own {
+            anstream::println!("  {engine}: {}", text(sql));
         }
         for (name, parameter) in &statement.parameters {
             anstream::println!("  :{name:<18} {}", describe_parameter(parameter));

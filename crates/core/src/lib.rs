@@ -5,6 +5,7 @@
 
 pub mod clock;
 pub mod db_bench;
+pub mod engines;
 pub mod imported_metric;
 pub mod metric;
 pub mod name;

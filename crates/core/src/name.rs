@@ -7,66 +7,8 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+pub use crate::engines::EngineName;
 use crate::suggest;
-
-/// The database engines this version can load.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum EngineName {
-    /// SQLite, embedded.
-    Sqlite,
-    /// MySQL, and FB MySQL with MyRocks.
-    Mysql,
-    /// MariaDB, with or without its RocksDB plugin.
-    Mariadb,
-    /// PostgreSQL.
-    Postgres,
-    /// RocksDB, a library that is loaded into the trial's process.
-    Rocksdb,
-    /// No database: every statement succeeds at once. Shows what the client itself can do.
-    Null,
-}
-
-impl EngineName {
-    /// Every engine, in the order they are listed to people.
-    pub const ALL: [Self; 6] = [
-        Self::Sqlite,
-        Self::Mysql,
-        Self::Mariadb,
-        Self::Postgres,
-        Self::Rocksdb,
-        Self::Null,
-    ];
-
-    /// True when the engine is inside this program: nothing is fetched for it.
-    pub fn is_built_in(self) -> bool {
-        matches!(self, Self::Sqlite | Self::Null)
-    }
-
-    /// True when the engine shares its client's process: it is inside this program, or a library
-    /// that a trial loads.
-    pub fn is_embedded(self) -> bool {
-        self.is_built_in() || self == Self::Rocksdb
-    }
-
-    /// The name used in plans and files.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Sqlite => "sqlite",
-            Self::Mysql => "mysql",
-            Self::Mariadb => "mariadb",
-            Self::Postgres => "postgres",
-            Self::Rocksdb => "rocksdb",
-            Self::Null => "null",
-        }
-    }
-}
-
-impl fmt::Display for EngineName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
 
 /// A name that does not follow the grammar, or names nothing we know.
 #[derive(Debug, Error, PartialEq, Eq)]

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use plimsoll_core::name::EngineName;
+use plimsoll_core::engines::EngineName;
 use serde::{Deserialize, Serialize};
 
 /// How a build makes a new data directory.
@@ -38,6 +38,20 @@ pub enum DataInit {
     },
     /// Nothing: the build is a library, and its databases make themselves.
     Library,
+}
+
+impl DataInit {
+    /// As recipes write it, and [`EngineFacts`](plimsoll_core::engines::EngineFacts) list it.
+    pub fn key(&self) -> &'static str {
+        match self {
+            Self::Initialize => "initialize",
+            Self::Bootstrap { .. } => "bootstrap",
+            Self::Copy { .. } => "copy",
+            Self::InstallDb { .. } => "install_db",
+            Self::Initdb { .. } => "initdb",
+            Self::Library => "library",
+        }
+    }
 }
 
 /// A build on this machine. Stored as `build.json` beside its files.

@@ -4,11 +4,10 @@
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-use plimsoll_core::name::EngineName;
 use plimsoll_core::plan::ExternalServer;
 
 use crate::deadline::within;
-use crate::{DrainAction, Engine, EngineError, Password, Settings, mysql, postgres};
+use crate::{DrainAction, EngineError, Password, Settings};
 
 /// The table that says that a database is ours, and which of its tables are.
 pub(crate) const MARKER: &str = "plimsoll_marker";
@@ -67,22 +66,6 @@ pub(crate) fn limited<T: Send + 'static>(
             server.label, server.place, server.database
         )))
     })
-}
-
-/// The engine of an external server. Its build is known after the start.
-pub fn external_engine(external: External) -> Result<Box<dyn Engine>, EngineError> {
-    match external.server.engine {
-        EngineName::Mysql | EngineName::Mariadb => {
-            Ok(Box::new(mysql::ExternalMysql::new(external)))
-        }
-        EngineName::Postgres => Ok(Box::new(postgres::ExternalPostgres::new(external)?)),
-        EngineName::Sqlite | EngineName::Rocksdb | EngineName::Null => {
-            Err(EngineError::new(format!(
-                "{} has no servers; write a build in place of [server.{}]",
-                external.server.engine, external.server.label
-            )))
-        }
-    }
 }
 
 /// Which tables of a database are to be dropped before its first use: those that the marker of an

@@ -5,6 +5,7 @@
 mod build;
 mod deadline;
 mod drain;
+mod driver;
 mod error;
 mod external;
 mod kv;
@@ -15,6 +16,7 @@ pub mod postgres;
 pub mod process;
 mod reconnecting;
 pub mod rocksdb;
+mod sql;
 pub mod sqlite;
 mod tls;
 mod wire;
@@ -25,12 +27,13 @@ use std::time::Duration;
 
 pub use build::{DataInit, InstalledBuild};
 pub use drain::{DrainAction, DrainEnd, DrainLimits};
+pub use driver::{bytes_at_start, engine, external_engine};
 pub use error::{EngineError, ErrorClass, SqlError};
-pub use external::{External, external_engine};
+pub use external::External;
 pub use kv::{Direction, Found, KvSession, KvStore, Level, WriteMode};
 pub use password::Password;
-use plimsoll_core::name::{BuildName, EngineName};
 pub use plimsoll_core::plan::{SessionClient, Transport};
+pub use sql::{AutoKey, KeyPlace, Partitioned, SqlForms, SqlServer};
 
 /// Who built the engine, and how.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -88,23 +91,6 @@ impl StartOptions {
     }
 }
 
-/// How an engine's SQL differs from the others'.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Dialect {
-    /// SQLite's.
-    Sqlite,
-    /// MySQL's and MariaDB's, on this storage engine.
-    Mysql {
-        /// Whether the tables are RocksDB's: three ALTERs instead of one, and another drain.
-        is_rocksdb: bool,
-    },
-    /// PostgreSQL's.
-    Postgres {
-        /// `server_version_num`, e.g. 160004.
-        version_num: u32,
-    },
-}
-
 /// A build that can be started.
 pub trait Engine: Send + Sync {
     /// What it is.
@@ -121,34 +107,40 @@ pub trait Engine: Send + Sync {
     fn is_embedded(&self) -> bool;
 }
 
+/// What the workers of a server talk to.
+pub enum Sessions<'a> {
+    Sql(&'a dyn SqlServer),
+    Kv(&'a dyn KvStore),
+}
+
 /// A running engine on one data state.
 pub trait Server: Send + Sync {
+    /// What its workers talk to.
+    fn sessions(&self) -> Sessions<'_>;
+
     /// Its SQL. Plans refuse workloads of SQL on engines that have none.
-    fn dialect(&self) -> Dialect;
-
-    /// Its keys and values, where that is what the engine has instead of SQL.
-    fn kv(&self) -> Option<&dyn KvStore> {
-        None
+    fn sql(&self) -> Result<&dyn SqlServer, EngineError> {
+        match self.sessions() {
+            Sessions::Sql(server) => Ok(server),
+            Sessions::Kv(_) => Err(EngineError::new(
+                "the engine has no SQL; give its cells a workload of keys and values",
+            )),
+        }
     }
 
-    /// What follows the closing bracket of a `create table`, with a leading blank:
-    /// ` engine=innodb`. Empty for most.
-    fn table_suffix(&self) -> String {
-        String::new()
+    /// Its keys and values. Plans refuse workloads of them on engines that have SQL.
+    fn kv(&self) -> Result<&dyn KvStore, EngineError> {
+        match self.sessions() {
+            Sessions::Kv(store) => Ok(store),
+            Sessions::Sql(_) => Err(EngineError::new(
+                "the engine has no keys and values; take a build of rocksdb",
+            )),
+        }
     }
 
-    /// Opens one connection.
-    fn connect(&self) -> Result<Box<dyn SqlSession>, EngineError>;
-
-    /// Says which tables are about to be made, before they are: on an external server nothing else
-    /// is dropped later.
-    fn claim_tables(&self, _tables: &[String]) -> Result<(), EngineError> {
-        Ok(())
-    }
-
-    /// Checks that these tables, which are there, are what the config asked for.
-    fn check_tables(&self, _tables: &[String]) -> Result<(), EngineError> {
-        Ok(())
+    /// Opens one connection of SQL.
+    fn connect(&self) -> Result<Box<dyn SqlSession>, EngineError> {
+        self.sql()?.connect()
     }
 
     /// The settings the engine really runs with, read back from it.
@@ -312,49 +304,6 @@ pub trait SqlSession: Send {
     /// Runs a query and hands each row's columns, rendered as text in a stable way, to `row`. For
     /// checks, not for load.
     fn for_each_row(&mut self, sql: &str, row: &mut dyn FnMut(&[&str])) -> Result<(), SqlError>;
-}
-
-/// The engine of a build. Engines that are servers need `installed`, the build's unpacked files.
-pub fn engine(
-    build: &BuildName,
-    installed: Option<&InstalledBuild>,
-) -> Result<Box<dyn Engine>, EngineError> {
-    let needed = || {
-        installed.cloned().ok_or_else(|| {
-            EngineError::new(format!(
-                "{build} is not here; fetch it with `plimsoll build add {build}`"
-            ))
-        })
-    };
-    match build.engine {
-        EngineName::Mysql | EngineName::Mariadb => Ok(Box::new(mysql::Mysql::new(needed()?))),
-        EngineName::Postgres => Ok(Box::new(postgres::Postgres::new(needed()?))),
-        EngineName::Sqlite => Ok(Box::new(sqlite::Sqlite::new(build)?)),
-        EngineName::Rocksdb => Ok(Box::new(rocksdb::Rocksdb::new(needed()?))),
-        EngineName::Null => Ok(Box::new(null::Null::new(build)?)),
-    }
-}
-
-/// A cautious estimate of the bytes on disk per row of the Insert Benchmark's table, indexes and
-/// logs included.
-pub fn bytes_per_row(engine: EngineName) -> u64 {
-    match engine {
-        EngineName::Sqlite => sqlite::BYTES_PER_ROW,
-        EngineName::Mysql | EngineName::Mariadb => mysql::BYTES_PER_ROW,
-        EngineName::Postgres => postgres::BYTES_PER_ROW,
-        EngineName::Rocksdb => rocksdb::BYTES_PER_ROW,
-        EngineName::Null => 0,
-    }
-}
-
-/// Bytes that a new server takes before it has a row: its own tables, and the redo logs that it
-/// makes in advance.
-pub fn bytes_at_start(engine: EngineName, settings: &Settings) -> u64 {
-    match engine {
-        EngineName::Mysql | EngineName::Mariadb => mysql::bytes_at_start(settings),
-        EngineName::Postgres => postgres::BYTES_AT_START,
-        EngineName::Sqlite | EngineName::Rocksdb | EngineName::Null => 0,
-    }
 }
 
 /// Bytes of all files below `dir`, as their sizes say.

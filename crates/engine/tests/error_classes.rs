@@ -466,7 +466,7 @@ fn differences(place: &Place) -> Vec<String> {
     session
         .define(&format!(
             "create table t (id int primary key, n int){}",
-            place.server.table_suffix()
+            place.server.sql().unwrap().table_suffix()
         ))
         .unwrap();
     session
@@ -557,7 +557,7 @@ fn cancelled_in_time(place: &Place, enough: usize) -> Vec<(SqlError, i64)> {
     other
         .define(&format!(
             "create table t (id int primary key){}",
-            place.server.table_suffix()
+            place.server.sql().unwrap().table_suffix()
         ))
         .unwrap();
     let mut victim = place.connect();

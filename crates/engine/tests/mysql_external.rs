@@ -98,8 +98,10 @@ fn a_external_server_is_used_and_left_as_it_was() {
             (server.health(), server.processes()),
             (Health::Running, Vec::new())
         );
-        assert_eq!(server.table_suffix(), " engine=innodb");
+        assert_eq!(server.sql().unwrap().table_suffix(), " engine=innodb");
         server
+            .sql()
+            .unwrap()
             .claim_tables(&["pi1".to_owned(), "pi2".to_owned()])
             .unwrap();
         let mut session = server.connect().unwrap();
@@ -108,9 +110,15 @@ fn a_external_server_is_used_and_left_as_it_was() {
             session.write(&insert_text("pi1", 1000), 1000).unwrap(),
             1000
         );
-        server.check_tables(&["pi1".to_owned()]).unwrap();
+        server
+            .sql()
+            .unwrap()
+            .check_tables(&["pi1".to_owned()])
+            .unwrap();
         assert!(
             server
+                .sql()
+                .unwrap()
                 .check_tables(&["pi2".to_owned()])
                 .unwrap_err()
                 .message
@@ -249,7 +257,11 @@ fn what_is_foreign_is_left_alone_and_what_is_ours_goes() {
 
         // A campaign that was killed: its tables stay, and its lock goes with its connection.
         let killed = enter(&external).unwrap();
-        killed.claim_tables(&["pi1".to_owned()]).unwrap();
+        killed
+            .sql()
+            .unwrap()
+            .claim_tables(&["pi1".to_owned()])
+            .unwrap();
         create_table(&*killed, &mut *killed.connect().unwrap(), "pi1");
         let message = refused(&external);
         assert!(
@@ -420,9 +432,9 @@ fn a_server_that_cannot_be_used_says_why() {
         }
         let mut other = right.clone();
         other.server.engine = if wanted == MARIADB {
-            plimsoll_core::name::EngineName::Mysql
+            plimsoll_core::engines::EngineName::Mysql
         } else {
-            plimsoll_core::name::EngineName::Mariadb
+            plimsoll_core::engines::EngineName::Mariadb
         };
         assert!(refused(&other).contains("write what it is in its dsn and in builds"));
         assert_eq!(somebody.tables(), [""; 0]);
@@ -474,7 +486,11 @@ fn tls_is_checked_in_full_and_recorded() {
             build.name
         );
         let mut session = server.connect().unwrap();
-        server.claim_tables(&["pi1".to_owned()]).unwrap();
+        server
+            .sql()
+            .unwrap()
+            .claim_tables(&["pi1".to_owned()])
+            .unwrap();
         create_table(&*server, &mut *session, "pi1");
         assert_eq!(session.write(&insert_text("pi1", 100), 100).unwrap(), 100);
         let prepared = session

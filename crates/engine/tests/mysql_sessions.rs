@@ -317,11 +317,10 @@ fn rocksdb_tables_load_read_and_count() {
             ("binlog_format", "row"),
         ],
     );
-    assert_eq!(server.table_suffix(), " engine=rocksdb");
-    assert_eq!(
-        server.dialect(),
-        plimsoll_engine::Dialect::Mysql { is_rocksdb: true }
-    );
+    assert_eq!(server.sql().unwrap().table_suffix(), " engine=rocksdb");
+    let two = [("a".to_owned(), "a"), ("b".to_owned(), "b")];
+    let forms = server.sql().unwrap().forms();
+    assert_eq!(forms.create_indexes("t", &two).len(), 2, "as RocksDB's");
     let mut session = server.connect().unwrap();
     create_table(&*server, &mut *session, "pi1");
     for _ in 0..50 {

@@ -10,7 +10,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use mysql_support::*;
-use plimsoll_engine::{Dialect, DrainLimits, Health, StartOptions, Transport};
+use plimsoll_engine::{DrainLimits, Health, StartOptions, Transport};
 use rustix::process::{Pid, Signal, kill_process};
 
 #[test]
@@ -29,8 +29,10 @@ fn starts_with_the_configs_settings_and_stops_cleanly() {
                 ("loose_no_such_option", "1"),
             ],
         );
-        assert_eq!(server.dialect(), Dialect::Mysql { is_rocksdb: false });
-        assert_eq!(server.table_suffix(), " engine=innodb");
+        let two = [("a".to_owned(), "a"), ("b".to_owned(), "b")];
+        let forms = server.sql().unwrap().forms();
+        assert_eq!(forms.create_indexes("t", &two).len(), 1, "as InnoDB's");
+        assert_eq!(server.sql().unwrap().table_suffix(), " engine=innodb");
         assert_eq!(server.health(), Health::Running);
         let effective = server.effective_settings().unwrap();
         let table = [
@@ -248,7 +250,12 @@ fn no_version_puts_innodb_in_place_of_another_engine() {
         session
             .define("create table t (n int) engine=myisam")
             .unwrap();
-        let message = server.check_tables(&["t".to_owned()]).unwrap_err().message;
+        let message = server
+            .sql()
+            .unwrap()
+            .check_tables(&["t".to_owned()])
+            .unwrap_err()
+            .message;
         assert!(
             message.contains("the table t should be innodb's and is MyISAM's"),
             "{message}"

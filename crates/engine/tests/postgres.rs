@@ -7,7 +7,7 @@ use std::os::unix::fs::PermissionsExt;
 
 use plimsoll_engine::postgres::Postgres;
 use plimsoll_engine::process::{IDENTITY_FILE, ProcessIdentity};
-use plimsoll_engine::{Dialect, Engine, Health, InstalledBuild, Server, StartOptions, Transport};
+use plimsoll_engine::{Engine, Health, InstalledBuild, Server, StartOptions, Transport};
 use postgres_support::{
     DEADLINE, Folders, MAJORS, QUICK, build, quick, settings, start, status, wait_until,
 };
@@ -22,10 +22,8 @@ fn kill(pid: u32) {
 }
 
 fn version_num(server: &dyn Server) -> u32 {
-    match server.dialect() {
-        Dialect::Postgres { version_num } => version_num,
-        other => panic!("{other:?}"),
-    }
+    let settings = server.effective_settings().unwrap();
+    settings["server_version_num"].parse().unwrap()
 }
 
 fn pid(server: &dyn Server) -> u32 {

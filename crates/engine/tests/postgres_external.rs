@@ -8,7 +8,7 @@ use std::os::unix::fs::{PermissionsExt, chown};
 use std::time::Instant;
 
 use external_support::*;
-use plimsoll_core::name::EngineName;
+use plimsoll_core::engines::EngineName;
 use plimsoll_core::plan::{ServerPlace, TlsMode};
 use plimsoll_engine::{
     DrainLimits, External, Health, InstalledBuild, Server, SessionClient, SqlSession, StartOptions,
@@ -76,10 +76,18 @@ fn a_external_server_is_used_and_left_as_it_was() {
         let external = somebody.external();
         let server = enter(&external).unwrap_or_else(|error| panic!("{}: {error}", build.name));
         assert_eq!(
-            (server.health(), server.processes(), server.table_suffix()),
+            (
+                server.health(),
+                server.processes(),
+                server.sql().unwrap().table_suffix()
+            ),
             (Health::Running, Vec::new(), String::new())
         );
-        server.claim_tables(&["pi1".to_owned()]).unwrap();
+        server
+            .sql()
+            .unwrap()
+            .claim_tables(&["pi1".to_owned()])
+            .unwrap();
         let mut session = server.connect().unwrap();
         session
             .define("create table pi1 (id bigserial primary key, price int not null)")
@@ -213,6 +221,8 @@ fn what_is_foreign_is_left_alone_and_what_is_ours_goes() {
     // A campaign that was killed: its tables stay, and its lock goes with its connection.
     let killed = enter(&external).unwrap();
     killed
+        .sql()
+        .unwrap()
         .claim_tables(&["pi1", "pi1_p0", "pi2"].map(str::to_owned))
         .unwrap();
     inside
@@ -406,7 +416,11 @@ fn tls_is_checked_in_full_and_recorded() {
         Some(1)
     );
     // A cancelled statement needs a connection of its own, with TLS too.
-    server.claim_tables(&["pi1".to_owned()]).unwrap();
+    server
+        .sql()
+        .unwrap()
+        .claim_tables(&["pi1".to_owned()])
+        .unwrap();
     server
         .connect()
         .unwrap()

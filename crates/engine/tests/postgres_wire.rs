@@ -11,7 +11,7 @@ use std::thread;
 use std::time::Duration;
 
 use external_support::*;
-use plimsoll_core::name::EngineName;
+use plimsoll_core::engines::EngineName;
 use plimsoll_core::plan::ServerPlace;
 use plimsoll_engine::{
     ErrorClass, External, InstalledBuild, Password, Server, SqlError, SqlSession, StartOptions,

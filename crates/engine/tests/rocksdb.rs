@@ -373,7 +373,7 @@ fn what_runs_is_read_back() {
         assert!(
             server
                 .connect()
-                .is_err_and(|error| error.message.starts_with("RocksDB has no SQL"))
+                .is_err_and(|error| error.message.starts_with("the engine has no SQL"))
         );
         assert_eq!(server.processes(), Vec::<u32>::new());
         server.stop(Duration::from_secs(10)).unwrap();

@@ -791,7 +791,10 @@ fn bytes_per_row_is_cautious_but_not_wild() {
         largest / ROWS
     );
 
-    let estimate = plimsoll_engine::bytes_per_row(plimsoll_core::name::EngineName::Sqlite) * ROWS;
+    let estimate = plimsoll_core::engines::EngineName::Sqlite
+        .facts()
+        .bytes_per_row
+        * ROWS;
     assert!(
         estimate >= largest,
         "{} bytes a row with the log, estimated {}",

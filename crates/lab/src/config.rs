@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use plimsoll_core::name::EngineName;
+use plimsoll_core::engines::ConfigSyntax;
 use plimsoll_core::plan::Cell;
 use plimsoll_core::suggest;
 
@@ -49,7 +49,7 @@ pub(crate) fn resolve(cell: &Cell, plan_dir: Option<&Path>) -> Result<ResolvedCo
         })?;
         (format!("shipped {from}"), text.to_owned())
     } else {
-        let name = format!("{}.{}", config.label, extension(engine));
+        let name = format!("{}.{}", config.label, engine.facts().config.ending);
         let path: PathBuf = beside.join(&name);
         if plan_dir.is_some() && path.is_file() {
             (name, read(&path, &cell.label)?)
@@ -71,26 +71,28 @@ pub(crate) fn resolve(cell: &Cell, plan_dir: Option<&Path>) -> Result<ResolvedCo
             )));
         }
     };
-    let of_file = parse(&source, &text, engine)?;
-    let mut settings = if engine == EngineName::Rocksdb {
-        merge_rocksdb(of_file, &config.settings).map_err(|error| {
+    let of_file = parse(&source, &text, engine.facts().config.syntax)?;
+    let syntax = engine.facts().config.syntax;
+    let mut settings = if syntax == ConfigSyntax::Groups {
+        merge_groups(of_file, &config.settings).map_err(|error| {
             LabError::Usage(format!(
                 "cell {}: config {} ({source}): {error}",
                 cell.label, config.label
             ))
         })?
     } else {
-        merge(of_file, &config.settings, engine)
+        merge(of_file, &config.settings, syntax)
     };
-    if engine == EngineName::Postgres
+    if let Some(unit) = engine.facts().config.ram_unit
         && let Some((name, value)) = settings
             .iter()
             .find(|(_, value)| value.contains("{ram") && value.ends_with('}'))
     {
         return Err(LabError::Usage(format!(
-            "cell {}: {source}: {name}: PostgreSQL takes a number without a unit as so many blocks \
-            or kilobytes; write {value}B",
-            cell.label
+            "cell {}: {source}: {name}: {} takes a number without a unit as so many blocks or \
+            kilobytes; write {value}{unit}",
+            cell.label,
+            engine.facts().title
         )));
     }
     if settings.values().any(|value| value.contains('{')) {
@@ -109,18 +111,18 @@ pub(crate) fn resolve(cell: &Cell, plan_dir: Option<&Path>) -> Result<ResolvedCo
 fn merge(
     mut settings: BTreeMap<String, String>,
     of_plan: &BTreeMap<String, String>,
-    engine: EngineName,
+    syntax: ConfigSyntax,
 ) -> BTreeMap<String, String> {
     for (name, value) in of_plan {
-        settings.retain(|known, _| option_name(known, engine) != option_name(name, engine));
+        settings.retain(|known, _| option_name(known, syntax) != option_name(name, syntax));
         settings.insert(name.clone(), value.clone());
     }
     settings
 }
 
-/// The same for RocksDB, whose groups are their members. An empty value of the plan takes the
+/// The same where a group is its members. An empty value of the plan takes the
 /// file's line out, of a group all members.
-fn merge_rocksdb(
+fn merge_groups(
     of_file: BTreeMap<String, String>,
     of_plan: &BTreeMap<String, String>,
 ) -> Result<BTreeMap<String, String>, String> {
@@ -147,26 +149,17 @@ fn merge_rocksdb(
             ));
         }
     }
-    Ok(merge(settings, &flatten(&set)?, EngineName::Rocksdb))
+    Ok(merge(settings, &flatten(&set)?, ConfigSyntax::Groups))
 }
 
 /// By which two lines are about the same option.
-fn option_name(name: &str, engine: EngineName) -> String {
-    if !matches!(engine, EngineName::Mysql | EngineName::Mariadb) {
+fn option_name(name: &str, syntax: ConfigSyntax) -> String {
+    if syntax != ConfigSyntax::OptionFile {
         return name.to_ascii_lowercase();
     }
     let name = name.to_ascii_lowercase().replace('-', "_");
     name.strip_prefix("loose_")
         .map_or(name.clone(), str::to_owned)
-}
-
-/// Option files are named as the field names them.
-fn extension(engine: EngineName) -> &'static str {
-    match engine {
-        EngineName::Mysql | EngineName::Mariadb => "cnf",
-        EngineName::Sqlite | EngineName::Postgres | EngineName::Null => "conf",
-        EngineName::Rocksdb => "options",
-    }
 }
 
 fn read(path: &Path, cell: &str) -> Result<String, LabError> {
@@ -188,9 +181,9 @@ const SERVER_SECTIONS: [&str; 4] = ["mysqld", "server", "mariadb", "mariadbd"];
 fn parse(
     source: &str,
     text: &str,
-    engine: EngineName,
+    syntax: ConfigSyntax,
 ) -> Result<BTreeMap<String, String>, LabError> {
-    let is_option_file = matches!(engine, EngineName::Mysql | EngineName::Mariadb);
+    let is_option_file = syntax == ConfigSyntax::OptionFile;
     let mut settings = BTreeMap::new();
     let mut is_server_section = true;
     for (number, line) in text.lines().enumerate() {
@@ -267,7 +260,7 @@ mod tests {
         let settings = parse(
             "x.conf",
             "# comment\njournal_mode = wal # trailing\n\nsynchronous=full\n",
-            EngineName::Sqlite,
+            ConfigSyntax::Lines,
         )
         .unwrap();
         assert_eq!(
@@ -283,7 +276,7 @@ mod tests {
             ("a = 1\na = 2", "x.conf:2: this setting is there twice"),
         ] {
             assert!(
-                parse("x.conf", text, EngineName::Sqlite)
+                parse("x.conf", text, ConfigSyntax::Lines)
                     .unwrap_err()
                     .to_string()
                     .contains(wanted)
@@ -293,14 +286,14 @@ mod tests {
 
     #[test]
     fn one_option_has_one_line() {
-        let name = |name| option_name(name, EngineName::Mysql);
+        let name = |name| option_name(name, ConfigSyntax::OptionFile);
         assert_eq!(
             name("loose_innodb-log-file-size"),
             name("innodb_log_file_size")
         );
         assert_ne!(
-            option_name("loose_x", EngineName::Postgres),
-            option_name("x", EngineName::Postgres)
+            option_name("loose_x", ConfigSyntax::Lines),
+            option_name("x", ConfigSyntax::Lines)
         );
         let cell = |builds: &str, settings: &str| {
             let text = format!(
@@ -402,7 +395,7 @@ mod tests {
         let text = "[client]\nsocket = /tmp/x\n[mysqld]\n; \
                    comment\nskip-name-resolve\ninit_connect = 'set @a = \"#\"' # \
                    why\n[mysqldump]\nquick\n";
-        let settings = parse("my.cnf", text, EngineName::Mysql).unwrap();
+        let settings = parse("my.cnf", text, ConfigSyntax::OptionFile).unwrap();
         assert_eq!(
             settings.into_iter().collect::<Vec<_>>(),
             [
@@ -421,7 +414,7 @@ mod tests {
             ),
         ] {
             assert!(
-                parse("my.cnf", text, EngineName::Mariadb)
+                parse("my.cnf", text, ConfigSyntax::OptionFile)
                     .unwrap_err()
                     .to_string()
                     .contains(wanted)

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use plimsoll_core::name::EngineName;
+use plimsoll_core::engines::{EngineName, SMALL_BATCH};
 use plimsoll_core::plan::{Cell, KvEnd, KvStep, KvWork, Plan, Step, StepEnd, StepKind};
 use plimsoll_engine::bytes_at_start;
 use plimsoll_store::Store;
@@ -81,35 +81,24 @@ pub struct StepForecast {
     pub basis: &'static str,
 }
 
-/// Rows per second by engine and step when nothing has been measured yet: orders of magnitude,
-/// nothing more.
+/// Rows per second when nothing has been measured yet.
 fn assumed_rows_per_s(engine: EngineName, step: &Step) -> f64 {
-    match (engine, &step.kind) {
-        // A load writes without the log, one by one and in order; random keys come with it.
-        (
-            EngineName::Rocksdb,
-            StepKind::Kv(KvStep {
-                work: KvWork::Fill, ..
-            }),
-        ) => 300_000.0,
-        (EngineName::Rocksdb, _) => 100_000.0,
-        (EngineName::Null, _) => 2_000_000.0,
-        (EngineName::Sqlite, StepKind::Load { .. } | StepKind::CreateIndexes { .. }) => 200_000.0,
-        (EngineName::Sqlite, StepKind::Write { .. }) if step.batch < 20 => 4_000.0,
-        (EngineName::Sqlite, StepKind::Write { .. }) => 8_000.0,
-        (_, StepKind::Load { .. }) => 80_000.0,
-        (_, StepKind::Prepare { .. } | StepKind::Fill { .. }) => 60_000.0,
-        (_, StepKind::CreateIndexes { .. }) => 150_000.0,
-        (_, StepKind::Write { .. }) if step.batch < 20 => 3_000.0,
-        (_, StepKind::Write { .. }) => 10_000.0,
-        (
-            _,
-            StepKind::Scan
-            | StepKind::ReadWrite { .. }
-            | StepKind::Test(_)
-            | StepKind::Mix(_)
-            | StepKind::Kv(_),
-        ) => 1_000_000.0,
+    let rates = &engine.facts().rates;
+    match &step.kind {
+        StepKind::Load { .. } => rates.load,
+        StepKind::Prepare { .. }
+        | StepKind::Fill { .. }
+        | StepKind::Kv(KvStep {
+            work: KvWork::Fill, ..
+        }) => rates.fill,
+        StepKind::CreateIndexes { .. } => rates.create_indexes,
+        StepKind::Write { .. } if step.batch < SMALL_BATCH => rates.small_writes,
+        StepKind::Write { .. } => rates.writes,
+        StepKind::Scan
+        | StepKind::ReadWrite { .. }
+        | StepKind::Test(_)
+        | StepKind::Mix(_)
+        | StepKind::Kv(_) => rates.reads,
     }
 }
 
@@ -157,18 +146,15 @@ fn rows_per_s(done: &StepDone) -> Option<f64> {
         .then(|| primary.rows as f64 * 1e9 / done.elapsed_ns as f64)
 }
 
-/// Busy connections of a step. SQLite has one writer at a time, and one connection loads its
-/// tables.
+/// Busy connections of a step. One connection loads the tables of an engine with one writer.
 fn connections(cell: &Cell, step: &Step) -> u32 {
-    match (cell.build.engine, &step.kind) {
-        (EngineName::Sqlite, StepKind::Prepare { .. } | StepKind::Fill { .. }) => 1,
-        (
-            _,
-            StepKind::Kv(KvStep {
-                background_bytes_per_s: Some(_),
-                ..
-            }),
-        ) => step.clients + 1,
+    let has_one_writer = cell.build.engine.facts().has_one_writer;
+    match &step.kind {
+        StepKind::Prepare { .. } | StepKind::Fill { .. } if has_one_writer => 1,
+        StepKind::Kv(KvStep {
+            background_bytes_per_s: Some(_),
+            ..
+        }) => step.clients + 1,
         _ => step.connections_per_client() * step.clients,
     }
 }

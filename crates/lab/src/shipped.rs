@@ -2,7 +2,7 @@
 //! The folders themselves are the lists: a file that is put there is shipped.
 
 use include_dir::{Dir, File, include_dir};
-use plimsoll_core::name::EngineName;
+use plimsoll_core::engines::EngineName;
 
 static PLANS: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../plans");
 static CONFIGS: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../configs");

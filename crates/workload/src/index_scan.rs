@@ -2,24 +2,16 @@
 
 use std::fmt::Display;
 
-use plimsoll_engine::Dialect;
+use plimsoll_engine::SqlForms;
 
 /// Statements that read these indexes, each given by its table, its name and its first column, of
 /// any type that an index can order.
 pub(crate) fn index_scans<N: Display>(
     indexes: impl IntoIterator<Item = [N; 3]>,
-    dialect: Dialect,
+    forms: &dyn SqlForms,
 ) -> Vec<String> {
-    let settings: &[&str] = match dialect {
-        Dialect::Postgres { .. } => &["SET enable_seqscan = off", "SET enable_bitmapscan = off"],
-        Dialect::Mysql { .. } | Dialect::Sqlite => &[],
-    };
     let scan = |[table, index, column]: [N; 3]| {
-        let hint = match dialect {
-            Dialect::Sqlite => format!(" INDEXED BY {index}"),
-            Dialect::Mysql { .. } => format!(" FORCE INDEX ({index})"),
-            Dialect::Postgres { .. } => String::new(),
-        };
+        let hint = forms.index_hint(&index.to_string());
         // A bound makes it a scan of a range: MySQL 8.0 counts rows without one on the primary key,
         // whatever the hint.
         format!(
@@ -27,7 +19,8 @@ pub(crate) fn index_scans<N: Display>(
             {table})"
         )
     };
-    settings
+    forms
+        .prefer_indexes()
         .iter()
         .map(|&setting| setting.to_owned())
         .chain(indexes.into_iter().map(scan))
@@ -36,12 +29,16 @@ pub(crate) fn index_scans<N: Display>(
 
 #[cfg(test)]
 mod tests {
+    use plimsoll_engine::mysql::MysqlForms;
+    use plimsoll_engine::postgres::PostgresForms;
+    use plimsoll_engine::sqlite::SqliteForms;
+
     use super::*;
 
     #[test]
     fn every_index_is_named_where_it_can_be() {
         let indexes = [["customer", "by_region", "region"], ["line", "line_n", "n"]];
-        let mysql = index_scans(indexes, Dialect::Mysql { is_rocksdb: false });
+        let mysql = index_scans(indexes, &MysqlForms::INNODB);
         assert_eq!(
             mysql,
             [
@@ -51,13 +48,8 @@ mod tests {
                 line)",
             ]
         );
-        assert!(index_scans(indexes, Dialect::Sqlite)[0].contains(" INDEXED BY by_region "));
-        let postgres = index_scans(
-            indexes,
-            Dialect::Postgres {
-                version_num: 180_000,
-            },
-        );
+        assert!(index_scans(indexes, &SqliteForms)[0].contains(" INDEXED BY by_region "));
+        let postgres = index_scans(indexes, &PostgresForms);
         assert_eq!(postgres.len(), 4);
         assert_eq!(postgres[0], "SET enable_seqscan = off");
     }

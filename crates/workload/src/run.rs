@@ -63,10 +63,10 @@ impl WorkloadRun {
     pub fn new(workload: &Workload, server: SharedServer, seed: u64) -> Result<Self, EngineError> {
         Ok(match workload {
             Workload::InsertBenchmark(settings) => Self::InsertBenchmark(Box::new(
-                InsertBenchmarkRun::new(settings.clone(), server, seed),
+                InsertBenchmarkRun::new(settings.clone(), server, seed)?,
             )),
             Workload::Sysbench(settings) => {
-                Self::Sysbench(SysbenchRun::new(settings.clone(), server, seed))
+                Self::Sysbench(SysbenchRun::new(settings.clone(), server, seed)?)
             }
             Workload::File(settings) => {
                 Self::File(Box::new(FileRun::new(settings.clone(), server, seed)?))

@@ -9,8 +9,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use log_support::*;
+use plimsoll_core::engines::EngineName;
 use plimsoll_core::seed::Draw;
-use plimsoll_engine::{Dialect, Server, SessionClient};
+use plimsoll_engine::{Server, SessionClient};
 use plimsoll_workload::SharedServer;
 
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -92,7 +93,7 @@ fn trace(server: Box<dyn Server>, mut log: Log, parse: Parse) -> Trace {
 /// Returns their counts of rows.
 fn prepared_statements(server: &dyn Server) -> Vec<u64> {
     let mut session = server.connect().unwrap();
-    let id = if matches!(server.dialect(), Dialect::Mysql { .. }) {
+    let id = if server.sql().unwrap().forms().engine() == EngineName::Mysql {
         "bigint auto_increment"
     } else {
         "bigserial"
@@ -100,7 +101,7 @@ fn prepared_statements(server: &dyn Server) -> Vec<u64> {
     session
         .define(&format!(
             "create table prepared (id {id} primary key, a bigint, b int, c smallint){}",
-            server.table_suffix()
+            server.sql().unwrap().table_suffix()
         ))
         .unwrap();
     let mut draw = Draw::new(7, &["prepared"]);

@@ -71,7 +71,7 @@ fn run_all(
 ) -> (Vec<TableCheck>, Vec<(String, u64, u64)>) {
     let dir = tempfile::tempdir().unwrap();
     let server = start(dir.path(), journal_mode);
-    let mut run = InsertBenchmarkRun::new(settings.clone(), server.clone(), seed);
+    let mut run = InsertBenchmarkRun::new(settings.clone(), server.clone(), seed).unwrap();
     let mut moved = Vec::new();
     for step in &settings.steps {
         let outcome = run_one(&mut run, step);
@@ -221,7 +221,7 @@ fn a_planted_fault_shows_in_the_row_count() {
     let dir = tempfile::tempdir().unwrap();
     let server = start(dir.path(), "wal");
     let settings = settings("insert-benchmark", SMALL);
-    let mut run = InsertBenchmarkRun::new(settings.clone(), server.clone(), 1);
+    let mut run = InsertBenchmarkRun::new(settings.clone(), server.clone(), 1).unwrap();
     run_one(&mut run, &settings.steps[0]);
     server
         .connect()
@@ -237,7 +237,7 @@ fn a_statement_that_loses_a_row_fails_its_operation() {
     let dir = tempfile::tempdir().unwrap();
     let server = start(dir.path(), "wal");
     let settings = settings("insert-benchmark", SMALL);
-    let mut run = InsertBenchmarkRun::new(settings.clone(), server.clone(), 1);
+    let mut run = InsertBenchmarkRun::new(settings.clone(), server.clone(), 1).unwrap();
     run_one(&mut run, &settings.steps[0]);
     run_one(&mut run, &settings.steps[1]);
     // The engine silently drops rows with a price over 100.

@@ -15,9 +15,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
+use plimsoll_core::engines::EngineName;
 use plimsoll_core::plan::{InsertBenchmark, Plan, Step};
 use plimsoll_core::record::OperationRecord;
-use plimsoll_engine::{Dialect, SqlSession};
+use plimsoll_engine::SqlSession;
 use plimsoll_load::{
     Control, Ended, MonotonicClock, Progress, StepOutcome, StepOutputs, decode, run_step,
 };
@@ -66,7 +67,7 @@ fn engine_of(server: &SharedServer) -> &'static str {
 }
 
 fn is_postgres(server: &SharedServer) -> bool {
-    matches!(server.dialect(), Dialect::Postgres { .. })
+    server.sql().unwrap().forms().engine() == EngineName::Postgres
 }
 
 /// Runs one step while `disturb` does what it likes.
@@ -139,7 +140,7 @@ fn operation<'a>(outcome: &'a StepOutcome, kind: &str) -> &'a OperationRecord {
 /// Loads and indexes.
 fn load(server: &SharedServer, sizes: &str) -> (InsertBenchmarkRun, InsertBenchmark) {
     let settings = workload(engine_of(server), sizes);
-    let mut run = InsertBenchmarkRun::new(settings.clone(), server.clone(), 7);
+    let mut run = InsertBenchmarkRun::new(settings.clone(), server.clone(), 7).unwrap();
     for step in &settings.steps[..2] {
         let outcome = run_disturbed(&mut run, step, || {});
         assert_whole(&mut run, step, &outcome);
@@ -246,7 +247,7 @@ fn the_victim_of_a_deadlock_is_tried_again() {
                 other
                     .define(&format!(
                         "create table heavy (id int primary key){}",
-                        server.table_suffix()
+                        server.sql().unwrap().table_suffix()
                     ))
                     .unwrap();
                 begin(&mut *other);

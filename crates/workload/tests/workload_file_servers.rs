@@ -15,7 +15,7 @@ mod sysbench_support;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use plimsoll_engine::Dialect;
+use plimsoll_core::engines::EngineName;
 use plimsoll_workload::{SharedServer, WorkloadRun};
 use shop_support::{rows, run_shop, shop, workload};
 use sysbench_support::run_one;
@@ -56,8 +56,8 @@ fn reads_secondary_indexes_after_a_start(server: SharedServer) {
     let mut run = WorkloadRun::new(&workload, server.clone(), 42).unwrap();
     run_one(&mut run, &workload.steps()[0], 60);
     let read_by_index = || {
-        let count = match server.dialect() {
-            Dialect::Postgres { .. } => {
+        let count = match server.sql().unwrap().forms().engine() {
+            EngineName::Postgres => {
                 "select sum(idx_tup_read) from pg_stat_user_indexes where indexrelname in \
                 ('customer_region', 'purchase_customer_id')"
             }
@@ -144,7 +144,7 @@ statements = [\"share\"]
 
 /// Somebody has the row when the step begins, and gives it back when it was asked for.
 fn meets_a_row_that_is_taken(server: &SharedServer) {
-    let is_postgres = matches!(server.dialect(), Dialect::Postgres { .. });
+    let is_postgres = server.sql().unwrap().forms().engine() == EngineName::Postgres;
     let workload = workload(SPOTS, "steps = [\"take\", \"share\"]\n");
     let mut run = WorkloadRun::new(&workload, server.clone(), 42).unwrap();
     let [load, take, share] = workload.steps() else {

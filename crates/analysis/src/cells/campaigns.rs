@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 
-use plimsoll_core::name::EngineName;
 use plimsoll_core::plan::{Cell, Verify};
 use plimsoll_store::{CampaignRecord, CampaignState};
 
@@ -60,11 +59,7 @@ pub(crate) fn base_label<'a>(campaign: &'a CampaignRecord, cell: Option<&str>) -
 /// What the versions are divided by among which the one cell of this name stands.
 pub(crate) fn base_of_versions(campaign: &CampaignRecord, name: &str) -> Option<usize> {
     let cells = &campaign.header.plan.cells;
-    if campaign.header.confirm.is_some()
-        || cells
-            .iter()
-            .any(|cell| cell.build.engine != EngineName::Rocksdb)
-    {
+    if campaign.header.confirm.is_some() || cells.iter().any(|cell| cell.build.engine.has_sql()) {
         return None;
     }
     let candidates: Vec<Candidate> = cells

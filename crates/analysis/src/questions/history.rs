@@ -1,7 +1,8 @@
 //! Releases and campaigns as a series.
 
+use plimsoll_core::engines::EngineName;
 use plimsoll_core::metric::{find_of_rocksdb, find_of_sysbench};
-use plimsoll_core::name::{BuildName, EngineName, natural_cmp};
+use plimsoll_core::name::{BuildName, natural_cmp};
 use plimsoll_stats::{
     Spread, Trend, describe, median, page_trend, penalty_from_blocks, penalty_from_spread, segment,
 };

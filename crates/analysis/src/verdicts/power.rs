@@ -1,7 +1,7 @@
 //! What blocks can show, from how far starts of this machine lie apart, said before anything is
 //! run.
 
-use plimsoll_core::name::EngineName;
+use plimsoll_core::engines::EngineName;
 use plimsoll_core::plan::Plan;
 use plimsoll_stats::{PRIOR_SPREAD, as_percent, blocks_needed, minimum_detectable_effect};
 use serde::Serialize;

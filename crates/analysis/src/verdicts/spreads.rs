@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use plimsoll_core::name::EngineName;
+use plimsoll_core::engines::EngineName;
 use plimsoll_stats::Spread;
 use plimsoll_store::{CampaignRecord, Confirm, Design, TrialRecord};
 use serde_json::Value;

@@ -14,7 +14,8 @@ use super::{
     QueryKind, SessionClient, Step, StepEnd, StepKind, TablePlacement, TlsMode, Transport, Verify,
     WaitRule, Workload, WriteArrival, presets,
 };
-use crate::name::{BuildName, EngineName, check_label, check_plan_name, natural_cmp};
+use crate::engines::Partitioning;
+use crate::name::{BuildName, check_label, check_plan_name, natural_cmp};
 use crate::suggest;
 use crate::units::format_grouped;
 
@@ -255,7 +256,7 @@ impl Source<'_> {
         if verify != Verify::Counters
             && cells
                 .iter()
-                .any(|cell| cell.build.engine == EngineName::Null)
+                .any(|cell| !cell.build.engine.facts().keeps_rows)
         {
             let span = document
                 .verify
@@ -503,7 +504,7 @@ impl Source<'_> {
             if let Some(engine) = config
                 .engine
                 .as_ref()
-                .filter(|_| !matches!(cell.build.engine, EngineName::Mysql | EngineName::Mariadb))
+                .filter(|_| !cell.build.engine.facts().has_storage_engines)
             {
                 let message = format!(
                     "cell {}: {} has no storage engines to choose from: leave out \"engine\"",
@@ -1029,16 +1030,20 @@ impl Source<'_> {
                 .is_some_and(|workload| workload.partitions.is_some())
         };
         for cell in cells.iter().filter(is_partitioned) {
-            let engine = cell.build.engine;
-            let is_old = |version: &String| natural_cmp(version, "11").is_lt();
-            let problem = match engine {
-                EngineName::Mysql | EngineName::Mariadb => continue,
-                EngineName::Postgres if cell.build.version.as_ref().is_some_and(is_old) => {
-                    "PostgreSQL partitions tables with a primary key since version 11".to_owned()
-                }
-                EngineName::Postgres => continue,
-                EngineName::Sqlite | EngineName::Rocksdb | EngineName::Null => {
-                    format!("{engine} has no partitioned tables")
+            let (engine, version) = (cell.build.engine, &cell.build.version);
+            let facts = engine.facts();
+            let problem = match facts.partitions {
+                Partitioning::Always => continue,
+                Partitioning::Never => format!("{engine} has no partitioned tables"),
+                Partitioning::Since(first) => {
+                    let is_old = |version: &String| natural_cmp(version, first).is_lt();
+                    if !version.as_ref().is_some_and(is_old) {
+                        continue;
+                    }
+                    format!(
+                        "{} partitions tables with a primary key since version {first}",
+                        facts.title
+                    )
                 }
             };
             return Err(self.error(

@@ -8,7 +8,8 @@ use toml::Spanned;
 use url::Url;
 
 use super::document;
-use crate::name::{EngineName, check_label};
+use crate::engines::{ENGINES, EngineName, SocketPath};
+use crate::name::check_label;
 use crate::suggest;
 
 /// An external server. It is not ours: its settings, its logs and other people's tables
@@ -234,19 +235,15 @@ fn parse_dsn(dsn: &str) -> Result<(EngineName, ServerPlace, String, String), Str
                 .to_owned(),
         );
     }
-    let known = [
-        ("mysql", EngineName::Mysql),
-        ("mariadb", EngineName::Mariadb),
-        ("postgres", EngineName::Postgres),
-    ];
-    let is_scheme =
-        |name: &str| name == url.scheme() || (name == "postgres" && url.scheme() == "postgresql");
-    let engine = known
-        .iter()
-        .find(|(name, _)| is_scheme(name))
-        .map(|(_, engine)| *engine)
+    let known = || {
+        ENGINES
+            .iter()
+            .filter_map(|facts| Some((facts.name, facts.dsn.as_ref()?)))
+    };
+    let (engine, server) = known()
+        .find(|(_, server)| server.schemes.contains(&url.scheme()))
         .ok_or_else(|| {
-            let hint = suggest::hint(url.scheme(), known.map(|(name, _)| name));
+            let hint = suggest::hint(url.scheme(), known().map(|(_, server)| server.schemes[0]));
             format!(
                 "there are no servers of \"{}\"{hint}: {SHAPE}",
                 url.scheme()
@@ -275,11 +272,7 @@ fn parse_dsn(dsn: &str) -> Result<(EngineName, ServerPlace, String, String), Str
             "the database {database} is the server's own: make an empty one for this, and name it"
         ));
     }
-    let port = match url.port().unwrap_or(if engine == EngineName::Postgres {
-        5432
-    } else {
-        3306
-    }) {
+    let port = match url.port().unwrap_or(server.port) {
         0 => return Err(format!("the dsn's port is 0: {SHAPE}")),
         port => port,
     };
@@ -294,27 +287,27 @@ fn parse_dsn(dsn: &str) -> Result<(EngineName, ServerPlace, String, String), Str
         if !place.is_local() {
             return Err("a unix socket is on this machine: write localhost as the host".to_owned());
         }
-        place = socket(engine, &value, port)?;
+        place = socket(server.socket, &value, port)?;
     }
     Ok((engine, place, user, database))
 }
 
-fn socket(engine: EngineName, path: &str, port: u16) -> Result<ServerPlace, String> {
+fn socket(shape: SocketPath, path: &str, port: u16) -> Result<ServerPlace, String> {
     if !path.starts_with('/') {
         return Err(format!(
             "write the whole path of the socket \"{path}\", from / on"
         ));
     }
     let path = path.trim_end_matches('/').to_owned();
-    let socket_bytes = match engine {
-        EngineName::Postgres if path.contains("/.s.PGSQL.") => {
+    let socket_bytes = match shape {
+        SocketPath::Folder { file } if path.contains(&format!("/{file}")) => {
             return Err(
                 "write the folder of PostgreSQL's socket, without its name, which the port decides"
                     .to_owned(),
             );
         }
-        EngineName::Postgres => format!("{path}/.s.PGSQL.{port}").len(),
-        _ => path.len(),
+        SocketPath::Folder { file } => format!("{path}/{file}{port}").len(),
+        SocketPath::File => path.len(),
     };
     if socket_bytes > SOCKET_PATH_BYTES {
         return Err(format!(

@@ -386,21 +386,16 @@ impl Checker<'_> {
             self.keep(explained)
         };
         let sql = text(&statement.sql);
-        let mut own = |sql: &Option<Spanned<String>>| match sql {
-            None => Some(None),
-            Some(sql) => text(sql).map(Some),
-        };
-        let (mysql, postgres, sqlite) = (
-            own(&statement.mysql),
-            own(&statement.postgres),
-            own(&statement.sqlite),
-        );
+        // All of them are read before the first that is wrong ends this.
+        let own: Vec<_> = statement
+            .own
+            .iter()
+            .map(|(engine, sql)| Some((*engine, text(sql)?)))
+            .collect();
         let checked = Statement {
             name: name.to_owned(),
             sql: sql?,
-            mysql: mysql?,
-            postgres: postgres?,
-            sqlite: sqlite?,
+            own: own.into_iter().collect::<Option<_>>()?,
             is_prepared: statement.prepared.unwrap_or(true),
             parameters,
         };
@@ -652,18 +647,13 @@ fn check_parameters(
     tables: &[Table],
 ) -> Vec<PlanError> {
     let mut problems = Vec::new();
-    let written = [
-        Some(&document.sql),
-        document.mysql.as_ref(),
-        document.postgres.as_ref(),
-        document.sqlite.as_ref(),
-    ];
+    let written = std::iter::once(&document.sql).chain(document.own.values());
     let known: Vec<&str> = statement
         .parameters
         .iter()
         .map(|(name, _)| name.as_str())
         .collect();
-    for (sql, written) in statement.texts().zip(written.into_iter().flatten()) {
+    for (sql, written) in statement.texts().zip(written) {
         let mut note = |message: String| {
             problems.push(source.error(
                 Some(written.span()),

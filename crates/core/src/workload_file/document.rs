@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::LazyLock;
 
 use serde::Deserialize;
 use serde::de::{self, DeserializeOwned, Deserializer, MapAccess, Visitor};
@@ -9,6 +10,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue, ValueDeserializer};
 
 use super::generator::{NOT_OF_COLUMNS, NOT_OF_PARAMETERS};
+use crate::engines::statement_keys;
 use crate::plan::{Count, DistributionName, PlanError, Source, explain_toml_error, unknown_key};
 
 /// What the file holds. What could not be read is `None`, so that its name is known to the rest.
@@ -158,15 +160,12 @@ pub(super) struct Index {
     pub unique: bool,
 }
 
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+/// Beside its own keys it has one for each engine that may have a text of its own.
+#[derive(Debug)]
 pub(super) struct Statement {
     pub sql: Spanned<String>,
-    pub mysql: Option<Spanned<String>>,
-    pub postgres: Option<Spanned<String>>,
-    pub sqlite: Option<Spanned<String>>,
+    pub own: BTreeMap<&'static str, Spanned<String>>,
     pub prepared: Option<bool>,
-    #[serde(default)]
     pub parameters: BTreeMap<Spanned<String>, Spanned<Generator>>,
 }
 
@@ -270,5 +269,50 @@ impl<'de> Visitor<'de> for CallVisitor {
 impl<'de> Deserialize<'de> for Call {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_any(CallVisitor)
+    }
+}
+
+struct StatementVisitor;
+
+impl<'de> Visitor<'de> for StatementVisitor {
+    type Value = Statement;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a statement, a table with the key sql")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Statement, A::Error> {
+        let (mut sql, mut prepared) = (None, None);
+        let (mut own, mut parameters) = (BTreeMap::new(), BTreeMap::new());
+        while let Some(key) = map.next_key::<String>()? {
+            match key.as_str() {
+                "sql" => sql = Some(map.next_value()?),
+                "prepared" => prepared = Some(map.next_value()?),
+                "parameters" => parameters = map.next_value()?,
+                _ => match statement_keys().find(|known| *known == key) {
+                    Some(engine) => {
+                        own.insert(engine, map.next_value()?);
+                    }
+                    None => return Err(de::Error::unknown_field(&key, &STATEMENT_KEYS)),
+                },
+            }
+        }
+        Ok(Statement {
+            sql: sql.ok_or_else(|| de::Error::missing_field("sql"))?,
+            own,
+            prepared,
+            parameters,
+        })
+    }
+}
+
+static STATEMENT_KEYS: LazyLock<Vec<&'static str>> = LazyLock::new(|| {
+    let common = ["sql", "prepared", "parameters"];
+    common.into_iter().chain(statement_keys()).collect()
+});
+
+impl<'de> Deserialize<'de> for Statement {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(StatementVisitor)
     }
 }

@@ -7,6 +7,9 @@ mod document;
 mod generator;
 mod sql;
 
+use std::collections::BTreeMap;
+
+use crate::engines::EngineName;
 use crate::plan::{Distribution, PlanError};
 
 pub use check::MOST_MIXED;
@@ -120,12 +123,9 @@ pub struct Statement {
     pub name: String,
     /// Its text, for engines that have none of their own.
     pub sql: Sql,
-    /// Its text on MySQL and MariaDB, where it differs.
-    pub mysql: Option<Sql>,
-    /// Its text on PostgreSQL, where it differs.
-    pub postgres: Option<Sql>,
-    /// Its text on SQLite, where it differs.
-    pub sqlite: Option<Sql>,
+    /// Its texts on engines where it differs, by their
+    /// [`statement_key`](crate::engines::EngineFacts::statement_key).
+    pub own: BTreeMap<&'static str, Sql>,
     /// Whether it is prepared where the plan wants that.
     pub is_prepared: bool,
     /// In the order of the file.
@@ -135,14 +135,13 @@ pub struct Statement {
 impl Statement {
     /// All of its texts.
     pub fn texts(&self) -> impl Iterator<Item = &Sql> {
-        [
-            Some(&self.sql),
-            self.mysql.as_ref(),
-            self.postgres.as_ref(),
-            self.sqlite.as_ref(),
-        ]
-        .into_iter()
-        .flatten()
+        std::iter::once(&self.sql).chain(self.own.values())
+    }
+
+    /// Its text on an engine.
+    pub fn text_on(&self, engine: EngineName) -> &Sql {
+        let own = engine.facts().statement_key();
+        own.and_then(|key| self.own.get(key)).unwrap_or(&self.sql)
     }
 
     /// A parameter by its name.

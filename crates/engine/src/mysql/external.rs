@@ -8,19 +8,20 @@ use std::time::Duration;
 use mysql::prelude::Queryable;
 use mysql::{Conn, DriverError, Opts, OptsBuilder, SslOpts};
 use mysql_common::proto::codec::error::PacketCodecError;
-use plimsoll_core::name::EngineName;
+use plimsoll_core::engines::EngineName;
 use plimsoll_core::plan::{ExternalServer, ServerPlace, TlsMode};
 
 use super::admin::{self, ANSWER_LIMIT, Admin};
 use super::drain::{self, DrainWait};
+use super::forms::MysqlForms;
 use super::options::ServerConfig;
 use super::server::VOLATILE;
 use super::version::{Flavor, Version};
 use super::{failure, launch, session, state};
 use crate::external::{self, External, MARKER};
 use crate::{
-    BuildInfo, Dialect, DrainAction, DrainLimits, Engine, EngineError, Password, Server,
-    SessionClient, Settings, SqlSession, StartOptions, tls,
+    BuildInfo, DrainAction, DrainLimits, Engine, EngineError, Password, Server, SessionClient,
+    Sessions, Settings, SqlForms, SqlServer, SqlSession, StartOptions, tls,
 };
 
 /// A host that does not answer for this long does not answer.
@@ -389,11 +390,9 @@ fn run(connection: &mut Conn, sql: &str) -> Result<(), EngineError> {
         .map_err(|error| failure::engine_error(sql, &error))
 }
 
-impl Server for ForeignServer {
-    fn dialect(&self) -> Dialect {
-        Dialect::Mysql {
-            is_rocksdb: self.config.is_rocksdb(),
-        }
+impl SqlServer for ForeignServer {
+    fn forms(&self) -> &'static dyn SqlForms {
+        MysqlForms::of_tables(self.config.is_rocksdb())
     }
 
     fn table_suffix(&self) -> String {
@@ -423,6 +422,12 @@ impl Server for ForeignServer {
 
     fn check_tables(&self, tables: &[String]) -> Result<(), EngineError> {
         self.admin.check_tables(tables, &self.config.storage_engine)
+    }
+}
+
+impl Server for ForeignServer {
+    fn sessions(&self) -> Sessions<'_> {
+        Sessions::Sql(self)
     }
 
     /// All global variables but secrets, `session_tls`: the protocol and cipher of our connections,

@@ -10,6 +10,7 @@ mod drain;
 mod external;
 mod failure;
 mod files;
+mod forms;
 mod init;
 mod launch;
 mod log;
@@ -22,24 +23,28 @@ mod text;
 mod version;
 mod wire;
 
-use plimsoll_core::name::EngineName;
+use plimsoll_core::engines::EngineName;
 
 pub use self::external::ExternalMysql;
+pub use self::forms::MysqlForms;
 use self::options::ServerConfig;
 use self::version::Version;
+use crate::driver::{Driver, Open};
 use crate::{BuildInfo, Engine, EngineError, InstalledBuild, Server, Settings, StartOptions};
 
-/// Bytes per row of the Insert Benchmark's table. InnoDB takes about 165 when it is loaded in order
-/// and indexed, up to half more when random inserts have split the pages; redo, undo and binary
-/// logs, and the sort files of the index build, come on top.
-pub(crate) const BYTES_PER_ROW: u64 = 480;
+pub(crate) static DRIVER: Driver = Driver {
+    open: Open::Installed(|build| Box::new(Mysql::new(build))),
+    external: Some(|external| Ok(Box::new(ExternalMysql::new(external)))),
+    bytes_at_start,
+    forms: Some(&MysqlForms::INNODB),
+};
 
 /// System tables, undo and temporary tablespaces, the doublewrite buffer.
 const OWN_BYTES: u64 = 256 << 20;
 
 /// What a new server takes: its own tables, and InnoDB's redo log at its full size, by whichever
 /// option a version knows.
-pub(crate) fn bytes_at_start(settings: &Settings) -> u64 {
+fn bytes_at_start(settings: &Settings) -> u64 {
     let size = |name: &str| {
         settings
             .get(name)

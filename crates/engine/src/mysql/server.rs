@@ -10,6 +10,7 @@ use rustix::process::Signal;
 
 use super::admin::{self, Admin};
 use super::files::Files;
+use super::forms::MysqlForms;
 use super::options::{ServerConfig, ServerOption};
 use super::readback::{self, Standing};
 use super::version::Version;
@@ -17,8 +18,8 @@ use super::{drain, failure, init, launch, log, session, state};
 use crate::external::SESSION_CLIENT;
 use crate::process::ServerProcess;
 use crate::{
-    Dialect, DrainAction, DrainLimits, EngineError, Health, InstalledBuild, Server, SessionClient,
-    Settings, SqlSession, StartOptions, directory_bytes,
+    DrainAction, DrainLimits, EngineError, Health, InstalledBuild, Server, SessionClient, Sessions,
+    Settings, SqlForms, SqlServer, SqlSession, StartOptions, directory_bytes,
 };
 
 /// The database with the tables of a workload.
@@ -201,11 +202,9 @@ fn claim_database(connection: &mut Conn, config: &ServerConfig) -> Result<(), En
     Ok(())
 }
 
-impl Server for MysqlServer {
-    fn dialect(&self) -> Dialect {
-        Dialect::Mysql {
-            is_rocksdb: self.config.is_rocksdb(),
-        }
+impl SqlServer for MysqlServer {
+    fn forms(&self) -> &'static dyn SqlForms {
+        MysqlForms::of_tables(self.config.is_rocksdb())
     }
 
     fn table_suffix(&self) -> String {
@@ -214,6 +213,16 @@ impl Server for MysqlServer {
 
     fn connect(&self) -> Result<Box<dyn SqlSession>, EngineError> {
         session::open(self.admin.opts().clone(), self.client)
+    }
+
+    fn check_tables(&self, tables: &[String]) -> Result<(), EngineError> {
+        self.admin.check_tables(tables, &self.config.storage_engine)
+    }
+}
+
+impl Server for MysqlServer {
+    fn sessions(&self) -> Sessions<'_> {
+        Sessions::Sql(self)
     }
 
     /// All global variables but those that say nothing about how the server runs. The path of the
@@ -267,10 +276,6 @@ impl Server for MysqlServer {
         // The logs of a long step take their time to be removed.
         let mut connection = drain::connect(self.admin.opts())?;
         Ok(vec![drain::run(&mut connection, sql)?])
-    }
-
-    fn check_tables(&self, tables: &[String]) -> Result<(), EngineError> {
-        self.admin.check_tables(tables, &self.config.storage_engine)
     }
 
     fn save_state(&self, dir: &Path, moment: &str) -> Result<(), EngineError> {

@@ -1,13 +1,24 @@
 //! An engine that does nothing, at once: it shows the client's own ceiling.
 
+mod forms;
+
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+pub use forms::NullForms;
 use plimsoll_core::name::BuildName;
 
+use crate::driver::{Driver, Open};
 use crate::{
-    Argument, BuildInfo, Counts, Dialect, DrainAction, DrainLimits, Engine, EngineError, Parameter,
-    Prepared, Server, Settings, SqlError, SqlSession, StartOptions,
+    Argument, BuildInfo, Counts, DrainAction, DrainLimits, Engine, EngineError, Parameter,
+    Prepared, Server, Sessions, Settings, SqlError, SqlForms, SqlServer, SqlSession, StartOptions,
+};
+
+pub(crate) static DRIVER: Driver = Driver {
+    open: Open::BuiltIn(|build| Ok(Box::new(Null::new(build)?))),
+    external: None,
+    bytes_at_start: |_| 0,
+    forms: Some(&NullForms),
 };
 
 /// Rows every query claims to have fetched: as many as a query of the Insert Benchmark asks for.
@@ -73,13 +84,19 @@ struct NullServer {
     settings: Settings,
 }
 
-impl Server for NullServer {
-    fn dialect(&self) -> Dialect {
-        Dialect::Sqlite
+impl SqlServer for NullServer {
+    fn forms(&self) -> &'static dyn SqlForms {
+        &NullForms
     }
 
     fn connect(&self) -> Result<Box<dyn SqlSession>, EngineError> {
         Ok(Box::new(NullSession))
+    }
+}
+
+impl Server for NullServer {
+    fn sessions(&self) -> Sessions<'_> {
+        Sessions::Sql(self)
     }
 
     fn effective_settings(&self) -> Result<Settings, EngineError> {

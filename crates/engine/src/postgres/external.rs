@@ -9,13 +9,14 @@ use plimsoll_core::plan::{ExternalServer, TlsMode};
 use postgres::Client;
 
 use super::drain;
+use super::forms::PostgresForms;
 use super::link::{CONNECT_LIMIT, ConnectError, Link, rows};
 use super::server::ASK_LIMIT;
 use super::{failure, readback, session, statistics, wire};
 use crate::external::{self, External, MARKER, PROGRAM};
 use crate::{
-    BuildInfo, Dialect, DrainAction, DrainLimits, Engine, EngineError, Password, Server,
-    SessionClient, Settings, SqlSession, StartOptions, tls,
+    BuildInfo, DrainAction, DrainLimits, Engine, EngineError, Password, Server, SessionClient,
+    Sessions, Settings, SqlForms, SqlServer, SqlSession, StartOptions, tls,
 };
 
 /// The number of our lock in the database: our name.
@@ -316,11 +317,9 @@ fn refusal(
     EngineError::new(format!("connect to the server {label}: {reason}"))
 }
 
-impl Server for ForeignServer {
-    fn dialect(&self) -> Dialect {
-        Dialect::Postgres {
-            version_num: self.version_num,
-        }
+impl SqlServer for ForeignServer {
+    fn forms(&self) -> &'static dyn SqlForms {
+        &PostgresForms
     }
 
     fn connect(&self) -> Result<Box<dyn SqlSession>, EngineError> {
@@ -338,6 +337,12 @@ impl Server for ForeignServer {
                 .iter()
                 .try_for_each(|table| client.execute(&sql, &[table, &campaign]).map(drop))
         })
+    }
+}
+
+impl Server for ForeignServer {
+    fn sessions(&self) -> Sessions<'_> {
+        Sessions::Sql(self)
     }
 
     /// All parameters but secrets, `session_tls`: the protocol and cipher of our connections, or

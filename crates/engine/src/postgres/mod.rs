@@ -12,6 +12,7 @@ mod copied;
 mod drain;
 mod external;
 mod failure;
+mod forms;
 mod link;
 mod placeholder;
 mod postmaster;
@@ -23,16 +24,20 @@ mod wire;
 
 use config::{Config, Major};
 pub use external::ExternalPostgres;
+pub use forms::PostgresForms;
 
+use crate::driver::{Driver, Open};
 use crate::{BuildInfo, Engine, EngineError, InstalledBuild, Server, Settings, StartOptions};
 
-/// Bytes per row of the Insert Benchmark's table. Loaded in order it takes 103, indexed 206, and
-/// 380 after random inserts and deletes that vacuum did not keep up with; the log comes on top, up
-/// to `max_wal_size`.
-pub(crate) const BYTES_PER_ROW: u64 = 600;
-
 /// A new cluster with its first segments of WAL.
-pub(crate) const BYTES_AT_START: u64 = 64 << 20;
+const BYTES_AT_START: u64 = 64 << 20;
+
+pub(crate) static DRIVER: Driver = Driver {
+    open: Open::Installed(|build| Box::new(Postgres::new(build))),
+    external: Some(|external| Ok(Box::new(ExternalPostgres::new(external)?))),
+    bytes_at_start: |_| BYTES_AT_START,
+    forms: Some(&PostgresForms),
+};
 
 /// A build of PostgreSQL.
 ///

@@ -10,14 +10,15 @@ use super::account::Account;
 use super::cluster::{Cluster, text};
 use super::config::{Config, Major};
 use super::drain;
+use super::forms::PostgresForms;
 use super::link::{Address, ConnectError, Link, rows};
 use super::postmaster::Postmaster;
 use super::{failure, readback, session, statistics};
 use crate::external::SESSION_CLIENT;
 use crate::process::{Program, ServerProcess, free_loopback_port};
 use crate::{
-    Dialect, DrainAction, DrainLimits, EngineError, Health, InstalledBuild, Server, SessionClient,
-    Settings, SqlSession, StartOptions, Transport,
+    DrainAction, DrainLimits, EngineError, Health, InstalledBuild, Server, SessionClient, Sessions,
+    Settings, SqlForms, SqlServer, SqlSession, StartOptions, Transport,
 };
 
 /// The database of the workload's tables.
@@ -198,15 +199,19 @@ fn make_database(admin: &Link, link: &Link) -> Result<u32, EngineError> {
     })
 }
 
-impl Server for PostgresServer {
-    fn dialect(&self) -> Dialect {
-        Dialect::Postgres {
-            version_num: self.version_num,
-        }
+impl SqlServer for PostgresServer {
+    fn forms(&self) -> &'static dyn SqlForms {
+        &PostgresForms
     }
 
     fn connect(&self) -> Result<Box<dyn SqlSession>, EngineError> {
         session::open(&self.link, self.client)
+    }
+}
+
+impl Server for PostgresServer {
+    fn sessions(&self) -> Sessions<'_> {
+        Sessions::Sql(self)
     }
 
     /// All parameters, and `session_client`: what the workers' sessions speak through.

@@ -16,10 +16,15 @@ use std::path::Path;
 pub use options::flatten;
 pub use probe::{Probe, probe};
 
+use crate::driver::{Driver, Open};
 use crate::{BuildInfo, Engine, EngineError, InstalledBuild, Server, Settings, StartOptions};
 
-/// Bytes on disk per key of 20 and value of 400 bytes, with twice its room for compaction.
-pub const BYTES_PER_ROW: u64 = 1000;
+pub(crate) static DRIVER: Driver = Driver {
+    open: Open::Installed(|build| Box::new(Rocksdb::new(build))),
+    external: None,
+    bytes_at_start: |_| 0,
+    forms: None,
+};
 
 /// Where a build keeps libraries that its own one needs, in the environment it asks for.
 pub const LIBRARY_PATH: &str = "LD_LIBRARY_PATH";

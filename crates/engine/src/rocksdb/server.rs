@@ -12,8 +12,8 @@ use super::readback::{LOG, newest_option_file, parse_log, parse_option_file};
 use super::session::RocksdbSession;
 use super::wait;
 use crate::{
-    Dialect, DrainAction, DrainLimits, EngineError, KvSession, KvStore, Level, Server, Settings,
-    SqlSession, StartOptions, WriteMode, directory_bytes,
+    DrainAction, DrainLimits, EngineError, KvSession, KvStore, Level, Server, Sessions, Settings,
+    StartOptions, WriteMode, directory_bytes,
 };
 
 /// The database's folder in the data directory.
@@ -129,20 +129,8 @@ pub(super) fn read_back(dir: &Path) -> Result<Settings, EngineError> {
 }
 
 impl Server for RocksdbServer {
-    /// RocksDB has no SQL, and nobody who keeps to [`kv`](Server::kv) asks; plans refuse workloads
-    /// of SQL.
-    fn dialect(&self) -> Dialect {
-        Dialect::Sqlite
-    }
-
-    fn kv(&self) -> Option<&dyn KvStore> {
-        Some(self)
-    }
-
-    fn connect(&self) -> Result<Box<dyn SqlSession>, EngineError> {
-        Err(EngineError::new(
-            "RocksDB has no SQL; give its cells a workload of keys and values",
-        ))
+    fn sessions(&self) -> Sessions<'_> {
+        Sessions::Kv(self)
     }
 
     /// From the database's own option file and log: options by the names of option strings,

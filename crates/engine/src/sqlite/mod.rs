@@ -3,25 +3,29 @@
 
 mod drain;
 mod failure;
+mod forms;
 mod pragma;
 mod server;
 mod session;
 mod text;
 mod version;
 
+pub use forms::SqliteForms;
 use plimsoll_core::name::BuildName;
 use rusqlite::Connection;
 
+use crate::driver::{Driver, Open};
 use crate::{BuildInfo, Engine, EngineError, Server, Settings, StartOptions};
 
 /// Where the library comes from: it is compiled into this program.
 const ORIGIN: &str = "bundled";
 
-/// Bytes per row of the Insert Benchmark's table. Loaded in order and indexed once it takes about
-/// 125 bytes, 140 and more when random inserts have split the index pages; the transaction that
-/// builds an index has it in the log a second time; and while readers never pause, the log has
-/// grown to twice the size of the table before a checkpoint could start it again.
-pub(crate) const BYTES_PER_ROW: u64 = 480;
+pub(crate) static DRIVER: Driver = Driver {
+    open: Open::BuiltIn(|build| Ok(Box::new(Sqlite::new(build)?))),
+    external: None,
+    bytes_at_start: |_| 0,
+    forms: Some(&SqliteForms),
+};
 
 /// The SQLite library inside this program.
 #[derive(Clone, Debug)]

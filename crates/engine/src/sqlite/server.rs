@@ -7,11 +7,13 @@ use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, OpenFlags};
 
+use super::forms::SqliteForms;
 use super::pragma::Kept;
 use super::session::SqliteSession;
 use super::{drain, failure, pragma};
 use crate::{
-    Dialect, DrainAction, DrainLimits, EngineError, Server, Settings, SqlSession, StartOptions,
+    DrainAction, DrainLimits, EngineError, Server, Sessions, Settings, SqlForms, SqlServer,
+    SqlSession, StartOptions,
 };
 
 /// The database's file in the data directory.
@@ -119,13 +121,19 @@ fn wal_bytes(database: &Path) -> Result<u64, EngineError> {
     }
 }
 
-impl Server for SqliteServer {
-    fn dialect(&self) -> Dialect {
-        Dialect::Sqlite
+impl SqlServer for SqliteServer {
+    fn forms(&self) -> &'static dyn SqlForms {
+        &SqliteForms
     }
 
     fn connect(&self) -> Result<Box<dyn SqlSession>, EngineError> {
         Ok(Box::new(self.session()?))
+    }
+}
+
+impl Server for SqliteServer {
+    fn sessions(&self) -> Sessions<'_> {
+        Sessions::Sql(self)
     }
 
     fn effective_settings(&self) -> Result<Settings, EngineError> {

@@ -10,7 +10,7 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use plimsoll_core::name::EngineName;
+use plimsoll_core::engines::EngineName;
 use plimsoll_core::plan::{ExternalServer, PasswordSource, ServerPlace, TlsMode};
 use plimsoll_engine::{
     External, Password, Server, SessionClient, Settings, StartOptions, external_engine,

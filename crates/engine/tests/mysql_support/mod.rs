@@ -106,7 +106,7 @@ pub fn server_with(build: &InstalledBuild, pairs: &[(&str, &str)]) -> (Folders, 
 
 /// The Insert Benchmark's table in the server's storage engine, with its three indexes.
 pub fn create_table(server: &dyn Server, session: &mut dyn SqlSession, table: &str) {
-    let suffix = server.table_suffix();
+    let suffix = server.sql().unwrap().table_suffix();
     session
         .define(&format!(
             "create table {table} ( transactionid bigint not null auto_increment, dateandtime \

@@ -42,7 +42,7 @@ pub fn load(target: &Target) -> Result<(f64, f64), Failed> {
         .and_then(|cell| cell.workload.insert_benchmark())
         .ok_or("the plan has no cell of it")?;
     let step = workload.steps.first().ok_or("the plan has no step")?;
-    let benchmark = InsertBenchmarkRun::new(workload.clone(), target.server.clone(), SEED);
+    let benchmark = InsertBenchmarkRun::new(workload.clone(), target.server.clone(), SEED).unwrap();
     let step = benchmark.tasks(step)?;
     let (outcome, usage) = Usage::of(Client::Own, target, || {
         Ok(run_step(

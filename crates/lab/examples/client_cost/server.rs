@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use plimsoll_core::name::EngineName;
-use plimsoll_engine::{Dialect, InstalledBuild, Settings, StartOptions, engine};
+use plimsoll_core::engines::EngineName;
+use plimsoll_engine::{InstalledBuild, Settings, StartOptions, engine};
 use plimsoll_host::Watch;
 use plimsoll_testkit::{build_record, cached_build};
 use plimsoll_workload::SharedServer;
@@ -80,7 +80,7 @@ impl Target {
 
     /// Whether it is PostgreSQL, and no MySQL or MariaDB.
     pub fn is_postgres(&self) -> bool {
-        matches!(self.server.dialect(), Dialect::Postgres { .. })
+        self.name.starts_with("postgres")
     }
 
     /// Who its own sessions are.
@@ -127,7 +127,7 @@ impl Target {
     /// The table of sysbench's oltp tests, filled.
     fn load(&self) -> Result<(), Failed> {
         let mut session = self.server.connect()?;
-        let suffix = self.server.table_suffix();
+        let suffix = self.server.sql()?.table_suffix();
         session.define(&format!(
             "create table sbtest1 (id int primary key, k int not null, c char(120) not null, pad \
             char(60) not null){suffix}"

@@ -9,7 +9,8 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use plimsoll_core::name::{BuildName, EngineName, natural_cmp};
+use plimsoll_core::engines::EngineName;
+use plimsoll_core::name::{BuildName, natural_cmp};
 use plimsoll_core::plan::{Cell, Plan, divide};
 use plimsoll_engine::process::{MARK, child_command, end_below};
 use plimsoll_store::header::{CampaignHeader, CellHeader};

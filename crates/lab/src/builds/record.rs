@@ -94,7 +94,7 @@ fn for_each_text(value: &mut Value, change: &mut dyn FnMut(&mut String)) {
 mod tests {
     use std::collections::BTreeMap;
 
-    use plimsoll_core::name::EngineName;
+    use plimsoll_core::engines::EngineName;
     use plimsoll_engine::DataInit;
 
     use super::*;

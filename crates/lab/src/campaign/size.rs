@@ -5,7 +5,7 @@ use std::path::Path;
 
 use plimsoll_core::plan::{Cell, Plan, StepKind, Workload};
 use plimsoll_core::units::format_bytes;
-use plimsoll_engine::{bytes_at_start, bytes_per_row};
+use plimsoll_engine::bytes_at_start;
 use plimsoll_store::header::CellHeader;
 use plimsoll_workload::kv::is_universal;
 
@@ -54,10 +54,10 @@ fn peak_rows(cell: &Cell) -> u64 {
 pub(crate) fn peak_table_bytes(cell: &Cell, settings: &BTreeMap<String, String>) -> u64 {
     let engine = cell.build.engine;
     let row_bytes = match cell.workload {
-        Workload::InsertBenchmark(_) => bytes_per_row(engine),
+        Workload::InsertBenchmark(_) => engine.facts().bytes_per_row,
         // Universal compaction may hold all of it twice, and write it a third time.
-        Workload::Rocksdb(_) if is_universal(settings) => bytes_per_row(engine) * 2,
-        Workload::Rocksdb(_) => bytes_per_row(engine),
+        Workload::Rocksdb(_) if is_universal(settings) => engine.facts().bytes_per_row * 2,
+        Workload::Rocksdb(_) => engine.facts().bytes_per_row,
         Workload::Sysbench(_) | Workload::File(_) => SYSBENCH_ROW_BYTES,
     };
     peak_rows(cell).saturating_mul(row_bytes)

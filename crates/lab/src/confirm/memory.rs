@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use plimsoll_core::name::EngineName;
 use plimsoll_core::plan::Cell;
 
 use crate::campaign::peak_table_bytes;
@@ -13,33 +12,18 @@ const SERVER_BYTES: u64 = 400 * MIB;
 /// The share of what is available that servers may take; the rest is for the page cache and for us.
 const SHARE: f64 = 0.9;
 
-/// The settings that say how large a cache is, with what they are when nothing is set and the unit
-/// of a bare number.
-const CACHES: [(EngineName, &str, u64, u64); 7] = [
-    (EngineName::Mysql, "innodb_buffer_pool_size", 128 * MIB, 1),
-    (EngineName::Mysql, "rocksdb_block_cache_size", 0, 1),
-    (EngineName::Mariadb, "innodb_buffer_pool_size", 128 * MIB, 1),
-    (EngineName::Mariadb, "rocksdb_block_cache_size", 0, 1),
-    (EngineName::Postgres, "shared_buffers", 128 * MIB, 8192),
-    (EngineName::Sqlite, "mmap_size", 64 * MIB, 1),
-    (EngineName::Rocksdb, "block_cache_bytes", 32 * MIB, 1),
-];
-
 /// Bytes that a cell's server takes: its caches, which hold no more than twice its tables, and
 /// itself.
 pub(super) fn server_bytes(cell: &Cell, settings: &BTreeMap<String, String>) -> u64 {
-    let caches = CACHES
-        .iter()
-        .filter(|(engine, ..)| *engine == cell.build.engine)
-        .map(|(_, name, default, unit)| {
-            // MySQL takes dashes for underscores.
-            let asked = settings
-                .iter()
-                .find(|(key, _)| key.replace('-', "_") == *name);
-            asked
-                .and_then(|(_, value)| parse_size(value, *unit))
-                .unwrap_or(*default)
-        });
+    let caches = cell.build.engine.facts().caches.iter().map(|cache| {
+        // MySQL takes dashes for underscores.
+        let asked = settings
+            .iter()
+            .find(|(key, _)| key.replace('-', "_") == cache.setting);
+        asked
+            .and_then(|(_, value)| parse_size(value, cache.unit_bytes))
+            .unwrap_or(cache.default_bytes)
+    });
     caches
         .sum::<u64>()
         .min(peak_table_bytes(cell, settings).saturating_mul(2))

@@ -22,7 +22,6 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use plimsoll_core::METHODOLOGY_VERSION;
-use plimsoll_core::name::EngineName;
 use plimsoll_core::plan::{Driver, Step, StepProcess};
 use plimsoll_core::record::TableCheck;
 use plimsoll_host::{
@@ -399,7 +398,7 @@ impl Trial<'_> {
         server: &SharedServer,
         is_first: bool,
     ) -> Result<(), EarlyEnd> {
-        if self.order.cell.build.engine == EngineName::Null {
+        if !self.order.cell.build.engine.facts().keeps_rows {
             return Ok(());
         }
         let checks = if is_first {

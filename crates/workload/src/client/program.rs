@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use plimsoll_core::seed::Draw;
 use plimsoll_core::workload_file;
-use plimsoll_engine::{Dialect, Parameter};
+use plimsoll_engine::{Parameter, SqlForms};
 
 use crate::values::{Ids, Text};
 
@@ -14,7 +14,7 @@ pub(crate) const MOST_MIXED: usize = workload_file::MOST_MIXED as usize;
 /// The events of a step. Clients share it.
 #[derive(Clone, Debug)]
 pub(crate) struct Program {
-    pub dialect: Dialect,
+    pub forms: &'static dyn SqlForms,
     /// Variants of each statement: tables that are drawn, or one.
     pub variants: usize,
     pub statements: Vec<Statement>,
@@ -141,18 +141,4 @@ impl Place {
             Self::Back(places) => length - places,
         }
     }
-}
-
-/// What begins a transaction. SQLite's takes the write lock at once where it will write: one that
-/// reads first could never get it after another has written.
-pub(crate) fn begin(dialect: Dialect, is_writing: bool) -> &'static str {
-    match dialect {
-        Dialect::Sqlite if is_writing => "BEGIN IMMEDIATE",
-        _ => "BEGIN",
-    }
-}
-
-/// Whether `BEGIN` can be prepared. MySQL refuses it.
-pub(super) fn prepares_begin(dialect: Dialect) -> bool {
-    !matches!(dialect, Dialect::Mysql { .. })
 }

@@ -6,7 +6,7 @@ use plimsoll_core::seed::Draw;
 use plimsoll_engine::{Argument, Counts, ErrorClass, Parameter, Prepared, SqlError, SqlSession};
 use plimsoll_load::{Failure, Next, Outcome, Worker};
 
-use super::program::{MOST_MIXED, Program, begin, prepares_begin};
+use super::program::{MOST_MIXED, Program};
 use super::tally::{Statements, Tally};
 use super::values::{Call, Draws, Handle, Values};
 use crate::session::Session;
@@ -102,7 +102,7 @@ impl Client {
                 sequences,
                 stride: clients.into(),
             },
-            begin: [false, true].map(|is_writing| Control::new(begin(program.dialect, is_writing))),
+            begin: [false, true].map(|is_writing| Control::new(program.forms.begin(is_writing))),
             commit: Control::new("COMMIT"),
             handles: Vec::new(),
             values: Values::default(),
@@ -286,7 +286,7 @@ impl Worker for Client {
         };
         let program = &self.program;
         if self.is_prepared && program.events.iter().any(|event| event.is_transaction) {
-            if prepares_begin(program.dialect) {
+            if program.forms.prepares_begin() {
                 let is_needed = |writes: bool| {
                     program
                         .events

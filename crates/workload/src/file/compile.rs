@@ -3,33 +3,23 @@
 use std::collections::BTreeMap;
 
 use plimsoll_core::plan::Distribution;
-use plimsoll_core::workload_file::{Effect, Event, Parameter, Sql, Statement, Value, WorkloadFile};
-use plimsoll_engine::{self as engine, Dialect};
+use plimsoll_core::workload_file::{Effect, Event, Parameter, Statement, Value, WorkloadFile};
+use plimsoll_engine::{self as engine, SqlForms};
 
 use crate::client::{self, Growth, Part, Place, Program, Sequence, Source};
 use crate::values::{Ids, Text};
-
-/// The text of a statement on this engine.
-pub(super) fn sql_of(statement: &Statement, dialect: Dialect) -> &Sql {
-    let own = match dialect {
-        Dialect::Sqlite => &statement.sqlite,
-        Dialect::Mysql { .. } => &statement.mysql,
-        Dialect::Postgres { .. } => &statement.postgres,
-    };
-    own.as_ref().unwrap_or(&statement.sql)
-}
 
 /// The program of a step that draws these events by their weights. `next` holds where sequences go
 /// on, by name.
 pub(super) fn compile(
     file: &WorkloadFile,
     events: &[(String, u32)],
-    dialect: Dialect,
+    forms: &'static dyn SqlForms,
     next: &BTreeMap<String, i64>,
 ) -> (Program, Vec<String>) {
     let mut compiler = Compiler {
         file,
-        dialect,
+        forms,
         ids: Vec::new(),
         texts: Vec::new(),
         sequences: Vec::new(),
@@ -63,7 +53,7 @@ pub(super) fn compile(
         start: next.get(name).copied().unwrap_or(*start),
     });
     let program = Program {
-        dialect,
+        forms,
         variants: 1,
         statements: used
             .iter()
@@ -80,7 +70,7 @@ pub(super) fn compile(
 
 struct Compiler<'a> {
     file: &'a WorkloadFile,
-    dialect: Dialect,
+    forms: &'static dyn SqlForms,
     ids: Vec<Ids>,
     texts: Vec<Text>,
     sequences: Vec<(String, i64)>,
@@ -97,7 +87,7 @@ struct Known<'a> {
 
 impl Compiler<'_> {
     fn statement(&self, statement: &Statement) -> client::Statement {
-        let sql = sql_of(statement, self.dialect);
+        let sql = statement.text_on(self.forms.engine());
         let mut pieces = vec![sql.pieces[0].clone()];
         let mut parameters = Vec::new();
         for (name, piece) in sql.parameters.iter().zip(&sql.pieces[1..]) {
@@ -165,7 +155,7 @@ impl Compiler<'_> {
         let mut parts = Vec::new();
         for (at, times) in &event.calls {
             let statement = &file.statements[*at];
-            let sql = sql_of(statement, self.dialect);
+            let sql = statement.text_on(self.forms.engine());
             let mut sources = Vec::new();
             // Of the statement's first time, from its own beginning.
             let (mut own_values, mut own_texts) = (0, 0);
@@ -269,7 +259,7 @@ impl Compiler<'_> {
         let effects: Vec<&Effect> = event
             .calls
             .iter()
-            .map(|(at, _)| &sql_of(&file.statements[*at], self.dialect).effect)
+            .map(|(at, _)| &file.statements[*at].text_on(self.forms.engine()).effect)
             .collect();
         client::Event {
             is_transaction: event.is_transaction,

@@ -9,10 +9,10 @@ use plimsoll_core::plan::{
 use plimsoll_core::record::TableCheck;
 use plimsoll_core::seed::Draw;
 use plimsoll_core::workload_file::{Effect, Table, WorkloadFile};
-use plimsoll_engine::{Dialect, EngineError};
+use plimsoll_engine::{EngineError, SqlForms};
 use plimsoll_load::{StepOptions, StepOutcome, Stop, Task};
 
-use super::compile::{compile, sql_of};
+use super::compile::compile;
 use super::tables::{create_table, has_rising_key, table_fill};
 use crate::check::check_table;
 use crate::client::{Client, Seat, Tally};
@@ -27,6 +27,7 @@ pub struct FileRun {
     settings: FileWorkload,
     file: WorkloadFile,
     server: SharedServer,
+    forms: &'static dyn SqlForms,
     seed: u64,
     /// Rows each table must hold; `None` for those of which statements do not say.
     expected_rows: Vec<Option<u64>>,
@@ -47,12 +48,12 @@ impl FileRun {
                     "the campaign's workload is not valid here: {error}"
                 ))
             })?;
-        let dialect = server.dialect();
+        let forms = server.sql()?.forms();
         let is_uncountable = |table: &str| {
             let effects = file
                 .statements
                 .iter()
-                .map(|statement| &sql_of(statement, dialect).effect);
+                .map(|statement| &statement.text_on(forms.engine()).effect);
             effects.into_iter().any(|effect| matches!(effect, Effect::Uncountable(of) if of.eq_ignore_ascii_case(table)))
         };
         let expected_rows = file
@@ -64,6 +65,7 @@ impl FileRun {
             settings,
             file,
             server,
+            forms,
             seed,
             expected_rows,
             sequences: BTreeMap::new(),
@@ -92,29 +94,22 @@ impl FileRun {
     }
 
     fn loaders(&self, step: &Step, load: LoadMode) -> Result<StepTasks, EngineError> {
-        let dialect = self.server.dialect();
+        let server = self.server.sql()?;
         let names = self.table_names();
-        let mut session = self.server.connect()?;
-        self.server.claim_tables(&names)?;
+        let mut session = server.connect()?;
+        server.claim_tables(&names)?;
+        let suffix = server.table_suffix();
         let mut fills = Vec::new();
         for table in &self.file.tables {
-            let parts = parts_of(load, dialect, step.clients, names.len(), table.rows);
-            // PostgreSQL's trees are half empty where several connections append to different
-            // places of them.
-            let has_late_key =
-                matches!(dialect, Dialect::Postgres { .. }) && parts > 1 && has_rising_key(table);
-            session.define(&create_table(
-                table,
-                dialect,
-                &self.server.table_suffix(),
-                has_late_key,
-            ))?;
-            fills.push(table_fill(table, dialect, has_late_key));
+            let parts = parts_of(load, self.forms, step.clients, names.len(), table.rows);
+            let has_late_key = self.forms.makes_key_late() && parts > 1 && has_rising_key(table);
+            session.define(&create_table(table, self.forms, &suffix, has_late_key))?;
+            fills.push(table_fill(table, self.forms, has_late_key));
         }
-        self.server.check_tables(&names)?;
+        server.check_tables(&names)?;
         self.check_statements()?;
         Ok(loading_tasks(
-            &self.server,
+            (&self.server, self.forms),
             self.seed,
             load,
             step.clients,
@@ -132,7 +127,7 @@ impl FileRun {
             .iter()
             .map(|event| (event.name.clone(), 1))
             .collect();
-        let (program, _) = compile(&self.file, &events, self.server.dialect(), &self.sequences);
+        let (program, _) = compile(&self.file, &events, self.forms, &self.sequences);
         // All events together send all statements, in their order.
         for (statement, of_file) in program.statements.iter().zip(&self.file.statements) {
             session
@@ -149,12 +144,7 @@ impl FileRun {
 
     fn clients(&self, step: &Step, mix: &MixStep) -> StepTasks {
         let tally = Arc::new(Tally::default());
-        let (program, _) = compile(
-            &self.file,
-            &mix.events,
-            self.server.dialect(),
-            &self.sequences,
-        );
+        let (program, _) = compile(&self.file, &mix.events, self.forms, &self.sequences);
         let program = Arc::new(program);
         let task = |client: u32| {
             let draw = Draw::new(self.seed, &["file step", &step.name, &client.to_string()]);
@@ -205,12 +195,7 @@ impl FileRun {
             self.expected_rows[table] =
                 self.expected_rows[table].map(|rows| rows.saturating_add_signed(growth));
         }
-        let (_, names) = compile(
-            &self.file,
-            &mix.events,
-            self.server.dialect(),
-            &self.sequences,
-        );
+        let (_, names) = compile(&self.file, &mix.events, self.forms, &self.sequences);
         self.sequences.extend(
             names
                 .into_iter()
@@ -248,7 +233,7 @@ impl FileRun {
         tables
             .iter()
             .map(scan)
-            .chain(index_scans(indexes, self.server.dialect()))
+            .chain(index_scans(indexes, self.forms))
             .collect()
     }
 

@@ -1,32 +1,26 @@
-//! The tables of a workload file, by dialect.
+//! The tables of a workload file, in the forms of an engine.
 
 use plimsoll_core::workload_file::{ColumnValues, Table};
-use plimsoll_engine::Dialect;
+use plimsoll_engine::{KeyPlace, SqlForms};
 
 use crate::filling::{ColumnFill, Finish, TableFill};
 
 /// Makes a table, with or without its primary key. `suffix` is the engine's.
 pub(super) fn create_table(
     table: &Table,
-    dialect: Dialect,
+    forms: &dyn SqlForms,
     suffix: &str,
     has_late_key: bool,
 ) -> String {
     let mut is_key_written = has_late_key;
     let column = |column: &plimsoll_core::workload_file::Column| {
         let (name, sql_type) = (&column.name, &column.sql_type);
-        match dialect {
-            _ if !column.is_auto => format!("{name} {sql_type} NOT NULL"),
-            Dialect::Sqlite => {
-                is_key_written = true;
-                format!("{name} INTEGER PRIMARY KEY")
-            }
-            Dialect::Mysql { .. } => format!("{name} {sql_type} NOT NULL AUTO_INCREMENT"),
-            Dialect::Postgres { .. } if sql_type.to_lowercase().contains("big") => {
-                format!("{name} BIGSERIAL")
-            }
-            Dialect::Postgres { .. } => format!("{name} SERIAL"),
+        if !column.is_auto {
+            return format!("{name} {sql_type} NOT NULL");
         }
+        let auto_key = forms.auto_key(sql_type);
+        is_key_written |= auto_key.key == KeyPlace::Included;
+        format!("{name} {}", auto_key.column)
     };
     let mut parts: Vec<String> = table.columns.iter().map(column).collect();
     if !is_key_written {
@@ -36,7 +30,7 @@ pub(super) fn create_table(
 }
 
 /// What a table is loaded with. Its rows follow from the seed and its name.
-pub(super) fn table_fill(table: &Table, dialect: Dialect, has_late_key: bool) -> TableFill {
+pub(super) fn table_fill(table: &Table, forms: &dyn SqlForms, has_late_key: bool) -> TableFill {
     let name = &table.name;
     let mut finish = Vec::new();
     if has_late_key {
@@ -45,14 +39,9 @@ pub(super) fn table_fill(table: &Table, dialect: Dialect, has_late_key: bool) ->
             table.primary_key.join(", ")
         )));
     }
-    if let (Dialect::Postgres { .. }, Some(auto)) =
-        (dialect, table.columns.iter().find(|column| column.is_auto))
-    {
-        finish.push(Finish::Query(format!(
-            "SELECT setval(pg_get_serial_sequence('{name}', '{}'), {})",
-            auto.name, table.rows
-        )));
-    }
+    let auto = table.columns.iter().find(|column| column.is_auto);
+    let go_on = auto.and_then(|auto| forms.continue_auto_values(name, &auto.name, table.rows));
+    finish.extend(go_on.map(Finish::Query));
     finish.extend(table.indexes.iter().map(|index| {
         let unique = if index.is_unique { "UNIQUE " } else { "" };
         Finish::Define(format!(
@@ -90,9 +79,12 @@ pub(super) fn has_rising_key(table: &Table) -> bool {
 mod tests {
     use super::*;
     use plimsoll_core::workload_file::WorkloadFile;
+    use plimsoll_engine::mysql::MysqlForms;
+    use plimsoll_engine::postgres::PostgresForms;
+    use plimsoll_engine::sqlite::SqliteForms;
 
     #[test]
-    fn tables_are_written_in_each_dialect() {
+    fn tables_are_written_in_the_forms_of_each_engine() {
         let text = r#"name = "t"
 [table.a]
 rows = 10
@@ -109,14 +101,13 @@ statements = ["s"]
 "#;
         let file = WorkloadFile::parse("t", text).unwrap();
         let (a, line) = (&file.tables[0], &file.tables[1]);
-        let postgres = Dialect::Postgres {
-            version_num: 180_000,
-        };
-        let mysql = Dialect::Mysql { is_rocksdb: false };
-        for (table, dialect, is_late, wanted) in [
+        let postgres: &dyn SqlForms = &PostgresForms;
+        let mysql: &dyn SqlForms = &MysqlForms::INNODB;
+        let sqlite: &dyn SqlForms = &SqliteForms;
+        for (table, forms, is_late, wanted) in [
             (
                 a,
-                Dialect::Sqlite,
+                sqlite,
                 false,
                 "CREATE TABLE a (id INTEGER PRIMARY KEY, b varchar(5) NOT NULL)",
             ),
@@ -141,12 +132,12 @@ statements = ["s"]
             ),
             (
                 line,
-                Dialect::Sqlite,
+                sqlite,
                 false,
                 "CREATE TABLE line (a integer NOT NULL, n integer NOT NULL, PRIMARY KEY (a, n))",
             ),
         ] {
-            assert_eq!(create_table(table, dialect, "", is_late), wanted);
+            assert_eq!(create_table(table, forms, "", is_late), wanted);
         }
         let finish = table_fill(a, postgres, true).finish;
         assert_eq!(finish.len(), 3);

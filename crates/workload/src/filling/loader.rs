@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use plimsoll_core::plan::LoadMode;
-use plimsoll_engine::Dialect;
+use plimsoll_engine::SqlForms;
 use plimsoll_load::{Arrival, Next, Outcome, RetryPolicy, StepOptions, Stop, Task, Worker};
 
 use super::rows::{Form, Rows};
@@ -36,36 +36,33 @@ struct Way {
 }
 
 impl Way {
-    fn of(load: LoadMode, dialect: Dialect) -> Self {
-        match (load, dialect) {
-            (LoadMode::Classic, _) => Self {
-                form: Form::Tuples,
-                bytes: STATEMENT_BYTES,
-            },
-            (LoadMode::Fast, Dialect::Postgres { .. }) => Self {
-                form: Form::Lines,
-                bytes: COPY_BYTES,
-            },
-            (LoadMode::Fast, _) => Self {
-                form: Form::Tuples,
-                bytes: LARGE_STATEMENT_BYTES,
-            },
-        }
+    fn of(load: LoadMode, forms: &dyn SqlForms) -> Self {
+        let (form, bytes) = match load {
+            LoadMode::Classic => (Form::Tuples, STATEMENT_BYTES),
+            LoadMode::Fast if forms.copies_rows() => (Form::Lines, COPY_BYTES),
+            LoadMode::Fast => (Form::Tuples, LARGE_STATEMENT_BYTES),
+        };
+        Self { form, bytes }
     }
+}
+
+/// Whether more connections than one cannot write at the same time.
+fn has_one_writer(forms: &dyn SqlForms) -> bool {
+    forms.engine().facts().has_one_writer
 }
 
 /// The parts that a table of so many rows is loaded in when there are so many tables and
 /// connections.
 pub(crate) fn parts_of(
     load: LoadMode,
-    dialect: Dialect,
+    forms: &dyn SqlForms,
     connections: u32,
     tables: usize,
     rows: u64,
 ) -> u64 {
     // sysbench loads a table by one connection, and an engine with one writer gains nothing from a
     // second.
-    if load == LoadMode::Classic || dialect == Dialect::Sqlite {
+    if load == LoadMode::Classic || has_one_writer(forms) {
         return 1;
     }
     u64::from(connections)
@@ -76,17 +73,16 @@ pub(crate) fn parts_of(
 
 /// The workers that load these tables.
 pub(crate) fn loading_tasks(
-    server: &SharedServer,
+    (server, forms): (&SharedServer, &dyn SqlForms),
     seed: u64,
     load: LoadMode,
     connections: u32,
     tables: Vec<TableFill>,
 ) -> StepTasks {
-    let dialect = server.dialect();
     let count = tables.len();
     let mut parts: Vec<Part> = Vec::new();
     for table in tables {
-        let of_table = parts_of(load, dialect, connections, count, table.rows);
+        let of_table = parts_of(load, forms, connections, count, table.rows);
         let (table, left) = (
             Arc::new(table),
             Arc::new(AtomicUsize::new(of_table as usize)),
@@ -101,7 +97,7 @@ pub(crate) fn loading_tasks(
         });
         parts.extend(cut);
     }
-    let loaders = if dialect == Dialect::Sqlite {
+    let loaders = if has_one_writer(forms) {
         1
     } else {
         connections.min(parts.len() as u32)
@@ -114,7 +110,7 @@ pub(crate) fn loading_tasks(
         let worker = Box::new(Loader::new(
             Session::new(server.clone()),
             seed,
-            Way::of(load, dialect),
+            Way::of(load, forms),
             parts,
         ));
         let stop = Stop::Worker {

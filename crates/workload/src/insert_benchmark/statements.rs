@@ -1,7 +1,10 @@
-//! The statements, by era and dialect.
+//! The statements, by era, in the forms of an engine.
 
 use plimsoll_core::plan::{Era, Partitions};
-use plimsoll_engine::Dialect;
+use plimsoll_engine::{Partitioned, SqlForms};
+
+/// The primary key.
+const KEY: &str = "transactionid";
 
 /// Rows a query asks for.
 pub(super) const ROWS_PER_QUERY: u32 = 10;
@@ -28,7 +31,7 @@ pub(super) const RANGES: [Range; 3] = [Range::Market, Range::Register, Range::Pd
 pub(super) struct Statements {
     pub table: String,
     era: Era,
-    dialect: Dialect,
+    forms: &'static dyn SqlForms,
     /// What follows the closing bracket of `create table`.
     suffix: String,
     partitions: Option<Partitions>,
@@ -38,126 +41,67 @@ impl Statements {
     pub fn new(
         table: String,
         era: Era,
-        dialect: Dialect,
+        forms: &'static dyn SqlForms,
         suffix: String,
         partitions: Option<Partitions>,
     ) -> Self {
         Self {
             table,
             era,
-            dialect,
+            forms,
             suffix,
             partitions,
         }
     }
 
-    /// Whether queries go as text, as the original sends them to MySQL; elsewhere they are
-    /// prepared.
+    /// Whether queries go as text; elsewhere they are prepared.
     pub fn has_text_queries(&self) -> bool {
-        matches!(self.dialect, Dialect::Mysql { .. })
+        self.forms.has_text_queries()
     }
 
-    /// Whether deletes go as text, as the original sends them to both of its SQL servers. A server
-    /// that plans each of them again looks up the smallest id for that, among the remains of
-    /// deleted rows: that is part of the benchmark.
+    /// Whether deletes do.
     pub fn has_text_deletes(&self) -> bool {
-        matches!(
-            self.dialect,
-            Dialect::Mysql { .. } | Dialect::Postgres { .. }
-        )
+        self.forms.has_text_deletes()
     }
 
-    /// The tables that hold rows: the table, or on PostgreSQL its partitions.
+    /// The tables that hold rows: the table, or its partitions where they are tables.
     pub fn storage_tables(&self) -> Vec<String> {
-        match (self.dialect, self.partitions) {
-            (Dialect::Postgres { .. }, Some(partitions)) => (0..partitions.count)
-                .map(|number| self.partition(number))
-                .collect(),
-            _ => vec![self.table.clone()],
+        let partitions = self.partitioned().map_or(Vec::new(), |forms| forms.tables);
+        if partitions.is_empty() {
+            return vec![self.table.clone()];
         }
+        partitions.into_iter().map(|(name, _)| name).collect()
     }
 
-    fn partition(&self, number: u32) -> String {
-        format!("{}_p{number}", self.table)
+    fn partitioned(&self) -> Option<Partitioned> {
+        let Partitions { count, rows } = self.partitions?;
+        self.forms.partitions(&self.table, KEY, count, rows)
     }
 
     pub fn create_table(&self) -> Vec<String> {
-        let (id, time, key) = match self.dialect {
-            Dialect::Sqlite => ("integer primary key", "datetime", ""),
-            Dialect::Mysql { .. } => (
-                "bigint not null auto_increment",
-                "datetime",
-                ", primary key (transactionid)",
-            ),
-            Dialect::Postgres { .. } => {
-                ("bigserial primary key", "timestamp without time zone", "")
-            }
-        };
+        let (id, key) = self.forms.auto_key("bigint").as_primary_key(KEY);
+        // The original writes small letters.
+        let (id, key) = (id.to_lowercase(), key.to_lowercase());
+        let time = self.forms.timestamp_type();
         let price = if self.era == Era::Current {
             "int"
         } else {
             "float"
         };
-        let (table, suffix, clause) = (&self.table, &self.suffix, self.partition_clause());
-        let mut statements = vec![format!(
-            "create table {table} ( transactionid {id}, dateandtime {time}, cashregisterid int not \
-            null, customerid int not null, productid int not null, price {price} not null, data \
+        let (clause, partitions) = self
+            .partitioned()
+            .map_or_else(Default::default, |forms| (forms.clause, forms.tables));
+        let (table, suffix) = (&self.table, &self.suffix);
+        let create = format!(
+            "create table {table} ( {KEY} {id}, dateandtime {time}, cashregisterid int not null, \
+            customerid int not null, productid int not null, price {price} not null, data \
             varchar(4000){key} ){suffix}{clause}"
-        )];
-        statements.extend(self.create_partitions());
-        if let Dialect::Postgres { .. } = self.dialect {
-            statements.push(format!(
-                "alter sequence {table}_transactionid_seq cache 1000"
-            ));
-        }
-        statements
-    }
-
-    /// What follows the engine in `create table`.
-    fn partition_clause(&self) -> String {
-        match (self.dialect, self.partitions) {
-            (_, None) | (Dialect::Sqlite, _) => String::new(),
-            (Dialect::Postgres { .. }, Some(_)) => {
-                " partition by range( transactionid )".to_owned()
-            }
-            (Dialect::Mysql { .. }, Some(Partitions { count, rows })) => {
-                let bounded = (1..count).map(|number| {
-                    format!(
-                        "partition p{} values less than ({})",
-                        number - 1,
-                        u64::from(number) * rows
-                    )
-                });
-                let last = format!("partition p{} values less than (MAXVALUE)", count - 1);
-                format!(
-                    " partition by range( transactionid ) ( {} )",
-                    bounded.chain([last]).collect::<Vec<_>>().join(", ")
-                )
-            }
-        }
-    }
-
-    /// PostgreSQL's partitions are tables of their own.
-    fn create_partitions(&self) -> Vec<String> {
-        let (Dialect::Postgres { .. }, Some(Partitions { count, rows })) =
-            (self.dialect, self.partitions)
-        else {
-            return Vec::new();
-        };
-        let create = |number: u32| {
-            let low = u64::from(number) * rows;
-            let high = if number + 1 == count {
-                "MAXVALUE".to_owned()
-            } else {
-                (low + rows).to_string()
-            };
-            format!(
-                "create table {} partition of {} for values from ({low}) to ({high})",
-                self.partition(number),
-                self.table
-            )
-        };
-        (0..count).map(create).collect()
+        );
+        let reserve = self.forms.reserve_auto_values(table, KEY, 1000);
+        std::iter::once(create)
+            .chain(partitions.into_iter().map(|(_, create)| create))
+            .chain(reserve)
+            .collect()
     }
 
     fn indexes(&self) -> [Index; 3] {
@@ -186,43 +130,20 @@ impl Statements {
         ]
     }
 
-    /// With the table's name in front, but for MySQL in 2017.
+    /// With the table's name in front; in 2017 only if names of indexes are the schema's.
     fn index_name(&self, name: &str) -> String {
-        match (self.era, self.dialect) {
-            (Era::Year2017, Dialect::Mysql { .. }) => name.to_owned(),
-            _ => format!("{}_{name}", self.table),
+        if self.era == Era::Year2017 && self.forms.has_index_names_per_table() {
+            return name.to_owned();
         }
+        format!("{}_{name}", self.table)
     }
 
     /// In the order they are created.
     pub fn create_indexes(&self) -> Vec<String> {
-        let table = &self.table;
-        let added = self.indexes().map(|index| {
-            format!(
-                "add index {} ({})",
-                self.index_name(index.name),
-                index.columns
-            )
-        });
-        match self.dialect {
-            Dialect::Sqlite | Dialect::Postgres { .. } => self
-                .indexes()
-                .map(|index| {
-                    format!(
-                        "create index {} on {table} ({})",
-                        self.index_name(index.name),
-                        index.columns
-                    )
-                })
-                .to_vec(),
-            // One at a time, for the sake of its memory.
-            Dialect::Mysql { is_rocksdb: true } => added
-                .map(|index| format!("alter table {table} {index}"))
-                .to_vec(),
-            Dialect::Mysql { is_rocksdb: false } => {
-                vec![format!("alter table {table} {}", added.join(", "))]
-            }
-        }
+        let indexes = self
+            .indexes()
+            .map(|index| (self.index_name(index.name), index.columns));
+        self.forms.create_indexes(&self.table, &indexes)
     }
 
     /// Everything before the tuples.
@@ -237,19 +158,10 @@ impl Statements {
     /// id behind the last.
     pub fn delete(&self) -> String {
         let table = &self.table;
-        match (self.era, self.dialect) {
-            (Era::Current, Dialect::Mysql { .. }) => {
-                format!(
-                    "delete from {table} where transactionid >= ? order by transactionid asc limit \
-                    ?"
-                )
-            }
-            (Era::Current, Dialect::Sqlite | Dialect::Postgres { .. }) => format!(
-                "delete from {table} where transactionid in (select transactionid from {table} \
-                where transactionid >= ? order by transactionid asc limit ?)"
-            ),
-            (Era::May2023 | Era::Year2017, _) => {
-                format!("delete from {table} where(transactionid>=? and transactionid<?)")
+        match self.era {
+            Era::Current => self.forms.delete_first_rows(table, KEY),
+            Era::May2023 | Era::Year2017 => {
+                format!("delete from {table} where({KEY}>=? and {KEY}<?)")
             }
         }
     }
@@ -310,11 +222,7 @@ impl Statements {
             Range::Pdc => "pdc",
         });
         let table = &self.table;
-        let hint = match self.dialect {
-            Dialect::Sqlite => format!(" INDEXED BY {index}"),
-            Dialect::Mysql { .. } => format!(" FORCE INDEX ({index})"),
-            Dialect::Postgres { .. } => String::new(),
-        };
+        let hint = self.forms.index_hint(&index);
         format!(
             "SELECT {columns} FROM {table}{hint} WHERE ({condition}{start}) ORDER BY {order} LIMIT \
             {ROWS_PER_QUERY}"
@@ -356,6 +264,10 @@ impl Statements {
 
 #[cfg(test)]
 mod tests {
+    use plimsoll_engine::mysql::MysqlForms;
+    use plimsoll_engine::postgres::PostgresForms;
+    use plimsoll_engine::sqlite::SqliteForms;
+
     use super::*;
 
     #[test]
@@ -363,7 +275,7 @@ mod tests {
         let statements = Statements::new(
             "pi2".into(),
             Era::Current,
-            Dialect::Sqlite,
+            &SqliteForms,
             String::new(),
             None,
         );
@@ -398,7 +310,7 @@ mod tests {
         let old = Statements::new(
             "pi1".into(),
             Era::May2023,
-            Dialect::Sqlite,
+            &SqliteForms,
             String::new(),
             None,
         );
@@ -414,7 +326,7 @@ mod tests {
         let mysql = Statements::new(
             "pi1".into(),
             Era::Current,
-            Dialect::Mysql { is_rocksdb: false },
+            &MysqlForms::INNODB,
             " engine=innodb".into(),
             None,
         );
@@ -447,7 +359,7 @@ mod tests {
         let rocksdb = Statements::new(
             "pi1".into(),
             Era::Current,
-            Dialect::Mysql { is_rocksdb: true },
+            &MysqlForms::ROCKSDB,
             " engine=rocksdb".into(),
             None,
         );
@@ -455,9 +367,7 @@ mod tests {
         let postgres = Statements::new(
             "pi1".into(),
             Era::Current,
-            Dialect::Postgres {
-                version_num: 160_004,
-            },
+            &PostgresForms,
             String::new(),
             None,
         );
@@ -479,7 +389,7 @@ mod tests {
         let year_2017 = Statements::new(
             "pi1".into(),
             Era::Year2017,
-            Dialect::Mysql { is_rocksdb: false },
+            &MysqlForms::INNODB,
             " engine=innodb".into(),
             None,
         );
@@ -493,17 +403,17 @@ mod tests {
 
     #[test]
     fn partitions_are_ranges_of_ids() {
-        let partitioned = |dialect, suffix: &str, count| {
+        let partitioned = |forms: &'static dyn SqlForms, suffix: &str, count| {
             let partitions = Some(Partitions { count, rows: 1000 });
             Statements::new(
                 "pi3".into(),
                 Era::Current,
-                dialect,
+                forms,
                 suffix.to_owned(),
                 partitions,
             )
         };
-        let mysql = partitioned(Dialect::Mysql { is_rocksdb: false }, " engine=innodb", 3);
+        let mysql = partitioned(&MysqlForms::INNODB, " engine=innodb", 3);
         let created = mysql.create_table();
         assert_eq!(created.len(), 1);
         assert!(
@@ -516,13 +426,7 @@ mod tests {
             created[0]
         );
         assert_eq!(mysql.storage_tables(), ["pi3"]);
-        let postgres = partitioned(
-            Dialect::Postgres {
-                version_num: 160_004,
-            },
-            "",
-            3,
-        );
+        let postgres = partitioned(&PostgresForms, "", 3);
         let created = postgres.create_table();
         assert!(
             created[0].ends_with("data varchar(4000) ) partition by range( transactionid )"),
@@ -539,7 +443,7 @@ mod tests {
             ]
         );
         assert_eq!(postgres.storage_tables(), ["pi3_p0", "pi3_p1", "pi3_p2"]);
-        let one = partitioned(Dialect::Mysql { is_rocksdb: false }, " engine=innodb", 1);
+        let one = partitioned(&MysqlForms::INNODB, " engine=innodb", 1);
         assert!(one.create_table()[0].ends_with("( partition p0 values less than (MAXVALUE) )"));
     }
 }

@@ -48,20 +48,25 @@ pub struct InsertBenchmarkRun {
 
 impl InsertBenchmarkRun {
     /// Nothing is created yet: the load step does that.
-    pub fn new(settings: InsertBenchmark, server: SharedServer, seed: u64) -> Self {
+    pub fn new(
+        settings: InsertBenchmark,
+        server: SharedServer,
+        seed: u64,
+    ) -> Result<Self, EngineError> {
+        let sql = server.sql()?;
         let tables: Vec<Statements> = (1..=settings.table_count())
             .map(|number| {
                 Statements::new(
                     format!("pi{number}"),
                     settings.era,
-                    server.dialect(),
-                    server.table_suffix(),
+                    sql.forms(),
+                    sql.table_suffix(),
                     settings.partitions,
                 )
             })
             .collect();
         let expected_rows = vec![0; tables.len()];
-        Self {
+        Ok(Self {
             settings,
             server,
             seed,
@@ -69,7 +74,7 @@ impl InsertBenchmarkRun {
             tables,
             expected_rows,
             clock_s: 0,
-        }
+        })
     }
 
     /// The names of the tables that hold rows: of partitioned ones, where partitions are tables of
@@ -393,7 +398,8 @@ impl InsertBenchmarkRun {
     }
 
     fn create_tables(&self, with_indexes: bool) -> Result<(), EngineError> {
-        let mut session = self.server.connect()?;
+        let server = self.server.sql()?;
+        let mut session = server.connect()?;
         let storage_tables = self.table_names();
         let all: Vec<String> = self
             .tables
@@ -401,7 +407,7 @@ impl InsertBenchmarkRun {
             .map(|table| table.table.clone())
             .chain(storage_tables.clone())
             .collect();
-        self.server.claim_tables(&all)?;
+        server.claim_tables(&all)?;
         for table in &self.tables {
             for statement in table.create_table() {
                 session.define(&statement)?;
@@ -412,7 +418,7 @@ impl InsertBenchmarkRun {
                 }
             }
         }
-        self.server.check_tables(&storage_tables)
+        server.check_tables(&storage_tables)
     }
 
     /// Books a finished step: what the tables must hold now, and the time on the data's clock.

@@ -120,10 +120,7 @@ impl KvWorker {
 
 impl Worker for KvWorker {
     fn open(&mut self) -> Result<(), String> {
-        let store = self
-            .server
-            .kv()
-            .ok_or("the engine has no keys and values; take a build of rocksdb")?;
+        let store = self.server.kv().map_err(|error| error.to_string())?;
         let writes = WriteMode {
             has_wal: self.work != KvWork::Fill,
             syncs: false,

@@ -1,7 +1,7 @@
 //! What one event of each test is: statements in groups, each group on a table of its own.
 
 use plimsoll_core::plan::{INLIST_IDS, POINT_SELECTS, Test, TestKind};
-use plimsoll_engine::Dialect;
+use plimsoll_engine::SqlForms;
 
 use super::statements::{C_PATTERN, Column, Columns, PAD_PATTERN, Statement, table_name};
 use crate::client::{self, Place, Program, Source};
@@ -149,7 +149,7 @@ impl Event {
 }
 
 /// What the clients of a test perform, on so many tables of so many rows.
-pub(super) fn program(test: Test, tables: u32, rows: u64, dialect: Dialect) -> Program {
+pub(super) fn program(test: Test, tables: u32, rows: u64, forms: &'static dyn SqlForms) -> Program {
     let event = Event::of(test.kind, test.range);
     let part = |(statement, part): (usize, &Part)| client::Part {
         statement,
@@ -160,12 +160,12 @@ pub(super) fn program(test: Test, tables: u32, rows: u64, dialect: Dialect) -> P
     let parts = event.parts.iter().enumerate().map(part).collect();
     let (is_transaction, is_writing) = (event.is_transaction, event.is_writing());
     Program {
-        dialect,
+        forms,
         variants: tables as usize,
         statements: event
             .parts
             .iter()
-            .map(|part| part.statement.of_tables(tables, dialect))
+            .map(|part| part.statement.of_tables(tables, forms))
             .collect(),
         ids: vec![Ids::new(test.distribution, rows)],
         texts: vec![Text::pattern(&C_PATTERN), Text::pattern(&PAD_PATTERN)],
@@ -223,9 +223,9 @@ impl Statement {
         }
     }
 
-    fn of_tables(self, tables: u32, dialect: Dialect) -> client::Statement {
+    fn of_tables(self, tables: u32, forms: &dyn SqlForms) -> client::Statement {
         let pieces = |table: u32| {
-            self.sql(&table_name(table), dialect)
+            self.sql(&table_name(table), forms)
                 .split('?')
                 .map(str::to_owned)
                 .collect()

@@ -1,8 +1,8 @@
-//! The text of the statements, by dialect. Values are `?`.
+//! The text of the statements, in the forms of an engine. Values are `?`.
 
 use std::sync::LazyLock;
 
-use plimsoll_engine::{Dialect, Parameter};
+use plimsoll_engine::{Parameter, SqlForms};
 
 use crate::filling::{ColumnFill, Finish, TableFill};
 use crate::values::Text;
@@ -80,7 +80,7 @@ pub(super) enum Columns {
 
 impl Statement {
     /// The statement on a table.
-    pub fn sql(self, table: &str, dialect: Dialect) -> String {
+    pub fn sql(self, table: &str, forms: &dyn SqlForms) -> String {
         let list = |values: u32| vec!["?"; values as usize].join(", ");
         let columns = |column: Column, columns: Columns| match columns {
             Columns::Covered => column.name().to_owned(),
@@ -129,14 +129,11 @@ impl Statement {
             Self::InsertWithId => {
                 format!("INSERT INTO {table} (id, k, c, pad) VALUES (?, ?, ?, ?)")
             }
-            Self::Insert => match dialect {
-                // 0 has the server choose.
-                Dialect::Mysql { .. } => {
-                    format!("INSERT INTO {table} (id, k, c, pad) VALUES (0, ?, ?, ?)")
+            Self::Insert => match forms.auto_value() {
+                Some(value) => {
+                    format!("INSERT INTO {table} (id, k, c, pad) VALUES ({value}, ?, ?, ?)")
                 }
-                Dialect::Postgres { .. } | Dialect::Sqlite => {
-                    format!("INSERT INTO {table} (k, c, pad) VALUES (?, ?, ?)")
-                }
+                None => format!("INSERT INTO {table} (k, c, pad) VALUES (?, ?, ?)"),
             },
             Self::Scan => format!("SELECT * from {table} WHERE LENGTH(c) < 0"),
         }
@@ -199,23 +196,18 @@ pub(super) fn table_name(number: u32) -> String {
     format!("sbtest{number}")
 }
 
-/// Whether the primary key of a table comes when it is full: PostgreSQL's index trees are half
-/// empty where several connections append to different places of them.
-pub(super) fn has_late_key(dialect: Dialect, parts: u64) -> bool {
-    matches!(dialect, Dialect::Postgres { .. }) && parts > 1
-}
-
+/// Makes a table, with or without its primary key.
 pub(super) fn create_table(
     table: &str,
-    dialect: Dialect,
+    forms: &dyn SqlForms,
     suffix: &str,
     has_late_key: bool,
 ) -> String {
-    let (id, key) = match dialect {
-        Dialect::Sqlite => ("INTEGER PRIMARY KEY", ""),
-        Dialect::Mysql { .. } => ("INTEGER NOT NULL AUTO_INCREMENT", ", PRIMARY KEY (id)"),
-        Dialect::Postgres { .. } if has_late_key => ("SERIAL", ""),
-        Dialect::Postgres { .. } => ("SERIAL PRIMARY KEY", ""),
+    let auto_key = forms.auto_key("INTEGER");
+    let (id, key) = if has_late_key {
+        (auto_key.column, String::new())
+    } else {
+        auto_key.as_primary_key("id")
     };
     format!(
         "CREATE TABLE {table}(id {id}, k INTEGER DEFAULT '0' NOT NULL, c CHAR(120) DEFAULT '' NOT \
@@ -262,9 +254,12 @@ pub(crate) fn table_fill(number: u32, rows: u64) -> TableFill {
 
 #[cfg(test)]
 mod tests {
+    use plimsoll_engine::mysql::MysqlForms;
+    use plimsoll_engine::postgres::PostgresForms;
+
     use super::*;
 
-    const MYSQL: Dialect = Dialect::Mysql { is_rocksdb: false };
+    const MYSQL: &dyn SqlForms = &MysqlForms::INNODB;
 
     #[test]
     fn statements_are_those_of_the_definition() {
@@ -355,9 +350,7 @@ mod tests {
             );
             assert_eq!(statement.is_read(), sql.starts_with("SELECT"), "{sql}");
         }
-        let postgres = Dialect::Postgres {
-            version_num: 180_000,
-        };
+        let postgres = &PostgresForms;
         assert_eq!(
             Statement::Insert.sql("sbtest1", postgres),
             "INSERT INTO sbtest1 (k, c, pad) VALUES (?, ?, ?)"
@@ -372,14 +365,7 @@ mod tests {
             NULL, c CHAR(120) DEFAULT '' NOT NULL, pad CHAR(60) DEFAULT '' NOT NULL, PRIMARY KEY \
             (id)) engine=innodb"
         );
-        let postgres = create_table(
-            "sbtest1",
-            Dialect::Postgres {
-                version_num: 90_600,
-            },
-            "",
-            false,
-        );
+        let postgres = create_table("sbtest1", &PostgresForms, "", false);
         assert!(
             postgres.starts_with(
                 "CREATE TABLE sbtest1(id SERIAL PRIMARY KEY, k INTEGER DEFAULT '0' NOT NULL, "

@@ -8,13 +8,11 @@ use plimsoll_core::plan::{
 };
 use plimsoll_core::record::TableCheck;
 use plimsoll_core::seed::Draw;
-use plimsoll_engine::EngineError;
+use plimsoll_engine::{EngineError, SqlForms};
 use plimsoll_load::{StepOptions, StepOutcome, Stop, Task};
 
 use super::event::program;
-use super::statements::{
-    Statement, create_table, has_late_key, index_name, table_fill, table_name,
-};
+use super::statements::{Statement, create_table, index_name, table_fill, table_name};
 use crate::check::check_table;
 use crate::client::{Client, Seat, Tally};
 use crate::filling::{Finish, loading_tasks, parts_of};
@@ -27,6 +25,7 @@ use crate::timing::arrival;
 pub struct SysbenchRun {
     settings: Sysbench,
     server: SharedServer,
+    forms: &'static dyn SqlForms,
     seed: u64,
     /// Rows each table must hold.
     expected_rows: Vec<u64>,
@@ -34,14 +33,15 @@ pub struct SysbenchRun {
 
 impl SysbenchRun {
     /// Nothing is created yet: `prepare` does that.
-    pub fn new(settings: Sysbench, server: SharedServer, seed: u64) -> Self {
+    pub fn new(settings: Sysbench, server: SharedServer, seed: u64) -> Result<Self, EngineError> {
         let expected_rows = vec![0; settings.tables as usize];
-        Self {
+        Ok(Self {
             settings,
+            forms: server.sql()?.forms(),
             server,
             seed,
             expected_rows,
-        }
+        })
     }
 
     /// The names of the tables.
@@ -62,27 +62,23 @@ impl SysbenchRun {
     }
 
     fn loaders(&self, step: &Step, load: LoadMode) -> Result<StepTasks, EngineError> {
-        let (tables, rows, dialect) = (
-            self.settings.tables,
-            self.settings.rows,
-            self.server.dialect(),
-        );
-        let parts = parts_of(load, dialect, step.clients, tables as usize, rows);
-        self.create_tables(has_late_key(dialect, parts))?;
+        let (tables, rows) = (self.settings.tables, self.settings.rows);
+        let parts = parts_of(load, self.forms, step.clients, tables as usize, rows);
+        let has_late_key = self.forms.makes_key_late() && parts > 1;
+        self.create_tables(has_late_key)?;
         let mut fills: Vec<_> = (1..=tables).map(|table| table_fill(table, rows)).collect();
-        if has_late_key(dialect, parts) {
+        if has_late_key {
             for fill in &mut fills {
                 let name = &fill.name;
-                fill.finish_of_parts = vec![
-                    Finish::Define(format!("ALTER TABLE {name} ADD PRIMARY KEY (id)")),
-                    Finish::Query(format!(
-                        "SELECT setval(pg_get_serial_sequence('{name}', 'id'), {rows})"
-                    )),
-                ];
+                let add_key = Finish::Define(format!("ALTER TABLE {name} ADD PRIMARY KEY (id)"));
+                let go_on = self.forms.continue_auto_values(name, "id", rows);
+                fill.finish_of_parts = std::iter::once(add_key)
+                    .chain(go_on.map(Finish::Query))
+                    .collect();
             }
         }
         Ok(loading_tasks(
-            &self.server,
+            (&self.server, self.forms),
             self.seed,
             load,
             step.clients,
@@ -97,7 +93,7 @@ impl SysbenchRun {
             test,
             self.settings.tables,
             self.settings.rows,
-            self.server.dialect(),
+            self.forms,
         ));
         let is_scan = test.kind == TestKind::Scan;
         let task = |client: u32| {
@@ -148,18 +144,15 @@ impl SysbenchRun {
     }
 
     fn create_tables(&self, has_late_key: bool) -> Result<(), EngineError> {
-        let mut session = self.server.connect()?;
+        let server = self.server.sql()?;
+        let mut session = server.connect()?;
         let names = self.table_names();
-        self.server.claim_tables(&names)?;
+        server.claim_tables(&names)?;
+        let suffix = server.table_suffix();
         for name in &names {
-            session.define(&create_table(
-                name,
-                self.server.dialect(),
-                &self.server.table_suffix(),
-                has_late_key,
-            ))?;
+            session.define(&create_table(name, self.forms, &suffix, has_late_key))?;
         }
-        self.server.check_tables(&names)
+        server.check_tables(&names)
     }
 
     /// Books a finished step: what the tables must hold now.
@@ -181,14 +174,13 @@ impl SysbenchRun {
 
     /// Reads every table and its secondary index once.
     pub fn whole_scans(&self) -> Vec<String> {
-        let dialect = self.server.dialect();
         let tables = self
             .table_names()
             .into_iter()
-            .map(|table| Statement::Scan.sql(&table, dialect));
+            .map(|table| Statement::Scan.sql(&table, self.forms));
         let indexes = (1..=self.settings.tables)
             .map(|number| [table_name(number), index_name(number), "k".to_owned()]);
-        tables.chain(index_scans(indexes, dialect)).collect()
+        tables.chain(index_scans(indexes, self.forms)).collect()
     }
 
     /// Facts of a step that no histogram holds.

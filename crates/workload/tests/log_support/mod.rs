@@ -64,7 +64,10 @@ pub fn benchmark(
         .unwrap()
         .clone();
     let steps = settings.steps.clone();
-    (InsertBenchmarkRun::new(settings, server.clone(), 42), steps)
+    (
+        InsertBenchmarkRun::new(settings, server.clone(), 42).unwrap(),
+        steps,
+    )
 }
 
 /// Runs a step to its end.

@@ -2,7 +2,7 @@
 
 use toml::Spanned;
 
-use crate::name::{BuildName, EngineName};
+use crate::name::BuildName;
 use crate::plan::document::{ByteSize, Document, Sizes, StepOverride, Wait};
 use crate::plan::read::{MOST_CLIENTS, MOST_ROWS, SECOND_NS, Source, span};
 use crate::plan::{
@@ -266,17 +266,15 @@ impl Source<'_> {
         for cell in cells {
             let is_kv = matches!(cell.workload, Workload::Rocksdb(_));
             let engine = cell.build.engine;
-            let problem = match (is_kv, engine) {
-                (true, EngineName::Rocksdb) => continue,
-                (false, EngineName::Rocksdb) => {
-                    "rocksdb has no SQL: set workload = \"rocksdb\", or leave the cell out"
-                        .to_owned()
-                }
-                (true, _) => format!(
+            let problem = match (is_kv, engine.has_sql()) {
+                (true, false) | (false, true) => continue,
+                (false, false) => format!(
+                    "{engine} has no SQL: set workload = \"rocksdb\", or leave the cell out"
+                ),
+                (true, true) => format!(
                     "the workload rocksdb is keys and values, which {engine} has not: take builds \
                     rocksdb@VERSION"
                 ),
-                (false, _) => continue,
             };
             let is_build = |text: &Spanned<String>| {
                 text.get_ref()

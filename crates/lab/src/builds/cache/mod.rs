@@ -5,7 +5,8 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use plimsoll_core::name::{BuildName, EngineName, check_label, natural_cmp};
+use plimsoll_core::engines::Lives;
+use plimsoll_core::name::{BuildName, check_label, natural_cmp};
 use plimsoll_engine::InstalledBuild;
 
 use crate::builds::error::BuildError;
@@ -319,7 +320,7 @@ fn check_machine() -> Result<(), BuildError> {
 
 /// A folder may hold several libraries, of which the file that was given is the build.
 fn is_other_library(one: &InstalledBuild, other: &InstalledBuild) -> bool {
-    one.engine == EngineName::Rocksdb && one.server != other.server
+    one.engine.facts().lives == Lives::Library && one.server != other.server
 }
 
 /// A folder's name and what its record says.

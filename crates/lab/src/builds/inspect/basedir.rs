@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use plimsoll_core::name::{EngineName, natural_cmp};
+use plimsoll_core::engines::{EngineName, Lives};
+use plimsoll_core::name::natural_cmp;
 use plimsoll_engine::{DataInit, InstalledBuild};
 
 use crate::builds::error::BuildError;
@@ -151,7 +152,7 @@ fn describe(
 ) -> Result<InstalledBuild, BuildError> {
     // What a library needs may lie beside it.
     let env: BTreeMap<String, String> = library_path(&server)
-        .filter(|_| engine == EngineName::Rocksdb)
+        .filter(|_| engine.facts().lives == Lives::Library)
         .into_iter()
         .collect();
     let Facts {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use plimsoll_core::name::EngineName;
+use plimsoll_core::engines::{EngineName, Lives};
 
 use crate::builds::error::BuildError;
 use crate::builds::inspect::library;
@@ -25,12 +25,12 @@ impl Facts {
         server: &Path,
         env: &BTreeMap<String, String>,
     ) -> Result<Self, BuildError> {
-        match engine {
-            EngineName::Rocksdb => library::ask(server, env),
-            _ => Ok(Self {
-                version: ask_version(engine, server, env)?,
-                toolchain: BTreeMap::new(),
-            }),
+        if engine.facts().lives == Lives::Library {
+            return library::ask(server, env);
         }
+        Ok(Self {
+            version: ask_version(engine, server, env)?,
+            toolchain: BTreeMap::new(),
+        })
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use plimsoll_core::name::EngineName;
+use plimsoll_core::engines::Lives;
 use plimsoll_core::name::natural_cmp;
 use plimsoll_core::toolchain::{ASSERTIONS, CRC32, UNKNOWN};
 use plimsoll_engine::InstalledBuild;
@@ -36,7 +36,8 @@ const MOST_CALLS_WITHOUT_ASSERTIONS: usize = 1000;
 
 /// Whether a build is a RocksDB that is older than any that this program is tested with.
 pub fn is_untested(build: &InstalledBuild) -> bool {
-    build.engine == EngineName::Rocksdb && natural_cmp(&build.version, OLDEST_TESTED).is_lt()
+    build.engine.facts().lives == Lives::Library
+        && natural_cmp(&build.version, OLDEST_TESTED).is_lt()
 }
 
 /// Loads, writes and reads with a library in a child process. What it complains of, or dies of, is

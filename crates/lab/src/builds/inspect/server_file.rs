@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use plimsoll_core::name::EngineName;
+use plimsoll_core::engines::EngineName;
 use plimsoll_engine::process::child_command;
 use sha2::{Digest, Sha256};
 
@@ -56,11 +56,10 @@ pub(crate) fn ask_version(
     server: &Path,
     env: &BTreeMap<String, String>,
 ) -> Result<String, BuildError> {
-    let arguments: &[&str] = if engine == EngineName::Postgres {
-        &["--version"]
-    } else {
-        &["--no-defaults", "--version"]
-    };
+    let facts = engine.facts().builds.as_ref();
+    let arguments = facts
+        .and_then(|facts| facts.version_arguments)
+        .unwrap_or(&["--version"]);
     let text = ask(server, arguments, env)?;
     parse_version(&text).ok_or_else(|| {
         BuildError::Unfit(format!(

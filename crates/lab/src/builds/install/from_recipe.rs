@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use glob::Pattern;
-use plimsoll_core::name::EngineName;
+use plimsoll_core::engines::Lives;
 use plimsoll_core::toolchain::{OPTIMISATION, UNKNOWN};
 use plimsoll_engine::{DataInit, InstalledBuild};
 
@@ -120,7 +120,7 @@ impl<'a> Install<'a, '_> {
                 self.watch,
             );
         }
-        if self.recipe.engine == EngineName::Rocksdb {
+        if self.recipe.engine.facts().lives == Lives::Library {
             // Loaded into our own process, which has its C library already.
             return Ok(library_path(&server).into_iter().collect());
         }

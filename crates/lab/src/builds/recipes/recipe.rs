@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path, PathBuf};
 
-use plimsoll_core::name::EngineName;
+use plimsoll_core::engines::EngineName;
 use plimsoll_engine::DataInit;
 use serde::Deserialize;
 
@@ -294,29 +294,16 @@ pub(crate) fn parse(file: &str, text: &str) -> Result<Vec<Recipe>, BuildError> {
 }
 
 fn check(engine: EngineName, layout: &Layout, package: &Package) -> Result<(), String> {
-    let is_postgres = match engine {
-        EngineName::Postgres => true,
-        EngineName::Mysql | EngineName::Mariadb | EngineName::Rocksdb => false,
-        EngineName::Sqlite | EngineName::Null => {
-            return Err(format!("{engine} is part of the program and has no recipe"));
-        }
+    let Some(facts) = &engine.facts().builds else {
+        return Err(format!("{engine} is part of the program and has no recipe"));
     };
-    let has_right_init = match layout.init {
-        DataInit::Initdb { .. } => is_postgres,
-        DataInit::InstallDb { .. } => engine == EngineName::Mariadb,
-        DataInit::Initialize | DataInit::Bootstrap { .. } | DataInit::Copy { .. } => {
-            engine == EngineName::Mysql
-        }
-        DataInit::Library => engine == EngineName::Rocksdb,
-    };
-    if !has_right_init {
+    if !facts.inits.contains(&layout.init.key()) {
         return Err(format!(
             "{:?} does not make a data directory of {engine}",
             layout.init
         ));
     }
-    let needs_share = matches!(engine, EngineName::Mysql | EngineName::Mariadb);
-    if needs_share != layout.share.is_some() {
+    if facts.needs_share != layout.share.is_some() {
         return Err("`share` is for MySQL and MariaDB, which need it".to_owned());
     }
     let paths = [&layout.server, &layout.basedir]

@@ -1,6 +1,7 @@
 //! From a build's name to what it means: the recipe that offers it, at which version.
 
-use plimsoll_core::name::{BuildName, EngineName, natural_cmp};
+use plimsoll_core::engines::EngineName;
+use plimsoll_core::name::{BuildName, natural_cmp};
 
 use crate::builds::error::BuildError;
 use crate::builds::recipes::recipe::Recipe;
@@ -51,7 +52,7 @@ pub(crate) fn resolve(
     recipes: &[Recipe],
     here: &[Here],
 ) -> Result<ResolvedBuild, BuildError> {
-    if matches!(name.engine, EngineName::Sqlite | EngineName::Null) {
+    if name.engine.is_built_in() {
         return Err(BuildError::Usage(format!(
             "{} is part of this program; there is nothing to fetch",
             name.engine

@@ -409,7 +409,7 @@ impl<'r, 't> StepRun<'r, 't> {
             mut notes,
         } = finished;
         let (order, server) = (self.trial.order, self.server);
-        if let Some(store) = server.kv() {
+        if let Ok(store) = server.kv() {
             write_levels(levels_path(&order.dir, &self.step.name), &levels)?;
             notes.extend(rocksdb_stats::parse(&store.stats_text()?).notes());
             notes.insert(

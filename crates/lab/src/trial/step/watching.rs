@@ -72,7 +72,7 @@ impl Watching<'_> {
         if progress.phase != Phase::Measuring || second < self.next_levels_s {
             return;
         }
-        let Some(store) = self.server.kv() else {
+        let Ok(store) = self.server.kv() else {
             return;
         };
         self.next_levels_s = second + 1;
