@@ -87,7 +87,7 @@ pub fn gate(places: &Places, arguments: &Gate) -> Outcome {
         arguments.max_regression,
     )?;
     if let Some(path) = &arguments.junit {
-        std::fs::write(path, gate.to_junit()).map_err(|error| {
+        std::fs::write(path, plimsoll_report::to_junit(&gate)).map_err(|error| {
             Failure::usage(format!(
                 "failed to write {}: {error}; choose another file with --junit",
                 path.display()

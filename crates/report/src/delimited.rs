@@ -1,6 +1,7 @@
 //! CSV and TSV in long form: a line per cell, step, block, attempt and metric.
 
-use plimsoll_analysis::view::View;
+use plimsoll_analysis::metrics::value::Measure;
+use plimsoll_analysis::view::{EventRow, StepResult, View};
 
 const COLUMNS: [&str; 12] = [
     "cell",
@@ -23,133 +24,122 @@ const COLUMNS: [&str; 12] = [
 /// `true` or empty; `classic` is an imported value as the originals print it; without imported
 /// values there is no such column.
 pub fn to_csv(view: &View) -> String {
-    write(view, ',', |cell| {
-        if cell.contains(['"', ',', '\n', '\r']) {
-            format!("\"{}\"", cell.replace('"', "\"\""))
-        } else {
-            cell.to_owned()
-        }
+    write(view, csv::WriterBuilder::new().delimiter(b','), |cell| {
+        cell.to_owned()
     })
 }
 
 /// The same separated by tabs. Tabs and line breaks inside a cell become spaces.
 pub fn to_tsv(view: &View) -> String {
-    write(view, '\t', |cell| cell.replace(['\t', '\n', '\r'], " "))
+    let builder = &mut csv::WriterBuilder::new();
+    let builder = builder.delimiter(b'\t').quote_style(csv::QuoteStyle::Never);
+    write(view, builder, |cell| cell.replace(['\t', '\n', '\r'], " "))
 }
 
-fn write(view: &View, separator: char, escape: fn(&str) -> String) -> String {
-    let mut text = String::new();
+fn write(view: &View, builder: &csv::WriterBuilder, clean: fn(&str) -> String) -> String {
     let has_classic = view
         .results
         .iter()
         .flat_map(|result| &result.measures)
         .any(|measure| measure.classic.is_some());
-    let mut add = |cells: &[&str; 12]| {
-        let columns = if has_classic { 12 } else { 11 };
-        for (i, cell) in cells.iter().take(columns).enumerate() {
-            if i > 0 {
-                text.push(separator);
-            }
-            text.push_str(&escape(cell));
-        }
-        text.push('\n');
+    let columns = if has_classic { 12 } else { 11 };
+    let mut writer = builder.from_writer(Vec::new());
+    let mut add = |cells: [&str; 12]| {
+        let cells = cells.iter().take(columns).map(|cell| clean(cell));
+        writer
+            .write_record(cells)
+            .expect("memory can be written to");
     };
-    let word = |is_lower_bound: bool| if is_lower_bound { "true" } else { "" };
-    add(&COLUMNS);
+    add(COLUMNS);
     for result in &view.results {
-        let cell = view.cells[result.cell].label.as_str();
-        let caveat = view.cells[result.cell]
-            .caveat
-            .as_ref()
-            .map(ToString::to_string)
-            .unwrap_or_default();
+        let cell = &view.cells[result.cell];
+        let caveat = cell.caveat.as_ref().map(ToString::to_string);
+        let caveat = caveat.unwrap_or_default();
         let (block, attempt) = (result.block.to_string(), result.attempt.to_string());
-        let status = result.status.name();
-        for measure in &result.measures {
-            let value = measure
-                .value
-                .value
-                .map(|value| value.to_string())
-                .unwrap_or_default();
-            let unavailable = measure.value.unavailable.as_deref().unwrap_or_default();
-            add(&[
-                cell,
+        for number in numbers(result) {
+            add([
+                &cell.label,
                 &result.step,
                 &block,
                 &attempt,
-                status,
-                measure.metric.name,
-                &value,
-                measure.metric.unit,
-                unavailable,
+                result.status.name(),
+                &number.metric,
+                &number.value,
+                number.unit,
+                number.unavailable,
                 &caveat,
-                word(measure.value.is_lower_bound),
-                measure.classic.as_deref().unwrap_or_default(),
-            ]);
-        }
-        for event in &result.events {
-            for (name, unit, value) in event.numbers() {
-                // The kind behind the name, as in labels of time series.
-                let metric = format!("{name}{{{}}}", event.kind);
-                let value = value.map(|value| value.to_string()).unwrap_or_default();
-                let is_bound = name == "p99_response_us" && event.is_response_lower_bound();
-                let unavailable = match (value.is_empty(), event.ok > 0) {
-                    (false, _) => "",
-                    (true, true) => "closed loop: no response time",
-                    (true, false) => "no event was done",
-                };
-                add(&[
-                    cell,
-                    &result.step,
-                    &block,
-                    &attempt,
-                    status,
-                    &metric,
-                    &value,
-                    unit,
-                    unavailable,
-                    &caveat,
-                    word(is_bound),
-                    "",
-                ]);
-            }
-            let waited = result
-                .operations
-                .iter()
-                .find(|operation| operation.kind == event.kind)
-                .map_or(0.0, |operation| operation.wait_s);
-            let metric = format!("excluded_wait_s{{{}}}", event.kind);
-            add(&[
-                cell,
-                &result.step,
-                &block,
-                &attempt,
-                status,
-                &metric,
-                &waited.to_string(),
-                "s",
-                "",
-                &caveat,
-                "",
-                "",
-            ]);
-        }
-        if result.measures.is_empty() {
-            add(&[
-                cell,
-                &result.step,
-                &block,
-                &attempt,
-                status,
-                "",
-                "",
-                "",
-                result.reason.as_deref().unwrap_or_default(),
-                &caveat,
-                "",
-                "",
+                if number.is_lower_bound { "true" } else { "" },
+                number.classic,
             ]);
         }
     }
-    text
+    let bytes = writer.into_inner().expect("memory can be written to");
+    String::from_utf8(bytes).expect("cells are text")
+}
+
+/// What a line says of one number.
+#[derive(Default)]
+struct Number<'a> {
+    /// Behind it in braces the kind of event, as in labels of time series.
+    metric: String,
+    value: String,
+    unit: &'a str,
+    unavailable: &'a str,
+    is_lower_bound: bool,
+    classic: &'a str,
+}
+
+/// All numbers of a result; a single one without a metric where there are none.
+fn numbers(result: &StepResult) -> Vec<Number<'_>> {
+    let mut numbers: Vec<Number<'_>> = result.measures.iter().map(of_measure).collect();
+    for event in &result.events {
+        numbers.extend(of_event(event));
+        let operations = &mut result.operations.iter();
+        let waited = operations
+            .find(|operation| operation.kind == event.kind)
+            .map_or(0.0, |operation| operation.wait_s);
+        numbers.push(Number {
+            metric: format!("excluded_wait_s{{{}}}", event.kind),
+            value: waited.to_string(),
+            unit: "s",
+            ..Number::default()
+        });
+    }
+    if result.measures.is_empty() {
+        numbers.push(Number {
+            unavailable: result.reason.as_deref().unwrap_or_default(),
+            ..Number::default()
+        });
+    }
+    numbers
+}
+
+fn of_measure(measure: &Measure) -> Number<'_> {
+    let value = measure.value.value.map(|value| value.to_string());
+    Number {
+        metric: measure.metric.name.to_owned(),
+        value: value.unwrap_or_default(),
+        unit: measure.metric.unit,
+        unavailable: measure.value.unavailable.as_deref().unwrap_or_default(),
+        is_lower_bound: measure.value.is_lower_bound,
+        classic: measure.classic.as_deref().unwrap_or_default(),
+    }
+}
+
+fn of_event(event: &EventRow) -> impl Iterator<Item = Number<'_>> {
+    event.numbers().into_iter().map(|(name, unit, value)| {
+        let unavailable = match (value.is_some(), event.ok > 0) {
+            (true, _) => "",
+            (false, true) => "closed loop: no response time",
+            (false, false) => "no event was done",
+        };
+        Number {
+            metric: format!("{name}{{{}}}", event.kind),
+            value: value.map(|value| value.to_string()).unwrap_or_default(),
+            unit,
+            unavailable,
+            is_lower_bound: name == "p99_response_us" && event.is_response_lower_bound(),
+            classic: "",
+        }
+    })
 }

@@ -1,7 +1,5 @@
 //! A yes or no for continuous integration, or why there is neither.
 
-use std::fmt::Write as _;
-
 use plimsoll_stats::{SignedRank, holm, student_quantile, student_two_sided};
 use plimsoll_store::{CampaignRecord, CampaignState};
 use serde_json::{Value, json};
@@ -370,58 +368,14 @@ impl Gate {
             })).collect::<Vec<_>>(),
         })
     }
+}
 
-    /// The same for tools that read JUnit's XML: a regression is a failure, what could not be
-    /// decided an error.
-    pub fn to_junit(&self) -> String {
-        let of = |answer: Answer| self.rows.iter().filter(|row| row.answer == answer).count();
-        // If the gate is refused, that is the one answer.
-        let (failures, errors) = match self.refusal {
-            Some(_) => (0, 1),
-            None => (
-                of(Answer::Regression),
-                of(Answer::Inconclusive) + of(Answer::Invalid),
-            ),
-        };
-        let tests = self.rows.len() + usize::from(self.refusal.is_some());
-        let mut xml = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
-        let mut add =
-            |line: String| writeln!(xml, "{line}").expect("writing to a string cannot fail");
-        add(format!(
-            "<testsuites><testsuite name=\"plimsoll gate\" tests=\"{tests}\" \
-            failures=\"{failures}\" errors=\"{errors}\">"
-        ));
-        let case = |name: &str| {
-            format!(
-                "<testcase classname=\"{}\" name=\"{}\">",
-                escaped(&self.candidate),
-                escaped(name)
-            )
-        };
-        for row in &self.rows {
-            let message = escaped(format!("{} {}", estimate_text(row.estimate), row.reason).trim());
-            let body = match row.answer {
-                _ if self.refusal.is_some() => format!("<system-out>{message}</system-out>"),
-                Answer::Pass => format!("<system-out>{message}</system-out>"),
-                Answer::Regression => {
-                    format!("<failure type=\"regression\" message=\"{message}\"/>")
-                }
-                Answer::Inconclusive | Answer::Invalid => format!(
-                    "<error type=\"{}\" message=\"{message}\"/>",
-                    row.answer.name()
-                ),
-            };
-            add(format!("{}{body}</testcase>", case(&row.step)));
-        }
-        if let Some(refusal) = &self.refusal {
-            add(format!(
-                "{}<error type=\"refused\" message=\"{}\"/></testcase>",
-                case("gate"),
-                escaped(refusal)
-            ));
-        }
-        add("</testsuite></testsuites>".to_owned());
-        xml
+impl GateRow {
+    /// What was found: the estimate, and why there is no yes or no.
+    pub fn summary(&self) -> String {
+        format!("{} {}", estimate_text(self.estimate), self.reason)
+            .trim()
+            .to_owned()
     }
 }
 
@@ -437,23 +391,6 @@ fn estimate_text(estimate: Option<Estimate>) -> String {
         percent(estimate.ratio),
         interval.unwrap_or_default()
     )
-}
-
-/// Text as an attribute or content of XML; control characters, which XML has no way to write,
-/// become spaces.
-fn escaped(text: &str) -> String {
-    let mut out = String::new();
-    for c in text.chars() {
-        match c {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '"' => out.push_str("&quot;"),
-            c if c.is_control() => out.push(' '),
-            c => out.push(c),
-        }
-    }
-    out
 }
 
 #[cfg(test)]
