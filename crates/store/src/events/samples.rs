@@ -17,20 +17,6 @@ use crate::events::event::{
 
 /// One event of each kind, small.
 pub(crate) fn one_of_each() -> Vec<Event> {
-    let operation = OperationRecord {
-        kind: "insert".into(),
-        attempts: 3,
-        ok: 2,
-        retried: 1,
-        rows: 200,
-        errors: BTreeMap::from([("busy".into(), 1)]),
-        service: EncodedHistogram("HISTFAAA".into()),
-        pacing: Some(Pacing {
-            target_per_s: 1.5,
-            ..Pacing::default()
-        }),
-        ..OperationRecord::default()
-    };
     vec![
         Event::TrialStart(TrialStart {
             trial: 1,
@@ -53,17 +39,7 @@ pub(crate) fn one_of_each() -> Vec<Event> {
         Event::StepStart(StepStart {
             step: "l.i0".into(),
         }),
-        Event::StepDone(Box::new(StepDone {
-            step: "l.i0".into(),
-            primary: "insert".into(),
-            operations: vec![operation],
-            host: Readings::from_iter([
-                ("cpu_s".to_owned(), Reading::Ok(0.1)),
-                ("psi".to_owned(), Reading::Unavailable("no \"file\"".into())),
-            ]),
-            sla_missed: Some(0.9),
-            ..StepDone::default()
-        })),
+        small_step_done(),
         Event::DrainDone(DrainDone {
             step: "l.i0".into(),
             actions: vec![DrainStep {
@@ -101,6 +77,34 @@ pub(crate) fn one_of_each() -> Vec<Event> {
             stop_problem: Some("it did not stop within 300 s".to_owned()),
         }),
     ]
+}
+
+fn small_step_done() -> Event {
+    let operation = OperationRecord {
+        kind: "insert".into(),
+        attempts: 3,
+        ok: 2,
+        retried: 1,
+        rows: 200,
+        errors: BTreeMap::from([("busy".into(), 1)]),
+        service: EncodedHistogram("HISTFAAA".into()),
+        pacing: Some(Pacing {
+            target_per_s: 1.5,
+            ..Pacing::default()
+        }),
+        ..OperationRecord::default()
+    };
+    Event::StepDone(Box::new(StepDone {
+        step: "l.i0".into(),
+        primary: "insert".into(),
+        operations: vec![operation],
+        host: Readings::from_iter([
+            ("cpu_s".to_owned(), Reading::Ok(0.1)),
+            ("psi".to_owned(), Reading::Unavailable("no \"file\"".into())),
+        ]),
+        sla_missed: Some(0.9),
+        ..StepDone::default()
+    }))
 }
 
 fn number() -> impl Strategy<Value = f64> {
@@ -249,56 +253,62 @@ fn step_done() -> impl Strategy<Value = Event> {
         )
 }
 
-/// Any event that can be written.
-pub(crate) fn any_event() -> impl Strategy<Value = Event> {
-    let start = (any::<[u32; 5]>(), any::<[u64; 2]>(), text(), text()).prop_map(
-        |(
-            [trial, attempt, block, methodology_version, pid],
-            [seed, pid_start_ticks],
+fn trial_start() -> impl Strategy<Value = Event> {
+    let numbers = (any::<[u32; 5]>(), any::<[u64; 2]>());
+    (numbers, text(), text()).prop_map(|((small, large), cell, boot_id)| {
+        let [trial, attempt, block, methodology_version, pid] = small;
+        let [seed, pid_start_ticks] = large;
+        Event::TrialStart(TrialStart {
+            trial,
+            attempt,
             cell,
+            block,
+            seed,
+            methodology_version,
+            pid,
+            pid_start_ticks,
             boot_id,
-        )| {
-            Event::TrialStart(TrialStart {
-                trial,
-                attempt,
-                cell,
-                block,
-                seed,
-                methodology_version,
-                pid,
-                pid_start_ticks,
-                boot_id,
+        })
+    })
+}
+
+fn server_ready() -> impl Strategy<Value = Event> {
+    let settings = btree_map(text(), text(), 0..3);
+    let more = (any::<bool>(), settings, number());
+    (text(), vec(text(), 0..3), more).prop_map(
+        |(version, build_options, (embedded, effective_settings, seconds))| {
+            Event::ServerReady(ServerReady {
+                version,
+                build_options,
+                embedded,
+                effective_settings,
+                seconds,
             })
         },
-    );
-    let ready = (
-        text(),
-        vec(text(), 0..3),
-        any::<bool>(),
-        btree_map(text(), text(), 0..3),
-        number(),
     )
-        .prop_map(
-            |(version, build_options, embedded, effective_settings, seconds)| {
-                Event::ServerReady(ServerReady {
-                    version,
-                    build_options,
-                    embedded,
-                    effective_settings,
-                    seconds,
-                })
-            },
-        );
-    let drain_step = (text(), number(), text()).prop_map(|(action, seconds, result)| DrainStep {
+}
+
+fn drain_done() -> impl Strategy<Value = Event> {
+    let step = (text(), number(), text()).prop_map(|(action, seconds, result)| DrainStep {
         action,
         seconds,
         result,
     });
+    (text(), vec(step, 0..3), number(), number()).prop_map(
+        |(step, actions, drained_s, waited_s)| {
+            Event::DrainDone(DrainDone {
+                step,
+                actions,
+                drained_s,
+                waited_s,
+            })
+        },
+    )
+}
+
+/// What can go wrong.
+fn failure() -> impl Strategy<Value = Event> {
     prop_oneof![
-        start,
-        ready,
-        text().prop_map(|step| Event::StepStart(StepStart { step })),
-        step_done(),
         (text(), text(), vec(operation(), 0..2)).prop_map(|(step, reason, operations)| {
             Event::StepFailed(StepFailed {
                 step,
@@ -306,18 +316,6 @@ pub(crate) fn any_event() -> impl Strategy<Value = Event> {
                 operations,
             })
         }),
-        (text(), vec(drain_step, 0..3), number(), number()).prop_map(
-            |(step, actions, drained_s, waited_s)| Event::DrainDone(DrainDone {
-                step,
-                actions,
-                drained_s,
-                waited_s
-            })
-        ),
-        number().prop_map(|seconds| Event::TrialDone(TrialDone {
-            seconds,
-            stop_problem: None
-        })),
         (option::of(text()), text(), text()).prop_map(|(step, status, log_tail)| {
             Event::ServerCrashed(ServerCrashed {
                 step,
@@ -329,15 +327,36 @@ pub(crate) fn any_event() -> impl Strategy<Value = Event> {
             reason,
             interrupted
         })),
-        (number(), number(), option::of(number())).prop_map(
-            |(integer_per_us, memory_bytes_per_s, sync_ns)| {
-                Event::Canary(Canary {
-                    integer_per_us,
-                    memory_bytes_per_s,
-                    sync_ns,
-                })
-            }
-        ),
         text().prop_map(|reason| Event::Suspect(Suspect { reason })),
+    ]
+}
+
+fn canary() -> impl Strategy<Value = Event> {
+    (number(), number(), option::of(number())).prop_map(
+        |(integer_per_us, memory_bytes_per_s, sync_ns)| {
+            Event::Canary(Canary {
+                integer_per_us,
+                memory_bytes_per_s,
+                sync_ns,
+            })
+        },
+    )
+}
+
+/// Any event that can be written.
+pub(crate) fn any_event() -> impl Strategy<Value = Event> {
+    prop_oneof![
+        1 => trial_start(),
+        1 => server_ready(),
+        1 => text().prop_map(|step| Event::StepStart(StepStart { step })),
+        1 => step_done(),
+        1 => drain_done(),
+        1 => number().prop_map(|seconds| Event::TrialDone(TrialDone {
+            seconds,
+            stop_problem: None
+        })),
+        1 => canary(),
+        // Four kinds are in it.
+        4 => failure(),
     ]
 }
