@@ -214,12 +214,12 @@ pub enum CompareFormat {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  plimsoll confirm                                   # unusual steps of the newest campaign, by \
-                       slices if all servers fit in memory
-  plimsoll confirm --step point-query --time 60s     # one step, at most 60 s of slices over all \
-                       starts
-  plimsoll confirm --all --blocks 12                 # every step, one server at a time, at most \
-                       12 times each")]
+  # Unusual steps of the newest campaign, by slices if all servers fit in memory
+  plimsoll confirm
+  # One step, at most 60 s of slices over all starts
+  plimsoll confirm --step point-query --time 60s
+  # Every step, one server at a time, at most 12 times each
+  plimsoll confirm --all --blocks 12")]
 pub struct Confirm {
     /// Id, start of an id, or path
     /// [default: the newest that is neither imported nor a confirm campaign]
@@ -265,12 +265,14 @@ pub struct Confirm {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  plimsoll bisect --good mysql@5.6.24 --bad mysql@9.7.4 --step qp100     # among the cells of the \
-                       newest campaign
-  plimsoll bisect --good postgres@12 --bad postgres@18 --step point-query --plan plans/my.toml \
-                       --builds postgres@12,postgres@14,postgres@16,postgres@18
-  plimsoll bisect --good v1.0 --bad main --step point-query --plan my.toml --command './build.sh \
-                       {commit}' --commits commits.txt
+  # Among the cells of the newest campaign
+  plimsoll bisect --good mysql@5.6.24 --bad mysql@9.7.4 --step qp100
+  # Among these builds, with a plan of your own
+  plimsoll bisect --good postgres@12 --bad postgres@18 --step point-query \\
+    --plan plans/my.toml --builds postgres@12,postgres@14,postgres@16,postgres@18
+  # Among commits, each built when it is probed
+  plimsoll bisect --good v1.0 --bad main --step point-query \\
+    --plan my.toml --command './build.sh {commit}' --commits commits.txt
 
 Exit code 0 if the build was found, 4 if not.")]
 pub struct Bisect {
@@ -485,13 +487,12 @@ pub enum BuildVerb {
 Examples:
   plimsoll build add mysql@5.7 mysql@8.0.33 mariadb@10.11 postgres@15+debian
   plimsoll build add rocksdb@6.29.5 rocksdb@8.9.1 rocksdb@11.8.1
-  plimsoll build add --basedir /opt/my8035 --label my8035_rel_native_lto    # plans call it \
-                       mysql+my8035_rel_native_lto
-  plimsoll build add --basedir ~/rocksdb/librocksdb.so --label lto          # plans call it \
-                       rocksdb+lto
+  # Your own build; plans call it mysql+my8035_rel_native_lto
+  plimsoll build add --basedir /opt/my8035 --label my8035_rel_native_lto
+  # Your own library; plans call it rocksdb+lto
+  plimsoll build add --basedir ~/rocksdb/librocksdb.so --label lto
 
-Packages are fetched by their ordinary clients (mvn, npm, apt-get) with the configuration that \
-                       those have.")]
+Packages are fetched by their ordinary clients (mvn, npm, apt-get), as those are configured.")]
 pub struct AddBuild {
     /// ENGINE[@VERSION][+SOURCE]; part of a version means the newest one that a recipe offers
     #[arg(
@@ -500,8 +501,8 @@ pub struct AddBuild {
         value_name = "NAME"
     )]
     pub names: Vec<BuildName>,
-    /// Installation folder of your own build (from `make install` or a tarball), or RocksDB's shared
-    /// library; nothing is copied
+    /// Installation folder of your own build (from `make install` or a tarball), or RocksDB's
+    /// shared library; nothing is copied
     #[arg(long, value_name = "DIR", requires = "label")]
     pub basedir: Option<PathBuf>,
     /// Name of the build in plans, after the engine: ENGINE+LABEL

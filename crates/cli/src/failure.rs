@@ -5,6 +5,7 @@ use std::fmt;
 use plimsoll_analysis::AnalysisError;
 use plimsoll_import::ImportError;
 use plimsoll_lab::LabError;
+use plimsoll_lab::builds::BuildError;
 use plimsoll_store::StoreError;
 
 /// Usage or plan error.
@@ -57,6 +58,15 @@ impl Failure {
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.message)
+    }
+}
+
+impl From<BuildError> for Failure {
+    fn from(error: BuildError) -> Self {
+        match error {
+            BuildError::Cancelled { .. } => Self::interrupted(error.to_string()),
+            error => LabError::from(error).into(),
+        }
     }
 }
 

@@ -10,18 +10,12 @@ macro_rules! tell {
 }
 
 mod arguments;
-mod bisect;
-mod build;
-mod campaign;
-mod confirm;
-mod exchange;
 mod failure;
-mod machine;
-mod plan;
+mod output;
+mod places;
 mod progress;
-mod results;
-mod verdicts;
-mod workload;
+mod signals;
+mod verbs;
 
 use std::process::ExitCode;
 
@@ -30,6 +24,9 @@ use clap::error::ErrorKind;
 
 use arguments::{Arguments, Verb};
 use failure::Failure;
+use verbs::{
+    bisect, build, campaign, confirm, exchange, machine, plan, results, verdicts, workload,
+};
 
 /// What a verb ends with, by cli.md: 0, or another number that says how it went without being an
 /// error.

@@ -6,31 +6,20 @@ use std::sync::atomic::AtomicUsize;
 use std::time::{Duration, Instant};
 
 use plimsoll_core::units::{format_count, format_duration_ns, format_grouped};
-use plimsoll_lab::guard::ignored_signals;
 use plimsoll_lab::{
     Notice, Observer, StepProgress, StepTurns, TrialMessage, TurnsProgress, TurnsRatio,
 };
 use plimsoll_store::header::CampaignHeader;
 use rustix::termios::tcgetwinsize;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+use signal_hook::consts::SIGQUIT;
 use signal_hook::iterator::Signals;
 
 use crate::failure::Failure;
-use crate::plan::count;
+use crate::output::count;
+use crate::signals::stop_signals;
 
-/// Without a terminal a long step says this often how it goes.
+/// Without a terminal a long step reports its progress this often.
 const PLAIN_INTERVAL: Duration = Duration::from_secs(10);
-
-/// The signals that ask us to stop: Ctrl-C, `kill`, a terminal that was closed, and Ctrl-\, which
-/// wants it at once as a second Ctrl-C does. `nohup` and shells have us ignore those of the
-/// terminal where it does not mean us.
-pub fn stop_signals() -> Vec<i32> {
-    let ignored = ignored_signals();
-    let of_terminal = [SIGHUP, SIGQUIT]
-        .into_iter()
-        .filter(|signal| !ignored.contains(signal));
-    [SIGINT, SIGTERM].into_iter().chain(of_terminal).collect()
-}
 
 /// Shows progress on standard error and counts requests to stop.
 pub struct Console {
@@ -114,28 +103,73 @@ impl Console {
             self.line(text);
         }
     }
+
+    fn step_turns(&mut self, turns: &StepTurns) {
+        let width = self.name_width;
+        self.line(&format!(
+            "  {:<width$} {:>7}  {}",
+            turns.step,
+            duration(turns.seconds),
+            ratios(turns)
+        ));
+        for warning in &turns.warnings {
+            self.line(&format!("\x1b[33m  {}: {warning}\x1b[0m", turns.step));
+        }
+    }
+
+    fn trial_message(&mut self, message: &TrialMessage) {
+        let width = self.name_width;
+        match message {
+            TrialMessage::StepStart { step, index, steps } => {
+                if self.is_terminal {
+                    self.live(&format!("  {step:<width$} {index}/{steps}  starting"));
+                }
+            }
+            TrialMessage::Progress(progress) => self.live(&progress_line(progress, width)),
+            TrialMessage::StepDone {
+                step,
+                seconds,
+                summary,
+            } => self.line(&format!(
+                "  {step:<width$} {:>7}  {summary}",
+                duration(*seconds)
+            )),
+            TrialMessage::Draining { seconds } => self.live(&format!(
+                "  {:<width$} the engine drains (flush and compaction backlog); at least {}",
+                "drain",
+                duration(*seconds)
+            )),
+            TrialMessage::Drained {
+                drained_s,
+                waited_s,
+            } => self.line(&format!(
+                "  {:<width$} {:>7}  the engine drained in {}",
+                "drain",
+                duration(drained_s + waited_s),
+                duration(*drained_s)
+            )),
+            // `TrialBroken` reports it when the trial's process has ended, and `StepTurns`.
+            TrialMessage::Failed { .. }
+            | TrialMessage::Ready { .. }
+            | TrialMessage::TurnDone(_) => {}
+        }
+    }
 }
 
 impl Observer for Console {
     fn notice(&mut self, notice: Notice<'_>) {
-        let width = self.name_width;
         match notice {
             Notice::TrialStart {
                 trial,
                 attempt,
                 trials,
                 cell,
-            } => {
-                let attempt = if attempt > 1 {
-                    format!(", attempt {attempt}")
-                } else {
-                    String::new()
-                };
-                self.line(&format!(
-                    "\x1b[1m{}\x1b[0m (trial {} of {trials}{attempt})",
-                    cell.label, trial.number
-                ));
-            }
+            } => self.line(&format!(
+                "\x1b[1m{}\x1b[0m (trial {} of {trials}{})",
+                cell.label,
+                trial.number,
+                attempt_note(attempt)
+            )),
             Notice::StateStart { cell } => self.line(&format!(
                 "\x1b[1m{}\x1b[0m: making the data that trials begin with",
                 cell.label
@@ -150,14 +184,10 @@ impl Observer for Console {
                 cells,
                 attempt,
             } => {
-                let attempt = if attempt > 1 {
-                    format!(", attempt {attempt}")
-                } else {
-                    String::new()
-                };
                 let labels: Vec<&str> = cells.iter().map(|cell| cell.label.as_str()).collect();
                 self.line(&format!(
-                    "\x1b[1mstart {start} of {starts}{attempt}\x1b[0m: {}",
+                    "\x1b[1mstart {start} of {starts}{}\x1b[0m: {}",
+                    attempt_note(attempt),
                     labels.join(", ")
                 ));
             }
@@ -166,76 +196,34 @@ impl Observer for Console {
                 what,
                 seconds,
                 limit_s,
-            } => {
-                let limit = duration(limit_s as f64);
-                self.live(&format!(
-                    "  waiting for {} to {what}: {}, at most {limit}",
-                    labels.join(", "),
-                    duration(seconds as f64)
-                ));
-            }
-            Notice::Turns(turns) => self.live(&turns_line(turns, width)),
-            Notice::StepTurns(turns) => {
-                self.line(&format!(
-                    "  {:<width$} {:>7}  {}",
-                    turns.step,
-                    duration(turns.seconds),
-                    ratios(turns)
-                ));
-                for warning in &turns.warnings {
-                    self.line(&format!("\x1b[33m  {}: {warning}\x1b[0m", turns.step));
-                }
-            }
+            } => self.live(&format!(
+                "  waiting for {} to {what}: {}, at most {}",
+                labels.join(", "),
+                duration(seconds as f64),
+                duration(limit_s as f64)
+            )),
+            Notice::Turns(turns) => self.live(&turns_line(turns, self.name_width)),
+            Notice::StepTurns(turns) => self.step_turns(turns),
             Notice::TrialBroken { cell, reason } => self.line(&format!(
                 "\x1b[31m{}: not complete: {reason}\x1b[0m",
                 cell.label
             )),
             Notice::Warning(text) => self.line(&format!("\x1b[33m{text}\x1b[0m")),
-            Notice::Trial(message) => match message {
-                TrialMessage::StepStart { step, index, steps } => {
-                    if self.is_terminal {
-                        self.live(&format!("  {step:<width$} {index}/{steps}  starting"));
-                    }
-                }
-                TrialMessage::Progress(progress) => self.live(&progress_line(progress, width)),
-                TrialMessage::StepDone {
-                    step,
-                    seconds,
-                    summary,
-                } => {
-                    self.line(&format!(
-                        "  {step:<width$} {:>7}  {summary}",
-                        duration(*seconds)
-                    ));
-                }
-                TrialMessage::Draining { seconds } => {
-                    self.live(&format!(
-                        "  {:<width$} the engine drains (flush and compaction backlog); at least {}",
-                        "drain",
-                        duration(*seconds)
-                    ));
-                }
-                TrialMessage::Drained {
-                    drained_s,
-                    waited_s,
-                } => {
-                    let total = duration(drained_s + waited_s);
-                    self.line(&format!(
-                        "  {:<width$} {total:>7}  the engine drained in {}",
-                        "drain",
-                        duration(*drained_s)
-                    ));
-                }
-                // Told by `TrialBroken`, when the trial's process has ended, and by `StepTurns`.
-                TrialMessage::Failed { .. }
-                | TrialMessage::Ready { .. }
-                | TrialMessage::TurnDone(_) => {}
-            },
+            Notice::Trial(message) => self.trial_message(message),
         }
     }
 
     fn stop_requests(&self) -> &AtomicUsize {
         &self.stop_requests
+    }
+}
+
+/// Of a trial or start that is tried again.
+fn attempt_note(attempt: u32) -> String {
+    if attempt > 1 {
+        format!(", attempt {attempt}")
+    } else {
+        String::new()
     }
 }
 

@@ -198,7 +198,7 @@ fn what_cannot_be_searched_is_said() {
         ),
         (
             search("sqlite.r1", "sqlite.r6", "point-query"),
-            "--bad sqlite.r6 is none of the builds",
+            "--bad sqlite.r6 is not one of the builds",
         ),
         (
             search("sqlite.r1", "sqlite.r5", "point-qery"),

@@ -1,17 +1,18 @@
 //! `show` and `report`.
 
-use std::io::{ErrorKind, IsTerminal, Write};
+use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
-use plimsoll_analysis::{Options, Stored, View, analyse_among, default_view};
-use plimsoll_store::{CampaignDir, CampaignRecord, Change, Store, check_seal};
+use plimsoll_analysis::{Options, Stored, View, analyse_among, default_view, verdict_lines};
+use plimsoll_store::{CampaignDir, CampaignRecord, Change, check_seal};
 
 use crate::Outcome;
 use crate::arguments::{Format, Places, Report, Selection, Show};
 use crate::failure::Failure;
+use crate::output::print;
 
 pub fn show(places: &Places, arguments: &Show) -> Outcome {
-    let store = Store::new(&places.store);
+    let store = places.store();
     let record = store.find(arguments.campaign.as_deref())?.load()?;
     let view = view(&[record], &arguments.selection, &Stored::newest(&store))?;
     if arguments.json {
@@ -23,7 +24,7 @@ pub fn show(places: &Places, arguments: &Show) -> Outcome {
 }
 
 pub fn report(places: &Places, arguments: &Report) -> Outcome {
-    let store = Store::new(&places.store);
+    let store = places.store();
     let wanted: Vec<Option<&str>> = if arguments.campaigns.is_empty() {
         vec![None]
     } else {
@@ -116,6 +117,16 @@ pub fn print_tables(campaign: &CampaignDir) -> Result<(), Failure> {
     ))
 }
 
+/// What a confirm campaign says, on standard output.
+pub fn print_verdicts(campaign: &CampaignDir, is_json: bool) -> Result<(), Failure> {
+    let view = default_view(campaign)?;
+    print(&if is_json {
+        format!("{:#}\n", plimsoll_report::confirm_json(&view))
+    } else {
+        verdict_lines(&view)
+    })
+}
+
 fn write(path: &Path, text: &str) -> Result<(), Failure> {
     std::fs::write(path, text).map_err(|error| {
         Failure::usage(format!(
@@ -123,16 +134,4 @@ fn write(path: &Path, text: &str) -> Result<(), Failure> {
             path.display()
         ))
     })
-}
-
-/// Standard output that is closed early (`| head`) is not an error, a full disk is. Colours are
-/// dropped where nobody sees them.
-pub fn print(text: &str) -> Result<(), Failure> {
-    let mut out = anstream::stdout();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(Failure::usage(format!(
-            "failed to write to standard output: {error}"
-        ))),
-        _ => Ok(()),
-    }
 }

@@ -1,19 +1,19 @@
 //! `confirm`.
 
-use plimsoll_analysis::{Unusual, default_view, verdict_lines};
+use plimsoll_analysis::Unusual;
 use plimsoll_core::plan::results as results_of;
 use plimsoll_core::units::parse_duration_ns;
-use plimsoll_lab::builds::BuildCache;
 use plimsoll_lab::{
     ConfirmChoice, ConfirmRequest, DesignChoice, PlacementChoice, create_confirm,
     keep_passwords_from_children, unusual_steps,
 };
 use plimsoll_store::{CampaignDir, Placement, Store};
 
+use crate::Outcome;
 use crate::arguments::{Confirm, Places};
-use crate::campaign::{data_dir, finish};
 use crate::failure::Failure;
-use crate::{Outcome, build, results};
+use crate::output;
+use crate::verbs::running::run_to_end;
 
 /// Shorter turns would be nothing but their beginnings and ends.
 const SHORTEST_TURN_NS: u64 = 1_000_000;
@@ -21,18 +21,18 @@ const SHORTEST_TURN_NS: u64 = 1_000_000;
 const LONGEST_TURN_NS: u64 = 10_000_000_000;
 
 pub fn confirm(places: &Places, arguments: &Confirm) -> Outcome {
-    let store = Store::new(&places.store);
-    let screened = match &arguments.campaign {
-        Some(campaign) => check_screen(store.find(Some(campaign))?)?,
-        None => newest_screen(&store)?,
+    let store = places.store();
+    let survey = match &arguments.campaign {
+        Some(campaign) => check_survey(store.find(Some(campaign))?)?,
+        None => newest_survey(&store)?,
     };
-    keep_passwords_from_children(&screened.header.plan);
-    let Some(steps) = steps(&screened, arguments)? else {
+    keep_passwords_from_children(&survey.header.plan);
+    let Some(steps) = steps(&survey, arguments)? else {
         return Ok(0);
     };
-    let data_dir = data_dir(places)?;
+    let data_dir = places.data_dir()?;
     let request = ConfirmRequest {
-        survey: &screened.header,
+        survey: &survey.header,
         bisection: None,
         choice: choice(arguments, steps)?,
         data_dir: &data_dir,
@@ -42,25 +42,10 @@ pub fn confirm(places: &Places, arguments: &Confirm) -> Outcome {
     for note in notes {
         tell!("{note}");
     }
-    finish(
-        &BuildCache::new(build::cache_dir(places)?),
-        campaign,
-        Some(turn),
-        arguments.json,
-    )
+    run_to_end(&places.builds()?, campaign, Some(turn), arguments.json)
 }
 
-/// What a confirm campaign says, on standard output.
-pub fn print(campaign: &CampaignDir, is_json: bool) -> Result<(), Failure> {
-    let view = default_view(campaign)?;
-    results::print(&if is_json {
-        format!("{:#}\n", plimsoll_report::confirm_json(&view))
-    } else {
-        verdict_lines(&view)
-    })
-}
-
-pub fn newest_screen(store: &Store) -> Result<CampaignDir, Failure> {
+pub fn newest_survey(store: &Store) -> Result<CampaignDir, Failure> {
     for path in store.campaigns()?.into_iter().rev() {
         let campaign = store.find(path.to_str())?;
         if campaign.header.confirm.is_none() && campaign.imported()?.is_none() {
@@ -73,7 +58,7 @@ pub fn newest_screen(store: &Store) -> Result<CampaignDir, Failure> {
     ))
 }
 
-fn check_screen(campaign: CampaignDir) -> Result<CampaignDir, Failure> {
+fn check_survey(campaign: CampaignDir) -> Result<CampaignDir, Failure> {
     let id = &campaign.header.id;
     if let Some(confirm) = &campaign.header.confirm {
         let of = confirm.of.as_deref().unwrap_or("the campaign it confirms");
@@ -92,11 +77,11 @@ fn check_screen(campaign: CampaignDir) -> Result<CampaignDir, Failure> {
 }
 
 /// The steps to confirm; none when nothing is unusual, which is reported.
-fn steps(screened: &CampaignDir, arguments: &Confirm) -> Result<Option<Vec<String>>, Failure> {
+fn steps(survey: &CampaignDir, arguments: &Confirm) -> Result<Option<Vec<String>>, Failure> {
     if !arguments.step.is_empty() {
         return Ok(Some(arguments.step.clone()));
     }
-    if let (true, Some(cell)) = (arguments.all, screened.header.plan.cells.first()) {
+    if let (true, Some(cell)) = (arguments.all, survey.header.plan.cells.first()) {
         let loads: Vec<&str> = cell
             .workload
             .steps()
@@ -112,13 +97,13 @@ fn steps(screened: &CampaignDir, arguments: &Confirm) -> Result<Option<Vec<Strin
         }
         return Ok(Some(results_of(&cell.workload)));
     }
-    let Unusual { steps, lines } = unusual_steps(screened, &arguments.cells)?;
+    let Unusual { steps, lines } = unusual_steps(survey, &arguments.cells)?;
     for line in lines {
         tell!("{line}");
     }
     if steps.is_empty() {
         if arguments.json {
-            results::print(
+            output::print(
                 "{\"format\": 1, \"campaign\": null, \"comparisons\": [], \"control\": []}\n",
             )?;
         }

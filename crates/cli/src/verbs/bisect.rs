@@ -6,26 +6,25 @@ use std::sync::atomic::AtomicUsize;
 use plimsoll_core::name::BuildName;
 use plimsoll_core::units::parse_duration_ns;
 use plimsoll_lab::bisect::{
-    BisectRequest, BuildCommand, Candidates, Ended, Heard, Outcome as Conclusion, Watcher, Weight,
-    bisect as search,
+    BisectRequest, BuildCommand, Candidates, Ended, Outcome as Conclusion, SearchNotice, Watcher,
+    Weight, bisect as search,
 };
 use plimsoll_lab::builds::BuildCache;
 use plimsoll_lab::{
     ConfirmChoice, DesignChoice, LoadedPlan, Notice, Observer, PlacementChoice,
     keep_passwords_from_children, load_plan,
 };
+use plimsoll_store::Store;
 use plimsoll_store::header::CampaignHeader;
-use plimsoll_store::{CampaignDir, Store};
 use serde_json::{Value, json};
 
 use crate::Outcome;
 use crate::arguments::{Bisect, Places};
-use crate::build;
-use crate::campaign::data_dir;
-use crate::confirm::newest_screen;
 use crate::failure::{Failure, INCONCLUSIVE, INTERRUPTED};
+use crate::output;
 use crate::progress::Console;
-use crate::results;
+use crate::verbs::build::fetch;
+use crate::verbs::confirm::newest_survey;
 
 /// Probes for each time that the builds can be halved.
 const PROBES_PER_HALVING: usize = 4;
@@ -33,14 +32,14 @@ const PROBES_PER_HALVING: usize = 4;
 const NAMED: f64 = 0.01;
 
 pub fn bisect(places: &Places, arguments: &Bisect) -> Outcome {
-    let store = Store::new(&places.store);
-    let builds = BuildCache::new(build::cache_dir(places)?);
+    let store = places.store();
+    let builds = places.builds()?;
     let program = std::env::current_exe()
         .map_err(|error| Failure::bug(format!("failed to find this program: {error}")))?;
     let candidates = candidates(&store, &builds, &program, arguments)?;
     let names = candidates.names().to_vec();
     let step = candidates.step_name(&arguments.step)?;
-    let data_dir = data_dir(places)?;
+    let data_dir = places.data_dir()?;
     let halvings = (names.len() - 1)
         .next_power_of_two()
         .trailing_zeros()
@@ -71,7 +70,7 @@ pub fn bisect(places: &Places, arguments: &Bisect) -> Outcome {
         ended: &ended,
         campaigns,
     };
-    results::print(&if arguments.json {
+    output::print(&if arguments.json {
         format!("{:#}\n", result.to_json())
     } else {
         result.to_text()
@@ -94,25 +93,12 @@ fn candidates(
     let (loaded, header) = match &arguments.plan {
         Some(plan) => (load_plan(Some(plan))?, None),
         None => {
-            let campaign: CampaignDir = match &arguments.campaign {
+            let header = match &arguments.campaign {
                 Some(campaign) => store.find(Some(campaign))?,
-                None => newest_screen(store)?,
-            };
-            let CampaignHeader {
-                id,
-                plan,
-                plan_text,
-                ..
-            } = campaign.header.clone();
-            (
-                LoadedPlan {
-                    plan,
-                    file: format!("plan of {id}"),
-                    text: plan_text,
-                    dir: None,
-                },
-                Some(campaign.header),
-            )
+                None => newest_survey(store)?,
+            }
+            .header;
+            (plan_of(&header), Some(header))
         }
     };
     keep_passwords_from_children(&loaded.plan);
@@ -120,38 +106,22 @@ fn candidates(
         return Ok(Candidates::of_campaign(&header, good, bad)?);
     }
     if let (Some(command), Some(file)) = (&arguments.command, &arguments.commits) {
-        let text = std::fs::read_to_string(file).map_err(|error| {
-            Failure::usage(format!(
-                "the commits {} cannot be read: {error}",
-                file.display()
-            ))
-        })?;
-        let commits: Vec<String> = text
-            .lines()
-            .map(str::trim)
-            .filter(|line| !line.is_empty())
-            .map(str::to_owned)
-            .collect();
+        let commits = read_commits(file)?;
         let command = BuildCommand::new(command)?.under_guard(program.to_owned());
         return Ok(Candidates::of_commits(
             &loaded, &commits, command, good, bad,
         )?);
     }
-    let own = || {
-        loaded
-            .plan
-            .cells
-            .iter()
+    let names: Vec<BuildName> = if has_names {
+        arguments.builds.clone()
+    } else {
+        let cells = loaded.plan.cells.iter();
+        cells
             .filter(|cell| !cell.build.engine.is_built_in())
             .map(|cell| cell.build.clone())
             .collect()
     };
-    let names: Vec<BuildName> = if has_names {
-        arguments.builds.clone()
-    } else {
-        own()
-    };
-    if let Some((name, failure)) = build::fetch(builds, &names, arguments.offline)?.first() {
+    if let Some((name, failure)) = fetch(builds, &names, arguments.offline)?.first() {
         return Err(Failure::usage(format!(
             "the build {name} cannot be had: {failure}; leave it out"
         )));
@@ -160,6 +130,32 @@ fn candidates(
         true => Candidates::of_builds(&loaded, builds, &names, good, bad)?,
         false => Candidates::of_cells(&loaded, builds, good, bad)?,
     })
+}
+
+/// The plan of a campaign, as if it were loaded from a file.
+fn plan_of(header: &CampaignHeader) -> LoadedPlan {
+    LoadedPlan {
+        plan: header.plan.clone(),
+        file: format!("plan of {}", header.id),
+        text: header.plan_text.clone(),
+        dir: None,
+    }
+}
+
+/// One commit a line.
+fn read_commits(file: &Path) -> Result<Vec<String>, Failure> {
+    let text = std::fs::read_to_string(file).map_err(|error| {
+        Failure::usage(format!(
+            "the commits {} cannot be read: {error}",
+            file.display()
+        ))
+    })?;
+    Ok(text
+        .lines()
+        .map(str::trim)
+        .filter(|line| !line.is_empty())
+        .map(str::to_owned)
+        .collect())
 }
 
 fn choice(arguments: &Bisect, step: &str) -> Result<ConfirmChoice, Failure> {
@@ -210,17 +206,19 @@ impl Watcher for Progress {
         notes.iter().for_each(|note| self.0.line(note));
     }
 
-    fn heard(&mut self, names: &[String], heard: Heard<'_>) {
-        self.0.line(&match heard {
-            Heard::Probes(Some(build)) => format!("probe: {}", names[build]),
-            Heard::Probes(None) => "the good and the bad build alone".to_owned(),
-            Heard::Weighed(weight) => posterior_line(names, weight),
-            Heard::Settled(block) => format!(
+    fn notice_search(&mut self, names: &[String], notice: SearchNotice<'_>) {
+        self.0.line(&match notice {
+            SearchNotice::Probes(Some(build)) => format!("probe: {}", names[build]),
+            SearchNotice::Probes(None) => "the good and the bad build alone".to_owned(),
+            SearchNotice::Weighed(weight) => posterior_line(names, weight),
+            SearchNotice::Settled(block) => format!(
                 "after {block} of its blocks or starts the probe is like the good or the bad \
                 build: it ends"
             ),
-            Heard::Skipped(build, reason) => format!("{} is skipped: {reason}", names[build]),
-            Heard::Stands(what) => format!(
+            SearchNotice::Skipped(build, reason) => {
+                format!("{} is skipped: {reason}", names[build])
+            }
+            SearchNotice::KeepsDesign(what) => format!(
                 "the search goes on as it began, with {what}; to change that, begin another \
                 without --resume"
             ),
@@ -345,14 +343,26 @@ impl Found<'_> {
                 .filter(|_| build > 0)
                 .map(|weight| weight.bisection.posterior()[build - 1])
         };
-        let builds = self.names.iter().enumerate();
-        let builds: Vec<Value> =
-            builds.map(|(i, name)| json!({"build": name, "posterior": posterior(i), "skipped": self.ended.skipped.contains(&i)})).collect();
+        let builds: Vec<Value> = self
+            .names
+            .iter()
+            .enumerate()
+            .map(|(i, name)| {
+                let is_skipped = self.ended.skipped.contains(&i);
+                json!({"build": name, "posterior": posterior(i), "skipped": is_skipped})
+            })
+            .collect();
         let probes: Vec<Value> = self
             .weight()
             .iter()
             .flat_map(|weight| &weight.probes)
-            .map(|(build, evidence)| json!({"build": self.names[*build], "ratio": evidence.log_ratio.exp(), "log_error": evidence.error}))
+            .map(|(build, evidence)| {
+                json!({
+                    "build": self.names[*build],
+                    "ratio": evidence.log_ratio.exp(),
+                    "log_error": evidence.error,
+                })
+            })
             .collect();
         json!({
             "format": 1,

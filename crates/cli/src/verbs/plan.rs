@@ -4,25 +4,22 @@ use plimsoll_analysis::{Power, Stored, power_of_blocks};
 use plimsoll_core::plan::Plan;
 use plimsoll_core::units::{format_bytes, format_count, format_duration_ns};
 use plimsoll_host::{Proc, capture_environment};
-use plimsoll_lab::builds::BuildCache;
 use plimsoll_lab::{ConfirmForecast, Forecast, forecast, load_plan};
-use plimsoll_store::Store;
 use serde::Serialize;
 
 use crate::Outcome;
 use crate::arguments::{Places, PlanVerb};
-use crate::build::cache_dir;
-use crate::campaign::data_dir;
 use crate::failure::Failure;
+use crate::output::count;
 
 pub fn plan(places: &Places, verb: &PlanVerb) -> Outcome {
     let (PlanVerb::Check { plan, json } | PlanVerb::Explain { plan, json }) = verb;
     let loaded = load_plan(Some(plan))?;
     let forecast = forecast(
         &loaded,
-        &Store::new(&places.store),
-        &BuildCache::new(cache_dir(places)?),
-        &data_dir(places)?,
+        &places.store(),
+        &places.builds()?,
+        &places.data_dir()?,
     )?;
     match verb {
         PlanVerb::Check { .. } if *json => print_json(&loaded.plan)?,
@@ -72,19 +69,14 @@ struct WithPower<'a> {
 
 /// What the fewest blocks that can decide will show on this machine.
 fn power(places: &Places, plan: &Plan, confirm: &ConfirmForecast) -> Result<Power, Failure> {
-    let environment = serde_json::to_value(capture_environment(Proc::new(), &data_dir(places)?));
+    let environment = serde_json::to_value(capture_environment(Proc::new(), &places.data_dir()?));
     let environment = environment.map_err(|error| Failure::bug(error.to_string()))?;
     Ok(power_of_blocks(
         plan,
         confirm.blocks_needed as usize,
         &environment,
-        &Stored::newest(&Store::new(&places.store)),
+        &Stored::newest(&places.store()),
     ))
-}
-
-/// A number with its noun.
-pub fn count(number: usize, noun: &str) -> String {
-    format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
 }
 
 fn print_json(value: &impl Serialize) -> Result<(), Failure> {

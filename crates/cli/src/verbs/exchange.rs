@@ -6,19 +6,19 @@ use std::path::Path;
 use plimsoll_analysis::{Options, View, analyse};
 use plimsoll_import::{Summary, import as import_path};
 use plimsoll_report::to_classic_files;
-use plimsoll_store::{CampaignDir, Store};
+use plimsoll_store::CampaignDir;
 use serde_json::json;
 
 use crate::Outcome;
 use crate::arguments::{Compare, CompareFormat, Export, Import, Places};
 use crate::failure::{Failure, INCOMPLETE};
-use crate::results::print;
+use crate::output::print;
 
 /// Reasons that the summary lists in full; the campaign has all of them.
 const LISTED: usize = 20;
 
 pub fn import(places: &Places, arguments: &Import) -> Outcome {
-    let store = Store::new(&places.store);
+    let store = places.store();
     let options = plimsoll_import::Options {
         base: arguments.base.clone(),
         device: arguments.device.clone(),
@@ -131,9 +131,7 @@ fn summary_json(summary: &Summary) -> serde_json::Value {
 }
 
 pub fn export(places: &Places, arguments: &Export) -> Outcome {
-    let record = Store::new(&places.store)
-        .find(arguments.campaign.as_deref())?
-        .load()?;
+    let record = places.store().find(arguments.campaign.as_deref())?.load()?;
     let options = Options {
         base: arguments.base.clone(),
         builds: arguments.builds.clone(),
@@ -247,7 +245,7 @@ pub fn compare(places: &Places, arguments: &Compare) -> Outcome {
 
 /// What a name stands for: a folder or file of results, a campaign, else cells of the campaign.
 fn side(places: &Places, arguments: &Compare, name: &str) -> Result<View, Failure> {
-    let store = Store::new(&places.store);
+    let store = places.store();
     let whole = |campaign: CampaignDir| Ok(analyse(&[campaign.load()?], &Options::default())?);
     let path = Path::new(name);
     if path.exists() && !path.join("campaign.json").is_file() {

@@ -6,12 +6,11 @@ use plimsoll_host::{Proc, Status, check_machine};
 
 use crate::Outcome;
 use crate::arguments::{MachineVerb, Places};
-use crate::campaign::data_dir;
 use crate::failure::{Failure, MACHINE};
 
 pub fn machine(places: &Places, verb: &MachineVerb) -> Outcome {
     let MachineVerb::Check { json } = verb;
-    let checks = check_machine(Proc::new(), Path::new("/sys"), &data_dir(places)?, None);
+    let checks = check_machine(Proc::new(), Path::new("/sys"), &places.data_dir()?, None);
     if *json {
         let text = serde_json::to_string_pretty(&checks)
             .map_err(|error| Failure::bug(error.to_string()))?;

@@ -15,7 +15,7 @@ use plimsoll_lab::{shipped_workload, shipped_workloads};
 use crate::Outcome;
 use crate::arguments::WorkloadVerb;
 use crate::failure::Failure;
-use crate::plan::count;
+use crate::output::count;
 
 pub fn workload(verb: &WorkloadVerb) -> Outcome {
     match verb {

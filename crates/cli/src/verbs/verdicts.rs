@@ -1,16 +1,15 @@
 //! `explain`, `history` and `gate`.
 
 use plimsoll_analysis::{HistoryOptions, Stored};
-use plimsoll_store::Store;
 use serde_json::json;
 
 use crate::Outcome;
 use crate::arguments::{Explain, Gate, History, Places};
 use crate::failure::Failure;
-use crate::results::print;
+use crate::output::print;
 
 pub fn explain(places: &Places, arguments: &Explain) -> Outcome {
-    let store = Store::new(&places.store);
+    let store = places.store();
     let campaign = store.find(arguments.campaign.as_deref())?.load()?;
     let step = campaign.header.plan.step_name(&arguments.step);
     let explanation = plimsoll_analysis::explain(
@@ -38,7 +37,7 @@ pub fn explain(places: &Places, arguments: &Explain) -> Outcome {
 }
 
 pub fn history(places: &Places, arguments: &History) -> Outcome {
-    let store = Store::new(&places.store);
+    let store = places.store();
     let campaign = store.find(arguments.campaign.as_deref())?.load()?;
     let step = arguments
         .step
@@ -77,7 +76,7 @@ pub fn history(places: &Places, arguments: &History) -> Outcome {
 }
 
 pub fn gate(places: &Places, arguments: &Gate) -> Outcome {
-    let store = Store::new(&places.store);
+    let store = places.store();
     let campaign = store.find(arguments.campaign.as_deref())?.load()?;
     let gate = plimsoll_analysis::gate(
         &campaign,

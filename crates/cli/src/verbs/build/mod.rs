@@ -1,0 +1,137 @@
+//! `build add`, `list`, `show`, `remove` and `check`.
+
+mod fetch;
+mod show;
+
+use std::path::Path;
+
+use plimsoll_core::name::BuildName;
+use plimsoll_core::units::format_bytes;
+use plimsoll_lab::builds::{self, BuildCache, BuildState, CheckState, InstalledBuild};
+
+use self::fetch::bring;
+pub use self::fetch::fetch;
+use self::show::{note, show};
+use crate::Outcome;
+use crate::arguments::{AddBuild, BuildVerb, Places};
+use crate::failure::{Failure, INCOMPLETE};
+use crate::output::{print, print_json, table};
+
+pub fn build(places: &Places, verb: &BuildVerb) -> Outcome {
+    let cache = places.builds()?;
+    match verb {
+        BuildVerb::Add(AddBuild {
+            basedir: Some(basedir),
+            label: Some(label),
+            ..
+        }) => {
+            print_added(&cache.add_basedir(basedir, label)?);
+            Ok(0)
+        }
+        BuildVerb::Add(AddBuild { names, .. }) => add(&cache, names),
+        BuildVerb::List { json } => list(&cache, *json),
+        BuildVerb::Show { name, json } => show(&cache, name, *json),
+        BuildVerb::Remove { names } => remove(&cache, names),
+        BuildVerb::Check { names, json } => check(&cache, names, *json),
+    }
+}
+
+/// Fetches one build after the other. What cannot be fetched does not keep the others from being
+/// tried.
+fn add(cache: &BuildCache, names: &[BuildName]) -> Outcome {
+    let failed = bring(cache, names, false, &mut print_added)?;
+    Ok(failed
+        .iter()
+        .map(|(_, failure)| failure.exit_code())
+        .max()
+        .unwrap_or(0))
+}
+
+fn print_added(build: &InstalledBuild) {
+    // The build is there even when nobody reads about it.
+    let _ = print(&format!(
+        "{}  {}  {}\n",
+        build.name,
+        build.version,
+        build.server.display()
+    ));
+    if let Some(note) = note(build) {
+        tell!("plimsoll: {}: {note}", build.name);
+    }
+}
+
+/// The body of a library's first trial: what it says of itself, as one JSON value.
+pub fn probe_rocksdb(library: &Path, folder: &Path, companions: Option<&Path>) -> Outcome {
+    let probe = builds::probe_rocksdb(library, companions, folder)
+        .map_err(|error| Failure::usage(error.message))?;
+    print_json(&probe)
+}
+
+fn list(cache: &BuildCache, is_json: bool) -> Outcome {
+    let builds = cache.list()?;
+    if is_json {
+        return print_json(&builds);
+    }
+    let rows = builds.iter().map(|build| {
+        let state = match build.state {
+            BuildState::Here => "here",
+            BuildState::Available => "available",
+            BuildState::Damaged => "damaged",
+        };
+        let size = build
+            .bytes
+            .filter(|bytes| *bytes > 0)
+            .map_or("-".to_owned(), format_bytes);
+        [
+            build.name.clone(),
+            build.version.clone(),
+            build.source.clone(),
+            state.to_owned(),
+            size,
+        ]
+    });
+    print(&table(
+        ["name", "version", "source", "state", "size"],
+        rows.collect(),
+    ))?;
+    Ok(0)
+}
+
+fn remove(cache: &BuildCache, names: &[BuildName]) -> Outcome {
+    for name in names {
+        let removed = cache.remove(name)?;
+        print(&format!("{removed}  removed\n"))?;
+    }
+    Ok(0)
+}
+
+fn check(cache: &BuildCache, names: &[BuildName], is_json: bool) -> Outcome {
+    let mut checks = if names.is_empty() {
+        cache.check(None)?
+    } else {
+        Vec::new()
+    };
+    for name in names {
+        checks.extend(cache.check(Some(name))?);
+    }
+    if is_json {
+        print_json(&checks)?;
+    } else {
+        let rows = checks.iter().map(|check| {
+            let state = match check.state {
+                CheckState::Ok => "ok",
+                CheckState::Changed => "changed",
+                CheckState::Missing => "missing",
+            };
+            [check.name.clone(), state.to_owned(), check.finding.clone()]
+        });
+        print(&table(["name", "state", "finding"], rows.collect()))?;
+    }
+    Ok(
+        if checks.iter().all(|check| check.state == CheckState::Ok) {
+            0
+        } else {
+            INCOMPLETE
+        },
+    )
+}

@@ -1,0 +1,133 @@
+//! `run`, `resume` and the internal `trial`.
+
+use std::path::Path;
+
+use plimsoll_core::name::BuildName;
+use plimsoll_core::plan::Cell;
+use plimsoll_lab::builds::BuildCache;
+use plimsoll_lab::{CampaignRequest, create_campaign, keep_passwords_from_children, load_plan};
+use plimsoll_store::header::CellHeader;
+use plimsoll_store::{CampaignDir, Store};
+
+use crate::Outcome;
+use crate::arguments::{Places, Run};
+use crate::failure::{Failure, INCOMPLETE};
+use crate::verbs::build::fetch;
+use crate::verbs::running::run_to_end;
+
+pub fn run(places: &Places, arguments: &Run) -> Outcome {
+    let store = places.store();
+    let plan = load_plan(arguments.plan.as_deref())?;
+    let builds = places.builds()?;
+    if arguments.resume {
+        return resume_campaign(
+            places,
+            &builds,
+            newest_of_plan(&store, &plan.plan.name)?,
+            arguments.offline,
+        );
+    }
+    let failed = fetch(
+        &builds,
+        &builds_of(plan.plan.cells.iter()),
+        arguments.offline,
+    )?;
+    let is_missing = |cell: &Cell| failed.iter().any(|(name, _)| *name == cell.build);
+    if plan.plan.cells.iter().all(is_missing) {
+        return Ok(failed
+            .iter()
+            .map(|(_, failure)| failure.exit_code())
+            .max()
+            .unwrap_or(INCOMPLETE));
+    }
+    let missing = failed
+        .iter()
+        .map(|(name, failure)| (name.to_string(), failure.to_string()))
+        .collect();
+    let data_dir = places.data_dir()?;
+    let request = CampaignRequest {
+        plan: &plan,
+        seed: arguments.seed,
+        builds: &builds,
+        missing: &missing,
+        data_dir: &data_dir,
+        plimsoll_version: env!("CARGO_PKG_VERSION"),
+    };
+    let (campaign, turn) = create_campaign(&store, &request)?;
+    run_to_end(&builds, campaign, Some(turn), false)
+}
+
+/// Builds of cells that run on servers that Plimsoll starts.
+fn builds_of<'a>(cells: impl Iterator<Item = &'a Cell>) -> Vec<BuildName> {
+    cells
+        .filter(|cell| cell.server.is_none() && !cell.build.engine.is_built_in())
+        .map(|cell| cell.build.clone())
+        .collect()
+}
+
+pub fn resume(places: &Places, campaign: Option<&str>, is_offline: bool) -> Outcome {
+    let builds = places.builds()?;
+    resume_campaign(places, &builds, places.store().find(campaign)?, is_offline)
+}
+
+/// Builds that could not be fetched when the campaign was made are tried again; what fails is
+/// reported, and its cells stay left out.
+fn resume_campaign(
+    places: &Places,
+    builds: &BuildCache,
+    campaign: CampaignDir,
+    is_offline: bool,
+) -> Outcome {
+    if campaign.imported()?.is_some() {
+        let id = &campaign.header.id;
+        return Err(Failure::usage(format!(
+            "campaign {id} is imported: another tool ran it, and nothing is left to run; `plimsoll \
+            show {id}` shows it"
+        )));
+    }
+    keep_passwords_from_children(&campaign.header.plan);
+    let mut campaign = same_data_dir(places, campaign)?;
+    let header = &mut campaign.header;
+    let mut missing: Vec<(&Cell, &mut CellHeader)> =
+        header.plan.cells.iter().zip(&mut header.cells).collect();
+    missing.retain(|(_, found)| found.missing_build.is_some());
+    let names = builds_of(missing.iter().map(|(cell, _)| *cell));
+    for (name, failure) in fetch(builds, &names, is_offline)? {
+        for (_, found) in missing.iter_mut().filter(|(cell, _)| cell.build == name) {
+            found.missing_build = Some(failure.to_string());
+        }
+    }
+    run_to_end(builds, campaign, None, false)
+}
+
+/// A campaign stays in the data folder it began in.
+fn same_data_dir(places: &Places, campaign: CampaignDir) -> Result<CampaignDir, Failure> {
+    let began_in = Path::new(&campaign.header.data_dir);
+    match &places.data {
+        Some(data) if data.canonicalize().ok().as_deref() != Some(began_in) => {
+            Err(Failure::usage(format!(
+                "campaign {} has its data in {}: resume it without --data",
+                campaign.header.id, campaign.header.data_dir
+            )))
+        }
+        _ => Ok(campaign),
+    }
+}
+
+/// The body of one trial, in its own process.
+pub fn trial(continued: Option<u32>) -> Outcome {
+    plimsoll_lab::trial::main(continued)?;
+    Ok(0)
+}
+
+fn newest_of_plan(store: &Store, name: &str) -> Result<CampaignDir, Failure> {
+    for path in store.campaigns()?.into_iter().rev() {
+        let campaign = store.find(path.to_str())?;
+        if campaign.header.plan.name == name {
+            return Ok(campaign);
+        }
+    }
+    Err(Failure::usage(format!(
+        "there is no campaign of the plan \"{name}\" to resume; run it without --resume"
+    )))
+}

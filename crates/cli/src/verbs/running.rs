@@ -1,0 +1,100 @@
+//! A campaign on its way: what may disturb it, its progress, its results, and how to continue it.
+
+use std::path::Path;
+
+use plimsoll_host::{Proc, Status, check_machine};
+use plimsoll_lab::builds::BuildCache;
+use plimsoll_lab::{CampaignEnd, DataTurn, run_campaign};
+use plimsoll_store::CampaignDir;
+
+use crate::Outcome;
+use crate::failure::{Failure, INCOMPLETE, INTERRUPTED};
+use crate::progress::Console;
+use crate::verbs::results;
+
+/// The checks of `machine check` that a run repeats: what goes on right now, not what the machine
+/// is.
+const DISTURBANCES: [&str; 3] = ["foreign_cpu", "steal", "pressure"];
+
+/// Runs a campaign to its end, writes its page and prints its tables or verdicts.
+pub fn run_to_end(
+    builds: &BuildCache,
+    mut campaign: CampaignDir,
+    turn: Option<DataTurn>,
+    is_json: bool,
+) -> Outcome {
+    let program = std::env::current_exe()
+        .map_err(|error| Failure::bug(format!("failed to find this program: {error}")))?;
+    let mut console = Console::new(&campaign.header)?;
+    warn_of_disturbance(&campaign);
+    let end = run_campaign(&mut campaign, turn, builds, &program, &mut console)?;
+    console.finish();
+    let path = shell_word(&campaign.path.display().to_string());
+    if end == CampaignEnd::Interrupted {
+        tell!(
+            "interrupted: what is done is kept in {path}; the trial that was running starts again"
+        );
+        tell!("continue with: plimsoll resume {path}");
+        return Ok(INTERRUPTED);
+    }
+    let page = results::write_page(&campaign)?;
+    if campaign.header.confirm.is_some() {
+        results::print_verdicts(&campaign, is_json)?;
+    } else {
+        results::print_tables(&campaign)?;
+    }
+    if !is_json {
+        anstream::println!("report: {}", page.display());
+    }
+    match end {
+        CampaignEnd::Incomplete { broken } => {
+            let trials = if broken == 1 {
+                "1 trial is".to_owned()
+            } else {
+                format!("{broken} trials are")
+            };
+            tell!("{trials} not complete; logs are in {path}/trials");
+            tell!(
+                "what failed by its config or plan needs a changed plan and a new run; to try the \
+                rest again: plimsoll resume {path}"
+            );
+            Ok(INCOMPLETE)
+        }
+        CampaignEnd::Decided { block } => {
+            tell!(
+                "everything was decided at the look after {block} of {} blocks; for narrower \
+                intervals, up to the next look: plimsoll resume {path}",
+                campaign.header.plan.blocks
+            );
+            Ok(0)
+        }
+        _ => Ok(0),
+    }
+}
+
+/// What will spoil the numbers is reported before they are made.
+fn warn_of_disturbance(campaign: &CampaignDir) {
+    let checks = check_machine(
+        Proc::new(),
+        Path::new("/sys"),
+        Path::new(&campaign.header.data_dir),
+        None,
+    );
+    for check in checks
+        .iter()
+        .filter(|check| DISTURBANCES.contains(&check.name) && check.status == Status::Warn)
+    {
+        tell!("machine: {}: {}", check.name, check.finding);
+    }
+}
+
+/// A path as a shell takes it.
+fn shell_word(path: &str) -> String {
+    if path
+        .chars()
+        .all(|c| c.is_ascii_alphanumeric() || "/._-+".contains(c))
+    {
+        return path.to_owned();
+    }
+    format!("'{}'", path.replace('\'', "'\\''"))
+}
