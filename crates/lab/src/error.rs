@@ -1,4 +1,4 @@
-//! What can stop a campaign, sorted by whose move is next.
+//! What can stop a campaign, sorted by who has to act next.
 
 use plimsoll_analysis::AnalysisError;
 use plimsoll_core::plan::PlanError;

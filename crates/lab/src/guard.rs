@@ -3,7 +3,7 @@
 //!
 //! The kernel gives every orphan below a subreaper to it. So whatever of a trial dies, how and when
 //! (the trial, a wrapper, a server, all of them), what is left becomes a child of the guard, which
-//! kills it: no list of process ids can miss one or name a stranger. The guard hears of its
+//! kills it: no list of process ids can miss one or name a stranger. The guard learns of its
 //! orchestrator's end by a signal. It ends when the kernel knows of no child of it any more.
 
 use std::ffi::{CStr, OsString};
@@ -51,7 +51,7 @@ pub(crate) fn guarded(program: &std::path::Path, command: &[OsString]) -> Comman
 }
 
 /// Has every signal reach this process as if a shell had started it. A parent's mask, and that it
-/// ignores the ends of its children, are inherited: then a guard would hear of nothing, and nobody
+/// ignores the ends of its children, are inherited: then a guard would learn of nothing, and nobody
 /// could wait for one. Call it first, when there is one thread.
 pub fn unblock_signals() -> Result<(), LabError> {
     SigSet::empty()

@@ -1,4 +1,4 @@
-//! What a trial tells its orchestrator: one JSON value a line on the trial's standard output.
+//! What a trial reports to its orchestrator: one JSON value a line on the trial's standard output.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -65,7 +65,7 @@ pub(crate) const HUNG_EXIT: i32 = 70;
 /// The orchestrator's command that ends the step in flight and the trial.
 pub(crate) const STOP: &str = "stop";
 
-/// What the orchestrator tells a trial in turns.
+/// What the orchestrator sends to a trial in turns.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Direction {
@@ -85,11 +85,11 @@ pub(crate) struct TurnOrder {
     pub round: u32,
     pub position: u32,
     pub length_ns: u64,
-    /// So much of its beginning does not count.
+    /// How much of its beginning does not count.
     pub discarded_ns: u64,
 }
 
-/// What a trial says.
+/// What a trial reports.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TrialMessage {

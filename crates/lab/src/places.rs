@@ -155,8 +155,8 @@ fn lock_data_root(dir: &Path) -> Result<DataTurn, LabError> {
     loop {
         match file.try_lock() {
             Ok(()) => {
-                // Only told to whoever finds the folder taken: a marker that cannot be written is
-                // as good a lock.
+                // The pid is for the message of a process that finds the folder taken: a marker
+                // that cannot be written is as good a lock.
                 let _ = fs::write(
                     &marker,
                     format!("{MARKER_TEXT}{HELD_BY}{}\n", std::process::id()),

@@ -13,17 +13,18 @@ use plimsoll_store::{
 };
 
 use super::candidates::Candidates;
-use super::search::{Ended, Heard, Probed, Prober, Search, Weigh, search};
+use super::search::{Ended, Probed, Prober, Search, SearchNotice, Weigh, search};
 use crate::builds::BuildCache;
 use crate::campaign::seed_from_clock;
 use crate::confirm::{ConfirmChoice, ConfirmRequest, DesignChoice, StopRule, create_confirm};
 use crate::error::LabError;
 use crate::observer::{CampaignEnd, Notice, Observer};
 use crate::orchestrator::run_campaign_until;
+use crate::places::DataTurn;
 
 /// Blocks of a probe where nothing is asked for.
 const BLOCKS: u32 = 4;
-/// A probe has so many blocks or starts that count at least.
+/// A probe has at least this many blocks or starts that count.
 const FEWEST_BLOCKS: usize = 2;
 
 /// Watches a search.
@@ -32,7 +33,7 @@ pub trait Watcher: Observer {
     fn begin(&mut self, campaign: &CampaignHeader, notes: &[String]);
 
     /// The search goes on. Builds are called by their names, in order.
-    fn heard(&mut self, names: &[String], heard: Heard<'_>);
+    fn notice_search(&mut self, names: &[String], notice: SearchNotice<'_>);
 }
 
 /// What is searched, and how.
@@ -84,7 +85,7 @@ pub fn bisect(
     {
         let choice = as_begun(&request.choice, begun, confirm);
         if is_other(&request.choice, &choice) {
-            watcher.heard(&names, Heard::Stands(&in_words(&choice)));
+            watcher.notice_search(&names, SearchNotice::KeepsDesign(&in_words(&choice)));
         }
         request.choice = choice;
     } else if request.choice.design == DesignChoice::Auto {
@@ -257,14 +258,59 @@ impl Campaigns<'_, '_> {
         self.ids.push(header.id.clone());
     }
 
+    /// Makes the campaign of a probe. The inner error is what becomes of a probe without one.
+    fn create(
+        &mut self,
+        build: Option<usize>,
+    ) -> Result<Result<(CampaignDir, DataTurn), Probed>, LabError> {
+        let mut cells = Vec::new();
+        for index in [Some(0), Some(self.names.len() - 1), build]
+            .into_iter()
+            .flatten()
+        {
+            let cell = self.request.candidates.cell(
+                index,
+                self.request.builds,
+                self.watcher.stop_requests(),
+            )?;
+            match cell {
+                Ok(cell) => cells.push(cell),
+                Err(_) if self.is_stopped() => return Ok(Err(Probed::Interrupted)),
+                Err(reason) if Some(index) == build => return Ok(Err(Probed::Skipped(reason))),
+                Err(reason) => {
+                    return Err(LabError::Usage(format!(
+                        "{} cannot be measured: {reason}",
+                        self.names[index]
+                    )));
+                }
+            }
+        }
+        let bisection = BisectionProbe {
+            search: self.search.clone(),
+            candidates: self.names.clone(),
+            probe: build,
+        };
+        let request = ConfirmRequest {
+            survey: &self.request.candidates.header(cells, self.seed),
+            choice: self.request.choice.clone(),
+            bisection: Some(bisection),
+            data_dir: self.request.data_dir,
+            plimsoll_version: self.request.plimsoll_version,
+        };
+        let (campaign, turn, notes) = create_confirm(self.request.store, &request)?;
+        self.watcher.begin(&campaign.header, &notes);
+        self.join(&campaign.header);
+        Ok(Ok((campaign, turn)))
+    }
+
     fn is_stopped(&self) -> bool {
         self.watcher.stop_requests().load(Ordering::SeqCst) > 0
     }
 }
 
 impl Prober for Campaigns<'_, '_> {
-    fn hear(&mut self, heard: Heard<'_>) {
-        self.watcher.heard(&self.names, heard);
+    fn notice(&mut self, notice: SearchNotice<'_>) {
+        self.watcher.notice_search(&self.names, notice);
     }
 
     fn probe(&mut self, build: Option<usize>, weigh: &Weigh<'_>) -> Result<Probed, LabError> {
@@ -275,46 +321,10 @@ impl Prober for Campaigns<'_, '_> {
                 self.watcher.begin(&campaign.header, &[]);
                 (campaign, None)
             }
-            None => {
-                let mut cells = Vec::new();
-                for index in [Some(0), Some(self.names.len() - 1), build]
-                    .into_iter()
-                    .flatten()
-                {
-                    let cell = self.request.candidates.cell(
-                        index,
-                        self.request.builds,
-                        self.watcher.stop_requests(),
-                    )?;
-                    match cell {
-                        Ok(cell) => cells.push(cell),
-                        Err(_) if self.is_stopped() => return Ok(Probed::Interrupted),
-                        Err(reason) if Some(index) == build => return Ok(Probed::Skipped(reason)),
-                        Err(reason) => {
-                            return Err(LabError::Usage(format!(
-                                "{} cannot be measured: {reason}",
-                                self.names[index]
-                            )));
-                        }
-                    }
-                }
-                let bisection = BisectionProbe {
-                    search: self.search.clone(),
-                    candidates: self.names.clone(),
-                    probe: build,
-                };
-                let request = ConfirmRequest {
-                    survey: &self.request.candidates.header(cells, self.seed),
-                    choice: self.request.choice.clone(),
-                    bisection: Some(bisection),
-                    data_dir: self.request.data_dir,
-                    plimsoll_version: self.request.plimsoll_version,
-                };
-                let (campaign, turn, notes) = create_confirm(self.request.store, &request)?;
-                self.watcher.begin(&campaign.header, &notes);
-                self.join(&campaign.header);
-                (campaign, Some(turn))
-            }
+            None => match self.create(build)? {
+                Ok((campaign, turn)) => (campaign, Some(turn)),
+                Err(probed) => return Ok(probed),
+            },
         };
         let mut blocks = ByBlock {
             watcher: self.watcher,
@@ -342,13 +352,13 @@ impl Prober for Campaigns<'_, '_> {
             && let Probed::Measured(blocks) = &probed
             && let Some(weight) = weigh(blocks)
         {
-            self.hear(Heard::Weighed(&weight));
+            self.notice(SearchNotice::Weighed(&weight));
         }
         Ok(probed)
     }
 }
 
-/// Passes on what a campaign tells, and weighs its blocks whenever one is done.
+/// Passes on what happens in a campaign, and weighs its blocks whenever one is done.
 struct ByBlock<'a> {
     watcher: &'a mut dyn Watcher,
     names: &'a [String],
@@ -378,7 +388,8 @@ impl StopRule for ByBlock<'_> {
         let Some(weight) = (self.weigh)(&blocks) else {
             return false;
         };
-        self.watcher.heard(self.names, Heard::Weighed(&weight));
+        self.watcher
+            .notice_search(self.names, SearchNotice::Weighed(&weight));
         let is_enough = blocks
             .iter()
             .filter(|block| block.is_whole(self.build))
@@ -386,7 +397,8 @@ impl StopRule for ByBlock<'_> {
             >= FEWEST_BLOCKS
             && weight.is_settled(self.build);
         if is_enough {
-            self.watcher.heard(self.names, Heard::Settled(block));
+            self.watcher
+                .notice_search(self.names, SearchNotice::Settled(block));
         }
         is_enough
     }

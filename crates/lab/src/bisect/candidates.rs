@@ -234,7 +234,8 @@ impl Candidates {
     /// must be in the cache.
     ///
     /// # Errors
-    /// When a build is not here, a config does not suit it, there is no such cell, or good does not come before bad.
+    /// When a build is not here, a config does not suit it, there is no such cell, or good does not
+    /// come before bad.
     pub fn of_cells(
         plan: &LoadedPlan,
         builds: &BuildCache,
@@ -252,7 +253,8 @@ impl Candidates {
     /// version where all have one, else as given. They must be in the cache.
     ///
     /// # Errors
-    /// When the plan has no cell of their engine, a build is not here, its config does not suit it, or good does not come before bad.
+    /// When the plan has no cell of their engine, a build is not here, its config does not suit it,
+    /// or good does not come before bad.
     pub fn of_builds(
         plan: &LoadedPlan,
         builds: &BuildCache,
@@ -472,7 +474,7 @@ fn ends(
         found.ok_or_else(|| {
             let hint = plimsoll_core::suggest::hint(wanted, names.iter().map(String::as_str));
             LabError::Usage(format!(
-                "{what} {wanted} is none of the builds{hint}; they are {}",
+                "{what} {wanted} is not one of the builds{hint}; they are {}",
                 names.join(", ")
             ))
         })

@@ -2,7 +2,9 @@
 //! between them.
 //!
 //! ```text
-//! candidates -> search -> campaigns (confirm, by blocks or slices) -> evidence -> posterior -> search ...
+//! candidates -> search -> campaigns (confirm, by blocks or slices)
+//!              ^                    |
+//!          posterior  <-----  evidence
 //! ```
 
 mod campaigns;
@@ -12,4 +14,4 @@ mod search;
 pub use campaigns::{BisectRequest, Watcher, bisect};
 pub use candidates::{BuildCommand, Candidates};
 pub use plimsoll_analysis::bisection::{Block, Probe, Weight, weigh};
-pub use search::{Ended, Heard, Outcome, Probed, Prober, Search, Weigh, search};
+pub use search::{Ended, Outcome, Probed, Prober, Search, SearchNotice, Weigh, search};

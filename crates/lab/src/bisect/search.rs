@@ -33,7 +33,7 @@ pub enum Probed {
 /// What is known with these blocks of the probe that is being measured.
 pub type Weigh<'a> = dyn Fn(&[Block]) -> Option<Weight> + 'a;
 
-/// Measures a build beside the good and the bad one.
+/// Measures a build alongside the good and the bad one.
 pub trait Prober {
     /// Probes a build, or measures the good and the bad one alone. `weigh` says after each block
     /// what is known now.
@@ -43,22 +43,22 @@ pub trait Prober {
     fn probe(&mut self, build: Option<usize>, weigh: &Weigh<'_>) -> Result<Probed, LabError>;
 
     /// The search goes on.
-    fn hear(&mut self, heard: Heard<'_>);
+    fn notice(&mut self, notice: SearchNotice<'_>);
 }
 
 /// What is reported while the search goes on.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Heard<'a> {
+pub enum SearchNotice<'a> {
     /// This build is probed next.
     Probes(Option<usize>),
     /// A block is done: all that is known now.
     Weighed(&'a Weight),
-    /// So many blocks of a probe are enough: its build is like the good or the bad one.
+    /// This many blocks of a probe are enough: its build is like the good or the bad one.
     Settled(u32),
     /// A build cannot be probed.
     Skipped(usize, &'a str),
-    /// Another way to measure was asked for than that with which the search began, which this is.
-    Stands(&'a str),
+    /// Another way to measure was requested than that with which the search began, which is this.
+    KeepsDesign(&'a str),
 }
 
 /// How a search ended.
@@ -96,46 +96,17 @@ pub fn search(start: Search, prober: &mut dyn Prober) -> Result<Ended, LabError>
         mut skipped,
         most_probes,
     } = start;
-    loop {
+    let (outcome, weight) = loop {
         let weight = weigh(last, &probes);
-        if let Some(weight) = &weight
-            && weight.is_distinct()
-            && let Some((first, end)) = weight.bisection.found_among(&skipped)
-        {
-            let outcome = if first == end {
-                Outcome::Found(first)
-            } else {
-                Outcome::FoundAmong(first, end)
-            };
-            return Ok(Ended {
-                outcome,
-                weight: Some(weight.clone()),
-                skipped,
-            });
+        if let Some(found) = weight.as_ref().and_then(|weight| found(weight, &skipped)) {
+            break (found, weight);
         }
         if probes.len() >= most_probes {
-            let outcome = Outcome::Inconclusive(undecided(weight.as_ref(), probes.len()));
-            return Ok(Ended {
-                outcome,
-                weight,
-                skipped,
-            });
+            let reason = undecided(weight.as_ref(), probes.len());
+            break (Outcome::Inconclusive(reason), weight);
         }
-        // At first everything is equally likely, and the middle is asked about.
-        let undecided = || {
-            plimsoll_stats::Bisection::new(
-                last,
-                plimsoll_stats::Evidence {
-                    log_ratio: -1.0,
-                    error: 1.0,
-                },
-            )
-        };
-        let bisection = weight
-            .as_ref()
-            .map_or_else(undecided, |weight| weight.bisection.clone());
-        let build = bisection.next_probe(&skipped);
-        prober.hear(Heard::Probes(build));
+        let build = next_probe(last, weight.as_ref(), &skipped);
+        prober.notice(SearchNotice::Probes(build));
         let probed = prober.probe(build, &|blocks| {
             let mut all = probes.clone();
             all.push(Probe {
@@ -145,32 +116,48 @@ pub fn search(start: Search, prober: &mut dyn Prober) -> Result<Ended, LabError>
             weigh(last, &all)
         })?;
         match (probed, build) {
-            (Probed::Interrupted, _) => {
-                return Ok(Ended {
-                    outcome: Outcome::Interrupted,
-                    weight,
-                    skipped,
-                });
-            }
+            (Probed::Interrupted, _) => break (Outcome::Interrupted, weight),
             (Probed::Measured(blocks), _) => probes.push(Probe { build, blocks }),
-            (Probed::Disturbed(reason), _) => {
-                return Ok(Ended {
-                    outcome: Outcome::Inconclusive(reason),
-                    weight,
-                    skipped,
-                });
+            (Probed::Disturbed(reason), _) | (Probed::Skipped(reason), None) => {
+                break (Outcome::Inconclusive(reason), weight);
             }
             (Probed::Skipped(reason), Some(build)) => {
-                prober.hear(Heard::Skipped(build, &reason));
+                prober.notice(SearchNotice::Skipped(build, &reason));
                 skipped.push(build);
             }
-            (Probed::Skipped(reason), None) => {
-                return Ok(Ended {
-                    outcome: Outcome::Inconclusive(reason),
-                    weight,
-                    skipped,
-                });
-            }
+        }
+    };
+    Ok(Ended {
+        outcome,
+        weight,
+        skipped,
+    })
+}
+
+/// The end of the search, when the good and the bad build surely differ and one build, or some that
+/// lie next to skipped ones, is the first bad one.
+fn found(weight: &Weight, skipped: &[usize]) -> Option<Outcome> {
+    if !weight.is_distinct() {
+        return None;
+    }
+    let (first, last) = weight.bisection.found_among(skipped)?;
+    Some(if first == last {
+        Outcome::Found(first)
+    } else {
+        Outcome::FoundAmong(first, last)
+    })
+}
+
+fn next_probe(last: usize, weight: Option<&Weight>, skipped: &[usize]) -> Option<usize> {
+    match weight {
+        Some(weight) => weight.bisection.next_probe(skipped),
+        // At first everything is equally likely, and the middle is asked about.
+        None => {
+            let evidence = plimsoll_stats::Evidence {
+                log_ratio: -1.0,
+                error: 1.0,
+            };
+            plimsoll_stats::Bisection::new(last, evidence).next_probe(skipped)
         }
     }
 }
@@ -273,8 +260,8 @@ mod tests {
             Ok(Probed::Measured(blocks))
         }
 
-        fn hear(&mut self, heard: Heard<'_>) {
-            if let Heard::Skipped(build, reason) = heard {
+        fn notice(&mut self, notice: SearchNotice<'_>) {
+            if let SearchNotice::Skipped(build, reason) = notice {
                 assert_eq!(reason, format!("build {build} crashed"));
             }
         }
@@ -311,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn builds_that_crash_are_passed_over_and_said() {
+    fn builds_that_crash_are_passed_over_and_reported() {
         for seed in 0..20 {
             let mut engine = Scripted::new(seed, 16, -0.15);
             engine.crashing = vec![engine.first_bad]

@@ -15,13 +15,13 @@ const START_SECONDS: f64 = 20.0;
 /// What `confirm --all` of a plan will take, both ways.
 #[derive(Clone, Debug, Serialize)]
 pub struct ConfirmForecast {
-    /// Steps that are results, times cells beside the base.
+    /// Steps that are results, times cells other than the base.
     pub questions: usize,
     /// By slices, for the steps that can be cut into turns; none where it cannot be.
     pub slices: Option<SlicesForecast>,
     /// Why it cannot be by slices.
     pub no_slices: Option<String>,
-    /// Blocks without which a lone effect among all questions cannot be told from chance.
+    /// Blocks without which a lone effect among all questions cannot be distinguished from chance.
     pub blocks_needed: u32,
     /// By so many blocks: seconds.
     pub blocks_seconds: f64,
@@ -58,10 +58,10 @@ pub(crate) fn forecast_confirm(cells: &[CellSteps<'_>], base: usize) -> Option<C
     let questions = all.len() * (cells.len().saturating_sub(1)).max(1);
     let seconds = |cell: &CellSteps<'_>, makes_data: bool| -> f64 {
         let steps = cell.forecast.steps.iter().zip(cell.cell.workload.steps());
-        let wanted = steps.filter(|(_, step)| {
+        let requested = steps.filter(|(_, step)| {
             step.makes_data() == makes_data && (makes_data || step.is_reported())
         });
-        wanted
+        requested
             .map(|(step, _)| {
                 if makes_data {
                     step.seconds + step.wait_seconds

@@ -7,7 +7,7 @@ use plimsoll_core::plan::Cell;
 use crate::campaign::peak_table_bytes;
 
 const MIB: u64 = 1 << 20;
-/// What a server takes beside its cache.
+/// What a server takes on top of its cache.
 const SERVER_BYTES: u64 = 400 * MIB;
 /// The share of what is available that servers may take; the rest is for the page cache and for us.
 const SHARE: f64 = 0.9;
@@ -50,7 +50,7 @@ fn parse_size(text: &str, unit: u64) -> Option<u64> {
     Some((digits.trim().parse::<f64>().ok()? * factor as f64) as u64)
 }
 
-/// Bytes that servers may take together; none where the kernel does not tell.
+/// Bytes that servers may take together; none if the kernel does not report it.
 pub(super) fn usable_bytes() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/meminfo").ok()?;
     let line = text

@@ -1,4 +1,4 @@
-//! perf as child processes beside a step, with deadlines.
+//! perf as child processes alongside a step, with deadlines.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -17,7 +17,7 @@ use super::fold::{Folded, fold};
 
 /// Samples a second and CPU; not a divisor of anything that ticks.
 const FREQUENCY_HZ: u32 = 499;
-/// perf has this long to write what it has when it is told to end.
+/// perf has this long to write what it has when it is asked to end.
 const END_PATIENCE: Duration = Duration::from_secs(30);
 /// Names must be found by then.
 const SCRIPT_LIMIT: Duration = Duration::from_secs(300);

@@ -94,7 +94,7 @@ impl<'a> States<'a> {
                 if found == wanted {
                     Ok(())
                 } else {
-                    Err(format!("{found} bytes came of {wanted}"))
+                    Err(format!("{found} of {wanted} bytes arrived"))
                 }
             });
         Ok(copied.map_err(|error| {

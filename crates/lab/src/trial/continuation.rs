@@ -40,8 +40,8 @@ impl Continuation {
         serde_json::from_str(&text).map_err(|error| problem(&error))
     }
 
-    /// Replaces this image by a new one; returns only the reason why it cannot. `fd` is the descriptor that
-    /// this one was left in, which serves again.
+    /// Replaces this image by a new one; returns only the reason why it cannot. `fd` is the
+    /// descriptor that this one was left in, which serves again.
     pub fn exec(&self, fd: Option<u32>) -> LabError {
         let failed = |error: std::io::Error| {
             LabError::io("failed to go on in a new process for the next step", error)

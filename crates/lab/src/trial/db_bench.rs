@@ -440,7 +440,7 @@ fn drain(trial: &mut Trial<'_>, driver: &Driver, step: &Step) -> Result<(), Earl
     )
 }
 
-/// The CPU of the process, which the kernel tells when it has ended: the embedded engine and its
+/// The CPU of the process, which the kernel reports when it has ended: the embedded engine and its
 /// client are one.
 fn take_usage(
     host: &mut Readings,

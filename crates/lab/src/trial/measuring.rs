@@ -1,4 +1,4 @@
-//! What is measured beside a step's operations: the engine's counters, the host, a profile. All of
+//! What is measured alongside a step's operations: the engine's counters, the host, a profile. All of
 //! them begin and end with the operations.
 
 use std::collections::BTreeMap;
@@ -99,10 +99,10 @@ impl Measuring {
                 };
                 let (what, begin) = (self.what.clone(), Instant::now() + left);
                 let (goes_on, is_over) = channel();
-                let (tell, is_ready) = channel();
+                let (ready, is_ready) = channel();
                 let thread = thread::Builder::new()
                     .name("measuring".to_owned())
-                    .spawn(move || what.begin_at(*collector, begin, (&tell, &is_over)));
+                    .spawn(move || what.begin_at(*collector, begin, (&ready, &is_over)));
                 self.state = match thread {
                     Ok(thread) => {
                         // As long as nobody works it comes to its turn at once.
@@ -204,11 +204,11 @@ impl Beside {
         &self,
         collector: PreparedCollector,
         begin: Instant,
-        (tell, is_over): (&Sender<()>, &Receiver<()>),
+        (ready, is_over): (&Sender<()>, &Receiver<()>),
     ) -> Result<Option<Begun>, EngineError> {
         let (counters, collector) = thread::scope(|scope| {
             let ask = || {
-                let _ = tell.send(());
+                let _ = ready.send(());
                 let rest = begin
                     .saturating_duration_since(Instant::now())
                     .saturating_sub(ANSWER);

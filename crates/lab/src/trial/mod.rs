@@ -1,6 +1,6 @@
 //! One trial, in a process of its own: one server start on one data state, all steps of a cell.
 //!
-//! It reads its order from standard input, tells its progress on standard output, and is the only
+//! It reads its order from standard input, reports its progress on standard output, and is the only
 //! writer of its folder while it lives. When its orchestrator dies, it dies.
 
 mod continuation;

@@ -19,7 +19,7 @@ use plimsoll_workload::kv::step_settings;
 use super::Trial;
 use super::early_end::EarlyEnd;
 
-/// Connections beside the workers': one asks whether the server lives, one asks for its counters.
+/// Connections on top of the workers': one asks whether the server lives, one asks for its counters.
 const OWN_CONNECTIONS: u32 = 2;
 /// On an external server one more holds the lock on our tables.
 const LOCK_CONNECTIONS: u32 = 1;
@@ -37,7 +37,7 @@ pub(super) struct StartedServer {
 }
 
 impl Trial<'_> {
-    /// The engine of the cell's build, or of the server that the plan gives in its place.
+    /// The engine of the cell's build, or of the plan's external server.
     pub(super) fn engine(&self) -> Result<Box<dyn Engine>, EngineError> {
         let order = self.order;
         match &order.cell.server {
@@ -170,7 +170,7 @@ fn pin(cpus: &str) -> Result<(), EarlyEnd> {
     })?;
     pin_thread(&cpus).map_err(|error| {
         EarlyEnd::Failed(format!(
-            "the CPUs {cpus} cannot be had: {error}; choose others with --placement"
+            "the CPUs {cpus} cannot be used: {error}; choose others with --placement"
         ))
     })
 }

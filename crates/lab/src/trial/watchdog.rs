@@ -186,7 +186,7 @@ struct Look {
 
 impl Look {
     fn run(self) {
-        // A filesystem that does not tell its space is not watched.
+        // A filesystem that does not report its space is not watched.
         let least = disk_space(&self.data_dir).map_or(0, least_free_bytes);
         let mut next_disk_look = Instant::now();
         // Counted in looks: a freeze of the machine is not silence of the server.

@@ -14,7 +14,7 @@ const WRITE_HALF_WIDTH: f64 = 0.04;
 /// No step ends with fewer rounds, however narrow its intervals are; its time is over in any case
 /// when it is over.
 const FEWEST_ROUNDS: u32 = 30;
-/// From one look at the intervals to the next there are so many rounds at least, and a tenth more.
+/// Between two looks at the intervals there are at least this many rounds, and a tenth more.
 const LOOK_ROUNDS: usize = 10;
 /// The level of the intervals that say whether there are enough rounds.
 const LEVEL: f64 = 0.95;
@@ -120,7 +120,7 @@ impl Rounds {
     /// Whether intervals over all starts will be narrow enough when the other starts are as this
     /// one.
     pub fn are_enough(&self) -> bool {
-        let wanted = if self.is_writing {
+        let needed = if self.is_writing {
             WRITE_HALF_WIDTH
         } else {
             READ_HALF_WIDTH
@@ -129,7 +129,7 @@ impl Rounds {
         rounds >= FEWEST_ROUNDS
             && self
                 .half_width
-                .is_some_and(|width| width <= wanted * f64::from(self.starts).sqrt())
+                .is_some_and(|width| width <= needed * f64::from(self.starts).sqrt())
     }
 
     /// Whether the control's 99 % interval holds 1; none where there is no interval.

@@ -65,7 +65,7 @@ impl<'a, 'o> Start<'a, 'o> {
             .max()
             .unwrap_or(0);
         let (sender, inbox) = channel();
-        // No server is up before the last copy is made: it would work beside the copying.
+        // No server is up before the last copy is made: it would work while data is copied.
         for (index, order) in orders.iter().enumerate() {
             let Some(order) = order else { continue };
             let mut process = runner.start(order)?;

@@ -14,7 +14,7 @@ use crate::observer::{Notice, StepTurns, TurnsProgress};
 const WARM_UP_NS: u64 = 500_000_000;
 /// What counts of a turn begins behind its first tenth, unless operations are longer than that.
 const DISCARDED: u64 = 10;
-/// A turn's report may be this late, beside what the trial itself waits for a worker in an
+/// A turn's report may be this late, on top of what the trial itself waits for a worker in an
 /// operation.
 const REPORT_PATIENCE: Duration = Duration::from_secs(30);
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(250);

@@ -58,7 +58,7 @@ pub(super) fn seconds(outcome: &StepOutcome, kinds: &[String]) -> Vec<OperationS
     outcome.seconds.iter().map(row).collect()
 }
 
-/// A lost or surplus row, or work that the plan wanted and the counters do not show.
+/// A lost or surplus row, or work that the plan requests and the counters do not show.
 pub(super) fn find_problem(
     step: &Step,
     outcome: &StepOutcome,

@@ -240,7 +240,7 @@ impl<'r, 't> StepRun<'r, 't> {
         })
     }
 
-    /// What is measured beside the workers.
+    /// What is measured alongside the workers.
     fn beside(&self) -> Beside {
         let order = self.trial.order;
         Beside {

@@ -1,5 +1,5 @@
 //! A step in turns, as its trial does it: the orchestrator says when the workers may work, and
-//! hears what they did.
+//! is sent what they did.
 
 mod meter;
 mod window;
