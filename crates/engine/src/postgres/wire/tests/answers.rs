@@ -27,14 +27,15 @@ fn compare(name: &str, found: &Result<Counts, Fault>, expected: End) {
     assert_eq!(found, expected, "{name}");
 }
 
-#[test]
-fn answers_in_text_are_counted_or_refused() {
+/// A name, the messages, and what becomes of the request.
+type Case = (&'static str, Vec<Vec<u8>>, End);
+
+/// Answers to statements in text that are counted.
+fn good_answers() -> Vec<Case> {
     let notice = message(b'N', b"SNOTICE\0C00000\0Mhm\0\0");
     let status = message(b'S', b"TimeZone\0UTC\0");
     let notification = message(b'A', b"\0\0\0\x01c\0p\0");
-    let wrong = error("ERROR", "42P01", "no such table");
-    let fatal = error("FATAL", "57P01", "go");
-    let table: Vec<(&str, Vec<Vec<u8>>, End)> = vec![
+    vec![
         (
             "an insert",
             vec![complete("INSERT 0 3"), ready()],
@@ -85,6 +86,16 @@ fn answers_in_text_are_counted_or_refused() {
             ],
             Ok((1, 1)),
         ),
+    ]
+}
+
+/// Errors of the server, and what may come with them.
+fn errors() -> Vec<Case> {
+    let notice = message(b'N', b"SNOTICE\0C00000\0Mhm\0\0");
+    let status = message(b'S', b"TimeZone\0UTC\0");
+    let wrong = error("ERROR", "42P01", "no such table");
+    let fatal = error("FATAL", "57P01", "go");
+    vec![
         (
             "an error",
             vec![wrong.clone(), ready()],
@@ -153,6 +164,13 @@ fn answers_in_text_are_counted_or_refused() {
             ],
             CLOSED,
         ),
+    ]
+}
+
+/// Errors and answers that are cut off or lack something.
+fn damaged_answers() -> Vec<Case> {
+    let notice = message(b'N', b"SNOTICE\0C00000\0Mhm\0\0");
+    vec![
         (
             "an error without words",
             vec![message(b'E', b"SERROR\0C42P01\0\0"), ready()],
@@ -179,6 +197,12 @@ fn answers_in_text_are_counted_or_refused() {
             CLOSED,
         ),
         ("no commands", vec![ready()], GARBAGE),
+    ]
+}
+
+/// Messages that no answer consists of.
+fn nonsense() -> Vec<Case> {
+    vec![
         (
             "no completion",
             vec![columns(), row(b"1"), ready()],
@@ -244,7 +268,12 @@ fn answers_in_text_are_counted_or_refused() {
             vec![b"HTTP/1.1 400 Bad Request\r\n\r\n".to_vec()],
             GARBAGE,
         ),
-    ];
+    ]
+}
+
+#[test]
+fn answers_in_text_are_counted_or_refused() {
+    let table = [good_answers(), errors(), damaged_answers(), nonsense()].concat();
     for (name, answer, expected) in table {
         let (mut connection, _peer) = answered(&answer.concat());
         let found = in_time(move || text(&mut connection));
@@ -255,11 +284,10 @@ fn answers_in_text_are_counted_or_refused() {
     }
 }
 
-#[test]
-fn answers_to_prepared_statements_are_counted_or_refused() {
+/// Answers to prepared statements that are counted.
+fn good_prepared_answers() -> Vec<Case> {
     let bound = || message(b'2', b"");
-    let wrong = error("ERROR", "22003", "out of range");
-    let table: Vec<(&str, Vec<Vec<u8>>, End)> = vec![
+    vec![
         (
             "a select",
             vec![bound(), row(b"1"), row(b"2"), complete("SELECT 2"), ready()],
@@ -287,6 +315,14 @@ fn answers_to_prepared_statements_are_counted_or_refused() {
             ],
             Ok((0, 1)),
         ),
+    ]
+}
+
+/// Errors of the server in place of an answer or within it.
+fn prepared_errors() -> Vec<Case> {
+    let bound = || message(b'2', b"");
+    let wrong = error("ERROR", "22003", "out of range");
+    vec![
         (
             "an argument that is wrong",
             vec![wrong.clone(), ready()],
@@ -327,6 +363,13 @@ fn answers_to_prepared_statements_are_counted_or_refused() {
             vec![error("FATAL", "57P01", "go"), ready()],
             Err(("57P01", true)),
         ),
+    ]
+}
+
+/// Messages out of order, and too few of them.
+fn prepared_nonsense() -> Vec<Case> {
+    let bound = || message(b'2', b"");
+    vec![
         (
             "rows before the arguments",
             vec![row(b"1"), bound(), complete("SELECT 1"), ready()],
@@ -356,7 +399,17 @@ fn answers_to_prepared_statements_are_counted_or_refused() {
         ("ready at once", vec![ready()], GARBAGE),
         ("half an answer", vec![bound(), row(b"1")], CLOSED),
         ("nothing at all", vec![], CLOSED),
-    ];
+    ]
+}
+
+#[test]
+fn answers_to_prepared_statements_are_counted_or_refused() {
+    let table = [
+        good_prepared_answers(),
+        prepared_errors(),
+        prepared_nonsense(),
+    ]
+    .concat();
     for (name, answer, expected) in table {
         let (mut connection, _peer) = answered(&answer.concat());
         compare(name, &in_time(move || prepared(&mut connection)), expected);
