@@ -123,8 +123,8 @@ impl Control {
         }
     }
 
-    /// This many workers are about to begin. For each of them a [`presence`](Self::presence) must be
-    /// taken, and dropped at its end.
+    /// This many workers are about to begin. Each needs a [`presence`](Self::presence), which is
+    /// dropped at its end.
     pub(crate) fn expect(&self, workers: usize) {
         *self.workers() = Workers {
             present: Some(workers),

@@ -94,7 +94,7 @@ pub(crate) struct PrimaryWorker {
 /// How far one worker is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
-    /// Whose worker this is, from 1.
+    /// The worker's client, from 1.
     pub client: u32,
     /// Whether its operations are due by a schedule: it may have none in flight.
     pub is_open: bool,
@@ -107,8 +107,7 @@ pub struct Tally {
     pub turn_start: TurnStart,
 }
 
-/// Where counting begins in a turn: after an operation, whose own length has no part in what is
-/// counted.
+/// Counting begins in a turn after an operation: its own length has no part in what is counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TurnStart {
     /// Operations done up to this one, itself included where it did not fail.

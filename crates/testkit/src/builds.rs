@@ -55,15 +55,18 @@ pub fn cached_build(test: &str, wanted: &str) -> Option<CachedBuild> {
         .filter(|name| name.starts_with(wanted) && cache.join(name).join("build.json").is_file());
     let found = found.max_by_key(|name| (!name.contains('+'), name.clone()));
     let problem = match &found {
-        None => Some(format!("no build of {wanted} in the cache; fetch it with `plimsoll build add \
-                             {wanted}`")),
-        Some(name) if wanted.starts_with("postgres") => closed_folder(&cache.join(name)).map(|folder| {
-            format!(
-                "root's servers run as nobody, who may not enter {}; set PLIMSOLL_CACHE to a cache \
-                that everybody may enter",
-                folder.display()
-            )
-        }),
+        None => Some(format!(
+            "no build of {wanted} in the cache; fetch it with `plimsoll build add {wanted}`"
+        )),
+        Some(name) if wanted.starts_with("postgres") => {
+            closed_folder(&cache.join(name)).map(|folder| {
+                format!(
+                    "root's servers run as nobody, who may not enter {}; set PLIMSOLL_CACHE to a \
+                     cache that everybody may enter",
+                    folder.display()
+                )
+            })
+        }
         Some(_) => None,
     };
     match problem {

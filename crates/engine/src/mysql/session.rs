@@ -88,7 +88,10 @@ impl Connection for Conn {
             within(deadline, || Conn::new(opts))
                 .unwrap_or_else(|| Err(DriverError::ConnectTimeout.into()))
         };
-        let is_full = |error: &mysql::Error| matches!(error, mysql::Error::MySqlError(error) if error.code == TOO_MANY_CONNECTIONS);
+        let is_full = |error: &mysql::Error| match error {
+            mysql::Error::MySqlError(error) => error.code == TOO_MANY_CONNECTIONS,
+            _ => false,
+        };
         until_there_is_room(deadline, connect, is_full)
             .map_err(|error| failure::sql_error(&error, sql).before_sending())
     }

@@ -1,4 +1,4 @@
-//! InnoDB: pages are written back while it is told to keep next to none dirty.
+//! InnoDB: pages are written back while its settings allow next to no dirty ones.
 
 use std::path::Path;
 use std::time::{Duration, Instant};

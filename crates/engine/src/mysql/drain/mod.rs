@@ -101,8 +101,8 @@ pub(super) fn drain(
     })
 }
 
-/// The drain of a server that is not ours: our tables are analysed, and its own work is watched but
-/// not hurried.
+/// The drain of an external server: our tables are analysed, and its own work is watched but not
+/// hurried.
 pub(super) fn watch(
     opts: &Opts,
     tables: &[String],

@@ -33,7 +33,10 @@ impl Connection for Link {
 
     fn connect_again(opts: &Opts, sql: &str) -> Result<Self, SqlError> {
         let deadline = Instant::now() + RECONNECT_LIMIT;
-        let is_full = |error: &WireError| matches!(error, WireError::Server { code, .. } if *code == TOO_MANY_CONNECTIONS);
+        let is_full = |error: &WireError| match error {
+            WireError::Server { code, .. } => *code == TOO_MANY_CONNECTIONS,
+            _ => false,
+        };
         until_there_is_room(deadline, || connect_by(deadline, opts), is_full)
             .map_err(|error| failure::wire_error(&error, sql).before_sending())
     }
