@@ -65,5 +65,5 @@ pub(super) const RATES: AssumedRates = AssumedRates {
     reads: 1_000_000.0,
 };
 
-/// Option files of this machine are none of ours.
+/// The server must not read this machine's option files.
 pub(super) static VERSION_ARGUMENTS: [&str; 2] = ["--no-defaults", "--version"];
