@@ -4,7 +4,7 @@
 # bench-db-bench: a point read's cost beside db_bench.
 .DEFAULT_GOAL := test
 # docs: the book, into target/book.
-.PHONY: deps servers client-cost docs lint test faults bench bench-peers bench-db-bench
+.PHONY: dist deps servers client-cost docs lint test faults bench bench-peers bench-db-bench
 .NOTPARALLEL:
 
 # CPU per point read of our driver and of db_bench on the same library, medians over five blocks.
@@ -48,6 +48,15 @@ servers:
 client_cost := $(abspath $(or $(CARGO_TARGET_DIR),target))/release/examples/client_cost
 client-cost:
 	cargo build --release --locked -p plimsoll-lab --example client_cost
+
+# The program as it is installed: target/dist/bin/plimsoll, and plimsoll.debug alongside it, from which backtraces take their
+# lines. Without that file they have names alone.
+dist_dir := $(abspath $(or $(CARGO_TARGET_DIR),target))/dist
+dist:
+	cargo build --profile dist --locked -p plimsoll
+	mkdir -p $(dist_dir)/bin
+	objcopy --only-keep-debug $(dist_dir)/plimsoll $(dist_dir)/bin/plimsoll.debug
+	cd $(dist_dir)/bin && objcopy --strip-debug --add-gnu-debuglink=plimsoll.debug ../plimsoll plimsoll
 
 # Documentation examples first, so that the run closes on the summaries of the tests proper.
 test: export PLIMSOLL_CLIENT_COST := $(client_cost)
