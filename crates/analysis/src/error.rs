@@ -1,6 +1,6 @@
 //! What can go wrong before there is a report.
 
-use plimsoll_core::metric::{CATALOGUE, OF_ROCKSDB, OF_SYSBENCH};
+use crate::metrics;
 use thiserror::Error;
 
 /// Why there is no report: fragments that fit after "failed to ". Missing and failed trials are no
@@ -96,8 +96,8 @@ pub enum AnalysisError {
 
 impl AnalysisError {
     pub(crate) fn unknown_metric(name: &str) -> Self {
-        let known = [CATALOGUE, OF_SYSBENCH, OF_ROCKSDB].into_iter().flatten();
-        let hint = plimsoll_core::suggest::hint(name, known.map(|metric| metric.name));
+        let known = metrics::native().map(|metric| metric.name);
+        let hint = plimsoll_core::suggest::hint(name, known);
         Self::UnknownMetric {
             name: name.to_owned(),
             hint,

@@ -3,8 +3,6 @@
 use std::collections::BTreeMap;
 
 use itertools::Itertools;
-use plimsoll_core::imported_metric::{find, place};
-use plimsoll_core::metric::{self, Metric};
 use plimsoll_store::CampaignRecord;
 use plimsoll_store::imported::{Family, Imported, ImportedCell, ImportedResult, ImportedStep};
 
@@ -16,6 +14,7 @@ use crate::cells::settings::Settings;
 use crate::classic::response::classify_max;
 use crate::classic::{Class, relative, throughput};
 use crate::metrics::value::{Measure, Value};
+use crate::metrics::{self, Metric, find, place};
 use crate::runs::results::StepResult;
 use crate::runs::status::Status;
 use crate::steps::charts::{Chart, Line};
@@ -212,9 +211,7 @@ fn measures(result: &ImportedResult) -> Vec<Measure> {
 }
 
 fn rate_of(step: &ImportedStep) -> &'static Metric {
-    find(&step.rate)
-        .or_else(|| metric::find("qps"))
-        .expect("the catalogue holds qps")
+    find(&step.rate).unwrap_or(metrics::QPS)
 }
 
 fn step_view(step: &ImportedStep, cells: &[&Cell<'_>]) -> StepView {
@@ -315,7 +312,7 @@ fn sla(result: &ImportedResult) -> (Status, Option<String>) {
         .and_then(|target| target.parse::<f64>().ok());
     let share = result
         .values
-        .get("ips")
+        .get(metrics::IPS.name)
         .and_then(|ips| ips.value)
         .zip(target)
         .map(|(ips, target)| ips / target);

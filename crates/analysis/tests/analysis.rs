@@ -5,9 +5,9 @@ mod common;
 
 use common::{Campaign, Speed, plan_text, step};
 use plimsoll_analysis::classic::Class;
+use plimsoll_analysis::metrics::CATALOGUE;
 use plimsoll_analysis::view::{Outcome, Status};
 use plimsoll_analysis::{AnalysisError, Options, View, analyse, compare};
-use plimsoll_core::metric::CATALOGUE;
 use plimsoll_core::readings::{HostReading, Reading};
 use plimsoll_store::CampaignRecord;
 use plimsoll_store::event::{Event, ServerCrashed, StepDone, StepFailed, StepStart, TrialFailed};

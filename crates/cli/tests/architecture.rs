@@ -24,7 +24,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ),
     ("report", &["analysis", "store", "core"]),
     ("analysis", &["store", "stats", "core"]),
-    ("import", &["store", "core"]),
+    ("import", &["analysis", "store", "core"]),
     (TESTKIT, &["core", "load"]),
     ("workload", &["load", "engine", "core"]),
     ("load", &["core"]),

@@ -6,8 +6,6 @@
 pub mod clock;
 pub mod db_bench;
 pub mod engines;
-pub mod imported_metric;
-pub mod metric;
 pub mod name;
 pub mod plan;
 pub mod readings;

@@ -1,20 +1,8 @@
-//! The manual says what the catalogue says.
+//! The book says what the table of readings says.
 
 use std::path::Path;
 
-use plimsoll_core::imported_metric::IMPORTED;
-use plimsoll_core::metric::{CATALOGUE, Direction, Metric, OF_ROCKSDB, OF_SYSBENCH};
 use plimsoll_core::readings::HostReading;
-
-#[test]
-fn every_metric_is_documented_as_the_catalogue_defines_it() {
-    check_rows(CATALOGUE.iter().chain(OF_SYSBENCH).chain(OF_ROCKSDB));
-}
-
-#[test]
-fn every_imported_metric_is_documented() {
-    check_rows(IMPORTED.iter());
-}
 
 #[test]
 fn every_reading_of_the_host_is_documented() {
@@ -38,25 +26,4 @@ fn pages(folder: &str) -> String {
         .unwrap()
         .map(|page| std::fs::read_to_string(page.unwrap().path()).unwrap())
         .collect()
-}
-
-fn check_rows(metrics: impl Iterator<Item = &'static Metric>) {
-    let text = pages("methods");
-    for metric in metrics {
-        let better = match metric.direction {
-            Direction::Higher => "higher",
-            Direction::Lower => "lower",
-            Direction::Neutral => "",
-        };
-        let cells = [
-            &format!("`{}`", metric.name),
-            metric.unit,
-            better,
-            metric.formula,
-            metric.source,
-            metric.meaning,
-        ];
-        let row = format!("| {} |", cells.join(" | "));
-        assert!(text.contains(&row), "docs/methods lacks this row:\n{row}");
-    }
 }

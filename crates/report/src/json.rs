@@ -1,6 +1,6 @@
 //! JSON: what `show --json` prints, and the whole report.
 
-use plimsoll_core::metric::{CATALOGUE, Direction, OF_ROCKSDB, OF_SYSBENCH};
+use plimsoll_analysis::metrics::{CATALOGUE, Direction, rocksdb, sysbench};
 use serde_json::{Map, Value, json};
 
 use plimsoll_analysis::classic::response;
@@ -63,8 +63,8 @@ pub fn to_json(view: &View) -> String {
     report["environment"] = differences_json(view, &view.environment);
     report["settings"] = settings_json(view, &view.settings);
     let own: &[_] = match () {
-        () if view.steps.iter().any(|step| step.test.is_some()) => OF_SYSBENCH,
-        () if view.steps.iter().any(StepView::is_of_rocksdb) => OF_ROCKSDB,
+        () if view.steps.iter().any(|step| step.test.is_some()) => sysbench::OWN,
+        () if view.steps.iter().any(StepView::is_of_rocksdb) => rocksdb::OWN,
         () => &[],
     };
     report["metrics"] = CATALOGUE

@@ -3,9 +3,9 @@
 #[path = "../../analysis/tests/common/mod.rs"]
 mod common;
 
+use plimsoll_analysis::metrics;
 use plimsoll_analysis::view::{EventRow, Quantiles, Ramp, RampCell, RampLevel, Status, View};
 use plimsoll_analysis::{Options, analyse};
-use plimsoll_core::metric;
 use plimsoll_report::{show_json, to_csv, to_html, to_json, to_markdown, to_terminal};
 use plimsoll_store::event::Event;
 use serde_json::{Value, json};
@@ -181,7 +181,7 @@ fn ramps_and_events_tell_it_too() {
     };
     view.summary.ramps = vec![Ramp {
         test: "point-query".to_owned(),
-        rate: metric::find("qps").unwrap(),
+        rate: metrics::QPS,
         events: "events",
         users: vec![1, 8],
         cells: (0..view.cells.len())

@@ -1,22 +1,14 @@
 //! The metrics line: twenty columns and a tag, one line per cell and step.
 
-use plimsoll_core::metric::{self, CLASSIC_COLUMNS, Metric};
-
 use super::relative;
-
-/// The columns' entries in the catalogue, in the line's order.
-pub fn columns() -> [&'static Metric; 20] {
-    CLASSIC_COLUMNS
-        .map(|name| metric::find(name).expect("the catalogue holds every classic column"))
-}
+use crate::metrics::CLASSIC_COLUMNS;
 
 /// The line's cells with the original's decimals; `NA` where there is no value.
 pub fn cells(values: &[Option<f64>; 20]) -> [String; 20] {
-    let columns = columns();
     std::array::from_fn(|i| {
         values[i].map_or_else(
             || "NA".to_owned(),
-            |value| format!("{value:.*}", columns[i].decimals),
+            |value| format!("{value:.*}", CLASSIC_COLUMNS[i].decimals),
         )
     })
 }

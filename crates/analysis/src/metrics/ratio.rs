@@ -48,7 +48,7 @@ mod tests {
     #[test]
     fn ratios_of_lower_bounds() {
         let measure = |value: f64, is_lower_bound| Measure {
-            metric: plimsoll_core::metric::find("p99_response_us").unwrap(),
+            metric: crate::metrics::P99_RESPONSE_US,
             value: crate::metrics::value::Value {
                 is_lower_bound,
                 ..Ok(value).into()

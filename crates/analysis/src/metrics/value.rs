@@ -1,6 +1,6 @@
 //! A metric's value, or why there is none.
 
-use plimsoll_core::metric::Metric;
+use super::metric::Metric;
 
 /// What a formula answers: a number, or the reason there is none.
 pub(crate) type Answer = Result<f64, String>;

@@ -1,7 +1,6 @@
 //! Releases and campaigns as a series.
 
 use plimsoll_core::engines::EngineName;
-use plimsoll_core::metric::{find_of_rocksdb, find_of_sysbench};
 use plimsoll_core::name::{BuildName, natural_cmp};
 use plimsoll_stats::{
     Spread, Trend, describe, median, page_trend, penalty_from_blocks, penalty_from_spread, segment,
@@ -11,6 +10,7 @@ use plimsoll_store::header::CampaignHeader;
 use serde_json::{Value, json};
 
 use crate::AnalysisError;
+use crate::metrics::{self, sysbench};
 use crate::runs::attempts::runs_of_cell;
 use crate::runs::cell_runs::step_names;
 use crate::runs::status::Status;
@@ -84,9 +84,7 @@ pub fn history(
         ));
     }
     if let Some(metric) = &options.metric
-        && find_of_sysbench(metric)
-            .or(find_of_rocksdb(metric))
-            .is_none()
+        && !metrics::native().any(|known| known.name == metric)
     {
         return Err(AnalysisError::unknown_metric(metric));
     }
@@ -129,9 +127,9 @@ fn throughput(campaign: &CampaignRecord, step: &str) -> String {
         .flat_map(|cell| cell.workload.steps())
         .find(|of| of.name == step);
     let name = match of_step.map(|step| step.primary_operation()) {
-        Some("insert" | "index") => "ips",
-        Some("scan") if step.starts_with("scan") => "krps",
-        _ => "qps",
+        Some("insert" | "index") => metrics::IPS.name,
+        Some("scan") if step.starts_with("scan") => sysbench::KRPS.name,
+        _ => metrics::QPS.name,
     };
     name.to_owned()
 }

@@ -11,8 +11,10 @@ use plimsoll_store::{
     CampaignRecord, CampaignState, HostSeries, OperationSecond, StoreError, TrialRecord, Turn,
 };
 
-use crate::metrics::formulas::{Facts, measure};
+use crate::metrics::facts::Facts;
+use crate::metrics::measure::measure;
 use crate::metrics::value::Measure;
+use crate::metrics::{self, Metric};
 use crate::runs::status::Status;
 
 /// A step of one attempt at one trial.
@@ -148,11 +150,11 @@ impl<'a> Run<'a> {
             .host_series(&step.name)
             .map_err(|error| unreadable(&error));
         let turns = record.turns(&step.name).unwrap_or_default();
-        let measures = measure(&Facts {
+        let measures = measure(&Facts::new(
             done,
-            series: series.as_deref().map_err(String::as_str),
-            turns: &turns,
-        });
+            series.as_deref().map_err(String::as_str),
+            &turns,
+        ));
         let (status, reason) = judge(done, &measures, &turns);
         let run = Self::missing(step, 0, record.number, String::new());
         Self {
@@ -192,13 +194,15 @@ pub(crate) fn judge(
     measures: &[Measure],
     turns: &[Turn],
 ) -> (Status, Option<String>) {
-    let above = |name: &str, limit: f64| {
-        let measure = measures.iter().find(|measure| measure.metric.name == name);
+    let above = |metric: &Metric, limit: f64| {
+        let measure = measures
+            .iter()
+            .find(|measure| measure.metric.name == metric.name);
         measure
             .and_then(|measure| measure.value.value)
             .filter(|value| *value > limit)
     };
-    let steal = above("steal_share", STEAL_LIMIT).map(|share| {
+    let steal = above(metrics::STEAL_SHARE, STEAL_LIMIT).map(|share| {
         format!(
             "other guests took {:.1} % of all CPU time (steal), more than {:.0} %",
             share * 100.0,
@@ -209,7 +213,7 @@ pub(crate) fn judge(
         format!("other processes used {cores:.2} cores, more than {FOREIGN_CORES_LIMIT}")
     };
     let foreign = match turns {
-        [] => above("foreign_cpu_cores", FOREIGN_CORES_LIMIT).map(tell),
+        [] => above(metrics::FOREIGN_CPU_CORES, FOREIGN_CORES_LIMIT).map(tell),
         turns => foreign_cores_in_turns(turns)
             .filter(|cores| *cores > FOREIGN_CORES_LIMIT)
             .map(tell),

@@ -3,7 +3,7 @@
 use plimsoll_core::plan::ALL_EVENTS;
 use plimsoll_store::OperationSecond;
 
-use crate::metrics::formulas::counts_rows;
+use crate::metrics::facts::counts_rows;
 use crate::runs::attempts::Run;
 
 /// One quantity over the seconds of a step, a line per cell.

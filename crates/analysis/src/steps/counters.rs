@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use plimsoll_core::plan::ALL_EVENTS;
 use plimsoll_store::event::StepDone;
 
-use crate::metrics::formulas::counts_rows;
+use crate::metrics::facts::counts_rows;
 use crate::runs::attempts::Run;
 
 /// Where a counter belongs.

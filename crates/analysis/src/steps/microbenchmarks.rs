@@ -1,11 +1,11 @@
 //! The tables of the microbenchmarks, in the published sections and order, and those of the ramp.
 
-use plimsoll_core::metric::{self, Direction, Metric};
 use plimsoll_core::plan::TestGroup;
 
 use crate::classic::{Class, relative};
 use crate::metrics::ratio::divide_measures;
 use crate::metrics::value::at_least;
+use crate::metrics::{Direction, Metric, find_in, sysbench};
 use crate::runs::status::Status;
 use crate::steps::classic_table::ClassicCell;
 use crate::steps::outcome::Outcome;
@@ -329,8 +329,8 @@ fn table(
 
 /// The value, and behind it the ratio to the base.
 fn cost_column(step: &StepView, name: &str) -> Vec<ClassicCell> {
-    let decimals = metric::find_of_sysbench(name).map_or(3, |metric| metric.decimals);
-    let is_judged = metric::find_of_sysbench(name).is_some_and(|metric| {
+    let decimals = find_in(sysbench::METRICS, name).map_or(3, |metric| metric.decimals);
+    let is_judged = find_in(sysbench::METRICS, name).is_some_and(|metric| {
         metric.direction != Direction::Neutral || name.ends_with("_us_per_op")
     });
     let base = step.outcomes[0].number(name);

@@ -3,11 +3,11 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use plimsoll_core::metric::Metric;
 use plimsoll_core::plan::{Step, StepKind};
 use plimsoll_core::record::TableCheck;
 
-use crate::metrics::formulas::classic_rate;
+use crate::metrics::Metric;
+use crate::metrics::measure::classic_rate;
 use crate::metrics::value::{Measure, Value, median_over_blocks};
 use crate::runs::attempts::{Run, drain_after};
 use crate::runs::cell_runs::CellRuns;

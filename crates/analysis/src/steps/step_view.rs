@@ -2,11 +2,11 @@
 
 use std::cmp::Reverse;
 
-use plimsoll_core::metric::{self, Metric};
 use plimsoll_core::plan::{
     ALL_EVENTS, PublishedPosition, Step, StepKind, TestGroup, TestName, published_position,
 };
 
+use crate::metrics::{self, Metric, rocksdb, sysbench};
 use crate::runs::attempts::Run;
 use crate::runs::cell_runs::CellRuns;
 use crate::runs::events::{EventRow, event_rows};
@@ -116,13 +116,12 @@ pub(crate) fn step_view(name: &str, cells: &[CellRuns<'_>]) -> StepView {
         .find_map(|cell| cell.step(name))
         .expect("a step's name comes from a cell");
     let rate = match (step.primary_operation(), &step.kind) {
-        ("insert" | "index", _) => metric::find("ips"),
-        ("scan", StepKind::Test(_)) => metric::find_of_sysbench("krps"),
-        (_, StepKind::Test(_) | StepKind::Mix(_)) => metric::find_of_sysbench("qps"),
-        (_, StepKind::Kv(_)) => metric::find_of_rocksdb("qps"),
-        _ => metric::find("qps"),
+        ("insert" | "index", _) => metrics::IPS,
+        ("scan", StepKind::Test(_)) => sysbench::KRPS,
+        (_, StepKind::Test(_) | StepKind::Mix(_)) => sysbench::QPS,
+        (_, StepKind::Kv(_)) => rocksdb::QPS,
+        _ => metrics::QPS,
     };
-    let rate = rate.expect("all are in the catalogue");
     StepView {
         clients: step.clients,
         test: test_place(step),

@@ -1,11 +1,11 @@
 //! The A/A control: the base against itself.
 
-use plimsoll_core::metric::Metric;
 use plimsoll_stats::Interval;
 
 use super::finding::{Basis, Control, Estimate};
 use super::judge::estimate;
 use super::pairs::pairs;
+use crate::metrics::Metric;
 use crate::runs::cell_runs::CellRuns;
 
 /// The level of the control's interval: it raises an alarm by chance in one of a hundred.

@@ -1,6 +1,6 @@
 //! What is concluded about one cell, step and metric against the base.
 
-use plimsoll_core::metric::{Direction, Metric};
+use crate::metrics::{Direction, Metric};
 use plimsoll_stats::{Interval, Screen, Spread, Verdict};
 
 /// How runs were set beside each other.

@@ -1,6 +1,6 @@
 //! From runs to findings.
 
-use plimsoll_core::metric::{Direction, Metric};
+use crate::metrics::{Direction, Metric};
 use plimsoll_stats::{
     EXACT_PAIRS, Looks, Policy, RESAMPLES, Screen, Verdict, bca, benjamini_hochberg, blocks_needed,
     blocks_to_decide, clustered, hodges_lehmann, paired_p, seed_of, signed_rank_interval,

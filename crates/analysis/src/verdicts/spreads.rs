@@ -8,7 +8,8 @@ use plimsoll_store::{CampaignRecord, Confirm, Design, TrialRecord};
 use serde_json::Value;
 
 use crate::cells::differences::flatten;
-use crate::metrics::formulas::measure_cheaply;
+use crate::metrics::measure::measure_cheaply;
+use crate::metrics::{self, Metric};
 use crate::runs::attempts::judge;
 use crate::runs::status::Status;
 use crate::stored::Stored;
@@ -42,14 +43,14 @@ pub(crate) fn facts(environment: &Value) -> MachineFacts {
 }
 
 /// The metrics whose spread is looked at.
-const JUDGED: [&str; 4] = [
-    "ips",
-    "qps",
-    "server_cpu_us_per_op",
-    "process_cpu_us_per_op",
+const JUDGED: [&Metric; 4] = [
+    metrics::IPS,
+    metrics::QPS,
+    metrics::SERVER_CPU_US_PER_OP,
+    metrics::PROCESS_CPU_US_PER_OP,
 ];
 /// What tells that a run was disturbed.
-const WITNESSES: [&str; 2] = ["steal_share", "foreign_cpu_cores"];
+const WITNESSES: [&Metric; 2] = [metrics::STEAL_SHARE, metrics::FOREIGN_CPU_CORES];
 
 /// Engine, step and metric.
 type Group = (EngineName, String, &'static str);
@@ -61,7 +62,7 @@ type Starts = BTreeMap<(Group, Experiment), Vec<f64>>;
 
 /// Adds what each used trial of a campaign measured undisturbed.
 fn add_starts(starts: &mut Starts, campaign: &CampaignRecord) {
-    let names = [&JUDGED[..], &WITNESSES[..]].concat();
+    let metrics = [&JUDGED[..], &WITNESSES[..]].concat();
     let header = &campaign.header;
     for scheduled in &header.schedule {
         let cell = &header.plan.cells[scheduled.cell];
@@ -72,14 +73,16 @@ fn add_starts(starts: &mut Starts, campaign: &CampaignRecord) {
             .iter()
             .rfind(|trial| trial.number == scheduled.number && trial.is_complete());
         for done in used.into_iter().flat_map(TrialRecord::steps_done) {
-            let measures = measure_cheaply(done, &names);
+            let measures = measure_cheaply(done, &metrics);
             if judge(done, &measures, &[]).0 != Status::Ok {
                 continue;
             }
             for measure in &measures {
                 let name = measure.metric.name;
                 let value = measure.value.value.filter(|value| *value > 0.0);
-                if let Some(value) = value.filter(|_| JUDGED.contains(&name)) {
+                if let Some(value) =
+                    value.filter(|_| JUDGED.iter().any(|judged| judged.name == name))
+                {
                     let group = (cell.build.engine, done.step.clone(), name);
                     let key = (group, experiment.clone());
                     starts.entry(key).or_default().push(value.ln());

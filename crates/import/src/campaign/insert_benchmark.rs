@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use plimsoll_core::metric::{CLASSIC_COLUMNS, find};
+use plimsoll_analysis::metrics::{CLASSIC_COLUMNS, find};
 use plimsoll_store::imported::{
     Family, Imported, ImportedResponses, ImportedSeries, ImportedStep, ImportedValue,
 };
@@ -196,15 +196,16 @@ fn add_lines(builder: &mut Builder, file: &File, lines: &[&MetricsLine]) {
         if result.era.is_empty() {
             result.era = era.unwrap_or_default().to_owned();
         }
-        for (column, text) in CLASSIC_COLUMNS.iter().zip(&line.cells) {
+        for (metric, text) in CLASSIC_COLUMNS.iter().zip(&line.cells) {
+            let column = metric.name;
             let is_more_exact = |known: &ImportedValue| {
                 known
                     .classic
                     .as_ref()
                     .is_some_and(|known| known.len() >= text.len())
             };
-            if text != "NA" && !result.values.get(*column).is_some_and(is_more_exact) {
-                result.values.insert((*column).to_owned(), printed(text));
+            if text != "NA" && !result.values.get(column).is_some_and(is_more_exact) {
+                result.values.insert(column.to_owned(), printed(text));
             }
         }
     }

@@ -2,8 +2,7 @@
 
 use std::cmp::Ordering;
 
-use plimsoll_core::imported_metric::find;
-use plimsoll_core::metric::Direction;
+use plimsoll_analysis::metrics::{Direction, find};
 use plimsoll_store::imported::{Family, Imported, ImportedSeries, ImportedStep};
 
 use super::builder::{Builder, clean, plain_step, printed};

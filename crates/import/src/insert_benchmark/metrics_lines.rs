@@ -1,6 +1,6 @@
 //! `o.sum.t.*`, `mrg.*` and `rel.*`: lines of twenty metrics and a tag.
 
-use plimsoll_core::metric::CLASSIC_COLUMNS;
+use plimsoll_analysis::metrics::CLASSIC_COLUMNS;
 
 use crate::text::{Read, ReadError, end, lines, number, text};
 
@@ -70,7 +70,7 @@ pub fn read(bytes: &[u8]) -> Read<MetricsLines> {
         .ok_or_else(|| ReadError::new(1, "it is empty"))?;
     let header: Vec<&str> = header_line.split_whitespace().collect();
     let place = |name: &str| header.iter().position(|column| *column == name);
-    let places = CLASSIC_COLUMNS.map(|name| place(name.trim_end_matches("_rate")));
+    let places = CLASSIC_COLUMNS.map(|metric| place(metric.name.trim_end_matches("_rate")));
     let tag = place("tag").ok_or_else(|| ReadError::new(1, "its header has no tag"))?;
     let mut found = Vec::new();
     for (n, row) in rows {

@@ -1,6 +1,6 @@
 //! Results of anything as CSV: `build,config,step,metric,value` with a header.
 
-use plimsoll_core::imported_metric::find;
+use plimsoll_analysis::metrics::find;
 
 use crate::text::{Read, ReadError, end, lines, number, shown, text};
 

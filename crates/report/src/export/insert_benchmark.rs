@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use plimsoll_core::metric::CLASSIC_COLUMNS;
+use plimsoll_analysis::metrics::CLASSIC_COLUMNS;
 use plimsoll_store::imported::Imported;
 
 use super::ExportFile;
@@ -13,7 +13,7 @@ use plimsoll_analysis::view::View;
 fn header() -> String {
     let names: Vec<&str> = CLASSIC_COLUMNS
         .iter()
-        .map(|name| name.trim_end_matches("_rate"))
+        .map(|metric| metric.name.trim_end_matches("_rate"))
         .collect();
     format!("{}\ttag\n", names.join("\t"))
 }
@@ -34,7 +34,7 @@ pub(super) fn of_native(view: &View) -> Vec<ExportFile> {
     let line = |cell: usize, step: usize| {
         let outcome = &view.steps[step].outcomes[cell];
         (!outcome.measures.is_empty())
-            .then(|| cells(&CLASSIC_COLUMNS.map(|name| outcome.number(name))))
+            .then(|| cells(&CLASSIC_COLUMNS.map(|metric| outcome.number(metric.name))))
     };
     let source = Source {
         tags: view
@@ -55,12 +55,13 @@ pub(super) fn of_imported(imported: &Imported, groups: &[Vec<usize>]) -> Vec<Exp
             .result(cell, step)
             .filter(|result| result.failed.is_none())?;
         let clean = cells(
-            &CLASSIC_COLUMNS.map(|name| result.values.get(name).and_then(|value| value.value)),
+            &CLASSIC_COLUMNS
+                .map(|metric| result.values.get(metric.name).and_then(|value| value.value)),
         );
         Some(std::array::from_fn(|i| {
             let classic = result
                 .values
-                .get(CLASSIC_COLUMNS[i])
+                .get(CLASSIC_COLUMNS[i].name)
                 .and_then(|value| value.classic.clone());
             classic.unwrap_or_else(|| clean[i].clone())
         }))

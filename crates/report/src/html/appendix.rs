@@ -2,7 +2,7 @@
 //! licences.
 
 use maud::{Markup, html};
-use plimsoll_core::metric::{CATALOGUE, Direction, OF_SYSBENCH};
+use plimsoll_analysis::metrics::{CATALOGUE, Direction, sysbench};
 
 use super::page::UPLOT_LICENSE;
 use super::tables::{cell_name, scrolling};
@@ -98,7 +98,7 @@ fn methods(view: &View) -> Markup {
                     table.text {
                         thead { tr { th { "metric" } th { "unit" } th { "better" } th { "meaning" } th { "formula" } th { "source" } } }
                         tbody {
-                            @let own: &[_] = if view.steps.iter().any(|step| step.test.is_some()) { OF_SYSBENCH } else { &[] };
+                            @let own: &[_] = if view.steps.iter().any(|step| step.test.is_some()) { sysbench::OWN } else { &[] };
                             @for metric in CATALOGUE.iter().chain(own) {
                                 tr {
                                     th { (metric.name) } td { (metric.unit) }

@@ -1,7 +1,8 @@
 //! Figures as inline SVG: they need no script and print well.
 
 use maud::{Markup, html};
-use plimsoll_core::metric::{self, Direction, Metric};
+use plimsoll_analysis::metrics::rocksdb::WRITES_PER_S;
+use plimsoll_analysis::metrics::{Direction, INDEX_S, IPS, Metric, QPS};
 
 use super::numbers::{compact, decimal, time_ns};
 use super::tables::dagger;
@@ -36,22 +37,20 @@ pub(super) fn short(label: &str, most: usize) -> String {
 /// Throughput bars of a step; in read-write steps also the background rate with its target.
 pub(super) fn bars(view: &View, step: &StepView) -> Markup {
     html! {
-        @if step.operation == "indexed row" { (bar_panel(view, step, "index_s", "seconds of index \
-            creation")) }
-        (bar_panel(view, step, step.rate.name, step.rate.unit))
-        @if step.rate.name == "qps" && step.outcomes.iter().any(|outcome| outcome.target_per_s.is_some()) {
-            @if step.is_of_rocksdb() { (bar_panel(view, step, "writes_per_s", "writes/s in the \
-                background")) }
-            @else { (bar_panel(view, step, "ips", "rows/s inserted in the background")) }
+        @if step.operation == "indexed row" { (bar_panel(view, step, INDEX_S, "seconds of index creation")) }
+        (bar_panel(view, step, step.rate, step.rate.unit))
+        @if step.rate.name == QPS.name && step.outcomes.iter().any(|outcome| outcome.target_per_s.is_some()) {
+            @if step.is_of_rocksdb() { (bar_panel(view, step, WRITES_PER_S, "writes/s in the background")) }
+            @else { (bar_panel(view, step, IPS, "rows/s inserted in the background")) }
         }
     }
 }
 
-fn bar_panel(view: &View, step: &StepView, metric: &str, unit: &str) -> Markup {
+fn bar_panel(view: &View, step: &StepView, metric: &Metric, unit: &str) -> Markup {
     const ROW: f64 = 24.0;
     const LABEL: f64 = 168.0;
     const VALUE: f64 = 128.0;
-    let is_background = matches!(metric, "ips" | "writes_per_s") && step.rate.name == "qps";
+    let is_background = [IPS, WRITES_PER_S].contains(&metric) && step.rate.name == QPS.name;
     let targets = step
         .outcomes
         .iter()
@@ -59,20 +58,16 @@ fn bar_panel(view: &View, step: &StepView, metric: &str, unit: &str) -> Markup {
     let values = step
         .outcomes
         .iter()
-        .filter_map(|outcome| outcome.number(metric));
+        .filter_map(|outcome| outcome.number(metric.name));
     let most = values
         .chain(targets)
         .fold(0.0, f64::max)
         .max(f64::MIN_POSITIVE);
     let length = |value: f64| (value / most * (WIDTH - LABEL - VALUE)).max(1.0);
     let height = ROW * view.cells.len() as f64 + 4.0;
-    let (decimals, better) = match metric::find(metric) {
-        Some(Metric {
-            direction: Direction::Lower,
-            decimals,
-            ..
-        }) => (*decimals, "shorter is better"),
-        _ => (0, "longer is better"),
+    let (decimals, better) = match metric.direction {
+        Direction::Lower => (metric.decimals, "shorter is better"),
+        Direction::Higher | Direction::Neutral => (0, "longer is better"),
     };
     html! {
         figure {
@@ -81,7 +76,7 @@ fn bar_panel(view: &View, step: &StepView, metric: &str, unit: &str) -> Markup {
                 @for (i, (cell, outcome)) in view.cells.iter().zip(&step.outcomes).enumerate() {
                     @let y = ROW * i as f64 + 4.0;
                     text x=(LABEL - 8.0) y=(y + 13.0) text-anchor="end" { title { (cell.label) } (short(&cell.label, 24)) }
-                    @match outcome.number(metric) {
+                    @match outcome.number(metric.name) {
                         Some(value) => {
                             @let is_missed = outcome.status == Status::SlaMissed;
                             rect x=(LABEL) y=(y) width=(format!("{:.1}", length(value))) height=(ROW - 7.0) class={ "fill k" (i % 8) } {

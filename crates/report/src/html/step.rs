@@ -1,7 +1,7 @@
 //! A step's section: figures, charts and tables.
 
 use maud::{Markup, html};
-use plimsoll_core::metric::Metric;
+use plimsoll_analysis::metrics::{EXCLUDED_WAIT_S, INDEX_S, MAXOP, Metric};
 
 use super::counters::counters;
 use super::data::chart_id;
@@ -209,9 +209,9 @@ fn main_metrics(view: &View, step: &StepView) -> Markup {
 
 /// What a service time does not have, for on hover.
 fn excluded(outcome: &Outcome, metric: &Metric) -> Option<String> {
-    let is_service = metric.name.ends_with("_service_us") || metric.name == "maxop";
+    let is_service = metric.name.ends_with("_service_us") || metric.name == MAXOP.name;
     outcome
-        .number("excluded_wait_s")
+        .number(EXCLUDED_WAIT_S.name)
         .filter(|_| is_service)
         .and_then(worth_telling)
         .map(excludes)
@@ -248,14 +248,15 @@ fn own_metrics(view: &View, step: &StepView) -> Markup {
     let shown = step_columns(step);
     // Only one step creates indexes: the others need not say that they do not.
     let own = step_metrics(step)
-        .into_iter()
-        .filter(|metric| !shown.contains(metric) && metric.name != "index_s");
+        .iter()
+        .filter(|metric| !shown.contains(metric) && **metric != INDEX_S);
     let has_value = |name: &str| {
         step.outcomes
             .iter()
             .any(|outcome| outcome.number(name).is_some())
     };
-    let (with, without): (Vec<_>, Vec<_>) = own.partition(|metric| has_value(metric.name));
+    let (with, without): (Vec<&Metric>, Vec<&Metric>) =
+        own.partition(|metric| has_value(metric.name));
     let reason = |name: &str| {
         step.outcomes
             .iter()

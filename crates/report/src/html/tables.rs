@@ -1,7 +1,7 @@
 //! Pieces that every table of the page uses.
 
 use maud::{Markup, html};
-use plimsoll_core::metric::{Direction, Metric};
+use plimsoll_analysis::metrics::{Direction, Metric};
 
 use super::numbers::{decimal, group};
 use plimsoll_analysis::classic::Class;
