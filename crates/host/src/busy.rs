@@ -1,7 +1,7 @@
 //! CPU that all tasks of the machine have used, in nanoseconds.
 
 use crate::parse::parse_stat;
-use crate::process::tick_ns;
+use crate::processes::tick_ns;
 use crate::{Answer, Proc};
 
 /// The run time of all tasks on all CPUs since boot, in nanoseconds: from `/proc/schedstat`, or,

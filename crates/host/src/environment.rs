@@ -7,7 +7,9 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use crate::disk::Filesystem;
-use crate::parse::{kib_field, text_field};
+use crate::memory::Memory;
+use crate::parse::text_field;
+use crate::sys::{Sys, chosen, is_virtual};
 use crate::{Answer, Proc};
 
 /// One fact as text, or why it is not known.
@@ -70,216 +72,143 @@ struct Machine<'a> {
     etc: &'a Path,
 }
 
-fn capture(machine: &Machine, data_dir: &Path) -> Environment {
-    let Machine { proc, sys, etc } = machine;
-    let cpuinfo = proc.read("cpuinfo");
-    let meminfo = proc.read("meminfo");
-    let memory =
-        |name: &str| Ok(kib_field(meminfo.as_ref().map_err(String::clone)?, name)?.to_string());
-    let setting = |name: &str| Ok(proc.read(&format!("sys/{name}"))?.trim().to_owned());
-    let first_word = |name: &str| {
-        Ok(proc
-            .read(name)?
-            .split_ascii_whitespace()
-            .next()
-            .unwrap_or_default()
-            .to_owned())
-    };
-    let filesystem = Filesystem::of(proc, data_dir);
-    let queue = |name: &str| sys.queue(filesystem.device.as_ref().map_err(String::clone)?.0, name);
-    let mount = filesystem.mount.as_ref().map_err(String::clone);
+/// Facts by name, each known or with the reason why not.
+type Facts<const N: usize> = [(&'static str, Answer<String>); N];
 
-    let facts: [(&str, Answer<String>); 29] = [
-        (
-            "cpu_model",
-            cpuinfo.clone().and_then(|text| cpu_model(&text)),
-        ),
-        (
-            "cpus_online",
-            sys.read("devices/system/cpu/online")
-                .and_then(|list| Ok(count_in_list(&list)?.to_string())),
-        ),
-        (
-            "cpus_allowed",
-            proc.read("self/status")
-                .and_then(|text| Ok(text_field(&text, "Cpus_allowed_list")?.to_owned())),
-        ),
-        ("smt", sys.read("devices/system/cpu/smt/control")),
-        (
-            "numa_nodes",
-            sys.read("devices/system/node/online")
-                .and_then(|list| Ok(count_in_list(&list)?.to_string())),
-        ),
-        (
-            "cpu_governor",
-            sys.governors().map(|governors| governors.join(",")),
-        ),
-        (
-            "cpu_boost",
-            sys.is_boost_on()
-                .map(|is_on| String::from(if is_on { "on" } else { "off" })),
-        ),
-        ("memory_bytes", memory("MemTotal")),
-        ("swap_bytes", memory("SwapTotal")),
-        ("transparent_huge_pages", sys.transparent_huge_pages()),
-        ("swappiness", setting("vm/swappiness")),
-        ("dirty_ratio", setting("vm/dirty_ratio")),
-        (
-            "dirty_background_ratio",
-            setting("vm/dirty_background_ratio"),
-        ),
-        ("dirty_bytes", setting("vm/dirty_bytes")),
-        (
-            "dirty_background_bytes",
-            setting("vm/dirty_background_bytes"),
-        ),
-        ("kernel", setting("kernel/osrelease")),
-        ("os", os_name(etc)),
-        (
-            "hypervisor",
-            is_virtual(&cpuinfo, sys)
-                .map(|is_virtual| String::from(if is_virtual { "yes" } else { "no" })),
-        ),
-        ("clocksource", sys.clocksource()),
-        ("aslr", setting("kernel/randomize_va_space")),
-        ("perf_event_paranoid", setting("kernel/perf_event_paranoid")),
-        (
-            "data_filesystem",
-            mount.clone().map(|mount| mount.filesystem.clone()),
-        ),
-        (
-            "data_mount_options",
-            mount.map(|mount| harmless_options(&mount.options)),
-        ),
-        (
-            "data_device",
-            filesystem.device.clone().map(|(_, name)| name),
-        ),
-        (
-            "data_scheduler",
-            queue("scheduler").map(|text| chosen(&text)),
-        ),
-        ("data_rotational", queue("rotational")),
-        ("now_load_average", first_word("loadavg")),
-        ("now_memory_available_bytes", memory("MemAvailable")),
-        ("now_uptime_s", first_word("uptime")),
-    ];
+fn capture(machine: &Machine, data_dir: &Path) -> Environment {
     let fact = |answer: Answer<String>| match answer {
         Ok(value) if value.is_empty() => Fact::Unavailable(String::from("empty")),
         Ok(value) => Fact::Known(value),
         Err(reason) => Fact::Unavailable(reason),
     };
+    let facts = machine
+        .processors()
+        .into_iter()
+        .chain(machine.memory())
+        .chain(machine.system())
+        .chain(machine.data(data_dir))
+        .chain(machine.now())
+        .map(|(name, answer)| (name.to_owned(), fact(answer)));
     Environment {
-        facts: facts
-            .into_iter()
-            .map(|(name, answer)| (name.to_owned(), fact(answer)))
-            .collect(),
+        facts: facts.collect(),
     }
 }
 
-/// `/sys`, as far as it says how the machine runs.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Sys<'a>(pub(crate) &'a Path);
-
-impl Sys<'_> {
-    /// A file's text without blanks around it.
-    pub(crate) fn read(&self, name: &str) -> Answer<String> {
-        match std::fs::read(self.0.join(name)) {
-            Ok(bytes) => Ok(String::from_utf8_lossy(&bytes).trim().to_owned()),
-            Err(error) => Err(format!("cannot read /sys/{name}: {error}")),
-        }
-    }
-
-    /// Names in a folder, sorted; none when it is not there.
-    pub(crate) fn list(&self, name: &str) -> Vec<String> {
-        let Ok(entries) = std::fs::read_dir(self.0.join(name)) else {
-            return Vec::new();
+impl Machine<'_> {
+    fn processors(&self) -> Facts<7> {
+        let (proc, sys) = (self.proc, self.sys);
+        let cpuinfo = proc.read("cpuinfo");
+        let online = |what: &str| {
+            let list = sys.read(&format!("devices/system/{what}/online"))?;
+            Ok(count_in_list(&list)?.to_string())
         };
-        let mut names: Vec<String> = entries
-            .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
-            .collect();
-        names.sort_unstable();
-        names
+        let allowed = proc
+            .read("self/status")
+            .and_then(|text| Ok(text_field(&text, "Cpus_allowed_list")?.to_owned()));
+        let boost = sys.is_boost_on().map(|is_on| match is_on {
+            true => String::from("on"),
+            false => String::from("off"),
+        });
+        [
+            ("cpu_model", cpuinfo.and_then(|text| cpu_model(&text))),
+            ("cpus_online", online("cpu")),
+            ("cpus_allowed", allowed),
+            ("smt", sys.read("devices/system/cpu/smt/control")),
+            ("numa_nodes", online("node")),
+            ("cpu_governor", sys.governors().map(|all| all.join(","))),
+            ("cpu_boost", boost),
+        ]
     }
 
-    /// The different frequency governors, sorted.
-    pub(crate) fn governors(&self) -> Answer<Vec<String>> {
-        const POLICIES: &str = "devices/system/cpu/cpufreq";
-        let policies = self
-            .list(POLICIES)
-            .into_iter()
-            .filter(|name| name.starts_with("policy"));
-        let mut governors: Vec<String> = policies
-            .filter_map(|policy| {
-                self.read(&format!("{POLICIES}/{policy}/scaling_governor"))
-                    .ok()
-            })
-            .collect();
-        governors.sort_unstable();
-        governors.dedup();
-        if governors.is_empty() {
-            Err(String::from("the kernel does not rule the CPU clock here"))
-        } else {
-            Ok(governors)
-        }
+    fn memory(&self) -> Facts<8> {
+        let memory = Memory::read(self.proc);
+        let text = |bytes: Answer<u64>| bytes.map(|bytes| bytes.to_string());
+        [
+            ("memory_bytes", text(memory.total)),
+            ("swap_bytes", text(memory.swap_total)),
+            ("transparent_huge_pages", self.sys.transparent_huge_pages()),
+            ("swappiness", self.setting("vm/swappiness")),
+            ("dirty_ratio", self.setting("vm/dirty_ratio")),
+            (
+                "dirty_background_ratio",
+                self.setting("vm/dirty_background_ratio"),
+            ),
+            ("dirty_bytes", self.setting("vm/dirty_bytes")),
+            (
+                "dirty_background_bytes",
+                self.setting("vm/dirty_background_bytes"),
+            ),
+        ]
     }
 
-    /// Whether the CPU may go over its nominal clock.
-    pub(crate) fn is_boost_on(&self) -> Answer<bool> {
-        let intel = self
-            .read("devices/system/cpu/intel_pstate/no_turbo")
-            .map(|text| text == "0");
-        intel
-            .or_else(|_| {
-                self.read("devices/system/cpu/cpufreq/boost")
-                    .map(|text| text == "1")
-            })
-            .map_err(|_| String::from("the kernel does not show whether the CPU boosts its clock"))
+    fn system(&self) -> Facts<6> {
+        let hypervisor = is_virtual(&self.proc.read("cpuinfo"), &self.sys);
+        let hypervisor = hypervisor.map(|is_virtual| match is_virtual {
+            true => String::from("yes"),
+            false => String::from("no"),
+        });
+        [
+            ("kernel", self.setting("kernel/osrelease")),
+            ("os", os_name(self.etc)),
+            ("hypervisor", hypervisor),
+            ("clocksource", self.sys.clocksource()),
+            ("aslr", self.setting("kernel/randomize_va_space")),
+            (
+                "perf_event_paranoid",
+                self.setting("kernel/perf_event_paranoid"),
+            ),
+        ]
     }
 
-    /// The clock behind timestamps.
-    pub(crate) fn clocksource(&self) -> Answer<String> {
-        self.read("devices/system/clocksource/clocksource0/current_clocksource")
-    }
-
-    /// `always`, `madvise` or `never`.
-    pub(crate) fn transparent_huge_pages(&self) -> Answer<String> {
-        Ok(chosen(
-            &self.read("kernel/mm/transparent_hugepage/enabled")?,
-        ))
-    }
-
-    fn queue(&self, device: (u32, u32), name: &str) -> Answer<String> {
-        let device = format!("dev/block/{}:{}", device.0, device.1);
-        // A partition has the queue of its disk, the folder above it.
-        let parent = if self.0.join(&device).join("partition").exists() {
-            "/.."
-        } else {
-            ""
+    /// What the data directory is on.
+    fn data(&self, data_dir: &Path) -> Facts<5> {
+        let Filesystem { mount, device } = Filesystem::of(self.proc, data_dir);
+        let queue = |name| {
+            self.sys
+                .queue(device.as_ref().map_err(String::clone)?.0, name)
         };
-        self.read(&format!("{device}{parent}/queue/{name}"))
+        let mount = mount.as_ref().map_err(String::clone);
+        [
+            (
+                "data_filesystem",
+                mount.clone().map(|mount| mount.filesystem.clone()),
+            ),
+            (
+                "data_mount_options",
+                mount.map(|mount| harmless_options(&mount.options)),
+            ),
+            (
+                "data_scheduler",
+                queue("scheduler").map(|text| chosen(&text)),
+            ),
+            ("data_rotational", queue("rotational")),
+            ("data_device", device.map(|(_, name)| name)),
+        ]
     }
-}
 
-/// True on a virtual machine. x86 shows it in the CPU's flags, Xen and s390 in `/sys/hypervisor`;
-/// elsewhere silence proves nothing.
-pub(crate) fn is_virtual(cpuinfo: &Answer<String>, sys: &Sys) -> Answer<bool> {
-    if sys.read("hypervisor/type").is_ok() {
-        return Ok(true);
+    /// What differs between any two captures.
+    fn now(&self) -> Facts<3> {
+        let available = Memory::read(self.proc).available;
+        [
+            ("now_load_average", self.first_word("loadavg")),
+            (
+                "now_memory_available_bytes",
+                available.map(|bytes| bytes.to_string()),
+            ),
+            ("now_uptime_s", self.first_word("uptime")),
+        ]
     }
-    let flags = text_field(cpuinfo.as_ref().map_err(String::clone)?, "flags")
-        .map_err(|_| "this kind of CPU does not tell")?;
-    Ok(flags
-        .split_ascii_whitespace()
-        .any(|flag| flag == "hypervisor"))
-}
 
-/// The choice in brackets of `always [madvise] never`; the whole text when there is none.
-fn chosen(text: &str) -> String {
-    let inside = text
-        .split_once('[')
-        .and_then(|(_, rest)| rest.split_once(']'));
-    inside.map_or(text, |(choice, _)| choice).to_owned()
+    /// Below `/proc/sys`.
+    fn setting(&self, name: &str) -> Answer<String> {
+        Ok(self.proc.read(&format!("sys/{name}"))?.trim().to_owned())
+    }
+
+    fn first_word(&self, name: &str) -> Answer<String> {
+        let text = self.proc.read(name)?;
+        let mut words = text.split_ascii_whitespace();
+        Ok(words.next().unwrap_or_default().to_owned())
+    }
 }
 
 /// How many numbers are in a list like `0-3,8`.
@@ -366,14 +295,6 @@ mod tests {
         ] {
             assert_eq!(count_in_list(list).map_err(|_| ()), count, "{list:?}");
         }
-        for (text, choice) in [
-            ("always [madvise] never", "madvise"),
-            ("none", "none"),
-            ("[none] mq-deadline", "none"),
-            ("] [", "] ["),
-        ] {
-            assert_eq!(chosen(text), choice);
-        }
         for (options, kept) in [
             (
                 "rw,relatime,rw,errors=remount-ro,commit=30",
@@ -387,23 +308,6 @@ mod tests {
         ] {
             assert_eq!(harmless_options(options), kept);
         }
-    }
-
-    #[test]
-    fn a_virtual_machine_is_told_from_silence() {
-        let dir = tempfile::tempdir().unwrap();
-        let sys = Sys(dir.path());
-        let cpuinfo = |text: &str| Ok(String::from(text));
-        assert_eq!(
-            is_virtual(&cpuinfo("flags : fpu hypervisor sse\n"), &sys),
-            Ok(true)
-        );
-        assert_eq!(is_virtual(&cpuinfo("flags : fpu sse\n"), &sys), Ok(false));
-        assert!(is_virtual(&cpuinfo("Features : fp asimd\n"), &sys).is_err());
-        assert!(is_virtual(&Err(String::from("no file")), &sys).is_err());
-        std::fs::create_dir(dir.path().join("hypervisor")).unwrap();
-        std::fs::write(dir.path().join("hypervisor/type"), "xen\n").unwrap();
-        assert_eq!(is_virtual(&cpuinfo("flags : fpu\n"), &sys), Ok(true));
     }
 
     fn write(root: &Path, files: &[(&str, &str)]) {

@@ -13,33 +13,30 @@ mod affinity;
 mod awake;
 mod busy;
 mod canary;
-mod clocks;
 mod collector;
 mod disk;
 mod environment;
+mod memory;
 mod parse;
 mod proc;
-mod process;
+mod processes;
 mod readiness;
-mod readings;
-mod sampler;
-mod series;
-mod server_processes;
 mod space;
-mod tree;
+mod sys;
 
 pub use affinity::{Cpus, pin_thread};
 pub use awake::AwakeCpus;
 pub use busy::busy_ns;
 pub use canary::{Canary, run_canary, speed_witness};
-pub use clocks::{CpuClocks, tree_pids};
-pub use collector::{Collector, PreparedCollector, Watch};
+pub use collector::{ChildUsage, Collector, PreparedCollector, Watch, child_usage};
 pub use environment::{Environment, Fact, capture_environment};
+pub use memory::Memory;
 pub use proc::Proc;
-pub use process::{boot_id, is_same_process, process_cpu_ns, process_start_ticks};
+pub use processes::{
+    CpuClocks, ServerProcesses, boot_id, is_same_process, process_cpu_ns, process_start_ticks,
+    tree_pids,
+};
 pub use readiness::{Check, Status, check_machine};
-pub use sampler::{ChildUsage, child_usage};
-pub use server_processes::ServerProcesses;
 pub use space::{DiskSpace, directory_bytes, disk_space, free_bytes};
 
 /// A value, or the reason there is none: a lowercase fragment without paths, host or user names.

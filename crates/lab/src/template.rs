@@ -3,6 +3,7 @@
 //! are.
 
 use plimsoll_core::suggest;
+use plimsoll_host::{Memory, Proc};
 
 const NAMES: [&str; 2] = ["ram", "cpus"];
 
@@ -18,19 +19,10 @@ pub(crate) struct Machine {
 impl Machine {
     /// This machine.
     pub fn read() -> Result<Self, String> {
-        let text = std::fs::read_to_string("/proc/meminfo")
-            .map_err(|error| format!("failed to read /proc/meminfo: {error}"))?;
-        let kib = text.lines().find_map(|line| {
-            line.strip_prefix("MemTotal:")?
-                .split_whitespace()
-                .next()?
-                .parse::<u64>()
-                .ok()
-        });
         let cpus = std::thread::available_parallelism()
             .map_err(|error| format!("failed to count the CPUs: {error}"))?;
         Ok(Self {
-            ram_bytes: kib.ok_or("/proc/meminfo has no MemTotal")? * 1024,
+            ram_bytes: Memory::read(&Proc::new()).total?,
             cpus: cpus.get() as u64,
         })
     }

@@ -79,15 +79,9 @@ impl Engine for Rocksdb {
     }
 }
 
-/// The machine's memory, where it tells.
+/// The machine's memory, if the kernel reports it.
 fn ram_bytes() -> Option<u64> {
-    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
-    let kib: u64 = text
-        .lines()
-        .find_map(|line| line.strip_prefix("MemTotal:"))?
-        .trim()
-        .trim_end_matches(" kB")
-        .parse()
-        .ok()?;
-    kib.checked_mul(1024)
+    let system = rustix::system::sysinfo();
+    let bytes = system.totalram.checked_mul(system.mem_unit.into())?;
+    (bytes > 0).then_some(bytes)
 }

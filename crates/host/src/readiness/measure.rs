@@ -6,7 +6,7 @@ use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
 use crate::parse::{HostCpu, parse_process_stat, parse_stat};
-use crate::process::{process_cpu_ns, tick_ns};
+use crate::processes::{process_cpu_ns, tick_ns};
 use crate::{Answer, AwakeCpus, Cpus, Proc, pin_thread};
 
 /// What other processes took, in cores.

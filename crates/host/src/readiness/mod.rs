@@ -10,9 +10,10 @@ use std::str::FromStr;
 use serde::Serialize;
 
 use crate::disk::Filesystem;
-use crate::environment::{Sys, is_virtual};
-use crate::parse::{kib_field, parse_pressure, parse_stat};
+use crate::memory::Memory;
+use crate::parse::{parse_pressure, parse_stat};
 use crate::space::free_bytes;
+use crate::sys::{Sys, is_virtual};
 use crate::{Answer, Proc};
 
 /// How a check came out.
@@ -54,8 +55,7 @@ pub fn check_machine(
     need_bytes: Option<u64>,
 ) -> Vec<Check> {
     let (proc, sys) = (proc_.borrow(), Sys(sys_root));
-    let meminfo = proc.read("meminfo");
-    let memory = |name: &str| kib_field(meminfo.as_ref().map_err(String::clone)?, name);
+    let memory = Memory::read(proc);
     let cpus = proc
         .read("stat")
         .and_then(|text| Ok(parse_stat(&text)?.cpus));
@@ -70,11 +70,11 @@ pub fn check_machine(
 
     vec![
         decide::free_disk(free, need_bytes, filesystem),
-        decide::memory_available(both(memory("MemAvailable"), memory("MemTotal"))),
-        decide::swap(both(memory("SwapTotal"), memory("SwapFree"))),
+        decide::memory_available(both(memory.available, memory.total)),
+        decide::swap(both(memory.swap_total.clone(), memory.swap_free)),
         decide::swappiness(both(
             first_number(proc, "sys/vm/swappiness"),
-            memory("SwapTotal"),
+            memory.swap_total,
         )),
         decide::transparent_huge_pages(sys.transparent_huge_pages()),
         decide::cpu_governor(sys.governors()),

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use plimsoll_core::plan::Cell;
+use plimsoll_host::{Memory, Proc};
 
 use crate::campaign::peak_table_bytes;
 
@@ -52,12 +53,8 @@ fn parse_size(text: &str, unit: u64) -> Option<u64> {
 
 /// Bytes that servers may take together; none if the kernel does not report it.
 pub(super) fn usable_bytes() -> Option<u64> {
-    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
-    let line = text
-        .lines()
-        .find(|line| line.starts_with("MemAvailable:"))?;
-    let kib: u64 = line.split_ascii_whitespace().nth(1)?.parse().ok()?;
-    Some((kib as f64 * 1024.0 * SHARE) as u64)
+    let available = Memory::read(&Proc::new()).available.ok()?;
+    Some((available as f64 * SHARE) as u64)
 }
 
 #[cfg(test)]

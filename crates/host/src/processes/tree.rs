@@ -16,8 +16,8 @@
 use std::collections::{BTreeMap, HashSet};
 use std::time::Instant;
 
+use super::process::{process_cpu_ns, tick_ns};
 use crate::parse::{ProcessStat, kib_field, parse_process_stat};
-use crate::process::{process_cpu_ns, tick_ns};
 use crate::{Answer, Proc};
 
 /// The server's processes and all their descendants.

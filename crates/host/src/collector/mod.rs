@@ -9,10 +9,15 @@ use std::time::{Duration, Instant};
 use plimsoll_core::readings::{HostReading, Readings};
 use rustix::process::{getpriority_process, setpriority_process};
 
-use crate::process::thread_cpu_ns;
-use crate::readings::Difference;
-use crate::sampler::{Sample, Sampler};
-use crate::series::SeriesWriter;
+use crate::processes::thread_cpu_ns;
+mod readings;
+mod sampler;
+mod series;
+
+use self::readings::Difference;
+pub use self::sampler::{ChildUsage, child_usage};
+use self::sampler::{Sample, Sampler};
+use self::series::SeriesWriter;
 use crate::space::directory_bytes;
 use crate::{Answer, Proc};
 
@@ -266,7 +271,7 @@ mod tests {
     use plimsoll_core::readings::Reading;
 
     use super::*;
-    use crate::process::{burn_cpu, tick_ns};
+    use crate::processes::{burn_cpu, tick_ns};
 
     fn embedded(data_dir: &Path) -> Watch<'_> {
         Watch {

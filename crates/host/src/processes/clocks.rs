@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::process::process_cpu_ns;
-use crate::tree::ProcessTrees;
+use super::process::process_cpu_ns;
+use super::tree::ProcessTrees;
 use crate::{Answer, Proc};
 
 /// The processes of these trees as they are now: the roots and all their descendants.
@@ -44,7 +44,7 @@ impl CpuClocks {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::process::burn_cpu;
+    use crate::processes::burn_cpu;
 
     #[test]
     fn a_set_of_processes_has_the_sum_of_its_clocks() {

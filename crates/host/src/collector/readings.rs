@@ -4,10 +4,10 @@ use std::time::Instant;
 
 use plimsoll_core::readings::{CpuShare, HostReading, Reading, Readings};
 
+use super::sampler::{OwnUsage, Sample};
 use crate::Answer;
 use crate::parse::{DiskCounters, HostCpu};
-use crate::process::tick_ns;
-use crate::sampler::{OwnUsage, Sample};
+use crate::processes::tick_ns;
 
 /// A first look that is later than this share of the window says nothing about it.
 const MOST_LATE: f64 = 0.25;

@@ -7,8 +7,8 @@ use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
-use crate::process::{process_cpu_ns, process_reaped_ns, tick_ns};
-use crate::tree::ProcessTrees;
+use super::process::{process_cpu_ns, process_reaped_ns, tick_ns};
+use super::tree::ProcessTrees;
 use crate::{Answer, Proc};
 
 /// Looks for children of what was just stopped: whoever was between a fork and its stop is found by

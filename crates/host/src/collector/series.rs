@@ -5,8 +5,8 @@ use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::Path;
 
+use super::readings::Difference;
 use crate::Answer;
-use crate::readings::Difference;
 
 /// Percentages are of all CPUs, counts and KiB are per second. An empty cell is unavailable.
 const HEADER: &str = "second\tcpu_busy_pct\tcpu_user_pct\tcpu_system_pct\tsteal_pct\tcontext_switches\tread_kib\twrite_kib\treads\twrites\tpsi_io_pct\trss_mib";

@@ -9,8 +9,8 @@ use nix::sys::time::TimeValLike;
 use crate::disk::Disk;
 use crate::parse::{DiskCounters, HostCpu, kib_field, parse_pressure, parse_stat};
 use crate::proc::KeptFile;
-use crate::process::process_cpu_ns;
-use crate::tree::ProcessTrees;
+use crate::processes::ProcessTrees;
+use crate::processes::process_cpu_ns;
 use crate::{Answer, Proc};
 
 /// All counters at one instant.
@@ -178,7 +178,7 @@ pub fn child_usage() -> Answer<ChildUsage> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::process::thread_cpu_ns;
+    use crate::processes::thread_cpu_ns;
 
     #[test]
     fn a_sample_costs_little() {
@@ -200,7 +200,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let mut sampler = Sampler::new(&Proc::new(), dir.path(), None);
         let before = sampler.sample();
-        crate::process::burn_cpu(30_000_000);
+        crate::processes::burn_cpu(30_000_000);
         let after = sampler.sample();
         let (first, second) = (before.host.unwrap(), after.host.unwrap());
         assert!(
