@@ -518,7 +518,7 @@ mod tests {
             ),
             (
                 &format!("{dsn}\npassword_env = \"\""),
-                "no name of an environment variable",
+                "not the name of an environment variable",
             ),
             (
                 &format!("{dsn}\npassword = \"geheim\""),
