@@ -13,8 +13,8 @@ pub mod classic;
 mod error;
 mod imported;
 pub mod metrics;
-mod profiles;
-mod questions;
+pub mod profiles;
+pub mod questions;
 mod runs;
 mod steps;
 mod stored;
@@ -25,9 +25,11 @@ pub mod words;
 pub use analysis::{Options, analyse, analyse_among, default_view};
 pub use cells::selection;
 pub use error::AnalysisError;
-pub use profiles::{FlameNode, FunctionChange, Profiled, profiles_of};
+pub use profiles::{FlameNode, FunctionChange, Profiled, nameless_percent, profiles_of};
 pub use questions::bisection;
-pub use questions::compare::{Comparison, Row as ComparisonRow, compare, pairs};
+pub use questions::compare::{
+    Comparison, LEVEL as INTERVAL_LEVEL, Row as ComparisonRow, Unpaired, compare, pairs,
+};
 pub use questions::gate::{Answer as GateAnswer, Gate, GateRow, gate};
 pub use questions::history::{HistoryOptions, Point, Series, history};
 pub use questions::unusual::{Unusual, unusual};

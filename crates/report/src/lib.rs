@@ -5,6 +5,7 @@
 //! ```
 //! Outputs format; they compute nothing: what they show is in the view.
 
+mod answers;
 mod delimited;
 mod export;
 mod html;
@@ -14,6 +15,7 @@ mod markdown;
 mod published;
 mod terminal;
 
+pub use answers::{Draw, comparison_to_csv, comparison_to_markdown};
 pub use delimited::{to_csv, to_tsv};
 pub use export::{ExportFile, to_classic_files};
 pub use html::to_html;

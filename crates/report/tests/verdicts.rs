@@ -9,7 +9,7 @@ use plimsoll_analysis::{
     history, is_decided, verdict_lines,
 };
 use plimsoll_core::readings::{HostReading, Reading};
-use plimsoll_report::{show_json, to_html, to_junit, to_markdown, to_terminal};
+use plimsoll_report::{Draw, show_json, to_html, to_junit, to_markdown, to_terminal};
 use plimsoll_store::{CampaignRecord, Turn};
 
 fn view(record: &CampaignRecord) -> View {

@@ -78,7 +78,7 @@ pub fn profiles_of(
     Ok(pair(&profiles, &of.step, &of.base, &of.cell).map(|pair| pair.beside(&of.changes)))
 }
 
-fn pair(profiles: &[Profile], step: &str, base: &str, cell: &str) -> Option<Profiled> {
+pub fn pair(profiles: &[Profile], step: &str, base: &str, cell: &str) -> Option<Profiled> {
     let of = |label: &str| {
         profiles
             .iter()
@@ -128,7 +128,7 @@ fn us_per_sample(profile: &Profile) -> f64 {
 }
 
 /// The share of samples whose own function has no name, in percent.
-pub(crate) fn nameless_percent(about: &ProfileAbout) -> f64 {
+pub fn nameless_percent(about: &ProfileAbout) -> f64 {
     100.0 * about.nameless_samples as f64 / about.samples.max(1) as f64
 }
 
@@ -150,7 +150,7 @@ fn agree(a: f64, b: f64) -> bool {
 
 impl Profiled {
     /// Sets the pass beside what was measured.
-    fn beside(self, measured: &[Change]) -> Self {
+    pub fn beside(self, measured: &[Change]) -> Self {
         let measured = measured
             .iter()
             .find(|change| change.name == "server_cpu_us_per_op" && !change.is_counter)

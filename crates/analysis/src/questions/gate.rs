@@ -2,7 +2,6 @@
 
 use plimsoll_stats::{SignedRank, holm, student_quantile, student_two_sided};
 use plimsoll_store::{CampaignRecord, CampaignState};
-use serde_json::{Value, json};
 
 use crate::cells::campaigns::base_label;
 use crate::stored::Stored;
@@ -302,71 +301,13 @@ impl Gate {
         }
     }
 
-    fn word(&self) -> &'static str {
+    /// The exit code in a word.
+    pub fn word(&self) -> &'static str {
         match self.exit_code() {
             0 => "pass",
             1 => "regression",
             _ => "no decision",
         }
-    }
-
-    /// A line per step, and the answer.
-    pub fn to_text(&self) -> String {
-        let mut lines = vec![format!(
-            "gate: {} against {}, at most {:.1} % less throughput; campaign {}",
-            self.candidate,
-            self.base,
-            100.0 * self.max_regression,
-            self.campaign
-        )];
-        lines.extend(self.about.iter().cloned());
-        let width = self
-            .rows
-            .iter()
-            .map(|row| row.step.chars().count())
-            .max()
-            .unwrap_or(0);
-        lines.extend(self.rows.iter().map(|row| {
-            format!(
-                "{:<width$}  {:<12}  {}  {}",
-                row.step,
-                row.answer.name(),
-                estimate_text(row.estimate),
-                row.reason
-            )
-            .trim_end()
-            .to_owned()
-        }));
-        lines.extend(
-            self.refusal
-                .iter()
-                .map(|refusal| format!("refused: {refusal}")),
-        );
-        lines.push(format!("answer: {}", self.word()));
-        lines.join("\n") + "\n"
-    }
-
-    /// One JSON value.
-    pub fn to_json(&self) -> Value {
-        json!({
-            "format": 1,
-            "campaign": self.campaign,
-            "base": self.base,
-            "candidate": self.candidate,
-            "max_regression": self.max_regression,
-            "answer": self.word(),
-            "exit_code": self.exit_code(),
-            "refusal": self.refusal,
-            "about": self.about,
-            "steps": self.rows.iter().map(|row| json!({
-                "step": row.step,
-                "answer": row.answer.name(),
-                "ratio": row.estimate.map(|estimate| estimate.ratio),
-                "low": row.estimate.and_then(|estimate| estimate.interval).map(|(low, _)| low),
-                "high": row.estimate.and_then(|estimate| estimate.interval).map(|(_, high)| high),
-                "reason": (!row.reason.is_empty()).then_some(&row.reason),
-            })).collect::<Vec<_>>(),
-        })
     }
 }
 
@@ -379,7 +320,8 @@ impl GateRow {
     }
 }
 
-fn estimate_text(estimate: Option<Estimate>) -> String {
+/// Ratio and interval in percent.
+pub fn estimate_text(estimate: Option<Estimate>) -> String {
     let Some(estimate) = estimate else {
         return "-".to_owned();
     };

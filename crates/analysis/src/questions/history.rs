@@ -7,7 +7,6 @@ use plimsoll_stats::{
 };
 use plimsoll_store::CampaignRecord;
 use plimsoll_store::header::CampaignHeader;
-use serde_json::{Value, json};
 
 use crate::AnalysisError;
 use crate::metrics::{self, sysbench};
@@ -15,12 +14,10 @@ use crate::runs::attempts::runs_of_cell;
 use crate::runs::cell_runs::step_names;
 use crate::runs::status::Status;
 use crate::stored::Stored;
-use crate::verdicts::{Basis, Spreads, basis, headline, machine};
+use crate::verdicts::{Basis, Spreads, basis, machine};
 
 /// The chance that a series of noise is cut.
 const ALPHA: f64 = 0.05;
-/// A rise or fall with at most this p is reported.
-const TREND: f64 = 0.01;
 
 /// One place of a series.
 #[derive(Clone, Debug, PartialEq)]
@@ -392,75 +389,5 @@ fn series(
         trend: page_trend(blocks),
         noise,
         points,
-    }
-}
-
-impl Series {
-    /// A heading, a line per place with its ratio to the first, and the words.
-    pub fn to_text(&self) -> String {
-        let kind = if self.over == "campaigns" {
-            format!(" ({})", self.kind)
-        } else {
-            String::new()
-        };
-        let mut lines = vec![format!(
-            "{} {} over {}{kind}: {}",
-            self.step,
-            headline(&self.metric),
-            self.over,
-            self.of
-        )];
-        let width = self
-            .points
-            .iter()
-            .map(|point| point.label.chars().count())
-            .max()
-            .unwrap_or(0);
-        let first = self.points.first().map_or(f64::NAN, |point| point.value);
-        lines.extend(self.points.iter().map(|point| {
-            let decimals = if point.value < 100.0 { 2 } else { 0 };
-            let starts = if point.starts == 1 {
-                "1 start".to_owned()
-            } else {
-                format!("{} starts", point.starts)
-            };
-            let mark = if point.is_suspect {
-                ", machine disturbed"
-            } else {
-                ""
-            };
-            format!(
-                "  {:<width$}  {:>12.decimals$}  {:>6.2}  {starts}{mark}",
-                point.label,
-                point.value,
-                point.value / first
-            )
-        }));
-        lines.push(format!("  {} (noise: {})", self.words, self.noise));
-        if let Some(trend) = self.trend {
-            let told = [(trend.p_falling, "falls"), (trend.p_rising, "rises")]
-                .into_iter()
-                .find(|(p, _)| *p <= TREND);
-            lines.extend(told.map(|(p, way)| {
-                format!("  it {way} from release to release (Page's L, p {p:.2e})")
-            }));
-        }
-        lines.join("\n") + "\n"
-    }
-
-    /// One JSON value.
-    pub fn to_json(&self) -> Value {
-        json!({
-            "over": self.over,
-            "kind": self.kind,
-            "of": self.of,
-            "step": self.step,
-            "metric": self.metric,
-            "points": self.points.iter().map(|point| json!({"label": point.label, "value": point.value, "starts": point.starts, "suspect": point.is_suspect})).collect::<Vec<_>>(),
-            "words": self.words,
-            "noise": self.noise,
-            "p_rising": self.trend.map(|trend| trend.p_rising),
-            "p_falling": self.trend.map(|trend| trend.p_falling),
-        })
     }
 }

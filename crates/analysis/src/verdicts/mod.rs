@@ -25,7 +25,7 @@ pub use lines::{
 };
 pub use measured::headline;
 pub(crate) use pairs::basis;
-pub use plimsoll_stats::Verdict;
+pub use plimsoll_stats::{Verdict, as_percent};
 pub use power::{Power, StepPower, power_of_blocks};
 pub(crate) use spreads::{Spreads, machine};
 pub use stopping::{is_decided, is_look};

@@ -2,9 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use plimsoll_stats::{PRIOR_SPREAD, as_percent, hodges_lehmann, variance};
+use plimsoll_stats::{PRIOR_SPREAD, hodges_lehmann, variance};
 use plimsoll_store::CampaignRecord;
-use serde_json::{Value, json};
 
 use super::finding::{Basis, Finding};
 use super::measured::headline;
@@ -298,8 +297,6 @@ pub struct Explanation {
     pub is_screen: bool,
 }
 
-/// Rows of the table that text shows.
-const SHOWN: usize = 16;
 /// Settings that text names.
 const SETTINGS_SHOWN: usize = 5;
 
@@ -410,9 +407,6 @@ fn runs<'a>(campaign: &'a CampaignRecord, label: &str) -> Option<CellRuns<'a>> {
     })
 }
 
-const UNCONFIRMED: &str =
-    "One run of each: this is unconfirmed, and `plimsoll confirm` would tell whether it is there.";
-
 /// Whether there is a difference to explain, as far as is known.
 fn is_shown(finding: &Finding) -> bool {
     ["regression", "improvement", "unusual"].contains(&finding.call.word())
@@ -420,7 +414,7 @@ fn is_shown(finding: &Finding) -> bool {
 
 impl Explanation {
     /// The one sentence on what the numbers per operation usually mean.
-    fn told_sentence(&self) -> String {
+    pub fn likely(&self) -> String {
         let is_shown = self.cost.is_some() || self.finding.as_ref().is_some_and(is_shown);
         match self.sentence.as_str() {
             "" => "No rule fits what the per-operation numbers did.".to_owned(),
@@ -430,7 +424,7 @@ impl Explanation {
     }
 
     /// Where CPU per operation differs and throughput does not.
-    fn told_cost(&self) -> Option<String> {
+    pub fn cost_line(&self) -> Option<String> {
         let cost = self.cost.as_ref()?;
         let change = change_with_interval(&cost.estimate?);
         Some(format!(
@@ -440,7 +434,7 @@ impl Explanation {
         ))
     }
 
-    fn told_settings(&self) -> Option<String> {
+    pub fn settings_line(&self) -> Option<String> {
         if self.settings.is_empty() {
             return None;
         }
@@ -466,83 +460,6 @@ impl Explanation {
             "Settings of the configs that differ, too"
         };
         Some(format!("{of}: {}{more}.", told.join(", ")))
-    }
-
-    /// The finding, the sentence, and the table.
-    pub fn to_text(&self) -> String {
-        let mut lines = vec![format!(
-            "{}: {} against {}, campaign {}",
-            self.step, self.cell, self.base, self.campaign
-        )];
-        lines.extend((!self.line.is_empty()).then(|| self.line.clone()));
-        if self.is_screen {
-            lines.push(UNCONFIRMED.to_owned());
-        }
-        lines.extend(self.told_cost());
-        lines.push(self.told_sentence());
-        lines.extend(self.told_settings());
-        if self.changes.is_empty() {
-            lines.push("No per-operation number is known on both sides.".to_owned());
-        } else {
-            lines.push(format!(
-                "\n{:<44} {:>9} {:>8} {:>6}",
-                "per operation", "change", "in sd", "pairs"
-            ));
-        }
-        lines.extend(self.changes.iter().take(SHOWN).map(|change| {
-            let name = if change.is_counter {
-                format!("{} (counter)", change.name)
-            } else {
-                headline(&change.name)
-            };
-            format!(
-                "{name:<44} {:>9} {:>8.1} {:>6}",
-                percent(change.ratio),
-                change.standardised,
-                change.pairs
-            )
-        }));
-        if self.changes.len() > SHOWN {
-            lines.push(format!(
-                "and {} more: `--json` has them",
-                self.changes.len() - SHOWN
-            ));
-        }
-        lines.join("\n") + "\n"
-    }
-
-    /// One JSON value.
-    pub fn to_json(&self) -> Value {
-        json!({
-            "format": 1,
-            "campaign": self.campaign,
-            "step": self.step,
-            "base": self.base,
-            "cell": self.cell,
-            "confirmed": !self.is_screen,
-            "verdict": self.finding.as_ref().map(|finding| finding.call.word()),
-            "ratio": self.finding.as_ref().and_then(|finding| Some(finding.estimate?.ratio)),
-            "cost": self.cost.as_ref().map(|cost| json!({
-                "metric": cost.metric.name,
-                "verdict": cost.call.word(),
-                "ratio": cost.estimate.map(|estimate| estimate.ratio),
-            })),
-            "sentence": self.sentence,
-            "one_build": self.is_one_build,
-            "settings": self.settings.iter().map(|setting| json!({
-                "name": setting.name,
-                "base": setting.base,
-                "cell": setting.cell,
-            })).collect::<Vec<_>>(),
-            "changes": self.changes.iter().map(|change| json!({
-                "name": change.name,
-                "counter": change.is_counter,
-                "ratio": change.ratio,
-                "percent": as_percent(change.ratio.ln()),
-                "standardised": change.standardised,
-                "pairs": change.pairs,
-            })).collect::<Vec<_>>(),
-        })
     }
 }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use plimsoll_analysis::{Options, View, analyse};
 use plimsoll_import::{Summary, import as import_path};
-use plimsoll_report::to_classic_files;
+use plimsoll_report::{Draw, comparison_to_csv, comparison_to_markdown, to_classic_files};
 use plimsoll_store::CampaignDir;
 use serde_json::json;
 
@@ -210,25 +210,22 @@ pub fn compare(places: &Places, arguments: &Compare) -> Outcome {
     }
     let text = match format {
         CompareFormat::Json => {
-            let comparisons: Vec<_> = comparisons
-                .iter()
-                .map(plimsoll_analysis::Comparison::to_json)
-                .collect();
+            let comparisons: Vec<_> = comparisons.iter().map(Draw::to_json).collect();
             format!("{:#}\n", json!({"format": 1, "comparisons": comparisons}))
         }
         CompareFormat::Text => comparisons
             .iter()
-            .map(plimsoll_analysis::Comparison::to_text)
+            .map(Draw::to_text)
             .collect::<Vec<_>>()
             .join("\n"),
         CompareFormat::Md => comparisons
             .iter()
-            .map(plimsoll_analysis::Comparison::to_markdown)
+            .map(comparison_to_markdown)
             .collect::<Vec<_>>()
             .join("\n"),
         CompareFormat::Csv => {
             let header = |(i, comparison): (usize, &plimsoll_analysis::Comparison)| {
-                let csv = comparison.to_csv();
+                let csv = comparison_to_csv(comparison);
                 if i == 0 {
                     csv
                 } else {

@@ -1,6 +1,7 @@
 //! `explain`, `history` and `gate`.
 
 use plimsoll_analysis::{HistoryOptions, Stored};
+use plimsoll_report::Draw;
 use serde_json::json;
 
 use crate::Outcome;
@@ -49,10 +50,7 @@ pub fn history(places: &Places, arguments: &History) -> Outcome {
     };
     let series = plimsoll_analysis::history(&campaign, &Stored::newest(&store), &options)?;
     if arguments.json {
-        let series: Vec<_> = series
-            .iter()
-            .map(plimsoll_analysis::Series::to_json)
-            .collect();
+        let series: Vec<_> = series.iter().map(Draw::to_json).collect();
         print(&format!(
             "{:#}\n",
             json!({"format": 1, "campaign": campaign.header.id, "series": series})
@@ -67,7 +65,7 @@ pub fn history(places: &Places, arguments: &History) -> Outcome {
         print(
             &series
                 .iter()
-                .map(plimsoll_analysis::Series::to_text)
+                .map(Draw::to_text)
                 .collect::<Vec<_>>()
                 .join("\n"),
         )?;

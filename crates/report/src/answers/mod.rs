@@ -1,0 +1,20 @@
+//! The answers of analysis to questions, drawn as text, JSON, CSV and Markdown.
+
+mod comparison;
+mod explanation;
+mod gate;
+mod profile;
+mod series;
+
+use serde_json::Value;
+
+pub use comparison::{comparison_to_csv, comparison_to_markdown};
+
+/// An answer of analysis that can be drawn.
+pub trait Draw {
+    /// Text for a terminal, its last line ended.
+    fn to_text(&self) -> String;
+
+    /// One JSON value.
+    fn to_json(&self) -> Value;
+}
