@@ -1,19 +1,18 @@
 //! What a plan will take: rows, bytes, time, connections. No build is started.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 
 use plimsoll_core::engines::{EngineName, SMALL_BATCH};
 use plimsoll_core::plan::{Cell, KvEnd, KvStep, KvWork, Plan, Step, StepEnd, StepKind};
 use plimsoll_engine::bytes_at_start;
 use plimsoll_store::Store;
-use plimsoll_store::event::{Event, StepDone};
 use serde::Serialize;
 
 use crate::builds::BuildCache;
 use crate::campaign::{LoadedPlan, Need, look_up_cells, peak_size};
 use crate::confirm::{CellSteps, ConfirmForecast, forecast_confirm};
 use crate::error::LabError;
+use crate::measured_rates::measured_rows_per_s;
 
 /// What a campaign will take.
 #[derive(Clone, Debug, Serialize)]
@@ -102,50 +101,6 @@ fn assumed_rows_per_s(engine: EngineName, step: &Step) -> f64 {
     }
 }
 
-/// Rows per second per engine, config and step of the newest campaign in the store that ran it.
-fn measured_rows_per_s(store: &Store) -> BTreeMap<(EngineName, String, String), f64> {
-    let mut rates = BTreeMap::new();
-    // A store that cannot be read has no say in a forecast.
-    for path in store.campaigns().unwrap_or_default() {
-        let Ok(campaign) = store
-            .find(path.to_str())
-            .and_then(|campaign| campaign.load())
-        else {
-            continue;
-        };
-        for trial in &campaign.trials {
-            let Some(start) = trial.start() else { continue };
-            let Some(cell) = campaign.header.plan.cell(&start.cell) else {
-                continue;
-            };
-            for stamped in &trial.events {
-                if let Event::StepDone(done) = &stamped.event
-                    && let Some(rate) = rows_per_s(done)
-                {
-                    rates.insert(
-                        (
-                            cell.build.engine,
-                            cell.config.label.clone(),
-                            done.step.clone(),
-                        ),
-                        rate,
-                    );
-                }
-            }
-        }
-    }
-    rates
-}
-
-fn rows_per_s(done: &StepDone) -> Option<f64> {
-    let primary = done
-        .operations
-        .iter()
-        .find(|operation| operation.kind == done.primary)?;
-    (done.elapsed_ns > 0 && primary.rows > 0)
-        .then(|| primary.rows as f64 * 1e9 / done.elapsed_ns as f64)
-}
-
 /// Busy connections of a step. One connection loads the tables of an engine with one writer.
 fn connections(cell: &Cell, step: &Step) -> u32 {
     let has_one_writer = cell.build.engine.facts().has_one_writer;
@@ -167,7 +122,7 @@ pub fn forecast(
     data_dir: &Path,
 ) -> Result<Forecast, LabError> {
     let plan: &Plan = &loaded.plan;
-    let measured = measured_rows_per_s(store);
+    let measured = measured_rows_per_s(store, plan);
     let headers = look_up_cells(loaded, builds, Need::Names)?;
     let mut cells = Vec::new();
     for (cell, header) in plan.cells.iter().zip(&headers) {

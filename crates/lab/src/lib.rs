@@ -14,6 +14,7 @@ mod error;
 mod forecast;
 pub mod guard;
 mod leftovers;
+mod measured_rates;
 mod message;
 mod observer;
 mod orchestrator;
