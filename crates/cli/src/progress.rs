@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 use std::time::{Duration, Instant};
 
-use plimsoll_core::units::{format_count, format_duration_ns, format_grouped};
+use plimsoll_core::units::{count, format_count, format_duration_ns, format_grouped};
 use plimsoll_lab::{
     Notice, Observer, StepProgress, StepTurns, TrialMessage, TurnsProgress, TurnsRatio,
 };
@@ -15,7 +15,6 @@ use signal_hook::consts::SIGQUIT;
 use signal_hook::iterator::Signals;
 
 use crate::failure::Failure;
-use crate::output::count;
 use crate::signals::stop_signals;
 
 /// Without a terminal a long step reports its progress this often.

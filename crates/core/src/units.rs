@@ -2,6 +2,15 @@
 
 use thiserror::Error;
 
+/// Nanoseconds in a second.
+pub const SECOND_NS: u64 = 1_000_000_000;
+/// Nanoseconds in a second, to divide by.
+pub const NS_PER_S: f64 = 1e9;
+/// Bytes in a mebibyte.
+pub const MIB: u64 = 1 << 20;
+/// Bytes in a gibibyte.
+pub const GIB: u64 = 1 << 30;
+
 /// A number that could not be read.
 #[derive(Debug, Error, PartialEq, Eq)]
 #[error("\"{text}\" is not {what}")]
@@ -104,6 +113,12 @@ pub fn format_count(count: u64) -> String {
         }
     }
     count.to_string()
+}
+
+/// `1 table`, `3 tables`: a number with its noun, whose plural ends in s.
+pub fn count(number: impl TryInto<u64>, noun: &str) -> String {
+    let number = number.try_into().unwrap_or(u64::MAX);
+    format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
 }
 
 /// `1,234,567`: a count with thousands separated, for people.

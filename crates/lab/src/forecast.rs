@@ -3,16 +3,21 @@
 use std::path::Path;
 
 use plimsoll_core::engines::{EngineName, SMALL_BATCH};
-use plimsoll_core::plan::{Cell, KvEnd, KvStep, KvWork, Plan, Step, StepEnd, StepKind};
+use plimsoll_core::plan::{Cell, Ends, Operation, Plan, Step};
+use plimsoll_core::units::NS_PER_S;
 use plimsoll_engine::bytes_at_start;
 use plimsoll_store::Store;
+use plimsoll_store::header::CellHeader;
 use serde::Serialize;
 
 use crate::builds::BuildCache;
 use crate::campaign::{LoadedPlan, Need, look_up_cells, peak_size};
 use crate::confirm::{CellSteps, ConfirmForecast, forecast_confirm};
 use crate::error::LabError;
-use crate::measured_rates::measured_rows_per_s;
+use crate::measured_rates::{Measured, measured_rows_per_s};
+
+/// Scans of each table in a step of scans.
+const SCANS: u64 = 5;
 
 /// What a campaign will take.
 #[derive(Clone, Debug, Serialize)]
@@ -83,34 +88,97 @@ pub struct StepForecast {
 /// Rows per second when nothing has been measured yet.
 fn assumed_rows_per_s(engine: EngineName, step: &Step) -> f64 {
     let rates = &engine.facts().rates;
-    match &step.kind {
-        StepKind::Load { .. } => rates.load,
-        StepKind::Prepare { .. }
-        | StepKind::Fill { .. }
-        | StepKind::Kv(KvStep {
-            work: KvWork::Fill, ..
-        }) => rates.fill,
-        StepKind::CreateIndexes { .. } => rates.create_indexes,
-        StepKind::Write { .. } if step.batch < SMALL_BATCH => rates.small_writes,
-        StepKind::Write { .. } => rates.writes,
-        StepKind::Scan
-        | StepKind::ReadWrite { .. }
-        | StepKind::Test(_)
-        | StepKind::Mix(_)
-        | StepKind::Kv(_) => rates.reads,
+    let is_insert = step.operation == Operation::Insert;
+    match step.operation {
+        _ if step.shares_load() => rates.fill,
+        _ if step.is_load() && is_insert => rates.load,
+        _ if step.is_load() => rates.fill,
+        Operation::Index => rates.create_indexes,
+        Operation::Insert if step.batch < SMALL_BATCH => rates.small_writes,
+        Operation::Insert => rates.writes,
+        _ => rates.reads,
     }
 }
 
 /// Busy connections of a step. One connection loads the tables of an engine with one writer.
 fn connections(cell: &Cell, step: &Step) -> u32 {
-    let has_one_writer = cell.build.engine.facts().has_one_writer;
-    match &step.kind {
-        StepKind::Prepare { .. } | StepKind::Fill { .. } if has_one_writer => 1,
-        StepKind::Kv(KvStep {
-            background_bytes_per_s: Some(_),
-            ..
-        }) => step.clients + 1,
-        _ => step.connections_per_client() * step.clients,
+    if cell.build.engine.facts().has_one_writer && step.shares_load() {
+        1
+    } else {
+        step.connections()
+    }
+}
+
+/// Rows or keys that a step works through whose time its plan does not fix.
+fn rows_to_do(step: &Step, held: u64) -> u64 {
+    match (step.ends, step.operation) {
+        (Ends::Operations { per_client }, _) => per_client * u64::from(step.clients),
+        (_, Operation::Index) => held + step.all_inserted_rows(),
+        (_, Operation::Scan) => held * SCANS,
+        _ => step.all_inserted_rows(),
+    }
+}
+
+/// The steps of a cell, one after the other.
+fn forecast_steps(cell: &Cell, measured: &Measured) -> Vec<StepForecast> {
+    let engine = cell.build.engine;
+    let mut held = 0u64;
+    let mut forecasts = Vec::new();
+    let steps = cell.workload.steps();
+    for (index, step) in steps.iter().enumerate() {
+        let (seconds, basis) = match step.ends.duration_ns() {
+            Some(ns) => ((ns + step.ends.warm_up_ns()) as f64 / NS_PER_S, "plan"),
+            None => {
+                let rows = rows_to_do(step, held) as f64;
+                let place = (engine, cell.config.label.clone(), step.name.clone());
+                match measured.get(&place) {
+                    Some(rate) => (rows / rate, "measured"),
+                    None => (rows / assumed_rows_per_s(engine, step), "assumed"),
+                }
+            }
+        };
+        if step.is_load() || step.operation == Operation::Index {
+            held += step.all_inserted_rows();
+        }
+        let is_last = index + 1 == steps.len();
+        let wait_ns = if step.drain_after && !is_last {
+            cell.workload.wait_ns(step)
+        } else {
+            0
+        };
+        forecasts.push(StepForecast {
+            step: step.name.clone(),
+            inserted_rows: step.all_inserted_rows(),
+            batch: step.batch,
+            connections: connections(cell, step),
+            rate_per_s: step.rate_per_s(),
+            seconds,
+            wait_seconds: wait_ns as f64 / NS_PER_S,
+            basis,
+        });
+    }
+    forecasts
+}
+
+fn forecast_cell(cell: &Cell, header: &CellHeader, measured: &Measured) -> CellForecast {
+    let (peak_rows, disk_bytes) = peak_size(cell, &header.settings);
+    let steps = forecast_steps(cell, measured);
+    CellForecast {
+        cell: cell.label.clone(),
+        version: header.version.clone(),
+        connections: steps.iter().map(|step| step.connections).max().unwrap_or(0),
+        peak_rows,
+        disk_bytes,
+        disk_bytes_at_start: if cell.server.is_some() {
+            0
+        } else {
+            bytes_at_start(cell.build.engine, &header.settings)
+        },
+        seconds: steps
+            .iter()
+            .map(|step| step.seconds + step.wait_seconds)
+            .sum(),
+        steps,
     }
 }
 
@@ -124,95 +192,12 @@ pub fn forecast(
     let plan: &Plan = &loaded.plan;
     let measured = measured_rows_per_s(store, plan);
     let headers = look_up_cells(loaded, builds, Need::Names)?;
-    let mut cells = Vec::new();
-    for (cell, header) in plan.cells.iter().zip(&headers) {
-        let (peak_rows, disk_bytes) = peak_size(cell, &header.settings);
-        let mut held = 0u64;
-        let mut steps = Vec::new();
-        for (index, step) in cell.workload.steps().iter().enumerate() {
-            let inserted_rows = step.all_inserted_rows();
-            let (seconds, basis) = match &step.kind {
-                StepKind::ReadWrite {
-                    duration_ns,
-                    end: StepEnd::Rows | StepEnd::Time,
-                    ..
-                } => (*duration_ns as f64 / 1e9, "plan"),
-                StepKind::Mix(mix) => ((mix.duration_ns + mix.warm_up_ns) as f64 / 1e9, "plan"),
-                StepKind::Test(test) => ((test.duration_ns + test.warm_up_ns) as f64 / 1e9, "plan"),
-                StepKind::Kv(KvStep {
-                    end: KvEnd::Time(ns),
-                    warm_up_ns,
-                    ..
-                }) => ((ns + warm_up_ns) as f64 / 1e9, "plan"),
-                _ => {
-                    let rows = match step.kind {
-                        StepKind::CreateIndexes { .. } => held + inserted_rows,
-                        StepKind::Scan => held * 5,
-                        StepKind::Kv(KvStep {
-                            end: KvEnd::Operations(operations),
-                            ..
-                        }) => operations * u64::from(step.clients),
-                        _ => inserted_rows,
-                    };
-                    let found = measured.get(&(
-                        cell.build.engine,
-                        cell.config.label.clone(),
-                        step.name.clone(),
-                    ));
-                    let rate = found
-                        .copied()
-                        .unwrap_or_else(|| assumed_rows_per_s(cell.build.engine, step));
-                    (
-                        rows as f64 / rate,
-                        if found.is_some() {
-                            "measured"
-                        } else {
-                            "assumed"
-                        },
-                    )
-                }
-            };
-            if matches!(
-                step.kind,
-                StepKind::Load { .. } | StepKind::CreateIndexes { .. }
-            ) {
-                held += inserted_rows;
-            }
-            let is_last = index + 1 == cell.workload.steps().len();
-            let wait_ns = if step.drain_after && !is_last {
-                cell.workload.wait_ns(step)
-            } else {
-                0
-            };
-            steps.push(StepForecast {
-                step: step.name.clone(),
-                inserted_rows,
-                batch: step.batch,
-                connections: connections(cell, step),
-                rate_per_s: step.rate_per_s(),
-                seconds,
-                wait_seconds: wait_ns as f64 / 1e9,
-                basis,
-            });
-        }
-        cells.push(CellForecast {
-            cell: cell.label.clone(),
-            version: header.version.clone(),
-            connections: steps.iter().map(|step| step.connections).max().unwrap_or(0),
-            peak_rows,
-            disk_bytes,
-            disk_bytes_at_start: if cell.server.is_some() {
-                0
-            } else {
-                bytes_at_start(cell.build.engine, &header.settings)
-            },
-            seconds: steps
-                .iter()
-                .map(|step| step.seconds + step.wait_seconds)
-                .sum(),
-            steps,
-        });
-    }
+    let cells: Vec<CellForecast> = plan
+        .cells
+        .iter()
+        .zip(&headers)
+        .map(|(cell, header)| forecast_cell(cell, header, &measured))
+        .collect();
     let can_confirm = plan.cells.iter().all(|cell| {
         cell.server.is_none() && cell.workload.steps().len() == plan.cells[0].workload.steps().len()
     });

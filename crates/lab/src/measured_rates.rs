@@ -10,6 +10,9 @@ use plimsoll_store::{CampaignRecord, Store};
 /// Engine, config and step.
 type Key = (EngineName, String, String);
 
+/// Rows per second.
+pub(crate) type Measured = BTreeMap<Key, f64>;
+
 fn key(cell: &Cell, step: &str) -> Key {
     (
         cell.build.engine,
@@ -21,7 +24,7 @@ fn key(cell: &Cell, step: &str) -> Key {
 /// Rows per second of the plan's steps that end by their rows, each from the newest campaign of the
 /// store that ran it. Only campaigns with an engine and config of the plan are read, and no more of
 /// them than it takes.
-pub(crate) fn measured_rows_per_s(store: &Store, plan: &Plan) -> BTreeMap<Key, f64> {
+pub(crate) fn measured_rows_per_s(store: &Store, plan: &Plan) -> Measured {
     let mut missing: BTreeSet<Key> = BTreeSet::new();
     for cell in &plan.cells {
         let steps = cell.workload.steps().iter();
@@ -55,7 +58,7 @@ pub(crate) fn measured_rows_per_s(store: &Store, plan: &Plan) -> BTreeMap<Key, f
 }
 
 /// The rates of a campaign's last trials.
-fn rates_of(campaign: &CampaignRecord) -> BTreeMap<Key, f64> {
+fn rates_of(campaign: &CampaignRecord) -> Measured {
     let mut rates = BTreeMap::new();
     for trial in &campaign.trials {
         let start = trial.start();

@@ -317,8 +317,8 @@ fn a_header_that_is_damaged_or_newer_is_refused() {
     let text = fs::read_to_string(&path).unwrap();
     for (bad, expected) in [
         (
-            text.replacen("\"format\": 1", "\"format\": 7", 1),
-            "it is of format 7, and this version knows formats up to 1",
+            text.replacen("\"format\": 2", "\"format\": 7", 1),
+            "it is of format 7, and this version knows formats up to 2",
         ),
         (text.replacen("\"seed\": 42", "\"seed\": 4x", 1), "line 7"),
         (

@@ -1,7 +1,8 @@
-//! A campaign that format 1 wrote must be read by every later version.
+//! A campaign that an earlier format wrote must be read by every later version.
 //!
-//! `golden/format-1` is written by the code, once, and checked in: with PLIMSOLL_WRITE_GOLDEN=1 the
-//! test writes it again, which is right only as long as no release has written the format.
+//! `golden/format-N` is written by the code of that format, once, and checked in. With
+//! PLIMSOLL_WRITE_GOLDEN=1 the test writes the folder of today's format again, which is right only
+//! as long as no release has written that format.
 
 mod common;
 
@@ -14,6 +15,7 @@ use plimsoll_core::record::{EncodedHistogram, OperationRecord, Pacing, TableChec
 use plimsoll_store::event::{
     DrainDone, DrainStep, Event, ServerCrashed, ServerReady, StepDone, StepStart,
 };
+use plimsoll_store::header::FORMAT;
 use plimsoll_store::series::{host_path, operations_path, write_host, write_operations};
 use plimsoll_store::{
     CampaignState, EventWriter, HostSeries, OperationSecond, Store, check_seal, seal,
@@ -24,8 +26,8 @@ const ID: &str = "20261121T080000Z-tiny";
 const FIRST: &str = "sqlite.wal_full.default";
 const SECOND: &str = "sqlite.wal_off.default";
 
-fn golden() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/format-1")
+fn golden(format: u32) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/golden/format-{format}"))
 }
 
 fn step_done() -> StepDone {
@@ -199,6 +201,10 @@ fn assert_is_read(store: &Path) {
         (ID, SEED, METHODOLOGY_VERSION)
     );
     assert_eq!(
+        (header.format, &header.plan),
+        (FORMAT, &common::header(ID).plan)
+    );
+    assert_eq!(
         (header.plan.name.as_str(), header.data_dir.as_str()),
         ("tiny", "/var/tmp/plimsoll")
     );
@@ -257,12 +263,14 @@ fn assert_is_read(store: &Path) {
 }
 
 #[test]
-fn a_campaign_of_format_1_is_still_read() {
+fn a_campaign_of_every_format_is_still_read() {
     if std::env::var_os("PLIMSOLL_WRITE_GOLDEN").is_some() {
-        let _ = fs::remove_dir_all(golden());
-        write(&golden());
+        let _ = fs::remove_dir_all(golden(FORMAT));
+        write(&golden(FORMAT));
     }
-    assert_is_read(&golden());
+    for format in 1..=FORMAT {
+        assert_is_read(&golden(format));
+    }
 }
 
 #[test]

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use plimsoll_core::plan::{Step, Workload};
+use plimsoll_core::plan::{Step, Work, Workload};
 use plimsoll_core::record::TableCheck;
 use plimsoll_engine::{DrainAction, DrainLimits, EngineError, Server, Settings};
 use plimsoll_load::{StepOptions, StepOutcome, Task};
@@ -100,11 +100,15 @@ impl WorkloadRun {
 
     /// Creates what the step needs and makes its workers.
     pub fn tasks(&self, step: &Step) -> Result<StepTasks, EngineError> {
-        match self {
-            Self::InsertBenchmark(run) => run.tasks(step),
-            Self::Sysbench(run) => run.tasks(step),
-            Self::File(run) => run.tasks(step),
-            Self::Kv(run) => run.tasks(step),
+        match (self, &step.work) {
+            (Self::InsertBenchmark(run), Work::InsertBenchmark(work)) => run.tasks(step, *work),
+            (Self::Sysbench(run), Work::Sysbench(work)) => run.tasks(step, work),
+            (Self::File(run), Work::File(work)) => run.tasks(step, work),
+            (Self::Kv(run), Work::Rocksdb(work)) => run.tasks(step, *work),
+            _ => Err(EngineError::new(format!(
+                "{} is a step of another workload than its cell runs",
+                step.name
+            ))),
         }
     }
 

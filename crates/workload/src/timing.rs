@@ -1,21 +1,14 @@
 //! When the operations of a client are due.
 
-use plimsoll_core::plan::{Step, TestRate};
+use plimsoll_core::plan::Step;
 use plimsoll_core::seed::derive;
+use plimsoll_core::units::SECOND_NS;
 use plimsoll_load::Arrival;
-
-const SECOND_NS: u64 = 1_000_000_000;
 
 /// A client's share of a step's rate; clients are out of phase. Without a rate it sends the next
 /// operation when the last is done.
-pub(crate) fn arrival(
-    rate: Option<TestRate>,
-    seed: u64,
-    stream: &str,
-    step: &Step,
-    client: u32,
-) -> Arrival {
-    let Some(rate) = rate else {
+pub(crate) fn arrival(seed: u64, stream: &str, step: &Step, client: u32) -> Arrival {
+    let Some(rate) = step.arrival else {
         return Arrival::Closed;
     };
     let (operations, clients) = (rate.per_s, u64::from(step.clients));

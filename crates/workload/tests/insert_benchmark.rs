@@ -33,7 +33,9 @@ fn start(dir: &Path, journal_mode: &str) -> SharedServer {
 }
 
 fn run_one(run: &mut InsertBenchmarkRun, step: &Step) -> StepOutcome {
-    let tasks = run.tasks(step).unwrap();
+    let tasks = run
+        .tasks(step, step.work.insert_benchmark().unwrap())
+        .unwrap();
     let mut progress = |_: &Progress| {};
     let control = Arc::new(Control::default());
     let mut log = std::io::sink();
@@ -249,7 +251,10 @@ fn a_statement_that_loses_a_row_fails_its_operation() {
             raise(ignore); end",
         )
         .unwrap();
-    let tasks = run.tasks(&settings.steps[2]).unwrap();
+    let step = &settings.steps[2];
+    let tasks = run
+        .tasks(step, step.work.insert_benchmark().unwrap())
+        .unwrap();
     let control = Arc::new(Control::default());
     let outcome = run_step(
         &Arc::new(MonotonicClock),

@@ -76,7 +76,9 @@ fn run_disturbed(
     step: &Step,
     disturb: impl FnOnce() + Send,
 ) -> StepOutcome {
-    let tasks = run.tasks(step).unwrap();
+    let tasks = run
+        .tasks(step, step.work.insert_benchmark().unwrap())
+        .unwrap();
     let (clock, control) = (Arc::new(MonotonicClock), Arc::new(Control::default()));
     let outcome = std::thread::scope(|scope| {
         scope.spawn(disturb);
@@ -402,7 +404,10 @@ fn a_connection_that_does_not_come_back_fails_the_step() {
     let (_folders, server) = mysql_support::server(&build, &[]);
     let server: SharedServer = Arc::new(server);
     let (run, settings) = load(&server, "duration = \"60s\"\nend = \"time\"\n");
-    let mut tasks = run.tasks(step(&settings, "qr100")).unwrap();
+    let step = step(&settings, "qr100");
+    let mut tasks = run
+        .tasks(step, step.work.insert_benchmark().unwrap())
+        .unwrap();
     tasks.options.retry.reconnect_deadline_ns = SECOND_NS;
     let started = Instant::now();
     let mut progress = |progress: &Progress| {

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use plimsoll_core::plan::{Plan, Step, StepKind, TestKind, Workload};
+use plimsoll_core::plan::{Plan, Step, SysbenchWork, TestKind, Work, Workload};
 use plimsoll_engine::{StartOptions, engine};
 use plimsoll_load::{Control, MonotonicClock, Progress, StepOutcome, StepOutputs, run_step};
 use plimsoll_workload::{SharedServer, WorkloadRun};
@@ -64,7 +64,7 @@ fn run_all(
     let mut run = WorkloadRun::new(&workload, server.clone(), 42).unwrap();
     for step in workload.steps() {
         let (outcome, notes) = run_one(&mut run, step, EVENTS);
-        if let StepKind::Test(test) = step.kind {
+        if let Work::Sysbench(SysbenchWork::Test(test)) = step.work {
             each(step, test.kind, &outcome, &notes);
         }
     }

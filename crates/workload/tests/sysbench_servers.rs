@@ -17,7 +17,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use plimsoll_core::engines::EngineName;
-use plimsoll_core::plan::{Plan, StepKind, TestKind, Workload};
+use plimsoll_core::plan::{Plan, SysbenchWork, TestKind, Work, Workload};
 use plimsoll_workload::{SharedServer, WorkloadRun};
 use sysbench_support::run_one;
 
@@ -114,7 +114,7 @@ fn check_statements(server: &SharedServer, text: &str) {
     let workload = workload(text);
     let mut run = WorkloadRun::new(&workload, server.clone(), 42).unwrap();
     for step in workload.steps() {
-        let StepKind::Test(test) = step.kind else {
+        let Work::Sysbench(SysbenchWork::Test(test)) = step.work else {
             run_one(&mut run, step, 0);
             continue;
         };
@@ -257,7 +257,7 @@ fn clients_that_meet_try_again() {
         let mut run = WorkloadRun::new(&workload, server.clone(), 42).unwrap();
         for step in workload.steps() {
             let (outcome, _) = run_one(&mut run, step, 150);
-            if let StepKind::Test(_) = step.kind {
+            if !step.makes_data() {
                 assert_eq!(
                     (outcome.operations[0].ok, outcome.operations[0].failed),
                     (600, 0),

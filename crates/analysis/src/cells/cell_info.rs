@@ -10,7 +10,6 @@ use crate::cells::machines;
 use crate::cells::selection::Candidate;
 use crate::runs::attempts::server_ready;
 use crate::runs::cell_runs::{CellRuns, first_record};
-use crate::words::describe::describe_workload;
 
 /// A cell.
 #[derive(Clone, Debug, PartialEq)]
@@ -125,7 +124,7 @@ pub(crate) fn cell_info(cell: &CellRuns<'_>, label: &str, campaign: usize) -> Ce
             .map(|header| header.settings.clone())
             .unwrap_or_default(),
         shape: cell.cell.shape.clone(),
-        workload: describe_workload(&cell.cell.workload),
+        workload: cell.cell.workload.description(),
         is_embedded: ready.map(|ready| ready.embedded),
         build_options: ready
             .map(|ready| ready.build_options.clone())

@@ -2,6 +2,7 @@
 
 use plimsoll_core::engines::EngineName;
 use plimsoll_core::name::{BuildName, natural_cmp};
+use plimsoll_core::plan::Operation;
 use plimsoll_stats::{
     Spread, Trend, describe, median, page_trend, penalty_from_blocks, penalty_from_spread, segment,
 };
@@ -123,9 +124,9 @@ fn throughput(campaign: &CampaignRecord, step: &str) -> String {
         .iter()
         .flat_map(|cell| cell.workload.steps())
         .find(|of| of.name == step);
-    let name = match of_step.map(|step| step.primary_operation()) {
-        Some("insert" | "index") => metrics::IPS.name,
-        Some("scan") if step.starts_with("scan") => sysbench::KRPS.name,
+    let name = match of_step.map(|step| step.operation) {
+        Some(Operation::Insert | Operation::Index) => metrics::IPS.name,
+        Some(Operation::Scan) if step.starts_with("scan") => sysbench::KRPS.name,
         _ => metrics::QPS.name,
     };
     name.to_owned()

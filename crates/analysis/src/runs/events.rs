@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use hdrhistogram::Histogram;
-use plimsoll_core::plan::{ALL_EVENTS, Step, StepKind};
+use plimsoll_core::plan::{Operation, Step};
 use plimsoll_core::record::{ClientRecord, EncodedHistogram, OperationRecord};
 use plimsoll_store::OperationSecond;
 use plimsoll_store::event::StepDone;
@@ -93,11 +93,11 @@ pub(crate) fn together(
     done: &StepDone,
     series: Result<&[OperationSecond], &str>,
 ) -> Option<(StepDone, Result<Vec<OperationSecond>, String>)> {
-    if done.primary != ALL_EVENTS {
+    if done.primary != Operation::Event {
         return None;
     }
     let mut all = OperationRecord {
-        kind: ALL_EVENTS.to_owned(),
+        kind: Operation::Event.into(),
         statements: Some(0),
         ..OperationRecord::default()
     };
@@ -134,7 +134,7 @@ pub(crate) fn together(
             .or_insert_with(|| ClientRecord {
                 ok: 0,
                 rows: 0,
-                kind: ALL_EVENTS.to_owned(),
+                kind: Operation::Event.into(),
                 ..of_kind.clone()
             });
         client.ok += of_kind.ok;
@@ -143,7 +143,7 @@ pub(crate) fn together(
         client.to_ns = client.to_ns.max(of_kind.to_ns);
     }
     let rename = |row: &OperationSecond| OperationSecond {
-        kind: ALL_EVENTS.to_owned(),
+        kind: Operation::Event.into(),
         ..row.clone()
     };
     let series = series
@@ -171,9 +171,6 @@ fn sum<'a>(histograms: impl Iterator<Item = &'a EncodedHistogram>) -> Option<Enc
 /// A row for each kind of event of each cell, kinds in the order of the plan, over the runs of the
 /// cell.
 pub(crate) fn event_rows(step: &Step, cells: &[Vec<&Run<'_>>]) -> Vec<EventRow> {
-    let StepKind::Mix(mix) = &step.kind else {
-        return Vec::new();
-    };
     let of_kind = |kind: &str| {
         cells
             .iter()
@@ -181,7 +178,7 @@ pub(crate) fn event_rows(step: &Step, cells: &[Vec<&Run<'_>>]) -> Vec<EventRow> 
             .filter_map(|(cell, runs)| event_row(kind, cell, runs))
             .collect::<Vec<_>>()
     };
-    mix.events
+    step.events()
         .iter()
         .flat_map(|(kind, _)| of_kind(kind))
         .collect()

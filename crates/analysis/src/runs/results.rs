@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use plimsoll_core::plan::StepKind;
 
 use crate::metrics::value::Measure;
 use crate::runs::attempts::Run;
@@ -112,14 +111,12 @@ pub(crate) fn step_result(cell: usize, run: &Run<'_>) -> StepResult {
         status: run.status,
         reason: run.reason.clone(),
         operations: operation_counts(run).collect(),
-        events: match &run.step.kind {
-            StepKind::Mix(mix) => mix
-                .events
-                .iter()
-                .filter_map(|(kind, _)| event_row(kind, cell, &[run]))
-                .collect(),
-            _ => Vec::new(),
-        },
+        events: run
+            .step
+            .events()
+            .iter()
+            .filter_map(|(kind, _)| event_row(kind, cell, &[run]))
+            .collect(),
         measures: run.measures.clone(),
     }
 }

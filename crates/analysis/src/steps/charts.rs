@@ -1,6 +1,6 @@
 //! What changed from second to second, thinned to what a screen can show.
 
-use plimsoll_core::plan::ALL_EVENTS;
+use plimsoll_core::plan::Operation;
 use plimsoll_store::OperationSecond;
 
 use crate::metrics::facts::counts_rows;
@@ -64,11 +64,10 @@ pub(crate) fn charts(runs: &[Option<&Run<'_>>]) -> Vec<Chart> {
         "insert",
         "delete",
     ];
-    for run in runs
-        .iter()
-        .flatten()
-        .filter(|run| run.done.is_some_and(|done| done.primary == ALL_EVENTS))
-    {
+    for run in runs.iter().flatten().filter(|run| {
+        run.done
+            .is_some_and(|done| done.primary == Operation::Event)
+    }) {
         let events = run
             .operations
             .iter()

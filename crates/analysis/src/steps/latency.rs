@@ -2,7 +2,7 @@
 
 use hdrhistogram::Histogram;
 use itertools::Itertools;
-use plimsoll_core::plan::ALL_EVENTS;
+use plimsoll_core::plan::Operation;
 use plimsoll_core::record::{EncodedHistogram, OperationRecord};
 
 use crate::classic::Class;
@@ -94,7 +94,10 @@ fn kinds<'a>(cells: &[Vec<&Run<'a>>]) -> Vec<&'a str> {
     let known = KINDS
         .into_iter()
         .filter(|kind| operations().any(|operation| operation.kind == *kind));
-    let is_event = |run: &&&Run<'a>| run.done.is_some_and(|done| done.primary == ALL_EVENTS);
+    let is_event = |run: &&&Run<'a>| {
+        run.done
+            .is_some_and(|done| done.primary == Operation::Event)
+    };
     let events = cells
         .iter()
         .flatten()

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use plimsoll_core::plan::{Step, StepKind};
+use plimsoll_core::plan::Step;
 use plimsoll_core::record::TableCheck;
 
 use crate::metrics::Metric;
@@ -128,14 +128,14 @@ pub(crate) fn outcome(
     let classic_rates: Vec<Value> = classic_rates.map(|rate| Value::from(Ok(rate))).collect();
     let mut operations = sum_operations(valued);
     operations.sort_by_key(|operation| {
-        step.is_none_or(|step| step.primary_operation() != operation.kind)
+        step.is_none_or(|step| operation.kind != step.operation)
     });
     Outcome {
         status,
         reason,
         blocks_used: valued.len() as u32,
         blocks_planned: used.len() as u32,
-        target_per_s: step.and_then(background_target_per_s),
+        target_per_s: step.and_then(Step::background_per_s),
         measures,
         rate_of_blocks: valued
             .iter()
@@ -152,16 +152,6 @@ pub(crate) fn outcome(
         drain,
         checks: first.map(|done| done.tables.clone()).unwrap_or_default(),
         notes: first.map(|done| done.notes.clone()).unwrap_or_default(),
-    }
-}
-
-/// What the writers beside the step's own operations should do together.
-pub(crate) fn background_target_per_s(step: &Step) -> Option<f64> {
-    match &step.kind {
-        StepKind::Kv(kv) => kv
-            .background_writes()
-            .map(|(writes, ns)| writes as f64 * 1e9 / ns as f64),
-        _ => Some(step.background_rate()? as f64 * f64::from(step.clients)),
     }
 }
 

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 
 use plimsoll_core::plan::{
-    ALL_EVENTS, PublishedPosition, Step, StepKind, TestGroup, TestName, published_position,
+    Family, Operation, PublishedPosition, Step, TestGroup, TestName, published_position,
 };
 
 use crate::metrics::{self, Metric, rocksdb, sysbench};
@@ -15,7 +15,7 @@ use crate::steps::counters::{Counter, counters};
 use crate::steps::latency::{LatencyTable, ResponseTable, latency_tables, response_tables};
 use crate::steps::outcome::{Outcome, outcome};
 use crate::steps::shapes::{LevelShape, shapes};
-use crate::words::describe::{describe_step, in_turns, level};
+use crate::words::describe::in_turns;
 use crate::words::waiting;
 
 /// A test's place in the tables of the microbenchmarks.
@@ -87,23 +87,19 @@ impl StepView {
 }
 
 pub(crate) fn test_place(step: &Step) -> Option<TestPlace> {
-    let test = match &step.kind {
-        StepKind::Test(test) => test,
-        // The order of the plan: rows that are equal stay as they are.
-        StepKind::Mix(_) => {
-            return Some(TestPlace {
-                group: None,
-                position: (0, 0, Reverse(0)),
-                level: level(&step.name),
-            });
+    let position = match (step.operation, step.test_group()) {
+        // Events keep the order of the plan: rows that are equal stay as they are.
+        (Operation::Event, _) => (0, 0, Reverse(0)),
+        (_, None) => return None,
+        (_, Some(_)) => {
+            let name = step.name.split('@').next().and_then(TestName::parse)?;
+            published_position(name)
         }
-        _ => return None,
     };
-    let name = step.name.split('@').next().and_then(TestName::parse)?;
     Some(TestPlace {
-        group: Some(test.kind.group()),
-        position: published_position(name),
-        level: level(&step.name),
+        group: step.test_group(),
+        position,
+        level: step.ramp_level(),
     })
 }
 
@@ -115,25 +111,25 @@ pub(crate) fn step_view(name: &str, cells: &[CellRuns<'_>]) -> StepView {
         .iter()
         .find_map(|cell| cell.step(name))
         .expect("a step's name comes from a cell");
-    let rate = match (step.primary_operation(), &step.kind) {
-        ("insert" | "index", _) => metrics::IPS,
-        ("scan", StepKind::Test(_)) => sysbench::KRPS,
-        (_, StepKind::Test(_) | StepKind::Mix(_)) => sysbench::QPS,
-        (_, StepKind::Kv(_)) => rocksdb::QPS,
-        _ => metrics::QPS,
+    let rate = match (step.operation, step.family()) {
+        (Operation::Insert | Operation::Index, _) => metrics::IPS,
+        (Operation::Scan, Family::Sysbench) => sysbench::KRPS,
+        (_, Family::Sysbench | Family::File) => sysbench::QPS,
+        (_, Family::Rocksdb) => rocksdb::QPS,
+        (_, Family::InsertBenchmark) => metrics::QPS,
     };
     StepView {
         clients: step.clients,
         test: test_place(step),
         name: name.to_owned(),
-        description: describe_step(step) + &in_turns(cells[0].campaign, step),
+        description: step.description() + &in_turns(cells[0].campaign, step),
         rate,
-        operation: match step.primary_operation() {
-            "insert" => "inserted row",
-            "index" => "indexed row",
-            "scan" if matches!(step.kind, StepKind::Test(_)) => "thousand rows",
-            "transaction" | ALL_EVENTS => "statement",
-            other => other,
+        operation: match step.operation {
+            Operation::Insert => "inserted row",
+            Operation::Index => "indexed row",
+            Operation::Scan if step.family() == Family::Sysbench => "thousand rows",
+            Operation::Transaction | Operation::Event => "statement",
+            other => other.as_str(),
         },
         outcomes: cells
             .iter()

@@ -61,7 +61,7 @@ pub fn power_of_blocks(
             .workload
             .steps()
             .iter()
-            .filter(|step| step.is_reported() && !step.makes_data())
+            .filter(|step| step.is_reported && !step.makes_data())
         {
             let engine = cell.build.engine;
             if steps

@@ -1,6 +1,6 @@
 //! Notes about single cells.
 
-use plimsoll_core::plan::{Definition, StepKind, Sysbench, presets};
+use plimsoll_core::plan::{Definition, Sysbench, presets};
 use plimsoll_core::suggest::first_few;
 use plimsoll_store::event::Event;
 
@@ -31,7 +31,7 @@ pub(crate) fn cells_notes(cells: &[CellRuns<'_>]) -> Vec<String> {
         let warming: Vec<&str> = sysbench
             .steps
             .iter()
-            .filter(|step| matches!(step.kind, StepKind::Test(test) if !test.is_reported))
+            .filter(|step| !step.is_reported)
             .map(|step| step.name.as_str())
             .collect();
         let sentences = [

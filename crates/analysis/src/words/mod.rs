@@ -2,7 +2,6 @@
 
 pub(crate) mod cell_notes;
 pub(crate) mod describe;
-pub(crate) mod describe_rocksdb;
 pub(crate) mod notes;
 pub mod reasons;
 pub(crate) mod rocksdb_notes;

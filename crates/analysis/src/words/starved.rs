@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use plimsoll_core::plan::StepKind;
+use plimsoll_core::plan::{Family, Step};
 use plimsoll_core::record::ClientRecord;
 use plimsoll_core::suggest::first_few;
 
@@ -13,10 +13,15 @@ pub(crate) fn starved_clients(label: &str, cell: &CellRuns<'_>) -> Option<String
     let runs = cell
         .runs
         .iter()
-        .filter(|run| run.is_used && matches!(run.step.kind, StepKind::Test(_) | StepKind::Mix(_)));
+        .filter(|run| run.is_used && is_of_events(run.step));
     let steps =
         runs.filter_map(|run| Some((run.step.name.as_str(), idle_of_all(&run.done?.clients))));
     note(label, steps)
+}
+
+/// Whether clients go through events of their own, so that one may do none.
+fn is_of_events(step: &Step) -> bool {
+    matches!(step.family(), Family::Sysbench | Family::File) && !step.makes_data()
 }
 
 fn note<'a>(label: &str, steps: impl Iterator<Item = (&'a str, (usize, usize))>) -> Option<String> {

@@ -13,7 +13,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Serializer, V2DeflateSerializer};
-use plimsoll_core::plan::{KvEnd, Plan, Step, StepKind};
+use plimsoll_core::plan::{Ends, Operation, Plan, Step};
 use plimsoll_core::readings::{HostReading, Reading, Readings};
 use plimsoll_core::record::{ClientRecord, EncodedHistogram, OperationRecord, Pacing, TableCheck};
 use plimsoll_core::schedule::ScheduledTrial;
@@ -320,12 +320,13 @@ pub fn step(plan: &Step, speed: Speed) -> Made {
         typical_ns: 60_000.0 + 9_000.0 * batch as f64,
         target_per_s: None,
     };
-    let (kinds, seconds) = match &plan.kind {
-        StepKind::Load { rows, .. } => (
+    let inserted = plan.inserted_rows() as f64;
+    let (kinds, seconds) = match plan.operation {
+        Operation::Insert if plan.is_load() => (
             vec![writer("insert", 90_000.0 * speed.writes)],
-            *rows as f64 / (90_000.0 * speed.writes),
+            inserted / (90_000.0 * speed.writes),
         ),
-        StepKind::CreateIndexes { .. } => {
+        Operation::Index => {
             let index = Kind {
                 name: "index",
                 per_s: 1.0,
@@ -339,17 +340,15 @@ pub fn step(plan: &Step, speed: Speed) -> Made {
                 1.0 / speed.writes,
             )
         }
-        StepKind::Write { rows, .. } => {
+        Operation::Insert => {
             let rate = if batch > 10 { 11_000.0 } else { 2_500.0 } * speed.writes;
             (
                 vec![writer("insert", rate), writer("delete", rate)],
-                *rows as f64 / rate,
+                inserted / rate,
             )
         }
-        StepKind::ReadWrite {
-            rate, duration_ns, ..
-        } => {
-            let rate = *rate as f64;
+        Operation::Query => {
+            let rate = plan.background.unwrap().amount as f64;
             let paced = |name| Kind {
                 target_per_s: Some(2.0 * rate / batch as f64),
                 ..writer(name, rate * speed.paced)
@@ -365,10 +364,10 @@ pub fn step(plan: &Step, speed: Speed) -> Made {
             };
             (
                 vec![query, paced("insert"), paced("delete")],
-                *duration_ns as f64 / 1e9,
+                plan.duration_ns().unwrap() as f64 / 1e9,
             )
         }
-        StepKind::Kv(kv) => {
+        Operation::Put | Operation::Get | Operation::MultiGet | Operation::Range => {
             let of = |name, per_s: f64, target_per_s| Kind {
                 name,
                 per_s,
@@ -376,34 +375,30 @@ pub fn step(plan: &Step, speed: Speed) -> Made {
                 typical_ns: 1e9 / per_s,
                 target_per_s,
             };
-            let per_s = if kv.work.is_write() {
+            let per_s = if plan.is_writing() {
                 40_000.0 * speed.writes
             } else {
                 60_000.0 * speed.queries
             };
-            let own = of(kv.work.operation(), per_s / f64::from(kv.work.keys()), None);
-            let beside = kv
-                .background_bytes_per_s
-                .map(|bytes| of("put", bytes as f64 / 840.0, Some(bytes as f64 / 420.0)));
-            let seconds = match kv.end {
-                KvEnd::Time(ns) => ns as f64 / 1e9,
-                KvEnd::Operations(operations) => operations as f64 / own.per_s,
+            let keys = f64::from(plan.operation.keys());
+            let own = of(plan.operation.as_str(), per_s / keys, None);
+            let beside = plan.background.map(|writers| {
+                let bytes = writers.amount as f64;
+                of("put", bytes / 840.0, Some(bytes / 420.0))
+            });
+            let seconds = match plan.ends {
+                Ends::Operations { per_client } => per_client as f64 / own.per_s,
+                ends => ends.duration_ns().unwrap() as f64 / 1e9,
             };
             (std::iter::once(own).chain(beside).collect(), seconds)
         }
-        StepKind::Scan
-        | StepKind::Prepare { .. }
-        | StepKind::Test(_)
-        | StepKind::Fill { .. }
-        | StepKind::Mix(_) => {
-            unreachable!("the sample has no such steps")
-        }
+        other => unreachable!("the sample has no {other}"),
     };
     let mut noise = Noise(plan.name.len() as u64 * 7919 + (speed.writes * 1000.0) as u64);
     let to_ns = (seconds * 1e9) as u64;
     let mut done = StepDone {
         step: plan.name.clone(),
-        primary: plan.primary_operation().to_owned(),
+        primary: plan.operation.into(),
         elapsed_ns: to_ns,
         ..Default::default()
     };

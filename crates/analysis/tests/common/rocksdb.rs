@@ -1,6 +1,5 @@
 //! A campaign of RocksDB: two versions with leveled and with universal compaction.
 
-use plimsoll_core::plan::StepKind;
 use plimsoll_core::readings::{HostReading, Reading};
 use plimsoll_core::rocksdb_report::LOGICAL_BYTES;
 use plimsoll_core::rocksdb_stats;
@@ -81,18 +80,15 @@ pub fn fill(campaign: &Campaign, edit: &dyn Fn(&str, &mut Made)) {
             }
             let mut made = step(plan, speed);
             made.done.notes = rocksdb_stats::parse(stats(version)).notes();
-            let StepKind::Kv(kv) = plan.kind else {
-                unreachable!()
-            };
             let ok = made.done.operations[0].ok;
             made.done
                 .notes
                 .insert(LOGICAL_BYTES.to_owned(), 400_000.0 * 420.0);
             made.done.notes.insert(
                 "operation_bytes".to_owned(),
-                (ok * u64::from(kv.work.keys())) as f64 * 420.0,
+                (ok * u64::from(plan.operation.keys())) as f64 * 420.0,
             );
-            if !kv.work.is_write() {
+            if !plan.is_writing() {
                 made.done.notes.insert("found_ratio".to_owned(), 1.0);
             }
             made.done.host.put(HostReading::OwnUser, Reading::Ok(16.0));

@@ -2,15 +2,14 @@
 
 use plimsoll_analysis::{Power, Stored, power_of_blocks};
 use plimsoll_core::plan::Plan;
-use plimsoll_core::units::{format_bytes, format_count, format_duration_ns};
+use plimsoll_core::units::{count, format_bytes, format_count, format_duration_ns};
 use plimsoll_host::{Proc, capture_environment};
-use plimsoll_lab::{ConfirmForecast, Forecast, forecast, load_plan};
+use plimsoll_lab::{CellForecast, ConfirmForecast, Forecast, StepForecast, forecast, load_plan};
 use serde::Serialize;
 
 use crate::Outcome;
 use crate::arguments::{Places, PlanVerb};
 use crate::failure::Failure;
-use crate::output::count;
 
 pub fn plan(places: &Places, verb: &PlanVerb) -> Outcome {
     let (PlanVerb::Check { plan, json } | PlanVerb::Explain { plan, json }) = verb;
@@ -97,126 +96,33 @@ fn about(count: u64) -> String {
 }
 
 fn explain(description: &str, forecast: &Forecast, power: Option<&Power>) {
+    let name = &forecast.plan;
+    match description {
+        "" => anstream::println!("{name}"),
+        _ => anstream::println!("{name}: {description}"),
+    }
+    let free = match forecast.free_bytes {
+        Some(free) => format!("{} free", format_bytes(free)),
+        None => "free space unknown".to_owned(),
+    };
     anstream::println!(
-        "{}",
-        if description.is_empty() {
-            forecast.plan.clone()
-        } else {
-            format!("{}: {description}", forecast.plan)
-        }
-    );
-    anstream::println!(
-        "{} {}, about {}; {} of disk needed with a fifth to spare, {}",
-        forecast.trials,
-        if forecast.trials == 1 {
-            "trial"
-        } else {
-            "trials"
-        },
+        "{}, about {}; {} of disk needed with a fifth to spare, {free}",
+        count(forecast.trials, "trial"),
         seconds(forecast.seconds),
         format_bytes(forecast.disk_bytes),
-        forecast
-            .free_bytes
-            .map_or("free space unknown".to_owned(), |free| format!(
-                "{} free",
-                format_bytes(free)
-            ))
     );
+    // Cells that differ in their build alone have the same steps: the table is shown once.
+    let shape = |cell: &CellForecast| format!("{:?}", (&cell.steps, cell.peak_rows));
     for (index, cell) in forecast.cells.iter().enumerate() {
-        let shape = |i: usize| (&forecast.cells[i].steps, forecast.cells[i].peak_rows);
-        let step_text = |i: usize| format!("{:?}", shape(i));
-        anstream::println!(
-            "\n{} ({}): {}, at most {} rows and {} of disk, about {}",
-            cell.cell,
-            cell.version,
-            count(cell.connections as usize, "connection"),
-            about(cell.peak_rows),
-            format_bytes(cell.disk_bytes),
-            seconds(cell.seconds)
-        );
-        if cell.disk_bytes_at_start > 0 {
-            let bytes = format_bytes(cell.disk_bytes_at_start);
-            anstream::println!(
-                "  {bytes} of that before the first row: the server's own tables, and logs that \
-                are made in advance"
-            );
-        }
-        if let Some(same) = (0..index).find(|&earlier| step_text(earlier) == step_text(index)) {
-            anstream::println!("  steps as in {}", forecast.cells[same].cell);
-            continue;
-        }
-        let width = cell
-            .steps
-            .iter()
-            .map(|step| step.step.len())
-            .max()
-            .unwrap_or(0)
-            .max(8);
-        let has_batches = cell.steps.iter().any(|step| step.batch > 1);
-        let batch = |text: String| {
-            if has_batches {
-                format!(" {text:>6}")
-            } else {
-                String::new()
-            }
-        };
-        anstream::println!(
-            "  {:<width$} {:>12}{} {:>6} {:>9} {:>9} {:>7}  basis",
-            "step",
-            "rows",
-            batch("batch".to_owned()),
-            "conns",
-            "rate/s",
-            "time",
-            "wait"
-        );
-        for step in &cell.steps {
-            anstream::println!(
-                "  {:<width$} {:>12}{} {:>6} {:>9} {:>9} {:>7}  {}",
-                step.step,
-                if step.inserted_rows > 0 {
-                    format_count(step.inserted_rows)
-                } else {
-                    "-".to_owned()
-                },
-                batch(step.batch.to_string()),
-                step.connections,
-                step.rate_per_s
-                    .map_or("-".to_owned(), |rate| rate.to_string()),
-                seconds(step.seconds),
-                if step.wait_seconds > 0.0 {
-                    seconds(step.wait_seconds)
-                } else {
-                    "-".to_owned()
-                },
-                step.basis
-            );
+        explain_cell(cell);
+        let mut earlier = forecast.cells[..index].iter();
+        match earlier.find(|earlier| shape(earlier) == shape(cell)) {
+            Some(same) => anstream::println!("  steps as in {}", same.cell),
+            None => explain_steps(&cell.steps),
         }
     }
     if let Some(confirm) = &forecast.confirm {
-        let by_slices = match (&confirm.slices, &confirm.no_slices) {
-            (Some(slices), _) => {
-                let without = if slices.left_out.is_empty() {
-                    String::new()
-                } else {
-                    format!(", without {}", slices.left_out.join(", "))
-                };
-                format!(
-                    "by slices at most {} and {} of disk{without}",
-                    seconds(slices.seconds.round()),
-                    format_bytes(slices.disk_bytes)
-                )
-            }
-            (None, reason) => format!("not by slices: {}", reason.as_deref().unwrap_or_default()),
-        };
-        anstream::println!(
-            "\nconfirm --all: {by_slices};\n  by {} blocks, the fewest that can decide {}, about \
-            {} and {} of disk",
-            confirm.blocks_needed,
-            count(confirm.questions, "question"),
-            seconds(confirm.blocks_seconds.round()),
-            format_bytes(confirm.blocks_disk_bytes)
-        );
+        explain_confirm(confirm);
     }
     if let Some(text) = power.map(Power::to_text).filter(|text| !text.is_empty()) {
         anstream::println!("{text}");
@@ -224,5 +130,86 @@ fn explain(description: &str, forecast: &Forecast, power: Option<&Power>) {
     anstream::println!(
         "\nbasis: plan = fixed by the plan; measured = the newest campaign in this store; assumed \
         = an order of magnitude"
+    );
+}
+
+fn explain_cell(cell: &CellForecast) {
+    anstream::println!(
+        "\n{} ({}): {}, at most {} rows and {} of disk, about {}",
+        cell.cell,
+        cell.version,
+        count(cell.connections, "connection"),
+        about(cell.peak_rows),
+        format_bytes(cell.disk_bytes),
+        seconds(cell.seconds)
+    );
+    if cell.disk_bytes_at_start > 0 {
+        let bytes = format_bytes(cell.disk_bytes_at_start);
+        anstream::println!(
+            "  {bytes} of that before the first row: the server's own tables, and logs that are \
+            made in advance"
+        );
+    }
+}
+
+fn explain_steps(steps: &[StepForecast]) {
+    let width = steps.iter().map(|step| step.step.len()).max();
+    let width = width.unwrap_or(0).max(8);
+    let has_batches = steps.iter().any(|step| step.batch > 1);
+    let batch = |text: &str| match has_batches {
+        true => format!(" {text:>6}"),
+        false => String::new(),
+    };
+    let or_dash = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
+    anstream::println!(
+        "  {:<width$} {:>12}{} {:>6} {:>9} {:>9} {:>7}  basis",
+        "step",
+        "rows",
+        batch("batch"),
+        "conns",
+        "rate/s",
+        "time",
+        "wait"
+    );
+    for step in steps {
+        let rows = (step.inserted_rows > 0).then(|| format_count(step.inserted_rows));
+        let wait = (step.wait_seconds > 0.0).then(|| seconds(step.wait_seconds));
+        anstream::println!(
+            "  {:<width$} {:>12}{} {:>6} {:>9} {:>9} {:>7}  {}",
+            step.step,
+            or_dash(rows),
+            batch(&step.batch.to_string()),
+            step.connections,
+            or_dash(step.rate_per_s.map(|rate| rate.to_string())),
+            seconds(step.seconds),
+            or_dash(wait),
+            step.basis
+        );
+    }
+}
+
+fn explain_confirm(confirm: &ConfirmForecast) {
+    let by_slices = match (&confirm.slices, &confirm.no_slices) {
+        (Some(slices), _) => {
+            let without = if slices.left_out.is_empty() {
+                String::new()
+            } else {
+                format!(", without {}", slices.left_out.join(", "))
+            };
+            format!(
+                "by slices at most {} and {} of disk{without}",
+                seconds(slices.seconds.round()),
+                format_bytes(slices.disk_bytes)
+            )
+        }
+        (None, reason) => format!("not by slices: {}", reason.as_deref().unwrap_or_default()),
+    };
+    anstream::println!(
+        "\nconfirm --all: {by_slices};\n  by {} blocks, the fewest that can decide {}, about {} and \
+        {} of disk",
+        confirm.blocks_needed,
+        count(confirm.questions, "question"),
+        seconds(confirm.blocks_seconds.round()),
+        format_bytes(confirm.blocks_disk_bytes)
     );
 }

@@ -3,19 +3,19 @@
 use std::path::Path;
 
 use plimsoll_core::plan::{
-    Definition, Distribution, InsertBenchmark, KEY_BYTES, KvEnd, KvWork, MULTIGET_KEYS, Plan,
-    PlanError, PresetInfo, RANGE_KEYS, RocksdbBench, StepKind, Sysbench, VALUE_BYTES, Workload,
-    presets,
+    Definition, Distribution, Ends, InsertBenchmark, KEY_BYTES, Plan, PlanError, PresetInfo,
+    RocksdbBench, Sysbench, VALUE_BYTES, Workload, presets,
 };
 use plimsoll_core::suggest;
-use plimsoll_core::units::{format_bytes, format_count, format_duration_ns};
-use plimsoll_core::workload_file::{ColumnValues, Parameter, Sql, Value, WorkloadFile};
+use plimsoll_core::units::{count, format_count, format_duration_ns};
+use plimsoll_core::workload_file::{
+    ColumnValues, Event, Mix, Parameter, Sql, Statement, Table, Value, WorkloadFile,
+};
 use plimsoll_lab::{shipped_workload, shipped_workloads};
 
 use crate::Outcome;
 use crate::arguments::WorkloadVerb;
 use crate::failure::Failure;
-use crate::output::count;
 
 pub fn workload(verb: &WorkloadVerb) -> Outcome {
     match verb {
@@ -98,102 +98,116 @@ fn read(name: &str) -> Result<WorkloadFile, Failure> {
 /// Tables with their columns and indexes, statements with their parameters, events and mixes.
 fn show_file(workload: &WorkloadFile) {
     anstream::println!("{}: {}", workload.name, workload.description);
-    for table in &workload.tables {
-        anstream::println!(
-            "\ntable {}, {} rows, key {}",
-            table.name,
-            format_count(table.rows),
-            table.primary_key.join(", ")
-        );
-        for column in &table.columns {
-            let values = match &column.values {
-                ColumnValues::Row => "the row's number".to_owned(),
-                ColumnValues::Repeat(times) => format!("each number {times} times"),
-                ColumnValues::Cycle(numbers) => format!("1 to {numbers} again and again"),
-                ColumnValues::Drawn(value) => describe_value(value),
-            };
-            let auto = if column.is_auto {
-                ", given by the engine where a row has none"
-            } else {
-                ""
-            };
-            anstream::println!(
-                "  {:<20} {:<16} {values}{auto}",
-                column.name,
-                column.sql_type
-            );
-        }
-        for index in &table.indexes {
-            let unique = if index.is_unique { "unique " } else { "" };
-            anstream::println!(
-                "  {unique}index {} ({})",
-                index.name,
-                index.columns.join(", ")
-            );
-        }
-    }
-    for statement in &workload.statements {
-        let text = |sql: &Sql| -> String {
-            let names = sql
-                .parameters
-                .iter()
-                .map(|name| format!(":{name}"))
-                .chain([String::new()]);
-            sql.pieces
-                .iter()
-                .zip(names)
-                .map(|(piece, name)| format!("{piece}{name}"))
-                .collect()
-        };
-        anstream::println!(
-            "\nstatement {}{}",
-            statement.name,
-            if statement.is_prepared {
-                ""
-            } else {
-                ", sent as text"
-            }
-        );
-        anstream::println!("  {}", text(&statement.sql));
-        for (engine, sql) in &statement.own {
-            anstream::println!("  {engine}: {}", text(sql));
-        }
-        for (name, parameter) in &statement.parameters {
-            anstream::println!("  :{name:<18} {}", describe_parameter(parameter));
-        }
-    }
+    workload.tables.iter().for_each(show_table);
+    workload.statements.iter().for_each(show_statement);
     for event in &workload.events {
-        let kind = if event.is_transaction {
-            "transaction"
-        } else {
-            "no transaction"
-        };
-        let calls = event.calls.iter().map(|(statement, times)| {
-            let name = &workload.statements[*statement].name;
-            if *times == 1 {
-                name.clone()
-            } else {
-                format!("{times} x {name}")
-            }
-        });
-        let calls: Vec<String> = calls.collect();
-        anstream::println!(
-            "\nevent {}, {kind}, {}: {}",
-            event.name,
-            count(event.statements() as usize, "statement"),
-            calls.join(", ")
-        );
+        show_event(workload, event);
     }
     for mix in &workload.mixes {
-        let sum: u32 = mix.events.iter().map(|(_, weight)| weight).sum();
-        anstream::println!("\nmix {}", mix.name);
-        for (event, weight) in &mix.events {
-            anstream::println!(
-                "  {:<20} {:>6.2} %",
-                workload.events[*event].name,
-                100.0 * f64::from(*weight) / f64::from(sum)
-            );
+        show_mix(workload, mix);
+    }
+}
+
+fn show_table(table: &Table) {
+    anstream::println!(
+        "\ntable {}, {} rows, key {}",
+        table.name,
+        format_count(table.rows),
+        table.primary_key.join(", ")
+    );
+    for column in &table.columns {
+        let values = match &column.values {
+            ColumnValues::Row => "the row's number".to_owned(),
+            ColumnValues::Repeat(times) => format!("each number {times} times"),
+            ColumnValues::Cycle(numbers) => format!("1 to {numbers} again and again"),
+            ColumnValues::Drawn(value) => describe_value(value),
+        };
+        let auto = if column.is_auto {
+            ", given by the engine where a row has none"
+        } else {
+            ""
+        };
+        anstream::println!(
+            "  {:<20} {:<16} {values}{auto}",
+            column.name,
+            column.sql_type
+        );
+    }
+    for index in &table.indexes {
+        let unique = if index.is_unique { "unique " } else { "" };
+        anstream::println!(
+            "  {unique}index {} ({})",
+            index.name,
+            index.columns.join(", ")
+        );
+    }
+}
+
+fn show_statement(statement: &Statement) {
+    anstream::println!(
+        "\nstatement {}{}",
+        statement.name,
+        if statement.is_prepared {
+            ""
+        } else {
+            ", sent as text"
         }
+    );
+    anstream::println!("  {}", sql_text(&statement.sql));
+    for (engine, sql) in &statement.own {
+        anstream::println!("  {engine}: {}", sql_text(sql));
+    }
+    for (name, parameter) in &statement.parameters {
+        anstream::println!("  :{name:<18} {}", describe_parameter(parameter));
+    }
+}
+
+/// The text as the file has it, with the parameters by their names.
+fn sql_text(sql: &Sql) -> String {
+    let names = sql
+        .parameters
+        .iter()
+        .map(|name| format!(":{name}"))
+        .chain([String::new()]);
+    sql.pieces
+        .iter()
+        .zip(names)
+        .map(|(piece, name)| format!("{piece}{name}"))
+        .collect()
+}
+
+fn show_event(workload: &WorkloadFile, event: &Event) {
+    let kind = if event.is_transaction {
+        "transaction"
+    } else {
+        "no transaction"
+    };
+    let calls = event.calls.iter().map(|(statement, times)| {
+        let name = &workload.statements[*statement].name;
+        if *times == 1 {
+            name.clone()
+        } else {
+            format!("{times} x {name}")
+        }
+    });
+    let calls: Vec<String> = calls.collect();
+    anstream::println!(
+        "\nevent {}, {kind}, {}: {}",
+        event.name,
+        count(event.statements(), "statement"),
+        calls.join(", ")
+    );
+}
+
+fn show_mix(workload: &WorkloadFile, mix: &Mix) {
+    let sum: u32 = mix.events.iter().map(|(_, weight)| weight).sum();
+    anstream::println!("\nmix {}", mix.name);
+    for (event, weight) in &mix.events {
+        anstream::println!(
+            "  {:<20} {:>6.2} %",
+            workload.events[*event].name,
+            100.0 * f64::from(*weight) / f64::from(sum)
+        );
     }
 }
 
@@ -281,32 +295,20 @@ fn show_sysbench(workload: &Sysbench) {
     );
     anstream::println!("{:<26} {:>8} {:>8}  what", "step", "time", "r/w/o");
     for step in &workload.steps {
-        let (time, mix, what) = match step.kind {
-            StepKind::Test(test) => {
-                let mix = test.kind.statements();
-                let what = if test.is_reported {
-                    test.kind.group().title()
-                } else {
-                    "not reported"
-                };
-                (
-                    format_duration_ns(test.duration_ns),
-                    format!("{}/{}/{}", mix.reads, mix.writes, mix.others),
-                    what,
-                )
-            }
-            _ => (
-                String::new(),
-                String::new(),
-                "create, load and index the tables",
-            ),
-        };
+        let time = step.duration_ns().map_or(String::new(), format_duration_ns);
+        let mix = step.statements().map_or(String::new(), |mix| {
+            format!("{}/{}/{}", mix.reads, mix.writes, mix.others)
+        });
         let drain = if step.drain_after {
             ", then the engine is drained"
         } else {
             ""
         };
-        anstream::println!("{:<26} {time:>8} {mix:>8}  {what}{drain}", step.name);
+        anstream::println!(
+            "{:<26} {time:>8} {mix:>8}  {}{drain}",
+            step.name,
+            step.summary()
+        );
     }
 }
 
@@ -318,32 +320,9 @@ fn show_rocksdb(workload: &RocksdbBench) {
     );
     anstream::println!("{:<28} {:>7} {:>12}  what", "step", "threads", "until");
     for step in &workload.steps {
-        let StepKind::Kv(kv) = step.kind else {
-            continue;
-        };
-        let until = match kv.end {
-            KvEnd::Time(ns) => format_duration_ns(ns),
-            KvEnd::Operations(operations) => format!("{} each", format_count(operations)),
-        };
-        let what = match kv.work {
-            KvWork::Fill => "put the next key, without the log".to_owned(),
-            KvWork::Overwrite => "put a random key".to_owned(),
-            KvWork::Get => "get a random key".to_owned(),
-            KvWork::MultiGet => format!("get {MULTIGET_KEYS} random keys at once"),
-            KvWork::Range { is_backward: false } => {
-                format!("seek a random key, then up to {RANGE_KEYS} next")
-            }
-            KvWork::Range { is_backward: true } => {
-                format!("seek a random key, then up to {RANGE_KEYS} prev")
-            }
-        };
-        let beside = kv.background_bytes_per_s.map_or(String::new(), |bytes| {
-            format!(", with {} of writes a second", format_bytes(bytes))
-        });
-        let waits = if kv.waits {
-            ", then wait for compaction"
-        } else {
-            ""
+        let until = match step.ends {
+            Ends::Operations { per_client } => format!("{} each", format_count(per_client)),
+            ends => ends.duration_ns().map_or(String::new(), format_duration_ns),
         };
         let drain = if step.drain_after {
             "; then the engine is drained"
@@ -351,9 +330,10 @@ fn show_rocksdb(workload: &RocksdbBench) {
             ""
         };
         anstream::println!(
-            "{:<28} {:>7} {until:>12}  {what}{beside}{waits}{drain}",
+            "{:<28} {:>7} {until:>12}  {}{drain}",
             step.name,
-            step.clients
+            step.clients,
+            step.summary()
         );
     }
 }
@@ -368,56 +348,15 @@ fn show_insert_benchmark(workload: &InsertBenchmark) {
         "rate"
     );
     for step in &workload.steps {
-        let what = match step.kind {
-            StepKind::Load {
-                indexes_first: false,
-                ..
-            } => "create tables, insert in primary key order".to_owned(),
-            StepKind::Load {
-                indexes_first: true,
-                ..
-            } => "create tables and indexes, insert".to_owned(),
-            StepKind::CreateIndexes { .. } => {
-                "insert one batch, create three secondary indexes".to_owned()
-            }
-            StepKind::Write { deletes: true, .. } => {
-                "insert, delete as many, as fast as possible".to_owned()
-            }
-            StepKind::Write { deletes: false, .. } => "insert as fast as possible".to_owned(),
-            StepKind::ReadWrite {
-                query,
-                duration_ns,
-                deletes,
-                ..
-            } => {
-                let background = if deletes {
-                    "inserts and deletes"
-                } else {
-                    "inserts"
-                };
-                format!(
-                    "{query:?} queries flat out with {background} at the rate, {}",
-                    format_duration_ns(duration_ns)
-                )
-                .to_lowercase()
-            }
-            StepKind::Scan => "five scans that match no row".to_owned(),
-            StepKind::Prepare { .. }
-            | StepKind::Test(_)
-            | StepKind::Fill { .. }
-            | StepKind::Mix(_)
-            | StepKind::Kv(_) => {
-                unreachable!("these are steps of other workloads")
-            }
-        };
         let rate = step
-            .background_rate()
-            .map_or(String::new(), |rate| format!("{rate}/s"));
+            .background
+            .map_or(String::new(), |writers| format!("{}/s", writers.amount));
         anstream::println!(
-            "{:<8} {:>10} {:>6} {rate:>8}  {what}",
+            "{:<8} {:>10} {:>6} {rate:>8}  {}",
             step.name,
             format_count(step.inserted_rows()),
-            step.batch
+            step.batch,
+            step.summary()
         );
     }
 }

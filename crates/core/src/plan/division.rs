@@ -1,7 +1,7 @@
 //! From a workload and the steps that somebody wants confirmed to what runs once and what runs in
 //! every trial.
 
-use crate::plan::{KvEnd, KvStep, KvWork, Step, StepKind, Test, Workload};
+use super::{Effect, Step, Workload};
 
 /// A workload's steps, divided for a confirm campaign.
 #[derive(Clone, Debug, PartialEq)]
@@ -40,10 +40,20 @@ pub fn divide(workload: &Workload, wanted: &[String]) -> Result<Division, String
         return Err("no step is requested; name one with --step, or use --all".to_owned());
     };
     let last = all.iter().rposition(is_wanted).unwrap_or(first);
-    let indexed = all.iter().position(|step| step.makes_indexes());
-    let written = all
-        .iter()
-        .rposition(|step| matches!(step.kind, StepKind::Write { .. }) || step.makes_kv_data());
+    // A state to begin with: all indexes are there for the first time, or nothing is added any more.
+    let is_state = |step: &Step| {
+        matches!(
+            step.effect,
+            Effect::MakesData {
+                is_indexed: true,
+                ..
+            }
+        )
+    };
+    let (indexed, written) = (
+        all.iter().position(is_state),
+        all.iter().rposition(is_state),
+    );
     let state = [indexed, written]
         .into_iter()
         .flatten()
@@ -73,7 +83,7 @@ pub fn results(workload: &Workload) -> Vec<String> {
     let steps = workload
         .steps()
         .iter()
-        .filter(|step| !step.makes_data() && step.is_reported());
+        .filter(|step| !step.makes_data() && step.is_reported);
     steps.map(|step| step.name.clone()).collect()
 }
 
@@ -124,121 +134,10 @@ impl Division {
     }
 }
 
-impl Step {
-    /// Whether later steps need what it leaves in the tables: it loads, indexes, or writes a number
-    /// of rows that the plan fixes.
-    pub fn makes_data(&self) -> bool {
-        match self.kind {
-            StepKind::Load { .. } | StepKind::CreateIndexes { .. } | StepKind::Write { .. } => true,
-            StepKind::Prepare { .. } | StepKind::Fill { .. } => true,
-            StepKind::Kv(_) => self.makes_kv_data(),
-            StepKind::ReadWrite { .. } | StepKind::Scan | StepKind::Test(_) | StepKind::Mix(_) => {
-                false
-            }
-        }
-    }
-
-    fn makes_kv_data(&self) -> bool {
-        matches!(self.kind, StepKind::Kv(step) if step.makes_data())
-    }
-
-    /// Whether it is one of the workload's results; sysbench's tests that warm up are not.
-    pub fn is_reported(&self) -> bool {
-        !matches!(
-            self.kind,
-            StepKind::Test(Test {
-                is_reported: false,
-                ..
-            })
-        )
-    }
-
-    /// Whether the tables have all of their indexes after it.
-    fn makes_indexes(&self) -> bool {
-        matches!(
-            self.kind,
-            StepKind::Prepare { .. }
-                | StepKind::Fill { .. }
-                | StepKind::CreateIndexes { .. }
-                | StepKind::Load {
-                    indexes_first: true,
-                    ..
-                }
-                | StepKind::Kv(KvStep {
-                    work: KvWork::Fill,
-                    ..
-                })
-        )
-    }
-
-    /// Whether it can be cut into turns: what ends by time can, what does a number of things
-    /// cannot.
-    pub fn can_take_turns(&self) -> bool {
-        matches!(
-            self.kind,
-            StepKind::Test(_)
-                | StepKind::Mix(_)
-                | StepKind::ReadWrite { .. }
-                | StepKind::Kv(KvStep {
-                    end: KvEnd::Time(_),
-                    ..
-                })
-        )
-    }
-
-    /// Whether its operations, the primary ones, write. Events of a workload file may.
-    pub fn is_writing(&self) -> bool {
-        match self.kind {
-            StepKind::Test(Test { kind, .. }) => kind.is_write(),
-            StepKind::Kv(step) => step.work.is_write(),
-            StepKind::ReadWrite { .. } | StepKind::Scan => false,
-            _ => true,
-        }
-    }
-
-    /// The measured time of a step that ends by time, in nanoseconds.
-    pub fn duration_ns(&self) -> Option<u64> {
-        match &self.kind {
-            StepKind::Test(Test { duration_ns, .. }) | StepKind::ReadWrite { duration_ns, .. } => {
-                Some(*duration_ns)
-            }
-            StepKind::Mix(mix) => Some(mix.duration_ns),
-            StepKind::Kv(step) => step.duration_ns(),
-            _ => None,
-        }
-    }
-
-    /// Gives a step that ends by time another length, in nanoseconds; its warm-up too. Others stay
-    /// as they are.
-    pub fn set_duration(&mut self, length_ns: u64, warm_up: Option<u64>) {
-        match &mut self.kind {
-            StepKind::Test(test) => {
-                test.duration_ns = length_ns;
-                test.warm_up_ns = warm_up.unwrap_or(test.warm_up_ns);
-            }
-            StepKind::Mix(mix) => {
-                mix.duration_ns = length_ns;
-                mix.warm_up_ns = warm_up.unwrap_or(mix.warm_up_ns);
-            }
-            StepKind::Kv(step) if step.duration_ns().is_some() => {
-                step.end = KvEnd::Time(length_ns);
-                step.warm_up_ns = warm_up.unwrap_or(step.warm_up_ns);
-            }
-            StepKind::ReadWrite {
-                duration_ns, end, ..
-            } => {
-                *duration_ns = length_ns;
-                *end = crate::plan::StepEnd::Time;
-            }
-            _ => {}
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::Plan;
+    use crate::plan::{Ends, Plan};
 
     fn workload(name: &str) -> Workload {
         let (build, size) = match name {
@@ -349,14 +248,13 @@ mod tests {
         assert!(!turning.contains(&FILLSEQ) && !turning.contains(&SOME));
         let mut step = rocksdb.steps()[1].clone();
         step.set_duration(5, Some(3));
-        assert!(matches!(
-            step.kind,
-            StepKind::Kv(KvStep {
-                end: KvEnd::Time(5),
-                warm_up_ns: 3,
-                ..
-            })
-        ));
+        assert_eq!(
+            step.ends,
+            Ends::Time {
+                ns: 5,
+                warm_up_ns: 3
+            }
+        );
         assert_eq!(
             (step.duration_ns(), rocksdb.steps()[0].duration_ns()),
             (Some(5), None)

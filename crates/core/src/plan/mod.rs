@@ -4,12 +4,16 @@ mod division;
 mod document;
 mod error;
 mod file;
+pub mod format_1;
 mod insert_benchmark;
+mod operation;
 mod read;
 mod rocksdb;
 mod server;
 mod step;
 mod sysbench;
+mod words;
+mod work;
 mod workload;
 
 use std::collections::BTreeMap;
@@ -19,25 +23,26 @@ use serde::{Deserialize, Serialize};
 pub use division::{Division, divide, in_turns, results};
 pub(crate) use document::{Count, DistributionName};
 pub use error::PlanError;
-pub use file::{FileWorkload, MixStep};
+pub use file::{FileWork, FileWorkload};
 pub use insert_benchmark::{
-    Era, InsertBenchmark, Partitions, QueryKind, StepEnd, TablePlacement, WriteArrival,
+    Era, InsertBenchmark, InsertWork, Partitions, QueryKind, StepEnd, TablePlacement, WriteArrival,
 };
+pub use operation::{ALL_EVENTS, Operation};
 pub use read::config_error;
 pub(crate) use read::{Source, explain_toml_error, span, unknown_key};
 pub use rocksdb::{
-    KEY_BYTES, KvEnd, KvStep, KvWork, MULTIGET_KEYS, RANGE_KEYS, RocksdbBench, StepProcess,
-    VALUE_BYTES,
+    KEY_BYTES, KvStep, KvWork, MULTIGET_KEYS, RANGE_KEYS, RocksdbBench, StepProcess, VALUE_BYTES,
 };
 pub use server::{ExternalServer, PasswordSource, ServerPlace, TlsMode};
-pub use step::{ALL_EVENTS, Step, StepKind, WaitRule};
+pub use step::{Background, Effect, Ends, Rate, Rows, Step, WaitRule, Writers};
 pub use sysbench::published;
 pub use sysbench::{
     Distribution, INLIST_IDS, LoadMode, POINT_SELECTS, PublishedPosition, STATEMENT_NOTES,
-    StatementMix, Sysbench, SysbenchPreset, Test, TestGroup, TestKind, TestName, TestRate,
+    StatementMix, Sysbench, SysbenchPreset, SysbenchWork, Test, TestGroup, TestKind, TestName,
     VAIN_STATEMENTS_NOTE, published_position,
 };
 pub(crate) use sysbench::{MOST_ZIPFIAN_EXPONENT, PARETO_H, ZIPFIAN_EXPONENT};
+pub use work::{Family, Work};
 pub use workload::{Definition, PresetInfo, Workload, presets};
 
 use crate::name::BuildName;

@@ -8,16 +8,17 @@ use toml::Spanned;
 
 use super::document::{Config, Document, Sizes, StepOverride, Tables, Wait, WorkloadName};
 use super::file::ReadFile;
+use super::insert_benchmark::Sequence;
 use super::server::external_server;
 use super::{
-    Cell, ConfigRef, Definition, Driver, Era, InsertBenchmark, Partitions, Plan, PlanError,
-    QueryKind, SessionClient, Step, StepEnd, StepKind, TablePlacement, TlsMode, Transport, Verify,
-    WaitRule, Workload, WriteArrival, presets,
+    Cell, ConfigRef, Definition, Driver, Effect, Ends, Era, InsertBenchmark, InsertWork,
+    Partitions, Plan, PlanError, Rows, SessionClient, Step, StepEnd, TablePlacement, TlsMode,
+    Transport, Verify, WaitRule, Work, Workload, WriteArrival, presets,
 };
 use crate::engines::Partitioning;
 use crate::name::{BuildName, check_label, check_plan_name, natural_cmp};
 use crate::suggest;
-use crate::units::format_grouped;
+use crate::units::{SECOND_NS, format_grouped};
 
 /// Rows a client may ask for: transaction ids stay far inside 63 bits.
 pub(super) const MOST_ROWS: u64 = 1_000_000_000_000;
@@ -27,7 +28,6 @@ const MOST_BLOCKS: u32 = 1000;
 const MOST_PARTITIONS: u32 = 8192;
 /// The setting that `engine` of a config stands for.
 const STORAGE_ENGINE: &str = "storage_engine";
-pub(super) const SECOND_NS: u64 = 1_000_000_000;
 
 /// What the plan runs.
 enum Chosen {
@@ -761,7 +761,7 @@ impl Source<'_> {
             .end
             .as_ref()
             .map_or(StepEnd::Rows, |end| *end.get_ref());
-        let preset = Preset {
+        let sequence = Sequence {
             era,
             clients,
             rows,
@@ -770,14 +770,13 @@ impl Source<'_> {
             end,
             deletes,
         };
-        let mut steps = preset.steps();
+        let mut steps = sequence.steps();
         for (name, change) in &document.step {
             let step = self.find_step(&mut steps, name)?;
             self.override_step(step, change, clients, tables)?;
         }
         if let Some(wanted) = &document.steps {
-            let is_optional =
-                |step: &Step| matches!(step.kind, StepKind::ReadWrite { .. } | StepKind::Scan);
+            let is_optional = |step: &Step| !step.is_writing();
             steps = self.select_steps(steps, wanted, is_optional, "read-write steps")?;
         }
         let partitions = match sizes.partitions.as_ref() {
@@ -839,11 +838,11 @@ impl Source<'_> {
                 most,
                 &format!("clients of {} (a table each)", step.name),
             )?;
-            if matches!(
-                step.kind,
-                StepKind::Load { .. } | StepKind::CreateIndexes { .. }
-            ) && step.clients != clients
-            {
+            let is_of_all_tables = matches!(
+                step.work,
+                Work::InsertBenchmark(InsertWork::Load { .. } | InsertWork::CreateIndexes { .. })
+            );
+            if is_of_all_tables && step.clients != clients {
                 return Err(self.error(
                     Some(value.span()),
                     format!(
@@ -855,15 +854,14 @@ impl Source<'_> {
             }
         }
         if let Some(value) = &change.duration {
-            match &mut step.kind {
-                StepKind::ReadWrite { duration_ns, .. } if value.get_ref().0 >= SECOND_NS => {
-                    *duration_ns = value.get_ref().0
-                }
-                StepKind::ReadWrite { .. } => {
+            let ns = value.get_ref().0;
+            match &mut step.ends {
+                Ends::RowsAtRate { .. } | Ends::Time { .. } if ns < SECOND_NS => {
                     return Err(
                         self.error(Some(value.span()), "a step's duration must be at least 1s")
                     );
                 }
+                Ends::RowsAtRate { ns: length } | Ends::Time { ns: length, .. } => *length = ns,
                 _ => {
                     let message = format!(
                         "{} ends when its rows are done: it has no duration; set \"rows\" or \
@@ -1065,51 +1063,61 @@ impl Source<'_> {
     ) -> Result<(), PlanError> {
         let held: u64 = workload.steps.first().map_or(0, Step::inserted_rows);
         for step in &workload.steps {
-            if let StepKind::Write { deletes: true, .. }
-            | StepKind::ReadWrite { deletes: true, .. } = step.kind
-            {
-                // Inserter and deleter may be ten statements apart: the table must outlast that.
-                let least = u64::from(step.batch) * 20;
-                if held < least {
-                    let message = format!(
-                        "{} deletes in transactions of {} rows and would empty a table of {} rows \
-                        per client: load at least {}",
-                        step.name,
-                        step.batch,
-                        format_grouped(held),
-                        format_grouped(least)
-                    );
-                    return Err(self.error(span, message));
-                }
-                if let StepKind::Write { rows, .. } = step.kind
-                    && rows > held.saturating_mul(1000)
-                {
-                    let message = format!(
-                        "{} would delete {} rows from a table of {} rows per client, more than a \
-                        thousand times over: lower write_rows or raise rows",
-                        step.name,
-                        format_grouped(rows),
-                        format_grouped(held)
-                    );
-                    return Err(self.error(span, message));
-                }
+            if !step.deletes {
+                continue;
+            }
+            // Inserter and deleter may be ten statements apart: the table must outlast that.
+            let least = u64::from(step.batch) * 20;
+            if held < least {
+                let message = format!(
+                    "{} deletes in transactions of {} rows and would empty a table of {} rows \
+                    per client: load at least {}",
+                    step.name,
+                    step.batch,
+                    format_grouped(held),
+                    format_grouped(least)
+                );
+                return Err(self.error(span, message));
+            }
+            let written = planned_rows(step);
+            if step.makes_data() && written > held.saturating_mul(1000) {
+                let message = format!(
+                    "{} would delete {} rows from a table of {} rows per client, more than a \
+                    thousand times over: lower write_rows or raise rows",
+                    step.name,
+                    format_grouped(written),
+                    format_grouped(held)
+                );
+                return Err(self.error(span, message));
             }
         }
         Ok(())
     }
 }
 
+/// Rows per client that a step inserts by its plan, before batches are whole.
+fn planned_rows(step: &Step) -> u64 {
+    match step.effect {
+        Effect::MakesData {
+            rows: Rows::PerClient(rows),
+            ..
+        } => rows,
+        _ => 0,
+    }
+}
+
 /// As the original's scripts do: all rows that a table will ever have been given, over the
 /// partitions. The batch of the index step counts once for all clients.
 fn rows_per_partition(steps: &[Step], count: u32, tables: TablePlacement) -> u64 {
-    let rows = |step: &Step| match step.kind {
-        StepKind::Load { rows, .. } | StepKind::Write { rows, .. } => {
-            rows * u64::from(step.clients)
+    let rows = |step: &Step| match step.work {
+        Work::InsertBenchmark(InsertWork::Load { .. } | InsertWork::Write) => {
+            planned_rows(step) * u64::from(step.clients)
         }
-        StepKind::CreateIndexes { rows } => rows,
-        StepKind::ReadWrite {
-            rate, duration_ns, ..
-        } => rate * (duration_ns / SECOND_NS) * u64::from(step.clients),
+        Work::InsertBenchmark(InsertWork::CreateIndexes { rows }) => rows,
+        Work::InsertBenchmark(InsertWork::ReadWrite { rate, .. }) => {
+            let seconds = step.duration_ns().unwrap_or(0) / SECOND_NS;
+            rate * seconds * u64::from(step.clients)
+        }
         _ => 0,
     };
     let all: u64 = steps.iter().map(rows).sum();
@@ -1173,133 +1181,6 @@ fn default_duration_ns(era: Era) -> u64 {
     match era {
         Era::Current | Era::May2023 => 1800 * SECOND_NS,
         Era::Year2017 => 5000 * SECOND_NS,
-    }
-}
-
-struct Preset {
-    era: Era,
-    clients: u32,
-    rows: u64,
-    write_rows: u64,
-    duration_ns: u64,
-    end: StepEnd,
-    deletes: bool,
-}
-
-impl Preset {
-    fn step(&self, name: impl Into<String>, batch: u32, kind: StepKind) -> Step {
-        Step {
-            name: name.into(),
-            kind,
-            clients: self.clients,
-            batch,
-            drain_after: false,
-            wait_ns: None,
-            max_failed: None,
-        }
-    }
-
-    fn read_write(
-        &self,
-        name: String,
-        batch: u32,
-        rate: u64,
-        query: QueryKind,
-        duration_ns: u64,
-    ) -> Step {
-        // The original lowers the batch to the rate when the rate is smaller.
-        let batch = batch.min(rate as u32);
-        self.step(
-            name,
-            batch,
-            StepKind::ReadWrite {
-                query,
-                rate,
-                duration_ns,
-                end: self.end,
-                deletes: self.deletes,
-            },
-        )
-    }
-
-    fn steps(&self) -> Vec<Step> {
-        let write = |rows: u64| StepKind::Write {
-            rows: rows.max(1),
-            deletes: self.deletes,
-        };
-        let load = |indexes_first| StepKind::Load {
-            rows: self.rows,
-            indexes_first,
-        };
-        let mut steps = Vec::new();
-        match self.era {
-            Era::Current => {
-                steps.push(self.step("l.i0", 100, load(false)));
-                steps.push(self.step("l.x", 100, StepKind::CreateIndexes { rows: 100 }));
-                // Four fifths in large transactions, one fifth in small ones.
-                let fifth = (self.write_rows as f64 / 5.0).round() as u64;
-                steps.push(self.step(
-                    "l.i1",
-                    50,
-                    write((self.write_rows as f64 * 4.0 / 5.0).round() as u64),
-                ));
-                steps.push(Step {
-                    drain_after: true,
-                    ..self.step("l.i2", 5, write(fifth))
-                });
-                for rate in [100, 500, 1000] {
-                    for (letter, query) in [('r', QueryKind::Range), ('p', QueryKind::Point)] {
-                        steps.push(self.read_write(
-                            format!("q{letter}{rate}"),
-                            50,
-                            rate,
-                            query,
-                            self.duration_ns,
-                        ));
-                    }
-                }
-            }
-            Era::May2023 => {
-                steps.push(self.step("l.i0", 100, load(false)));
-                steps.push(self.step(
-                    "l.x",
-                    100,
-                    StepKind::CreateIndexes {
-                        rows: 100_000 / u64::from(self.clients),
-                    },
-                ));
-                steps.push(Step {
-                    drain_after: true,
-                    ..self.step("l.i1", 50, write(self.write_rows))
-                });
-                for rate in [100, 500, 1000] {
-                    steps.push(self.read_write(
-                        format!("q{rate}"),
-                        50,
-                        rate,
-                        QueryKind::Range,
-                        self.duration_ns,
-                    ));
-                }
-            }
-            Era::Year2017 => {
-                steps.push(Step {
-                    drain_after: true,
-                    ..self.step("l", 100, load(true))
-                });
-                steps.push(self.step("scan", 1, StepKind::Scan));
-                for rate in [1000, 100] {
-                    steps.push(self.read_write(
-                        format!("q{rate}"),
-                        100,
-                        rate,
-                        QueryKind::Range,
-                        self.duration_ns,
-                    ));
-                }
-            }
-        }
-        steps
     }
 }
 
@@ -1635,8 +1516,8 @@ tables = "shared"
         let four = plan.cells[1].workload.insert_benchmark().unwrap();
         assert_eq!((four.clients, four.table_count()), (4, 1));
         assert_eq!(
-            four.steps[2].connections_per_client(),
-            1,
+            four.steps[2].connections(),
+            4,
             "a shared table has no deletes"
         );
     }

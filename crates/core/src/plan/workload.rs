@@ -3,7 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Era, FileWorkload, InsertBenchmark, RocksdbBench, Step, Sysbench, SysbenchPreset, WaitRule,
+    Era, Family, FileWorkload, InsertBenchmark, RocksdbBench, Step, Sysbench, SysbenchPreset,
+    WaitRule,
 };
 
 /// A definition of a workload as plans name it.
@@ -71,11 +72,8 @@ pub fn presets() -> &'static [PresetInfo] {
 }
 
 /// What a cell runs.
-///
-/// Stored as the workload itself, without a name around it, as it was when there was one workload:
-/// each has a field that the other lacks.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(untagged)]
+#[serde(rename_all = "snake_case")]
 pub enum Workload {
     /// The Insert Benchmark.
     InsertBenchmark(InsertBenchmark),
@@ -88,6 +86,16 @@ pub enum Workload {
 }
 
 impl Workload {
+    /// The benchmark it is.
+    pub fn family(&self) -> Family {
+        match self {
+            Self::InsertBenchmark(_) => Family::InsertBenchmark,
+            Self::Sysbench(_) => Family::Sysbench,
+            Self::File(_) => Family::File,
+            Self::Rocksdb(_) => Family::Rocksdb,
+        }
+    }
+
     /// For titles.
     pub fn title(&self) -> &str {
         match self {
@@ -154,7 +162,7 @@ impl Workload {
     pub fn connections(&self) -> u32 {
         self.steps()
             .iter()
-            .map(|step| step.connections_per_client() * step.clients)
+            .map(Step::connections)
             .max()
             .unwrap_or(0)
     }

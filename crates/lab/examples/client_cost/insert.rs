@@ -43,7 +43,11 @@ pub fn load(target: &Target) -> Result<(f64, f64), Failed> {
         .ok_or("the plan has no cell of it")?;
     let step = workload.steps.first().ok_or("the plan has no step")?;
     let benchmark = InsertBenchmarkRun::new(workload.clone(), target.server.clone(), SEED).unwrap();
-    let step = benchmark.tasks(step)?;
+    let work = step
+        .work
+        .insert_benchmark()
+        .ok_or("it is not a step of it")?;
+    let step = benchmark.tasks(step, work)?;
     let (outcome, usage) = Usage::of(Client::Own, target, || {
         Ok(run_step(
             &Arc::new(MonotonicClock),

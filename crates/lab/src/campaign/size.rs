@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use plimsoll_core::plan::{Cell, Plan, StepKind, Workload};
+use plimsoll_core::plan::{Cell, Plan, Workload};
 use plimsoll_core::units::format_bytes;
 use plimsoll_engine::bytes_at_start;
 use plimsoll_store::header::CellHeader;
@@ -26,11 +26,7 @@ fn peak_rows(cell: &Cell) -> u64 {
     for step in cell.workload.steps() {
         let inserted = step.all_inserted_rows();
         peak = peak.max(rows.saturating_add(inserted));
-        let is_balanced = matches!(
-            step.kind,
-            StepKind::Write { deletes: true, .. } | StepKind::ReadWrite { deletes: true, .. }
-        );
-        if !is_balanced {
+        if !step.deletes {
             rows = rows.saturating_add(inserted);
         } else {
             // Deleted space is reused, with some lag.
@@ -42,7 +38,7 @@ fn peak_rows(cell: &Cell) -> u64 {
         .workload
         .steps()
         .iter()
-        .any(|step| matches!(step.kind, StepKind::Write { deletes: true, .. }));
+        .any(|step| step.deletes && step.makes_data());
     if deletes {
         rows.saturating_add(rows / 10)
     } else {

@@ -59,7 +59,7 @@ pub(crate) fn forecast_confirm(cells: &[CellSteps<'_>], base: usize) -> Option<C
     let seconds = |cell: &CellSteps<'_>, makes_data: bool| -> f64 {
         let steps = cell.forecast.steps.iter().zip(cell.cell.workload.steps());
         let requested = steps.filter(|(_, step)| {
-            step.makes_data() == makes_data && (makes_data || step.is_reported())
+            step.makes_data() == makes_data && (makes_data || step.is_reported)
         });
         requested
             .map(|(step, _)| {

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use plimsoll_core::db_bench::{Output, WARNING, parse};
 use plimsoll_core::plan::{
-    KEY_BYTES, KvEnd, KvStep, KvWork, MULTIGET_KEYS, RANGE_KEYS, Step, StepKind, VALUE_BYTES,
+    Ends, KEY_BYTES, KvStep, KvWork, MULTIGET_KEYS, Operation, RANGE_KEYS, Step, VALUE_BYTES, Work,
 };
 use plimsoll_core::readings::{CpuShare, HostReading, Reading, Readings};
 use plimsoll_core::record::{ClientRecord, OperationRecord};
@@ -168,10 +168,10 @@ fn job(trial: &Trial<'_>, step: &Step, kv: &KvStep, report: PathBuf) -> Job {
         },
         keys: order.cell.workload.loaded_rows(),
         threads: step.clients,
-        seconds: kv.duration_ns().map(|ns| ns.div_ceil(NS_PER_S as u64)),
-        operations: match kv.end {
+        seconds: step.duration_ns().map(|ns| ns.div_ceil(NS_PER_S as u64)),
+        operations: match step.ends {
             // The load puts every key once, and does not know how many that are.
-            KvEnd::Operations(operations) if kv.work != KvWork::Fill => Some(operations),
+            Ends::Operations { per_client } if kv.work != KvWork::Fill => Some(per_client),
             _ => None,
         },
         background_bytes_per_s: kv.background_bytes_per_s,
@@ -198,7 +198,7 @@ struct StepOutput {
 }
 
 fn run_step(trial: &mut Trial<'_>, driver: &Driver, step: &Step) -> Result<StepDone, EarlyEnd> {
-    let StepKind::Kv(kv) = step.kind else {
+    let Work::Rocksdb(kv) = step.work else {
         return Err(EarlyEnd::Failed(format!(
             "{} is not a step of RocksDB's benchmark; use another workload for it",
             step.name
@@ -226,7 +226,7 @@ fn run_step(trial: &mut Trial<'_>, driver: &Driver, step: &Step) -> Result<StepD
         );
     }
     let elapsed_ns = elapsed_ns(&output);
-    let operation = operation(&output, kv.work, elapsed_ns);
+    let operation = operation(&output, step.operation, elapsed_ns);
     let client = ClientRecord {
         client: 1,
         kind: operation.kind.clone(),
@@ -274,7 +274,7 @@ fn run_process(
     };
     let collector = Collector::start(Proc::new(), watch, Some(host_path(&order.dir, &step.name)));
     let ended = wait_for(trial, &process, limit, |elapsed| {
-        send_progress(trial, step, kv, &report, elapsed);
+        send_progress(trial, step, &report, elapsed);
     });
     let mut host = collector.stop();
     // It is reaped here: only then does the kernel say what CPU it used.
@@ -301,7 +301,7 @@ fn run_process(
     })?;
     take_usage(&mut host, before, child_usage());
     let seconds = fs::read_to_string(&report)
-        .map(|text| seconds(&text, kv.work))
+        .map(|text| seconds(&text, step.operation))
         .unwrap_or_default();
     Ok(StepOutput {
         output,
@@ -350,17 +350,17 @@ fn wait_for(
 }
 
 /// About once a second, what the report says by then.
-fn send_progress(trial: &Trial<'_>, step: &Step, kv: &KvStep, report: &Path, elapsed: Duration) {
+fn send_progress(trial: &Trial<'_>, step: &Step, report: &Path, elapsed: Duration) {
     if elapsed.as_millis() % 1000 >= LOOK.as_millis() {
         return;
     }
     let rows = fs::read_to_string(report)
-        .map(|text| seconds(&text, kv.work))
+        .map(|text| seconds(&text, step.operation))
         .unwrap_or_default();
-    let keys = f64::from(kv.work.keys());
+    let keys = f64::from(step.operation.keys());
     let done: u64 = rows.iter().map(|row| row.ok).sum();
     let elapsed_s = elapsed.as_secs_f64();
-    let total = kv.duration_ns().map_or(0.0, |ns| ns as f64 / NS_PER_S);
+    let total = step.duration_ns().map_or(0.0, |ns| ns as f64 / NS_PER_S);
     send(&TrialMessage::Progress(StepProgress {
         step: step.name.clone(),
         index: trial.next_step + 1,
@@ -504,8 +504,8 @@ fn operations(output: &Output) -> u64 {
     )
 }
 
-fn operation(output: &Output, work: KvWork, elapsed_ns: u64) -> OperationRecord {
-    let keys = u64::from(work.keys());
+fn operation(output: &Output, kind: Operation, elapsed_ns: u64) -> OperationRecord {
+    let keys = u64::from(kind.keys());
     let ok = operations(output) / keys;
     let usec_op: f64 = output.usec_op.parse().unwrap_or(0.0);
     let ranges: Vec<(u64, u64, u64)> = output
@@ -514,11 +514,11 @@ fn operation(output: &Output, work: KvWork, elapsed_ns: u64) -> OperationRecord 
         .map(|(above_us, up_to_us, count)| (above_us * 1000, up_to_us * 1000, *count))
         .collect();
     OperationRecord {
-        kind: work.operation().to_owned(),
+        kind: kind.into(),
         attempts: ok,
         ok,
         rows: ok
-            * if matches!(work, KvWork::Range { .. }) {
+            * if kind == Operation::Range {
                 u64::from(RANGE_KEYS)
             } else {
                 keys
@@ -559,7 +559,7 @@ fn facts(output: &Output) -> BTreeMap<String, f64> {
 }
 
 /// `secs_elapsed,interval_qps`: a line that comes late stands for the seconds since the one before.
-fn seconds(report: &str, work: KvWork) -> Vec<OperationSecond> {
+fn seconds(report: &str, kind: Operation) -> Vec<OperationSecond> {
     let mut rows = Vec::new();
     let mut last = 0;
     for line in report.lines().skip(1) {
@@ -571,11 +571,11 @@ fn seconds(report: &str, work: KvWork) -> Vec<OperationSecond> {
             continue;
         };
         for at in last..second {
-            let ok = rate / u64::from(work.keys());
+            let ok = rate / u64::from(kind.keys());
             rows.push(OperationSecond {
                 second: at,
                 client: 1,
-                kind: work.operation().to_owned(),
+                kind: kind.into(),
                 ok,
                 rows: rate,
                 ..OperationSecond::default()
@@ -594,11 +594,11 @@ mod tests {
     fn a_late_line_of_the_report_stands_for_the_seconds_before_it() {
         let rows = seconds(
             "secs_elapsed,interval_qps\n1,500\n2,0\n5,100\nx,y\n6",
-            KvWork::Get,
+            Operation::Get,
         );
         let of: Vec<(u32, u64)> = rows.iter().map(|row| (row.second, row.ok)).collect();
         assert_eq!(of, [(0, 500), (1, 0), (2, 100), (3, 100), (4, 100)]);
-        let rows = seconds("secs_elapsed,interval_qps\n1,500\n", KvWork::MultiGet);
+        let rows = seconds("secs_elapsed,interval_qps\n1,500\n", Operation::MultiGet);
         assert_eq!(
             (rows[0].ok, rows[0].rows, rows[0].kind.as_str()),
             (50, 500, "multiget")
@@ -612,7 +612,7 @@ mod tests {
             of 10 found)\n",
         )
         .unwrap();
-        let operation = operation(&v2, KvWork::MultiGet, elapsed_ns(&v2));
+        let operation = operation(&v2, Operation::MultiGet, elapsed_ns(&v2));
         assert_eq!(
             (elapsed_ns(&v2), operation.ok, operation.rows),
             (10_000_000_000, 300_000, 3_000_000)

@@ -1,6 +1,7 @@
 //! From the load loop's counters to a line for people.
 
-use plimsoll_core::plan::{KvEnd, KvStep, Step, StepKind, TestKind};
+use plimsoll_core::plan::{Ends, Operation, Step};
+use plimsoll_core::units::NS_PER_S;
 use plimsoll_load::Progress;
 
 use crate::message::StepProgress;
@@ -29,50 +30,30 @@ impl Meter {
             ..StepProgress::default()
         };
         let is_timed = step.can_take_turns();
-        match &step.kind {
-            StepKind::ReadWrite { duration_ns, .. } => {
-                progress.total = *duration_ns as f64 / 1e9;
+        match step.ends {
+            Ends::Time { ns, .. } | Ends::RowsAtRate { ns } => {
+                progress.total = ns as f64 / NS_PER_S;
                 progress.measure = "s".into();
-                progress.rate_unit = "queries/s".into();
+                progress.rate_unit = format!("{}/s", step.operation.plural());
             }
-            // One long operation: nothing to count while it runs, so nothing in all.
-            StepKind::Test(test) => {
-                progress.total = test.duration_ns as f64 / 1e9;
-                progress.measure = "s".into();
-                progress.rate_unit = if test.kind == TestKind::Scan {
-                    "scans/s"
-                } else {
-                    "transactions/s"
-                }
-                .into();
+            Ends::Operations { per_client } => {
+                progress.total = (per_client * u64::from(step.clients)) as f64;
+                progress.measure = "rows".into();
+                progress.rate_unit = format!("{}/s", step.operation.plural());
             }
-            StepKind::Mix(mix) => {
-                progress.total = mix.duration_ns as f64 / 1e9;
-                progress.measure = "s".into();
-                progress.rate_unit = "events/s".into();
-            }
-            StepKind::Kv(KvStep { work, end, .. }) => {
-                progress.rate_unit = format!("{}s/s", work.operation());
-                (progress.total, progress.measure) = match end {
-                    KvEnd::Time(ns) => (*ns as f64 / 1e9, "s".to_owned()),
-                    KvEnd::Operations(operations) => (
-                        (operations * u64::from(step.clients)) as f64,
-                        "rows".to_owned(),
-                    ),
-                };
-            }
-            StepKind::CreateIndexes { .. } | StepKind::Scan => {}
-            _ => {
+            Ends::Rows => {
                 progress.total = step.all_inserted_rows() as f64;
                 progress.measure = "rows".into();
                 progress.rate_unit = "rows/s".into();
             }
+            // One long operation: nothing to count while it runs, so nothing in all.
+            Ends::Statements => {}
         }
         Self {
             step: progress,
             batch: f64::from(step.batch),
             is_timed,
-            is_mix: matches!(step.kind, StepKind::Mix(_)),
+            is_mix: step.operation == Operation::Event,
             window: (0.0, 0.0),
             last_sent_s: f64::NEG_INFINITY,
         }

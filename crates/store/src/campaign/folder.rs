@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use crate::StoreError;
+use crate::campaign::format_1;
 use crate::campaign::header::{CampaignHeader, CellHeader, FORMAT};
 use crate::campaign::imported::{Imported, read_imported};
 use crate::error::RESTORE_HEADER;
@@ -291,6 +292,12 @@ fn read_header(path: &Path) -> Result<CampaignHeader, StoreError> {
             found: format,
             known: FORMAT,
         });
+    }
+    if format == 1 {
+        let header = serde_json::from_slice(&text).map_err(damaged)?;
+        return format_1::upgraded(header)
+            .and_then(serde_json::from_value)
+            .map_err(damaged);
     }
     serde_json::from_slice(&text).map_err(damaged)
 }

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::campaign::confirm::Confirm;
 
 /// The version of the folder format. A reader refuses a newer one.
-pub const FORMAT: u32 = 1;
+pub const FORMAT: u32 = 2;
 
 /// `campaign.json`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

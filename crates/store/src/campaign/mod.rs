@@ -2,5 +2,6 @@
 
 pub(crate) mod confirm;
 pub(crate) mod folder;
+mod format_1;
 pub mod header;
 pub mod imported;

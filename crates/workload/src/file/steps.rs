@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use plimsoll_core::plan::{
-    FileWorkload, LoadMode, MixStep, STATEMENT_NOTES, Step, StepKind, VAIN_STATEMENTS_NOTE,
+    FileWork, FileWorkload, LoadMode, STATEMENT_NOTES, Step, VAIN_STATEMENTS_NOTE,
 };
 use plimsoll_core::record::TableCheck;
 use plimsoll_core::seed::Draw;
@@ -82,14 +82,10 @@ impl FileRun {
     }
 
     /// Creates what the step needs and makes its workers.
-    pub fn tasks(&self, step: &Step) -> Result<StepTasks, EngineError> {
-        match &step.kind {
-            StepKind::Fill { load, .. } => self.loaders(step, *load),
-            StepKind::Mix(mix) => Ok(self.clients(step, mix)),
-            _ => Err(EngineError::new(format!(
-                "{} is not a step of a workload file; use another workload for it",
-                step.name
-            ))),
+    pub fn tasks(&self, step: &Step, work: &FileWork) -> Result<StepTasks, EngineError> {
+        match work {
+            FileWork::Fill { load, .. } => self.loaders(step, *load),
+            FileWork::Mix { events } => Ok(self.clients(step, events)),
         }
     }
 
@@ -142,9 +138,9 @@ impl FileRun {
         Ok(())
     }
 
-    fn clients(&self, step: &Step, mix: &MixStep) -> StepTasks {
+    fn clients(&self, step: &Step, events: &[(String, u32)]) -> StepTasks {
         let tally = Arc::new(Tally::default());
-        let (program, _) = compile(&self.file, &mix.events, self.forms, &self.sequences);
+        let (program, _) = compile(&self.file, events, self.forms, &self.sequences);
         let program = Arc::new(program);
         let task = |client: u32| {
             let draw = Draw::new(self.seed, &["file step", &step.name, &client.to_string()]);
@@ -163,21 +159,21 @@ impl FileRun {
                 seat,
                 tally.clone(),
             );
-            let arrival = arrival(mix.rate, self.seed, "file arrival", step, client);
-            let kinds = (0..mix.events.len()).collect();
+            let arrival = arrival(self.seed, "file arrival", step, client);
+            let kinds = (0..events.len()).collect();
             Task {
                 client,
                 kinds,
                 arrival,
-                stop: Stop::Time(mix.duration_ns),
+                stop: Stop::Time(step.duration_ns().unwrap_or(0)),
                 worker: Box::new(worker),
             }
         };
         StepTasks {
-            kinds: mix.events.iter().map(|(event, _)| event.clone()).collect(),
+            kinds: events.iter().map(|(event, _)| event.clone()).collect(),
             tasks: (1..=step.clients).map(task).collect(),
             options: StepOptions {
-                warm_up_ns: mix.warm_up_ns,
+                warm_up_ns: step.ends.warm_up_ns(),
                 max_failed: step.max_failed,
                 ..StepOptions::default()
             },
@@ -188,14 +184,14 @@ impl FileRun {
     /// Books a finished step: what the tables must hold now, and where sequences go on.
     pub fn book(&mut self, step: &Step, facts: &StepFacts) {
         self.assume(step);
-        let (Facts::Clients(tally), StepKind::Mix(mix)) = (&facts.0, &step.kind) else {
+        let (Facts::Clients(tally), false) = (&facts.0, step.makes_data()) else {
             return;
         };
         for (table, growth) in tally.growth() {
             self.expected_rows[table] =
                 self.expected_rows[table].map(|rows| rows.saturating_add_signed(growth));
         }
-        let (_, names) = compile(&self.file, &mix.events, self.forms, &self.sequences);
+        let (_, names) = compile(&self.file, step.events(), self.forms, &self.sequences);
         self.sequences.extend(
             names
                 .into_iter()
@@ -206,7 +202,7 @@ impl FileRun {
 
     /// Books a step that another trial has done.
     pub fn assume(&mut self, step: &Step) {
-        if let StepKind::Fill { .. } = step.kind {
+        if step.makes_data() {
             for (expected, table) in self.expected_rows.iter_mut().zip(&self.file.tables) {
                 *expected = expected.map(|_| table.rows);
             }

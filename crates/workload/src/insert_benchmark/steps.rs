@@ -6,12 +6,14 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use plimsoll_core::plan::{
-    InsertBenchmark, QueryKind, Step, StepEnd, StepKind, TablePlacement, WriteArrival,
+    Ends, InsertBenchmark, InsertWork, Operation, QueryKind, Step, TablePlacement, Work,
+    WriteArrival,
 };
 use plimsoll_core::record::TableCheck;
 use plimsoll_core::seed::{Draw, derive};
+use plimsoll_core::units::SECOND_NS;
 use plimsoll_engine::{EngineError, Settings};
-use plimsoll_load::{Arrival, RetryPolicy, StepOptions, StepOutcome, Stop, Task};
+use plimsoll_load::{Arrival, RetryPolicy, StepOptions, StepOutcome, Stop, Task, Worker};
 
 use super::data::{NOMINAL_ROWS_PER_S, RandomText, Rows};
 use super::delete::{Deleter, MinIdCost};
@@ -25,7 +27,6 @@ use crate::check::check_table;
 use crate::run::{Facts, SharedServer, StepFacts, StepTasks};
 use crate::session::Session;
 
-const SECOND_NS: u64 = 1_000_000_000;
 /// The setting by which MySQL and MariaDB limit a statement; what has a statement in it must be
 /// shorter, and it has one byte more.
 const LONGEST_PACKET: &str = "max_allowed_packet";
@@ -161,154 +162,138 @@ impl InsertBenchmarkRun {
     }
 
     /// Creates what the step needs and makes its workers.
-    pub fn tasks(&self, step: &Step) -> Result<StepTasks, EngineError> {
+    pub fn tasks(&self, step: &Step, work: InsertWork) -> Result<StepTasks, EngineError> {
         let cost = Arc::new(MinIdCost::default());
         let mut options = StepOptions::default();
-        let mut tasks = Vec::new();
-        let batches = step.inserted_rows() / u64::from(step.batch);
-        let kinds: &[&str] = match step.kind {
-            StepKind::Load { indexes_first, .. } => {
+        let (kinds, tasks): (&[Operation], Vec<Task>) = match work {
+            InsertWork::Load { indexes_first } => {
                 self.create_tables(indexes_first)?;
-                for client in 1..=step.clients {
-                    let worker = Box::new(self.inserter(client, step, 0, None));
-                    tasks.push(Task {
-                        client,
-                        kinds: vec![0],
-                        arrival: Arrival::Closed,
-                        stop: Stop::Operations(batches),
-                        worker,
-                    });
-                }
-                &["insert"]
+                (&[Operation::Insert], self.write_tasks(step, &cost))
             }
-            StepKind::CreateIndexes { rows } => {
+            InsertWork::CreateIndexes { rows } => {
                 options.watchdog = None;
                 options.retry = RetryPolicy {
                     longest_pause_ns: 20_000_000,
                     deadline_ns: INDEX_DEADLINE_NS,
                     ..options.retry
                 };
-                for (table, statements) in self.tables.iter().enumerate() {
-                    let client = table as u32 + 1;
-                    let inserter = self.inserter(client, step, index::INSERT, None);
-                    let table_rows =
-                        self.expected_rows[table] + rows.next_multiple_of(u64::from(step.batch));
-                    let worker = Box::new(Indexer::new(inserter, batches, statements, table_rows));
-                    let kinds = vec![index::INSERT, index::INDEX];
-                    tasks.push(Task {
-                        client,
-                        kinds,
-                        arrival: Arrival::Closed,
-                        stop: Stop::Worker {
-                            planned: 0,
-                            length_ns: 0,
-                        },
-                        worker,
-                    });
-                }
-                &["index", "insert"]
+                let kinds = &[Operation::Index, Operation::Insert];
+                (kinds, self.index_tasks(step, rows))
             }
-            StepKind::Write { deletes, .. } => {
-                for client in 1..=step.clients {
-                    let pairing = deletes.then(|| Arc::new(Pairing::new(Some(batches))));
-                    let worker = Box::new(self.inserter(client, step, 0, pairing.clone()));
-                    tasks.push(Task {
-                        client,
-                        kinds: vec![0],
-                        arrival: Arrival::Closed,
-                        stop: Stop::Operations(batches),
-                        worker,
-                    });
-                    if let Some(pairing) = pairing {
-                        tasks.push(self.delete_task(
-                            client,
-                            step,
-                            1,
-                            Arrival::Closed,
-                            (0, 0),
-                            pairing,
-                            &cost,
-                        ));
-                    }
-                }
-                &["insert", "delete"]
-            }
-            StepKind::ReadWrite {
-                query,
-                rate,
-                duration_ns,
-                end,
-                deletes,
-            } => {
-                for client in 1..=step.clients {
-                    let planned = (end == StepEnd::Rows).then_some(batches);
-                    let pairing = Arc::new(Pairing::new(planned));
-                    let arrival = self.arrival(step, rate, client);
-                    let stop = match end {
-                        StepEnd::Rows => Stop::Operations(batches),
-                        StepEnd::Time => Stop::Time(duration_ns),
-                    };
-                    tasks.push(self.read_task(client, step, query, &pairing));
-                    let shared = deletes.then(|| pairing.clone());
-                    let worker = Box::new(self.inserter(client, step, 1, shared));
-                    tasks.push(Task {
-                        client,
-                        kinds: vec![1],
-                        arrival: arrival.clone(),
-                        stop,
-                        worker,
-                    });
-                    if deletes {
-                        let schedule = match end {
-                            StepEnd::Rows => (batches, arrival.length_ns(batches)),
-                            StepEnd::Time => (arrival.count_before(duration_ns), duration_ns),
-                        };
-                        tasks.push(
-                            self.delete_task(client, step, 2, arrival, schedule, pairing, &cost),
-                        );
-                    }
-                }
-                &["query", "insert", "delete"]
-            }
-            StepKind::Scan => {
+            InsertWork::Write => (
+                &[Operation::Insert, Operation::Delete],
+                self.write_tasks(step, &cost),
+            ),
+            InsertWork::ReadWrite { query, rate } => (
+                &[Operation::Query, Operation::Insert, Operation::Delete],
+                self.read_write_tasks(step, query, rate, &cost),
+            ),
+            InsertWork::Scan => {
+                // One scan may take minutes.
                 options.watchdog = None;
-                for client in 1..=step.clients.min(self.tables.len() as u32) {
-                    let table = self.table_index(client);
-                    let worker = Box::new(Scanner::new(
-                        self.session(),
-                        &self.tables[table],
-                        self.expected_rows[table],
-                    ));
-                    tasks.push(Task {
-                        client,
-                        kinds: vec![0],
-                        arrival: Arrival::Closed,
-                        stop: Stop::Worker {
-                            planned: 0,
-                            length_ns: 0,
-                        },
-                        worker,
-                    });
-                }
-                &["scan"]
-            }
-            StepKind::Prepare { .. }
-            | StepKind::Test(_)
-            | StepKind::Fill { .. }
-            | StepKind::Mix(_)
-            | StepKind::Kv(_) => {
-                return Err(EngineError::new(format!(
-                    "{} is not a step of the Insert Benchmark; use another workload for it",
-                    step.name
-                )));
+                (&[Operation::Scan], self.scan_tasks(step))
             }
         };
         Ok(StepTasks {
-            kinds: kinds.iter().map(|kind| (*kind).to_owned()).collect(),
+            kinds: kinds.iter().map(|&kind| kind.into()).collect(),
             tasks,
             options,
             facts: StepFacts(Facts::MinId(cost)),
         })
+    }
+
+    /// Batches that an inserter writes where the plan fixes them.
+    fn batches(step: &Step) -> u64 {
+        step.inserted_rows() / u64::from(step.batch)
+    }
+
+    /// An inserter for each client, and a deleter if the step deletes.
+    fn write_tasks(&self, step: &Step, cost: &Arc<MinIdCost>) -> Vec<Task> {
+        let batches = Self::batches(step);
+        let mut tasks = Vec::new();
+        for client in 1..=step.clients {
+            let pairing = step.deletes.then(|| Arc::new(Pairing::new(Some(batches))));
+            let worker = Box::new(self.inserter(client, step, 0, pairing.clone()));
+            tasks.push(Task {
+                client,
+                kinds: vec![0],
+                arrival: Arrival::Closed,
+                stop: Stop::Operations(batches),
+                worker,
+            });
+            if let Some(pairing) = pairing {
+                let worker = self.deleter(client, step, 1, pairing, cost);
+                // It ends with its inserter.
+                tasks.push(by_worker(client, vec![1], worker));
+            }
+        }
+        tasks
+    }
+
+    fn index_tasks(&self, step: &Step, rows: u64) -> Vec<Task> {
+        let task = |(table, statements): (usize, &Statements)| {
+            let client = table as u32 + 1;
+            let inserter = self.inserter(client, step, index::INSERT, None);
+            let table_rows =
+                self.expected_rows[table] + rows.next_multiple_of(u64::from(step.batch));
+            let worker = Indexer::new(inserter, Self::batches(step), statements, table_rows);
+            by_worker(client, vec![index::INSERT, index::INDEX], Box::new(worker))
+        };
+        self.tables.iter().enumerate().map(task).collect()
+    }
+
+    /// A reader for each client beside an inserter that keeps the rate, and a deleter if the step
+    /// deletes.
+    fn read_write_tasks(
+        &self,
+        step: &Step,
+        query: QueryKind,
+        rate: u64,
+        cost: &Arc<MinIdCost>,
+    ) -> Vec<Task> {
+        let batches = Self::batches(step);
+        let fixed_time = fixed_time_ns(step);
+        let mut tasks = Vec::new();
+        for client in 1..=step.clients {
+            let planned = fixed_time.is_none().then_some(batches);
+            let pairing = Arc::new(Pairing::new(planned));
+            let arrival = self.arrival(step, rate, client);
+            tasks.push(self.read_task(client, step, query, &pairing));
+            let shared = step.deletes.then(|| pairing.clone());
+            tasks.push(Task {
+                client,
+                kinds: vec![1],
+                arrival: arrival.clone(),
+                stop: fixed_time.map_or(Stop::Operations(batches), Stop::Time),
+                worker: Box::new(self.inserter(client, step, 1, shared)),
+            });
+            if step.deletes {
+                let (planned, length_ns) = match fixed_time {
+                    None => (batches, arrival.length_ns(batches)),
+                    Some(ns) => (arrival.count_before(ns), ns),
+                };
+                tasks.push(Task {
+                    client,
+                    kinds: vec![2],
+                    arrival,
+                    stop: Stop::Worker { planned, length_ns },
+                    worker: self.deleter(client, step, 2, pairing, cost),
+                });
+            }
+        }
+        tasks
+    }
+
+    fn scan_tasks(&self, step: &Step) -> Vec<Task> {
+        let task = |client: u32| {
+            let table = self.table_index(client);
+            let statements = &self.tables[table];
+            let worker = Scanner::new(self.session(), statements, self.expected_rows[table]);
+            by_worker(client, vec![0], Box::new(worker))
+        };
+        (1..=step.clients.min(self.tables.len() as u32))
+            .map(task)
+            .collect()
     }
 
     fn read_task(
@@ -337,22 +322,16 @@ impl InsertBenchmarkRun {
         }
     }
 
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "one call site for each of two kinds of steps"
-    )]
-    fn delete_task(
+    fn deleter(
         &self,
         client: u32,
         step: &Step,
         kind: usize,
-        arrival: Arrival,
-        (planned, length_ns): (u64, u64),
         pairing: Arc<Pairing>,
         cost: &Arc<MinIdCost>,
-    ) -> Task {
+    ) -> Box<dyn Worker> {
         let statements = self.tables[self.table_index(client)].clone();
-        let worker = Box::new(Deleter::new(
+        Box::new(Deleter::new(
             self.session(),
             statements,
             self.settings.era,
@@ -360,14 +339,7 @@ impl InsertBenchmarkRun {
             kind,
             pairing,
             cost.clone(),
-        ));
-        Task {
-            client,
-            kinds: vec![kind],
-            arrival,
-            stop: Stop::Worker { planned, length_ns },
-            worker,
-        }
+        ))
     }
 
     fn arrival(&self, step: &Step, rate: u64, client: u32) -> Arrival {
@@ -428,11 +400,11 @@ impl InsertBenchmarkRun {
             match client.kind.as_str() {
                 // A step of fixed rows must have inserted them all; a step of fixed time, what was
                 // counted.
-                "insert" if !ends_by_time(step) => {
+                "insert" if fixed_time_ns(step).is_none() => {
                     self.expected_rows[table] += step.inserted_rows()
                 }
                 "insert" => self.expected_rows[table] += client.rows,
-                "delete" if !ends_by_time(step) => {
+                "delete" if fixed_time_ns(step).is_none() => {
                     self.expected_rows[table] -= step.inserted_rows()
                 }
                 "delete" => self.expected_rows[table] -= client.rows,
@@ -446,7 +418,7 @@ impl InsertBenchmarkRun {
             .map(|client| client.rows)
             .max()
             .unwrap_or(0);
-        let planned = if ends_by_time(step) {
+        let planned = if fixed_time_ns(step).is_some() {
             rows
         } else {
             step.inserted_rows()
@@ -457,16 +429,12 @@ impl InsertBenchmarkRun {
     /// Books a step that another trial has done: one that inserts, and deletes, a number of rows
     /// that the plan fixes.
     pub fn assume(&mut self, step: &Step) {
-        let deletes = matches!(
-            step.kind,
-            StepKind::Write { deletes: true, .. } | StepKind::ReadWrite { deletes: true, .. }
-        );
-        let inserters = if matches!(step.kind, StepKind::CreateIndexes { .. }) {
+        let inserters = if step.operation == Operation::Index {
             self.tables.len() as u32
         } else {
             step.clients
         };
-        if !deletes {
+        if !step.deletes {
             for client in 1..=inserters {
                 let table = self.table_index(client);
                 self.expected_rows[table] += step.inserted_rows();
@@ -531,16 +499,31 @@ impl InsertBenchmarkRun {
     }
 }
 
-fn ends_by_time(step: &Step) -> bool {
-    matches!(
-        step.kind,
-        StepKind::ReadWrite {
-            end: StepEnd::Time,
-            ..
-        }
-    )
+/// A worker that ends by itself.
+fn by_worker(client: u32, kinds: Vec<usize>, worker: Box<dyn Worker>) -> Task {
+    Task {
+        client,
+        kinds,
+        arrival: Arrival::Closed,
+        stop: Stop::Worker {
+            planned: 0,
+            length_ns: 0,
+        },
+        worker,
+    }
+}
+
+/// The time of a step that inserts for a time, and not a number of rows.
+fn fixed_time_ns(step: &Step) -> Option<u64> {
+    match step.ends {
+        Ends::Time { ns, .. } => Some(ns),
+        _ => None,
+    }
 }
 
 fn rows_per_s(step: &Step) -> u64 {
-    step.background_rate().unwrap_or(NOMINAL_ROWS_PER_S)
+    match step.work {
+        Work::InsertBenchmark(InsertWork::ReadWrite { rate, .. }) => rate,
+        _ => NOMINAL_ROWS_PER_S,
+    }
 }

@@ -3,7 +3,7 @@
 
 use std::time::Instant;
 
-use plimsoll_core::plan::{KvEnd, KvStep, KvWork, Step, StepKind};
+use plimsoll_core::plan::{KvStep, KvWork, Step, Work};
 use plimsoll_engine::{DrainAction, DrainLimits, EngineError, KvStore};
 
 /// What a step's end asks for.
@@ -20,14 +20,14 @@ impl Maintenance {
     /// `overwritesome` a leveled tree gets the same shape in every run. Universal compaction has no
     /// such shape, and is left as it is, but where its data is to be copied.
     pub fn after(step: &Step, is_universal: bool, is_copied: bool) -> Option<Self> {
-        let is_some = matches!(
-            step.kind,
-            StepKind::Kv(KvStep {
+        let overwrites = matches!(
+            step.work,
+            Work::Rocksdb(KvStep {
                 work: KvWork::Overwrite,
-                end: KvEnd::Operations(_),
                 ..
             })
         );
+        let is_some = overwrites && step.makes_data();
         match (is_some, is_universal) {
             (true, true) if !is_copied => None,
             (true, false) => Some(Self::EmptyLevel0),

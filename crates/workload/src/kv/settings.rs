@@ -1,6 +1,6 @@
 //! What a step is opened with beside its config.
 
-use plimsoll_core::plan::{KvWork, Step, StepKind};
+use plimsoll_core::plan::{KvStep, KvWork, Step, Work};
 use plimsoll_engine::Settings;
 
 const UNIVERSAL_OPTIONS: &str = "compaction_options_universal";
@@ -20,12 +20,12 @@ pub fn is_universal(settings: &Settings) -> bool {
 /// level has the codec that the lower ones have.
 pub fn step_settings(step: &Step, config: &Settings) -> Settings {
     let mut settings = config.clone();
-    let StepKind::Kv(kv) = step.kind else {
+    let Work::Rocksdb(KvStep {
+        work: KvWork::Fill, ..
+    }) = step.work
+    else {
         return settings;
     };
-    if kv.work != KvWork::Fill {
-        return settings;
-    }
     settings.insert("memtable_factory".to_owned(), "vector".to_owned());
     settings.insert(
         "allow_concurrent_memtable_write".to_owned(),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use plimsoll_core::plan::{
-    KEY_BYTES, KvEnd, KvStep, KvWork, RocksdbBench, Step, StepKind, VALUE_BYTES,
+    Background, Ends, KEY_BYTES, KvStep, KvWork, RocksdbBench, Step, VALUE_BYTES, Work,
 };
 use plimsoll_core::record::TableCheck;
 use plimsoll_core::rocksdb_report::LOGICAL_BYTES;
@@ -24,8 +24,6 @@ use crate::timing::arrival;
 
 /// The one column family.
 const COLUMN_FAMILY: &str = "default";
-/// The kind of operation of the thread that writes beside readers.
-const BACKGROUND: &str = "put";
 /// Keys of one iterator when all are read.
 const READ_AT_ONCE: u32 = 10_000;
 
@@ -66,33 +64,19 @@ impl KvRun {
     }
 
     /// Makes the step's workers.
-    pub fn tasks(&self, step: &Step) -> Result<StepTasks, EngineError> {
-        let StepKind::Kv(kv) = step.kind else {
-            return Err(EngineError::new(format!(
-                "{} is not a step of RocksDB's benchmark; use another workload for it",
-                step.name
-            )));
-        };
+    pub fn tasks(&self, step: &Step, kv: KvStep) -> Result<StepTasks, EngineError> {
         self.store()?;
         let sum = Arc::new(MovedSum::default());
-        let mut kinds = vec![kv.work.operation().to_owned()];
+        let mut kinds = vec![step.operation.into()];
         let mut tasks: Vec<Task> = (1..=step.clients)
             .map(|client| self.client(step, kv, client, &sum))
             .collect();
-        if let Some((operations, period_ns)) = kv.background_writes() {
-            kinds.push(BACKGROUND.to_owned());
-            tasks.push(self.background(
-                step,
-                kv,
-                Arrival::Even {
-                    operations,
-                    period_ns,
-                    phase_ns: 0,
-                },
-            ));
+        if let Some(background) = step.background {
+            kinds.push(background.operation.into());
+            tasks.push(self.background(step, background));
         }
         let options = StepOptions {
-            warm_up_ns: kv.warm_up_ns,
+            warm_up_ns: step.ends.warm_up_ns(),
             max_failed: step.max_failed,
             ..StepOptions::default()
         };
@@ -124,21 +108,21 @@ impl KvRun {
             values,
             Some(sum.clone()),
         );
-        let stop = match kv.end {
-            KvEnd::Operations(operations) => Stop::Operations(operations),
-            KvEnd::Time(length_ns) => Stop::Time(length_ns),
+        let stop = match step.ends {
+            Ends::Operations { per_client } => Stop::Operations(per_client),
+            _ => Stop::Time(step.duration_ns().unwrap_or(0)),
         };
         Task {
             client,
             kinds: vec![0],
-            arrival: arrival(kv.rate, self.seed, "kv arrival", step, client),
+            arrival: arrival(self.seed, "kv arrival", step, client),
             stop,
             worker: Box::new(worker),
         }
     }
 
     /// The thread that writes beside the readers, for as long as they read.
-    fn background(&self, step: &Step, kv: KvStep, arrival: Arrival) -> Task {
+    fn background(&self, step: &Step, background: Background) -> Task {
         let writer = step.clients + 1;
         let numbers = Numbers::Random {
             draw: self.draw("keys", step, writer),
@@ -153,11 +137,15 @@ impl KvRun {
             values,
             None,
         );
-        let stop = kv.duration_ns().map_or(Stop::WithClient, Stop::Time);
+        let stop = step.duration_ns().map_or(Stop::WithClient, Stop::Time);
         Task {
             client: 1,
             kinds: vec![1],
-            arrival,
+            arrival: Arrival::Even {
+                operations: background.amount,
+                period_ns: background.per_ns,
+                phase_ns: 0,
+            },
             stop,
             worker: Box::new(worker),
         }
@@ -169,9 +157,9 @@ impl KvRun {
 
     /// Books a step that is done: all keys are there once they were loaded, and stay.
     pub fn assume(&mut self, step: &Step) {
-        if let StepKind::Kv(KvStep {
+        if let Work::Rocksdb(KvStep {
             work: KvWork::Fill, ..
-        }) = step.kind
+        }) = step.work
         {
             self.expected_keys = self.settings.keys;
         }
@@ -184,7 +172,7 @@ impl KvRun {
         limits: &DrainLimits<'_>,
     ) -> Result<BTreeMap<String, f64>, EngineError> {
         let mut notes = BTreeMap::new();
-        if matches!(step.kind, StepKind::Kv(KvStep { waits: true, .. })) {
+        if step.waits() {
             let waited = wait(self.store()?, limits)?;
             notes.insert("wait_seconds".to_owned(), waited.seconds);
             notes.insert(
@@ -225,7 +213,7 @@ impl KvRun {
     /// Facts of a step that no histogram holds.
     pub fn notes(&self, step: &Step, facts: &StepFacts) -> BTreeMap<String, f64> {
         let mut notes = BTreeMap::new();
-        let (Facts::Moved(sum), StepKind::Kv(kv)) = (&facts.0, &step.kind) else {
+        let Facts::Moved(sum) = &facts.0 else {
             return notes;
         };
         let moved = sum.get();
@@ -234,8 +222,11 @@ impl KvRun {
             (self.settings.keys * u64::from(KEY_BYTES + VALUE_BYTES)) as f64,
         );
         notes.insert("operation_bytes".to_owned(), moved.bytes as f64);
-        notes.insert("keys_per_operation".to_owned(), f64::from(kv.work.keys()));
-        if !kv.work.is_write() && moved.expected_keys > 0 {
+        notes.insert(
+            "keys_per_operation".to_owned(),
+            f64::from(step.operation.keys()),
+        );
+        if !step.is_writing() && moved.expected_keys > 0 {
             notes.insert(
                 "found_ratio".to_owned(),
                 moved.found_keys as f64 / moved.expected_keys as f64,

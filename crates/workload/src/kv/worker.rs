@@ -69,7 +69,7 @@ impl KvWorker {
         values: Option<Values>,
         sum: Option<Arc<MovedSum>>,
     ) -> Self {
-        let key = vec![0; KEY_LENGTH * work.keys() as usize];
+        let key = vec![0; KEY_LENGTH * work.operation().keys() as usize];
         Self {
             server,
             session: None,

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use plimsoll_core::plan::{
-    LoadMode, STATEMENT_NOTES, Step, StepKind, Sysbench, Test, TestKind, VAIN_STATEMENTS_NOTE,
+    LoadMode, STATEMENT_NOTES, Step, Sysbench, SysbenchWork, Test, TestKind, VAIN_STATEMENTS_NOTE,
+    Work,
 };
 use plimsoll_core::record::TableCheck;
 use plimsoll_core::seed::Draw;
@@ -50,14 +51,10 @@ impl SysbenchRun {
     }
 
     /// Creates what the step needs and makes its workers.
-    pub fn tasks(&self, step: &Step) -> Result<StepTasks, EngineError> {
-        match step.kind {
-            StepKind::Prepare { load, .. } => self.loaders(step, load),
-            StepKind::Test(test) => Ok(self.clients(step, test)),
-            _ => Err(EngineError::new(format!(
-                "{} is not a step of sysbench; use another workload for it",
-                step.name
-            ))),
+    pub fn tasks(&self, step: &Step, work: &SysbenchWork) -> Result<StepTasks, EngineError> {
+        match *work {
+            SysbenchWork::Prepare { load, .. } => self.loaders(step, load),
+            SysbenchWork::Test(test) => Ok(self.clients(step, test)),
         }
     }
 
@@ -117,17 +114,17 @@ impl SysbenchRun {
                 seat,
                 tally.clone(),
             );
-            let arrival = arrival(test.rate, self.seed, "sysbench arrival", step, client);
+            let arrival = arrival(self.seed, "sysbench arrival", step, client);
             Task {
                 client,
                 kinds: vec![0],
                 arrival,
-                stop: Stop::Time(test.duration_ns),
+                stop: Stop::Time(step.duration_ns().unwrap_or(0)),
                 worker: Box::new(worker),
             }
         };
         let mut options = StepOptions {
-            warm_up_ns: test.warm_up_ns,
+            warm_up_ns: step.ends.warm_up_ns(),
             max_failed: step.max_failed,
             ..StepOptions::default()
         };
@@ -136,7 +133,7 @@ impl SysbenchRun {
             options.watchdog = None;
         }
         StepTasks {
-            kinds: vec![if is_scan { "scan" } else { "transaction" }.to_owned()],
+            kinds: vec![step.operation.into()],
             tasks: (1..=step.clients).map(task).collect(),
             options,
             facts: StepFacts(Facts::Clients(tally)),
@@ -167,7 +164,7 @@ impl SysbenchRun {
 
     /// Books a step that another trial has done.
     pub fn assume(&mut self, step: &Step) {
-        if let StepKind::Prepare { rows, .. } = step.kind {
+        if let Work::Sysbench(SysbenchWork::Prepare { rows, .. }) = step.work {
             self.expected_rows.fill(rows);
         }
     }
@@ -191,7 +188,9 @@ impl SysbenchRun {
         outcome: &StepOutcome,
     ) -> BTreeMap<String, f64> {
         let mut notes = BTreeMap::new();
-        let (Facts::Clients(tally), StepKind::Test(test)) = (&facts.0, &step.kind) else {
+        let (Facts::Clients(tally), Work::Sysbench(SysbenchWork::Test(test))) =
+            (&facts.0, &step.work)
+        else {
             return notes;
         };
         let statements = tally.statements();

@@ -72,7 +72,9 @@ pub fn benchmark(
 
 /// Runs a step to its end.
 pub fn perform(run: &mut InsertBenchmarkRun, step: &Step) {
-    let tasks = run.tasks(step).unwrap();
+    let tasks = run
+        .tasks(step, step.work.insert_benchmark().unwrap())
+        .unwrap();
     let control = Arc::new(Control::default());
     let outcome = run_step(
         &Arc::new(MonotonicClock),

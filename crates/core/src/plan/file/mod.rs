@@ -3,10 +3,12 @@
 use serde::{Deserialize, Serialize};
 
 mod read;
+pub(super) mod steps;
+mod words;
 
 pub(in crate::plan) use read::ReadFile;
 
-use crate::plan::{Step, TestRate, WaitRule};
+use crate::plan::{LoadMode, Step, WaitRule};
 
 /// Sizes and settings of one cell. The file itself is kept as text: a campaign is resumed without
 /// it.
@@ -32,16 +34,22 @@ pub struct FileWorkload {
     pub steps: Vec<Step>,
 }
 
-/// A step of events that are drawn by weight.
+/// What a step of a workload file does.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct MixStep {
-    /// Events of the file, and their weights.
-    pub events: Vec<(String, u32)>,
-    /// The measured time, in nanoseconds.
-    pub duration_ns: u64,
-    /// Time before it that is not measured, in nanoseconds.
-    pub warm_up_ns: u64,
-    /// Events per second of all clients together, and how they arrive; without it each client sends
-    /// the next one when the last is done.
-    pub rate: Option<TestRate>,
+#[serde(rename_all = "snake_case")]
+pub enum FileWork {
+    /// Creates the tables, loads and indexes them.
+    Fill {
+        /// Tables of the file.
+        tables: u32,
+        /// Rows of all tables.
+        rows: u64,
+        /// How they are loaded.
+        load: LoadMode,
+    },
+    /// Events that are drawn by weight.
+    Mix {
+        /// Events of the file, and their weights.
+        events: Vec<(String, u32)>,
+    },
 }

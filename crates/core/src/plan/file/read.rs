@@ -5,12 +5,13 @@ use std::ops::Range;
 
 use toml::Spanned;
 
+use super::steps;
 use crate::name::check_label;
 use crate::plan::document::{Document, Sizes, StepOverride};
-use crate::plan::read::{MOST_CLIENTS, SECOND_NS, Source, span};
-use crate::plan::sysbench::MOST_LOADERS;
-use crate::plan::{FileWorkload, LoadMode, MixStep, PlanError, Step, StepKind, TestRate, WaitRule};
+use crate::plan::read::{MOST_CLIENTS, Source, span};
+use crate::plan::{Ends, FileWorkload, LoadMode, PlanError, Rate, Step, WaitRule};
 use crate::suggest;
+use crate::units::SECOND_NS;
 use crate::workload_file::WorkloadFile;
 
 /// The step that makes the tables.
@@ -76,53 +77,28 @@ impl Source<'_> {
         let file = &read.file;
         let clients = self.ranged(sizes.clients.as_ref(), 1, MOST_CLIENTS, "clients")?;
         let is_poisson = self.is_poisson(sizes.arrival.as_ref(), "a workload file")?;
-        let rate = |rate: Option<&Spanned<u64>>| -> Result<Option<TestRate>, PlanError> {
+        let rate = |rate: Option<&Spanned<u64>>| -> Result<Option<Rate>, PlanError> {
             rate.map(|rate| {
-                Ok(TestRate {
+                Ok(Rate {
                     per_s: self.rate(rate)?,
                     is_poisson,
                 })
             })
             .transpose()
         };
-        let common = MixStep {
-            events: Vec::new(),
-            duration_ns: self.test_duration(sizes.duration.as_ref(), DURATION_NS)?,
-            warm_up_ns: sizes
-                .warm_up
-                .as_ref()
-                .map_or(0, |warm_up| warm_up.get_ref().0),
-            rate: rate(sizes.rate.as_ref())?,
-        };
+        let arrival = rate(sizes.rate.as_ref())?;
+        let ns = self.test_duration(sizes.duration.as_ref(), DURATION_NS)?;
+        let warm_up_ns = sizes
+            .warm_up
+            .as_ref()
+            .map_or(0, |warm_up| warm_up.get_ref().0);
         let load = sizes
             .load
             .as_ref()
             .map_or(LoadMode::Fast, |load| *load.get_ref());
-        let fill = StepKind::Fill {
-            tables: file.tables.len() as u32,
-            rows: file.rows(),
-            load,
-        };
-        let step = |name: &str, kind: StepKind, clients: u32| Step {
-            name: name.to_owned(),
-            kind,
-            clients,
-            batch: 1,
-            drain_after: false,
-            wait_ns: None,
-            max_failed: None,
-        };
         let mut steps = vec![Step {
             drain_after: true,
-            ..step(
-                LOAD,
-                fill,
-                if load == LoadMode::Fast {
-                    MOST_LOADERS
-                } else {
-                    1
-                },
-            )
+            ..steps::fill(LOAD, file.tables.len() as u32, file.rows(), load)
         }];
         let ramp = self.ramp(sizes)?;
         for (name, place) in self.step_names(document, file)? {
@@ -131,37 +107,37 @@ impl Source<'_> {
                 .iter()
                 .find(|(key, _)| key.get_ref() == &name)
                 .map(|(_, change)| change);
-            let mut mix = MixStep {
-                events: self.events_of(file, &name, place, change)?,
-                ..common.clone()
+            let events = self.events_of(file, &name, place, change)?;
+            let mut step = Step {
+                clients,
+                arrival,
+                ..steps::mix(&name, events, Ends::Time { ns, warm_up_ns })
             };
-            let mut of_step = step(&name, StepKind::Scan, clients);
             if let Some(change) = change {
                 if let Some(wanted) = rate(change.rate.as_ref())? {
-                    mix.rate = Some(wanted);
+                    step.arrival = Some(wanted);
                 }
-                mix.duration_ns = self.test_duration(change.duration.as_ref(), mix.duration_ns)?;
-                mix.warm_up_ns = change
-                    .warm_up
-                    .as_ref()
-                    .map_or(mix.warm_up_ns, |warm_up| warm_up.get_ref().0);
+                let warm_up_ns = change.warm_up.as_ref().map(|warm_up| warm_up.get_ref().0);
+                step.set_duration(
+                    self.test_duration(change.duration.as_ref(), ns)?,
+                    warm_up_ns,
+                );
                 if change.clients.is_some() {
-                    of_step.clients = self.ranged(
+                    step.clients = self.ranged(
                         change.clients.as_ref(),
                         1,
                         MOST_CLIENTS,
                         &format!("clients of {name}"),
                     )?;
                 }
-                self.override_drain(&mut of_step, change)?;
+                self.override_drain(&mut step, change)?;
             }
             let share = change
                 .and_then(|change| change.max_failed.as_ref())
                 .or(document.max_failed.as_ref());
-            of_step.max_failed = share.map(|share| share.get_ref().0);
-            of_step.kind = StepKind::Mix(mix);
+            step.max_failed = share.map(|share| share.get_ref().0);
             match ramp {
-                None => steps.push(of_step),
+                None => steps.push(step),
                 Some(ramp) => {
                     if let Some(clients) = change.and_then(|change| change.clients.as_ref()) {
                         let message = format!(
@@ -170,7 +146,7 @@ impl Source<'_> {
                         );
                         return Err(self.error(Some(clients.span()), message));
                     }
-                    steps.extend(ramp.iter().map(|&clients| of_step.at_clients(clients)));
+                    steps.extend(ramp.iter().map(|&clients| step.at_clients(clients)));
                 }
             }
         }
@@ -345,7 +321,7 @@ impl Source<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::{Plan, Workload};
+    use crate::plan::{FileWork, Plan, Work, Workload};
 
     const FILE: &str = r#"name = "shop"
 [table.item]
@@ -380,16 +356,9 @@ ten = 1
         Ok(workload)
     }
 
-    fn mix<'a>(workload: &'a FileWorkload, name: &str) -> (&'a Step, &'a MixStep) {
-        let step = workload
-            .steps
-            .iter()
-            .find(|step| step.name == name)
-            .unwrap();
-        let StepKind::Mix(mix) = &step.kind else {
-            panic!()
-        };
-        (step, mix)
+    fn mix<'a>(workload: &'a FileWorkload, name: &str) -> &'a Step {
+        let step = workload.steps.iter().find(|step| step.name == name);
+        step.unwrap()
     }
 
     #[test]
@@ -404,8 +373,10 @@ ten = 1
             ["load", "both"]
         );
         assert_eq!(
-            mix(&workload, "both").1.events,
-            [("one".to_owned(), 9), ("ten".to_owned(), 1)]
+            mix(&workload, "both").work,
+            Work::File(FileWork::Mix {
+                events: vec![("one".to_owned(), 9), ("ten".to_owned(), 1)]
+            })
         );
         assert_eq!(
             (
@@ -423,14 +394,16 @@ ten = 1
             \"0%\"\n[step.load]\nclients = 2\n"
         );
         let workload = parse(&text).unwrap();
-        let (step, warm) = mix(&workload, "warm");
-        assert_eq!((step.clients, step.max_failed), (2, Some(0.0)));
+        let warm = mix(&workload, "warm");
+        assert_eq!((warm.clients, warm.max_failed), (2, Some(0.0)));
         assert_eq!(
-            (warm.warm_up_ns, warm.duration_ns, warm.rate),
+            (warm.ends, warm.arrival),
             (
-                SECOND_NS,
-                5 * SECOND_NS,
-                Some(TestRate {
+                Ends::Time {
+                    ns: 5 * SECOND_NS,
+                    warm_up_ns: SECOND_NS
+                },
+                Some(Rate {
                     per_s: 7,
                     is_poisson: false
                 })
@@ -438,8 +411,8 @@ ten = 1
         );
         assert_eq!(
             (
-                mix(&workload, "one").0.clients,
-                mix(&workload, "one").0.max_failed
+                mix(&workload, "one").clients,
+                mix(&workload, "one").max_failed
             ),
             (3, Some(0.01))
         );
@@ -448,8 +421,8 @@ ten = 1
         let workload = parse(&format!("{PLAN}[sizes]\nramp = [1, 4]\n")).unwrap();
         assert_eq!(
             (
-                mix(&workload, "both@1").0.clients,
-                mix(&workload, "both@4").0.clients
+                mix(&workload, "both@1").clients,
+                mix(&workload, "both@4").clients
             ),
             (1, 4)
         );

@@ -1,6 +1,11 @@
 //! The Insert Benchmark as a plan describes it: sizes in, steps out.
 
+pub(super) mod steps;
+mod words;
+
 use serde::{Deserialize, Serialize};
+
+pub(super) use steps::Sequence;
 
 use crate::plan::{Step, WaitRule};
 
@@ -49,6 +54,33 @@ impl InsertBenchmark {
             TablePlacement::Shared => 1,
         }
     }
+}
+
+/// What a step of the Insert Benchmark does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum InsertWork {
+    /// Creates the tables and inserts in primary key order.
+    Load {
+        /// Whether the secondary indexes are created first (2017).
+        indexes_first: bool,
+    },
+    /// Inserts one batch per client, then creates the secondary indexes.
+    CreateIndexes {
+        /// Rows per client.
+        rows: u64,
+    },
+    /// Inserts, and may delete as many, as fast as possible.
+    Write,
+    /// Queries flat out while background writers keep a rate.
+    ReadWrite {
+        /// What readers ask for.
+        query: QueryKind,
+        /// Rows inserted per second and client.
+        rate: u64,
+    },
+    /// Five scans of every table that match no row (2017).
+    Scan,
 }
 
 /// Range partitions of a table by `transactionid`.

@@ -4,11 +4,15 @@
 //! Names are those of the published tables, clients included: `fillseq.wal_disabled.v400`,
 //! `readwhilewriting.t24`.
 
+mod read;
+pub(super) mod steps;
+mod words;
+
 use serde::{Deserialize, Serialize};
 
-mod read;
+use steps::Sequence;
 
-use crate::plan::{Step, StepKind, TestRate, WaitRule};
+use crate::plan::{Operation, Step, WaitRule};
 
 /// Bytes of a key: its number, 8 bytes big-endian, then ASCII zeros.
 pub const KEY_BYTES: u32 = 20;
@@ -53,15 +57,8 @@ pub enum StepProcess {
 pub struct KvStep {
     /// What an operation is.
     pub work: KvWork,
-    /// When it ends.
-    pub end: KvEnd,
-    /// Time before the measured one that is not recorded, in nanoseconds.
-    pub warm_up_ns: u64,
     /// Bytes of keys and values that a thread of its own writes per second meanwhile.
     pub background_bytes_per_s: Option<u64>,
-    /// Operations per second of all clients together; without it each sends the next one when the
-    /// last is done.
-    pub rate: Option<TestRate>,
     /// Whether the step goes on until no flush and no compaction is left to do.
     pub waits: bool,
 }
@@ -85,166 +82,19 @@ pub enum KvWork {
     },
 }
 
-/// When a step ends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum KvEnd {
-    /// After this many operations of each client.
-    Operations(u64),
-    /// After this many nanoseconds.
-    Time(u64),
-}
-
 impl KvWork {
     /// The operation's kind.
-    pub fn operation(self) -> &'static str {
+    pub fn operation(self) -> Operation {
         match self {
-            Self::Fill | Self::Overwrite => "put",
-            Self::Get => "get",
-            Self::MultiGet => "multiget",
-            Self::Range { .. } => "range",
+            Self::Fill | Self::Overwrite => Operation::Put,
+            Self::Get => Operation::Get,
+            Self::MultiGet => Operation::MultiGet,
+            Self::Range { .. } => Operation::Range,
         }
     }
 
     /// Whether it writes.
     pub fn is_write(self) -> bool {
         matches!(self, Self::Fill | Self::Overwrite)
-    }
-
-    /// Keys that one operation asks for or writes. Of a range it is one: the key that it begins at.
-    pub fn keys(self) -> u32 {
-        match self {
-            Self::MultiGet => MULTIGET_KEYS,
-            _ => 1,
-        }
-    }
-}
-
-impl KvStep {
-    /// Whether nothing of it changes the tree, so that the steps after it do not miss it.
-    pub fn only_reads(&self) -> bool {
-        !self.work.is_write() && self.background_bytes_per_s.is_none()
-    }
-
-    /// Whether it writes a number of times that the plan fixes: later steps count on them.
-    pub fn makes_data(&self) -> bool {
-        self.work.is_write() && matches!(self.end, KvEnd::Operations(_))
-    }
-
-    /// Its measured time in nanoseconds, where it ends by time.
-    pub fn duration_ns(&self) -> Option<u64> {
-        match self.end {
-            KvEnd::Time(ns) => Some(ns),
-            KvEnd::Operations(_) => None,
-        }
-    }
-
-    /// Background writes per second of a step that has them, as a fraction: so many in so many
-    /// nanoseconds.
-    pub fn background_writes(&self) -> Option<(u64, u64)> {
-        Some((
-            self.background_bytes_per_s?,
-            u64::from(KEY_BYTES + VALUE_BYTES) * 1_000_000_000,
-        ))
-    }
-}
-
-impl RocksdbBench {
-    /// The sequence, without what single steps set.
-    pub(in crate::plan) fn sequence(
-        keys: u64,
-        clients: u32,
-        timed: KvStep,
-        background_bytes_per_s: u64,
-    ) -> Vec<Step> {
-        let quiet = |work: KvWork| KvStep {
-            work,
-            background_bytes_per_s: None,
-            ..timed
-        };
-        let beside_writes = |work: KvWork| KvStep {
-            work,
-            background_bytes_per_s: Some(background_bytes_per_s),
-            ..timed
-        };
-        let counted = |work: KvWork, operations: u64| KvStep {
-            end: KvEnd::Operations(operations),
-            warm_up_ns: 0,
-            ..quiet(work)
-        };
-        let t = clients;
-        // To the nearest, as the original rounds.
-        let some = ((keys as f64 / f64::from(t) / 10.0).round() as u64).max(1);
-        let forward = KvWork::Range { is_backward: false };
-        let backward = KvWork::Range { is_backward: true };
-        [
-            (
-                format!("fillseq.wal_disabled.v{VALUE_BYTES}"),
-                1,
-                counted(KvWork::Fill, keys),
-                true,
-            ),
-            (format!("readrandom.t{t}"), t, quiet(KvWork::Get), false),
-            (format!("fwdrange.t{t}"), t, quiet(forward), false),
-            (
-                format!("multireadrandom.t{t}"),
-                t,
-                quiet(KvWork::MultiGet),
-                false,
-            ),
-            (
-                format!("overwritesome.t{t}.s0"),
-                t,
-                counted(KvWork::Overwrite, some),
-                true,
-            ),
-            (
-                format!("revrangewhilewriting.t{t}"),
-                t,
-                beside_writes(backward),
-                false,
-            ),
-            (
-                format!("fwdrangewhilewriting.t{t}"),
-                t,
-                beside_writes(forward),
-                false,
-            ),
-            (
-                format!("readwhilewriting.t{t}"),
-                t,
-                beside_writes(KvWork::Get),
-                false,
-            ),
-            (
-                format!("overwriteandwait.t{t}.s0"),
-                t,
-                KvStep {
-                    waits: true,
-                    ..quiet(KvWork::Overwrite)
-                },
-                false,
-            ),
-        ]
-        .into_iter()
-        .map(|(name, clients, step, drain_after)| Step {
-            name,
-            kind: StepKind::Kv(step),
-            clients,
-            batch: 1,
-            drain_after,
-            wait_ns: None,
-            max_failed: None,
-        })
-        .collect()
-    }
-}
-
-impl Step {
-    /// Whether this is its name; a step of RocksDB's benchmark may be called without its threads,
-    /// too.
-    pub fn is_called(&self, text: &str) -> bool {
-        self.name == text
-            || (matches!(self.kind, StepKind::Kv(_)) && self.name.split('.').next() == Some(text))
     }
 }

@@ -2,14 +2,15 @@
 
 use toml::Spanned;
 
+use super::Sequence;
 use crate::name::BuildName;
 use crate::plan::document::{ByteSize, Document, Sizes, StepOverride, Wait};
-use crate::plan::read::{MOST_CLIENTS, MOST_ROWS, SECOND_NS, Source, span};
+use crate::plan::read::{MOST_CLIENTS, MOST_ROWS, Source, span};
 use crate::plan::{
-    Cell, Driver, KEY_BYTES, KvEnd, KvStep, KvWork, PlanError, RocksdbBench, Step, StepKind,
-    StepProcess, TestRate, VALUE_BYTES, WaitRule, Workload,
+    Cell, Driver, Ends, KEY_BYTES, PlanError, Rate, RocksdbBench, Step, StepProcess, VALUE_BYTES,
+    WaitRule, Workload,
 };
-use crate::units::{format_bytes, format_grouped};
+use crate::units::{SECOND_NS, format_bytes, format_grouped};
 
 /// As the wrapper scripts pass it.
 const BACKGROUND_BYTES_PER_S: u64 = 2 << 20;
@@ -65,37 +66,30 @@ impl Source<'_> {
                 ));
             }
         };
-        let timed = KvStep {
-            work: KvWork::Get,
-            end: KvEnd::Time(self.test_duration(sizes.duration.as_ref(), DURATION_NS)?),
-            warm_up_ns: sizes
-                .warm_up
-                .as_ref()
-                .map_or(0, |warm_up| warm_up.get_ref().0),
-            background_bytes_per_s: None,
-            rate: None,
-            waits: false,
-        };
-        let mut steps = RocksdbBench::sequence(
+        let sequence = Sequence {
             keys,
             clients,
-            timed,
-            self.background_rate(sizes.background_rate.as_ref())?,
-        );
+            timed: Ends::Time {
+                ns: self.test_duration(sizes.duration.as_ref(), DURATION_NS)?,
+                warm_up_ns: sizes
+                    .warm_up
+                    .as_ref()
+                    .map_or(0, |warm_up| warm_up.get_ref().0),
+            },
+            background_bytes_per_s: self.background_rate(sizes.background_rate.as_ref())?,
+        };
+        let mut steps = sequence.steps();
         let is_poisson = self.is_poisson(sizes.arrival.as_ref(), WHAT)?;
         for (name, change) in &document.step {
             let step = self.find_step(&mut steps, name)?;
             self.override_kv(step, change, is_poisson)?;
         }
         if let Some(share) = &document.max_failed {
-            let reads = steps
-                .iter_mut()
-                .filter(|step| matches!(step.kind, StepKind::Kv(step) if !step.makes_data()));
+            let reads = steps.iter_mut().filter(|step| !step.makes_data());
             reads.for_each(|step| step.max_failed = step.max_failed.or(Some(share.get_ref().0)));
         }
         if let Some(wanted) = &document.steps {
-            let is_optional =
-                |step: &Step| matches!(step.kind, StepKind::Kv(step) if step.only_reads());
+            let is_optional = |step: &Step| !step.is_writing() && step.background.is_none();
             steps = self.select_steps(steps, wanted, is_optional, "steps that only read")?;
         }
         let wait = match &document.wait {
@@ -165,10 +159,7 @@ impl Source<'_> {
             );
             return Err(self.error(Some(clients.span()), message));
         }
-        let StepKind::Kv(kv) = &mut step.kind else {
-            return Ok(());
-        };
-        if let KvEnd::Operations(_) = kv.end {
+        if step.makes_data() {
             let keys = [
                 ("duration", span(&change.duration)),
                 ("rate", span(&change.rate)),
@@ -181,18 +172,16 @@ impl Source<'_> {
             )?;
         }
         if let Some(rate) = &change.rate {
-            kv.rate = Some(TestRate {
+            step.arrival = Some(Rate {
                 per_s: self.rate(rate)?,
                 is_poisson,
             });
         }
-        if let KvEnd::Time(ns) = &mut kv.end {
-            *ns = self.test_duration(change.duration.as_ref(), *ns)?;
+        if let Some(ns) = step.duration_ns() {
+            let ns = self.test_duration(change.duration.as_ref(), ns)?;
+            let warm_up_ns = change.warm_up.as_ref().map(|warm_up| warm_up.get_ref().0);
+            step.set_duration(ns, warm_up_ns);
         }
-        kv.warm_up_ns = change
-            .warm_up
-            .as_ref()
-            .map_or(kv.warm_up_ns, |warm_up| warm_up.get_ref().0);
         step.max_failed = change.max_failed.as_ref().map(|share| share.get_ref().0);
         self.override_drain(step, change)
     }
@@ -224,25 +213,16 @@ impl Source<'_> {
             );
             return Err(self.error(Some(driver.span()), message));
         };
-        let kv = |step: &Step| {
-            if let StepKind::Kv(kv) = step.kind {
-                Some(kv)
-            } else {
-                None
-            }
-        };
         let has = |what: &dyn Fn(&Step) -> bool| bench.steps.iter().any(what);
         let problem = match () {
             () if bench.warm_cache => "begins each step with cold caches: leave out warm_cache",
             () if bench.process == StepProcess::Trial => {
                 "has a process for each step: leave out process"
             }
-            () if has(&|step| kv(step).is_some_and(|kv| kv.rate.is_some())) => {
+            () if has(&|step| step.arrival.is_some()) => {
                 "has no rate of operations: leave out rate"
             }
-            () if has(&|step| kv(step).is_some_and(|kv| kv.warm_up_ns > 0)) => {
-                "has no warm-up: leave out warm_up"
-            }
+            () if has(&|step| step.ends.warm_up_ns() > 0) => "has no warm-up: leave out warm_up",
             () if has(&|step| step.max_failed.is_some()) => {
                 "ends with the first operation that fails: leave out max_failed"
             }
@@ -300,7 +280,7 @@ impl Source<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::{Plan, StepProcess};
+    use crate::plan::{KvStep, KvWork, Plan, StepProcess, Work};
 
     const PLAN: &str =
         "name = \"t\"\nworkload = \"rocksdb\"\nbuilds = [\"rocksdb@8.9.1\"]\nconfigs = [\"lc\"]\n";
@@ -315,16 +295,9 @@ mod tests {
             .clone()
     }
 
-    fn kv(bench: &RocksdbBench, name: &str) -> (KvStep, Step) {
-        let step = bench
-            .steps
-            .iter()
-            .find(|step| step.is_called(name))
-            .unwrap_or_else(|| panic!("no {name}"));
-        let StepKind::Kv(kv) = step.kind else {
-            panic!()
-        };
-        (kv, step.clone())
+    fn step<'a>(bench: &'a RocksdbBench, name: &str) -> &'a Step {
+        let step = bench.steps.iter().find(|step| step.is_called(name));
+        step.unwrap_or_else(|| panic!("no {name}"))
     }
 
     #[test]
@@ -347,12 +320,23 @@ mod tests {
             (bench.keys, bench.process, bench.warm_cache),
             (40_000_000, StepProcess::Step, false)
         );
-        let end = |name| kv(&bench, name).0.end;
+        let end = |name| step(&bench, name).ends;
         assert_eq!(
             (end("fillseq"), end("overwritesome")),
-            (KvEnd::Operations(40_000_000), KvEnd::Operations(166_667))
+            (
+                Ends::Operations {
+                    per_client: 40_000_000
+                },
+                Ends::Operations {
+                    per_client: 166_667
+                }
+            )
         );
-        assert_eq!(end("readrandom"), KvEnd::Time(3600 * SECOND_NS));
+        let hour = Ends::Time {
+            ns: 3600 * SECOND_NS,
+            warm_up_ns: 0,
+        };
+        assert_eq!(end("readrandom"), hour);
         let beside: Vec<&str> = bench
             .steps
             .iter()
@@ -360,7 +344,7 @@ mod tests {
             .map(|step| step.name.as_str())
             .collect();
         assert_eq!(beside, expected[5..8]);
-        assert_eq!(kv(&bench, "readwhilewriting").1.rate_per_s(), Some(4993));
+        assert_eq!(step(&bench, "readwhilewriting").rate_per_s(), Some(4993));
         let drained: Vec<&str> = bench
             .steps
             .iter()
@@ -373,8 +357,8 @@ mod tests {
             .iter()
             .filter(|step| {
                 matches!(
-                    step.kind,
-                    StepKind::Kv(KvStep {
+                    step.work,
+                    Work::Rocksdb(KvStep {
                         work: KvWork::Range { is_backward: true },
                         ..
                     })
@@ -384,13 +368,8 @@ mod tests {
             .collect();
         assert_eq!(backward, [expected[5]]);
         assert_eq!(bench.steps[0].clients, 1);
-        assert!(
-            bench.steps[8].kind
-                == StepKind::Kv(KvStep {
-                    waits: true,
-                    ..kv(&bench, "overwriteandwait").0
-                })
-        );
+        let waiting: Vec<usize> = (0..9).filter(|&index| bench.steps[index].waits()).collect();
+        assert_eq!(waiting, [8]);
     }
 
     #[test]
@@ -417,33 +396,33 @@ mod tests {
         let plan = Plan::parse("t.toml", &text).unwrap();
         assert_eq!(plan.report, ["revrangewhilewriting.t2"]);
         let bench = plan.cells[0].workload.rocksdb().unwrap();
-        let (step, about) = kv(bench, "revrangewhilewriting");
+        let backward = step(bench, "revrangewhilewriting");
         assert_eq!(
-            (step.rate, step.end),
+            (backward.arrival, backward.ends, backward.max_failed),
             (
-                Some(TestRate {
+                Some(Rate {
                     per_s: 5000,
                     is_poisson: true
                 }),
-                KvEnd::Time(20 * SECOND_NS)
+                Ends::Time {
+                    ns: 20 * SECOND_NS,
+                    warm_up_ns: SECOND_NS
+                },
+                Some(0.01)
             )
         );
         assert_eq!(
-            (
-                step.warm_up_ns,
-                step.background_bytes_per_s,
-                about.max_failed
-            ),
-            (SECOND_NS, Some(4 << 20), Some(0.01))
+            backward.background.map(|background| background.amount),
+            Some(4 << 20)
         );
         assert_eq!(
-            (about.rate_per_s(), bench.warm_cache, bench.steps.len()),
+            (backward.rate_per_s(), bench.warm_cache, bench.steps.len()),
             (Some(5000), true, 4)
         );
-        let (some, about) = kv(bench, "overwritesome");
+        let some = step(bench, "overwritesome");
         assert_eq!(
-            (some.end, about.drain_after, about.max_failed),
-            (KvEnd::Operations(50_000), false, None)
+            (some.ends, some.drain_after, some.max_failed),
+            (Ends::Operations { per_client: 50_000 }, false, None)
         );
     }
 

@@ -4,14 +4,14 @@
 //! Names are those of the published tables: `point-query`, `random-points_range=100`. A test that
 //! runs before the writes has `.pre` behind its base name, one that warms up has `.warm`.
 
+pub mod published;
+mod read;
+pub(super) mod steps;
+mod words;
+
 use std::cmp::Reverse;
 
 use serde::{Deserialize, Serialize};
-
-mod read;
-
-pub(in crate::plan) use read::MOST_LOADERS;
-pub mod published;
 
 use crate::plan::{Step, WaitRule};
 
@@ -92,6 +92,23 @@ pub const MOST_ZIPFIAN_EXPONENT: f64 = 10.0;
 /// sysbench's `--rand-pareto-h` by default.
 pub const PARETO_H: f64 = 0.2;
 
+/// What a step of sysbench does.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SysbenchWork {
+    /// Creates the tables, loads and indexes them.
+    Prepare {
+        /// Tables of the same size.
+        tables: u32,
+        /// Rows per table.
+        rows: u64,
+        /// How they are loaded.
+        load: LoadMode,
+    },
+    /// One of the microbenchmarks.
+    Test(Test),
+}
+
 /// One test.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Test {
@@ -101,25 +118,6 @@ pub struct Test {
     pub range: u32,
     /// How ids are drawn.
     pub distribution: Distribution,
-    /// The measured time, in nanoseconds.
-    pub duration_ns: u64,
-    /// Time before it that is not measured, in nanoseconds.
-    pub warm_up_ns: u64,
-    /// Events per second of all clients together, and how they arrive; without it each client sends
-    /// the next one when the last is done.
-    #[serde(default)]
-    pub rate: Option<TestRate>,
-    /// Whether it is one of the preset's results; the others warm up.
-    pub is_reported: bool,
-}
-
-/// An open loop.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct TestRate {
-    /// Events per second of all clients together.
-    pub per_s: u64,
-    /// Whether gaps are exponential, as in sysbench, instead of equal.
-    pub is_poisson: bool,
 }
 
 /// The section of the published table that a test is in.

@@ -5,22 +5,20 @@ use std::ops::Range;
 
 use toml::Spanned;
 
+use super::{MOST_ZIPFIAN_EXPONENT, PARETO_H, ZIPFIAN_EXPONENT, steps};
 use crate::plan::document::{self, Document, Sizes, StepOverride, Tables};
-use crate::plan::read::{MOST_CLIENTS, SECOND_NS, Source, span};
-use crate::plan::sysbench::{MOST_ZIPFIAN_EXPONENT, PARETO_H, ZIPFIAN_EXPONENT};
+use crate::plan::read::{MOST_CLIENTS, Source, span};
 use crate::plan::{
-    Distribution, LoadMode, PlanError, Step, StepKind, Sysbench, SysbenchPreset, TablePlacement,
-    Test, TestKind, TestName, TestRate, WaitRule, WriteArrival,
+    Distribution, Ends, LoadMode, PlanError, Rate, Step, Sysbench, SysbenchPreset, SysbenchWork,
+    TablePlacement, Test, TestKind, TestName, WaitRule, Work, WriteArrival,
 };
 use crate::suggest;
-use crate::units::format_grouped;
+use crate::units::{SECOND_NS, format_grouped};
 
 /// Ids are an `INTEGER`.
 const MOST_ROWS: u64 = i32::MAX as u64;
 const MOST_TABLES: u64 = 1000;
 const MOST_RATE: u64 = 100_000_000;
-/// Connections that fill the tables, where the mode allows more than one.
-pub(in crate::plan) const MOST_LOADERS: u32 = 4;
 /// The step that makes the tables.
 const PREPARE: &str = "prepare";
 /// How long tests run whose published time is fixed.
@@ -43,13 +41,9 @@ struct Common {
 impl Sysbench {
     /// The load and the tests that the tables of a report show.
     pub(in crate::plan) fn reported(&self) -> Vec<String> {
-        let is_reported = |step: &&Step| match step.kind {
-            StepKind::Test(test) => test.is_reported,
-            _ => true,
-        };
         self.steps
             .iter()
-            .filter(is_reported)
+            .filter(|step| step.is_reported)
             .map(|step| step.name.clone())
             .collect()
     }
@@ -136,21 +130,7 @@ impl Source<'_> {
             .load
             .as_ref()
             .map_or(LoadMode::Fast, |load| *load.get_ref());
-        let loaders = if load == LoadMode::Fast {
-            MOST_LOADERS
-        } else {
-            1
-        };
-        let prepare = StepKind::Prepare { tables, rows, load };
-        let mut steps = vec![Step {
-            name: PREPARE.to_owned(),
-            kind: prepare,
-            clients: loaders,
-            batch: 1,
-            drain_after: false,
-            wait_ns: None,
-            max_failed: None,
-        }];
+        let mut steps = vec![steps::prepare(PREPARE, tables, rows, load)];
         let names = self.test_names(document, preset)?;
         self.check_ranges(
             document,
@@ -168,8 +148,8 @@ impl Source<'_> {
         place_drains(&mut steps);
         for (name, change) in &document.step {
             let step = self.find_step(&mut steps, name)?;
-            if let (Some(_), Some(clients), StepKind::Test(_)) =
-                (&sizes.ramp, &change.clients, &step.kind)
+            if let (Some(_), Some(clients), false) =
+                (&sizes.ramp, &change.clients, step.makes_data())
             {
                 let message = format!(
                     "{} has the clients that the ramp gives it: leave this out, or change \"ramp\"",
@@ -180,9 +160,7 @@ impl Source<'_> {
             self.override_test(step, change, common.is_poisson)?;
         }
         if let Some(share) = &document.max_failed {
-            let tests = steps
-                .iter_mut()
-                .filter(|step| matches!(step.kind, StepKind::Test(_)));
+            let tests = steps.iter_mut().filter(|step| !step.makes_data());
             tests.for_each(|step| step.max_failed = step.max_failed.or(Some(share.get_ref().0)));
         }
         let wait = document
@@ -403,13 +381,13 @@ impl Source<'_> {
         is_poisson: bool,
     ) -> Result<(), PlanError> {
         if let Some(rate) = &change.rate {
-            let StepKind::Test(test) = &mut step.kind else {
+            if step.makes_data() {
                 return Err(self.error(
                     Some(rate.span()),
                     "prepare loads as fast as it can: it has no rate",
                 ));
-            };
-            test.rate = Some(TestRate {
+            }
+            step.arrival = Some(Rate {
                 per_s: self.rate(rate)?,
                 is_poisson,
             });
@@ -423,29 +401,29 @@ impl Source<'_> {
             )?;
         }
         if let Some(duration) = &change.duration {
-            let StepKind::Test(test) = &mut step.kind else {
+            let Ends::Time { ns, .. } = &mut step.ends else {
                 return Err(self.error(
                     Some(duration.span()),
                     "prepare ends when its rows are there: it has no duration; set \"rows\"",
                 ));
             };
-            test.duration_ns = self.test_duration(Some(duration), 0)?;
+            *ns = self.test_duration(Some(duration), 0)?;
         }
         if let Some(warm_up) = &change.warm_up {
-            let StepKind::Test(test) = &mut step.kind else {
+            let Ends::Time { warm_up_ns, .. } = &mut step.ends else {
                 return Err(self.error(
                     Some(warm_up.span()),
                     "prepare is measured from its start: it has no warm_up",
                 ));
             };
-            test.warm_up_ns = warm_up.get_ref().0;
+            *warm_up_ns = warm_up.get_ref().0;
         }
         self.refuse(
             &[("mix", span(&change.mix)), ("event", span(&change.event))],
             "a test of sysbench",
         )?;
         if let Some(share) = &change.max_failed {
-            if !matches!(step.kind, StepKind::Test(_)) {
+            if step.makes_data() {
                 return Err(self.error(
                     Some(share.span()),
                     "prepare loads every row: it has no max_failed",
@@ -473,18 +451,14 @@ impl Common {
             },
             _ => self.distribution,
         };
-        let is_reported = self.preset.reports(name.variant);
         let test = Test {
             kind: name.kind,
             range: name.range,
             distribution,
-            duration_ns,
+        };
+        let ends = Ends::Time {
+            ns: duration_ns,
             warm_up_ns: self.warm_up_ns,
-            rate: self.rate.map(|per_s| TestRate {
-                per_s,
-                is_poisson: self.is_poisson,
-            }),
-            is_reported,
         };
         // The first run warms up with a client for each table.
         let clients = if name.kind == TestKind::PointQuery && is_warming {
@@ -493,13 +467,13 @@ impl Common {
             self.clients
         };
         Step {
-            name: name.text(),
-            kind: StepKind::Test(test),
             clients,
-            batch: 1,
-            drain_after: false,
-            wait_ns: None,
-            max_failed: None,
+            arrival: self.rate.map(|per_s| Rate {
+                per_s,
+                is_poisson: self.is_poisson,
+            }),
+            is_reported: self.preset.reports(name.variant),
+            ..steps::test(name.text(), test, ends)
         }
     }
 }
@@ -508,7 +482,12 @@ impl Common {
 /// Deletes and inserts are the end.
 fn place_drains(steps: &mut [Step]) {
     let is_load = |step: &Step| step.name == PREPARE || step.name == "point-query.warm";
-    let is_early_write = |step: &Step| matches!(step.kind, StepKind::Test(test) if test.kind.is_write() && !matches!(test.kind, TestKind::Delete | TestKind::Insert));
+    let is_early_write = |step: &Step| match step.work {
+        Work::Sysbench(SysbenchWork::Test(test)) => {
+            test.kind.is_write() && !matches!(test.kind, TestKind::Delete | TestKind::Insert)
+        }
+        _ => false,
+    };
     let last_load = steps
         .iter()
         .take_while(|step| is_load(step))
@@ -536,13 +515,14 @@ mod tests {
             .clone()
     }
 
+    fn step<'a>(sysbench: &'a Sysbench, name: &str) -> &'a Step {
+        let step = sysbench.steps.iter().find(|step| step.name == name);
+        step.unwrap_or_else(|| panic!("no {name}"))
+    }
+
     fn test(sysbench: &Sysbench, name: &str) -> (Test, u32) {
-        let step = sysbench
-            .steps
-            .iter()
-            .find(|step| step.name == name)
-            .unwrap_or_else(|| panic!("no {name}"));
-        let StepKind::Test(test) = step.kind else {
+        let step = step(sysbench, name);
+        let Work::Sysbench(SysbenchWork::Test(test)) = step.work else {
             panic!("{name} is no test")
         };
         (test, step.clients)
@@ -560,7 +540,7 @@ mod tests {
             ),
             (10_000_000, 8, 39, 0)
         );
-        let seconds = |name| test(&sysbench, name).0.duration_ns / SECOND_NS;
+        let seconds = |name| step(&sysbench, name).duration_ns().unwrap() / SECOND_NS;
         assert_eq!(
             [
                 "point-query",
@@ -669,18 +649,16 @@ mod tests {
             "{PLAN}[sizes]\narrival = \"poisson\"\n[step.point-query]\nrate = 500\n"
         ));
         assert_eq!(
-            test(&sysbench, "point-query").0.rate,
-            Some(TestRate {
+            step(&sysbench, "point-query").arrival,
+            Some(Rate {
                 per_s: 500,
                 is_poisson: true
             })
         );
-        assert_eq!(test(&sysbench, "hot-points").0.rate, None);
+        assert_eq!(step(&sysbench, "hot-points").arrival, None);
         assert_eq!(
-            test(&parse(&format!("{PLAN}[sizes]\nrate = 7\n")), "scan")
-                .0
-                .rate,
-            Some(TestRate {
+            step(&parse(&format!("{PLAN}[sizes]\nrate = 7\n")), "scan").arrival,
+            Some(Rate {
                 per_s: 7,
                 is_poisson: false
             })

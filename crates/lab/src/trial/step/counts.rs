@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use plimsoll_core::plan::{ALL_EVENTS, Step, StepKind};
+use plimsoll_core::plan::{Operation, Step};
 use plimsoll_core::readings::{HostReading, Reading, Readings};
 use plimsoll_core::record::{OperationRecord, TableCheck};
 use plimsoll_core::units::format_grouped;
@@ -11,12 +11,10 @@ use plimsoll_store::series::OperationSecond;
 
 /// Operations that count for the step: those of the primary kind, or of all kinds where its events
 /// are drawn.
-pub(super) fn primary_operations(primary: &str, operations: &[OperationRecord]) -> u64 {
-    let is_primary =
-        |operation: &&OperationRecord| primary == ALL_EVENTS || operation.kind == primary;
+pub(super) fn primary_operations(primary: Operation, operations: &[OperationRecord]) -> u64 {
     operations
         .iter()
-        .filter(is_primary)
+        .filter(|operation| primary.counts(&operation.kind))
         .map(|operation| operation.ok)
         .sum()
 }
@@ -75,7 +73,7 @@ pub(super) fn find_problem(
             format_grouped(table.expected_rows)
         ));
     }
-    let rows = |kind: &str| -> u64 {
+    let rows = |kind: Operation| -> u64 {
         outcome
             .clients
             .iter()
@@ -83,12 +81,8 @@ pub(super) fn find_problem(
             .map(|client| client.rows)
             .sum()
     };
-    let (inserted, deleted) = (rows("insert"), rows("delete"));
-    let has_deletes = matches!(
-        step.kind,
-        StepKind::Write { deletes: true, .. } | StepKind::ReadWrite { deletes: true, .. }
-    );
-    (has_deletes && inserted != deleted).then(|| {
+    let (inserted, deleted) = (rows(Operation::Insert), rows(Operation::Delete));
+    (step.deletes && inserted != deleted).then(|| {
         format!(
             "{} rows were inserted and {} deleted",
             format_grouped(inserted),
@@ -122,8 +116,8 @@ mod tests {
             ..OperationRecord::default()
         };
         let events = [operation("look", 40), operation("buy", 2)];
-        assert_eq!(primary_operations(ALL_EVENTS, &events), 42);
+        assert_eq!(primary_operations(Operation::Event, &events), 42);
         let kinds = [operation("query", 40), operation("insert", 2)];
-        assert_eq!(primary_operations("query", &kinds), 40);
+        assert_eq!(primary_operations(Operation::Query, &kinds), 40);
     }
 }

@@ -15,7 +15,7 @@ use std::io::{BufWriter, Write};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use plimsoll_core::plan::{ALL_EVENTS, Step, StepKind, Verify};
+use plimsoll_core::plan::{Step, Verify};
 use plimsoll_core::readings::HostReading;
 use plimsoll_core::record::{ClientRecord, OperationRecord};
 use plimsoll_core::rocksdb_stats;
@@ -251,7 +251,7 @@ impl<'r, 't> StepRun<'r, 't> {
             profile: order
                 .profile_ns
                 .map(|_| (order.dir.join(SERVER_FOLDER), self.step.name.clone())),
-            has_wait: matches!(self.step.kind, StepKind::Kv(kv) if kv.waits),
+            has_wait: self.step.waits(),
         }
     }
 
@@ -383,9 +383,9 @@ impl<'r, 't> StepRun<'r, 't> {
         let path = turns_path(&self.trial.order.dir, &self.step.name);
         write_turns(path, &record.turns)?;
         (measured.counters, measured.host) = (record.counters, record.host);
-        let primary = self.step.primary_operation();
+        let primary = self.step.operation;
         let is_primary =
-            |client: &&mut ClientRecord| [client.kind.as_str(), ALL_EVENTS].contains(&primary);
+            |client: &&mut ClientRecord| primary.counts(&client.kind);
         for client in outcome.clients.iter_mut().filter(is_primary) {
             client.turns = record.sums.get(&client.client).copied();
         }
@@ -439,7 +439,7 @@ impl<'r, 't> StepRun<'r, 't> {
         }
         let done = StepDone {
             step: self.step.name.clone(),
-            primary: self.step.primary_operation().to_owned(),
+            primary: self.step.operation.into(),
             elapsed_ns: outcome.elapsed_ns,
             sla_missed: worst_share(&outcome).filter(|&share| share < SLA_SHARE),
             notes,
@@ -459,7 +459,7 @@ impl<'r, 't> StepRun<'r, 't> {
     /// With the server's CPU per operation, that profiles of two builds can be compared.
     fn write_profile(&self, recorder: Recorder, done: &StepDone) -> Result<(), StepFailure> {
         let order = self.trial.order;
-        let operations = primary_operations(&done.primary, &done.operations);
+        let operations = primary_operations(self.step.operation, &done.operations);
         let server_cpu_s = done.host.value(HostReading::ServerCpu);
         let us_per_op = server_cpu_s
             .filter(|_| operations > 0)

@@ -1,16 +1,29 @@
 //! What a step came to, in a few words for people.
 
-use plimsoll_core::plan::{KvStep, KvWork, STATEMENT_NOTES, Step, StepKind};
+use plimsoll_core::plan::{Family, Operation, STATEMENT_NOTES, Step};
 use plimsoll_core::record::ClientRecord;
 use plimsoll_core::units::format_grouped;
 use plimsoll_store::event::StepDone;
 
 /// The step's rates with their units, such as `1,234 queries/s beside 100 inserts/s`.
 pub(super) fn summary(step: &Step, done: &StepDone) -> String {
-    match step.kind {
-        StepKind::Test(_) | StepKind::Mix(_) => drawn_events(done),
-        StepKind::Kv(kv) => keys(&kv, done),
-        StepKind::ReadWrite { .. } => {
+    match step.operation {
+        Operation::Insert | Operation::Delete => {
+            let is_of_events = matches!(step.family(), Family::Sysbench | Family::File);
+            let mut operations = done.operations.iter();
+            let has_indexes = operations
+                .any(|operation| operation.kind == Operation::Index && operation.ok > 0);
+            let indexes = if is_of_events && has_indexes {
+                " (the time has the indexes, too)"
+            } else {
+                ""
+            };
+            format!("{} inserts/s{indexes}", text(rows_per_s(done, "insert")))
+        }
+        Operation::Index => {
+            format!("{} indexed rows/s", text(indexed_rows_per_s(done)))
+        }
+        Operation::Query => {
             let missed = done.sla_missed.map_or(String::new(), |share| {
                 format!(", SLA missed: {:.1} % of the rate", share * 100.0)
             });
@@ -20,30 +33,18 @@ pub(super) fn summary(step: &Step, done: &StepDone) -> String {
                 text(rows_per_s(done, "insert"))
             )
         }
-        StepKind::CreateIndexes { .. } => {
-            format!("{} indexed rows/s", text(indexed_rows_per_s(done)))
+        Operation::Scan if step.family() == Family::InsertBenchmark => {
+            format!("{} rows/s", text(rows_per_s(done, "scan")))
         }
-        StepKind::Scan => format!("{} rows/s", text(rows_per_s(done, "scan"))),
-        StepKind::Load { .. } | StepKind::Write { .. } => {
-            format!("{} inserts/s", text(rows_per_s(done, "insert")))
-        }
-        StepKind::Prepare { .. } | StepKind::Fill { .. } => {
-            let has_indexes = done
-                .operations
-                .iter()
-                .any(|operation| operation.kind == "index" && operation.ok > 0);
-            let indexes = if has_indexes {
-                " (the time has the indexes, too)"
-            } else {
-                ""
-            };
-            format!("{} inserts/s{indexes}", text(rows_per_s(done, "insert")))
+        Operation::Scan | Operation::Transaction | Operation::Event => drawn_events(step, done),
+        Operation::Put | Operation::Get | Operation::MultiGet | Operation::Range => {
+            keys(step, done)
         }
     }
 }
 
 /// Of tests and workload files, whose workers draw their events.
-fn drawn_events(done: &StepDone) -> String {
+fn drawn_events(step: &Step, done: &StepDone) -> String {
     let statements = STATEMENT_NOTES
         .iter()
         .filter_map(|note| done.notes.get(*note))
@@ -61,27 +62,27 @@ fn drawn_events(done: &StepDone) -> String {
     match done.notes.get("rows_per_scan") {
         Some(rows) => format!("{} rows/s", text(events_per_s * rows)),
         None => format!(
-            "{} queries/s, {} {}s/s",
+            "{} queries/s, {} {}/s",
             text(events_per_s * statements / events.max(1.0)),
             text(events_per_s),
-            done.primary
+            step.operation.plural()
         ),
     }
 }
 
 /// Of steps on a key-value store.
-fn keys(kv: &KvStep, done: &StepDone) -> String {
+fn keys(step: &Step, done: &StepDone) -> String {
     let missed = done.sla_missed.map_or(String::new(), |share| {
         format!(", only {:.1} % of the rate", share * 100.0)
     });
-    let keys = operations_per_s(done, &done.primary) * f64::from(kv.work.keys());
-    let beside = kv.background_bytes_per_s.map_or(String::new(), |_| {
-        format!(" with {} puts/s", text(operations_per_s(done, "put")))
+    let keys = operations_per_s(done, step.operation.as_str()) * f64::from(step.operation.keys());
+    let beside = step.background.map_or(String::new(), |writers| {
+        let rate = operations_per_s(done, writers.operation.as_str());
+        format!(" with {} {}/s", text(rate), writers.operation.plural())
     });
-    let what = match kv.work {
-        KvWork::Fill | KvWork::Overwrite => "puts",
-        KvWork::Get | KvWork::MultiGet => "keys",
-        KvWork::Range { .. } => "ranges",
+    let what = match step.operation {
+        Operation::Get | Operation::MultiGet => "keys",
+        other => other.plural(),
     };
     format!("{} {what}/s{beside}{missed}", text(keys))
 }
