@@ -43,4 +43,3 @@ pub fn table<const N: usize>(header: [&str; N], rows: Vec<[String; N]>) -> Strin
     };
     rows.iter().map(line).collect()
 }
-

@@ -4,21 +4,24 @@
 //! follows from a plan and a seed, and whoever needs the time is handed a [`clock::Clock`].
 
 pub mod clock;
-pub mod db_bench;
+pub mod distribution;
 pub mod engines;
 pub mod name;
 pub mod plan;
 pub mod readings;
 pub mod record;
-pub mod rocksdb_report;
-pub mod rocksdb_stats;
+pub mod rocksdb;
 pub mod schedule;
 pub mod seed;
+mod source;
 pub mod suggest;
 pub mod toolchain;
 pub mod units;
 pub mod witness;
 pub mod workload_file;
+mod written;
+
+pub use rocksdb::{db_bench, report as rocksdb_report, stats as rocksdb_stats};
 
 /// Stamped on every result. It grows whenever a change can move a number (see CHANGELOG,
 /// `Results`).

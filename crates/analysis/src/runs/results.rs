@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-
 use crate::metrics::value::Measure;
 use crate::runs::attempts::Run;
 use crate::runs::events::{EventRow, event_row};

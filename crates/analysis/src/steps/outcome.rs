@@ -127,9 +127,7 @@ pub(crate) fn outcome(
         .filter_map(|run| classic_rate(run.done?, run.number(rate.name)));
     let classic_rates: Vec<Value> = classic_rates.map(|rate| Value::from(Ok(rate))).collect();
     let mut operations = sum_operations(valued);
-    operations.sort_by_key(|operation| {
-        step.is_none_or(|step| operation.kind != step.operation)
-    });
+    operations.sort_by_key(|operation| step.is_none_or(|step| operation.kind != step.operation));
     Outcome {
         status,
         reason,

@@ -102,7 +102,7 @@ fn a_workload_file_is_checked_and_shown() {
 
     std::fs::write(
         place.path("bad.toml"),
-        FILE.replace("FROM person", "FROM persno")
+        FILE.replace("id = :person\"\nparameters", "id = :persno\"\nparameters")
             .replace("read = 3", "raed = 3"),
     )
     .unwrap();
@@ -111,7 +111,7 @@ fn a_workload_file_is_checked_and_shown() {
     let error = text(&output.stderr);
     assert!(
         error.contains(
-            "bad.toml:16:7: statement person: there is no table \"persno\" (did you mean \
+            "bad.toml:16:7: statement person: the parameter :persno is not bound (did you mean \
             \"person\"?)"
         ),
         "{error}"

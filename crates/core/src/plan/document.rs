@@ -4,14 +4,12 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::Deserialize;
-use serde::de::{self, Deserializer, MapAccess, Visitor};
+use serde::de::{self, Deserializer, IgnoredAny, MapAccess, Visitor};
 use toml::Spanned;
 
 use super::server::TlsMode;
-use super::{
-    Distribution, Driver, IdleCpus, LoadMode, SessionClient, StepEnd, StepProcess, TablePlacement,
-    Transport, Verify, WaitRule, WriteArrival,
-};
+use super::{Driver, IdleCpus, SessionClient, TablePlacement, Transport, Verify, WaitRule};
+use crate::written::{Duration, Share, Text};
 use crate::{suggest, units};
 
 #[derive(Debug, Deserialize)]
@@ -43,67 +41,21 @@ pub(super) struct Document {
     pub tests: Option<Vec<Spanned<String>>>,
     #[serde(default)]
     pub report: Vec<Spanned<String>>,
-    #[serde(default)]
-    pub sizes: Sizes,
-    #[serde(default)]
-    pub shapes: BTreeMap<Spanned<String>, Sizes>,
+    /// `[sizes]`, `[shapes]` and `[step]` are read by the benchmark: see [`super::sizes::Own`].
+    #[serde(default, rename = "sizes")]
+    _sizes: IgnoredAny,
+    #[serde(default, rename = "shapes")]
+    _shapes: IgnoredAny,
+    #[serde(default, rename = "step")]
+    _step: IgnoredAny,
     #[serde(default)]
     pub server: BTreeMap<Spanned<String>, Server>,
     #[serde(default)]
     pub config: BTreeMap<Spanned<String>, Config>,
-    #[serde(default)]
-    pub step: BTreeMap<Spanned<String>, StepOverride>,
 }
 
 fn yes() -> bool {
     true
-}
-
-macro_rules! sizes {
-    ($($field:ident: $type:ty,)*) => {
-        #[derive(Clone, Debug, Default, Deserialize)]
-        #[serde(deny_unknown_fields)]
-        pub(super) struct Sizes {
-            $(pub $field: Option<Spanned<$type>>,)*
-        }
-
-        impl Sizes {
-            /// These, with what a shape says in their place.
-            pub fn with(&self, shape: Option<&Self>) -> Self {
-                let Some(shape) = shape else { return self.clone() };
-                let mut sizes = Self { $($field: shape.$field.clone().or_else(|| self.$field.clone()),)* };
-                if shape.ramp.is_some() {
-                    // Its numbers are the clients; those of `[sizes]` are the other shapes'.
-                    sizes.clients.clone_from(&shape.clients);
-                }
-                sizes
-            }
-        }
-    };
-}
-
-sizes! {
-    clients: u32,
-    tables: Tables,
-    rows: Count,
-    write_rows: Count,
-    duration: Duration,
-    arrival: WriteArrival,
-    end: StepEnd,
-    deletes: bool,
-    partitions: u32,
-    write_duration: Duration,
-    warm_up: Duration,
-    rate: u64,
-    ramp: Vec<u32>,
-    prepared: bool,
-    load: LoadMode,
-    distribution: DistributionName,
-    zipfian_exponent: f64,
-    pareto_h: f64,
-    background_rate: ByteSize,
-    process: StepProcess,
-    warm_cache: bool,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -135,20 +87,6 @@ pub(super) struct Server {
     pub tls_ca: Option<Spanned<String>>,
 }
 
-#[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct StepOverride {
-    pub clients: Option<Spanned<u32>>,
-    pub duration: Option<Spanned<Duration>>,
-    pub wait: Option<Spanned<Wait>>,
-    pub drain: Option<Spanned<bool>>,
-    pub rate: Option<Spanned<u64>>,
-    pub warm_up: Option<Spanned<Duration>>,
-    pub max_failed: Option<Spanned<Share>>,
-    pub mix: Option<Spanned<String>>,
-    pub event: Option<Spanned<String>>,
-}
-
 /// A preset, or a file of the user's.
 #[derive(Debug, Clone)]
 pub(super) enum WorkloadName {
@@ -171,43 +109,6 @@ pub(super) enum Tables {
     Count(u64),
 }
 
-/// A distribution without its parameter, which has a key of its own.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum DistributionName {
-    #[default]
-    Uniform,
-    Zipfian,
-    Pareto,
-    Gaussian,
-    Special,
-}
-
-impl DistributionName {
-    /// The distribution with these parameters, of which each has one at most.
-    pub fn with(self, exponent: f64, h: f64) -> Distribution {
-        match self {
-            Self::Uniform => Distribution::Uniform,
-            Self::Zipfian => Distribution::Zipfian { exponent },
-            Self::Pareto => Distribution::Pareto { h },
-            Self::Gaussian => Distribution::Gaussian,
-            Self::Special => Distribution::Special,
-        }
-    }
-}
-
-/// A number of rows: an integer, or text such as `"20M"`.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Count(pub u64);
-
-/// A duration such as `"30s"`, in nanoseconds.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Duration(pub u64);
-
-/// A number of bytes such as `"2MiB"`.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct ByteSize(pub u64);
-
 /// `"classic"`, `"classic-max"` or a duration in nanoseconds.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Wait {
@@ -226,79 +127,9 @@ impl Wait {
     }
 }
 
-/// A share such as `"0.1%"`, from 0 to 1.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Share(pub f64);
-
 /// A setting's value, kept as text.
 #[derive(Debug, Clone)]
 pub(super) struct Scalar(pub String);
-
-struct Text<T> {
-    expecting: &'static str,
-    text: fn(&str) -> Result<T, String>,
-    integer: Option<fn(i64) -> Result<T, String>>,
-}
-
-impl<T> Visitor<'_> for Text<T> {
-    type Value = T;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.expecting)
-    }
-
-    fn visit_str<E: de::Error>(self, text: &str) -> Result<T, E> {
-        (self.text)(text).map_err(E::custom)
-    }
-
-    fn visit_i64<E: de::Error>(self, value: i64) -> Result<T, E> {
-        match self.integer {
-            Some(integer) => integer(value).map_err(E::custom),
-            None => Err(E::custom(format!("expected {}", self.expecting))),
-        }
-    }
-}
-
-impl<'de> Deserialize<'de> for Count {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(Text {
-            expecting: "a number of rows such as 800, \"50K\" or \"20M\"",
-            text: |text| {
-                units::parse_count(text)
-                    .map(Count)
-                    .map_err(|e| e.to_string())
-            },
-            integer: Some(|n| {
-                u64::try_from(n)
-                    .map(Count)
-                    .map_err(|_| format!("{n} rows are impossible"))
-            }),
-        })
-    }
-}
-
-impl<'de> Deserialize<'de> for Share {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(Text {
-            expecting: "a share in percent such as \"0.1%\"",
-            text: |text| {
-                let percent = text
-                    .strip_suffix('%')
-                    .and_then(|number| number.trim().parse::<f64>().ok());
-                let share = percent
-                    .filter(|percent| (0.0..100.0).contains(percent))
-                    .map(|percent| Share(percent / 100.0));
-                share.ok_or_else(|| {
-                    format!(
-                        "\"{text}\" is not a share: write a percentage below 100, such as \
-                            \"0.1%\""
-                    )
-                })
-            },
-            integer: None,
-        })
-    }
-}
 
 struct WorkloadVisitor;
 
@@ -328,35 +159,6 @@ impl<'de> Visitor<'de> for WorkloadVisitor {
 impl<'de> Deserialize<'de> for WorkloadName {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_any(WorkloadVisitor)
-    }
-}
-
-impl<'de> Deserialize<'de> for Duration {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(Text {
-            expecting: "a duration such as \"250ms\", \"30s\" or \"2h\"",
-            text: |text| {
-                units::parse_duration_ns(text)
-                    .map(Duration)
-                    .map_err(|e| e.to_string())
-            },
-            integer: None,
-        })
-    }
-}
-
-impl<'de> Deserialize<'de> for ByteSize {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(Text {
-            expecting: "a size in MiB or GiB such as \"2MiB\"",
-            text: |text| match units::parse_bytes(text) {
-                Ok(bytes) if text.ends_with("MiB") || text.ends_with("GiB") => Ok(ByteSize(bytes)),
-                _ => Err(format!(
-                    "\"{text}\" is not a size in MiB or GiB such as \"2MiB\""
-                )),
-            },
-            integer: None,
-        })
     }
 }
 

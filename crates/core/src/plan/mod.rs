@@ -1,15 +1,18 @@
 //! Plans: what a campaign is to run, read from TOML and checked before anything starts.
 
+mod cells;
+mod configs;
 mod division;
 mod document;
-mod error;
 mod file;
 pub mod format_1;
 mod insert_benchmark;
+mod keys;
 mod operation;
 mod read;
 mod rocksdb;
 mod server;
+mod sizes;
 mod step;
 mod sysbench;
 mod words;
@@ -20,16 +23,13 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+pub use configs::config_error;
 pub use division::{Division, divide, in_turns, results};
-pub(crate) use document::{Count, DistributionName};
-pub use error::PlanError;
 pub use file::{FileWork, FileWorkload};
 pub use insert_benchmark::{
     Era, InsertBenchmark, InsertWork, Partitions, QueryKind, StepEnd, TablePlacement, WriteArrival,
 };
 pub use operation::{ALL_EVENTS, Operation};
-pub use read::config_error;
-pub(crate) use read::{Source, explain_toml_error, span, unknown_key};
 pub use rocksdb::{
     KEY_BYTES, KvStep, KvWork, MULTIGET_KEYS, RANGE_KEYS, RocksdbBench, StepProcess, VALUE_BYTES,
 };
@@ -37,13 +37,15 @@ pub use server::{ExternalServer, PasswordSource, ServerPlace, TlsMode};
 pub use step::{Background, Effect, Ends, Rate, Rows, Step, WaitRule, Writers};
 pub use sysbench::published;
 pub use sysbench::{
-    Distribution, INLIST_IDS, LoadMode, POINT_SELECTS, PublishedPosition, STATEMENT_NOTES,
-    StatementMix, Sysbench, SysbenchPreset, SysbenchWork, Test, TestGroup, TestKind, TestName,
+    INLIST_IDS, LoadMode, POINT_SELECTS, PublishedPosition, STATEMENT_NOTES, StatementMix,
+    Sysbench, SysbenchPreset, SysbenchWork, Test, TestGroup, TestKind, TestName,
     VAIN_STATEMENTS_NOTE, published_position,
 };
-pub(crate) use sysbench::{MOST_ZIPFIAN_EXPONENT, PARETO_H, ZIPFIAN_EXPONENT};
 pub use work::{Family, Work};
 pub use workload::{Definition, PresetInfo, Workload, presets};
+
+pub use crate::distribution::Distribution;
+pub use crate::source::PlanError;
 
 use crate::name::BuildName;
 

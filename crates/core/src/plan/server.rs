@@ -141,73 +141,17 @@ pub(super) fn external_server(
     let dsn = server.dsn.get_ref();
     let at_dsn = |message: String| (server.dsn.span(), message);
     let (engine, place, user, database) = parse_dsn(dsn).map_err(at_dsn)?;
-    let sources = [
-        server
-            .password_file
-            .as_ref()
-            .map(|file| (file.span(), PasswordSource::File(file.get_ref().clone()))),
-        server
-            .password_env
-            .as_ref()
-            .map(|name| (name.span(), PasswordSource::Env(name.get_ref().clone()))),
-        server
-            .password_prompt
-            .as_ref()
-            .filter(|prompt| *prompt.get_ref())
-            .map(|prompt| (prompt.span(), PasswordSource::Prompt)),
-    ];
-    let mut sources = sources.into_iter().flatten();
-    let password = sources
-        .next()
-        .map_or(PasswordSource::None, |(_, source)| source);
-    if let Some((span, _)) = sources.next() {
-        return Err((
-            span,
-            "there is more than one source of the password: keep one".to_owned(),
-        ));
-    }
+    let password = password_source(server)?;
     // A campaign may be resumed from another folder.
     if let Some(file) = [&server.password_file, &server.tls_ca]
         .into_iter()
         .flatten()
         .find(|file| !file.get_ref().starts_with('/'))
     {
-        return Err((
-            file.span(),
-            format!("write the whole path of \"{}\", from / on", file.get_ref()),
-        ));
+        let message = format!("write the whole path of \"{}\", from / on", file.get_ref());
+        return Err((file.span(), message));
     }
-    if let Some(name) = server
-        .password_env
-        .as_ref()
-        .filter(|name| name.get_ref().is_empty() || name.get_ref().contains(['=', '\0']))
-    {
-        return Err((
-            name.span(),
-            "this is not the name of an environment variable".to_owned(),
-        ));
-    }
-    let wanted = server.tls.as_ref().map(|tls| *tls.get_ref());
-    if let (Some(tls), ServerPlace::Socket { .. }, Some(TlsMode::VerifyFull)) =
-        (&server.tls, &place, wanted)
-    {
-        return Err((
-            tls.span(),
-            "a unix socket does not leave the machine and has no TLS: leave out \"tls\"".to_owned(),
-        ));
-    }
-    let tls = wanted.unwrap_or(if place.is_local() {
-        TlsMode::Off
-    } else {
-        TlsMode::VerifyFull
-    });
-    if let (Some(file), TlsMode::Off) = (&server.tls_ca, tls) {
-        return Err((
-            file.span(),
-            "\"tls_ca\" means nothing without TLS: set tls = \"verify-full\", or leave it out"
-                .to_owned(),
-        ));
-    }
+    let tls = tls_mode(server, &place)?;
     let tls_ca = server.tls_ca.as_ref().map(|file| file.get_ref().clone());
     Ok(ExternalServer {
         label: label.get_ref().clone(),
@@ -219,6 +163,64 @@ pub(super) fn external_server(
         tls,
         tls_ca,
     })
+}
+
+/// The one place where the password comes from.
+fn password_source(server: &document::Server) -> Result<PasswordSource, Problem> {
+    if let Some(name) = &server.password_env
+        && (name.get_ref().is_empty() || name.get_ref().contains(['=', '\0']))
+    {
+        let message = "this is not the name of an environment variable".to_owned();
+        return Err((name.span(), message));
+    }
+    let file = server
+        .password_file
+        .as_ref()
+        .map(|file| (file.span(), PasswordSource::File(file.get_ref().clone())));
+    let env = server
+        .password_env
+        .as_ref()
+        .map(|name| (name.span(), PasswordSource::Env(name.get_ref().clone())));
+    let prompt = server
+        .password_prompt
+        .as_ref()
+        .filter(|prompt| *prompt.get_ref())
+        .map(|prompt| (prompt.span(), PasswordSource::Prompt));
+    let mut sources = [file, env, prompt].into_iter().flatten();
+    let first = sources.next();
+    match sources.next() {
+        Some((span, _)) => {
+            let message = "there is more than one source of the password: keep one".to_owned();
+            Err((span, message))
+        }
+        None => Ok(first.map_or(PasswordSource::None, |(_, source)| source)),
+    }
+}
+
+/// As the plan says; else TLS where something leaves the machine.
+fn tls_mode(server: &document::Server, place: &ServerPlace) -> Result<TlsMode, Problem> {
+    let by_default = if place.is_local() {
+        TlsMode::Off
+    } else {
+        TlsMode::VerifyFull
+    };
+    let tls = match (&server.tls, place) {
+        (None, _) => by_default,
+        (Some(tls), ServerPlace::Socket { .. }) if *tls.get_ref() == TlsMode::VerifyFull => {
+            let message =
+                "a unix socket does not leave the machine and has no TLS: leave out \"tls\"";
+            return Err((tls.span(), message.to_owned()));
+        }
+        (Some(tls), _) => *tls.get_ref(),
+    };
+    match (&server.tls_ca, tls) {
+        (Some(file), TlsMode::Off) => {
+            let message =
+                "\"tls_ca\" means nothing without TLS: set tls = \"verify-full\", or leave it out";
+            Err((file.span(), message.to_owned()))
+        }
+        _ => Ok(tls),
+    }
 }
 
 /// `ENGINE://USER@HOST[:PORT]/DATABASE[?socket=PATH]`.

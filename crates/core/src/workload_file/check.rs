@@ -5,15 +5,14 @@ use std::ops::Range;
 use toml::Spanned;
 
 use super::column_type::ColumnType;
-use super::document::{self, Document};
+use super::document::{self, Document, Generator};
 use super::generator::{column_values, parameter};
-use super::sql::check_names;
 use super::{
     Column, ColumnValues, Effect, Event, Index, Mix, Parameter, Sql, Statement, Table, Value,
     WorkloadFile,
 };
 use crate::name::check_plan_name;
-use crate::plan::{PlanError, Source, span};
+use crate::source::{PlanError, Source, span};
 use crate::suggest;
 use crate::units::format_grouped;
 
@@ -131,27 +130,15 @@ impl Checker<'_> {
     }
 
     fn tables(&mut self, document: &Document) -> Vec<Table> {
+        // Columns may have ids of tables that come later: names and rows come first.
         let mut tables: Vec<Table> = Vec::new();
-        // Columns may have ids of tables that come later.
         for (name, table) in &document.table {
             self.check_name(name, "a table");
-            let mut rows = MOST_ROWS;
-            if let Some(table) = table {
-                let wanted = table.rows.get_ref().0;
-                if (1..=MOST_ROWS).contains(&wanted) {
-                    rows = wanted;
-                } else {
-                    let message = format!(
-                        "{} has {wanted} rows: rows must be 1 to {}",
-                        name.get_ref(),
-                        format_grouped(MOST_ROWS)
-                    );
-                    self.note(Some(table.rows.span()), message);
-                }
-            }
             tables.push(Table {
                 name: name.get_ref().clone(),
-                rows,
+                rows: table
+                    .as_ref()
+                    .map_or(MOST_ROWS, |table| self.rows(name, table)),
                 columns: vec![],
                 primary_key: vec![],
                 indexes: vec![],
@@ -161,10 +148,8 @@ impl Checker<'_> {
             let Some(table) = table else { continue };
             let columns = self.columns(name, table, &tables);
             if columns.is_empty() {
-                self.note(
-                    Some(name.span()),
-                    format!("{} has no columns", name.get_ref()),
-                );
+                let message = format!("{} has no columns", name.get_ref());
+                self.note(Some(name.span()), message);
                 continue;
             }
             let primary_key = match &table.primary_key {
@@ -182,26 +167,7 @@ impl Checker<'_> {
                     indexes.push(index);
                 }
             }
-            let auto = columns
-                .iter()
-                .filter(|column| column.is_auto)
-                .map(|column| &column.name);
-            if let Some(auto) = auto
-                .into_iter()
-                .find(|auto| primary_key != [(*auto).clone()])
-            {
-                let place = table
-                    .columns
-                    .iter()
-                    .find(|column| column.name.get_ref() == auto)
-                    .and_then(|column| span(&column.auto));
-                self.note(
-                    place,
-                    format!(
-                        "only the primary key can be auto, and of one column: {auto} is not it"
-                    ),
-                );
-            }
+            self.check_auto(table, &columns, &primary_key);
             tables[at] = Table {
                 columns,
                 primary_key,
@@ -210,6 +176,37 @@ impl Checker<'_> {
             };
         }
         tables
+    }
+
+    fn rows(&mut self, name: &Spanned<String>, table: &document::Table) -> u64 {
+        let rows = table.rows.get_ref().0;
+        if (1..=MOST_ROWS).contains(&rows) {
+            return rows;
+        }
+        let message = format!(
+            "{} has {rows} rows: rows must be 1 to {}",
+            name.get_ref(),
+            format_grouped(MOST_ROWS)
+        );
+        self.note(Some(table.rows.span()), message);
+        MOST_ROWS
+    }
+
+    /// Engines number the primary key, and no other column.
+    fn check_auto(&mut self, table: &document::Table, columns: &[Column], primary_key: &[String]) {
+        let mut autos = columns.iter().filter(|column| column.is_auto);
+        let Some(auto) = autos.find(|auto| primary_key != [auto.name.clone()]) else {
+            return;
+        };
+        let name = &auto.name;
+        let written = table.columns.iter();
+        let place = written
+            .into_iter()
+            .find(|column| column.name.get_ref() == name)
+            .and_then(|column| span(&column.auto));
+        let message =
+            format!("only the primary key can be auto, and of one column: {name} is not it");
+        self.note(place, message);
     }
 
     /// Those of these columns that the table has.
@@ -377,8 +374,7 @@ impl Checker<'_> {
             }
         }
         let mut text = |sql: &Spanned<String>| {
-            let names = check_names(sql.get_ref(), tables);
-            let parsed = names.and_then(|()| Sql::parse(sql.get_ref()));
+            let parsed = Sql::parse(sql.get_ref());
             let explained = parsed.map_err(|message| {
                 self.source
                     .error(Some(sql.span()), format!("statement {name}: {message}"))
@@ -490,53 +486,31 @@ impl Checker<'_> {
                     let texts = other.texts().filter(|sql| sql.parameters.contains(of));
                     before.extend(texts.filter_map(|_| other.parameter(of)));
                 }
-                before.extend(
-                    sql.parameters[..position]
-                        .iter()
-                        .filter(|name| *name == of)
-                        .filter_map(|name| statement.parameter(name)),
-                );
-                let message = match before.last() {
-                    None => format!(
-                        "statement {}: no parameter :{of} comes before :{name}, which is to be the \
-                        same",
-                        statement.name
-                    ),
+                let own = sql.parameters[..position].iter().filter(|name| *name == of);
+                before.extend(own.filter_map(|name| statement.parameter(name)));
+                let problem = match before.last() {
+                    None => {
+                        format!("no parameter :{of} comes before :{name}, which is to be the same")
+                    }
                     Some(Parameter::Drawn { count: 2.., .. }) => {
-                        format!(
-                            "statement {}: :{of} is a list, and :{name} cannot be the same",
-                            statement.name
-                        )
+                        format!(":{of} is a list, and :{name} cannot be the same")
                     }
                     Some(_) => continue,
                 };
+                let message = format!("statement {}: {problem}", statement.name);
                 // Its own parameter of that name is the one that looks for another.
-                let names = || {
-                    let all = statements.iter().filter_map(|(_, other)| other.as_ref());
-                    let of_other = all.flat_map(|other| {
-                        other
-                            .parameters
-                            .iter()
-                            .map(|(known, _)| (other.name.as_str(), known.as_str()))
-                    });
-                    of_other
-                        .filter(|known| *known != (statement.name.as_str(), name.as_str()))
-                        .map(|(_, known)| known)
-                };
+                let own = (statement.name.as_str(), name.as_str());
+                let names = || other_parameters(statements, own);
                 let is_known = names().any(|known| known == of);
-                let written = document
-                    .statement
-                    .iter()
-                    .find(|(known, _)| known.get_ref() == &statement.name);
+                let mut written = document.statement.iter();
                 let written = written
+                    .find(|(known, _)| known.get_ref() == &statement.name)
                     .and_then(|(_, statement)| statement.as_ref()?.parameters.get(name.as_str()));
                 match written.and_then(|generator| span(&generator.get_ref().same)) {
                     // No event can have it: the name is wrong, and not the order of the event.
                     Some(same) if !is_known => {
-                        self.note(
-                            Some(same),
-                            format!("{message}{}", suggest::hint(of, names())),
-                        );
+                        let hint = suggest::hint(of, names());
+                        self.note(Some(same), format!("{message}{hint}"));
                     }
                     _ => self.note(Some(place.clone()), message),
                 }
@@ -638,6 +612,22 @@ impl Checker<'_> {
     }
 }
 
+/// The parameters of all statements but this one: statement and parameter.
+fn other_parameters<'s>(
+    statements: &'s [NamedStatement<'_>],
+    own: (&'s str, &'s str),
+) -> impl Iterator<Item = &'s str> {
+    let all = statements
+        .iter()
+        .filter_map(|(_, statement)| statement.as_ref());
+    all.flat_map(|statement| {
+        let names = statement.parameters.iter();
+        names.map(|(known, _)| (statement.name.as_str(), known.as_str()))
+    })
+    .filter(move |known| *known != own)
+    .map(|(_, known)| known)
+}
+
 /// Every parameter of the texts is bound, and every bound one is in them; what one takes from
 /// another comes after it.
 fn check_parameters(
@@ -646,13 +636,36 @@ fn check_parameters(
     statement: &Statement,
     tables: &[Table],
 ) -> Vec<PlanError> {
+    let mut problems = unbound_parameters(source, document, statement);
+    // Of an unbound and an unused one, one is mistyped.
+    let has_unbound = !problems.is_empty();
+    for (name, generator) in &document.parameters {
+        let is_used = |sql: &Sql| sql.parameters.contains(name.get_ref());
+        if statement.texts().any(is_used) {
+            let problem = check_after(statement, name.get_ref(), generator.get_ref(), tables);
+            problems.extend(problem.map(|(place, message)| source.error(place, message)));
+        } else if !has_unbound {
+            let message = format!(
+                "statement {} has no :{} in its text: leave the parameter out",
+                statement.name,
+                name.get_ref()
+            );
+            problems.push(source.error(Some(name.span()), message));
+        }
+    }
+    problems
+}
+
+/// Parameters of the texts that nothing is said about, and texts with more values than an engine
+/// takes.
+fn unbound_parameters(
+    source: &Source<'_>,
+    document: &document::Statement,
+    statement: &Statement,
+) -> Vec<PlanError> {
     let mut problems = Vec::new();
     let written = std::iter::once(&document.sql).chain(document.own.values());
-    let known: Vec<&str> = statement
-        .parameters
-        .iter()
-        .map(|(name, _)| name.as_str())
-        .collect();
+    let known = statement.parameter_names();
     for (sql, written) in statement.texts().zip(written) {
         let mut note = |message: String| {
             problems.push(source.error(
@@ -678,81 +691,63 @@ fn check_parameters(
             Some(Parameter::Same(_)) => true,
             _ => false,
         };
-        let count: u32 = sql
-            .parameters
-            .iter()
-            .map(values)
-            .fold(0, u32::saturating_add);
+        let counts = sql.parameters.iter().map(values);
+        let count: u32 = counts.fold(0, u32::saturating_add);
         if count > MOST_MIXED && sql.parameters.iter().any(is_text) {
             note(format!(
                 "a statement with texts has at most {MOST_MIXED} values, and this one has {count}"
             ));
         }
     }
-    // Of an unbound and an unused one, one is mistyped.
-    let has_unbound = !problems.is_empty();
-    for (name, generator) in &document.parameters {
-        if !statement
-            .texts()
-            .any(|sql| sql.parameters.contains(name.get_ref()))
-        {
-            if has_unbound {
-                continue;
-            }
-            let message = format!(
-                "statement {} has no :{} in its text: leave the parameter out",
-                statement.name,
-                name.get_ref()
-            );
-            problems.push(source.error(Some(name.span()), message));
-            continue;
-        }
-        let Some(Parameter::After { of, plus }) = statement.parameter(name.get_ref()) else {
-            continue;
-        };
-        let place = span(&generator.get_ref().after);
-        let comes_before = |sql: &Sql| {
-            let at = |name: &str| sql.parameters.iter().position(|other| other == name);
-            at(of).is_some_and(|of| at(name.get_ref()).is_none_or(|own| of < own))
-        };
-        if !statement.texts().all(comes_before) {
-            let hint = suggest::hint(of, known.iter().copied());
-            let message = format!(
-                "after needs a parameter that comes before :{} in the statement, and :{of} does \
-                not{hint}",
-                name.get_ref()
-            );
-            problems.push(source.error(place, message));
-            continue;
-        }
-        match statement.parameter(of) {
-            Some(Parameter::Drawn {
-                value: Value::Integer { .. },
-                table,
-                count: 1,
-            }) => {
-                let table = table
-                    .as_ref()
-                    .and_then(|name| tables.iter().find(|table| &table.name == name));
-                if let Some(table) = table.filter(|table| plus.unsigned_abs() >= table.rows) {
-                    let message = format!(
-                        "the range of {} rows is larger than {}, which has {}: lower plus or raise \
-                        its rows",
-                        format_grouped(plus.unsigned_abs().saturating_add(1)),
-                        table.name,
-                        format_grouped(table.rows)
-                    );
-                    problems.push(source.error(span(&generator.get_ref().plus), message));
-                }
-            }
-            Some(Parameter::Sequence { .. } | Parameter::After { .. }) => {}
-            _ => problems.push(source.error(
-                place,
-                format!("after needs one drawn integer, and :{of} is none"),
-            )),
-        }
-    }
     problems
+}
+
+/// What is wrong with a parameter that is so much more than another one.
+fn check_after(
+    statement: &Statement,
+    name: &str,
+    generator: &Generator,
+    tables: &[Table],
+) -> Option<(Option<Range<usize>>, String)> {
+    let Some(Parameter::After { of, plus }) = statement.parameter(name) else {
+        return None;
+    };
+    let place = span(&generator.after);
+    let comes_before = |sql: &Sql| {
+        let at = |name: &str| sql.parameters.iter().position(|other| other == name);
+        at(of).is_some_and(|of| at(name).is_none_or(|own| of < own))
+    };
+    if !statement.texts().all(comes_before) {
+        let hint = suggest::hint(of, statement.parameter_names());
+        let message = format!(
+            "after needs a parameter that comes before :{name} in the statement, and :{of} does \
+            not{hint}"
+        );
+        return Some((place, message));
+    }
+    let table = match statement.parameter(of) {
+        Some(Parameter::Drawn {
+            value: Value::Integer { .. },
+            table,
+            count: 1,
+        }) => table.as_ref()?,
+        Some(Parameter::Sequence { .. } | Parameter::After { .. }) => return None,
+        _ => {
+            let message = format!("after needs one drawn integer, and :{of} is not one");
+            return Some((place, message));
+        }
+    };
+    let table = tables.iter().find(|known| &known.name == table)?;
+    if plus.unsigned_abs() < table.rows {
+        return None;
+    }
+    let message = format!(
+        "the range of {} rows is larger than {}, which has {}: lower plus or raise its rows",
+        format_grouped(plus.unsigned_abs().saturating_add(1)),
+        table.name,
+        format_grouped(table.rows)
+    );
+    Some((span(&generator.plus), message))
 }
 
 impl Effect {
@@ -855,16 +850,6 @@ change = 1
                 "{ id = \"customer\" }",
                 "{ id = \"custommer\" }",
                 "t.toml:18:26: there is no table \"custommer\" (did you mean \"customer\"?)",
-            ),
-            (
-                "FROM customer WHERE id B",
-                "FROM costumer WHERE id B",
-                "t.toml:17:7: statement scan: there is no table \"costumer\" (did you mean",
-            ),
-            (
-                "SET name",
-                "SET nmae",
-                "statement rename: customer has no column \"nmae\" (did you mean \"name\"?)",
             ),
             (
                 "columns = [\"region\"]",
@@ -1061,7 +1046,7 @@ change = 1
         let text = FILE
             .replace("rows = \"1K\"", "rows = 0")
             .replace("letters = [3, 20]", "constant = \"it's\"")
-            .replace("SET name", "SET nmae")
+            .replace("SET name = :name", "SET name = :nmae")
             .replace(
                 "{ id = \"customer\", distribution",
                 "{ id = \"costumer\", distribution",

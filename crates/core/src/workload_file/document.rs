@@ -10,8 +10,10 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue, ValueDeserializer};
 
 use super::generator::{NOT_OF_COLUMNS, NOT_OF_PARAMETERS};
+use crate::distribution::DistributionName;
 use crate::engines::statement_keys;
-use crate::plan::{Count, DistributionName, PlanError, Source, explain_toml_error, unknown_key};
+use crate::source::{PlanError, Source, explain_toml_error, unknown_key};
+use crate::written::Count;
 
 /// What the file holds. What could not be read is `None`, so that its name is known to the rest.
 #[derive(Debug)]

@@ -6,10 +6,10 @@ use toml::Spanned;
 
 use super::document::{Constant, Generator};
 use super::{ColumnValues, Parameter, Table, Value};
-use crate::plan::{
-    Distribution, DistributionName, MOST_ZIPFIAN_EXPONENT, PARETO_H, PlanError, Source,
-    ZIPFIAN_EXPONENT, span,
+use crate::distribution::{
+    Distribution, DistributionName, MOST_ZIPFIAN_EXPONENT, PARETO_H, ZIPFIAN_EXPONENT,
 };
+use crate::source::{PlanError, Source, span};
 use crate::suggest;
 use crate::units::format_grouped;
 

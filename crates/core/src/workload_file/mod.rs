@@ -9,8 +9,9 @@ mod sql;
 
 use std::collections::BTreeMap;
 
+use crate::distribution::Distribution;
 use crate::engines::EngineName;
-use crate::plan::{Distribution, PlanError};
+use crate::source::PlanError;
 
 pub use check::MOST_MIXED;
 pub use sql::{Effect, Sql};
@@ -142,6 +143,12 @@ impl Statement {
     pub fn text_on(&self, engine: EngineName) -> &Sql {
         let own = engine.facts().statement_key();
         own.and_then(|key| self.own.get(key)).unwrap_or(&self.sql)
+    }
+
+    /// The names of its parameters.
+    pub(crate) fn parameter_names(&self) -> Vec<&str> {
+        let names = self.parameters.iter();
+        names.map(|(name, _)| name.as_str()).collect()
     }
 
     /// A parameter by its name.

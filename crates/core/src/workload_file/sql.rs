@@ -1,11 +1,7 @@
-//! What a statement's text says by itself: its parameters, what it does, and which tables and
-//! columns it names.
+//! What a statement's text says by itself: its parameters, and what it does.
 //!
-//! This is not a grammar of SQL. It finds names where they can be nothing else and leaves the rest
-//! to the engine, which is asked for each statement before the tables are filled.
-
-use super::Table;
-use crate::suggest;
+//! This is not a grammar of SQL. The engine is asked to prepare each statement before the tables are
+//! filled, and refuses what names a table or column that is not there.
 
 /// A statement's text, cut at its parameters.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -56,68 +52,11 @@ impl<'a> Token<'a> {
 
     fn name(self) -> Option<&'a str> {
         match self {
-            Self::Word(word)
-                if !KEYWORDS
-                    .iter()
-                    .any(|keyword| keyword.eq_ignore_ascii_case(word)) =>
-            {
-                Some(word)
-            }
+            Self::Word(word) => Some(word),
             _ => None,
         }
     }
 }
-
-/// Words that stand where a column could and are none.
-const KEYWORDS: [&str; 47] = [
-    "select",
-    "distinct",
-    "all",
-    "from",
-    "where",
-    "and",
-    "or",
-    "not",
-    "null",
-    "true",
-    "false",
-    "set",
-    "on",
-    "by",
-    "group",
-    "order",
-    "having",
-    "limit",
-    "offset",
-    "as",
-    "in",
-    "between",
-    "like",
-    "is",
-    "case",
-    "when",
-    "then",
-    "else",
-    "end",
-    "inner",
-    "left",
-    "right",
-    "outer",
-    "cross",
-    "join",
-    "using",
-    "for",
-    "update",
-    "returning",
-    "values",
-    "asc",
-    "desc",
-    "current_date",
-    "current_time",
-    "current_timestamp",
-    "only",
-    "lateral",
-];
 
 fn tokens(sql: &str) -> Vec<(usize, usize, Token<'_>)> {
     let bytes = sql.as_bytes();
@@ -257,169 +196,9 @@ fn effect(tokens: &[Token<'_>]) -> Result<Effect, String> {
     }
 }
 
-/// The first name in the statement that is none of these tables or of their columns.
-pub(super) fn check_names(sql: &str, tables: &[Table]) -> Result<(), String> {
-    let tokens: Vec<Token<'_>> = tokens(sql).into_iter().map(|(_, _, token)| token).collect();
-    let at = |i: usize| tokens.get(i).copied().unwrap_or(Token::Symbol(' '));
-    let before = |i: usize| i.checked_sub(1).map_or(Token::Symbol(' '), at);
-    // Names that the statement itself makes.
-    let made: Vec<&str> = (0..tokens.len())
-        .filter_map(|i| {
-            if at(i).is("as") && at(i + 1) == Token::Symbol('(') {
-                before(i).name()
-            } else {
-                None
-            }
-        })
-        .collect();
-    let aliases: Vec<&str> = (0..tokens.len())
-        .filter_map(|i| {
-            if before(i).is("as") {
-                at(i).name()
-            } else {
-                None
-            }
-        })
-        .collect();
-    let mut sources: Vec<(&str, &Table)> = Vec::new();
-    let mut has_other_sources = !made.is_empty();
-    let mut is_query = vec![true];
-    for i in 0..tokens.len() {
-        match at(i) {
-            Token::Symbol('(') => is_query.push(false),
-            Token::Symbol(')') => {
-                is_query.pop();
-            }
-            word if word.is("select") => {
-                if let Some(last) = is_query.last_mut() {
-                    *last = true;
-                }
-            }
-            _ => {}
-        }
-        let is_update = at(i).is("update") && !before(i).is_any(&["for", "do", "key", "on"]);
-        let names_table = is_update
-            || at(i).is_any(&["join", "into"])
-            || (at(i).is("from") && is_query.last() == Some(&true));
-        if !names_table {
-            continue;
-        }
-        let mut place = i + 1;
-        loop {
-            place += usize::from(at(place).is("only"));
-            // A function or a query of its own has columns that nobody here knows.
-            let is_function =
-                !is_update && !at(i).is("into") && at(place + 1) == Token::Symbol('(');
-            let Some(name) = at(place).name().filter(|_| !is_function) else {
-                has_other_sources = true;
-                break;
-            };
-            match tables
-                .iter()
-                .find(|table| table.name.eq_ignore_ascii_case(name))
-            {
-                Some(table) => {
-                    place += 1;
-                    place += usize::from(at(place).is("as"));
-                    sources.push((name, table));
-                    if let Some(alias) = at(place).name() {
-                        sources.push((alias, table));
-                        place += 1;
-                    }
-                }
-                None if made.contains(&name) => place += 1,
-                None => {
-                    let known: Vec<&str> = tables.iter().map(|table| table.name.as_str()).collect();
-                    let hint = suggest::hint(name, known.iter().copied());
-                    return Err(format!(
-                        "there is no table \"{name}\"{hint}; tables: {}",
-                        known.join(", ")
-                    ));
-                }
-            }
-            if at(i).is("from") && at(place) == Token::Symbol(',') {
-                place += 1;
-            } else {
-                break;
-            }
-        }
-    }
-    if has_other_sources || sources.is_empty() {
-        return Ok(());
-    }
-    let check = |qualifier: Option<&str>, name: &str| {
-        let own: Vec<&Table> = sources
-            .iter()
-            .filter(|(known, _)| {
-                qualifier.is_none_or(|qualifier| known.eq_ignore_ascii_case(qualifier))
-            })
-            .map(|(_, table)| *table)
-            .collect();
-        let columns: Vec<&str> = own
-            .iter()
-            .flat_map(|table| &table.columns)
-            .map(|column| column.name.as_str())
-            .collect();
-        let is_alias = qualifier.is_none() && aliases.contains(&name);
-        // `excluded.c`, an alias of something else, or a table that is wrong itself.
-        if own.is_empty()
-            || own.iter().any(|table| table.columns.is_empty())
-            || is_alias
-            || columns
-                .iter()
-                .any(|column| column.eq_ignore_ascii_case(name))
-        {
-            return Ok(());
-        }
-        let tables: Vec<&str> = own.iter().map(|table| table.name.as_str()).collect();
-        let hint = suggest::hint(name, columns.iter().copied());
-        Err(format!(
-            "{} has no column \"{name}\"{hint}; columns: {}",
-            tables[0],
-            columns.join(", ")
-        ))
-    };
-    let mut in_columns = false;
-    for i in 0..tokens.len() {
-        // The list of columns of an insert.
-        in_columns = match at(i) {
-            Token::Symbol('(') => before(i).name().is_some() && i >= 2 && at(i - 2).is("into"),
-            Token::Symbol(')') => false,
-            _ => in_columns,
-        };
-        let Some(name) = at(i).name() else { continue };
-        let is_qualified = before(i) == Token::Symbol('.');
-        let next = at(i + 1);
-        if next == Token::Symbol('.') || next == Token::Symbol('(') {
-            continue;
-        }
-        let is_compared = matches!(next, Token::Symbol('=' | '<' | '>' | '!'))
-            || next.is_any(&["in", "between", "like"])
-            || (next.is("not") && at(i + 2).is_any(&["in", "between", "like"]));
-        let is_listed = (before(i).is_any(&["select", "distinct", "by"])
-            || before(i) == Token::Symbol(','))
-            && (next.is("from")
-                || next == Token::Symbol(',') && before(i).is_any(&["select", "distinct"])
-                || before(i).is("by"));
-        let is_parameter_of_session = before(i) == Token::Symbol('@');
-        if (in_columns || is_qualified || is_compared || is_listed) && !is_parameter_of_session {
-            let qualifier = if is_qualified {
-                i.checked_sub(2).and_then(|at| tokens[at].name())
-            } else {
-                None
-            };
-            if !is_qualified || qualifier.is_some() {
-                check(qualifier, name)?;
-            }
-        }
-    }
-    Ok(())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::workload_file::{Column, ColumnValues};
 
     #[test]
     fn statements_are_cut_at_their_parameters() {
@@ -500,95 +279,6 @@ mod tests {
             ("drop table t", "none of SELECT"),
         ] {
             assert!(Sql::parse(text).unwrap_err().contains(wanted), "{text}");
-        }
-    }
-
-    fn tables() -> Vec<Table> {
-        let column = |name: &str| Column {
-            name: name.into(),
-            sql_type: "integer".into(),
-            is_auto: false,
-            values: ColumnValues::Row,
-        };
-        let table = |name: &str, columns: &[&str]| Table {
-            name: name.into(),
-            rows: 1,
-            columns: columns.iter().map(|name| column(name)).collect(),
-            primary_key: vec![],
-            indexes: vec![],
-        };
-        vec![
-            table("customer", &["id", "name", "region"]),
-            table("purchase", &["id", "customer_id", "amount"]),
-        ]
-    }
-
-    #[test]
-    fn names_are_those_of_the_tables() {
-        for text in [
-            "SELECT name, region FROM customer WHERE id = :id",
-            "SELECT c.name, SUM(p.amount) AS total FROM customer c JOIN purchase AS p ON \
-            p.customer_id = c.id WHERE c.region IN (:r) GROUP BY c.name ORDER BY total",
-            "SELECT EXTRACT(year FROM now()), name FROM customer",
-            "SELECT * FROM (SELECT id AS x FROM customer) d WHERE x = 1",
-            "WITH r AS (SELECT region AS q FROM customer) SELECT q FROM r WHERE q = 1",
-            "INSERT INTO purchase (id, customer_id, amount) VALUES (:id, :c, :a) ON CONFLICT (id) \
-            DO UPDATE SET amount = excluded.amount",
-            "UPDATE customer SET region = region + 1 WHERE id BETWEEN :a AND :b",
-            "SELECT name FROM customer, purchase WHERE customer_id = customer.id FOR UPDATE",
-            "SELECT COUNT(*) FROM customer WHERE name IS NOT NULL LIMIT 10",
-            "INSERT INTO customer (id, name) SELECT g, 'x' FROM generate_series(1, :n) AS g",
-            "SELECT name FROM customer FORCE INDEX (customer_region) WHERE region = 1 UNION SELECT \
-            name FROM customer",
-            "SELECT CASE WHEN region = 1 THEN 2 ELSE 3 END FROM customer ORDER BY name DESC",
-        ] {
-            assert_eq!(check_names(text, &tables()), Ok(()), "{text}");
-        }
-        for (text, wanted) in [
-            (
-                "SELECT name FROM custmer",
-                "there is no table \"custmer\" (did you mean \"customer\"?); tables: customer, \
-                purchase",
-            ),
-            (
-                "SELECT nme FROM customer",
-                "customer has no column \"nme\" (did you mean \"name\"?); columns: id, name, region",
-            ),
-            (
-                "SELECT name FROM customer WHERE idd = :id",
-                "no column \"idd\"",
-            ),
-            (
-                "SELECT name FROM customer WHERE reion IN (:id)",
-                "no column \"reion\" (did you mean \"region\"?)",
-            ),
-            (
-                "SELECT name FROM customer ORDER BY reion",
-                "no column \"reion\"",
-            ),
-            (
-                "SELECT c.amount FROM customer c, purchase p",
-                "customer has no column \"amount\"",
-            ),
-            (
-                "INSERT INTO purchase (id, customer) VALUES (:a, :b)",
-                "purchase has no column \"customer\"",
-            ),
-            (
-                "UPDATE purchase SET amout = :a WHERE id = :b",
-                "no column \"amout\" (did you mean \"amount\"?)",
-            ),
-            (
-                "DELETE FROM purchases WHERE id = :a",
-                "no table \"purchases\" (did you mean \"purchase\"?)",
-            ),
-            (
-                "SELECT name FROM customer JOIN purchas ON 1 = 1",
-                "no table \"purchas\"",
-            ),
-        ] {
-            let found = check_names(text, &tables()).unwrap_err();
-            assert!(found.contains(wanted), "{text}: {found}");
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use plimsoll_core::plan::Distribution;
+use plimsoll_core::distribution::Distribution;
 use plimsoll_core::workload_file::{Effect, Event, Parameter, Statement, Value, WorkloadFile};
 use plimsoll_engine::{self as engine, SqlForms};
 
@@ -85,6 +85,70 @@ struct Known<'a> {
     place: usize,
 }
 
+/// The values that come before a place, of an event or of one time of a statement.
+#[derive(Default)]
+struct Earlier<'a> {
+    known: Vec<Known<'a>>,
+    values: usize,
+    texts: usize,
+}
+
+impl<'a> Earlier<'a> {
+    fn find(&self, name: &str) -> Option<Known<'a>> {
+        let mut latest = self.known.iter().rev();
+        latest.find(|known| known.name == name).copied()
+    }
+
+    /// Where a value is, counted back from here.
+    fn back(&self, known: Known<'_>) -> Place {
+        let here = if known.is_text {
+            self.texts
+        } else {
+            self.values
+        };
+        Place::Back(here - known.place)
+    }
+
+    /// Lists are not taken again.
+    fn push(&mut self, name: &'a str, is_text: bool, count: u32) {
+        if count == 1 {
+            self.known.push(Known {
+                name,
+                is_text,
+                place: if is_text { self.texts } else { self.values },
+            });
+        }
+        self.values += count as usize;
+        self.texts += if is_text { count as usize } else { 0 };
+    }
+
+    /// Adds a statement that is sent so many times; later ones take what the last time has had.
+    fn append(&mut self, own: Earlier<'a>, times: usize) {
+        for known in own.known {
+            let (before, of_one) = if known.is_text {
+                (self.texts, own.texts)
+            } else {
+                (self.values, own.values)
+            };
+            self.known.push(Known {
+                place: before + (times - 1) * of_one + known.place,
+                ..known
+            });
+        }
+        self.values += own.values * times;
+        self.texts += own.texts * times;
+    }
+}
+
+/// What takes an earlier value again.
+fn taken(is_text: bool, place: Place) -> Source {
+    if is_text {
+        Source::SameText(place)
+    } else {
+        Source::Integer(place, 0)
+    }
+}
+
 impl Compiler<'_> {
     fn statement(&self, statement: &Statement) -> client::Statement {
         let sql = statement.text_on(self.forms.engine());
@@ -149,126 +213,81 @@ impl Compiler<'_> {
     }
 
     fn event(&mut self, event: &Event, used: &[usize]) -> client::Event {
-        let file = self.file;
-        let mut known: Vec<Known<'_>> = Vec::new();
-        let (mut values, mut texts) = (0, 0);
+        let (file, engine) = (self.file, self.forms.engine());
+        let mut earlier = Earlier::default();
         let mut parts = Vec::new();
         for (at, times) in &event.calls {
             let statement = &file.statements[*at];
-            let sql = statement.text_on(self.forms.engine());
             let mut sources = Vec::new();
             // Of the statement's first time, from its own beginning.
-            let (mut own_values, mut own_texts) = (0, 0);
-            let mut own: Vec<Known<'_>> = Vec::new();
-            for name in &sql.parameters {
-                let back = |known: &Known<'_>| {
-                    Place::Back(if known.is_text { own_texts } else { own_values } - known.place)
-                };
-                let earlier = |of: &str| {
-                    let of_own = own
-                        .iter()
-                        .rev()
-                        .find(|known| known.name == of)
-                        .map(|known| (known.is_text, back(known)));
-                    of_own.or_else(|| {
-                        known
-                            .iter()
-                            .rev()
-                            .find(|known| known.name == of)
-                            .map(|known| (known.is_text, Place::At(known.place)))
-                    })
-                };
-                let taken = |(is_text, place): (bool, Place)| {
-                    if is_text {
-                        Source::SameText(place)
-                    } else {
-                        Source::Integer(place, 0)
-                    }
-                };
-                let again = own
-                    .iter()
-                    .rev()
-                    .find(|known| known.name == name)
-                    .map(|known| (known.is_text, back(known)));
-                let (count, source) = match (statement.parameter(name), again) {
-                    // The same name in one statement is the same value, but for lists.
-                    (
-                        Some(
-                            Parameter::Drawn { count: 1, .. }
-                            | Parameter::Sequence { .. }
-                            | Parameter::After { .. }
-                            | Parameter::Same(_),
-                        ),
-                        Some(again),
-                    ) => (1, taken(again)),
-                    (Some(Parameter::Drawn { value, count, .. }), _) => {
-                        (*count, self.drawn(value, *count))
-                    }
-                    (Some(Parameter::Sequence { name, start }), _) => {
-                        (1, self.sequence(name, *start))
-                    }
-                    (Some(Parameter::Same(of)), _) => {
-                        (1, earlier(of).map_or(Source::Constant(0), taken))
-                    }
-                    (Some(Parameter::After { of, plus }), _) => {
-                        let place = own.iter().rev().find(|known| known.name == of).map(back);
-                        (
-                            1,
-                            place.map_or(Source::Constant(*plus), |place| {
-                                Source::Integer(place, *plus)
-                            }),
-                        )
-                    }
-                    (None, _) => (0, Source::Constant(0)),
-                };
+            let mut own = Earlier::default();
+            for name in &statement.text_on(engine).parameters {
+                let (count, source) = self.source(statement, name, &own, &earlier);
                 let is_text = matches!(source, Source::Text(_) | Source::SameText(_));
-                if count == 1 {
-                    own.push(Known {
-                        name,
-                        is_text,
-                        place: if is_text { own_texts } else { own_values },
-                    });
-                }
-                own_values += count as usize;
-                own_texts += if is_text { count as usize } else { 0 };
+                own.push(name, is_text, count);
+                // A list of texts has a source for each, one of integers has its count in it.
                 sources.extend((0..if is_text { count } else { 1 }).map(|_| source));
             }
-            // Later statements take what the last time has had.
-            let last = *times as usize - 1;
-            known.extend(own.into_iter().map(|known| {
-                let (before, of_one) = if known.is_text {
-                    (texts, own_texts)
-                } else {
-                    (values, own_values)
-                };
-                Known {
-                    place: before + last * of_one + known.place,
-                    ..known
-                }
-            }));
-            values += own_values * *times as usize;
-            texts += own_texts * *times as usize;
-            let statement = used.iter().position(|used| used == at).unwrap_or(0);
+            earlier.append(own, *times as usize);
             parts.push(Part {
-                statement,
+                statement: used.iter().position(|used| used == at).unwrap_or(0),
                 sources: sources.into(),
                 times: *times,
                 draws_variant: false,
             });
         }
-        let effects: Vec<&Effect> = event
-            .calls
-            .iter()
-            .map(|(at, _)| &file.statements[*at].text_on(self.forms.engine()).effect)
-            .collect();
+        let effects = || {
+            let calls = event.calls.iter();
+            calls.map(|(at, _)| &file.statements[*at].text_on(engine).effect)
+        };
         client::Event {
             is_transaction: event.is_transaction,
-            is_writing: effects.iter().any(|effect| **effect != Effect::Reads),
+            is_writing: effects().any(|effect| *effect != Effect::Reads),
             retries_duplicates: event.is_transaction
-                && effects
-                    .iter()
-                    .any(|effect| matches!(effect, Effect::Deletes(_))),
+                && effects().any(|effect| matches!(effect, Effect::Deletes(_))),
             parts,
+        }
+    }
+
+    /// How many values a parameter has, and where they come from.
+    fn source(
+        &mut self,
+        statement: &Statement,
+        name: &str,
+        own: &Earlier<'_>,
+        earlier: &Earlier<'_>,
+    ) -> (u32, Source) {
+        let place_of_own =
+            |name: &str| own.find(name).map(|known| (known.is_text, own.back(known)));
+        let again = place_of_own(name).map(|(is_text, place)| taken(is_text, place));
+        match (statement.parameter(name), again) {
+            // The same name in one statement is the same value, but for lists.
+            (
+                Some(
+                    Parameter::Drawn { count: 1, .. }
+                    | Parameter::Sequence { .. }
+                    | Parameter::After { .. }
+                    | Parameter::Same(_),
+                ),
+                Some(again),
+            ) => (1, again),
+            (Some(Parameter::Drawn { value, count, .. }), _) => (*count, self.drawn(value, *count)),
+            (Some(Parameter::Sequence { name, start }), _) => (1, self.sequence(name, *start)),
+            (Some(Parameter::Same(of)), _) => {
+                let of_event = || {
+                    earlier
+                        .find(of)
+                        .map(|known| (known.is_text, Place::At(known.place)))
+                };
+                let place = place_of_own(of).or_else(of_event);
+                let same = place.map(|(is_text, place)| taken(is_text, place));
+                (1, same.unwrap_or(Source::Constant(0)))
+            }
+            (Some(Parameter::After { of, plus }), _) => match place_of_own(of) {
+                Some((_, place)) => (1, Source::Integer(place, *plus)),
+                None => (1, Source::Constant(*plus)),
+            },
+            (None, _) => (0, Source::Constant(0)),
         }
     }
 

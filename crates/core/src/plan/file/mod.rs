@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-mod read;
+pub(super) mod read;
 pub(super) mod steps;
 mod words;
 

@@ -3,21 +3,78 @@
 
 use std::ops::Range;
 
+use serde::Deserialize;
 use toml::Spanned;
 
-use super::steps;
+use super::{FileWorkload, steps};
 use crate::name::check_label;
-use crate::plan::document::{Document, Sizes, StepOverride};
-use crate::plan::read::{MOST_CLIENTS, Source, span};
-use crate::plan::{Ends, FileWorkload, LoadMode, PlanError, Rate, Step, WaitRule};
+use crate::plan::document::{Document, Wait};
+use crate::plan::keys::{DrainKeys, MOST_CLIENTS};
+use crate::plan::sizes::{Benchmark, Own, over, value};
+use crate::plan::{Ends, LoadMode, PlanError, Rate, Step, WaitRule, WriteArrival};
+use crate::source::{Source, span};
 use crate::suggest;
 use crate::units::SECOND_NS;
 use crate::workload_file::WorkloadFile;
+use crate::written::{Duration, Share};
 
 /// The step that makes the tables.
 const LOAD: &str = "load";
 /// What a step lasts where nothing says otherwise.
 const DURATION_NS: u64 = 60 * SECOND_NS;
+
+/// `[sizes]` of a workload file, which has its tables and rows itself.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(in crate::plan) struct Sizes {
+    clients: Option<Spanned<u32>>,
+    duration: Option<Spanned<Duration>>,
+    warm_up: Option<Spanned<Duration>>,
+    arrival: Option<Spanned<WriteArrival>>,
+    rate: Option<Spanned<u64>>,
+    ramp: Option<Spanned<Vec<u32>>>,
+    prepared: Option<Spanned<bool>>,
+    load: Option<Spanned<LoadMode>>,
+}
+
+/// `[step.NAME]` of a workload file.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(in crate::plan) struct Change {
+    clients: Option<Spanned<u32>>,
+    duration: Option<Spanned<Duration>>,
+    wait: Option<Spanned<Wait>>,
+    drain: Option<Spanned<bool>>,
+    rate: Option<Spanned<u64>>,
+    warm_up: Option<Spanned<Duration>>,
+    max_failed: Option<Spanned<Share>>,
+    mix: Option<Spanned<String>>,
+    event: Option<Spanned<String>>,
+}
+
+impl Benchmark for FileWorkload {
+    type Sizes = Sizes;
+    type Change = Change;
+    const NAME: &'static str = "a plan of a workload file";
+    const STEP: &'static str = "a step of a workload file";
+
+    fn overlaid(sizes: &Sizes, shape: &Sizes) -> Sizes {
+        Sizes {
+            clients: match shape.ramp {
+                // Its numbers are the clients; those of `[sizes]` are the other shapes'.
+                Some(_) => shape.clients.clone(),
+                None => over(&shape.clients, &sizes.clients),
+            },
+            duration: over(&shape.duration, &sizes.duration),
+            warm_up: over(&shape.warm_up, &sizes.warm_up),
+            arrival: over(&shape.arrival, &sizes.arrival),
+            rate: over(&shape.rate, &sizes.rate),
+            ramp: over(&shape.ramp, &sizes.ramp),
+            prepared: over(&shape.prepared, &sizes.prepared),
+            load: over(&shape.load, &sizes.load),
+        }
+    }
+}
 
 /// A step's name, and where the plan has it.
 type NamedStep = (String, Option<Range<usize>>);
@@ -27,6 +84,16 @@ pub(in crate::plan) struct ReadFile {
     path: String,
     text: String,
     file: WorkloadFile,
+}
+
+/// What the plan says about every step of events.
+struct Common {
+    clients: u32,
+    ns: u64,
+    warm_up_ns: u64,
+    is_poisson: bool,
+    arrival: Option<Rate>,
+    max_failed: Option<f64>,
 }
 
 impl Source<'_> {
@@ -51,124 +118,116 @@ impl Source<'_> {
     pub(in crate::plan) fn file_workload(
         &self,
         document: &Document,
-        read: &ReadFile,
+        own: &Own<FileWorkload>,
         sizes: &Sizes,
+        read: &ReadFile,
     ) -> Result<FileWorkload, PlanError> {
-        let keys = [
-            ("tables", span(&sizes.tables)),
-            ("rows", span(&sizes.rows)),
-            ("write_rows", span(&sizes.write_rows)),
-            ("end", span(&sizes.end)),
-            ("deletes", span(&sizes.deletes)),
-            ("partitions", span(&sizes.partitions)),
-            ("write_duration", span(&sizes.write_duration)),
-            ("distribution", span(&sizes.distribution)),
-            ("zipfian_exponent", span(&sizes.zipfian_exponent)),
-            ("pareto_h", span(&sizes.pareto_h)),
-        ];
-        self.refuse(&keys, "a plan of a workload file")?;
-        self.refuse_rocksdb_sizes(sizes, "a plan of a workload file")?;
-        if let Some(first) = document.tests.as_ref().and_then(|tests| tests.first()) {
-            return Err(self.error(
-                Some(first.span()),
-                "a workload file has no \"tests\": name its steps in \"steps\"",
-            ));
-        }
+        self.refuse_list(
+            &document.tests,
+            "a workload file has no \"tests\": name its steps in \"steps\"",
+        )?;
         let file = &read.file;
-        let clients = self.ranged(sizes.clients.as_ref(), 1, MOST_CLIENTS, "clients")?;
-        let is_poisson = self.is_poisson(sizes.arrival.as_ref(), "a workload file")?;
-        let rate = |rate: Option<&Spanned<u64>>| -> Result<Option<Rate>, PlanError> {
-            rate.map(|rate| {
-                Ok(Rate {
-                    per_s: self.rate(rate)?,
-                    is_poisson,
-                })
-            })
-            .transpose()
-        };
-        let arrival = rate(sizes.rate.as_ref())?;
-        let ns = self.test_duration(sizes.duration.as_ref(), DURATION_NS)?;
-        let warm_up_ns = sizes
-            .warm_up
-            .as_ref()
-            .map_or(0, |warm_up| warm_up.get_ref().0);
-        let load = sizes
-            .load
-            .as_ref()
-            .map_or(LoadMode::Fast, |load| *load.get_ref());
+        let common = self.common_of_file(document, sizes)?;
+        let (tables, rows) = (file.tables.len() as u32, file.rows());
+        let load = value(&sizes.load).unwrap_or(LoadMode::Fast);
         let mut steps = vec![Step {
             drain_after: true,
-            ..steps::fill(LOAD, file.tables.len() as u32, file.rows(), load)
+            ..steps::fill(LOAD, tables, rows, load)
         }];
-        let ramp = self.ramp(sizes)?;
+        let ramp = self.ramp(sizes.ramp.as_ref(), sizes.clients.as_ref())?;
         for (name, place) in self.step_names(document, file)? {
-            let change = document
+            let change = own
                 .step
                 .iter()
                 .find(|(key, _)| key.get_ref() == &name)
                 .map(|(_, change)| change);
             let events = self.events_of(file, &name, place, change)?;
-            let mut step = Step {
-                clients,
-                arrival,
-                ..steps::mix(&name, events, Ends::Time { ns, warm_up_ns })
+            let step = self.mix_step(steps::mix(&name, events, Ends::Rows), change, &common)?;
+            let Some(ramp) = ramp else {
+                steps.push(step);
+                continue;
             };
-            if let Some(change) = change {
-                if let Some(wanted) = rate(change.rate.as_ref())? {
-                    step.arrival = Some(wanted);
-                }
-                let warm_up_ns = change.warm_up.as_ref().map(|warm_up| warm_up.get_ref().0);
-                step.set_duration(
-                    self.test_duration(change.duration.as_ref(), ns)?,
-                    warm_up_ns,
+            if let Some(clients) = change.and_then(|change| change.clients.as_ref()) {
+                let message = format!(
+                    "{name} has the clients that the ramp gives it: leave this out, or leave out \
+                    \"ramp\""
                 );
-                if change.clients.is_some() {
-                    step.clients = self.ranged(
-                        change.clients.as_ref(),
-                        1,
-                        MOST_CLIENTS,
-                        &format!("clients of {name}"),
-                    )?;
-                }
-                self.override_drain(&mut step, change)?;
+                return Err(self.error(Some(clients.span()), message));
             }
-            let share = change
-                .and_then(|change| change.max_failed.as_ref())
-                .or(document.max_failed.as_ref());
-            step.max_failed = share.map(|share| share.get_ref().0);
-            match ramp {
-                None => steps.push(step),
-                Some(ramp) => {
-                    if let Some(clients) = change.and_then(|change| change.clients.as_ref()) {
-                        let message = format!(
-                            "{name} has the clients that the ramp gives it: leave this out, or \
-                            leave out \"ramp\""
-                        );
-                        return Err(self.error(Some(clients.span()), message));
-                    }
-                    steps.extend(ramp.iter().map(|&clients| step.at_clients(clients)));
-                }
-            }
+            steps.extend(ramp.iter().map(|&clients| step.at_clients(clients)));
         }
-        self.override_load(document, &mut steps)?;
-        let wait = document
-            .wait
-            .as_ref()
-            .map_or(WaitRule::Classic, |wait| wait.get_ref().rule());
+        self.change_load(own, &mut steps)?;
         Ok(FileWorkload {
             workload_file: read.path.clone(),
             title: file.name.clone(),
             text: read.text.clone(),
-            clients,
-            tables: file.tables.len() as u32,
-            rows: file.rows(),
-            prepared: sizes
-                .prepared
+            clients: common.clients,
+            tables,
+            rows,
+            prepared: value(&sizes.prepared).unwrap_or(true),
+            wait: document
+                .wait
                 .as_ref()
-                .is_none_or(|prepared| *prepared.get_ref()),
-            wait,
+                .map_or(WaitRule::Classic, |wait| wait.get_ref().rule()),
             steps,
         })
+    }
+
+    fn common_of_file(&self, document: &Document, sizes: &Sizes) -> Result<Common, PlanError> {
+        let is_poisson = self.is_poisson(sizes.arrival.as_ref(), "a workload file")?;
+        Ok(Common {
+            clients: self.ranged(sizes.clients.as_ref(), 1, MOST_CLIENTS, "clients")?,
+            ns: self.test_duration(sizes.duration.as_ref(), DURATION_NS)?,
+            warm_up_ns: value(&sizes.warm_up).map_or(0, |warm_up| warm_up.0),
+            is_poisson,
+            arrival: self.arrival(sizes.rate.as_ref(), is_poisson)?,
+            max_failed: value(&document.max_failed).map(|share| share.0),
+        })
+    }
+
+    fn arrival(
+        &self,
+        rate: Option<&Spanned<u64>>,
+        is_poisson: bool,
+    ) -> Result<Option<Rate>, PlanError> {
+        let rate = rate.map(|rate| self.rate(rate)).transpose()?;
+        Ok(rate.map(|per_s| Rate { per_s, is_poisson }))
+    }
+
+    /// The step with what the plan says about all of them, and about this one.
+    fn mix_step(
+        &self,
+        step: Step,
+        change: Option<&Change>,
+        common: &Common,
+    ) -> Result<Step, PlanError> {
+        let mut step = Step {
+            clients: common.clients,
+            arrival: common.arrival,
+            max_failed: common.max_failed,
+            ends: Ends::Time {
+                ns: common.ns,
+                warm_up_ns: common.warm_up_ns,
+            },
+            ..step
+        };
+        let Some(change) = change else {
+            return Ok(step);
+        };
+        if let Some(rate) = self.arrival(change.rate.as_ref(), common.is_poisson)? {
+            step.arrival = Some(rate);
+        }
+        let ns = self.test_duration(change.duration.as_ref(), common.ns)?;
+        step.set_duration(ns, value(&change.warm_up).map(|warm_up| warm_up.0));
+        if change.clients.is_some() {
+            let what = format!("clients of {}", step.name);
+            step.clients = self.ranged(change.clients.as_ref(), 1, MOST_CLIENTS, &what)?;
+        }
+        if let Some(share) = &change.max_failed {
+            step.max_failed = Some(share.get_ref().0);
+        }
+        self.override_drain(&mut step, change.drain_keys())?;
+        Ok(step)
     }
 
     /// The names of the steps after the load: the plan's, else the file's mixes, else its events.
@@ -219,22 +278,20 @@ impl Source<'_> {
         file: &WorkloadFile,
         name: &str,
         place: Option<Range<usize>>,
-        change: Option<&StepOverride>,
+        change: Option<&Change>,
     ) -> Result<Vec<(String, u32)>, PlanError> {
-        let (wanted, wants_mix, wants_event, place) =
-            match change.map(|change| (&change.mix, &change.event)) {
-                Some((Some(_), Some(event))) => {
-                    return Err(self.error(
-                        Some(event.span()),
-                        format!("step \"{name}\" has \"mix\" and \"event\": keep one of them"),
-                    ));
-                }
-                Some((Some(mix), None)) => (mix.get_ref().as_str(), true, false, Some(mix.span())),
-                Some((None, Some(event))) => {
-                    (event.get_ref().as_str(), false, true, Some(event.span()))
-                }
-                _ => (name, true, true, place),
-            };
+        let (wanted, wants_mix, wants_event, place) = match change.map(|c| (&c.mix, &c.event)) {
+            Some((Some(_), Some(event))) => {
+                let message =
+                    format!("step \"{name}\" has \"mix\" and \"event\": keep one of them");
+                return Err(self.error(Some(event.span()), message));
+            }
+            Some((Some(mix), None)) => (mix.get_ref().as_str(), true, false, Some(mix.span())),
+            Some((None, Some(event))) => {
+                (event.get_ref().as_str(), false, true, Some(event.span()))
+            }
+            _ => (name, true, true, place),
+        };
         if let Some(mix) = file
             .mixes
             .iter()
@@ -253,42 +310,32 @@ impl Source<'_> {
         {
             return Ok(vec![(wanted.to_owned(), 1)]);
         }
-        let mixes = file
-            .mixes
-            .iter()
-            .map(|mix| mix.name.as_str())
-            .filter(|_| wants_mix);
-        let events = file
-            .events
-            .iter()
-            .map(|event| event.name.as_str())
-            .filter(|_| wants_event);
-        let known: Vec<&str> = mixes.chain(events).collect();
-        let what = if wants_mix && wants_event {
-            "mix or event"
-        } else if wants_mix {
-            "mix"
-        } else {
-            "event"
+        let mixes = file.mixes.iter().map(|mix| mix.name.as_str());
+        let events = file.events.iter().map(|event| event.name.as_str());
+        let known: Vec<&str> = match (wants_mix, wants_event) {
+            (true, false) => mixes.collect(),
+            (false, _) => events.collect(),
+            (true, true) => mixes.chain(events).collect(),
+        };
+        let (what, way_out) = match (wants_mix, wants_event) {
+            (true, false) => ("mix", String::new()),
+            (false, _) => ("event", String::new()),
+            (true, true) => (
+                "mix or event",
+                format!(", or say what it does: [step.{name}] mix = \"...\""),
+            ),
         };
         let hint = suggest::hint(wanted, known.iter().copied());
-        let way_out = if wants_mix && wants_event {
-            format!(", or say what it does: [step.{name}] mix = \"...\"")
-        } else {
-            String::new()
-        };
-        Err(self.error(
-            place,
-            format!(
-                "the workload has no {what} \"{wanted}\"{hint}; it has {}{way_out}",
-                known.join(", ")
-            ),
-        ))
+        let message = format!(
+            "the workload has no {what} \"{wanted}\"{hint}; it has {}{way_out}",
+            known.join(", ")
+        );
+        Err(self.error(place, message))
     }
 
     /// What the plan says about the load, and names of steps that it does not run.
-    fn override_load(&self, document: &Document, steps: &mut [Step]) -> Result<(), PlanError> {
-        for (name, change) in &document.step {
+    fn change_load(&self, own: &Own<FileWorkload>, steps: &mut [Step]) -> Result<(), PlanError> {
+        for (name, change) in &own.step {
             if name.get_ref() == LOAD {
                 let keys = [
                     ("duration", span(&change.duration)),
@@ -303,7 +350,7 @@ impl Source<'_> {
                     steps[0].clients =
                         self.ranged(change.clients.as_ref(), 1, MOST_CLIENTS, "clients of load")?;
                 }
-                self.override_drain(&mut steps[0], change)?;
+                self.override_drain(&mut steps[0], change.drain_keys())?;
                 continue;
             }
             let base = |step: &Step| step.name.split('@').next().map(str::to_owned);
@@ -315,6 +362,15 @@ impl Source<'_> {
             }
         }
         Ok(())
+    }
+}
+
+impl Change {
+    fn drain_keys(&self) -> DrainKeys<'_> {
+        DrainKeys {
+            wait: self.wait.as_ref(),
+            drain: self.drain.as_ref(),
+        }
     }
 }
 
@@ -469,7 +525,7 @@ ten = 1
             ),
             (
                 format!("{PLAN}[sizes]\nrows = 5\n"),
-                "t.toml:6:8: a plan of a workload file has no \"rows\"",
+                "t.toml:6:1: a plan of a workload file has no \"rows\"",
             ),
             (
                 format!("{PLAN}[sizes]\nramp = [1, 2]\nclients = 3\n"),

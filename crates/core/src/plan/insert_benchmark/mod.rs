@@ -1,11 +1,12 @@
 //! The Insert Benchmark as a plan describes it: sizes in, steps out.
 
+pub(super) mod read;
 pub(super) mod steps;
 mod words;
 
 use serde::{Deserialize, Serialize};
 
-pub(super) use steps::Sequence;
+use steps::Sequence;
 
 use crate::plan::{Step, WaitRule};
 

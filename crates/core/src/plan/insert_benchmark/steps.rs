@@ -73,7 +73,7 @@ pub(in crate::plan) fn scan(name: &str) -> Step {
 }
 
 /// The sizes from which a sequence follows.
-pub(in crate::plan) struct Sequence {
+pub(super) struct Sequence {
     pub era: Era,
     pub clients: u32,
     /// Rows loaded per client.
@@ -86,7 +86,7 @@ pub(in crate::plan) struct Sequence {
 }
 
 impl Sequence {
-    pub(in crate::plan) fn steps(&self) -> Vec<Step> {
+    pub fn steps(&self) -> Vec<Step> {
         let mut steps = match self.era {
             Era::Current => self.current(),
             Era::May2023 => self.may_2023(),

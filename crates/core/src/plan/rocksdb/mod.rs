@@ -4,7 +4,7 @@
 //! Names are those of the published tables, clients included: `fillseq.wal_disabled.v400`,
 //! `readwhilewriting.t24`.
 
-mod read;
+pub(super) mod read;
 pub(super) mod steps;
 mod words;
 

@@ -1,47 +1,85 @@
 //! A plan of RocksDB's benchmark: sizes checked, steps of the sequence, every error with its place.
 
+use serde::Deserialize;
+use serde::de::IgnoredAny;
 use toml::Spanned;
 
-use super::Sequence;
-use crate::name::BuildName;
-use crate::plan::document::{ByteSize, Document, Sizes, StepOverride, Wait};
-use crate::plan::read::{MOST_CLIENTS, MOST_ROWS, Source, span};
-use crate::plan::{
-    Cell, Driver, Ends, KEY_BYTES, PlanError, Rate, RocksdbBench, Step, StepProcess, VALUE_BYTES,
-    WaitRule, Workload,
-};
-use crate::units::{SECOND_NS, format_bytes, format_grouped};
+use super::{KEY_BYTES, RocksdbBench, Sequence, StepProcess, VALUE_BYTES};
+use crate::plan::document::{Document, Wait};
+use crate::plan::keys::{DrainKeys, MOST_CLIENTS, MOST_ROWS};
+use crate::plan::sizes::{Benchmark, Own, allow_failures, over, value};
+use crate::plan::{Cell, Driver, Ends, PlanError, Rate, Step, WaitRule, Workload, WriteArrival};
+use crate::source::{Source, span};
+use crate::units::{GIB, MIB, SECOND_NS, format_bytes, format_grouped};
+use crate::written::{ByteSize, Count, Duration, Share};
 
 /// As the wrapper scripts pass it.
-const BACKGROUND_BYTES_PER_S: u64 = 2 << 20;
+const BACKGROUND_BYTES_PER_S: u64 = 2 * MIB;
 /// More than memory takes; a slip of the pen.
-const MOST_BACKGROUND_BYTES_PER_S: u64 = 100 << 30;
+const MOST_BACKGROUND_BYTES_PER_S: u64 = 100 * GIB;
 /// As the seed's command line has it.
 const KEYS: u64 = 40_000_000;
 const DURATION_NS: u64 = 3600 * SECOND_NS;
 const WHAT: &str = "the benchmark of RocksDB";
 
+/// `[sizes]` of RocksDB's benchmark.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(in crate::plan) struct Sizes {
+    clients: Option<Spanned<u32>>,
+    rows: Option<Spanned<Count>>,
+    duration: Option<Spanned<Duration>>,
+    warm_up: Option<Spanned<Duration>>,
+    arrival: Option<Spanned<WriteArrival>>,
+    background_rate: Option<Spanned<ByteSize>>,
+    process: Option<Spanned<StepProcess>>,
+    warm_cache: Option<Spanned<bool>>,
+    /// Only single steps have one; it is here for a better error.
+    rate: Option<Spanned<IgnoredAny>>,
+}
+
+/// `[step.NAME]` of RocksDB's benchmark.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(in crate::plan) struct Change {
+    duration: Option<Spanned<Duration>>,
+    wait: Option<Spanned<Wait>>,
+    drain: Option<Spanned<bool>>,
+    rate: Option<Spanned<u64>>,
+    warm_up: Option<Spanned<Duration>>,
+    max_failed: Option<Spanned<Share>>,
+    /// They are a part of the step's name; they are here for a better error.
+    clients: Option<Spanned<IgnoredAny>>,
+}
+
+impl Benchmark for RocksdbBench {
+    type Sizes = Sizes;
+    type Change = Change;
+    const NAME: &'static str = WHAT;
+    const STEP: &'static str = "a step of RocksDB";
+
+    fn overlaid(sizes: &Sizes, shape: &Sizes) -> Sizes {
+        Sizes {
+            clients: over(&shape.clients, &sizes.clients),
+            rows: over(&shape.rows, &sizes.rows),
+            duration: over(&shape.duration, &sizes.duration),
+            warm_up: over(&shape.warm_up, &sizes.warm_up),
+            arrival: over(&shape.arrival, &sizes.arrival),
+            background_rate: over(&shape.background_rate, &sizes.background_rate),
+            process: over(&shape.process, &sizes.process),
+            warm_cache: over(&shape.warm_cache, &sizes.warm_cache),
+            rate: over(&shape.rate, &sizes.rate),
+        }
+    }
+}
+
 impl Source<'_> {
     pub(in crate::plan) fn rocksdb(
         &self,
         document: &Document,
+        own: &Own<RocksdbBench>,
         sizes: &Sizes,
     ) -> Result<RocksdbBench, PlanError> {
-        let keys = [
-            ("tables", span(&sizes.tables)),
-            ("write_rows", span(&sizes.write_rows)),
-            ("end", span(&sizes.end)),
-            ("deletes", span(&sizes.deletes)),
-            ("partitions", span(&sizes.partitions)),
-            ("write_duration", span(&sizes.write_duration)),
-            ("ramp", span(&sizes.ramp)),
-            ("prepared", span(&sizes.prepared)),
-            ("load", span(&sizes.load)),
-            ("distribution", span(&sizes.distribution)),
-            ("zipfian_exponent", span(&sizes.zipfian_exponent)),
-            ("pareto_h", span(&sizes.pareto_h)),
-        ];
-        self.refuse(&keys, WHAT)?;
         if let Some(rate) = &sizes.rate {
             let message = format!(
                 "{WHAT} has no \"rate\" for all steps: name one in its table, \
@@ -49,79 +87,68 @@ impl Source<'_> {
             );
             return Err(self.error(Some(rate.span()), message));
         }
-        if let Some(first) = document.tests.as_ref().and_then(|tests| tests.first()) {
-            return Err(self.error(
-                Some(first.span()),
-                format!("{WHAT} has no \"tests\": name its steps in \"steps\""),
-            ));
-        }
-        let clients = self.ranged(sizes.clients.as_ref(), 1, MOST_CLIENTS, "clients")?;
-        let keys = match sizes.rows.as_ref() {
-            None => KEYS,
-            Some(rows) if (1..=MOST_ROWS).contains(&rows.get_ref().0) => rows.get_ref().0,
-            Some(rows) => {
-                return Err(self.error(
-                    Some(rows.span()),
-                    format!("rows must be 1 to {} keys", format_grouped(MOST_ROWS)),
-                ));
-            }
-        };
+        self.refuse_list(
+            &document.tests,
+            &format!("{WHAT} has no \"tests\": name its steps in \"steps\""),
+        )?;
         let sequence = Sequence {
-            keys,
-            clients,
+            keys: self.keys(sizes.rows.as_ref())?,
+            clients: self.ranged(sizes.clients.as_ref(), 1, MOST_CLIENTS, "clients")?,
             timed: Ends::Time {
                 ns: self.test_duration(sizes.duration.as_ref(), DURATION_NS)?,
-                warm_up_ns: sizes
-                    .warm_up
-                    .as_ref()
-                    .map_or(0, |warm_up| warm_up.get_ref().0),
+                warm_up_ns: value(&sizes.warm_up).map_or(0, |warm_up| warm_up.0),
             },
             background_bytes_per_s: self.background_rate(sizes.background_rate.as_ref())?,
         };
         let mut steps = sequence.steps();
         let is_poisson = self.is_poisson(sizes.arrival.as_ref(), WHAT)?;
-        for (name, change) in &document.step {
+        for (name, change) in &own.step {
             let step = self.find_step(&mut steps, name)?;
-            self.override_kv(step, change, is_poisson)?;
+            self.change_kv(step, change, is_poisson)?;
         }
         if let Some(share) = &document.max_failed {
-            let reads = steps.iter_mut().filter(|step| !step.makes_data());
-            reads.for_each(|step| step.max_failed = step.max_failed.or(Some(share.get_ref().0)));
+            allow_failures(&mut steps, share.get_ref().0);
         }
         if let Some(wanted) = &document.steps {
+            // What changes nothing in the tree is not missed by the steps after it.
             let is_optional = |step: &Step| !step.is_writing() && step.background.is_none();
             steps = self.select_steps(steps, wanted, is_optional, "steps that only read")?;
         }
-        let wait = match &document.wait {
-            None => WaitRule::Fixed { ns: 0 },
-            Some(wait) => match wait.get_ref() {
-                Wait::Ns(ns) => WaitRule::Fixed { ns: *ns },
-                Wait::Classic | Wait::ClassicMax => {
-                    let message = format!(
-                        "{WHAT} waits until no compaction is left to do: leave \"wait\" out, or \
-                        write the shortest wait, such as \"300s\""
-                    );
-                    return Err(self.error(Some(wait.span()), message));
-                }
-            },
-        };
-        let process = sizes
-            .process
-            .as_ref()
-            .map(|process| *process.get_ref())
-            .unwrap_or_default();
-        let warm_cache = sizes
-            .warm_cache
-            .as_ref()
-            .is_some_and(|warm_cache| *warm_cache.get_ref());
         Ok(RocksdbBench {
-            keys,
-            clients,
-            process,
-            warm_cache,
-            wait,
+            keys: sequence.keys,
+            clients: sequence.clients,
+            process: value(&sizes.process).unwrap_or_default(),
+            warm_cache: value(&sizes.warm_cache).unwrap_or(false),
+            wait: self.shortest_wait(document)?,
             steps,
         })
+    }
+
+    fn keys(&self, rows: Option<&Spanned<Count>>) -> Result<u64, PlanError> {
+        match rows {
+            None => Ok(KEYS),
+            Some(rows) if (1..=MOST_ROWS).contains(&rows.get_ref().0) => Ok(rows.get_ref().0),
+            Some(rows) => Err(self.error(
+                Some(rows.span()),
+                format!("rows must be 1 to {} keys", format_grouped(MOST_ROWS)),
+            )),
+        }
+    }
+
+    fn shortest_wait(&self, document: &Document) -> Result<WaitRule, PlanError> {
+        let Some(wait) = &document.wait else {
+            return Ok(WaitRule::Fixed { ns: 0 });
+        };
+        match wait.get_ref() {
+            Wait::Ns(ns) => Ok(WaitRule::Fixed { ns: *ns }),
+            Wait::Classic | Wait::ClassicMax => {
+                let message = format!(
+                    "{WHAT} waits until no compaction is left to do: leave \"wait\" out, or write \
+                    the shortest wait, such as \"300s\""
+                );
+                Err(self.error(Some(wait.span()), message))
+            }
+        }
     }
 
     fn background_rate(&self, rate: Option<&Spanned<ByteSize>>) -> Result<u64, PlanError> {
@@ -142,16 +169,12 @@ impl Source<'_> {
         }
     }
 
-    fn override_kv(
+    fn change_kv(
         &self,
         step: &mut Step,
-        change: &StepOverride,
+        change: &Change,
         is_poisson: bool,
     ) -> Result<(), PlanError> {
-        self.refuse(
-            &[("mix", span(&change.mix)), ("event", span(&change.event))],
-            "a step of RocksDB",
-        )?;
         if let Some(clients) = &change.clients {
             let message = format!(
                 "the clients of {} are a part of its name: set clients in [sizes] or in a shape",
@@ -179,25 +202,16 @@ impl Source<'_> {
         }
         if let Some(ns) = step.duration_ns() {
             let ns = self.test_duration(change.duration.as_ref(), ns)?;
-            let warm_up_ns = change.warm_up.as_ref().map(|warm_up| warm_up.get_ref().0);
-            step.set_duration(ns, warm_up_ns);
+            step.set_duration(ns, value(&change.warm_up).map(|warm_up| warm_up.0));
         }
         step.max_failed = change.max_failed.as_ref().map(|share| share.get_ref().0);
-        self.override_drain(step, change)
-    }
-
-    /// Sizes that only RocksDB's benchmark has.
-    pub(in crate::plan) fn refuse_rocksdb_sizes(
-        &self,
-        sizes: &Sizes,
-        what: &str,
-    ) -> Result<(), PlanError> {
-        let keys = [
-            ("background_rate", span(&sizes.background_rate)),
-            ("process", span(&sizes.process)),
-            ("warm_cache", span(&sizes.warm_cache)),
-        ];
-        self.refuse(&keys, what)
+        self.override_drain(
+            step,
+            DrainKeys {
+                wait: change.wait.as_ref(),
+                drain: change.drain.as_ref(),
+            },
+        )
     }
 
     /// What db_bench cannot do is not part of a cell that it drives.
@@ -235,45 +249,6 @@ impl Source<'_> {
                 cell.label
             ),
         ))
-    }
-
-    /// Keys and values for the engine that has them, statements for those that speak SQL.
-    pub(in crate::plan) fn check_engines(
-        &self,
-        document: &Document,
-        cells: &[Cell],
-    ) -> Result<(), PlanError> {
-        for cell in cells {
-            let is_kv = matches!(cell.workload, Workload::Rocksdb(_));
-            let engine = cell.build.engine;
-            let problem = match (is_kv, engine.has_sql()) {
-                (true, false) | (false, true) => continue,
-                (false, false) => format!(
-                    "{engine} has no SQL: set workload = \"rocksdb\", or leave the cell out"
-                ),
-                (true, true) => format!(
-                    "the workload rocksdb is keys and values, which {engine} has not: take builds \
-                    rocksdb@VERSION"
-                ),
-            };
-            let is_build = |text: &Spanned<String>| {
-                text.get_ref()
-                    .parse::<BuildName>()
-                    .is_ok_and(|build| build == cell.build)
-            };
-            let in_builds = document.builds.iter().find(|build| is_build(build));
-            let place = in_builds.or_else(|| {
-                document
-                    .cells
-                    .iter()
-                    .find(|known| known.get_ref() == &cell.label)
-            });
-            return Err(self.error(
-                Some(place.map_or(document.workload.span(), Spanned::span)),
-                format!("cell {}: {problem}", cell.label),
-            ));
-        }
-        Ok(())
     }
 }
 
@@ -489,7 +464,7 @@ mod tests {
             ),
             (
                 "[sizes]\ntables = 4",
-                "t.toml:6:10: the benchmark of RocksDB has no \"tables\": leave it out",
+                "t.toml:6:1: the benchmark of RocksDB has no \"tables\": leave it out",
             ),
             (
                 "[sizes]\nrate = 4",
@@ -601,7 +576,7 @@ mod tests {
             ),
             (
                 other.replace("rocksdb@8.9.1", "sqlite") + "[sizes]\nwarm_cache = true\n",
-                "t.toml:6:14: sysbench has no \"warm_cache\": leave it out",
+                "t.toml:6:1: sysbench has no \"warm_cache\": leave it out",
             ),
         ] {
             let found = Plan::parse("t.toml", &text).unwrap_err().to_string();

@@ -32,7 +32,7 @@ pub(in crate::plan) fn step(name: &str, work: KvStep, ends: Ends) -> Step {
 }
 
 /// The sizes from which the sequence follows.
-pub(in crate::plan) struct Sequence {
+pub(super) struct Sequence {
     pub keys: u64,
     pub clients: u32,
     /// How the steps that do not write a number of keys end.

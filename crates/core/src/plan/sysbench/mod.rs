@@ -5,7 +5,7 @@
 //! runs before the writes has `.pre` behind its base name, one that warms up has `.warm`.
 
 pub mod published;
-mod read;
+pub(super) mod read;
 pub(super) mod steps;
 mod words;
 
@@ -13,6 +13,7 @@ use std::cmp::Reverse;
 
 use serde::{Deserialize, Serialize};
 
+use crate::distribution::Distribution;
 use crate::plan::{Step, WaitRule};
 
 /// Which tests, in which order.
@@ -60,37 +61,6 @@ pub enum LoadMode {
     /// the other.
     Classic,
 }
-
-/// How random ids are drawn.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Distribution {
-    /// Each id as often as any other.
-    #[default]
-    Uniform,
-    /// The lowest ids most often: rank r with weight 1/r^exponent.
-    Zipfian {
-        /// sysbench's `--rand-zipfian-exp`.
-        exponent: f64,
-    },
-    /// The lowest ids most often: 1 - h of the draws in the lowest h of the ids.
-    Pareto {
-        /// sysbench's `--rand-pareto-h`.
-        h: f64,
-    },
-    /// Around the middle: the mean of twelve uniform draws.
-    Gaussian,
-    /// The default of sysbench 1.0: 75 % of the draws in the central 1 % of the ids, the others
-    /// gaussian.
-    Special,
-}
-
-/// sysbench's `--rand-zipfian-exp` by default.
-pub const ZIPFIAN_EXPONENT: f64 = 0.8;
-/// Exponents are below this: beyond, nearly every draw is the first row.
-pub const MOST_ZIPFIAN_EXPONENT: f64 = 10.0;
-/// sysbench's `--rand-pareto-h` by default.
-pub const PARETO_H: f64 = 0.2;
 
 /// What a step of sysbench does.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]

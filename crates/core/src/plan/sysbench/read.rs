@@ -3,26 +3,99 @@
 
 use std::ops::Range;
 
+use serde::Deserialize;
 use toml::Spanned;
 
-use super::{MOST_ZIPFIAN_EXPONENT, PARETO_H, ZIPFIAN_EXPONENT, steps};
-use crate::plan::document::{self, Document, Sizes, StepOverride, Tables};
-use crate::plan::read::{MOST_CLIENTS, Source, span};
-use crate::plan::{
-    Distribution, Ends, LoadMode, PlanError, Rate, Step, Sysbench, SysbenchPreset, SysbenchWork,
-    TablePlacement, Test, TestKind, TestName, WaitRule, Work, WriteArrival,
+use super::{Sysbench, SysbenchPreset, SysbenchWork, Test, TestKind, TestName, steps};
+use crate::distribution::{
+    Distribution, DistributionName, MOST_ZIPFIAN_EXPONENT, PARETO_H, ZIPFIAN_EXPONENT,
 };
+use crate::plan::document::{Document, Tables, Wait};
+use crate::plan::keys::{DrainKeys, MOST_CLIENTS};
+use crate::plan::sizes::{Benchmark, Own, allow_failures, over, value};
+use crate::plan::{
+    Ends, LoadMode, PlanError, Rate, Step, TablePlacement, WaitRule, Work, WriteArrival,
+};
+use crate::source::Source;
 use crate::suggest;
 use crate::units::{SECOND_NS, format_grouped};
+use crate::written::{Count, Duration, Share};
 
 /// Ids are an `INTEGER`.
 const MOST_ROWS: u64 = i32::MAX as u64;
 const MOST_TABLES: u64 = 1000;
-const MOST_RATE: u64 = 100_000_000;
+/// Per table.
+const ROWS: u64 = 10_000_000;
 /// The step that makes the tables.
 const PREPARE: &str = "prepare";
 /// How long tests run whose published time is fixed.
 const FIXED_NS: u64 = 60 * SECOND_NS;
+const READ_NS: u64 = 600 * SECOND_NS;
+const WRITE_NS: u64 = 900 * SECOND_NS;
+const WARM_UP_NS: u64 = 5 * SECOND_NS;
+
+/// `[sizes]` of sysbench.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(in crate::plan) struct Sizes {
+    clients: Option<Spanned<u32>>,
+    tables: Option<Spanned<Tables>>,
+    rows: Option<Spanned<Count>>,
+    duration: Option<Spanned<Duration>>,
+    write_duration: Option<Spanned<Duration>>,
+    warm_up: Option<Spanned<Duration>>,
+    arrival: Option<Spanned<WriteArrival>>,
+    rate: Option<Spanned<u64>>,
+    ramp: Option<Spanned<Vec<u32>>>,
+    prepared: Option<Spanned<bool>>,
+    load: Option<Spanned<LoadMode>>,
+    distribution: Option<Spanned<DistributionName>>,
+    zipfian_exponent: Option<Spanned<f64>>,
+    pareto_h: Option<Spanned<f64>>,
+}
+
+/// `[step.NAME]` of sysbench.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(in crate::plan) struct Change {
+    clients: Option<Spanned<u32>>,
+    duration: Option<Spanned<Duration>>,
+    wait: Option<Spanned<Wait>>,
+    drain: Option<Spanned<bool>>,
+    rate: Option<Spanned<u64>>,
+    warm_up: Option<Spanned<Duration>>,
+    max_failed: Option<Spanned<Share>>,
+}
+
+impl Benchmark for Sysbench {
+    type Sizes = Sizes;
+    type Change = Change;
+    const NAME: &'static str = "sysbench";
+    const STEP: &'static str = "a test of sysbench";
+
+    fn overlaid(sizes: &Sizes, shape: &Sizes) -> Sizes {
+        Sizes {
+            clients: match shape.ramp {
+                // Its numbers are the clients; those of `[sizes]` are the other shapes'.
+                Some(_) => shape.clients.clone(),
+                None => over(&shape.clients, &sizes.clients),
+            },
+            tables: over(&shape.tables, &sizes.tables),
+            rows: over(&shape.rows, &sizes.rows),
+            duration: over(&shape.duration, &sizes.duration),
+            write_duration: over(&shape.write_duration, &sizes.write_duration),
+            warm_up: over(&shape.warm_up, &sizes.warm_up),
+            arrival: over(&shape.arrival, &sizes.arrival),
+            rate: over(&shape.rate, &sizes.rate),
+            ramp: over(&shape.ramp, &sizes.ramp),
+            prepared: over(&shape.prepared, &sizes.prepared),
+            load: over(&shape.load, &sizes.load),
+            distribution: over(&shape.distribution, &sizes.distribution),
+            zipfian_exponent: over(&shape.zipfian_exponent, &sizes.zipfian_exponent),
+            pareto_h: over(&shape.pareto_h, &sizes.pareto_h),
+        }
+    }
+}
 
 /// What the plan says about every test.
 struct Common {
@@ -53,44 +126,75 @@ impl Source<'_> {
     pub(in crate::plan) fn sysbench(
         &self,
         document: &Document,
-        preset: SysbenchPreset,
+        own: &Own<Sysbench>,
         sizes: &Sizes,
+        preset: SysbenchPreset,
     ) -> Result<Sysbench, PlanError> {
-        let keys = [
-            ("write_rows", span(&sizes.write_rows)),
-            ("end", span(&sizes.end)),
-            ("deletes", span(&sizes.deletes)),
-            ("partitions", span(&sizes.partitions)),
-        ];
-        self.refuse(&keys, "sysbench")?;
-        self.refuse_rocksdb_sizes(sizes, "sysbench")?;
-        if let Some(first) = document.steps.as_ref().and_then(|steps| steps.first()) {
-            return Err(self.error(
-                Some(first.span()),
-                "sysbench has no \"steps\": name its tests in \"tests\"",
-            ));
-        }
-        let clients = self.ranged(sizes.clients.as_ref(), 1, MOST_CLIENTS, "clients")?;
-        let tables = self.table_count(sizes.tables.as_ref())?;
-        let rows = match sizes.rows.as_ref() {
-            None => 10_000_000,
-            Some(rows) if (1..=MOST_ROWS).contains(&rows.get_ref().0) => rows.get_ref().0,
-            Some(rows) => {
-                return Err(self.error(
-                    Some(rows.span()),
-                    format!("rows must be 1 to {} per table", format_grouped(MOST_ROWS)),
-                ));
-            }
-        };
-        let read_ns = self.test_duration(sizes.duration.as_ref(), 600 * SECOND_NS)?;
-        let write_ns = self.test_duration(
-            sizes.write_duration.as_ref(),
-            if sizes.duration.as_ref().is_some() {
-                read_ns
-            } else {
-                900 * SECOND_NS
-            },
+        self.refuse_list(
+            &document.steps,
+            "sysbench has no \"steps\": name its tests in \"tests\"",
         )?;
+        let common = self.common(sizes, preset)?;
+        let rows = self.rows_per_table(sizes.rows.as_ref())?;
+        let load = value(&sizes.load).unwrap_or(LoadMode::Fast);
+        let names = self.test_names(document, preset)?;
+        self.check_ranges(
+            document,
+            &names,
+            rows,
+            sizes.rows.as_ref().map(Spanned::span),
+        )?;
+        let mut steps = vec![steps::prepare(PREPARE, common.tables, rows, load)];
+        let tests = names.iter().map(|name| common.step(*name));
+        match self.ramp(sizes.ramp.as_ref(), sizes.clients.as_ref())? {
+            None => steps.extend(tests),
+            Some(ramp) => steps.extend(
+                tests.flat_map(|step| ramp.iter().map(move |&clients| step.at_clients(clients))),
+            ),
+        }
+        place_drains(&mut steps);
+        for (name, change) in &own.step {
+            let step = self.find_step(&mut steps, name)?;
+            if let (Some(_), Some(clients), false) =
+                (&sizes.ramp, &change.clients, step.makes_data())
+            {
+                let message = format!(
+                    "{} has the clients that the ramp gives it: leave this out, or change \"ramp\"",
+                    name.get_ref()
+                );
+                return Err(self.error(Some(clients.span()), message));
+            }
+            self.change_test(step, change, common.is_poisson)?;
+        }
+        if let Some(share) = &document.max_failed {
+            allow_failures(&mut steps, share.get_ref().0);
+        }
+        let is_left_out = |name: &&&str| !names.iter().any(|chosen| chosen.text() == **name);
+        Ok(Sysbench {
+            sysbench: preset,
+            clients: common.clients,
+            tables: common.tables,
+            rows,
+            prepared: value(&sizes.prepared).unwrap_or(true),
+            wait: document
+                .wait
+                .as_ref()
+                .map_or(WaitRule::Classic, |wait| wait.get_ref().rule()),
+            left_out: preset
+                .order()
+                .iter()
+                .filter(is_left_out)
+                .map(|name| (*name).to_owned())
+                .collect(),
+            steps,
+        })
+    }
+
+    /// What the sizes say about every test.
+    fn common(&self, sizes: &Sizes, preset: SysbenchPreset) -> Result<Common, PlanError> {
+        let read_ns = self.test_duration(sizes.duration.as_ref(), READ_NS)?;
+        // One duration is that of all tests.
+        let write_ns = sizes.duration.as_ref().map_or(WRITE_NS, |_| read_ns);
         let zipfian_exponent = self.number(
             sizes.zipfian_exponent.as_ref(),
             ZIPFIAN_EXPONENT,
@@ -103,103 +207,32 @@ impl Source<'_> {
             f64::MIN_POSITIVE..1.0,
             "pareto_h",
         )?;
-        let common = Common {
+        let distribution = value(&sizes.distribution).unwrap_or_default();
+        Ok(Common {
             preset,
-            clients,
-            tables,
+            clients: self.ranged(sizes.clients.as_ref(), 1, MOST_CLIENTS, "clients")?,
+            tables: self.table_count(sizes.tables.as_ref())?,
             read_ns,
-            write_ns,
-            warm_up_ns: sizes
-                .warm_up
-                .as_ref()
-                .map_or(5 * SECOND_NS, |warm_up| warm_up.get_ref().0),
+            write_ns: self.test_duration(sizes.write_duration.as_ref(), write_ns)?,
+            warm_up_ns: value(&sizes.warm_up).map_or(WARM_UP_NS, |warm_up| warm_up.0),
             rate: sizes
                 .rate
                 .as_ref()
                 .map(|rate| self.rate(rate))
                 .transpose()?,
             is_poisson: self.is_poisson(sizes.arrival.as_ref(), "sysbench")?,
-            distribution: sizes
-                .distribution
-                .as_ref()
-                .map_or_else(Default::default, |name| *name.get_ref())
-                .with(zipfian_exponent, pareto_h),
+            distribution: distribution.with(zipfian_exponent, pareto_h),
             zipfian_exponent,
-        };
-        let load = sizes
-            .load
-            .as_ref()
-            .map_or(LoadMode::Fast, |load| *load.get_ref());
-        let mut steps = vec![steps::prepare(PREPARE, tables, rows, load)];
-        let names = self.test_names(document, preset)?;
-        self.check_ranges(
-            document,
-            &names,
-            rows,
-            sizes.rows.as_ref().map(Spanned::span),
-        )?;
-        let tests = names.iter().map(|name| common.step(*name));
-        match self.ramp(sizes)? {
-            None => steps.extend(tests),
-            Some(ramp) => steps.extend(
-                tests.flat_map(|step| ramp.iter().map(move |&clients| step.at_clients(clients))),
-            ),
-        }
-        place_drains(&mut steps);
-        for (name, change) in &document.step {
-            let step = self.find_step(&mut steps, name)?;
-            if let (Some(_), Some(clients), false) =
-                (&sizes.ramp, &change.clients, step.makes_data())
-            {
-                let message = format!(
-                    "{} has the clients that the ramp gives it: leave this out, or change \"ramp\"",
-                    name.get_ref()
-                );
-                return Err(self.error(Some(clients.span()), message));
-            }
-            self.override_test(step, change, common.is_poisson)?;
-        }
-        if let Some(share) = &document.max_failed {
-            let tests = steps.iter_mut().filter(|step| !step.makes_data());
-            tests.for_each(|step| step.max_failed = step.max_failed.or(Some(share.get_ref().0)));
-        }
-        let wait = document
-            .wait
-            .as_ref()
-            .map_or(WaitRule::Classic, |wait| wait.get_ref().rule());
-        let is_left_out = |name: &&&str| !names.iter().any(|chosen| chosen.text() == **name);
-        Ok(Sysbench {
-            sysbench: preset,
-            clients,
-            tables,
-            rows,
-            prepared: sizes
-                .prepared
-                .as_ref()
-                .is_none_or(|prepared| *prepared.get_ref()),
-            wait,
-            left_out: preset
-                .order()
-                .iter()
-                .filter(is_left_out)
-                .map(|name| (*name).to_owned())
-                .collect(),
-            steps,
         })
     }
 
-    /// How the operations of an open loop arrive.
-    pub(in crate::plan) fn is_poisson(
-        &self,
-        arrival: Option<&Spanned<WriteArrival>>,
-        what: &str,
-    ) -> Result<bool, PlanError> {
-        match arrival.map(|arrival| (arrival, *arrival.get_ref())) {
-            None | Some((_, WriteArrival::Even)) => Ok(false),
-            Some((_, WriteArrival::Poisson)) => Ok(true),
-            Some((arrival, WriteArrival::ClassicBurst)) => Err(self.error(
-                Some(arrival.span()),
-                format!("{what} has no bursts: write arrival = \"even\" or \"poisson\""),
+    fn rows_per_table(&self, rows: Option<&Spanned<Count>>) -> Result<u64, PlanError> {
+        match rows {
+            None => Ok(ROWS),
+            Some(rows) if (1..=MOST_ROWS).contains(&rows.get_ref().0) => Ok(rows.get_ref().0),
+            Some(rows) => Err(self.error(
+                Some(rows.span()),
+                format!("rows must be 1 to {} per table", format_grouped(MOST_ROWS)),
             )),
         }
     }
@@ -216,47 +249,6 @@ impl Source<'_> {
                     format_grouped(MOST_TABLES)
                 ),
             )),
-        }
-    }
-
-    pub(in crate::plan) fn test_duration(
-        &self,
-        value: Option<&Spanned<document::Duration>>,
-        default_ns: u64,
-    ) -> Result<u64, PlanError> {
-        match value {
-            None => Ok(default_ns),
-            Some(value) if value.get_ref().0 >= SECOND_NS => Ok(value.get_ref().0),
-            Some(value) => Err(self.error(
-                Some(value.span()),
-                "the duration of a test or step must be at least 1s",
-            )),
-        }
-    }
-
-    pub(crate) fn number(
-        &self,
-        value: Option<&Spanned<f64>>,
-        default: f64,
-        range: Range<f64>,
-        key: &str,
-    ) -> Result<f64, PlanError> {
-        match value {
-            None => Ok(default),
-            Some(value) if range.contains(value.get_ref()) => Ok(*value.get_ref()),
-            Some(value) => {
-                let least = if range.start > 0.0 {
-                    "above 0".to_owned()
-                } else {
-                    format!("at least {}", range.start)
-                };
-                let message = format!(
-                    "{key} must be {least} and below {}, not {}",
-                    range.end,
-                    value.get_ref()
-                );
-                Err(self.error(Some(value.span()), message))
-            }
         }
     }
 
@@ -331,107 +323,65 @@ impl Source<'_> {
         Err(self.error(written.map(Spanned::span).or(rows_span), message))
     }
 
-    /// The numbers of clients at which each test or step runs. They are the clients: beside them
-    /// none can be set.
-    pub(in crate::plan) fn ramp<'s>(
-        &self,
-        sizes: &'s Sizes,
-    ) -> Result<Option<&'s [u32]>, PlanError> {
-        let Some(ramp) = &sizes.ramp else {
-            return Ok(None);
-        };
-        let levels = ramp.get_ref();
-        let is_rising = levels.windows(2).all(|pair| pair[0] < pair[1]);
-        if levels.is_empty()
-            || !is_rising
-            || levels[0] == 0
-            || levels.iter().any(|&level| level > MOST_CLIENTS)
-        {
-            let message = format!(
-                "ramp must be rising numbers of clients from 1 to {}",
-                format_grouped(MOST_CLIENTS.into())
-            );
-            return Err(self.error(Some(ramp.span()), message));
-        }
-        if let Some(clients) = &sizes.clients {
-            let line = self.line_of(ramp.span());
-            let message = format!(
-                "clients and ramp (line {line}) exclude each other: the ramp's numbers are the \
-                clients; keep one of them"
-            );
-            return Err(self.error(Some(clients.span()), message));
-        }
-        Ok(Some(levels))
-    }
-
-    pub(in crate::plan) fn rate(&self, rate: &Spanned<u64>) -> Result<u64, PlanError> {
-        match *rate.get_ref() {
-            per_s @ 1..=MOST_RATE => Ok(per_s),
-            _ => Err(self.error(
-                Some(rate.span()),
-                format!("rate must be 1 to {} per second", format_grouped(MOST_RATE)),
-            )),
-        }
-    }
-
-    fn override_test(
+    fn change_test(
         &self,
         step: &mut Step,
-        change: &StepOverride,
+        change: &Change,
         is_poisson: bool,
     ) -> Result<(), PlanError> {
+        self.refuse_of_prepare(step, change)?;
         if let Some(rate) = &change.rate {
-            if step.makes_data() {
-                return Err(self.error(
-                    Some(rate.span()),
-                    "prepare loads as fast as it can: it has no rate",
-                ));
-            }
             step.arrival = Some(Rate {
                 per_s: self.rate(rate)?,
                 is_poisson,
             });
         }
         if let Some(clients) = &change.clients {
-            step.clients = self.ranged(
-                Some(clients),
-                1,
-                MOST_CLIENTS,
-                &format!("clients of {}", step.name),
-            )?;
+            let what = format!("clients of {}", step.name);
+            step.clients = self.ranged(Some(clients), 1, MOST_CLIENTS, &what)?;
         }
-        if let Some(duration) = &change.duration {
-            let Ends::Time { ns, .. } = &mut step.ends else {
-                return Err(self.error(
-                    Some(duration.span()),
-                    "prepare ends when its rows are there: it has no duration; set \"rows\"",
-                ));
-            };
-            *ns = self.test_duration(Some(duration), 0)?;
+        if let Some(ns) = step.duration_ns() {
+            let ns = self.test_duration(change.duration.as_ref(), ns)?;
+            step.set_duration(ns, value(&change.warm_up).map(|warm_up| warm_up.0));
         }
-        if let Some(warm_up) = &change.warm_up {
-            let Ends::Time { warm_up_ns, .. } = &mut step.ends else {
-                return Err(self.error(
-                    Some(warm_up.span()),
-                    "prepare is measured from its start: it has no warm_up",
-                ));
-            };
-            *warm_up_ns = warm_up.get_ref().0;
-        }
-        self.refuse(
-            &[("mix", span(&change.mix)), ("event", span(&change.event))],
-            "a test of sysbench",
-        )?;
         if let Some(share) = &change.max_failed {
-            if step.makes_data() {
-                return Err(self.error(
-                    Some(share.span()),
-                    "prepare loads every row: it has no max_failed",
-                ));
-            }
             step.max_failed = Some(share.get_ref().0);
         }
-        self.override_drain(step, change)
+        self.override_drain(
+            step,
+            DrainKeys {
+                wait: change.wait.as_ref(),
+                drain: change.drain.as_ref(),
+            },
+        )
+    }
+
+    /// What a test may have and the load may not.
+    fn refuse_of_prepare(&self, step: &Step, change: &Change) -> Result<(), PlanError> {
+        if !step.makes_data() {
+            return Ok(());
+        }
+        let rate = change.rate.as_ref().map(Spanned::span);
+        let duration = change.duration.as_ref().map(Spanned::span);
+        let warm_up = change.warm_up.as_ref().map(Spanned::span);
+        let max_failed = change.max_failed.as_ref().map(Spanned::span);
+        for (place, message) in [
+            (rate, "prepare loads as fast as it can: it has no rate"),
+            (
+                duration,
+                "prepare ends when its rows are there: it has no duration; set \"rows\"",
+            ),
+            (
+                warm_up,
+                "prepare is measured from its start: it has no warm_up",
+            ),
+            (max_failed, "prepare loads every row: it has no max_failed"),
+        ] {
+            if place.is_some() {
+                return Err(self.error(place, message));
+            }
+        }
+        Ok(())
     }
 }
 
@@ -741,7 +691,7 @@ mod tests {
             ),
             (
                 "[sizes]\nwrite_rows = 5",
-                "t.toml:6:14: sysbench has no \"write_rows\": leave it out",
+                "t.toml:6:1: sysbench has no \"write_rows\": leave it out",
             ),
             (
                 "[sizes]\nrate = 0",
@@ -811,7 +761,7 @@ mod tests {
             ),
             (
                 "[sizes]\nprepared = true",
-                "t.toml:6:12: the Insert Benchmark has no \"prepared\": leave it out",
+                "t.toml:6:1: the Insert Benchmark has no \"prepared\": leave it out",
             ),
             (
                 "[sizes]\ntables = 4",

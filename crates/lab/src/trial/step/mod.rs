@@ -384,8 +384,7 @@ impl<'r, 't> StepRun<'r, 't> {
         write_turns(path, &record.turns)?;
         (measured.counters, measured.host) = (record.counters, record.host);
         let primary = self.step.operation;
-        let is_primary =
-            |client: &&mut ClientRecord| primary.counts(&client.kind);
+        let is_primary = |client: &&mut ClientRecord| primary.counts(&client.kind);
         for client in outcome.clients.iter_mut().filter(is_primary) {
             client.turns = record.sums.get(&client.client).copied();
         }

@@ -11,8 +11,8 @@ pub(super) fn summary(step: &Step, done: &StepDone) -> String {
         Operation::Insert | Operation::Delete => {
             let is_of_events = matches!(step.family(), Family::Sysbench | Family::File);
             let mut operations = done.operations.iter();
-            let has_indexes = operations
-                .any(|operation| operation.kind == Operation::Index && operation.ok > 0);
+            let has_indexes =
+                operations.any(|operation| operation.kind == Operation::Index && operation.ok > 0);
             let indexes = if is_of_events && has_indexes {
                 " (the time has the indexes, too)"
             } else {

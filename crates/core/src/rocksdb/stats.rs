@@ -299,23 +299,23 @@ mod tests {
     const TEXTS: [(&str, &str); 5] = [
         (
             "6.29.5",
-            include_str!("../tests/samples/rocksdb.stats.6.29.5.txt"),
+            include_str!("../../tests/samples/rocksdb.stats.6.29.5.txt"),
         ),
         (
             "8.0.0",
-            include_str!("../tests/samples/rocksdb.stats.8.0.0.txt"),
+            include_str!("../../tests/samples/rocksdb.stats.8.0.0.txt"),
         ),
         (
             "8.9.1",
-            include_str!("../tests/samples/rocksdb.stats.8.9.1.txt"),
+            include_str!("../../tests/samples/rocksdb.stats.8.9.1.txt"),
         ),
         (
             "10.10.1",
-            include_str!("../tests/samples/rocksdb.stats.10.10.1.txt"),
+            include_str!("../../tests/samples/rocksdb.stats.10.10.1.txt"),
         ),
         (
             "11.8.1",
-            include_str!("../tests/samples/rocksdb.stats.11.8.1.txt"),
+            include_str!("../../tests/samples/rocksdb.stats.11.8.1.txt"),
         ),
     ];
 

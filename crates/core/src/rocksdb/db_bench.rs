@@ -182,7 +182,7 @@ impl Output {
 mod tests {
     use super::*;
 
-    const READ: &str = include_str!("../tests/samples/db_bench.7.8.3.readwhilewriting.txt");
+    const READ: &str = include_str!("../../tests/samples/db_bench.7.8.3.readwhilewriting.txt");
 
     #[test]
     fn an_output_since_7_3() {
