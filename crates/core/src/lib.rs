@@ -1,4 +1,4 @@
-//! The vocabulary every other crate speaks: names, units, metrics, plans, schedules and the clock.
+//! The vocabulary every other crate speaks: names, units, readings, plans, schedules and the clock.
 //!
 //! Nothing here touches a file, a socket or the time of day: a plan is parsed from text, a schedule
 //! follows from a plan and a seed, and whoever needs the time is handed a [`clock::Clock`].
