@@ -123,7 +123,7 @@ fn a_workload_file_is_checked_and_shown() {
 
     let explained = text(&place.run(&["plan", "explain", "plans/own.toml"]).stdout);
     assert!(
-        explained.contains("2 connections, 1.5K rows") && !explained.contains("batch"),
+        explained.contains("2 connections, at most 1.5K rows") && !explained.contains("batch"),
         "{explained}"
     );
     let line = |step: &str| {
