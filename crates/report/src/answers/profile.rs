@@ -1,4 +1,4 @@
-//! Where a server's CPU went, drawn.
+//! The profile of a server: where its CPU went, drawn.
 
 use std::fmt::Write as _;
 

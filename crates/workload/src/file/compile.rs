@@ -99,7 +99,7 @@ impl<'a> Earlier<'a> {
         latest.find(|known| known.name == name).copied()
     }
 
-    /// Where a value is, counted back from here.
+    /// How far back from here a value is.
     fn back(&self, known: Known<'_>) -> Place {
         let here = if known.is_text {
             self.texts
