@@ -541,7 +541,7 @@ mod tests {
             ends(&names, &names, "a", "x")
                 .unwrap_err()
                 .to_string()
-                .contains("--bad x is none of the builds")
+                .contains("--bad x is not one of the builds")
         );
     }
 

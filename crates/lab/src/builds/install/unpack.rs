@@ -617,7 +617,7 @@ mod tests {
                 "",
                 "cannot be read",
             ),
-            ("a.rar", b"", "", "no archive of a known kind"),
+            ("a.rar", b"", "", "not an archive of a known kind"),
             ("a.zip", &good, "inside = \"*.txz\"", "has no *.txz"),
             (
                 "a.zip",
