@@ -8,7 +8,7 @@ use plimsoll_import::names::test_file::TestFile;
 use plimsoll_import::names::version::{Version, compare_builds};
 use plimsoll_import::other::{hdr_log, pgbench, pgbench_log, table};
 use plimsoll_import::rocksdb::{log, rows};
-use plimsoll_import::sysbench::{load, metrics, output, per_test, perf, published, time};
+use plimsoll_import::sysbench::{load, metrics, output, perf, published, rates_line, time};
 use proptest::prelude::*;
 
 /// Every reader on the same bytes, and what is done with what it read.
@@ -25,7 +25,7 @@ fn read_all(bytes: &[u8]) {
     let _ = (perf::read(bytes), time::read(bytes));
     let _ = (
         load::read(bytes),
-        per_test::read(bytes),
+        rates_line::read(bytes),
         published::read_rates(bytes),
         published::read_costs(bytes),
     );

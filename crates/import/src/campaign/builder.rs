@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use plimsoll_analysis::metrics::Metric;
 use plimsoll_core::name::natural_cmp;
 use plimsoll_store::imported::{
     Family, Imported, ImportedCell, ImportedResult, ImportedStep, ImportedValue, LeftOut,
@@ -9,6 +10,32 @@ use plimsoll_store::imported::{
 
 use crate::names::folder::CellName;
 use crate::names::version::{Version, compare_builds};
+
+/// Values of a result, put and found by metric.
+pub(super) type Values = BTreeMap<String, ImportedValue>;
+
+pub(super) trait ByMetric {
+    fn put(&mut self, metric: &Metric, value: ImportedValue);
+
+    /// Only if there is none yet.
+    fn put_if_missing(&mut self, metric: &Metric, value: ImportedValue);
+
+    fn of(&self, metric: &Metric) -> Option<&ImportedValue>;
+}
+
+impl ByMetric for Values {
+    fn put(&mut self, metric: &Metric, value: ImportedValue) {
+        self.insert(metric.name.to_owned(), value);
+    }
+
+    fn put_if_missing(&mut self, metric: &Metric, value: ImportedValue) {
+        self.entry(metric.name.to_owned()).or_insert(value);
+    }
+
+    fn of(&self, metric: &Metric) -> Option<&ImportedValue> {
+        self.get(metric.name)
+    }
+}
 
 /// A step that is not a test of a published table.
 pub(super) fn plain_step(

@@ -137,6 +137,25 @@ pub fn import(store: &Store, path: &Path, options: &Options) -> Result<Summary, 
     Ok(summary)
 }
 
+impl Summary {
+    /// Lists what a unit left out by paths below the one that was given.
+    fn leave_out(&mut self, unit: &Unit, root: &Path, left_out: &[LeftOut]) {
+        self.left_out.extend(left_out.iter().map(|out| {
+            let path = unit.dir.join(&out.path);
+            let below = path.strip_prefix(root).unwrap_or(&path);
+            LeftOut {
+                path: below.to_string_lossy().into_owned(),
+                reason: out.reason.clone(),
+            }
+        }));
+    }
+
+    fn add(&mut self, unit: &Unit, root: &Path, made: ImportedUnit) {
+        self.leave_out(unit, root, &made.imported.left_out);
+        self.units.push(made);
+    }
+}
+
 fn import_unit(
     store: &Store,
     unit: &Unit,
@@ -153,29 +172,52 @@ fn import_unit(
         options.device.as_deref().unwrap_or("-")
     );
     let known = known_campaigns(store, &fingerprint, &made_with)?;
-    let below = |path: &str| {
-        let path = unit.dir.join(path);
-        path.strip_prefix(root)
-            .unwrap_or(&path)
-            .to_string_lossy()
-            .into_owned()
-    };
     if !known.is_empty() {
         for (campaign, imported) in known {
-            summary
-                .left_out
-                .extend(imported.left_out.iter().map(|out| LeftOut {
-                    path: below(&out.path),
-                    reason: out.reason.clone(),
-                }));
-            summary.units.push(ImportedUnit {
+            let known = ImportedUnit {
                 campaign,
                 imported,
                 is_known: true,
-            });
+            };
+            summary.add(unit, root, known);
         }
         return Ok(());
     }
+    let files = read_files(unit);
+    let unread = unread(&files);
+    let passed_over = count_passed_over(&files);
+    let made = super::assemble(&files, options);
+    if made.is_empty() {
+        summary.leave_out(unit, root, &unread);
+        return Ok(());
+    }
+    let several = made.len() > 1;
+    for (index, mut imported) in made.into_iter().enumerate() {
+        imported.source = source(unit);
+        imported.fingerprint.clone_from(&fingerprint);
+        imported.made_with.clone_from(&made_with);
+        imported.base = base(&imported, options)?;
+        // What no family could read is listed once.
+        if index == 0 {
+            imported.left_out.extend(unread.iter().cloned());
+            imported.files_passed_over = passed_over;
+            imported.files_read = files.len() as u64 - passed_over - unread.len() as u64;
+        }
+        imported.left_out.sort();
+        let id = id(&fingerprint, several.then_some(imported.family));
+        let campaign = store.replace_imported(&header(&id, unit, &imported), &imported)?;
+        let new = ImportedUnit {
+            campaign,
+            imported,
+            is_known: false,
+        };
+        summary.add(unit, root, new);
+    }
+    Ok(())
+}
+
+/// Reads all files. A table without names of columns needs one next to it that has them.
+fn read_files(unit: &Unit) -> Vec<File> {
     let mut files: Vec<File> = parallel(&unit.files, |file| read_file(unit, file));
     let has_names = files.iter().any(|file| {
         matches!(
@@ -192,62 +234,27 @@ fn import_unit(
             "its columns have no names, and no table next to it has them",
         ));
     }
-    let left_out: Vec<LeftOut> = files
-        .iter()
-        .filter_map(|file| {
-            Some(LeftOut {
-                path: file.path.clone(),
-                reason: file.contents.as_ref().err()?.to_string(),
-            })
+    files
+}
+
+fn unread(files: &[File]) -> Vec<LeftOut> {
+    let left_out = |file: &File| {
+        Some(LeftOut {
+            path: file.path.clone(),
+            reason: file.contents.as_ref().err()?.to_string(),
         })
-        .collect();
-    let passed_over = files
-        .iter()
-        .filter(|file| {
-            matches!(
-                file.contents,
-                Ok(Contents::PassedOver(_) | Contents::Derived)
-            )
-        })
-        .count() as u64;
-    let made = super::assemble(&files, options);
-    if made.is_empty() {
-        summary
-            .left_out
-            .extend(left_out.into_iter().map(|out| LeftOut {
-                path: below(&out.path),
-                reason: out.reason,
-            }));
-        return Ok(());
-    }
-    let several = made.len() > 1;
-    for (index, mut imported) in made.into_iter().enumerate() {
-        imported.source = source(unit);
-        imported.fingerprint.clone_from(&fingerprint);
-        imported.made_with.clone_from(&made_with);
-        imported.base = base(&imported, options)?;
-        // What no family could read is reported once.
-        if index == 0 {
-            imported.left_out.extend(left_out.iter().cloned());
-            imported.files_passed_over = passed_over;
-            imported.files_read = files.len() as u64 - passed_over - left_out.len() as u64;
-        }
-        imported.left_out.sort();
-        summary
-            .left_out
-            .extend(imported.left_out.iter().map(|out| LeftOut {
-                path: below(&out.path),
-                reason: out.reason.clone(),
-            }));
-        let id = id(&fingerprint, several.then_some(imported.family));
-        let campaign = store.replace_imported(&header(&id, unit, &imported), &imported)?;
-        summary.units.push(ImportedUnit {
-            campaign,
-            imported,
-            is_known: false,
-        });
-    }
-    Ok(())
+    };
+    files.iter().filter_map(left_out).collect()
+}
+
+fn count_passed_over(files: &[File]) -> u64 {
+    let is_passed_over = |file: &&File| {
+        matches!(
+            file.contents,
+            Ok(Contents::PassedOver(_) | Contents::Derived)
+        )
+    };
+    files.iter().filter(is_passed_over).count() as u64
 }
 
 /// The campaigns of this very tree, when these readers made them with the same options.

@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use plimsoll_analysis::metrics::{CLASSIC_COLUMNS, find};
+use plimsoll_analysis::metrics::{self, CLASSIC_COLUMNS, Metric};
 use plimsoll_store::imported::{
     Family, Imported, ImportedResponses, ImportedSeries, ImportedStep, ImportedValue,
 };
 
-use super::builder::{Builder, both, clean, plain_step, printed};
+use super::builder::{Builder, ByMetric, Values, both, clean, plain_step, printed};
+use super::device::device;
 use super::import::{File, Options};
-use super::sysbench::device;
 use crate::host::iostat::Iostat;
 use crate::host::vmstat::Vmstat;
 use crate::insert_benchmark::client::{Client, Second};
@@ -141,17 +141,17 @@ fn step_of(name: &str) -> ImportedStep {
         "l.x" => (
             "the secondary indexes created: rows indexed per second",
             "index",
-            "ips",
+            metrics::IPS,
         ),
         name if is_query_step(name) => (
             "queries with inserts in the background: queries per second",
             "query",
-            "qps",
+            metrics::QPS,
         ),
-        "scan" => ("full scans", "query", "qps"),
-        _ => ("rows inserted per second", "insert", "ips"),
+        "scan" => ("full scans", "query", metrics::QPS),
+        _ => ("rows inserted per second", "insert", metrics::IPS),
     };
-    plain_step(name, description, operation, rate)
+    plain_step(name, description, operation, rate.name)
 }
 
 /// A summary has a line per step, a merged file a line per cell.
@@ -197,15 +197,14 @@ fn add_lines(builder: &mut Builder, file: &File, lines: &[&MetricsLine]) {
             result.era = era.unwrap_or_default().to_owned();
         }
         for (metric, text) in CLASSIC_COLUMNS.iter().zip(&line.cells) {
-            let column = metric.name;
             let is_more_exact = |known: &ImportedValue| {
                 known
                     .classic
                     .as_ref()
                     .is_some_and(|known| known.len() >= text.len())
             };
-            if text != "NA" && !result.values.get(column).is_some_and(is_more_exact) {
-                result.values.insert(column.to_owned(), printed(text));
+            if text != "NA" && !result.values.of(metric).is_some_and(is_more_exact) {
+                result.values.put(metric, printed(text));
             }
         }
     }
@@ -224,152 +223,169 @@ struct Raw<'a, 'b> {
 
 impl Raw<'_, '_> {
     fn add(self) {
-        let Self {
-            builder,
-            cell,
-            step,
-            name,
-            files,
-            loaded,
-            options,
-        } = self;
+        let files = self.files;
         let clients: Vec<&Client> = files.clients.iter().map(|(_, client)| *client).collect();
-        builder.passwords += clients.iter().map(|client| client.passwords).sum::<u64>();
-        let rows: u64 = clients.iter().map(|client| client.rows()).sum();
-        let queries: u64 = clients.iter().map(|client| client.queries()).sum();
+        self.builder.passwords += clients.iter().map(|client| client.passwords).sum::<u64>();
+        let is_query = is_query_step(self.name);
         let wall_s = files
             .result
             .map(|result| result.seconds)
             .or(files.wall_s)
             .filter(|seconds| *seconds > 0);
-        let mut values: BTreeMap<String, ImportedValue> = BTreeMap::new();
-        // Rows indexed are those that were loaded and those of the batch before the indexes.
-        let classic_rows = if name == "l.x" { rows + loaded } else { rows };
-        let per_wall = |count: u64| wall_s.map(|seconds| truncated(count as f64 / seconds as f64));
-        let classic_ips = files
-            .result
-            .map(|result| result.ips.clone())
-            .or_else(|| per_wall(classic_rows));
-        let classic_qps = files
-            .result
-            .map(|result| result.qps.clone())
-            .or_else(|| per_wall(queries));
-        let own = |count: fn(&Client) -> u64| -> f64 {
-            clients
-                .iter()
-                .filter_map(|client| Some(count(client) as f64 / client.seconds_exact()?))
-                .sum()
-        };
-        let clean_ips = match clients
-            .iter()
-            .filter_map(|client| client.index_s)
-            .reduce(f64::max)
-        {
-            Some(seconds) if name == "l.x" && seconds > 0.0 => {
-                values.insert("index_s".to_owned(), clean(seconds));
-                Some((rows + loaded) as f64 / seconds)
-            }
-            _ if clients.is_empty() => None,
-            _ => Some(own(Client::rows)),
-        };
-        let clean_qps = (!clients.is_empty()).then(|| own(Client::queries));
-        values.insert(
-            "ips".to_owned(),
-            value(clean_ips, classic_ips.clone().map(whole)),
+        let rates = self.rates(&clients, wall_s);
+        let mut values = Values::default();
+        if let Some(seconds) = rates.index_s {
+            values.put(metrics::INDEX_S, clean(seconds));
+        }
+        let classic = |text: &Option<String>| text.clone().map(whole);
+        values.put(
+            metrics::IPS,
+            value(rates.clean_ips, classic(&rates.classic_ips)),
         );
-        values.insert(
-            "qps".to_owned(),
-            value(clean_qps, classic_qps.clone().map(whole)),
+        values.put(
+            metrics::QPS,
+            value(rates.clean_qps, classic(&rates.classic_qps)),
         );
-        let classic_rate = |text: &Option<String>| {
-            text.as_ref()
-                .and_then(|text| text.parse::<f64>().ok())
-                .filter(|rate| *rate > 0.0)
-        };
-        let (ips, qps) = (classic_rate(&classic_ips), classic_rate(&classic_qps));
-        let is_query = is_query_step(name);
-        let costs = Costs {
-            op_classic: if is_query { qps } else { ips },
-            op_clean: if is_query { clean_qps } else { clean_ips },
-            insert_classic: ips,
-            insert_clean: clean_ips,
-            seconds: wall_s,
-        };
-        let io = files
-            .iostat
-            .and_then(|(path, iostat)| match device(iostat, None, options) {
-                Ok((_, averages)) => Some((iostat, averages.rates)),
-                Err(reason) => {
-                    builder.leave_out(path, reason);
-                    None
-                }
-            });
-        add_io(&mut values, &costs, io.map(|(_, rates)| rates));
+        let costs = rates.costs(is_query, wall_s);
+        let io = files.iostat.and_then(|(path, iostat)| {
+            let found = device(iostat, None, self.options);
+            let found = found.map_err(|reason| self.builder.leave_out(path, reason));
+            Some(found.ok()?.1.rates)
+        });
+        add_io(&mut values, &costs, io);
         let cpus = files.iostat.and_then(|(_, iostat)| iostat.cpus);
         add_cpu(&mut values, &costs, files.vmstat, cpus);
         if let Some(result) = files.result {
             add_result(&mut values, result, is_query);
         }
         add_maximum(&mut values, &clients, is_query);
-        if let (Some(first), false) = (clients.first(), name == "l.x") {
-            let pick: fn(&Second) -> f64 = if is_query {
-                |second| second.i_qps
-            } else {
-                |second| second.i_ips
-            };
-            for (column, percent) in [("p50_rate", 50.0), ("p99_rate", 99.0)] {
-                if let Some(rate) = first.nth_rate(percent, pick) {
-                    values
-                        .entry(column.to_owned())
-                        .or_insert_with(|| both(rate, format!("{rate:.0}")));
-                }
-            }
+        if let (Some(first), false) = (clients.first(), self.name == "l.x") {
+            add_rate_percentiles(&mut values, first, is_query);
         }
-        if let (Some(deleted), true) = (
-            clients
-                .iter()
-                .map(|client| client.seconds.last())
-                .collect::<Option<Vec<_>>>(),
-            clients.iter().any(|c| c.era.name().starts_with("17")),
-        ) && deleted.iter().any(|second| second.totals[1] > 0)
-        {
-            values.insert(
-                "dps".to_owned(),
-                clean(own(|client| {
-                    client.seconds.last().map_or(0, |second| second.totals[1])
-                })),
-            );
+        add_deletes(&mut values, &clients);
+        self.finish(values, &clients, wall_s);
+    }
+
+    fn rates(&self, clients: &[&Client], wall_s: Option<u64>) -> Rates {
+        let rows: u64 = clients.iter().map(|client| client.rows()).sum();
+        let queries: u64 = clients.iter().map(|client| client.queries()).sum();
+        // Rows indexed are those that were loaded and those of the batch before the indexes.
+        let is_index = self.name == "l.x";
+        let counted = if is_index { rows + self.loaded } else { rows };
+        let per_wall = |count: u64| wall_s.map(|seconds| truncated(count as f64 / seconds as f64));
+        let result = self.files.result;
+        let index_s = clients
+            .iter()
+            .filter_map(|client| client.index_s)
+            .reduce(f64::max)
+            .filter(|seconds| is_index && *seconds > 0.0);
+        let of_clients = |count| (!clients.is_empty()).then(|| own_rate(clients, count));
+        Rates {
+            index_s,
+            classic_ips: result
+                .map(|result| result.ips.clone())
+                .or_else(|| per_wall(counted)),
+            classic_qps: result
+                .map(|result| result.qps.clone())
+                .or_else(|| per_wall(queries)),
+            clean_ips: index_s
+                .map(|seconds| counted as f64 / seconds)
+                .or_else(|| of_clients(Client::rows)),
+            clean_qps: of_clients(Client::queries),
         }
+    }
+
+    fn finish(self, values: Values, clients: &[&Client], wall_s: Option<u64>) {
+        let is_query = is_query_step(self.name);
         let target: Option<f64> = clients
             .iter()
             .map(|client| client.option("inserts_per_second")?.parse::<f64>().ok())
             .sum();
-        let result = builder.result(cell, step);
-        result.era = clients
-            .first()
-            .map(|client| client.era.name().to_owned())
-            .unwrap_or_default();
+        let result = self.builder.result(self.cell, self.step);
+        let era = clients.first().map(|client| client.era.name());
+        result.era = era.unwrap_or_default().to_owned();
         result.values = values;
+        let mut note = |name: &str, fact: String| result.facts.insert(name.to_owned(), fact);
         if let Some(target) = target.filter(|target| is_query && *target > 0.0) {
-            result
-                .facts
-                .insert("target_per_s".to_owned(), target.to_string());
+            note("target_per_s", target.to_string());
         }
         if let Some(seconds) = wall_s {
-            result
-                .facts
-                .insert("elapsed_s".to_owned(), seconds.to_string());
+            note("elapsed_s", seconds.to_string());
         }
-        result.responses = responses(&clients);
-        result.series = series(&clients, is_query);
-        let count = clients.len();
-        if count > 0 && builder.cell_mut(cell).shape.is_empty() {
-            builder.cell_mut(cell).shape = if count == 1 {
-                "1 client".to_owned()
-            } else {
-                format!("{count} clients")
+        result.responses = responses(clients);
+        result.series = series(clients, is_query);
+        let shape = &mut self.builder.cell_mut(self.cell).shape;
+        if shape.is_empty() {
+            *shape = match clients.len() {
+                0 => String::new(),
+                1 => "1 client".to_owned(),
+                count => format!("{count} clients"),
             };
         }
+    }
+}
+
+/// The rates of a step: classic over the wall clock, clean over each client's own seconds.
+struct Rates {
+    /// Seconds of index creation, in the step that creates indexes.
+    index_s: Option<f64>,
+    classic_ips: Option<String>,
+    classic_qps: Option<String>,
+    clean_ips: Option<f64>,
+    clean_qps: Option<f64>,
+}
+
+impl Rates {
+    fn costs(&self, is_query: bool, seconds: Option<u64>) -> Costs {
+        let classic = |text: &Option<String>| {
+            text.as_ref()
+                .and_then(|text| text.parse::<f64>().ok())
+                .filter(|rate| *rate > 0.0)
+        };
+        let (ips, qps) = (classic(&self.classic_ips), classic(&self.classic_qps));
+        Costs {
+            op_classic: if is_query { qps } else { ips },
+            op_clean: if is_query {
+                self.clean_qps
+            } else {
+                self.clean_ips
+            },
+            insert_classic: ips,
+            insert_clean: self.clean_ips,
+            seconds,
+        }
+    }
+}
+
+/// The sum over clients of a count by that client's own seconds.
+fn own_rate(clients: &[&Client], count: fn(&Client) -> u64) -> f64 {
+    let of_client = |client: &&Client| Some(count(client) as f64 / client.seconds_exact()?);
+    clients.iter().filter_map(of_client).sum()
+}
+
+/// The originals print those of the first client.
+fn add_rate_percentiles(values: &mut Values, first: &Client, is_query: bool) {
+    let pick: fn(&Second) -> f64 = if is_query {
+        |second| second.i_qps
+    } else {
+        |second| second.i_ips
+    };
+    for (metric, percent) in [(metrics::P50_RATE, 50.0), (metrics::P99_RATE, 99.0)] {
+        if let Some(rate) = first.nth_rate(percent, pick) {
+            values.put_if_missing(metric, both(rate, format!("{rate:.0}")));
+        }
+    }
+}
+
+/// Clients of 2017 count what they delete in their last second's totals.
+fn add_deletes(values: &mut Values, clients: &[&Client]) {
+    let deleted = |client: &Client| client.seconds.last().map_or(0, |second| second.totals[1]);
+    let all_have_seconds = clients.iter().all(|client| !client.seconds.is_empty());
+    let has_era = clients
+        .iter()
+        .any(|client| client.era.name().starts_with("17"));
+    if all_have_seconds && has_era && clients.iter().any(|client| deleted(client) > 0) {
+        values.put(metrics::DPS, clean(own_rate(clients, deleted)));
     }
 }
 
@@ -403,23 +419,19 @@ fn whole(text: String) -> String {
         .map_or(text, |number| format!("{number:.0}"))
 }
 
-fn decimals(column: &str) -> usize {
-    find(column).map_or(0, |metric| metric.decimals)
-}
-
 /// A cost: the quantity by the classic and by the clean rate. An operation rate of 0 has no costs.
 fn add_cost(
-    values: &mut BTreeMap<String, ImportedValue>,
-    column: &str,
+    values: &mut Values,
+    metric: &Metric,
     quantity: f64,
     classic: Option<f64>,
     clean: Option<f64>,
 ) {
     let clean = clean.filter(|rate| *rate > 0.0).map(|rate| quantity / rate);
-    let classic = classic.map(|rate| format!("{:.*}", decimals(column), quantity / rate));
+    let classic = classic.map(|rate| format!("{:.*}", metric.decimals, quantity / rate));
     if clean.is_some() || classic.is_some() {
-        values.insert(
-            column.to_owned(),
+        values.put(
+            metric,
             ImportedValue {
                 value: clean,
                 classic,
@@ -429,65 +441,56 @@ fn add_cost(
     }
 }
 
-fn add_io(
-    values: &mut BTreeMap<String, ImportedValue>,
-    costs: &Costs,
-    rates: Option<crate::host::iostat::Rates>,
-) {
+fn add_io(values: &mut Values, costs: &Costs, rates: Option<crate::host::iostat::Rates>) {
     let Some(rates) = rates else { return };
     let columns = [
-        ("rps", rates.reads),
-        ("rmbps", rates.read_kib / 1024.0),
-        ("wps", rates.writes),
-        ("wmbps", rates.written_kib / 1024.0),
+        (metrics::RPS, rates.reads),
+        (metrics::RMBPS, rates.read_kib / 1024.0),
+        (metrics::WPS, rates.writes),
+        (metrics::WMBPS, rates.written_kib / 1024.0),
     ];
-    for (column, rate) in columns {
-        values.insert(
-            column.to_owned(),
-            both(rate, format!("{rate:.*}", decimals(column))),
-        );
+    for (metric, rate) in columns {
+        values.put(metric, both(rate, format!("{rate:.*}", metric.decimals)));
     }
-    add_cost(values, "rpq", rates.reads, costs.op_classic, costs.op_clean);
     add_cost(
         values,
-        "rkbpq",
+        metrics::RPQ,
+        rates.reads,
+        costs.op_classic,
+        costs.op_clean,
+    );
+    add_cost(
+        values,
+        metrics::RKBPQ,
         rates.read_kib,
         costs.op_classic,
         costs.op_clean,
     );
     add_cost(
         values,
-        "wpi",
+        metrics::WPI,
         rates.writes,
         costs.insert_classic,
         costs.insert_clean,
     );
     add_cost(
         values,
-        "wkbpi",
+        metrics::WKBPI,
         rates.written_kib,
         costs.insert_classic,
         costs.insert_clean,
     );
 }
 
-fn add_cpu(
-    values: &mut BTreeMap<String, ImportedValue>,
-    costs: &Costs,
-    vmstat: Option<&Vmstat>,
-    cpus: Option<u32>,
-) {
+fn add_cpu(values: &mut Values, costs: &Costs, vmstat: Option<&Vmstat>, cpus: Option<u32>) {
     let Some((classic, clean)) =
         vmstat.and_then(|vmstat| Some((vmstat.classic()?, vmstat.clean()?)))
     else {
         return;
     };
-    values.insert(
-        "csps".to_owned(),
-        both(clean.cs, format!("{:.0}", classic.cs)),
-    );
-    values.insert(
-        "cpups".to_owned(),
+    values.put(metrics::CSPS, both(clean.cs, format!("{:.0}", classic.cs)));
+    values.put(
+        metrics::CPUPS,
         both(clean.cpu, format!("{:.1}", classic.cpu)),
     );
     let per = |quantity: f64, rate: Option<f64>| {
@@ -498,8 +501,8 @@ fn add_cpu(
         classic,
         unavailable: None,
     };
-    values.insert(
-        "cspq".to_owned(),
+    values.put(
+        metrics::CSPQ,
         of(
             per(clean.cs, costs.op_clean),
             per(classic.cs, costs.op_classic).map(|cost| format!("{cost:.3}")),
@@ -515,76 +518,79 @@ fn add_cpu(
         let cpu_s = (classic.cpu / 100.0 * cpus * seconds * 10.0).round() / 10.0;
         format!("{:.0}", cpu_s * 1e6 / (rate * seconds))
     });
-    values.insert(
-        "cpupq".to_owned(),
+    values.put(
+        metrics::CPUPQ,
         of(per(busy_us(clean.cpu), costs.op_clean), classic_us),
     );
 }
 
 /// What the scripts' own step result tells goes before what is computed here.
-fn add_result(values: &mut BTreeMap<String, ImportedValue>, result: &StepResult, is_query: bool) {
+fn add_result(values: &mut Values, result: &StepResult, is_query: bool) {
     let of_operation = if is_query {
         &result.by_query
     } else {
         &result.by_insert
     };
-    let by_operation = [("rpq", "r/"), ("rkbpq", "rKB/")];
-    let mut add = |column: &str, text: &String| {
-        let known = values.get(column).and_then(|value| value.value);
+    let by_operation = [(metrics::RPQ, "r/"), (metrics::RKBPQ, "rKB/")];
+    let mut add = |metric: &Metric, text: &String| {
+        let known = values.of(metric).and_then(|value| value.value);
         let value = ImportedValue {
             value: known.or_else(|| text.parse().ok()),
             classic: Some(text.clone()),
             unavailable: None,
         };
-        values.insert(column.to_owned(), value);
+        values.put(metric, value);
     };
-    for (column, name) in [
-        ("rps", "r/s"),
-        ("rmbps", "rMB/s"),
-        ("wps", "w/s"),
-        ("wmbps", "wMB/s"),
-        ("csps", "cs/s"),
-        ("cpups", "cpu/s"),
-        ("cspq", "cs/q"),
+    for (metric, name) in [
+        (metrics::RPS, "r/s"),
+        (metrics::RMBPS, "rMB/s"),
+        (metrics::WPS, "w/s"),
+        (metrics::WMBPS, "wMB/s"),
+        (metrics::CSPS, "cs/s"),
+        (metrics::CPUPS, "cpu/s"),
+        (metrics::CSPQ, "cs/q"),
     ] {
         if let Some(text) = of_operation
             .get(name)
             .or_else(|| result.by_insert.get(name))
         {
-            add(column, text);
+            add(metric, text);
         }
     }
-    for (column, start) in by_operation {
+    for (metric, start) in by_operation {
         if let Some((_, text)) = of_operation
             .iter()
             .find(|(name, _)| name.starts_with(start) && !name.ends_with("/s"))
         {
-            add(column, text);
+            add(metric, text);
         }
     }
-    for (column, name) in [("wpi", "w/i"), ("wkbpi", "wKB/i")] {
+    for (metric, name) in [(metrics::WPI, "w/i"), (metrics::WKBPI, "wKB/i")] {
         if let Some(text) = result.by_insert.get(name) {
-            add(column, text);
+            add(metric, text);
         }
     }
-    for (column, text) in ["dbgb1", "dbgb2"].iter().zip(&result.db_gib) {
+    for (metric, text) in [metrics::DBGB1, metrics::DBGB2]
+        .into_iter()
+        .zip(&result.db_gib)
+    {
         if let Some(text) = text {
-            add(column, text);
+            add(metric, text);
         }
     }
-    for (column, percent) in [("p50_rate", 50), ("p99_rate", 99)] {
+    for (metric, percent) in [(metrics::P50_RATE, 50), (metrics::P99_RATE, 99)] {
         if let Some(text) = result
             .nth
             .get(&percent)
             .map(|rates| &rates[if is_query { 2 } else { 0 }])
             .filter(|text| text.parse::<f64>().is_ok())
         {
-            add(column, text);
+            add(metric, text);
         }
     }
 }
 
-fn add_maximum(values: &mut BTreeMap<String, ImportedValue>, clients: &[&Client], is_query: bool) {
+fn add_maximum(values: &mut Values, clients: &[&Client], is_query: bool) {
     let kind = if is_query { "query" } else { "insert" };
     let histograms = clients
         .iter()
@@ -594,7 +600,7 @@ fn add_maximum(values: &mut BTreeMap<String, ImportedValue>, clients: &[&Client]
         .filter_map(|histogram| histogram.max.parse::<f64>().ok())
         .reduce(f64::max)
     {
-        values.insert("maxop".to_owned(), both(max, format!("{max:.3}")));
+        values.put(metrics::MAXOP, both(max, format!("{max:.3}")));
     }
 }
 

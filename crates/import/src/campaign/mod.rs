@@ -1,11 +1,13 @@
 //! From what was read to campaigns of the store.
 
 mod builder;
+mod device;
 mod import;
 mod insert_benchmark;
 mod other;
 mod rocksdb;
 mod sysbench;
+mod sysbench_costs;
 
 use plimsoll_store::imported::Imported;
 

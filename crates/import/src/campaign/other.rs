@@ -2,10 +2,10 @@
 
 use std::cmp::Ordering;
 
-use plimsoll_analysis::metrics::{Direction, find};
+use plimsoll_analysis::metrics::{self, Direction, Metric, find, imported};
 use plimsoll_store::imported::{Family, Imported, ImportedSeries, ImportedStep};
 
-use super::builder::{Builder, clean, plain_step, printed};
+use super::builder::{Builder, ByMetric, clean, plain_step, printed};
 use super::import::File;
 use crate::names::folder::CellName;
 use crate::other::hdr_log::HdrLog;
@@ -37,7 +37,7 @@ fn add_pgbench(builder: &mut Builder, file: &File, run: &Pgbench) {
     let cell = builder.cell(&file.cell_name(), "");
     let step = builder.step(step_of(
         &file.stem(),
-        "tps",
+        imported::TPS.name,
         "pgbench: transactions per second without connecting",
     ));
     if let (Some(clients), Some(scale)) = (run.clients, run.scale) {
@@ -48,7 +48,7 @@ fn add_pgbench(builder: &mut Builder, file: &File, run: &Pgbench) {
         || "pgbench".to_owned(),
         |version| format!("pgbench {version}"),
     );
-    result.values.insert("tps".to_owned(), printed(&run.tps));
+    result.values.put(imported::TPS, printed(&run.tps));
     if let Some(Ok(ms)) = run
         .latency_ms
         .as_ref()
@@ -56,7 +56,7 @@ fn add_pgbench(builder: &mut Builder, file: &File, run: &Pgbench) {
     {
         result
             .values
-            .insert("mean_service_us".to_owned(), clean(ms * 1000.0));
+            .put(imported::MEAN_SERVICE_US, clean(ms * 1000.0));
     }
     let step_s = run
         .progress
@@ -81,23 +81,22 @@ fn add_pgbench_log(builder: &mut Builder, file: &File, log: &PgbenchLog) {
     let cell = builder.cell(&file.cell_name(), "");
     let step = builder.step(step_of(
         file.name(),
-        "tps",
+        imported::TPS.name,
         "pgbench log: transactions per second of the log's span",
     ));
     let result = builder.result(cell, step);
     result.era = "pgbench log".to_owned();
-    let mut add =
-        |metric: &str, value: f64| drop(result.values.insert(metric.to_owned(), clean(value)));
+    let mut add = |metric: &Metric, value: f64| result.values.put(metric, clean(value));
     if log.seconds > 0.0 {
-        add("tps", log.transactions as f64 / log.seconds);
+        add(imported::TPS, log.transactions as f64 / log.seconds);
     }
-    add("mean_service_us", log.mean_ms * 1000.0);
-    add("max_service_us", log.max_ms * 1000.0);
+    add(imported::MEAN_SERVICE_US, log.mean_ms * 1000.0);
+    add(metrics::MAX_SERVICE_US, log.max_ms * 1000.0);
     for (metric, ms) in [
-        "p50_service_us",
-        "p95_service_us",
-        "p99_service_us",
-        "p999_service_us",
+        metrics::P50_SERVICE_US,
+        imported::P95_SERVICE_US,
+        metrics::P99_SERVICE_US,
+        metrics::P999_SERVICE_US,
     ]
     .into_iter()
     .zip(log.percentiles_ms.into_iter().flatten())
@@ -117,22 +116,21 @@ fn add_hdr_log(builder: &mut Builder, file: &File, log: &HdrLog) {
         };
         let step = builder.step(step_of(
             &name,
-            "qps",
+            metrics::QPS.name,
             "latency log: operations per second of the log's span",
         ));
         let result = builder.result(cell, step);
         result.era = "HdrHistogram log".to_owned();
-        let mut add =
-            |metric: &str, value: f64| drop(result.values.insert(metric.to_owned(), clean(value)));
+        let mut add = |metric: &Metric, value: f64| result.values.put(metric, clean(value));
         if log.seconds > 0.0 {
-            add("qps", latencies.count as f64 / log.seconds);
+            add(metrics::QPS, latencies.count as f64 / log.seconds);
         }
-        add("mean_service_us", latencies.mean_ms * 1000.0);
-        add("p50_service_us", latencies.p50_ms * 1000.0);
-        add("p95_service_us", latencies.p95_ms * 1000.0);
-        add("p99_service_us", latencies.p99_ms * 1000.0);
-        add("p999_service_us", latencies.p999_ms * 1000.0);
-        add("max_service_us", latencies.max_ms * 1000.0);
+        add(imported::MEAN_SERVICE_US, latencies.mean_ms * 1000.0);
+        add(metrics::P50_SERVICE_US, latencies.p50_ms * 1000.0);
+        add(imported::P95_SERVICE_US, latencies.p95_ms * 1000.0);
+        add(metrics::P99_SERVICE_US, latencies.p99_ms * 1000.0);
+        add(metrics::P999_SERVICE_US, latencies.p999_ms * 1000.0);
+        add(metrics::MAX_SERVICE_US, latencies.max_ms * 1000.0);
     }
 }
 
@@ -155,7 +153,11 @@ fn add_table(builder: &mut Builder, table: &Table) {
             config: row.config.clone(),
         };
         let cell = builder.cell(&name, "");
-        let step = builder.step(step_of(&row.step, rate.unwrap_or("qps"), "from a table"));
+        let step = builder.step(step_of(
+            &row.step,
+            rate.unwrap_or(metrics::QPS.name),
+            "from a table",
+        ));
         let result = builder.result(cell, step);
         result.era = "table".to_owned();
         result

@@ -1,13 +1,13 @@
 //! `db_bench`: reports of versions, summaries of many, raw logs.
 
 use std::cmp::Ordering;
-use std::collections::BTreeMap;
 
+use plimsoll_analysis::metrics::{self, Metric, imported};
 use plimsoll_core::rocksdb_report::METRICS;
-use plimsoll_core::rocksdb_stats::{Stalls, gib};
+use plimsoll_core::rocksdb_stats::{RocksdbStats, gib};
 use plimsoll_store::imported::{Family, Imported, ImportedStep, ImportedValue};
 
-use super::builder::{Builder, both, clean, plain_step, printed};
+use super::builder::{Builder, ByMetric, Values, both, clean, plain_step, printed};
 use super::import::File;
 use crate::names::folder::CellName;
 use crate::rocksdb::log::Log;
@@ -46,22 +46,22 @@ fn cell_of_path(path: &str) -> Option<CellName> {
     })
 }
 
+fn cell_of_file(file: &File) -> Option<CellName> {
+    let mut folders = file.folders();
+    let build = folders.next().unwrap_or_default();
+    let config = folders.next().unwrap_or_default();
+    cell_of_path(&format!("{config}/{build}/{}", file.name()))
+}
+
 fn add_rows(builder: &mut Builder, file: &File, rows: &Rows) {
     if let Some(made_by) = rows.made_by {
         builder.note(format!("{EXPORTED}{made_by}."));
     }
     if rows.paths.is_empty() {
-        let folders: Vec<&str> = file.folders().take(2).collect();
-        let path = format!(
-            "{}/{}/{}",
-            folders.get(1).unwrap_or(&""),
-            folders.first().unwrap_or(&""),
-            file.name()
-        );
         // One version's report has a row per step; a list of blocks without paths has a row per
         // version.
         let is_report = rows.blocks.len() == 1 && has_distinct_tests(&rows.blocks[0]);
-        if is_report && let Some(cell) = cell_of_path(&path) {
+        if is_report && let Some(cell) = cell_of_file(file) {
             let cell = builder.cell(&cell, "");
             rows.blocks[0]
                 .iter()
@@ -138,7 +138,7 @@ fn of_version(labels: &[Option<CellName>], row: &Row) -> Option<CellName> {
 fn step_of(name: &str) -> ImportedStep {
     let description =
         "operations per second of all threads; the background writer's are not counted";
-    plain_step(name, description, "operation", "qps")
+    plain_step(name, description, "operation", metrics::QPS.name)
 }
 
 fn add_row(builder: &mut Builder, cell: usize, row: &Row) {
@@ -159,8 +159,6 @@ fn add_row(builder: &mut Builder, cell: usize, row: &Row) {
         result.failed = Some("the step failed".to_owned());
         return;
     }
-    let mut add =
-        |metric: &str, value: ImportedValue| result.values.insert(metric.to_owned(), value);
     for (column, metric) in METRICS {
         if let Some(text) = row.cell(column) {
             let is_size = matches!(column, "lsm_sz" | "blob_sz");
@@ -169,12 +167,13 @@ fn add_row(builder: &mut Builder, cell: usize, row: &Row) {
                 classic: Some(text.to_owned()),
                 unavailable: None,
             };
-            add(metric, if is_size { size() } else { printed(text) });
+            let value = if is_size { size() } else { printed(text) };
+            result.values.insert(metric.to_owned(), value);
         }
     }
     if let Some(text) = row.cell("w_amp").filter(|text| *text != "NA") {
-        add(
-            "w_amp",
+        result.values.put(
+            imported::W_AMP,
             without(
                 "flushes are counted twice in it, and the row does not tell how much they were",
                 Some(text),
@@ -182,7 +181,7 @@ fn add_row(builder: &mut Builder, cell: usize, row: &Row) {
         );
     }
     if is_shifted(&version) {
-        unshift(row, &mut add);
+        unshift(row, &mut result.values);
     }
 }
 
@@ -202,40 +201,33 @@ fn without(reason: &str, classic: Option<&str>) -> ImportedValue {
 
 /// From 10.3 on four columns hold their neighbours' numbers: what is under `c_csecs` are the wall
 /// seconds, and what is under `b_wgb` is what compaction read from blobs.
-fn unshift(row: &Row, add: &mut impl FnMut(&str, ImportedValue) -> Option<ImportedValue>) {
+fn unshift(row: &Row, values: &mut Values) {
     const SHIFTED: &str = "the original's column holds another number since RocksDB 10.3";
     let classic = |column: &str| row.cell(column).map(str::to_owned);
     let number = |column: &str| row.cell(column).and_then(|text| text.parse().ok());
-    add(
-        "c_wsecs",
+    values.put(
+        imported::C_WSECS,
         ImportedValue {
             value: number("c_csecs"),
             classic: classic("c_wsecs"),
             unavailable: None,
         },
     );
-    add(
-        "b_rgb",
+    values.put(
+        imported::B_RGB,
         ImportedValue {
             value: number("b_wgb"),
             classic: classic("b_rgb"),
             unavailable: None,
         },
     );
-    add("c_csecs", without(SHIFTED, row.cell("c_csecs")));
-    add("b_wgb", without(SHIFTED, row.cell("b_wgb")));
+    values.put(imported::C_CSECS, without(SHIFTED, row.cell("c_csecs")));
+    values.put(imported::B_WGB, without(SHIFTED, row.cell("b_wgb")));
 }
 
 /// A raw log: its step is in its name, its version in the folder.
 fn add_log(builder: &mut Builder, file: &File, log: &Log) {
-    let folders: Vec<&str> = file.folders().take(2).collect();
-    let path = format!(
-        "{}/{}/{}",
-        folders.get(1).unwrap_or(&""),
-        folders.first().unwrap_or(&""),
-        file.name()
-    );
-    let Some(name) = cell_of_path(&path) else {
+    let Some(name) = cell_of_file(file) else {
         return;
     };
     let test = file
@@ -258,99 +250,9 @@ fn add_log(builder: &mut Builder, file: &File, log: &Log) {
         ));
     }
     let result = builder.result(cell, step);
-    let mut values: BTreeMap<String, ImportedValue> = BTreeMap::new();
-    let mut add = |metric: &str, value: Option<ImportedValue>| {
-        drop(value.map(|value| values.insert(metric.to_owned(), value)))
-    };
-    let stats = &log.stats;
-    // Without seconds and operations the rate is the printed one.
-    let rate = log.operations.and_then(|_| log.rate());
-    add(
-        "qps",
-        Some(rate.map_or_else(
-            || printed(&log.ops_sec),
-            |rate| both(rate, log.ops_sec.clone()),
-        )),
-    );
-    add(
-        "usec_op",
-        log.usec_op
-            .parse()
-            .ok()
-            .map(|number: f64| both(number, format!("{number:.1}"))),
-    );
-    add("mb_sec", log.mb_sec.as_deref().map(printed));
-    for (metric, value, digits) in [
-        ("p50_service_us", log.percentiles[0], 1),
-        ("p99_service_us", log.percentiles[1], 0),
-        ("p999_service_us", log.percentiles[2], 0),
-        ("p9999_service_us", log.percentiles[3], 0),
-        ("max_service_us", log.max_us, 0),
-    ] {
-        add(
-            metric,
-            value.map(|value| both(value, format!("{value:.digits$}"))),
-        );
-    }
-    let rounded = |gib: f64| both(gib, format!("{gib:.0}GB"));
-    add("lsm_gb", stats.lsm_gib.map(rounded));
-    add("blob_gb", stats.blob_gib.map(rounded));
-    add(
-        "c_wgb",
-        stats
-            .compaction
-            .map(|written| both(written.gib, format!("{:.1}", written.gib))),
-    );
-    add(
-        "c_mbps",
-        stats
-            .compaction
-            .and_then(|written| written.mib_per_s)
-            .map(|rate| both(rate, format!("{rate:.1}"))),
-    );
-    let w_amp = stats
-        .write_amplification()
-        .zip(stats.classic_write_amplification());
-    add(
-        "w_amp",
-        w_amp.map(|(clean, classic)| both(clean, format!("{classic:.1}"))),
-    );
-    for (metric, column) in [
-        ("c_wsecs", "Comp(sec)"),
-        ("c_csecs", "CompMergeCPU(sec)"),
-        ("b_rgb", "Rblob(GB)"),
-        ("b_wgb", "Wblob(GB)"),
-    ] {
-        add(
-            metric,
-            stats
-                .of_sum(column)
-                .map(|value| both(value, format!("{value:.0}"))),
-        );
-    }
-    add(
-        "uptime_s",
-        stats
-            .uptime_s
-            .map(|value| both(value, format!("{value:.0}"))),
-    );
-    let stalled = |printed: f64| match stats.stall_pct() {
-        Some(percent) => both(percent, format!("{percent:.1}")),
-        None => without(
-            "RocksDB printed more than all of the time",
-            Some(&format!("{printed:.1}")),
-        ),
-    };
-    add("stall_pct", stats.printed_stall_pct.map(stalled));
-    // The scripts read one form of the line only.
-    let count = |stalls: Stalls| match stalls.is_classic {
-        true => both(stalls.total as f64, stalls.total.to_string()),
-        false => clean(stalls.total as f64),
-    };
-    add("n_stall", stats.stalls.map(count));
     result.era = log.line.name().to_owned();
-    // A report's row is what was published; the log beside it adds what the row lacks.
-    for (metric, value) in values {
+    // A report's row is what was published; the log next to it adds what the row lacks.
+    for (metric, value) in results(log).into_iter().chain(statistics(&log.stats)) {
         result.values.entry(metric).or_insert(value);
     }
     if let Some(version) = &log.version {
@@ -358,5 +260,92 @@ fn add_log(builder: &mut Builder, file: &File, log: &Log) {
             .facts
             .entry("version".to_owned())
             .or_insert_with(|| version.clone());
+    }
+}
+
+/// What db_bench printed of the benchmark.
+fn results(log: &Log) -> Values {
+    let mut values = Values::default();
+    // Without seconds and operations the rate is the printed one.
+    let rate = log.operations.and_then(|_| log.rate());
+    values.put(
+        metrics::QPS,
+        rate.map_or_else(
+            || printed(&log.ops_sec),
+            |rate| both(rate, log.ops_sec.clone()),
+        ),
+    );
+    let usec_op = log.usec_op.parse().ok();
+    add_rounded(&mut values, imported::USEC_OP, usec_op, 1);
+    if let Some(mb_sec) = &log.mb_sec {
+        values.put(imported::MB_SEC, printed(mb_sec));
+    }
+    for (metric, value, digits) in [
+        (metrics::P50_SERVICE_US, log.percentiles[0], 1),
+        (metrics::P99_SERVICE_US, log.percentiles[1], 0),
+        (metrics::P999_SERVICE_US, log.percentiles[2], 0),
+        (imported::P9999_SERVICE_US, log.percentiles[3], 0),
+        (metrics::MAX_SERVICE_US, log.max_us, 0),
+    ] {
+        add_rounded(&mut values, metric, value, digits);
+    }
+    values
+}
+
+/// What RocksDB's statistics say at the end of the log.
+fn statistics(stats: &RocksdbStats) -> Values {
+    let mut values = Values::default();
+    for (metric, gib) in [
+        (imported::LSM_GB, stats.lsm_gib),
+        (imported::BLOB_GB, stats.blob_gib),
+    ] {
+        if let Some(gib) = gib {
+            values.put(metric, both(gib, format!("{gib:.0}GB")));
+        }
+    }
+    let written_gib = stats.compaction.map(|written| written.gib);
+    add_rounded(&mut values, imported::C_WGB, written_gib, 1);
+    let mib_per_s = stats.compaction.and_then(|written| written.mib_per_s);
+    add_rounded(&mut values, imported::C_MBPS, mib_per_s, 1);
+    let w_amp = stats
+        .write_amplification()
+        .zip(stats.classic_write_amplification());
+    if let Some((clean, classic)) = w_amp {
+        values.put(imported::W_AMP, both(clean, format!("{classic:.1}")));
+    }
+    for (metric, column) in [
+        (imported::C_WSECS, "Comp(sec)"),
+        (imported::C_CSECS, "CompMergeCPU(sec)"),
+        (imported::B_RGB, "Rblob(GB)"),
+        (imported::B_WGB, "Wblob(GB)"),
+    ] {
+        add_rounded(&mut values, metric, stats.of_sum(column), 0);
+    }
+    add_rounded(&mut values, imported::UPTIME_S, stats.uptime_s, 0);
+    if let Some(printed) = stats.printed_stall_pct {
+        let stalled = match stats.stall_pct() {
+            Some(percent) => both(percent, format!("{percent:.1}")),
+            None => without(
+                "RocksDB printed more than all of the time",
+                Some(&format!("{printed:.1}")),
+            ),
+        };
+        values.put(imported::STALL_PCT, stalled);
+    }
+    if let Some(stalls) = stats.stalls {
+        // The scripts read one form of the line only.
+        let count = match stalls.is_classic {
+            true => both(stalls.total as f64, stalls.total.to_string()),
+            false => clean(stalls.total as f64),
+        };
+        values.put(imported::N_STALL, count);
+    }
+    values
+}
+
+/// A number that the scripts print with so many digits.
+fn add_rounded(values: &mut Values, metric: &Metric, value: Option<f64>, digits: usize) {
+    if let Some(value) = value {
+        values.put(metric, both(value, format!("{value:.digits$}")));
     }
 }

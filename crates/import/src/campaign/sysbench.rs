@@ -2,14 +2,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use plimsoll_analysis::metrics::{self, Metric, imported};
 use plimsoll_core::plan::TestGroup;
 use plimsoll_core::plan::published::{PUBLISHED, group_of, has_several_ranges, table_order};
 use plimsoll_store::imported::{Family, Imported, ImportedSeries, ImportedStep, ImportedValue};
 
-use super::builder::{Builder, both, clean, printed};
+use super::builder::{Builder, ByMetric, Values, both, clean, printed};
 use super::import::{File, Options};
-use crate::host::iostat::{Averages, Iostat};
-use crate::host::{normalized, vmstat};
+use super::sysbench_costs::Costs;
+use crate::host::iostat::Iostat;
+use crate::host::vmstat::Vmstat;
 use crate::names::folder::CellName;
 use crate::names::test_file::TestFile;
 use crate::sysbench::load::Load;
@@ -27,78 +29,111 @@ const SCAN_OF_ALL: &str = "scans of all threads (before 2025-04-19)";
 
 /// The files of one test of one cell.
 #[derive(Default)]
-struct TestFiles<'a> {
-    output: Option<(&'a str, Result<&'a Output, &'a ReadError>)>,
-    metrics: Option<&'a Metrics>,
-    vmstat: Option<&'a vmstat::Vmstat>,
-    iostat: Option<(&'a str, &'a Iostat)>,
+pub(super) struct TestFiles<'a> {
+    output: Option<Result<&'a Output, &'a ReadError>>,
+    pub metrics: Option<&'a Metrics>,
+    pub vmstat: Option<&'a Vmstat>,
+    pub iostat: Option<(&'a str, &'a Iostat)>,
     rates: Option<&'a [String]>,
     time: Option<&'a ClientTime>,
     counters: Vec<&'a BTreeMap<String, f64>>,
 }
 
+impl<'a> TestFiles<'a> {
+    fn take(&mut self, file: &'a File, kind: &str) {
+        match &file.contents {
+            Ok(Contents::SysbenchOutput(output)) => self.output = Some(Ok(output)),
+            Err(error) if kind == "o" => self.output = Some(Err(error)),
+            Ok(Contents::SysbenchMetrics(metrics)) => self.metrics = Some(metrics),
+            Ok(Contents::Vmstat(vmstat)) => self.vmstat = Some(vmstat),
+            Ok(Contents::Iostat(iostat)) => self.iostat = Some((&file.path, iostat)),
+            Ok(Contents::SysbenchTime(time)) => self.time = Some(time),
+            Ok(Contents::PerfCounters(counters)) => self.counters.push(counters),
+            Ok(Contents::SysbenchRatesLine(line)) if kind == "r.qps" => {
+                self.rates = Some(&line.values)
+            }
+            _ => {}
+        }
+    }
+
+    fn has_rate(&self) -> bool {
+        self.output.is_some() || self.metrics.is_some() || self.rates.is_some()
+    }
+}
+
+/// The files of the load of one cell.
+struct LoadFiles<'a> {
+    test: &'a TestFile,
+    load: Option<&'a Load>,
+    files: TestFiles<'a>,
+}
+
+/// What there is of sysbench, sorted.
+#[derive(Default)]
+struct Found<'a> {
+    tests: BTreeMap<(CellName, TestFile), TestFiles<'a>>,
+    loads: BTreeMap<CellName, LoadFiles<'a>>,
+    tables: Vec<&'a RateTable>,
+    costs: Vec<&'a CostBlock>,
+    /// Output that follows no naming scheme.
+    plain: Vec<(&'a File, &'a Output)>,
+}
+
+impl<'a> Found<'a> {
+    fn sort(files: &'a [File]) -> Self {
+        let mut found = Self::default();
+        for file in files {
+            match (&file.contents, &file.test) {
+                (Ok(Contents::SysbenchRates(table)), _) => found.tables.push(table),
+                (Ok(Contents::SysbenchCosts(blocks)), _) => found.costs.extend(blocks),
+                (Ok(Contents::SysbenchOutput(output)), None) => found.plain.push((file, output)),
+                (_, Some(test)) => found.take(file, test),
+                (_, None) => {}
+            }
+        }
+        found.tests = with_counts_per_thread(found.tests);
+        found
+    }
+
+    fn take(&mut self, file: &'a File, test: &'a TestFile) {
+        let cell = file.cell_name();
+        if !test.kind.starts_with("prepare.") {
+            let of_any_kind = TestFile {
+                kind: String::new(),
+                ..test.clone()
+            };
+            let entry = self.tests.entry((cell, of_any_kind)).or_default();
+            entry.take(file, &test.kind);
+            return;
+        }
+        let entry = self.loads.entry(cell).or_insert_with(|| LoadFiles {
+            test,
+            load: None,
+            files: TestFiles::default(),
+        });
+        entry.test = test;
+        match &file.contents {
+            Ok(Contents::SysbenchLoad(load)) => entry.load = Some(load),
+            _ => entry.files.take(file, &test.kind),
+        }
+    }
+}
+
 /// Makes a campaign of the files that are sysbench's.
 pub(super) fn assemble(files: &[File], options: &Options) -> Option<Imported> {
     let mut builder = Builder::new(Family::Sysbench);
-    let mut tests: BTreeMap<(CellName, TestFile), TestFiles<'_>> = BTreeMap::new();
-    let mut loads: BTreeMap<CellName, (Option<&TestFile>, Option<&Load>, TestFiles<'_>)> =
-        BTreeMap::new();
-    let (mut tables, mut costs): (Vec<&RateTable>, Vec<&CostBlock>) = (Vec::new(), Vec::new());
-    for file in files {
-        match &file.contents {
-            Ok(Contents::SysbenchRates(table)) => tables.push(table),
-            Ok(Contents::SysbenchCosts(blocks)) => costs.extend(blocks),
-            Ok(Contents::SysbenchOutput(output)) if file.test.is_none() => {
-                add_plain(&mut builder, file, output)
-            }
-            contents => {
-                let Some(test) = &file.test else { continue };
-                let cell = file.cell_name();
-                if test.kind.starts_with("prepare.") {
-                    let (of, load, entry) = loads.entry(cell).or_default();
-                    *of = Some(test);
-                    match contents {
-                        Ok(Contents::SysbenchLoad(of)) => *load = Some(of),
-                        Ok(Contents::SysbenchMetrics(metrics)) => entry.metrics = Some(metrics),
-                        Ok(Contents::Vmstat(vmstat)) => entry.vmstat = Some(vmstat),
-                        Ok(Contents::Iostat(iostat)) => entry.iostat = Some((&file.path, iostat)),
-                        _ => {}
-                    }
-                    continue;
-                }
-                let entry = tests
-                    .entry((
-                        cell,
-                        TestFile {
-                            kind: String::new(),
-                            ..test.clone()
-                        },
-                    ))
-                    .or_default();
-                match contents {
-                    Ok(Contents::SysbenchOutput(output)) => {
-                        entry.output = Some((&file.path, Ok(output)))
-                    }
-                    Err(error) if test.kind == "o" => entry.output = Some((&file.path, Err(error))),
-                    Ok(Contents::SysbenchMetrics(metrics)) => entry.metrics = Some(metrics),
-                    Ok(Contents::Vmstat(vmstat)) => entry.vmstat = Some(vmstat),
-                    Ok(Contents::Iostat(iostat)) => entry.iostat = Some((&file.path, iostat)),
-                    Ok(Contents::SysbenchTime(time)) => entry.time = Some(time),
-                    Ok(Contents::PerfCounters(counters)) => entry.counters.push(counters),
-                    Ok(Contents::SysbenchPerTest(per_test)) if test.kind == "r.qps" => {
-                        entry.rates = Some(&per_test.values)
-                    }
-                    _ => {}
-                }
-            }
-        }
+    let Found {
+        tests,
+        loads,
+        tables,
+        costs,
+        plain,
+    } = Found::sort(files);
+    for (file, output) in plain {
+        add_plain(&mut builder, file, output);
     }
-    let tests = with_counts_per_thread(tests);
     let dops = dops_of_cells(&tests);
-    for ((cell, test), files) in &tests {
-        if files.output.is_none() && files.metrics.is_none() && files.rates.is_none() {
-            continue;
-        }
+    for ((cell, test), files) in tests.iter().filter(|(_, files)| files.has_rate()) {
         let has_several = dops.get(cell).is_some_and(|dops| dops.len() > 1);
         let shape = test
             .dop
@@ -108,11 +143,9 @@ pub(super) fn assemble(files: &[File], options: &Options) -> Option<Imported> {
         let cell = builder.cell(cell, &shape);
         add_test(&mut builder, cell, test, files, options);
     }
-    for (cell, (test, load, files)) in &loads {
+    for (cell, load) in &loads {
         let cell = builder.cell(cell, "");
-        if let Some(test) = test {
-            add_load(&mut builder, cell, test, *load, files, options);
-        }
+        add_load(&mut builder, cell, load, options);
     }
     for table in tables.iter().filter(|table| table.base.is_none()) {
         add_rates(&mut builder, table);
@@ -227,13 +260,21 @@ fn step_of(test: &str, range: u32) -> ImportedStep {
         },
         description: description.to_owned(),
         operation: "query".to_owned(),
-        rate: if is_scan(test) { "krps" } else { "qps" }.to_owned(),
+        rate: rate_of(test).name.to_owned(),
     }
 }
 
 /// Scans are reported in rows.
 fn is_scan(test: &str) -> bool {
     test == "scan" || test.starts_with("scan.")
+}
+
+fn rate_of(test: &str) -> &'static Metric {
+    if is_scan(test) {
+        imported::KRPS
+    } else {
+        metrics::QPS
+    }
 }
 
 /// The name in published sections: the range is in it where a test has several, or another one than
@@ -256,7 +297,7 @@ fn load_step() -> ImportedStep {
         group: String::new(),
         description: "the tables loaded and their index created: rows per second".to_owned(),
         operation: "insert".to_owned(),
-        rate: "ips".to_owned(),
+        rate: metrics::IPS.name.to_owned(),
     }
 }
 
@@ -269,121 +310,112 @@ fn add_test(
 ) {
     let step = builder.step(step_of(&test.test, test.range));
     let output = match files.output {
-        Some((_, Err(error))) => {
+        Some(Err(error)) => {
             let result = builder.result(cell, step);
             result.failed = Some(error.reason.clone());
             return;
         }
-        Some((_, Ok(output))) => Some(output),
+        Some(Ok(output)) => Some(output),
         None => None,
     };
-    let mut values: BTreeMap<String, ImportedValue> = BTreeMap::new();
-    let mut facts: BTreeMap<String, String> = BTreeMap::new();
-    facts.insert("file".to_owned(), file_suffix(test));
-    let is_scan = is_scan(&test.test);
-    let witness = files
-        .metrics
-        .map(|metrics| metrics.op_rate().to_owned())
-        .or_else(|| files.rates?.first().cloned());
-    let mut era = output.map_or(String::new(), |output| output.layout.name().to_owned());
-    let rate = match output {
-        Some(output) if is_scan && output.is_scan() => {
-            let (of_era, rate) = scan_rate(output, witness.as_deref());
-            if witness.is_none() {
-                builder.note(
-                    "Scans are taken for those of one thread, as since 2025-04-19: no file beside \
-                    them tells.",
-                );
-            }
-            era = format!("{era}, {of_era}");
-            rate.map(|rate| (rate, format!("{rate:.0}")))
-        }
-        Some(output) => output
-            .queries_per_s()
-            .map(|rate| (rate, output.queries.1.clone())),
-        None => witness.and_then(|witness| Some((witness.parse().ok()?, witness))),
-    };
+    let mut values = Values::default();
+    let mut facts = BTreeMap::from([("file".to_owned(), file_suffix(test))]);
+    let (era, rate) = rate_and_era(builder, &test.test, files, output);
     if let Some(output) = output {
-        if let (true, Some(scans)) = (is_scan, output.queries_per_s()) {
-            values.insert("qps".to_owned(), clean(scans));
+        if let (true, Some(scans)) = (is_scan(&test.test), output.queries_per_s()) {
+            values.put(metrics::QPS, clean(scans));
         }
         builder.passwords += output.passwords;
         add_output(&mut values, output);
         describe_shape(builder, cell, output);
     }
-    let result_series = output
-        .map(|output| series(&output.intervals))
-        .unwrap_or_default();
     if let Some((rate, op_rate)) = &rate {
         let whole = op_rate
             .parse::<f64>()
             .map_or_else(|_| op_rate.clone(), |number| format!("{number:.0}"));
-        values.insert(
-            if is_scan { "krps" } else { "qps" }.to_owned(),
-            both(*rate, whole),
-        );
-        values.insert("op_rate".to_owned(), both(*rate, op_rate.clone()));
-        add_host(
-            builder,
-            &mut values,
-            &mut facts,
+        values.put(rate_of(&test.test), both(*rate, whole));
+        values.put(imported::OP_RATE, both(*rate, op_rate.clone()));
+        let costs = Costs {
             files,
             op_rate,
-            *rate,
-            output,
+            rate: *rate,
+            cpus: output.and_then(|output| output.cpus),
             options,
-        );
+        };
+        costs.add(builder, &mut values, &mut facts);
     }
     if let (Some(time), Some(output)) = (files.time, output)
         && output.queries.0 > 0
     {
-        values.insert(
-            "client_cpu_us_per_op".to_owned(),
-            clean((time.user_s + time.system_s) * 1e6 / output.queries.0 as f64),
-        );
+        let cpu_us = (time.user_s + time.system_s) * 1e6 / output.queries.0 as f64;
+        values.put(metrics::CLIENT_CPU_US_PER_OP, clean(cpu_us));
     }
     let result = builder.result(cell, step);
     result.counters = means(&files.counters);
     result.era = era;
     result.values.extend(values);
     result.facts.extend(facts);
-    result.series = result_series;
+    result.series = output
+        .map(|output| series(&output.intervals))
+        .unwrap_or_default();
+}
+
+/// The era of the output, and the operation rate in full precision and as printed.
+fn rate_and_era(
+    builder: &mut Builder,
+    test: &str,
+    files: &TestFiles<'_>,
+    output: Option<&Output>,
+) -> (String, Option<(f64, String)>) {
+    let witness = files
+        .metrics
+        .map(|metrics| metrics.op_rate().to_owned())
+        .or_else(|| files.rates?.first().cloned());
+    let Some(output) = output else {
+        let rate = witness.and_then(|witness| Some((witness.parse().ok()?, witness)));
+        return (String::new(), rate);
+    };
+    let era = output.layout.name();
+    if !is_scan(test) || !output.is_scan() {
+        let rate = output.queries_per_s();
+        let rate = rate.map(|rate| (rate, output.queries.1.clone()));
+        return (era.to_owned(), rate);
+    }
+    let (of_era, rate) = scan_rate(output, witness.as_deref());
+    if witness.is_none() {
+        builder.note(
+            "Scans are taken for those of one thread, as since 2025-04-19: no file beside \
+                    them tells.",
+        );
+    }
+    let rate = rate.map(|rate| (rate, format!("{rate:.0}")));
+    (format!("{era}, {of_era}"), rate)
 }
 
 /// The load: its rate is in its output, or in the metrics file.
-fn add_load(
-    builder: &mut Builder,
-    cell: usize,
-    test: &TestFile,
-    load: Option<&Load>,
-    files: &TestFiles<'_>,
-    options: &Options,
-) {
-    let printed_rate = load
+fn add_load(builder: &mut Builder, cell: usize, of: &LoadFiles<'_>, options: &Options) {
+    let printed_rate = of
+        .load
         .map(|load| load.rows_per_s.clone())
-        .or_else(|| Some(files.metrics?.op_rate().to_owned()));
+        .or_else(|| Some(of.files.metrics?.op_rate().to_owned()));
     let Some((op_rate, rate)) =
         printed_rate.and_then(|text| Some((text.clone(), text.parse::<f64>().ok()?)))
     else {
         return;
     };
     let step = builder.step(load_step());
-    let (mut values, mut facts) = (
-        BTreeMap::new(),
-        BTreeMap::from([("file".to_owned(), file_suffix(test))]),
-    );
-    values.insert("ips".to_owned(), printed(&op_rate));
-    values.insert("op_rate".to_owned(), printed(&op_rate));
-    add_host(
-        builder,
-        &mut values,
-        &mut facts,
-        files,
-        &op_rate,
+    let mut values = Values::default();
+    let mut facts = BTreeMap::from([("file".to_owned(), file_suffix(of.test))]);
+    values.put(metrics::IPS, printed(&op_rate));
+    values.put(imported::OP_RATE, printed(&op_rate));
+    let costs = Costs {
+        files: &of.files,
+        op_rate: &op_rate,
         rate,
-        None,
+        cpus: None,
         options,
-    );
+    };
+    costs.add(builder, &mut values, &mut facts);
     let result = builder.result(cell, step);
     result.values.extend(values);
     result.facts.extend(facts);
@@ -401,7 +433,7 @@ fn add_plain(builder: &mut Builder, file: &File, output: &Output) {
     });
     let mut values = BTreeMap::new();
     if let Some(rate) = output.queries_per_s() {
-        values.insert("qps".to_owned(), both(rate, output.queries.1.clone()));
+        values.put(metrics::QPS, both(rate, output.queries.1.clone()));
     }
     add_output(&mut values, output);
     describe_shape(builder, cell, output);
@@ -451,11 +483,11 @@ fn scan_rate(output: &Output, witness: Option<&str>) -> (&'static str, Option<f6
     }
 }
 
-fn add_output(values: &mut BTreeMap<String, ImportedValue>, output: &Output) {
-    let mut add = |name: &str, value: ImportedValue| values.insert(name.to_owned(), value);
+fn add_output(values: &mut Values, output: &Output) {
+    let mut add = |metric: &Metric, value: ImportedValue| values.put(metric, value);
     if output.elapsed_s > 0.0 {
         add(
-            "tps",
+            imported::TPS,
             both(
                 output.transactions.0 as f64 / output.elapsed_s,
                 output.transactions.1.clone(),
@@ -463,16 +495,19 @@ fn add_output(values: &mut BTreeMap<String, ImportedValue>, output: &Output) {
         );
     }
     let mut latency =
-        |name: &str, ms: &str| drop(ms.parse().map(|ms: f64| add(name, clean(ms * 1000.0))));
-    latency("min_service_us", &output.latency.min);
-    latency("mean_service_us", &output.latency.avg);
-    latency("max_service_us", &output.latency.max);
+        |metric: &Metric, ms: &str| drop(ms.parse().map(|ms: f64| add(metric, clean(ms * 1000.0))));
+    latency(imported::MIN_SERVICE_US, &output.latency.min);
+    latency(imported::MEAN_SERVICE_US, &output.latency.avg);
+    latency(metrics::MAX_SERVICE_US, &output.latency.max);
     match &output.latency.percentile {
-        Some((95, value)) => latency("p95_service_us", value),
-        Some((99, value)) => latency("p99_service_us", value),
+        Some((95, value)) => latency(imported::P95_SERVICE_US, value),
+        Some((99, value)) => latency(metrics::P99_SERVICE_US, value),
         _ => {}
     }
-    add("ignored_errors", clean(output.ignored_errors as f64));
+    add(
+        imported::IGNORED_ERRORS,
+        clean(output.ignored_errors as f64),
+    );
 }
 
 fn describe_shape(builder: &mut Builder, cell: usize, output: &Output) {
@@ -521,157 +556,6 @@ fn series(intervals: &[Interval]) -> Vec<ImportedSeries> {
     ]
 }
 
-/// CPU, context switches and I/O: classic from the raw samples where they are there, else as
-/// printed; clean beside it.
-#[allow(clippy::too_many_arguments)]
-fn add_host(
-    builder: &mut Builder,
-    values: &mut BTreeMap<String, ImportedValue>,
-    facts: &mut BTreeMap<String, String>,
-    files: &TestFiles<'_>,
-    op_rate: &str,
-    rate: f64,
-    output: Option<&Output>,
-    options: &Options,
-) {
-    let io = files.iostat.and_then(
-        |(path, iostat)| match device(iostat, files.metrics, options) {
-            Ok((name, averages)) => {
-                facts.insert("device".to_owned(), name.clone());
-                Some((averages, iostat.of(&name).unwrap_or(averages)))
-            }
-            Err(reason) => {
-                builder.leave_out(path, reason);
-                None
-            }
-        },
-    );
-    let vm = files
-        .vmstat
-        .and_then(|vmstat| Some((vmstat.classic()?, vmstat.clean()?)));
-    let raw = match (&io, &vm) {
-        (Some((io, _)), Some((vm, _))) => normalized::classic(io, vm, op_rate),
-        _ => None,
-    };
-    let Some(classic) = raw.as_ref().or(files.metrics) else {
-        return;
-    };
-    if let (Some(raw), Some(metrics)) = (&raw, files.metrics)
-        && raw != metrics
-    {
-        builder.note(format!(
-            "Metrics computed from raw samples differ from those in sb.met.{}: the samples are \
-            used.",
-            facts["file"]
-        ));
-    }
-    facts.insert("io_samples".to_owned(), classic.io[0].clone());
-    facts.insert("vm_samples".to_owned(), classic.vm[0].clone());
-    let clean_io = io.map(|(_, clean)| clean.rates);
-    let io_columns = [
-        ("rps", 1, clean_io.map(|r| r.reads)),
-        ("rmbps", 2, clean_io.map(|r| r.read_kib / 1024.0)),
-        ("wps", 3, clean_io.map(|r| r.writes)),
-        ("wmbps", 4, clean_io.map(|r| r.written_kib / 1024.0)),
-        ("rpq", 5, clean_io.map(|r| r.reads / rate)),
-        ("rkbpq", 6, clean_io.map(|r| r.read_kib / rate)),
-        ("wkbpq", 7, clean_io.map(|r| r.written_kib / rate)),
-    ];
-    for (name, column, value) in io_columns {
-        let text = &classic.io[column];
-        values.insert(
-            name.to_owned(),
-            value.map_or_else(|| printed(text), |value| both(value, text.clone())),
-        );
-    }
-    // Without raw samples what counted banners took can be given back, because their number is
-    // known; the sample since boot cannot.
-    let counted: f64 = classic.vm[0].parse().unwrap_or(0.0);
-    let factor = if counted > 0.0 {
-        counted / vmstat::samples_without_banners(counted as u64) as f64
-    } else {
-        1.0
-    };
-    let corrected = |column: usize| {
-        classic.vm[column]
-            .parse::<f64>()
-            .map_or(f64::NAN, |printed| printed * factor)
-    };
-    let clean_vm = vm.map(|(_, clean)| clean);
-    let (cs, cpu) = clean_vm.map_or_else(
-        || (corrected(1), corrected(2)),
-        |clean| (clean.cs, clean.cpu),
-    );
-    let per_op = clean_vm.map_or_else(
-        || (corrected(3), corrected(4)),
-        |clean| (clean.cs / rate, clean.cpu / rate),
-    );
-    for (name, column, value) in [
-        ("csps", 1, cs),
-        ("cpups", 2, cpu),
-        ("cspq", 3, per_op.0),
-        ("cpupo", 4, per_op.1),
-    ] {
-        values.insert(name.to_owned(), both(value, classic.vm[column].clone()));
-    }
-    // iostat counts hardware threads, as vmstat's percentages do; what the scripts note may be
-    // cores.
-    let cpus = files
-        .iostat
-        .and_then(|(_, iostat)| iostat.cpus)
-        .or_else(|| output?.cpus);
-    if let Some(cpus) = cpus {
-        values.insert(
-            "cpupq".to_owned(),
-            clean(per_op.1 / 100.0 * f64::from(cpus) * 1e6),
-        );
-    }
-}
-
-/// The device that the metrics are of: the one that was named, the only one, or the one that gives
-/// the printed averages.
-pub(super) fn device(
-    iostat: &Iostat,
-    metrics: Option<&Metrics>,
-    options: &Options,
-) -> Result<(String, Averages), String> {
-    if let Some(name) = &options.device {
-        let averages = iostat
-            .matching(name)
-            .ok_or_else(|| format!("no device of it contains \"{name}\""))?;
-        return Ok((name.clone(), averages));
-    }
-    let means = |name: &String| Some((name.clone(), iostat.matching(name)?));
-    let candidates: Vec<(String, Averages)> = iostat.devices.keys().filter_map(means).collect();
-    if let [only] = &candidates[..] {
-        return Ok(only.clone());
-    }
-    let print = |rate: f64| format!("{rate:.1}");
-    let is_printed = |averages: &Averages| {
-        let r = averages.rates;
-        metrics.is_some_and(|metrics| {
-            metrics.io[..5]
-                == [
-                    averages.samples.to_string(),
-                    print(r.reads),
-                    print(r.read_kib / 1024.0),
-                    print(r.writes),
-                    print(r.written_kib / 1024.0),
-                ]
-        })
-    };
-    let names: Vec<&str> = iostat.devices.keys().map(String::as_str).collect();
-    candidates
-        .into_iter()
-        .find(|(_, averages)| is_printed(averages))
-        .ok_or_else(|| {
-            format!(
-                "which of {} holds the database is not known: name it with --device",
-                names.join(", ")
-            )
-        })
-}
-
 /// A table of rates fills what raw files do not tell.
 fn add_rates(builder: &mut Builder, table: &RateTable) {
     let cells: Vec<usize> = table
@@ -680,17 +564,17 @@ fn add_rates(builder: &mut Builder, table: &RateTable) {
         .map(|folder| cell_of(builder, folder))
         .collect();
     for (test, range, row) in &table.rows {
-        let rate = if is_scan(test) { "krps" } else { "qps" };
+        let rate = rate_of(test);
         let step = builder.step(step_of(test, *range));
         for (cell, text) in cells.iter().zip(row) {
             let folder = builder.cell_mut(*cell).original.clone();
             let result = builder.result(*cell, step);
             match result
                 .values
-                .get(rate)
+                .of(rate)
                 .and_then(|value| value.classic.clone())
             {
-                None => drop(result.values.insert(rate.to_owned(), printed(text))),
+                None => result.values.put(rate, printed(text)),
                 Some(known) if known != *text => {
                     builder.note(format!(
                         "{test}_range={range} of {folder}: a table says {text}, its output gives \
@@ -737,30 +621,22 @@ fn add_costs(builder: &mut Builder, block: &CostBlock) {
             .entry("file".to_owned())
             .or_insert_with(|| file_suffix(&test));
         let columns = [
-            ("cpupo", cpu),
-            ("cspq", cs),
-            ("rpq", reads),
-            ("rkbpq", read_kib),
-            ("wkbpq", written_kib),
-            ("op_rate", rate),
+            (imported::CPUPO, cpu),
+            (metrics::CSPQ, cs),
+            (metrics::RPQ, reads),
+            (metrics::RKBPQ, read_kib),
+            (imported::WKBPQ, written_kib),
+            (imported::OP_RATE, rate),
         ];
-        for (name, text) in columns {
-            result
-                .values
-                .entry(name.to_owned())
-                .or_insert_with(|| printed(text));
+        let values = &mut result.values;
+        for (metric, text) in columns {
+            values.put_if_missing(metric, printed(text));
         }
-        if is_load {
-            result
-                .values
-                .entry("ips".to_owned())
-                .or_insert_with(|| printed(rate));
+        let throughput = if is_load {
+            metrics::IPS
         } else {
-            let of_test = if is_scan(&test.test) { "krps" } else { "qps" };
-            result
-                .values
-                .entry(of_test.to_owned())
-                .or_insert_with(|| printed(rate));
-        }
+            rate_of(&test.test)
+        };
+        values.put_if_missing(throughput, printed(rate));
     }
 }

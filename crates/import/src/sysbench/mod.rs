@@ -3,7 +3,7 @@
 pub mod load;
 pub mod metrics;
 pub mod output;
-pub mod per_test;
 pub mod perf;
 pub mod published;
+pub mod rates_line;
 pub mod time;

@@ -169,26 +169,6 @@ pub fn read(bytes: &[u8]) -> Read<Output> {
         Some((line, value)) => ((line, value), Layout::V1_1),
         None => (report.need("total time:")?, Layout::V1_0),
     };
-    let rated = |label: &str| -> Read<(u64, String)> {
-        let (line, value) = report.need(label)?;
-        let mut words = value.split_whitespace();
-        let total = count(words.next().unwrap_or_default(), line)?;
-        let rate = words
-            .next()
-            .and_then(|word| word.strip_prefix('('))
-            .unwrap_or_default();
-        number(rate, line)?;
-        Ok((total, rate.to_owned()))
-    };
-    let counted = |label: &str| -> Read<u64> {
-        let (line, value) = report.need(label)?;
-        count(value.split_whitespace().next().unwrap_or_default(), line)
-    };
-    let milliseconds = |label: &str| -> Read<String> {
-        let (line, value) = report.need(label)?;
-        number(value, line)?;
-        Ok(value.to_owned())
-    };
     let output = Output {
         layout,
         version: head.iter().find_map(|line| {
@@ -211,16 +191,20 @@ pub fn read(bytes: &[u8]) -> Read<Output> {
                 .parse()
                 .ok()
         }),
-        statements: [counted("read:")?, counted("write:")?, counted("other:")?],
-        transactions: rated("transactions:")?,
-        queries: rated("queries:")?,
-        ignored_errors: counted("ignored errors:")?,
-        reconnects: counted("reconnects:")?,
+        statements: [
+            report.counted("read:")?,
+            report.counted("write:")?,
+            report.counted("other:")?,
+        ],
+        transactions: report.rated("transactions:")?,
+        queries: report.rated("queries:")?,
+        ignored_errors: report.counted("ignored errors:")?,
+        reconnects: report.counted("reconnects:")?,
         elapsed_s: number(elapsed.1.trim_end_matches('s'), elapsed.0)?,
         latency: Latency {
-            min: milliseconds("min:")?,
-            avg: milliseconds("avg:")?,
-            max: milliseconds("max:")?,
+            min: report.milliseconds("min:")?,
+            avg: report.milliseconds("avg:")?,
+            max: report.milliseconds("max:")?,
             percentile: report.percentile()?,
         },
         intervals: head.iter().filter_map(|line| interval(line)).collect(),
@@ -272,6 +256,30 @@ impl<'a> Report<'a> {
                 format!("its closing report has no \"{label}\": the file is truncated"),
             )
         })
+    }
+
+    /// `transactions: 1234 (100.20 per sec.)`: the count, and the rate as printed.
+    fn rated(&self, label: &str) -> Read<(u64, String)> {
+        let (line, value) = self.need(label)?;
+        let mut words = value.split_whitespace();
+        let total = count(words.next().unwrap_or_default(), line)?;
+        let rate = words
+            .next()
+            .and_then(|word| word.strip_prefix('('))
+            .unwrap_or_default();
+        number(rate, line)?;
+        Ok((total, rate.to_owned()))
+    }
+
+    fn counted(&self, label: &str) -> Read<u64> {
+        let (line, value) = self.need(label)?;
+        count(value.split_whitespace().next().unwrap_or_default(), line)
+    }
+
+    fn milliseconds(&self, label: &str) -> Read<String> {
+        let (line, value) = self.need(label)?;
+        number(value, line)?;
+        Ok(value.to_owned())
     }
 
     /// `95th percentile:`; older layouts write `95 percentile:`. Absent with `--percentile=0`.

@@ -7,7 +7,7 @@ use crate::insert_benchmark::{client, metrics_lines, step_result};
 use crate::names::test_file::TestFile;
 use crate::other::{hdr_log, pgbench, pgbench_log, table};
 use crate::rocksdb::{log, rows};
-use crate::sysbench::{load, metrics, output, per_test, perf, published, time};
+use crate::sysbench::{load, metrics, output, perf, published, rates_line, time};
 use crate::text::{Read, ReadError, text};
 
 /// What was read.
@@ -19,7 +19,7 @@ pub(crate) enum Contents {
     /// Hardware counters of a sample.
     PerfCounters(BTreeMap<String, f64>),
     SysbenchMetrics(Box<metrics::Metrics>),
-    SysbenchPerTest(per_test::PerTest),
+    SysbenchRatesLine(rates_line::RatesLine),
     SysbenchRates(published::RateTable),
     SysbenchCosts(Vec<published::CostBlock>),
     InsertBenchmarkClient(Box<client::Client>),
@@ -41,10 +41,13 @@ pub(crate) enum Contents {
     PassedOver(&'static str),
 }
 
+/// The kind of files with hardware counters.
+const PERF: &str = "perf.hw";
+
 /// Recognises and reads a file. `name` is the file's, for what no content tells.
 pub(crate) fn read(name: &str, bytes: &[u8]) -> Read<Contents> {
     let test = TestFile::of(name);
-    let is_perf = test.as_ref().is_some_and(|test| test.kind == "perf.hw");
+    let is_perf = test.as_ref().is_some_and(|test| test.kind == PERF);
     if let Some(what) = passed_over(name).filter(|_| !is_perf) {
         return Ok(Contents::PassedOver(what));
     }
@@ -56,75 +59,100 @@ pub(crate) fn read(name: &str, bytes: &[u8]) -> Read<Contents> {
         return Err(ReadError::new(1, "it is empty"));
     }
     let head = text(start);
-    if metrics::is_metrics(&head) {
-        return metrics::read(bytes).map(|metrics| Contents::SysbenchMetrics(Box::new(metrics)));
+    let test = test.as_ref();
+    read_by_start(name, test, &head, bytes)
+        .or_else(|| read_by_all(name, test, &head, bytes))
+        .unwrap_or_else(|| Err(ReadError::new(1, "it is of no known format")))
+}
+
+/// Files that the first lines identify.
+fn read_by_start(
+    name: &str,
+    test: Option<&TestFile>,
+    head: &str,
+    bytes: &[u8],
+) -> Option<Read<Contents>> {
+    if metrics::is_metrics(head) {
+        return Some(
+            metrics::read(bytes).map(|metrics| Contents::SysbenchMetrics(Box::new(metrics))),
+        );
     }
-    if published::is_rate_table(&head) {
-        return published::read_rates(bytes).map(Contents::SysbenchRates);
+    if published::is_rate_table(head) {
+        return Some(published::read_rates(bytes).map(Contents::SysbenchRates));
     }
-    if published::is_costs(&head) {
-        return published::read_costs(bytes).map(Contents::SysbenchCosts);
+    if published::is_costs(head) {
+        return Some(published::read_costs(bytes).map(Contents::SysbenchCosts));
     }
-    if client::is_client(&head) || name.starts_with("o.ib.") {
-        return client::read(bytes).map(|client| Contents::InsertBenchmarkClient(Box::new(client)));
+    if client::is_client(head) || name.starts_with("o.ib.") {
+        return Some(
+            client::read(bytes).map(|client| Contents::InsertBenchmarkClient(Box::new(client))),
+        );
     }
-    if step_result::is_step_result(&head) {
-        return step_result::read(bytes)
-            .map(|result| Contents::InsertBenchmarkStep(Box::new(result)));
+    if step_result::is_step_result(head) {
+        return Some(
+            step_result::read(bytes).map(|result| Contents::InsertBenchmarkStep(Box::new(result))),
+        );
     }
-    if metrics_lines::is_metrics_lines(&head) {
-        return metrics_lines::read(bytes).map(Contents::InsertBenchmarkLines);
+    if metrics_lines::is_metrics_lines(head) {
+        return Some(metrics_lines::read(bytes).map(Contents::InsertBenchmarkLines));
     }
-    if let Some(wall_s) = wall(&head) {
-        return Ok(Contents::Wall(wall_s));
+    if let Some(wall_s) = wall(head) {
+        return Some(Ok(Contents::Wall(wall_s)));
     }
-    if hdr_log::is_hdr_log(&head) {
-        return hdr_log::read(bytes).map(Contents::HdrLog);
+    if hdr_log::is_hdr_log(head) {
+        return Some(hdr_log::read(bytes).map(Contents::HdrLog));
     }
-    if table::is_table(&head) {
-        return table::read(bytes).map(Contents::Table);
+    if table::is_table(head) {
+        return Some(table::read(bytes).map(Contents::Table));
     }
-    if vmstat::is_vmstat(&head) {
-        return vmstat::read(bytes).map(Contents::Vmstat);
+    if vmstat::is_vmstat(head) {
+        return Some(vmstat::read(bytes).map(Contents::Vmstat));
     }
-    if iostat::is_iostat(&head) {
-        return iostat::read(bytes).map(Contents::Iostat);
+    if iostat::is_iostat(head) {
+        return Some(iostat::read(bytes).map(Contents::Iostat));
     }
-    if is_perf {
-        return perf::read(bytes).map(Contents::PerfCounters);
+    if test.is_some_and(|test| test.kind == PERF) {
+        return Some(perf::read(bytes).map(Contents::PerfCounters));
     }
-    if time::is_time(&head) && name.starts_with("sb.time.") {
-        return time::read(bytes).map(Contents::SysbenchTime);
+    if time::is_time(head) && name.starts_with("sb.time.") {
+        return Some(time::read(bytes).map(Contents::SysbenchTime));
     }
+    None
+}
+
+/// Files that have their mark anywhere, or only in their name.
+fn read_by_all(
+    name: &str,
+    test: Option<&TestFile>,
+    head: &str,
+    bytes: &[u8],
+) -> Option<Read<Contents>> {
     let all = text(bytes);
-    if output::is_output(&head, &all) || test.as_ref().is_some_and(|test| test.kind == "o") {
-        return output::read(bytes).map(|output| Contents::SysbenchOutput(Box::new(output)));
+    if output::is_output(head, &all) || test.is_some_and(|test| test.kind == "o") {
+        return Some(output::read(bytes).map(|output| Contents::SysbenchOutput(Box::new(output))));
     }
-    if test.as_ref().is_some_and(|test| test.kind == "prepare.o") || load::is_load(&all) {
-        return load::read(bytes).map(Contents::SysbenchLoad);
+    if test.is_some_and(|test| test.kind == "prepare.o") || load::is_load(&all) {
+        return Some(load::read(bytes).map(Contents::SysbenchLoad));
     }
-    if test
-        .as_ref()
-        .is_some_and(|test| test.kind.starts_with("r."))
-    {
-        return per_test::read(bytes).map(Contents::SysbenchPerTest);
+    if test.is_some_and(|test| test.kind.starts_with("r.")) {
+        return Some(rates_line::read(bytes).map(Contents::SysbenchRatesLine));
     }
     if rows::is_rows(&all) {
-        return rows::read(bytes).map(Contents::RocksdbRows);
+        return Some(rows::read(bytes).map(Contents::RocksdbRows));
     }
     if log::is_log(&all) {
-        return log::read(bytes).map(|log| Contents::RocksdbLog(Box::new(log)));
+        return Some(log::read(bytes).map(|log| Contents::RocksdbLog(Box::new(log))));
     }
     if pgbench::is_pgbench(&all) {
-        return pgbench::read(bytes).map(|run| Contents::Pgbench(Box::new(run)));
+        return Some(pgbench::read(bytes).map(|run| Contents::Pgbench(Box::new(run))));
     }
-    if pgbench_log::is_pgbench_log(&head) {
-        return pgbench_log::read(bytes).map(Contents::PgbenchLog);
+    if pgbench_log::is_pgbench_log(head) {
+        return Some(pgbench_log::read(bytes).map(Contents::PgbenchLog));
     }
     if is_derived_table(name, &all) {
-        return Ok(Contents::Derived);
+        return Some(Ok(Contents::Derived));
     }
-    Err(ReadError::new(1, "it is of no known format"))
+    None
 }
 
 /// `rc 0 wall 7`: the exit code and whole seconds of a step.

@@ -4,7 +4,7 @@ use crate::text::{Read, ReadError, number, text};
 
 /// One file: `<v1>\t<v2>...\t<engine> <test> range=<R>`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PerTest {
+pub struct RatesLine {
     /// A number per thread count, as printed.
     pub values: Vec<String>,
     /// `innodb`.
@@ -16,7 +16,7 @@ pub struct PerTest {
 }
 
 /// Reads a file; what follows its first line is ignored.
-pub fn read(bytes: &[u8]) -> Read<PerTest> {
+pub fn read(bytes: &[u8]) -> Read<RatesLine> {
     let all = text(bytes);
     let row = all.lines().next().unwrap_or_default();
     let mut values: Vec<String> = row
@@ -40,7 +40,7 @@ pub fn read(bytes: &[u8]) -> Read<PerTest> {
     if values.is_empty() {
         return Err(ReadError::new(1, "it has no numbers"));
     }
-    Ok(PerTest {
+    Ok(RatesLine {
         values,
         engine: engine.to_owned(),
         test: test.to_owned(),
@@ -55,12 +55,12 @@ mod tests {
     #[test]
     fn numbers_and_the_name() {
         let read_line = |line: &str| read(line.as_bytes());
-        let per_test = read_line("109\t200.5\tinnodb hot-points range=100\n").unwrap();
+        let rates_line = read_line("109\t200.5\tinnodb hot-points range=100\n").unwrap();
         assert_eq!(
             (
-                per_test.values.len(),
-                per_test.test.as_str(),
-                per_test.range
+                rates_line.values.len(),
+                rates_line.test.as_str(),
+                rates_line.range
             ),
             (2, "hot-points", 100)
         );
