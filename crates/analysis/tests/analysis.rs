@@ -5,7 +5,7 @@ mod common;
 
 use common::{Campaign, Speed, plan_text, step};
 use plimsoll_analysis::classic::Class;
-use plimsoll_analysis::metrics::CATALOGUE;
+use plimsoll_analysis::metrics::{self, CATALOGUE};
 use plimsoll_analysis::view::{Outcome, Status};
 use plimsoll_analysis::{AnalysisError, Options, View, analyse, compare};
 use plimsoll_core::readings::{HostReading, Reading};
@@ -156,7 +156,7 @@ fn cpu_of_other_processes_makes_a_step_suspect() {
     }
     assert_eq!(
         outcome(&view, 0, "qr500")
-            .measure("foreign_cpu_cores")
+            .measure(metrics::FOREIGN_CPU_CORES)
             .unwrap()
             .value
             .unavailable
@@ -320,7 +320,9 @@ fn a_complete_attempt_is_used_before_a_later_broken_one() {
     second.tear();
     let view = view(&campaign);
     assert_eq!(
-        outcome(&view, 0, "l.i0").number("ips").map(f64::round),
+        outcome(&view, 0, "l.i0")
+            .number(metrics::IPS)
+            .map(f64::round),
         Some(180_000.0)
     );
     assert_eq!(
@@ -483,7 +485,12 @@ fn blocks_give_medians_and_the_worst_status() {
         operations: Vec::new(),
     }));
     let view = view(&campaign);
-    let ips = |step: &str| outcome(&view, 0, step).number("ips").unwrap().round();
+    let ips = |step: &str| {
+        outcome(&view, 0, step)
+            .number(metrics::IPS)
+            .unwrap()
+            .round()
+    };
     // Three finished: the middle one.
     assert_eq!(
         (ips("l.i0"), outcome(&view, 0, "l.i0").blocks_used),
@@ -639,7 +646,7 @@ fn what_cannot_be_read_is_a_gap_with_its_reason() {
     let view = analyse(&[record], &Options::default()).unwrap();
     let why = |step: &str, metric: &str| {
         outcome(&view, 0, step)
-            .measure(metric)
+            .measure_of(metric)
             .unwrap()
             .value
             .unavailable
@@ -662,7 +669,7 @@ fn what_cannot_be_read_is_a_gap_with_its_reason() {
     assert_eq!(why("qr500", "cspq"), "context_switches was not recorded");
     // The rest of those steps is there.
     assert_eq!(outcome(&view, 0, "qr100").status, Status::Ok);
-    assert!(outcome(&view, 0, "qr500").number("qps").is_some());
+    assert!(outcome(&view, 0, "qr500").number(metrics::QPS).is_some());
     let charts = |step: &str| {
         view.steps
             .iter()

@@ -74,7 +74,8 @@ macro_rules! host_readings {
 
 host_readings! {
     Seconds "seconds", "s", "monotonic clock",
-        "length of the operations; with a wait at the step's end, from the first sample to the last";
+        "length of the operations; with a wait at the step's end, from the first sample to the \
+         last";
     Late "late_s", "s", "monotonic clock",
         "after a warm-up: how long after its end the server's CPU was first read; readings are \
          scaled to make up for it";

@@ -24,15 +24,18 @@ pub enum Fact {
 
 /// The machine under a trial. No host name, user name, path or serial number is in it.
 ///
-/// | facts | meaning |
-/// |---|---|
-/// | `cpu_model` `cpus_online` `cpus_allowed` `smt` `numa_nodes` | the processors, and the list of those this process may use |
-/// | `cpu_governor` `cpu_boost` | how their clock is ruled; several governors are joined by commas |
-/// | `memory_bytes` `swap_bytes` `transparent_huge_pages` `swappiness` | memory |
-/// | `dirty_ratio` `dirty_background_ratio` `dirty_bytes` `dirty_background_bytes` | when the kernel writes back; of each pair the one that is not 0 rules |
-/// | `kernel` `os` `hypervisor` `clocksource` `aslr` `perf_event_paranoid` | the system; `hypervisor` is `yes` or `no` |
-/// | `data_filesystem` `data_mount_options` `data_device` `data_scheduler` `data_rotational` | what the data directory is on |
-/// | `now_load_average` `now_memory_available_bytes` `now_uptime_s` | how it was at the capture: names that begin with `now_` differ between any two captures |
+/// - The processors: `cpu_model`, `cpus_online`, `cpus_allowed` (the list of those this process may
+///   use), `smt`, `numa_nodes`; how their clock is set: `cpu_governor` (several are joined by
+///   commas), `cpu_boost`.
+/// - Memory: `memory_bytes`, `swap_bytes`, `transparent_huge_pages`, `swappiness`; when the kernel
+///   writes back: `dirty_ratio`, `dirty_background_ratio`, `dirty_bytes`, `dirty_background_bytes`
+///   (of each pair the one that is not 0 counts).
+/// - The system: `kernel`, `os`, `hypervisor` (`yes` or `no`), `clocksource`, `aslr`,
+///   `perf_event_paranoid`.
+/// - What the data directory is on: `data_filesystem`, `data_mount_options`, `data_device`,
+///   `data_scheduler`, `data_rotational`.
+/// - How it was at the capture: `now_load_average`, `now_memory_available_bytes`, `now_uptime_s`.
+///   Names that begin with `now_` differ between any two captures.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Environment {

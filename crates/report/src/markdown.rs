@@ -633,13 +633,13 @@ fn add_what_ran(text: &mut String, view: &View) {
 /// A metric with the catalogue's decimals; `NA` where there is no value.
 fn value(outcome: &Outcome, metric: &Metric) -> String {
     outcome
-        .measure(metric.name)
+        .measure(metric)
         .and_then(Measure::text)
         .unwrap_or_else(|| "NA".to_owned())
 }
 
 fn ratio(outcome: &Outcome, base: &Outcome, metric: &Metric) -> String {
-    match divide_measures(outcome.measure(metric.name), base.measure(metric.name)) {
+    match divide_measures(outcome.measure(metric), base.measure(metric)) {
         Ok(ratio) => escape(&ratio),
         Err(BASE_IS_ZERO) => "-".to_owned(),
         Err(_) => "NA".to_owned(),

@@ -7,6 +7,7 @@ mod common;
 use std::sync::LazyLock;
 
 use common::servers::{CELLS, servers};
+use plimsoll_analysis::metrics::{self, Metric};
 use plimsoll_analysis::view::{CounterKind, Status};
 use plimsoll_analysis::{Options, View, analyse};
 use plimsoll_core::readings::HostReading;
@@ -518,15 +519,15 @@ fn server_cpu_and_client_cpu_stand_apart() {
         .find(|step| step.name == "qp100")
         .unwrap()
         .outcomes[1];
-    let number = |name: &str| outcome.number(name).map(f64::round);
+    let number = |metric: &Metric| outcome.number(metric).map(f64::round);
     assert_eq!(
         (
-            number("server_cpu_us_per_op"),
-            number("client_cpu_us_per_op")
+            number(metrics::SERVER_CPU_US_PER_OP),
+            number(metrics::CLIENT_CPU_US_PER_OP)
         ),
         (Some(50.0), Some(10.0))
     );
-    let process = outcome.measure("process_cpu_us_per_op").unwrap();
+    let process = outcome.measure(metrics::PROCESS_CPU_US_PER_OP).unwrap();
     assert_eq!(
         process.value.unavailable.as_deref(),
         Some("the engine has processes of its own")

@@ -4,6 +4,7 @@
 mod common;
 
 use common::confirm::{BASE, CONTROL, SAME, SLOW, blocks, crash_in, slices};
+use plimsoll_analysis::metrics;
 use plimsoll_analysis::{
     Basis, Finding, HistoryOptions, Options, Stored, View, analyse, analyse_among, explain, gate,
     history, is_decided, verdict_lines,
@@ -136,8 +137,8 @@ fn tables_of_slices_have_the_rate_of_the_turns_and_the_ratio_of_the_verdict() {
     // number.
     let base = of(BASE).1;
     let (rate, cpu_us) = (
-        base.number("qps").unwrap(),
-        base.number("process_cpu_us_per_op").unwrap(),
+        base.number(metrics::QPS).unwrap(),
+        base.number(metrics::PROCESS_CPU_US_PER_OP).unwrap(),
     );
     assert!(
         (rate / 22_222.0 - 1.0).abs() < 0.02 && (cpu_us / 30.0 - 1.0).abs() < 0.02,

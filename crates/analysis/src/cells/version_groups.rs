@@ -7,6 +7,7 @@ use plimsoll_core::name::natural_cmp;
 use plimsoll_core::rocksdb_report::is_in_tables;
 
 use crate::cells::cell_info::CellInfo;
+use crate::metrics::Metric;
 use crate::runs::status::Status;
 use crate::steps::classic_table::ClassicCell;
 use crate::steps::outcome::Outcome;
@@ -107,7 +108,7 @@ pub(crate) fn version_groups(
         let row = |step: &&StepView| {
             let rate = |cell: usize| {
                 step.outcomes[cell]
-                    .number(step.rate.name)
+                    .number(step.rate)
                     .filter(|rate| *rate > 0.0)
             };
             let ratios = members
@@ -180,9 +181,9 @@ pub(crate) fn published_groups(
             let outcomes: Vec<&Outcome> =
                 members.iter().map(|cell| &step.outcomes[*cell]).collect();
             let row = if is_relative {
-                ratios(&outcomes, step.rate.name)
+                ratios(&outcomes, step.rate)
             } else {
-                absolute_cells(&outcomes, step.rate.name)
+                absolute_cells(&outcomes, step.rate)
             };
             PublishedRow {
                 label: step.name.clone(),
@@ -230,7 +231,7 @@ pub(crate) fn published_groups(
 }
 
 /// Those of all but the base. Its mark has no column of its own, so it stands at the ratios.
-fn ratios(outcomes: &[&Outcome], rate: &str) -> Vec<ClassicCell> {
+fn ratios(outcomes: &[&Outcome], rate: &Metric) -> Vec<ClassicCell> {
     let base = outcomes[0];
     let marked = |ratio: ClassicCell| match (ratio.status, base.status) {
         (Status::Ok, status) if ratio.number.is_some() && status != Status::Ok => {

@@ -38,7 +38,7 @@ pub fn step_metrics(step: &StepView) -> &'static [&'static Metric] {
 pub fn step_columns(step: &StepView) -> Vec<&'static Metric> {
     let has_value = |metric: &&Metric| {
         let mut outcomes = step.outcomes.iter();
-        outcomes.any(|outcome| outcome.number(metric.name).is_some())
+        outcomes.any(|outcome| outcome.number(metric).is_some())
     };
     let of_set = |columns: &[&'static Metric]| columns.iter().copied().filter(has_value).collect();
     if step.test.is_some() {
@@ -51,7 +51,7 @@ pub fn step_columns(step: &StepView) -> Vec<&'static Metric> {
     // ones have what is in their files.
     let is_known = |metric: &&Metric| {
         let mut outcomes = step.outcomes.iter();
-        outcomes.any(|outcome| outcome.measure(metric.name).is_some())
+        outcomes.any(|outcome| outcome.measure(metric).is_some())
     };
     let mut outcomes = step.outcomes.iter();
     let has_measures = outcomes.any(|outcome| !outcome.measures.is_empty());

@@ -1,5 +1,5 @@
-//! Numbers by name. A metric is one entry of the set of its kind of benchmark: name, unit, words and
-//! formula. From a finished step to its measures: `facts` -> `formulas` -> `measure`.
+//! Numbers by name. A metric is one entry of the set of its kind of benchmark: name, unit, words
+//! and formula. From a finished step to its measures: `facts` -> `formulas` -> `measure`.
 
 pub mod catalogue;
 pub mod columns;

@@ -171,7 +171,7 @@ fn row(name: &str, a: (&View, usize), b: (&View, usize)) -> Option<Row> {
     );
     let step = in_a.or(in_b)?;
     let value = |step: Option<&StepView>, cell: usize| {
-        let measure = step?.outcomes[cell].measure(step?.rate.name)?;
+        let measure = step?.outcomes[cell].measure(step?.rate)?;
         let number = measure
             .value
             .value

@@ -5,7 +5,7 @@ use plimsoll_core::plan::TestGroup;
 use crate::classic::{Class, relative};
 use crate::metrics::ratio::divide_measures;
 use crate::metrics::value::at_least;
-use crate::metrics::{Direction, Metric, find_in, sysbench};
+use crate::metrics::{self, Direction, Metric, sysbench};
 use crate::runs::status::Status;
 use crate::steps::classic_table::ClassicCell;
 use crate::steps::outcome::Outcome;
@@ -118,64 +118,69 @@ impl Ramp {
 const KNEE_SHARE: f64 = 0.9;
 
 /// What an operation costs: metric, heading, caption, whether it is reported per statement.
-const COSTS: [(&str, &str, &str, bool); 11] = [
+const COSTS: [(&Metric, &str, &str, bool); 11] = [
     (
-        "server_cpu_us_per_op",
+        metrics::SERVER_CPU_US_PER_OP,
         "Server CPU per statement",
         "microseconds of the server's processes",
         true,
     ),
     (
-        "process_cpu_us_per_op",
+        metrics::PROCESS_CPU_US_PER_OP,
         "CPU per statement",
         "microseconds of engine and client, which share a process",
         true,
     ),
     (
-        "client_cpu_us_per_op",
+        metrics::CLIENT_CPU_US_PER_OP,
         "Client CPU per statement",
         "microseconds of the program that makes the load",
         true,
     ),
     (
-        "cpupq",
+        metrics::CPUPQ,
         "Host CPU per statement",
         "microseconds of the whole host, whatever ran",
         true,
     ),
     (
-        "cspq",
+        metrics::CSPQ,
         "Context switches per statement",
         "of the whole host: they grow with contention",
         true,
     ),
     (
-        "rpq",
+        metrics::RPQ,
         "Storage reads per statement",
         "of the data directory's device",
         true,
     ),
-    ("rkbpq", "KiB read per statement", "from storage", true),
     (
-        "wkbpq",
+        metrics::RKBPQ,
+        "KiB read per statement",
+        "from storage",
+        true,
+    ),
+    (
+        sysbench::WKBPQ,
         "KiB written per statement",
         "to storage: write amplification shows here",
         true,
     ),
     (
-        "p95_service_us",
+        sysbench::P95_SERVICE_US,
         "95th percentile of service time",
         "microseconds",
         false,
     ),
     (
-        "p99_service_us",
+        metrics::P99_SERVICE_US,
         "99th percentile of service time",
         "microseconds",
         false,
     ),
     (
-        "hit_ratio",
+        sysbench::HIT_RATIO,
         "Deletes that found a row",
         "share: deletes empty the tables, and faster engines find fewer rows",
         false,
@@ -245,11 +250,11 @@ pub(crate) fn test_tables(steps: &[&StepView]) -> Vec<TestTable> {
         &steps,
         absolute_column,
     ));
-    let with = |name: &str| -> Vec<&StepView> {
+    let with = |metric: &Metric| -> Vec<&StepView> {
         let has_value = |step: &&StepView| {
             step.outcomes
                 .iter()
-                .any(|outcome| outcome.number(name).is_some_and(|value| value > 0.0))
+                .any(|outcome| outcome.number(metric).is_some_and(|value| value > 0.0))
         };
         steps.iter().copied().filter(has_value).collect()
     };
@@ -267,24 +272,27 @@ pub(crate) fn test_tables(steps: &[&StepView]) -> Vec<TestTable> {
             |step| cost_column(step, P99_RESPONSE),
         ));
     }
-    for (name, title, caption, is_per_statement) in COSTS {
-        if with(name).is_empty() {
+    for (metric, title, caption, is_per_statement) in COSTS {
+        if with(metric).is_empty() {
             continue;
         }
-        let caption = match name {
-            "p95_service_us" | "p99_service_us" => format!("{caption} of {}", words.event()),
-            _ if is_per_statement => format!("{caption}{}", words.scan("; scan: per 1000 rows")),
-            _ => caption.to_owned(),
+        let is_time = [sysbench::P95_SERVICE_US, metrics::P99_SERVICE_US].contains(&metric);
+        let caption = if is_time {
+            format!("{caption} of {}", words.event())
+        } else if is_per_statement {
+            format!("{caption}{}", words.scan("; scan: per 1000 rows"))
+        } else {
+            caption.to_owned()
         };
         tables.push(table(title, caption, TestSubject::Cost, &steps, |step| {
-            cost_column(step, name)
+            cost_column(step, metric)
         }));
     }
     tables
 }
 
 /// What the callers of an open loop see.
-const P99_RESPONSE: &str = "p99_response_us";
+const P99_RESPONSE: &Metric = metrics::P99_RESPONSE_US;
 
 fn table(
     title: &'static str,
@@ -328,21 +336,19 @@ fn table(
 }
 
 /// The value, and behind it the ratio to the base.
-fn cost_column(step: &StepView, name: &str) -> Vec<ClassicCell> {
-    let decimals = find_in(sysbench::METRICS, name).map_or(3, |metric| metric.decimals);
-    let is_judged = find_in(sysbench::METRICS, name).is_some_and(|metric| {
-        metric.direction != Direction::Neutral || name.ends_with("_us_per_op")
-    });
-    let base = step.outcomes[0].number(name);
+fn cost_column(step: &StepView, metric: &Metric) -> Vec<ClassicCell> {
+    let decimals = metric.decimals;
+    let is_judged = metric.direction != Direction::Neutral || metric.name.ends_with("_us_per_op");
+    let base = step.outcomes[0].number(metric);
     let of_outcome = |(i, outcome): (usize, &Outcome)| {
-        let value = outcome.number(name);
+        let value = outcome.number(metric);
         let at_least = at_least(
             outcome
-                .measure(name)
+                .measure(metric)
                 .is_some_and(|measure| measure.value.is_lower_bound),
         );
         let number = value.map(|value| {
-            match divide_measures(outcome.measure(name), step.outcomes[0].measure(name)) {
+            match divide_measures(outcome.measure(metric), step.outcomes[0].measure(metric)) {
                 Ok(ratio) if i > 0 => format!("{at_least}{value:.decimals$} ({ratio})"),
                 _ => format!("{at_least}{value:.decimals$}"),
             }
@@ -408,19 +414,19 @@ pub(crate) fn ramps(steps: &[&StepView]) -> Vec<Ramp> {
 fn ramp_level(step: &StepView, cell: usize) -> RampLevel {
     let outcome = &step.outcomes[cell];
     let times = [
-        "mean_service_us",
-        "p95_service_us",
-        "p99_service_us",
-        "max_service_us",
+        sysbench::MEAN_SERVICE_US,
+        sysbench::P95_SERVICE_US,
+        metrics::P99_SERVICE_US,
+        metrics::MAX_SERVICE_US,
     ];
     RampLevel {
         status: outcome.status,
-        rate: outcome.number(step.rate.name),
-        tps: outcome.number("tps"),
-        service_us: times.map(|name| outcome.number(name)),
+        rate: outcome.number(step.rate),
+        tps: outcome.number(sysbench::TPS),
+        service_us: times.map(|metric| outcome.number(metric)),
         p99_response_us: outcome.number(P99_RESPONSE),
         excluded_wait_s: outcome
-            .number("excluded_wait_s")
+            .number(metrics::EXCLUDED_WAIT_S)
             .and_then(waiting::worth_telling),
         is_lower_bound: outcome
             .measure(P99_RESPONSE)

@@ -53,12 +53,17 @@ pub struct Outcome {
 
 impl Outcome {
     /// A metric's value in full precision.
-    pub fn number(&self, name: &str) -> Option<f64> {
-        self.measure(name).and_then(|measure| measure.value.value)
+    pub fn number(&self, metric: &Metric) -> Option<f64> {
+        self.measure(metric).and_then(|measure| measure.value.value)
     }
 
-    /// A metric.
-    pub fn measure(&self, name: &str) -> Option<&Measure> {
+    /// A metric, whichever set its entry is of.
+    pub fn measure(&self, metric: &Metric) -> Option<&Measure> {
+        self.measure_of(metric.name)
+    }
+
+    /// A metric by its name in a file or a request.
+    pub fn measure_of(&self, name: &str) -> Option<&Measure> {
         self.measures
             .iter()
             .find(|measure| measure.metric.name == name)

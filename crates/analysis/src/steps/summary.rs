@@ -4,6 +4,7 @@ use crate::cells::cell_info::CellInfo;
 use crate::classic::throughput::{self, Rate};
 use crate::classic::{Class, relative};
 use crate::metrics::ratio::divide;
+use crate::metrics::{self, Metric};
 use crate::runs::status::Status;
 use crate::steps::classic_table::{ClassicCell, ClassicRow, ClassicTable};
 use crate::steps::microbenchmarks::{Ramp, TestTable, ramps, test_tables};
@@ -121,7 +122,7 @@ fn index_seconds(cells: &[CellInfo], steps: &[&StepView]) -> ClassicTable {
         let seconds: Vec<Option<f64>> = step
             .outcomes
             .iter()
-            .map(|outcome| outcome.number("index_s"))
+            .map(|outcome| outcome.number(metrics::INDEX_S))
             .collect();
         let absolute = step
             .outcomes
@@ -200,7 +201,7 @@ pub(crate) fn format_rate(per_s: f64) -> String {
     }
 }
 
-fn rates(outcomes: &[&Outcome], rate: &str) -> Vec<Option<f64>> {
+fn rates(outcomes: &[&Outcome], rate: &Metric) -> Vec<Option<f64>> {
     outcomes
         .iter()
         .map(|outcome| outcome.number(rate))
@@ -208,11 +209,11 @@ fn rates(outcomes: &[&Outcome], rate: &str) -> Vec<Option<f64>> {
 }
 
 pub(crate) fn absolute_column(step: &StepView) -> Vec<ClassicCell> {
-    absolute_cells(&step.outcomes.iter().collect::<Vec<_>>(), step.rate.name)
+    absolute_cells(&step.outcomes.iter().collect::<Vec<_>>(), step.rate)
 }
 
 /// Rates as they are printed, coloured among each other.
-pub(crate) fn absolute_cells(outcomes: &[&Outcome], rate: &str) -> Vec<ClassicCell> {
+pub(crate) fn absolute_cells(outcomes: &[&Outcome], rate: &Metric) -> Vec<ClassicCell> {
     let rates = rates(outcomes, rate);
     let rounded: Vec<Option<Rate>> = rates
         .iter()
@@ -232,11 +233,11 @@ pub(crate) fn absolute_cells(outcomes: &[&Outcome], rate: &str) -> Vec<ClassicCe
 }
 
 pub(crate) fn relative_column(step: &StepView) -> Vec<ClassicCell> {
-    relative_cells(&step.outcomes.iter().collect::<Vec<_>>(), step.rate.name)
+    relative_cells(&step.outcomes.iter().collect::<Vec<_>>(), step.rate)
 }
 
 /// Rates divided by the first one.
-pub(crate) fn relative_cells(outcomes: &[&Outcome], rate: &str) -> Vec<ClassicCell> {
+pub(crate) fn relative_cells(outcomes: &[&Outcome], rate: &Metric) -> Vec<ClassicCell> {
     let rates = rates(outcomes, rate);
     let base = rates[0];
     let is_base_missed = outcomes[0].status == Status::SlaMissed;
@@ -327,7 +328,7 @@ fn insert_rate_column(step: &StepView) -> Vec<ClassicCell> {
         .map(|outcome| {
             cell(
                 outcome,
-                outcome.number("ips").map(format_rate),
+                outcome.number(metrics::IPS).map(format_rate),
                 class(outcome),
             )
         })

@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use super::finding::{ALPHA, MARGIN};
 use super::spreads::{Spreads, facts};
+use crate::metrics;
 use crate::stored::Stored;
 
 /// A difference as large as said is found in so many of all campaigns.
@@ -70,7 +71,7 @@ pub fn power_of_blocks(
             {
                 continue;
             }
-            let spread = spreads.of(engine, &step.name, "qps");
+            let spread = spreads.of(engine, &step.name, metrics::QPS.name);
             let smallest_percent =
                 effect.map(|effect| as_percent(effect * spread.sd * std::f64::consts::SQRT_2));
             steps.push(StepPower {

@@ -11,6 +11,7 @@ use super::pairs::{basis, by_block, is_suspect, value};
 use super::{change_with_interval, finding_line, percent};
 use crate::cells::campaigns::base_label;
 use crate::cells::settings::Setting;
+use crate::metrics::{self, Metric, sysbench};
 use crate::runs::attempts::{Run, runs_of_cell};
 use crate::runs::cell_runs::CellRuns;
 use crate::steps::counters::{LEAST_COUNT, LEAST_PER_OPERATION, is_level, operations};
@@ -18,19 +19,19 @@ use crate::stored::Stored;
 use crate::{AnalysisError, Options, View, analyse_among};
 
 /// The metrics that explain: what one operation costs.
-const PER_OPERATION: [&str; 12] = [
-    "server_cpu_us_per_op",
-    "process_cpu_us_per_op",
-    "client_cpu_us_per_op",
-    "cpupq",
-    "cspq",
-    "rpq",
-    "rkbpq",
-    "wpi",
-    "wkbpi",
-    "wpq",
-    "wkbpq",
-    "wait_share",
+const PER_OPERATION: [&Metric; 12] = [
+    metrics::SERVER_CPU_US_PER_OP,
+    metrics::PROCESS_CPU_US_PER_OP,
+    metrics::CLIENT_CPU_US_PER_OP,
+    metrics::CPUPQ,
+    metrics::CSPQ,
+    metrics::RPQ,
+    metrics::RKBPQ,
+    metrics::WPI,
+    metrics::WKBPI,
+    sysbench::WPQ,
+    sysbench::WKBPQ,
+    metrics::WAIT_SHARE,
 ];
 
 /// The least standard deviation that a change is divided by: a counter that is always the same
@@ -71,10 +72,10 @@ pub(crate) fn changes(base: &CellRuns<'_>, other: &CellRuns<'_>, step: &str) -> 
     }
     let mut ratios: BTreeMap<(bool, String), Vec<f64>> = BTreeMap::new();
     for (of_base, of_other) in &both {
-        for name in PER_OPERATION {
+        for Metric { name, .. } in PER_OPERATION {
             if let (Some(base), Some(other)) = (value(of_base, name), value(of_other, name)) {
                 ratios
-                    .entry((false, name.to_owned()))
+                    .entry((false, (*name).to_owned()))
                     .or_default()
                     .push((other / base).ln());
             }
@@ -152,18 +153,21 @@ pub(crate) fn sentence(changes: &[Change], gain: Option<f64>) -> String {
         gain.is_none_or(|gain| gain <= 0.0),
         gain.is_none_or(|gain| gain >= 0.0),
     );
-    let of = |names: &[&str]| {
-        names.iter().find_map(|name| {
+    let of = |metrics: &[&Metric]| {
+        metrics.iter().find_map(|metric| {
             changes
                 .iter()
-                .find(|change| !change.is_counter && change.name == *name)
+                .find(|change| !change.is_counter && change.name == metric.name)
         })
     };
-    let cpu = of(&["server_cpu_us_per_op", "process_cpu_us_per_op"]);
-    let client = of(&["client_cpu_us_per_op"]);
-    let switches = of(&["cspq"]);
-    let written = of(&["wkbpi", "wkbpq"]);
-    let read = of(&["rkbpq"]);
+    let cpu = of(&[
+        metrics::SERVER_CPU_US_PER_OP,
+        metrics::PROCESS_CPU_US_PER_OP,
+    ]);
+    let client = of(&[metrics::CLIENT_CPU_US_PER_OP]);
+    let switches = of(&[metrics::CSPQ]);
+    let written = of(&[metrics::WKBPI, sysbench::WKBPQ]);
+    let read = of(&[metrics::RKBPQ]);
     let is_up = |change: Option<&Change>, least: f64| {
         change.is_some_and(|change| change.ratio > 1.0 + least)
     };

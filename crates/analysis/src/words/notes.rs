@@ -372,7 +372,7 @@ fn other_shapes(view: &View) -> Option<String> {
 fn without_ratios(view: &View) -> Vec<String> {
     let mut groups: Vec<(String, Vec<&str>)> = Vec::new();
     for step in &view.steps {
-        let has = |cell: usize| step.outcomes[cell].number(step.rate.name).is_some();
+        let has = |cell: usize| step.outcomes[cell].number(step.rate).is_some();
         let mut bases: Vec<usize> = (0..view.cells.len())
             .filter(|cell| has(*cell))
             .map(|cell| view.cells[cell].base)

@@ -3,6 +3,7 @@
 use plimsoll_core::witness::{FOREIGN_CORES_LIMIT, STEAL_LIMIT};
 
 use crate::cells::cell_info::CellInfo;
+use crate::metrics::{self, Metric};
 use crate::runs::attempts::telling_line;
 use crate::runs::status::Status;
 use crate::steps::step_view::StepView;
@@ -87,20 +88,20 @@ pub fn brief(text: &str) -> (String, Option<String>) {
 
 /// The range of what the witnesses saw.
 fn disturbed(cell: usize, suspects: &[&StepView]) -> Reason {
-    let range = |name: &str, limit: f64| {
+    let range = |metric: &Metric, limit: f64| {
         let values = || {
             suspects
                 .iter()
-                .filter_map(|step| step.outcomes[cell].number(name))
+                .filter_map(|step| step.outcomes[cell].number(metric))
         };
         Some((
             values().reduce(f64::min)?,
             values().reduce(f64::max).filter(|high| *high > limit)?,
         ))
     };
-    let cores = range("foreign_cpu_cores", FOREIGN_CORES_LIMIT)
+    let cores = range(metrics::FOREIGN_CPU_CORES, FOREIGN_CORES_LIMIT)
         .map(|(low, high)| format!("other processes used {low:.2} to {high:.2} cores"));
-    let steal = range("steal_share", STEAL_LIMIT).map(|(low, high)| {
+    let steal = range(metrics::STEAL_SHARE, STEAL_LIMIT).map(|(low, high)| {
         format!(
             "other guests took {:.1} to {:.1} % of all CPU time (steal)",
             low * 100.0,

@@ -4,6 +4,7 @@ use plimsoll_core::db_bench::WARNING;
 use plimsoll_core::rocksdb_report::DRIVEN_BY_DB_BENCH;
 
 use crate::cells::cell_info::CellInfo;
+use crate::metrics::rocksdb;
 use crate::steps::outcome::Outcome;
 use crate::steps::step_view::StepView;
 use crate::view::View;
@@ -92,7 +93,7 @@ pub(crate) fn rocksdb_notes(view: &View) -> Vec<String> {
     }
     let lost = telling(&|outcome| {
         outcome
-            .number("found_ratio")
+            .number(rocksdb::FOUND_RATIO)
             .is_some_and(|ratio| ratio < LEAST_FOUND)
     });
     if !lost.is_empty() {

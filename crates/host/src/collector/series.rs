@@ -9,7 +9,8 @@ use super::readings::Difference;
 use crate::Answer;
 
 /// Percentages are of all CPUs, counts and KiB are per second. An empty cell is unavailable.
-const HEADER: &str = "second\tcpu_busy_pct\tcpu_user_pct\tcpu_system_pct\tsteal_pct\tcontext_switches\tread_kib\twrite_kib\treads\twrites\tpsi_io_pct\trss_mib";
+const HEADER: &str = "second\tcpu_busy_pct\tcpu_user_pct\tcpu_system_pct\tsteal_pct\t\
+    context_switches\tread_kib\twrite_kib\treads\twrites\tpsi_io_pct\trss_mib";
 
 /// Writes the file until the first error, which it keeps.
 #[derive(Debug)]

@@ -5,7 +5,8 @@
 //! waited for it, and in those of the parent's parent when that ends in turn. So at any moment
 //!
 //! ```text
-//! CPU of a tree = sum over its living members of (own clock + cutime + cstime) + what no member waited for
+//! CPU of a tree = sum over its living members of (own clock + cutime + cstime)
+//!                 + what no member waited for
 //! ```
 //!
 //! is complete, but for two gaps: a child that nobody in the tree waited for (its parent ended

@@ -119,7 +119,8 @@ pub fn is_shifted(version: &str) -> bool {
     let mut numbers = version
         .split('.')
         .map_while(|part| part.parse::<u32>().ok());
-    matches!((numbers.next(), numbers.next()), (Some(major), Some(minor)) if (major, minor) >= (10, 3))
+    let (major, minor) = (numbers.next(), numbers.next());
+    major.zip(minor).is_some_and(|version| version >= (10, 3))
 }
 
 #[cfg(test)]

@@ -34,7 +34,7 @@ pub(super) fn of_native(view: &View) -> Vec<ExportFile> {
     let line = |cell: usize, step: usize| {
         let outcome = &view.steps[step].outcomes[cell];
         (!outcome.measures.is_empty())
-            .then(|| cells(&CLASSIC_COLUMNS.map(|metric| outcome.number(metric.name))))
+            .then(|| cells(&CLASSIC_COLUMNS.map(|metric| outcome.number(metric))))
     };
     let source = Source {
         tags: view

@@ -1,6 +1,7 @@
 //! What the scripts around db_bench would have left of a native run: `report.tsv` of each build,
 //! `summary.tsv`, tables over versions.
 
+use plimsoll_analysis::metrics::rocksdb;
 use plimsoll_core::rocksdb_report::{
     DRIVEN, DRIVEN_BY_DB_BENCH, FACTS, METRICS, MIXED, NATIVE, is_in_tables,
 };
@@ -166,21 +167,30 @@ fn date(created: &str) -> String {
 /// A number in the form of its column.
 fn text(outcome: &Outcome, column: &str, metric: &str) -> String {
     let note = |name: &str| outcome.notes.get(name).copied();
+    let of_metric = || outcome.measure_of(metric)?.value.value;
     let (number, decimals, without) = match column {
         "ops_sec" => {
             return outcome
-                .number("qps")
+                .number(rocksdb::QPS)
                 .map_or_else(|| "NA".to_owned(), |rate| format!("{}", rate as u64));
         }
-        "lsm_sz" | "blob_sz" => return outcome.number(metric).map_or_else(String::new, size),
+        "lsm_sz" | "blob_sz" => return of_metric().map_or_else(String::new, size),
         "w_amp" => (note(W_AMP_CLASSIC), 1, "NA"),
         "stall%" => (note(PRINTED_STALL_PCT), 1, ""),
         "Nstall" => (note(N_STALL_CLASSIC), 0, ""),
-        "u_cpu" => (outcome.number("user_cpu_s").map(|s| s / 1e3), 1, "NA"),
-        "s_cpu" => (outcome.number("system_cpu_s").map(|s| s / 1e3), 1, "NA"),
-        "mb_sec" | "rss" => (outcome.number(metric), 1, "NA"),
-        "c_wgb" | "c_mbps" | "usec_op" | "p50" => (outcome.number(metric), 1, ""),
-        _ => (outcome.number(metric), 0, ""),
+        "u_cpu" => (
+            outcome.number(rocksdb::USER_CPU_S).map(|s| s / 1e3),
+            1,
+            "NA",
+        ),
+        "s_cpu" => (
+            outcome.number(rocksdb::SYSTEM_CPU_S).map(|s| s / 1e3),
+            1,
+            "NA",
+        ),
+        "mb_sec" | "rss" => (of_metric(), 1, "NA"),
+        "c_wgb" | "c_mbps" | "usec_op" | "p50" => (of_metric(), 1, ""),
+        _ => (of_metric(), 0, ""),
     };
     number.map_or_else(
         || without.to_owned(),

@@ -5,6 +5,7 @@
 //! same window. The originals' own defects (headers counted as samples, warm-up in the host
 //! readings) are not in them.
 
+use plimsoll_analysis::metrics::{self, Metric};
 use plimsoll_core::plan::{PublishedPosition, TestKind, TestName, published_position};
 
 use crate::export::ExportFile;
@@ -175,24 +176,22 @@ fn test_of(step: &StepView) -> Option<TestName<'_>> {
 
 /// The rate as the originals count it: an aborted transaction's statements are in it.
 fn rate(step: &StepView, outcome: &Outcome) -> Option<f64> {
-    outcome
-        .classic_rate
-        .or_else(|| outcome.number(step.rate.name))
+    outcome.classic_rate.or_else(|| outcome.number(step.rate))
 }
 
 fn metrics_of(step: &StepView, outcome: &Outcome) -> Option<Metrics> {
-    let number = |name: &str| outcome.number(name).unwrap_or(0.0);
+    let number = |metric: &Metric| outcome.number(metric).unwrap_or(0.0);
     let operations = rate(step, outcome)?;
     Some(Metrics {
         samples: outcome.elapsed_s.unwrap_or(0.0) as u64,
         disk: [
-            number("rps"),
-            number("rmbps") * 1024.0,
-            number("wps"),
-            number("wmbps") * 1024.0,
+            number(metrics::RPS),
+            number(metrics::RMBPS) * 1024.0,
+            number(metrics::WPS),
+            number(metrics::WMBPS) * 1024.0,
         ],
-        switches: number("csps"),
-        cpu: number("cpups"),
+        switches: number(metrics::CSPS),
+        cpu: number(metrics::CPUPS),
         operations,
     })
 }

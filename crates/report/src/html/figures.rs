@@ -58,7 +58,7 @@ fn bar_panel(view: &View, step: &StepView, metric: &Metric, unit: &str) -> Marku
     let values = step
         .outcomes
         .iter()
-        .filter_map(|outcome| outcome.number(metric.name));
+        .filter_map(|outcome| outcome.number(metric));
     let most = values
         .chain(targets)
         .fold(0.0, f64::max)
@@ -76,7 +76,7 @@ fn bar_panel(view: &View, step: &StepView, metric: &Metric, unit: &str) -> Marku
                 @for (i, (cell, outcome)) in view.cells.iter().zip(&step.outcomes).enumerate() {
                     @let y = ROW * i as f64 + 4.0;
                     text x=(LABEL - 8.0) y=(y + 13.0) text-anchor="end" { title { (cell.label) } (short(&cell.label, 24)) }
-                    @match outcome.number(metric.name) {
+                    @match outcome.number(metric) {
                         Some(value) => {
                             @let is_missed = outcome.status == Status::SlaMissed;
                             rect x=(LABEL) y=(y) width=(format!("{:.1}", length(value))) height=(ROW - 7.0) class={ "fill k" (i % 8) } {
@@ -202,8 +202,8 @@ pub(super) fn ratios(view: &View) -> Markup {
     const RIGHT: f64 = 24.0;
     const AXIS: f64 = 22.0;
     let ratio = |step: &StepView, cell: usize| {
-        let base = step.outcomes[0].number(step.rate.name)?;
-        let value = step.outcomes[cell].number(step.rate.name)?;
+        let base = step.outcomes[0].number(step.rate)?;
+        let value = step.outcomes[cell].number(step.rate)?;
         (base > 0.0 && value > 0.0).then(|| (value / base).log2())
     };
     let all = view

@@ -187,7 +187,7 @@ fn main_metrics(view: &View, step: &StepView) -> Markup {
                 thead { tr { th {} @for metric in &columns { th { (metric_heading(metric)) } } } }
                 tbody {
                     @for (i, (cell, outcome)) in view.cells.iter().zip(&step.outcomes).enumerate() {
-                        tr { th { (cell_name(i, cell)) } @for metric in &columns { td title=[excluded(outcome, metric)] { (measure(outcome.measure(metric.name))) } } }
+                        tr { th { (cell_name(i, cell)) } @for metric in &columns { td title=[excluded(outcome, metric)] { (measure(outcome.measure(metric))) } } }
                     }
                 }
                 @if (0..view.cells.len()).any(has_ratios) {
@@ -196,7 +196,7 @@ fn main_metrics(view: &View, step: &StepView) -> Markup {
                             @if has_ratios(i) {
                                 tr {
                                     th { span class={ "key k" (i % 8) } {} (cell.label) " / base" (dagger(cell)) }
-                                    @for metric in &columns { td { (metric_ratio(outcome.measure(metric.name), step.outcomes[cell.base].measure(metric.name))) } }
+                                    @for metric in &columns { td { (metric_ratio(outcome.measure(metric), step.outcomes[cell.base].measure(metric))) } }
                                 }
                             }
                         }
@@ -211,7 +211,7 @@ fn main_metrics(view: &View, step: &StepView) -> Markup {
 fn excluded(outcome: &Outcome, metric: &Metric) -> Option<String> {
     let is_service = metric.name.ends_with("_service_us") || metric.name == MAXOP.name;
     outcome
-        .number(EXCLUDED_WAIT_S.name)
+        .number(EXCLUDED_WAIT_S)
         .filter(|_| is_service)
         .and_then(worth_telling)
         .map(excludes)
@@ -229,10 +229,10 @@ fn metric_rows(view: &View, step: &StepView, metrics: &[&Metric]) -> Markup {
                             th { (metric_heading(metric)) }
                             td.unit { (metric.unit) }
                             @for (i, (cell, outcome)) in view.cells.iter().zip(&step.outcomes).enumerate() {
-                                td title=[excluded(outcome, metric)] { (measure(outcome.measure(metric.name))) }
+                                td title=[excluded(outcome, metric)] { (measure(outcome.measure(metric))) }
                                 @if i != cell.base {
-                                    @let (value, base) = (outcome.number(metric.name), step.outcomes[cell.base].number(metric.name));
-                                    td.ratio { @if value.is_some() && base.is_some_and(|base| base != 0.0) { "×" } (metric_ratio(outcome.measure(metric.name), step.outcomes[cell.base].measure(metric.name))) }
+                                    @let (value, base) = (outcome.number(metric), step.outcomes[cell.base].number(metric));
+                                    td.ratio { @if value.is_some() && base.is_some_and(|base| base != 0.0) { "×" } (metric_ratio(outcome.measure(metric), step.outcomes[cell.base].measure(metric))) }
                                 }
                             }
                         }
@@ -250,21 +250,20 @@ fn own_metrics(view: &View, step: &StepView) -> Markup {
     let own = step_metrics(step)
         .iter()
         .filter(|metric| !shown.contains(metric) && **metric != INDEX_S);
-    let has_value = |name: &str| {
+    let has_value = |metric: &Metric| {
         step.outcomes
             .iter()
-            .any(|outcome| outcome.number(name).is_some())
+            .any(|outcome| outcome.number(metric).is_some())
     };
-    let (with, without): (Vec<&Metric>, Vec<&Metric>) =
-        own.partition(|metric| has_value(metric.name));
-    let reason = |name: &str| {
+    let (with, without): (Vec<&Metric>, Vec<&Metric>) = own.partition(|metric| has_value(metric));
+    let reason = |metric: &Metric| {
         step.outcomes
             .iter()
-            .find_map(|outcome| outcome.measure(name)?.value.unavailable.as_deref())
+            .find_map(|outcome| outcome.measure(metric)?.value.unavailable.as_deref())
     };
     let mut missing: Vec<(&str, Vec<&str>)> = Vec::new();
     for metric in without {
-        let reason = reason(metric.name).unwrap_or("no cell finished the step");
+        let reason = reason(metric).unwrap_or("no cell finished the step");
         match missing.iter_mut().find(|(known, _)| *known == reason) {
             Some((_, names)) => names.push(metric.name),
             None => missing.push((reason, vec![metric.name])),
