@@ -453,7 +453,7 @@ fn what_is_no_rocksdb_is_refused_with_its_reason_and_leaves_nothing() {
             "it lacks the C function rocksdb_free, which 6.29.5 and newer have",
         ),
         ("librocksdb.so", 3, "file too short"),
-        ("db_bench", 2, "is a file and no shared library"),
+        ("db_bench", 2, "is a file but not a shared library"),
         ("nowhere", 2, "cannot be read"),
     ] {
         if given == libc && !Path::new(libc).exists() {
