@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use plimsoll_core::units::SECOND_NS;
 use plimsoll_load::{
     Arrival, Control, MonotonicClock, Next, Outcome, Progress, StepError, StepOptions, StepOutputs,
     Stop, Task, Worker, decode, run_step,
@@ -13,7 +14,6 @@ use plimsoll_load::{
 const WORKERS: u32 = 16;
 const RATE: u64 = 1000;
 const SECONDS: u64 = 10;
-const SECOND_NS: u64 = 1_000_000_000;
 
 struct Nothing;
 

@@ -1,8 +1,7 @@
 //! When operations are due.
 
 use plimsoll_core::seed::Draw;
-
-const SECOND_NS: u64 = 1_000_000_000;
+use plimsoll_core::units::SECOND_NS;
 
 /// The arrival process of one worker.
 #[derive(Clone, Debug, PartialEq)]

@@ -8,13 +8,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use plimsoll_core::units::SECOND_NS;
+
 use hdrhistogram::Histogram;
 
 use crate::histogram;
 use crate::intervals::{Intervals, Pair};
 use crate::worker::Failure;
-
-const SECOND_NS: u64 = 1_000_000_000;
 
 /// One second of one kind of operation of one worker, by the instant the operations were done.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

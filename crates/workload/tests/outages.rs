@@ -18,13 +18,12 @@ use std::time::{Duration, Instant};
 use plimsoll_core::engines::EngineName;
 use plimsoll_core::plan::{InsertBenchmark, Plan, Step};
 use plimsoll_core::record::OperationRecord;
+use plimsoll_core::units::SECOND_NS;
 use plimsoll_engine::SqlSession;
 use plimsoll_load::{
     Control, Ended, MonotonicClock, Progress, StepOutcome, StepOutputs, decode, run_step,
 };
 use plimsoll_workload::insert_benchmark::{InsertBenchmarkRun, SharedServer};
-
-const SECOND_NS: u64 = 1_000_000_000;
 
 /// Runs `test` on a MySQL, a MariaDB and a PostgreSQL, as far as they are here.
 fn on_each(

@@ -3,6 +3,7 @@
 use std::time::Instant;
 
 use plimsoll_core::readings::{CpuShare, HostReading, Reading, Readings};
+use plimsoll_core::units::NS_PER_S;
 
 use super::sampler::{OwnUsage, Sample};
 use crate::Answer;
@@ -11,7 +12,6 @@ use crate::processes::tick_ns;
 
 /// A first look that is later than this share of the window says nothing about it.
 const MOST_LATE: f64 = 0.25;
-const NS_PER_S: f64 = 1e9;
 const US_PER_S: f64 = 1e6;
 
 /// What went on between two samples.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use plimsoll_core::readings::HostReading;
 use plimsoll_core::seed::Draw;
+use plimsoll_core::units::SECOND_NS;
 use plimsoll_engine::{Prepared, SqlSession};
 use plimsoll_host::{Collector, Proc};
 use plimsoll_load::{
@@ -16,8 +17,6 @@ use serde::Serialize;
 
 use crate::Failed;
 use crate::server::{ROWS, Target};
-
-const SECOND_NS: u64 = 1_000_000_000;
 
 /// When queries are sent.
 #[derive(Clone, Copy, Debug)]

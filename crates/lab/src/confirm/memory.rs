@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use plimsoll_core::plan::Cell;
+use plimsoll_core::units::MIB;
 use plimsoll_host::{Memory, Proc};
 
 use crate::campaign::peak_table_bytes;
 
-const MIB: u64 = 1 << 20;
 /// What a server takes on top of its cache.
 const SERVER_BYTES: u64 = 400 * MIB;
 /// The share of what is available that servers may take; the rest is for the page cache and for us.

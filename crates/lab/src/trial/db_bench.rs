@@ -13,7 +13,7 @@ use plimsoll_core::plan::{
 use plimsoll_core::readings::{CpuShare, HostReading, Reading, Readings};
 use plimsoll_core::record::{ClientRecord, OperationRecord};
 use plimsoll_core::rocksdb_report::{DRIVEN_BY_DB_BENCH, LOGICAL_BYTES, PRINTED};
-use plimsoll_core::units::format_grouped;
+use plimsoll_core::units::{NS_PER_S, format_grouped};
 use plimsoll_engine::DrainAction;
 use plimsoll_engine::rocksdb::db_bench::{DbBench, DbBenchProcess, Job, Progress};
 use plimsoll_host::{ChildUsage, Collector, Proc, Watch, child_usage};
@@ -33,7 +33,6 @@ use crate::message::{StepProgress, TrialMessage};
 const LOOK: Duration = Duration::from_millis(20);
 /// A step with a length may take so much longer, as the scripts around db_bench allow.
 const OVERTIME: Duration = Duration::from_secs(600);
-const NS_PER_S: f64 = 1e9;
 
 /// db_bench of a trial's build.
 struct Driver {

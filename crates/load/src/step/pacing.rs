@@ -1,11 +1,10 @@
 //! How well an open loop kept its schedule.
 
 use plimsoll_core::record::Pacing;
+use plimsoll_core::units::SECOND_NS;
 
 use crate::arrival::Arrival;
 use crate::recorder::Second;
-
-const SECOND_NS: u64 = 1_000_000_000;
 
 /// A second is under its rate when less than this share of the operations due in it were done in
 /// it, the rule of the original report.

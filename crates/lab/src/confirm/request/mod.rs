@@ -11,6 +11,7 @@ use plimsoll_core::METHODOLOGY_VERSION;
 use plimsoll_core::plan::Division;
 use plimsoll_core::plan::{Cell, Plan, Verify};
 use plimsoll_core::schedule::schedule_with_control;
+use plimsoll_core::units::SECOND_NS;
 use plimsoll_store::header::{CampaignHeader, FORMAT};
 use plimsoll_store::{BisectionProbe, CampaignDir, Confirm, Design, Placement, Store, utc_now};
 
@@ -22,7 +23,6 @@ use crate::campaign::{check_free, create_in_store, peak_size};
 use crate::error::LabError;
 use crate::places::{DataTurn, check_data_root, prepare_data_root, take_data_root_once};
 
-const SECOND_NS: u64 = 1_000_000_000;
 const TURN_NS_READ: u64 = 20_000_000;
 const TURN_NS_WRITE: u64 = 50_000_000;
 /// A step in turns has this long over all starts.
