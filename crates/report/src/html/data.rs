@@ -8,12 +8,12 @@ use super::numbers::for_chart;
 use plimsoll_analysis::view::View;
 
 /// The id of a chart's element.
-pub(super) fn chart_id(step: usize, chart: usize) -> String {
+pub(crate) fn chart_id(step: usize, chart: usize) -> String {
     format!("chart-{step}-{chart}")
 }
 
 /// Compact JSON without `<`, so that nothing in it can end the script element that carries it.
-pub(super) fn series_json(view: &View) -> String {
+pub(crate) fn series_json(view: &View) -> String {
     let mut text = String::from("{\"cells\":");
     let labels: Vec<&str> = view.cells.iter().map(|cell| cell.label.as_str()).collect();
     text.push_str(&json!(labels).to_string());

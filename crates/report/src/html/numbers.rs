@@ -1,7 +1,7 @@
 //! Numbers as a page shows them.
 
 /// `1234567.5` -> `1,234,567.5`: thousands of the part before the point separated.
-pub(super) fn group(text: &str) -> String {
+pub(crate) fn group(text: &str) -> String {
     let (sign, text) = text
         .strip_prefix('-')
         .map_or(("", text), |rest| ("-", rest));
@@ -24,7 +24,7 @@ pub(super) fn group(text: &str) -> String {
 
 /// A number with these decimals; one that would show as zero, though it is not, with two
 /// significant digits.
-pub(super) fn decimal(value: f64, decimals: usize) -> String {
+pub(crate) fn decimal(value: f64, decimals: usize) -> String {
     let text = format!("{value:.decimals$}");
     if value != 0.0 && text.bytes().all(|byte| matches!(byte, b'0' | b'.' | b'-')) {
         let digits = (1.0 - value.abs().log10().floor()).clamp(0.0, 9.0) as usize;
@@ -34,7 +34,7 @@ pub(super) fn decimal(value: f64, decimals: usize) -> String {
 }
 
 /// Three significant digits with a unit that fits: `850 us`, `12.3 ms`, `4.21 s`.
-pub(super) fn time_ns(ns: f64) -> String {
+pub(crate) fn time_ns(ns: f64) -> String {
     let (value, unit) = match ns {
         ns if ns < 1e3 => (ns, "ns"),
         ns if ns < 999_500.0 => (ns / 1e3, "us"),
@@ -50,7 +50,7 @@ pub(super) fn time_ns(ns: f64) -> String {
 }
 
 /// `4 GiB`-style axis numbers: `0`, `250`, `15k`, `1.2M`.
-pub(super) fn compact(value: f64) -> String {
+pub(crate) fn compact(value: f64) -> String {
     let (scaled, unit) = match value.abs() {
         size if size >= 1e9 => (value / 1e9, "G"),
         size if size >= 1e6 => (value / 1e6, "M"),
@@ -62,7 +62,7 @@ pub(super) fn compact(value: f64) -> String {
 }
 
 /// Four significant digits for a chart's data: more cannot be seen.
-pub(super) fn for_chart(value: f64) -> String {
+pub(crate) fn for_chart(value: f64) -> String {
     if value == 0.0 || value.abs() >= 1000.0 {
         return format!("{value:.0}");
     }

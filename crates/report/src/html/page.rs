@@ -2,14 +2,15 @@
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
-use super::{appendix, data, figures, step, summary, verdicts};
+use super::sections::{appendix, summary, verdicts};
+use super::{data, figures, step};
 use plimsoll_analysis::view::View;
 
 const STYLE: &str = include_str!("../../assets/report.css");
 const SCRIPT: &str = include_str!("../../assets/report.js");
 const UPLOT_STYLE: &str = include_str!("../../assets/uplot/uPlot.min.css");
 const UPLOT_SCRIPT: &str = include_str!("../../assets/uplot/uPlot.iife.min.js");
-pub(super) const UPLOT_LICENSE: &str = include_str!("../../assets/uplot/LICENSE");
+pub(crate) const UPLOT_LICENSE: &str = include_str!("../../assets/uplot/LICENSE");
 
 /// What the page may do: run and style itself. Nothing may be fetched.
 const POLICY: &str =

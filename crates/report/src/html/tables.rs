@@ -10,12 +10,12 @@ use plimsoll_analysis::metrics::value::Measure;
 use plimsoll_analysis::view::{CellInfo, ClassicCell, Status};
 
 /// A table that scrolls sideways on its own when the window is narrow.
-pub(super) fn scrolling(table: Markup) -> Markup {
+pub(crate) fn scrolling(table: Markup) -> Markup {
     html! { div.scroll tabindex="0" { (table) } }
 }
 
 /// A cell's name with the colour that figures give it.
-pub(super) fn cell_name(index: usize, cell: &CellInfo) -> Markup {
+pub(crate) fn cell_name(index: usize, cell: &CellInfo) -> Markup {
     html! {
         span class={ "key k" (index % 8) } {}
         (cell.label)
@@ -25,7 +25,7 @@ pub(super) fn cell_name(index: usize, cell: &CellInfo) -> Markup {
 
 /// Behind the name of a cell whose build and the base's are not strictly comparable, with the
 /// reason on hover.
-pub(super) fn dagger(cell: &CellInfo) -> Markup {
+pub(crate) fn dagger(cell: &CellInfo) -> Markup {
     html! {
         @if let Some(caveat) = &cell.caveat { abbr.dagger title=(caveat.to_string()) { "†" } }
         @if let Some(difference) = &cell.other_machine { abbr.dagger title={ "another machine: " (difference) } { "‡" } }
@@ -33,7 +33,7 @@ pub(super) fn dagger(cell: &CellInfo) -> Markup {
 }
 
 /// A column's heading with all the catalogue knows about the metric.
-pub(super) fn metric_heading(metric: &Metric) -> Markup {
+pub(crate) fn metric_heading(metric: &Metric) -> Markup {
     html! { abbr title=(about(metric)) { (metric.name) } }
 }
 
@@ -57,7 +57,7 @@ fn about(metric: &Metric) -> String {
 }
 
 /// A measured number, its full precision on hover; where there is none, the reason on hover.
-pub(super) fn measure(measure: Option<&Measure>) -> Markup {
+pub(crate) fn measure(measure: Option<&Measure>) -> Markup {
     let Some(measure) = measure else {
         return html! { span.none title="no result" { "–" } };
     };
@@ -73,12 +73,12 @@ pub(super) fn measure(measure: Option<&Measure>) -> Markup {
 }
 
 /// A ratio to the base, or why there is none on hover.
-pub(super) fn ratio(value: Option<f64>, base: Option<f64>) -> Markup {
+pub(crate) fn ratio(value: Option<f64>, base: Option<f64>) -> Markup {
     ratio_text(divide(value, base))
 }
 
 /// The same of metrics.
-pub(super) fn metric_ratio(value: Option<&Measure>, base: Option<&Measure>) -> Markup {
+pub(crate) fn metric_ratio(value: Option<&Measure>, base: Option<&Measure>) -> Markup {
     ratio_text(divide_measures(value, base))
 }
 
@@ -90,7 +90,7 @@ fn ratio_text(ratio: Result<String, &'static str>) -> Markup {
 }
 
 /// A cell of a classic table. What a colour says is also said by a sign or a word.
-pub(super) fn classic_cell(cell: &ClassicCell) -> Markup {
+pub(crate) fn classic_cell(cell: &ClassicCell) -> Markup {
     let class = match cell.class {
         Class::Plain => "",
         Class::Worst => "worst",
@@ -120,7 +120,7 @@ pub(super) fn classic_cell(cell: &ClassicCell) -> Markup {
 }
 
 /// What marks a number that is not simply ok.
-pub(super) fn status_word(status: Status) -> Option<&'static str> {
+pub(crate) fn status_word(status: Status) -> Option<&'static str> {
     match status {
         Status::Ok | Status::Missing => None,
         Status::SlaMissed => Some("SLA"),

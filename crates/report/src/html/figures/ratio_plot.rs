@@ -4,7 +4,7 @@
 use maud::{Markup, html};
 use plimsoll_analysis::verdicts::Verdict;
 
-use super::figures::short;
+use super::short;
 use plimsoll_analysis::verdicts::{Basis, Call, Control, Finding, percent};
 use plimsoll_analysis::view::View;
 
@@ -78,7 +78,7 @@ impl<'a> Row<'a> {
 
 /// These findings, on throughput or on the other metric, with the control of their steps; without
 /// findings the control of all steps.
-pub(super) fn ratio_plot(
+pub(crate) fn ratio_plot(
     view: &View,
     findings: &[&Finding],
     is_throughput: bool,

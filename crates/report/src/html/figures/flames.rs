@@ -2,8 +2,8 @@
 
 use maud::{Markup, html};
 
-use super::figures::short;
-use super::tables::scrolling;
+use super::short;
+use crate::html::tables::scrolling;
 use plimsoll_analysis::view::{StepView, View};
 use plimsoll_analysis::{FlameNode, Profiled};
 
@@ -19,7 +19,7 @@ const DEEPEST: usize = 48;
 const FULL: f64 = 0.5;
 
 /// The profiles of a step; nothing where there are none.
-pub(super) fn section(view: &View, step: &StepView) -> Markup {
+pub(crate) fn section(view: &View, step: &StepView) -> Markup {
     let profiles: Vec<&Profiled> = view
         .profiles
         .iter()

@@ -2,14 +2,14 @@
 
 use maud::{Markup, html};
 
-use super::figures::{ramp_figure, section_figure};
-use super::numbers::{decimal, time_ns};
-use super::step::anchor;
-use super::tables::{cell_name, classic_cell, dagger, scrolling, status_word};
+use crate::html::figures::{ramp_figure, section_figure};
+use crate::html::numbers::{decimal, time_ns};
+use crate::html::step::anchor;
+use crate::html::tables::{cell_name, classic_cell, dagger, scrolling, status_word};
 use plimsoll_analysis::view::{Ramp, Status, TestSubject, TestTable, View};
 use plimsoll_analysis::words::waiting::excludes;
 
-pub(super) fn tests(view: &View) -> Markup {
+pub(crate) fn tests(view: &View) -> Markup {
     let summary = &view.summary;
     let (costs, front): (Vec<&TestTable>, Vec<&TestTable>) = summary
         .tests

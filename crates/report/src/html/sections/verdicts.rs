@@ -3,8 +3,8 @@
 use itertools::Itertools;
 use maud::{Markup, html};
 
-use super::ratio_plot::ratio_plot;
-use super::tables::{cell_name, scrolling};
+use crate::html::figures::ratio_plot::ratio_plot;
+use crate::html::tables::{cell_name, scrolling};
 use plimsoll_analysis::verdicts::{
     Finding, NO_VERDICTS, bases, control_line, counts, floor_line, headline, largest, percent,
 };
@@ -23,7 +23,7 @@ const SPACE_CHARACTERS: usize = 2;
 const PLOTTED_FIRST: usize = 24;
 
 /// Strip, matrix and ratio plots; nothing where nothing was compared.
-pub(super) fn section(view: &View) -> Markup {
+pub(crate) fn section(view: &View) -> Markup {
     let findings = &view.findings;
     if findings.is_empty() {
         return html! {};
@@ -59,7 +59,7 @@ fn told(view: &View) -> Markup {
             ol.told {
                 @for finding in largest {
                     li {
-                        a href={ "#" (super::step::anchor(&finding.step)) } { (finding.step) } " "
+                        a href={ "#" (crate::html::step::anchor(&finding.step)) } { (finding.step) } " "
                         (view.cells[finding.cell].label) (against(view, finding.base)) ": "
                         span class={ "verdict " (finding.call.word()) } { (finding.call.word()) } " "
                         strong { (change(finding)) }
@@ -113,7 +113,7 @@ fn matrix(view: &View) -> Markup {
     let mut cells: Vec<usize> = (0..view.cells.len()).filter(is_shown).collect();
     cells.sort_by_key(|cell| view.cells[*cell].base);
     let name = |cell: usize| html! { (cell_name(cell, &view.cells[cell])) (against(view, view.cells[cell].base)) };
-    let link = |step: &str| html! { a href={ "#" (super::step::anchor(step)) } { (step) } };
+    let link = |step: &str| html! { a href={ "#" (crate::html::step::anchor(step)) } { (step) } };
     html! {
         h3 { "Throughput against the base" }
         p.caption {

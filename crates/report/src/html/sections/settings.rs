@@ -3,8 +3,8 @@
 
 use maud::{Markup, html};
 
-use super::numbers::decimal;
-use super::tables::{cell_name, scrolling};
+use crate::html::numbers::decimal;
+use crate::html::tables::{cell_name, scrolling};
 use plimsoll_analysis::view::{NotAsAsked, OnlyIn, Setting, View};
 
 /// More differences between defaults than this are folded away.
@@ -13,7 +13,7 @@ const MOST_OPEN: usize = 20;
 /// So are more settings than this that versions lack.
 const MOST_LEFT_OUT: usize = 6;
 
-pub(super) fn section(view: &View) -> Markup {
+pub(crate) fn section(view: &View) -> Markup {
     let settings = &view.settings;
     let is_empty = settings.differing.is_empty()
         && settings.equal.is_empty()

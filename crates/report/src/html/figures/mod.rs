@@ -1,11 +1,16 @@
 //! Figures as inline SVG: they need no script and print well.
 
+pub(crate) mod flames;
+pub(crate) mod ratio_plot;
+pub(crate) mod shapes;
+pub(crate) mod versions;
+
 use maud::{Markup, html};
 use plimsoll_analysis::metrics::rocksdb::WRITES_PER_S;
 use plimsoll_analysis::metrics::{Direction, INDEX_S, IPS, Metric, QPS};
 
-use super::numbers::{compact, decimal, time_ns};
-use super::tables::dagger;
+use crate::html::numbers::{compact, decimal, time_ns};
+use crate::html::tables::dagger;
 use plimsoll_analysis::view::{
     ClassicCell, Clock, LatencyTable, Ramp, Status, StepView, TestSection, View,
 };
@@ -13,7 +18,7 @@ use plimsoll_analysis::view::{
 const WIDTH: f64 = 620.0;
 
 /// The pattern that marks what missed its SLA, for every figure of the page.
-pub(super) fn patterns() -> Markup {
+pub(crate) fn patterns() -> Markup {
     html! {
         svg.patterns width="0" height="0" aria-hidden="true" {
             defs {
@@ -26,7 +31,7 @@ pub(super) fn patterns() -> Markup {
 }
 
 /// A label that fits its column; the whole of it on hover.
-pub(super) fn short(label: &str, most: usize) -> String {
+pub(crate) fn short(label: &str, most: usize) -> String {
     if label.chars().count() <= most {
         label.to_owned()
     } else {
@@ -35,7 +40,7 @@ pub(super) fn short(label: &str, most: usize) -> String {
 }
 
 /// Throughput bars of a step; in read-write steps also the background rate with its target.
-pub(super) fn bars(view: &View, step: &StepView) -> Markup {
+pub(crate) fn bars(view: &View, step: &StepView) -> Markup {
     html! {
         @if step.operation == "indexed row" { (bar_panel(view, step, INDEX_S, "seconds of index creation")) }
         (bar_panel(view, step, step.rate, step.rate.unit))
@@ -103,7 +108,7 @@ fn bar_panel(view: &View, step: &StepView, metric: &Metric, unit: &str) -> Marku
 }
 
 /// Percentile curves of one kind of operation: service drawn through, response dashed.
-pub(super) fn curves(view: &View, table: &LatencyTable) -> Markup {
+pub(crate) fn curves(view: &View, table: &LatencyTable) -> Markup {
     const HEIGHT: f64 = 250.0;
     const LEFT: f64 = 58.0;
     const RIGHT: f64 = 14.0;
@@ -196,7 +201,7 @@ fn time_tick(ns: f64) -> String {
 
 /// Every step's throughput against the base, a mark per cell, on a logarithmic axis. The band is
 /// within 5 % of the base.
-pub(super) fn ratios(view: &View) -> Markup {
+pub(crate) fn ratios(view: &View) -> Markup {
     const ROW: f64 = 22.0;
     const LABEL: f64 = 70.0;
     const RIGHT: f64 = 24.0;
@@ -263,7 +268,7 @@ pub(super) fn ratios(view: &View) -> Markup {
 }
 
 /// A section's relative throughput: a bar per test and cell, from the base's line.
-pub(super) fn section_figure(view: &View, section: &TestSection) -> Markup {
+pub(crate) fn section_figure(view: &View, section: &TestSection) -> Markup {
     const BAR: f64 = 9.0;
     const LABEL: f64 = 190.0;
     const RIGHT: f64 = 60.0;
@@ -311,7 +316,7 @@ pub(super) fn section_figure(view: &View, section: &TestSection) -> Markup {
 }
 
 /// Rate over the number of clients, whose axis is logarithmic: a line per cell.
-pub(super) fn ramp_figure(view: &View, ramp: &Ramp) -> Markup {
+pub(crate) fn ramp_figure(view: &View, ramp: &Ramp) -> Markup {
     const HEIGHT: f64 = 260.0;
     const LEFT: f64 = 84.0;
     // Room for a mark beside the highest and the last point.
@@ -382,7 +387,7 @@ fn round_ticks(most: f64) -> Vec<f64> {
 }
 
 /// Circle, square, diamond, triangle: cells differ by shape as well as by colour.
-pub(super) fn dot(cell: usize, x: f64, y: f64, status: Status, about: &str) -> Markup {
+pub(crate) fn dot(cell: usize, x: f64, y: f64, status: Status, about: &str) -> Markup {
     let class = format!(
         "dot k{}{}",
         cell % 8,
@@ -405,7 +410,7 @@ pub(super) fn dot(cell: usize, x: f64, y: f64, status: Status, about: &str) -> M
     }
 }
 
-pub(super) fn dot_key(cell: usize) -> Markup {
+pub(crate) fn dot_key(cell: usize) -> Markup {
     html! { svg.dotkey viewBox="0 0 14 14" aria-hidden="true" { (dot(cell, 7.0, 7.0, Status::Ok, "")) } }
 }
 

@@ -2,8 +2,8 @@
 
 use maud::{Markup, html};
 
-use super::figures::{dot, dot_key, short};
-use super::numbers::compact;
+use super::{dot, dot_key, short};
+use crate::html::numbers::compact;
 use plimsoll_analysis::view::{Status, VersionGroup, View};
 
 const WIDTH: f64 = 900.0;
@@ -14,7 +14,7 @@ const TOP: f64 = 12.0;
 const BOTTOM: f64 = 58.0;
 
 /// A figure for each group that has more than one version.
-pub(super) fn figures(view: &View) -> Markup {
+pub(crate) fn figures(view: &View) -> Markup {
     html! { @for group in view.version_groups.iter().filter(|group| group.cells.len() > 1) { (figure(view, group)) } }
 }
 

@@ -2,11 +2,11 @@
 
 use maud::{Markup, html};
 
-use super::numbers::{decimal, group};
-use super::tables::{cell_name, dagger, ratio, scrolling};
+use crate::html::numbers::{decimal, group};
+use crate::html::tables::{cell_name, dagger, ratio, scrolling};
 use plimsoll_analysis::view::{Counter, CounterKind, StepView, View};
 
-pub(super) fn counters(view: &View, step: &StepView) -> Markup {
+pub(crate) fn counters(view: &View, step: &StepView) -> Markup {
     let of = |kind: CounterKind| {
         step.counters
             .iter()

@@ -2,11 +2,11 @@
 
 use maud::{Markup, html};
 
-use super::numbers::time_ns;
-use super::tables::{cell_name, scrolling};
+use crate::html::numbers::time_ns;
+use crate::html::tables::{cell_name, scrolling};
 use plimsoll_analysis::view::{StepView, View};
 
-pub(super) fn drains(view: &View, step: &StepView) -> Markup {
+pub(crate) fn drains(view: &View, step: &StepView) -> Markup {
     html! {
         @if step.outcomes.iter().any(|outcome| outcome.drain.is_some()) {
             h3 { "Drain after the step" }

@@ -1,14 +1,17 @@
 //! A step's section: figures, charts and tables.
 
+mod counters;
+mod drain;
+
 use maud::{Markup, html};
 use plimsoll_analysis::metrics::{EXCLUDED_WAIT_S, INDEX_S, MAXOP, Metric};
 
-use super::counters::counters;
-use super::data::chart_id;
-use super::drain::drains;
-use super::figures::{bars, curves};
-use super::numbers::{decimal, group, time_ns};
-use super::tables::{cell_name, dagger, measure, metric_heading, metric_ratio, scrolling};
+use crate::html::data::chart_id;
+use crate::html::figures::{bars, curves};
+use crate::html::numbers::{decimal, group, time_ns};
+use crate::html::tables::{cell_name, dagger, measure, metric_heading, metric_ratio, scrolling};
+use counters::counters;
+use drain::drains;
 use plimsoll_analysis::classic::Class;
 use plimsoll_analysis::classic::response::{BUCKETS, format_share, shade};
 use plimsoll_analysis::metrics::columns::{is_turned, step_columns, step_metrics};
@@ -16,7 +19,7 @@ use plimsoll_analysis::view::{Clock, LatencyTable, Outcome, ResponseTable, StepV
 use plimsoll_analysis::words::waiting::{excludes, worth_telling};
 
 /// The id of a step's heading: letters and digits only, whatever the name holds.
-pub(super) fn anchor(step: &str) -> String {
+pub(crate) fn anchor(step: &str) -> String {
     let name: String = step
         .chars()
         .map(|c| if c.is_ascii_alphanumeric() { c } else { '-' })
@@ -38,7 +41,7 @@ fn plain_anchor(step: &str) -> String {
         .collect()
 }
 
-pub(super) fn section(view: &View, index: usize, step: &StepView) -> Markup {
+pub(crate) fn section(view: &View, index: usize, step: &StepView) -> Markup {
     let anchor = anchor(&step.name);
     html! {
         section.step id=(plain_anchor(&step.name)) {
@@ -51,8 +54,8 @@ pub(super) fn section(view: &View, index: usize, step: &StepView) -> Markup {
                 }
             }
             (charts(view, index, step))
-            (super::shapes::section(view, step))
-            (super::flames::section(view, step))
+            (crate::html::figures::shapes::section(view, step))
+            (crate::html::figures::flames::section(view, step))
             h3 { "Metrics" }
             (main_metrics(view, step))
             (own_metrics(view, step))

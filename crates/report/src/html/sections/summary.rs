@@ -2,12 +2,12 @@
 
 use maud::{Markup, html};
 
-use super::figures::ratios;
-use super::tables::{cell_name, classic_cell, dagger, scrolling};
+use crate::html::figures::ratios;
+use crate::html::tables::{cell_name, classic_cell, dagger, scrolling};
 use crate::published;
 use plimsoll_analysis::view::{ClassicTable, View};
 
-pub(super) fn head(view: &View) -> Markup {
+pub(crate) fn head(view: &View) -> Markup {
     html! {
         header {
             h1 { (view.title) }
@@ -34,11 +34,11 @@ fn banners(view: &View) -> usize {
     usize::from(!view.is_comparable)
 }
 
-pub(super) fn notes(view: &View) -> Markup {
+pub(crate) fn notes(view: &View) -> Markup {
     html! { ul.notes { @for note in view.notes.iter().skip(banners(view)) { li { (note) } } } }
 }
 
-pub(super) fn cells(view: &View) -> Markup {
+pub(crate) fn cells(view: &View) -> Markup {
     html! {
         h2 id="cells" { a.anchor href="#cells" { "Cells" } }
         (scrolling(html! {
@@ -70,13 +70,13 @@ fn settings(settings: &std::collections::BTreeMap<String, String>) -> String {
         .join("\n")
 }
 
-pub(super) fn summary(view: &View) -> Markup {
+pub(crate) fn summary(view: &View) -> Markup {
     let summary = &view.summary;
     html! {
         section {
             h2 id="summary" { a.anchor href="#summary" { "Summary" } }
-            (super::tests::tests(view))
-            (super::versions::figures(view))
+            (super::microbenchmarks::tests(view))
+            (crate::html::figures::versions::figures(view))
             @for table in &view.published { (published::to_html(table, classic_cell)) }
             @if view.published.iter().any(|table| table.base.is_some()) { (caveats(view)) }
             @if view.published.is_empty() {
@@ -138,7 +138,7 @@ fn classic_table(view: &View, table: &ClassicTable, legend: Markup) -> Markup {
 /// A step leads to its section.
 fn heading(view: &View, column: &str) -> Markup {
     html! {
-        @if view.steps.iter().any(|step| step.name == column) { a href={ "#" (super::step::anchor(column)) } { (column) } } @else { (column) }
+        @if view.steps.iter().any(|step| step.name == column) { a href={ "#" (crate::html::step::anchor(column)) } { (column) } } @else { (column) }
     }
 }
 

@@ -4,12 +4,12 @@
 use maud::{Markup, html};
 use plimsoll_analysis::metrics::{CATALOGUE, Direction, sysbench};
 
-use super::page::UPLOT_LICENSE;
-use super::tables::{cell_name, scrolling};
 use super::{ran, settings};
+use crate::html::page::UPLOT_LICENSE;
+use crate::html::tables::{cell_name, scrolling};
 use plimsoll_analysis::view::View;
 
-pub(super) fn sections(view: &View) -> Markup {
+pub(crate) fn sections(view: &View) -> Markup {
     html! {
         (ran::section(view))
         section {

@@ -3,7 +3,7 @@
 
 use maud::{Markup, html};
 
-use super::tables::cell_name;
+use crate::html::tables::cell_name;
 use plimsoll_analysis::view::{LevelShape, StepView, View};
 
 const WIDTH: f64 = 420.0;
@@ -14,7 +14,7 @@ const TOP: f64 = 8.0;
 const BOTTOM: f64 = 22.0;
 const MIB: f64 = 1_048_576.0;
 
-pub(super) fn section(view: &View, step: &StepView) -> Markup {
+pub(crate) fn section(view: &View, step: &StepView) -> Markup {
     let total =
         |shape: &LevelShape, at: usize| shape.columns.iter().map(|level| level[at].1).sum::<u64>();
     let most = step

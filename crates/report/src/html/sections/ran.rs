@@ -3,10 +3,10 @@
 use maud::{Markup, html};
 use plimsoll_core::toolchain::{COMPILER, FLAGS, OPTIMISATION, PACKAGER, UNKNOWN};
 
-use super::tables::{cell_name, dagger, scrolling};
+use crate::html::tables::{cell_name, dagger, scrolling};
 use plimsoll_analysis::view::{CellInfo, View};
 
-pub(super) fn section(view: &View) -> Markup {
+pub(crate) fn section(view: &View) -> Markup {
     html! {
         section {
             h2 id="ran" { a.anchor href="#ran" { "What ran" } }
