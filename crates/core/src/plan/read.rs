@@ -312,6 +312,18 @@ base = "sqlite.wal_full"
                 "t.toml:8:11: clients must be 1 to 4,096, not 0",
             ),
             (
+                format!("{QUICK}[sizes]\nclients = 0\n[shapes.a]\nrows = \"1K\"\n"),
+                "t.toml:8:11: clients must be 1 to 4,096, not 0",
+            ),
+            (
+                format!("{QUICK}[sizes]\nclinets = 1\n[shapes.a]\n"),
+                "t.toml:8:1: the Insert Benchmark has no \"clinets\" (did you mean \"clients\"?",
+            ),
+            (
+                format!("{QUICK}[sizes]\nclients = 1\n[shapes]\na = 1\n"),
+                "t.toml:10:5: expected keys and values, as in { key = 1 }, not 1",
+            ),
+            (
                 format!("{QUICK}[sizes]\nrows = \"20 X\"\n"),
                 "t.toml:8:8: \"20 X\" is not a number of rows",
             ),

@@ -10,6 +10,7 @@ use std::ops::Range;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use toml::Spanned;
+use toml::de::{DeTable, DeValue, Deserializer};
 
 use super::{PlanError, Step, Workload};
 use crate::name::check_label;
@@ -29,9 +30,6 @@ pub(super) trait Benchmark: Sized {
     const NAME: &'static str;
     /// Who has no such key, in errors.
     const STEP: &'static str;
-
-    /// The sizes, with what a shape says in their place.
-    fn overlaid(sizes: &Self::Sizes, shape: &Self::Sizes) -> Self::Sizes;
 }
 
 /// The tables of a plan that its benchmark reads.
@@ -40,6 +38,7 @@ pub(super) trait Benchmark: Sized {
 pub(super) struct Own<B: Benchmark> {
     #[serde(default)]
     pub sizes: B::Sizes,
+    /// A shape has all sizes: its own, and those of `[sizes]` that it leaves as they are.
     #[serde(default)]
     pub shapes: BTreeMap<Spanned<String>, B::Sizes>,
     #[serde(default)]
@@ -49,20 +48,21 @@ pub(super) struct Own<B: Benchmark> {
 /// What each shape runs, by the shape's label.
 pub(super) type Shapes = Vec<(String, Workload)>;
 
-/// What a shape says, else what the sizes say.
-pub(super) fn over<T: Clone>(shape: &Option<T>, sizes: &Option<T>) -> Option<T> {
-    shape.as_ref().or(sizes.as_ref()).cloned()
-}
-
 /// The value of a key, if it is written.
 pub(super) fn value<T: Copy>(key: &Option<Spanned<T>>) -> Option<T> {
     key.as_ref().map(|value| *value.get_ref())
 }
 
 impl Source<'_> {
+    fn own_tables<B: Benchmark>(&self) -> Result<Own<B>, toml::de::Error> {
+        let mut plan = DeTable::parse(self.text())?;
+        lay_shapes_over_sizes(plan.get_mut());
+        Own::deserialize(Deserializer::from(plan))
+    }
+
     /// The plan's own words for this benchmark.
     pub(super) fn own<B: Benchmark>(&self) -> Result<Own<B>, PlanError> {
-        toml::from_str(self.text()).map_err(|error| {
+        self.own_tables().map_err(|error| {
             let quoted: Vec<&str> = error.message().split('`').skip(1).step_by(2).collect();
             match quoted.as_slice() {
                 [unknown, known @ ..] if error.message().starts_with("unknown field") => {
@@ -101,11 +101,10 @@ impl Source<'_> {
             check_label(label.get_ref(), "shape name")
                 .map_err(|error| self.error(Some(label.span()), error.to_string()))?;
         }
-        let shapes = own.shapes.iter().map(|(label, shape)| {
-            let sizes = B::overlaid(&own.sizes, shape);
-            Ok((label.get_ref().clone(), read(&own, &sizes)?))
-        });
-        shapes.collect()
+        let shapes = own.shapes.iter();
+        shapes
+            .map(|(label, sizes)| Ok((label.get_ref().clone(), read(&own, sizes)?)))
+            .collect()
     }
 
     /// Refuses the first of these keys that is written.
@@ -134,6 +133,31 @@ impl Source<'_> {
         match list.as_ref().and_then(|list| list.first()) {
             Some(first) => Err(self.error(Some(first.span()), message)),
             None => Ok(()),
+        }
+    }
+}
+
+/// Gives each shape the sizes that it does not write itself. A key keeps its place in the text, so
+/// that an error points at `[sizes]` where the value comes from there.
+fn lay_shapes_over_sizes(plan: &mut DeTable<'_>) {
+    let Some(DeValue::Table(sizes)) = plan.get("sizes").map(Spanned::get_ref).cloned() else {
+        return;
+    };
+    let Some(DeValue::Table(shapes)) = plan.get_mut("shapes").map(Spanned::get_mut) else {
+        return;
+    };
+    for (_, shape) in shapes {
+        let DeValue::Table(shape) = shape.get_mut() else {
+            continue;
+        };
+        // A ramp's numbers are the clients; those of `[sizes]` are the other shapes'.
+        let has_ramp = shape.contains_key("ramp");
+        for (key, value) in &sizes {
+            let is_written = shape.contains_key(key.get_ref().as_ref());
+            let is_dropped = has_ramp && key.get_ref() == "clients";
+            if !is_written && !is_dropped {
+                shape.insert(key.clone(), value.clone());
+            }
         }
     }
 }

@@ -10,7 +10,7 @@ use super::{FileWorkload, steps};
 use crate::name::check_label;
 use crate::plan::document::{Document, Wait};
 use crate::plan::keys::{DrainKeys, MOST_CLIENTS};
-use crate::plan::sizes::{Benchmark, Own, over, value};
+use crate::plan::sizes::{Benchmark, Own, value};
 use crate::plan::{Ends, LoadMode, PlanError, Rate, Step, WaitRule, WriteArrival};
 use crate::source::{Source, span};
 use crate::suggest;
@@ -57,23 +57,6 @@ impl Benchmark for FileWorkload {
     type Change = Change;
     const NAME: &'static str = "a plan of a workload file";
     const STEP: &'static str = "a step of a workload file";
-
-    fn overlaid(sizes: &Sizes, shape: &Sizes) -> Sizes {
-        Sizes {
-            clients: match shape.ramp {
-                // Its numbers are the clients; those of `[sizes]` are the other shapes'.
-                Some(_) => shape.clients.clone(),
-                None => over(&shape.clients, &sizes.clients),
-            },
-            duration: over(&shape.duration, &sizes.duration),
-            warm_up: over(&shape.warm_up, &sizes.warm_up),
-            arrival: over(&shape.arrival, &sizes.arrival),
-            rate: over(&shape.rate, &sizes.rate),
-            ramp: over(&shape.ramp, &sizes.ramp),
-            prepared: over(&shape.prepared, &sizes.prepared),
-            load: over(&shape.load, &sizes.load),
-        }
-    }
 }
 
 /// A step's name, and where the plan has it.

@@ -9,7 +9,7 @@ use super::{Era, InsertBenchmark, InsertWork, Partitions, Sequence, StepEnd};
 use super::{TablePlacement, WriteArrival};
 use crate::plan::document::{Document, Tables, Wait};
 use crate::plan::keys::{DrainKeys, MOST_CLIENTS, MOST_ROWS};
-use crate::plan::sizes::{Benchmark, Own, over, value};
+use crate::plan::sizes::{Benchmark, Own, value};
 use crate::plan::{Effect, Ends, PlanError, Rows, Step, WaitRule, Work};
 use crate::source::Source;
 use crate::units::{SECOND_NS, format_grouped};
@@ -49,20 +49,6 @@ impl Benchmark for InsertBenchmark {
     type Change = Change;
     const NAME: &'static str = "the Insert Benchmark";
     const STEP: &'static str = "a step of the Insert Benchmark";
-
-    fn overlaid(sizes: &Sizes, shape: &Sizes) -> Sizes {
-        Sizes {
-            clients: over(&shape.clients, &sizes.clients),
-            tables: over(&shape.tables, &sizes.tables),
-            rows: over(&shape.rows, &sizes.rows),
-            write_rows: over(&shape.write_rows, &sizes.write_rows),
-            duration: over(&shape.duration, &sizes.duration),
-            arrival: over(&shape.arrival, &sizes.arrival),
-            end: over(&shape.end, &sizes.end),
-            deletes: over(&shape.deletes, &sizes.deletes),
-            partitions: over(&shape.partitions, &sizes.partitions),
-        }
-    }
 }
 
 impl Source<'_> {

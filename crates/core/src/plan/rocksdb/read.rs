@@ -7,7 +7,7 @@ use toml::Spanned;
 use super::{KEY_BYTES, RocksdbBench, Sequence, StepProcess, VALUE_BYTES};
 use crate::plan::document::{Document, Wait};
 use crate::plan::keys::{DrainKeys, MOST_CLIENTS, MOST_ROWS};
-use crate::plan::sizes::{Benchmark, Own, allow_failures, over, value};
+use crate::plan::sizes::{Benchmark, Own, allow_failures, value};
 use crate::plan::{Cell, Driver, Ends, PlanError, Rate, Step, WaitRule, Workload, WriteArrival};
 use crate::source::{Source, span};
 use crate::units::{GIB, MIB, SECOND_NS, format_bytes, format_grouped};
@@ -57,20 +57,6 @@ impl Benchmark for RocksdbBench {
     type Change = Change;
     const NAME: &'static str = WHAT;
     const STEP: &'static str = "a step of RocksDB";
-
-    fn overlaid(sizes: &Sizes, shape: &Sizes) -> Sizes {
-        Sizes {
-            clients: over(&shape.clients, &sizes.clients),
-            rows: over(&shape.rows, &sizes.rows),
-            duration: over(&shape.duration, &sizes.duration),
-            warm_up: over(&shape.warm_up, &sizes.warm_up),
-            arrival: over(&shape.arrival, &sizes.arrival),
-            background_rate: over(&shape.background_rate, &sizes.background_rate),
-            process: over(&shape.process, &sizes.process),
-            warm_cache: over(&shape.warm_cache, &sizes.warm_cache),
-            rate: over(&shape.rate, &sizes.rate),
-        }
-    }
 }
 
 impl Source<'_> {

@@ -12,7 +12,7 @@ use crate::distribution::{
 };
 use crate::plan::document::{Document, Tables, Wait};
 use crate::plan::keys::{DrainKeys, MOST_CLIENTS};
-use crate::plan::sizes::{Benchmark, Own, allow_failures, over, value};
+use crate::plan::sizes::{Benchmark, Own, allow_failures, value};
 use crate::plan::{
     Ends, LoadMode, PlanError, Rate, Step, TablePlacement, WaitRule, Work, WriteArrival,
 };
@@ -72,29 +72,6 @@ impl Benchmark for Sysbench {
     type Change = Change;
     const NAME: &'static str = "sysbench";
     const STEP: &'static str = "a test of sysbench";
-
-    fn overlaid(sizes: &Sizes, shape: &Sizes) -> Sizes {
-        Sizes {
-            clients: match shape.ramp {
-                // Its numbers are the clients; those of `[sizes]` are the other shapes'.
-                Some(_) => shape.clients.clone(),
-                None => over(&shape.clients, &sizes.clients),
-            },
-            tables: over(&shape.tables, &sizes.tables),
-            rows: over(&shape.rows, &sizes.rows),
-            duration: over(&shape.duration, &sizes.duration),
-            write_duration: over(&shape.write_duration, &sizes.write_duration),
-            warm_up: over(&shape.warm_up, &sizes.warm_up),
-            arrival: over(&shape.arrival, &sizes.arrival),
-            rate: over(&shape.rate, &sizes.rate),
-            ramp: over(&shape.ramp, &sizes.ramp),
-            prepared: over(&shape.prepared, &sizes.prepared),
-            load: over(&shape.load, &sizes.load),
-            distribution: over(&shape.distribution, &sizes.distribution),
-            zipfian_exponent: over(&shape.zipfian_exponent, &sizes.zipfian_exponent),
-            pareto_h: over(&shape.pareto_h, &sizes.pareto_h),
-        }
-    }
 }
 
 /// What the plan says about every test.
