@@ -25,14 +25,13 @@ struct Folder {
 
 impl<'a> Stored<'a> {
     /// The newest native campaigns of a store, newest first. One that cannot be read is passed
-    /// over: it is not what was asked for.
+    /// over, and the next older one takes its place: it is not what was asked for.
     pub fn newest(store: &Store) -> Self {
         let summaries = store.summaries().unwrap_or_default();
         let native = summaries
             .into_iter()
             .rev()
-            .filter(|summary| !summary.is_imported)
-            .take(NEWEST);
+            .filter(|summary| !summary.is_imported);
         Self {
             loaded: &[],
             folders: native
@@ -61,20 +60,89 @@ impl<'a> Stored<'a> {
     /// Those whose header is wanted. The others are not read.
     pub(crate) fn load(
         &self,
-        is_wanted: impl Fn(&CampaignHeader) -> bool,
+        is_wanted: impl Fn(&CampaignHeader) -> bool + Copy,
     ) -> impl Iterator<Item = &CampaignRecord> {
-        let folders = self.folders.iter();
-        self.loaded
-            .iter()
-            .map(|record| (&record.header, Ok(record)))
-            .chain(folders.map(|folder| (&folder.campaign.header, Err(folder))))
-            .filter(move |(header, _)| is_wanted(header))
-            .filter_map(|(_, found)| match found {
-                Ok(record) => Some(record),
-                Err(folder) => folder
-                    .record
-                    .get_or_init(|| folder.campaign.load().ok())
-                    .as_ref(),
-            })
+        let loaded = self.loaded.iter();
+        let loaded = loaded.filter(move |record| is_wanted(&record.header));
+        let mut places = NEWEST;
+        let read = self.folders.iter().filter_map(move |folder| {
+            if places == 0 {
+                return None;
+            }
+            let is_wanted = is_wanted(&folder.campaign.header);
+            let record = is_wanted.then(|| folder.record()).flatten();
+            let is_unreadable = is_wanted && record.is_none();
+            places -= usize::from(!is_unreadable);
+            record
+        });
+        loaded.chain(read)
+    }
+}
+
+impl Folder {
+    /// Reads it the first time.
+    fn record(&self) -> Option<&CampaignRecord> {
+        let record = self.record.get_or_init(|| self.campaign.load().ok());
+        record.as_ref()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use plimsoll_core::plan::Plan;
+    use plimsoll_store::header::FORMAT;
+
+    use super::*;
+
+    const PLAN: &str = "name = \"t\"\nworkload = \"insert-benchmark\"\ncells = [\"sqlite.wal\"]\n";
+
+    fn header(id: String) -> CampaignHeader {
+        CampaignHeader {
+            format: FORMAT,
+            id,
+            created: "2026-11-21T08:00:00Z".to_owned(),
+            plimsoll_version: "0.1.0".to_owned(),
+            methodology_version: 1,
+            seed: 1,
+            plan_text: PLAN.to_owned(),
+            plan: Plan::parse("t.toml", PLAN).unwrap(),
+            cells: Vec::new(),
+            schedule: Vec::new(),
+            data_dir: "/var/tmp/plimsoll".into(),
+            confirm: None,
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_read_takes_no_place_of_the_newest() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::new(folder.path());
+        let ids = 1..=NEWEST + 3;
+        let campaigns: Vec<_> = ids
+            .map(|id| store.create(&header(id.to_string())).unwrap())
+            .collect();
+        let ids = |stored: &Stored<'_>, is_wanted: fn(&CampaignHeader) -> bool| {
+            let records = stored.load(is_wanted);
+            records
+                .map(|record| record.header.id.parse::<usize>().unwrap())
+                .collect::<Vec<_>>()
+        };
+        let newest_first = |from: usize, to: usize| (to..=from).rev().collect::<Vec<_>>();
+        let (all, newest) = (|_: &CampaignHeader| true, NEWEST + 3);
+        assert_eq!(
+            ids(&Stored::newest(&store), all),
+            newest_first(newest, newest - NEWEST + 1)
+        );
+
+        let broken = &campaigns[newest - 1];
+        std::fs::create_dir_all(broken.path.join("trials/no-trial")).unwrap();
+        broken.load().unwrap_err();
+        let stored = Stored::newest(&store);
+        assert_eq!(ids(&stored, all), newest_first(newest - 1, newest - NEWEST));
+        assert_eq!(
+            ids(&stored, |header| header.id.ends_with('3')),
+            [13, 3],
+            "23 is broken, and 3 is the next older one"
+        );
     }
 }
