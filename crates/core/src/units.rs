@@ -87,15 +87,76 @@ pub fn parse_duration_ns(text: &str) -> Result<u64, UnitError> {
     )
 }
 
-/// Bytes, only in binary units: `512MiB`, `4GiB`.
-pub fn parse_bytes(text: &str) -> Result<u64, UnitError> {
-    scaled(text, "a size such as 512MiB or 4GiB", |unit| match unit {
-        "KiB" => Some(1 << 10),
-        "MiB" => Some(1 << 20),
-        "GiB" => Some(1 << 30),
-        "TiB" => Some(1 << 40),
-        _ => None,
-    })
+/// How a size is written: a number and a unit, which is 1,024 times the one before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SizeSyntax {
+    /// The letters of the units, the smallest first.
+    letters: &'static str,
+    /// What follows the letter.
+    ending: &'static str,
+    /// Whether the letter may be small.
+    has_any_case: bool,
+    /// Whether it is digits and a letter, without a point or a space.
+    is_strict: bool,
+    /// Bytes of what has no letter, if that is a size.
+    without_letter: Option<u64>,
+}
+
+impl SizeSyntax {
+    /// `512MiB`, `1.5 GiB`: plans, which leave no doubt.
+    pub const PLAN: Self = Self {
+        letters: "KMGT",
+        ending: "iB",
+        has_any_case: false,
+        is_strict: false,
+        without_letter: None,
+    };
+    /// `134217728`, `128M`, `128m`: options of MySQL and MariaDB.
+    pub const MYSQL: Self = Self {
+        letters: "KMGTPE",
+        ending: "",
+        has_any_case: true,
+        is_strict: true,
+        without_letter: Some(1),
+    };
+    /// `16777216`, `16m`: options of RocksDB.
+    pub const ROCKSDB: Self = Self {
+        letters: "KMGT",
+        ..Self::MYSQL
+    };
+    /// `512B`, `64kB`, `39.9 GB`: parameters of PostgreSQL, statistics of RocksDB. A bare number is
+    /// not one: what it means is the parameter's own.
+    pub const WITH_B: Self = Self {
+        letters: "KMGT",
+        ending: "B",
+        has_any_case: true,
+        is_strict: false,
+        without_letter: Some(1),
+    };
+
+    /// Bytes of one such unit.
+    pub fn unit_bytes(self, unit: &str) -> Option<u64> {
+        let mut letters = unit.strip_suffix(self.ending)?.chars();
+        let Some(letter) = letters.next() else {
+            return self.without_letter;
+        };
+        let letter = if self.has_any_case {
+            letter.to_ascii_uppercase()
+        } else {
+            letter
+        };
+        let power = self.letters.find(letter)? + 1;
+        letters.next().is_none().then_some(1 << (10 * power))
+    }
+
+    /// The bytes that a text stands for; `None` if it is no such size, or more than 2^64.
+    pub fn parse(self, text: &str) -> Option<u64> {
+        let is_digit_or_letter = |c: char| c.is_ascii_alphanumeric();
+        if self.is_strict && !text.chars().all(is_digit_or_letter) {
+            return None;
+        }
+        scaled(text, "a size", |unit| self.unit_bytes(unit)).ok()
+    }
 }
 
 /// `20M`, `1.5K`, `1234567`: the shortest exact form of a count.
@@ -195,15 +256,48 @@ mod tests {
         ] {
             assert_eq!(parse_duration_ns(text), Ok(ns), "{text}");
         }
-        assert_eq!(parse_bytes("512MiB"), Ok(512 << 20));
         for text in ["", "M", "20 X", "1.2345M", "-3", "1.", "20MB"] {
             assert!(parse_count(text).is_err(), "{text}");
         }
         for text in ["30", "5GB", "1 week"] {
-            assert!(
-                parse_duration_ns(text).is_err() && parse_bytes(text).is_err(),
-                "{text}"
-            );
+            assert!(parse_duration_ns(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn sizes_are_read_as_their_readers_write_them() {
+        const ALL: [SizeSyntax; 4] = [
+            SizeSyntax::PLAN,
+            SizeSyntax::MYSQL,
+            SizeSyntax::ROCKSDB,
+            SizeSyntax::WITH_B,
+        ];
+        let m = Some(MIB);
+        for (text, expected) in [
+            ("1MiB", [m, None, None, None]),
+            ("0.5 MiB", [Some(MIB / 2), None, None, None]),
+            ("1mib", [None; 4]),
+            ("iB", [None; 4]),
+            ("1048576", [None, m, m, None]),
+            ("1m", [None, m, m, None]),
+            ("1M", [None, m, m, None]),
+            ("1P", [None, Some(1 << 50), None, None]),
+            ("16E", [None; 4]),
+            ("0", [None, Some(0), Some(0), None]),
+            ("1.5g", [None; 4]),
+            ("1 m", [None; 4]),
+            ("1_0", [None; 4]),
+            ("+1", [None; 4]),
+            ("m", [None; 4]),
+            ("", [None; 4]),
+            ("1mm", [None; 4]),
+            ("\u{e4}", [None; 4]),
+            ("1MB", [None, None, None, m]),
+            ("1024kB", [None, None, None, m]),
+            ("0.5 MB", [None, None, None, Some(MIB / 2)]),
+            ("1048576B", [None, None, None, m]),
+        ] {
+            assert_eq!(ALL.map(|syntax| syntax.parse(text)), expected, "{text}");
         }
     }
 

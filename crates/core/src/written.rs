@@ -110,8 +110,10 @@ impl<'de> Deserialize<'de> for ByteSize {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_any(Text {
             expecting: "a size in MiB or GiB such as \"2MiB\"",
-            text: |text| match units::parse_bytes(text) {
-                Ok(bytes) if text.ends_with("MiB") || text.ends_with("GiB") => Ok(ByteSize(bytes)),
+            text: |text| match units::SizeSyntax::PLAN.parse(text) {
+                Some(bytes) if text.ends_with("MiB") || text.ends_with("GiB") => {
+                    Ok(ByteSize(bytes))
+                }
                 _ => Err(format!(
                     "\"{text}\" is not a size in MiB or GiB such as \"2MiB\""
                 )),

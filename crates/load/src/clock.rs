@@ -3,6 +3,7 @@
 use std::num::NonZeroU64;
 
 use plimsoll_core::clock::Clock;
+use plimsoll_core::units::SECOND_NS;
 use rustix::thread::{ClockId as SleepClock, clock_nanosleep_absolute, set_current_timer_slack};
 use rustix::time::{ClockId, Timespec, clock_gettime};
 
@@ -23,13 +24,13 @@ impl Clock for MonotonicClock {
     #[inline]
     fn now_ns(&self) -> u64 {
         let now = clock_gettime(ClockId::Monotonic);
-        now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+        now.tv_sec as u64 * SECOND_NS + now.tv_nsec as u64
     }
 
     fn sleep_until_ns(&self, deadline_ns: u64) {
         let deadline = Timespec {
-            tv_sec: (deadline_ns / 1_000_000_000) as i64,
-            tv_nsec: (deadline_ns % 1_000_000_000) as i64,
+            tv_sec: (deadline_ns / SECOND_NS) as i64,
+            tv_nsec: (deadline_ns % SECOND_NS) as i64,
         };
         // Interrupted by a signal: sleep on. The deadline is absolute, so nothing adds up.
         while clock_nanosleep_absolute(SleepClock::Monotonic, &deadline).is_err()

@@ -1,6 +1,7 @@
 //! Pauses between the tries of an operation, and how long a worker keeps trying.
 
 use crate::worker::Failure;
+use plimsoll_core::units::SECOND_NS;
 
 /// The class of operations that had no connection.
 pub(crate) const LOST: &str = "lost";
@@ -57,7 +58,7 @@ impl Outage {
         policy: &RetryPolicy,
     ) -> Result<u64, Failure> {
         if now_ns - *self.since_ns.get_or_insert(now_ns) >= policy.reconnect_deadline_ns {
-            let seconds = policy.reconnect_deadline_ns / 1_000_000_000;
+            let seconds = policy.reconnect_deadline_ns / SECOND_NS;
             return Err(Failure {
                 class: LOST,
                 message: format!(

@@ -12,6 +12,7 @@ use hdrhistogram::serialization::Deserializer;
 use hdrhistogram::serialization::interval_log::{IntervalLogIterator, LogEntry};
 use plimsoll_core::clock::Clock;
 use plimsoll_core::record::EncodedHistogram;
+use plimsoll_core::units::SECOND_NS;
 use plimsoll_load::{
     Arrival, Command, Control, Ended, Failure, Next, Outcome, Phase, Progress, StepOptions,
     StepOutcome, StepOutputs, Stop, Task, Worker, decode, run_step,
@@ -21,11 +22,10 @@ use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;
 
 const MS: u64 = 1_000_000;
-const SECOND: u64 = 1_000_000_000;
 /// How long after the clock's zero the workers begin.
 const LEAD_NS: u64 = 2 * MS;
 /// How long an operation may be refused before it fails.
-const DEADLINE_NS: u64 = 60 * SECOND;
+const DEADLINE_NS: u64 = 60 * SECOND_NS;
 
 /// What comes of a try.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -281,7 +281,7 @@ fn run(case: &Case) -> Left {
 }
 
 fn empty() -> Histogram<u64> {
-    Histogram::new_with_bounds(1, 3600 * SECOND, 3).unwrap()
+    Histogram::new_with_bounds(1, 3600 * SECOND_NS, 3).unwrap()
 }
 
 /// One worker's truth.
@@ -315,7 +315,7 @@ fn instants(arrival: &Arrival) -> Box<dyn Iterator<Item = u64> + '_> {
         } => Box::new((0..).map(move |i: u128| {
             *phase_ns + (i * u128::from(*period_ns) / u128::from(*operations)) as u64
         })),
-        Arrival::ClassicBurst { burst } => Box::new((0..).map(move |i: u64| i / burst * SECOND)),
+        Arrival::ClassicBurst { burst } => Box::new((0..).map(move |i: u64| i / burst * SECOND_NS)),
         Arrival::Poisson { .. } => {
             let mut due = arrival.due();
             Box::new(std::iter::from_fn(move || due.next_ns()))
@@ -376,7 +376,7 @@ fn truth(case: &Case, diary: &Diary, finished_ns: Option<u64>) -> Whole {
         truth.last_tried_ns = t.done_ns - start_ns;
         let second = truth
             .seconds
-            .entry((t.done_ns - start_ns) / SECOND)
+            .entry((t.done_ns - start_ns) / SECOND_NS)
             .or_default();
         let took_ns = t.done_ns - t.sent_ns;
         if let Fate::Done(rows) = t.fate {
@@ -484,7 +484,7 @@ fn schedule(case: &Case, ended_ns: u64, is_cut: bool, finished_ns: Option<u64>) 
             },
         ) => (count * period_ns).div_ceil(*operations),
         (Stop::Operations(count), Arrival::ClassicBurst { burst }) => {
-            count.div_ceil(*burst) * SECOND
+            count.div_ceil(*burst) * SECOND_NS
         }
         (Stop::Operations(count), arrival) => instants(arrival).nth(count as usize).unwrap(),
         (Stop::WithClient, _) => ended_ns,
@@ -740,7 +740,7 @@ fn check_order(case: &Case, diary: &Diary, whole: &Whole) -> Result<(), TestCase
             + if case.scripts[0].waits.is_empty() {
                 0
             } else {
-                SECOND
+                SECOND_NS
             };
         prop_assert!(
             (length_ns..=end_ns + slack_ns).contains(&whole.ended_ns),
@@ -856,7 +856,7 @@ fn check_pacing(
     }
     let found = found.unwrap();
     let name = &outcome.operations[kind].kind;
-    let counted = length_ns.div_ceil(SECOND) as usize + 1;
+    let counted = length_ns.div_ceil(SECOND_NS) as usize + 1;
     let (mut due, mut done) = (vec![0u64; counted], vec![0u64; counted]);
     let (mut target, mut achieved) = (0.0, 0.0);
     for (whole, client) in wholes
@@ -870,7 +870,7 @@ fn check_pacing(
         };
         instants(&case.arrival)
             .take(whole.planned as usize)
-            .for_each(|ns| due[((ns / SECOND) as usize).min(counted - 1)] += 1);
+            .for_each(|ns| due[((ns / SECOND_NS) as usize).min(counted - 1)] += 1);
         for (second, counts) in kinds
             .iter()
             .flat_map(|of_kind| &of_kind.seconds)
@@ -882,7 +882,7 @@ fn check_pacing(
         let ok: u64 = kinds.iter().map(|of_kind| of_kind.ok).sum();
         achieved += ok as f64 * 1e9 / (client.to_ns - client.from_ns).max(1) as f64;
     }
-    let seconds = length_ns / SECOND;
+    let seconds = length_ns / SECOND_NS;
     let under = (0..seconds as usize)
         .filter(|&second| (done[second] as f64) < 0.95 * due[second] as f64)
         .count() as u64;
@@ -901,9 +901,9 @@ fn check_pacing(
 fn arrivals() -> impl Strategy<Value = Arrival> {
     prop_oneof![
         2 => Just(Arrival::Closed),
-        3 => (1u64..150, 0u64..SECOND).prop_map(|(operations, phase_ns)| Arrival::Even { operations, period_ns: SECOND, phase_ns }),
+        3 => (1u64..150, 0u64..SECOND_NS).prop_map(|(operations, phase_ns)| Arrival::Even { operations, period_ns: SECOND_NS, phase_ns }),
         1 => (1u64..40).prop_map(|burst| Arrival::ClassicBurst { burst }),
-        1 => (1u64..150, any::<u64>()).prop_map(|(operations, seed)| Arrival::Poisson { operations, period_ns: SECOND, seed }),
+        1 => (1u64..150, any::<u64>()).prop_map(|(operations, seed)| Arrival::Poisson { operations, period_ns: SECOND_NS, seed }),
     ]
 }
 
@@ -926,7 +926,7 @@ fn lengths() -> impl Strategy<Value = u64> {
 fn scripts(kinds: u64) -> impl Strategy<Value = Script> {
     let rare = prop_oneof![
         20 => Just(None),
-        1 => (0usize..40).prop_map(|at| Some((at, 61 * SECOND, Fate::Busy))),
+        1 => (0usize..40).prop_map(|at| Some((at, 61 * SECOND_NS, Fate::Busy))),
         2 => (0usize..40, 1000..50 * MS).prop_map(|(at, ns)| Some((at, ns, Fate::Uncertain))),
     ];
     (

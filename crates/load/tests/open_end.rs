@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use plimsoll_core::clock::Clock;
 use plimsoll_core::record::OperationRecord;
+use plimsoll_core::units::SECOND_NS;
 use plimsoll_load::{
     Arrival, Command, Control, Ended, Failure, Next, Outcome, Progress, StepOptions, StepOutcome,
     StepOutputs, Stop, Task, TurnClock, TurnProgress, Worker, decode, run_step,
@@ -14,7 +15,6 @@ use plimsoll_testkit::{FakeClock, ScriptedWorker};
 
 const US: u64 = 1_000;
 const MS: u64 = 1_000_000;
-const SECOND: u64 = 1_000_000_000;
 /// Operations per second of these steps.
 const RATE: u64 = 1_000;
 /// How long an operation takes outside of stalls.
@@ -23,7 +23,7 @@ const SERVICE_NS: u64 = 100 * US;
 fn even() -> Arrival {
     Arrival::Even {
         operations: RATE,
-        period_ns: SECOND,
+        period_ns: SECOND_NS,
         phase_ns: 0,
     }
 }
@@ -114,11 +114,11 @@ fn a_stall_moves_the_99th_percentile_wherever_it_is() {
     const STALL: u64 = 1900 * MS;
     for (name, from_ns, warm_up_ns, p99_s, unsent) in [
         ("start", 0, 0, 1.9 - 0.9 * 0.6, 0),
-        ("middle", 30 * SECOND, 0, 1.9 - 0.9 * 0.6, 0),
-        ("end", 59 * SECOND, 0, 1.9 - 0.6, 999),
+        ("middle", 30 * SECOND_NS, 0, 1.9 - 0.9 * 0.6, 0),
+        ("end", 59 * SECOND_NS, 0, 1.9 - 0.6, 999),
         (
             "partly behind the end",
-            59 * SECOND + 800 * MS,
+            59 * SECOND_NS + 800 * MS,
             0,
             0.000_1,
             199,
@@ -126,19 +126,19 @@ fn a_stall_moves_the_99th_percentile_wherever_it_is() {
         // Of 1.9 s 0.9 s are left when the step begins; what the warm-up owes by then is forgiven.
         (
             "across the warm-up's edge",
-            4 * SECOND,
-            5 * SECOND,
+            4 * SECOND_NS,
+            5 * SECOND_NS,
             0.9 - 0.9 * 0.6,
             0,
         ),
-        ("in the warm-up", SECOND, 5 * SECOND, 0.000_1, 0),
+        ("in the warm-up", SECOND_NS, 5 * SECOND_NS, 0.000_1, 0),
     ] {
         let (clock, control) = (Arc::new(FakeClock::default()), Arc::new(Control::default()));
         let outcome = run(
             &clock,
             &control,
             stalling(&clock, from_ns, STALL, fine),
-            Stop::Time(60 * SECOND),
+            Stop::Time(60 * SECOND_NS),
             warm_up_ns,
         );
         let operation = &outcome.operations[0];
@@ -172,9 +172,9 @@ fn a_step_that_is_never_reached_owes_all_of_it() {
     let outcome = run(
         &clock,
         &control,
-        stalling(&clock, 4 * SECOND, 62 * SECOND, fine),
-        Stop::Time(60 * SECOND),
-        5 * SECOND,
+        stalling(&clock, 4 * SECOND_NS, 62 * SECOND_NS, fine),
+        Stop::Time(60 * SECOND_NS),
+        5 * SECOND_NS,
     );
     let operation = &outcome.operations[0];
     assert_conserved(operation);
@@ -188,7 +188,7 @@ fn a_step_that_is_never_reached_owes_all_of_it() {
 fn hundreds_of_thousands_that_are_owed_are_counted() {
     let (clock, control) = (Arc::new(FakeClock::default()), Arc::new(Control::default()));
     let worker = ScriptedWorker::new(clock.clone(), |_, _| (3 * MS, fine()));
-    let outcome = run(&clock, &control, worker, Stop::Time(600 * SECOND), 0);
+    let outcome = run(&clock, &control, worker, Stop::Time(600 * SECOND_NS), 0);
     let operation = &outcome.operations[0];
     assert_conserved(operation);
     assert_eq!((operation.ok, operation.unsent), (200_000, 400_000));
@@ -208,8 +208,8 @@ fn a_finish_ends_the_schedule_and_forgets_nothing() {
     let outcome = run(
         &clock,
         &control,
-        stalling(&clock, 9 * SECOND, 1900 * MS, finish),
-        Stop::Time(24 * 3600 * SECOND),
+        stalling(&clock, 9 * SECOND_NS, 1900 * MS, finish),
+        Stop::Time(24 * 3600 * SECOND_NS),
         0,
     );
     let operation = &outcome.operations[0];
@@ -245,8 +245,8 @@ fn a_step_that_is_stopped_or_fails_owes_nothing() {
         let outcome = run(
             &clock,
             &control,
-            stalling(&clock, 9 * SECOND, 1900 * MS, end),
-            Stop::Time(60 * SECOND),
+            stalling(&clock, 9 * SECOND_NS, 1900 * MS, end),
+            Stop::Time(60 * SECOND_NS),
             0,
         );
         let operation = &outcome.operations[0];
@@ -269,7 +269,7 @@ fn a_stall_across_a_turn_is_as_long_as_in_one() {
         commands.give(Command::Park);
         fine()
     };
-    let worker = stalling(&clock, 30 * SECOND, 1900 * MS, park);
+    let worker = stalling(&clock, 30 * SECOND_NS, 1900 * MS, park);
     let has_ended = AtomicBool::new(false);
     let outcome = std::thread::scope(|scope| {
         scope.spawn(|| {
@@ -282,7 +282,7 @@ fn a_stall_across_a_turn_is_as_long_as_in_one() {
                 std::thread::yield_now();
             }
         });
-        let outcome = run(&clock, &control, worker, Stop::Time(60 * SECOND), 0);
+        let outcome = run(&clock, &control, worker, Stop::Time(60 * SECOND_NS), 0);
         has_ended.store(true, Ordering::SeqCst);
         outcome
     });
@@ -346,7 +346,7 @@ fn what_is_due_in_turns_is_done_or_owed() {
             client: 1,
             kinds: vec![0],
             arrival: even(),
-            stop: Stop::Time(24 * 3600 * SECOND),
+            stop: Stop::Time(24 * 3600 * SECOND_NS),
             worker: Box::new(worker),
         };
         let options = StepOptions {

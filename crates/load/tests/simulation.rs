@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use plimsoll_core::record::OperationRecord;
+use plimsoll_core::units::SECOND_NS;
 use plimsoll_load::{
     Arrival, Control, Ended, Failure, Next, Outcome, Progress, StepOptions, StepOutcome,
     StepOutputs, Stop, Task, Worker, decode, run_step,
@@ -10,7 +11,6 @@ use plimsoll_load::{
 use plimsoll_testkit::{FakeClock, ScriptedWorker};
 
 const MS: u64 = 1_000_000;
-const SECOND: u64 = 1_000_000_000;
 
 fn run(
     clock: &Arc<FakeClock>,
@@ -83,15 +83,15 @@ fn a_stall_shows_in_response_times_and_hides_in_service_times() {
     let clock = Arc::new(FakeClock::default());
     let mut stalled = false;
     let worker = ScriptedWorker::new(clock.clone(), move |_, now| {
-        if !stalled && now >= 10 * SECOND {
+        if !stalled && now >= 10 * SECOND_NS {
             stalled = true;
-            return done(2 * SECOND + MS);
+            return done(2 * SECOND_NS + MS);
         }
         done(MS)
     });
     let arrival = Arrival::Even {
         operations: 500,
-        period_ns: SECOND,
+        period_ns: SECOND_NS,
         phase_ns: 0,
     };
     let (outcome, _) = run(&clock, worker, arrival, Stop::Operations(15_000));
@@ -133,7 +133,7 @@ fn a_stall_shows_in_response_times_and_hides_in_service_times() {
 fn a_closed_loop_has_no_response_time() {
     let clock = Arc::new(FakeClock::default());
     let worker = ScriptedWorker::new(clock.clone(), |_, _| done(3 * MS));
-    let (outcome, _) = run(&clock, worker, Arrival::Closed, Stop::Time(3 * SECOND));
+    let (outcome, _) = run(&clock, worker, Arrival::Closed, Stop::Time(3 * SECOND_NS));
     let operation = &outcome.operations[0];
     assert_conserved(operation);
     assert_eq!(
@@ -144,7 +144,7 @@ fn a_closed_loop_has_no_response_time() {
         ),
         (1000, true, true)
     );
-    assert_eq!(outcome.elapsed_ns, 3 * SECOND);
+    assert_eq!(outcome.elapsed_ns, 3 * SECOND_NS);
 }
 
 #[test]
@@ -157,7 +157,7 @@ fn retries_keep_the_due_instant_and_are_counted() {
     });
     let arrival = Arrival::Even {
         operations: 10,
-        period_ns: SECOND,
+        period_ns: SECOND_NS,
         phase_ns: 0,
     };
     let (outcome, _) = run(&clock, worker, arrival, Stop::Operations(20));
@@ -223,7 +223,7 @@ fn an_outage_is_response_time_of_the_operations_that_were_due() {
         let back_at = back_at.clone();
         move |attempt, now| {
             if attempt == 10 {
-                back_at.store(now + 2 * SECOND, std::sync::atomic::Ordering::Relaxed);
+                back_at.store(now + 2 * SECOND_NS, std::sync::atomic::Ordering::Relaxed);
             }
             if now < back_at.load(std::sync::atomic::Ordering::Relaxed) {
                 lost(MS)
@@ -234,7 +234,7 @@ fn an_outage_is_response_time_of_the_operations_that_were_due() {
     });
     let arrival = Arrival::Even {
         operations: 10,
-        period_ns: SECOND,
+        period_ns: SECOND_NS,
         phase_ns: 0,
     };
     let (outcome, _) = run(&clock, worker, arrival, Stop::Operations(50));
@@ -256,7 +256,7 @@ fn an_outage_is_response_time_of_the_operations_that_were_due() {
     let response = decode(operation.response.as_ref().unwrap()).unwrap();
     let longest = response.max();
     assert!(
-        (2 * SECOND..=2 * SECOND + 260 * MS).contains(&longest),
+        (2 * SECOND_NS..=2 * SECOND_NS + 260 * MS).contains(&longest),
         "{longest}"
     );
     let late =
@@ -296,7 +296,7 @@ fn an_outage_of_a_closed_loop_is_waiting_to_the_nanosecond() {
         outcome.elapsed_ns - 20 * MS,
         "all that is not an operation's service time"
     );
-    assert!(operation.wait_ns > 4 * SECOND, "{}", operation.wait_ns);
+    assert!(operation.wait_ns > 4 * SECOND_NS, "{}", operation.wait_ns);
 }
 
 #[test]
@@ -318,7 +318,7 @@ fn an_outage_without_end_fails_the_operation_at_its_deadline() {
         (0, 1)
     );
     assert!(
-        (30 * SECOND..31 * SECOND).contains(&outcome.elapsed_ns),
+        (30 * SECOND_NS..31 * SECOND_NS).contains(&outcome.elapsed_ns),
         "{}",
         outcome.elapsed_ns
     );
@@ -442,7 +442,7 @@ fn a_warm_up_is_performed_and_not_recorded() {
         }
     }
     let clock = Arc::new(FakeClock::default());
-    let mut refusals = [SECOND, 6 * SECOND].into_iter().peekable();
+    let mut refusals = [SECOND_NS, 6 * SECOND_NS].into_iter().peekable();
     let worker = ScriptedWorker::new(clock.clone(), move |_, now| {
         if refusals.next_if(|at| now >= *at).is_some() {
             (10 * MS, Outcome::Retry { class: "busy" })
@@ -456,11 +456,11 @@ fn a_warm_up_is_performed_and_not_recorded() {
         client: 1,
         kinds: vec![0],
         arrival: Arrival::Closed,
-        stop: Stop::Time(2 * SECOND),
+        stop: Stop::Time(2 * SECOND_NS),
         worker: Box::new(worker),
     };
     let options = StepOptions {
-        warm_up_ns: 5 * SECOND,
+        warm_up_ns: 5 * SECOND_NS,
         ..StepOptions::default()
     };
     let mut progress = |_: &Progress| {};
@@ -489,7 +489,7 @@ fn a_warm_up_is_performed_and_not_recorded() {
     let client = &outcome.clients[0];
     assert_eq!(client.ok, operation.ok);
     assert!(
-        (2 * SECOND..2 * SECOND + 20 * MS).contains(&client.to_ns),
+        (2 * SECOND_NS..2 * SECOND_NS + 20 * MS).contains(&client.to_ns),
         "{}",
         client.to_ns
     );
@@ -522,18 +522,18 @@ fn a_worker_that_never_gets_warm_has_done_nothing() {
     let clock = Arc::new(FakeClock::default());
     let told = Arc::new(std::sync::atomic::AtomicU64::default());
     let worker = Told(
-        ScriptedWorker::new(clock.clone(), |_, _| done(10 * SECOND)),
+        ScriptedWorker::new(clock.clone(), |_, _| done(10 * SECOND_NS)),
         told.clone(),
     );
     let task = Task {
         client: 1,
         kinds: vec![0],
         arrival: Arrival::Closed,
-        stop: Stop::Time(2 * SECOND),
+        stop: Stop::Time(2 * SECOND_NS),
         worker: Box::new(worker),
     };
     let options = StepOptions {
-        warm_up_ns: 5 * SECOND,
+        warm_up_ns: 5 * SECOND_NS,
         ..StepOptions::default()
     };
     let mut progress = |_: &Progress| {};
@@ -565,22 +565,22 @@ fn a_worker_that_never_gets_warm_has_done_nothing() {
 fn a_schedule_begins_anew_after_the_warm_up() {
     let clock = Arc::new(FakeClock::default());
     let worker = ScriptedWorker::new(clock.clone(), |_, now| {
-        done(if now < 5 * SECOND { 25 * MS } else { 2 * MS })
+        done(if now < 5 * SECOND_NS { 25 * MS } else { 2 * MS })
     });
     let arrival = Arrival::Even {
         operations: 100,
-        period_ns: SECOND,
+        period_ns: SECOND_NS,
         phase_ns: 0,
     };
     let task = Task {
         client: 1,
         kinds: vec![0],
         arrival,
-        stop: Stop::Time(4 * SECOND),
+        stop: Stop::Time(4 * SECOND_NS),
         worker: Box::new(worker),
     };
     let options = StepOptions {
-        warm_up_ns: 5 * SECOND,
+        warm_up_ns: 5 * SECOND_NS,
         ..StepOptions::default()
     };
     let mut progress = |_: &Progress| {};
@@ -657,7 +657,7 @@ fn failing_run(max_failed: Option<f64>, class: &'static str, arrival: Arrival) -
 fn a_share_of_the_operations_may_fail() {
     let even = Arrival::Even {
         operations: 500,
-        period_ns: SECOND,
+        period_ns: SECOND_NS,
         phase_ns: 0,
     };
     for arrival in [Arrival::Closed, even] {
@@ -714,7 +714,7 @@ fn without_a_share_or_with_an_uncertain_failure_the_first_one_is_the_end() {
 /// It took 70 s, and not 10.
 #[test]
 fn a_window_ends_with_the_last_try_and_not_with_the_last_success() {
-    for stop in [Stop::Time(60 * SECOND), Stop::Operations(1001)] {
+    for stop in [Stop::Time(60 * SECOND_NS), Stop::Operations(1001)] {
         let clock = Arc::new(FakeClock::default());
         let worker = ScriptedWorker::new(clock.clone(), |attempt, _| match attempt {
             0..1000 => done(10 * MS),
@@ -755,7 +755,7 @@ fn a_window_ends_with_the_last_try_and_not_with_the_last_success() {
         );
         let client = &outcome.clients[0];
         assert!(
-            (70 * SECOND..71 * SECOND).contains(&client.to_ns),
+            (70 * SECOND_NS..71 * SECOND_NS).contains(&client.to_ns),
             "{client:?}"
         );
     }
@@ -771,7 +771,7 @@ fn a_window_by_time_lasts_to_the_end_of_the_time() {
         }
         fn prepare(&mut self) -> Result<Next, String> {
             use plimsoll_core::clock::Clock;
-            if self.1.now_ns() > 2 * SECOND {
+            if self.1.now_ns() > 2 * SECOND_NS {
                 Ok(Next::Later)
             } else {
                 self.0.prepare()
@@ -786,9 +786,9 @@ fn a_window_by_time_lasts_to_the_end_of_the_time() {
         ScriptedWorker::new(clock.clone(), |_, _| done(MS)),
         clock.clone(),
     );
-    let (outcome, _) = run(&clock, worker, Arrival::Closed, Stop::Time(3 * SECOND));
+    let (outcome, _) = run(&clock, worker, Arrival::Closed, Stop::Time(3 * SECOND_NS));
     assert!(
-        (3 * SECOND..3 * SECOND + MS).contains(&outcome.clients[0].to_ns),
+        (3 * SECOND_NS..3 * SECOND_NS + MS).contains(&outcome.clients[0].to_ns),
         "{:?}",
         outcome.clients
     );
@@ -816,8 +816,8 @@ fn a_kind_that_comes_later_begins_with_its_first_try() {
     }
     let clock = Arc::new(FakeClock::default());
     let worker = ScriptedWorker::new(clock.clone(), |attempt, _| match attempt {
-        1..=20 => (SECOND, Outcome::Retry { class: "busy" }),
-        _ => done(SECOND),
+        1..=20 => (SECOND_NS, Outcome::Retry { class: "busy" }),
+        _ => done(SECOND_NS),
     });
     let stop = Stop::Worker {
         planned: 0,
@@ -850,7 +850,7 @@ fn a_kind_that_comes_later_begins_with_its_first_try() {
         .iter()
         .find(|client| client.kind == "index")
         .unwrap();
-    assert_eq!(index.from_ns, SECOND, "{index:?}");
+    assert_eq!(index.from_ns, SECOND_NS, "{index:?}");
 }
 
 /// Two kinds in turn on one worker: their rates have one window, and the schedule is accounted for
@@ -875,14 +875,14 @@ fn kinds_in_turn_share_a_window_and_a_schedule() {
     let worker = Turns(ScriptedWorker::new(clock.clone(), |_, _| done(MS)), 0);
     let arrival = Arrival::Even {
         operations: 100,
-        period_ns: SECOND,
+        period_ns: SECOND_NS,
         phase_ns: 0,
     };
     let task = Task {
         client: 1,
         kinds: vec![0, 1],
         arrival,
-        stop: Stop::Time(4 * SECOND + SECOND / 2),
+        stop: Stop::Time(4 * SECOND_NS + SECOND_NS / 2),
         worker: Box::new(worker),
     };
     let mut log = Vec::new();

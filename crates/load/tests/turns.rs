@@ -8,6 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use plimsoll_core::clock::Clock;
+use plimsoll_core::units::SECOND_NS;
 use plimsoll_load::{
     Arrival, Command, Control, Ended, Failure, Next, Outcome, Progress, StepOptions, StepOutcome,
     StepOutputs, Stop, Task, TurnClock, TurnProgress, Worker, run_step,
@@ -208,10 +209,7 @@ fn an_open_loop_is_due_as_often_per_active_second() {
         active_ns,
         "the schedule ends with the step, not with the day"
     );
-    assert!(
-        pacing.seconds <= active_ns / 1_000_000_000 + 1,
-        "{pacing:?}"
-    );
+    assert!(pacing.seconds <= active_ns / SECOND_NS + 1, "{pacing:?}");
 }
 
 #[test]

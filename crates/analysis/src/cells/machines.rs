@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use plimsoll_core::units::GIB;
+
 use crate::cells::cell_info::CellInfo;
 
 /// Facts of an environment that make a machine another one.
 const IDENTITY: [&str; 3] = ["cpu_model", "cpus_online", "memory_bytes"];
-/// Memory differs by a little from one start of a machine to the next.
-const GIB: f64 = (1u64 << 30) as f64;
 
 /// The facts that tell a machine from others.
 pub(crate) fn identity(facts: &BTreeMap<String, String>) -> BTreeMap<&'static str, String> {
@@ -15,7 +15,8 @@ pub(crate) fn identity(facts: &BTreeMap<String, String>) -> BTreeMap<&'static st
         Some((*name, facts.get(*name)?)).filter(|(_, value)| !value.starts_with("unavailable"))
     };
     let text = |(name, value): (&'static str, &String)| match (name, value.parse::<f64>()) {
-        ("memory_bytes", Ok(bytes)) => ("memory", format!("{:.0} GiB", bytes / GIB)),
+        // It differs by a little from one start of a machine to the next.
+        ("memory_bytes", Ok(bytes)) => ("memory", format!("{:.0} GiB", bytes / GIB as f64)),
         _ => (name, value.clone()),
     };
     IDENTITY.iter().filter_map(known).map(text).collect()
@@ -54,16 +55,16 @@ mod tests {
                 .collect::<BTreeMap<_, _>>()
         };
         assert_eq!(
-            identity(&facts("A", 24 << 30, "6.1")),
-            identity(&facts("A", (24 << 30) - 4096, "6.2"))
+            identity(&facts("A", 24 * GIB, "6.1")),
+            identity(&facts("A", (24 * GIB) - 4096, "6.2"))
         );
         assert_ne!(
-            identity(&facts("A", 24 << 30, "6.1")),
-            identity(&facts("B", 24 << 30, "6.1"))
+            identity(&facts("A", 24 * GIB, "6.1")),
+            identity(&facts("B", 24 * GIB, "6.1"))
         );
         assert_ne!(
-            identity(&facts("A", 24 << 30, "6.1")),
-            identity(&facts("A", 32 << 30, "6.1"))
+            identity(&facts("A", 24 * GIB, "6.1")),
+            identity(&facts("A", 32 * GIB, "6.1"))
         );
         assert!(!identity(&facts("unavailable (x)", 1, "6.1")).contains_key("cpu_model"));
     }

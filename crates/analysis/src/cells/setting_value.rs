@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use plimsoll_core::units::SizeSyntax;
+
 /// A number with the unit it is written with.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Quantity {
@@ -18,28 +20,14 @@ enum Unit {
     Time,
 }
 
-/// Units as engines read and write them.
-const UNITS: [(&str, Unit, f64); 20] = [
-    ("k", Unit::Bytes, 1024.0),
-    ("kB", Unit::Bytes, 1024.0),
-    ("K", Unit::Bytes, 1024.0),
-    ("m", Unit::Bytes, 1_048_576.0),
-    ("M", Unit::Bytes, 1_048_576.0),
-    ("MB", Unit::Bytes, 1_048_576.0),
-    ("g", Unit::Bytes, 1_073_741_824.0),
-    ("G", Unit::Bytes, 1_073_741_824.0),
-    ("GB", Unit::Bytes, 1_073_741_824.0),
-    ("t", Unit::Bytes, 1_099_511_627_776.0),
-    ("T", Unit::Bytes, 1_099_511_627_776.0),
-    ("TB", Unit::Bytes, 1_099_511_627_776.0),
-    ("B", Unit::Bytes, 1.0),
-    ("us", Unit::Time, 1.0),
-    ("ms", Unit::Time, 1e3),
-    ("s", Unit::Time, 1e6),
-    ("min", Unit::Time, 6e7),
-    ("h", Unit::Time, 3.6e9),
-    ("d", Unit::Time, 8.64e10),
-    ("", Unit::Unwritten, 1.0),
+/// Times as engines read and write them.
+const TIMES: [(&str, f64); 6] = [
+    ("us", 1.0),
+    ("ms", 1e3),
+    ("s", 1e6),
+    ("min", 6e7),
+    ("h", 3.6e9),
+    ("d", 8.64e10),
 ];
 
 fn quantity(text: &str) -> Option<Quantity> {
@@ -47,13 +35,21 @@ fn quantity(text: &str) -> Option<Quantity> {
         .find(|c: char| !c.is_ascii_digit() && !matches!(c, '.' | '-' | '+'))
         .unwrap_or(text.len());
     let (number, unit) = (text[..digits].parse::<f64>().ok()?, text[digits..].trim());
-    UNITS
-        .iter()
-        .find(|(name, ..)| *name == unit)
-        .map(|(_, unit, factor)| Quantity {
-            number: number * factor,
-            unit: *unit,
-        })
+    let time = || TIMES.iter().find(|(name, _)| *name == unit);
+    let (unit, factor) = if unit.is_empty() {
+        (Unit::Unwritten, 1.0)
+    } else if let Some((_, factor)) = time() {
+        (Unit::Time, *factor)
+    } else {
+        let bytes = [SizeSyntax::MYSQL, SizeSyntax::WITH_B]
+            .iter()
+            .find_map(|syntax| syntax.unit_bytes(unit))?;
+        (Unit::Bytes, bytes as f64)
+    };
+    Some(Quantity {
+        number: number * factor,
+        unit,
+    })
 }
 
 fn switch(text: &str) -> Option<bool> {

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::cells::setting_value::{is_same, is_taken};
+use plimsoll_core::units::{GIB, MIB};
 
 /// The settings engines run with, set beside what was asked for and beside each other. Values mean
 /// the same when they do after units, switches and lists are read: `1G` and `1073741824`, `on` and
@@ -407,10 +408,9 @@ fn shown(values: &[Option<String>]) -> Vec<Option<String>> {
 /// `1 GiB` of a number of bytes that is a whole number of MiB; whether such a number is one of
 /// bytes is a guess, so the number stands with it in full wherever there is room.
 fn round_size(value: &str) -> String {
-    const MIB: u64 = 1 << 20;
     match value.parse::<u64>() {
-        Ok(number) if number >= MIB && number % (MIB * 1024) == 0 => {
-            format!("{} GiB", number / MIB / 1024)
+        Ok(number) if number >= MIB && number % GIB == 0 => {
+            format!("{} GiB", number / GIB)
         }
         Ok(number) if number >= MIB && number % MIB == 0 => format!("{} MiB", number / MIB),
         _ => value.to_owned(),

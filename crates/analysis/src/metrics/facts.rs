@@ -4,6 +4,7 @@ use plimsoll_core::plan::{ALL_EVENTS, MULTIGET_KEYS, STATEMENT_NOTES};
 use plimsoll_core::readings::HostReading;
 use plimsoll_core::record::{ClientRecord, OperationRecord, TurnSums};
 use plimsoll_core::rocksdb_report;
+use plimsoll_core::units::NS_PER_S;
 use plimsoll_store::event::StepDone;
 use plimsoll_store::{OperationSecond, Turn};
 
@@ -13,7 +14,6 @@ use super::value::Answer;
 pub(super) const GIB: f64 = (1u64 << 30) as f64;
 pub(super) const MIB: f64 = (1u64 << 20) as f64;
 pub(super) const KIB: f64 = 1024.0;
-pub(super) const NS_PER_S: f64 = 1e9;
 
 /// One finished step of one trial.
 pub(crate) struct Facts<'a> {

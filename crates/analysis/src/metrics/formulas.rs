@@ -4,9 +4,10 @@ use plimsoll_core::readings::HostReading;
 use plimsoll_core::record::Pacing;
 use plimsoll_core::rocksdb_report;
 use plimsoll_core::rocksdb_stats::PRINTED_STALL_PCT;
+use plimsoll_core::units::NS_PER_S;
 use plimsoll_store::Turn;
 
-use super::facts::{Facts, MIB, NS_PER_S, counts_rows, ratio};
+use super::facts::{Facts, MIB, counts_rows, ratio};
 use super::value::Answer;
 use crate::runs::histogram;
 

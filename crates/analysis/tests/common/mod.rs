@@ -17,6 +17,7 @@ use plimsoll_core::plan::{Ends, Operation, Plan, Step};
 use plimsoll_core::readings::{HostReading, Reading, Readings};
 use plimsoll_core::record::{ClientRecord, EncodedHistogram, OperationRecord, Pacing, TableCheck};
 use plimsoll_core::schedule::ScheduledTrial;
+pub use plimsoll_core::units::SECOND_NS;
 use plimsoll_store::event::*;
 use plimsoll_store::header::{CampaignHeader, CellHeader, FORMAT};
 use plimsoll_store::series::{host_path, operations_path, write_host, write_operations};
@@ -26,8 +27,6 @@ use plimsoll_store::{
 };
 use serde_json::json;
 use tempfile::TempDir;
-
-pub const SECOND_NS: u64 = 1_000_000_000;
 
 /// Ten steps of the Insert Benchmark on SQLite, short.
 pub fn plan_text(configs: &[&str], duration_s: u64, extra: &str) -> String {

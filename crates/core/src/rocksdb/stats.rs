@@ -6,6 +6,8 @@
 
 use std::collections::BTreeMap;
 
+use crate::units::{GIB, SizeSyntax};
+
 /// Under this many GiB the two decimals of the totals are too coarse for a ratio, and rates over
 /// the same time are used instead.
 const COARSE_GIB: f64 = 10.0;
@@ -261,14 +263,7 @@ fn size(text: &str) -> Option<f64> {
 
 /// A number with its unit in GiB.
 pub fn gib(number: &str, unit: &str) -> Option<f64> {
-    let factor = match unit {
-        "B" => 1.0 / 1024.0 / 1024.0 / 1024.0,
-        "KB" => 1.0 / 1024.0 / 1024.0,
-        "MB" => 1.0 / 1024.0,
-        "GB" => 1.0,
-        "TB" => 1024.0,
-        _ => return None,
-    };
+    let factor = SizeSyntax::WITH_B.unit_bytes(unit)? as f64 / GIB as f64;
     Some(
         number
             .trim()

@@ -24,6 +24,7 @@ mod version;
 mod wire;
 
 use plimsoll_core::engines::EngineName;
+use plimsoll_core::units::SizeSyntax;
 
 pub use self::external::ExternalMysql;
 pub use self::forms::MysqlForms;
@@ -49,7 +50,7 @@ fn bytes_at_start(settings: &Settings) -> u64 {
         settings
             .get(name)
             .or_else(|| settings.get(&format!("loose_{name}")))
-            .and_then(|value| bytes(value))
+            .and_then(|value| SizeSyntax::MYSQL.parse(value))
     };
     let files = size("innodb_log_files_in_group").unwrap_or(2);
     let redo = size("innodb_redo_log_capacity").unwrap_or(0).max(
@@ -58,18 +59,6 @@ fn bytes_at_start(settings: &Settings) -> u64 {
             .saturating_mul(files),
     );
     OWN_BYTES.saturating_add(redo)
-}
-
-/// A size as options have it: a number with K, M, G or T behind it, or without.
-fn bytes(value: &str) -> Option<u64> {
-    let (number, shift) = match value.char_indices().last()? {
-        (end, unit) if unit.is_ascii_alphabetic() => (
-            &value[..end],
-            10 * (1 + "KMGT".find(unit.to_ascii_uppercase())?),
-        ),
-        _ => (value, 0),
-    };
-    number.trim().parse::<u64>().ok()?.checked_mul(1 << shift)
 }
 
 /// A build of MySQL or MariaDB.

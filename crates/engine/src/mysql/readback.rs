@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use plimsoll_core::units::SizeSyntax;
+
 use super::options::{ServerOption, switch};
 
 /// Servers round sizes to blocks, pages and chunks of their own; below this a difference is such a
@@ -187,17 +189,9 @@ fn path(text: &str) -> &str {
 
 /// A number with one of the suffixes that options take.
 fn number(text: &str) -> Option<f64> {
-    let power = text
-        .chars()
-        .last()
-        .and_then(|last| "kmgtpe".find(last.to_ascii_lowercase()));
-    match power {
-        Some(power) => {
-            let number: u64 = text[..text.len() - 1].parse().ok()?;
-            Some(number as f64 * 1024_f64.powi(power as i32 + 1))
-        }
-        None => text.parse().ok().filter(|number: &f64| number.is_finite()),
-    }
+    let plain = || text.parse().ok().filter(|number: &f64| number.is_finite());
+    let bytes = SizeSyntax::MYSQL.parse(text).map(|bytes| bytes as f64);
+    bytes.or_else(plain)
 }
 
 fn words(list: &str) -> BTreeSet<String> {

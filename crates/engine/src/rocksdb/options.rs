@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use plimsoll_core::suggest;
-use plimsoll_core::units::format_bytes;
+use plimsoll_core::units::{SizeSyntax, format_bytes};
 
 use super::library::{Cache, Library, Options};
 use super::readback::{GROUPS, TABLE, members};
@@ -173,7 +173,9 @@ fn known() -> impl Iterator<Item = Known> {
 impl Kind {
     fn takes(self, value: &str) -> bool {
         match self {
-            Self::Number => parse_bytes(value.strip_prefix('-').unwrap_or(value)).is_some(),
+            Self::Number => SizeSyntax::ROCKSDB
+                .parse(value.strip_prefix('-').unwrap_or(value))
+                .is_some(),
             Self::Real => value.parse::<f64>().is_ok_and(f64::is_finite),
             Self::Switch => parse_switch(value).is_some(),
             Self::Text => !value.is_empty(),
@@ -188,23 +190,6 @@ impl Kind {
             Self::Text => "a value",
         }
     }
-}
-
-/// `16777216`, `16m`.
-pub(super) fn parse_bytes(text: &str) -> Option<u64> {
-    let (digits, shift) = match text.chars().last()?.to_ascii_lowercase() {
-        'k' => (&text[..text.len() - 1], 10),
-        'm' => (&text[..text.len() - 1], 20),
-        'g' => (&text[..text.len() - 1], 30),
-        't' => (&text[..text.len() - 1], 40),
-        _ => (text, 0),
-    };
-    let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
-    digits
-        .parse::<u64>()
-        .ok()
-        .filter(|_| is_number)?
-        .checked_mul(1 << shift)
 }
 
 fn parse_switch(text: &str) -> Option<bool> {
@@ -245,8 +230,11 @@ pub(super) fn check(settings: &Settings, ram_bytes: Option<u64>) -> Result<Check
                 }
             }
             "block_cache_bytes" => {
-                checked.cache_bytes =
-                    Some(parse_bytes(value).ok_or_else(|| wrong(Kind::Number.rule()))?)
+                checked.cache_bytes = Some(
+                    SizeSyntax::ROCKSDB
+                        .parse(value)
+                        .ok_or_else(|| wrong(Kind::Number.rule()))?,
+                )
             }
             "block_cache_shard_bits" => {
                 let bits = value.parse().ok().filter(|bits| (-1..20).contains(bits));
@@ -363,7 +351,9 @@ fn find(name: &str) -> Result<Known, EngineError> {
 
 impl Checked {
     fn number(&self, name: &str) -> Option<u64> {
-        self.options.get(name).and_then(|value| parse_bytes(value))
+        self.options
+            .get(name)
+            .and_then(|value| SizeSyntax::ROCKSDB.parse(value))
     }
 
     fn check_together(&self, ram_bytes: Option<u64>) -> Result<(), EngineError> {
@@ -751,22 +741,6 @@ mod tests {
         );
         assert!(known().all(|known| !known.versions.is_empty()));
         assert!(names.len() > 200 && OURS.iter().all(|ours| !names.contains(ours)));
-    }
-
-    #[test]
-    fn sizes() {
-        for (text, bytes) in [
-            ("0", Some(0)),
-            ("16m", Some(16 << 20)),
-            ("1K", Some(1024)),
-            ("", None),
-            ("m", None),
-            ("+1", None),
-            ("1.5g", None),
-            ("ä", None),
-        ] {
-            assert_eq!(parse_bytes(text), bytes, "{text}");
-        }
     }
 
     proptest! {

@@ -5,6 +5,7 @@ use std::io;
 use nix::unistd::Pid;
 
 use crate::parse::{ProcessStat, parse_process_stat};
+use plimsoll_core::units::SECOND_NS;
 
 /// When a process started, in clock ticks since boot. With the pid and the boot id it names one
 /// process for ever.
@@ -73,7 +74,7 @@ pub(crate) fn thread_cpu_ns() -> u64 {
 fn nanoseconds(seconds: i64, nanoseconds: i64) -> u64 {
     u64::try_from(
         seconds
-            .saturating_mul(1_000_000_000)
+            .saturating_mul(SECOND_NS as i64)
             .saturating_add(nanoseconds),
     )
     .unwrap_or(0)
@@ -81,7 +82,7 @@ fn nanoseconds(seconds: i64, nanoseconds: i64) -> u64 {
 
 /// The length of a clock tick, the unit of CPU time in `/proc`.
 pub(crate) fn tick_ns() -> u64 {
-    1_000_000_000 / rustix::param::clock_ticks_per_second().max(1)
+    SECOND_NS / rustix::param::clock_ticks_per_second().max(1)
 }
 
 /// Uses this thread's CPU until the process's clock went on by `ns`.

@@ -282,15 +282,15 @@ mod tests {
     use std::process::{Child, Command, Stdio};
     use std::time::Duration;
 
-    use super::*;
+    use plimsoll_core::units::SECOND_NS;
 
-    const SECOND: u64 = 1_000_000_000;
+    use super::*;
 
     /// Members by pid, with own and reaped seconds.
     fn seen(members: &[(u32, u64, u64)]) -> Seen {
         let cpu = |own: u64, reaped: u64| CpuSeen {
-            own_ns: own * SECOND,
-            reaped_ns: reaped * SECOND,
+            own_ns: own * SECOND_NS,
+            reaped_ns: reaped * SECOND_NS,
         };
         members
             .iter()
@@ -347,7 +347,7 @@ mod tests {
                 .map(|look| account.settle(look))
                 .last()
                 .unwrap();
-            assert_eq!(total_ns, expected_s * SECOND, "{story}");
+            assert_eq!(total_ns, expected_s * SECOND_NS, "{story}");
         }
     }
 
@@ -520,7 +520,7 @@ mod tests {
         decoy.wait_until_ready();
         server.wait_until_ready();
         let deadline = Instant::now() + Duration::from_secs(20);
-        while process_cpu_ns(decoy.0.id()).unwrap() < SECOND / 20 {
+        while process_cpu_ns(decoy.0.id()).unwrap() < SECOND_NS / 20 {
             assert!(Instant::now() < deadline, "the decoy used no CPU");
         }
         let after_ns = trees.cpu_ns().unwrap();

@@ -3,6 +3,7 @@
 use super::measure::{Foreign, RoundTrip};
 use super::{Check, Status, Supply};
 use crate::Answer;
+use plimsoll_core::units::GIB;
 
 /// The one shape of all decisions: an unavailable number, a good one, or a bad one with advice.
 fn judge<T>(
@@ -37,7 +38,7 @@ fn warn_if(is_bad: bool) -> Status {
 }
 
 fn gib(bytes: u64) -> String {
-    format!("{:.1} GiB", bytes as f64 / f64::from(1 << 30))
+    format!("{:.1} GiB", bytes as f64 / GIB as f64)
 }
 
 /// A run needs a fifth more than its data: sorts, logs and old versions of rows come on top.
@@ -373,7 +374,6 @@ mod tests {
     #[test]
     fn decisions() {
         use Status::{Fail, Ok as Good, Unavailable, Warn};
-        const GIB: u64 = 1 << 30;
         let trip = |asleep_ns, awake_ns| {
             Ok(RoundTrip {
                 asleep_ns,

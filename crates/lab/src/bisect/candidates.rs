@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use plimsoll_core::engines::EngineName;
 use plimsoll_core::name::{BuildName, natural_cmp};
 use plimsoll_core::plan::{Cell, Plan, divide};
-use plimsoll_engine::process::{MARK, child_command, end_below};
+use plimsoll_engine::process::{MARK, child_command, describe_status, end_below};
 use plimsoll_store::header::{CampaignHeader, CellHeader};
 use rustix::process::{Pid, Signal, kill_process_group};
 
@@ -144,7 +144,8 @@ impl BuildCommand {
             self.end_without_guard();
         }
         if !status.success() {
-            return Err(format!("`{text}` failed ({status})"));
+            let end = describe_status(status);
+            return Err(format!("`{text}` failed ({end})"));
         }
         let output = output
             .and_then(|thread| thread.join().ok())
@@ -505,7 +506,7 @@ mod tests {
         assert!(
             run("false {commit}")
                 .unwrap_err()
-                .contains("`false abc1` failed (exit status: 1)")
+                .contains("`false abc1` failed (exit status 1)")
         );
         assert!(
             run("true {commit}")
@@ -572,7 +573,7 @@ mod tests {
                 .cell(index, &builds, &AtomicUsize::new(0))
                 .unwrap()
         };
-        assert!(cell(1).unwrap_err().contains("failed (exit status: 1)"));
+        assert!(cell(1).unwrap_err().contains("failed (exit status 1)"));
         let reason = cell(0).unwrap_err();
         assert!(
             reason.contains(dir.path().join("old").to_str().unwrap()),

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use plimsoll_core::plan::Cell;
-use plimsoll_core::units::MIB;
+use plimsoll_core::units::{MIB, SizeSyntax};
 use plimsoll_host::{Memory, Proc};
 
 use crate::campaign::peak_table_bytes;
@@ -31,24 +31,15 @@ pub(super) fn server_bytes(cell: &Cell, settings: &BTreeMap<String, String>) -> 
         + SERVER_BYTES
 }
 
-/// A size as servers write them: a bare number in `unit`, or with K, M, G, T and perhaps a B, each
-/// 1,024 times the one before.
+/// A size as one of the servers writes it; a bare number is in `unit`.
 fn parse_size(text: &str, unit: u64) -> Option<u64> {
     let text = text.trim().trim_matches('\'');
-    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-    let factor = match text[digits.len()..]
-        .to_ascii_uppercase()
-        .trim_end_matches('B')
-    {
-        "" if text.len() == digits.len() => unit,
-        "" => 1,
-        "K" => 1 << 10,
-        "M" => 1 << 20,
-        "G" => 1 << 30,
-        "T" => 1 << 40,
-        _ => return None,
-    };
-    Some((digits.trim().parse::<f64>().ok()? * factor as f64) as u64)
+    if let Ok(number) = text.parse::<u64>() {
+        return number.checked_mul(unit);
+    }
+    [SizeSyntax::MYSQL, SizeSyntax::WITH_B, SizeSyntax::PLAN]
+        .iter()
+        .find_map(|syntax| syntax.parse(text))
 }
 
 /// Bytes that servers may take together; none if the kernel does not report it.
@@ -95,6 +86,7 @@ mod tests {
             ("4096", 8192, Some(32 * MIB)),
             ("6442450944B", 8192, Some(6_442_450_944)),
             ("64MB", 8192, Some(64 * MIB)),
+            ("'64 MiB'", 8192, Some(64 * MIB)),
             ("134217728", 1, Some(128 * MIB)),
             ("auto", 1, None),
             ("", 1, None),

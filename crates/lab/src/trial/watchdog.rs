@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use plimsoll_core::units::format_bytes;
+use plimsoll_core::units::{GIB, format_bytes};
 use plimsoll_engine::SqlSession;
 use plimsoll_host::{DiskSpace, disk_space};
 use plimsoll_load::{Command, Control, Patience};
@@ -28,7 +28,7 @@ const ANSWER_PATIENCE: Duration = Duration::from_secs(2);
 
 /// A step is stopped when less than this share of the disk, or less than this many bytes, is free.
 const LEAST_SHARE: f64 = 0.05;
-const LEAST_BYTES: u64 = 2 << 30;
+const LEAST_BYTES: u64 = 2 * GIB;
 
 /// Why a trial must end.
 enum Verdict {
@@ -259,8 +259,6 @@ fn least_free_bytes(at_start: DiskSpace) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    const GIB: u64 = 1 << 30;
 
     #[test]
     fn a_server_that_hangs_in_a_turn_is_the_reason_and_no_crash() {

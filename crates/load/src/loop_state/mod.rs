@@ -14,6 +14,7 @@ use crate::control::{Command, Control};
 use crate::recorder::{KindRecord, Recorder};
 use crate::retry::{LOST, Outage, RetryPolicy};
 use crate::worker::{Failure, Next, Outcome, Stop};
+use plimsoll_core::units::SECOND_NS;
 
 /// A sleeping worker looks at its commands at least this often.
 const LONGEST_SLEEP_NS: u64 = 50_000_000;
@@ -460,7 +461,7 @@ impl<'a> LoopState<'a> {
                 self.recorder
                     .unsuccessful(kind, sent_ns, done_ns, class, is_final);
                 if is_final {
-                    let seconds = policy.deadline_ns / 1_000_000_000;
+                    let seconds = policy.deadline_ns / SECOND_NS;
                     let message = format!(
                         "the operation was still refused ({class}) after {seconds} s of retries"
                     );

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant, SystemTime};
 use hdrhistogram::serialization::V2DeflateSerializer;
 use hdrhistogram::serialization::interval_log::IntervalLogWriterBuilder;
 use plimsoll_core::clock::Clock;
+use plimsoll_core::units::SECOND_NS;
 
 use super::log::Log;
 use super::outcome::{OutcomeBuilder, TaskEnd, TaskInfo, unsent};
@@ -240,7 +241,7 @@ impl<C: Clock> Watcher<'_, C> {
             .filter(|&finished_ns| finished_ns != u64::MAX);
         let finished_ns = finished_ns.map(|finished_ns| finished_ns.saturating_sub(start_ns));
         let unsent = unsent(self.infos, ends, finished_ns);
-        let interval_ns = self.workers.intervals.interval_s() * 1_000_000_000;
+        let interval_ns = self.workers.intervals.interval_s() * SECOND_NS;
         let at_ns = elapsed_ns.saturating_sub(1) / interval_ns * interval_ns;
         log.add_unsent(
             Duration::from_nanos(at_ns),

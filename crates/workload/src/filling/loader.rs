@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use plimsoll_core::plan::LoadMode;
+use plimsoll_core::units::SECOND_NS;
 use plimsoll_engine::SqlForms;
 use plimsoll_load::{Arrival, Next, Outcome, RetryPolicy, StepOptions, Stop, Task, Worker};
 
@@ -26,7 +27,7 @@ const LARGE_STATEMENT_BYTES: usize = (1 << 20) - (1 << 10);
 /// Of one copy.
 const COPY_BYTES: usize = 4 << 20;
 /// Building an index may take hours.
-const LOAD_DEADLINE_NS: u64 = 24 * 3600 * 1_000_000_000;
+const LOAD_DEADLINE_NS: u64 = 24 * 3600 * SECOND_NS;
 
 /// How rows go to the engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use plimsoll_core::plan::{KEY_BYTES, VALUE_BYTES};
+use plimsoll_core::units::SizeSyntax;
 
-use super::super::options::parse_bytes;
 use crate::{EngineError, Settings};
 
 /// What a run is to do, beside its config.
@@ -325,7 +325,9 @@ fn of_setting(name: &str, value: &str) -> Result<Vec<(String, String)>, EngineEr
         // `16m` is for configs alone.
         return one(
             flag,
-            &parse_bytes(value).map_or_else(|| value.to_owned(), |bytes| bytes.to_string()),
+            &SizeSyntax::ROCKSDB
+                .parse(value)
+                .map_or_else(|| value.to_owned(), |bytes| bytes.to_string()),
         );
     }
     let plain = name

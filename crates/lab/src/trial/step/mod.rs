@@ -19,6 +19,7 @@ use plimsoll_core::plan::{Step, Verify};
 use plimsoll_core::readings::HostReading;
 use plimsoll_core::record::{ClientRecord, OperationRecord};
 use plimsoll_core::rocksdb_stats;
+use plimsoll_core::units::SECOND_NS;
 use plimsoll_engine::DrainLimits;
 use plimsoll_load::{
     Command, Ended, MonotonicClock, Progress, StepError, StepOptions, StepOutcome, StepOutputs,
@@ -45,7 +46,7 @@ use crate::leftovers::end_server;
 use crate::perf::Recorder;
 
 /// A step in turns may work this long, which is longer than anybody waits.
-const TIMELESS_NS: u64 = 24 * 3600 * 1_000_000_000;
+const TIMELESS_NS: u64 = 24 * 3600 * SECOND_NS;
 
 /// A background rate below this share of its target misses the SLA, the rule of the original
 /// report.
