@@ -1,7 +1,7 @@
 //! From a plan's config to settings: the file's lines, then the plan's own.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use plimsoll_core::engines::ConfigSyntax;
 use plimsoll_core::plan::Cell;
@@ -30,49 +30,9 @@ pub(crate) fn resolve(cell: &Cell, plan_dir: Option<&Path>) -> Result<ResolvedCo
             settings: config.settings.clone(),
         });
     }
-    let engine = cell.build.engine;
-    let beside = plan_dir.unwrap_or(Path::new("."));
-    let (source, text) = if let Some(file) = &config.file {
-        let path = beside.join(file);
-        (file.clone(), read(&path, &cell.label)?)
-    } else if let Some(from) = &config.from {
-        let text = shipped_config(engine, from).ok_or_else(|| {
-            let known = shipped_config_labels(engine);
-            LabError::Usage(format!(
-                "cell {}: [config.{}] from: there is no shipped config \"{from}\" for {engine}{}; \
-                shipped: {}",
-                cell.label,
-                config.label,
-                suggest::hint(from, known.iter().copied()),
-                known.join(", "),
-            ))
-        })?;
-        (format!("shipped {from}"), text.to_owned())
-    } else {
-        let name = format!("{}.{}", config.label, engine.facts().config.ending);
-        let path: PathBuf = beside.join(&name);
-        if plan_dir.is_some() && path.is_file() {
-            (name, read(&path, &cell.label)?)
-        } else if let Some(text) = shipped_config(engine, &config.label) {
-            ("shipped".to_owned(), text.to_owned())
-        } else if !config.settings.is_empty() {
-            ("plan".to_owned(), String::new())
-        } else {
-            let known = shipped_config_labels(engine);
-            return Err(LabError::Usage(format!(
-                "cell {}: there is no config \"{}\" for {engine}{}; shipped: {}; or put {} next to \
-                the plan, or set [config.{}] file = ... or settings = ...",
-                cell.label,
-                config.label,
-                suggest::hint(&config.label, known.iter().copied()),
-                known.join(", "),
-                path.display(),
-                config.label
-            )));
-        }
-    };
-    let of_file = parse(&source, &text, engine.facts().config.syntax)?;
-    let syntax = engine.facts().config.syntax;
+    let (source, text) = find(cell, plan_dir)?;
+    let syntax = cell.build.engine.facts().config.syntax;
+    let of_file = parse(&source, &text, syntax)?;
     let mut settings = if syntax == ConfigSyntax::Groups {
         merge_groups(of_file, &config.settings).map_err(|error| {
             LabError::Usage(format!(
@@ -83,7 +43,65 @@ pub(crate) fn resolve(cell: &Cell, plan_dir: Option<&Path>) -> Result<ResolvedCo
     } else {
         merge(of_file, &config.settings, syntax)
     };
-    if let Some(unit) = engine.facts().config.ram_unit
+    fill_templates(cell, &source, &mut settings)?;
+    Ok(ResolvedConfig { source, settings })
+}
+
+/// Where the config of a cell is, and its text.
+fn find(cell: &Cell, plan_dir: Option<&Path>) -> Result<(String, String), LabError> {
+    let (config, engine) = (&cell.config, cell.build.engine);
+    let folder = plan_dir.unwrap_or(Path::new("."));
+    let shipped_and_hint = |label: &str| {
+        let known = shipped_config_labels(engine);
+        (
+            known.join(", "),
+            suggest::hint(label, known.iter().copied()),
+        )
+    };
+    if let Some(file) = &config.file {
+        return Ok((file.clone(), read(&folder.join(file), &cell.label)?));
+    }
+    if let Some(from) = &config.from {
+        let text = shipped_config(engine, from).ok_or_else(|| {
+            let (shipped, hint) = shipped_and_hint(from);
+            LabError::Usage(format!(
+                "cell {}: [config.{}] from: there is no shipped config \"{from}\" for {engine}{hint}; \
+                shipped: {shipped}",
+                cell.label, config.label,
+            ))
+        })?;
+        return Ok((format!("shipped {from}"), text.to_owned()));
+    }
+    let name = format!("{}.{}", config.label, engine.facts().config.ending);
+    let path = folder.join(&name);
+    // A plan that ships with the program has no folder, and what lies in the current one is not its.
+    if plan_dir.is_some() && path.is_file() {
+        Ok((name, read(&path, &cell.label)?))
+    } else if let Some(text) = shipped_config(engine, &config.label) {
+        Ok(("shipped".to_owned(), text.to_owned()))
+    } else if !config.settings.is_empty() {
+        Ok(("plan".to_owned(), String::new()))
+    } else {
+        let (shipped, hint) = shipped_and_hint(&config.label);
+        Err(LabError::Usage(format!(
+            "cell {}: there is no config \"{}\" for {engine}{hint}; shipped: {shipped}; or put {} \
+            next to the plan, or set [config.{}] file = ... or settings = ...",
+            cell.label,
+            config.label,
+            path.display(),
+            config.label
+        )))
+    }
+}
+
+/// Puts this machine's memory and CPUs where settings ask for a share of them.
+fn fill_templates(
+    cell: &Cell,
+    source: &str,
+    settings: &mut BTreeMap<String, String>,
+) -> Result<(), LabError> {
+    let facts = cell.build.engine.facts();
+    if let Some(unit) = facts.config.ram_unit
         && let Some((name, value)) = settings
             .iter()
             .find(|(_, value)| value.contains("{ram") && value.ends_with('}'))
@@ -91,19 +109,19 @@ pub(crate) fn resolve(cell: &Cell, plan_dir: Option<&Path>) -> Result<ResolvedCo
         return Err(LabError::Usage(format!(
             "cell {}: {source}: {name}: {} takes a number without a unit as so many blocks or \
             kilobytes; write {value}{unit}",
-            cell.label,
-            engine.facts().title
+            cell.label, facts.title
         )));
     }
+    // The machine is read only if it is asked for.
     if settings.values().any(|value| value.contains('{')) {
         let machine = Machine::read().map_err(LabError::Io)?;
-        for (name, value) in &mut settings {
+        for (name, value) in settings {
             *value = fill(value, machine).map_err(|error| {
                 LabError::Usage(format!("cell {}: {source}: {name}: {error}", cell.label))
             })?;
         }
     }
-    Ok(ResolvedConfig { source, settings })
+    Ok(())
 }
 
 /// The file's lines, and in their place the plan's own where both are about the same option,
