@@ -26,38 +26,36 @@ pub(crate) struct MinIdCost {
     pub longest_ns: AtomicU64,
 }
 
+/// What the deleters of a step do.
+pub(super) struct Deletes {
+    /// Rows per statement.
+    pub batch: u32,
+    /// The operation's kind among those of its task.
+    pub kind: usize,
+    /// With the inserter of the same client.
+    pub pairing: Arc<Pairing>,
+    /// Of all clients.
+    pub cost: Arc<MinIdCost>,
+}
+
 /// Deletes the `batch` rows with the smallest ids at or above a running estimate.
 pub(super) struct Deleter {
     session: Session,
     statements: Statements,
     era: Era,
-    batch: u32,
-    kind: usize,
-    pairing: Arc<Pairing>,
-    cost: Arc<MinIdCost>,
+    deletes: Deletes,
     delete: BoundStatement,
     round: u64,
     next_id: i64,
 }
 
 impl Deleter {
-    pub fn new(
-        session: Session,
-        statements: Statements,
-        era: Era,
-        batch: u32,
-        kind: usize,
-        pairing: Arc<Pairing>,
-        cost: Arc<MinIdCost>,
-    ) -> Self {
+    pub fn new(session: Session, statements: Statements, era: Era, deletes: Deletes) -> Self {
         Self {
             session,
             statements,
             era,
-            batch,
-            kind,
-            pairing,
-            cost,
+            deletes,
             delete: BoundStatement::default(),
             round: 0,
             next_id: 0,
@@ -69,9 +67,10 @@ impl Deleter {
         let started = Instant::now();
         let found = look_up(self.session.get(), &self.statements.min_id())?;
         let ns = started.elapsed().as_nanos() as u64;
-        self.cost.lookups.fetch_add(1, Ordering::Relaxed);
-        self.cost.ns.fetch_add(ns, Ordering::Relaxed);
-        self.cost.longest_ns.fetch_max(ns, Ordering::Relaxed);
+        let cost = &self.deletes.cost;
+        cost.lookups.fetch_add(1, Ordering::Relaxed);
+        cost.ns.fetch_add(ns, Ordering::Relaxed);
+        cost.longest_ns.fetch_max(ns, Ordering::Relaxed);
         let found = match found {
             Ok(found) => found,
             Err(next) => return Ok(Some(next)),
@@ -101,7 +100,7 @@ impl Worker for Deleter {
     }
 
     fn prepare(&mut self) -> Result<Next, String> {
-        match self.pairing.await_deleter() {
+        match self.deletes.pairing.await_deleter() {
             Turn::Go => {}
             Turn::Wait => return Ok(Next::Later),
             Turn::Finished => return Ok(Next::Finished),
@@ -112,18 +111,18 @@ impl Worker for Deleter {
             return Ok(next);
         }
         let second = match self.era {
-            Era::Current => i64::from(self.batch),
-            Era::May2023 | Era::Year2017 => self.next_id + i64::from(self.batch),
+            Era::Current => i64::from(self.deletes.batch),
+            Era::May2023 | Era::Year2017 => self.next_id + i64::from(self.deletes.batch),
         };
         self.delete.bind(&[self.next_id, second]);
         self.round += 1;
-        self.next_id += i64::from(self.batch);
-        self.pairing.publish_oldest_id(self.next_id);
-        Ok(Next::Operation(self.kind))
+        self.next_id += i64::from(self.deletes.batch);
+        self.deletes.pairing.publish_oldest_id(self.next_id);
+        Ok(Next::Operation(self.deletes.kind))
     }
 
     fn execute(&mut self) -> Outcome {
-        let rows = u64::from(self.batch);
+        let rows = u64::from(self.deletes.batch);
         // A range of ids may hold fewer rows where ids have gaps; a limit counts rows that exist.
         let wanted = (self.era == Era::Current).then_some(rows);
         let outcome = write_outcome(
@@ -132,7 +131,7 @@ impl Worker for Deleter {
             wanted,
         );
         if matches!(outcome, Outcome::Done { .. }) {
-            self.pairing.end_delete();
+            self.deletes.pairing.end_delete();
         }
         outcome
     }

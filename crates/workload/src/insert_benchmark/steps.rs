@@ -16,7 +16,7 @@ use plimsoll_engine::{EngineError, Settings};
 use plimsoll_load::{Arrival, RetryPolicy, StepOptions, StepOutcome, Stop, Task, Worker};
 
 use super::data::{NOMINAL_ROWS_PER_S, RandomText, Rows};
-use super::delete::{Deleter, MinIdCost};
+use super::delete::{Deleter, Deletes, MinIdCost};
 use super::index::{self, Indexer};
 use super::insert::{Inserter, longest_insert};
 use super::pairing::Pairing;
@@ -222,7 +222,13 @@ impl InsertBenchmarkRun {
                 worker,
             });
             if let Some(pairing) = pairing {
-                let worker = self.deleter(client, step, 1, pairing, cost);
+                let deletes = Deletes {
+                    batch: step.batch,
+                    kind: 1,
+                    pairing,
+                    cost: cost.clone(),
+                };
+                let worker = self.deleter(client, deletes);
                 // It ends with its inserter.
                 tasks.push(by_worker(client, vec![1], worker));
             }
@@ -272,12 +278,18 @@ impl InsertBenchmarkRun {
                     None => (batches, arrival.length_ns(batches)),
                     Some(ns) => (arrival.count_before(ns), ns),
                 };
+                let deletes = Deletes {
+                    batch: step.batch,
+                    kind: 2,
+                    pairing,
+                    cost: cost.clone(),
+                };
                 tasks.push(Task {
                     client,
                     kinds: vec![2],
                     arrival,
                     stop: Stop::Worker { planned, length_ns },
-                    worker: self.deleter(client, step, 2, pairing, cost),
+                    worker: self.deleter(client, deletes),
                 });
             }
         }
@@ -322,23 +334,13 @@ impl InsertBenchmarkRun {
         }
     }
 
-    fn deleter(
-        &self,
-        client: u32,
-        step: &Step,
-        kind: usize,
-        pairing: Arc<Pairing>,
-        cost: &Arc<MinIdCost>,
-    ) -> Box<dyn Worker> {
+    fn deleter(&self, client: u32, deletes: Deletes) -> Box<dyn Worker> {
         let statements = self.tables[self.table_index(client)].clone();
         Box::new(Deleter::new(
             self.session(),
             statements,
             self.settings.era,
-            step.batch,
-            kind,
-            pairing,
-            cost.clone(),
+            deletes,
         ))
     }
 
