@@ -46,10 +46,7 @@ pub fn plan(places: &Places, verb: &PlanVerb) -> Outcome {
                 .map(|confirm| power(places, &loaded.plan, confirm))
                 .transpose()?;
             if *json {
-                print_json(&WithPower {
-                    forecast: &forecast,
-                    power: &power,
-                })?;
+                print_json(&Explanation::of(forecast, power))?;
             } else {
                 explain(&loaded.plan.description, &forecast, power.as_ref());
             }
@@ -58,12 +55,41 @@ pub fn plan(places: &Places, verb: &PlanVerb) -> Outcome {
     Ok(0)
 }
 
-/// A forecast, and what blocks can show.
+/// The document of `plan explain --json`: a forecast, and what blocks can show.
 #[derive(Serialize)]
-struct WithPower<'a> {
-    #[serde(flatten)]
-    forecast: &'a Forecast,
-    power: &'a Option<Power>,
+struct Explanation {
+    plan: String,
+    trials: usize,
+    seconds: f64,
+    disk_bytes: u64,
+    free_bytes: Option<u64>,
+    cells: Vec<CellForecast>,
+    confirm: Option<ConfirmForecast>,
+    power: Option<Power>,
+}
+
+impl Explanation {
+    fn of(forecast: Forecast, power: Option<Power>) -> Self {
+        let Forecast {
+            plan,
+            trials,
+            seconds,
+            disk_bytes,
+            free_bytes,
+            cells,
+            confirm,
+        } = forecast;
+        Self {
+            plan,
+            trials,
+            seconds,
+            disk_bytes,
+            free_bytes,
+            cells,
+            confirm,
+            power,
+        }
+    }
 }
 
 /// What the fewest blocks that can decide will show on this machine.
@@ -205,8 +231,8 @@ fn explain_confirm(confirm: &ConfirmForecast) {
         (None, reason) => format!("not by slices: {}", reason.as_deref().unwrap_or_default()),
     };
     anstream::println!(
-        "\nconfirm --all: {by_slices};\n  by {} blocks, the fewest that can decide {}, about {} and \
-        {} of disk",
+        "\nconfirm --all: {by_slices};\n  by {} blocks, the fewest that can decide {}, about {} \
+        and {} of disk",
         confirm.blocks_needed,
         count(confirm.questions, "question"),
         seconds(confirm.blocks_seconds.round()),

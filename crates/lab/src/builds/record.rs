@@ -18,24 +18,47 @@ use crate::builds::error::BuildError;
 pub(crate) const FILE: &str = "build.json";
 const PLACEHOLDER: &str = "{build}";
 
-/// A build and how it came here.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// A build and how it came here. The file has the members of both in one object.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Record {
+    pub provenance: Provenance,
+    pub build: InstalledBuild,
+}
+
+/// How a build came here.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Provenance {
     /// The source's name in recipes, or `own`.
     pub source: String,
     /// The Debian packages that were unpacked, with their versions.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub packages: Vec<String>,
-    /// The build.
-    #[serde(flatten)]
-    pub build: InstalledBuild,
+}
+
+impl Record {
+    fn to_value(&self) -> serde_json::Result<Value> {
+        let mut value = serde_json::to_value(&self.build)?;
+        if let (Value::Object(members), Value::Object(provenance)) =
+            (&mut value, serde_json::to_value(&self.provenance)?)
+        {
+            members.extend(provenance);
+        }
+        Ok(value)
+    }
+
+    fn from_value(value: Value) -> serde_json::Result<Self> {
+        Ok(Self {
+            provenance: Provenance::deserialize(&value)?,
+            build: InstalledBuild::deserialize(value)?,
+        })
+    }
 }
 
 /// Writes the record of the build in `root` and makes it durable.
 pub(crate) fn write(root: &Path, record: &Record) -> Result<(), BuildError> {
     let path = root.join(FILE);
     let io = || BuildError::io("write", &path);
-    let mut value = serde_json::to_value(record).map_err(|error| io()(error.into()))?;
+    let mut value = record.to_value().map_err(|error| io()(error.into()))?;
     let here = root.display().to_string();
     for_each_text(&mut value, &mut |text| {
         if let Some(rest) = text.strip_prefix(&here)
@@ -74,7 +97,7 @@ pub(crate) fn read(root: &Path) -> Result<Option<Record>, BuildError> {
             *text = format!("{here}{rest}");
         }
     });
-    serde_json::from_value(value).map(Some).map_err(damaged)
+    Record::from_value(value).map(Some).map_err(damaged)
 }
 
 fn for_each_text(value: &mut Value, change: &mut dyn FnMut(&mut String)) {
@@ -105,8 +128,10 @@ mod tests {
         let (before, after) = (dir.path().join("before"), dir.path().join("after"));
         fs::create_dir(&before).unwrap();
         let at = |root: &Path| Record {
-            source: "jcabi".into(),
-            packages: Vec::new(),
+            provenance: Provenance {
+                source: "jcabi".into(),
+                packages: vec!["libaio1=0.3".into()],
+            },
             build: InstalledBuild {
                 name: "mysql@5.6.14".into(),
                 engine: EngineName::Mysql,
@@ -132,6 +157,11 @@ mod tests {
         };
         assert_eq!(read(&before).unwrap(), None);
         write(&before, &at(&before)).unwrap();
+        let text = fs::read_to_string(before.join(FILE)).unwrap();
+        let members: BTreeMap<String, Value> = serde_json::from_str(&text).unwrap();
+        for member in ["source", "packages", "name", "server_sha256"] {
+            assert!(members.contains_key(member), "{member}: {text}");
+        }
         fs::rename(&before, &after).unwrap();
         assert_eq!(read(&after).unwrap(), Some(at(&after)));
         fs::write(after.join(FILE), "{\"source\":").unwrap();

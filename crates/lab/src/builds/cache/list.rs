@@ -71,8 +71,12 @@ impl BuildCache {
             Some(record) => ListedBuild {
                 name,
                 version: record.build.version,
-                bytes: if record.source == OWN { Some(0) } else { bytes },
-                source: record.source,
+                bytes: if record.provenance.source == OWN {
+                    Some(0)
+                } else {
+                    bytes
+                },
+                source: record.provenance.source,
                 state: BuildState::Here,
                 origin: record.build.origin,
             },

@@ -21,7 +21,7 @@ use crate::builds::progress::{FetchProgress, Stage, Watch};
 use crate::builds::recipes::recipe::Recipe;
 use crate::builds::recipes::resolve::{Here, OWN, ResolvedBuild, nearest, resolve};
 use crate::builds::recipes::shipped::recipes;
-use crate::builds::record::{self, Record};
+use crate::builds::record::{self, Provenance, Record};
 
 mod check;
 mod list;
@@ -229,8 +229,10 @@ impl BuildCache {
         record::write(
             &partial.0,
             &Record {
-                source: OWN.to_owned(),
-                packages: Vec::new(),
+                provenance: Provenance {
+                    source: OWN.to_owned(),
+                    packages: Vec::new(),
+                },
                 build: build.clone(),
             },
         )?;
@@ -301,7 +303,7 @@ impl BuildCache {
                 name,
                 engine: record.build.engine,
                 version: short_version(&record.build.version).to_owned(),
-                source: record.source,
+                source: record.provenance.source,
                 origin: record.build.origin,
             })
             .collect())
@@ -367,7 +369,7 @@ fn check_unchanged(record: &Record) -> Result<(), BuildError> {
         return Ok(());
     };
     let name = &build.name;
-    let next = if record.source == OWN {
+    let next = if record.provenance.source == OWN {
         let label = name.split_once('+').map_or("...", |(_, label)| label);
         format!(
             "add it again with `plimsoll build add --basedir {} --label {label}`",

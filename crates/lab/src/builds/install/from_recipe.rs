@@ -23,7 +23,7 @@ use crate::builds::progress::{Stage, Watch};
 use crate::builds::recipes::recipe::{Layout, Package, Recipe};
 use crate::builds::recipes::resolve::is_patch_of;
 use crate::builds::recipes::shipped::debian;
-use crate::builds::record::{self, Record};
+use crate::builds::record::{self, Provenance, Record};
 
 /// What an installation works with.
 pub(crate) struct Install<'a, 'w> {
@@ -57,8 +57,10 @@ impl<'a> Install<'a, '_> {
             None => package.describe(),
         };
         let record = Record {
-            source: self.recipe.source.clone(),
-            packages,
+            provenance: Provenance {
+                source: self.recipe.source.clone(),
+                packages,
+            },
             build: recognise(self.recipe, &root, env, origin)?,
         };
         record::write(&root, &record)?;
