@@ -310,7 +310,8 @@ pub struct Bisect {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub blocks: Option<u32>,
     /// Use slices instead of blocks, and restart the servers this many times per probe
-    #[arg(long, value_name = "STARTS", num_args = 0..=1, default_missing_value = "2", conflicts_with = "blocks",
+    #[arg(long, value_name = "STARTS", num_args = 0..=1, default_missing_value = "2",
+        conflicts_with = "blocks",
         value_parser = clap::value_parser!(u32).range(1..))]
     pub slices: Option<u32>,
     /// Blocks: length of the step [default: the plan's, at most 60s]; slices: its maximum time over

@@ -1,5 +1,5 @@
-//! A file that people write, and what is wrong with it: every error names the file, the line and the
-//! way out.
+//! A file that people write, and what is wrong with it: every error names the file, the line and
+//! the way out.
 
 use std::fmt;
 use std::ops::Range;

@@ -66,7 +66,8 @@ pub enum StoreError {
         reason: String,
     },
     /// Another process runs this campaign.
-    #[error("lock {}: {} runs this campaign; wait for it, or end it first", path.display(), process(*pid))]
+    #[error("lock {}: {} runs this campaign; wait for it, or end it first",
+        path.display(), process(*pid))]
     Running {
         /// The campaign's folder.
         path: PathBuf,
@@ -74,7 +75,8 @@ pub enum StoreError {
         pid: Option<u32>,
     },
     /// Another writer has this events file.
-    #[error("write {}: {} is writing it; wait for it, or end it first", path.display(), process(*pid))]
+    #[error("write {}: {} is writing it; wait for it, or end it first",
+        path.display(), process(*pid))]
     Writing {
         /// The events file.
         path: PathBuf,
@@ -122,7 +124,8 @@ pub enum StoreError {
         newest: Vec<String>,
     },
     /// A prefix fits several campaigns.
-    #[error("find campaign \"{wanted}\" in {}: it fits {}; write more of the id", store.display(), ids.join(", "))]
+    #[error("find campaign \"{wanted}\" in {}: it fits {}; write more of the id",
+        store.display(), ids.join(", "))]
     Ambiguous {
         /// The store.
         store: PathBuf,

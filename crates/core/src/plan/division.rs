@@ -40,7 +40,8 @@ pub fn divide(workload: &Workload, wanted: &[String]) -> Result<Division, String
         return Err("no step is requested; name one with --step, or use --all".to_owned());
     };
     let last = all.iter().rposition(is_wanted).unwrap_or(first);
-    // A state to begin with: all indexes are there for the first time, or nothing is added any more.
+    // A state to begin with: all indexes are there for the first time, or nothing is added any
+    // more.
     let is_state = |step: &Step| {
         matches!(
             step.effect,

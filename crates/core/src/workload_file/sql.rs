@@ -1,7 +1,7 @@
 //! What a statement's text says by itself: its parameters, and what it does.
 //!
-//! This is not a grammar of SQL. The engine is asked to prepare each statement before the tables are
-//! filled, and refuses what names a table or column that is not there.
+//! This is not a grammar of SQL. The engine is asked to prepare each statement before the tables
+//! are filled, and refuses what names a table or column that is not there.
 
 /// A statement's text, cut at its parameters.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -134,8 +134,8 @@ pub fn search(start: Search, prober: &mut dyn Prober) -> Result<Ended, LabError>
     })
 }
 
-/// The end of the search, when the good and the bad build differ beyond doubt and one build, or some that
-/// lie next to skipped ones, is the first bad one.
+/// The end of the search, when the good and the bad build differ beyond doubt and one build, or
+/// some that lie next to skipped ones, is the first bad one.
 fn found(weight: &Weight, skipped: &[usize]) -> Option<Outcome> {
     if !weight.is_distinct() {
         return None;

@@ -1,5 +1,6 @@
 //! What can go wrong with builds, sorted by whose move is next.
 
+use std::io::ErrorKind;
 use std::path::Path;
 
 use thiserror::Error;
@@ -59,10 +60,10 @@ impl BuildError {
     ) -> impl FnOnce(std::io::Error) -> Self + 'a {
         move |source| {
             let advice = match source.kind() {
-                std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => {
+                ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
                     "; make room, or choose another disk with --cache DIR"
                 }
-                std::io::ErrorKind::PermissionDenied | std::io::ErrorKind::ReadOnlyFilesystem => {
+                ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => {
                     "; check the folder's rights, or choose another with --cache DIR"
                 }
                 _ => "",
@@ -77,7 +78,13 @@ impl BuildError {
 
     /// Whether a disk or a quota is full.
     pub fn is_disk_full(&self) -> bool {
-        matches!(self, Self::Io { source, .. } if matches!(source.kind(), std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded))
+        let Self::Io { source, .. } = self else {
+            return false;
+        };
+        matches!(
+            source.kind(),
+            ErrorKind::StorageFull | ErrorKind::QuotaExceeded
+        )
     }
 }
 

@@ -1,5 +1,5 @@
-//! What is measured alongside a step's operations: the engine's counters, the host, a profile. All of
-//! them begin and end with the operations.
+//! What is measured alongside a step's operations: the engine's counters, the host, a profile. All
+//! of them begin and end with the operations.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

@@ -19,7 +19,8 @@ use plimsoll_workload::kv::step_settings;
 use super::Trial;
 use super::early_end::EarlyEnd;
 
-/// Connections on top of the workers': one asks whether the server lives, one asks for its counters.
+/// Connections on top of the workers': one asks whether the server lives, one asks for its
+/// counters.
 const OWN_CONNECTIONS: u32 = 2;
 /// On an external server one more holds the lock on our tables.
 const LOCK_CONNECTIONS: u32 = 1;

@@ -54,7 +54,10 @@ impl FileRun {
                 .statements
                 .iter()
                 .map(|statement| &statement.text_on(forms.engine()).effect);
-            effects.into_iter().any(|effect| matches!(effect, Effect::Uncountable(of) if of.eq_ignore_ascii_case(table)))
+            effects.into_iter().any(|effect| match effect {
+                Effect::Uncountable(of) => of.eq_ignore_ascii_case(table),
+                _ => false,
+            })
         };
         let expected_rows = file
             .tables

@@ -1,4 +1,5 @@
-//! A plan of the Insert Benchmark: sizes checked, steps of the sequence, every error with its place.
+//! A plan of the Insert Benchmark: sizes checked, steps of the sequence, every error with its
+//! place.
 
 use std::ops::Range;
 
@@ -255,8 +256,8 @@ impl Source<'_> {
             let least = u64::from(step.batch) * 20;
             if held < least {
                 let message = format!(
-                    "{} deletes in transactions of {} rows and would empty a table of {} rows \
-                    per client: load at least {}",
+                    "{} deletes in transactions of {} rows and would empty a table of {} rows per \
+                    client: load at least {}",
                     step.name,
                     step.batch,
                     format_grouped(held),

@@ -1,5 +1,5 @@
-//! The recipes that travel inside the program. The folder `builds` itself is the list: a file that is
-//! put there is shipped.
+//! The recipes that travel inside the program. The folder `builds` itself is the list: a file that
+//! is put there is shipped.
 
 use std::path::Path;
 use std::sync::LazyLock;
