@@ -1,13 +1,10 @@
-//! From an engine's name to its code. Each engine has a [`Driver`] in its folder; the one `match`
-//! over engines is here.
+//! An engine's code. Each engine has a [`Driver`] in its folder; `lib.rs` has the one `match` over
+//! engines.
 
 use plimsoll_core::engines::EngineName;
 use plimsoll_core::name::BuildName;
 
-use crate::{
-    Engine, EngineError, External, InstalledBuild, Settings, SqlForms, mysql, null, postgres,
-    rocksdb, sqlite,
-};
+use crate::{Engine, EngineError, External, InstalledBuild, Settings, SqlForms, driver};
 
 type Opened = Result<Box<dyn Engine>, EngineError>;
 
@@ -32,16 +29,6 @@ pub(crate) enum Open {
     BuiltIn(fn(&BuildName) -> Opened),
     /// It is made of a build's unpacked files.
     Installed(fn(InstalledBuild) -> Box<dyn Engine>),
-}
-
-pub(crate) fn driver(name: EngineName) -> &'static Driver {
-    match name {
-        EngineName::Sqlite => &sqlite::DRIVER,
-        EngineName::Mysql | EngineName::Mariadb => &mysql::DRIVER,
-        EngineName::Postgres => &postgres::DRIVER,
-        EngineName::Rocksdb => &rocksdb::DRIVER,
-        EngineName::Null => &null::DRIVER,
-    }
 }
 
 /// The engine of a build. Engines that are not part of this program need `installed`, the build's

@@ -25,8 +25,11 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use plimsoll_core::engines::EngineName;
+
 pub use build::{DataInit, InstalledBuild};
 pub use drain::{DrainAction, DrainEnd, DrainLimits};
+use driver::Driver;
 pub use driver::{bytes_at_start, engine, external_engine};
 pub use error::{EngineError, ErrorClass, SqlError};
 pub use external::External;
@@ -34,6 +37,17 @@ pub use kv::{Direction, Found, KvSession, KvStore, Level, WriteMode};
 pub use password::Password;
 pub use plimsoll_core::plan::{SessionClient, Transport};
 pub use sql::{AutoKey, KeyPlace, Partitioned, SqlForms, SqlServer};
+
+/// The code of each engine. Its facts are in [`plimsoll_core::engines`].
+pub(crate) fn driver(name: EngineName) -> &'static Driver {
+    match name {
+        EngineName::Sqlite => &sqlite::DRIVER,
+        EngineName::Mysql | EngineName::Mariadb => &mysql::DRIVER,
+        EngineName::Postgres => &postgres::DRIVER,
+        EngineName::Rocksdb => &rocksdb::DRIVER,
+        EngineName::Null => &null::DRIVER,
+    }
+}
 
 /// Who built the engine, and how.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]

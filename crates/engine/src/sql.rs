@@ -182,7 +182,7 @@ pub struct Partitioned {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::driver::driver;
+    use crate::driver;
 
     #[test]
     fn every_engine_that_speaks_sql_writes_its_forms() {
