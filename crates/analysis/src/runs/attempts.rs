@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use plimsoll_core::engines::ENGINES;
 use plimsoll_core::plan::Step;
 use plimsoll_core::record::OperationRecord;
 use plimsoll_core::witness::{FOREIGN_CORES_LIMIT, Leakage, STEAL_LIMIT};
@@ -270,22 +271,21 @@ fn is_hang(reason: &str) -> bool {
     reason.starts_with("hung")
 }
 
-/// The line of a log's end that tells most: the last one with an error, else the last one. That a
-/// server gives up or is ready says nothing.
+/// The line of a log's end that tells most: the last one with an error, else the last one that says
+/// anything.
 pub(crate) fn telling_line(log: &str) -> Option<&str> {
-    const TELLING: [&str; 9] = [
-        "[ERROR]",
-        "PANIC:",
-        "FATAL:",
+    // What the C library and the kernel write, whichever server dies.
+    const OF_ALL: [&str; 5] = [
         "Assertion",
         "assertion",
-        "got signal",
         "Out of memory",
         "out of memory",
         "No space left",
     ];
-    const IDLE: [&str; 3] = ["Aborting", "ready for connections", "Version: '"];
-    let is_idle = |line: &str| IDLE.iter().any(|word| line.contains(word));
+    let has = |line: &str, words: &[&str]| words.iter().any(|word| line.contains(word));
+    let is_idle = |line: &str| ENGINES.iter().any(|facts| has(line, facts.log.idle));
+    let is_error =
+        |line: &str| has(line, &OF_ALL) || ENGINES.iter().any(|facts| has(line, facts.log.errors));
     let mut lines = log
         .lines()
         .rev()
@@ -293,7 +293,7 @@ pub(crate) fn telling_line(log: &str) -> Option<&str> {
         .filter(|line| !line.is_empty() && !is_idle(line));
     lines
         .clone()
-        .find(|line| TELLING.iter().any(|word| line.contains(word)))
+        .find(|line| is_error(line))
         .or_else(|| lines.next())
 }
 

@@ -3,6 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
+use plimsoll_core::engines::{front_counters, is_level};
 use plimsoll_core::plan::ALL_EVENTS;
 use plimsoll_store::event::StepDone;
 
@@ -48,311 +49,6 @@ const LEAST_FACTOR: f64 = 1.2;
 pub(crate) const LEAST_PER_OPERATION: f64 = 0.001;
 pub(crate) const LEAST_COUNT: i64 = 100;
 
-/// What the field looks at: name, unit, meaning. In the order of the table.
-const FRONT: &[(&str, &str, &str)] = &[
-    // InnoDB and the server above it.
-    ("innodb_data_reads", "", "reads from files"),
-    ("innodb_data_read", "B", "bytes read from files"),
-    ("innodb_data_writes", "", "writes to files, logs included"),
-    (
-        "innodb_data_written",
-        "B",
-        "bytes written to files, logs included",
-    ),
-    ("innodb_data_fsyncs", "", "fsyncs of files"),
-    ("innodb_os_log_written", "B", "bytes of redo log"),
-    ("innodb_os_log_fsyncs", "", "fsyncs of the redo log"),
-    (
-        "innodb_log_waits",
-        "",
-        "waits because the log buffer was too small",
-    ),
-    (
-        "innodb_buffer_pool_read_requests",
-        "",
-        "page reads asked of the buffer pool: CPU, not I/O",
-    ),
-    (
-        "innodb_buffer_pool_reads",
-        "",
-        "pages that were not in the buffer pool",
-    ),
-    (
-        "innodb_buffer_pool_pages_flushed",
-        "",
-        "dirty pages written back",
-    ),
-    ("innodb_buffer_pool_wait_free", "", "waits for a free page"),
-    ("innodb_rows_inserted", "", "rows inserted"),
-    ("innodb_rows_deleted", "", "rows deleted"),
-    (
-        "innodb_rows_read",
-        "",
-        "rows read, more than are returned when an index leads to more",
-    ),
-    ("innodb_row_lock_waits", "", "waits for a row's lock"),
-    ("innodb_row_lock_time", "ms", "time in waits for row locks"),
-    ("handler_read_key", "", "rows looked up by key"),
-    ("handler_read_next", "", "next rows in index order"),
-    (
-        "handler_read_rnd_next",
-        "",
-        "next rows in a scan of a table",
-    ),
-    ("handler_write", "", "rows handed to the storage engine"),
-    ("created_tmp_disk_tables", "", "temporary tables on disk"),
-    ("binlog_bytes_written", "B", "bytes of binary log"),
-    // MyRocks.
-    ("rocksdb_rows_inserted", "", "rows inserted"),
-    ("rocksdb_rows_deleted", "", "rows deleted"),
-    ("rocksdb_rows_read", "", "rows read"),
-    ("rocksdb_bytes_written", "B", "bytes written by statements"),
-    ("rocksdb_bytes_read", "B", "bytes read by statements"),
-    ("rocksdb_wal_bytes", "B", "bytes of write-ahead log"),
-    ("rocksdb_wal_synced", "", "syncs of the write-ahead log"),
-    (
-        "rocksdb_flush_write_bytes",
-        "B",
-        "bytes flushed from memory",
-    ),
-    (
-        "rocksdb_compact_read_bytes",
-        "B",
-        "bytes that compaction read",
-    ),
-    (
-        "rocksdb_compact_write_bytes",
-        "B",
-        "bytes that compaction wrote",
-    ),
-    ("rocksdb_compactions", "", "compactions"),
-    ("rocksdb_compaction_us", "us", "time of compaction threads"),
-    (
-        "rocksdb_compaction_cpu_us",
-        "us",
-        "CPU of compaction threads",
-    ),
-    (
-        "rocksdb_stall_micros",
-        "us",
-        "time that writers were held back",
-    ),
-    ("rocksdb_block_cache_hit", "", "blocks found in the cache"),
-    (
-        "rocksdb_block_cache_miss",
-        "",
-        "blocks that were not in the cache",
-    ),
-    (
-        "rocksdb_bloom_filter_useful",
-        "",
-        "reads that a bloom filter spared",
-    ),
-    ("rocksdb_number_keys_read", "", "keys read"),
-    ("rocksdb_number_db_seek", "", "seeks"),
-    ("rocksdb_number_db_next", "", "steps of iterators"),
-    // PostgreSQL.
-    (
-        "pg_stat_database.blks_read",
-        "",
-        "blocks that were not in shared buffers",
-    ),
-    (
-        "pg_stat_database.blks_hit",
-        "",
-        "blocks found in shared buffers",
-    ),
-    (
-        "pg_stat_database.tup_returned",
-        "",
-        "rows that scans went over",
-    ),
-    (
-        "pg_stat_database.tup_fetched",
-        "",
-        "rows fetched by index scans",
-    ),
-    ("pg_stat_database.tup_inserted", "", "rows inserted"),
-    ("pg_stat_database.tup_deleted", "", "rows deleted"),
-    ("pg_stat_database.xact_commit", "", "transactions committed"),
-    (
-        "pg_stat_database.temp_bytes",
-        "B",
-        "bytes of temporary files",
-    ),
-    (
-        "wal_lsn_bytes",
-        "B",
-        "bytes of write-ahead log, all versions alike",
-    ),
-    ("pg_stat_wal.wal_bytes", "B", "bytes of write-ahead log"),
-    ("pg_stat_wal.wal_records", "", "records of write-ahead log"),
-    (
-        "pg_stat_wal.wal_fpi",
-        "",
-        "full pages in the write-ahead log",
-    ),
-    (
-        "pg_stat_wal.wal_buffers_full",
-        "",
-        "writes because the log's buffers were full",
-    ),
-    (
-        "pg_stat_bgwriter.checkpoints_timed",
-        "",
-        "checkpoints by the clock",
-    ),
-    (
-        "pg_stat_bgwriter.checkpoints_req",
-        "",
-        "checkpoints asked for, by log size or by hand",
-    ),
-    (
-        "pg_stat_checkpointer.num_timed",
-        "",
-        "checkpoints by the clock",
-    ),
-    (
-        "pg_stat_checkpointer.num_requested",
-        "",
-        "checkpoints asked for, by log size or by hand",
-    ),
-    (
-        "pg_stat_bgwriter.buffers_checkpoint",
-        "",
-        "blocks that checkpoints wrote",
-    ),
-    (
-        "pg_stat_checkpointer.buffers_written",
-        "",
-        "blocks that checkpoints wrote",
-    ),
-    (
-        "pg_stat_bgwriter.buffers_clean",
-        "",
-        "blocks that the background writer wrote",
-    ),
-    (
-        "pg_stat_bgwriter.buffers_backend",
-        "",
-        "blocks that sessions had to write themselves",
-    ),
-    (
-        "pg_stat_io.relation.reads",
-        "",
-        "reads of tables and indexes",
-    ),
-    (
-        "pg_stat_io.relation.writes",
-        "",
-        "writes of tables and indexes",
-    ),
-    (
-        "pg_stat_io.relation.extends",
-        "",
-        "extensions of tables and indexes",
-    ),
-    (
-        "pg_stat_user_tables.autovacuum_count",
-        "",
-        "runs of autovacuum",
-    ),
-    (
-        "pg_stat_user_tables.n_tup_hot_upd",
-        "",
-        "updates that touched no index",
-    ),
-    (
-        "pg_statio_user_tables.heap_blks_read",
-        "",
-        "table blocks that were not in shared buffers",
-    ),
-    (
-        "pg_statio_user_tables.idx_blks_read",
-        "",
-        "index blocks that were not in shared buffers",
-    ),
-];
-
-/// Parts of the names of what engines report beside their counters and that goes up and down.
-const LEVEL_PARTS: &[&str] = &[
-    "_pending_",
-    "_current_",
-    "buffer_pool_bytes_",
-    "buffer_pool_load_",
-    "buffer_pool_resize_",
-    "checkpoint_age",
-    "history_list_length",
-    "innodb_mem_",
-    "innodb_undo_tablespaces",
-    "memtable_",
-    "memory_used",
-    "page_size",
-    "redo_log_capacity",
-    "redo_log_logical_size",
-    "redo_log_physical_size",
-    "threads_",
-    "uptime",
-];
-
-/// Ends of such names.
-const LEVEL_ENDS: &[&str] = &[
-    "_avg",
-    "_max",
-    "_max_age",
-    "_limit",
-    "_longest_seen",
-    "_iterators",
-    "_size",
-    "_lag",
-];
-
-/// Such names in full.
-const LEVEL_NAMES: &[&str] = &[
-    "delayed_writes",
-    "freelist_count",
-    "innodb_num_open_files",
-    "key_blocks_not_flushed",
-    "key_blocks_unused",
-    "key_blocks_used",
-    "max_used_connections",
-    "open_files",
-    "open_streams",
-    "open_table_definitions",
-    "open_tables",
-    "page_count",
-    "pg_stat_user_tables.n_dead_tup",
-    "pg_stat_user_tables.n_ins_since_vacuum",
-    "pg_stat_user_tables.n_live_tup",
-    "pg_stat_user_tables.n_mod_since_analyze",
-    "prepared_stmt_count",
-    "qcache_free_blocks",
-    "qcache_free_memory",
-    "qcache_queries_in_cache",
-    "qcache_total_blocks",
-    "slave_open_temp_tables",
-    "tc_log_pages_used",
-    "wal_bytes",
-];
-
-/// Counts that begin like levels.
-const COUNTED_ALL_THE_SAME: &[&str] = &[
-    "threads_created",
-    "innodb_buffer_pool_pages_flushed",
-    "innodb_buffer_pool_pages_lru_flushed",
-];
-
-/// Whether an engine reports it beside its counters though it goes up and down.
-pub(crate) fn is_level(name: &str) -> bool {
-    !COUNTED_ALL_THE_SAME.contains(&name)
-        && (LEVEL_NAMES.contains(&name)
-            // Properties of RocksDB itself, not MyRocks' counters of it.
-            || name.starts_with("rocksdb.")
-            || name.starts_with("innodb_buffer_pool_pages_") && !name.contains("_made_")
-            || LEVEL_PARTS.iter().any(|part| name.contains(part))
-            || LEVEL_ENDS.iter().any(|end| name.ends_with(end)))
-}
-
 /// Counters of one step from one run per cell; index 0 is the base.
 pub(crate) fn counters(runs: &[Option<&Run<'_>>]) -> Vec<Counter> {
     let done: Vec<Option<&StepDone>> = runs
@@ -381,13 +77,8 @@ pub(crate) fn counters(runs: &[Option<&Run<'_>>]) -> Vec<Counter> {
         .filter(|counter| counter.values.iter().flatten().any(|value| *value != 0))
         .collect();
     promote(&mut counters);
-    let place = |name: &str| {
-        FRONT
-            .iter()
-            .position(|(known, ..)| *known == name)
-            .unwrap_or(FRONT.len())
-    };
-    counters.sort_by_key(|counter| (counter.kind, place(&counter.name)));
+    let place = |name: &str| front_counters().position(|known| known.name == name);
+    counters.sort_by_key(|counter| (counter.kind, place(&counter.name).unwrap_or(usize::MAX)));
     counters
 }
 
@@ -412,7 +103,7 @@ pub(crate) fn operations(done: &StepDone) -> Option<f64> {
 }
 
 fn counter(name: &str, values: Vec<Option<i64>>, operations: &[Option<f64>]) -> Counter {
-    let known = FRONT.iter().find(|(known, ..)| *known == name);
+    let known = front_counters().find(|known| known.name == name);
     // What falls is not a counter, whatever it is called.
     let kind = if is_level(name) || values.iter().flatten().any(|value| *value < 0) {
         CounterKind::Level
@@ -429,7 +120,7 @@ fn counter(name: &str, values: Vec<Option<i64>>, operations: &[Option<f64>]) -> 
             .map(|(value, operations)| Some((*value)? as f64 / (*operations)?))
             .collect(),
     };
-    let (unit, meaning) = known.map_or(("", ""), |(_, unit, meaning)| (*unit, *meaning));
+    let (unit, meaning) = known.map_or(("", ""), |known| (known.unit, known.meaning));
     Counter {
         name: name.to_owned(),
         kind,
@@ -504,9 +195,6 @@ mod tests {
         ] {
             assert_eq!(is_level(name), expected, "{name}");
         }
-        assert!(FRONT.iter().all(|(name, ..)| !is_level(name)));
-        let names: BTreeSet<&str> = FRONT.iter().map(|(name, ..)| *name).collect();
-        assert_eq!(names.len(), FRONT.len(), "each once");
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use plimsoll_core::engines::is_level;
 use plimsoll_stats::{PRIOR_SPREAD, hodges_lehmann, variance};
 use plimsoll_store::CampaignRecord;
 
@@ -14,7 +15,7 @@ use crate::cells::settings::Setting;
 use crate::metrics::{self, Metric, sysbench};
 use crate::runs::attempts::{Run, runs_of_cell};
 use crate::runs::cell_runs::CellRuns;
-use crate::steps::counters::{LEAST_COUNT, LEAST_PER_OPERATION, is_level, operations};
+use crate::steps::counters::{LEAST_COUNT, LEAST_PER_OPERATION, operations};
 use crate::stored::Stored;
 use crate::{AnalysisError, Options, View, analyse_among};
 

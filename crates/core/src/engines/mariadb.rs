@@ -1,9 +1,9 @@
 //! MariaDB, with or without its RocksDB plugin.
 
-use super::mysql::{BYTES_PER_ROW, CACHES, RATES, VERSION_ARGUMENTS};
+use super::mysql::{BYTES_PER_ROW, CACHES, COUNTERS, LOG, RATES, VERSION_ARGUMENTS};
 use super::{
-    BuildFacts, ConfigFile, ConfigSyntax, Dsn, EngineFacts, EngineName, Lives, Partitioning,
-    SocketPath, Speaks,
+    BuildFacts, ConfigFile, ConfigSyntax, Dsn, EngineFacts, EngineName, Layout, Lives,
+    Partitioning, SocketPath, Speaks,
 };
 
 pub(super) static FACTS: EngineFacts = EngineFacts {
@@ -27,9 +27,12 @@ pub(super) static FACTS: EngineFacts = EngineFacts {
     caches: &CACHES,
     bytes_per_row: BYTES_PER_ROW,
     rates: RATES,
+    counters: &COUNTERS,
+    log: &LOG,
     builds: Some(BuildFacts {
         inits: &["install_db"],
-        needs_share: true,
+        layout: Layout::Share,
+        names_itself: Some("MariaDB"),
         version_arguments: Some(&VERSION_ARGUMENTS),
     }),
     dsn: Some(Dsn {

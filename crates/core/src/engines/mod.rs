@@ -3,6 +3,7 @@
 //!
 //! Nobody asks *which* engine it is to decide something: they ask for the fact that decides it.
 
+mod counters;
 mod mariadb;
 mod mysql;
 mod null;
@@ -13,6 +14,8 @@ mod sqlite;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
+
+pub use counters::{Counters, FrontCounter, Names, front_counters, is_level};
 
 macro_rules! engines {
     ($($name:ident => $facts:path,)*) => {
@@ -75,6 +78,8 @@ pub struct EngineFacts {
     /// Benchmark's table, or of RocksDB's keys and values.
     pub bytes_per_row: u64,
     pub rates: AssumedRates,
+    pub counters: &'static Counters,
+    pub log: &'static LogWords,
     /// How builds are recognised and started; `None` if the engine is part of this program.
     pub builds: Option<BuildFacts>,
     /// How a plan names a server that somebody else runs; `None` if there are no servers.
@@ -165,11 +170,38 @@ pub const SMALL_BATCH: u32 = 20;
 pub struct BuildFacts {
     /// How a recipe may say that a data directory is made.
     pub inits: &'static [&'static str],
-    /// Whether a server needs a folder of error messages (`share`).
-    pub needs_share: bool,
+    pub layout: Layout,
+    /// The word in its version that tells it from other engines of the same layout.
+    pub names_itself: Option<&'static str>,
     /// What makes the program print its version; `None` if it has to be loaded for that.
     pub version_arguments: Option<&'static [&'static str]>,
 }
+
+/// What an installation is, by which a folder is recognised.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Layout {
+    /// A server program and `initdb` in `bin`.
+    Initdb,
+    /// A server program, and a folder of error messages (`share`) that it needs.
+    Share,
+    /// A shared library.
+    Library,
+}
+
+/// What lines of a server's log tell.
+#[derive(Debug)]
+pub struct LogWords {
+    /// In lines that say why the server ended.
+    pub errors: &'static [&'static str],
+    /// In lines that say nothing, though they come last.
+    pub idle: &'static [&'static str],
+}
+
+/// Of an engine in the trial's process, whose log is the trial's.
+pub(crate) static NO_LOG: LogWords = LogWords {
+    errors: &[],
+    idle: &[],
+};
 
 /// How a plan names a server that somebody else runs.
 #[derive(Debug)]
@@ -268,6 +300,12 @@ mod tests {
             assert_eq!(facts.builds.is_none(), name.is_built_in(), "{name}");
             assert!(
                 facts.dsn.is_none() || facts.lives == Lives::Server,
+                "{name}"
+            );
+            let layout = facts.builds.as_ref().map(|builds| builds.layout);
+            assert_eq!(
+                layout == Some(Layout::Library),
+                facts.lives == Lives::Library,
                 "{name}"
             );
         }

@@ -1,8 +1,10 @@
 //! MySQL, and FB MySQL with MyRocks.
 
+use super::counters::Names::{Contains, EndsWith, Is, StartsWith};
+use super::counters::{Counters, front};
 use super::{
-    AssumedRates, BuildFacts, Cache, ConfigFile, ConfigSyntax, Dsn, EngineFacts, EngineName, Lives,
-    Partitioning, SocketPath, Speaks,
+    AssumedRates, BuildFacts, Cache, ConfigFile, ConfigSyntax, Dsn, EngineFacts, EngineName,
+    Layout, Lives, LogWords, Partitioning, SocketPath, Speaks,
 };
 
 pub(super) static FACTS: EngineFacts = EngineFacts {
@@ -25,9 +27,12 @@ pub(super) static FACTS: EngineFacts = EngineFacts {
     caches: &CACHES,
     bytes_per_row: BYTES_PER_ROW,
     rates: RATES,
+    counters: &COUNTERS,
+    log: &LOG,
     builds: Some(BuildFacts {
         inits: &["initialize", "bootstrap", "copy"],
-        needs_share: true,
+        layout: Layout::Share,
+        names_itself: None,
         version_arguments: Some(&VERSION_ARGUMENTS),
     }),
     dsn: Some(Dsn {
@@ -65,5 +70,168 @@ pub(super) const RATES: AssumedRates = AssumedRates {
     reads: 1_000_000.0,
 };
 
+pub(super) static LOG: LogWords = LogWords {
+    errors: &["[ERROR]", "got signal"],
+    // That a server gives up or is ready says nothing.
+    idle: &["Aborting", "ready for connections", "Version: '"],
+};
+
 /// The server must not read this machine's option files.
 pub(super) static VERSION_ARGUMENTS: [&str; 2] = ["--no-defaults", "--version"];
+
+pub(super) static COUNTERS: Counters = Counters {
+    front: &[
+        // InnoDB and the server above it.
+        front("innodb_data_reads", "", "reads from files"),
+        front("innodb_data_read", "B", "bytes read from files"),
+        front("innodb_data_writes", "", "writes to files, logs included"),
+        front(
+            "innodb_data_written",
+            "B",
+            "bytes written to files, logs included",
+        ),
+        front("innodb_data_fsyncs", "", "fsyncs of files"),
+        front("innodb_os_log_written", "B", "bytes of redo log"),
+        front("innodb_os_log_fsyncs", "", "fsyncs of the redo log"),
+        front(
+            "innodb_log_waits",
+            "",
+            "waits because the log buffer was too small",
+        ),
+        front(
+            "innodb_buffer_pool_read_requests",
+            "",
+            "page reads asked of the buffer pool: CPU, not I/O",
+        ),
+        front(
+            "innodb_buffer_pool_reads",
+            "",
+            "pages that were not in the buffer pool",
+        ),
+        front(
+            "innodb_buffer_pool_pages_flushed",
+            "",
+            "dirty pages written back",
+        ),
+        front("innodb_buffer_pool_wait_free", "", "waits for a free page"),
+        front("innodb_rows_inserted", "", "rows inserted"),
+        front("innodb_rows_deleted", "", "rows deleted"),
+        front(
+            "innodb_rows_read",
+            "",
+            "rows read, more than are returned when an index leads to more",
+        ),
+        front("innodb_row_lock_waits", "", "waits for a row's lock"),
+        front("innodb_row_lock_time", "ms", "time in waits for row locks"),
+        front("handler_read_key", "", "rows looked up by key"),
+        front("handler_read_next", "", "next rows in index order"),
+        front(
+            "handler_read_rnd_next",
+            "",
+            "next rows in a scan of a table",
+        ),
+        front("handler_write", "", "rows handed to the storage engine"),
+        front("created_tmp_disk_tables", "", "temporary tables on disk"),
+        front("binlog_bytes_written", "B", "bytes of binary log"),
+        // MyRocks.
+        front("rocksdb_rows_inserted", "", "rows inserted"),
+        front("rocksdb_rows_deleted", "", "rows deleted"),
+        front("rocksdb_rows_read", "", "rows read"),
+        front("rocksdb_bytes_written", "B", "bytes written by statements"),
+        front("rocksdb_bytes_read", "B", "bytes read by statements"),
+        front("rocksdb_wal_bytes", "B", "bytes of write-ahead log"),
+        front("rocksdb_wal_synced", "", "syncs of the write-ahead log"),
+        front(
+            "rocksdb_flush_write_bytes",
+            "B",
+            "bytes flushed from memory",
+        ),
+        front(
+            "rocksdb_compact_read_bytes",
+            "B",
+            "bytes that compaction read",
+        ),
+        front(
+            "rocksdb_compact_write_bytes",
+            "B",
+            "bytes that compaction wrote",
+        ),
+        front("rocksdb_compactions", "", "compactions"),
+        front("rocksdb_compaction_us", "us", "time of compaction threads"),
+        front(
+            "rocksdb_compaction_cpu_us",
+            "us",
+            "CPU of compaction threads",
+        ),
+        front(
+            "rocksdb_stall_micros",
+            "us",
+            "time that writers were held back",
+        ),
+        front("rocksdb_block_cache_hit", "", "blocks found in the cache"),
+        front(
+            "rocksdb_block_cache_miss",
+            "",
+            "blocks that were not in the cache",
+        ),
+        front(
+            "rocksdb_bloom_filter_useful",
+            "",
+            "reads that a bloom filter spared",
+        ),
+        front("rocksdb_number_keys_read", "", "keys read"),
+        front("rocksdb_number_db_seek", "", "seeks"),
+        front("rocksdb_number_db_next", "", "steps of iterators"),
+    ],
+    levels: &[
+        Contains("_pending_"),
+        Contains("_current_"),
+        Contains("buffer_pool_bytes_"),
+        Contains("buffer_pool_load_"),
+        Contains("buffer_pool_resize_"),
+        Contains("checkpoint_age"),
+        Contains("history_list_length"),
+        Contains("innodb_mem_"),
+        Contains("innodb_undo_tablespaces"),
+        Contains("memtable_"),
+        Contains("memory_used"),
+        Contains("page_size"),
+        Contains("redo_log_capacity"),
+        Contains("redo_log_logical_size"),
+        Contains("redo_log_physical_size"),
+        Contains("threads_"),
+        Contains("uptime"),
+        StartsWith("innodb_buffer_pool_pages_"),
+        EndsWith("_avg"),
+        EndsWith("_max"),
+        EndsWith("_max_age"),
+        EndsWith("_limit"),
+        EndsWith("_longest_seen"),
+        EndsWith("_iterators"),
+        EndsWith("_size"),
+        EndsWith("_lag"),
+        Is("delayed_writes"),
+        Is("innodb_num_open_files"),
+        Is("key_blocks_not_flushed"),
+        Is("key_blocks_unused"),
+        Is("key_blocks_used"),
+        Is("max_used_connections"),
+        Is("open_files"),
+        Is("open_streams"),
+        Is("open_table_definitions"),
+        Is("open_tables"),
+        Is("prepared_stmt_count"),
+        Is("qcache_free_blocks"),
+        Is("qcache_free_memory"),
+        Is("qcache_queries_in_cache"),
+        Is("qcache_total_blocks"),
+        Is("slave_open_temp_tables"),
+        Is("tc_log_pages_used"),
+    ],
+    counted: &[
+        Is("threads_created"),
+        Is("innodb_buffer_pool_pages_flushed"),
+        Is("innodb_buffer_pool_pages_lru_flushed"),
+        StartsWith("innodb_buffer_pool_pages_made_"),
+    ],
+};

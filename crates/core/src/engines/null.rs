@@ -1,7 +1,9 @@
 //! No database: every statement succeeds at once. Shows what the client itself can do.
 
+use super::counters::NO_COUNTERS;
 use super::{
-    AssumedRates, ConfigFile, ConfigSyntax, EngineFacts, EngineName, Lives, Partitioning, Speaks,
+    AssumedRates, ConfigFile, ConfigSyntax, EngineFacts, EngineName, Lives, NO_LOG, Partitioning,
+    Speaks,
 };
 
 pub(super) static FACTS: EngineFacts = EngineFacts {
@@ -32,6 +34,8 @@ pub(super) static FACTS: EngineFacts = EngineFacts {
         writes: 2_000_000.0,
         reads: 2_000_000.0,
     },
+    counters: &NO_COUNTERS,
+    log: &NO_LOG,
     builds: None,
     dsn: None,
 };

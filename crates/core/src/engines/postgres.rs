@@ -1,8 +1,10 @@
 //! PostgreSQL.
 
+use super::counters::Names::Is;
+use super::counters::{Counters, front};
 use super::{
-    AssumedRates, BuildFacts, Cache, ConfigFile, ConfigSyntax, Dsn, EngineFacts, EngineName, Lives,
-    Partitioning, SocketPath, Speaks,
+    AssumedRates, BuildFacts, Cache, ConfigFile, ConfigSyntax, Dsn, EngineFacts, EngineName,
+    Layout, Lives, LogWords, Partitioning, SocketPath, Speaks,
 };
 
 pub(super) static FACTS: EngineFacts = EngineFacts {
@@ -38,9 +40,15 @@ pub(super) static FACTS: EngineFacts = EngineFacts {
         writes: 10_000.0,
         reads: 1_000_000.0,
     },
+    counters: &COUNTERS,
+    log: &LogWords {
+        errors: &["PANIC:", "FATAL:"],
+        idle: &[],
+    },
     builds: Some(BuildFacts {
         inits: &["initdb"],
-        needs_share: false,
+        layout: Layout::Initdb,
+        names_itself: None,
         version_arguments: Some(&["--version"]),
     }),
     dsn: Some(Dsn {
@@ -48,4 +56,136 @@ pub(super) static FACTS: EngineFacts = EngineFacts {
         port: 5432,
         socket: SocketPath::Folder { file: ".s.PGSQL." },
     }),
+};
+
+static COUNTERS: Counters = Counters {
+    front: &[
+        front(
+            "pg_stat_database.blks_read",
+            "",
+            "blocks that were not in shared buffers",
+        ),
+        front(
+            "pg_stat_database.blks_hit",
+            "",
+            "blocks found in shared buffers",
+        ),
+        front(
+            "pg_stat_database.tup_returned",
+            "",
+            "rows that scans went over",
+        ),
+        front(
+            "pg_stat_database.tup_fetched",
+            "",
+            "rows fetched by index scans",
+        ),
+        front("pg_stat_database.tup_inserted", "", "rows inserted"),
+        front("pg_stat_database.tup_deleted", "", "rows deleted"),
+        front("pg_stat_database.xact_commit", "", "transactions committed"),
+        front(
+            "pg_stat_database.temp_bytes",
+            "B",
+            "bytes of temporary files",
+        ),
+        front(
+            "wal_lsn_bytes",
+            "B",
+            "bytes of write-ahead log, all versions alike",
+        ),
+        front("pg_stat_wal.wal_bytes", "B", "bytes of write-ahead log"),
+        front("pg_stat_wal.wal_records", "", "records of write-ahead log"),
+        front(
+            "pg_stat_wal.wal_fpi",
+            "",
+            "full pages in the write-ahead log",
+        ),
+        front(
+            "pg_stat_wal.wal_buffers_full",
+            "",
+            "writes because the log's buffers were full",
+        ),
+        front(
+            "pg_stat_bgwriter.checkpoints_timed",
+            "",
+            "checkpoints by the clock",
+        ),
+        front(
+            "pg_stat_bgwriter.checkpoints_req",
+            "",
+            "checkpoints asked for, by log size or by hand",
+        ),
+        front(
+            "pg_stat_checkpointer.num_timed",
+            "",
+            "checkpoints by the clock",
+        ),
+        front(
+            "pg_stat_checkpointer.num_requested",
+            "",
+            "checkpoints asked for, by log size or by hand",
+        ),
+        front(
+            "pg_stat_bgwriter.buffers_checkpoint",
+            "",
+            "blocks that checkpoints wrote",
+        ),
+        front(
+            "pg_stat_checkpointer.buffers_written",
+            "",
+            "blocks that checkpoints wrote",
+        ),
+        front(
+            "pg_stat_bgwriter.buffers_clean",
+            "",
+            "blocks that the background writer wrote",
+        ),
+        front(
+            "pg_stat_bgwriter.buffers_backend",
+            "",
+            "blocks that sessions had to write themselves",
+        ),
+        front(
+            "pg_stat_io.relation.reads",
+            "",
+            "reads of tables and indexes",
+        ),
+        front(
+            "pg_stat_io.relation.writes",
+            "",
+            "writes of tables and indexes",
+        ),
+        front(
+            "pg_stat_io.relation.extends",
+            "",
+            "extensions of tables and indexes",
+        ),
+        front(
+            "pg_stat_user_tables.autovacuum_count",
+            "",
+            "runs of autovacuum",
+        ),
+        front(
+            "pg_stat_user_tables.n_tup_hot_upd",
+            "",
+            "updates that touched no index",
+        ),
+        front(
+            "pg_statio_user_tables.heap_blks_read",
+            "",
+            "table blocks that were not in shared buffers",
+        ),
+        front(
+            "pg_statio_user_tables.idx_blks_read",
+            "",
+            "index blocks that were not in shared buffers",
+        ),
+    ],
+    levels: &[
+        Is("pg_stat_user_tables.n_dead_tup"),
+        Is("pg_stat_user_tables.n_ins_since_vacuum"),
+        Is("pg_stat_user_tables.n_live_tup"),
+        Is("pg_stat_user_tables.n_mod_since_analyze"),
+    ],
+    counted: &[],
 };

@@ -1,8 +1,10 @@
 //! RocksDB, a library that is loaded into the trial's process.
 
+use super::counters::Counters;
+use super::counters::Names::StartsWith;
 use super::{
-    AssumedRates, BuildFacts, Cache, ConfigFile, ConfigSyntax, EngineFacts, EngineName, Lives,
-    Partitioning, Speaks,
+    AssumedRates, BuildFacts, Cache, ConfigFile, ConfigSyntax, EngineFacts, EngineName, Layout,
+    Lives, NO_LOG, Partitioning, Speaks,
 };
 
 pub(super) static FACTS: EngineFacts = EngineFacts {
@@ -36,9 +38,17 @@ pub(super) static FACTS: EngineFacts = EngineFacts {
         writes: 100_000.0,
         reads: 100_000.0,
     },
+    counters: &Counters {
+        front: &[],
+        // Properties of RocksDB itself, not MyRocks' counters of it.
+        levels: &[StartsWith("rocksdb.")],
+        counted: &[],
+    },
+    log: &NO_LOG,
     builds: Some(BuildFacts {
         inits: &["library"],
-        needs_share: false,
+        layout: Layout::Library,
+        names_itself: None,
         version_arguments: None,
     }),
     dsn: None,

@@ -1,8 +1,10 @@
 //! SQLite, embedded.
 
+use super::counters::Counters;
+use super::counters::Names::Is;
 use super::{
-    AssumedRates, Cache, ConfigFile, ConfigSyntax, EngineFacts, EngineName, Lives, Partitioning,
-    Speaks,
+    AssumedRates, Cache, ConfigFile, ConfigSyntax, EngineFacts, EngineName, Lives, NO_LOG,
+    Partitioning, Speaks,
 };
 
 pub(super) static FACTS: EngineFacts = EngineFacts {
@@ -40,6 +42,12 @@ pub(super) static FACTS: EngineFacts = EngineFacts {
         writes: 8_000.0,
         reads: 1_000_000.0,
     },
+    counters: &Counters {
+        front: &[],
+        levels: &[Is("freelist_count"), Is("page_count"), Is("wal_bytes")],
+        counted: &[],
+    },
+    log: &NO_LOG,
     builds: None,
     dsn: None,
 };

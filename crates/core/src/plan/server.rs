@@ -8,7 +8,7 @@ use toml::Spanned;
 use url::Url;
 
 use super::document;
-use crate::engines::{ENGINES, EngineName, SocketPath};
+use crate::engines::{Dsn, ENGINES, EngineName, SocketPath};
 use crate::name::check_label;
 use crate::suggest;
 
@@ -223,13 +223,29 @@ fn tls_mode(server: &document::Server, place: &ServerPlace) -> Result<TlsMode, P
     }
 }
 
+/// The engines that have servers.
+fn servers() -> impl Iterator<Item = (EngineName, &'static Dsn)> {
+    ENGINES
+        .iter()
+        .filter_map(|facts| Some((facts.name, facts.dsn.as_ref()?)))
+}
+
+/// How a dsn is written.
+fn dsn_shape() -> String {
+    let schemes: Vec<&str> = servers().map(|(_, server)| server.schemes[0]).collect();
+    let (first, others) = (schemes[0], schemes[1..].join(", "));
+    format!(
+        "write {first}://USER@HOST:PORT/DATABASE (or {others}), or \
+        {first}://USER@localhost/DATABASE?socket=/PATH"
+    )
+}
+
 /// `ENGINE://USER@HOST[:PORT]/DATABASE[?socket=PATH]`.
 fn parse_dsn(dsn: &str) -> Result<(EngineName, ServerPlace, String, String), String> {
-    const SHAPE: &str = "write mysql://USER@HOST:PORT/DATABASE (or mariadb, postgres), or \
-                        mysql://USER@localhost/DATABASE?socket=/PATH";
+    let shape = dsn_shape();
     // The text itself is in no error: it may hold a password.
     let url =
-        Url::parse(dsn).map_err(|error| format!("the dsn cannot be read ({error}): {SHAPE}"))?;
+        Url::parse(dsn).map_err(|error| format!("the dsn cannot be read ({error}): {shape}"))?;
     if url.password().is_some() {
         return Err(
             "a password in a plan would be kept with its results: take it out of the dsn, and name \
@@ -237,17 +253,12 @@ fn parse_dsn(dsn: &str) -> Result<(EngineName, ServerPlace, String, String), Str
                 .to_owned(),
         );
     }
-    let known = || {
-        ENGINES
-            .iter()
-            .filter_map(|facts| Some((facts.name, facts.dsn.as_ref()?)))
-    };
-    let (engine, server) = known()
+    let (engine, server) = servers()
         .find(|(_, server)| server.schemes.contains(&url.scheme()))
         .ok_or_else(|| {
-            let hint = suggest::hint(url.scheme(), known().map(|(_, server)| server.schemes[0]));
+            let hint = suggest::hint(url.scheme(), servers().map(|(_, server)| server.schemes[0]));
             format!(
-                "there are no servers of \"{}\"{hint}: {SHAPE}",
+                "there are no servers of \"{}\"{hint}: {shape}",
                 url.scheme()
             )
         })?;
@@ -266,7 +277,7 @@ fn parse_dsn(dsn: &str) -> Result<(EngineName, ServerPlace, String, String), Str
         || url.fragment().is_some()
     {
         return Err(format!(
-            "the dsn needs a user, a host and a database: {SHAPE}"
+            "the dsn needs a user, a host and a database: {shape}"
         ));
     }
     if SYSTEM_DATABASES.contains(&database.to_ascii_lowercase().as_str()) {
@@ -275,7 +286,7 @@ fn parse_dsn(dsn: &str) -> Result<(EngineName, ServerPlace, String, String), Str
         ));
     }
     let port = match url.port().unwrap_or(server.port) {
-        0 => return Err(format!("the dsn's port is 0: {SHAPE}")),
+        0 => return Err(format!("the dsn's port is 0: {shape}")),
         port => port,
     };
     let mut place = ServerPlace::Tcp { host, port };

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use plimsoll_core::engines::{EngineName, Lives};
+use plimsoll_core::engines::{ENGINES, EngineName, Layout, Lives};
 use plimsoll_core::name::natural_cmp;
 use plimsoll_engine::{DataInit, InstalledBuild};
 
@@ -66,7 +66,8 @@ fn rocksdb_file(file: &Path, label: &str) -> Result<InstalledBuild, BuildError> 
 }
 
 fn rocksdb(basedir: &Path, library: PathBuf, label: &str) -> Result<InstalledBuild, BuildError> {
-    describe(EngineName::Rocksdb, basedir, library, label, |_, build| {
+    let engine = engine_of(Layout::Library, "")?;
+    describe(engine, basedir, library, label, |_, build| {
         build.init = DataInit::Library;
         build.db_bench = find_db_bench(basedir);
         Ok(())
@@ -80,7 +81,8 @@ fn postgres(basedir: &Path, label: &str) -> Result<InstalledBuild, BuildError> {
         return Err(lacks(basedir, "bin/initdb"));
     }
     let init = DataInit::Initdb { program: initdb };
-    describe(EngineName::Postgres, basedir, server, label, |_, build| {
+    let engine = engine_of(Layout::Initdb, "")?;
+    describe(engine, basedir, server, label, |_, build| {
         build.init = init;
         Ok(())
     })
@@ -88,12 +90,11 @@ fn postgres(basedir: &Path, label: &str) -> Result<InstalledBuild, BuildError> {
 
 fn mysql(basedir: &Path, server: PathBuf, label: &str) -> Result<InstalledBuild, BuildError> {
     // FB MySQL and other forks state plain versions; only MariaDB names itself.
-    let stated = ask_version(EngineName::Mysql, &server, &BTreeMap::new())?;
-    let engine = if stated.contains("MariaDB") {
-        EngineName::Mariadb
-    } else {
-        EngineName::Mysql
-    };
+    let asked = engine_of(Layout::Share, "")?;
+    let engine = engine_of(
+        Layout::Share,
+        &ask_version(asked, &server, &BTreeMap::new())?,
+    )?;
     let share = ["share", "share/mysql", "share/mariadb"]
         .iter()
         .map(|name| basedir.join(name))
@@ -111,15 +112,18 @@ fn mysql(basedir: &Path, server: PathBuf, label: &str) -> Result<InstalledBuild,
             help.lines()
                 .any(|line| line.trim_start().starts_with(option))
         };
-        build.init = match engine {
-            EngineName::Mariadb => install_script(basedir)?,
-            _ if natural_cmp(version, "5.7").is_ge() => DataInit::Initialize,
-            _ => bootstrap_scripts(basedir, &share)?,
-        };
-        if engine == EngineName::Mysql && natural_cmp(version, "5.7").is_ge() {
+        let facts = engine.facts().builds.as_ref();
+        let has_script = facts.is_some_and(|facts| facts.inits.contains(&"install_db"));
+        if has_script {
+            build.init = install_script(basedir)?;
+        } else if natural_cmp(version, "5.7").is_ge() {
+            build.init = DataInit::Initialize;
+            // It may default to a folder that is not there.
             build
                 .server_options
                 .push("--secure-file-priv=NULL".to_owned());
+        } else {
+            build.init = bootstrap_scripts(basedir, &share)?;
         }
         if has_option("--mysqlx[=") {
             build.server_options.push("--mysqlx=OFF".to_owned());
@@ -140,6 +144,25 @@ fn mysql(basedir: &Path, server: PathBuf, label: &str) -> Result<InstalledBuild,
         build.share_dir = Some(share);
         Ok(())
     })
+}
+
+/// The engine of a layout whose server states this version: the one that the version names, else
+/// the one that names itself nowhere.
+fn engine_of(layout: Layout, stated: &str) -> Result<EngineName, BuildError> {
+    let of_layout = || {
+        ENGINES.iter().filter_map(move |facts| {
+            let builds = facts
+                .builds
+                .as_ref()
+                .filter(|builds| builds.layout == layout)?;
+            Some((facts.name, builds.names_itself))
+        })
+    };
+    of_layout()
+        .find(|(_, word)| word.is_some_and(|word| stated.contains(word)))
+        .or_else(|| of_layout().find(|(_, word)| word.is_none()))
+        .map(|(name, _)| name)
+        .ok_or_else(|| BuildError::Unfit(format!("no engine has the layout {layout:?}")))
 }
 
 /// What all engines have in common; `finish` adds what they have not.

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path, PathBuf};
 
-use plimsoll_core::engines::EngineName;
+use plimsoll_core::engines::{self, EngineName};
 use plimsoll_engine::DataInit;
 use serde::Deserialize;
 
@@ -303,7 +303,7 @@ fn check(engine: EngineName, layout: &Layout, package: &Package) -> Result<(), S
             layout.init
         ));
     }
-    if facts.needs_share != layout.share.is_some() {
+    if (facts.layout == engines::Layout::Share) != layout.share.is_some() {
         return Err("`share` is for MySQL and MariaDB, which need it".to_owned());
     }
     let paths = [&layout.server, &layout.basedir]
