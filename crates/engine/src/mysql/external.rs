@@ -16,8 +16,9 @@ use super::drain::{self, DrainWait};
 use super::forms::MysqlForms;
 use super::options::ServerConfig;
 use super::server::VOLATILE;
+use super::start::launch;
 use super::version::{Flavor, Version};
-use super::{failure, launch, session, state};
+use super::{failure, session, state};
 use crate::external::{self, External, MARKER};
 use crate::{
     BuildInfo, DrainAction, DrainLimits, Engine, EngineError, Password, Server, SessionClient,

@@ -13,8 +13,9 @@ use super::files::Files;
 use super::forms::MysqlForms;
 use super::options::{ServerConfig, ServerOption};
 use super::readback::{self, Standing};
+use super::start::{init, launch, log};
 use super::version::Version;
-use super::{drain, failure, init, launch, log, session, state};
+use super::{drain, failure, session, state};
 use crate::external::SESSION_CLIENT;
 use crate::process::ServerProcess;
 use crate::{

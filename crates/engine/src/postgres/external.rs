@@ -12,7 +12,7 @@ use super::drain;
 use super::forms::PostgresForms;
 use super::link::{CONNECT_LIMIT, ConnectError, Link, rows};
 use super::server::ASK_LIMIT;
-use super::{failure, readback, session, statistics, wire};
+use super::{failure, readback, session, state, wire};
 use crate::external::{self, External, MARKER, PROGRAM};
 use crate::{
     BuildInfo, DrainAction, DrainLimits, Engine, EngineError, Password, Server, SessionClient,
@@ -379,16 +379,15 @@ impl Server for ForeignServer {
         let version_num = self.version_num;
         self.link
             .ask("read the statistics views", ASK_LIMIT, move |client| {
-                statistics::counters(client, version_num)
+                state::counters(client, version_num)
             })
     }
 
     fn save_state(&self, dir: &Path, moment: &str) -> Result<(), EngineError> {
         let (moment, version_num) = (moment.to_owned(), self.version_num);
-        let question = move |client: &mut Client| {
-            statistics::state(client, &moment, version_num, false, false)
-        };
-        statistics::write(
+        let question =
+            move |client: &mut Client| state::state(client, &moment, version_num, false, false);
+        state::write(
             dir,
             &self
                 .link

@@ -4,27 +4,24 @@
 //! tree are known. It trusts whoever reaches its socket, and the folder of the socket is closed to
 //! everybody but its user and root.
 
-mod account;
-mod check;
-mod cluster;
-mod config;
-mod copied;
 mod drain;
 mod external;
 mod failure;
 mod forms;
 mod link;
+mod options;
 mod placeholder;
-mod postmaster;
 mod readback;
 mod server;
 mod session;
-mod statistics;
+mod start;
+mod state;
+mod text;
 mod wire;
 
-use config::{Config, Major};
 pub use external::ExternalPostgres;
 pub use forms::PostgresForms;
+use options::{Config, Major};
 
 use crate::driver::{Driver, Open};
 use crate::{BuildInfo, Engine, EngineError, InstalledBuild, Server, Settings, StartOptions};
@@ -68,7 +65,7 @@ impl Postgres {
     fn config(&self, settings: &Settings) -> Result<(Config, Major), EngineError> {
         let major = self.major()?;
         let config = Config::new(settings, major)?;
-        check::check(&self.build, &config)?;
+        start::check::check(&self.build, &config)?;
         Ok((config, major))
     }
 }

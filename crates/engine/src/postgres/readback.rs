@@ -4,8 +4,8 @@ use std::path::Path;
 
 use postgres::Client;
 
-use super::config::Config;
 use super::link::rows;
+use super::options::Config;
 use crate::{EngineError, Settings};
 
 /// The file that the config's parameters are written to, in the data directory.
@@ -229,7 +229,7 @@ pub(super) fn effective(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::postgres::config::Major;
+    use crate::postgres::options::Major;
 
     fn found(
         setting: &str,

@@ -6,14 +6,14 @@ use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use super::account::Account;
-use super::cluster::{Cluster, text};
-use super::config::{Config, Major};
 use super::drain;
 use super::forms::PostgresForms;
 use super::link::{Address, ConnectError, Link, rows};
-use super::postmaster::Postmaster;
-use super::{failure, readback, session, statistics};
+use super::options::{Config, Major};
+use super::start::account::Account;
+use super::start::init::{Cluster, text};
+use super::start::process::Postmaster;
+use super::{failure, readback, session, state};
 use crate::external::SESSION_CLIENT;
 use crate::process::{Program, ServerProcess, free_loopback_port};
 use crate::{
@@ -233,20 +233,20 @@ impl Server for PostgresServer {
         let version_num = self.version_num;
         self.link
             .ask("read the statistics views", ASK_LIMIT, move |client| {
-                statistics::counters(client, version_num)
+                state::counters(client, version_num)
             })
     }
 
     fn save_state(&self, dir: &Path, moment: &str) -> Result<(), EngineError> {
         let (moment, version_num) = (moment.to_owned(), self.version_num);
-        let has_build = dir.join(statistics::build_file()).exists();
+        let has_build = dir.join(state::build_file()).exists();
         let question = move |client: &mut postgres::Client| {
-            statistics::state(client, &moment, version_num, has_build, true)
+            state::state(client, &moment, version_num, has_build, true)
         };
         let files = self
             .link
             .ask("read the statistics views", ASK_LIMIT, question)?;
-        statistics::write(dir, &files)
+        state::write(dir, &files)
     }
 
     fn health(&self) -> Health {

@@ -12,7 +12,7 @@ use postgres::{Client, SimpleQueryMessage, Statement};
 
 use super::link::Link;
 use super::wire::{self, Login};
-use super::{copied, failure, placeholder};
+use super::{failure, placeholder, text};
 use crate::reconnecting::{Connection, Reconnecting};
 use crate::{
     Argument, Counts, EngineError, Parameter, Prepared, RECONNECT_LIMIT, SessionClient, SqlError,
@@ -330,9 +330,9 @@ impl SqlSession for Reconnecting<FullClient> {
             let mut lines = client.0.copy_out(&copy)?;
             let (mut line, mut columns) = (Vec::new(), Vec::new());
             while lines.read_until(b'\n', &mut line)? > 0 {
-                let text = std::str::from_utf8(&line)
-                    .map_err(|_| ClientError::Refused(copied::NOT_TEXT))?;
-                copied::split(text.strip_suffix('\n').unwrap_or(text), &mut columns);
+                let text =
+                    std::str::from_utf8(&line).map_err(|_| ClientError::Refused(text::NOT_TEXT))?;
+                text::split(text.strip_suffix('\n').unwrap_or(text), &mut columns);
                 row(&columns.iter().map(String::as_str).collect::<Vec<_>>());
                 line.clear();
             }

@@ -10,7 +10,7 @@ use super::request::Request;
 use super::typed::TypedRequest;
 use crate::deadline::within;
 use crate::postgres::link::{CONNECT_LIMIT, Link};
-use crate::postgres::{copied, failure, placeholder};
+use crate::postgres::{failure, placeholder, text};
 use crate::reconnecting::{self, Reconnecting};
 use crate::{
     Argument, Counts, EngineError, Parameter, Prepared, RECONNECT_LIMIT, SqlError, SqlSession,
@@ -206,7 +206,7 @@ impl SqlSession for Reconnecting<Connection> {
         self.run(sql, |connection| {
             connection.copy_out(sql, |line| match std::str::from_utf8(line) {
                 Ok(line) if is_text => {
-                    copied::split(line, &mut columns);
+                    text::split(line, &mut columns);
                     row(&columns.iter().map(String::as_str).collect::<Vec<_>>());
                 }
                 _ => is_text = false,
@@ -215,7 +215,7 @@ impl SqlSession for Reconnecting<Connection> {
         if is_text {
             Ok(())
         } else {
-            Err(failure::refused(sql, copied::NOT_TEXT))
+            Err(failure::refused(sql, text::NOT_TEXT))
         }
     }
 }

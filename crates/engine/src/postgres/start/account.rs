@@ -16,7 +16,7 @@ const NOBODY: UserIds = UserIds {
 
 /// Whom the server runs as.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Account {
+pub(in crate::postgres) enum Account {
     /// We are not root: as ourselves.
     Ourselves,
     /// We are root: as somebody who is not.

@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::account::Account;
-use super::config::{Config, Major, file_text};
-use super::link::{Address, SOCKET_PORT, SUPERUSER};
-use super::readback::FILE_NAME;
+use crate::postgres::link::{Address, SOCKET_PORT, SUPERUSER};
+use crate::postgres::options::{Config, Major, file_text};
+use crate::postgres::readback::FILE_NAME;
 use crate::process::Program;
 use crate::{DataInit, EngineError, InstalledBuild, StartOptions, Transport};
 
@@ -20,7 +20,7 @@ const SOCKET_PATH_BYTES: usize = 107;
 /// What the server of a trial keeps where. The folder of the trial holds the unix socket, and below
 /// it is PostgreSQL's own.
 #[derive(Clone, Debug)]
-pub(super) struct Cluster {
+pub(in crate::postgres) struct Cluster {
     /// The trial's data directory, absolute and free of symbolic links.
     folder: PathBuf,
     account: Account,
@@ -241,7 +241,7 @@ fn init_program(build: &InstalledBuild) -> Result<&PathBuf, EngineError> {
 }
 
 /// A path as text, which the server's files and arguments here need.
-pub(super) fn text(path: &Path) -> Result<String, EngineError> {
+pub(in crate::postgres) fn text(path: &Path) -> Result<String, EngineError> {
     path.to_str().map(str::to_owned).ok_or_else(|| {
         EngineError::new(format!(
             "{} is not UTF-8; choose another data folder with --data DIR",

@@ -2,7 +2,7 @@
 
 /// An option that the server does not take.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Rejected {
+pub(in crate::mysql) enum Rejected {
     /// This version does not know it.
     Unknown(String),
     /// It is the beginning of more than one option's name.
@@ -19,7 +19,7 @@ pub(super) enum Rejected {
 /// Finds the option that kept a server from starting. The wording is the same from MySQL 5.5 to 9.7
 /// and MariaDB 10.1 to 11.8. The first complaint counts: a version whose storage engine fails over
 /// a value goes on to call the option unknown.
-pub(super) fn rejected_option(log: &str) -> Option<Rejected> {
+pub(in crate::mysql) fn rejected_option(log: &str) -> Option<Rejected> {
     // An option marked as loose is a warning.
     log.lines()
         .filter(|line| !line.contains("[Warning]"))
@@ -54,7 +54,7 @@ fn bare_name(text: &str) -> String {
 }
 
 /// The first errors of a log, without time, level and code.
-pub(super) fn errors(log: &str, limit: usize) -> Vec<&str> {
+pub(in crate::mysql) fn errors(log: &str, limit: usize) -> Vec<&str> {
     let texts = log
         .lines()
         .filter_map(|line| line.split_once("[ERROR] "))

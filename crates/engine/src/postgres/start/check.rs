@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use plimsoll_core::suggest;
 
-use super::cluster::text;
-use super::config::Config;
+use super::init::text;
+use crate::postgres::options::Config;
 use crate::process::Program;
 use crate::{EngineError, InstalledBuild};
 
@@ -16,7 +16,10 @@ const LIMIT: Duration = Duration::from_secs(60);
 
 /// Asks the server for one parameter's value, for which it reads the whole configuration and ends.
 /// It needs no data directory and runs as anybody, root too.
-pub(super) fn check(build: &InstalledBuild, config: &Config) -> Result<(), EngineError> {
+pub(in crate::postgres) fn check(
+    build: &InstalledBuild,
+    config: &Config,
+) -> Result<(), EngineError> {
     let unwritable = |error| {
         EngineError::new(format!(
             "write a temporary file: {error}; check the folder for temporary files (TMPDIR)"

@@ -4,11 +4,11 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use super::files::{Files, make_dir, write};
 use super::launch::build_options;
 use super::log::{self, Rejected};
-use super::options::ServerConfig;
-use super::version::Version;
+use crate::mysql::files::{Files, make_dir, write};
+use crate::mysql::options::ServerConfig;
+use crate::mysql::version::Version;
 use crate::process::Program;
 use crate::{DataInit, EngineError, InstalledBuild};
 
@@ -16,7 +16,7 @@ use crate::{DataInit, EngineError, InstalledBuild};
 const LIMIT: Duration = Duration::from_secs(600);
 
 /// Makes the data directory, unless that was done before.
-pub(super) fn make_data(
+pub(in crate::mysql) fn make_data(
     build: &InstalledBuild,
     version: Version,
     config: &ServerConfig,
@@ -108,7 +108,7 @@ pub(super) fn make_data(
 }
 
 /// The option without which the server does not run for root.
-pub(super) fn as_root() -> Option<String> {
+pub(in crate::mysql) fn as_root() -> Option<String> {
     rustix::process::geteuid()
         .is_root()
         .then(|| "--user=root".to_owned())
@@ -116,7 +116,7 @@ pub(super) fn as_root() -> Option<String> {
 
 /// The error of a server that did not do what it should, with the option that it does not take when
 /// that is why.
-pub(super) fn explain(
+pub(in crate::mysql) fn explain(
     build: &InstalledBuild,
     version: Version,
     log: &Path,
@@ -131,7 +131,7 @@ pub(super) fn explain(
 }
 
 /// As [`explain`], for a part of a log.
-pub(super) fn explain_text(
+pub(in crate::mysql) fn explain_text(
     build: &InstalledBuild,
     version: Version,
     log: &str,

@@ -20,7 +20,7 @@ const ORPHAN_LIMIT: Duration = Duration::from_secs(20);
 const PAUSE: Duration = Duration::from_millis(10);
 
 /// The server's process, and the file where it says what is its.
-pub(super) struct Postmaster {
+pub(in crate::postgres) struct Postmaster {
     process: Arc<ServerProcess>,
     pid_file: PathBuf,
 }

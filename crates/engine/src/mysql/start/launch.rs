@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use mysql::{Conn, Opts, OptsBuilder};
 
-use super::failure;
-use super::files::{Files, make_dir, write};
 use super::init;
-use super::options::ServerConfig;
-use super::version::Version;
+use crate::mysql::failure;
+use crate::mysql::files::{Files, make_dir, write};
+use crate::mysql::options::ServerConfig;
+use crate::mysql::version::Version;
 use crate::process::{Program, ServerProcess, free_loopback_port};
 use crate::{EngineError, InstalledBuild, StartOptions, Transport};
 
@@ -21,14 +21,14 @@ const GREETING_LIMIT: Duration = Duration::from_secs(30);
 const PORT_TRIES: usize = 3;
 
 /// A server that answers.
-pub(super) struct Launched {
+pub(in crate::mysql) struct Launched {
     pub process: ServerProcess,
     /// How to reach it, without a database.
     pub opts: Opts,
 }
 
 /// The options by which a build's server finds its own files.
-pub(super) fn build_options(build: &InstalledBuild) -> Vec<String> {
+pub(in crate::mysql) fn build_options(build: &InstalledBuild) -> Vec<String> {
     let mut options = vec![format!("--basedir={}", build.basedir.display())];
     options.extend(init::as_root());
     if let Some(share) = &build.share_dir {
@@ -45,7 +45,7 @@ pub(super) fn build_options(build: &InstalledBuild) -> Vec<String> {
 }
 
 /// Starts a server on a data directory that is made.
-pub(super) fn launch(
+pub(in crate::mysql) fn launch(
     build: &InstalledBuild,
     version: Version,
     config: &ServerConfig,
@@ -146,7 +146,7 @@ fn launch_once(
 
 /// What every session begins with. Without the mode, 5.5 and 5.6 make an InnoDB table where they
 /// lack the engine that was asked for.
-pub(super) fn session_init(charset: &str) -> Vec<String> {
+pub(in crate::mysql) fn session_init(charset: &str) -> Vec<String> {
     vec![
         format!("set names {charset}"),
         "set session sql_mode = concat(@@session.sql_mode, ',NO_ENGINE_SUBSTITUTION')".to_owned(),
