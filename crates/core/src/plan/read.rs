@@ -422,6 +422,17 @@ base = "sqlite.wal_full"
     }
 
     #[test]
+    fn the_line_of_a_password_is_not_shown() {
+        for table in ["sizes", "shapes.a", "step.\"l.i0\"", "config.wal_off"] {
+            let found = error(&format!("{QUICK}[{table}]\npassword = \"hunter2\"\n"));
+            assert!(
+                found.contains("name a password_file") && !found.contains("hunter2"),
+                "{table}: {found}"
+            );
+        }
+    }
+
+    #[test]
     fn settings_are_texts_numbers_and_switches() {
         let config =
             |settings: &str| format!("{QUICK}[config.wal_off]\nsettings = {{ {settings} }}\n");

@@ -65,6 +65,8 @@ impl Source<'_> {
         self.own_tables().map_err(|error| {
             let quoted: Vec<&str> = error.message().split('`').skip(1).step_by(2).collect();
             match quoted.as_slice() {
+                // The line of a password is not shown, wherever it is written.
+                ["password", ..] => explain_toml_error(self, &error, &[]),
                 [unknown, known @ ..] if error.message().starts_with("unknown field") => {
                     // Every step may have a drain, and no benchmark has a size of that name.
                     let owner = if known.contains(&"drain") {
