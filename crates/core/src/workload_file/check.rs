@@ -930,6 +930,11 @@ change = 1
                 "a list of 2,000 ids of customer, which has 1,000 rows",
             ),
             (
+                "parameters.again =",
+                "paramters.again =",
+                "t.toml:24:1: unknown key \"paramters\" (did you mean \"parameters\"?)",
+            ),
+            (
                 "[event.look]",
                 "[evnt.look]",
                 "unknown key \"evnt\" (did you mean \"event\"?)",

@@ -286,17 +286,14 @@ impl<'de> Visitor<'de> for StatementVisitor {
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Statement, A::Error> {
         let (mut sql, mut prepared) = (None, None);
         let (mut own, mut parameters) = (BTreeMap::new(), BTreeMap::new());
-        while let Some(key) = map.next_key::<String>()? {
-            match key.as_str() {
+        while let Some(StatementKey(key)) = map.next_key()? {
+            match key {
                 "sql" => sql = Some(map.next_value()?),
                 "prepared" => prepared = Some(map.next_value()?),
                 "parameters" => parameters = map.next_value()?,
-                _ => match statement_keys().find(|known| *known == key) {
-                    Some(engine) => {
-                        own.insert(engine, map.next_value()?);
-                    }
-                    None => return Err(de::Error::unknown_field(&key, &STATEMENT_KEYS)),
-                },
+                engine => {
+                    own.insert(engine, map.next_value()?);
+                }
             }
         }
         Ok(Statement {
@@ -312,6 +309,32 @@ static STATEMENT_KEYS: LazyLock<Vec<&'static str>> = LazyLock::new(|| {
     let common = ["sql", "prepared", "parameters"];
     common.into_iter().chain(statement_keys()).collect()
 });
+
+/// One of [`STATEMENT_KEYS`]. A key refuses itself where it is read: the error has its place.
+struct StatementKey(&'static str);
+
+struct StatementKeyVisitor;
+
+impl Visitor<'_> for StatementKeyVisitor {
+    type Value = StatementKey;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a key of a statement")
+    }
+
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<StatementKey, E> {
+        let mut keys = STATEMENT_KEYS.iter();
+        keys.find(|known| **known == text)
+            .map(|key| StatementKey(key))
+            .ok_or_else(|| E::unknown_field(text, &STATEMENT_KEYS))
+    }
+}
+
+impl<'de> Deserialize<'de> for StatementKey {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_identifier(StatementKeyVisitor)
+    }
+}
 
 impl<'de> Deserialize<'de> for Statement {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
