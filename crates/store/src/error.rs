@@ -32,11 +32,11 @@ pub enum StoreError {
         source: io::Error,
     },
     /// A file does not hold what was written to it.
-    #[error("read {}, line {line}: {reason}; {remedy}", path.display())]
+    #[error("read {}{}: {reason}; {remedy}", path.display(), at_line(*line))]
     Corrupt {
         /// The file.
         path: PathBuf,
-        /// The line, from 1.
+        /// The line, from 1; 0 if no line is known.
         line: usize,
         /// What is wrong with it.
         reason: String,
@@ -180,6 +180,13 @@ impl StoreError {
             reason: reason.into(),
             remedy: RUN_TRIAL_AGAIN,
         }
+    }
+}
+
+fn at_line(line: usize) -> String {
+    match line {
+        0 => String::new(),
+        line => format!(", line {line}"),
     }
 }
 

@@ -407,3 +407,31 @@ fn the_design_of_a_confirm_campaign_is_read_back() {
         );
     }
 }
+
+/// What `campaign.json` says of a campaign of format 1, with a change.
+fn changed_format_1(change: impl Fn(&str) -> String) -> Result<CampaignDir, StoreError> {
+    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/format-1");
+    let text = fs::read_to_string(golden.join("20261121T080000Z-tiny/campaign.json")).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("20261121T080000Z-tiny");
+    fs::create_dir_all(path.join("trials")).unwrap();
+    fs::write(path.join("campaign.json"), change(&text)).unwrap();
+    CampaignDir::open(path)
+}
+
+#[test]
+fn a_list_in_place_of_a_header_of_format_1_is_refused() {
+    let error = changed_format_1(|_| "[1]".to_owned()).unwrap_err();
+    assert!(matches!(error, StoreError::Corrupt { .. }), "{error}");
+}
+
+#[test]
+fn a_damaged_header_of_format_1_names_no_line_that_is_not_there() {
+    assert!(changed_format_1(str::to_owned).is_ok());
+    let error = changed_format_1(|text| text.replacen("\"seed\"", "\"sed\"", 1)).unwrap_err();
+    let message = error.to_string();
+    assert!(
+        message.contains("campaign.json: missing field `seed`"),
+        "{message}"
+    );
+}

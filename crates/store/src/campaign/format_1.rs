@@ -21,7 +21,10 @@ pub(crate) fn upgraded(mut header: Value) -> serde_json::Result<Value> {
     for steps in list(header.pointer_mut("/confirm/before")) {
         upgrade_steps(Some(steps))?;
     }
-    header["format"] = FORMAT.into();
+    // A header that is not an object is refused by whoever reads it.
+    if let Some(format) = header.get_mut("format") {
+        *format = FORMAT.into();
+    }
     Ok(header)
 }
 
