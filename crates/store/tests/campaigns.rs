@@ -435,3 +435,26 @@ fn a_damaged_header_of_format_1_names_no_line_that_is_not_there() {
         "{message}"
     );
 }
+
+#[test]
+fn a_background_writer_that_writes_in_no_time_is_refused() {
+    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/format-1-plans");
+    let text = fs::read_to_string(golden.join("insert-benchmark.toml")).unwrap();
+    let plan = plimsoll_core::plan::Plan::parse("t.toml", &text).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::new(folder.path());
+    let made = store
+        .create(&CampaignHeader {
+            plan,
+            ..header("20260101T000000Z-a")
+        })
+        .unwrap();
+    let path = made.path.join("campaign.json");
+    let text = fs::read_to_string(&path).unwrap();
+    assert!(CampaignDir::open(&made.path).is_ok());
+    let hostile = text.replace("\"per_ns\": 1000000000", "\"per_ns\": 0");
+    assert_ne!(hostile, text);
+    fs::write(&path, hostile).unwrap();
+    let error = CampaignDir::open(&made.path).unwrap_err();
+    assert!(matches!(error, StoreError::Corrupt { .. }), "{error}");
+}

@@ -3,6 +3,8 @@
 //! A step carries its facts. They are worked out once, where the plan is checked, and they are all
 //! that anybody but the workloads asks for; [`Work`] is the workloads' own.
 
+use std::num::NonZeroU64;
+
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -154,7 +156,7 @@ pub struct Background {
     /// Each writes this many rows or keys ...
     pub amount: u64,
     /// ... in this many nanoseconds.
-    pub per_ns: u64,
+    pub per_ns: NonZeroU64,
 }
 
 /// How many background writers a step has.
@@ -236,7 +238,7 @@ impl Step {
             (_, Some(background)) if background.operation == Operation::Insert => {
                 let ns = self.ends.duration_ns().unwrap_or(0);
                 let rows = u128::from(background.amount) * u128::from(ns);
-                (rows / u128::from(background.per_ns)) as u64
+                (rows / u128::from(background.per_ns.get())) as u64
             }
             _ => 0,
         };
@@ -268,7 +270,7 @@ impl Step {
     /// What the background writers should do per second together.
     pub fn background_per_s(&self) -> Option<f64> {
         let background = self.background?;
-        let each = background.amount as f64 * 1e9 / background.per_ns as f64;
+        let each = background.amount as f64 * 1e9 / background.per_ns.get() as f64;
         Some(each * f64::from(self.background_writers(background)))
     }
 

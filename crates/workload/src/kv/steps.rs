@@ -143,7 +143,7 @@ impl KvRun {
             kinds: vec![1],
             arrival: Arrival::Even {
                 operations: background.amount,
-                period_ns: background.per_ns,
+                period_ns: background.per_ns.get(),
                 phase_ns: 0,
             },
             stop,

@@ -1,8 +1,12 @@
 //! The steps of the Insert Benchmark with their facts, and the sequences of its years.
 
+use std::num::NonZeroU64;
+
 use super::{Era, InsertWork, QueryKind, StepEnd};
 use crate::plan::{Background, Effect, Ends, Operation, Rows, Step, Work, Writers};
 use crate::units::SECOND_NS;
+
+const PER_SECOND: NonZeroU64 = NonZeroU64::new(SECOND_NS).unwrap();
 
 fn step(name: impl Into<String>, operation: Operation, work: InsertWork) -> Step {
     Step::new(name, operation, Work::InsertBenchmark(work))
@@ -57,7 +61,7 @@ pub(in crate::plan) fn read_write(
             operation: Operation::Insert,
             writers: Writers::OnePerClient,
             amount: rate,
-            per_ns: SECOND_NS,
+            per_ns: PER_SECOND,
         }),
         deletes,
         ..step(

@@ -1,5 +1,7 @@
 //! The steps of RocksDB's benchmark with their facts, and their sequence.
 
+use std::num::NonZeroU64;
+
 use super::{KEY_BYTES, KvStep, KvWork, VALUE_BYTES};
 use crate::plan::{Background, Effect, Ends, Operation, Rows, Step, Work, Writers};
 use crate::units::SECOND_NS;
@@ -25,11 +27,15 @@ pub(in crate::plan) fn step(name: &str, work: KvStep, ends: Ends) -> Step {
             operation: Operation::Put,
             writers: Writers::One,
             amount: bytes,
-            per_ns: u64::from(KEY_BYTES + VALUE_BYTES) * SECOND_NS,
+            per_ns: NS_PER_BYTE_PER_S,
         }),
         ..Step::new(name, work.work.operation(), Work::Rocksdb(work))
     }
 }
+
+/// A writer of one byte per second writes a key with its value once in this time.
+const NS_PER_BYTE_PER_S: NonZeroU64 =
+    NonZeroU64::new((KEY_BYTES + VALUE_BYTES) as u64 * SECOND_NS).unwrap();
 
 /// The sizes from which the sequence follows.
 pub(super) struct Sequence {
