@@ -31,15 +31,18 @@ pub(super) fn server_bytes(cell: &Cell, settings: &BTreeMap<String, String>) -> 
         + SERVER_BYTES
 }
 
-/// A size as one of the servers writes it; a bare number is in `unit`.
+/// A size as one of the servers writes it; a bare number is in `unit`. PostgreSQL takes any
+/// fraction and rounds it, so that not every size is a whole number of bytes.
 fn parse_size(text: &str, unit: u64) -> Option<u64> {
     let text = text.trim().trim_matches('\'');
-    if let Ok(number) = text.parse::<u64>() {
-        return number.checked_mul(unit);
-    }
-    [SizeSyntax::MYSQL, SizeSyntax::WITH_B, SizeSyntax::PLAN]
-        .iter()
-        .find_map(|syntax| syntax.parse(text))
+    let number = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let unit_bytes = match &text[number.len()..] {
+        "" => unit,
+        name => [SizeSyntax::MYSQL, SizeSyntax::WITH_B, SizeSyntax::PLAN]
+            .iter()
+            .find_map(|syntax| syntax.unit_bytes(name))?,
+    };
+    Some((number.trim().parse::<f64>().ok()? * unit_bytes as f64) as u64)
 }
 
 /// Bytes that servers may take together; none if the kernel does not report it.
@@ -87,6 +90,8 @@ mod tests {
             ("6442450944B", 8192, Some(6_442_450_944)),
             ("64MB", 8192, Some(64 * MIB)),
             ("'64 MiB'", 8192, Some(64 * MIB)),
+            ("1.1GB", 8192, Some(1_181_116_006)),
+            ("0.0625GB", 8192, Some(64 * MIB)),
             ("134217728", 1, Some(128 * MIB)),
             ("auto", 1, None),
             ("", 1, None),
