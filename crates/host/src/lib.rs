@@ -28,7 +28,7 @@ pub use affinity::{Cpus, pin_thread};
 pub use awake::AwakeCpus;
 pub use busy::busy_ns;
 pub use canary::{Canary, run_canary, speed_witness};
-pub use collector::{ChildUsage, Collector, PreparedCollector, Watch, child_usage};
+pub use collector::{ChildUsage, Collector, EngineUnderLoad, PreparedCollector, child_usage};
 pub use environment::{Environment, Fact, capture_environment};
 pub use memory::Memory;
 pub use proc::Proc;

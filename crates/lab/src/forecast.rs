@@ -11,10 +11,10 @@ use plimsoll_store::header::CellHeader;
 use serde::Serialize;
 
 use crate::builds::BuildCache;
-use crate::campaign::{LoadedPlan, Need, look_up_cells, peak_size};
+use crate::campaign::{LoadedPlan, RequiredBuilds, look_up_cells, peak_size};
 use crate::confirm::{CellSteps, ConfirmForecast, forecast_confirm};
 use crate::error::LabError;
-use crate::measured_rates::{Measured, measured_rows_per_s};
+use crate::measured_rates::{MeasuredRates, measured_rows_per_s};
 
 /// Scans of each table in a step of scans.
 const SCANS: u64 = 5;
@@ -120,7 +120,7 @@ fn rows_to_do(step: &Step, held: u64) -> u64 {
 }
 
 /// The steps of a cell, one after the other.
-fn forecast_steps(cell: &Cell, measured: &Measured) -> Vec<StepForecast> {
+fn forecast_steps(cell: &Cell, measured: &MeasuredRates) -> Vec<StepForecast> {
     let engine = cell.build.engine;
     let mut held = 0u64;
     let mut forecasts = Vec::new();
@@ -160,7 +160,7 @@ fn forecast_steps(cell: &Cell, measured: &Measured) -> Vec<StepForecast> {
     forecasts
 }
 
-fn forecast_cell(cell: &Cell, header: &CellHeader, measured: &Measured) -> CellForecast {
+fn forecast_cell(cell: &Cell, header: &CellHeader, measured: &MeasuredRates) -> CellForecast {
     let (peak_rows, disk_bytes) = peak_size(cell, &header.settings);
     let steps = forecast_steps(cell, measured);
     CellForecast {
@@ -191,7 +191,7 @@ pub fn forecast(
 ) -> Result<Forecast, LabError> {
     let plan: &Plan = &loaded.plan;
     let measured = measured_rows_per_s(store, plan);
-    let headers = look_up_cells(loaded, builds, Need::Names)?;
+    let headers = look_up_cells(loaded, builds, RequiredBuilds::Names)?;
     let cells: Vec<CellForecast> = plan
         .cells
         .iter()

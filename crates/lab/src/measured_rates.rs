@@ -11,7 +11,7 @@ use plimsoll_store::{CampaignRecord, Store};
 type Key = (EngineName, String, String);
 
 /// Rows per second.
-pub(crate) type Measured = BTreeMap<Key, f64>;
+pub(crate) type MeasuredRates = BTreeMap<Key, f64>;
 
 fn key(cell: &Cell, step: &str) -> Key {
     (
@@ -24,7 +24,7 @@ fn key(cell: &Cell, step: &str) -> Key {
 /// Rows per second of the plan's steps that end by their rows, each from the newest campaign of the
 /// store that ran it. Only campaigns with an engine and config of the plan are read, and no more of
 /// them than it takes.
-pub(crate) fn measured_rows_per_s(store: &Store, plan: &Plan) -> Measured {
+pub(crate) fn measured_rows_per_s(store: &Store, plan: &Plan) -> MeasuredRates {
     let mut missing: BTreeSet<Key> = BTreeSet::new();
     for cell in &plan.cells {
         let steps = cell.workload.steps().iter();
@@ -58,7 +58,7 @@ pub(crate) fn measured_rows_per_s(store: &Store, plan: &Plan) -> Measured {
 }
 
 /// The rates of a campaign's last trials.
-fn rates_of(campaign: &CampaignRecord) -> Measured {
+fn rates_of(campaign: &CampaignRecord) -> MeasuredRates {
     let mut rates = BTreeMap::new();
     for trial in &campaign.trials {
         let start = trial.start();

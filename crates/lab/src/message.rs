@@ -9,7 +9,7 @@ use plimsoll_store::Placement;
 use serde::{Deserialize, Serialize};
 
 /// What a trial is to do: the first line of its standard input. The others are `stop` and, for a
-/// trial in turns, a [`Direction`] each.
+/// trial in turns, a [`TurnCommand`] each.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct TrialOrder {
     pub trial: u32,
@@ -68,7 +68,7 @@ pub(crate) const STOP: &str = "stop";
 /// What the orchestrator sends to a trial in turns.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Direction {
+pub(crate) enum TurnCommand {
     /// Who else takes part in the step: the processes of the other candidates' servers, and of the
     /// campaign besides.
     Peers { servers: Vec<u32>, others: Vec<u32> },

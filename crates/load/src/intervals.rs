@@ -16,12 +16,12 @@ const MOST_PENDING: usize = 8;
 
 /// Service and, in an open loop, response times of one kind of operation.
 #[derive(Debug)]
-pub(crate) struct Pair {
+pub(crate) struct ServiceAndResponse {
     pub service: Histogram<u32>,
     pub response: Option<Histogram<u32>>,
 }
 
-impl Pair {
+impl ServiceAndResponse {
     pub fn new(is_open: bool) -> Self {
         Self {
             service: histogram::empty(),
@@ -45,7 +45,7 @@ impl Pair {
 
 #[derive(Debug)]
 struct State {
-    pending: BTreeMap<u64, BTreeMap<usize, Pair>>,
+    pending: BTreeMap<u64, BTreeMap<usize, ServiceAndResponse>>,
     /// The interval each worker is in.
     positions: Vec<u64>,
     /// Intervals below this are written.
@@ -83,7 +83,7 @@ impl Intervals {
         worker: usize,
         interval: u64,
         next: u64,
-        pairs: impl Iterator<Item = (usize, &'a mut Pair)>,
+        pairs: impl Iterator<Item = (usize, &'a mut ServiceAndResponse)>,
     ) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let interval = interval.max(state.oldest_open);
@@ -95,7 +95,7 @@ impl Intervals {
                     .entry(interval)
                     .or_default()
                     .entry(kind)
-                    .or_insert_with(|| Pair::new(is_open))
+                    .or_insert_with(|| ServiceAndResponse::new(is_open))
                     .take(pair);
             }
         }
@@ -103,7 +103,7 @@ impl Intervals {
     }
 
     /// The oldest interval that no worker will add to, or that has waited long enough.
-    pub fn next_complete(&self) -> Option<(u64, BTreeMap<usize, Pair>)> {
+    pub fn next_complete(&self) -> Option<(u64, BTreeMap<usize, ServiceAndResponse>)> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let (&interval, _) = state.pending.first_key_value()?;
         let slowest = state.positions.iter().copied().min().unwrap_or(u64::MAX);
@@ -119,8 +119,8 @@ impl Intervals {
 mod tests {
     use super::*;
 
-    fn pair(values: &[u64]) -> Pair {
-        let mut pair = Pair::new(false);
+    fn pair(values: &[u64]) -> ServiceAndResponse {
+        let mut pair = ServiceAndResponse::new(false);
         for &value in values {
             pair.service.saturating_record(value);
         }

@@ -37,5 +37,5 @@ pub use retry::RetryPolicy;
 pub use step::{
     Ended, Phase, Progress, SecondRow, StepError, StepOptions, StepOutcome, StepOutputs, run_step,
 };
-pub use turns::{Tally, TurnClock, TurnProgress, TurnStart};
+pub use turns::{TurnClock, TurnProgress, TurnStart, WorkerProgress};
 pub use worker::{Failure, Next, Outcome, Stop, Task, Worker};

@@ -13,7 +13,7 @@ use plimsoll_core::units::SECOND_NS;
 use hdrhistogram::Histogram;
 
 use crate::histogram;
-use crate::intervals::{Intervals, Pair};
+use crate::intervals::{Intervals, ServiceAndResponse};
 use crate::worker::Failure;
 
 /// One second of one kind of operation of one worker, by the instant the operations were done.
@@ -37,7 +37,7 @@ pub struct Second {
 /// line.
 #[derive(Debug, Default)]
 #[repr(align(128))]
-pub(crate) struct Live {
+pub(crate) struct LiveCounts {
     pub ok: AtomicU64,
     pub last_done_ns: AtomicU64,
     pub rows: AtomicU64,
@@ -69,7 +69,7 @@ pub(crate) struct KindRecord {
     /// is finished.
     pub last_tried_ns: u64,
     second: Second,
-    interval: Pair,
+    interval: ServiceAndResponse,
 }
 
 impl KindRecord {
@@ -101,7 +101,7 @@ pub(crate) struct Recorder {
     /// Position in `kinds` by the step's kind index.
     by_kind: Vec<usize>,
     intervals: Arc<Intervals>,
-    live: Arc<[Live]>,
+    live: Arc<[LiveCounts]>,
     ok: u64,
     rows: u64,
     unsuccessful: u64,
@@ -114,7 +114,7 @@ impl Recorder {
         kinds: &[usize],
         is_open: bool,
         intervals: Arc<Intervals>,
-        live: Arc<[Live]>,
+        live: Arc<[LiveCounts]>,
     ) -> Self {
         let mut by_kind = vec![usize::MAX; kinds.iter().max().map_or(0, |most| most + 1)];
         let kinds = kinds
@@ -136,7 +136,7 @@ impl Recorder {
                     first_sent_ns: 0,
                     last_tried_ns: 0,
                     second: Second::default(),
-                    interval: Pair::new(is_open),
+                    interval: ServiceAndResponse::new(is_open),
                 }
             })
             .collect();

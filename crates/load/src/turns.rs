@@ -9,7 +9,7 @@ use plimsoll_core::clock::Clock;
 
 use crate::clock::MonotonicClock;
 use crate::control::Control;
-use crate::recorder::Live;
+use crate::recorder::LiveCounts;
 
 /// A monotonic clock that stands still between two turns.
 ///
@@ -77,7 +77,7 @@ pub struct TurnProgress(OnceLock<Workers>);
 
 #[derive(Debug)]
 struct Workers {
-    live: Arc<[Live]>,
+    live: Arc<[LiveCounts]>,
     primary: Vec<PrimaryWorker>,
 }
 
@@ -93,7 +93,7 @@ pub(crate) struct PrimaryWorker {
 
 /// How far one worker is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Tally {
+pub struct WorkerProgress {
     /// The worker's client, from 1.
     pub client: u32,
     /// Whether its operations are due by a schedule: it may have none in flight.
@@ -117,7 +117,7 @@ pub struct TurnStart {
 }
 
 impl TurnProgress {
-    pub(crate) fn add_workers(&self, live: Arc<[Live]>, primary: Vec<PrimaryWorker>) {
+    pub(crate) fn add_workers(&self, live: Arc<[LiveCounts]>, primary: Vec<PrimaryWorker>) {
         // This is for one step; of another one it would show nothing.
         let _ = self.0.set(Workers { live, primary });
     }
@@ -138,8 +138,8 @@ impl TurnProgress {
 
     /// How far each worker is that performs the step's first kind of operations. Nothing before the
     /// step's workers are there.
-    pub fn tallies(&self) -> Vec<Tally> {
-        let tally = |workers: &Workers, worker: &PrimaryWorker| {
+    pub fn of_workers(&self) -> Vec<WorkerProgress> {
+        let progress_of = |workers: &Workers, worker: &PrimaryWorker| {
             let live = &workers.live[worker.index];
             let turn_start = TurnStart {
                 ok: live.turn_start_ok.load(Ordering::Acquire),
@@ -149,7 +149,7 @@ impl TurnProgress {
                 let ok = live.ok.load(Ordering::Acquire);
                 let last_done_ns = live.last_done_ns.load(Ordering::Acquire);
                 if live.ok.load(Ordering::Acquire) == ok {
-                    return Tally {
+                    return WorkerProgress {
                         client: worker.client,
                         is_open: worker.is_open,
                         ok,
@@ -163,7 +163,7 @@ impl TurnProgress {
             workers
                 .primary
                 .iter()
-                .map(|worker| tally(workers, worker))
+                .map(|worker| progress_of(workers, worker))
                 .collect()
         })
     }

@@ -323,7 +323,7 @@ fn what_is_due_in_turns_is_done_or_owed() {
     let worker = Held(is_free.clone(), 0);
     let outcome = std::thread::scope(|scope| {
         scope.spawn(|| {
-            while progress.tallies().is_empty() {
+            while progress.of_workers().is_empty() {
                 std::thread::yield_now();
             }
             assert!(control.wait_until_parked(Duration::from_secs(60)));

@@ -95,7 +95,7 @@ impl Stage {
     ) -> StepOutcome {
         thread::scope(|scope| {
             scope.spawn(|| {
-                while self.progress.tallies().is_empty() {
+                while self.progress.of_workers().is_empty() {
                     thread::yield_now();
                 }
                 // A test that fails here leaves no worker parked for ever.
@@ -151,14 +151,18 @@ fn nothing_is_done_between_turns_and_the_progress_shows_what_was() {
             stage.turn(10 * MS);
             let done = stage.count();
             assert!(done > before, "turn {turn}");
-            let tallies = stage.progress.tallies();
-            assert_eq!(tallies.iter().map(|tally| tally.ok).sum::<u64>(), done);
+            let of_workers = stage.progress.of_workers();
+            assert_eq!(
+                of_workers.iter().map(|of_worker| of_worker.ok).sum::<u64>(),
+                done
+            );
             let now_ns = stage.clock.now_ns();
             assert!(
-                tallies
+                of_workers
                     .iter()
-                    .all(|tally| tally.last_done_ns > stood_at && tally.last_done_ns <= now_ns),
-                "{tallies:?} {now_ns}"
+                    .all(|of_worker| of_worker.last_done_ns > stood_at
+                        && of_worker.last_done_ns <= now_ns),
+                "{of_workers:?} {now_ns}"
             );
             thread::sleep(Duration::from_millis(20));
             assert_eq!(
@@ -297,23 +301,24 @@ fn each_turn_marks_the_first_operation_that_ends_after_its_discarded_part() {
             let from_ns = stage.clock.now_ns() + 3 * MS;
             stage.progress.begin_turn(from_ns);
             stage.turn(12 * MS);
-            let tally = stage.progress.tallies()[0];
+            let of_worker = stage.progress.of_workers()[0];
             let log = log.lock().unwrap();
-            assert_eq!((tally.client, tally.ok), (7, log.len() as u64));
-            if tally.turn_start.done_ns < from_ns {
+            assert_eq!((of_worker.client, of_worker.ok), (7, log.len() as u64));
+            if of_worker.turn_start.done_ns < from_ns {
                 // On a busy machine a turn may pass without one.
                 assert!(
                     log.last().is_none_or(|&last| last < from_ns),
-                    "an operation was not marked: {tally:?} {log:?}"
+                    "an operation was not marked: {of_worker:?} {log:?}"
                 );
                 continue;
             }
             turn += 1;
             // The log has an end a moment before the recorder reads the clock.
-            let marked = tally.turn_start.ok as usize - 1;
+            let marked = of_worker.turn_start.ok as usize - 1;
             assert!(
-                tally.turn_start.done_ns >= from_ns && log[marked] <= tally.turn_start.done_ns,
-                "turn {turn}: {tally:?}"
+                of_worker.turn_start.done_ns >= from_ns
+                    && log[marked] <= of_worker.turn_start.done_ns,
+                "turn {turn}: {of_worker:?}"
             );
             assert!(
                 log[..marked].iter().all(|&end| end < from_ns),
@@ -321,7 +326,7 @@ fn each_turn_marks_the_first_operation_that_ends_after_its_discarded_part() {
             );
             assert!(
                 log.get(marked + 1)
-                    .is_none_or(|&next| next > tally.turn_start.done_ns),
+                    .is_none_or(|&next| next > of_worker.turn_start.done_ns),
                 "turn {turn}"
             );
         }
@@ -349,9 +354,9 @@ fn a_worker_of_several_kinds_shows_its_progress() {
         let mut progress = |progress: &Progress| {
             if progress.kinds.iter().any(|(ok, _)| *ok > 0) {
                 assert!(
-                    of_turns.has_workers() && of_turns.tallies().len() == 1,
+                    of_turns.has_workers() && of_turns.of_workers().len() == 1,
                     "{kinds:?}: {:?}",
-                    of_turns.tallies()
+                    of_turns.of_workers()
                 );
                 control.give(Command::Stop);
             }
@@ -387,7 +392,7 @@ fn the_first_turn_waits_for_workers_that_are_still_to_come() {
         scope.spawn(|| {
             assert!(stage.control.wait_until_parked(LIMIT));
             assert_eq!(
-                (stage.control.parked(), stage.progress.tallies().len()),
+                (stage.control.parked(), stage.progress.of_workers().len()),
                 (2, 2),
                 "all are connected and parked"
             );
@@ -466,26 +471,26 @@ fn operations_that_fail_take_their_time_in_a_turn() {
             stage.turn(12 * MS);
             turns.push((
                 mark_ns,
-                stage.progress.tallies()[0],
+                stage.progress.of_workers()[0],
                 log.lock().unwrap().clone(),
             ));
         }
         stage.finish();
     });
-    for (mark_ns, tally, log) in turns {
-        assert_eq!((tally.ok, tally.turn_start.ok), (1, 1));
+    for (mark_ns, of_worker, log) in turns {
+        assert_eq!((of_worker.ok, of_worker.turn_start.ok), (1, 1));
         // The log has an end a moment before the recorder reads the clock.
         assert!(
-            tally.last_done_ns >= log[log.len() - 1],
-            "{tally:?} {log:?}"
+            of_worker.last_done_ns >= log[log.len() - 1],
+            "{of_worker:?} {log:?}"
         );
         let first = log.iter().position(|&end_ns| end_ns >= mark_ns).unwrap();
         assert!(
-            tally.turn_start.done_ns >= mark_ns
+            of_worker.turn_start.done_ns >= mark_ns
                 && log
                     .get(first + 1)
-                    .is_none_or(|&next_ns| tally.turn_start.done_ns < next_ns),
-            "{tally:?} {log:?}"
+                    .is_none_or(|&next_ns| of_worker.turn_start.done_ns < next_ns),
+            "{of_worker:?} {log:?}"
         );
     }
 }

@@ -14,4 +14,4 @@ pub mod sysbench;
 mod timing;
 mod values;
 
-pub use run::{SharedServer, StepFacts, StepTasks, WorkloadRun};
+pub use run::{ExtraCounts, SharedServer, StepTasks, WorkloadRun};

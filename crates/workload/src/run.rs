@@ -9,10 +9,10 @@ use plimsoll_core::record::TableCheck;
 use plimsoll_engine::{DrainAction, DrainLimits, EngineError, Server, Settings};
 use plimsoll_load::{StepOptions, StepOutcome, Task};
 
-use crate::client::{Statements, Tally};
+use crate::client::{Statements, StepTotals};
 use crate::file::FileRun;
 use crate::insert_benchmark::{InsertBenchmarkRun, MinIdCost};
-use crate::kv::{KvRun, MovedSum};
+use crate::kv::{KvRun, SharedKvTotals};
 use crate::sysbench::SysbenchRun;
 
 /// A server that several workers connect to.
@@ -28,22 +28,22 @@ pub struct StepTasks {
     /// Deadlines that suit the step, and its warm-up.
     pub options: StepOptions,
     /// What the workers count themselves.
-    pub facts: StepFacts,
+    pub counts: ExtraCounts,
 }
 
 /// What the workers of a step count beside their operations; it outlives them.
 #[derive(Clone)]
-pub struct StepFacts(pub(crate) Facts);
+pub struct ExtraCounts(pub(crate) Counted);
 
 #[derive(Clone)]
-pub(crate) enum Facts {
+pub(crate) enum Counted {
     Nothing,
     /// What looking up the smallest ids cost.
     MinId(Arc<MinIdCost>),
     /// Statements, and the growth of tables.
-    Clients(Arc<Tally>),
+    Clients(Arc<StepTotals>),
     /// Keys found, bytes moved.
-    Moved(Arc<MovedSum>),
+    Kv(Arc<SharedKvTotals>),
 }
 
 /// A workload on one data state.
@@ -113,21 +113,23 @@ impl WorkloadRun {
     }
 
     /// Books a finished step: what the tables must hold now.
-    pub fn book(&mut self, step: &Step, facts: &StepFacts, outcome: &StepOutcome) {
+    pub fn book(&mut self, step: &Step, counts: &ExtraCounts, outcome: &StepOutcome) {
         match self {
             Self::InsertBenchmark(run) => run.book(step, outcome),
-            Self::Sysbench(run) => run.book(step, facts),
-            Self::File(run) => run.book(step, facts),
+            Self::Sysbench(run) => run.book(step, counts),
+            Self::File(run) => run.book(step, counts),
             Self::Kv(run) => run.assume(step),
         }
     }
 
     /// Statements of the operations of each kind, in the order of the kinds; nothing where the
     /// workload does not count them by kind.
-    pub fn statements(&self, facts: &StepFacts) -> Vec<u64> {
-        match &facts.0 {
-            Facts::Clients(tally) => tally.by_event().into_iter().map(Statements::all).collect(),
-            Facts::Nothing | Facts::MinId(_) | Facts::Moved(_) => Vec::new(),
+    pub fn statements(&self, counts: &ExtraCounts) -> Vec<u64> {
+        match &counts.0 {
+            Counted::Clients(totals) => {
+                totals.by_event().into_iter().map(Statements::all).collect()
+            }
+            Counted::Nothing | Counted::MinId(_) | Counted::Kv(_) => Vec::new(),
         }
     }
 
@@ -190,14 +192,14 @@ impl WorkloadRun {
     pub fn notes(
         &self,
         step: &Step,
-        facts: &StepFacts,
+        counts: &ExtraCounts,
         outcome: &StepOutcome,
     ) -> BTreeMap<String, f64> {
         match self {
-            Self::InsertBenchmark(run) => run.notes(facts, outcome),
-            Self::Sysbench(run) => run.notes(step, facts, outcome),
-            Self::File(run) => run.notes(facts, outcome),
-            Self::Kv(run) => run.notes(step, facts),
+            Self::InsertBenchmark(run) => run.notes(counts, outcome),
+            Self::Sysbench(run) => run.notes(step, counts, outcome),
+            Self::File(run) => run.notes(counts, outcome),
+            Self::Kv(run) => run.notes(step, counts),
         }
     }
 

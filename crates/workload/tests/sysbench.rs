@@ -238,8 +238,8 @@ fn a_warm_up_changes_the_tables_and_not_the_counts() {
         },
     )
     .unwrap();
-    run.book(step, &tasks.facts, &outcome);
-    let notes = run.notes(step, &tasks.facts, &outcome);
+    run.book(step, &tasks.counts, &outcome);
+    let notes = run.notes(step, &tasks.counts, &outcome);
     let counted: f64 = notes
         .iter()
         .filter(|(name, _)| name.starts_with("statements_"))

@@ -23,7 +23,7 @@ use crate::{Answer, Proc};
 
 /// What belongs to the engine under load.
 #[derive(Clone, Debug)]
-pub struct Watch<'a> {
+pub struct EngineUnderLoad<'a> {
     /// Its data directory. Disk counters are those of the device it is on.
     pub data_dir: &'a Path,
     /// Its processes; their descendants are found. Empty for an embedded engine.
@@ -38,7 +38,7 @@ pub struct Watch<'a> {
 /// Dropped without `stop`, it ends its thread within a sample's time and gives nothing.
 #[derive(Debug)]
 pub struct Collector {
-    watcher: Arc<Mutex<Watcher>>,
+    watcher: Arc<Mutex<CollectorState>>,
     /// Its end tells the thread to end.
     stop: Sender<()>,
     /// CPU nanoseconds of the thread when it is joined.
@@ -61,7 +61,7 @@ impl Collector {
     /// `second`, `cpu_busy_pct`, `cpu_user_pct`, `cpu_system_pct`, `steal_pct` (of all CPUs),
     /// `context_switches`, `read_kib`, `write_kib`, `reads`, `writes` (per second, of the host and
     /// of the data directory's device), `psi_io_pct`, `rss_mib`. An empty cell is unavailable.
-    pub fn start(proc_: Proc, watch: Watch, series: Option<PathBuf>) -> Collector {
+    pub fn start(proc_: Proc, watch: EngineUnderLoad, series: Option<PathBuf>) -> Collector {
         let mut prepared = Self::prepare(proc_, watch);
         let first = prepared.sampler.sample();
         prepared.begin(first, None, series)
@@ -69,7 +69,7 @@ impl Collector {
 
     /// Meets every process and every file for the first time; what that costs does not belong to
     /// the step. Best while nobody works.
-    pub fn prepare(proc_: Proc, watch: Watch) -> PreparedCollector {
+    pub fn prepare(proc_: Proc, watch: EngineUnderLoad) -> PreparedCollector {
         let server_pids = (!watch.is_embedded).then_some(watch.server_pids);
         let mut sampler = Sampler::new(&proc_, watch.data_dir, server_pids);
         sampler.sample();
@@ -167,7 +167,7 @@ impl PreparedCollector {
     }
 
     fn begin(self, first: Sample, begin: Option<Instant>, series: Option<PathBuf>) -> Collector {
-        let watcher = Watcher {
+        let watcher = CollectorState {
             sampler: self.sampler,
             rss_max_bytes: first.rss_bytes.clone(),
             last: first.clone(),
@@ -198,7 +198,7 @@ impl PreparedCollector {
 /// The state shared by the thread and the caller of `stop`, so that each can look at the instant it
 /// must.
 #[derive(Debug)]
-struct Watcher {
+struct CollectorState {
     sampler: Sampler,
     first: Sample,
     /// When the first was to be taken, where that was under load.
@@ -211,7 +211,7 @@ struct Watcher {
     series: Option<SeriesWriter>,
 }
 
-impl Watcher {
+impl CollectorState {
     fn look(&mut self) {
         let sample = self.sampler.sample();
         self.rss_max_bytes = match (&self.rss_max_bytes, &sample.rss_bytes) {
@@ -240,12 +240,12 @@ impl Watcher {
     }
 }
 
-fn lock(watcher: &Mutex<Watcher>) -> MutexGuard<'_, Watcher> {
+fn lock(watcher: &Mutex<CollectorState>) -> MutexGuard<'_, CollectorState> {
     watcher.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Looks at each whole second after the start; returns this thread's CPU nanoseconds.
-fn watch_until(watcher: &Mutex<Watcher>, stopped: &Receiver<()>) -> u64 {
+fn watch_until(watcher: &Mutex<CollectorState>, stopped: &Receiver<()>) -> u64 {
     let start = lock(watcher).first.at;
     let mut due = start + INTERVAL;
     while stopped.recv_timeout(due.saturating_duration_since(Instant::now()))
@@ -273,8 +273,8 @@ mod tests {
     use super::*;
     use crate::processes::{burn_cpu, tick_ns};
 
-    fn embedded(data_dir: &Path) -> Watch<'_> {
-        Watch {
+    fn embedded(data_dir: &Path) -> EngineUnderLoad<'_> {
+        EngineUnderLoad {
             data_dir,
             server_pids: Vec::new(),
             is_embedded: true,
@@ -340,7 +340,7 @@ mod tests {
             .arg("60")
             .spawn()
             .unwrap();
-        let watch = Watch {
+        let watch = EngineUnderLoad {
             data_dir: dir.path(),
             server_pids: vec![server.id()],
             is_embedded: false,
@@ -371,7 +371,7 @@ mod tests {
             .args(["-c", "while :; do :; done"])
             .spawn()
             .unwrap();
-        let watch = Watch {
+        let watch = EngineUnderLoad {
             data_dir: dir.path(),
             server_pids: vec![server.id()],
             is_embedded: false,
@@ -399,7 +399,7 @@ mod tests {
     #[test]
     fn an_empty_proc_makes_reasons_not_errors() {
         let dir = tempfile::tempdir().unwrap();
-        let watch = Watch {
+        let watch = EngineUnderLoad {
             data_dir: &dir.path().join("gone"),
             server_pids: vec![7],
             is_embedded: false,
@@ -411,7 +411,7 @@ mod tests {
         )
         .stop();
         // Nor does a quick look.
-        let watch = Watch {
+        let watch = EngineUnderLoad {
             data_dir: dir.path(),
             server_pids: vec![7],
             is_embedded: false,
@@ -504,7 +504,7 @@ mod tests {
     fn start_and_stop_sample_at_once_and_the_maximum_is_over_all() {
         let (dir, data) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         write_proc(dir.path(), data.path(), 100);
-        let watch = Watch {
+        let watch = EngineUnderLoad {
             data_dir: data.path(),
             server_pids: vec![50],
             is_embedded: false,

@@ -33,7 +33,7 @@ pub(crate) struct ProcessTrees {
     /// Forgotten when their pid leaves `/proc`: pids are handed out in turn, so one does not come
     /// back for another process between two looks.
     strangers: HashSet<u32>,
-    account: Account,
+    account: CpuAccount,
     looked_at: Option<Instant>,
 }
 
@@ -45,7 +45,7 @@ impl ProcessTrees {
             roots: roots.to_vec(),
             members: BTreeMap::new(),
             strangers: HashSet::new(),
-            account: Account::default(),
+            account: CpuAccount::default(),
             looked_at: None,
         }
     }
@@ -234,14 +234,14 @@ impl CpuSeen {
 
 /// Keeps the sum whole while members come and go.
 #[derive(Debug, Default)]
-struct Account {
+struct CpuAccount {
     last: Seen,
     /// Of ended members whom no living member waited for.
     unclaimed_ns: u64,
     total_ns: u64,
 }
 
-impl Account {
+impl CpuAccount {
     fn settle(&mut self, now: Seen) -> u64 {
         let ended_ns: u64 = self
             .last
@@ -341,7 +341,7 @@ mod tests {
                 4,
             ),
         ] {
-            let mut account = Account::default();
+            let mut account = CpuAccount::default();
             let total_ns = looks
                 .into_iter()
                 .map(|look| account.settle(look))
@@ -353,7 +353,7 @@ mod tests {
 
     #[test]
     fn rounding_never_makes_it_run_backwards() {
-        let mut account = Account::default();
+        let mut account = CpuAccount::default();
         let own_ns = 15_999_999;
         let look: Seen = [
             (

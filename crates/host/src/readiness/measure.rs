@@ -19,7 +19,7 @@ pub(super) struct Foreign {
 
 /// What went on while this process did nothing.
 #[derive(Debug)]
-pub(super) struct Quiet {
+pub(super) struct IdleMoment {
     pub foreign: Answer<Foreign>,
     /// Of all CPU time in the moment.
     pub steal_share: Answer<f64>,
@@ -30,7 +30,7 @@ pub(super) struct Quiet {
 const MOMENT: Duration = Duration::from_millis(300);
 
 /// Watches all other processes, kernel threads too, for a moment.
-pub(super) fn watch_others(proc: &Proc) -> Quiet {
+pub(super) fn watch_others(proc: &Proc) -> IdleMoment {
     let host = || proc.read("stat").and_then(|text| parse_stat(&text));
     let (start, host_before, before) = (Instant::now(), host(), all_cpu_ns(proc));
     // Nothing to watch: do not wait for it either.
@@ -40,11 +40,11 @@ pub(super) fn watch_others(proc: &Proc) -> Quiet {
     let (host_after, after) = (host(), all_cpu_ns(proc));
     let seconds = start.elapsed().as_secs_f64();
 
-    let named = |(cores, first): Used| Foreign {
+    let named = |(cores, first): CpuUse| Foreign {
         cores,
         first: first.map(|(pid, cores)| (command(proc, pid), cores)),
     };
-    Quiet {
+    IdleMoment {
         foreign: before.and_then(|before| Ok(named(foreign(&before, &after?, seconds)))),
         steal_share: host_before
             .and_then(|before| steal_share(&host_after.clone()?.since(&before)?)),
@@ -85,10 +85,10 @@ fn all_cpu_ns(proc: &Proc) -> Answer<HashMap<u32, u64>> {
 }
 
 /// Cores in all, and the process that took most with its part.
-type Used = (f64, Option<(u32, f64)>);
+type CpuUse = (f64, Option<(u32, f64)>);
 
 /// Growth of each process's CPU; one that is new counts whole, one that ended not at all.
-fn foreign(before: &HashMap<u32, u64>, after: &HashMap<u32, u64>, seconds: f64) -> Used {
+fn foreign(before: &HashMap<u32, u64>, after: &HashMap<u32, u64>, seconds: f64) -> CpuUse {
     let used = after.iter().map(|(pid, now_ns)| {
         (
             *pid,

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use plimsoll_core::engines::EngineName;
 use plimsoll_engine::{InstalledBuild, Settings, StartOptions, engine};
-use plimsoll_host::Watch;
+use plimsoll_host::EngineUnderLoad;
 use plimsoll_testkit::{build_record, cached_build};
 use plimsoll_workload::SharedServer;
 use tempfile::TempDir;
@@ -112,8 +112,8 @@ impl Target {
     }
 
     /// What readings of the machine are about.
-    pub fn watch(&self) -> Watch<'_> {
-        Watch {
+    pub fn watch(&self) -> EngineUnderLoad<'_> {
+        EngineUnderLoad {
             data_dir: self.data_dir(),
             server_pids: self.server.processes(),
             is_embedded: false,

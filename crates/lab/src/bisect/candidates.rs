@@ -17,7 +17,7 @@ use plimsoll_store::header::{CampaignHeader, CellHeader};
 use rustix::process::{Pid, Signal, kill_process_group};
 
 use crate::builds::{BuildCache, BuildError};
-use crate::campaign::{LoadedPlan, Need, look_up_cells, seed_from_clock};
+use crate::campaign::{LoadedPlan, RequiredBuilds, look_up_cells, seed_from_clock};
 use crate::error::LabError;
 use crate::guard::guarded;
 
@@ -243,7 +243,7 @@ impl Candidates {
         good: &str,
         bad: &str,
     ) -> Result<Self, LabError> {
-        let headers = look_up_cells(plan, builds, Need::Builds(&BTreeMap::new()))?;
+        let headers = look_up_cells(plan, builds, RequiredBuilds::Builds(&BTreeMap::new()))?;
         let cells = plan.plan.cells.iter().cloned().zip(headers).collect();
         let all = Self::of_plan(plan, Vec::new(), Source::Cells(Vec::new()));
         let header = all.header(cells, all.seed.unwrap_or_else(seed_from_clock));
@@ -274,7 +274,7 @@ impl Candidates {
             .iter()
             .map(|name| with_build(plan, name))
             .collect::<Result<_, _>>()?;
-        let headers = look_up_cells(&loaded, builds, Need::Builds(&BTreeMap::new()))?;
+        let headers = look_up_cells(&loaded, builds, RequiredBuilds::Builds(&BTreeMap::new()))?;
         let cells = loaded.plan.cells.into_iter().zip(headers).collect();
         Ok(Self::of_plan(
             plan,
@@ -425,10 +425,11 @@ impl Candidates {
         }
         let mut loaded = (**plan).clone();
         loaded.plan.cells = vec![with_build(plan, &name)?];
-        let mut headers = match look_up_cells(&loaded, builds, Need::Builds(&BTreeMap::new())) {
-            Ok(headers) => headers,
-            Err(error) => return Ok(Err(error.to_string())),
-        };
+        let mut headers =
+            match look_up_cells(&loaded, builds, RequiredBuilds::Builds(&BTreeMap::new())) {
+                Ok(headers) => headers,
+                Err(error) => return Ok(Err(error.to_string())),
+            };
         let cell = (loaded.plan.cells.remove(0), headers.remove(0));
         made.insert(index, cell.clone());
         Ok(Ok(cell))

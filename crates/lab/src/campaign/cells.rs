@@ -16,7 +16,7 @@ use crate::error::LabError;
 
 /// Whether a lookup accepts builds that are not here.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Need<'a> {
+pub(crate) enum RequiredBuilds<'a> {
     /// Every build must be here, but those that could not be fetched for the reasons given.
     Builds(&'a BTreeMap<String, String>),
     /// A build that recipes know is enough: its config is checked when it is here.
@@ -28,7 +28,7 @@ pub(crate) enum Need<'a> {
 pub(crate) fn look_up_cells(
     plan: &LoadedPlan,
     builds: &BuildCache,
-    need: Need<'_>,
+    need: RequiredBuilds<'_>,
 ) -> Result<Vec<CellHeader>, LabError> {
     let look_up = LookUp { plan, builds, need };
     let mut headers = Vec::new();
@@ -61,7 +61,7 @@ pub(crate) fn look_up_cells(
 struct LookUp<'a> {
     plan: &'a LoadedPlan,
     builds: &'a BuildCache,
-    need: Need<'a>,
+    need: RequiredBuilds<'a>,
 }
 
 impl LookUp<'_> {
@@ -99,10 +99,10 @@ impl LookUp<'_> {
             )));
         }
         let missing_build = match self.need {
-            Need::Builds(missing) => missing.get(&cell.build.to_string()).cloned(),
-            Need::Names => None,
+            RequiredBuilds::Builds(missing) => missing.get(&cell.build.to_string()).cloned(),
+            RequiredBuilds::Names => None,
         };
-        let may_be_missing = missing_build.is_some() || matches!(self.need, Need::Names);
+        let may_be_missing = missing_build.is_some() || matches!(self.need, RequiredBuilds::Names);
         let header = header(cell, config, missing_build);
         Ok(match known {
             Some(known) if installed.is_none() && may_be_missing => Ok(CellHeader {

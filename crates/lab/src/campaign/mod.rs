@@ -13,7 +13,7 @@ use plimsoll_core::schedule::schedule;
 use plimsoll_store::header::{CampaignHeader, FORMAT};
 use plimsoll_store::{CampaignDir, Store, StoreError, utc_now};
 
-pub(crate) use self::cells::{Need, look_up_cells, take_builds_that_came};
+pub(crate) use self::cells::{RequiredBuilds, look_up_cells, take_builds_that_came};
 pub(crate) use self::size::{check_disk, check_free, peak_size, peak_table_bytes};
 use crate::builds::BuildCache;
 use crate::error::LabError;
@@ -113,7 +113,11 @@ pub fn create_campaign(
     request: &CampaignRequest<'_>,
 ) -> Result<(CampaignDir, DataTurn), LabError> {
     let plan = &request.plan.plan;
-    let cells = look_up_cells(request.plan, request.builds, Need::Builds(request.missing))?;
+    let cells = look_up_cells(
+        request.plan,
+        request.builds,
+        RequiredBuilds::Builds(request.missing),
+    )?;
     Passwords::check(plan)?;
     check_data_root(request.data_dir)?;
     let turn = take_data_root_once(request.data_dir, || {
@@ -201,7 +205,7 @@ mod tests {
                 text,
                 dir: Some(dir.path().to_owned()),
             };
-            let error = look_up_cells(&loaded, &builds, Need::Names)
+            let error = look_up_cells(&loaded, &builds, RequiredBuilds::Names)
                 .unwrap_err()
                 .to_string();
             assert!(error.starts_with(wanted), "wanted {wanted}\nfound {error}");
@@ -226,7 +230,7 @@ mod tests {
         let error = look_up_cells(
             &loaded,
             &BuildCache::new(dir.path().to_owned()),
-            Need::Names,
+            RequiredBuilds::Names,
         )
         .unwrap_err()
         .to_string();

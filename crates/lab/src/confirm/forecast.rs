@@ -6,7 +6,7 @@ use plimsoll_core::plan::Cell;
 use plimsoll_core::plan::{divide, in_turns, results};
 use serde::Serialize;
 
-use super::request::{Candidate, SLICES_TIME_NS, STARTS, blocks_to_decide, slices_bytes};
+use super::request::{CellWithSettings, SLICES_TIME_NS, STARTS, blocks_to_decide, slices_bytes};
 use crate::forecast::CellForecast;
 
 /// A start's servers come up, read their data and warm up; a coarse guess.
@@ -84,7 +84,7 @@ pub(crate) fn forecast_confirm(cells: &[CellSteps<'_>], base: usize) -> Option<C
         .max()
         .unwrap_or(0);
     let blocks_needed = blocks_to_decide(questions);
-    let candidates: Vec<Candidate<'_>> = cells
+    let candidates: Vec<CellWithSettings<'_>> = cells
         .iter()
         .chain([&cells[base]])
         .map(|cell| (cell.cell, cell.settings))

@@ -16,7 +16,7 @@ use plimsoll_core::rocksdb_report::{DRIVEN_BY_DB_BENCH, LOGICAL_BYTES, PRINTED};
 use plimsoll_core::units::{NS_PER_S, format_grouped};
 use plimsoll_engine::DrainAction;
 use plimsoll_engine::rocksdb::db_bench::{DbBench, DbBenchProcess, Job, Progress};
-use plimsoll_host::{ChildUsage, Collector, Proc, Watch, child_usage};
+use plimsoll_host::{ChildUsage, Collector, EngineUnderLoad, Proc, child_usage};
 use plimsoll_load::{Command, histogram_of_ranges};
 use plimsoll_store::event::{Event, ServerReady, StepDone};
 use plimsoll_store::layout::series_dir;
@@ -266,7 +266,7 @@ fn run_process(
     let before = child_usage();
     let started = Instant::now();
     let process = program.start(&arguments, &log)?;
-    let watch = Watch {
+    let watch = EngineUnderLoad {
         data_dir: &order.data_dir,
         server_pids: vec![process.pid()],
         is_embedded: false,
@@ -282,18 +282,18 @@ fn run_process(
         .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
         .unwrap_or_default();
     let is_complete = match ended? {
-        Ended::Done => true,
+        ProcessEnd::Done => true,
         // The benchmark itself may be done when its wait is not: its result stands, as it does for
         // the scripts around db_bench.
-        Ended::Late if kv.waits && parse(&text).is_some() => false,
-        Ended::Late => {
+        ProcessEnd::Late if kv.waits && parse(&text).is_some() => false,
+        ProcessEnd::Late => {
             let seconds = started.elapsed().as_secs();
             return Err(EarlyEnd::Failed(format!(
                 "db_bench was not done after {seconds} s and was killed; see {}",
                 log.display()
             )));
         }
-        Ended::Failed(reason) => return Err(EarlyEnd::Failed(reason)),
+        ProcessEnd::Failed(reason) => return Err(EarlyEnd::Failed(reason)),
     };
     let output = parse(&text).ok_or_else(|| {
         EarlyEnd::Failed(format!("db_bench printed no result; see {}", log.display()))
@@ -311,7 +311,7 @@ fn run_process(
 }
 
 /// How a process came to its end.
-enum Ended {
+enum ProcessEnd {
     Done,
     Late,
     Failed(String),
@@ -324,13 +324,13 @@ fn wait_for(
     process: &DbBenchProcess,
     limit: Option<Duration>,
     mut at_look: impl FnMut(Duration),
-) -> Result<Ended, EarlyEnd> {
+) -> Result<ProcessEnd, EarlyEnd> {
     let started = Instant::now();
     loop {
         match process.progress() {
-            Progress::Done => return Ok(Ended::Done),
+            Progress::Done => return Ok(ProcessEnd::Done),
             Progress::Failed(status, tail) => {
-                return Ok(Ended::Failed(format!(
+                return Ok(ProcessEnd::Failed(format!(
                     "db_bench ended with {status}; its output ends with:\n{tail}"
                 )));
             }
@@ -341,7 +341,7 @@ fn wait_for(
             return Err(EarlyEnd::Interrupted);
         }
         if limit.is_some_and(|limit| elapsed > limit) {
-            return Ok(Ended::Late);
+            return Ok(ProcessEnd::Late);
         }
         at_look(elapsed);
         std::thread::sleep(LOOK);
@@ -420,9 +420,9 @@ fn drain(trial: &mut Trial<'_>, driver: &Driver, step: &Step) -> Result<(), Earl
         &driver.logs.join(format!("drain_{}.log", step.name)),
     )?;
     let result = match wait_for(trial, &process, Some(DRAIN_LIMIT), |_| ())? {
-        Ended::Done => String::new(),
-        Ended::Late => "left: time was over".to_owned(),
-        Ended::Failed(reason) => return Err(EarlyEnd::Failed(reason)),
+        ProcessEnd::Done => String::new(),
+        ProcessEnd::Late => "left: time was over".to_owned(),
+        ProcessEnd::Failed(reason) => return Err(EarlyEnd::Failed(reason)),
     };
     drop(process);
     let seconds = started.elapsed().as_secs_f64();

@@ -13,7 +13,7 @@ use rustix::process::{Signal, getppid, set_parent_process_death_signal};
 use zeroize::Zeroizing;
 
 use crate::error::LabError;
-use crate::message::{Direction, STOP};
+use crate::message::{STOP, TurnCommand};
 
 const CHUNK_BYTES: usize = 4096;
 
@@ -72,7 +72,7 @@ impl Input {
 /// The tie between a trial and its orchestrator.
 pub(super) struct Lifeline {
     /// What the orchestrator says to a trial in turns.
-    pub directions: Mutex<Receiver<Direction>>,
+    pub commands: Mutex<Receiver<TurnCommand>>,
     input: Arc<Mutex<Input>>,
 }
 
@@ -92,7 +92,7 @@ impl Lifeline {
         if !is_child && !is_wrapped {
             return Err(LabError::Io("the orchestrator is gone".into()));
         }
-        let (sender, directions) = channel();
+        let (sender, commands) = channel();
         let input = Arc::new(Mutex::new(input));
         let listened = input.clone();
         let listen = move || {
@@ -102,9 +102,9 @@ impl Lifeline {
                     let line = String::from_utf8_lossy(&line);
                     if line.trim() == STOP {
                         control.give(Command::Stop);
-                    } else if let Ok(direction) = serde_json::from_str(&line) {
+                    } else if let Ok(command) = serde_json::from_str(&line) {
                         // Nobody listens in a trial without turns.
-                        let _ = sender.send(direction);
+                        let _ = sender.send(command);
                     }
                 }
                 drop(input);
@@ -120,7 +120,7 @@ impl Lifeline {
             .spawn(listen)
             .map_err(|error| LabError::io("failed to start a thread", error))?;
         Ok(Self {
-            directions: Mutex::new(directions),
+            commands: Mutex::new(commands),
             input,
         })
     }

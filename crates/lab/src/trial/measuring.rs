@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use plimsoll_core::readings::Readings;
 use plimsoll_engine::EngineError;
-use plimsoll_host::{Collector, PreparedCollector, Proc, Watch, tree_pids};
+use plimsoll_host::{Collector, EngineUnderLoad, PreparedCollector, Proc, tree_pids};
 use plimsoll_load::Phase;
 use plimsoll_workload::SharedServer;
 
@@ -22,7 +22,7 @@ const READY: Duration = Duration::from_secs(1);
 
 /// What to measure.
 #[derive(Clone)]
-pub(super) struct Beside {
+pub(super) struct MeasuringOptions {
     pub server: SharedServer,
     pub data_dir: PathBuf,
     pub is_embedded: bool,
@@ -41,7 +41,7 @@ pub(super) struct Beside {
 /// asking for them is not the step's. At the end the last sample comes before connections are
 /// closed, because some servers' processes end with them.
 pub(super) struct Measuring {
-    what: Beside,
+    what: MeasuringOptions,
     has_warm_up: bool,
     state: State,
 }
@@ -51,12 +51,15 @@ enum State {
     /// Everything was met while nobody worked.
     Prepared(Box<PreparedCollector>),
     /// Under way, until the channel ends.
-    Beginning(JoinHandle<Result<Option<Begun>, EngineError>>, Sender<()>),
+    Beginning(
+        JoinHandle<Result<Option<RunningReaders>, EngineError>>,
+        Sender<()>,
+    ),
     /// Nothing when the step was over before.
-    Begun(Result<Option<Begun>, EngineError>),
+    Begun(Result<Option<RunningReaders>, EngineError>),
 }
 
-struct Begun {
+struct RunningReaders {
     /// The engine's counters at the beginning.
     counters: BTreeMap<String, i64>,
     collector: Collector,
@@ -73,7 +76,7 @@ pub(super) struct Measured {
 }
 
 impl Measuring {
-    pub fn new(what: Beside, has_warm_up: bool) -> Self {
+    pub fn new(what: MeasuringOptions, has_warm_up: bool) -> Self {
         Self {
             what,
             has_warm_up,
@@ -150,7 +153,7 @@ impl Measuring {
         let State::Begun(begun) = self.state else {
             return Ok(None);
         };
-        let Some(Begun {
+        let Some(RunningReaders {
             counters,
             collector,
             recorder,
@@ -167,9 +170,9 @@ impl Measuring {
     }
 }
 
-impl Beside {
-    fn watch(&self) -> Watch<'_> {
-        Watch {
+impl MeasuringOptions {
+    fn watch(&self) -> EngineUnderLoad<'_> {
+        EngineUnderLoad {
             data_dir: &self.data_dir,
             server_pids: self.server.processes(),
             is_embedded: self.is_embedded,
@@ -188,10 +191,10 @@ impl Beside {
     }
 
     /// While nobody works.
-    fn begin(&self) -> Result<Begun, EngineError> {
+    fn begin(&self) -> Result<RunningReaders, EngineError> {
         let counters = self.server.counters()?;
         let recorder = self.record();
-        Ok(Begun {
+        Ok(RunningReaders {
             counters,
             collector: Collector::start(Proc::new(), self.watch(), Some(self.series.clone())),
             recorder,
@@ -205,7 +208,7 @@ impl Beside {
         collector: PreparedCollector,
         begin: Instant,
         (ready, is_over): (&Sender<()>, &Receiver<()>),
-    ) -> Result<Option<Begun>, EngineError> {
+    ) -> Result<Option<RunningReaders>, EngineError> {
         let (counters, collector) = thread::scope(|scope| {
             let ask = || {
                 let _ = ready.send(());
@@ -227,7 +230,7 @@ impl Beside {
                 "asking for counters panicked: see the trial's log",
             ))
         })?;
-        Ok(Some(Begun {
+        Ok(Some(RunningReaders {
             counters,
             collector,
             recorder: self.record(),

@@ -10,7 +10,7 @@ use crate::message::StepProgress;
 const WINDOW_S: f64 = 1.0;
 
 /// Turns the loop's progress into the step's.
-pub(super) struct Meter {
+pub(super) struct ProgressMeter {
     step: StepProgress,
     batch: f64,
     is_timed: bool,
@@ -21,7 +21,7 @@ pub(super) struct Meter {
     last_sent_s: f64,
 }
 
-impl Meter {
+impl ProgressMeter {
     pub fn new(step: &Step, index: usize, steps: usize) -> Self {
         let mut progress = StepProgress {
             step: step.name.clone(),

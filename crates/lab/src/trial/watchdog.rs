@@ -67,7 +67,7 @@ impl Watchdog {
         control: Arc<Control>,
     ) -> std::io::Result<Self> {
         let shared = Arc::new(Shared::default());
-        let look = Look {
+        let look = WatchThread {
             shared: shared.clone(),
             limit,
             trial_dir: trial_dir.to_owned(),
@@ -176,7 +176,7 @@ impl Shared {
 }
 
 /// The thread that looks.
-struct Look {
+struct WatchThread {
     shared: Arc<Shared>,
     limit: Duration,
     trial_dir: PathBuf,
@@ -184,7 +184,7 @@ struct Look {
     control: Arc<Control>,
 }
 
-impl Look {
+impl WatchThread {
     fn run(self) {
         // A filesystem that does not report its space is not watched.
         let least = disk_space(&self.data_dir).map_or(0, least_free_bytes);

@@ -284,8 +284,8 @@ impl<'a> LoopState<'a> {
 
     /// How it ended, where the schedule stands, what was recorded, and the first failure of those
     /// that may be.
-    pub fn into_parts(mut self) -> Parts {
-        Parts {
+    pub fn into_parts(mut self) -> LoopResult {
+        LoopResult {
             result: self.result,
             schedule: self.schedule,
             first_failure: self.recorder.take_first_failure(),
@@ -561,7 +561,7 @@ impl<'a> LoopState<'a> {
 }
 
 /// What a loop leaves.
-pub(crate) struct Parts {
+pub(crate) struct LoopResult {
     pub result: Result<Ending, Failure>,
     /// Where the schedule stands.
     pub schedule: Due,

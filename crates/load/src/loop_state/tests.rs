@@ -10,7 +10,7 @@ use plimsoll_testkit::FakeClock;
 use super::*;
 use crate::drive::drive;
 use crate::intervals::Intervals;
-use crate::recorder::Live;
+use crate::recorder::LiveCounts;
 use crate::worker::Worker;
 
 const US: u64 = 1000;
@@ -57,7 +57,7 @@ fn loop_state<'a>(
         &[0],
         arrival.is_open(),
         Arc::new(Intervals::new(1, 1)),
-        [Live::default()].into(),
+        [LiveCounts::default()].into(),
     );
     let assignment = Assignment {
         client: 1,
@@ -356,7 +356,7 @@ fn arrival_of(worker: u64) -> Arrival {
 }
 
 /// What one worker leaves, for comparison.
-fn summary(parts: &Parts) -> String {
+fn summary(parts: &LoopResult) -> String {
     let kind = &parts.kinds[0];
     format!(
         "{:?} {} {} {} {} {:?} {:?}",

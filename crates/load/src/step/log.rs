@@ -11,7 +11,7 @@ use hdrhistogram::{Counter, Histogram};
 use super::StepError;
 use super::outcome::Totals;
 use crate::histogram;
-use crate::intervals::Pair;
+use crate::intervals::ServiceAndResponse;
 
 /// The histogram log, and the sums of what is written to it.
 pub(super) struct Log<'a, 'b, W: Write> {
@@ -26,7 +26,7 @@ impl<W: Write> Log<'_, '_, W> {
         &mut self,
         at: Duration,
         length: Duration,
-        pairs: &BTreeMap<usize, Pair>,
+        pairs: &BTreeMap<usize, ServiceAndResponse>,
     ) -> Result<(), StepError> {
         for (&kind, pair) in pairs {
             let total = self.totals.entry(kind).or_insert_with(Totals::new);

@@ -18,7 +18,7 @@ use thiserror::Error;
 
 use self::outcome::TaskInfo;
 use self::watcher::Watcher;
-use self::workers::{Release, Spawn, StepWorkers};
+use self::workers::{ReleaseOnDrop, Spawn, StepWorkers};
 use crate::control::Control;
 use crate::recorder::Second;
 use crate::retry::RetryPolicy;
@@ -210,7 +210,7 @@ fn perform<C: Clock + 'static>(
         })
         .collect();
     let (sender, receiver) = channel();
-    let release = Release(workers);
+    let release = ReleaseOnDrop(workers);
     let started = workers::start(workers, &infos, tasks, options, spawn, sender);
     let outcome = started.and_then(|()| {
         workers::await_open(&receiver, infos.len(), options.open_timeout)?;

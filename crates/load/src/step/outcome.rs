@@ -131,7 +131,7 @@ pub(crate) fn unsent(
         let (planned, _) = info.schedule(end, finished_ns);
         let mut schedule = end.schedule.clone();
         let owed = planned.saturating_sub(schedule.count());
-        let mut shares = Shares::new(&end.kinds);
+        let mut shares = KindShares::new(&end.kinds);
         for due_ns in (0..owed).filter_map(|_| schedule.next_ns()) {
             let kind = shares.next();
             unsent
@@ -144,12 +144,12 @@ pub(crate) fn unsent(
 }
 
 /// Hands out kinds in the shares that a worker's operations had.
-struct Shares<'a> {
+struct KindShares<'a> {
     kinds: &'a [KindRecord],
     handed_out: Vec<u64>,
 }
 
-impl<'a> Shares<'a> {
+impl<'a> KindShares<'a> {
     fn new(kinds: &'a [KindRecord]) -> Self {
         Self {
             kinds,

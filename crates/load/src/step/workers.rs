@@ -17,7 +17,7 @@ use crate::control::Control;
 use crate::drive::drive;
 use crate::intervals::Intervals;
 use crate::loop_state::{Assignment, Ending, LoopState, Shared};
-use crate::recorder::{Live, Recorder};
+use crate::recorder::{LiveCounts, Recorder};
 use crate::retry::RetryPolicy;
 use crate::turns::PrimaryWorker;
 use crate::worker::{Failure, Stop, Task};
@@ -55,9 +55,9 @@ impl Signal {
 
 /// Releases the workers when it is dropped, however the step ends: those that wait leave, those
 /// that work end after their operation.
-pub(super) struct Release<'a, C>(pub &'a StepWorkers<C>);
+pub(super) struct ReleaseOnDrop<'a, C>(pub &'a StepWorkers<C>);
 
-impl<C> Drop for Release<'_, C> {
+impl<C> Drop for ReleaseOnDrop<'_, C> {
     fn drop(&mut self) {
         self.0.is_aborted.store(true, Ordering::Relaxed);
         self.0.start.give(None);
@@ -86,7 +86,7 @@ pub(super) struct StepWorkers<C> {
     pub is_aborted: AtomicBool,
     pub finished_ns: AtomicU64,
     leaders: Vec<AtomicU32>,
-    pub live: Arc<[Live]>,
+    pub live: Arc<[LiveCounts]>,
     pub intervals: Arc<Intervals>,
 }
 
@@ -118,7 +118,7 @@ impl<C: Clock> StepWorkers<C> {
             is_aborted: AtomicBool::new(false),
             finished_ns: AtomicU64::new(u64::MAX),
             leaders,
-            live: tasks.iter().map(|_| Live::default()).collect(),
+            live: tasks.iter().map(|_| LiveCounts::default()).collect(),
             intervals: Arc::new(Intervals::new(interval_s, tasks.len())),
         }
     }

@@ -138,15 +138,15 @@ fn own(file: &File, path: &Path) -> Result<(), StoreError> {
 }
 
 /// What a log needs of its file; a test has one that fails.
-trait Medium: Write {
+trait LogFile: Write {
     /// Cuts the file to this length.
-    fn cut(&mut self, bytes: u64) -> io::Result<()>;
+    fn truncate(&mut self, bytes: u64) -> io::Result<()>;
     /// Waits until the content is on the disk.
     fn sync(&mut self) -> io::Result<()>;
 }
 
-impl Medium for File {
-    fn cut(&mut self, bytes: u64) -> io::Result<()> {
+impl LogFile for File {
+    fn truncate(&mut self, bytes: u64) -> io::Result<()> {
         self.set_len(bytes)
     }
 
@@ -173,7 +173,7 @@ struct LineLog<M> {
     has_failed_sync: bool,
 }
 
-impl<M: Medium> LineLog<M> {
+impl<M: LogFile> LineLog<M> {
     fn new(medium: M, good_bytes: u64, next_seq: u64) -> Self {
         Self {
             medium,
@@ -205,7 +205,7 @@ impl<M: Medium> LineLog<M> {
 
     fn cut_half_line(&mut self) -> Result<(), Failure> {
         if self.is_dirty {
-            self.medium.cut(self.good_bytes).map_err(Failure::Io)?;
+            self.medium.truncate(self.good_bytes).map_err(Failure::Io)?;
             self.is_dirty = false;
         }
         Ok(())

@@ -2,10 +2,12 @@
 //! a [`Program`], of sysbench or of a workload file.
 
 mod program;
-mod tally;
+mod totals;
 mod values;
 mod worker;
 
-pub(crate) use program::{Event, Growth, Part, Place, Program, Sequence, Source, Statement};
-pub(crate) use tally::{Statements, Tally};
-pub(crate) use worker::{Client, Seat};
+pub(crate) use program::{
+    Event, EventStatement, Growth, Place, Program, Sequence, Source, Statement,
+};
+pub(crate) use totals::{Statements, StepTotals};
+pub(crate) use worker::{Client, ClientIdentity};

@@ -91,12 +91,12 @@ pub(crate) struct Event {
     pub is_writing: bool,
     /// Two clients may meet in it at the same new row.
     pub retries_duplicates: bool,
-    pub parts: Vec<Part>,
+    pub parts: Vec<EventStatement>,
 }
 
 /// A statement of an event, and where its values come from.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Part {
+pub(crate) struct EventStatement {
     pub statement: usize,
     /// In the order of the placeholders.
     pub sources: Arc<[Source]>,

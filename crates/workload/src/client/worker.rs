@@ -7,7 +7,7 @@ use plimsoll_engine::{Argument, Counts, ErrorClass, Parameter, Prepared, SqlErro
 use plimsoll_load::{Failure, Next, Outcome, Worker};
 
 use super::program::{MOST_MIXED, Program};
-use super::tally::{Statements, Tally};
+use super::totals::{Statements, StepTotals};
 use super::values::{Call, Draws, Handle, Values};
 use crate::session::Session;
 
@@ -15,7 +15,7 @@ use crate::session::Session;
 const FEW_MIXED: usize = 16;
 
 /// Who a client is among the others.
-pub(crate) struct Seat {
+pub(crate) struct ClientIdentity {
     /// From 1.
     pub client: u32,
     pub clients: u32,
@@ -31,8 +31,8 @@ pub(crate) struct Client {
     is_prepared: bool,
     draws: Draws,
     /// Beginnings of reading and of writing transactions.
-    begin: [Control; 2],
-    commit: Control,
+    begin: [TransactionStatement; 2],
+    commit: TransactionStatement,
     /// By statement, then by variant.
     handles: Vec<Vec<Handle>>,
     values: Values,
@@ -40,23 +40,23 @@ pub(crate) struct Client {
     /// Of the events done, by event.
     statements: Vec<Statements>,
     /// Of tries that did not come to their end: all that they performed before.
-    vain: Statements,
+    unfinished: Statements,
     /// Of the try that is under way.
     tried: Statements,
     /// By table, over the worker's life.
     growth: Vec<i64>,
     /// Of the transaction that is open.
     pending: Vec<(usize, i64)>,
-    tally: Arc<Tally>,
+    totals: Arc<StepTotals>,
 }
 
 /// A statement that begins or ends a transaction.
-struct Control {
+struct TransactionStatement {
     sql: &'static str,
     prepared: Option<Prepared>,
 }
 
-impl Control {
+impl TransactionStatement {
     fn new(sql: &'static str) -> Self {
         Self {
             sql,
@@ -79,15 +79,15 @@ impl Client {
         program: Arc<Program>,
         is_prepared: bool,
         tables: usize,
-        seat: Seat,
-        tally: Arc<Tally>,
+        identity: ClientIdentity,
+        totals: Arc<StepTotals>,
     ) -> Self {
-        let Seat {
+        let ClientIdentity {
             client,
             clients,
             draw,
             own_variant,
-        } = seat;
+        } = identity;
         let sequences = program
             .sequences
             .iter()
@@ -102,24 +102,25 @@ impl Client {
                 sequences,
                 stride: clients.into(),
             },
-            begin: [false, true].map(|is_writing| Control::new(program.forms.begin(is_writing))),
-            commit: Control::new("COMMIT"),
+            begin: [false, true]
+                .map(|is_writing| TransactionStatement::new(program.forms.begin(is_writing))),
+            commit: TransactionStatement::new("COMMIT"),
             handles: Vec::new(),
             values: Values::default(),
             must_redraw: false,
             statements: vec![Statements::default(); program.events.len()],
-            vain: Statements::default(),
+            unfinished: Statements::default(),
             tried: Statements::default(),
             growth: vec![0; tables],
             pending: Vec::new(),
             program,
-            tally,
+            totals,
         }
     }
 
     /// Performs the drawn event. What a transaction did to the tables takes effect with its end,
     /// and its statements count with it.
-    fn perform(&mut self) -> Result<u64, Broken> {
+    fn perform(&mut self) -> Result<u64, FailedEvent> {
         let session = self.session.get();
         let event = &self.program.events[self.values.event];
         self.tried = Statements::default();
@@ -129,7 +130,7 @@ impl Client {
         if event.is_transaction {
             self.begin[usize::from(event.is_writing)]
                 .perform(session)
-                .map_err(Broken::harmless)?;
+                .map_err(FailedEvent::harmless)?;
             statements.others += 1;
         }
         for call in &self.values.calls {
@@ -138,7 +139,7 @@ impl Client {
             // A write alone is its own transaction: without an answer nobody knows whether it took
             // place.
             let is_counted = !event.is_transaction && statement.growth.is_some();
-            let counts = counts.map_err(|error| Broken { error, is_counted })?;
+            let counts = counts.map_err(|error| FailedEvent { error, is_counted })?;
             let touched = if statement.returns_rows {
                 counts.rows
             } else {
@@ -164,7 +165,7 @@ impl Client {
             }
         }
         if event.is_transaction {
-            self.commit.perform(session).map_err(|error| Broken {
+            self.commit.perform(session).map_err(|error| FailedEvent {
                 error,
                 is_counted: self.pending.iter().any(|(_, rows)| *rows != 0),
             })?;
@@ -178,9 +179,9 @@ impl Client {
     }
 
     #[cold]
-    fn outcome_of(&mut self, broken: Broken) -> Outcome {
-        let Broken { error, is_counted } = broken;
-        self.vain.add(self.tried);
+    fn outcome_of(&mut self, broken: FailedEvent) -> Outcome {
+        let FailedEvent { error, is_counted } = broken;
+        self.unfinished.add(self.tried);
         let class = error.class;
         let event = &self.program.events[self.values.event];
         if class.is_disconnected() {
@@ -220,13 +221,13 @@ impl Client {
 }
 
 /// An event that did not come to its end.
-struct Broken {
+struct FailedEvent {
     error: SqlError,
     /// The tables' rows depend on whether the statement took place.
     is_counted: bool,
 }
 
-impl Broken {
+impl FailedEvent {
     fn harmless(error: SqlError) -> Self {
         Self {
             error,
@@ -329,7 +330,7 @@ impl Worker for Client {
 
     fn begin_measuring(&mut self) {
         self.statements.fill(Statements::default());
-        self.vain = Statements::default();
+        self.unfinished = Statements::default();
     }
 
     fn execute(&mut self) -> Outcome {
@@ -345,14 +346,14 @@ impl Worker for Client {
     }
 
     fn close(&mut self) {
-        self.tally.add(
+        self.totals.add(
             &self.statements,
-            self.vain,
+            self.unfinished,
             &self.growth,
             &self.draws.sequences,
         );
         self.statements.fill(Statements::default());
-        self.vain = Statements::default();
+        self.unfinished = Statements::default();
         self.growth.fill(0);
     }
 }

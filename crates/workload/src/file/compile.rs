@@ -6,7 +6,7 @@ use plimsoll_core::distribution::Distribution;
 use plimsoll_core::workload_file::{Effect, Event, Parameter, Statement, Value, WorkloadFile};
 use plimsoll_engine::{self as engine, SqlForms};
 
-use crate::client::{self, Growth, Part, Place, Program, Sequence, Source};
+use crate::client::{self, EventStatement, Growth, Place, Program, Sequence, Source};
 use crate::values::{Ids, Text};
 
 /// The program of a step that draws these events by their weights. `next` holds where sequences go
@@ -78,7 +78,7 @@ struct Compiler<'a> {
 
 /// A value of the event that later ones may take.
 #[derive(Clone, Copy)]
-struct Known<'a> {
+struct EarlierValue<'a> {
     name: &'a str,
     is_text: bool,
     /// Among all values, or among the texts.
@@ -87,20 +87,20 @@ struct Known<'a> {
 
 /// The values that come before a place, of an event or of one time of a statement.
 #[derive(Default)]
-struct Earlier<'a> {
-    known: Vec<Known<'a>>,
+struct EarlierValues<'a> {
+    known: Vec<EarlierValue<'a>>,
     values: usize,
     texts: usize,
 }
 
-impl<'a> Earlier<'a> {
-    fn find(&self, name: &str) -> Option<Known<'a>> {
+impl<'a> EarlierValues<'a> {
+    fn find(&self, name: &str) -> Option<EarlierValue<'a>> {
         let mut latest = self.known.iter().rev();
         latest.find(|known| known.name == name).copied()
     }
 
     /// How far back from here a value is.
-    fn back(&self, known: Known<'_>) -> Place {
+    fn back(&self, known: EarlierValue<'_>) -> Place {
         let here = if known.is_text {
             self.texts
         } else {
@@ -112,7 +112,7 @@ impl<'a> Earlier<'a> {
     /// Lists are not taken again.
     fn push(&mut self, name: &'a str, is_text: bool, count: u32) {
         if count == 1 {
-            self.known.push(Known {
+            self.known.push(EarlierValue {
                 name,
                 is_text,
                 place: if is_text { self.texts } else { self.values },
@@ -123,14 +123,14 @@ impl<'a> Earlier<'a> {
     }
 
     /// Adds a statement that is sent so many times; later ones take what the last time has had.
-    fn append(&mut self, own: Earlier<'a>, times: usize) {
+    fn append(&mut self, own: EarlierValues<'a>, times: usize) {
         for known in own.known {
             let (before, of_one) = if known.is_text {
                 (self.texts, own.texts)
             } else {
                 (self.values, own.values)
             };
-            self.known.push(Known {
+            self.known.push(EarlierValue {
                 place: before + (times - 1) * of_one + known.place,
                 ..known
             });
@@ -214,13 +214,13 @@ impl Compiler<'_> {
 
     fn event(&mut self, event: &Event, used: &[usize]) -> client::Event {
         let (file, engine) = (self.file, self.forms.engine());
-        let mut earlier = Earlier::default();
+        let mut earlier = EarlierValues::default();
         let mut parts = Vec::new();
         for (at, times) in &event.calls {
             let statement = &file.statements[*at];
             let mut sources = Vec::new();
             // Of the statement's first time, from its own beginning.
-            let mut own = Earlier::default();
+            let mut own = EarlierValues::default();
             for name in &statement.text_on(engine).parameters {
                 let (count, source) = self.source(statement, name, &own, &earlier);
                 let is_text = matches!(source, Source::Text(_) | Source::SameText(_));
@@ -229,7 +229,7 @@ impl Compiler<'_> {
                 sources.extend((0..if is_text { count } else { 1 }).map(|_| source));
             }
             earlier.append(own, *times as usize);
-            parts.push(Part {
+            parts.push(EventStatement {
                 statement: used.iter().position(|used| used == at).unwrap_or(0),
                 sources: sources.into(),
                 times: *times,
@@ -254,8 +254,8 @@ impl Compiler<'_> {
         &mut self,
         statement: &Statement,
         name: &str,
-        own: &Earlier<'_>,
-        earlier: &Earlier<'_>,
+        own: &EarlierValues<'_>,
+        earlier: &EarlierValues<'_>,
     ) -> (u32, Source) {
         let place_of_own =
             |name: &str| own.find(name).map(|known| (known.is_text, own.back(known)));

@@ -15,10 +15,10 @@ use plimsoll_load::{StepOptions, StepOutcome, Stop, Task};
 use super::compile::compile;
 use super::tables::{create_table, has_rising_key, table_fill};
 use crate::check::check_table;
-use crate::client::{Client, Seat, Tally};
+use crate::client::{Client, ClientIdentity, StepTotals};
 use crate::filling::{loading_tasks, parts_of};
 use crate::index_scan::index_scans;
-use crate::run::{Facts, SharedServer, StepFacts, StepTasks};
+use crate::run::{Counted, ExtraCounts, SharedServer, StepTasks};
 use crate::session::Session;
 use crate::timing::arrival;
 
@@ -142,12 +142,12 @@ impl FileRun {
     }
 
     fn clients(&self, step: &Step, events: &[(String, u32)]) -> StepTasks {
-        let tally = Arc::new(Tally::default());
+        let totals = Arc::new(StepTotals::default());
         let (program, _) = compile(&self.file, events, self.forms, &self.sequences);
         let program = Arc::new(program);
         let task = |client: u32| {
             let draw = Draw::new(self.seed, &["file step", &step.name, &client.to_string()]);
-            let seat = Seat {
+            let identity = ClientIdentity {
                 client,
                 clients: step.clients,
                 draw,
@@ -159,8 +159,8 @@ impl FileRun {
                 program.clone(),
                 self.settings.prepared,
                 self.file.tables.len(),
-                seat,
-                tally.clone(),
+                identity,
+                totals.clone(),
             );
             let arrival = arrival(self.seed, "file arrival", step, client);
             let kinds = (0..events.len()).collect();
@@ -180,17 +180,17 @@ impl FileRun {
                 max_failed: step.max_failed,
                 ..StepOptions::default()
             },
-            facts: StepFacts(Facts::Clients(tally)),
+            counts: ExtraCounts(Counted::Clients(totals)),
         }
     }
 
     /// Books a finished step: what the tables must hold now, and where sequences go on.
-    pub fn book(&mut self, step: &Step, facts: &StepFacts) {
+    pub fn book(&mut self, step: &Step, counts: &ExtraCounts) {
         self.assume(step);
-        let (Facts::Clients(tally), false) = (&facts.0, step.makes_data()) else {
+        let (Counted::Clients(totals), false) = (&counts.0, step.makes_data()) else {
             return;
         };
-        for (table, growth) in tally.growth() {
+        for (table, growth) in totals.growth() {
             self.expected_rows[table] =
                 self.expected_rows[table].map(|rows| rows.saturating_add_signed(growth));
         }
@@ -198,7 +198,7 @@ impl FileRun {
         self.sequences.extend(
             names
                 .into_iter()
-                .zip(tally.sequences())
+                .zip(totals.sequences())
                 .filter(|(_, next)| *next > i64::MIN),
         );
     }
@@ -237,12 +237,12 @@ impl FileRun {
     }
 
     /// Facts of a step that no histogram holds.
-    pub fn notes(&self, facts: &StepFacts, outcome: &StepOutcome) -> BTreeMap<String, f64> {
+    pub fn notes(&self, counts: &ExtraCounts, outcome: &StepOutcome) -> BTreeMap<String, f64> {
         let mut notes = BTreeMap::new();
-        let Facts::Clients(tally) = &facts.0 else {
+        let Counted::Clients(totals) = &counts.0 else {
             return notes;
         };
-        let statements = tally.statements();
+        let statements = totals.statements();
         let counts = [statements.reads, statements.writes, statements.others];
         notes.extend(
             STATEMENT_NOTES
@@ -250,7 +250,10 @@ impl FileRun {
                 .zip(counts)
                 .map(|(note, count)| (note.to_owned(), count as f64)),
         );
-        notes.insert(VAIN_STATEMENTS_NOTE.to_owned(), tally.vain().all() as f64);
+        notes.insert(
+            VAIN_STATEMENTS_NOTE.to_owned(),
+            totals.unfinished().all() as f64,
+        );
         let (ok, rows) = outcome
             .operations
             .iter()

@@ -11,9 +11,9 @@ use plimsoll_core::units::SECOND_NS;
 use plimsoll_engine::SqlForms;
 use plimsoll_load::{Arrival, Next, Outcome, RetryPolicy, StepOptions, Stop, Task, Worker};
 
-use super::rows::{Form, Rows};
+use super::rows::{RowForm, Rows};
 use super::table::{Finish, TableFill};
-use crate::run::{Facts, SharedServer, StepFacts, StepTasks};
+use crate::run::{Counted, ExtraCounts, SharedServer, StepTasks};
 use crate::session::{Session, query_outcome, write_outcome};
 
 /// The kinds of operations of the step.
@@ -31,17 +31,17 @@ const LOAD_DEADLINE_NS: u64 = 24 * 3600 * SECOND_NS;
 
 /// How rows go to the engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Way {
-    form: Form,
+struct LoadFormat {
+    form: RowForm,
     bytes: usize,
 }
 
-impl Way {
+impl LoadFormat {
     fn of(load: LoadMode, forms: &dyn SqlForms) -> Self {
         let (form, bytes) = match load {
-            LoadMode::Classic => (Form::Tuples, STATEMENT_BYTES),
-            LoadMode::Fast if forms.copies_rows() => (Form::Lines, COPY_BYTES),
-            LoadMode::Fast => (Form::Tuples, LARGE_STATEMENT_BYTES),
+            LoadMode::Classic => (RowForm::Tuples, STATEMENT_BYTES),
+            LoadMode::Fast if forms.copies_rows() => (RowForm::Lines, COPY_BYTES),
+            LoadMode::Fast => (RowForm::Tuples, LARGE_STATEMENT_BYTES),
         };
         Self { form, bytes }
     }
@@ -81,20 +81,20 @@ pub(crate) fn loading_tasks(
     tables: Vec<TableFill>,
 ) -> StepTasks {
     let count = tables.len();
-    let mut parts: Vec<Part> = Vec::new();
+    let mut parts: Vec<RowRange> = Vec::new();
     for table in tables {
         let of_table = parts_of(load, forms, connections, count, table.rows);
-        let (table, left) = (
+        let (table, parts_left) = (
             Arc::new(table),
             Arc::new(AtomicUsize::new(of_table as usize)),
         );
         let start =
             |part: u64| (u128::from(table.rows) * u128::from(part) / u128::from(of_table)) as u64;
-        let cut = (0..of_table).map(|part| Part {
+        let cut = (0..of_table).map(|part| RowRange {
             table: table.clone(),
             rows: start(part)..start(part + 1),
             is_whole: of_table == 1,
-            left: left.clone(),
+            parts_left: parts_left.clone(),
         });
         parts.extend(cut);
     }
@@ -103,15 +103,15 @@ pub(crate) fn loading_tasks(
     } else {
         connections.min(parts.len() as u32)
     };
-    let mut parts_of_loader: Vec<Vec<Part>> = (0..loaders).map(|_| Vec::new()).collect();
+    let mut parts_of_loader: Vec<Vec<RowRange>> = (0..loaders).map(|_| Vec::new()).collect();
     for (at, part) in parts.into_iter().enumerate() {
         parts_of_loader[at % loaders as usize].push(part);
     }
-    let task = |(client, parts): (usize, Vec<Part>)| {
+    let task = |(client, parts): (usize, Vec<RowRange>)| {
         let worker = Box::new(Loader::new(
             Session::new(server.clone()),
             seed,
-            Way::of(load, forms),
+            LoadFormat::of(load, forms),
             parts,
         ));
         let stop = Stop::Worker {
@@ -139,17 +139,17 @@ pub(crate) fn loading_tasks(
             retry,
             ..StepOptions::default()
         },
-        facts: StepFacts(Facts::Nothing),
+        counts: ExtraCounts(Counted::Nothing),
     }
 }
 
 /// A run of a table's rows.
-struct Part {
+struct RowRange {
     table: Arc<TableFill>,
     rows: Range<u64>,
     is_whole: bool,
     /// Parts of the table that are not loaded yet.
-    left: Arc<AtomicUsize>,
+    parts_left: Arc<AtomicUsize>,
 }
 
 /// What comes next.
@@ -162,11 +162,11 @@ enum Work {
 struct Loader {
     session: Session,
     seed: u64,
-    way: Way,
+    format: LoadFormat,
     /// Those that are left, the next one last.
-    parts: Vec<Part>,
+    parts: Vec<RowRange>,
     /// The part that is loaded, and its rows.
-    current: Option<(Part, Rows)>,
+    current: Option<(RowRange, Rows)>,
     /// What is left to do for a full table, the next one last.
     finish: Vec<Finish>,
     /// Rows of that table.
@@ -177,13 +177,13 @@ struct Loader {
 }
 
 impl Loader {
-    fn new(session: Session, seed: u64, way: Way, mut parts: Vec<Part>) -> Self {
+    fn new(session: Session, seed: u64, format: LoadFormat, mut parts: Vec<RowRange>) -> Self {
         parts.reverse();
         let (sql, lines) = (String::new(), String::new());
         Self {
             session,
             seed,
-            way,
+            format,
             parts,
             current: None,
             finish: Vec::new(),
@@ -210,8 +210,8 @@ impl Loader {
     }
 
     /// A part is loaded.
-    fn end_part(&mut self, part: Part) {
-        if part.left.fetch_sub(1, Ordering::AcqRel) == 1 {
+    fn end_part(&mut self, part: RowRange) {
+        if part.parts_left.fetch_sub(1, Ordering::AcqRel) == 1 {
             let of_parts = if part.is_whole {
                 &[]
             } else {
@@ -260,17 +260,17 @@ impl Worker for Loader {
             .collect();
         let columns = columns.join(", ");
         self.sql.clear();
-        self.work = Work::Rows(match self.way.form {
-            Form::Tuples => {
+        self.work = Work::Rows(match self.format.form {
+            RowForm::Tuples => {
                 self.sql
                     .push_str(&format!("INSERT INTO {}({columns}) VALUES", table.name));
-                rows.push(&mut self.sql, Form::Tuples, self.way.bytes)
+                rows.push(&mut self.sql, RowForm::Tuples, self.format.bytes)
             }
-            Form::Lines => {
+            RowForm::Lines => {
                 self.sql
                     .push_str(&format!("COPY {}({columns}) FROM STDIN", table.name));
                 self.lines.clear();
-                rows.push(&mut self.lines, Form::Lines, self.way.bytes)
+                rows.push(&mut self.lines, RowForm::Lines, self.format.bytes)
             }
         });
         Ok(Next::Operation(INSERT))
@@ -278,17 +278,17 @@ impl Worker for Loader {
 
     fn execute(&mut self) -> Outcome {
         let session = self.session.get();
-        match (&self.work, self.way.form) {
+        match (&self.work, self.format.form) {
             (Work::Finish(Finish::Define(sql)), _) => write_outcome(
                 session.define(sql).map(|()| self.full_rows),
                 "an index",
                 None,
             ),
             (Work::Finish(Finish::Query(sql)), _) => query_outcome(session.query(sql)),
-            (Work::Rows(rows), Form::Tuples) => {
+            (Work::Rows(rows), RowForm::Tuples) => {
                 write_outcome(session.write(&self.sql, *rows), "an insert", Some(*rows))
             }
-            (Work::Rows(rows), Form::Lines) => write_outcome(
+            (Work::Rows(rows), RowForm::Lines) => write_outcome(
                 session.copy_in(&self.sql, self.lines.as_bytes()),
                 "a copy",
                 Some(*rows),

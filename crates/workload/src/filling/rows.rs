@@ -12,7 +12,7 @@ const GROUP_ROWS: u64 = 1000;
 
 /// How rows are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Form {
+pub(super) enum RowForm {
     /// `(k, 'c', 'pad')`, with commas between them.
     Tuples,
     /// Lines of columns with tabs between them.
@@ -60,7 +60,7 @@ impl Rows {
                 let mut skipped = String::new();
                 while rows.next < part.start {
                     skipped.clear();
-                    rows.push_row(&mut skipped, Form::Lines);
+                    rows.push_row(&mut skipped, RowForm::Lines);
                 }
             }
         }
@@ -81,17 +81,17 @@ impl Rows {
 
     /// Appends as many rows as fit, until `text` would be longer than `limit`. Returns their
     /// number.
-    pub fn push(&mut self, text: &mut String, form: Form, limit: usize) -> u64 {
+    pub fn push(&mut self, text: &mut String, form: RowForm, limit: usize) -> u64 {
         let first = self.next;
         while self.next < self.end && (self.next == first || text.len() + self.longest_row <= limit)
         {
             match form {
-                Form::Tuples => {
+                RowForm::Tuples => {
                     text.push_str(if self.next == first { "(" } else { ",(" });
                     self.push_row(text, form);
                     text.push(')');
                 }
-                Form::Lines => {
+                RowForm::Lines => {
                     self.push_row(text, form);
                     text.push('\n');
                 }
@@ -100,7 +100,7 @@ impl Rows {
         self.next - first
     }
 
-    fn push_row(&mut self, text: &mut String, form: Form) {
+    fn push_row(&mut self, text: &mut String, form: RowForm) {
         if self.draws_per_row.is_none() && self.next.is_multiple_of(GROUP_ROWS) {
             self.draw = self.stream(Some(self.next / GROUP_ROWS));
         }
@@ -112,7 +112,7 @@ impl Rows {
             .skip(self.first_column)
         {
             if at > self.first_column {
-                text.push_str(if form == Form::Tuples { ", " } else { "\t" });
+                text.push_str(if form == RowForm::Tuples { ", " } else { "\t" });
             }
             match column {
                 ColumnFill::Row => text.push_str(self.number.format(self.next + 1)),
@@ -125,7 +125,7 @@ impl Rows {
                 ColumnFill::Integer(ids, add) => {
                     text.push_str(self.number.format(ids.draw(&mut self.draw) + add))
                 }
-                ColumnFill::Text(rule) if form == Form::Lines => rule.push(text, &mut self.draw),
+                ColumnFill::Text(rule) if form == RowForm::Lines => rule.push(text, &mut self.draw),
                 ColumnFill::Text(rule) => {
                     text.push('\'');
                     rule.push(text, &mut self.draw);
@@ -149,7 +149,12 @@ mod tests {
     #[expect(clippy::single_range_in_vec_init, reason = "one part")]
     const LAST: [Range<u64>; 1] = [2001..ROWS];
 
-    fn all(table: &Arc<TableFill>, form: Form, limit: usize, parts: &[Range<u64>]) -> Vec<String> {
+    fn all(
+        table: &Arc<TableFill>,
+        form: RowForm,
+        limit: usize,
+        parts: &[Range<u64>],
+    ) -> Vec<String> {
         let mut found = Vec::new();
         for part in parts {
             let mut rows = Rows::new(table.clone(), 42, part.clone(), false);
@@ -162,12 +167,12 @@ mod tests {
                     text.len()
                 );
                 let lines: Vec<String> = match form {
-                    Form::Tuples => text
+                    RowForm::Tuples => text
                         .trim_matches(['(', ')'])
                         .split("),(")
                         .map(|row| row.replace(", ", "\t").replace('\'', ""))
                         .collect(),
-                    Form::Lines => text.lines().map(str::to_owned).collect(),
+                    RowForm::Lines => text.lines().map(str::to_owned).collect(),
                 };
                 assert_eq!(lines.len() as u64, pushed);
                 found.extend(lines);
@@ -179,16 +184,26 @@ mod tests {
     #[test]
     fn rows_are_the_same_in_every_form_size_and_part() {
         let table = Arc::new(table_fill(3, ROWS));
-        let rows = all(&table, Form::Lines, 4 << 20, &WHOLE);
+        let rows = all(&table, RowForm::Lines, 4 << 20, &WHOLE);
         assert_eq!(rows.len(), 5000);
-        assert_eq!(all(&table, Form::Tuples, 512 << 10, &WHOLE), rows);
-        assert_eq!(all(&table, Form::Tuples, 1, &WHOLE), rows);
+        assert_eq!(all(&table, RowForm::Tuples, 512 << 10, &WHOLE), rows);
+        assert_eq!(all(&table, RowForm::Tuples, 1, &WHOLE), rows);
         assert_eq!(
-            all(&table, Form::Lines, 1 << 20, &[0..1, 1..2499, 2499..ROWS]),
+            all(
+                &table,
+                RowForm::Lines,
+                1 << 20,
+                &[0..1, 1..2499, 2499..ROWS]
+            ),
             rows
         );
         assert_ne!(
-            all(&Arc::new(table_fill(4, ROWS)), Form::Lines, 1 << 20, &WHOLE)[0],
+            all(
+                &Arc::new(table_fill(4, ROWS)),
+                RowForm::Lines,
+                1 << 20,
+                &WHOLE
+            )[0],
             rows[0]
         );
         // What other programs would find: a change here makes old and new data differ.
@@ -202,7 +217,7 @@ mod tests {
         // One standard deviation is 20.4.
         assert!((mean - 2500.5).abs() < 80.0, "{mean}");
         let mut numbered = String::new();
-        Rows::new(table, 42, 2499..ROWS, true).push(&mut numbered, Form::Lines, 1);
+        Rows::new(table, 42, 2499..ROWS, true).push(&mut numbered, RowForm::Lines, 1);
         assert_eq!(numbered.trim_end(), format!("2500\t{}", rows[2499]));
     }
 
@@ -227,17 +242,17 @@ mod tests {
             finish: vec![],
             finish_of_parts: vec![],
         });
-        let rows = all(&table, Form::Lines, 4 << 20, &WHOLE);
+        let rows = all(&table, RowForm::Lines, 4 << 20, &WHOLE);
         assert_eq!(
             all(
                 &table,
-                Form::Lines,
+                RowForm::Lines,
                 1 << 10,
                 &[0..999, 999..2001, 2001..ROWS]
             ),
             rows
         );
         assert!(rows[8].starts_with("9\t5\t2\t"), "{}", rows[8]);
-        assert_eq!(all(&table, Form::Tuples, 1 << 20, &LAST), rows[2001..]);
+        assert_eq!(all(&table, RowForm::Tuples, 1 << 20, &LAST), rows[2001..]);
     }
 }

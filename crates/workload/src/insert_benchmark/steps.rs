@@ -24,7 +24,7 @@ use super::query::Reader;
 use super::scan::Scanner;
 use super::statements::Statements;
 use crate::check::check_table;
-use crate::run::{Facts, SharedServer, StepFacts, StepTasks};
+use crate::run::{Counted, ExtraCounts, SharedServer, StepTasks};
 use crate::session::Session;
 
 /// The setting by which MySQL and MariaDB limit a statement; what has a statement in it must be
@@ -198,7 +198,7 @@ impl InsertBenchmarkRun {
             kinds: kinds.iter().map(|&kind| kind.into()).collect(),
             tasks,
             options,
-            facts: StepFacts(Facts::MinId(cost)),
+            counts: ExtraCounts(Counted::MinId(cost)),
         })
     }
 
@@ -451,7 +451,7 @@ impl InsertBenchmarkRun {
     }
 
     /// Facts of a step that no histogram holds.
-    pub fn notes(&self, facts: &StepFacts, outcome: &StepOutcome) -> BTreeMap<String, f64> {
+    pub fn notes(&self, counts: &ExtraCounts, outcome: &StepOutcome) -> BTreeMap<String, f64> {
         let mut notes = BTreeMap::new();
         if let Some(query) = outcome
             .operations
@@ -463,7 +463,7 @@ impl InsertBenchmarkRun {
                 query.rows as f64 / query.ok as f64,
             );
         }
-        let Facts::MinId(cost) = &facts.0 else {
+        let Counted::MinId(cost) = &counts.0 else {
             return notes;
         };
         let lookups = cost.lookups.load(Ordering::Relaxed);

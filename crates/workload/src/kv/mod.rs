@@ -11,4 +11,4 @@ mod worker;
 pub use maintenance::Maintenance;
 pub use settings::{is_universal, step_settings};
 pub use steps::KvRun;
-pub(crate) use worker::MovedSum;
+pub(crate) use worker::SharedKvTotals;

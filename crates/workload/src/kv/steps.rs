@@ -17,9 +17,9 @@ use super::keys::{KEY_LENGTH, Numbers, write_key};
 use super::maintenance::{Maintenance, wait};
 use super::settings::is_universal;
 use super::values::Values;
-use super::worker::{KvWorker, MovedSum};
+use super::worker::{KvWorker, SharedKvTotals};
 use crate::check::short_hash;
-use crate::run::{Facts, SharedServer, StepFacts, StepTasks};
+use crate::run::{Counted, ExtraCounts, SharedServer, StepTasks};
 use crate::timing::arrival;
 
 /// The one column family.
@@ -66,7 +66,7 @@ impl KvRun {
     /// Makes the step's workers.
     pub fn tasks(&self, step: &Step, kv: KvStep) -> Result<StepTasks, EngineError> {
         self.store()?;
-        let sum = Arc::new(MovedSum::default());
+        let sum = Arc::new(SharedKvTotals::default());
         let mut kinds = vec![step.operation.into()];
         let mut tasks: Vec<Task> = (1..=step.clients)
             .map(|client| self.client(step, kv, client, &sum))
@@ -84,11 +84,11 @@ impl KvRun {
             kinds,
             tasks,
             options,
-            facts: StepFacts(Facts::Moved(sum)),
+            counts: ExtraCounts(Counted::Kv(sum)),
         })
     }
 
-    fn client(&self, step: &Step, kv: KvStep, client: u32, sum: &Arc<MovedSum>) -> Task {
+    fn client(&self, step: &Step, kv: KvStep, client: u32, sum: &Arc<SharedKvTotals>) -> Task {
         let numbers = match kv.work {
             KvWork::Fill => Numbers::InOrder { next: 0 },
             _ => Numbers::Random {
@@ -211,9 +211,9 @@ impl KvRun {
     }
 
     /// Facts of a step that no histogram holds.
-    pub fn notes(&self, step: &Step, facts: &StepFacts) -> BTreeMap<String, f64> {
+    pub fn notes(&self, step: &Step, counts: &ExtraCounts) -> BTreeMap<String, f64> {
         let mut notes = BTreeMap::new();
-        let Facts::Moved(sum) = &facts.0 else {
+        let Counted::Kv(sum) = &counts.0 else {
             return notes;
         };
         let moved = sum.get();

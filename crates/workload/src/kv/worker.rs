@@ -13,7 +13,7 @@ use crate::session::{refusal, write_outcome};
 
 /// What the workers of a step have found and moved.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Moved {
+pub(crate) struct KvTotals {
     /// Keys that must be there by what they asked for.
     pub expected_keys: u64,
     /// Those that were.
@@ -24,10 +24,10 @@ pub(crate) struct Moved {
 
 /// The sum over the workers of a step's primary operation.
 #[derive(Debug, Default)]
-pub(crate) struct MovedSum(Mutex<Moved>);
+pub(crate) struct SharedKvTotals(Mutex<KvTotals>);
 
-impl MovedSum {
-    fn add(&self, moved: Moved) {
+impl SharedKvTotals {
+    fn add(&self, moved: KvTotals) {
         let mut sum = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         sum.expected_keys += moved.expected_keys;
         sum.found_keys += moved.found_keys;
@@ -35,7 +35,7 @@ impl MovedSum {
     }
 
     /// The sum so far.
-    pub fn get(&self) -> Moved {
+    pub fn get(&self) -> KvTotals {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -55,9 +55,9 @@ pub(super) struct KvWorker {
     key: Vec<u8>,
     /// Keys that the operation must find.
     expected: u64,
-    moved: Moved,
+    moved: KvTotals,
     /// Where it tells what it moved; a background writer does not.
-    sum: Option<Arc<MovedSum>>,
+    sum: Option<Arc<SharedKvTotals>>,
 }
 
 impl KvWorker {
@@ -67,7 +67,7 @@ impl KvWorker {
         kind: usize,
         (numbers, keys): (Numbers, u64),
         values: Option<Values>,
-        sum: Option<Arc<MovedSum>>,
+        sum: Option<Arc<SharedKvTotals>>,
     ) -> Self {
         let key = vec![0; KEY_LENGTH * work.operation().keys() as usize];
         Self {
@@ -80,7 +80,7 @@ impl KvWorker {
             values,
             key,
             expected: 0,
-            moved: Moved::default(),
+            moved: KvTotals::default(),
             sum,
         }
     }
@@ -153,7 +153,7 @@ impl Worker for KvWorker {
     }
 
     fn begin_measuring(&mut self) {
-        self.moved = Moved::default();
+        self.moved = KvTotals::default();
     }
 
     #[inline]

@@ -35,7 +35,7 @@ pub(super) enum Draws {
 /// A statement, and how it gets its values. Texts are random wherever one is asked for, and so is
 /// `k` of an inserted row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Part {
+pub(super) struct DrawnStatement {
     pub statement: Statement,
     pub draws: Draws,
     /// How often in a row, each time with new values.
@@ -49,11 +49,11 @@ pub(super) struct Part {
 pub(super) struct Event {
     /// Whether it is between `BEGIN` and `COMMIT`.
     pub is_transaction: bool,
-    pub parts: Vec<Part>,
+    pub parts: Vec<DrawnStatement>,
 }
 
-fn part(statement: Statement, draws: Draws) -> Part {
-    Part {
+fn part(statement: Statement, draws: Draws) -> DrawnStatement {
+    DrawnStatement {
         statement,
         draws,
         times: 1,
@@ -79,7 +79,7 @@ impl Event {
             )]
         };
         let ranged = |column, columns| vec![part(S::Range { column, columns }, Draws::Span(range))];
-        let points = || Part {
+        let points = || DrawnStatement {
             times: POINT_SELECTS,
             ..part(S::Point, Draws::Id)
         };
@@ -89,7 +89,7 @@ impl Event {
         };
         let all_reads = || reads(&[S::SimpleRange, S::SumRange, S::OrderRange, S::DistinctRange]);
         let writes = || {
-            let insert = Part {
+            let insert = DrawnStatement {
                 has_own_table: false,
                 ..part(S::InsertWithId, Draws::SameId)
             };
@@ -151,7 +151,7 @@ impl Event {
 /// What the clients of a test perform, on so many tables of so many rows.
 pub(super) fn program(test: Test, tables: u32, rows: u64, forms: &'static dyn SqlForms) -> Program {
     let event = Event::of(test.kind, test.range);
-    let part = |(statement, part): (usize, &Part)| client::Part {
+    let part = |(statement, part): (usize, &DrawnStatement)| client::EventStatement {
         statement,
         sources: part.sources(rows).into(),
         times: part.times,
@@ -181,7 +181,7 @@ pub(super) fn program(test: Test, tables: u32, rows: u64, forms: &'static dyn Sq
     }
 }
 
-impl Part {
+impl DrawnStatement {
     /// In the order of the placeholders.
     fn sources(self, rows: u64) -> Vec<Source> {
         let ids = |count: u32| Source::Integers {

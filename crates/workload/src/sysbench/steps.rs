@@ -15,10 +15,10 @@ use plimsoll_load::{StepOptions, StepOutcome, Stop, Task};
 use super::event::program;
 use super::statements::{Statement, create_table, index_name, table_fill, table_name};
 use crate::check::check_table;
-use crate::client::{Client, Seat, Tally};
+use crate::client::{Client, ClientIdentity, StepTotals};
 use crate::filling::{Finish, loading_tasks, parts_of};
 use crate::index_scan::index_scans;
-use crate::run::{Facts, SharedServer, StepFacts, StepTasks};
+use crate::run::{Counted, ExtraCounts, SharedServer, StepTasks};
 use crate::session::Session;
 use crate::timing::arrival;
 
@@ -84,7 +84,7 @@ impl SysbenchRun {
     }
 
     fn clients(&self, step: &Step, test: Test) -> StepTasks {
-        let tally = Arc::new(Tally::default());
+        let totals = Arc::new(StepTotals::default());
         let tables = self.settings.tables as usize;
         let program = Arc::new(program(
             test,
@@ -99,7 +99,7 @@ impl SysbenchRun {
                 self.seed,
                 &["sysbench test", &step.name, &client.to_string()],
             );
-            let seat = Seat {
+            let identity = ClientIdentity {
                 client,
                 clients: step.clients,
                 draw,
@@ -111,8 +111,8 @@ impl SysbenchRun {
                 program.clone(),
                 self.settings.prepared,
                 tables,
-                seat,
-                tally.clone(),
+                identity,
+                totals.clone(),
             );
             let arrival = arrival(self.seed, "sysbench arrival", step, client);
             Task {
@@ -136,7 +136,7 @@ impl SysbenchRun {
             kinds: vec![step.operation.into()],
             tasks: (1..=step.clients).map(task).collect(),
             options,
-            facts: StepFacts(Facts::Clients(tally)),
+            counts: ExtraCounts(Counted::Clients(totals)),
         }
     }
 
@@ -153,10 +153,10 @@ impl SysbenchRun {
     }
 
     /// Books a finished step: what the tables must hold now.
-    pub fn book(&mut self, step: &Step, facts: &StepFacts) {
+    pub fn book(&mut self, step: &Step, counts: &ExtraCounts) {
         self.assume(step);
-        if let Facts::Clients(tally) = &facts.0 {
-            for (table, growth) in tally.growth() {
+        if let Counted::Clients(totals) = &counts.0 {
+            for (table, growth) in totals.growth() {
                 self.expected_rows[table] = self.expected_rows[table].saturating_add_signed(growth);
             }
         }
@@ -184,16 +184,16 @@ impl SysbenchRun {
     pub fn notes(
         &self,
         step: &Step,
-        facts: &StepFacts,
+        counts: &ExtraCounts,
         outcome: &StepOutcome,
     ) -> BTreeMap<String, f64> {
         let mut notes = BTreeMap::new();
-        let (Facts::Clients(tally), Work::Sysbench(SysbenchWork::Test(test))) =
-            (&facts.0, &step.work)
+        let (Counted::Clients(totals), Work::Sysbench(SysbenchWork::Test(test))) =
+            (&counts.0, &step.work)
         else {
             return notes;
         };
-        let statements = tally.statements();
+        let statements = totals.statements();
         let counts = [statements.reads, statements.writes, statements.others];
         notes.extend(
             STATEMENT_NOTES
@@ -201,7 +201,10 @@ impl SysbenchRun {
                 .zip(counts)
                 .map(|(note, count)| (note.to_owned(), count as f64)),
         );
-        notes.insert(VAIN_STATEMENTS_NOTE.to_owned(), tally.vain().all() as f64);
+        notes.insert(
+            VAIN_STATEMENTS_NOTE.to_owned(),
+            totals.unfinished().all() as f64,
+        );
         let Some(events) = outcome.operations.iter().find(|operation| operation.ok > 0) else {
             return notes;
         };

@@ -39,7 +39,7 @@ pub fn run_one(
     )
     .unwrap();
     assert_eq!(outcome.ended, Ended::Finished, "{}", step.name);
-    run.book(step, &tasks.facts, &outcome);
-    let notes = run.notes(step, &tasks.facts, &outcome);
+    run.book(step, &tasks.counts, &outcome);
+    let notes = run.notes(step, &tasks.counts, &outcome);
     (outcome, notes)
 }

@@ -5,7 +5,7 @@ use plimsoll_engine::InstalledBuild;
 
 use super::BuildCache;
 use crate::builds::error::BuildError;
-use crate::builds::inspect::facts::Facts;
+use crate::builds::inspect::facts::StatedFacts;
 use crate::builds::inspect::server_file::{real_program, sha256};
 use crate::builds::record::Record;
 
@@ -99,12 +99,12 @@ fn check_build(build: &InstalledBuild) -> (CheckState, String) {
         }
         Ok(_) => {}
     }
-    match Facts::ask(build.engine, &build.server, &build.env) {
+    match StatedFacts::ask(build.engine, &build.server, &build.env) {
         Err(error) => (CheckState::Changed, error.to_string()),
-        Ok(Facts { version, .. }) if version != build.version => (
+        Ok(StatedFacts { version, .. }) if version != build.version => (
             CheckState::Changed,
             format!("it says {version}, recorded is {}", build.version),
         ),
-        Ok(Facts { version, .. }) => (CheckState::Ok, version),
+        Ok(StatedFacts { version, .. }) => (CheckState::Ok, version),
     }
 }

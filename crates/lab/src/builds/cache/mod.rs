@@ -19,7 +19,7 @@ use crate::builds::install::from_recipe::Install;
 use crate::builds::lock::Lock;
 use crate::builds::progress::{FetchProgress, Stage, Watch};
 use crate::builds::recipes::recipe::Recipe;
-use crate::builds::recipes::resolve::{Here, OWN, ResolvedBuild, nearest, resolve};
+use crate::builds::recipes::resolve::{CachedBuild, OWN, ResolvedBuild, nearest, resolve};
 use crate::builds::recipes::shipped::recipes;
 use crate::builds::record::{self, Provenance, Record};
 
@@ -124,7 +124,7 @@ impl BuildCache {
             return Ok(build);
         }
         self.remove_partials(&series)?;
-        let partial = Partial(
+        let partial = PrivateFolder(
             self.dir
                 .join(format!("{series}.partial-{}", std::process::id())),
         );
@@ -141,7 +141,7 @@ impl BuildCache {
     fn install(
         &self,
         resolved: &ResolvedBuild,
-        partial: &Partial,
+        partial: &PrivateFolder,
         watch: &mut Watch<'_>,
     ) -> Result<Result<InstalledBuild, Vec<String>>, BuildError> {
         let mut refusals = Vec::new();
@@ -220,7 +220,7 @@ impl BuildCache {
                 build.name
             )));
         }
-        let partial = Partial(self.dir.join(format!(
+        let partial = PrivateFolder(self.dir.join(format!(
             "{}.partial-{}",
             build.name,
             std::process::id()
@@ -268,7 +268,7 @@ impl BuildCache {
     }
 
     /// Every folder with a record, readable or not, by name.
-    fn records(&self) -> Result<Vec<Found>, BuildError> {
+    fn records(&self) -> Result<Vec<FolderRecord>, BuildError> {
         let entries = match fs::read_dir(&self.dir) {
             Ok(entries) => entries,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -293,13 +293,13 @@ impl BuildCache {
         Ok(found)
     }
 
-    fn here(&self) -> Result<Vec<Here>, BuildError> {
+    fn here(&self) -> Result<Vec<CachedBuild>, BuildError> {
         let readable = self
             .records()?
             .into_iter()
             .filter_map(|(name, record)| record.ok().map(|record| (name, record)));
         Ok(readable
-            .map(|(name, record)| Here {
+            .map(|(name, record)| CachedBuild {
                 name,
                 engine: record.build.engine,
                 version: short_version(&record.build.version).to_owned(),
@@ -326,18 +326,18 @@ fn is_other_library(one: &InstalledBuild, other: &InstalledBuild) -> bool {
 }
 
 /// A folder's name and what its record says.
-type Found = (String, Result<Record, BuildError>);
+type FolderRecord = (String, Result<Record, BuildError>);
 
 /// A private folder that does not outlive its value.
-struct Partial(PathBuf);
+struct PrivateFolder(PathBuf);
 
-impl Partial {
+impl PrivateFolder {
     fn remove(&self) -> Result<(), BuildError> {
         remove(&self.0)
     }
 }
 
-impl Drop for Partial {
+impl Drop for PrivateFolder {
     fn drop(&mut self) {
         // What cannot be removed now is removed by the next who fetches this build.
         let _ = self.remove();

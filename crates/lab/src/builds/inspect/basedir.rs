@@ -10,7 +10,7 @@ use plimsoll_core::name::natural_cmp;
 use plimsoll_engine::{DataInit, InstalledBuild};
 
 use crate::builds::error::BuildError;
-use crate::builds::inspect::facts::Facts;
+use crate::builds::inspect::facts::StatedFacts;
 use crate::builds::inspect::library::{find_db_bench, find_library, library_path};
 use crate::builds::inspect::server_file::{ask, ask_version, real_program, sha256, short_version};
 use crate::builds::inspect::toolchain::toolchain;
@@ -178,10 +178,10 @@ fn describe(
         .filter(|_| engine.facts().lives == Lives::Library)
         .into_iter()
         .collect();
-    let Facts {
+    let StatedFacts {
         version,
         toolchain: told,
-    } = Facts::ask(engine, &server, &env)?;
+    } = StatedFacts::ask(engine, &server, &env)?;
     let real = real_program(&server);
     let mut toolchain = toolchain(&real, basedir, "own build");
     toolchain.extend(told);

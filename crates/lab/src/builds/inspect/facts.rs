@@ -11,14 +11,14 @@ use crate::builds::inspect::server_file::ask_version;
 
 /// The answers.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Facts {
+pub(crate) struct StatedFacts {
     /// The version it states.
     pub version: String,
     /// What it adds to the toolchain that its file tells.
     pub toolchain: BTreeMap<String, String>,
 }
 
-impl Facts {
+impl StatedFacts {
     /// Asks a server for its version; a library is loaded and tried, in a process of its own.
     pub fn ask(
         engine: EngineName,

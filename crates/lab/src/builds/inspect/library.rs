@@ -12,7 +12,7 @@ use plimsoll_engine::rocksdb::{LIBRARY_PATH, OLDEST_TESTED, Probe};
 
 use crate::builds::error::BuildError;
 use crate::builds::inspect::elf::assertions;
-use crate::builds::inspect::facts::Facts;
+use crate::builds::inspect::facts::StatedFacts;
 use crate::builds::inspect::server_file::run;
 
 /// The verb of this program that loads and tries a library.
@@ -42,7 +42,10 @@ pub fn is_untested(build: &InstalledBuild) -> bool {
 
 /// Loads, writes and reads with a library in a child process. What it complains of, or dies of, is
 /// the error.
-pub(crate) fn ask(library: &Path, env: &BTreeMap<String, String>) -> Result<Facts, BuildError> {
+pub(crate) fn ask(
+    library: &Path,
+    env: &BTreeMap<String, String>,
+) -> Result<StatedFacts, BuildError> {
     let unfit = |problem: String| {
         BuildError::Unfit(format!("{} cannot be used: {problem}", library.display()))
     };
@@ -78,7 +81,7 @@ pub(crate) fn ask(library: &Path, env: &BTreeMap<String, String>) -> Result<Fact
         (ASSERTIONS.to_owned(), assertions.to_owned()),
     ]);
     toolchain.extend(probe.git_sha.map(|sha| ("commit".to_owned(), sha)));
-    Ok(Facts {
+    Ok(StatedFacts {
         version: probe.version,
         toolchain,
     })

@@ -12,7 +12,7 @@ use plimsoll_engine::{DataInit, InstalledBuild};
 
 use crate::builds::error::BuildError;
 use crate::builds::fetch::fetcher::{Fetched, Fetcher};
-use crate::builds::inspect::facts::Facts;
+use crate::builds::inspect::facts::StatedFacts;
 use crate::builds::inspect::library::library_path;
 use crate::builds::inspect::server_file::{real_program, sha256, short_version};
 use crate::builds::inspect::toolchain::toolchain;
@@ -170,7 +170,7 @@ fn recognise(
     let in_root = |path: &PathBuf| below(root, path);
     let server = in_root(&layout.server);
     let basedir = in_root(&layout.basedir);
-    let facts = Facts::ask(recipe.engine, &server, &env)?;
+    let facts = StatedFacts::ask(recipe.engine, &server, &env)?;
     let version = facts.version;
     check_version(recipe, &version)?;
     let real = real_program(&server);

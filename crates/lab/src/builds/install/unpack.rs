@@ -28,7 +28,7 @@ pub(crate) fn unpack(
     let name = archive.display().to_string();
     for rule in rules {
         let file = File::open(archive).map_err(BuildError::io("open", archive))?;
-        let mut taker = Taker::new(rule, root, watch)?;
+        let mut taker = EntryUnpacker::new(rule, root, watch)?;
         match &rule.inside {
             None => unpack_stream(&name, BufReader::new(file), &mut taker)?,
             Some(inside) => unpack_nested(&name, BufReader::new(file), inside, &mut taker)?,
@@ -147,7 +147,7 @@ fn unfit(name: &str) -> impl FnOnce(zip::result::ZipError) -> BuildError + '_ {
 fn unpack_stream(
     name: &str,
     archive: impl Read + Seek,
-    taker: &mut Taker<'_, '_>,
+    taker: &mut EntryUnpacker<'_, '_>,
 ) -> Result<(), BuildError> {
     match packing(name)? {
         Packing::Zip => unpack_zip(name, archive, taker),
@@ -161,7 +161,7 @@ fn unpack_nested(
     name: &str,
     archive: impl Read + Seek,
     inside: &str,
-    taker: &mut Taker<'_, '_>,
+    taker: &mut EntryUnpacker<'_, '_>,
 ) -> Result<(), BuildError> {
     let mut zip = zip::ZipArchive::new(archive).map_err(unfit(name))?;
     let pattern = pattern(inside)?;
@@ -192,7 +192,7 @@ fn unpack_nested(
 fn unpack_zip(
     name: &str,
     archive: impl Read + Seek,
-    taker: &mut Taker<'_, '_>,
+    taker: &mut EntryUnpacker<'_, '_>,
 ) -> Result<(), BuildError> {
     let mut zip = zip::ZipArchive::new(archive).map_err(unfit(name))?;
     for index in 0..zip.len() {
@@ -219,7 +219,11 @@ fn unpack_zip(
     Ok(())
 }
 
-fn unpack_tar(name: &str, archive: impl Read, taker: &mut Taker<'_, '_>) -> Result<(), BuildError> {
+fn unpack_tar(
+    name: &str,
+    archive: impl Read,
+    taker: &mut EntryUnpacker<'_, '_>,
+) -> Result<(), BuildError> {
     let unreadable = |error: io::Error| {
         BuildError::Unfit(format!(
             "{name} cannot be read: {error}; add the build again"
@@ -276,7 +280,7 @@ fn pattern(text: &str) -> Result<Pattern, BuildError> {
 }
 
 /// Takes the entries that a rule wants, and puts them where it says.
-struct Taker<'a, 'w> {
+struct EntryUnpacker<'a, 'w> {
     root: &'a Path,
     rule: &'a UnpackRule,
     include: Vec<Pattern>,
@@ -286,7 +290,7 @@ struct Taker<'a, 'w> {
     bytes: u64,
 }
 
-impl<'a, 'w> Taker<'a, 'w> {
+impl<'a, 'w> EntryUnpacker<'a, 'w> {
     fn new(
         rule: &'a UnpackRule,
         root: &'a Path,

@@ -34,7 +34,7 @@ pub struct ResolvedBuild {
 
 /// A build in the cache, as resolving sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Here {
+pub(crate) struct CachedBuild {
     pub name: String,
     pub engine: EngineName,
     /// Without the suffixes that servers state.
@@ -50,7 +50,7 @@ pub(crate) const OWN: &str = "own";
 pub(crate) fn resolve(
     name: &BuildName,
     recipes: &[Recipe],
-    here: &[Here],
+    here: &[CachedBuild],
 ) -> Result<ResolvedBuild, BuildError> {
     if name.engine.is_built_in() {
         return Err(BuildError::Usage(format!(
@@ -75,7 +75,7 @@ pub(crate) fn resolve(
                 .is_none_or(|source| recipe.source == *source)
         })
         .collect();
-    let here: Vec<&Here> = here
+    let here: Vec<&CachedBuild> = here
         .iter()
         .filter(|build| {
             build.engine == name.engine
@@ -99,7 +99,7 @@ struct Search<'a> {
     /// A version, or the first numbers of one.
     wanted: Option<&'a str>,
     offered: Vec<&'a Recipe>,
-    here: Vec<&'a Here>,
+    here: Vec<&'a CachedBuild>,
 }
 
 impl Search<'_> {
@@ -191,7 +191,7 @@ fn is_candidate(recipe: &Recipe) -> bool {
         .contains(|c: char| c.is_ascii_alphabetic())
 }
 
-fn fixed(recipe: &Recipe, here: &[&Here]) -> ResolvedBuild {
+fn fixed(recipe: &Recipe, here: &[&CachedBuild]) -> ResolvedBuild {
     let name = recipe.name();
     ResolvedBuild {
         is_here: here.iter().any(|build| build.name == name),
@@ -206,7 +206,7 @@ fn fixed(recipe: &Recipe, here: &[&Here]) -> ResolvedBuild {
     }
 }
 
-fn newest_of_series(recipe: &Recipe, offered: &[&Recipe], here: &[&Here]) -> ResolvedBuild {
+fn newest_of_series(recipe: &Recipe, offered: &[&Recipe], here: &[&CachedBuild]) -> ResolvedBuild {
     let of_series = here.iter().filter(|build| {
         build.source == recipe.source && is_patch_of(&build.version, &recipe.version)
     });
@@ -235,7 +235,7 @@ fn of_series_newest_first(recipe: &Recipe, offered: &[&Recipe]) -> Vec<Recipe> {
     recipes
 }
 
-fn from_cache(build: &Here, offered: &[&Recipe], version: &str) -> ResolvedBuild {
+fn from_cache(build: &CachedBuild, offered: &[&Recipe], version: &str) -> ResolvedBuild {
     let recipes = offered
         .iter()
         .filter(|recipe| recipe.source == build.source && is_patch_of(version, &recipe.version));
@@ -257,7 +257,7 @@ fn own(
     name: &BuildName,
     label: &str,
     of_engine: &[&Recipe],
-    here: &[Here],
+    here: &[CachedBuild],
 ) -> Result<ResolvedBuild, BuildError> {
     let own_name = format!("{}+{label}", name.engine);
     let Some(build) = here
@@ -292,7 +292,7 @@ fn unknown_label(
     name: &BuildName,
     label: &str,
     of_engine: &[&Recipe],
-    here: &[Here],
+    here: &[CachedBuild],
 ) -> BuildError {
     let mut sources: Vec<&str> = of_engine
         .iter()
@@ -379,8 +379,8 @@ mod tests {
         text.parse().unwrap()
     }
 
-    fn here(name: &str, version: &str, source: &str) -> Here {
-        Here {
+    fn here(name: &str, version: &str, source: &str) -> CachedBuild {
+        CachedBuild {
             name: name.into(),
             engine: parse(name).engine,
             version: version.into(),

@@ -58,7 +58,7 @@ pub(super) fn measured(
     };
     let in_slices = in_slices.unwrap_or_else(|| requested.clone());
     let divisions = divisions(cells, &in_slices)?;
-    let candidates: Vec<Candidate<'_>> = cells
+    let candidates: Vec<CellWithSettings<'_>> = cells
         .iter()
         .zip(headers)
         .map(|(cell, header)| (cell, &header.settings))
@@ -126,11 +126,11 @@ fn divisions(cells: &[Cell], steps: &[String]) -> Result<Vec<Division>, LabError
 }
 
 /// A cell and the settings of its config.
-pub(in crate::confirm) type Candidate<'a> = (&'a Cell, &'a BTreeMap<String, String>);
+pub(in crate::confirm) type CellWithSettings<'a> = (&'a Cell, &'a BTreeMap<String, String>);
 
 /// Bytes of memory that the servers of all candidates take at once, or why they cannot have turns.
 pub(in crate::confirm) fn slices_bytes(
-    candidates: &[Candidate<'_>],
+    candidates: &[CellWithSettings<'_>],
     division: &Division,
     requested: &[String],
 ) -> Result<u64, String> {

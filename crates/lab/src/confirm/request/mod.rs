@@ -16,7 +16,7 @@ use plimsoll_store::header::{CampaignHeader, FORMAT};
 use plimsoll_store::{BisectionProbe, CampaignDir, Confirm, Design, Placement, Store, utc_now};
 
 use self::candidates::{Candidates, candidates};
-pub(super) use self::design::{Candidate, slices_bytes};
+pub(super) use self::design::{CellWithSettings, slices_bytes};
 use self::design::{Measured, measured};
 use self::placement::{idle_cpus, placement};
 use crate::campaign::{check_free, create_in_store, peak_size};

@@ -12,7 +12,7 @@ use plimsoll_core::units::format_duration_ns;
 use plimsoll_load::Patience;
 
 use crate::error::LabError;
-use crate::message::{Direction, STOP, TrialMessage, TurnDone, TurnOrder};
+use crate::message::{STOP, TrialMessage, TurnCommand, TurnDone, TurnOrder};
 use crate::observer::{Notice, Observer};
 use crate::trial_process::{END_LIMIT, STOP_PATIENCE, TrialProcess, remove_data};
 
@@ -137,19 +137,19 @@ impl<'a, 'o> Candidates<'a, 'o> {
                 .filter_map(|other| other.process.as_ref().map(TrialProcess::pid))
                 .filter(|pid| !servers.contains(pid));
             let others = clients.chain([std::process::id()]).collect();
-            self.send(index, &Direction::Peers { servers, others });
+            self.send(index, &TurnCommand::Peers { servers, others });
         }
     }
 
-    fn send(&mut self, candidate: usize, direction: &Direction) {
-        let line = serde_json::to_string(direction).unwrap_or_default();
+    fn send(&mut self, candidate: usize, command: &TurnCommand) {
+        let line = serde_json::to_string(command).unwrap_or_default();
         if let Some(process) = &mut self.all[candidate].process {
             process.send_line(&line);
         }
     }
 
-    pub fn send_all(&mut self, direction: &Direction) {
-        (0..self.len()).for_each(|candidate| self.send(candidate, direction));
+    pub fn send_all(&mut self, command: &TurnCommand) {
+        (0..self.len()).for_each(|candidate| self.send(candidate, command));
     }
 
     /// One turn; none from a candidate that is out, or goes out now. A report later than
@@ -163,7 +163,7 @@ impl<'a, 'o> Candidates<'a, 'o> {
         if self.all[candidate].is_out || self.are_stopped() {
             return None;
         }
-        self.send(candidate, &Direction::Turn(order));
+        self.send(candidate, &TurnCommand::Turn(order));
         let mut patience = Patience::new(patience);
         while !self.all[candidate].is_out && !self.are_stopped() {
             if let Some((from, TrialMessage::TurnDone(done))) = self.next_message()

@@ -11,7 +11,7 @@ use plimsoll_store::{Confirm, seal};
 use super::candidates::{Candidate, Candidates, listen};
 use crate::campaign_run::CampaignRun;
 use crate::error::LabError;
-use crate::message::{Direction, TrialOrder};
+use crate::message::{TrialOrder, TurnCommand};
 use crate::trial_process::write_trial_failed;
 
 /// Servers must be up, data read and workers connected by then; the data takes its own time on top.
@@ -109,7 +109,7 @@ impl<'a, 'o> Start<'a, 'o> {
             }
             self.candidates.send_peers();
             self.run_step(index, step);
-            self.candidates.send_all(&Direction::Finish);
+            self.candidates.send_all(&TurnCommand::Finish);
             self.candidates.forget_ready();
             if !self.can_go_on() {
                 break;

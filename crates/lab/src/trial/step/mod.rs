@@ -38,9 +38,9 @@ use self::counts::{
 };
 use self::watching::{Watched, Watching};
 use super::early_end::EarlyEnd;
-use super::measuring::{Beside, Measured, Measuring};
-use super::progress::Meter;
-use super::turns::{Director, TurnsRecord, TurnsStopped};
+use super::measuring::{Measured, Measuring, MeasuringOptions};
+use super::progress::ProgressMeter;
+use super::turns::{TurnRunner, TurnsRecord, TurnsStopped};
 use super::{DRAIN_LIMIT, Trial};
 use crate::leftovers::end_server;
 use crate::perf::Recorder;
@@ -187,7 +187,7 @@ impl<'r, 't> StepRun<'r, 't> {
             ..
         } = &mut *self.trial;
         let (control, watchdog, step) = (*control, &*watchdog, &self.step);
-        let meter = Meter::new(step, *next_step, order.cell.workload.steps().len());
+        let meter = ProgressMeter::new(step, *next_step, order.cell.workload.steps().len());
         let mut watching = Watching {
             events,
             control,
@@ -211,8 +211,8 @@ impl<'r, 't> StepRun<'r, 't> {
         };
         let (outcome, turns) = if self.has_turns {
             let limit = Duration::from_nanos(order.watchdog_ns);
-            let director = Director::new(
-                &lifeline.directions,
+            let runner = TurnRunner::new(
+                &lifeline.commands,
                 control,
                 &step.name,
                 limit,
@@ -221,7 +221,7 @@ impl<'r, 't> StepRun<'r, 't> {
             )?
             .with_open_limit(options.open_timeout)
             .after_writing(must_rest);
-            let (outcome, turns) = director.direct(|clock, progress| {
+            let (outcome, turns) = runner.run(|clock, progress| {
                 let options = StepOptions {
                     turn_progress: Some(progress.clone()),
                     ..options.clone()
@@ -242,9 +242,9 @@ impl<'r, 't> StepRun<'r, 't> {
     }
 
     /// What is measured alongside the workers.
-    fn beside(&self) -> Beside {
+    fn beside(&self) -> MeasuringOptions {
         let order = self.trial.order;
-        Beside {
+        MeasuringOptions {
             server: self.server.clone(),
             data_dir: order.data_dir.clone(),
             is_embedded: self.is_embedded,
@@ -317,7 +317,7 @@ impl<'r, 't> StepRun<'r, 't> {
                 ));
             }
         }
-        let facts = &self.tasks.facts;
+        let facts = &self.tasks.counts;
         self.workload.book(&self.step, facts, &outcome);
         let mut notes = self.workload.notes(&self.step, facts, &outcome);
         notes.extend(own_notes?);
@@ -354,7 +354,7 @@ impl<'r, 't> StepRun<'r, 't> {
 
     /// How many statements each kind of operation consisted of.
     fn add_statements(&self, outcome: &mut StepOutcome) {
-        let statements = self.workload.statements(&self.tasks.facts);
+        let statements = self.workload.statements(&self.tasks.counts);
         for (kind, statements) in self.tasks.kinds.iter().zip(statements) {
             if let Some(operation) = outcome
                 .operations

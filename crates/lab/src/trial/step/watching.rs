@@ -11,7 +11,7 @@ use plimsoll_workload::SharedServer;
 use crate::message::TrialMessage;
 use crate::trial::early_end::{EarlyEnd, record_crash};
 use crate::trial::measuring::Measuring;
-use crate::trial::progress::Meter;
+use crate::trial::progress::ProgressMeter;
 use crate::trial::send;
 use crate::trial::watchdog::Watchdog;
 
@@ -23,7 +23,7 @@ pub(super) struct Watching<'a> {
     pub watchdog: &'a Watchdog,
     pub server: &'a SharedServer,
     pub step: &'a str,
-    pub meter: Meter,
+    pub meter: ProgressMeter,
     pub watched: Watched,
     /// Operations done so far.
     pub operations: u64,

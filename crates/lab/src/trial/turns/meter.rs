@@ -43,7 +43,7 @@ impl Cpu {
     }
 }
 
-pub(super) struct Meter {
+pub(super) struct TurnMeter {
     proc: Proc,
     /// None of an embedded engine.
     pub servers: Option<ServerProcesses>,
@@ -56,7 +56,7 @@ pub(super) struct Meter {
     active_ns: u64,
 }
 
-impl Meter {
+impl TurnMeter {
     pub fn new(servers: Option<ServerProcesses>) -> Self {
         Self {
             proc: Proc::new(),

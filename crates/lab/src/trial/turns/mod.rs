@@ -15,16 +15,18 @@ use plimsoll_core::clock::Clock;
 use plimsoll_core::readings::Readings;
 use plimsoll_core::record::TurnSums;
 use plimsoll_host::{Proc, ServerProcesses, speed_witness};
-use plimsoll_load::{Command, Control, MonotonicClock, Patience, Tally, TurnClock, TurnProgress};
+use plimsoll_load::{
+    Command, Control, MonotonicClock, Patience, TurnClock, TurnProgress, WorkerProgress,
+};
 use plimsoll_store::Turn;
 use plimsoll_workload::SharedServer;
 
-use self::meter::{Cpu, Meter};
+use self::meter::{Cpu, TurnMeter};
 use self::window::{Bounds, Part, counted_share, parts};
 use super::early_end::EarlyEnd;
 use super::send;
 use super::watchdog::Watchdog;
-use crate::message::{Direction, TrialMessage, TurnDone, TurnOrder};
+use crate::message::{TrialMessage, TurnCommand, TurnDone, TurnOrder};
 
 const LOOK: Duration = Duration::from_millis(50);
 /// An engine rests when it uses no more than this, in cores, for this long.
@@ -52,8 +54,8 @@ pub(super) enum TurnsStopped {
 }
 
 /// Hands the orchestrator's turns to the workers of one step.
-pub(super) struct Director<'a> {
-    directions: &'a Mutex<Receiver<Direction>>,
+pub(super) struct TurnRunner<'a> {
+    commands: &'a Mutex<Receiver<TurnCommand>>,
     control: &'a Arc<Control>,
     step: String,
     /// A worker that does not come back from an operation for this long hangs.
@@ -70,9 +72,9 @@ pub(super) struct Director<'a> {
     has_ended: AtomicBool,
 }
 
-impl<'a> Director<'a> {
+impl<'a> TurnRunner<'a> {
     pub fn new(
-        directions: &'a Mutex<Receiver<Direction>>,
+        commands: &'a Mutex<Receiver<TurnCommand>>,
         control: &'a Arc<Control>,
         step: &str,
         limit: Duration,
@@ -80,7 +82,7 @@ impl<'a> Director<'a> {
         server: &SharedServer,
     ) -> Result<Self, EarlyEnd> {
         Ok(Self {
-            directions,
+            commands,
             control,
             step: step.to_owned(),
             limit,
@@ -106,7 +108,7 @@ impl<'a> Director<'a> {
     }
 
     /// Runs the workers with `work` while turns are handed out, and gives what both leave.
-    pub fn direct<T>(
+    pub fn run<T>(
         self,
         work: impl FnOnce(&Arc<TurnClock>, &Arc<TurnProgress>) -> T,
     ) -> (T, Result<TurnsRecord, TurnsStopped>) {
@@ -148,7 +150,7 @@ impl<'a> Director<'a> {
         } else {
             Some(find(&self.roots)?)
         };
-        let mut meter = Meter::new(servers);
+        let mut meter = TurnMeter::new(servers);
         if self.must_rest {
             self.rest(&mut meter)?;
         }
@@ -164,8 +166,8 @@ impl<'a> Director<'a> {
         let mut sums: BTreeMap<u32, TurnSums> = BTreeMap::new();
         loop {
             match self.next()? {
-                Direction::Peers { servers, others } => meter.set_peers(servers, others),
-                Direction::Turn(order) => {
+                TurnCommand::Peers { servers, others } => meter.set_peers(servers, others),
+                TurnCommand::Turn(order) => {
                     self.go_on(&mut meter);
                     let (turn, parts, has_new) = self.take(order, begin, &mut meter)?;
                     let has_new = self.pause(&mut meter)? || has_new;
@@ -188,7 +190,7 @@ impl<'a> Director<'a> {
                         }
                     }
                 }
-                Direction::Finish => {
+                TurnCommand::Finish => {
                     self.clock.resume();
                     self.control.give(Command::Finish);
                     return Ok(TurnsRecord {
@@ -204,7 +206,7 @@ impl<'a> Director<'a> {
 
     /// Stops the server until its next turn. Nobody asks meanwhile whether it answers. True when it
     /// has processes that it did not have before.
-    fn pause(&self, meter: &mut Meter) -> Result<bool, TurnsStopped> {
+    fn pause(&self, meter: &mut TurnMeter) -> Result<bool, TurnsStopped> {
         let Some(servers) = &mut meter.servers else {
             return Ok(false);
         };
@@ -212,7 +214,7 @@ impl<'a> Director<'a> {
         servers.pause().map_err(TurnsStopped::Failed)
     }
 
-    fn go_on(&self, meter: &mut Meter) {
+    fn go_on(&self, meter: &mut TurnMeter) {
         if let Some(servers) = &mut meter.servers {
             servers.go_on();
             self.watchdog.go_on();
@@ -223,7 +225,7 @@ impl<'a> Director<'a> {
     /// It runs meanwhile, workers parked: otherwise it would do that in the first turns of this
     /// step, and a build that leaves more would look slower in a step that is not the one that left
     /// it.
-    fn rest(&self, meter: &mut Meter) -> Result<(), TurnsStopped> {
+    fn rest(&self, meter: &mut TurnMeter) -> Result<(), TurnsStopped> {
         let mut patience = Patience::new(REST_LIMIT);
         while !patience.is_over() {
             let (before, from) = (meter.read_ours(), Instant::now());
@@ -243,15 +245,15 @@ impl<'a> Director<'a> {
     }
 
     /// The next direction. The orchestrator's patience is the deadline; its end is the trial's.
-    fn next(&self) -> Result<Direction, TurnsStopped> {
+    fn next(&self) -> Result<TurnCommand, TurnsStopped> {
         loop {
             let received = self
-                .directions
+                .commands
                 .lock()
                 .unwrap_or_else(PoisonError::into_inner)
                 .recv_timeout(LOOK);
             match received {
-                Ok(direction) => return Ok(direction),
+                Ok(command) => return Ok(command),
                 Err(RecvTimeoutError::Timeout) => self.check()?,
                 Err(RecvTimeoutError::Disconnected) => return Err(TurnsStopped::Interrupted),
             }
@@ -290,7 +292,7 @@ impl<'a> Director<'a> {
         &self,
         order: TurnOrder,
         begin: Instant,
-        meter: &mut Meter,
+        meter: &mut TurnMeter,
     ) -> Result<(Turn, Vec<Part>, bool), TurnsStopped> {
         let speed = speed_witness();
         let first = self.look(|| meter.read());
@@ -324,7 +326,7 @@ impl<'a> Director<'a> {
         let whole = last.cpu.since(&first.cpu);
         let length_ns = last.at_ns - start_ns;
         meter.add(&whole, length_ns);
-        let parts = parts(&bounds, &first.tallies, &last.tallies);
+        let parts = parts(&bounds, &first.of_workers, &last.of_workers);
         let active_ns =
             parts.iter().map(|part| part.active_ns).sum::<u64>() / (parts.len() as u64).max(1);
         // CPU is read at the mark, operations are counted from a little later on.
@@ -353,11 +355,11 @@ impl<'a> Director<'a> {
         Ok((turn, parts, has_new))
     }
 
-    fn look(&self, cpu: impl FnOnce() -> Cpu) -> Look {
+    fn look(&self, cpu: impl FnOnce() -> Cpu) -> Snapshot {
         let at_ns = self.clock.now_ns();
-        Look {
+        Snapshot {
             at_ns,
-            tallies: self.progress.tallies(),
+            of_workers: self.progress.of_workers(),
             unsuccessful: self.progress.unsuccessful(),
             cpu: cpu(),
         }
@@ -379,10 +381,10 @@ fn find(roots: &[u32]) -> Result<ServerProcesses, TurnsStopped> {
 }
 
 /// One look at everything that a turn is measured by.
-struct Look {
+struct Snapshot {
     /// On the step's clock.
     at_ns: u64,
-    tallies: Vec<Tally>,
+    of_workers: Vec<WorkerProgress>,
     unsuccessful: u64,
     cpu: Cpu,
 }
@@ -423,9 +425,9 @@ mod tests {
         let limit = Duration::from_millis(100);
         let watchdog = Watchdog::start(limit, dir.path(), dir.path(), control.clone()).unwrap();
         let (sender, receiver) = channel();
-        let directions = Mutex::new(receiver);
-        let director = Director {
-            directions: &directions,
+        let commands = Mutex::new(receiver);
+        let turns = TurnRunner {
+            commands: &commands,
             control: &control,
             step: "slow".to_owned(),
             limit,
@@ -438,7 +440,7 @@ mod tests {
             progress: Arc::default(),
             has_ended: AtomicBool::new(false),
         };
-        sender.send(Direction::Finish).unwrap();
+        sender.send(TurnCommand::Finish).unwrap();
         let worker = Box::new(Slow(10 * limit));
         let task = Task {
             client: 1,
@@ -447,7 +449,7 @@ mod tests {
             stop: Stop::Time(u64::MAX >> 8),
             worker,
         };
-        let (worked, taken) = director.direct(|clock, progress| {
+        let (worked, taken) = turns.run(|clock, progress| {
             let options = StepOptions {
                 turn_progress: Some(progress.clone()),
                 ..StepOptions::default()

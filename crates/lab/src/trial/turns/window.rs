@@ -12,7 +12,7 @@
 //! discarded, and ends with the one that is in flight when the turn's time is over: between the two
 //! the operations are a sample like any other.
 
-use plimsoll_load::Tally;
+use plimsoll_load::WorkerProgress;
 
 /// The bounds of a turn on the step's clock, in nanoseconds.
 #[derive(Clone, Copy, Debug)]
@@ -43,14 +43,14 @@ pub(super) struct Part {
 }
 
 /// What each worker did between two looks, at which all were parked.
-pub(super) fn parts(bounds: &Bounds, from: &[Tally], to: &[Tally]) -> Vec<Part> {
+pub(super) fn parts(bounds: &Bounds, from: &[WorkerProgress], to: &[WorkerProgress]) -> Vec<Part> {
     from.iter()
         .zip(to)
         .map(|(from, to)| part(bounds, from, to))
         .collect()
 }
 
-fn part(bounds: &Bounds, from: &Tally, to: &Tally) -> Part {
+fn part(bounds: &Bounds, from: &WorkerProgress, to: &WorkerProgress) -> Part {
     let is_marked = !bounds.is_whole() && to.turn_start.done_ns >= bounds.mark_ns;
     let (operations, begin_ns, end_ns) = if to.is_open {
         // What is due comes by the clock, whatever is in flight: so it is counted by the clock.
@@ -101,8 +101,8 @@ mod tests {
 
     use super::*;
 
-    fn tally(ok: u64, last_done_ns: u64, mark: (u64, u64)) -> Tally {
-        Tally {
+    fn progress(ok: u64, last_done_ns: u64, mark: (u64, u64)) -> WorkerProgress {
+        WorkerProgress {
             client: 1,
             is_open: false,
             ok,
@@ -125,34 +125,34 @@ mod tests {
             mark_ns: 1_000,
             ..bounds
         };
-        let of = |bounds: &Bounds, from: Tally, to: Tally| {
+        let of = |bounds: &Bounds, from: WorkerProgress, to: WorkerProgress| {
             let part = part(bounds, &from, &to);
             (part.operations, part.active_ns)
         };
-        let before = tally(3, 900, (1, 300));
+        let before = progress(3, 900, (1, 300));
         assert_eq!(
-            of(&bounds, before, tally(13, 3_050, (5, 1_250))),
+            of(&bounds, before, progress(13, 3_050, (5, 1_250))),
             (8, 1_800),
             "from the mark"
         );
         assert_eq!(
-            of(&bounds, before, tally(4, 3_090, (4, 3_090))),
+            of(&bounds, before, progress(4, 3_090, (4, 3_090))),
             (0, 0),
             "one long operation says nothing about its own length"
         );
         assert_eq!(
-            of(&bounds, before, tally(4, 1_100, (1, 300))),
+            of(&bounds, before, progress(4, 1_100, (1, 300))),
             (0, 0),
             "a mark of an earlier turn is none"
         );
         assert_eq!(
-            of(&whole, before, tally(4, 3_090, (4, 3_090))),
+            of(&whole, before, progress(4, 3_090, (4, 3_090))),
             (1, 2_090),
             "unless the whole turn counts"
         );
-        let open = |ok: u64, mark: (u64, u64)| Tally {
+        let open = |ok: u64, mark: (u64, u64)| WorkerProgress {
             is_open: true,
-            ..tally(ok, 2_000, mark)
+            ..progress(ok, 2_000, mark)
         };
         assert_eq!(
             of(&bounds, open(3, (1, 300)), open(7, (5, 1_250))),
@@ -193,21 +193,21 @@ mod tests {
         workers: usize,
         mut length_ns: impl FnMut() -> u64,
     ) -> f64 {
-        let mut clocks = vec![tally(0, 0, (0, 0)); workers];
+        let mut clocks = vec![progress(0, 0, (0, 0)); workers];
         let (mut now_ns, mut sums) = (0, vec![(0u64, 0u64); workers]);
         for _ in 0..20_000 {
             let (begin_ns, mark_ns) = (now_ns, now_ns + discarded_ns);
             let before = clocks.clone();
-            for tally in &mut clocks {
+            for progress in &mut clocks {
                 let mut at_ns = begin_ns;
                 let mut is_marked = false;
                 while at_ns < begin_ns + turn_ns {
                     at_ns += length_ns();
-                    (tally.ok, tally.last_done_ns) = (tally.ok + 1, at_ns);
+                    (progress.ok, progress.last_done_ns) = (progress.ok + 1, at_ns);
                     if !is_marked && at_ns >= mark_ns {
                         is_marked = true;
-                        tally.turn_start = TurnStart {
-                            ok: tally.ok,
+                        progress.turn_start = TurnStart {
+                            ok: progress.ok,
                             done_ns: at_ns,
                         };
                     }

@@ -62,8 +62,8 @@ impl Write for Disk {
     }
 }
 
-impl Medium for Disk {
-    fn cut(&mut self, bytes: u64) -> io::Result<()> {
+impl LogFile for Disk {
+    fn truncate(&mut self, bytes: u64) -> io::Result<()> {
         if matches!(self.faults.front(), Some(Fault::NoCut)) {
             self.faults.pop_front();
             return Err(io::Error::other("no cut"));

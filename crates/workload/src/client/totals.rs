@@ -30,49 +30,53 @@ impl Statements {
 
 /// The sum over a step's workers.
 #[derive(Debug, Default)]
-pub(crate) struct Tally(Mutex<Sums>);
+pub(crate) struct StepTotals(Mutex<Totals>);
 
 #[derive(Debug, Default)]
-struct Sums {
+struct Totals {
     /// Of the events done, by event.
     statements: Vec<Statements>,
     /// Of tries that did not come to their end.
-    vain: Statements,
+    unfinished: Statements,
     growth: BTreeMap<usize, i64>,
     /// The first number that no client has taken.
     sequences: Vec<i64>,
 }
 
-impl Tally {
+impl StepTotals {
     /// Adds what a worker counted: its measured statements by event and those of tries in vain, the
     /// growth of each table over its whole life, and the next numbers of its sequences.
     pub fn add(
         &self,
         statements: &[Statements],
-        vain: Statements,
+        unfinished: Statements,
         growth: &[i64],
         sequences: &[i64],
     ) {
-        let mut sums = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        sums.statements
+        let mut totals = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        totals
+            .statements
             .resize(statements.len(), Statements::default());
-        for (sum, of_worker) in sums.statements.iter_mut().zip(statements) {
+        for (sum, of_worker) in totals.statements.iter_mut().zip(statements) {
             sum.add(*of_worker);
         }
-        sums.vain.add(vain);
+        totals.unfinished.add(unfinished);
         for (table, rows) in growth.iter().enumerate().filter(|(_, rows)| **rows != 0) {
-            *sums.growth.entry(table).or_default() += rows;
+            *totals.growth.entry(table).or_default() += rows;
         }
-        sums.sequences.resize(sequences.len(), i64::MIN);
-        for (furthest, of_worker) in sums.sequences.iter_mut().zip(sequences) {
+        totals.sequences.resize(sequences.len(), i64::MIN);
+        for (furthest, of_worker) in totals.sequences.iter_mut().zip(sequences) {
             *furthest = (*furthest).max(*of_worker);
         }
     }
 
     /// Statements of tries that did not come to their end: refused, without a connection, or
     /// failed.
-    pub fn vain(&self) -> Statements {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).vain
+    pub fn unfinished(&self) -> Statements {
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .unfinished
     }
 
     /// Statements of each event that was done.
